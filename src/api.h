@@ -1,0 +1,109 @@
+/*
+** The exported C interface: all that JavaScript (or a native host) calls.
+**
+** Handles are pointers. Strings are NUL-terminated UTF-8. A function that can fail returns NULL (or
+** -1) and leaves its Error where xla_last_error() finds it, until the next failing call on the same
+** thread. Memory: `char *` results are the caller's, to be given back with xla_free(); `const char *`
+** results live as long as the handle they came from.
+**
+** All functions are called from one thread, the host's; the worker threads are the core's own.
+*/
+#ifndef XLA_API_H
+#define XLA_API_H
+
+#include "hlo/builder.h"
+#include "runtime/buffer.h"
+#include "runtime/executable.h"
+#include "runtime/run.h"
+
+#define XLA_API __attribute__((used, visibility("default")))
+
+/* Starts `threads` worker threads (0 in the single-threaded build, where xla_step does the work).
+** Once, before anything else. Returns the number started. */
+XLA_API int xla_start(int threads);
+XLA_API void xla_free(void *memory);
+
+/* The last error: status code number, line and column (0: none), operation ("" if none), text. */
+XLA_API int xla_error_code(void);
+XLA_API int xla_error_line(void);
+XLA_API int xla_error_column(void);
+XLA_API const char *xla_error_operation(void);
+XLA_API const char *xla_error_message(void);
+
+/* Builders. Instruction handles belong to their builder's module. */
+XLA_API Builder *xla_builder_new(const char *name);
+XLA_API void xla_builder_free(Builder *builder);
+XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const char *shape,
+                                           const char *name);
+/* An array constant: `data` is dense, row-major, shape_bytes long; it is copied. */
+XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data);
+/* Any other operation by its HLO text name, with attributes as in HLO text ("dimensions={1}"),
+** called computations by the name that xla_builder_import gave ("to_apply=%add"), and for
+** element-wise operations XlaBuilder's "broadcast_dimensions={1}". `shape` may be NULL or "" where
+** the result follows from the operands; see builder.h. */
+XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
+                                     Instruction *const *operands, int operand_count,
+                                     const char *attributes);
+/* Copies the entry computation of `module` in (once) and returns its name here. */
+XLA_API const char *xla_builder_import(Builder *builder, const Module *module);
+XLA_API char *xla_instruction_shape(const Instruction *instruction);
+/* Ends the builder (which stays a handle to be freed) and returns its module. */
+XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
+
+/* Modules. */
+XLA_API Module *xla_module_parse(const char *text, int length);
+XLA_API char *xla_module_print(const Module *module);
+XLA_API void xla_module_free(Module *module);
+XLA_API const char *xla_module_name(const Module *module);
+XLA_API int xla_module_replica_count(const Module *module); /* 0: not stated */
+XLA_API int xla_module_parameter_count(const Module *module);
+XLA_API char *xla_module_parameter_shape(const Module *module, int number); /* with layout if any */
+XLA_API const char *xla_module_parameter_name(const Module *module, int number);
+XLA_API char *xla_module_result_shape(const Module *module);
+
+/* Executables: `replicas` >= 1. The module is copied and may be freed. */
+XLA_API Executable *xla_compile(const Module *module, int replicas);
+XLA_API void xla_executable_free(Executable *executable);
+XLA_API char *xla_executable_print(const Executable *executable); /* the optimised module */
+XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
+
+/* Device buffers: the memory of one array leaf, reference-counted; new ones have one reference. */
+XLA_API Buffer *xla_buffer_new(const char *shape); /* zeroed */
+XLA_API void xla_buffer_free(Buffer *buffer);      /* drops one reference */
+XLA_API void *xla_buffer_data(Buffer *buffer);     /* dense, row-major; type_bytes per element */
+XLA_API double xla_buffer_bytes(const Buffer *buffer);
+
+/*
+** Runs. `arguments` are replicas x (leaves of all parameters in order) buffers, replica-major;
+** tuples are given as their leaves; a token leaf is NULL. `donated` (may be NULL) marks those whose
+** memory the run may overwrite, and takes over one reference of each; the others are borrowed until
+** the run is freed. Shapes are checked.
+*/
+XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
+                         bool profile);
+XLA_API void xla_run_start(Run *run);
+/* RunState: 0 new, 1 running, 2 done, 3 failed. platform_notify() tells when to look. */
+XLA_API int xla_run_state(Run *run);
+/* Makes the run's error the last error (see xla_error_code). */
+XLA_API void xla_run_error(Run *run);
+/* The result's leaf number `leaf` on a replica: a reference of the caller's. NULL for tokens. */
+XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf);
+XLA_API void xla_run_cancel(Run *run);
+XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
+/* Profile: `count` events; see ProfileEvent in runtime/run.h. */
+XLA_API const ProfileEvent *xla_run_profile(const Run *run);
+XLA_API int xla_run_profile_count(const Run *run);
+
+/* Single-threaded build: works for about `budget_us`; returns true if there is more to do now. */
+XLA_API bool xla_step(double budget_us);
+
+/* A worker thread is gone (the host noticed): fails what it was running, and starts another. */
+XLA_API void xla_worker_lost(int worker);
+XLA_API int xla_worker_count(void);
+
+/* Bytes held by live device buffers and run arenas; for tests that memory comes back. */
+XLA_API double xla_memory_in_use(void);
+/* What malloc has given out and not got back; for leak tests. */
+XLA_API double xla_heap_in_use(void);
+
+#endif

@@ -1,0 +1,99 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/platform.h"
+
+enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
+
+typedef struct Block {
+  struct Block *previous;
+  size_t size, used;
+  _Alignas(16) unsigned char data[];
+} Block;
+
+struct Arena {
+  Block *last;
+};
+
+static Block *block_new(Block *previous, size_t size) {
+  Block *block = malloc(sizeof *block + size);
+  if (!block) platform_fatal("out of memory");
+  block->previous = previous;
+  block->size = size;
+  block->used = 0;
+  return block;
+}
+
+Arena *arena_new(void) {
+  Arena *arena = malloc(sizeof *arena);
+  if (!arena) platform_fatal("out of memory");
+  arena->last = block_new(NULL, FIRST_BLOCK);
+  return arena;
+}
+
+void arena_free(Arena *arena) {
+  if (!arena) return;
+  for (Block *block = arena->last, *previous; block; block = previous) {
+    previous = block->previous;
+    free(block);
+  }
+  free(arena);
+}
+
+void *arena_alloc(Arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX / 4) platform_fatal("out of memory");
+  bytes = (bytes + 15) & ~(size_t)15;
+  Block *block = arena->last;
+  if (block->size - block->used < bytes) {
+    size_t size = block->size < LARGEST_STEP ? block->size * 2 : LARGEST_STEP;
+    block = arena->last = block_new(block, size < bytes ? bytes : size);
+  }
+  void *memory = block->data + block->used;
+  block->used += bytes;
+  return memset(memory, 0, bytes);
+}
+
+void *arena_copy(Arena *arena, const void *data, size_t bytes) {
+  void *copy = arena_alloc(arena, bytes);
+  if (bytes) memcpy(copy, data, bytes);
+  return copy;
+}
+
+char *arena_strndup(Arena *arena, const char *text, size_t length) {
+  char *copy = arena_alloc(arena, length + 1);
+  if (length) memcpy(copy, text, length);
+  return copy;
+}
+
+char *arena_strdup(Arena *arena, const char *text) {
+  return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_printf(Arena *arena, const char *format, ...) {
+  va_list arguments, again;
+  va_start(arguments, format);
+  va_copy(again, arguments);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  char *text = arena_alloc(arena, (size_t)length + 1);
+  vsnprintf(text, (size_t)length + 1, format, again);
+  va_end(again);
+  return text;
+}
+
+ArenaMark arena_mark(Arena *arena) {
+  return (ArenaMark){arena->last, arena->last->used};
+}
+
+void arena_release(Arena *arena, ArenaMark mark) {
+  while (arena->last != mark.block) {
+    Block *previous = arena->last->previous;
+    free(arena->last);
+    arena->last = previous;
+  }
+  arena->last->used = mark.used;
+}

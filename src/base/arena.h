@@ -1,0 +1,51 @@
+/*
+** A bump allocator: everything that belongs to one module, one compilation or one evaluation comes
+** from one arena and goes with it. Programs are small; their data is not, and does not come from
+** here (see shape/literal.h and runtime/buffer.h), so that running out of memory for data is an
+** ordinary error. Running out of it for an arena is fatal to the call: platform_fatal() unwinds to
+** the caller's side of the API, which reports RESOURCE_EXHAUSTED.
+*/
+#ifndef XLA_BASE_ARENA_H
+#define XLA_BASE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Arena Arena;
+
+Arena *arena_new(void);
+void arena_free(Arena *arena); /* NULL is fine */
+
+/* Zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
+void *arena_alloc(Arena *arena, size_t bytes);
+void *arena_copy(Arena *arena, const void *data, size_t bytes);
+char *arena_strdup(Arena *arena, const char *text);
+char *arena_strndup(Arena *arena, const char *text, size_t length);
+char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Scratch use: what was allocated after arena_mark is given back by arena_release. */
+typedef struct ArenaMark {
+  void *block;
+  size_t used;
+} ArenaMark;
+ArenaMark arena_mark(Arena *arena);
+void arena_release(Arena *arena, ArenaMark mark);
+
+#define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
+#define ARENA_ARRAY(arena, type, count) \
+  ((type *)arena_alloc(arena, sizeof(type) * (size_t)((count) > 0 ? (count) : 1)))
+
+/* Appends to a growing array {items, count, capacity} whose memory is the arena's. */
+#define ARENA_PUSH(arena, items, count, capacity, value)                                     \
+  do {                                                                                       \
+    if ((count) == (capacity)) {                                                             \
+      (capacity) = (capacity) ? (capacity) * 2 : 8;                                          \
+      void *grown_ = arena_alloc(arena, sizeof(*(items)) * (size_t)(capacity));              \
+      if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count));      \
+      (items) = grown_;                                                                      \
+    }                                                                                        \
+    (items)[(count)++] = (value);                                                            \
+  } while (0)
+
+#endif

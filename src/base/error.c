@@ -1,0 +1,57 @@
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool error_setv(Error *error, StatusCode code, const char *format, va_list arguments) {
+  if (!error) return false;
+  error->code = code;
+  error->line = error->column = 0;
+  error->operation[0] = '\0';
+  vsnprintf(error->message, sizeof error->message, format, arguments);
+  return false;
+}
+
+bool error_set(Error *error, StatusCode code, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  error_setv(error, code, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+bool error_set_op(Error *error, StatusCode code, const char *operation, const char *format, ...) {
+  if (!error) return false;
+  error->code = code;
+  error->line = error->column = 0;
+  snprintf(error->operation, sizeof error->operation, "%s", operation);
+  int used = snprintf(error->message, sizeof error->message, "%s: ", operation);
+  if (used >= (int)sizeof error->message) return false;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(error->message + used, sizeof error->message - (size_t)used, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+const char *status_code_name(StatusCode code) {
+  static const char *const names[] = {
+      "OK",
+      "CANCELLED",
+      "UNKNOWN",
+      "INVALID_ARGUMENT",
+      "DEADLINE_EXCEEDED",
+      "NOT_FOUND",
+      "ALREADY_EXISTS",
+      "PERMISSION_DENIED",
+      "RESOURCE_EXHAUSTED",
+      "FAILED_PRECONDITION",
+      "ABORTED",
+      "OUT_OF_RANGE",
+      "UNIMPLEMENTED",
+      "INTERNAL",
+      "UNAVAILABLE",
+  };
+  size_t index = (size_t)code;
+  return index < sizeof names / sizeof *names ? names[index] : "UNKNOWN";
+}

@@ -1,0 +1,35 @@
+/*
+** From fusions to WebAssembly. A fusion is an instruction `fusion` whose called computation holds
+** only operations that the loop emitter knows; passes/fusion.c makes such fusions and asks
+** codegen_can_fuse() what may go in.
+**
+** All fusions of one program become functions of one WebAssembly module, exported as "0", "1", ...
+** Signature of each, as C sees it (GeneratedKernel in platform/platform.h):
+**
+**     void kernel(uint8_t *const *buffers, int64_t begin, int64_t end)
+**
+** `buffers` holds one pointer per operand of the fusion (in order), then one per result leaf.
+** The kernel computes the elements [begin, end) of the result's row-major index space; ranges may
+** be computed in any order and by several threads at once, and their union is the whole result.
+** The module imports the core's memory as "env"."memory" (shared in the threaded build) and may
+** import core functions as "env"."<name>".
+*/
+#ifndef XLA_CODEGEN_CODEGEN_H
+#define XLA_CODEGEN_CODEGEN_H
+
+#include "hlo/module.h"
+
+typedef struct ByteBuf {
+  uint8_t *bytes; /* heap; bytebuf_free */
+  size_t size, capacity;
+} ByteBuf;
+
+/* Whether the emitter can generate code for this instruction inside a loop fusion. */
+bool codegen_can_fuse(const Instruction *instruction);
+
+/* Emits one module with one function per fusion instruction, in order. */
+bool codegen_emit(Instruction *const *fusions, int count, bool shared_memory, ByteBuf *out,
+                  Error *error);
+void bytebuf_free(ByteBuf *buffer);
+
+#endif

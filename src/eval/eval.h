@@ -1,0 +1,62 @@
+/*
+** The reference evaluator: slow, obvious, complete. It is the oracle that compiled code is tested
+** against, the constant folder, and what runs every instruction that nothing faster runs.
+**
+** Every rule computes one instruction from literals to a literal whose memory the caller gives.
+** Elements go through Scalar (shape/scalar.h), so a rule is written once for all element types.
+*/
+#ifndef XLA_EVAL_EVAL_H
+#define XLA_EVAL_EVAL_H
+
+#include "hlo/module.h"
+#include "shape/scalar.h"
+
+/* What an evaluation may need besides operands. */
+typedef struct EvalContext {
+  Arena *arena; /* scratch: a rule may allocate here; the caller releases it */
+  Error *error;
+  int replica_id, partition_id;
+  uint64_t *rng_state; /* 2 words; for rng and rng-get-and-update-state, advanced by their use */
+} EvalContext;
+
+/*
+** Computes `instruction`. operands[i] has the shape of the i-th operand; `result` has the
+** instruction's shape and memory for all its leaves, which does not overlap the operands'.
+** Collectives, infeed, outfeed, send, recv and custom calls are not here: they need the runtime
+** (FAILED_PRECONDITION). Control flow is, on computations free of those.
+** False with context->error.
+*/
+bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
+                      EvalContext *context);
+
+/* Runs a whole computation on arguments; the result's memory is in the context's arena, or is an
+** argument's or a constant's. NULL with context->error. */
+Literal *eval_computation(const Computation *computation, Literal *const *arguments,
+                          EvalContext *context);
+
+/* Applies a computation to scalars: `arguments` and the result as Scalars of the parameters' and
+** root's types; a tuple root gives `result_count` scalars. Used by reduce, sort, scatter, map....
+** eval_apply_new looks at the computation once; the short way is taken for `op(p0, p1)`. */
+typedef struct EvalApply EvalApply;
+EvalApply *eval_apply_new(const Computation *computation, EvalContext *context);
+bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
+
+/* Element rules, shared by the evaluator's families. Types are the operands' element type; the
+** result type is the instruction's. */
+Scalar eval_unary(const Instruction *instruction, PrimitiveType type, Scalar x);
+Scalar eval_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y);
+Scalar eval_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
+
+/* The families: each computes the opcodes of its file; eval.c's table says which. */
+typedef bool EvalRule(const Instruction *instruction, Literal *const *operands, Literal *result,
+                      EvalContext *context);
+EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval_clamp, eval_map,
+    eval_iota, eval_constant, eval_replica_id, eval_bitcast, eval_broadcast, eval_concatenate,
+    eval_copy, eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_pad, eval_reshape,
+    eval_reverse, eval_slice, eval_transpose, eval_get_dimension_size, eval_set_dimension_size,
+    eval_dot, eval_ragged_dot, eval_convolution, eval_reduce, eval_reduce_window,
+    eval_select_and_scatter, eval_scatter, eval_sort, eval_topk, eval_fft, eval_cholesky,
+    eval_triangular_solve, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
+    eval_structure, eval_control;
+
+#endif

@@ -1,0 +1,117 @@
+/*
+** The program: a module of computations of instructions, as XLA has them. A module owns an arena
+** in which all of it lives, literals of constants included. Instructions of a computation are in
+** an order in which every operand comes before its users.
+*/
+#ifndef XLA_HLO_MODULE_H
+#define XLA_HLO_MODULE_H
+
+#include "hlo/attributes.h"
+#include "hlo/opcode.h"
+#include "shape/literal.h"
+
+typedef struct Module Module;
+
+struct Instruction {
+  Opcode opcode;
+  int id;           /* position in its computation's list; kept by computation_renumber */
+  const char *name; /* unique in its computation, without the % sign */
+  const Shape *shape;
+  int operand_count;
+  Instruction **operands;
+  Computation *parent;
+  Attributes a;
+  int64_t parameter_number; /* parameter */
+  Literal *literal;         /* constant: array, or tuple of them */
+};
+
+struct Computation {
+  const char *name; /* unique in the module */
+  Module *module;
+  int count, capacity;
+  Instruction **instructions;
+  Instruction *root;
+  int parameter_count;
+  Instruction **parameters; /* by parameter number */
+};
+
+typedef struct Alias { /* one entry of input_output_alias */
+  Int64List output_index;
+  int64_t parameter;
+  Int64List parameter_index;
+  bool must;
+} Alias;
+
+struct Module {
+  Arena *arena;
+  const char *name;
+  int count, capacity;
+  Computation **computations; /* called ones before their callers; the entry last */
+  Computation *entry;
+  int replica_count, num_partitions; /* 0: not stated in the text */
+  /* entry_computation_layout: shapes with the layouts asked for; NULL where not stated */
+  const Shape **parameter_layouts; /* entry->parameter_count of them */
+  const Shape *result_layout;
+  int alias_count;
+  const Alias *aliases;
+  const char *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
+};
+
+Module *module_new(const char *name);
+void module_free(Module *module);
+
+/* An empty computation, appended to the module. The name is made unique. */
+Computation *module_add_computation(Module *module, const char *name);
+
+/*
+** Appends an instruction. Nothing is checked: see builder.h for the checked way, verifier.h for
+** checking afterwards. `name` may be NULL (then it is "<opcode>.<n>"); it is made unique. Operands
+** are copied; attributes are copied (NULL: defaults); shape is kept (it must live in the module's
+** arena or longer). Parameters and constants: set parameter_number / literal afterwards with the
+** functions below instead.
+*/
+Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
+                             Instruction *const *operands, int operand_count,
+                             const Attributes *attributes, const char *name);
+Instruction *computation_add_parameter(Computation *computation, int64_t number,
+                                       const Shape *shape, const char *name);
+/* The literal is kept, not copied: it must live in the module's arena. */
+Instruction *computation_add_constant(Computation *computation, Literal *literal,
+                                      const char *name);
+
+/* Puts instructions into operand-first order, keeping the given order where it can, drops none,
+** and renumbers ids. False if they form a cycle (then nothing changed). */
+bool computation_sort(Computation *computation);
+void computation_renumber(Computation *computation);
+
+/* The computations that an instruction calls, in attribute order (to_apply, calls, condition,
+** body, branches or true/false, select, scatter, called_computations). Returns how many;
+** `out` may be NULL to count only. */
+int instruction_called(const Instruction *instruction, Computation **out);
+/* The branches of a conditional in index order for both of its forms: for the predicated form
+** {true, false}; and whether it is predicated. */
+int conditional_branches(const Instruction *instruction, Computation **out, bool *predicated);
+
+/* Deep copies `computation` and all that it calls into `target`, renaming where names collide.
+** `map` (may be NULL) collects what was already copied, so that shared computations stay shared. */
+typedef struct CloneMap {
+  int count, capacity;
+  struct {
+    const Computation *from;
+    Computation *to;
+  } *items;
+} CloneMap;
+Computation *module_clone_computation(Module *target, const Computation *computation,
+                                      CloneMap *map);
+
+/* A deep copy of a whole module in an arena of its own. */
+Module *module_clone(const Module *module);
+
+/* The program shape: parameters' shapes and the result's. */
+static inline const Shape *computation_result_shape(const Computation *c) { return c->root->shape; }
+
+/* If the computation is exactly `op(p0, p1)` or `op(p1, p0)` over two scalar parameters, that
+** opcode; else OPCODE_COUNT. Lets reductions by add, max, ... take the short way. */
+Opcode computation_simple_binary(const Computation *computation);
+
+#endif

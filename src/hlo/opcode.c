@@ -1,0 +1,19 @@
+#include "hlo/opcode.h"
+
+#include <string.h>
+
+const OpcodeRow opcode_rows[OPCODE_COUNT] = {
+#define OPCODE(name, text, arity, category, attributes) {text, arity, category, attributes},
+#include "hlo/opcodes.def"
+#undef OPCODE
+};
+
+bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
+  for (int i = 0; i < OPCODE_COUNT; i++) {
+    if (strlen(opcode_rows[i].name) == length && !memcmp(opcode_rows[i].name, name, length)) {
+      *opcode = (Opcode)i;
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,49 @@
+/* Opcodes and what the table says of each. */
+#ifndef XLA_HLO_OPCODE_H
+#define XLA_HLO_OPCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { VARIADIC = -1 };
+
+typedef enum OpCategory {
+  ELEMENTWISE_UNARY,
+  CONVERSION,
+  ELEMENTWISE_BINARY,
+  ELEMENTWISE_TERNARY,
+  APPLY, /* runs a user computation on elements */
+  SOURCE,
+  MOVEMENT,
+  CONTRACTION,
+  LIBRARY,
+  STRUCTURE,
+  CONTROL,
+  COLLECTIVE,
+  TRANSFER,
+} OpCategory;
+
+/* The enumerators carry a prefix, as names like ADD and AND belong to everybody. */
+typedef enum Opcode {
+#define OPCODE(name, text, arity, category, attributes) HLO_##name,
+#include "hlo/opcodes.def"
+#undef OPCODE
+  OPCODE_COUNT
+} Opcode;
+
+typedef struct OpcodeRow {
+  const char *name;       /* as in HLO text */
+  int arity;              /* operands, or VARIADIC */
+  OpCategory category;
+  const char *attributes; /* space-separated attribute names */
+} OpcodeRow;
+
+extern const OpcodeRow opcode_rows[OPCODE_COUNT];
+
+static inline const char *opcode_name(Opcode opcode) { return opcode_rows[opcode].name; }
+static inline OpCategory opcode_category(Opcode opcode) { return opcode_rows[opcode].category; }
+
+/* False if there is no such operation. */
+bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+** HLO text, both ways. What XLA prints is read; what is printed here, XLA reads. The grammar is
+** that of XLA's HloParser; see the parser for what is accepted and dropped.
+*/
+#ifndef XLA_HLO_TEXT_H
+#define XLA_HLO_TEXT_H
+
+#include "base/strbuf.h"
+#include "hlo/module.h"
+
+/* Parses and verifies a module. NULL with `error`, which has line and column. A text without an
+** `HloModule` header that is a single computation body is accepted too. */
+Module *hlo_parse(const char *text, size_t length, Error *error);
+
+/* Appends the module's text. Large constants are printed in full. */
+void hlo_print(const Module *module, StrBuf *out);
+void hlo_print_instruction(const Instruction *instruction, StrBuf *out);
+/* A literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */
+void hlo_print_literal(const Literal *literal, StrBuf *out);
+
+/* Parses the attributes of one instruction of `opcode`, as they stand behind its operands in text
+** ("dimensions={0}, to_apply=%sum"), without leading comma. Computation names are looked up in
+** `module`. For `broadcast_dimensions={..}`, which is no HLO attribute but XlaBuilder's, see the
+** out parameter (may be NULL: then refused; count -1 when absent). */
+bool hlo_parse_attributes(Module *module, Opcode opcode, const char *text, Attributes *attributes,
+                          Int64List *broadcast_dimensions, Error *error);
+
+/* Parses a literal of a known shape, e.g. "{ {1,2}, {3,4} }" for s32[2,2]. */
+Literal *hlo_parse_literal(Arena *arena, const Shape *shape, const char *text, Error *error);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+** The verifier: whether a module is one that XLA would accept. Checks each instruction's arity,
+** attributes and shape (by inference), parameter numbering, called computations' signatures, roots,
+** names, order, replica groups, channel ids, and the module's entry layout and aliases.
+*/
+#ifndef XLA_HLO_VERIFIER_H
+#define XLA_HLO_VERIFIER_H
+
+#include "hlo/module.h"
+
+bool verify_module(const Module *module, Error *error);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+** The passes: each rewrites a module into an equivalent one; pipeline.c lists them in order.
+** A pass returns whether it changed anything; it never fails on a verified module.
+*/
+#ifndef XLA_PASSES_PASSES_H
+#define XLA_PASSES_PASSES_H
+
+#include "hlo/module.h"
+
+bool pass_inline_calls(Module *module);   /* call and async-start/done: their bodies in place */
+bool pass_dead_code(Module *module);      /* what no result and no side effect needs */
+bool pass_common_subexpressions(Module *module);
+bool pass_simplify_algebra(Module *module); /* only what keeps every bit */
+bool pass_fold_constants(Module *module);   /* by the evaluator, for small results */
+bool pass_fuse_loops(Module *module);       /* elementwise neighbourhoods into fusions; codegen/ */
+
+/* All of them, in order, until nothing changes. `fuse` as platform_has_codegen() says. */
+void passes_run(Module *module, bool fuse);
+
+/* Shared by passes. */
+bool instruction_has_side_effect(const Instruction *instruction); /* or calls something that has */
+/* Makes all users of `from` use `to` (the root too). */
+void instruction_replace_uses(Instruction *from, Instruction *to);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+** The few things that differ between WebAssembly (wasm.c) and a native process (native.c).
+** Nothing else in src/ may include an Emscripten header.
+*/
+#ifndef XLA_PLATFORM_H
+#define XLA_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Ends the current call into the core for good: a trap in WebAssembly, which the bindings turn
+** into an XlaError RESOURCE_EXHAUSTED; abort() natively. For exhausted arenas only. */
+_Noreturn void platform_fatal(const char *message);
+
+/* Microseconds on a monotonic clock that all threads share. */
+double platform_now_us(void);
+
+/* Number of threads that the machine can run at once; 1 in the single-threaded build. */
+int platform_concurrency(void);
+
+/* Tells the host that something happened that it may be waiting for (a run ended, a replica wants
+** the host). Returns at once; callable from any thread; calls may be merged. */
+void platform_notify(void);
+
+/*
+** Generated code. A module made by codegen/ is registered once, by any thread, and gets a number;
+** each thread that calls it instantiates it on first use. Natively there is no engine for it:
+** platform_has_codegen() is false, and fusions are run by the evaluator.
+*/
+bool platform_has_codegen(void);
+
+/* Compiles `size` bytes of a WebAssembly module. Returns its number (> 0), or 0 if the engine
+** refuses it. The bytes are copied. platform_module_release makes the number invalid. */
+int platform_module_register(const uint8_t *bytes, size_t size);
+void platform_module_release(int module);
+
+/* A kernel as C sees it: see codegen/codegen.h for what the arguments mean. */
+typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t end);
+
+/* This thread's function `function` (exports are named "0", "1", ...) of a registered module, or
+** NULL if it cannot be instantiated. The pointer is valid on this thread only. */
+GeneratedKernel platform_module_function(int module, int function);
+
+/* Calls `function(argument)`; returns false if it trapped (and then puts this thread's stack
+** right). Natively it just calls. Every task on every thread runs inside one of these. */
+bool platform_try(void (*function)(void *), void *argument);
+
+#endif
