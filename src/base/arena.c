@@ -85,9 +85,7 @@ char *arena_printf(Arena *arena, const char *format, ...) {
   return text;
 }
 
-ArenaMark arena_mark(Arena *arena) {
-  return (ArenaMark){arena->last, arena->last->used};
-}
+ArenaMark arena_mark(Arena *arena) { return (ArenaMark){arena->last, arena->last->used}; }
 
 void arena_release(Arena *arena, ArenaMark mark) {
   while (arena->last != mark.block) {

@@ -37,15 +37,15 @@ void arena_release(Arena *arena, ArenaMark mark);
   ((type *)arena_alloc(arena, sizeof(type) * (size_t)((count) > 0 ? (count) : 1)))
 
 /* Appends to a growing array {items, count, capacity} whose memory is the arena's. */
-#define ARENA_PUSH(arena, items, count, capacity, value)                                     \
-  do {                                                                                       \
-    if ((count) == (capacity)) {                                                             \
-      (capacity) = (capacity) ? (capacity) * 2 : 8;                                          \
-      void *grown_ = arena_alloc(arena, sizeof(*(items)) * (size_t)(capacity));              \
-      if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count));      \
-      (items) = grown_;                                                                      \
-    }                                                                                        \
-    (items)[(count)++] = (value);                                                            \
+#define ARENA_PUSH(arena, items, count, capacity, value)                                \
+  do {                                                                                  \
+    if ((count) == (capacity)) {                                                        \
+      (capacity) = (capacity) ? (capacity) * 2 : 8;                                     \
+      void *grown_ = arena_alloc(arena, sizeof(*(items)) * (size_t)(capacity));         \
+      if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count)); \
+      (items) = grown_;                                                                 \
+    }                                                                                   \
+    (items)[(count)++] = (value);                                                       \
   } while (0)
 
 #endif

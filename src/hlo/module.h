@@ -6,6 +6,7 @@
 #ifndef XLA_HLO_MODULE_H
 #define XLA_HLO_MODULE_H
 
+#include "base/names.h"
 #include "hlo/attributes.h"
 #include "hlo/opcode.h"
 #include "shape/literal.h"
@@ -33,6 +34,7 @@ struct Computation {
   Instruction *root;
   int parameter_count;
   Instruction **parameters; /* by parameter number */
+  NameSet names;            /* of its instructions */
 };
 
 typedef struct Alias { /* one entry of input_output_alias */
@@ -48,13 +50,15 @@ struct Module {
   int count, capacity;
   Computation **computations; /* called ones before their callers; the entry last */
   Computation *entry;
+  NameSet names;                     /* of its computations */
   int replica_count, num_partitions; /* 0: not stated in the text */
   /* entry_computation_layout: shapes with the layouts asked for; NULL where not stated */
   const Shape **parameter_layouts; /* entry->parameter_count of them */
   const Shape *result_layout;
   int alias_count;
   const Alias *aliases;
-  const char *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
+  const char
+      *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
 };
 
 Module *module_new(const char *name);
@@ -73,11 +77,10 @@ Computation *module_add_computation(Module *module, const char *name);
 Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
                              Instruction *const *operands, int operand_count,
                              const Attributes *attributes, const char *name);
-Instruction *computation_add_parameter(Computation *computation, int64_t number,
-                                       const Shape *shape, const char *name);
+Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,
+                                       const char *name);
 /* The literal is kept, not copied: it must live in the module's arena. */
-Instruction *computation_add_constant(Computation *computation, Literal *literal,
-                                      const char *name);
+Instruction *computation_add_constant(Computation *computation, Literal *literal, const char *name);
 
 /* Puts instructions into operand-first order, keeping the given order where it can, drops none,
 ** and renumbers ids. False if they form a cycle (then nothing changed). */
@@ -94,12 +97,13 @@ int conditional_branches(const Instruction *instruction, Computation **out, bool
 
 /* Deep copies `computation` and all that it calls into `target`, renaming where names collide.
 ** `map` (may be NULL) collects what was already copied, so that shared computations stay shared. */
+typedef struct CloneEntry {
+  const Computation *from;
+  Computation *to;
+} CloneEntry;
 typedef struct CloneMap {
   int count, capacity;
-  struct {
-    const Computation *from;
-    Computation *to;
-  } *items;
+  CloneEntry *items;
 } CloneMap;
 Computation *module_clone_computation(Module *target, const Computation *computation,
                                       CloneMap *map);

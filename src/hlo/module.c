@@ -1,0 +1,338 @@
+#include "hlo/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/platform.h"
+
+Module *module_new(const char *name) {
+  Arena *arena = arena_new();
+  Module *module = ARENA_NEW(arena, Module);
+  module->arena = arena;
+  module->name = arena_strdup(arena, name && *name ? name : "module");
+  return module;
+}
+
+void module_free(Module *module) {
+  if (module) arena_free(module->arena);
+}
+
+Computation *module_add_computation(Module *module, const char *name) {
+  Computation *computation = ARENA_NEW(module->arena, Computation);
+  const char *stem = name && *name ? name : "computation";
+  computation->name = names_take(&module->names, module->arena, stem, module->count);
+  computation->module = module;
+  ARENA_PUSH(module->arena, module->computations, module->count, module->capacity, computation);
+  return computation;
+}
+
+Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
+                             Instruction *const *operands, int operand_count,
+                             const Attributes *attributes, const char *name) {
+  Arena *arena = computation->module->arena;
+  Instruction *instruction = ARENA_NEW(arena, Instruction);
+  instruction->opcode = opcode;
+  instruction->id = computation->count;
+  instruction->shape = shape;
+  instruction->parent = computation;
+  instruction->operand_count = operand_count;
+  instruction->operands = arena_copy(
+      arena, operands, sizeof *operands * (size_t)(operand_count > 0 ? operand_count : 0));
+  if (attributes) {
+    instruction->a = *attributes;
+  } else {
+    attributes_init(&instruction->a);
+  }
+  if (!name || !*name) name = arena_printf(arena, "%s.%d", opcode_name(opcode), computation->count);
+  instruction->name = names_take(&computation->names, arena, name, computation->count);
+  ARENA_PUSH(arena, computation->instructions, computation->count, computation->capacity,
+             instruction);
+  computation->root = instruction;
+  return instruction;
+}
+
+Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,
+                                       const char *name) {
+  Arena *arena = computation->module->arena;
+  Instruction *parameter = computation_add(computation, HLO_PARAMETER, shape, NULL, 0, NULL, name);
+  parameter->parameter_number = number;
+  if (number >= computation->parameter_count) {
+    Instruction **grown = ARENA_ARRAY(arena, Instruction *, number + 1);
+    for (int i = 0; i < computation->parameter_count; i++) grown[i] = computation->parameters[i];
+    computation->parameters = grown;
+    computation->parameter_count = (int)number + 1;
+  }
+  computation->parameters[number] = parameter;
+  return parameter;
+}
+
+Instruction *computation_add_constant(Computation *computation, Literal *literal,
+                                      const char *name) {
+  Instruction *constant =
+      computation_add(computation, HLO_CONSTANT, literal->shape, NULL, 0, NULL, name);
+  constant->literal = literal;
+  return constant;
+}
+
+void computation_renumber(Computation *computation) {
+  for (int i = 0; i < computation->count; i++) computation->instructions[i]->id = i;
+}
+
+/* Depth-first from each instruction in turn, on an explicit stack: programs may be deep. */
+bool computation_sort(Computation *computation) {
+  enum { NEW, OPEN, DONE };
+  int n = computation->count;
+  if (n == 0) return true;
+  computation_renumber(computation);
+  unsigned char *state = calloc((size_t)n, 1);
+  Instruction **stack = malloc(sizeof *stack * (size_t)n);
+  int *next = calloc((size_t)n, sizeof *next);
+  Instruction **order = malloc(sizeof *order * (size_t)n);
+  if (!state || !stack || !next || !order) platform_fatal("out of memory");
+  int done = 0, depth = 0;
+  bool acyclic = true;
+  for (int i = 0; i < n && acyclic; i++) {
+    if (state[i] == NEW) {
+      state[i] = OPEN;
+      stack[depth++] = computation->instructions[i];
+    }
+    while (depth && acyclic) {
+      Instruction *top = stack[depth - 1];
+      int operands = top->operand_count, predecessors = top->a.control_predecessors.count;
+      if (next[top->id] == operands + predecessors) {
+        state[top->id] = DONE;
+        order[done++] = top;
+        depth--;
+        continue;
+      }
+      int k = next[top->id]++;
+      Instruction *operand =
+          k < operands ? top->operands[k] : top->a.control_predecessors.items[k - operands];
+      if (state[operand->id] == OPEN) acyclic = false;
+      if (state[operand->id] == NEW) {
+        state[operand->id] = OPEN;
+        stack[depth++] = operand;
+      }
+    }
+  }
+  if (acyclic) {
+    memcpy(computation->instructions, order, sizeof *order * (size_t)n);
+    computation_renumber(computation);
+  }
+  free(state);
+  free(stack);
+  free(next);
+  free(order);
+  return acyclic;
+}
+
+int instruction_called(const Instruction *instruction, Computation **out) {
+  const Attributes *a = &instruction->a;
+  int count = 0;
+  Computation *single[] = {a->to_apply, a->calls, a->condition, a->body};
+  Computation *last[] = {a->true_computation, a->false_computation, a->select, a->scatter};
+#define CALLED(computation)              \
+  if (computation) {                     \
+    if (out) out[count] = (computation); \
+    count++;                             \
+  }
+  for (int i = 0; i < 4; i++) CALLED(single[i]);
+  for (int i = 0; i < a->branches.count; i++) CALLED(a->branches.items[i]);
+  for (int i = 0; i < 4; i++) CALLED(last[i]);
+  for (int i = 0; i < a->called_computations.count; i++) CALLED(a->called_computations.items[i]);
+#undef CALLED
+  return count;
+}
+
+int conditional_branches(const Instruction *instruction, Computation **out, bool *predicated) {
+  const Attributes *a = &instruction->a;
+  *predicated = instruction->operand_count > 0 && instruction->operands[0]->shape->type == PRED;
+  if (a->true_computation) {
+    if (out) out[0] = a->true_computation;
+    if (out) out[1] = a->false_computation;
+    return 2;
+  }
+  for (int i = 0; out && i < a->branches.count; i++) out[i] = a->branches.items[i];
+  return a->branches.count;
+}
+
+/* ---- Cloning ---- */
+
+static void copy_list(Arena *arena, Int64List *list) {
+  list->items = arena_copy(arena, list->items, sizeof(int64_t) * (size_t)list->count);
+}
+
+static const char *copy_text(Arena *arena, const char *text) {
+  return text ? arena_strdup(arena, text) : NULL;
+}
+
+/* Which fields of Attributes are lists of integers, and which are strings, comes from the table. */
+static void copy_attributes(Arena *arena, Attributes *a) {
+  for (int i = 0; i < attribute_count; i++) {
+    void *field = (char *)a + attribute_rows[i].offset;
+    switch (attribute_rows[i].kind) {
+    case ATTR_INT64_LIST: copy_list(arena, field); break;
+    case ATTR_STRING:
+    case ATTR_RAW:
+    case ATTR_PRECISION_LIST:
+      *(const char **)field = copy_text(arena, *(const char **)field);
+      break;
+    case ATTR_SHAPE:
+      if (*(const Shape **)field)
+        *(const Shape **)field = shape_copy(arena, *(const Shape **)field);
+      break;
+    default: break;
+    }
+  }
+#define COPY_ITEMS(list) \
+  (list).items = arena_copy(arena, (list).items, sizeof *(list).items * (size_t)(list).count)
+  COPY_ITEMS(a->slice);
+  COPY_ITEMS(a->padding);
+  COPY_ITEMS(a->window);
+  COPY_ITEMS(a->source_target_pairs);
+  ConvDims *dims = &a->conv_dims;
+  size_t bytes = sizeof(int64_t) * (size_t)dims->spatial;
+  dims->input_spatial = arena_copy(arena, dims->input_spatial, bytes);
+  dims->kernel_spatial = arena_copy(arena, dims->kernel_spatial, bytes);
+  dims->output_spatial = arena_copy(arena, dims->output_spatial, bytes);
+  Int64List *groups = ARENA_ARRAY(arena, Int64List, a->replica_groups.count);
+  for (int i = 0; i < a->replica_groups.count; i++) {
+    groups[i] = a->replica_groups.groups[i];
+    copy_list(arena, &groups[i]);
+  }
+  a->replica_groups.groups = groups;
+  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, a->operand_layout_constraints.count);
+  for (int i = 0; i < a->operand_layout_constraints.count; i++) {
+    shapes[i] = shape_copy(arena, a->operand_layout_constraints.items[i]);
+  }
+  a->operand_layout_constraints.items = shapes;
+#undef COPY_ITEMS
+}
+
+static Literal *copy_literal(Arena *arena, const Literal *literal) {
+  Literal *copy = literal_new(arena, shape_copy(arena, literal->shape));
+  literal_copy_data(literal, copy);
+  return copy;
+}
+
+static Computation *clone_called(Module *target, Computation *called, CloneMap *map) {
+  return called ? module_clone_computation(target, called, map) : NULL;
+}
+
+static void clone_called_list(Module *target, ComputationList *list, CloneMap *map) {
+  Computation **items = ARENA_ARRAY(target->arena, Computation *, list->count);
+  for (int i = 0; i < list->count; i++) items[i] = clone_called(target, list->items[i], map);
+  list->items = items;
+}
+
+static void clone_all_called(Module *target, Attributes *a, CloneMap *map) {
+  Computation **single[] = {
+      &a->to_apply,          &a->calls,  &a->condition, &a->body, &a->true_computation,
+      &a->false_computation, &a->select, &a->scatter,
+  };
+  for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+    *single[i] = clone_called(target, *single[i], map);
+  }
+  clone_called_list(target, &a->branches, map);
+  clone_called_list(target, &a->called_computations, map);
+}
+
+static Instruction *clone_instruction(Computation *into, const Instruction *from,
+                                      Instruction **by_id, CloneMap *map) {
+  Module *target = into->module;
+  Arena *arena = target->arena;
+  Attributes a = from->a;
+  clone_all_called(target, &a, map);
+  copy_attributes(arena, &a);
+  Instruction **predecessors = ARENA_ARRAY(arena, Instruction *, a.control_predecessors.count);
+  for (int i = 0; i < a.control_predecessors.count; i++) {
+    predecessors[i] = by_id[a.control_predecessors.items[i]->id];
+  }
+  a.control_predecessors.items = predecessors;
+  Instruction **operands = ARENA_ARRAY(arena, Instruction *, from->operand_count);
+  for (int i = 0; i < from->operand_count; i++) operands[i] = by_id[from->operands[i]->id];
+  const Shape *shape = shape_copy(arena, from->shape);
+  Instruction *copy;
+  if (from->opcode == HLO_PARAMETER) {
+    copy = computation_add_parameter(into, from->parameter_number, shape, from->name);
+    copy->a = a;
+  } else {
+    copy =
+        computation_add(into, from->opcode, shape, operands, from->operand_count, &a, from->name);
+  }
+  if (from->literal) copy->literal = copy_literal(arena, from->literal);
+  return copy;
+}
+
+Computation *module_clone_computation(Module *target, const Computation *computation,
+                                      CloneMap *map) {
+  CloneMap local = {0};
+  if (!map) map = &local;
+  for (int i = 0; i < map->count; i++) {
+    if (map->items[i].from == computation) return map->items[i].to;
+  }
+  int n = computation->count;
+  Instruction **by_id = ARENA_ARRAY(target->arena, Instruction *, n);
+  /* Called computations first, so that the list keeps callees before callers. */
+  for (int i = 0; i < n; i++) {
+    Attributes a = computation->instructions[i]->a;
+    clone_all_called(target, &a, map);
+  }
+  Computation *copy = module_add_computation(target, computation->name);
+  for (int i = 0; i < n; i++) {
+    const Instruction *from = computation->instructions[i];
+    by_id[from->id] = clone_instruction(copy, from, by_id, map);
+    if (from == computation->root) copy->root = by_id[from->id];
+  }
+  copy->root = by_id[computation->root->id];
+  CloneEntry entry = {computation, copy};
+  ARENA_PUSH(target->arena, map->items, map->count, map->capacity, entry);
+  return copy;
+}
+
+Module *module_clone(const Module *module) {
+  Module *copy = module_new(module->name);
+  CloneMap map = {0};
+  for (int i = 0; i < module->count; i++) {
+    Computation *computation = module_clone_computation(copy, module->computations[i], &map);
+    if (module->computations[i] == module->entry) copy->entry = computation;
+  }
+  copy->replica_count = module->replica_count;
+  copy->num_partitions = module->num_partitions;
+  copy->extra_header = copy_text(copy->arena, module->extra_header);
+  if (module->parameter_layouts) {
+    int n = module->entry->parameter_count;
+    copy->parameter_layouts = ARENA_ARRAY(copy->arena, const Shape *, n);
+    for (int i = 0; i < n; i++) {
+      copy->parameter_layouts[i] = shape_copy(copy->arena, module->parameter_layouts[i]);
+    }
+  }
+  if (module->result_layout) copy->result_layout = shape_copy(copy->arena, module->result_layout);
+  copy->alias_count = module->alias_count;
+  Alias *aliases = ARENA_ARRAY(copy->arena, Alias, module->alias_count);
+  for (int i = 0; i < module->alias_count; i++) {
+    aliases[i] = module->aliases[i];
+    copy_list(copy->arena, &aliases[i].output_index);
+    copy_list(copy->arena, &aliases[i].parameter_index);
+  }
+  copy->aliases = aliases;
+  return copy;
+}
+
+Opcode computation_simple_binary(const Computation *computation) {
+  const Instruction *root = computation->root;
+  if (computation->parameter_count != 2 || root->operand_count != 2) return OPCODE_COUNT;
+  if (opcode_category(root->opcode) != ELEMENTWISE_BINARY || root->opcode == HLO_COMPARE ||
+      root->opcode == HLO_COMPLEX) {
+    return OPCODE_COUNT;
+  }
+  const Instruction *x = computation->parameters[0], *y = computation->parameters[1];
+  if (!shape_is_scalar(x->shape) || !shape_is_scalar(y->shape)) return OPCODE_COUNT;
+  bool straight = root->operands[0] == x && root->operands[1] == y;
+  bool swapped = root->operands[0] == y && root->operands[1] == x;
+  /* op(p1, p0) is only the same when the operation commutes. */
+  bool commutes = root->opcode == HLO_ADD || root->opcode == HLO_MULTIPLY ||
+                  root->opcode == HLO_MAXIMUM || root->opcode == HLO_MINIMUM ||
+                  root->opcode == HLO_AND || root->opcode == HLO_OR || root->opcode == HLO_XOR;
+  return straight || (swapped && commutes) ? root->opcode : OPCODE_COUNT;
+}
