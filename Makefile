@@ -1,0 +1,216 @@
+# xla-wasm. Each target does its own set-up; everything made goes to build/ (and node_modules/).
+#
+#   make                    both WebAssembly builds, into build/dist
+#   make run [ARGS=...]     train on handwritten digits, on several replicas
+#   make demo [ARGS=...]    serve the page
+#   make test               every test: Node, native under sanitizers, Chromium
+#   make bench              benchmarks
+#   make native             build/native/xla-run: the core under ASan and UBSan
+#   make native-tsan        build/native-tsan/xla-run: the core under ThreadSanitizer
+#   make lint               clang-format, clang-tidy, eslint, tsc
+#   make format             rewrites the C sources as clang-format wants them
+#   make golden             regenerates tests/golden with real XLA (Python, jax)
+#   make fuzz SECONDS=60    random programs, here and on real XLA
+#   make clean              removes what was built, keeps the toolchain
+#
+# V=1 shows whole commands.
+
+B := build
+Q := $(if $(V),,@)
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+MAKEFLAGS += --no-builtin-rules -j$(CORES)
+SECONDS ?= 60
+
+.DEFAULT_GOAL := build
+.PHONY: build run demo test bench native native-tsan lint format golden fuzz clean distclean FORCE
+.DELETE_ON_ERROR:
+
+# --- sources and flags ---------------------------------------------------------------------------
+
+SOURCES := $(sort $(wildcard src/*.c src/*/*.c))
+SHARED := $(filter-out src/main.c src/platform/wasm.c src/platform/native.c,$(SOURCES))
+WASM_SOURCES := $(SHARED) $(filter src/platform/wasm.c,$(SOURCES))
+NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES))
+C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch]))
+
+# Contraction and fast-math would change the bits of results, which must be XLA's.
+CFLAGS := -std=c11 -Isrc -ffp-contract=off -fno-math-errno \
+  -Wall -Wextra -Wno-unused-parameter \
+  -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
+
+WASM_CFLAGS := $(CFLAGS) -O3 -msimd128
+CFLAGS_threads := $(WASM_CFLAGS) -pthread
+CFLAGS_single := $(WASM_CFLAGS) -DXLA_SINGLE_THREADED
+
+# SIMDe gives the native build wasm_simd128.h's functions, under their own names.
+NATIVE_CFLAGS := $(CFLAGS) -D_GNU_SOURCE -DSIMDE_ENABLE_NATIVE_ALIASES= \
+  -g -O1 -fno-omit-frame-pointer -pthread
+CFLAGS_native := $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined
+CFLAGS_native-tsan := $(NATIVE_CFLAGS) -fsanitize=thread
+
+# --- tools ---------------------------------------------------------------------------------------
+
+EMCC := $(B)/toolchain/bin/emcc
+NATIVE_CC := $(shell command -v clang-19 || command -v clang || echo clang-19)
+TOOLCHAIN := $(B)/toolchain
+NODE_MODULES := node_modules/.package-lock.json
+VENV := $(B)/venv
+
+# A stamp says that the tools of a kind are there; .ci/toolchain looks for them or installs them.
+$(TOOLCHAIN)/%.stamp: .ci/toolchain
+	$(Q).ci/toolchain $*
+.PRECIOUS: $(TOOLCHAIN)/%.stamp
+
+$(NODE_MODULES): package.json package-lock.json
+	@echo "  NPM     node_modules"
+	$(Q)npm ci --silent --no-audit --no-fund
+	$(Q)touch $@
+
+$(VENV)/stamp: tests/golden/requirements.txt
+	@echo "  VENV    $(VENV) (jax, a minute)"
+	$(Q)python3 -m venv $(VENV) || \
+	  { echo "error: python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
+	$(Q)$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(Q)touch $@
+
+# --- compiling: build/obj/VARIANT/FILE.o -----------------------------------------------------------
+
+VARIANTS := threads single native native-tsan
+objects = $(patsubst src/%.c,$(B)/obj/$(1)/%.o,$(2))
+OBJECTS_threads := $(call objects,threads,$(WASM_SOURCES))
+OBJECTS_single := $(call objects,single,$(WASM_SOURCES))
+OBJECTS_native := $(call objects,native,$(NATIVE_SOURCES))
+OBJECTS_native-tsan := $(call objects,native-tsan,$(NATIVE_SOURCES))
+
+CC_threads := $(EMCC)
+CC_single := $(EMCC)
+CC_native := $(NATIVE_CC)
+CC_native-tsan := $(NATIVE_CC)
+TOOLS_threads := $(TOOLCHAIN)/build.stamp
+TOOLS_single := $(TOOLCHAIN)/build.stamp
+TOOLS_native := $(TOOLCHAIN)/native.stamp
+TOOLS_native-tsan := $(TOOLCHAIN)/native.stamp
+
+define compile
+$(B)/obj/$(1)/%.o: src/%.c Makefile $(TOOLS_$(1))
+	@mkdir -p $$(@D)
+	@printf '  %-7s %s\n' CC "$(1)/$$*.c"
+	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) -MMD -MP -c $$< -o $$@
+-include $(OBJECTS_$(1):.o=.d)
+endef
+$(foreach v,$(VARIANTS),$(eval $(call compile,$(v))))
+
+# Changes when a source file comes or goes, so that what links them all is made again.
+$(B)/obj/sources: FORCE
+	@mkdir -p $(@D)
+	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@
+
+# --- linking: WebAssembly --------------------------------------------------------------------------
+
+# noExitRuntime must stay: without it, the first message of a worker's would end the runtime.
+comma := ,
+EMPTY :=
+list = $(subst $(EMPTY) $(EMPTY),$(comma),$(strip $(1)))
+RUNTIME_METHODS := HEAPU8 wasmMemory stackSave stackRestore stackAlloc
+MODULE_OPTIONS := noExitRuntime locateFile wasmBinary instantiateWasm print printErr
+LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
+  -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
+  -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
+  -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/library.js
+LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 -sDEFAULT_PTHREAD_STACK_SIZE=1MB \
+  -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
+LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS))
+
+DIST := $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs
+build: $(DIST)
+
+# A worker is started from the glue's own address: a bundler may have given the file another name,
+# and must not try to bundle it into itself.
+$(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/library.js \
+    $(B)/obj/sources
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK $@
+	$(Q)$(CC_$*) $(CFLAGS_$*) $(filter %.o,$^) $(LDFLAGS_$*) -o $@
+	$(Q)sed -i 's/new URL("xla-threads\.mjs", *import\.meta\.url)/new URL(import.meta.url)/' $@
+	$(Q)if grep -q 'new URL("xla-[a-z]*\.mjs"' $@; then \
+	  echo "error: this emcc's glue starts its workers in a way the Makefile does not know" >&2; \
+	  exit 1; fi
+$(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
+$(B)/dist/xla-single.mjs: $(OBJECTS_single)
+
+# --- linking: native -------------------------------------------------------------------------------
+
+native: $(B)/native/xla-run
+native-tsan: $(B)/native-tsan/xla-run
+
+$(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK $@
+	$(Q)$(CC_$*) $(CFLAGS_$*) $(filter %.o,$^) -lm -o $@
+$(B)/native/xla-run: $(OBJECTS_native)
+$(B)/native-tsan/xla-run: $(OBJECTS_native-tsan)
+
+# --- running ---------------------------------------------------------------------------------------
+
+run: build $(NODE_MODULES)
+	@node demo/train.mjs $(ARGS)
+
+demo: build $(NODE_MODULES)
+	@node demo/serve.mjs $(ARGS)
+
+# TESTS=tests/one.test.mjs runs only that.
+TESTS ?= $(wildcard tests/*.test.mjs)
+test: build native $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
+	@node --test --test-concurrency=$(CORES) --test-timeout=900000 $(TESTS)
+
+bench: build $(NODE_MODULES)
+	@node tests/bench/bench.mjs $(ARGS)
+
+golden: build $(VENV)/stamp
+	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)
+
+fuzz: build native $(NODE_MODULES) $(VENV)/stamp
+	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
+
+# --- lint --------------------------------------------------------------------------------------------
+
+.PHONY: lint-format lint-tidy lint-js lint-types
+lint: lint-format lint-tidy lint-js lint-types
+
+lint-format: $(TOOLCHAIN)/lint.stamp
+	@printf '  %-7s %s\n' FORMAT "$(words $(C_FILES)) files"
+	$(Q)clang-format-19 --dry-run -Werror $(C_FILES)
+
+format: $(TOOLCHAIN)/lint.stamp
+	$(Q)clang-format-19 -i $(C_FILES)
+
+# One file at a time, so that they run side by side and only what changed is looked at again.
+# wasm.c includes Emscripten's headers; Emscripten's own clang checks it.
+TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
+TIDY_CFLAGS := $(filter-out -g -O1,$(NATIVE_CFLAGS))
+lint-tidy: $(TIDY)
+
+$(B)/tidy/%.ok: src/%.c .clang-tidy $(TOOLCHAIN)/lint.stamp $(TOOLCHAIN)/native.stamp
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' TIDY $<
+	$(Q)$(NATIVE_CC) $(TIDY_CFLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
+	$(Q)clang-tidy-19 --quiet $< -- $(TIDY_CFLAGS) 2>$@.log || { cat $@.log >&2; exit 1; }
+	$(Q)touch $@
+-include $(TIDY:.ok=.d)
+
+lint-js: $(NODE_MODULES)
+	@printf '  %-7s %s\n' ESLINT .
+	$(Q)node_modules/.bin/eslint .
+
+lint-types: $(NODE_MODULES)
+	@printf '  %-7s %s\n' TSC tsconfig.json
+	$(Q)node_modules/.bin/tsc --noEmit
+
+# --- cleaning ----------------------------------------------------------------------------------------
+
+clean:
+	rm -rf $(B)/dist $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+
+distclean:
+	rm -rf $(B) node_modules
