@@ -1,0 +1,150 @@
+"""Element-wise operations: unary, binary, compare, select, clamp, over edge values."""
+
+import numpy as np
+
+from corpus import family
+from harness import COMPLEX, DTYPES, FLOATS, INTS, SIGNED, shape_of
+from values import any_bits, edges, normals, pairs, rng, without_denormals
+
+ARITHMETIC = ['add', 'subtract', 'multiply', 'maximum', 'minimum']
+LOGICAL = ['and', 'or', 'xor']
+SHIFTS = ['shift-left', 'shift-right-arithmetic', 'shift-right-logical']
+DIRECTIONS = ['EQ', 'NE', 'LT', 'LE', 'GT', 'GE']
+
+# Where each transcendental function is defined, with the ends of the range of f32. Denormal
+# operands and results are left out: XLA:CPU flushes them to zero, WebAssembly cannot.
+NARROW = {'f16': 1 / 9, 'bf16': 1, 'f32': 1, 'f64': 8}
+ORDINARY = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 0.1, 2.0, -3.0, 7.5, np.nan, np.inf, -np.inf]
+POSITIVE = [0.0, -0.0, 1.0, 0.5, 2.0, 1e-3, 1e4, 3.0, -1.0, np.nan, np.inf, -np.inf]
+NEAR_ZERO = [1e-3, -1e-3, 2.5e-4, 0.75, -0.75]
+RANGES = {
+    'exponential': ('scaled', [-80.0, 80.0, 88.0, 100.0, -300.0]),
+    'exponential-minus-one': ('near', [-80.0, 80.0, 100.0, -30.0]),
+    'log': ('positive', [0.99, 1.01, 1000.0]),
+    'log-plus-one': ('near', [-0.999, 1000.0, -2.0]),
+    'logistic': ('scaled', [-80.0, 80.0, 100.0, -300.0]),
+    'tanh': ('near', [-20.0, 20.0, 9.0, -9.0]),
+    'sine': ('near', [100.0, -1000.0, 3.1415927]),
+    'cosine': ('near', [100.0, -1000.0, 1.5707964]),
+    'tan': ('near', [100.0, -1.5, 1.5707964]),
+    'cbrt': ('near', [27.0, -1000.0]),
+    'rsqrt': ('positive', [0.25, 1e3]),
+    'erf': ('near', [-4.5, 3.0, 10.0]),
+}
+
+
+def transcendental_inputs(opcode, type_):
+  kind, more = RANGES[opcode]
+  values = list(POSITIVE if kind == 'positive' else ORDINARY)
+  values += NEAR_ZERO if kind == 'near' else []
+  values += [v * NARROW[type_] if kind == 'scaled' else v for v in more]
+  spread = rng(opcode, type_).uniform(-6, 6, 32)
+  values += list(np.exp(spread) if kind == 'positive' else spread)
+  return np.array(values).astype(DTYPES[type_])
+
+
+def float_unary(f, type_):
+  x = edges(type_)
+  halves = np.array([0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.49999997, -0.49999997, 1e7, -1e7, 4.5,
+                     8388609.0]).astype(DTYPES[type_])
+  both = np.concatenate([x, halves])
+  for opcode in ('abs', 'negate', 'sign', 'floor', 'ceil', 'round-nearest-afz',
+                 'round-nearest-even'):
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(both)} {opcode}(p0)', both)
+  f.hlo(f'is-finite.{type_}', None, f'r = pred[{len(x)}] is-finite(p0)', x)
+  roots = np.abs(np.concatenate([x, np.arange(2, 18).astype(DTYPES[type_])]))
+  roots = np.concatenate([roots, np.array([-1.0, -0.0, -np.inf]).astype(DTYPES[type_])])
+  f.hlo(f'sqrt.{type_}', None, f'r = {shape_of(roots)} sqrt(p0)', roots)
+  for opcode in RANGES:
+    x = transcendental_inputs(opcode, type_)
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(x)} {opcode}(p0)', x, function=opcode)
+
+
+def float_binary(f, type_):
+  for opcode in ARITHMETIC + ['divide', 'remainder']:
+    a, b = without_denormals(opcode, *pairs(type_))
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(a)} {opcode}(p0, p1)', a, b)
+  x = any_bits(type_, (7, 9), 'x')
+  y = any_bits(type_, (7, 9), 'y')
+  for opcode in ARITHMETIC + ['divide', 'remainder']:
+    f.hlo(f'{opcode}.{type_}.random', None, f'r = {type_}[7,9] {opcode}(p0, p1)', x, y)
+  values = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 2.5, -1.5, 10.0, np.nan, np.inf,
+                     -np.inf]).astype(DTYPES[type_])
+  n = len(values)
+  a, b = np.repeat(values, n), np.tile(values, n)
+  for opcode in ('power', 'atan2'):
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(a)} {opcode}(p0, p1)', a, b, function=opcode)
+  x, y = np.abs(normals(type_, 40, 'base')), normals(type_, 40, 'exponent', scale=2)
+  f.hlo(f'power.{type_}.random', None, f'r = {type_}[40] power(p0, p1)', x, y, function='power')
+  x = normals(type_, 40, 'ordinate')
+  f.hlo(f'atan2.{type_}.random', None, f'r = {type_}[40] atan2(p0, p1)', x, y, function='atan2')
+
+
+def integer_ops(f, type_):
+  x = edges(type_)
+  shape = shape_of(x)
+  for opcode in ('negate', 'not', 'popcnt', 'count-leading-zeros', 'abs', 'sign'):
+    if opcode in ('abs', 'sign') and type_ not in SIGNED:
+      continue
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape} {opcode}(p0)', x)
+  a, b = pairs(type_)
+  for opcode in ARITHMETIC + ['divide', 'remainder', 'power'] + LOGICAL:
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(a)} {opcode}(p0, p1)', a, b)
+  bits = np.dtype(DTYPES[type_]).itemsize * 8 if type_ not in ('s4', 'u4') else 4
+  amounts = [0, 1, bits - 1, bits, bits + 1, 2 * bits, 2**62]
+  top = 2**(bits - (type_[0] == 's')) - 1
+  amounts = np.array([min(v, top) for v in amounts] + ([-1] if type_[0] == 's' else [top]))
+  amounts = amounts.astype(np.int64).astype(DTYPES[type_])
+  a, b = np.repeat(x, len(amounts)), np.tile(amounts, len(x))
+  for opcode in SHIFTS:
+    f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(a)} {opcode}(p0, p1)', a, b)
+
+
+def predicate_ops(f):
+  a, b = pairs('pred')
+  f.hlo('not.pred', None, 'r = pred[4] not(p0)', a)
+  for opcode in LOGICAL + ['maximum', 'minimum', 'add', 'multiply']:
+    f.hlo(f'{opcode}.pred', None, f'r = pred[4] {opcode}(p0, p1)', a, b, check=False)
+
+
+def compares(f, type_):
+  a, b = pairs(type_)
+  directions = DIRECTIONS[:2] if type_ in COMPLEX else DIRECTIONS
+  for direction in directions:
+    f.hlo(f'compare.{type_}.{direction}', None,
+          f'r = pred[{len(a)}] compare(p0, p1), direction={direction}', a, b)
+
+
+def total_order(f, type_):
+  a, b = pairs(type_)
+  for direction in DIRECTIONS:
+    f.hlo(f'compare.{type_}.{direction}.total', None,
+          f'r = pred[{len(a)}] compare(p0, p1), direction={direction}, type=TOTALORDER', a, b)
+
+
+def select_and_clamp(f, type_):
+  x, y = any_bits(type_, (4, 5), 'on'), any_bits(type_, (4, 5), 'off')
+  mask = rng('mask').integers(0, 2, (4, 5)).astype(np.bool_)
+  f.hlo(f'select.{type_}', None, f'r = {type_}[4,5] select(p0, p1, p2)', mask, x, y)
+  f.hlo(f'select.{type_}.scalar', None, f'r = {type_}[] select(p0, p1, p2)', np.bool_(True),
+        x[0, 0], y[0, 0])
+  if type_ in COMPLEX or type_ == 'pred':
+    return
+  e = edges(type_)
+  low, x, high = (np.take(e, rng('clamp', type_, i).integers(0, len(e), 96)) for i in range(3))
+  f.hlo(f'clamp.{type_}', None, f'r = {shape_of(x)} clamp(p0, p1, p2)', low, x, high)
+  f.hlo(f'clamp.{type_}.scalar', None, f'r = {shape_of(x)} clamp(p0, p1, p2)', e[2], x, e[-1],
+        check=False)
+
+
+@family
+def elementwise(f):
+  """The first stage's types: f32, s32, u32, pred."""
+  for type_ in ('s32', 'u32'):
+    integer_ops(f, type_)
+  predicate_ops(f)
+  float_unary(f, 'f32')
+  float_binary(f, 'f32')
+  for type_ in ('f32', 's32', 'u32', 'pred'):
+    compares(f, type_)
+    select_and_clamp(f, type_)
