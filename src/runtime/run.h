@@ -1,0 +1,112 @@
+/*
+** Run: one execution of an executable on all its replicas. A replica is a task: a stack of frames
+** over thunk sequences. It runs on any worker, parks at collectives and host calls, and is resumed
+** by whoever completes what it waits for. Nothing blocks.
+*/
+#ifndef XLA_RUNTIME_RUN_H
+#define XLA_RUNTIME_RUN_H
+
+#include "runtime/buffer.h"
+#include "runtime/executable.h"
+
+typedef enum RunState { RUN_NEW, RUN_RUNNING, RUN_DONE, RUN_FAILED } RunState;
+
+typedef enum ReplicaState {
+  REPLICA_READY,   /* in the scheduler's queue */
+  REPLICA_RUNNING, /* on a worker */
+  REPLICA_PARKED,  /* at a collective */
+  REPLICA_HOST,    /* waits for the host */
+  REPLICA_STOPPED, /* finished, or given up after the run failed */
+} ReplicaState;
+
+/* What happened when, for profiles; times from platform_now_us(). The layout (40 bytes) is read by
+** the bindings. A collective's event lasts from the arrival to the resumption. */
+typedef struct ProfileEvent {
+  double start_us, end_us;
+  int replica, worker;
+  const char *name;     /* the instruction's */
+  const char *category; /* "eval", "generated", ... the thunk's kind */
+  int padding[2];
+} ProfileEvent;
+
+typedef struct Run Run;
+typedef struct Replica Replica;
+
+typedef struct Frame {
+  const ThunkSequence *sequence;
+  int next;  /* the thunk to run */
+  int phase; /* of that thunk, if it is a loop or a branch */
+} Frame;
+
+struct Replica {
+  Run *run;
+  int id;
+  ReplicaState state;
+  Replica *queue_next; /* in the scheduler's queue */
+  uint8_t **slots;
+  Arena *scratch; /* for the evaluator, emptied after each thunk */
+  int depth, capacity;
+  Frame *frames;
+  const Thunk *parked_at;
+  struct Rendezvous *rendezvous; /* that it waits in */
+  double parked_since;
+  uint64_t rng_state[2];
+  int event_count, event_capacity;
+  ProfileEvent *events; /* heap */
+};
+
+struct Run {
+  Executable *executable;
+  RunState state;
+  bool profile, failing; /* failing: some replica failed; the others stop at their next thunk */
+  int replica_count;
+  Replica *replicas;
+  int active;  /* replicas that are READY or RUNNING */
+  int stopped; /* replicas that are STOPPED */
+  Error error;
+  Buffer **arguments; /* retained; replica-major */
+  Buffer **results;   /* replica-major; NULL once taken */
+  struct RunArena **arenas;
+  struct Rendezvous *rendezvous; /* open ones */
+  Arena *memory;                 /* of replicas, frames, slots, rendezvous */
+  ProfileEvent *profile_events;  /* merged when asked for */
+  int profile_count;
+};
+
+/* See api.h for the meaning of arguments. */
+Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated, bool profile,
+             Error *error);
+void run_start(Run *run);
+RunState run_state(Run *run);
+void run_cancel(Run *run);
+void run_free(Run *run);
+
+/* A thunk's view of memory. */
+static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuffer *buffer) {
+  return buffer->slot == SLOT_NONE ? NULL : replica->slots[buffer->slot] + buffer->offset;
+}
+
+/* ---- For the scheduler ---- */
+
+typedef enum Outcome {
+  OUTCOME_YIELD,  /* out of time: put it back into the queue */
+  OUTCOME_PARKED, /* somebody else may be running it already: don't touch it */
+  OUTCOME_DONE,
+  OUTCOME_FAILED, /* `error` is set */
+} Outcome;
+
+/* Runs thunks until something happens or the clock passes `deadline_us` (0: none). replica.c */
+Outcome replica_run(Replica *replica, double deadline_us, int worker, Error *error);
+
+/* The replica arrives at a collective: returns OUTCOME_PARKED, or if it was the last one to come,
+** performs the collective for all, wakes the others and returns OUTCOME_DONE. rendezvous.c */
+Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error);
+
+/* All replicas are parked or stopped, and some are parked for good: writes who waits for whom.
+** The scheduler's lock is held. rendezvous.c */
+void rendezvous_report_deadlock(const Run *run, Error *error);
+
+/* Does a collective: `replicas` are the members of a group in group order. collectives.c */
+bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error);
+
+#endif

@@ -1,0 +1,12 @@
+#include "kernels/kernels.h"
+
+extern const Kernel kernel_dot;
+
+static const Kernel *const kernels[] = {&kernel_dot};
+
+const Kernel *kernel_for(const Instruction *instruction) {
+  for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    if (kernels[i]->matches(instruction)) return kernels[i];
+  }
+  return NULL;
+}

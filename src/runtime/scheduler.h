@@ -1,0 +1,40 @@
+/*
+** The scheduler: one queue of replicas that can run, a pool of worker threads that run them, and
+** loops over chunks that idle workers join. One per process (in WebAssembly: per instance).
+*/
+#ifndef XLA_RUNTIME_SCHEDULER_H
+#define XLA_RUNTIME_SCHEDULER_H
+
+#include "runtime/run.h"
+
+/* Starts `threads` workers; returns how many there are. 0: scheduler_step does the work. */
+int scheduler_start(int threads);
+int scheduler_workers(void);
+
+/* One lock for queue, replica states, runs and rendezvous. Held briefly, never while computing. */
+void scheduler_lock(void);
+void scheduler_unlock(void);
+
+/* With the lock held: the replica becomes READY and is queued. */
+void scheduler_make_ready(Replica *replica);
+
+/* With the lock held: a run fails for a reason outside its replicas (cancelled, say). Parked
+** replicas stop now, running ones at their next thunk. */
+void scheduler_fail_run(Run *run, const Error *error);
+
+/* Single-threaded: works until `deadline_us`; true if there is more to do. */
+bool scheduler_step(double deadline_us);
+
+/* Waits (natively) until the run has ended. */
+void scheduler_wait(Run *run);
+
+/* A worker thread vanished: what it ran fails, and another takes its place. */
+void scheduler_worker_lost(int worker);
+
+/*
+** Calls body(argument, chunk) for chunk = 0 .. chunks-1, on this thread and on idle workers, in any
+** order. Returns when all are done; false if one trapped. Called from within a thunk.
+*/
+bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument);
+
+#endif
