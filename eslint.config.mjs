@@ -15,6 +15,9 @@ export default [
   {
     languageOptions: { ecmaVersion: 2024, sourceType: 'module' },
     rules: {
+      // A browser has these as globals, so that a forgotten declaration would go unseen.
+      'no-restricted-globals':
+        ['error', 'event', 'name', 'status', 'length', 'top', 'parent', 'origin', 'find', 'stop'],
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-constant-condition': ['error', { checkLoops: false }],
       'no-unused-vars': ['error', { argsIgnorePattern: '^_', caughtErrors: 'none' }],
