@@ -124,6 +124,7 @@ typedef struct Attributes {
   ComputationList branches, called_computations;
 
   Int64List lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims;
+  Int64List lhs_ragged_dims, rhs_group_dims; /* ragged-dot */
   const char *operand_precision;
   ConvDims conv_dims;
   int64_t feature_group_count, batch_group_count;
