@@ -79,3 +79,23 @@ def dot(f):
         small_ints('f32', (2, 3)), small_ints('f32', (3, 4)))
   f.hlo('dot.f32.medium', None, dot_text('f32[64,48]', (1,), (0,), (), ()),
         small_ints('f32', (64, 100)), small_ints('f32', (100, 48)))
+
+
+@family
+def dot_types(f):
+  for type_ in ('s8', 'u8', 's16', 'u16', 's64', 'u64', 'f16', 'bf16', 'f64', 'c64', 'c128'):
+    dots(f, type_, FEW)
+  for type_ in ('s4', 'u4', 'f8e5m2', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz'):
+    dots(f, type_, ('matrix', 'batch'))
+  for lhs, rhs, result in (('s8', 's8', 's32'), ('u8', 'u8', 'u32'), ('u8', 's8', 's32'),
+                           ('bf16', 'bf16', 'f32'), ('f16', 'f16', 'f32'), ('s4', 's4', 's32'),
+                           ('f8e5m2', 'f8e4m3fn', 'f32'), ('f32', 'f32', 'f64'),
+                           ('s16', 's16', 's32'), ('f8e4m3fn', 'f8e4m3fn', 'bf16'),
+                           ('s8', 's8', 'f32'), ('bf16', 'f32', 'f32')):
+    dots(f, lhs, ('matrix', 'batch'), result, rhs)
+  for type_ in ('s8', 's64', 'u16'):
+    f.hlo(f'dot.{type_}.wraps', None, dot_text(f'{type_}[4,5]', (1,), (0,), (), ()),
+          any_bits(type_, (4, 6), 'lhs'), any_bits(type_, (6, 5), 'rhs'))
+  random_dots(f, 'f64', 2.0**-52)
+  random_dots(f, 'bf16', 2.0**-8)
+  random_dots(f, 'f16', 2.0**-10)

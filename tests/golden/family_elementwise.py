@@ -3,8 +3,8 @@
 import numpy as np
 
 from corpus import family
-from harness import COMPLEX, DTYPES, FLOATS, INTS, SIGNED, shape_of
-from values import any_bits, edges, normals, pairs, rng, without_denormals
+from harness import COMPLEX, DTYPES, F8S, FLOATS, INTS, SIGNED, shape_of
+from values import any_bits, edges, normals, pairs, rng, small_ints, without_denormals
 
 ARITHMETIC = ['add', 'subtract', 'multiply', 'maximum', 'minimum']
 LOGICAL = ['and', 'or', 'xor']
@@ -146,5 +146,78 @@ def elementwise(f):
   float_unary(f, 'f32')
   float_binary(f, 'f32')
   for type_ in ('f32', 's32', 'u32', 'pred'):
+    compares(f, type_)
+    select_and_clamp(f, type_)
+
+
+@family
+def integer_types(f):
+  for type_ in INTS:
+    if type_ not in ('s32', 'u32'):
+      integer_ops(f, type_)
+      compares(f, type_)
+      select_and_clamp(f, type_)
+
+
+@family
+def float_types(f):
+  for type_ in FLOATS:
+    if type_ != 'f32':
+      float_unary(f, type_)
+      float_binary(f, type_)
+      compares(f, type_)
+      select_and_clamp(f, type_)
+    total_order(f, type_)
+
+
+@family
+def float8_types(f):
+  for type_ in F8S:
+    x = edges(type_)
+    for opcode in ('abs', 'negate', 'sign', 'floor', 'ceil', 'round-nearest-afz',
+                   'round-nearest-even', 'sqrt'):
+      f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(x)} {opcode}(p0)', x)
+    f.hlo(f'is-finite.{type_}', None, f'r = pred[{len(x)}] is-finite(p0)', x)
+    a, b = pairs(type_)
+    for opcode in ARITHMETIC + ['divide', 'remainder']:
+      f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(a)} {opcode}(p0, p1)', a, b)
+    compares(f, type_)
+    total_order(f, type_)
+    select_and_clamp(f, type_)
+    for opcode in ('exponential', 'log', 'tanh', 'sine', 'logistic'):
+      f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(x)} {opcode}(p0)', x, tol='ulp 1')
+
+
+# StableHLO's importer spells some of these out in real arithmetic. cbrt is refused.
+COMPLEX_UNARY = ['exponential', 'exponential-minus-one', 'log', 'log-plus-one', 'logistic', 'tanh',
+                 'sine', 'cosine', 'tan', 'sqrt', 'rsqrt', 'sign']
+
+
+@family
+def complex_types(f):
+  for type_, part in (('c64', 'f32'), ('c128', 'f64')):
+    epsilon = 2.0**-23 if part == 'f32' else 2.0**-52
+    near = f'abs {4 * epsilon:.3g} rel {16 * epsilon:.3g}'
+    e = edges(type_)
+    x = np.concatenate([e[e != 0], normals(type_, (24,), 'x', scale=2)])
+    shape = shape_of(x)
+    for opcode in ('real', 'imag'):
+      f.hlo(f'{opcode}.{type_}', None, f'r = {part}[{len(e)}] {opcode}(p0)', e)
+    f.hlo(f'abs.{type_}', None, f'r = {part}[{len(x)}] abs(p0)', x, tol=f'abs 0 rel {4 * epsilon}')
+    f.hlo(f'negate.{type_}', None, f'r = {shape_of(e)} negate(p0)', e)
+    a, b = any_bits(part, (12,), 'real'), any_bits(part, (12,), 'imaginary')
+    f.hlo(f'complex.{part}', None, f'r = {type_}[12] complex(p0, p1)', a, b)
+    # The conjugate has no opcode; this is what exporters write.
+    f.hlo(f'conjugate.{type_}', None, f'a = {part}[{len(e)}] real(p0)\n'
+          f'b = {part}[{len(e)}] imag(p0)\nc = {part}[{len(e)}] negate(b)\n'
+          f'r = {shape_of(e)} complex(a, c)', e)
+    for opcode in COMPLEX_UNARY:
+      f.hlo(f'{opcode}.{type_}', None, f'r = {shape} {opcode}(p0)', x, tol=near, check=False)
+    whole = small_ints(type_, (30,), 'a'), small_ints(type_, (30,), 'b')
+    for opcode in ('add', 'subtract', 'multiply'):
+      f.hlo(f'{opcode}.{type_}', None, f'r = {type_}[30] {opcode}(p0, p1)', *whole)
+    y = normals(type_, x.shape, 'y')
+    for opcode in ('add', 'subtract', 'multiply', 'divide', 'power', 'atan2'):
+      f.hlo(f'{opcode}.{type_}.random', None, f'r = {shape} {opcode}(p0, p1)', x, y, tol=near)
     compares(f, type_)
     select_and_clamp(f, type_)

@@ -43,7 +43,7 @@ def neutral(opcode, type_):
     return np.bool_(NEUTRAL[opcode])
   dtype = small_ints(type_, ()).dtype
   value = NEUTRAL[opcode]
-  return (~np.zeros((), dtype) if value == -1 else np.array(value).astype(dtype))
+  return np.array(value).astype(np.int8).astype(dtype)
 
 
 def reduces(f, type_, opcode, chosen=SHAPES, random=False):
@@ -54,7 +54,7 @@ def reduces(f, type_, opcode, chosen=SHAPES, random=False):
     f.hlo(name.replace(',', '-'), None,
           f'r = {type_}[{dims(kept)}] reduce(p0, p1), dimensions={{{dims(dimensions)}}}, '
           'to_apply=f', x, neutral(opcode, type_), computations=reducer('f', opcode, type_),
-          check=bool(dimensions))
+          check=bool(dimensions) and type_ != 'pred')
 
 
 @family
@@ -107,9 +107,16 @@ def reduce_types(f):
     if type_ not in ('s32', 'u32'):
       for opcode in ('add', 'multiply', 'maximum', 'minimum', 'and', 'or', 'xor'):
         reduces(f, type_, opcode, SHAPES[2:3] + SHAPES[4:5], random=True)
+  reduces(f, 'pred', 'add', SHAPES[2:3])
   for type_ in ('f16', 'bf16', 'f64'):
     for opcode in ('add', 'multiply', 'maximum', 'minimum'):
       reduces(f, type_, opcode, SHAPES[1:5])
   for type_ in COMPLEX:
     for opcode in ('add', 'multiply'):
       reduces(f, type_, opcode, SHAPES[1:4])
+  for type_ in ('f8e5m2', 'f8e4m3fn'):
+    for opcode in ('add', 'maximum'):
+      f.hlo(f'reduce.{type_}.{opcode}', None,
+            f'r = {type_}[3] reduce(p0, p1), dimensions={{1}}, to_apply=f',
+            small_ints(type_, (3, 4)), small_ints(type_, ()),
+            computations=reducer('f', opcode, type_))

@@ -65,7 +65,7 @@ def errors(function, operands, result):
       continue
     if abs(exact) < least and got == 0:
       raise ValueError(f'{function}{values}: {mpmath.nstr(exact)} is denormal; XLA:CPU flushes it')
-    if abs(exact) >= largest * (1 + 1e-9):
+    if abs(exact) >= mpmath.mpf(largest) * (1 + 1e-9):
       continue
     error = abs(mpmath.mpf(got) - exact) / ulp(exact, type_) if math.isfinite(got) else math.inf
     yield error, values
