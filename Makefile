@@ -57,13 +57,13 @@ NODE_MODULES := node_modules/.package-lock.json
 VENV := $(B)/venv
 
 # A stamp says that the tools of a kind are there; .ci/toolchain looks for them or installs them.
-$(TOOLCHAIN)/%.stamp: .ci/toolchain
+STAMPS := $(patsubst %,$(TOOLCHAIN)/%.stamp,build native browser lint)
+$(STAMPS): $(TOOLCHAIN)/%.stamp: .ci/toolchain
 	$(Q).ci/toolchain $*
-.PRECIOUS: $(TOOLCHAIN)/%.stamp
 
 $(NODE_MODULES): package.json package-lock.json
 	@echo "  NPM     node_modules"
-	$(Q)npm ci --silent --no-audit --no-fund
+	$(Q)npm ci --loglevel=error --no-audit --no-fund >/dev/null
 	$(Q)touch $@
 
 $(VENV)/stamp: tests/golden/requirements.txt
