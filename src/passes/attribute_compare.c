@@ -1,0 +1,119 @@
+#include "passes/attribute_compare.h"
+
+#include <string.h>
+
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+/* The list-like kinds, as a count and the bytes of the items. */
+typedef struct Bytes {
+  const void *data;
+  size_t size;
+} Bytes;
+
+#define LIST(type, list)                      {(list)->items, sizeof(type) * (size_t)(list)->count}
+#define BYTES_OF(list_type, item_type, field) (Bytes) LIST(item_type, (const list_type *)(field))
+
+/* The bytes that say all of a value of this kind; false for the kinds that take more than that. */
+static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
+  switch (kind) {
+  case ATTR_INT64: *out = (Bytes){field, sizeof(int64_t)}; return true;
+  case ATTR_FLOAT: *out = (Bytes){field, sizeof(double)}; return true;
+  case ATTR_BOOL: *out = (Bytes){field, sizeof(bool)}; return true;
+  case ATTR_COMPUTATION: *out = (Bytes){field, sizeof(Computation *)}; return true;
+  case ATTR_COMPARISON_DIRECTION:
+  case ATTR_COMPARISON_TYPE:
+  case ATTR_FFT_TYPE:
+  case ATTR_TRANSPOSE:
+  case ATTR_RANDOM_DISTRIBUTION:
+  case ATTR_RANDOM_ALGORITHM:
+  case ATTR_FUSION_KIND: *out = (Bytes){field, sizeof(int)}; return true;
+  case ATTR_INT64_LIST: *out = BYTES_OF(Int64List, int64_t, field); return true;
+  case ATTR_COMPUTATION_LIST: *out = BYTES_OF(ComputationList, Computation *, field); return true;
+  case ATTR_SLICE: *out = BYTES_OF(SliceConfig, SliceDimension, field); return true;
+  case ATTR_PADDING: *out = BYTES_OF(PaddingConfig, PaddingDimension, field); return true;
+  case ATTR_PAIR_LIST: *out = BYTES_OF(PairList, Pair, field); return true;
+  case ATTR_STRING:
+  case ATTR_RAW:
+  case ATTR_PRECISION_LIST: {
+    const char *text = *(const char *const *)field;
+    *out = (Bytes){text, text ? strlen(text) + 1 : 0};
+    return true;
+  }
+  default: return false;
+  }
+}
+
+static bool windows_same(const Window *a, const Window *b) {
+  if (a->count != b->count) return false;
+  for (int i = 0; i < a->count; i++) {
+    const WindowDimension *x = &a->items[i], *y = &b->items[i];
+    if (x->size != y->size || x->stride != y->stride || x->padding_low != y->padding_low ||
+        x->padding_high != y->padding_high || x->window_dilation != y->window_dilation ||
+        x->base_dilation != y->base_dilation || x->window_reversal != y->window_reversal) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool values_same(AttributeKind kind, const void *a, const void *b) {
+  Bytes x, y;
+  if (value_bytes(kind, a, &x) && value_bytes(kind, b, &y)) {
+    return x.size == y.size && (x.size == 0 || !memcmp(x.data, y.data, x.size));
+  }
+  if (kind == ATTR_WINDOW) return windows_same(a, b);
+  return false; /* convolutions and collectives: two of them are rarely the same */
+}
+
+/* Calls `step` for each attribute of `opcode`, until it returns false. */
+static bool for_each_attribute(Opcode opcode, bool (*step)(const AttributeRow *row, void *data),
+                               void *data) {
+  for (const char *name = opcode_rows[opcode].attributes; *name;) {
+    size_t length = strcspn(name, " ");
+    for (int i = 0; i < attribute_count; i++) {
+      const AttributeRow *row = &attribute_rows[i];
+      if (strncmp(row->name, name, length) || row->name[length]) continue;
+      if (!step(row, data)) return false;
+    }
+    name += length + (name[length] == ' ');
+  }
+  return true;
+}
+
+typedef struct Compared {
+  const char *a, *b;
+} Compared;
+
+static bool compare_step(const AttributeRow *row, void *data) {
+  const Compared *compared = data;
+  return values_same(row->kind, compared->a + row->offset, compared->b + row->offset);
+}
+
+bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b) {
+  Compared compared = {(const char *)a, (const char *)b};
+  return for_each_attribute(opcode, compare_step, &compared);
+}
+
+typedef struct Hashed {
+  const char *a;
+  uint64_t hash;
+} Hashed;
+
+static bool hash_step(const AttributeRow *row, void *data) {
+  Hashed *hashed = data;
+  Bytes bytes;
+  if (value_bytes(row->kind, hashed->a + row->offset, &bytes)) {
+    hashed->hash = hash_bytes(hashed->hash, bytes.data, bytes.size);
+  }
+  return true;
+}
+
+uint64_t attributes_hash(Opcode opcode, const Attributes *a) {
+  Hashed hashed = {(const char *)a, HASH_SEED};
+  for_each_attribute(opcode, hash_step, &hashed);
+  return hashed.hash;
+}

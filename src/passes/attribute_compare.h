@@ -1,0 +1,14 @@
+/* Whether two instructions of one opcode say the same in all attributes that mean something. */
+#ifndef XLA_PASSES_ATTRIBUTE_COMPARE_H
+#define XLA_PASSES_ATTRIBUTE_COMPARE_H
+
+#include "hlo/module.h"
+
+bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b);
+uint64_t attributes_hash(Opcode opcode, const Attributes *a);
+
+/* FNV-1a, for hashing more than attributes. */
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t size);
+enum { HASH_SEED = 0x811c9dc5 };
+
+#endif

@@ -1,0 +1,65 @@
+/*
+** Computes by the evaluator what depends on constants alone, where the result is small: a constant
+** is read from memory, so folding a broadcast or an iota would make the program slower.
+*/
+#include "eval/eval.h"
+#include "passes/rewrite.h"
+
+enum { LARGEST_RESULT = 64 << 10, LARGEST_OPERANDS = 64 << 10 }; /* bytes */
+
+static bool worth_folding(const Instruction *instruction) {
+  if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
+  if (instruction_has_side_effect(instruction)) return false;
+  switch (opcode_category(instruction->opcode)) {
+  case ELEMENTWISE_UNARY:
+  case CONVERSION:
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY:
+  case MOVEMENT: break;
+  default:
+    if (instruction->opcode != HLO_REDUCE) return false; /* contractions and such take long */
+  }
+  int64_t result = shape_bytes(instruction->shape), operands = 0;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    const Instruction *operand = instruction->operands[i];
+    if (operand->opcode != HLO_CONSTANT || !shape_is_static_array(operand->shape)) return false;
+    operands += shape_bytes(operand->shape);
+  }
+  /* 16 is the widest element: a change of type alone is no blow-up. */
+  return result <= LARGEST_RESULT && operands <= LARGEST_OPERANDS && result <= 16 * operands &&
+         instruction->opcode != HLO_BROADCAST;
+}
+
+static bool fold(Instruction *instruction, Arena *scratch) {
+  Arena *arena = instruction->parent->module->arena;
+  ArenaMark mark = arena_mark(arena);
+  Literal *result = literal_new(arena, instruction->shape);
+  Literal **operands = ARENA_ARRAY(scratch, Literal *, instruction->operand_count);
+  for (int i = 0; i < instruction->operand_count; i++) {
+    operands[i] = instruction->operands[i]->literal;
+  }
+  EvalContext context = {.arena = scratch};
+  if (!eval_instruction(instruction, operands, result, &context)) {
+    arena_release(arena, mark); /* it fails when it runs, too, and then the user is told */
+    return false;
+  }
+  instruction_become(instruction, HLO_CONSTANT, NULL, 0, NULL);
+  instruction->literal = result;
+  return true;
+}
+
+static bool fold_constants(Computation *computation) {
+  Arena *scratch = arena_new();
+  bool changed = false;
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *instruction = computation->instructions[i];
+    if (!worth_folding(instruction)) continue;
+    ArenaMark mark = arena_mark(scratch);
+    changed |= fold(instruction, scratch);
+    arena_release(scratch, mark);
+  }
+  arena_free(scratch);
+  return changed;
+}
+
+bool pass_fold_constants(Module *module) { return for_each_computation(module, fold_constants); }

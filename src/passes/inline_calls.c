@@ -1,0 +1,213 @@
+/*
+** Puts bodies in the place of what only calls them: `call`, `fusion` (those of imported programs;
+** ours are made later), `map` with an element-wise body, and async-start/done pairs. The pairs of
+** collectives and copies become their synchronous form, which differs from them only in when the
+** result is waited for.
+*/
+#include <stdlib.h>
+
+#include "passes/rewrite.h"
+#include "platform/platform.h"
+
+/* No program that anybody wrote gets there; one that calls itself up exponentially could. */
+enum { LARGEST_COMPUTATION = 1 << 18 };
+
+/* The walk over one computation, whose instructions are put into a new list. */
+typedef struct Inliner {
+  Computation *computation;
+  Instruction **to; /* by old id: what stands for that instruction now */
+  int *users;       /* by old id: how many operands refer to it */
+  int *finished;    /* by old id: how many of those are its own -done or -update */
+  bool changed;
+} Inliner;
+
+static Opcode synchronous_form(Opcode start) {
+  switch (start) {
+  case HLO_ALL_GATHER_START: return HLO_ALL_GATHER;
+  case HLO_ALL_REDUCE_START: return HLO_ALL_REDUCE;
+  case HLO_COLLECTIVE_PERMUTE_START: return HLO_COLLECTIVE_PERMUTE;
+  case HLO_COPY_START: return HLO_COPY;
+  default: return OPCODE_COUNT;
+  }
+}
+
+static bool is_done(Opcode opcode) {
+  return opcode == HLO_ALL_GATHER_DONE || opcode == HLO_ALL_REDUCE_DONE ||
+         opcode == HLO_COLLECTIVE_PERMUTE_DONE || opcode == HLO_COPY_DONE;
+}
+
+static bool is_async(Opcode opcode) {
+  return opcode == HLO_ASYNC_START || opcode == HLO_ASYNC_UPDATE || opcode == HLO_ASYNC_DONE;
+}
+
+/* Element-wise, with nothing but its operands to look at. */
+static bool is_elementwise(const Instruction *instruction) {
+  OpCategory category = opcode_category(instruction->opcode);
+  return category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY ||
+         category == ELEMENTWISE_TERNARY || instruction->opcode == HLO_CONVERT;
+}
+
+static bool has_elementwise_body(const Instruction *map) {
+  const Computation *body = map->a.to_apply;
+  if (!shape_is_static_array(map->shape)) return false;
+  for (int i = 0; i < body->count; i++) {
+    const Instruction *instruction = body->instructions[i];
+    if (!shape_is_scalar(instruction->shape)) return false;
+    if (instruction->opcode != HLO_PARAMETER && instruction->opcode != HLO_CONSTANT &&
+        !is_elementwise(instruction)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* A copy of a callee's instruction, with `operands`, at the end of the caller. In a map's body the
+** instructions are scalars, in its place they are arrays as wide as the map. */
+static Instruction *copy_instruction(Computation *into, const Instruction *from,
+                                     Instruction **operands, const Instruction *map) {
+  Arena *arena = into->module->arena;
+  if (from->opcode == HLO_CONSTANT) {
+    Instruction *constant = computation_add_constant(into, from->literal, from->name);
+    if (!map || map->shape->rank == 0) return constant;
+    const Shape *shape = shape_with_type(arena, map->shape, from->shape->type);
+    return computation_add(into, HLO_BROADCAST, shape, &constant, 1, NULL, NULL);
+  }
+  const Shape *shape = map ? shape_with_type(arena, map->shape, from->shape->type) : from->shape;
+  Attributes attributes = from->a;
+  attributes.control_predecessors = (InstructionList){0}; /* the list's order says it already */
+  return computation_add(into, from->opcode, shape, operands, from->operand_count, &attributes,
+                         from->name);
+}
+
+/* Copies the body of `callee` into `into`. Returns what stands for its root. */
+static Instruction *copy_body(Computation *into, const Computation *callee,
+                              Instruction *const *arguments, const Instruction *map) {
+  Arena *scratch = arena_new();
+  Instruction **copies = ARENA_ARRAY(scratch, Instruction *, callee->count);
+  for (int i = 0; i < callee->count; i++) {
+    const Instruction *from = callee->instructions[i];
+    if (from->opcode == HLO_PARAMETER) {
+      copies[i] = arguments[from->parameter_number];
+      continue;
+    }
+    ArenaMark mark = arena_mark(scratch);
+    Instruction **operands = ARENA_ARRAY(scratch, Instruction *, from->operand_count);
+    for (int k = 0; k < from->operand_count; k++) operands[k] = copies[from->operands[k]->id];
+    copies[i] = copy_instruction(into, from, operands, map);
+    arena_release(scratch, mark);
+  }
+  Instruction *root = copies[callee->root->id];
+  arena_free(scratch);
+  return root;
+}
+
+static const Computation *body_of(const Inliner *inliner, const Instruction *instruction) {
+  const Computation *body = NULL;
+  switch (instruction->opcode) {
+  case HLO_CALL: body = instruction->a.to_apply; break;
+  case HLO_FUSION: body = instruction->a.calls; break;
+  case HLO_MAP: body = has_elementwise_body(instruction) ? instruction->a.to_apply : NULL; break;
+  case HLO_ASYNC_START:
+    if (inliner->users[instruction->id] == inliner->finished[instruction->id]) {
+      body = instruction->a.calls;
+    }
+    break;
+  default: break;
+  }
+  bool fits = body && body->count + inliner->computation->count <= LARGEST_COMPUTATION;
+  return fits ? body : NULL;
+}
+
+/* A start whose one user is its -done, whose shape is that of the synchronous operation. */
+static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const Shape *shape) {
+  Attributes attributes = start->a;
+  return computation_add(inliner->computation, synchronous_form(start->opcode), shape,
+                         start->operands, start->operand_count, &attributes, start->name);
+}
+
+/* What stands for `instruction` in the new list. `done_shape`, by id: what the -done of a start
+** has for a shape. */
+static Instruction *place(Inliner *inliner, Instruction *instruction, const Shape **done_shape) {
+  Computation *computation = inliner->computation;
+  int id = instruction->id;
+  bool finished_once = inliner->users[id] == 1 && inliner->finished[id] == 1;
+  const Computation *body = body_of(inliner, instruction);
+  if (body) {
+    inliner->changed = true;
+    return copy_body(computation, body, instruction->operands,
+                     instruction->opcode == HLO_MAP ? instruction : NULL);
+  }
+  if (synchronous_form(instruction->opcode) != OPCODE_COUNT && finished_once) {
+    inliner->changed = true;
+    return make_synchronous(inliner, instruction, done_shape[id]);
+  }
+  /* A -done or -update whose start went stands for what the start became. */
+  if (is_done(instruction->opcode) || instruction->opcode == HLO_ASYNC_UPDATE ||
+      instruction->opcode == HLO_ASYNC_DONE) {
+    Instruction *operand = instruction->operands[0];
+    if (!is_async(operand->opcode) && synchronous_form(operand->opcode) == OPCODE_COUNT) {
+      return operand;
+    }
+  }
+  ARENA_PUSH(computation->module->arena, computation->instructions, computation->count,
+             computation->capacity, instruction);
+  return instruction;
+}
+
+static void count_users(Inliner *inliner, Instruction *const *list, int count,
+                        const Shape **done_shape) {
+  for (int i = 0; i < count; i++) {
+    const Instruction *user = list[i];
+    bool finishes =
+        is_done(user->opcode) || user->opcode == HLO_ASYNC_UPDATE || user->opcode == HLO_ASYNC_DONE;
+    for (int k = 0; k < user->operand_count; k++) {
+      int operand = user->operands[k]->id;
+      inliner->users[operand]++;
+      inliner->finished[operand] += finishes;
+      if (finishes) done_shape[operand] = user->shape;
+    }
+  }
+}
+
+static bool worth_a_walk(const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    Opcode opcode = computation->instructions[i]->opcode;
+    if (opcode == HLO_CALL || opcode == HLO_FUSION || opcode == HLO_MAP || is_async(opcode) ||
+        is_done(opcode)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool inline_calls(Computation *computation) {
+  computation_renumber(computation); /* callers look up the copies by id */
+  if (!worth_a_walk(computation)) return false;
+  int count = computation->count;
+  Instruction **list = computation->instructions;
+  Arena *scratch = arena_new();
+  Inliner inliner = {.computation = computation};
+  inliner.to = ARENA_ARRAY(scratch, Instruction *, count);
+  inliner.users = ARENA_ARRAY(scratch, int, count);
+  inliner.finished = ARENA_ARRAY(scratch, int, count);
+  const Shape **done_shape = ARENA_ARRAY(scratch, const Shape *, count);
+  count_users(&inliner, list, count, done_shape);
+
+  computation->instructions = NULL;
+  computation->count = computation->capacity = 0;
+  for (int i = 0; i < count; i++) {
+    Instruction *instruction = list[i];
+    for (int k = 0; k < instruction->operand_count; k++) {
+      instruction->operands[k] = inliner.to[instruction->operands[k]->id];
+    }
+    InstructionList before = instruction->a.control_predecessors;
+    for (int k = 0; k < before.count; k++) before.items[k] = inliner.to[before.items[k]->id];
+    inliner.to[i] = place(&inliner, instruction, done_shape);
+  }
+  computation->root = inliner.to[computation->root->id];
+  arena_free(scratch);
+  computation_renumber(computation);
+  return inliner.changed;
+}
+
+bool pass_inline_calls(Module *module) { return for_each_computation(module, inline_calls); }

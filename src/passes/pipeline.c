@@ -1,0 +1,24 @@
+#include "passes/passes.h"
+
+typedef bool Pass(Module *module);
+
+/* Each makes work for the others: an inlined body has constants, a folded condition leaves a call.
+** Dead code goes last, as every pass leaves what it replaced behind. */
+static Pass *const passes[] = {
+    pass_inline_calls,          pass_simplify_algebra, pass_fold_constants,
+    pass_common_subexpressions, pass_dead_code,
+};
+
+/* Every round makes the program smaller, so this is only reached by long chains of such chances,
+** which are correct as they are. */
+enum { MOST_ROUNDS = 16 };
+
+void passes_run(Module *module, bool fuse) {
+  pass_dead_code(module);
+  for (int round = 0; round < MOST_ROUNDS; round++) {
+    bool changed = false;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);
+    if (!changed) break;
+  }
+  if (fuse && pass_fuse_loops(module)) pass_dead_code(module);
+}

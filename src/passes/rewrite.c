@@ -1,0 +1,134 @@
+#include "passes/rewrite.h"
+
+#include <stdlib.h>
+
+#include "platform/platform.h"
+
+static bool has_bitcast(const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    if (computation->instructions[i]->opcode == HLO_BITCAST) return true;
+  }
+  return false;
+}
+
+void rewrite_begin(Rewrite *rewrite, Computation *computation) {
+  computation_renumber(computation);
+  *rewrite = (Rewrite){.computation = computation, .count = computation->count};
+  rewrite->to = calloc((size_t)computation->count + 1, sizeof *rewrite->to);
+  if (!rewrite->to) platform_fatal("out of memory");
+  rewrite->layouts_matter = has_bitcast(computation);
+}
+
+/* What stands for `instruction` now. Instructions that the walk itself made are not in the table. */
+static Instruction *current(const Rewrite *rewrite, Instruction *instruction) {
+  if (instruction->id >= rewrite->count) return instruction;
+  Instruction *to = rewrite->to[instruction->id];
+  return to ? to : instruction;
+}
+
+Instruction *rewrite_visit(Rewrite *rewrite, int index) {
+  Instruction *instruction = rewrite->computation->instructions[index];
+  for (int i = 0; i < instruction->operand_count; i++) {
+    instruction->operands[i] = current(rewrite, instruction->operands[i]);
+  }
+  InstructionList before = instruction->a.control_predecessors;
+  for (int i = 0; i < before.count; i++) before.items[i] = current(rewrite, before.items[i]);
+  return instruction;
+}
+
+bool rewrite_replace(Rewrite *rewrite, Instruction *from, Instruction *to) {
+  if (rewrite->layouts_matter && !shape_equal(from->shape, to->shape)) return false;
+  rewrite->to[from->id] = current(rewrite, to);
+  return rewrite->changed = true;
+}
+
+bool rewrite_end(Rewrite *rewrite) {
+  Computation *computation = rewrite->computation;
+  computation->root = current(rewrite, computation->root);
+  free(rewrite->to);
+  if (computation->count != rewrite->count) computation_sort(computation);
+  return rewrite->changed;
+}
+
+void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
+                        int operand_count, const Attributes *attributes) {
+  Attributes kept = instruction->a;
+  if (attributes) {
+    instruction->a = *attributes;
+  } else {
+    attributes_init(&instruction->a);
+  }
+  instruction->a.metadata = kept.metadata;
+  instruction->a.control_predecessors = kept.control_predecessors;
+  instruction->opcode = opcode;
+  instruction->operands = arena_copy(instruction->parent->module->arena, operands,
+                                     sizeof(Instruction *) * (size_t)operand_count);
+  instruction->operand_count = operand_count;
+}
+
+bool for_each_computation(Module *module, bool (*pass)(Computation *computation)) {
+  bool changed = false;
+  for (int i = 0; i < module->count; i++) changed |= pass(module->computations[i]);
+  return changed;
+}
+
+bool shape_is_static_array(const Shape *shape) {
+  if (!shape_is_array(shape)) return false;
+  for (int i = 0; shape->dynamic && i < shape->rank; i++) {
+    if (shape->dynamic[i]) return false;
+  }
+  return true;
+}
+
+void instruction_replace_uses(Instruction *from, Instruction *to) {
+  Computation *computation = from->parent;
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *user = computation->instructions[i];
+    for (int k = 0; k < user->operand_count; k++) {
+      if (user->operands[k] == from) user->operands[k] = to;
+    }
+    InstructionList before = user->a.control_predecessors;
+    for (int k = 0; k < before.count; k++) {
+      if (before.items[k] == from && user != to) before.items[k] = to;
+    }
+  }
+  if (computation->root == from) computation->root = to;
+}
+
+static bool computation_has_side_effect(const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    if (instruction_has_side_effect(computation->instructions[i])) return true;
+  }
+  return false;
+}
+
+bool instruction_has_side_effect(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_INFEED:
+  case HLO_OUTFEED:
+  case HLO_SEND:
+  case HLO_SEND_DONE:
+  case HLO_RECV:
+  case HLO_RECV_DONE:
+  case HLO_RNG:
+  case HLO_RNG_GET_AND_UPDATE_STATE: return true;
+  case HLO_CUSTOM_CALL: return instruction->a.custom_call_has_side_effect;
+  /* What pass_inline_calls left is in no known form: leave it where it is. */
+  case HLO_ASYNC_START:
+  case HLO_ASYNC_UPDATE:
+  case HLO_ASYNC_DONE: return true;
+  default: break;
+  }
+  /* A collective is a meeting of replicas: to drop an unused one could hide a deadlock that the
+  ** program has. */
+  if (opcode_category(instruction->opcode) == COLLECTIVE) return true;
+  int count = instruction_called(instruction, NULL);
+  if (!count) return false;
+  Arena *scratch = arena_new();
+  Computation **called = ARENA_ARRAY(scratch, Computation *, count);
+  instruction_called(instruction, called);
+  bool found = false;
+  for (int i = 0; i < count && !found; i++) found = computation_has_side_effect(called[i]);
+  arena_free(scratch);
+  return found;
+}

@@ -1,0 +1,52 @@
+/*
+** How a pass rewrites a computation in one walk, in time linear in its size: it visits each
+** instruction after its operands, may change it in place, or says what takes its place. Whoever
+** comes later in the walk then uses the replacement.
+**
+**     Rewrite rewrite;
+**     rewrite_begin(&rewrite, computation);
+**     for (int i = 0; i < rewrite.count; i++) {
+**       Instruction *instruction = rewrite_visit(&rewrite, i);
+**       ... rewrite_replace(&rewrite, instruction, instruction->operands[0]);
+**     }
+**     changed |= rewrite_end(&rewrite);
+**
+** The replaced instructions stay behind, unused, for pass_dead_code.
+*/
+#ifndef XLA_PASSES_REWRITE_H
+#define XLA_PASSES_REWRITE_H
+
+#include "passes/passes.h"
+
+typedef struct Rewrite {
+  Computation *computation;
+  int count;        /* instructions when the walk began */
+  Instruction **to; /* by id: what takes the place of that instruction; NULL: it stays */
+  bool layouts_matter, changed;
+} Rewrite;
+
+void rewrite_begin(Rewrite *rewrite, Computation *computation);
+/* Instruction number `index`, its operands brought up to date. */
+Instruction *rewrite_visit(Rewrite *rewrite, int index);
+/* `to` must have been visited or be new, and have the same dimensions and types as `from`. False,
+** and nothing happens, where a bitcast could see that the layout is another. */
+bool rewrite_replace(Rewrite *rewrite, Instruction *from, Instruction *to);
+/* Puts new instructions in order. Returns whether anything changed (`changed` may be set by hand
+** for changes in place). */
+bool rewrite_end(Rewrite *rewrite);
+
+/* Turns `instruction` into another operation on the spot, keeping its name, shape and users. */
+void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
+                        int operand_count, const Attributes *attributes);
+
+/* Runs a rewrite of one computation on all of a module's. */
+bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
+
+/* Keeps the computations that the entry reaches, called ones before their callers; true if that
+** dropped any. After module_add_computation, this restores the order. */
+bool module_keep_reached(Module *module);
+
+/* An array whose size is known before it runs. */
+bool shape_is_static_array(const Shape *shape);
+
+#endif
