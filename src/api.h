@@ -64,7 +64,7 @@ XLA_API char *xla_module_result_shape(const Module *module);
 /* Executables: `replicas` >= 1. The module is copied and may be freed. */
 XLA_API Executable *xla_compile(const Module *module, int replicas);
 XLA_API void xla_executable_free(Executable *executable);
-XLA_API char *xla_executable_print(const Executable *executable); /* the optimised module */
+XLA_API char *xla_executable_print(const Executable *executable);  /* the optimised module */
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
 
 /* Device buffers: the memory of one array leaf, reference-counted; new ones have one reference. */
@@ -91,8 +91,8 @@ XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf);
 XLA_API void xla_run_cancel(Run *run);
 XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
 /* Profile: `count` events; see ProfileEvent in runtime/run.h. */
-XLA_API const ProfileEvent *xla_run_profile(const Run *run);
-XLA_API int xla_run_profile_count(const Run *run);
+XLA_API const ProfileEvent *xla_run_profile(Run *run);
+XLA_API int xla_run_profile_count(Run *run);
 
 /* Single-threaded build: works for about `budget_us`; returns true if there is more to do now. */
 XLA_API bool xla_step(double budget_us);

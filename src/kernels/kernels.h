@@ -17,7 +17,7 @@ typedef struct KernelCall {
 
 typedef struct Kernel {
   const char *name;
-  bool (*matches)(const Instruction *instruction); /* can and should it run this? */
+  bool (*matches)(const Instruction *instruction);          /* can and should it run this? */
   int64_t (*scratch_bytes)(const Instruction *instruction); /* NULL: none */
   int phases;
   int (*chunks)(const Instruction *instruction, int phase);

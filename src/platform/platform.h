@@ -19,6 +19,9 @@ double platform_now_us(void);
 /* Number of threads that the machine can run at once; 1 in the single-threaded build. */
 int platform_concurrency(void);
 
+/* Bytes that malloc has given out and not got back; 0 where that can't be known. */
+double platform_heap_in_use(void);
+
 /* Tells the host that something happened that it may be waiting for (a run ended, a replica wants
 ** the host). Returns at once; callable from any thread; calls may be merged. */
 void platform_notify(void);
@@ -29,6 +32,9 @@ void platform_notify(void);
 ** platform_has_codegen() is false, and fusions are run by the evaluator.
 */
 bool platform_has_codegen(void);
+
+/* Whether the linear memory is shared between threads, which generated modules must declare. */
+bool platform_shared_memory(void);
 
 /* Compiles `size` bytes of a WebAssembly module. Returns its number (> 0), or 0 if the engine
 ** refuses it. The bytes are copied. platform_module_release makes the number invalid. */
@@ -45,5 +51,12 @@ GeneratedKernel platform_module_function(int module, int function);
 /* Calls `function(argument)`; returns false if it trapped (and then puts this thread's stack
 ** right). Natively it just calls. Every task on every thread runs inside one of these. */
 bool platform_try(void (*function)(void *), void *argument);
+/* What the last failed platform_try on this thread said. */
+const char *platform_trap_message(void);
+
+/* Sleeps until *word is not `seen` any more, or for no reason at all; wakes all that sleep there.
+** Not on a thread that must not block (the host's). */
+void platform_wait(_Atomic uint32_t *word, uint32_t seen);
+void platform_wake_all(_Atomic uint32_t *word);
 
 #endif

@@ -52,16 +52,16 @@ struct Thunk {
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;
   union {
-    int function;                         /* GENERATED: in the executable's module */
-    struct {                              /* KERNEL */
+    int function; /* GENERATED: in the executable's module */
+    struct {      /* KERNEL */
       const Kernel *kernel;
       LogicalBuffer *scratch;
     };
-    struct {                              /* WHILE: pred[] is the condition's result */
+    struct { /* WHILE: pred[] is the condition's result */
       ThunkSequence *condition, *body;
       LogicalBuffer *predicate;
     };
-    struct {                              /* CONDITIONAL: operands[0] is the index or predicate */
+    struct { /* CONDITIONAL: operands[0] is the index or predicate */
       ThunkSequence *branches;
       int branch_count;
     };
@@ -77,7 +77,7 @@ typedef struct Executable {
   const Shape **parameter_shapes, **result_shapes; /* of the leaves */
   uint8_t **constants;
   int64_t arena_bytes;
-  int generated_module; /* see platform.h; 0: none */
+  int generated_module;         /* see platform.h; 0: none */
   struct RunArena *free_arenas; /* of finished runs, for the next one; see run.c */
   int runs;                     /* that use it */
   bool released;                /* by its owner; goes with its last run */
@@ -86,6 +86,9 @@ typedef struct Executable {
 /* Optimises a copy of `module`, compiles it and plans its memory. */
 Executable *executable_new(const Module *module, int replica_count, Error *error);
 void executable_release(Executable *executable);
+void executable_leave(Executable *executable); /* a run of it ended */
+
+const char *thunk_kind_name(ThunkKind kind);
 
 /* The passes' result is in executable->module; this lists the thunks, for people. */
 void executable_print_thunks(const Executable *executable, StrBuf *out);

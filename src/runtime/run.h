@@ -44,6 +44,7 @@ struct Replica {
   ReplicaState state;
   Replica *queue_next; /* in the scheduler's queue */
   uint8_t **slots;
+  Arena *memory;  /* of its frames */
   Arena *scratch; /* for the evaluator, emptied after each thunk */
   int depth, capacity;
   Frame *frames;
@@ -61,15 +62,18 @@ struct Run {
   bool profile, failing; /* failing: some replica failed; the others stop at their next thunk */
   int replica_count;
   Replica *replicas;
-  int active;  /* replicas that are READY or RUNNING */
-  int stopped; /* replicas that are STOPPED */
+  int active;     /* replicas that are READY or RUNNING */
+  int stopped;    /* replicas that are STOPPED */
+  int holds;      /* workers that are still in its code */
+  bool abandoned; /* by its owner: the last worker that holds it destroys it */
   Error error;
   Buffer **arguments; /* retained; replica-major */
   Buffer **results;   /* replica-major; NULL once taken */
   struct RunArena **arenas;
   struct Rendezvous *rendezvous; /* open ones */
-  Arena *memory;                 /* of replicas, frames, slots, rendezvous */
-  ProfileEvent *profile_events;  /* merged when asked for */
+  struct Rendezvous *free_rendezvous;
+  Arena *memory; /* of replicas, slots and rendezvous; under the scheduler's lock once started */
+  ProfileEvent *profile_events; /* merged when asked for */
   int profile_count;
 };
 
@@ -80,6 +84,12 @@ void run_start(Run *run);
 RunState run_state(Run *run);
 void run_cancel(Run *run);
 void run_free(Run *run);
+/* All replicas' events by start time; they belong to the run, which must have ended. */
+const ProfileEvent *run_profile(Run *run, int *count);
+
+/* For the scheduler, with its lock held: whether it must destroy the run; and doing it, without. */
+bool run_is_abandoned(const Run *run);
+void run_destroy(Run *run);
 
 /* A thunk's view of memory. */
 static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuffer *buffer) {
@@ -100,7 +110,10 @@ Outcome replica_run(Replica *replica, double deadline_us, int worker, Error *err
 
 /* The replica arrives at a collective: returns OUTCOME_PARKED, or if it was the last one to come,
 ** performs the collective for all, wakes the others and returns OUTCOME_DONE. rendezvous.c */
-Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error);
+Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, int worker, Error *error);
+
+/* Notes for the profile that a parked replica goes on. */
+void replica_record(Replica *replica, const Thunk *thunk, int worker);
 
 /* All replicas are parked or stopped, and some are parked for good: writes who waits for whom.
 ** The scheduler's lock is held. rendezvous.c */

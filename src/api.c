@@ -1,0 +1,223 @@
+#include "api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hlo/text.h"
+#include "hlo/verifier.h"
+#include "platform/platform.h"
+#include "runtime/scheduler.h"
+
+static Error last_error; /* the host calls from one thread */
+
+XLA_API int xla_start(int threads) { return scheduler_start(threads); }
+XLA_API void xla_free(void *memory) { free(memory); }
+
+XLA_API int xla_error_code(void) { return last_error.code; }
+XLA_API int xla_error_line(void) { return last_error.line; }
+XLA_API int xla_error_column(void) { return last_error.column; }
+XLA_API const char *xla_error_operation(void) { return last_error.operation; }
+XLA_API const char *xla_error_message(void) { return last_error.message; }
+
+/* Gives the text to the caller; "" instead of NULL. */
+static char *text_of(StrBuf *buffer) {
+  if (!buffer->text) strbuf_append(buffer, "");
+  return buffer->text;
+}
+
+static char *shape_text(const Shape *shape) {
+  StrBuf out = {0};
+  shape_print(&out, shape, !shape_is_default_layout(shape));
+  return text_of(&out);
+}
+
+/* The shape that `text` spells, whole; into `arena`. NULL and empty texts are NULL without error. */
+static const Shape *parse_shape(Arena *arena, const char *text, bool *failed) {
+  const char *end;
+  *failed = false;
+  if (!text || !*text) return NULL;
+  const Shape *shape = shape_parse(arena, text, &end, &last_error);
+  if (shape && *end) {
+    error_set(&last_error, STATUS_INVALID_ARGUMENT, "shape \"%s\": \"%s\" does not belong there",
+              text, end);
+    shape = NULL;
+  }
+  *failed = !shape;
+  return shape;
+}
+
+/* ---- Builders ---- */
+
+XLA_API Builder *xla_builder_new(const char *name) { return builder_new(name); }
+XLA_API void xla_builder_free(Builder *builder) { builder_free(builder); }
+
+XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const char *shape,
+                                           const char *name) {
+  bool failed;
+  const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
+  if (failed) return NULL;
+  if (!parsed) {
+    invalid_argument(&last_error, "parameter", "parameter %d has no shape", number);
+    return NULL;
+  }
+  return builder_parameter(builder, number, parsed, name, &last_error);
+}
+
+XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data) {
+  bool failed;
+  const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
+  if (failed) return NULL;
+  if (!parsed || !shape_is_array(parsed)) {
+    invalid_argument(&last_error, "constant", "\"%s\" is not the shape of an array",
+                     shape ? shape : "");
+    return NULL;
+  }
+  Literal literal = {.shape = parsed, .data = (void *)data};
+  return builder_constant(builder, &literal, &last_error);
+}
+
+XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
+                                     Instruction *const *operands, int operand_count,
+                                     const char *attributes) {
+  Opcode code;
+  Attributes parsed_attributes;
+  Int64List broadcast_dimensions = {-1, NULL};
+  bool failed;
+  if (!opcode_from_name(opcode, strlen(opcode), &code)) {
+    error_set(&last_error, STATUS_INVALID_ARGUMENT, "there is no operation \"%s\"", opcode);
+    return NULL;
+  }
+  const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
+  if (failed) return NULL;
+  if (!hlo_parse_attributes(builder->module, code, attributes ? attributes : "", &parsed_attributes,
+                            &broadcast_dimensions, &last_error)) {
+    return NULL;
+  }
+  return builder_add(builder, code, parsed, operands, operand_count, &parsed_attributes,
+                     broadcast_dimensions, &last_error);
+}
+
+XLA_API const char *xla_builder_import(Builder *builder, const Module *module) {
+  return builder_import(builder, module->entry)->name;
+}
+
+XLA_API char *xla_instruction_shape(const Instruction *instruction) {
+  return shape_text(instruction->shape);
+}
+
+XLA_API Module *xla_builder_build(Builder *builder, Instruction *root) {
+  return builder_finish(builder, root, &last_error);
+}
+
+/* ---- Modules ---- */
+
+XLA_API Module *xla_module_parse(const char *text, int length) {
+  return hlo_parse(text, (size_t)length, &last_error);
+}
+
+XLA_API char *xla_module_print(const Module *module) {
+  StrBuf out = {0};
+  hlo_print(module, &out);
+  return text_of(&out);
+}
+
+XLA_API void xla_module_free(Module *module) { module_free(module); }
+XLA_API const char *xla_module_name(const Module *module) { return module->name; }
+XLA_API int xla_module_replica_count(const Module *module) { return module->replica_count; }
+
+XLA_API int xla_module_parameter_count(const Module *module) {
+  return module->entry->parameter_count;
+}
+
+XLA_API char *xla_module_parameter_shape(const Module *module, int number) {
+  const Shape *shape = module->entry->parameters[number]->shape;
+  if (module->parameter_layouts && module->parameter_layouts[number]) {
+    shape = module->parameter_layouts[number];
+  }
+  return shape_text(shape);
+}
+
+XLA_API const char *xla_module_parameter_name(const Module *module, int number) {
+  return module->entry->parameters[number]->name;
+}
+
+XLA_API char *xla_module_result_shape(const Module *module) {
+  return shape_text(module->result_layout ? module->result_layout : module->entry->root->shape);
+}
+
+/* ---- Executables ---- */
+
+XLA_API Executable *xla_compile(const Module *module, int replicas) {
+  if (!verify_module(module, &last_error)) return NULL;
+  return executable_new(module, replicas, &last_error);
+}
+
+XLA_API void xla_executable_free(Executable *executable) { executable_release(executable); }
+
+XLA_API char *xla_executable_print(const Executable *executable) {
+  return xla_module_print(executable->module);
+}
+
+XLA_API char *xla_executable_thunks(const Executable *executable) {
+  StrBuf out = {0};
+  executable_print_thunks(executable, &out);
+  return text_of(&out);
+}
+
+/* ---- Buffers ---- */
+
+XLA_API Buffer *xla_buffer_new(const char *shape) {
+  bool failed;
+  Arena *arena = arena_new();
+  Buffer *buffer = NULL;
+  const Shape *parsed = parse_shape(arena, shape, &failed);
+  if (parsed && shape_is_array(parsed)) {
+    buffer = buffer_new(parsed, &last_error);
+  } else if (!failed) {
+    invalid_argument(&last_error, "buffer", "\"%s\" is not the shape of an array",
+                     shape ? shape : "");
+  }
+  arena_free(arena);
+  return buffer;
+}
+
+XLA_API void xla_buffer_free(Buffer *buffer) { buffer_release(buffer); }
+XLA_API void *xla_buffer_data(Buffer *buffer) { return buffer->data; }
+XLA_API double xla_buffer_bytes(const Buffer *buffer) { return (double)buffer->bytes; }
+
+/* ---- Runs ---- */
+
+XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
+                         bool profile) {
+  return run_new(executable, arguments, donated, profile, &last_error);
+}
+
+XLA_API void xla_run_start(Run *run) { run_start(run); }
+XLA_API int xla_run_state(Run *run) { return (int)run_state(run); }
+XLA_API void xla_run_error(Run *run) { last_error = run->error; }
+
+XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf) {
+  return buffer_retain(run->results[replica * run->executable->result_leaves + leaf]);
+}
+
+XLA_API void xla_run_cancel(Run *run) { run_cancel(run); }
+XLA_API void xla_run_free(Run *run) { run_free(run); }
+
+XLA_API const ProfileEvent *xla_run_profile(Run *run) {
+  int count;
+  return run_profile(run, &count);
+}
+
+XLA_API int xla_run_profile_count(Run *run) {
+  int count;
+  run_profile(run, &count);
+  return count;
+}
+
+/* ---- The host's part in the work ---- */
+
+XLA_API bool xla_step(double budget_us) { return scheduler_step(platform_now_us() + budget_us); }
+XLA_API void xla_worker_lost(int worker) { scheduler_worker_lost(worker); }
+XLA_API int xla_worker_count(void) { return scheduler_workers(); }
+XLA_API double xla_memory_in_use(void) { return (double)memory_in_use(); }
+XLA_API double xla_heap_in_use(void) { return platform_heap_in_use(); }

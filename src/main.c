@@ -1,0 +1,167 @@
+/*
+** The native program: runs an HLO file on the same core that WebAssembly gets.
+**
+**     xla-run MODULE.hlo [--input "f32[2] {1, 2}"]... [--replicas N] [--threads N] [--print]
+**
+** Inputs are literals in HLO text, one per parameter, the same on every replica.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hlo/text.h"
+#include "platform/platform.h"
+#include "runtime/run.h"
+#include "runtime/scheduler.h"
+
+enum { MAX_INPUTS = 256 };
+
+typedef struct Options {
+  const char *file;
+  const char *inputs[MAX_INPUTS];
+  int input_count, replicas, threads;
+  bool print;
+} Options;
+
+static int fail(const char *message) {
+  fprintf(stderr, "error: %s\n", message);
+  return 1;
+}
+
+static bool parse_options(int argc, char **argv, Options *options) {
+  *options = (Options){.threads = platform_concurrency()};
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (!strcmp(argv[i], "--print")) {
+      options->print = true;
+    } else if (argv[i][0] != '-') {
+      options->file = argv[i];
+    } else if (!value) {
+      return false;
+    } else if (!strcmp(argv[i], "--replicas")) {
+      options->replicas = atoi(argv[++i]);
+    } else if (!strcmp(argv[i], "--threads")) {
+      options->threads = atoi(argv[++i]);
+    } else if (!strcmp(argv[i], "--input") && options->input_count < MAX_INPUTS) {
+      options->inputs[options->input_count++] = argv[++i];
+    } else {
+      return false;
+    }
+  }
+  return options->file != NULL;
+}
+
+static char *read_file(const char *name, size_t *length) {
+  FILE *file = fopen(name, "rb");
+  if (!file) return NULL;
+  StrBuf text = {0};
+  char block[4096];
+  for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) {
+    strbuf_append_n(&text, block, n);
+  }
+  fclose(file);
+  strbuf_append(&text, "");
+  *length = text.length;
+  return text.text;
+}
+
+/* The buffers of one input's leaves, appended to `buffers`. */
+static bool push_leaves(const Literal *literal, Buffer **buffers, int *count, Error *error) {
+  if (shape_is_tuple(literal->shape)) {
+    for (int i = 0; i < literal->shape->tuple_size; i++) {
+      if (!push_leaves(literal->elements[i], buffers, count, error)) return false;
+    }
+    return true;
+  }
+  Buffer *buffer = buffer_new(literal->shape, error);
+  if (!buffer) return false;
+  memcpy(buffer->data, literal->data, (size_t)buffer->bytes);
+  buffers[(*count)++] = buffer;
+  return true;
+}
+
+static bool read_inputs(const Options *options, const Executable *executable, Arena *arena,
+                        Buffer **buffers, int *count, Error *error) {
+  const Computation *entry = executable->module->entry;
+  if (options->input_count != entry->parameter_count) {
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "the program has %d parameters, but there are "
+                     "%d inputs",
+                     entry->parameter_count, options->input_count);
+  }
+  for (int i = 0; i < options->input_count; i++) {
+    const char *text;
+    const Shape *shape = shape_parse(arena, options->inputs[i], &text, error);
+    const Literal *literal = shape ? hlo_parse_literal(arena, shape, text, error) : NULL;
+    if (!literal || !push_leaves(literal, buffers, count, error)) return false;
+  }
+  return true;
+}
+
+static void print_results(Run *run, Arena *arena) {
+  const Executable *executable = run->executable;
+  for (int r = 0; r < run->replica_count; r++) {
+    for (int i = 0; i < executable->result_leaves; i++) {
+      const Shape *shape = executable->result_shapes[i];
+      if (shape_is_token(shape)) continue;
+      Buffer *buffer = run->results[r * executable->result_leaves + i];
+      StrBuf out = {0};
+      strbuf_printf(&out, "%d: ", r);
+      shape_print(&out, shape, false);
+      strbuf_append(&out, " ");
+      hlo_print_literal(literal_view(arena, shape, buffer->data), &out);
+      puts(out.text);
+      strbuf_free(&out);
+    }
+  }
+}
+
+static bool run_module(const Options *options, Module *module, Error *error) {
+  int replicas = options->replicas ? options->replicas : module->replica_count;
+  Executable *executable = executable_new(module, replicas ? replicas : 1, error);
+  if (!executable) return false;
+  Arena *arena = arena_new();
+  int n = executable->parameter_leaves, count = 0;
+  Buffer **arguments = ARENA_ARRAY(arena, Buffer *, n * executable->replica_count);
+  bool ok = read_inputs(options, executable, arena, arguments, &count, error);
+  for (int i = n; ok && i < n * executable->replica_count; i++) arguments[i] = arguments[i - n];
+  if (ok && options->print) {
+    StrBuf out = {0};
+    hlo_print(executable->module, &out);
+    executable_print_thunks(executable, &out);
+    fputs(out.text, stdout);
+    strbuf_free(&out);
+  }
+  Run *run = ok ? run_new(executable, arguments, NULL, false, error) : NULL;
+  ok = run != NULL;
+  if (run) {
+    run_start(run);
+    scheduler_wait(run);
+    ok = run_state(run) == RUN_DONE;
+    if (ok) print_results(run, arena);
+    if (!ok) *error = run->error;
+    run_free(run);
+  }
+  for (int i = 0; i < count; i++) buffer_release(arguments[i]);
+  executable_release(executable);
+  arena_free(arena);
+  return ok;
+}
+
+int main(int argc, char **argv) {
+  Options options;
+  if (!parse_options(argc, argv, &options)) {
+    return fail("usage: xla-run MODULE.hlo [--input LITERAL]... [--replicas N] [--threads N] "
+                "[--print]");
+  }
+  size_t length;
+  char *text = read_file(options.file, &length);
+  if (!text) return fail("the file cannot be read");
+  scheduler_start(options.threads);
+  Error error;
+  Module *module = hlo_parse(text, length, &error);
+  free(text);
+  bool ok = module && run_module(&options, module, &error);
+  module_free(module);
+  return ok ? 0 : fail(error.message);
+}

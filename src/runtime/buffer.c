@@ -1,0 +1,67 @@
+#include "runtime/buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+static _Atomic int64_t in_use;
+
+int64_t memory_in_use(void) { return atomic_load(&in_use); }
+
+void *memory_alloc(int64_t bytes, Error *error) {
+  /* Kernels may read a whole vector where the last element is: round up and add one line. */
+  int64_t size = ((bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT) + ALIGNMENT;
+  void *memory = NULL;
+  if (bytes >= 0 && (uint64_t)size <= SIZE_MAX / 2) memory = aligned_alloc(ALIGNMENT, (size_t)size);
+  if (!memory) {
+    error_set(error, STATUS_RESOURCE_EXHAUSTED,
+              "out of memory: %lld bytes do not fit; %lld bytes are in use by buffers",
+              (long long)bytes, (long long)memory_in_use());
+    return NULL;
+  }
+  atomic_fetch_add(&in_use, bytes);
+  return memory;
+}
+
+void memory_release(void *memory, int64_t bytes) {
+  if (!memory) return;
+  atomic_fetch_sub(&in_use, bytes);
+  free(memory);
+}
+
+Buffer *buffer_new(const Shape *shape, Error *error) {
+  int64_t bytes = shape_bytes(shape);
+  Buffer *buffer = malloc(sizeof *buffer + sizeof(int64_t) * (size_t)shape->rank);
+  uint8_t *data = buffer ? memory_alloc(bytes, error) : NULL;
+  if (!data) {
+    if (!buffer) error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
+    free(buffer);
+    return NULL;
+  }
+  memset(data, 0, (size_t)bytes);
+  *buffer = (Buffer){.type = shape->type, .rank = shape->rank, .bytes = bytes, .data = data};
+  atomic_init(&buffer->references, 1);
+  buffer->dims = (int64_t *)(buffer + 1);
+  for (int i = 0; i < shape->rank; i++) buffer->dims[i] = shape->dims[i];
+  return buffer;
+}
+
+Buffer *buffer_retain(Buffer *buffer) {
+  if (buffer) atomic_fetch_add(&buffer->references, 1);
+  return buffer;
+}
+
+void buffer_release(Buffer *buffer) {
+  if (!buffer || atomic_fetch_sub(&buffer->references, 1) != 1) return;
+  memory_release(buffer->data, buffer->bytes);
+  free(buffer);
+}
+
+bool buffer_has_shape(const Buffer *buffer, const Shape *shape) {
+  if (buffer->type != shape->type || buffer->rank != shape->rank) return false;
+  for (int i = 0; i < shape->rank; i++) {
+    if (buffer->dims[i] != shape->dims[i]) return false;
+  }
+  return true;
+}

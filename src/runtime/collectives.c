@@ -1,0 +1,300 @@
+/*
+** What the collectives compute, once all members of a group have arrived. `replicas` are in group
+** order, and so is every reduction: ((r0 op r1) op r2) ..., element by element, whoever does it.
+*/
+#include <string.h>
+
+#include "eval/eval.h"
+#include "runtime/run.h"
+#include "runtime/scheduler.h"
+
+enum { CHUNK_ELEMENTS = 16384 };
+
+static uint8_t *operand_of(Replica *const *replicas, const Thunk *thunk, int member, int leaf) {
+  return replica_pointer(replicas[member], thunk->operands[leaf]);
+}
+
+static uint8_t *result_of(Replica *const *replicas, const Thunk *thunk, int member, int leaf) {
+  return replica_pointer(replicas[member], thunk->results[leaf]);
+}
+
+/* ---- Reduction: accumulator[i] = f(accumulator[i], x[i]) ---- */
+
+typedef struct Reducer {
+  PrimitiveType type;
+  const Computation *computation;
+  Opcode opcode; /* OPCODE_COUNT: run the computation */
+} Reducer;
+
+#define REDUCE_LOOP(ctype, expression)                 \
+  {                                                    \
+    ctype *restrict a = (ctype *)accumulator;          \
+    const ctype *restrict b = (const ctype *)x;        \
+    for (int64_t i = 0; i < n; i++) a[i] = expression; \
+    return true;                                       \
+  }
+
+/* Sums of the common types; anything else takes the general way. */
+static bool reduce_fast(const Reducer *reducer, void *accumulator, const void *x, int64_t n) {
+  if (reducer->opcode != HLO_ADD) return false;
+  switch (reducer->type) {
+  case F32: REDUCE_LOOP(float, a[i] + b[i])
+  case F64: REDUCE_LOOP(double, a[i] + b[i])
+  case S32:
+  case U32: REDUCE_LOOP(uint32_t, a[i] + b[i])
+  default: return false;
+  }
+}
+
+static bool reduce_general(const Reducer *reducer, void *accumulator, const void *x, int64_t n,
+                           Error *error) {
+  PrimitiveType type = reducer->type;
+  Arena *arena = NULL;
+  EvalApply *apply = NULL;
+  EvalContext context = {.error = error};
+  if (reducer->opcode == OPCODE_COUNT) {
+    context.arena = arena = arena_new();
+    apply = eval_apply_new(reducer->computation, &context);
+    if (!apply) {
+      arena_free(arena);
+      return false;
+    }
+  }
+  bool ok = true;
+  for (int64_t i = 0; ok && i < n; i++) {
+    Scalar pair[2] = {scalar_load(type, accumulator, i), scalar_load(type, x, i)}, value;
+    if (apply) {
+      ok = eval_apply(apply, pair, &value);
+    } else {
+      value = eval_binary_opcode(reducer->opcode, type, pair[0], pair[1]);
+    }
+    if (ok) scalar_store(type, accumulator, i, value);
+  }
+  arena_free(arena);
+  return ok;
+}
+
+static bool reduce(const Reducer *reducer, void *accumulator, const void *x, int64_t n,
+                   Error *error) {
+  return reduce_fast(reducer, accumulator, x, n) ||
+         reduce_general(reducer, accumulator, x, n, error);
+}
+
+/* ---- all-reduce ---- */
+
+typedef struct AllReduce {
+  const Thunk *thunk;
+  Replica *const *replicas;
+  int count, leaf;
+  Reducer reducer;
+  int64_t elements;
+  bool failed;
+  Error *error;
+} AllReduce;
+
+static void all_reduce_chunk(void *argument, int chunk) {
+  AllReduce *work = argument;
+  int width = type_bytes(work->reducer.type);
+  int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, n = work->elements - begin;
+  if (n > CHUNK_ELEMENTS) n = CHUNK_ELEMENTS;
+  int64_t offset = begin * width;
+  size_t bytes = (size_t)(n * width);
+  uint8_t *first = result_of(work->replicas, work->thunk, 0, work->leaf) + offset;
+  memcpy(first, operand_of(work->replicas, work->thunk, 0, work->leaf) + offset, bytes);
+  for (int m = 1; m < work->count; m++) {
+    const uint8_t *x = operand_of(work->replicas, work->thunk, m, work->leaf) + offset;
+    if (!reduce(&work->reducer, first, x, n, work->error)) work->failed = true;
+  }
+  for (int m = 1; m < work->count; m++) {
+    memcpy(result_of(work->replicas, work->thunk, m, work->leaf) + offset, first, bytes);
+  }
+}
+
+static Reducer reducer_of(const Thunk *thunk, int leaf) {
+  const Computation *computation = thunk->instruction->a.to_apply;
+  return (Reducer){thunk->operands[leaf]->shape->type, computation,
+                   computation_simple_binary(computation)};
+}
+
+static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
+    AllReduce work = {thunk, replicas, count, leaf, reducer_of(thunk, leaf), 0, false, error};
+    work.elements = shape_elements(thunk->operands[leaf]->shape);
+    int chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
+    if (!parallel_for(chunks, all_reduce_chunk, &work)) {
+      return error_set_op(error, STATUS_INTERNAL, "all-reduce", "the reduction trapped");
+    }
+    if (work.failed) return false;
+  }
+  return true;
+}
+
+/* ---- Block movement along one dimension ---- */
+
+/* An array seen as [outer, size of the dimension, inner bytes]. */
+typedef struct Blocks {
+  int64_t outer, size, inner;
+} Blocks;
+
+static Blocks blocks_of(const Shape *shape, int64_t dimension) {
+  Blocks b = {1, shape->dims[dimension], type_bytes(shape->type)};
+  for (int d = 0; d < dimension; d++) b.outer *= shape->dims[d];
+  for (int d = (int)dimension + 1; d < shape->rank; d++) b.inner *= shape->dims[d];
+  return b;
+}
+
+static bool all_gather(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  int64_t dimension = thunk->instruction->a.dimensions.items[0];
+  for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
+    Blocks b = blocks_of(thunk->operands[leaf]->shape, dimension);
+    int64_t run = b.size * b.inner;
+    for (int to = 0; to < count; to++) {
+      uint8_t *result = result_of(replicas, thunk, to, leaf);
+      for (int64_t o = 0; o < b.outer; o++) {
+        for (int from = 0; from < count; from++, result += run) {
+          memcpy(result, operand_of(replicas, thunk, from, leaf) + o * run, (size_t)run);
+        }
+      }
+    }
+  }
+  return true;
+}
+
+static bool reduce_scatter(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  int64_t dimension = thunk->instruction->a.dimensions.items[0];
+  for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
+    Reducer reducer = reducer_of(thunk, leaf);
+    Blocks b = blocks_of(thunk->results[leaf]->shape, dimension);
+    int64_t run = b.size * b.inner, elements = run / type_bytes(reducer.type);
+    for (int to = 0; to < count; to++) {
+      uint8_t *result = result_of(replicas, thunk, to, leaf);
+      for (int64_t o = 0; o < b.outer; o++, result += run) {
+        int64_t offset = (o * count + to) * run;
+        memcpy(result, operand_of(replicas, thunk, 0, leaf) + offset, (size_t)run);
+        for (int from = 1; from < count; from++) {
+          const uint8_t *x = operand_of(replicas, thunk, from, leaf) + offset;
+          if (!reduce(&reducer, result, x, elements, error)) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+/* Array form: the operand's dimension is cut into one block per member. */
+static void all_to_all_array(const Thunk *thunk, Replica *const *replicas, int count) {
+  Blocks b = blocks_of(thunk->operands[0]->shape, thunk->instruction->a.dimensions.items[0]);
+  int64_t run = b.size / count * b.inner;
+  for (int to = 0; to < count; to++) {
+    uint8_t *result = result_of(replicas, thunk, to, 0);
+    for (int64_t o = 0; o < b.outer; o++) {
+      for (int from = 0; from < count; from++, result += run) {
+        const uint8_t *x = operand_of(replicas, thunk, from, 0);
+        memcpy(result, x + (o * count + to) * run, (size_t)run);
+      }
+    }
+  }
+}
+
+/* Tuple form: one operand per member. */
+static bool all_to_all(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  if (thunk->instruction->a.dimensions.count) {
+    all_to_all_array(thunk, replicas, count);
+    return true;
+  }
+  if (thunk->operand_count != count) {
+    return invalid_argument(error, "all-to-all",
+                            "%d operands for a group of %d replicas; there "
+                            "must be one operand per replica",
+                            thunk->operand_count, count);
+  }
+  for (int to = 0; to < count; to++) {
+    for (int from = 0; from < count; from++) {
+      memcpy(result_of(replicas, thunk, to, from), operand_of(replicas, thunk, from, to),
+             (size_t)thunk->operands[to]->bytes);
+    }
+  }
+  return true;
+}
+
+static bool collective_permute(const Thunk *thunk, Replica *const *replicas, int count,
+                               Error *error) {
+  PairList pairs = thunk->instruction->a.source_target_pairs;
+  for (int leaf = 0; leaf < thunk->result_count; leaf++) {
+    size_t bytes = (size_t)thunk->results[leaf]->bytes;
+    for (int m = 0; m < count; m++) memset(result_of(replicas, thunk, m, leaf), 0, bytes);
+    for (int p = 0; p < pairs.count; p++) {
+      int64_t source = pairs.items[p].source, target = pairs.items[p].target;
+      if (source >= count || target >= count) {
+        return invalid_argument(error, "collective-permute",
+                                "source_target_pairs names replica %lld, but there are only %d",
+                                (long long)(source >= count ? source : target), count);
+      }
+      memcpy(result_of(replicas, thunk, (int)target, leaf),
+             operand_of(replicas, thunk, (int)source, leaf), bytes);
+    }
+  }
+  return true;
+}
+
+static bool collective_broadcast(const Thunk *thunk, Replica *const *replicas, int count,
+                                 Error *error) {
+  for (int leaf = 0; leaf < thunk->result_count; leaf++) {
+    for (int m = 0; m < count; m++) {
+      memcpy(result_of(replicas, thunk, m, leaf), operand_of(replicas, thunk, 0, leaf),
+             (size_t)thunk->results[leaf]->bytes);
+    }
+  }
+  return true;
+}
+
+/* Operands: input, output, input_offsets, send_sizes, output_offsets, recv_sizes; offsets and sizes
+** count rows (entries of dimension 0), `per_member` of them for each member. */
+static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int count,
+                              Error *error) {
+  enum { INPUT, OUTPUT, INPUT_OFFSETS, SEND_SIZES, OUTPUT_OFFSETS };
+  const Shape *input = thunk->operands[INPUT]->shape, *output = thunk->operands[OUTPUT]->shape;
+  PrimitiveType type = thunk->operands[INPUT_OFFSETS]->shape->type;
+  Blocks row = blocks_of(output, 0);
+  int64_t entries = shape_elements(thunk->operands[INPUT_OFFSETS]->shape);
+  for (int m = 0; m < count; m++) {
+    memcpy(result_of(replicas, thunk, m, 0), operand_of(replicas, thunk, m, OUTPUT),
+           (size_t)thunk->operands[OUTPUT]->bytes);
+  }
+  for (int from = 0; from < count; from++) {
+    for (int64_t e = 0; e < entries; e++) {
+      int64_t begin = scalar_load(type, operand_of(replicas, thunk, from, INPUT_OFFSETS), e).i;
+      int64_t rows = scalar_load(type, operand_of(replicas, thunk, from, SEND_SIZES), e).i;
+      int64_t at = scalar_load(type, operand_of(replicas, thunk, from, OUTPUT_OFFSETS), e).i;
+      if (begin < 0 || rows < 0 || at < 0 || begin > input->dims[0] - rows ||
+          at > output->dims[0] - rows) {
+        return invalid_argument(error, "ragged-all-to-all",
+                                "entry %lld of replica %d moves %lld rows from %lld to %lld, which "
+                                "is outside of the input's %lld or the output's %lld rows",
+                                (long long)e, from, (long long)rows, (long long)begin,
+                                (long long)at, (long long)input->dims[0],
+                                (long long)output->dims[0]);
+      }
+      int to = (int)(e / (entries / count));
+      memcpy(result_of(replicas, thunk, to, 0) + at * row.inner,
+             operand_of(replicas, thunk, from, INPUT) + begin * row.inner,
+             (size_t)(rows * row.inner));
+    }
+  }
+  return true;
+}
+
+bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  switch (thunk->instruction->opcode) {
+  case HLO_ALL_REDUCE: return all_reduce(thunk, replicas, count, error);
+  case HLO_ALL_GATHER: return all_gather(thunk, replicas, count, error);
+  case HLO_REDUCE_SCATTER: return reduce_scatter(thunk, replicas, count, error);
+  case HLO_ALL_TO_ALL: return all_to_all(thunk, replicas, count, error);
+  case HLO_COLLECTIVE_PERMUTE: return collective_permute(thunk, replicas, count, error);
+  case HLO_COLLECTIVE_BROADCAST: return collective_broadcast(thunk, replicas, count, error);
+  case HLO_RAGGED_ALL_TO_ALL: return ragged_all_to_all(thunk, replicas, count, error);
+  default:
+    return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(thunk->instruction->opcode),
+                        "this form is resolved by a pass, and should not get here");
+  }
+}

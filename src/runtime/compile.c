@@ -1,0 +1,362 @@
+/*
+** From computations to thunks.
+**
+** Each call site of a computation is compiled on its own, with the logical buffers of its arguments
+** already known; what comes out is a thunk sequence and the leaves of the root. Time is a counter
+** over thunks, body of a loop inside the loop's own interval, so that a buffer's [first, last] says
+** with which others it may share memory.
+*/
+#include <string.h>
+
+#include "codegen/codegen.h"
+#include "platform/platform.h"
+#include "runtime/executable.h"
+
+typedef struct Compiler {
+  Executable *executable;
+  Arena *arena;
+  int time;
+  int count, capacity;
+  LogicalBuffer **buffers; /* all of them */
+  Instruction **fusions;   /* that want generated code */
+  int fusion_count, fusion_capacity;
+} Compiler;
+
+typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
+
+static LogicalBuffer *new_buffer(Compiler *c, const Shape *leaf, int slot) {
+  LogicalBuffer *buffer = ARENA_NEW(c->arena, LogicalBuffer);
+  *buffer = (LogicalBuffer){leaf, shape_bytes(leaf), c->time, c->time, slot, 0};
+  if (shape_is_token(leaf)) buffer->slot = SLOT_NONE;
+  ARENA_PUSH(c->arena, c->buffers, c->count, c->capacity, buffer);
+  return buffer;
+}
+
+static Leaves new_leaves(Compiler *c, const Shape *shape) {
+  int n = shape_leaves(shape);
+  Leaves leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+  for (int i = 0; i < n; i++) leaves[i] = new_buffer(c, shape_leaf(shape, i), SLOT_ARENA);
+  return leaves;
+}
+
+static void use(Compiler *c, LogicalBuffer *buffer) {
+  if (buffer->last < c->time) buffer->last = c->time;
+}
+
+/* Appends a thunk. The clock ticks before its results are made, so that they may take the memory of
+** what the thunk before was the last to read. */
+static Thunk *add_thunk(Compiler *c, ThunkSequence *sequence, ThunkKind kind,
+                        const Instruction *instruction) {
+  Thunk thunk = {.kind = kind, .instruction = instruction};
+  ARENA_PUSH(c->arena, sequence->thunks, sequence->count, sequence->capacity, thunk);
+  return &sequence->thunks[sequence->count - 1];
+}
+
+static void set_leaves(Compiler *c, Thunk *thunk, Leaves operands, int operand_count,
+                       Leaves results, int result_count) {
+  thunk->operands = operands;
+  thunk->operand_count = operand_count;
+  thunk->results = results;
+  thunk->result_count = result_count;
+  for (int i = 0; i < operand_count; i++) use(c, operands[i]);
+  for (int i = 0; i < result_count; i++) use(c, results[i]);
+}
+
+static void add_copy(Compiler *c, ThunkSequence *sequence, const Instruction *instruction,
+                     LogicalBuffer *from, LogicalBuffer *to) {
+  if (from == to || from->slot == SLOT_NONE) return;
+  c->time++;
+  Thunk *thunk = add_thunk(c, sequence, THUNK_COPY, instruction);
+  Leaves operands = ARENA_ARRAY(c->arena, LogicalBuffer *, 1);
+  Leaves results = ARENA_ARRAY(c->arena, LogicalBuffer *, 1);
+  operands[0] = from;
+  results[0] = to;
+  set_leaves(c, thunk, operands, 1, results, 1);
+}
+
+/* All operands' leaves in one list. */
+static Leaves operand_leaves(Compiler *c, const Instruction *instruction, Leaves *values,
+                             int *count) {
+  int n = 0;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    n += shape_leaves(instruction->operands[i]->shape);
+  }
+  Leaves leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+  *count = 0;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    const Instruction *operand = instruction->operands[i];
+    int m = shape_leaves(operand->shape);
+    for (int j = 0; j < m; j++) leaves[(*count)++] = values[operand->id][j];
+  }
+  return leaves;
+}
+
+static Leaves compile_computation(Compiler *c, const Computation *computation,
+                                  const Leaves *arguments, ThunkSequence *sequence);
+
+/* ---- Values that need no thunk ---- */
+
+static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves, int *next) {
+  if (!leaves) leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, shape_leaves(literal->shape));
+  if (shape_is_tuple(literal->shape)) {
+    for (int i = 0; i < literal->shape->tuple_size; i++) {
+      constant_leaves(c, literal->elements[i], leaves, next);
+    }
+    return leaves;
+  }
+  Executable *executable = c->executable;
+  int number = executable->constant_count++;
+  if ((number & (number + 1)) == 0) { /* the list doubles when it is full: at 0, 1, 3, 7, ... */
+    uint8_t **grown = ARENA_ARRAY(c->arena, uint8_t *, 2 * number + 1);
+    for (int i = 0; i < number; i++) grown[i] = executable->constants[i];
+    executable->constants = grown;
+  }
+  executable->constants[number] = literal->data;
+  int first = SLOT_FIRST_PARAMETER + executable->parameter_leaves + executable->result_leaves;
+  leaves[(*next)++] = new_buffer(c, literal->shape, first + number);
+  return leaves;
+}
+
+static Leaves element_leaves(const Shape *tuple, Leaves leaves, int64_t index) {
+  for (int i = 0; i < index; i++) leaves += shape_leaves(tuple->elements[i]);
+  return leaves;
+}
+
+static bool is_alias(Opcode opcode) {
+  switch (opcode) {
+  case HLO_OPTIMIZATION_BARRIER:
+  case HLO_ADD_DEPENDENCY:
+  case HLO_DOMAIN:
+  case HLO_RESHAPE: /* dense and row-major on both sides */
+  case HLO_COPY:
+  case HLO_TUPLE_OP:
+  case HLO_AFTER_ALL: return true;
+  default: return false;
+  }
+}
+
+static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *values) {
+  int count;
+  if (instruction->opcode == HLO_AFTER_ALL) return new_leaves(c, instruction->shape);
+  if (instruction->opcode == HLO_TUPLE_OP) return operand_leaves(c, instruction, values, &count);
+  return values[instruction->operands[0]->id];
+}
+
+/* ---- Control flow ---- */
+
+/*
+** while: the loop's state has buffers of its own, which are the result and the parameter of both
+** computations. The initial value is copied in; at the end of the body its root is copied back.
+** A root leaf that is itself another part of the state (a swap) goes by way of a temporary, since
+** the copies happen one after the other.
+*/
+static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves init,
+                            ThunkSequence *sequence) {
+  int n = shape_leaves(instruction->shape);
+  c->time++;
+  Leaves state = new_leaves(c, instruction->shape);
+  for (int i = 0; i < n; i++) add_copy(c, sequence, instruction, init[i], state[i]);
+  Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction};
+  thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
+  thunk.body = ARENA_NEW(c->arena, ThunkSequence);
+  thunk.predicate = compile_computation(c, instruction->a.condition, &state, thunk.condition)[0];
+  use(c, thunk.predicate);
+  c->time++;
+  Leaves root = compile_computation(c, instruction->a.body, &state, thunk.body);
+  Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+  for (int i = 0; i < n; i++) {
+    from[i] = root[i];
+    for (int j = 0; j < n; j++) {
+      if (j == i || root[i] != state[j]) continue;
+      from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
+      add_copy(c, thunk.body, instruction, root[i], from[i]);
+      break;
+    }
+  }
+  for (int i = 0; i < n; i++) add_copy(c, thunk.body, instruction, from[i], state[i]);
+  c->time++;
+  Thunk *added = add_thunk(c, sequence, THUNK_WHILE, instruction);
+  *added = thunk;
+  for (int i = 0; i < n; i++) use(c, state[i]);
+  return state;
+}
+
+/* conditional: each branch's root is copied to the result's buffers. */
+static Leaves compile_conditional(Compiler *c, const Instruction *instruction, Leaves *values,
+                                  ThunkSequence *sequence) {
+  bool predicated;
+  int branch_count = conditional_branches(instruction, NULL, &predicated);
+  Computation **branches = ARENA_ARRAY(c->arena, Computation *, branch_count);
+  conditional_branches(instruction, branches, &predicated);
+  int n = shape_leaves(instruction->shape);
+  c->time++;
+  Leaves result = new_leaves(c, instruction->shape);
+  Leaves index = values[instruction->operands[0]->id];
+  Thunk thunk = {.kind = THUNK_CONDITIONAL, .instruction = instruction};
+  thunk.branches = ARENA_ARRAY(c->arena, ThunkSequence, branch_count);
+  thunk.branch_count = branch_count;
+  use(c, index[0]);
+  for (int b = 0; b < branch_count; b++) {
+    Leaves argument = values[instruction->operands[b + 1]->id];
+    Leaves root = compile_computation(c, branches[b], &argument, &thunk.branches[b]);
+    for (int i = 0; i < n; i++) {
+      add_copy(c, &thunk.branches[b], instruction, root[i], result[i]);
+    }
+    c->time++;
+  }
+  Thunk *added = add_thunk(c, sequence, THUNK_CONDITIONAL, instruction);
+  *added = thunk;
+  added->operands = index;
+  added->operand_count = 1;
+  for (int i = 0; i < n; i++) use(c, result[i]);
+  return result;
+}
+
+/* ---- Everything else: one thunk an instruction ---- */
+
+static bool is_host_call(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_INFEED:
+  case HLO_OUTFEED:
+  case HLO_CUSTOM_CALL:
+  case HLO_SEND:
+  case HLO_RECV:
+  case HLO_SEND_DONE:
+  case HLO_RECV_DONE: return true;
+  default: return false;
+  }
+}
+
+static ThunkKind kind_of(const Instruction *instruction, const Kernel **kernel) {
+  *kernel = NULL;
+  if (opcode_category(instruction->opcode) == COLLECTIVE) return THUNK_COLLECTIVE;
+  if (is_host_call(instruction)) return THUNK_HOST;
+  if (instruction->opcode == HLO_FUSION && platform_has_codegen()) return THUNK_GENERATED;
+  *kernel = kernel_for(instruction);
+  return *kernel ? THUNK_KERNEL : THUNK_EVAL;
+}
+
+static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves *values,
+                            ThunkSequence *sequence) {
+  int operand_count;
+  const Kernel *kernel;
+  ThunkKind kind = kind_of(instruction, &kernel);
+  c->time++;
+  Leaves results = new_leaves(c, instruction->shape);
+  Leaves operands = operand_leaves(c, instruction, values, &operand_count);
+  LogicalBuffer *scratch = NULL;
+  if (kernel && kernel->scratch_bytes) {
+    scratch = new_buffer(c, shape_scalar(U8), SLOT_ARENA);
+    scratch->bytes = kernel->scratch_bytes(instruction);
+  }
+  Thunk *thunk = add_thunk(c, sequence, kind, instruction);
+  set_leaves(c, thunk, operands, operand_count, results, shape_leaves(instruction->shape));
+  if (kind == THUNK_KERNEL) {
+    thunk->kernel = kernel;
+    thunk->scratch = scratch;
+    if (scratch) use(c, scratch);
+  }
+  if (kind == THUNK_GENERATED) {
+    thunk->function = c->fusion_count;
+    ARENA_PUSH(c->arena, c->fusions, c->fusion_count, c->fusion_capacity,
+               (Instruction *)instruction);
+  }
+  return results;
+}
+
+static Leaves compile_instruction(Compiler *c, const Instruction *instruction, Leaves *values,
+                                  const Leaves *arguments, ThunkSequence *sequence) {
+  int next = 0;
+  switch (instruction->opcode) {
+  case HLO_PARAMETER: return arguments[instruction->parameter_number];
+  case HLO_CONSTANT: return constant_leaves(c, instruction->literal, NULL, &next);
+  case HLO_GET_TUPLE_ELEMENT: {
+    const Instruction *tuple = instruction->operands[0];
+    return element_leaves(tuple->shape, values[tuple->id], instruction->a.tuple_index);
+  }
+  case HLO_WHILE:
+    return compile_while(c, instruction, values[instruction->operands[0]->id], sequence);
+  case HLO_CONDITIONAL: return compile_conditional(c, instruction, values, sequence);
+  default:
+    if (is_alias(instruction->opcode)) return alias_leaves(c, instruction, values);
+    return compile_plain(c, instruction, values, sequence);
+  }
+}
+
+static Leaves compile_computation(Compiler *c, const Computation *computation,
+                                  const Leaves *arguments, ThunkSequence *sequence) {
+  Leaves *values = ARENA_ARRAY(c->arena, Leaves, computation->count);
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *instruction = computation->instructions[i];
+    values[instruction->id] = compile_instruction(c, instruction, values, arguments, sequence);
+  }
+  return values[computation->root->id];
+}
+
+/* ---- The entry ---- */
+
+static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
+  Executable *executable = c->executable;
+  Leaves *arguments = ARENA_ARRAY(c->arena, Leaves, entry->parameter_count);
+  int leaf = 0;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    const Shape *shape = entry->parameters[p]->shape;
+    int n = shape_leaves(shape);
+    arguments[p] = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+    for (int i = 0; i < n; i++, leaf++) {
+      executable->parameter_shapes[leaf] = shape_leaf(shape, i);
+      arguments[p][i] = new_buffer(c, shape_leaf(shape, i), SLOT_FIRST_PARAMETER + leaf);
+    }
+  }
+  return arguments;
+}
+
+/* The root's leaves are written straight into the result where one temporary is one leaf of it;
+** parameters, constants and repeated leaves are copied at the end. */
+static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
+  Executable *executable = c->executable;
+  int first = SLOT_FIRST_PARAMETER + executable->parameter_leaves;
+  for (int i = 0; i < executable->result_leaves; i++) {
+    const Shape *shape = shape_leaf(entry->root->shape, i);
+    executable->result_shapes[i] = shape;
+    if (root[i]->slot == SLOT_NONE) continue;
+    if (root[i]->slot == SLOT_ARENA) {
+      root[i]->slot = first + i;
+    } else {
+      add_copy(c, &executable->entry, entry->root, root[i], new_buffer(c, shape, first + i));
+    }
+  }
+}
+
+static bool generate(Compiler *c, Error *error) {
+  if (!c->fusion_count) return true;
+  ByteBuf bytes = {0};
+  bool shared = platform_shared_memory();
+  bool ok = codegen_emit(c->fusions, c->fusion_count, shared, &bytes, error);
+  if (ok) {
+    c->executable->generated_module = platform_module_register(bytes.bytes, bytes.size);
+    if (!c->executable->generated_module) {
+      ok = error_set(error, STATUS_INTERNAL, "the engine refused the generated module");
+    }
+  }
+  bytebuf_free(&bytes);
+  return ok;
+}
+
+bool compile_module(Executable *executable, Error *error) {
+  Compiler c = {.executable = executable, .arena = executable->arena};
+  const Computation *entry = executable->module->entry;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    executable->parameter_leaves += shape_leaves(entry->parameters[p]->shape);
+  }
+  executable->result_leaves = shape_leaves(entry->root->shape);
+  executable->parameter_shapes = ARENA_ARRAY(c.arena, const Shape *, executable->parameter_leaves);
+  executable->result_shapes = ARENA_ARRAY(c.arena, const Shape *, executable->result_leaves);
+  Leaves *arguments = entry_arguments(&c, entry);
+  Leaves root = compile_computation(&c, entry, arguments, &executable->entry);
+  finish_entry(&c, entry, root);
+  executable->slot_count = SLOT_FIRST_PARAMETER + executable->parameter_leaves +
+                           executable->result_leaves + executable->constant_count;
+  buffer_plan(c.buffers, c.count, &executable->arena_bytes);
+  return generate(&c, error);
+}

@@ -1,0 +1,238 @@
+/*
+** How a replica runs: thunk after thunk, with its own stack of frames, so that it can stop anywhere
+** and go on later on another thread.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/eval.h"
+#include "platform/platform.h"
+#include "runtime/run.h"
+#include "runtime/scheduler.h"
+
+/* Work of a generated loop is cut into chunks of this many elements. Small enough that the engine
+** sees many calls, and compiles the loop with its optimising compiler early. */
+enum { CHUNK_ELEMENTS = 16384 };
+
+static void push_frame(Replica *replica, const ThunkSequence *sequence) {
+  Frame frame = {sequence, 0, 0};
+  ARENA_PUSH(replica->memory, replica->frames, replica->depth, replica->capacity, frame);
+}
+
+/* ---- Profile ---- */
+
+static void record(Replica *replica, const Thunk *thunk, double start_us, int worker) {
+  if (!replica->run->profile) return;
+  if (replica->event_count == replica->event_capacity) {
+    int capacity = replica->event_capacity ? replica->event_capacity * 2 : 64;
+    ProfileEvent *grown = realloc(replica->events, sizeof *grown * (size_t)capacity);
+    if (!grown) return; /* a profile with a hole is better than a failed run */
+    replica->events = grown;
+    replica->event_capacity = capacity;
+  }
+  replica->events[replica->event_count++] =
+      (ProfileEvent){start_us, platform_now_us(),        replica->id,
+                     worker,   thunk->instruction->name, thunk_kind_name(thunk->kind),
+                     {0, 0}};
+}
+
+/* ---- Thunks that compute ---- */
+
+static Literal *literal_of_leaves(Replica *replica, const Shape *shape, LogicalBuffer ***next) {
+  Literal *literal = ARENA_NEW(replica->scratch, Literal);
+  literal->shape = shape;
+  if (shape_is_tuple(shape)) {
+    literal->elements = ARENA_ARRAY(replica->scratch, Literal *, shape->tuple_size);
+    for (int i = 0; i < shape->tuple_size; i++) {
+      literal->elements[i] = literal_of_leaves(replica, shape->elements[i], next);
+    }
+  } else {
+    literal->data = replica_pointer(replica, *(*next)++);
+  }
+  return literal;
+}
+
+static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
+  const Instruction *instruction = thunk->instruction;
+  ArenaMark mark = arena_mark(replica->scratch);
+  LogicalBuffer **next = thunk->operands;
+  Literal **operands = ARENA_ARRAY(replica->scratch, Literal *, instruction->operand_count);
+  for (int i = 0; i < instruction->operand_count; i++) {
+    operands[i] = literal_of_leaves(replica, instruction->operands[i]->shape, &next);
+  }
+  next = thunk->results;
+  Literal *result = literal_of_leaves(replica, instruction->shape, &next);
+  EvalContext context = {
+      .arena = replica->scratch,
+      .error = error,
+      .replica_id = replica->id,
+      .rng_state = replica->rng_state,
+  };
+  bool ok = eval_instruction(instruction, operands, result, &context);
+  arena_release(replica->scratch, mark);
+  return ok;
+}
+
+static uint8_t **pointers(Replica *replica, const Thunk *thunk, Arena *arena) {
+  int n = thunk->operand_count + thunk->result_count;
+  uint8_t **list = ARENA_ARRAY(arena, uint8_t *, n);
+  for (int i = 0; i < thunk->operand_count; i++) {
+    list[i] = replica_pointer(replica, thunk->operands[i]);
+  }
+  for (int i = 0; i < thunk->result_count; i++) {
+    list[thunk->operand_count + i] = replica_pointer(replica, thunk->results[i]);
+  }
+  return list;
+}
+
+typedef struct GeneratedLoop {
+  int module, function;
+  uint8_t **buffers;
+  int64_t elements;
+} GeneratedLoop;
+
+static void run_generated_chunk(void *argument, int chunk) {
+  const GeneratedLoop *loop = argument;
+  int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, end = begin + CHUNK_ELEMENTS;
+  if (end > loop->elements) end = loop->elements;
+  GeneratedKernel kernel = platform_module_function(loop->module, loop->function);
+  if (!kernel) platform_fatal("a generated module could not be instantiated");
+  kernel(loop->buffers, begin, end);
+}
+
+static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
+  ArenaMark mark = arena_mark(replica->scratch);
+  GeneratedLoop loop = {
+      .module = replica->run->executable->generated_module,
+      .function = thunk->function,
+      .buffers = pointers(replica, thunk, replica->scratch),
+      .elements = shape_elements(thunk->results[0]->shape),
+  };
+  int chunks = (int)((loop.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
+  bool ok = parallel_for(chunks, run_generated_chunk, &loop);
+  arena_release(replica->scratch, mark);
+  if (!ok) error_set_op(error, STATUS_INTERNAL, thunk->instruction->name, "generated code trapped");
+  return ok;
+}
+
+typedef struct KernelPhase {
+  const Kernel *kernel;
+  KernelCall call;
+  int phase;
+} KernelPhase;
+
+static void run_kernel_chunk(void *argument, int chunk) {
+  const KernelPhase *phase = argument;
+  phase->kernel->run(&phase->call, phase->phase, chunk);
+}
+
+static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
+  ArenaMark mark = arena_mark(replica->scratch);
+  uint8_t **list = pointers(replica, thunk, replica->scratch);
+  KernelPhase work = {
+      .kernel = thunk->kernel,
+      .call = {.instruction = thunk->instruction,
+               .operands = (const uint8_t *const *)list,
+               .results = list + thunk->operand_count,
+               .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL},
+  };
+  bool ok = true;
+  for (; ok && work.phase < work.kernel->phases; work.phase++) {
+    int chunks = work.kernel->chunks(thunk->instruction, work.phase);
+    ok = parallel_for(chunks, run_kernel_chunk, &work);
+  }
+  arena_release(replica->scratch, mark);
+  if (!ok) {
+    error_set_op(error, STATUS_INTERNAL, opcode_name(thunk->instruction->opcode),
+                 "kernel %s trapped", thunk->kernel->name);
+  }
+  return ok;
+}
+
+static void run_copy(Replica *replica, const Thunk *thunk) {
+  const LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
+  memcpy(replica_pointer(replica, to), replica_pointer(replica, from), (size_t)from->bytes);
+}
+
+/* ---- Control flow: frames instead of recursion ---- */
+
+/* Phases of a while: 0 test, 1 look at the test's result, 2 the body has run. */
+static void step_while(Replica *replica, Frame *frame, const Thunk *thunk) {
+  if (frame->phase == 1) {
+    if (*replica_pointer(replica, thunk->predicate)) {
+      frame->phase = 0;
+      push_frame(replica, thunk->body);
+    } else {
+      frame->phase = 0;
+      frame->next++;
+    }
+    return;
+  }
+  frame->phase = 1;
+  push_frame(replica, thunk->condition);
+}
+
+static void step_conditional(Replica *replica, Frame *frame, const Thunk *thunk) {
+  const uint8_t *index = replica_pointer(replica, thunk->operands[0]);
+  int branch;
+  if (thunk->operands[0]->shape->type == PRED) {
+    branch = *index ? 0 : 1;
+  } else {
+    int32_t i;
+    memcpy(&i, index, sizeof i);
+    branch = i < 0 || i >= thunk->branch_count ? thunk->branch_count - 1 : i;
+  }
+  frame->next++;
+  push_frame(replica, &thunk->branches[branch]);
+}
+
+/* ---- One step ---- */
+
+static Outcome step(Replica *replica, Frame *frame, int worker, Error *error) {
+  const Thunk *thunk = &frame->sequence->thunks[frame->next];
+  double start = replica->run->profile ? platform_now_us() : 0;
+  bool ok = true;
+  switch (thunk->kind) {
+  case THUNK_WHILE: step_while(replica, frame, thunk); return OUTCOME_DONE;
+  case THUNK_CONDITIONAL: step_conditional(replica, frame, thunk); return OUTCOME_DONE;
+  case THUNK_COLLECTIVE: {
+    frame->next++; /* now: once parked, another thread may resume it at any moment */
+    replica->parked_since = start;
+    return rendezvous_arrive(replica, thunk, worker, error);
+  }
+  case THUNK_HOST:
+    return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(thunk->instruction->opcode),
+                        "calls of the host are not available yet")
+               ? OUTCOME_DONE
+               : OUTCOME_FAILED;
+  case THUNK_EVAL: ok = run_eval(replica, thunk, error); break;
+  case THUNK_GENERATED: ok = run_generated(replica, thunk, error); break;
+  case THUNK_KERNEL: ok = run_kernel(replica, thunk, error); break;
+  case THUNK_COPY: run_copy(replica, thunk); break;
+  }
+  record(replica, thunk, start, worker);
+  frame->next++;
+  return ok ? OUTCOME_DONE : OUTCOME_FAILED;
+}
+
+void replica_record(Replica *replica, const Thunk *thunk, int worker) {
+  record(replica, thunk, replica->parked_since, worker);
+}
+
+Outcome replica_run(Replica *replica, double deadline_us, int worker, Error *error) {
+  while (replica->depth) {
+    if (replica->run->failing) {
+      error_set(error, STATUS_CANCELLED, "another replica failed");
+      return OUTCOME_FAILED;
+    }
+    Frame *frame = &replica->frames[replica->depth - 1];
+    if (frame->next == frame->sequence->count) {
+      replica->depth--;
+      continue;
+    }
+    if (deadline_us && platform_now_us() >= deadline_us) return OUTCOME_YIELD;
+    Outcome outcome = step(replica, frame, worker, error);
+    if (outcome != OUTCOME_DONE) return outcome;
+  }
+  return OUTCOME_DONE;
+}

@@ -1,0 +1,197 @@
+#include "runtime/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/run_arena.h"
+#include "runtime/scheduler.h"
+
+static bool check_argument(const Executable *executable, int replica, int leaf,
+                           const Buffer *buffer, Error *error) {
+  const Shape *shape = executable->parameter_shapes[leaf];
+  if (shape_is_token(shape)) return true;
+  StrBuf expected = {0};
+  shape_print(&expected, shape, false);
+  bool ok = true;
+  if (!buffer) {
+    ok = invalid_argument(error, "execute",
+                          "argument leaf %d of replica %d is missing; %s is "
+                          "expected",
+                          leaf, replica, expected.text);
+  } else if (!buffer_has_shape(buffer, shape)) {
+    ok = invalid_argument(error, "execute",
+                          "argument leaf %d of replica %d has element type %s and "
+                          "rank %d; the parameter is %s",
+                          leaf, replica, type_name(buffer->type), buffer->rank, expected.text);
+  }
+  strbuf_free(&expected);
+  return ok;
+}
+
+static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
+  const Executable *executable = run->executable;
+  int n = executable->parameter_leaves;
+  for (int r = 0; r < run->replica_count; r++) {
+    for (int i = 0; i < n; i++) {
+      if (!check_argument(executable, r, i, arguments[r * n + i], error)) return false;
+    }
+  }
+  for (int i = 0; i < run->replica_count * n; i++) {
+    run->arguments[i] = buffer_retain(arguments[i]);
+  }
+  return true;
+}
+
+/* Everything that a replica may touch, at once, so that a run that starts does not run out. */
+static bool allocate(Run *run, Error *error) {
+  Executable *executable = run->executable;
+  int results = executable->result_leaves;
+  for (int r = 0; r < run->replica_count; r++) {
+    run->arenas[r] = run_arena_take(executable, error);
+    if (!run->arenas[r]) return false;
+    for (int i = 0; i < results; i++) {
+      const Shape *shape = executable->result_shapes[i];
+      if (shape_is_token(shape)) continue;
+      run->results[r * results + i] = buffer_new(shape, error);
+      if (!run->results[r * results + i]) return false;
+    }
+  }
+  return true;
+}
+
+static void fill_slots(Run *run, int r) {
+  const Executable *executable = run->executable;
+  uint8_t **slot = run->replicas[r].slots;
+  *slot++ = run->arenas[r]->memory;
+  for (int i = 0; i < executable->parameter_leaves; i++) {
+    const Buffer *buffer = run->arguments[r * executable->parameter_leaves + i];
+    *slot++ = buffer ? buffer->data : NULL;
+  }
+  for (int i = 0; i < executable->result_leaves; i++) {
+    const Buffer *buffer = run->results[r * executable->result_leaves + i];
+    *slot++ = buffer ? buffer->data : NULL;
+  }
+  for (int i = 0; i < executable->constant_count; i++) *slot++ = executable->constants[i];
+}
+
+static void prepare_replica(Run *run, int r) {
+  Replica *replica = &run->replicas[r];
+  replica->run = run;
+  replica->id = r;
+  replica->slots = ARENA_ARRAY(run->memory, uint8_t *, run->executable->slot_count);
+  replica->memory = arena_new();
+  replica->scratch = arena_new();
+  replica->rng_state[0] = 0x7012395ull + (uint64_t)r; /* any fixed seed, one per replica */
+  fill_slots(run, r);
+  Frame frame = {&run->executable->entry, 0, 0};
+  ARENA_PUSH(replica->memory, replica->frames, replica->depth, replica->capacity, frame);
+}
+
+Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated, bool profile,
+             Error *error) {
+  Arena *memory = arena_new();
+  Run *run = ARENA_NEW(memory, Run);
+  int n = executable->replica_count;
+  *run = (Run){.executable = executable, .memory = memory, .replica_count = n, .profile = profile};
+  run->replicas = ARENA_ARRAY(memory, Replica, n);
+  run->arenas = ARENA_ARRAY(memory, RunArena *, n);
+  run->arguments = ARENA_ARRAY(memory, Buffer *, n * executable->parameter_leaves);
+  run->results = ARENA_ARRAY(memory, Buffer *, n * executable->result_leaves);
+  scheduler_lock();
+  executable->runs++;
+  scheduler_unlock();
+  if (!retain_arguments(run, arguments, error) || !allocate(run, error)) {
+    run_destroy(run);
+    return NULL;
+  }
+  /* A donated argument's memory goes when the run does, instead of staying with the caller. */
+  for (int i = 0; donated && i < n * executable->parameter_leaves; i++) {
+    if (donated[i]) buffer_release(arguments[i]);
+  }
+  for (int r = 0; r < n; r++) prepare_replica(run, r);
+  return run;
+}
+
+void run_start(Run *run) {
+  scheduler_lock();
+  if (run->state == RUN_NEW) {
+    run->state = RUN_RUNNING;
+    run->active = run->replica_count;
+    for (int r = 0; r < run->replica_count; r++) scheduler_make_ready(&run->replicas[r]);
+  }
+  scheduler_unlock();
+}
+
+RunState run_state(Run *run) {
+  scheduler_lock();
+  RunState state = run->state;
+  scheduler_unlock();
+  return state;
+}
+
+void run_cancel(Run *run) {
+  Error error;
+  error_set(&error, STATUS_CANCELLED, "the run was cancelled");
+  scheduler_lock();
+  scheduler_fail_run(run, &error);
+  scheduler_unlock();
+}
+
+bool run_is_abandoned(const Run *run) {
+  return run->abandoned && run->holds == 0 && run->state != RUN_RUNNING;
+}
+
+void run_free(Run *run) {
+  if (!run) return;
+  run_cancel(run);
+  scheduler_lock();
+  run->abandoned = true;
+  bool unused = run_is_abandoned(run);
+  scheduler_unlock();
+  if (unused) run_destroy(run);
+}
+
+void run_destroy(Run *run) {
+  Executable *executable = run->executable;
+  for (int r = 0; r < run->replica_count; r++) {
+    Replica *replica = &run->replicas[r];
+    arena_free(replica->memory);
+    arena_free(replica->scratch);
+    free(replica->events);
+    run_arena_give_back(executable, run->arenas[r]);
+    for (int i = 0; i < executable->parameter_leaves; i++) {
+      buffer_release(run->arguments[r * executable->parameter_leaves + i]);
+    }
+    for (int i = 0; i < executable->result_leaves; i++) {
+      buffer_release(run->results[r * executable->result_leaves + i]);
+    }
+  }
+  free(run->profile_events);
+  arena_free(run->memory);
+  executable_leave(executable);
+}
+
+static int by_start(const void *a, const void *b) {
+  const ProfileEvent *x = a, *y = b;
+  return x->start_us < y->start_us ? -1 : x->start_us > y->start_us;
+}
+
+const ProfileEvent *run_profile(Run *run, int *count) {
+  if (!run->profile_events) {
+    int total = 0;
+    for (int r = 0; r < run->replica_count; r++) total += run->replicas[r].event_count;
+    run->profile_events = malloc(sizeof(ProfileEvent) * (size_t)(total + 1));
+    for (int r = 0; run->profile_events && r < run->replica_count; r++) {
+      const Replica *replica = &run->replicas[r];
+      if (!replica->event_count) continue;
+      memcpy(run->profile_events + run->profile_count, replica->events,
+             sizeof(ProfileEvent) * (size_t)replica->event_count);
+      run->profile_count += replica->event_count;
+    }
+    if (run->profile_events) {
+      qsort(run->profile_events, (size_t)run->profile_count, sizeof(ProfileEvent), by_start);
+    }
+  }
+  *count = run->profile_count;
+  return run->profile_events;
+}

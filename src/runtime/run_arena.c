@@ -1,0 +1,43 @@
+#include "runtime/run_arena.h"
+
+#include <stdlib.h>
+
+#include "runtime/buffer.h"
+#include "runtime/scheduler.h"
+
+RunArena *run_arena_take(Executable *executable, Error *error) {
+  scheduler_lock();
+  RunArena *arena = executable->free_arenas;
+  if (arena) executable->free_arenas = arena->next;
+  scheduler_unlock();
+  if (arena) return arena;
+  arena = malloc(sizeof *arena);
+  if (!arena) {
+    error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
+    return NULL;
+  }
+  *arena = (RunArena){.bytes = executable->arena_bytes};
+  arena->memory = memory_alloc(arena->bytes, error);
+  if (!arena->memory) {
+    free(arena);
+    return NULL;
+  }
+  return arena;
+}
+
+void run_arena_give_back(Executable *executable, RunArena *arena) {
+  if (!arena) return;
+  scheduler_lock();
+  arena->next = executable->free_arenas;
+  executable->free_arenas = arena;
+  scheduler_unlock();
+}
+
+void run_arena_free_all(RunArena *list) {
+  while (list) {
+    RunArena *next = list->next;
+    memory_release(list->memory, list->bytes);
+    free(list);
+    list = next;
+  }
+}

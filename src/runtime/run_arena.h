@@ -1,0 +1,20 @@
+/* The memory of one replica for one run: kept by the executable for the next run when it ends. */
+#ifndef XLA_RUNTIME_RUN_ARENA_H
+#define XLA_RUNTIME_RUN_ARENA_H
+
+#include <stdint.h>
+
+#include "runtime/executable.h"
+
+typedef struct RunArena {
+  struct RunArena *next;
+  int64_t bytes;
+  uint8_t *memory;
+} RunArena;
+
+/* One of the executable's free arenas, or a new one. NULL with RESOURCE_EXHAUSTED. */
+RunArena *run_arena_take(Executable *executable, Error *error);
+void run_arena_give_back(Executable *executable, RunArena *arena); /* NULL is fine */
+void run_arena_free_all(RunArena *list);
+
+#endif
