@@ -131,7 +131,8 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_$*) $(CFLAGS_$*) $(filter %.o,$^) $(LDFLAGS_$*) -o $@
-	$(Q)sed -i 's/new URL("xla-threads\.mjs", *import\.meta\.url)/new URL(import.meta.url)/' $@
+	$(Q)sed 's/new URL("xla-threads\.mjs", *import\.meta\.url)/new URL(import.meta.url)/' $@ >$@.tmp
+	$(Q)mv $@.tmp $@
 	$(Q)if grep -q 'new URL("xla-[a-z]*\.mjs"' $@; then \
 	  echo "error: this emcc's glue starts its workers in a way the Makefile does not know" >&2; \
 	  exit 1; fi
