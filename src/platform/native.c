@@ -1,14 +1,14 @@
 /* The platform of a native process: for tests under sanitizers, and for porting. */
 #define _GNU_SOURCE
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
