@@ -112,6 +112,7 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
 typedef struct Attributes {
   Int64List dimensions;
   int64_t iota_dimension, tuple_index;
+  int64_t inferred_dimension; /* reshape: -1 if none */
   ComparisonDirection direction;
   ComparisonType compare_type;
   SliceConfig slice;
@@ -122,10 +123,12 @@ typedef struct Attributes {
   Computation *to_apply, *calls, *condition, *body, *true_computation, *false_computation, *select,
       *scatter;
   ComputationList branches, called_computations;
+  bool is_composite;
 
   Int64List lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims;
   Int64List lhs_ragged_dims, rhs_group_dims; /* ragged-dot */
   const char *operand_precision;
+  const char *dot_algorithm, *result_accuracy, *conv_kind; /* accepted and printed back */
   ConvDims conv_dims;
   int64_t feature_group_count, batch_group_count;
 
@@ -151,6 +154,7 @@ typedef struct Attributes {
   ReplicaGroups replica_groups;
   bool use_global_device_ids, constrain_layout, is_host_transfer;
   PairList source_target_pairs;
+  const char *permute_slice_sizes, *collective_mode;
   const char *config; /* infeed_config, outfeed_config */
   const Shape *outfeed_shape;
   const char *async_execution_thread;
@@ -158,10 +162,14 @@ typedef struct Attributes {
   const char *custom_call_target;
   ShapeList operand_layout_constraints;
   bool custom_call_has_side_effect;
-  const char *output_to_operand_aliasing, *api_version, *custom_call_schedule;
+  const char *output_to_operand_aliasing, *api_version, *custom_call_schedule, *padding_type,
+      *custom_call_literal;
+  int64_t cross_program_prefetch_index; /* copy-start: -1 if none */
+  const char *domain;
   FusionKind fusion_kind;
 
-  const char *metadata, *sharding, *frontend_attributes, *backend_config, *statistics, *origin;
+  const char *metadata, *sharding, *frontend_attributes, *backend_config, *statistics, *origin,
+      *parameter_replication;
   InstructionList control_predecessors;
 } Attributes;
 
@@ -195,15 +203,29 @@ typedef enum AttributeKind {
 } AttributeKind;
 
 typedef struct AttributeRow {
-  const char *name;
+  const char *name; /* unique; what opcodes.def says */
+  const char *text; /* as in HLO text; mostly the same */
   AttributeKind kind;
   size_t offset; /* of the field in Attributes */
   int64_t default_value;
-  bool always; /* print even when it is the default */
+  bool always;   /* print even when it is the default */
+  bool required; /* an operation that has it must state it in text */
 } AttributeRow;
 
 extern const AttributeRow attribute_rows[];
 extern const int attribute_count;
+
+/* The attributes of every operation, written like those in opcodes.def. */
+#define COMMON_ATTRIBUTES                                                                      \
+  "sharding frontend_attributes parameter_replication control_predecessors statistics origin " \
+  "metadata backend_config"
+
+/* Steps through a list of names as in opcodes.def: the next one's row, or NULL at the end. */
+const AttributeRow *attribute_next(const char **names);
+
+/* The text names of an enumeration's values, by value; NULL where text has none (then the
+** attribute is left out). `count` is set. NULL for kinds that are no enumerations. */
+const char *const *attribute_enum_names(AttributeKind kind, int *count);
 
 /* Every field at its default. */
 void attributes_init(Attributes *attributes);
