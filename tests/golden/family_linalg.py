@@ -1,0 +1,96 @@
+"""cholesky and triangular-solve, and the JAX programs built of them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy import linalg
+
+from corpus import family
+from harness import DTYPES
+from values import normals, rng
+
+EPSILON = {'f32': 2.0**-23, 'c64': 2.0**-23, 'f64': 2.0**-52, 'c128': 2.0**-52}
+
+
+def dims(values):
+  return ','.join(map(str, values))
+
+
+def dyadic(type_, shape, *key):
+  """Multiples of a quarter."""
+  r = rng('dyadic', type_, shape, *key)
+  x = r.integers(-4, 5, shape) / 4
+  if type_[0] == 'c':
+    x = x + 1j * r.integers(-4, 5, shape) / 4
+  return x.astype(DTYPES[type_])
+
+
+def triangle(type_, batch, n, lower=True):
+  """A well conditioned triangular matrix, whose diagonal divides exactly."""
+  x = np.tril(dyadic(type_, batch + (n, n), 'triangle'), -1)
+  x = x + np.eye(n) * rng('diagonal', n).choice([1, 2, 0.5, 4], n)
+  return (x if lower else np.swapaxes(x, -1, -2)).astype(DTYPES[type_])
+
+
+def positive(type_, batch, n):
+  x = normals(type_, batch + (n, n), 'positive').astype(np.complex128)
+  y = x @ np.conj(np.swapaxes(x, -1, -2)) + n * np.eye(n)
+  return (y.real if type_[0] == 'f' else y).astype(DTYPES[type_])
+
+
+@family
+def cholesky(f):
+  for type_ in EPSILON:
+    for batch, n in (((), 1), ((), 4), ((3,), 3), ((2, 2), 2), ((), 9)):
+      x = positive(type_, batch, n)
+      shape = f'{type_}[{dims(x.shape)}]'
+      for lower in ('true', 'false'):
+        # XLA:CPU writes zeros on the other side of the diagonal, and never reads that side.
+        y = (np.tril if lower == 'true' else np.triu)(x) + (
+            np.triu if lower == 'true' else np.tril)(np.full_like(x, 7), 1 if lower == 'true' else -1)
+        f.hlo(f'cholesky.{type_}.{"x".join(map(str, x.shape))}.lower-{lower}', None,
+              f'r = {shape} cholesky(p0), lower={lower}', y,
+              tol=f'abs {64 * n * EPSILON[type_]:.3g} rel 0')
+  f.hlo('cholesky.indefinite', None, 'r = f32[2,2] cholesky(p0), lower=true',
+        np.array([[1, 2], [2, 1]], np.float32))
+  f.jax('jnp.cholesky', jnp.linalg.cholesky, positive('f32', (), 4), tol='abs 3e-5 rel 0')
+  x = positive('f32', (), 3)
+  f.jax('cho-solve', lambda x, b: linalg.cho_solve((jnp.linalg.cholesky(x), True), b), x,
+        normals('f32', (3, 2)), tol='abs 1e-5 rel 1e-4')
+  f.jax('cholesky.grad', jax.grad(lambda x: jnp.sum(jnp.linalg.cholesky(x))), x,
+        tol='abs 1e-5 rel 1e-4')
+
+
+@family
+def triangular_solve(f):
+  for type_ in EPSILON:
+    for batch, n, m in (((), 3, 2), ((2,), 4, 3)) if type_ in ('f32', 'c64') else (((2,), 3, 2),):
+      for left in ('true', 'false'):
+        for lower in ('true', 'false'):
+          for transpose in ('NO_TRANSPOSE', 'TRANSPOSE', 'ADJOINT'):
+            a = triangle(type_, batch, n, lower == 'true')
+            b = dyadic(type_, batch + ((n, m) if left == 'true' else (m, n)), 'b')
+            solve(f, type_, a, b, left, lower, transpose, 'false')
+  x = triangle('f32', (), 4)
+  solve(f, 'f32', x, dyadic('f32', (4, 2)), 'true', 'true', 'NO_TRANSPOSE', 'true', '.unit')
+  solve(f, 'f32', np.swapaxes(x, 0, 1), dyadic('f32', (3, 4)), 'false', 'false', 'TRANSPOSE',
+        'true', '.unit')
+  # What lies on the other side of the diagonal must not be read.
+  x = x + np.triu(np.full((4, 4), np.nan, np.float32), 1)
+  solve(f, 'f32', x, dyadic('f32', (4, 2)), 'true', 'true', 'NO_TRANSPOSE', 'false', '.nan')
+  solve(f, 'f32', x, dyadic('f32', (4, 2)), 'true', 'true', 'TRANSPOSE', 'false', '.nan')
+  f.jax('solve-triangular', lambda a, b: linalg.solve_triangular(a, b, lower=True, trans='T'),
+        triangle('f32', (), 4), dyadic('f32', (4,)), tol='abs 1e-4 rel 1e-5')
+
+
+def solve(f, type_, a, b, left, lower, transpose, unit, tag=''):
+  """Two backward stable solutions differ by cond(a) epsilon: these matrices' is about 100."""
+  name = f'triangular-solve.{type_}.{"x".join(map(str, b.shape))}.'
+  name += f'{"left" if left == "true" else "right"}-{"lower" if lower == "true" else "upper"}.'
+  x = np.abs(np.linalg.solve(np.nan_to_num(a).astype(np.complex128), np.broadcast_to(
+      np.eye(a.shape[-1]), a.shape)))
+  size = float(x.max()) ** 2 * float(np.abs(b).max()) + 1
+  more = ', unit_diagonal=true' if unit == 'true' else ''
+  f.hlo(name + transpose + tag, None,
+        f'r = {type_}[{dims(b.shape)}] triangular-solve(p0, p1), left_side={left}, lower={lower}, '
+        f'transpose_a={transpose}{more}', a, b, tol=f'abs {16 * EPSILON[type_] * size:.3g} rel 0')
