@@ -42,8 +42,10 @@ WASM_CFLAGS := $(CFLAGS) -O3 -msimd128
 CFLAGS_threads := $(WASM_CFLAGS) -pthread
 CFLAGS_single := $(WASM_CFLAGS) -DXLA_SINGLE_THREADED
 
-# SIMDe gives the native build wasm_simd128.h's functions, under their own names.
-NATIVE_CFLAGS := $(CFLAGS) -D_GNU_SOURCE -DSIMDE_ENABLE_NATIVE_ALIASES= \
+# Natively, SIMDe gives wasm_simd128.h's functions, under their own names: SIMD_HEADER stands in for
+# the compiler's header of that name, and adds what Debian's SIMDe lacks.
+SIMD_HEADER := $(B)/include/wasm_simd128.h
+NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -D_GNU_SOURCE -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -g -O1 -fno-omit-frame-pointer -pthread
 CFLAGS_native := $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined
 CFLAGS_native-tsan := $(NATIVE_CFLAGS) -fsanitize=thread
@@ -88,8 +90,15 @@ CC_native := $(NATIVE_CC)
 CC_native-tsan := $(NATIVE_CC)
 TOOLS_threads := $(TOOLCHAIN)/build.stamp
 TOOLS_single := $(TOOLCHAIN)/build.stamp
-TOOLS_native := $(TOOLCHAIN)/native.stamp
-TOOLS_native-tsan := $(TOOLCHAIN)/native.stamp
+TOOLS_native := $(TOOLCHAIN)/native.stamp $(SIMD_HEADER)
+TOOLS_native-tsan := $(TOOLS_native)
+
+$(SIMD_HEADER): Makefile
+	@mkdir -p $(@D)
+	@echo '#include <simde/wasm/simd128.h>' > $@
+	@for t in i8x16 i16x8 i32x4 i64x2 f32x4 f64x2; do \
+	  printf '#ifndef %s\n#define %s %s\n#endif\n' \
+	    wasm_$${t}_const_splat wasm_$${t}_const_splat wasm_$${t}_splat; done >> $@
 
 define compile
 $(B)/obj/$(1)/%.o: src/%.c Makefile $(TOOLS_$(1))
@@ -192,7 +201,7 @@ TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
 TIDY_CFLAGS := $(filter-out -g -O1,$(NATIVE_CFLAGS))
 lint-tidy: $(TIDY)
 
-$(B)/tidy/%.ok: src/%.c .clang-tidy $(TOOLCHAIN)/lint.stamp $(TOOLCHAIN)/native.stamp
+$(B)/tidy/%.ok: src/%.c .clang-tidy $(TOOLCHAIN)/lint.stamp $(TOOLS_native)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' TIDY $<
 	$(Q)$(NATIVE_CC) $(TIDY_CFLAGS) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
@@ -211,7 +220,7 @@ lint-types: $(NODE_MODULES)
 # --- cleaning ----------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(B)/dist $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+	rm -rf $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
 
 distclean:
 	rm -rf $(B) node_modules
