@@ -119,15 +119,14 @@ static Scalar float_to_integer(PrimitiveType to, double value) {
   return is_signed ? (Scalar){.i = (int64_t)value} : (Scalar){.u = (uint64_t)value};
 }
 
-/* A 64-bit integer is rounded once to F32, F64 and C64; towards narrower floats it goes by way of
-** f32, as XLA:CPU sends it. */
+/* XLA:CPU converts to F16 and BF16 by way of f32, which rounds twice; to the others directly. */
+static bool goes_through_f32(PrimitiveType to) { return to == F16 || to == BF16; }
+
 static Scalar integer_to_float(PrimitiveType to, PrimitiveType from, Scalar value) {
   bool is_signed = type_kind(from) == KIND_SIGNED;
-  if (to == F64 || to == C128) {
-    return (Scalar){.f = is_signed ? (double)value.i : (double)value.u};
-  }
-  float narrow = is_signed ? (float)value.i : (float)value.u;
-  return scalar_round(to, (Scalar){.f = narrow});
+  bool narrow = goes_through_f32(to) || to == F32 || to == C64;
+  if (narrow) return scalar_round(to, (Scalar){.f = is_signed ? (float)value.i : (float)value.u});
+  return scalar_round(to, (Scalar){.f = is_signed ? (double)value.i : (double)value.u});
 }
 
 static bool is_nonzero(TypeKind kind, Scalar value) {
@@ -146,6 +145,7 @@ Scalar scalar_convert(PrimitiveType from, PrimitiveType to, Scalar value) {
   }
   if (!to_float) return float_to_integer(to, value.f);
   if (from_kind != KIND_COMPLEX || to_kind != KIND_COMPLEX) value.im = 0;
+  if (goes_through_f32(to)) value.f = (float)value.f;
   return scalar_round(to, value);
 }
 
