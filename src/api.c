@@ -214,6 +214,45 @@ XLA_API int xla_run_profile_count(Run *run) {
   return count;
 }
 
+/* ---- Calls of the host ---- */
+
+XLA_API HostCall *xla_run_host_call(Run *run) { return host_call_take(run); }
+XLA_API int xla_host_call_replica(const HostCall *call) { return call->id; }
+
+XLA_API const char *xla_host_call_opcode(const HostCall *call) {
+  return opcode_name(call->parked_at->instruction->opcode);
+}
+
+XLA_API const char *xla_host_call_target(const HostCall *call) { return host_call_target(call); }
+
+XLA_API const char *xla_host_call_backend_config(const HostCall *call) {
+  const char *config = call->parked_at->instruction->a.backend_config;
+  return config ? config : "";
+}
+
+XLA_API int xla_host_call_operand_count(const HostCall *call) { return host_call_operands(call); }
+XLA_API int xla_host_call_result_count(const HostCall *call) { return host_call_results(call); }
+
+XLA_API char *xla_host_call_operand_shape(const HostCall *call, int leaf) {
+  return shape_text(call->parked_at->operands[leaf]->shape);
+}
+
+XLA_API char *xla_host_call_result_shape(const HostCall *call, int leaf) {
+  return shape_text(call->parked_at->results[leaf]->shape);
+}
+
+XLA_API const void *xla_host_call_operand_data(const HostCall *call, int leaf) {
+  return replica_pointer(call, call->parked_at->operands[leaf]);
+}
+
+XLA_API void *xla_host_call_result_data(const HostCall *call, int leaf) {
+  return replica_pointer(call, call->parked_at->results[leaf]);
+}
+
+XLA_API void xla_host_call_done(HostCall *call, const char *message) {
+  host_call_done(call, message && *message ? message : NULL);
+}
+
 /* ---- The host's part in the work ---- */
 
 XLA_API bool xla_step(double budget_us) { return scheduler_step(platform_now_us() + budget_us); }

@@ -14,6 +14,7 @@
 #include "hlo/builder.h"
 #include "runtime/buffer.h"
 #include "runtime/executable.h"
+#include "runtime/host.h"
 #include "runtime/run.h"
 
 #define XLA_API __attribute__((used, visibility("default")))
@@ -93,6 +94,25 @@ XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
 /* Profile: `count` events; see ProfileEvent in runtime/run.h. */
 XLA_API const ProfileEvent *xla_run_profile(Run *run);
 XLA_API int xla_run_profile_count(Run *run);
+
+/*
+** Calls of the host (infeed, outfeed, custom-call, host sends and receives): whenever
+** platform_notify() is heard, take calls until there are none, write the results' data, and end
+** each. `message`, if not NULL or "", fails the run. Operands and results are leaves in order; a
+** token's data is NULL. Handles stay good until the call is done or the run is freed.
+*/
+XLA_API HostCall *xla_run_host_call(Run *run);
+XLA_API int xla_host_call_replica(const HostCall *call);
+XLA_API const char *xla_host_call_opcode(const HostCall *call); /* "infeed", "custom-call", ... */
+XLA_API const char *xla_host_call_target(const HostCall *call); /* see runtime/host.h */
+XLA_API const char *xla_host_call_backend_config(const HostCall *call); /* raw text or "" */
+XLA_API int xla_host_call_operand_count(const HostCall *call);
+XLA_API char *xla_host_call_operand_shape(const HostCall *call, int leaf);
+XLA_API const void *xla_host_call_operand_data(const HostCall *call, int leaf);
+XLA_API int xla_host_call_result_count(const HostCall *call);
+XLA_API char *xla_host_call_result_shape(const HostCall *call, int leaf);
+XLA_API void *xla_host_call_result_data(const HostCall *call, int leaf);
+XLA_API void xla_host_call_done(HostCall *call, const char *message);
 
 /* Single-threaded build: works for about `budget_us`; returns true if there is more to do now. */
 XLA_API bool xla_step(double budget_us);

@@ -7,6 +7,7 @@
 
 #include "eval/eval.h"
 #include "platform/platform.h"
+#include "runtime/host.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
@@ -201,10 +202,9 @@ static Outcome step(Replica *replica, Frame *frame, int worker, Error *error) {
     return rendezvous_arrive(replica, thunk, worker, error);
   }
   case THUNK_HOST:
-    return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(thunk->instruction->opcode),
-                        "calls of the host are not available yet")
-               ? OUTCOME_DONE
-               : OUTCOME_FAILED;
+    frame->next++;
+    replica->parked_since = start;
+    return host_call_arrive(replica, thunk);
   case THUNK_EVAL: ok = run_eval(replica, thunk, error); break;
   case THUNK_GENERATED: ok = run_generated(replica, thunk, error); break;
   case THUNK_KERNEL: ok = run_kernel(replica, thunk, error); break;

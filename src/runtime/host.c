@@ -1,0 +1,52 @@
+#include "runtime/host.h"
+
+#include "platform/platform.h"
+#include "runtime/scheduler.h"
+
+Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
+  Run *run = replica->run;
+  scheduler_lock();
+  replica->state = REPLICA_HOST;
+  replica->parked_at = thunk;
+  replica->queue_next = NULL;
+  Replica **link = &run->host_calls;
+  while (*link) link = &(*link)->queue_next;
+  *link = replica;
+  run->active--;
+  platform_notify();
+  scheduler_unlock();
+  return OUTCOME_PARKED;
+}
+
+HostCall *host_call_take(Run *run) {
+  scheduler_lock();
+  Replica *replica = run->state == RUN_RUNNING ? run->host_calls : NULL;
+  if (replica) run->host_calls = replica->queue_next;
+  scheduler_unlock();
+  return replica;
+}
+
+void host_call_done(HostCall *call, const char *message) {
+  Run *run = call->run;
+  scheduler_lock();
+  if (call->state == REPLICA_HOST) {
+    if (message) {
+      Error error;
+      error_set_op(&error, STATUS_INTERNAL, opcode_name(call->parked_at->instruction->opcode), "%s",
+                   message);
+      scheduler_fail_run(run, &error);
+    } else {
+      replica_record(call, call->parked_at, -1);
+      call->parked_at = NULL;
+      run->active++;
+      scheduler_make_ready(call);
+    }
+  }
+  scheduler_unlock();
+}
+
+const char *host_call_target(const HostCall *call) {
+  const Attributes *a = &call->parked_at->instruction->a;
+  if (a->custom_call_target) return a->custom_call_target;
+  return a->config ? a->config : "";
+}
