@@ -2,17 +2,10 @@
 ** dot and ragged-dot.
 **
 ** Both operands are first packed: the lhs as [batch, row, contracted], the rhs as [batch,
-** contracted, column], in the widest form of the result's kind. What is left is a product of
-** matrices per batch, whose order [batch, row, column] is that of the result.
-**
-** Floats are multiplied and added in double and rounded once, when they are stored: for f32 and
-** narrower this is more exact than XLA:CPU, which adds in f32. Integers wrap modulo 2^64, hence
-** modulo the element type's width.
+** contracted, column]. What is left is a product of matrices per batch, whose order [batch, row,
+** column] is that of the result.
 */
-#include <string.h>
-
-#include "eval/eval.h"
-#include "eval/walk.h"
+#include "eval/packed.h"
 
 /* The dimension numbers of one operand, by role. */
 typedef struct DotSide {
@@ -59,40 +52,6 @@ static void walk_free(Walk *walk, const DotSide *side, const int64_t *strides) {
   }
 }
 
-/* The elements of a matrix: real or integer parts, and imaginary ones for complex results. */
-typedef union Part {
-  double f;
-  uint64_t u;
-} Part;
-typedef struct Packed {
-  Part *re, *im;
-} Packed;
-
-static Scalar load_as(PrimitiveType from, PrimitiveType to, const void *data, int64_t index) {
-  Scalar value = scalar_load(from, data, index);
-  /* Within a kind the widest form is the same, so that only another kind needs converting. */
-  return type_kind(from) == type_kind(to) ? value : scalar_convert(from, to, value);
-}
-
-static void pack_walk(Walk *walk, const Literal *operand, PrimitiveType to, Packed packed) {
-  PrimitiveType from = operand->shape->type;
-  TypeKind kind = type_kind(to);
-  int64_t stride[WALK_ARRAYS], at = 0;
-  if (walk->count == 0) return;
-  int64_t size = walk_inner(walk, stride);
-  do {
-    for (int64_t i = 0; i < size; i++, at++) {
-      Scalar value = load_as(from, to, operand->data, walk->offset[0] + i * stride[0]);
-      if (kind == KIND_FLOAT || kind == KIND_COMPLEX) {
-        packed.re[at].f = value.f;
-      } else {
-        packed.re[at].u = value.u;
-      }
-      if (packed.im) packed.im[at].f = value.im;
-    }
-  } while (walk_next(walk));
-}
-
 /* `rows_last`: [batch, contracted, free], as the rhs has it; else [batch, free, contracted]. */
 static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena *arena) {
   const Shape *shape = side->operand->shape;
@@ -104,67 +63,17 @@ static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena 
   if (rows_last) walk_list(&walk, shape, strides, side->contracting);
   walk_free(&walk, side, strides);
   if (!rows_last) walk_list(&walk, shape, strides, side->contracting);
-  Packed packed = {ARENA_ARRAY(arena, Part, walk.count), NULL};
-  if (type_is_complex(to)) packed.im = ARENA_ARRAY(arena, Part, walk.count);
-  pack_walk(&walk, side->operand, to, packed);
-  return packed;
+  return packed_from(&walk, side->operand, to, arena);
 }
 
-/* sum[c] += a * b[c]: the innermost loop, for each kind. */
-static void add_floats(Part *sum, double a, const Part *b, int64_t columns) {
-  for (int64_t c = 0; c < columns; c++) sum[c].f += a * b[c].f;
-}
-
-static void add_integers(Part *sum, uint64_t a, const Part *b, int64_t columns) {
-  for (int64_t c = 0; c < columns; c++) sum[c].u += a * b[c].u;
-}
-
-static void add_complex(Packed sum, double re, double im, const Part *b_re, const Part *b_im,
-                        int64_t columns) {
-  for (int64_t c = 0; c < columns; c++) {
-    sum.re[c].f += re * b_re[c].f - im * b_im[c].f;
-    sum.im[c].f += re * b_im[c].f + im * b_re[c].f;
-  }
-}
-
-static void store_row(PrimitiveType type, const Packed sum, int64_t columns, void *result,
-                      int64_t at) {
-  TypeKind kind = type_kind(type);
-  for (int64_t c = 0; c < columns; c++) {
-    Scalar value = {.im = sum.im ? sum.im[c].f : 0};
-    if (kind == KIND_FLOAT || kind == KIND_COMPLEX) {
-      value.f = sum.re[c].f;
-    } else {
-      value.u = kind == KIND_PRED ? sum.re[c].u != 0 : sum.re[c].u;
-    }
-    scalar_store(type, result, at + c, value);
-  }
-}
-
-/* One row of the result: sum over k in [from, to) of lhs[k] * rhs[k][column]. `lhs` and `rhs` are
-** positions in the packed operands. */
+/* One row of the result: sum over k of lhs[k] * rhs[k][column]. `lhs_at` and `rhs_at` are positions
+** in the packed operands. */
 static void dot_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, int64_t rhs_at,
                     int64_t count, int64_t columns, Packed sum) {
-  TypeKind kind = type_kind(type);
-  memset(sum.re, 0, sizeof(Part) * (size_t)columns);
-  if (sum.im) memset(sum.im, 0, sizeof(Part) * (size_t)columns);
+  packed_clear(sum, columns);
   for (int64_t k = 0; k < count; k++) {
-    Part a = lhs.re[lhs_at + k];
-    const Part *b = rhs.re + rhs_at + k * columns;
-    if (kind == KIND_COMPLEX) {
-      add_complex(sum, a.f, lhs.im[lhs_at + k].f, b, rhs.im + rhs_at + k * columns, columns);
-    } else if (kind == KIND_FLOAT) {
-      add_floats(sum.re, a.f, b, columns);
-    } else {
-      add_integers(sum.re, a.u, b, columns);
-    }
+    packed_add_products(type, sum, lhs, lhs_at + k, rhs, rhs_at + k * columns, columns);
   }
-}
-
-static Packed new_row(PrimitiveType type, int64_t columns, Arena *arena) {
-  Packed row = {ARENA_ARRAY(arena, Part, columns), NULL};
-  if (type_is_complex(type)) row.im = ARENA_ARRAY(arena, Part, columns);
-  return row;
 }
 
 bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal *result,
@@ -174,13 +83,13 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
   DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
   DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &a->rhs_contracting_dims);
   Packed x = pack(&lhs, type, false, context->arena), y = pack(&rhs, type, true, context->arena);
-  Packed sum = new_row(type, rhs.free, context->arena);
+  Packed sum = packed_new(type, rhs.free, context->arena);
   for (int64_t batch = 0; batch < lhs.batches; batch++) {
     for (int64_t row = 0; row < lhs.free; row++) {
       int64_t at = batch * lhs.free + row;
       dot_row(type, x, at * lhs.contracted, y, batch * rhs.contracted * rhs.free, lhs.contracted,
               rhs.free, sum);
-      store_row(type, sum, rhs.free, result->data, at * rhs.free);
+      packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
     }
   }
   return true;
@@ -240,11 +149,11 @@ static void ragged_rows(const Attributes *a, const DotSide *lhs, const Literal *
   PrimitiveType type = result->shape->type;
   int64_t ragged = a->lhs_ragged_dims.items[0], items[MAX_RANK];
   items[0] = a->rhs_group_dims.items[0];
-  memcpy(items + 1, a->rhs_batch_dims.items, sizeof(int64_t) * (size_t)a->rhs_batch_dims.count);
+  for (int i = 0; i < a->rhs_batch_dims.count; i++) items[i + 1] = a->rhs_batch_dims.items[i];
   Int64List group_and_batch = {a->rhs_batch_dims.count + 1, items};
   DotSide rhs = dot_side(operand, &group_and_batch, &a->rhs_contracting_dims);
   Packed x = pack(lhs, type, false, arena), y = pack(&rhs, type, true, arena);
-  Packed sum = new_row(type, rhs.free, arena);
+  Packed sum = packed_new(type, rhs.free, arena);
   int64_t inner = 1, size = lhs->operand->shape->dims[ragged];
   for (int d = (int)ragged + 1; d < lhs->operand->shape->rank; d++) {
     if (is_free(lhs, d)) inner *= lhs->operand->shape->dims[d];
@@ -254,7 +163,7 @@ static void ragged_rows(const Attributes *a, const DotSide *lhs, const Literal *
     int64_t matrix = (group * lhs->batches + batch) * rhs.contracted * rhs.free;
     int64_t count = group < groups->count ? lhs->contracted : 0;
     dot_row(type, x, at * lhs->contracted, y, matrix, count, rhs.free, sum);
-    store_row(type, sum, rhs.free, result->data, at * rhs.free);
+    packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
 }
 
@@ -270,7 +179,7 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
   DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &lhs_list);
   DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &rhs_list);
   Packed x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
-  Packed sum = new_row(type, rhs.free, arena);
+  Packed sum = packed_new(type, rhs.free, arena);
   int64_t size = operands[0]->shape->dims[lhs_list.items[0]];
   int64_t inner = size ? lhs.contracted / size : 0;
   for (int64_t at = 0; at < lhs.batches * lhs.free; at++) {
@@ -280,8 +189,8 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
       if (count > size - from) count = size - from;
       int64_t rhs_at = (batch * rhs.contracted + from * inner) * rhs.free;
       dot_row(type, x, at * lhs.contracted + from * inner, y, rhs_at, count * inner, rhs.free, sum);
-      store_row(type, sum, rhs.free, result->data,
-                (group * lhs.batches * lhs.free + at) * rhs.free);
+      packed_store(type, sum, rhs.free, result->data,
+                   (group * lhs.batches * lhs.free + at) * rhs.free, 1);
       from += count;
     }
   }

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "eval/eval.h"
-#include "eval/walk.h"
 
 enum { LEVEL_WINDOW = 32 };
 

@@ -39,6 +39,7 @@ bool eval_topk(const Instruction *instruction, Literal *const *operands, Literal
                EvalContext *context) {
   const Literal *operand = operands[0];
   PrimitiveType type = operand->shape->type;
+  int bytes = type_bytes(type);
   Literal *values = result->elements[0], *positions = result->elements[1];
   int64_t size = operand->shape->dims[operand->shape->rank - 1], k = instruction->a.k;
   int64_t *keys = ARENA_ARRAY(context->arena, int64_t, size);
@@ -51,7 +52,8 @@ bool eval_topk(const Instruction *instruction, Literal *const *operands, Literal
     for (int64_t i = 0; i < size; i++) keys[i] = order_key(type, operand->data, from + i);
     merge_sort(order, scratch, size, comes_first, &rule);
     for (int64_t i = 0; i < k; i++) {
-      scalar_store(type, values->data, to + i, scalar_load(type, operand->data, from + order[i]));
+      memcpy((char *)values->data + (to + i) * bytes,
+             (const char *)operand->data + (from + order[i]) * bytes, (size_t)bytes);
       scalar_store(positions->shape->type, positions->data, to + i, (Scalar){.i = order[i]});
     }
   }

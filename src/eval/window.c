@@ -28,45 +28,48 @@ WindowLine window_line(const WindowDimension *window, int64_t length, int64_t st
   return (WindowLine){places, window->size, at};
 }
 
-/* A window over all dimensions of an array, and its current place. */
-typedef struct Placed {
-  int rank;
-  WindowLine line[MAX_RANK];
-  int64_t place[MAX_RANK];
-} Placed;
-
-static void placed_init(Placed *placed, const Window *window, const Shape *shape,
-                        const int64_t *places, Arena *arena) {
-  int64_t strides[MAX_RANK];
-  shape_strides(shape, strides);
-  placed->rank = shape->rank;
-  for (int d = 0; d < shape->rank; d++) {
-    placed->line[d] = window_line(&window->items[d], shape->dims[d], strides[d], places[d], arena);
-    placed->place[d] = 0;
-  }
+void placed_add(Placed *placed, WindowLine line) {
+  placed->line[placed->rank] = line;
+  placed->place[placed->rank] = 0;
+  placed->rank++;
 }
 
-static void next_place(Placed *placed) {
+bool placed_next(Placed *placed) {
   for (int d = placed->rank - 1; d >= 0; d--) {
-    if (++placed->place[d] < placed->line[d].places) return;
+    if (++placed->place[d] < placed->line[d].places) return true;
     placed->place[d] = 0;
   }
+  return false;
 }
 
-/* Calls the rule with the offset of every element under the window, in row-major order. */
-typedef bool ElementRule(void *state, int64_t at);
-
-static bool for_elements(const Placed *placed, int dimension, int64_t at, ElementRule *rule,
-                         void *state) {
-  if (dimension == placed->rank) return rule(state, at);
+static bool elements_from(const Placed *placed, int dimension, int64_t at, int64_t position,
+                          ElementRule *rule, void *state) {
+  if (dimension == placed->rank) return rule(state, at, position);
   const WindowLine *line = &placed->line[dimension];
   const int64_t *offsets = line->at + placed->place[dimension] * line->size;
   for (int64_t w = 0; w < line->size; w++) {
-    if (offsets[w] >= 0 && !for_elements(placed, dimension + 1, at + offsets[w], rule, state)) {
+    if (offsets[w] >= 0 && !elements_from(placed, dimension + 1, at + offsets[w],
+                                          position * line->size + w, rule, state)) {
       return false;
     }
   }
   return true;
+}
+
+bool placed_elements(const Placed *placed, ElementRule *rule, void *state) {
+  return elements_from(placed, 0, 0, 0, rule, state);
+}
+
+/* A window over all dimensions of an array. */
+static void place_over(Placed *placed, const Window *window, const Shape *shape,
+                       const int64_t *places, Arena *arena) {
+  int64_t strides[MAX_RANK];
+  shape_strides(shape, strides);
+  placed->rank = 0;
+  for (int d = 0; d < shape->rank; d++) {
+    placed_add(placed,
+               window_line(&window->items[d], shape->dims[d], strides[d], places[d], arena));
+  }
 }
 
 /* --- reduce-window --------------------------------------------------------------------------- */
@@ -78,7 +81,7 @@ typedef struct Fold {
   Scalar *arguments; /* 2 * count: accumulators, then elements */
 } Fold;
 
-static bool fold_element(void *state, int64_t at) {
+static bool fold_element(void *state, int64_t at, int64_t position) {
   const Fold *fold = state;
   for (int k = 0; k < fold->count; k++) {
     const Literal *operand = fold->operands[k];
@@ -98,15 +101,15 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
                ARENA_ARRAY(context->arena, Scalar, 3 * count)};
   if (!fold.apply) return false;
   Placed placed;
-  placed_init(&placed, &instruction->a.window, operands[0]->shape, results[0]->shape->dims,
-              context->arena);
+  place_over(&placed, &instruction->a.window, operands[0]->shape, results[0]->shape->dims,
+             context->arena);
   int64_t places = shape_elements(results[0]->shape);
-  for (int64_t i = 0; i < places; i++, next_place(&placed)) {
+  for (int64_t i = 0; i < places; i++, placed_next(&placed)) {
     for (int k = 0; k < count; k++) {
       const Literal *initial = operands[count + k];
       fold.arguments[k] = scalar_load(initial->shape->type, initial->data, 0);
     }
-    if (!for_elements(&placed, 0, 0, fold_element, &fold)) return false;
+    if (!placed_elements(&placed, fold_element, &fold)) return false;
     for (int k = 0; k < count; k++) {
       scalar_store(results[k]->shape->type, results[k]->data, i, fold.arguments[k]);
     }
@@ -124,7 +127,7 @@ typedef struct Contest {
   Scalar value;
 } Contest;
 
-static bool challenge(void *state, int64_t at) {
+static bool challenge(void *state, int64_t at, int64_t position) {
   Contest *contest = state;
   Scalar value = scalar_load(contest->operand->shape->type, contest->operand->data, at);
   Scalar arguments[2] = {contest->value, value}, keep = {.u = 0};
@@ -149,13 +152,13 @@ bool eval_select_and_scatter(const Instruction *instruction, Literal *const *ope
   EvalApply *scatter = eval_apply_new(instruction->a.scatter, context);
   if (!contest.select || !scatter) return false;
   Placed placed;
-  placed_init(&placed, &instruction->a.window, operands[0]->shape, source->shape->dims,
-              context->arena);
+  place_over(&placed, &instruction->a.window, operands[0]->shape, source->shape->dims,
+             context->arena);
   fill(result, scalar_load(type, operands[2]->data, 0));
   int64_t places = shape_elements(source->shape);
-  for (int64_t i = 0; i < places; i++, next_place(&placed)) {
+  for (int64_t i = 0; i < places; i++, placed_next(&placed)) {
     contest.winner = -1;
-    if (!for_elements(&placed, 0, 0, challenge, &contest)) return false;
+    if (!placed_elements(&placed, challenge, &contest)) return false;
     if (contest.winner < 0) continue;
     Scalar arguments[2] = {scalar_load(type, result->data, contest.winner),
                            scalar_load(source->shape->type, source->data, i)};
