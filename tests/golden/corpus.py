@@ -78,8 +78,9 @@ class Family:
     return self.text(name, program(name, params, body, computations), *inputs, **options)
 
   def text(self, name, text, *inputs, per_replica=None, replicas=1, partitions=1, tol='exact',
-           function=None, check=True, restyle=True):
-    """`per_replica`: one list of operands for each replica, where they differ."""
+           function=None, check=True, restyle=True, stored=None):
+    """`per_replica`: one list of operands for each replica, where they differ. `stored`: another
+    text of the same meaning, which XLA parses but the PJRT client's importer doesn't take."""
     devices = replicas * partitions
     operands = per_replica or [list(inputs)] * devices
     try:
@@ -90,7 +91,9 @@ class Family:
       return self.fail(name, error)
     if function:
       tol = reference.tolerance(function, operands[0], results[0], tol)
-    self.add(name, text, operands, results, tol)
+    if stored:
+      _hlo.hlo_module_from_text(stored)
+    self.add(name, stored or text, operands, results, tol)
     return results[0] if devices == 1 else results
 
   def jax(self, name, f, *args, tol='exact', function=None, large_constants=False, **jit):

@@ -46,8 +46,9 @@ def cholesky(f):
       shape = f'{type_}[{dims(x.shape)}]'
       for lower in ('true', 'false'):
         # XLA:CPU writes zeros on the other side of the diagonal, and never reads that side.
-        y = (np.tril if lower == 'true' else np.triu)(x) + (
-            np.triu if lower == 'true' else np.tril)(np.full_like(x, 7), 1 if lower == 'true' else -1)
+        seven = np.full_like(x, 7)
+        y = (np.tril(x) + np.triu(seven, 1)) if lower == 'true' else (
+            np.triu(x) + np.tril(seven, -1))
         f.hlo(f'cholesky.{type_}.{"x".join(map(str, x.shape))}.lower-{lower}', None,
               f'r = {shape} cholesky(p0), lower={lower}', y,
               tol=f'abs {64 * n * EPSILON[type_]:.3g} rel 0')

@@ -14,7 +14,8 @@ def comparator(types, direction='LT', total=False, key=0):
   """The text of `less`, which compares operand `key` and ignores the others."""
   lines = []
   for i, type_ in enumerate(types):
-    lines += [f'  a{i} = {type_}[] parameter({2 * i})', f'  b{i} = {type_}[] parameter({2 * i + 1})']
+    lines += [f'  a{i} = {type_}[] parameter({2 * i})',
+              f'  b{i} = {type_}[] parameter({2 * i + 1})']
   more = ', type=TOTALORDER' if total else ''
   lines.append(f'  ROOT r = pred[] compare(a{key}, b{key}), direction={direction}{more}')
   return 'less {\n' + '\n'.join(lines) + '\n}\n'
@@ -112,6 +113,8 @@ def topk(f):
   f.jax('top-k.ties', lambda x: lax.top_k(x, 4), np.array([3, 1, 3, 2, 3, 1], np.float32))
   f.jax('top-k.special', lambda x: lax.top_k(x, 7),
         np.array([np.nan, 1, -np.inf, np.inf, 0.0, -0.0, -1], np.float32))
+  f.jax('top-k.zeros', lambda x: lax.top_k(x, 5),
+        np.array([-0.0, 0.0, -np.nan, np.nan, -0.0, 1], np.float32))
   f.jax('top-k.zero', lambda x: lax.top_k(x, 0), np.array([3, 1, 2], np.float32))
   for largest in ('true', 'false'):
     f.hlo(f'topk.largest.{largest}', None,
