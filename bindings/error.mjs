@@ -1,0 +1,64 @@
+/** XLA's status codes by number (absl::StatusCode), which is how the core reports them. */
+export const STATUS_CODES = Object.freeze([
+  'OK',
+  'CANCELLED',
+  'UNKNOWN',
+  'INVALID_ARGUMENT',
+  'DEADLINE_EXCEEDED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+  'UNAUTHENTICATED',
+]);
+
+/** What every failure of this package is thrown as. */
+export class XlaError extends Error {
+  /**
+   * @param {string} code XLA's status code, such as 'INVALID_ARGUMENT'
+   * @param {string} message
+   * @param {object} [details]
+   * @param {string} [details.operation] HLO text name of the operation at fault
+   * @param {number} [details.line] 1-based position in HLO text
+   * @param {number} [details.column]
+   * @param {unknown} [details.cause]
+   */
+  constructor(code, message, { operation, line, column, cause } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.operation = operation;
+    this.line = line;
+    this.column = column;
+  }
+}
+// On the prototype, as the built-in errors have it: not one more field when an error is printed.
+Object.defineProperty(XlaError.prototype, 'name', { value: 'XlaError', configurable: true });
+
+/** @returns {XlaError} to be thrown: a caller's mistake, which `operation` noticed */
+export function invalidArgument(operation, message) {
+  return new XlaError('INVALID_ARGUMENT', operation ? `${operation}: ${message}` : message, {
+    operation,
+  });
+}
+
+/** A value as an error message shows it: short, on one line. */
+export function describe(value) {
+  if (typeof value === 'string') return JSON.stringify(shorten(value));
+  if (typeof value === 'bigint') return `${value}n`;
+  if (value === null || typeof value !== 'object') return String(value).split('\n')[0];
+  if (Array.isArray(value)) return shorten(`[${value.map(describe).join(', ')}]`);
+  if (Object.getPrototypeOf(value) === Object.prototype) return 'an object';
+  const name = value.constructor?.name ?? 'object';
+  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+function shorten(text) {
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

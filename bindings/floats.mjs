@@ -1,0 +1,96 @@
+/**
+ * The float formats that JavaScript has no typed array for: their bits from a number (rounded to
+ * nearest, ties to even) and back.
+ */
+
+/*
+ * A format: exponent bits, mantissa bits, exponent bias, and what stands beside finite values:
+ *   'ieee'  infinities and NaNs in the highest exponent
+ *   'fn'    no infinities; NaN where exponent and mantissa are all ones
+ *   'fnuz'  no infinities, no negative zero; its place is NaN
+ * After the papers: IEEE 754, Micikevicius et al. (arXiv 2209.05433), Noune et al. (2206.02915).
+ */
+const FORMATS = {
+  f16: [5, 10, 15, 'ieee'],
+  bf16: [8, 7, 127, 'ieee'],
+  f8e5m2: [5, 2, 15, 'ieee'],
+  f8e4m3: [4, 3, 7, 'ieee'],
+  f8e3m4: [3, 4, 3, 'ieee'],
+  f8e4m3fn: [4, 3, 7, 'fn'],
+  f8e4m3b11fnuz: [4, 3, 11, 'fnuz'],
+  f8e5m2fnuz: [5, 2, 16, 'fnuz'],
+  f8e4m3fnuz: [4, 3, 8, 'fnuz'],
+};
+
+function describeFormat([exponentBits, mantissaBits, bias, kind]) {
+  const sign = 2 ** (exponentBits + mantissaBits);
+  const infinity = sign - 2 ** mantissaBits; // the exponent all ones, the mantissa zero
+  const largest = kind === 'ieee' ? infinity - 1 : kind === 'fn' ? sign - 2 : sign - 1;
+  const nan =
+    kind === 'ieee' ? infinity + 2 ** (mantissaBits - 1) : kind === 'fn' ? sign - 1 : sign;
+  return { mantissaBits, sign, infinity, largest, nan, smallestExponent: 1 - bias, kind };
+}
+
+/** floor(log2(x)) of a positive finite number, subnormal doubles taken as the smallest normal. */
+const float64 = new Float64Array(1);
+const float64Bits = new Uint32Array(float64.buffer); // little-endian, as all of WebAssembly
+function exponentOf(x) {
+  float64[0] = x;
+  return Math.max(float64Bits[1] >>> 20, 1) - 1023;
+}
+
+/** x >= 0 to the nearest integer, ties to even; exact for x < 2^52. */
+function roundToEven(x) {
+  const floor = Math.floor(x);
+  const rest = x - floor;
+  return rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor;
+}
+
+function encode(format, x) {
+  const { mantissaBits, sign, infinity, largest, nan, smallestExponent, kind } = format;
+  if (Number.isNaN(x)) return nan;
+  const negative = x < 0 || Object.is(x, -0) ? sign : 0;
+  const overflow = kind === 'ieee' ? infinity + negative : nan;
+  const magnitude = Math.abs(x);
+  if (magnitude === Infinity) return overflow;
+  const exponent = Math.max(exponentOf(magnitude), smallestExponent);
+  // In units of the last place. A carry into the next exponent comes out right by itself.
+  const units = roundToEven(magnitude * 2 ** (mantissaBits - exponent));
+  const bits = units + (exponent - smallestExponent) * 2 ** mantissaBits;
+  if (bits > largest) return overflow;
+  return bits === 0 && kind === 'fnuz' ? 0 : bits + negative;
+}
+
+function decode(format, bits) {
+  const { mantissaBits, sign, infinity, largest, smallestExponent, kind } = format;
+  if (kind === 'fnuz' && bits === sign) return NaN;
+  const magnitude = bits % sign;
+  const negative = bits >= sign ? -1 : 1;
+  if (magnitude > largest) return magnitude === infinity ? negative * Infinity : NaN;
+  const exponent = Math.floor(magnitude / 2 ** mantissaBits); // biased
+  const mantissa = magnitude % 2 ** mantissaBits;
+  const units = exponent === 0 ? mantissa : mantissa + 2 ** mantissaBits;
+  return negative * units * 2 ** (smallestExponent + Math.max(exponent - 1, 0) - mantissaBits);
+}
+
+function makeCodec(row) {
+  const format = describeFormat(row);
+  return {
+    encode: (x) => encode(format, x),
+    decode: (bits) => decode(format, bits),
+    highest: format.kind === 'ieee' ? Infinity : decode(format, format.largest),
+  };
+}
+
+/**
+ * By element type: `encode` makes the bits of a number, `decode` the number of bits; `highest` is
+ * the largest value that is not NaN.
+ * @type {Record<string, {
+ *   encode: (x: number) => number,
+ *   decode: (bits: number) => number,
+ *   highest: number,
+ * }>}
+ */
+export const FLOAT_CODECS = Object.fromEntries(
+  Object.entries(FORMATS).map(([type, row]) => [type, makeCodec(row)]),
+);

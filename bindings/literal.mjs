@@ -1,0 +1,334 @@
+import { describe, invalidArgument } from './error.mjs';
+import { Shape } from './shape.mjs';
+import { ELEMENT_TYPES, typeOfTypedArray, typeOfValue } from './types.mjs';
+
+/**
+ * A value on the host: an array of elements, or a tuple of literals.
+ *
+ * `data` holds the elements as they lie in linear memory, in the order of the shape's layout, which
+ * is row-major unless another one was asked for.
+ */
+export class Literal {
+  /**
+   * @param {Shape | string} shape
+   * @param {ArrayBufferView | readonly Literal[] | null} data of an array: the natural typed array
+   *   (kept, not copied); of a tuple: its elements; of a token: null
+   */
+  constructor(shape, data) {
+    this.shape = Shape.of(shape);
+    if (this.shape.isTuple) {
+      this.elements = checkElements(this.shape, data);
+      this.data = null;
+    } else {
+      this.elements = null;
+      this.data = this.shape.isArray ? checkData(this.shape, data) : null;
+    }
+    Object.freeze(this);
+  }
+
+  /**
+   * A literal of `shape` from whatever fits it:
+   *   a number, bigint, boolean or [re, im]   for a scalar;
+   *   nested arrays                           one level per dimension; typed arrays may stand for
+   *                                           any number of inner levels, row-major;
+   *   a typed array                           all elements as they lie in memory: in the order of
+   *                                           the shape's layout;
+   *   a Literal                               in any layout;
+   *   an array of such values                 for a tuple.
+   * A typed array of the element type's own kind (see `data`) is taken as it is, so Uint16Array is
+   * bits for f16 and bf16; others are converted by value. Integers must be in range.
+   *
+   * Without a shape, it follows from the value: a typed array is a vector of its own type; other
+   * arrays and scalars are pred, s64 or f32 as their first element is a boolean, bigint or number.
+   * @param {any} value
+   * @param {Shape | string} [shape]
+   */
+  static from(value, shape) {
+    return makeLiteral(value, shape === undefined ? shapeOfValue(value) : Shape.of(shape), []);
+  }
+
+  /** @param {readonly Literal[]} elements */
+  static tuple(elements) {
+    return new Literal(Shape.tuple(elements.map((element) => element.shape)), elements);
+  }
+
+  /** All zeros. */
+  static zeros(shape) {
+    const made = Shape.of(shape);
+    if (made.isTuple) return new Literal(made, made.tupleShapes.map(Literal.zeros));
+    return new Literal(made, made.isArray ? allocate(made) : null);
+  }
+
+  /** Numbers, bigints, booleans and [re, im], in nested arrays that follow the dimensions. */
+  toArray() {
+    const { shape, data, elements } = this;
+    if (elements) return elements.map((element) => element.toArray());
+    if (!shape.isArray) return null;
+    const { read } = ELEMENT_TYPES.get(shape.elementType);
+    const { dimensions } = shape;
+    const strides = shape.strides();
+    const gather = (dim, at) => {
+      if (dim === dimensions.length) return read(data, at);
+      const row = new Array(dimensions[dim]);
+      for (let i = 0; i < row.length; i++) row[i] = gather(dim + 1, at + i * strides[dim]);
+      return row;
+    };
+    return gather(0, 0);
+  }
+
+  /** One element: literal.get([i, j]). */
+  get(multiIndex = []) {
+    if (!this.data) throw invalidArgument('literal', `${this.shape} has no array elements`);
+    const { read } = ELEMENT_TYPES.get(this.shape.elementType);
+    return read(this.data, this.shape.linearIndex(multiIndex));
+  }
+
+  /**
+   * The same value with its elements in another order in memory.
+   * @param {import('./shape.mjs').Layout | readonly number[] | null} layout a Layout, its
+   *   minorToMajor, or null: row-major
+   */
+  inLayout(layout) {
+    const shape = this.shape.withLayout(layout);
+    if (shape.effectiveLayout.equals(this.shape.effectiveLayout)) return this;
+    const data = allocate(shape);
+    fillPadding(shape, data);
+    copyElements(this.shape, this.data, shape, data);
+    return new Literal(shape, data);
+  }
+
+  /** The literals of the arrays in it, depth first; null for tokens. */
+  leaves() {
+    if (this.elements) return this.elements.flatMap((element) => element.leaves());
+    return [this.shape.isArray ? this : null];
+  }
+
+  /** As XLA prints literals: 'f32[2] {1, 2}'; from rank 2 on, a row a line. */
+  toString() {
+    if (this.elements) {
+      return this.elements.length ? `(\n${this.elements.join(',\n')}\n)` : '()';
+    }
+    if (!this.data) return `${this.shape}`;
+    return `${this.shape} ${formatNested(this.toArray(), this.shape, 0)}`;
+  }
+}
+
+/* ---- Checks ---- */
+
+/** Cross-realm, and blind to subclasses such as Node's Buffer: what kind of view is it? */
+const arrayKind = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStringTag] : undefined);
+
+function checkElements(shape, elements) {
+  const expected = shape.tupleShapes;
+  if (!Array.isArray(elements) || elements.length !== expected.length) {
+    throw invalidArgument('literal', `${shape} needs an array of ${expected.length} literals`);
+  }
+  elements.forEach((element, i) => {
+    if (element instanceof Literal && element.shape.compatible(expected[i])) return;
+    throw invalidArgument('literal', `element ${i} must be a literal of ${expected[i]}`);
+  });
+  return Object.freeze([...elements]);
+}
+
+function checkData(shape, data) {
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  const length = shape.linearSize * type.lanes;
+  if (arrayKind(data) !== type.Array.name) {
+    throw invalidArgument('literal', `${shape} needs a ${type.Array.name}; got ${describe(data)}`);
+  }
+  if (data.length !== length) {
+    throw invalidArgument('literal', `${shape} needs ${length} entries; got ${data.length}`);
+  }
+  return data;
+}
+
+function allocate(shape) {
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  try {
+    return new type.Array(shape.linearSize * type.lanes);
+  } catch (error) {
+    throw invalidArgument('literal', `${shape} is too large: ${error.message}`);
+  }
+}
+
+/* ---- From JavaScript values ---- */
+
+function makeLiteral(value, shape, path) {
+  if (value instanceof Literal) return adaptLiteral(value, shape, path);
+  if (shape.isTuple) return makeTuple(value, shape, path);
+  if (!shape.isArray) return new Literal(shape, null);
+  const isWhole = arrayKind(value) !== undefined && shape.layout;
+  const target = isWhole ? shape : shape.withLayout(null);
+  const data = allocate(target);
+  if (isWhole) {
+    copyTypedArray({ shape: target, data, path }, value, 0, target.linearSize);
+    return new Literal(target, data);
+  }
+  fillNested({ shape: target, data, path }, value, 0, 0);
+  const literal = new Literal(target, data);
+  return shape.layout ? literal.inLayout(shape.layout) : literal;
+}
+
+function makeTuple(value, shape, path) {
+  const { tupleShapes } = shape;
+  if (!Array.isArray(value) || value.length !== tupleShapes.length) {
+    const text = `needs an array of ${tupleShapes.length}; got ${describe(value)}`;
+    throw problem({ shape, path }, text);
+  }
+  const elements = value.map((element, i) => makeLiteral(element, tupleShapes[i], [...path, i]));
+  return new Literal(shape, elements);
+}
+
+function adaptLiteral(literal, shape, path) {
+  if (!literal.shape.compatible(shape)) {
+    throw problem({ shape, path }, `does not fit a literal of ${literal.shape}`);
+  }
+  if (!shape.isTuple) return shape.isArray ? literal.inLayout(shape.layout) : literal;
+  return new Literal(
+    shape,
+    literal.elements.map((element, i) => adaptLiteral(element, shape.tupleShapes[i], path)),
+  );
+}
+
+const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
+
+function problem({ shape, path }, text) {
+  const where = path.length ? ` at [${path.join('][')}]` : '';
+  return invalidArgument('literal', `${shape}${where} ${text}`);
+}
+
+/** Fills dimensions `dim` and on from `value`, to element `at` of the row-major target and on. */
+function fillNested(target, value, dim, at) {
+  const { shape, data, path } = target;
+  if (arrayKind(value) !== undefined) {
+    return copyTypedArray(target, value, at, product(shape.dimensions.slice(dim)));
+  }
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  if (dim === shape.rank) {
+    if (!type.write(data, at, value)) throw problem(target, `cannot hold ${describe(value)}`);
+    return undefined;
+  }
+  const size = shape.dimensions[dim];
+  if (!Array.isArray(value)) {
+    throw problem(target, `needs an array of ${size} for dimension ${dim}; got ${describe(value)}`);
+  }
+  if (value.length !== size) {
+    throw problem(target, `needs ${size} elements in dimension ${dim}; got ${value.length}`);
+  }
+  const step = product(shape.dimensions.slice(dim + 1));
+  for (let i = 0; i < size; i++) {
+    path.push(i);
+    fillNested(target, value[i], dim + 1, at + i * step);
+    path.pop();
+  }
+  return undefined;
+}
+
+/** Copies `count` elements of a typed array to element `at` of the target and on. */
+function copyTypedArray(target, source, at, count) {
+  const { shape, data } = target;
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  const kind = arrayKind(source) === 'Uint8ClampedArray' ? 'Uint8Array' : arrayKind(source);
+  const natural = kind === type.Array.name || (kind === 'Float16Array' && type.name === 'f16');
+  const length = count * (natural ? type.lanes : 1);
+  if (kind === 'DataView' || source.length !== length) {
+    throw problem(target, `needs ${length} entries; got ${describe(source)} of ${source.length}`);
+  }
+  if (kind === 'Float16Array') source = new Uint16Array(source.buffer, source.byteOffset, length);
+  // Not every byte is a predicate or a 4-bit integer.
+  if (natural && type.bits >= 8) return data.set(source, at * type.lanes);
+  if (/^Float(32|64)/.test(kind) && /^Float/.test(type.Array.name) && type.lanes === 1) {
+    return data.set(source, at);
+  }
+  for (let i = 0; i < count; i++) {
+    if (!type.write(data, at + i, source[i])) {
+      throw problem(target, `cannot hold ${describe(source[i])}, which is entry ${i}`);
+    }
+  }
+  return undefined;
+}
+
+function shapeOfValue(value) {
+  if (value instanceof Literal) return value.shape;
+  const dimensions = [];
+  let inner = value;
+  while (Array.isArray(inner)) {
+    dimensions.push(inner.length);
+    inner = inner[0];
+  }
+  const vectorType = typeOfTypedArray(inner);
+  if (vectorType) return Shape.array(vectorType, [...dimensions, inner.length]);
+  if (!['number', 'bigint', 'boolean'].includes(typeof inner) && inner !== undefined) {
+    throw invalidArgument('literal', `${describe(value)} is not a value of an array type`);
+  }
+  return Shape.array(typeOfValue(inner), dimensions);
+}
+
+/* ---- Layouts ---- */
+
+/** Copies all elements of an array from one layout to another. */
+function copyElements(fromShape, from, toShape, to) {
+  const { lanes } = ELEMENT_TYPES.get(fromShape.elementType);
+  const { dimensions } = fromShape;
+  const [fromStrides, toStrides] = [fromShape.strides(), toShape.strides()];
+  const copy = (dim, source, target) => {
+    if (dim === dimensions.length) {
+      for (let lane = 0; lane < lanes; lane++) {
+        to[target * lanes + lane] = from[source * lanes + lane];
+      }
+      return;
+    }
+    for (let i = 0; i < dimensions[dim]; i++) {
+      copy(dim + 1, source + i * fromStrides[dim], target + i * toStrides[dim]);
+    }
+  };
+  copy(0, 0, 0);
+}
+
+function fillPadding(shape, data) {
+  if (!shape.layout?.paddedDimensions) return;
+  const { limits, write } = ELEMENT_TYPES.get(shape.elementType);
+  const { paddingValue } = shape.layout;
+  if (paddingValue === 'ZERO_PAD' || paddingValue === 'UNKNOWN_PAD') return;
+  if (!limits && paddingValue !== 'ONE_PAD') {
+    throw invalidArgument('layout', `${shape.elementType} has no lowest and no highest value`);
+  }
+  const value = { ONE_PAD: 1, LOWEST_PAD: limits?.[0], HIGHEST_PAD: limits?.[1] }[paddingValue];
+  for (let i = 0; i < shape.linearSize; i++) write(data, i, value);
+}
+
+/** A literal with its elements in row-major order, as the device has them. */
+export function rowMajor(literal) {
+  return literal.shape.layout ? literal.inLayout(null) : literal;
+}
+
+/* ---- Text ---- */
+
+function formatNested(value, shape, dim) {
+  if (dim === shape.rank) return formatElement(value, shape.elementType);
+  const items = value.map((item) => formatNested(item, shape, dim + 1));
+  if (dim === shape.rank - 1) return `{${items.join(', ')}}`;
+  const indent = '  '.repeat(dim + 1);
+  return `{\n${items.map((item) => indent + item).join(',\n')}\n${'  '.repeat(dim)}}`;
+}
+
+/** Shortest decimal that names the value in its own type, with XLA's spelling of inf and nan. */
+function formatElement(value, elementType) {
+  if (Array.isArray(value)) {
+    const part = elementType === 'c64' ? 'f32' : 'f64';
+    return `(${value.map((x) => formatElement(x, part)).join(', ')})`;
+  }
+  if (typeof value !== 'number') return String(value);
+  if (Number.isNaN(value)) return 'nan';
+  if (!Number.isFinite(value)) return value < 0 ? '-inf' : 'inf';
+  if (Object.is(value, -0)) return '-0';
+  const type = ELEMENT_TYPES.get(elementType);
+  if (type.kind !== 'float' || elementType === 'f64') return String(value);
+  const cell = new type.Array(1);
+  for (let digits = 1; digits < 10; digits++) {
+    const rounded = Number(value.toPrecision(digits));
+    type.write(cell, 0, rounded);
+    if (type.read(cell, 0) === value) return String(rounded);
+  }
+  return String(value);
+}

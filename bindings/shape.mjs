@@ -1,0 +1,396 @@
+import { describe, invalidArgument } from './error.mjs';
+import { ELEMENT_TYPES } from './types.mjs';
+
+const MAX_RANK = 64; // the core's
+
+/** What fills the padding of a layout, by XLA's names. */
+const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
+
+/** How an array lies in linear memory: XLA's Layout. Immutable. */
+export class Layout {
+  /**
+   * @param {object} fields
+   * @param {readonly number[]} fields.minorToMajor the dimension numbers, fastest varying first
+   * @param {readonly number[]} [fields.paddedDimensions] the widths to which dimensions are padded
+   * @param {string} [fields.paddingValue] 'ZERO_PAD' (the default), 'ONE_PAD', 'LOWEST_PAD',
+   *   'HIGHEST_PAD' or 'UNKNOWN_PAD' (which leaves zeros)
+   */
+  constructor({ minorToMajor, paddedDimensions, paddingValue = 'ZERO_PAD' } = {}) {
+    if (!Array.isArray(minorToMajor) || !isPermutation(minorToMajor)) {
+      throw invalidArgument(
+        'layout',
+        `minorToMajor must name each dimension once; got ${describe(minorToMajor)}`,
+      );
+    }
+    if (paddedDimensions !== undefined) checkSizes('layout', 'paddedDimensions', paddedDimensions);
+    if (paddedDimensions && paddedDimensions.length !== minorToMajor.length) {
+      throw invalidArgument(
+        'layout',
+        `paddedDimensions has ${paddedDimensions.length} entries for ` +
+          `${minorToMajor.length} dimensions; it needs one for each`,
+      );
+    }
+    if (!PADDING_VALUES.includes(paddingValue)) {
+      throw invalidArgument(
+        'layout',
+        `paddingValue must be one of ${PADDING_VALUES.join(', ')}; got ${describe(paddingValue)}`,
+      );
+    }
+    this.minorToMajor = Object.freeze([...minorToMajor]);
+    this.paddedDimensions = paddedDimensions ? Object.freeze([...paddedDimensions]) : null;
+    this.paddingValue = paddingValue;
+    Object.freeze(this);
+  }
+
+  /** The default layout of a rank, dimension 0 most major: {rank-1, ..., 0}. */
+  static rowMajor(rank) {
+    return new Layout({ minorToMajor: Array.from({ length: rank }, (_, i) => rank - 1 - i) });
+  }
+
+  get isDefault() {
+    const last = this.minorToMajor.length - 1;
+    return !this.paddedDimensions && this.minorToMajor.every((dim, i) => dim === last - i);
+  }
+
+  equals(other) {
+    return (
+      sameNumbers(this.minorToMajor, other.minorToMajor) &&
+      sameNumbers(this.paddedDimensions ?? [], other.paddedDimensions ?? []) &&
+      (!this.paddedDimensions || this.paddingValue === other.paddingValue)
+    );
+  }
+
+  /** '{0,1}'. Padding has no place in HLO text. */
+  toString() {
+    return `{${this.minorToMajor.join(',')}}`;
+  }
+}
+
+/**
+ * XLA's Shape: element type, dimensions and layout of an array; a tuple of shapes; or a token.
+ * Immutable.
+ */
+export class Shape {
+  /** Not for callers: see parse, array, tuple, token. */
+  constructor({ elementType, dimensions = [], dynamicDimensions, layout, tupleShapes = null }) {
+    this.elementType = elementType;
+    this.dimensions = Object.freeze([...dimensions]);
+    this.dynamicDimensions = Object.freeze(
+      dynamicDimensions ? [...dynamicDimensions] : dimensions.map(() => false),
+    );
+    this.layout = layout && !layout.isDefault ? layout : null;
+    this.tupleShapes = tupleShapes && Object.freeze([...tupleShapes]);
+    Object.freeze(this);
+  }
+
+  /**
+   * @param {string} elementType
+   * @param {readonly number[]} [dimensions]
+   * @param {object} [options]
+   * @param {Layout | readonly number[]} [options.layout] a Layout, or its minorToMajor
+   * @param {readonly boolean[]} [options.dynamicDimensions] which sizes are upper bounds
+   */
+  static array(elementType, dimensions = [], { layout, dynamicDimensions } = {}) {
+    if (!ELEMENT_TYPES.has(elementType)) {
+      throw invalidArgument('shape', `${describe(elementType)} is no array element type`);
+    }
+    checkSizes('shape', 'dimensions', dimensions);
+    if (dimensions.length > MAX_RANK) {
+      throw invalidArgument('shape', `rank ${dimensions.length} is more than ${MAX_RANK}`);
+    }
+    if (dynamicDimensions && dynamicDimensions.length !== dimensions.length) {
+      throw invalidArgument('shape', 'dynamicDimensions needs one entry for each dimension');
+    }
+    const shape = new Shape({ elementType, dimensions, dynamicDimensions });
+    return layout ? shape.withLayout(layout) : shape;
+  }
+
+  /** @param {readonly (Shape | string)[]} shapes */
+  static tuple(shapes) {
+    if (!Array.isArray(shapes)) throw invalidArgument('shape', 'a tuple takes an array of shapes');
+    return new Shape({ elementType: 'tuple', tupleShapes: shapes.map((s) => Shape.of(s)) });
+  }
+
+  static token() {
+    return new Shape({ elementType: 'token' });
+  }
+
+  /** A Shape as it is, a string parsed. */
+  static of(shape) {
+    if (shape instanceof Shape) return shape;
+    if (typeof shape === 'string') return Shape.parse(shape);
+    throw invalidArgument(
+      'shape',
+      `a shape is a Shape or a string such as "f32[2,3]"; got ${describe(shape)}`,
+    );
+  }
+
+  /**
+   * Reads a shape as HLO text has it: 'f32[2,3]', 'f32[2,3]{0,1}', 'f32[<=5]', '(f32[2], s32[])',
+   * 'token[]'. Of a layout, minor-to-major is kept; tiling, memory space and so on are dropped.
+   * @param {string} text
+   */
+  static parse(text) {
+    const parser = { text, at: 0 };
+    const shape = parseShape(parser);
+    skipSpace(parser);
+    if (parser.at < text.length) fail(parser, 'does not belong there');
+    return shape;
+  }
+
+  get isTuple() {
+    return this.elementType === 'tuple';
+  }
+  get isToken() {
+    return this.elementType === 'token';
+  }
+  get isArray() {
+    return ELEMENT_TYPES.has(this.elementType);
+  }
+  get isScalar() {
+    return this.isArray && this.dimensions.length === 0;
+  }
+  /** Number of dimensions. */
+  get rank() {
+    return this.dimensions.length;
+  }
+  /** Number of elements of an array, without padding. */
+  get elementCount() {
+    return this.isArray ? product(this.dimensions) : 0;
+  }
+  /** Bytes of an array, dense; of a tuple, of all its leaves. */
+  get byteSize() {
+    if (this.isTuple) return this.tupleShapes.reduce((sum, s) => sum + s.byteSize, 0);
+    return this.isArray ? this.elementCount * ELEMENT_TYPES.get(this.elementType).bytes : 0;
+  }
+  get isDynamic() {
+    if (this.isTuple) return this.tupleShapes.some((s) => s.isDynamic);
+    return this.dynamicDimensions.includes(true);
+  }
+  /** The layout, spelled out where it is the default one. Arrays only. */
+  get effectiveLayout() {
+    return this.layout ?? Layout.rowMajor(this.rank);
+  }
+
+  /** The arrays and tokens in it, depth first. */
+  leaves() {
+    return this.isTuple ? this.tupleShapes.flatMap((s) => s.leaves()) : [this];
+  }
+
+  /** The same dimensions and layout with another element type. */
+  withElementType(elementType) {
+    const { dimensions, dynamicDimensions, layout } = this;
+    return Shape.array(elementType, dimensions, { dynamicDimensions, layout: layout ?? undefined });
+  }
+
+  /** The same array in another layout: a Layout, its minorToMajor, or null for the default one. */
+  withLayout(layout) {
+    if (!this.isArray) throw invalidArgument('shape', `${this} is no array: it has no layout`);
+    const made = Array.isArray(layout) ? new Layout({ minorToMajor: layout }) : layout;
+    if (made && made.minorToMajor.length !== this.rank) {
+      throw invalidArgument(
+        'shape',
+        `layout ${made} has ${made.minorToMajor.length} dimensions; ${this} has ${this.rank}`,
+      );
+    }
+    made?.paddedDimensions?.forEach((padded, i) => {
+      if (padded >= this.dimensions[i]) return;
+      throw invalidArgument(
+        'shape',
+        `padded dimension ${i} of layout is ${padded}, less than the ${this.dimensions[i]} ` +
+          `elements of ${this}`,
+      );
+    });
+    return new Shape({ ...this, layout: made });
+  }
+
+  /** The same shape, tuples too, with default layouts. */
+  withoutLayout() {
+    if (this.isTuple) return Shape.tuple(this.tupleShapes.map((s) => s.withoutLayout()));
+    return this.layout ? new Shape({ ...this, layout: null }) : this;
+  }
+
+  /** Whether all but layouts and dynamic dimensions agree. */
+  compatible(other) {
+    if (this.elementType !== other.elementType) return false;
+    if (!this.isTuple) return sameNumbers(this.dimensions, other.dimensions);
+    const [a, b] = [this.tupleShapes, other.tupleShapes];
+    return a.length === b.length && a.every((shape, i) => shape.compatible(b[i]));
+  }
+
+  /** Whether everything agrees. */
+  equals(other) {
+    if (!this.compatible(other)) return false;
+    if (this.isTuple) return this.tupleShapes.every((s, i) => s.equals(other.tupleShapes[i]));
+    if (!this.isArray) return true;
+    return (
+      this.dynamicDimensions.every((flag, i) => flag === other.dynamicDimensions[i]) &&
+      this.effectiveLayout.equals(other.effectiveLayout)
+    );
+  }
+
+  /**
+   * Where an element lies in an array's linear memory, in the shape's layout with its padding:
+   * XLA's IndexUtil.
+   * @param {readonly number[]} multiIndex one index per dimension
+   */
+  linearIndex(multiIndex) {
+    if (multiIndex.length !== this.rank) {
+      throw invalidArgument('shape', `an index of ${this} has ${this.rank} entries`);
+    }
+    const strides = this.strides();
+    return multiIndex.reduce((sum, index, dim) => {
+      if (Number.isInteger(index) && index >= 0 && index < this.dimensions[dim]) {
+        return sum + index * strides[dim];
+      }
+      throw invalidArgument(
+        'shape',
+        `index ${describe(index)} is outside dimension ${dim} of ${this}`,
+      );
+    }, 0);
+  }
+
+  /** The other way: the multi-dimensional index of a place in linear memory. */
+  multiIndex(linearIndex) {
+    if (!Number.isInteger(linearIndex) || linearIndex < 0 || linearIndex >= this.linearSize) {
+      throw invalidArgument('shape', `linear index ${describe(linearIndex)} is outside ${this}`);
+    }
+    const widths = this.effectiveLayout.paddedDimensions ?? this.dimensions;
+    const index = new Array(this.rank).fill(0);
+    let rest = linearIndex;
+    for (const dim of this.effectiveLayout.minorToMajor) {
+      index[dim] = rest % widths[dim];
+      rest = Math.floor(rest / widths[dim]);
+    }
+    return index;
+  }
+
+  /** Elements that the array takes in memory, padding included. */
+  get linearSize() {
+    return product(this.layout?.paddedDimensions ?? this.dimensions);
+  }
+
+  /** Distance in elements between neighbours along each dimension, in the shape's layout. */
+  strides() {
+    const layout = this.effectiveLayout;
+    const widths = layout.paddedDimensions ?? this.dimensions;
+    const strides = new Array(this.rank);
+    let stride = 1;
+    for (const dim of layout.minorToMajor) {
+      strides[dim] = stride;
+      stride *= widths[dim];
+    }
+    return strides;
+  }
+
+  /** As HLO text has it; a layout is printed where it is not the default one. */
+  toString() {
+    if (this.isTuple) return `(${this.tupleShapes.join(', ')})`;
+    const sizes = this.dimensions.map((n, i) => (this.dynamicDimensions[i] ? `<=${n}` : `${n}`));
+    return `${this.elementType}[${sizes.join(',')}]${this.layout ?? ''}`;
+  }
+
+  toJSON() {
+    return this.toString();
+  }
+}
+
+const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
+
+function sameNumbers(a, b) {
+  return a.length === b.length && a.every((n, i) => n === b[i]);
+}
+
+function isPermutation(numbers) {
+  return numbers.every((_, i) => numbers.includes(i));
+}
+
+function checkSizes(operation, what, sizes) {
+  if (Array.isArray(sizes) && sizes.every((n) => Number.isSafeInteger(n) && n >= 0)) return;
+  throw invalidArgument(
+    operation,
+    `${what} must be an array of non-negative integers; got ${describe(sizes)}`,
+  );
+}
+
+/* ---- The parser: shape = '(' shapes ')' | type '[' sizes ']' [ '{' layout '}' ] ---- */
+
+function fail({ text, at }, problem) {
+  const rest = text.slice(at, at + 20);
+  const where = rest ? describe(rest) : 'the end';
+  throw invalidArgument('shape', `${describe(text)}: ${where} ${problem}`);
+}
+
+function skipSpace(parser) {
+  while (/\s/.test(parser.text[parser.at] ?? '')) parser.at++;
+}
+
+function accept(parser, string) {
+  skipSpace(parser);
+  if (!parser.text.startsWith(string, parser.at)) return false;
+  parser.at += string.length;
+  return true;
+}
+
+function expect(parser, string) {
+  if (!accept(parser, string)) fail(parser, `should be "${string}"`);
+}
+
+function match(parser, regularExpression, what) {
+  skipSpace(parser);
+  const sticky = new RegExp(regularExpression.source, 'y');
+  sticky.lastIndex = parser.at;
+  const found = sticky.exec(parser.text);
+  if (!found) fail(parser, `should be ${what}`);
+  parser.at = sticky.lastIndex;
+  return found[0];
+}
+
+/** item, item, ... up to `close`, which is taken. */
+function parseList(parser, close, parseItem) {
+  const items = [];
+  while (!accept(parser, close)) {
+    if (items.length) expect(parser, ',');
+    items.push(parseItem(parser));
+  }
+  return items;
+}
+
+const parseNumber = (parser) => Number(match(parser, /\d+/, 'a number'));
+
+function parseShape(parser) {
+  if (accept(parser, '(')) return Shape.tuple(parseList(parser, ')', parseShape));
+  const start = parser.at;
+  const elementType = match(parser, /[a-z]\w*/, 'an element type');
+  const isArray = ELEMENT_TYPES.has(elementType);
+  if (!isArray && elementType !== 'token' && elementType !== 'opaque') {
+    parser.at = start;
+    fail(parser, 'is no element type');
+  }
+  expect(parser, '[');
+  const dynamicDimensions = [];
+  const dimensions = parseList(parser, ']', () => {
+    dynamicDimensions.push(accept(parser, '<='));
+    return parseNumber(parser);
+  });
+  if (!isArray) {
+    if (!dimensions.length) return new Shape({ elementType });
+    throw invalidArgument('shape', `${describe(parser.text)}: ${elementType} has no dimensions`);
+  }
+  return Shape.array(elementType, dimensions, { dynamicDimensions, layout: parseLayout(parser) });
+}
+
+/** '{1,0}', '{1,0:T(8,128)S(1)}'; '{}' and '{:...}' say nothing of the order. */
+function parseLayout(parser) {
+  if (!accept(parser, '{')) return undefined;
+  const minorToMajor = [];
+  while (!accept(parser, '}')) {
+    if (accept(parser, ':')) {
+      match(parser, /[^}]*/, 'the rest of a layout');
+      continue;
+    }
+    if (minorToMajor.length) expect(parser, ',');
+    minorToMajor.push(parseNumber(parser));
+  }
+  return minorToMajor.length ? new Layout({ minorToMajor }) : undefined;
+}

@@ -1,0 +1,161 @@
+/**
+ * Element types: how each is kept in a typed array, and how its elements look as JavaScript values
+ * (numbers, bigints for 64-bit integers, booleans for predicates, [re, im] for complex numbers).
+ */
+import { FLOAT_CODECS } from './floats.mjs';
+
+/**
+ * @typedef {object} ElementType
+ * @property {string} name as in HLO text: 'f32'
+ * @property {number} bits significant bits of an element
+ * @property {number} bytes that an element takes in memory (2- and 4-bit integers take a byte)
+ * @property {'pred' | 'signed' | 'unsigned' | 'float' | 'complex'} kind
+ * @property {Function} Array the typed array that holds elements
+ * @property {number} lanes entries of that array per element: 2 if complex
+ * @property {(data: any, index: number) => any} read element `index` as a JavaScript value
+ * @property {(data: any, index: number, value: any) => boolean} write stores one; false and
+ *   unchanged if the type has no such value
+ * @property {[any, any] | null} limits the lowest and the highest value; null if complex
+ */
+
+function integer(name, bits, kind, Array) {
+  const low = kind === 'signed' ? -(2 ** (bits - 1)) : 0;
+  const high = low + 2 ** bits - 1;
+  return {
+    read: (data, index) => data[index],
+    write(data, index, value) {
+      const number = typeof value === 'bigint' ? Number(value) : value;
+      if (!Number.isInteger(number) || number < low || number > high) return false;
+      data[index] = number;
+      return true;
+    },
+    ...{ name, bits, bytes: Array.BYTES_PER_ELEMENT, kind, Array, lanes: 1, limits: [low, high] },
+  };
+}
+
+function integer64(name, kind, Array) {
+  const fit = kind === 'signed' ? BigInt.asIntN : BigInt.asUintN;
+  const low = kind === 'signed' ? -(2n ** 63n) : 0n;
+  const high = low + 2n ** 64n - 1n;
+  return {
+    read: (data, index) => data[index],
+    write(data, index, value) {
+      if (typeof value !== 'bigint' && !Number.isInteger(value)) return false;
+      const exact = BigInt(value);
+      if (fit(64, exact) !== exact) return false;
+      data[index] = exact;
+      return true;
+    },
+    ...{ name, bits: 64, bytes: 8, kind, Array, lanes: 1, limits: [low, high] },
+  };
+}
+
+function float(name, bits, Array) {
+  return {
+    read: (data, index) => data[index],
+    write(data, index, value) {
+      if (typeof value !== 'number' && typeof value !== 'bigint') return false;
+      data[index] = Number(value);
+      return true;
+    },
+    ...{ name, bits, bytes: bits / 8, kind: 'float', Array, lanes: 1 },
+    limits: [-Infinity, Infinity],
+  };
+}
+
+function floatBits(name, bits) {
+  const { encode, decode, highest } = FLOAT_CODECS[name];
+  return {
+    read: (data, index) => decode(data[index]),
+    write(data, index, value) {
+      if (typeof value !== 'number' && typeof value !== 'bigint') return false;
+      data[index] = encode(Number(value));
+      return true;
+    },
+    ...{ name, bits, bytes: bits / 8, kind: 'float', lanes: 1 },
+    Array: bits === 16 ? Uint16Array : Uint8Array,
+    limits: [-highest, highest],
+  };
+}
+
+function complex(name, bits, Array) {
+  return {
+    read: (data, index) => [data[2 * index], data[2 * index + 1]],
+    write(data, index, value) {
+      const [re, im] = globalThis.Array.isArray(value) ? value : [value, 0];
+      if (typeof re !== 'number' || typeof im !== 'number') return false;
+      data[2 * index] = re;
+      data[2 * index + 1] = im;
+      return true;
+    },
+    ...{ name, bits, bytes: bits / 8, kind: 'complex', Array, lanes: 2, limits: null },
+  };
+}
+
+const pred = {
+  read: (data, index) => data[index] !== 0,
+  write(data, index, value) {
+    if (value !== true && value !== false && value !== 0 && value !== 1) return false;
+    data[index] = Number(value);
+    return true;
+  },
+  ...{ name: 'pred', bits: 1, bytes: 1, kind: 'pred', Array: Uint8Array, lanes: 1 },
+  limits: [false, true],
+};
+
+const ROWS = [
+  pred,
+  integer('s2', 2, 'signed', Int8Array),
+  integer('s4', 4, 'signed', Int8Array),
+  integer('s8', 8, 'signed', Int8Array),
+  integer('s16', 16, 'signed', Int16Array),
+  integer('s32', 32, 'signed', Int32Array),
+  integer64('s64', 'signed', BigInt64Array),
+  integer('u2', 2, 'unsigned', Uint8Array),
+  integer('u4', 4, 'unsigned', Uint8Array),
+  integer('u8', 8, 'unsigned', Uint8Array),
+  integer('u16', 16, 'unsigned', Uint16Array),
+  integer('u32', 32, 'unsigned', Uint32Array),
+  integer64('u64', 'unsigned', BigUint64Array),
+  floatBits('f16', 16),
+  floatBits('bf16', 16),
+  floatBits('f8e5m2', 8),
+  floatBits('f8e4m3', 8),
+  floatBits('f8e3m4', 8),
+  floatBits('f8e4m3fn', 8),
+  floatBits('f8e4m3b11fnuz', 8),
+  floatBits('f8e5m2fnuz', 8),
+  floatBits('f8e4m3fnuz', 8),
+  float('f32', 32, Float32Array),
+  float('f64', 64, Float64Array),
+  complex('c64', 64, Float32Array),
+  complex('c128', 128, Float64Array),
+];
+
+/** All array element types by name. @type {ReadonlyMap<string, ElementType>} */
+export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(row)]));
+
+/** The element type that a constant of unstated type gets. */
+export function typeOfValue(value) {
+  if (typeof value === 'boolean') return 'pred';
+  if (typeof value === 'bigint') return 's64';
+  return 'f32';
+}
+
+/** The element type whose natural array this one is; undefined for what is no typed array. */
+export function typeOfTypedArray(array) {
+  return {
+    Int8Array: 's8',
+    Int16Array: 's16',
+    Int32Array: 's32',
+    BigInt64Array: 's64',
+    Uint8Array: 'u8',
+    Uint8ClampedArray: 'u8',
+    Uint16Array: 'u16',
+    Uint32Array: 'u32',
+    BigUint64Array: 'u64',
+    Float16Array: 'f16',
+    Float32Array: 'f32',
+    Float64Array: 'f64',
+  }[array?.[Symbol.toStringTag]];
+}
