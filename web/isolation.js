@@ -1,0 +1,49 @@
+/**
+ * Cross-origin isolation without control over the server: a service worker that adds the two
+ * headers a page needs for SharedArrayBuffer, for static hosts that can't be told to send them.
+ *
+ * In the page, before anything else, as a classic script from the page's own origin:
+ *
+ *     <script src="isolation.js"></script>
+ *
+ * The first visit registers the worker and reloads the page once. Where service workers are not
+ * allowed (plain http on another host than localhost, private windows of some browsers) nothing
+ * happens, and xla-wasm uses its single-threaded build.
+ */
+(() => {
+  const inWorker = typeof ServiceWorkerGlobalScope !== 'undefined'
+    && self instanceof ServiceWorkerGlobalScope;
+
+  if (inWorker) {
+    self.addEventListener('install', () => self.skipWaiting());
+    self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
+    self.addEventListener('fetch', (event) => {
+      const { request } = event;
+      /* A browser's own quirk: such requests may not be answered by a service worker. */
+      if (request.cache === 'only-if-cached' && request.mode !== 'same-origin') return;
+      event.respondWith(isolated(request));
+    });
+    return;
+  }
+
+  if (window.crossOriginIsolated || !window.isSecureContext || !navigator.serviceWorker) return;
+  const reloaded = 'xla-wasm isolation';
+  navigator.serviceWorker.register(document.currentScript.src).then(() => {
+    /* Once: if the headers don't take, reloading again would not help. */
+    if (sessionStorage.getItem(reloaded)) return;
+    sessionStorage.setItem(reloaded, '1');
+    navigator.serviceWorker.ready.then(() => location.reload());
+  }, () => {});
+
+  async function isolated(request) {
+    const response = await fetch(request);
+    if (response.status === 0) return response; /* opaque: nothing can be added */
+    const headers = new Headers(response.headers);
+    headers.set('Cross-Origin-Opener-Policy', 'same-origin');
+    headers.set('Cross-Origin-Embedder-Policy', 'require-corp');
+    headers.set('Cross-Origin-Resource-Policy', 'cross-origin');
+    return new Response(response.body, {
+      status: response.status, statusText: response.statusText, headers,
+    });
+  }
+})();
