@@ -34,7 +34,7 @@ NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES)
 C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch]))
 
 # Contraction and fast-math would change the bits of results, which must be XLA's.
-CFLAGS := -std=c11 -Isrc -ffp-contract=off -fno-math-errno \
+CFLAGS := -std=c11 -D_GNU_SOURCE -Isrc -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
@@ -45,7 +45,7 @@ CFLAGS_single := $(WASM_CFLAGS) -DXLA_SINGLE_THREADED
 # Natively, SIMDe gives wasm_simd128.h's functions, under their own names: SIMD_HEADER stands in for
 # the compiler's header of that name, and adds what Debian's SIMDe lacks.
 SIMD_HEADER := $(B)/include/wasm_simd128.h
-NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -D_GNU_SOURCE -DSIMDE_ENABLE_NATIVE_ALIASES= \
+NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
   -g -O1 -fno-omit-frame-pointer -pthread
 CFLAGS_native := $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined
 CFLAGS_native-tsan := $(NATIVE_CFLAGS) -fsanitize=thread
