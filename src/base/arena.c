@@ -21,7 +21,7 @@ struct Arena {
 
 static Block *block_new(Block *previous, size_t size) {
   Block *block = malloc(sizeof *block + size);
-  if (!block) platform_fatal("out of memory");
+  if (!block) return NULL;
   block->previous = previous;
   block->size = size;
   block->used = 0;
@@ -32,6 +32,7 @@ Arena *arena_new(void) {
   Arena *arena = malloc(sizeof *arena);
   if (!arena) platform_fatal("out of memory");
   arena->last = block_new(NULL, FIRST_BLOCK);
+  if (!arena->last) platform_fatal("out of memory");
   return arena;
 }
 
@@ -44,17 +45,25 @@ void arena_free(Arena *arena) {
   free(arena);
 }
 
-void *arena_alloc(Arena *arena, size_t bytes) {
-  if (bytes > SIZE_MAX / 4) platform_fatal("out of memory");
+void *arena_try_alloc(Arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX / 4) return NULL;
   bytes = (bytes + 15) & ~(size_t)15;
   Block *block = arena->last;
   if (block->size - block->used < bytes) {
     size_t size = block->size < LARGEST_STEP ? block->size * 2 : LARGEST_STEP;
-    block = arena->last = block_new(block, size < bytes ? bytes : size);
+    block = block_new(block, size < bytes ? bytes : size);
+    if (!block) return NULL;
+    arena->last = block;
   }
   void *memory = block->data + block->used;
   block->used += bytes;
   return memset(memory, 0, bytes);
+}
+
+void *arena_alloc(Arena *arena, size_t bytes) {
+  void *memory = arena_try_alloc(arena, bytes);
+  if (!memory) platform_fatal("out of memory");
+  return memory;
 }
 
 void *arena_copy(Arena *arena, const void *data, size_t bytes) {

@@ -19,6 +19,8 @@ void arena_free(Arena *arena); /* NULL is fine */
 
 /* Zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
 void *arena_alloc(Arena *arena, size_t bytes);
+/* The same memory, but NULL where there is not enough: for data, whose size a program chooses. */
+void *arena_try_alloc(Arena *arena, size_t bytes);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);

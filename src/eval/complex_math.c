@@ -6,6 +6,8 @@
 
 #include "eval/scalar_math.h"
 
+static const double HALF_PI = 0x1.921fb54442d18p0;
+
 typedef Scalar Complex; /* f + im i */
 
 static Complex make(double re, double im) { return (Complex){.f = re, .im = im}; }
@@ -254,7 +256,7 @@ static Complex arc_hyperbolic_cosine(Complex z) {
 /* Re = log1p(4x / |1 - z|^2) / 4, Im = atan2(2y, 1 - |z|^2) / 2 */
 static Complex arc_hyperbolic_tangent(Complex z) {
   double r = hypot(1 - z.f, z.im);
-  if (r > 0x1p500) return make(z.f / r / r, copysign(M_PI_2, z.im));
+  if (r > 0x1p500) return make(z.f / r / r, copysign(HALF_PI, z.im));
   return make(log1p(4 * z.f / r / r) / 4, atan2(2 * z.im, -add_squares(-1, z.f, z.im)) / 2);
 }
 

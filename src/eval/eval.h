@@ -17,6 +17,7 @@ typedef struct EvalContext {
   Error *error;
   int replica_id, partition_id;
   uint64_t *rng_state; /* 2 words; for rng and rng-get-and-update-state, advanced by their use */
+  int depth;           /* of computations that are being evaluated; 0 at first */
 } EvalContext;
 
 /*

@@ -1,0 +1,171 @@
+#include "eval/eval.h"
+
+#include "eval/evaluation.h"
+
+/* The rule of each opcode; those of the element-wise categories are filled in by rule_of. */
+static EvalRule *const rules[OPCODE_COUNT] = {
+    [HLO_CONVERT] = eval_convert,
+    [HLO_STOCHASTIC_CONVERT] = eval_convert,
+    [HLO_BITCAST_CONVERT] = eval_bitcast_convert,
+    [HLO_CLAMP] = eval_clamp,
+    [HLO_SELECT] = eval_select,
+    [HLO_MAP] = eval_map,
+
+    [HLO_CONSTANT] = eval_constant,
+    [HLO_IOTA] = eval_iota,
+    [HLO_PARTITION_ID] = eval_replica_id,
+    [HLO_REPLICA_ID] = eval_replica_id,
+
+    [HLO_BITCAST] = eval_bitcast,
+    [HLO_BROADCAST] = eval_broadcast,
+    [HLO_CONCATENATE] = eval_concatenate,
+    [HLO_COPY] = eval_copy,
+    [HLO_DYNAMIC_RESHAPE] = eval_reshape,
+    [HLO_DYNAMIC_SLICE] = eval_dynamic_slice,
+    [HLO_DYNAMIC_UPDATE_SLICE] = eval_dynamic_update_slice,
+    [HLO_GATHER] = eval_gather,
+    [HLO_PAD] = eval_pad,
+    [HLO_RESHAPE] = eval_reshape,
+    [HLO_REVERSE] = eval_reverse,
+    [HLO_SLICE] = eval_slice,
+    [HLO_TRANSPOSE] = eval_transpose,
+    [HLO_GET_DIMENSION_SIZE] = eval_get_dimension_size,
+    [HLO_SET_DIMENSION_SIZE] = eval_set_dimension_size,
+
+    [HLO_DOT] = eval_dot,
+    [HLO_RAGGED_DOT] = eval_ragged_dot,
+    [HLO_CONVOLUTION] = eval_convolution,
+    [HLO_REDUCE] = eval_reduce,
+    [HLO_REDUCE_WINDOW] = eval_reduce_window,
+    [HLO_SELECT_AND_SCATTER] = eval_select_and_scatter,
+    [HLO_SCATTER] = eval_scatter,
+    [HLO_SORT] = eval_sort,
+    [HLO_TOPK] = eval_topk,
+    [HLO_FFT] = eval_fft,
+    [HLO_CHOLESKY] = eval_cholesky,
+    [HLO_TRIANGULAR_SOLVE] = eval_triangular_solve,
+    [HLO_BATCH_NORM_GRAD] = eval_batch_norm,
+    [HLO_BATCH_NORM_INFERENCE] = eval_batch_norm,
+    [HLO_BATCH_NORM_TRAINING] = eval_batch_norm,
+    [HLO_RNG] = eval_rng,
+    [HLO_RNG_BIT_GENERATOR] = eval_rng_bit_generator,
+    [HLO_RNG_GET_AND_UPDATE_STATE] = eval_rng_state,
+
+    [HLO_TUPLE_OP] = eval_structure,
+    [HLO_GET_TUPLE_ELEMENT] = eval_structure,
+    [HLO_AFTER_ALL] = eval_structure,
+    [HLO_ADD_DEPENDENCY] = eval_structure,
+    [HLO_OPTIMIZATION_BARRIER] = eval_structure,
+    [HLO_DOMAIN] = eval_structure,
+    [HLO_COPY_START] = eval_structure,
+    [HLO_COPY_DONE] = eval_structure,
+
+    [HLO_CALL] = eval_control,
+    [HLO_CONDITIONAL] = eval_control,
+    [HLO_WHILE] = eval_control,
+    [HLO_FUSION] = eval_control,
+    [HLO_ASYNC_START] = eval_control,
+    [HLO_ASYNC_UPDATE] = eval_control,
+    [HLO_ASYNC_DONE] = eval_control,
+};
+
+static EvalRule *rule_of(Opcode opcode) {
+  OpCategory category = opcode_category(opcode);
+  bool elementwise = category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY;
+  return elementwise ? eval_elementwise : rules[opcode];
+}
+
+bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
+                      EvalContext *context) {
+  EvalRule *rule = rule_of(instruction->opcode);
+  if (!rule) {
+    return error_set_op(context->error, STATUS_FAILED_PRECONDITION,
+                        opcode_name(instruction->opcode),
+                        "the evaluator cannot run %s, which needs other replicas or the host; it "
+                        "must stand in a computation that the runtime executes",
+                        instruction->name);
+  }
+  ArenaMark mark = arena_mark(context->arena);
+  bool ok = rule(instruction, operands, result, context);
+  arena_release(context->arena, mark);
+  return ok;
+}
+
+Literal *evaluation_literal(const Shape *shape, EvalContext *context) {
+  Literal *literal = literal_view(context->arena, shape, NULL);
+  if (shape_is_array(shape)) {
+    int64_t bytes = shape_bytes(shape);
+    bool possible = (uint64_t)bytes <= SIZE_MAX; /* where pointers have 32 bits */
+    literal->data = possible ? arena_try_alloc(context->arena, (size_t)bytes) : NULL;
+    if (!literal->data) {
+      error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
+                "out of memory: a value of shape %s needs %lld bytes",
+                shape_str(context->arena, shape), (long long)bytes);
+      return NULL;
+    }
+  }
+  for (int i = 0; i < shape->tuple_size; i++) {
+    literal->elements[i] = evaluation_literal(shape->elements[i], context);
+    if (!literal->elements[i]) return NULL;
+  }
+  return literal;
+}
+
+/* ---- Whole computations ---- */
+
+/* The values of instructions that only pass values on are made of the operands' own memory. NULL
+** for other instructions. */
+static Literal *passed_on(const Instruction *instruction, Literal *const *operands,
+                          Literal *const *arguments, EvalContext *context) {
+  switch (instruction->opcode) {
+  case HLO_PARAMETER: return arguments[instruction->parameter_number];
+  case HLO_CONSTANT: return instruction->literal;
+  case HLO_GET_TUPLE_ELEMENT: return operands[0]->elements[instruction->a.tuple_index];
+  case HLO_OPTIMIZATION_BARRIER:
+  case HLO_ADD_DEPENDENCY:
+  case HLO_DOMAIN: return operands[0];
+  case HLO_TUPLE_OP: {
+    Literal *tuple = literal_view(context->arena, instruction->shape, NULL);
+    for (int i = 0; i < instruction->operand_count; i++) tuple->elements[i] = operands[i];
+    return tuple;
+  }
+  default: return NULL;
+  }
+}
+
+static Literal *evaluate(const Instruction *instruction, Literal *const *values,
+                         Literal *const *arguments, EvalContext *context) {
+  Literal **operands = ARENA_ARRAY(context->arena, Literal *, instruction->operand_count);
+  for (int i = 0; i < instruction->operand_count; i++) {
+    operands[i] = values[instruction->operands[i]->id];
+  }
+  Literal *value = passed_on(instruction, operands, arguments, context);
+  if (value) return value;
+  value = evaluation_literal(instruction->shape, context);
+  if (!value || !eval_instruction(instruction, operands, value, context)) return NULL;
+  return value;
+}
+
+bool evaluation_enter(const Computation *computation, EvalContext *context) {
+  if (context->depth < MAX_EVALUATION_DEPTH) {
+    context->depth++;
+    return true;
+  }
+  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
+                   "computation %s is called through %d others; no more than %d may be nested",
+                   computation->name, context->depth, MAX_EVALUATION_DEPTH);
+}
+
+Literal *eval_computation(const Computation *computation, Literal *const *arguments,
+                          EvalContext *context) {
+  if (!evaluation_enter(computation, context)) return NULL;
+  Literal **values = ARENA_ARRAY(context->arena, Literal *, computation->count);
+  bool ok = true;
+  for (int i = 0; ok && i < computation->count; i++) {
+    const Instruction *instruction = computation->instructions[i];
+    values[instruction->id] = evaluate(instruction, values, arguments, context);
+    ok = values[instruction->id] != NULL;
+  }
+  context->depth--;
+  return ok ? values[computation->root->id] : NULL;
+}

@@ -1,0 +1,16 @@
+/* What evaluating computations takes; shared by eval.c, control.c and apply.c. */
+#ifndef XLA_EVAL_EVALUATION_H
+#define XLA_EVAL_EVALUATION_H
+
+#include "eval/eval.h"
+
+enum { MAX_EVALUATION_DEPTH = 64 }; /* calls within calls; a worker's stack is small */
+
+/* Counts a call within calls, to be undone by context->depth--; false with an error if there are
+** too many. */
+bool evaluation_enter(const Computation *computation, EvalContext *context);
+
+/* A zeroed value in the context's arena. NULL with RESOURCE_EXHAUSTED if it does not fit. */
+Literal *evaluation_literal(const Shape *shape, EvalContext *context);
+
+#endif
