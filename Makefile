@@ -118,6 +118,7 @@ $(B)/obj/sources: FORCE
 
 # -lexports.js keeps the names of exports, by which generated modules import the core's functions.
 # noExitRuntime must stay: without it, the first message of a worker's would end the runtime.
+# -lexports.js keeps the exports' C names, by which generated modules import them.
 comma := ,
 EMPTY :=
 list = $(subst $(EMPTY) $(EMPTY),$(comma),$(strip $(1)))

@@ -1,12 +1,15 @@
 import js from '@eslint/js';
 import globals from 'globals';
+import { readFileSync } from 'node:fs';
 
-// What Emscripten puts in scope of the functions of a --js-library file.
+// What is in scope of the functions of a --js-library file: what Emscripten always has, and what the
+// file itself defines or depends on, all of which is written there as $name.
+const library = readFileSync(new URL('bindings/library.js', import.meta.url), 'utf8');
 const emscripten = Object.fromEntries(
-  ['addToLibrary', 'mergeInto', 'LibraryManager', 'Module', 'PThread', 'HEAP8', 'HEAPU8', 'HEAP32',
-   'HEAPU32', 'HEAPF32', 'HEAPF64', 'HEAP64', 'wasmMemory', 'wasmTable', 'wasmExports',
-   'stackSave', 'stackRestore', 'stackAlloc', 'UTF8ToString', 'ENVIRONMENT_IS_PTHREAD',
-   'ENVIRONMENT_IS_NODE', 'ENVIRONMENT_IS_WORKER', 'err', 'out']
+  ['addToLibrary', 'Module', 'PThread', 'HEAP8', 'HEAPU8', 'HEAP32', 'HEAPU32', 'HEAPF32', 'HEAPF64',
+   'HEAP64', 'wasmMemory', 'wasmTable', 'wasmExports', '_malloc', '_free', 'ENVIRONMENT_IS_PTHREAD',
+   'ENVIRONMENT_IS_NODE', 'ENVIRONMENT_IS_WORKER',
+   ...Array.from(library.matchAll(/\$(\w+)/g), ([, name]) => name)]
     .map((name) => [name, 'readonly']));
 
 export default [
@@ -31,7 +34,10 @@ export default [
     languageOptions: { globals: { ...globals.browser, ...globals.worker, ...globals.node } },
   },
   // The page has no Node.
-  { files: ['web/**'], languageOptions: { globals: { process: 'off', Buffer: 'off' } } },
+  {
+    files: ['web/**'],
+    languageOptions: { globals: { ...globals.serviceworker, process: 'off', Buffer: 'off' } },
+  },
   {
     files: ['bindings/library.js'],
     languageOptions: { sourceType: 'script', globals: emscripten },
