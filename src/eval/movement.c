@@ -153,7 +153,7 @@ bool eval_pad(const Instruction *instruction, Literal *const *operands, Literal 
     to_start += (padding->low + first * step) * to_strides[d];
     to_strides[d] *= step;
   }
-  fill(result, operands[1]->data);
+  literal_fill(result, operands[1]->data);
   copy_box(operands[0], from_start, from_strides, result, to_start, to_strides, to->rank, sizes);
   return true;
 }

@@ -57,7 +57,7 @@ void copy_box(const Literal *from, int64_t from_offset, const int64_t *from_stri
 }
 
 /* Each step doubles what is filled. */
-void fill(Literal *literal, const void *element) {
+void literal_fill(Literal *literal, const void *element) {
   size_t total = (size_t)shape_bytes(literal->shape);
   size_t filled = (size_t)type_bytes(literal->shape->type);
   uint8_t *data = literal->data;

@@ -30,7 +30,7 @@ void copy_box(const Literal *from, int64_t from_offset, const int64_t *from_stri
               int64_t to_offset, const int64_t *to_strides, int rank, const int64_t *sizes);
 
 /* Fills an array with copies of the scalar at `element`. */
-void fill(Literal *literal, const void *element);
+void literal_fill(Literal *literal, const void *element);
 
 /* A start index of dynamic-slice and its like: element `index` of an array of integers, clamped to
 ** 0 ... limit so that the slice stays inside its operand. */

@@ -1,0 +1,314 @@
+/*
+** Runs the golden corpus (tests/golden/README.md) through the parser and the evaluator, natively.
+**
+**   golden [-k SUBSTRING] [-v] FILE.golden...
+**
+** Prints one line per failing case and a summary; fails if a case failed. Cases of several replicas,
+** and those that need the runtime (collectives, feeds, custom calls), are skipped and counted.
+*/
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/eval.h"
+#include "hlo/text.h"
+
+typedef enum ToleranceKind { EXACT, ULP, ABS_REL } ToleranceKind;
+
+typedef struct Tolerance {
+  ToleranceKind kind;
+  long long ulp;
+  double absolute, relative;
+} Tolerance;
+
+enum { MAX_FIELDS = 4096 };
+
+typedef struct Case {
+  const char *name;
+  int replicas;
+  Tolerance tolerance;
+  char *hlo;
+  size_t hlo_length;
+  int in_count, out_count;
+  char *in[MAX_FIELDS], *out[MAX_FIELDS]; /* whole lines behind "in <replica> " */
+} Case;
+
+typedef enum Verdict { PASSED, FAILED, SKIPPED } Verdict;
+
+/* ---- Reading ---- */
+
+static _Noreturn void die(const char *file, const char *what) {
+  fprintf(stderr, "golden: %s: %s\n", file, what);
+  exit(2);
+}
+
+static char *read_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  if (!file) die(path, "cannot be opened");
+  char *text = NULL;
+  size_t size = 0, capacity = 0;
+  for (;;) {
+    if (size == capacity) {
+      capacity = capacity ? capacity * 2 : 1 << 16;
+      text = realloc(text, capacity + 1);
+      if (!text) die(path, "does not fit into memory");
+    }
+    size_t n = fread(text + size, 1, capacity - size, file);
+    if (n == 0) break;
+    size += n;
+  }
+  fclose(file);
+  text[size] = '\0';
+  *length = size;
+  return text;
+}
+
+/* Cuts the line at *at off and returns it; NULL at the end. */
+static char *next_line(char **at) {
+  if (!**at) return NULL;
+  char *line = *at, *end = strchr(line, '\n');
+  if (end) {
+    *end = '\0';
+    *at = end + 1;
+  } else {
+    *at = line + strlen(line);
+  }
+  return line;
+}
+
+static Tolerance read_tolerance(const char *file, const char *text) {
+  Tolerance tolerance = {EXACT, 0, 0, 0};
+  if (!strcmp(text, "exact")) return tolerance;
+  if (sscanf(text, "ulp %lld", &tolerance.ulp) == 1) {
+    tolerance.kind = ULP;
+  } else if (sscanf(text, "abs %lf rel %lf", &tolerance.absolute, &tolerance.relative) == 2) {
+    tolerance.kind = ABS_REL;
+  } else {
+    die(file, "unknown tolerance");
+  }
+  return tolerance;
+}
+
+/* "in 3 f32[2] ..." -> "f32[2] ..." */
+static char *behind_replica(const char *file, char *field) {
+  char *space = strchr(field, ' ');
+  if (!space) die(file, "in or out line without a shape");
+  return space + 1;
+}
+
+static bool read_case(const char *file, char **at, Case *c) {
+  char *line = next_line(at);
+  if (!line) return false;
+  if (strncmp(line, "case ", 5)) die(file, "expected a line `case <name>`");
+  *c = (Case){.name = line + 5, .replicas = 1};
+  while ((line = next_line(at)) && strcmp(line, "end")) {
+    if (!strncmp(line, "replicas ", 9)) {
+      c->replicas = atoi(line + 9);
+    } else if (!strncmp(line, "tol ", 4)) {
+      c->tolerance = read_tolerance(file, line + 4);
+    } else if (!strncmp(line, "hlo ", 4)) {
+      c->hlo_length = (size_t)strtoull(line + 4, NULL, 10);
+      if (strlen(*at) < c->hlo_length) die(file, "ends within a program");
+      c->hlo = *at;
+      *at += c->hlo_length;
+    } else if (!strncmp(line, "in ", 3) && c->in_count < MAX_FIELDS) {
+      c->in[c->in_count++] = behind_replica(file, line + 3);
+    } else if (!strncmp(line, "out ", 4) && c->out_count < MAX_FIELDS) {
+      c->out[c->out_count++] = behind_replica(file, line + 4);
+    } else {
+      die(file, "unknown line");
+    }
+  }
+  if (!line) die(file, "ends within a case");
+  return true;
+}
+
+static int base64_digit(char c) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const char *found = c ? strchr(digits, c) : NULL;
+  return found ? (int)(found - digits) : -1;
+}
+
+/* Decodes what is behind the shape in `field`; false unless it is exactly `size` bytes. */
+static bool decode(const char *field, uint8_t *bytes, size_t size) {
+  const char *text = strchr(field, ' ');
+  if (!text) return size == 0;
+  unsigned buffer = 0, bits = 0;
+  size_t count = 0;
+  for (text++; base64_digit(*text) >= 0; text++) {
+    buffer = buffer << 6 | (unsigned)base64_digit(*text);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    if (count == size) return false;
+    bytes[count++] = (uint8_t)(buffer >> bits);
+  }
+  return count == size;
+}
+
+/* ---- Values ---- */
+
+/* Fills the array leaves of `literal` from the next fields; tokens have none. */
+static bool load_leaves(Literal *literal, char *const *fields, int count, int *next) {
+  const Shape *shape = literal->shape;
+  for (int i = 0; i < shape->tuple_size; i++) {
+    if (!load_leaves(literal->elements[i], fields, count, next)) return false;
+  }
+  if (!shape_is_array(shape)) return true;
+  return *next < count && decode(fields[(*next)++], literal->data, (size_t)shape_bytes(shape));
+}
+
+/* ---- Comparison ---- */
+
+static bool both_nan(double x, double y) { return x != x && y != y; }
+
+/* The place of a float in the order of its bits, both zeros at 0. */
+static long long place(PrimitiveType type, const void *data, int64_t index) {
+  size_t bytes = (size_t)type_bytes(type);
+  uint64_t bits = 0, sign = UINT64_C(1) << (8 * bytes - 1);
+  memcpy(&bits, (const uint8_t *)data + (size_t)index * bytes, bytes);
+  return bits & sign ? -(long long)(bits & (sign - 1)) : (long long)bits;
+}
+
+static bool near(const Tolerance *tolerance, PrimitiveType type, const void *got, const void *want,
+                 int64_t index) {
+  double x = scalar_load(type, got, index).f, y = scalar_load(type, want, index).f;
+  if (both_nan(x, y)) return true;
+  if (x != x || y != y) return false;
+  if (tolerance->kind == ULP) {
+    return llabs(place(type, got, index) - place(type, want, index)) <= tolerance->ulp;
+  }
+  if (isinf(x) || isinf(y)) return x == y;
+  return fabs(x - y) <= tolerance->absolute + tolerance->relative * fabs(y);
+}
+
+static bool equal_bits(PrimitiveType type, const void *got, const void *want, int64_t index) {
+  size_t bytes = (size_t)type_bytes(type), offset = (size_t)index * bytes;
+  if (!memcmp((const uint8_t *)got + offset, (const uint8_t *)want + offset, bytes)) return true;
+  return type_is_floating(type) &&
+         both_nan(scalar_load(type, got, index).f, scalar_load(type, want, index).f);
+}
+
+/* Compares two arrays; describes the first difference in `why`. */
+static bool compare_arrays(const Tolerance *tolerance, const Literal *got, const Literal *want,
+                           char *why, size_t size) {
+  PrimitiveType type = got->shape->type, part = type_complex_component(type);
+  int64_t parts = type == part ? 1 : 2, count = shape_elements(got->shape) * parts, wrong = 0;
+  bool exact = tolerance->kind == EXACT || !type_is_floating(part);
+  for (int64_t i = 0; i < count; i++) {
+    if (exact ? equal_bits(part, got->data, want->data, i)
+              : near(tolerance, part, got->data, want->data, i)) {
+      continue;
+    }
+    if (wrong++) continue;
+    Scalar x = scalar_load(part, got->data, i), y = scalar_load(part, want->data, i);
+    if (type_is_floating(part)) {
+      snprintf(why, size, "element %lld is %.17g, not %.17g", (long long)(i / parts), x.f, y.f);
+    } else {
+      snprintf(why, size, "element %lld is %lld, not %lld", (long long)(i / parts), (long long)x.i,
+               (long long)y.i);
+    }
+  }
+  size_t used = wrong > 1 ? strlen(why) : 0;
+  if (used) snprintf(why + used, size - used, " (%lld differ)", (long long)wrong);
+  return wrong == 0;
+}
+
+static bool compare_leaves(const Tolerance *tolerance, const Literal *got, const Literal *want,
+                           char *why, size_t size) {
+  for (int i = 0; i < got->shape->tuple_size; i++) {
+    if (!compare_leaves(tolerance, got->elements[i], want->elements[i], why, size)) return false;
+  }
+  return !shape_is_array(got->shape) || compare_arrays(tolerance, got, want, why, size);
+}
+
+/* ---- Running ---- */
+
+static Verdict evaluate(const Case *c, const Module *module, Arena *arena, char *why, size_t size) {
+  const Computation *entry = module->entry;
+  Literal **arguments = ARENA_ARRAY(arena, Literal *, entry->parameter_count);
+  int next = 0;
+  for (int i = 0; i < entry->parameter_count; i++) {
+    arguments[i] = literal_new(arena, entry->parameters[i]->shape);
+    if (!load_leaves(arguments[i], c->in, c->in_count, &next)) {
+      snprintf(why, size, "the in lines do not fit parameter %d", i);
+      return FAILED;
+    }
+  }
+  if (next != c->in_count) {
+    snprintf(why, size, "there are more in lines than parameters");
+    return FAILED;
+  }
+  Error error = {0};
+  uint64_t rng_state[2] = {1, 2};
+  EvalContext context = {.arena = arena, .error = &error, .rng_state = rng_state};
+  const Literal *got = eval_computation(entry, arguments, &context);
+  if (!got) {
+    snprintf(why, size, "%s: %s", status_code_name(error.code), error.message);
+    return error.code == STATUS_FAILED_PRECONDITION ? SKIPPED : FAILED;
+  }
+  Literal *want = literal_new(arena, got->shape);
+  next = 0;
+  if (!load_leaves(want, c->out, c->out_count, &next) || next != c->out_count) {
+    snprintf(why, size, "the out lines do not fit the result");
+    return FAILED;
+  }
+  return compare_leaves(&c->tolerance, got, want, why, size) ? PASSED : FAILED;
+}
+
+static Verdict run_case(const Case *c, char *why, size_t size) {
+  if (c->replicas > 1) {
+    snprintf(why, size, "needs %d replicas", c->replicas);
+    return SKIPPED;
+  }
+  Error error = {0};
+  Module *module = hlo_parse(c->hlo, c->hlo_length, &error);
+  if (!module) {
+    snprintf(why, size, "%d:%d: %s", error.line, error.column, error.message);
+    return FAILED;
+  }
+  Arena *arena = arena_new();
+  Verdict verdict = evaluate(c, module, arena, why, size);
+  arena_free(arena);
+  module_free(module);
+  return verdict;
+}
+
+typedef struct Options {
+  const char *wanted; /* substring of case names */
+  bool verbose;
+} Options;
+
+static void run_file(const char *path, const Options *options, int totals[3]) {
+  static const char *const words[] = {"ok", "FAIL", "skip"};
+  static Case c;
+  size_t length;
+  char *text = read_file(path, &length), *at = text;
+  while (read_case(path, &at, &c)) {
+    if (!strstr(c.name, options->wanted)) continue;
+    char why[ERROR_MESSAGE_SIZE + 64] = "";
+    Verdict verdict = run_case(&c, why, sizeof why);
+    totals[verdict]++;
+    if (verdict == FAILED || options->verbose) {
+      printf("%s %s: %s%s%s\n", words[verdict], path, c.name, *why ? ": " : "", why);
+    }
+  }
+  free(text);
+}
+
+int main(int count, char **arguments) {
+  Options options = {.wanted = ""};
+  int totals[3] = {0};
+  for (int i = 1; i < count; i++) {
+    if (!strcmp(arguments[i], "-k") && i + 1 < count) {
+      options.wanted = arguments[++i];
+    } else if (!strcmp(arguments[i], "-v")) {
+      options.verbose = true;
+    } else {
+      run_file(arguments[i], &options, totals);
+    }
+  }
+  printf("%d passed, %d failed, %d skipped\n", totals[PASSED], totals[FAILED], totals[SKIPPED]);
+  return totals[FAILED] || totals[PASSED] == 0;
+}
