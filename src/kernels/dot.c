@@ -165,7 +165,7 @@ static void pack(const float *base, const int64_t *batch, const int64_t *line, i
 /* out[MR][NR] = sum over k of a[k][MR] * b[k][NR] */
 static void micro_kernel(int64_t k, const float *a, const float *b, v128_t out[MR][NR / 4]) {
   v128_t sum[MR][NR / 4];
-  for (int i = 0; i < MR; i++) sum[i][0] = sum[i][1] = wasm_f32x4_const_splat(0);
+  for (int i = 0; i < MR; i++) sum[i][0] = sum[i][1] = wasm_f32x4_splat(0);
   for (int64_t p = 0; p < k; p++, a += MR, b += NR) {
     v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + 4);
     for (int i = 0; i < MR; i++) {
