@@ -2,7 +2,7 @@
 ** Element rules for integers, predicates and real numbers; see complex_math.c for the complex ones.
 **
 ** Floats of every type are computed in double and rounded once. XLA:CPU computes 2- and 4-bit
-** integers in a byte and cuts the result, so shifts, popcnt and power see sign-extended bytes.
+** integers in a byte and cuts the result, so popcnt and power see sign-extended bytes.
 */
 #include "eval/scalar_math.h"
 
@@ -63,12 +63,13 @@ static uint64_t integer_power(PrimitiveType type, uint64_t base, uint64_t expone
   return result;
 }
 
+/* Shifts do keep to the type's own width; amounts are read as unsigned. */
 static uint64_t shift(Opcode opcode, PrimitiveType type, Scalar x, Scalar y) {
-  uint64_t word = x.u & word_mask(type), amount = y.u & word_mask(type);
-  bool past_width = amount >= (uint64_t)word_bits(type);
+  int bits = type_bits(type), unused = 64 - bits;
+  uint64_t mask = UINT64_MAX >> unused, word = x.u & mask, amount = y.u & mask;
+  bool past_width = amount >= (uint64_t)bits;
   if (opcode == HLO_SHIFT_LEFT) return past_width ? 0 : word << amount;
   if (opcode == HLO_SHIFT_RIGHT_LOGICAL) return past_width ? 0 : word >> amount;
-  int unused = 64 - word_bits(type);
   int64_t extended = (int64_t)(word << unused) >> unused;
   return (uint64_t)(extended >> (past_width ? 63 : amount));
 }
@@ -188,10 +189,16 @@ static uint64_t load_bits(PrimitiveType type, const void *data, int64_t index) {
   return bits;
 }
 
+/* The one NaN of the FNUZ types is below all numbers: it becomes a negative one when widened. */
+static bool is_fnuz(PrimitiveType type) {
+  return type == F8E4M3FNUZ || type == F8E4M3B11FNUZ || type == F8E5M2FNUZ;
+}
+
 Scalar total_order_key(PrimitiveType type, const void *data, int64_t index) {
+  if (is_fnuz(type) && load_bits(type, data, index) == 0x80) return (Scalar){.i = INT64_MIN};
   int unused = 64 - word_bits(type);
   int64_t bits = (int64_t)(load_bits(type, data, index) << unused) >> unused;
-  return (Scalar){.i = bits < 0 ? bits ^ INT64_MAX : bits};
+  return (Scalar){.i = bits < 0 ? bits ^ (INT64_MAX >> unused) : bits};
 }
 
 static bool compare(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y) {
