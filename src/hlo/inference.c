@@ -375,7 +375,7 @@ bool check_reducer(Inference *in, const char *attribute, const Computation *redu
 static bool check_arity(Inference *in) {
   int arity = opcode_rows[in->instruction->opcode].arity;
   REQUIRE(in, arity == VARIADIC || arity == in->operand_count,
-          "%d operands are given; it takes exactly %d", in->operand_count, arity);
+          "%d operands are given; it takes %d", in->operand_count, arity);
   return true;
 }
 
