@@ -16,6 +16,11 @@ import { packDigits } from './digits.mjs';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** What the page may ask for; everything else of the checkout stays unserved. */
 const FOLDERS = ['demo', 'bindings', 'web', join('build', 'dist')];
+/** Files of development dependencies, by the URL under which the page knows them. */
+const VENDOR = {
+  '/demo/vendor/uPlot.esm.js': join('node_modules', 'uplot', 'dist', 'uPlot.esm.js'),
+  '/demo/vendor/uPlot.min.css': join('node_modules', 'uplot', 'dist', 'uPlot.min.css'),
+};
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -31,6 +36,7 @@ const ISOLATION = {
 
 /** The file for a URL path, or null. */
 async function fileFor(path) {
+  if (VENDOR[path]) return join(ROOT, VENDOR[path]);
   const name = normalize(decodeURIComponent(path)).replace(/^[/\\]+/, '');
   if (!FOLDERS.some((folder) => name.startsWith(folder + sep))) return null;
   const file = join(ROOT, name);
