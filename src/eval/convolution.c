@@ -100,7 +100,7 @@ bool eval_convolution(const Instruction *instruction, Literal *const *operands, 
       for (int64_t g = 0; g < groups; g++) {
         c.row = g * c.outputs;
         c.lhs_at = b * lhs_strides[dims->input_batch] + g * group_stride;
-        packed_clear(c.sum, c.outputs);
+        packed_clear(c.type, c.sum, c.outputs, false);
         placed_elements(&placed, add_position, &c);
         packed_store(out->type, c.sum, c.outputs, result->data, at + c.row * row_stride,
                      row_stride);

@@ -67,10 +67,10 @@ static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena 
 }
 
 /* One row of the result: sum over k of lhs[k] * rhs[k][column]. `lhs_at` and `rhs_at` are positions
-** in the packed operands. */
+** in the packed operands. `outer`: there is nothing to sum over, so that a product of -0 stays. */
 static void dot_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, int64_t rhs_at,
-                    int64_t count, int64_t columns, Packed sum) {
-  packed_clear(sum, columns);
+                    int64_t count, int64_t columns, bool outer, Packed sum) {
+  packed_clear(type, sum, columns, outer);
   for (int64_t k = 0; k < count; k++) {
     packed_add_products(type, sum, lhs, lhs_at + k, rhs, rhs_at + k * columns, columns);
   }
@@ -88,7 +88,7 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
     for (int64_t row = 0; row < lhs.free; row++) {
       int64_t at = batch * lhs.free + row;
       dot_row(type, x, at * lhs.contracted, y, batch * rhs.contracted * rhs.free, lhs.contracted,
-              rhs.free, sum);
+              rhs.free, a->lhs_contracting_dims.count == 0, sum);
       packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
     }
   }
@@ -162,7 +162,7 @@ static void ragged_rows(const Attributes *a, const DotSide *lhs, const Literal *
     int64_t batch = at / lhs->free, group = group_of(groups, batch, at / inner % size);
     int64_t matrix = (group * lhs->batches + batch) * rhs.contracted * rhs.free;
     int64_t count = group < groups->count ? lhs->contracted : 0;
-    dot_row(type, x, at * lhs->contracted, y, matrix, count, rhs.free, sum);
+    dot_row(type, x, at * lhs->contracted, y, matrix, count, rhs.free, false, sum);
     packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
 }
@@ -188,7 +188,8 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
       int64_t count = group_size(groups, batch, group);
       if (count > size - from) count = size - from;
       int64_t rhs_at = (batch * rhs.contracted + from * inner) * rhs.free;
-      dot_row(type, x, at * lhs.contracted + from * inner, y, rhs_at, count * inner, rhs.free, sum);
+      dot_row(type, x, at * lhs.contracted + from * inner, y, rhs_at, count * inner, rhs.free,
+              false, sum);
       packed_store(type, sum, rhs.free, result->data,
                    (group * lhs.batches * lhs.free + at) * rhs.free, 1);
       from += count;

@@ -1,7 +1,5 @@
 #include "eval/packed.h"
 
-#include <string.h>
-
 static bool is_float_kind(PrimitiveType type) {
   return type_is_floating(type) || type_is_complex(type);
 }
@@ -12,9 +10,11 @@ Packed packed_new(PrimitiveType type, int64_t count, Arena *arena) {
   return packed;
 }
 
-void packed_clear(Packed packed, int64_t count) {
-  memset(packed.re, 0, sizeof(Part) * (size_t)count);
-  if (packed.im) memset(packed.im, 0, sizeof(Part) * (size_t)count);
+void packed_clear(PrimitiveType type, Packed packed, int64_t count, bool negative) {
+  Part zero = {.u = 0};
+  if (negative && is_float_kind(type)) zero.f = -0.0;
+  for (int64_t i = 0; i < count; i++) packed.re[i] = zero;
+  for (int64_t i = 0; packed.im && i < count; i++) packed.im[i] = zero;
 }
 
 static Scalar load_as(PrimitiveType from, PrimitiveType to, const void *data, int64_t index) {

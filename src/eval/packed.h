@@ -22,7 +22,8 @@ typedef struct Packed {
 
 /* Room for `count` numbers of the kind of `type`. */
 Packed packed_new(PrimitiveType type, int64_t count, Arena *arena);
-void packed_clear(Packed packed, int64_t count);
+/* Sets the first `count` to zero: -0.0 for floats if `negative`, which adding leaves no trace of. */
+void packed_clear(PrimitiveType type, Packed packed, int64_t count, bool negative);
 
 /* The operand's elements as `type`, in the order of the walk (its first array); uses up the walk. */
 Packed packed_from(Walk *walk, const Literal *operand, PrimitiveType type, Arena *arena);
