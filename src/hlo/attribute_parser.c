@@ -5,58 +5,12 @@
 #include "hlo/numbers.h"
 #include "hlo/parser.h"
 
-enum { MAX_DEVICES = 1 << 20 };
-
 /* ---- Lists ---- */
 
-/* '{' item (',' item)* '}', each item by `item`, which is given `data`. */
-static bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data) {
-  if (!parser_expect(p, '{', "'{'")) return false;
-  if (parser_accept(p, '}')) return true;
-  do {
-    if (!item(p, data)) return false;
-  } while (parser_accept(p, ','));
-  return parser_expect(p, '}', "',' or '}'");
-}
-
-/* A list under construction; its items grow in the module's arena. */
-typedef struct Int64s {
-  int count, capacity;
-  int64_t *items;
-} Int64s;
-
-static bool int64_item(Parser *p, void *data) {
-  Int64s *list = data;
-  int64_t value;
-  if (!parse_int64(p, &value)) return false;
-  ARENA_PUSH(p->arena, list->items, list->count, list->capacity, value);
-  return true;
-}
-
-bool parse_int64_list(Parser *p, Int64List *out) {
-  Int64s list = {0};
-  if (!parse_list(p, int64_item, &list)) return false;
-  *out = (Int64List){list.count, list.items};
-  return true;
-}
-
-typedef struct Lists {
-  int count, capacity;
-  Int64List *items;
-} Lists;
-
-static bool list_item(Parser *p, void *data) {
-  Lists *lists = data;
-  Int64List list = {0};
-  if (!parse_int64_list(p, &list)) return false;
-  ARENA_PUSH(p->arena, lists->items, lists->count, lists->capacity, list);
-  return true;
-}
-
 static bool parse_pairs(Parser *p, PairList *out) {
-  Lists lists = {0};
+  Int64Lists lists = {0};
   const char *at = p->lexer.start;
-  if (!parse_list(p, list_item, &lists)) return false;
+  if (!parse_int64_lists(p, &lists)) return false;
   Pair *pairs = ARENA_ARRAY(p->arena, Pair, lists.count);
   for (int i = 0; i < lists.count; i++) {
     const Int64List *list = &lists.items[i];
@@ -344,96 +298,6 @@ static bool parse_conv_dims(Parser *p, ConvDims *out) {
       .output_spatial = copy_where(p, &result),
   };
   lexer_seek(&p->lexer, at);
-  return true;
-}
-
-/* ---- Replica groups ---- */
-
-/* '[' numbers ']' or '(' numbers ')' */
-static bool parse_int64s(Parser *p, char open, char close, Int64s *list) {
-  const char *what = open == '[' ? "'['" : "'('";
-  if (!parser_expect(p, open, what)) return false;
-  do {
-    if (!int64_item(p, list)) return false;
-  } while (parser_accept(p, ','));
-  return parser_expect(p, close, close == ']' ? "',' or ']'" : "',' or ')'");
-}
-
-/* The product; false if an entry is not positive or there are too many devices. */
-static bool product(const Int64s *list, int64_t *out) {
-  *out = 1;
-  for (int i = 0; i < list->count; i++) {
-    if (list->items[i] < 1 || list->items[i] > MAX_DEVICES) return false;
-    *out *= list->items[i];
-    if (*out > MAX_DEVICES) return false;
-  }
-  return true;
-}
-
-static bool is_permutation(const Int64s *order, int count) {
-  uint64_t seen = 0;
-  if (order->count != count || count > 64) return false;
-  for (int i = 0; i < count; i++) {
-    int64_t d = order->items[i];
-    if (d < 0 || d >= count || (seen >> d & 1)) return false;
-    seen |= UINT64_C(1) << d;
-  }
-  return true;
-}
-
-/* Element `index` of iota(sizes) transposed by `order`, counted row-major. */
-static int64_t transposed_iota(const Int64s *sizes, const Int64s *order, int64_t index) {
-  int64_t result = 0;
-  for (int i = sizes->count - 1; i >= 0; i--) {
-    int64_t d = order->items[i], stride = 1;
-    for (int k = sizes->count - 1; k > d; k--) stride *= sizes->items[k];
-    result += index % sizes->items[d] * stride;
-    index /= sizes->items[d];
-  }
-  return result;
-}
-
-/* [groups,size]<=[dims]T(order): iota over the dims, transposed, cut into groups. */
-static bool parse_iota_groups(Parser *p, ReplicaGroups *out) {
-  const char *at = p->lexer.start;
-  Int64s tile = {0}, sizes = {0}, order = {0};
-  if (!parse_int64s(p, '[', ']', &tile) || !parser_expect(p, TOKEN_LESS_EQUAL, "'<='") ||
-      !parse_int64s(p, '[', ']', &sizes)) {
-    return false;
-  }
-  if (lexer_is_word(&p->lexer, "T")) {
-    lexer_next(&p->lexer);
-    if (!parse_int64s(p, '(', ')', &order)) return false;
-  } else {
-    for (int i = 0; i < sizes.count; i++) {
-      ARENA_PUSH(p->arena, order.items, order.count, order.capacity, (int64_t)i);
-    }
-  }
-  int64_t devices, total;
-  if (tile.count != 2 || !product(&tile, &devices) || !product(&sizes, &total) ||
-      devices != total || !is_permutation(&order, sizes.count)) {
-    return parser_error(p, at,
-                        "expected [groups,size]<=[dims]T(order) with equally many devices, "
-                        "at most %d",
-                        MAX_DEVICES);
-  }
-  int groups = (int)tile.items[0], size = (int)tile.items[1];
-  Int64List *lists = ARENA_ARRAY(p->arena, Int64List, groups);
-  for (int g = 0; g < groups; g++) {
-    int64_t *ids = ARENA_ARRAY(p->arena, int64_t, size);
-    for (int i = 0; i < size; i++) ids[i] = transposed_iota(&sizes, &order, (int64_t)g * size + i);
-    lists[g] = (Int64List){size, ids};
-  }
-  *out = (ReplicaGroups){groups, lists, true};
-  return true;
-}
-
-static bool parse_replica_groups(Parser *p, ReplicaGroups *out) {
-  Lists lists = {0};
-  if (p->lexer.kind == '[') return parse_iota_groups(p, out);
-  if (p->lexer.kind != '{') return parser_expected(p, "groups such as {{0,1},{2,3}} or [2,2]<=[4]");
-  if (!parse_list(p, list_item, &lists)) return false;
-  *out = (ReplicaGroups){lists.count, lists.items, true};
   return true;
 }
 

@@ -83,6 +83,15 @@ bool parser_expect(Parser *p, int kind, const char *what); /* or fails: "expecte
 bool parser_enter(Parser *p); /* one level of nesting deeper; undone by p->nesting-- */
 
 bool parse_int64(Parser *p, int64_t *value);
+bool parse_int64s(Parser *p, Int64List *out);     /* 1,2,3: at least one */
+bool parse_int64_list(Parser *p, Int64List *out); /* {1,2,3} */
+typedef struct Int64Lists {
+  int count, capacity;
+  Int64List *items;
+} Int64Lists;
+bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
+/* '{' item (',' item)* '}', each item by `item`, which is given `data`. */
+bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
 bool parse_name(Parser *p, Name *name, const char *what);
 const Shape *parse_shape(Parser *p);
 bool at_shape(const Parser *p); /* whether a shape stands here */
@@ -118,7 +127,9 @@ bool require_no_attributes(Parser *p, const AttributeContext *context);
 /* A value that is kept as it stands: a word, a string, a group in brackets, a literal with its
 ** shape. NULL if it is something else. */
 char *parse_raw(Parser *p);
-bool parse_int64_list(Parser *p, Int64List *list);
+
+/* replica_group_parser.c: {{0,1},{2,3}}, [2,4]<=[8], mesh['a'=2,'b'=4] {'b'} */
+bool parse_replica_groups(Parser *p, ReplicaGroups *out);
 
 /* literal_parser.c */
 Literal *parse_literal(Parser *p, const Shape *shape);

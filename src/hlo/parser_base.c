@@ -152,6 +152,46 @@ char *parser_string(Parser *p) {
   return text;
 }
 
+/* ---- Lists ---- */
+
+bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data) {
+  if (!parser_expect(p, '{', "'{'")) return false;
+  if (parser_accept(p, '}')) return true;
+  do {
+    if (!item(p, data)) return false;
+  } while (parser_accept(p, ','));
+  return parser_expect(p, '}', "',' or '}'");
+}
+
+bool parse_int64s(Parser *p, Int64List *out) {
+  int count = 0, capacity = 0;
+  int64_t *items = NULL;
+  do {
+    int64_t value;
+    if (!parse_int64(p, &value)) return false;
+    ARENA_PUSH(p->arena, items, count, capacity, value);
+  } while (parser_accept(p, ','));
+  *out = (Int64List){count, items};
+  return true;
+}
+
+bool parse_int64_list(Parser *p, Int64List *out) {
+  *out = (Int64List){0};
+  if (!parser_expect(p, '{', "'{'")) return false;
+  if (p->lexer.kind != '}' && !parse_int64s(p, out)) return false;
+  return parser_expect(p, '}', "',' or '}'");
+}
+
+static bool list_item(Parser *p, void *data) {
+  Int64Lists *lists = data;
+  Int64List list;
+  if (!parse_int64_list(p, &list)) return false;
+  ARENA_PUSH(p->arena, lists->items, lists->count, lists->capacity, list);
+  return true;
+}
+
+bool parse_int64_lists(Parser *p, Int64Lists *out) { return parse_list(p, list_item, out); }
+
 /* ---- Shapes ---- */
 
 bool at_shape(const Parser *p) {
