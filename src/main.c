@@ -90,8 +90,11 @@ static bool read_inputs(const Options *options, const Executable *executable, Ar
                      entry->parameter_count, options->input_count);
   }
   for (int i = 0; i < options->input_count; i++) {
-    const char *text;
-    const Shape *shape = shape_parse(arena, options->inputs[i], &text, error);
+    /* The shape ends at the first space: a brace behind it is the literal's, not a layout's. */
+    const char *end, *text = options->inputs[i] + strcspn(options->inputs[i], " ");
+    size_t length = (size_t)(text - options->inputs[i]);
+    char *prefix = arena_strndup(arena, options->inputs[i], length);
+    const Shape *shape = shape_parse(arena, prefix, &end, error);
     const Literal *literal = shape ? hlo_parse_literal(arena, shape, text, error) : NULL;
     if (!literal || !push_leaves(literal, buffers, count, error)) return false;
   }

@@ -47,7 +47,7 @@ void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes) {
   if (!order || !placed) platform_fatal("out of memory");
   int n = 0, done = 0;
   for (int i = 0; i < count; i++) {
-    if (buffers[i]->slot == SLOT_ARENA) order[n++] = buffers[i];
+    if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->same) order[n++] = buffers[i];
   }
   qsort(order, (size_t)n, sizeof *order, by_size);
   int64_t total = 0;
@@ -59,6 +59,12 @@ void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes) {
     if (end > total) total = end;
   }
   *arena_bytes = total;
+  for (int i = 0; i < count; i++) {
+    const LogicalBuffer *owner = buffers[i];
+    while (owner->same) owner = owner->same;
+    buffers[i]->slot = owner->slot;
+    buffers[i]->offset = owner->offset;
+  }
   free(order);
   free(placed);
 }

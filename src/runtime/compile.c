@@ -26,7 +26,7 @@ typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
 
 static LogicalBuffer *new_buffer(Compiler *c, const Shape *leaf, int slot) {
   LogicalBuffer *buffer = ARENA_NEW(c->arena, LogicalBuffer);
-  *buffer = (LogicalBuffer){leaf, shape_bytes(leaf), c->time, c->time, slot, 0};
+  *buffer = (LogicalBuffer){leaf, shape_bytes(leaf), c->time, c->time, slot, 0, NULL, NULL};
   if (shape_is_token(leaf)) buffer->slot = SLOT_NONE;
   ARENA_PUSH(c->arena, c->buffers, c->count, c->capacity, buffer);
   return buffer;
@@ -145,8 +145,27 @@ static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *
 /* ---- Control flow ---- */
 
 /*
+** Whether the body may write the new value of state leaf `i` right where the old one is: nobody
+** reads the old one any more when the new one is made. dynamic-update-slice may read it even then,
+** as it leaves in place what it does not update (kernels/update_slice.c).
+*/
+static bool can_update_in_place(const Leaves root, const Leaves state, int n, int i,
+                                int body_begin) {
+  const LogicalBuffer *new_value = root[i];
+  const Instruction *definer = new_value->definer;
+  if (new_value->slot != SLOT_ARENA || new_value->first < body_begin || !definer) return false;
+  for (int j = 0; j < n; j++) {
+    if (j != i && root[j] == state[i]) return false; /* the old value moves on to another leaf */
+    if (j < i && root[j] == new_value) return false; /* taken */
+  }
+  if (state[i]->last < new_value->first) return true;
+  return definer->opcode == HLO_DYNAMIC_UPDATE_SLICE && state[i]->last == new_value->first;
+}
+
+/*
 ** while: the loop's state has buffers of its own, which are the result and the parameter of both
-** computations. The initial value is copied in; at the end of the body its root is copied back.
+** computations. The initial value is copied in; at the end of the body its root is copied back,
+** unless it could be made in place.
 ** A root leaf that is itself another part of the state (a swap) goes by way of a temporary, since
 ** the copies happen one after the other.
 */
@@ -162,10 +181,12 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   thunk.predicate = compile_computation(c, instruction->a.condition, &state, thunk.condition)[0];
   use(c, thunk.predicate);
   c->time++;
+  int body_begin = c->time;
   Leaves root = compile_computation(c, instruction->a.body, &state, thunk.body);
   Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
   for (int i = 0; i < n; i++) {
-    from[i] = root[i];
+    if (can_update_in_place(root, state, n, i, body_begin)) root[i]->same = state[i];
+    from[i] = root[i]->same == state[i] ? state[i] : root[i];
     for (int j = 0; j < n; j++) {
       if (j == i || root[i] != state[j]) continue;
       from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
@@ -244,6 +265,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   c->time++;
   Leaves results = new_leaves(c, instruction->shape);
   Leaves operands = operand_leaves(c, instruction, values, &operand_count);
+  for (int i = 0; i < shape_leaves(instruction->shape); i++) results[i]->definer = instruction;
   LogicalBuffer *scratch = NULL;
   if (kernel && kernel->scratch_bytes) {
     scratch = new_buffer(c, shape_scalar(U8), SLOT_ARENA);
@@ -320,7 +342,7 @@ static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
     const Shape *shape = shape_leaf(entry->root->shape, i);
     executable->result_shapes[i] = shape;
     if (root[i]->slot == SLOT_NONE) continue;
-    if (root[i]->slot == SLOT_ARENA) {
+    if (root[i]->slot == SLOT_ARENA && !root[i]->same) {
       root[i]->slot = first + i;
     } else {
       add_copy(c, &executable->entry, entry->root, root[i], new_buffer(c, shape, first + i));

@@ -27,6 +27,8 @@ typedef struct LogicalBuffer {
   int first, last; /* the times at which it is defined and last used; times count thunks */
   int slot;        /* SLOT_NONE: nowhere (tokens) */
   int64_t offset;
+  struct LogicalBuffer *same; /* it shares that one's memory; NULL: it has its own */
+  const Instruction *definer; /* of temporaries */
 } LogicalBuffer;
 
 typedef enum ThunkKind {

@@ -1,0 +1,66 @@
+/*
+** dynamic-update-slice for any type, in place where operand and result share memory: that is how a
+** loop fills an array step by step without copying it every time.
+*/
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "shape/scalar.h"
+
+enum { PHASE_COPY, PHASE_UPDATE, PHASES };
+
+static bool matches(const Instruction *instruction) {
+  return instruction->opcode == HLO_DYNAMIC_UPDATE_SLICE && shape_elements(instruction->shape) > 0;
+}
+
+static int chunks(const Instruction *instruction, int phase) { return 1; }
+
+/* Start indices, clamped so that the update lies inside. They are one operand per dimension, or in
+** the old form one vector. */
+static void read_starts(const KernelCall *call, int64_t *starts) {
+  const Instruction *instruction = call->instruction;
+  const Shape *shape = instruction->shape, *update = instruction->operands[1]->shape;
+  for (int d = 0; d < shape->rank; d++) {
+    bool vector = instruction->operands[2]->shape->rank == 1;
+    PrimitiveType type = instruction->operands[vector ? 2 : 2 + d]->shape->type;
+    Scalar start = scalar_load(type, call->operands[vector ? 2 : 2 + d], vector ? d : 0);
+    int64_t most = shape->dims[d] - update->dims[d];
+    bool is_unsigned = type_kind(type) == KIND_UNSIGNED;
+    if (is_unsigned ? start.u > (uint64_t)most : start.i > most) start.i = most;
+    starts[d] = start.i < 0 ? 0 : start.i;
+  }
+}
+
+/* Copies the update row by row: its last dimension is contiguous on both sides. */
+static void write_update(const KernelCall *call) {
+  const Shape *shape = call->instruction->shape, *update = call->instruction->operands[1]->shape;
+  int64_t starts[MAX_RANK], strides[MAX_RANK], index[MAX_RANK] = {0};
+  size_t width = (size_t)type_bytes(shape->type);
+  if (shape->rank == 0) {
+    memcpy(call->results[0], call->operands[1], width);
+    return;
+  }
+  if (shape_elements(update) == 0) return;
+  read_starts(call, starts);
+  shape_strides(shape, strides);
+  int last = shape->rank - 1;
+  size_t row = (size_t)update->dims[last] * width;
+  const uint8_t *from = call->operands[1];
+  for (int d = last; d >= 0;) {
+    int64_t offset = starts[last];
+    for (int k = 0; k < last; k++) offset += (starts[k] + index[k]) * strides[k];
+    memcpy(call->results[0] + (size_t)offset * width, from, row);
+    from += row;
+    for (d = last - 1; d >= 0 && ++index[d] == update->dims[d]; d--) index[d] = 0;
+  }
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  if (phase == PHASE_UPDATE) {
+    write_update(call);
+  } else if (call->results[0] != call->operands[0]) {
+    memcpy(call->results[0], call->operands[0], (size_t)shape_bytes(call->instruction->shape));
+  }
+}
+
+const Kernel kernel_update_slice = {"update-slice", matches, NULL, PHASES, chunks, run};
