@@ -97,7 +97,7 @@ class Family:
     return results[0] if devices == 1 else results
 
   def jax(self, name, f, *args, tol='exact', function=None, large_constants=False, **jit):
-    """Stores what jax.jit(f) lowers to; arguments and results may be trees."""
+    """Stores what jax.jit(f) lowers to for the CPU; arguments and results may be trees."""
     try:
       lowered = jax.jit(f, keep_unused=True, **jit).lower(*args)
       text = lowered.compiler_ir(dialect='hlo').as_hlo_text(print_large_constants=large_constants)
@@ -111,6 +111,13 @@ class Family:
       tol = reference.tolerance(function, operands, results, tol)
     self.add(name, text.rstrip() + '\n', [operands], [results], tol)
     return results
+
+  def jax_tpu(self, name, f, *args, tol='exact'):
+    """What JAX lowers f to for a TPU, run on the CPU: XLA's own operations, not LAPACK's."""
+    lowered = jax.jit(f, keep_unused=True).trace(*args).lower(lowering_platforms=('tpu',))
+    text = lowered.compiler_ir(dialect='hlo').as_hlo_text(print_large_constants=True)
+    operands = [np.asarray(x) for x in jax.tree.leaves(args)]
+    return self.text(name, text.rstrip() + '\n', *operands, tol=tol, check=False, restyle=False)
 
   def add(self, name, text, operands, results, tol):
     assert name not in self.names, f'two cases are named {name}'

@@ -54,11 +54,11 @@ def cholesky(f):
               tol=f'abs {64 * n * EPSILON[type_]:.3g} rel 0')
   f.hlo('cholesky.indefinite', None, 'r = f32[2,2] cholesky(p0), lower=true',
         np.array([[1, 2], [2, 1]], np.float32))
-  f.jax('jnp.cholesky', jnp.linalg.cholesky, positive('f32', (), 4), tol='abs 3e-5 rel 0')
+  f.jax_tpu('jnp.cholesky', jnp.linalg.cholesky, positive('f32', (), 4), tol='abs 3e-5 rel 0')
   x = positive('f32', (), 3)
-  f.jax('cho-solve', lambda x, b: linalg.cho_solve((jnp.linalg.cholesky(x), True), b), x,
+  f.jax_tpu('cho-solve', lambda x, b: linalg.cho_solve((jnp.linalg.cholesky(x), True), b), x,
         normals('f32', (3, 2)), tol='abs 1e-5 rel 1e-4')
-  f.jax('cholesky.grad', jax.grad(lambda x: jnp.sum(jnp.linalg.cholesky(x))), x,
+  f.jax_tpu('cholesky.grad', jax.grad(lambda x: jnp.sum(jnp.linalg.cholesky(x))), x,
         tol='abs 1e-5 rel 1e-4')
 
 
@@ -80,7 +80,7 @@ def triangular_solve(f):
   x = x + np.triu(np.full((4, 4), np.nan, np.float32), 1)
   solve(f, 'f32', x, dyadic('f32', (4, 2)), 'true', 'true', 'NO_TRANSPOSE', 'false', '.nan')
   solve(f, 'f32', x, dyadic('f32', (4, 2)), 'true', 'true', 'TRANSPOSE', 'false', '.nan')
-  f.jax('solve-triangular', lambda a, b: linalg.solve_triangular(a, b, lower=True, trans='T'),
+  f.jax_tpu('solve-triangular', lambda a, b: linalg.solve_triangular(a, b, lower=True, trans='T'),
         triangle('f32', (), 4), dyadic('f32', (4,)), tol='abs 1e-4 rel 1e-5')
 
 
@@ -95,3 +95,24 @@ def solve(f, type_, a, b, left, lower, transpose, unit, tag=''):
   f.hlo(name + transpose + tag, None,
         f'r = {type_}[{dims(b.shape)}] triangular-solve(p0, p1), left_side={left}, lower={lower}, '
         f'transpose_a={transpose}{more}', a, b, tol=f'abs {16 * EPSILON[type_] * size:.3g} rel 0')
+
+
+@family
+def lapack(f):
+  """JAX for the CPU calls LAPACK for linear algebra, by custom calls with a typed interface."""
+  a = positive('f32', (), 4)
+  square = normals('f32', (4, 4), 'square') + 3 * np.eye(4, dtype=np.float32)
+  wide = normals('f32', (3, 5), 'wide')
+  near = 'abs 3e-5 rel 1e-4'
+  f.jax('cholesky', jnp.linalg.cholesky, a, tol=near)
+  f.jax('cholesky.batch', jnp.linalg.cholesky, positive('f64', (2,), 3), tol='abs 1e-12 rel 0')
+  f.jax('cholesky.complex', jnp.linalg.cholesky, positive('c64', (), 3), tol=near)
+  f.jax('solve-triangular', lambda a, b: linalg.solve_triangular(a, b, lower=True, trans='T'),
+        triangle('f32', (), 4), dyadic('f32', (4, 2)), tol='abs 1e-4 rel 1e-5')
+  f.jax('lu', lambda x: linalg.lu_factor(x), square, tol=near)
+  f.jax('solve', jnp.linalg.solve, square, normals('f32', (4, 2), 'b'), tol=near)
+  f.jax('inv-det', lambda x: (jnp.linalg.inv(x), jnp.linalg.det(x), jnp.linalg.slogdet(x)), square,
+        tol='abs 1e-4 rel 1e-4')
+  f.jax('qr', lambda x: jnp.linalg.qr(x), square, tol=near)
+  f.jax('eigvalsh', jnp.linalg.eigvalsh, a, tol='abs 1e-4 rel 1e-5')
+  f.jax('singular-values', lambda x: jnp.linalg.svd(x, compute_uv=False), wide, tol=near)

@@ -19,7 +19,9 @@ def activations(f):
                'mish', 'squareplus', 'sparse_plus', 'gelu'):
     g = getattr(jax.nn, name)
     f.jax(name, g, x, tol=NEAR)
-    f.jax(f'{name}.grad', jax.grad(lambda x: jnp.sum(g(x))), x, tol=NEAR)
+    # At x = 6 gelu's derivative has terms of size 30 that cancel.
+    f.jax(f'{name}.grad', jax.grad(lambda x: jnp.sum(g(x))), x,
+          tol='abs 2e-5 rel 1e-5' if name == 'gelu' else NEAR)
   f.jax('gelu.exact', lambda x: jax.nn.gelu(x, approximate=False), x, tol=NEAR)
   f.jax('glu', jax.nn.glu, normals('f32', (3, 6)), tol=NEAR)
   f.jax('standardize', jax.nn.standardize, normals('f32', (3, 6)), tol=NEAR)
