@@ -121,11 +121,6 @@ static Complex reciprocal_root(Complex z) {
   return make(root.f / r / r, -root.im / r / r);
 }
 
-static Complex cube_root(Complex z) {
-  double r = cbrt(absolute(z)), angle = atan2(z.im, z.f) / 3;
-  return make(r * cos(angle), times(sin(angle), r));
-}
-
 /* ---- Exponential functions ---- */
 
 /* e^x times a factor of at most 1, where e^x alone may overflow. */
@@ -278,7 +273,6 @@ Scalar complex_unary(Opcode opcode, Scalar z) {
   case HLO_ASIN: return arc_sine(z);
   case HLO_ASINH: return over_i(arc_sine(times_i(z)));
   case HLO_ATANH: return arc_hyperbolic_tangent(z);
-  case HLO_CBRT: return cube_root(z);
   case HLO_COS: return hyperbolic_cosine(times_i(z));
   case HLO_COSH: return hyperbolic_cosine(z);
   case HLO_EXP: return exponential(z);
