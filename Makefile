@@ -34,7 +34,7 @@ NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES)
 C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch]))
 
 # Contraction and fast-math would change the bits of results, which must be XLA's.
-CFLAGS := -std=c11 -D_GNU_SOURCE -Isrc -ffp-contract=off -fno-math-errno \
+CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
