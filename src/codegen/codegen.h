@@ -27,6 +27,11 @@ typedef struct ByteBuf {
 /* Whether the emitter can generate code for this instruction inside a loop fusion. */
 bool codegen_can_fuse(const Instruction *instruction);
 
+/* Whether `root` and what it depends on, down to the arrays that `is_input` tells, can be one kernel:
+** whether the places of all elements that it reads are affine in the loop indices. */
+bool codegen_can_emit(const Instruction *root, bool (*is_input)(const Instruction *, const void *),
+                      const void *data);
+
 /* Emits one module with one function per fusion instruction, in order. */
 bool codegen_emit(Instruction *const *fusions, int count, bool shared_memory, ByteBuf *out,
                   Error *error);

@@ -1,0 +1,745 @@
+/*
+** Element-wise operations as vector code. What one or two SIMD instructions do is written out; what
+** takes more is a call of a vector function (vector_functions.def). The results are those of the
+** evaluator's rules, bit for bit except in the transcendental functions.
+*/
+#include "codegen/emitter.h"
+
+LaneKind lane_kind(PrimitiveType type) {
+  switch (type_kind(type)) {
+  case KIND_PRED: return LANES_MASK;
+  case KIND_SIGNED:
+  case KIND_UNSIGNED: return type_bits(type) <= 32 ? LANES_I32 : LANES_I64;
+  case KIND_FLOAT: return type_bits(type) <= 32 ? LANES_F32 : LANES_F64;
+  default: return LANES_NONE;
+  }
+}
+
+static bool is_signed(PrimitiveType type) { return type_kind(type) == KIND_SIGNED; }
+
+/* --- What the tables say ---------------------------------------------------------------------- */
+
+/* One SIMD instruction, by lane kind; 0 where there is none. */
+typedef short OpByLanes[LANES_F64 + 1];
+
+static const OpByLanes plain_ops[OPCODE_COUNT] = {
+    [HLO_ABS] = {0, 0, I32X4_ABS, I64X2_ABS, F32X4_ABS, F64X2_ABS},
+    [HLO_NEGATE] = {0, 0, I32X4_NEG, I64X2_NEG, F32X4_NEG, F64X2_NEG},
+    [HLO_NOT] = {0, V128_NOT, V128_NOT, V128_NOT, 0, 0},
+    [HLO_CEIL] = {0, 0, 0, 0, F32X4_CEIL, F64X2_CEIL},
+    [HLO_FLOOR] = {0, 0, 0, 0, F32X4_FLOOR, F64X2_FLOOR},
+    [HLO_ROUND_NEAREST_EVEN] = {0, 0, 0, 0, F32X4_NEAREST, F64X2_NEAREST},
+    [HLO_SQRT] = {0, 0, 0, 0, F32X4_SQRT, F64X2_SQRT},
+    [HLO_ADD] = {0, V128_OR, I32X4_ADD, I64X2_ADD, F32X4_ADD, F64X2_ADD},
+    [HLO_SUBTRACT] = {0, 0, I32X4_SUB, I64X2_SUB, F32X4_SUB, F64X2_SUB},
+    [HLO_MULTIPLY] = {0, V128_AND, I32X4_MUL, I64X2_MUL, F32X4_MUL, F64X2_MUL},
+    [HLO_DIVIDE] = {0, 0, 0, 0, F32X4_DIV, F64X2_DIV},
+    [HLO_AND] = {0, V128_AND, V128_AND, V128_AND, 0, 0},
+    [HLO_OR] = {0, V128_OR, V128_OR, V128_OR, 0, 0},
+    [HLO_XOR] = {0, V128_XOR, V128_XOR, V128_XOR, 0, 0},
+    [HLO_MAXIMUM] = {0, V128_OR, I32X4_MAX_S, 0, F32X4_MAX, F64X2_MAX},
+    [HLO_MINIMUM] = {0, V128_AND, I32X4_MIN_S, 0, F32X4_MIN, F64X2_MIN},
+};
+
+/* By direction; predicates compare as unsigned masks, 64-bit integers have no unsigned form. */
+static const OpByLanes compare_ops[] = {
+    [COMPARE_EQ] = {0, I32X4_EQ, I32X4_EQ, I64X2_EQ, F32X4_EQ, F64X2_EQ},
+    [COMPARE_NE] = {0, I32X4_NE, I32X4_NE, I64X2_NE, F32X4_NE, F64X2_NE},
+    [COMPARE_GE] = {0, I32X4_GE_U, I32X4_GE_S, I64X2_GE_S, F32X4_GE, F64X2_GE},
+    [COMPARE_GT] = {0, I32X4_GT_U, I32X4_GT_S, I64X2_GT_S, F32X4_GT, F64X2_GT},
+    [COMPARE_LE] = {0, I32X4_LE_U, I32X4_LE_S, I64X2_LE_S, F32X4_LE, F64X2_LE},
+    [COMPARE_LT] = {0, I32X4_LT_U, I32X4_LT_S, I64X2_LT_S, F32X4_LT, F64X2_LT},
+};
+
+/* A vector function, of f32x4 and f64x2. */
+static const char *const float_functions[OPCODE_COUNT][2] = {
+#define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
+    FLOAT_FUNCTION(HLO_ACOS, "acos"),
+    FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
+    FLOAT_FUNCTION(HLO_ASIN, "asin"),
+    FLOAT_FUNCTION(HLO_ASINH, "asinh"),
+    FLOAT_FUNCTION(HLO_ATAN2, "atan2"),
+    FLOAT_FUNCTION(HLO_ATANH, "atanh"),
+    FLOAT_FUNCTION(HLO_CBRT, "cbrt"),
+    FLOAT_FUNCTION(HLO_COS, "cos"),
+    FLOAT_FUNCTION(HLO_COSH, "cosh"),
+    FLOAT_FUNCTION(HLO_ERF, "erf"),
+    FLOAT_FUNCTION(HLO_EXP, "exp"),
+    FLOAT_FUNCTION(HLO_EXPM1, "expm1"),
+    FLOAT_FUNCTION(HLO_LOG, "log"),
+    FLOAT_FUNCTION(HLO_LOG1P, "log1p"),
+    FLOAT_FUNCTION(HLO_LOGISTIC, "logistic"),
+    FLOAT_FUNCTION(HLO_POWER, "power"),
+    FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
+    FLOAT_FUNCTION(HLO_SIN, "sin"),
+    FLOAT_FUNCTION(HLO_SINH, "sinh"),
+    FLOAT_FUNCTION(HLO_TAN, "tan"),
+    FLOAT_FUNCTION(HLO_TANH, "tanh"),
+#undef FLOAT_FUNCTION
+};
+
+/* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
+static const char *const integer_functions[OPCODE_COUNT][4] = {
+#define BY_SIGN(name) \
+  {"xla_" name "_s32x4", "xla_" name "_u32x4", "xla_" name "_s64x2", "xla_" name "_u64x2"}
+#define FOR_BOTH(name) \
+  {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
+    [HLO_CLZ] = FOR_BOTH("clz"),
+    [HLO_DIVIDE] = BY_SIGN("divide"),
+    [HLO_POPCNT] = FOR_BOTH("popcnt"),
+    [HLO_POWER] = FOR_BOTH("power"),
+    [HLO_REMAINDER] = BY_SIGN("remainder"),
+    [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
+    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
+    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
+#undef BY_SIGN
+#undef FOR_BOTH
+};
+
+static const char *vector_function(Opcode opcode, PrimitiveType type) {
+  switch (lane_kind(type)) {
+  case LANES_F32: return float_functions[opcode][0];
+  case LANES_F64: return float_functions[opcode][1];
+  case LANES_I32: return integer_functions[opcode][!is_signed(type)];
+  case LANES_I64: return integer_functions[opcode][2 + !is_signed(type)];
+  default: return NULL;
+  }
+}
+
+/* --- Small pieces ----------------------------------------------------------------------------- */
+
+void emit_splat32(Emitter *e, uint32_t bits) {
+  wasm_v128(&e->function, (uint32_t[]){bits, bits, bits, bits});
+}
+
+void emit_splat64(Emitter *e, uint64_t bits) { wasm_v128(&e->function, (uint64_t[]){bits, bits}); }
+
+static void emit_splat(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64) {
+  if (lane_parts(kind) == 1) {
+    emit_splat32(e, bits32);
+  } else {
+    emit_splat64(e, bits64);
+  }
+}
+
+static void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
+
+/* A shift of all lanes by the same amount. */
+static void emit_shift(Emitter *e, int opcode, int amount) {
+  wasm_i32(&e->function, amount);
+  emit_simd(e, opcode);
+}
+
+/* Copies the value on top of the stack into a local of its own. */
+static int keep(Emitter *e) {
+  int local = wasm_local(&e->function, WASM_V128);
+  wasm_tee(&e->function, local);
+  return local;
+}
+
+static void emit_local(Emitter *e, int local) { wasm_get(&e->function, local); }
+
+/* x -> x, x */
+static void emit_twice(Emitter *e) {
+  int x = keep(e);
+  emit_local(e, x);
+  wasm_local_release(&e->function, x);
+}
+
+static void emit_call(Emitter *e, const char *name, int arity) {
+  wasm_call(&e->function, name, arity);
+}
+
+/* Both parts of x, each followed by `opcode` (0: none), joined into one vector by picking lanes. */
+static void emit_joined(Emitter *e, const LoopNode *x, int opcode, const int *lanes) {
+  emit_value(e, x, 0);
+  if (opcode) emit_simd(e, opcode);
+  if (e->one_lane) return;
+  emit_value(e, x, 1);
+  if (opcode) emit_simd(e, opcode);
+  wasm_shuffle32(&e->function, lanes[0], lanes[1], lanes[2], lanes[3]);
+}
+
+static const int low_halves[] = {0, 2, 4, 6};  /* of the 64-bit lanes of two vectors */
+static const int first_pairs[] = {0, 1, 4, 5}; /* the low two 32-bit lanes of each */
+
+/* Lanes 2 and 3 to the place of lanes 0 and 1, for instructions that read only those. */
+static void emit_take_part(Emitter *e, int part) {
+  if (part == 0) return;
+  emit_twice(e);
+  wasm_shuffle32(&e->function, 2, 3, 2, 3);
+}
+
+/* i32x4 to a part of i64x2. */
+static void emit_widen(Emitter *e, bool with_sign, int part) {
+  int low = with_sign ? I64X2_EXTEND_LOW_I32X4_S : I64X2_EXTEND_LOW_I32X4_U;
+  emit_simd(e, part == 0 ? low : low + 1);
+}
+
+/* --- The values that an element type can hold ------------------------------------------------- */
+
+static bool is_narrow_float(PrimitiveType type) {
+  return type_is_floating(type) && type_bits(type) < 32;
+}
+
+static const char *decode_function(PrimitiveType type) {
+  switch (type) {
+  case F16: return "xla_decode_f16";
+  case F8E5M2: return "xla_decode_f8e5m2";
+  case F8E4M3FN: return "xla_decode_f8e4m3fn";
+  case F8E4M3B11FNUZ: return "xla_decode_f8e4m3b11fnuz";
+  case F8E5M2FNUZ: return "xla_decode_f8e5m2fnuz";
+  case F8E4M3FNUZ: return "xla_decode_f8e4m3fnuz";
+  case F8E4M3: return "xla_decode_f8e4m3";
+  case F8E3M4: return "xla_decode_f8e3m4";
+  default: return NULL;
+  }
+}
+
+static const char *encode_function(PrimitiveType type) {
+  switch (type) {
+  case BF16: return "xla_encode_bf16";
+  case F16: return "xla_encode_f16";
+  case F8E5M2: return "xla_encode_f8e5m2";
+  case F8E4M3FN: return "xla_encode_f8e4m3fn";
+  case F8E4M3B11FNUZ: return "xla_encode_f8e4m3b11fnuz";
+  case F8E5M2FNUZ: return "xla_encode_f8e5m2fnuz";
+  case F8E4M3FNUZ: return "xla_encode_f8e4m3fnuz";
+  case F8E4M3: return "xla_encode_f8e4m3";
+  case F8E3M4: return "xla_encode_f8e3m4";
+  default: return NULL;
+  }
+}
+
+void emit_bits_to_value(Emitter *e, PrimitiveType type) {
+  if (type == PRED) {
+    emit_splat32(e, 0);
+    emit_simd(e, I32X4_NE);
+  } else if (type == BF16) {
+    emit_shift(e, I32X4_SHL, 16);
+  } else if (is_narrow_float(type)) {
+    emit_call(e, decode_function(type), 1);
+  }
+}
+
+void emit_value_to_bits(Emitter *e, PrimitiveType type) {
+  if (type == PRED) {
+    emit_shift(e, I32X4_SHR_U, 31);
+  } else if (is_narrow_float(type)) {
+    emit_call(e, encode_function(type), 1);
+  }
+}
+
+/* Cuts an integer to its width, rounds a float to its type. */
+static void emit_round(Emitter *e, PrimitiveType type) {
+  int bits = type_bits(type);
+  if (is_narrow_float(type)) {
+    emit_value_to_bits(e, type);
+    emit_bits_to_value(e, type);
+  } else if (lane_kind(type) == LANES_I32 && bits < 32) {
+    if (is_signed(type)) {
+      emit_shift(e, I32X4_SHL, 32 - bits);
+      emit_shift(e, I32X4_SHR_S, 32 - bits);
+    } else {
+      emit_splat32(e, (1u << bits) - 1);
+      emit_simd(e, V128_AND);
+    }
+  }
+}
+
+/* --- Comparison and choice -------------------------------------------------------------------- */
+
+/* Makes signed order of 64-bit lanes what unsigned order was. */
+static void emit_flip_sign(Emitter *e, PrimitiveType type) {
+  if (type != U64) return;
+  emit_splat64(e, UINT64_C(1) << 63);
+  emit_simd(e, V128_XOR);
+}
+
+/* The bits of a float as an integer that orders as totalOrder (IEEE 754-2019, 5.10) does: for
+** negative numbers, all bits but the sign are flipped. */
+static void emit_order_key(Emitter *e, LaneKind kind) {
+  bool wide = kind == LANES_F64;
+  emit_twice(e);
+  emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, wide ? 63 : 31);
+  emit_shift(e, wide ? I64X2_SHR_U : I32X4_SHR_U, 1);
+  emit_simd(e, V128_XOR);
+}
+
+static bool is_total_order(const Instruction *compare) {
+  return compare->a.compare_type == COMPARISON_TOTALORDER &&
+         type_is_floating(compare->operands[0]->shape->type);
+}
+
+static int compare_op(const Instruction *compare) {
+  PrimitiveType type = compare->operands[0]->shape->type;
+  const short *ops = compare_ops[compare->a.direction];
+  LaneKind kind = lane_kind(type);
+  if (is_total_order(compare)) return ops[kind == LANES_F64 ? LANES_I64 : LANES_I32];
+  bool ordered = compare->a.direction != COMPARE_EQ && compare->a.direction != COMPARE_NE;
+  /* Each unsigned form follows the signed one. */
+  if (kind == LANES_I32 && ordered && !is_signed(type)) return ops[kind] + 1;
+  return ops[kind];
+}
+
+static void emit_compare_part(Emitter *e, const LoopNode *node, int part) {
+  PrimitiveType type = node->operands[0]->instruction->shape->type;
+  for (int i = 0; i < 2; i++) {
+    emit_value(e, node->operands[i], part);
+    if (is_total_order(node->instruction)) {
+      emit_order_key(e, lane_kind(type));
+    } else if (compare_op(node->instruction) != I64X2_EQ &&
+               compare_op(node->instruction) != I64X2_NE) {
+      emit_flip_sign(e, type);
+    }
+  }
+  emit_simd(e, compare_op(node->instruction));
+}
+
+static void emit_compare(Emitter *e, const LoopNode *node) {
+  LaneKind kind = lane_kind(node->operands[0]->instruction->shape->type);
+  emit_compare_part(e, node, 0);
+  if (lane_parts(kind) == 1 || e->one_lane) return;
+  emit_compare_part(e, node, 1);
+  wasm_shuffle32(&e->function, 0, 2, 4, 6);
+}
+
+static void emit_select(Emitter *e, const LoopNode *node, int part) {
+  LaneKind kind = lane_kind(node->instruction->shape->type);
+  emit_value(e, node->operands[1], part);
+  emit_value(e, node->operands[2], part);
+  emit_value(e, node->operands[0], 0);
+  if (lane_parts(kind) == 2) emit_widen(e, true, part);
+  emit_simd(e, V128_BITSELECT);
+}
+
+/* x, y -> the one that `compare` prefers, of 64-bit integers, which have no instruction for it. */
+static void emit_choose_i64(Emitter *e, PrimitiveType type, int compare) {
+  int x = wasm_local(&e->function, WASM_V128), y = wasm_local(&e->function, WASM_V128);
+  wasm_set(&e->function, y);
+  wasm_tee(&e->function, x);
+  emit_local(e, y);
+  emit_local(e, x);
+  emit_flip_sign(e, type);
+  emit_local(e, y);
+  emit_flip_sign(e, type);
+  emit_simd(e, compare);
+  emit_simd(e, V128_BITSELECT);
+  wasm_local_release(&e->function, x);
+  wasm_local_release(&e->function, y);
+}
+
+/* x, y -> maximum or minimum */
+static void emit_limit(Emitter *e, Opcode opcode, PrimitiveType type) {
+  LaneKind kind = lane_kind(type);
+  int op = plain_ops[opcode][kind];
+  if (kind == LANES_I64) {
+    emit_choose_i64(e, type, opcode == HLO_MAXIMUM ? I64X2_GT_S : I64X2_LT_S);
+  } else {
+    emit_simd(e, kind == LANES_I32 && !is_signed(type) ? op + 1 : op);
+  }
+}
+
+static void emit_clamp(Emitter *e, const LoopNode *node, int part) {
+  PrimitiveType type = node->instruction->shape->type;
+  emit_value(e, node->operands[1], part);
+  emit_value(e, node->operands[0], part);
+  emit_limit(e, HLO_MAXIMUM, type);
+  emit_value(e, node->operands[2], part);
+  emit_limit(e, HLO_MINIMUM, type);
+}
+
+/* --- Conversion ------------------------------------------------------------------------------- */
+
+static void emit_convert_to_mask(Emitter *e, const LoopNode *x, LaneKind from) {
+  static const OpByLanes not_equal = {0, 0, I32X4_NE, I64X2_NE, F32X4_NE, F64X2_NE};
+  emit_value(e, x, 0);
+  if (from == LANES_MASK) return;
+  emit_splat32(e, 0);
+  emit_simd(e, not_equal[from]);
+  if (lane_parts(from) == 1 || e->one_lane) return;
+  emit_value(e, x, 1);
+  emit_splat32(e, 0);
+  emit_simd(e, not_equal[from]);
+  wasm_shuffle32(&e->function, 0, 2, 4, 6);
+}
+
+/* Saturates an integer of 32 bits to the fewer of `type`. */
+static void emit_saturate(Emitter *e, PrimitiveType type) {
+  int bits = type_bits(type);
+  if (bits == 32) return;
+  if (is_signed(type)) {
+    emit_splat32(e, (1u << (bits - 1)) - 1);
+    emit_simd(e, I32X4_MIN_S);
+    emit_splat32(e, ~0u << (bits - 1));
+    emit_simd(e, I32X4_MAX_S);
+  } else {
+    emit_splat32(e, (1u << bits) - 1);
+    emit_simd(e, I32X4_MIN_U);
+  }
+}
+
+static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
+  bool to_signed = is_signed(to);
+  switch (from) {
+  case LANES_I64:
+    emit_joined(e, x, 0, low_halves);
+    emit_round(e, to);
+    return;
+  case LANES_F64:
+    emit_joined(e, x, to_signed ? I32X4_TRUNC_SAT_F64X2_S_ZERO : I32X4_TRUNC_SAT_F64X2_U_ZERO,
+                first_pairs);
+    emit_saturate(e, to);
+    return;
+  default: break;
+  }
+  emit_value(e, x, 0);
+  if (from == LANES_MASK) {
+    emit_shift(e, I32X4_SHR_U, 31);
+  } else if (from == LANES_F32) {
+    emit_simd(e, to_signed ? I32X4_TRUNC_SAT_F32X4_S : I32X4_TRUNC_SAT_F32X4_U);
+    emit_saturate(e, to);
+    return;
+  }
+  emit_round(e, to);
+}
+
+static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to,
+                                int part) {
+  const char *truncate = is_signed(to) ? "xla_f64x2_to_s64x2" : "xla_f64x2_to_u64x2";
+  emit_value(e, x, lane_parts(from) == 2 ? part : 0);
+  switch (from) {
+  case LANES_MASK:
+    emit_shift(e, I32X4_SHR_U, 31);
+    emit_widen(e, false, part);
+    break;
+  case LANES_I32: emit_widen(e, is_signed(x->instruction->shape->type), part); break;
+  case LANES_F32:
+    emit_take_part(e, part);
+    emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
+    emit_call(e, truncate, 1);
+    break;
+  case LANES_F64: emit_call(e, truncate, 1); break;
+  default: break;
+  }
+}
+
+static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
+  bool from_signed = is_signed(x->instruction->shape->type);
+  if (from == LANES_F64) {
+    emit_joined(e, x, F32X4_DEMOTE_F64X2_ZERO, first_pairs);
+  } else {
+    emit_value(e, x, 0);
+  }
+  switch (from) {
+  case LANES_MASK:
+    emit_splat32(e, 0x3f800000); /* 1.0f */
+    emit_simd(e, V128_AND);
+    break;
+  case LANES_I32: emit_simd(e, from_signed ? F32X4_CONVERT_I32X4_S : F32X4_CONVERT_I32X4_U); break;
+  case LANES_I64:
+    emit_value(e, x, e->one_lane ? 0 : 1);
+    emit_call(e, from_signed ? "xla_s64x4_to_f32x4" : "xla_u64x4_to_f32x4", 2);
+    break;
+  default: break;
+  }
+  emit_round(e, to);
+}
+
+static void emit_convert_to_f64(Emitter *e, const LoopNode *x, LaneKind from, int part) {
+  bool from_signed = is_signed(x->instruction->shape->type);
+  emit_value(e, x, lane_parts(from) == 2 ? part : 0);
+  switch (from) {
+  case LANES_MASK:
+    emit_widen(e, true, part);
+    emit_splat64(e, UINT64_C(0x3ff0000000000000)); /* 1.0 */
+    emit_simd(e, V128_AND);
+    break;
+  case LANES_I32:
+    emit_take_part(e, part);
+    emit_simd(e, from_signed ? F64X2_CONVERT_LOW_I32X4_S : F64X2_CONVERT_LOW_I32X4_U);
+    break;
+  case LANES_I64: emit_call(e, from_signed ? "xla_s64x2_to_f64x2" : "xla_u64x2_to_f64x2", 1); break;
+  case LANES_F32:
+    emit_take_part(e, part);
+    emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
+    break;
+  default: break;
+  }
+}
+
+static void emit_convert(Emitter *e, const LoopNode *node, int part) {
+  const LoopNode *x = node->operands[0];
+  PrimitiveType to = node->instruction->shape->type;
+  LaneKind from = lane_kind(x->instruction->shape->type);
+  switch (lane_kind(to)) {
+  case LANES_MASK: emit_convert_to_mask(e, x, from); break;
+  case LANES_I32: emit_convert_to_i32(e, x, from, to); break;
+  case LANES_I64: emit_convert_to_i64(e, x, from, to, part); break;
+  case LANES_F32: emit_convert_to_f32(e, x, from, to); break;
+  default: emit_convert_to_f64(e, x, from, part); break;
+  }
+}
+
+/* Between types of the same width; the bits of narrow integers may be sign-extended. */
+static void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part) {
+  PrimitiveType from = node->operands[0]->instruction->shape->type;
+  PrimitiveType to = node->instruction->shape->type;
+  emit_value(e, node->operands[0], part);
+  emit_value_to_bits(e, from);
+  if (lane_kind(to) == LANES_I32) {
+    emit_round(e, to);
+  } else {
+    if (is_signed(from) && type_bits(from) < 32) {
+      emit_splat32(e, (1u << type_bits(from)) - 1);
+      emit_simd(e, V128_AND);
+    }
+    emit_bits_to_value(e, to);
+  }
+}
+
+void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
+  switch (lane_kind(type)) {
+  case LANES_MASK: emit_bits_to_value(e, PRED); break;
+  case LANES_I32: emit_round(e, type); break;
+  case LANES_I64: emit_widen(e, false, part); break;
+  case LANES_F32:
+    emit_simd(e, F32X4_CONVERT_I32X4_S);
+    emit_round(e, type);
+    break;
+  default: emit_take_part(e, part); emit_simd(e, F64X2_CONVERT_LOW_I32X4_S);
+  }
+}
+
+/* --- Unary operations of more than one instruction -------------------------------------------- */
+
+/* Exponent bits that are not all ones. */
+static void emit_is_finite(Emitter *e, const LoopNode *node) {
+  const LoopNode *x = node->operands[0];
+  LaneKind kind = lane_kind(x->instruction->shape->type);
+  for (int part = 0; part < (e->one_lane ? 1 : lane_parts(kind)); part++) {
+    for (int operand = 0; operand < 2; operand++) { /* x & mask < mask */
+      if (operand == 0) emit_value(e, x, part);
+      emit_splat(e, kind, 0x7f800000, UINT64_C(0x7ff0000000000000));
+      if (operand == 0) emit_simd(e, V128_AND);
+    }
+    emit_simd(e, kind == LANES_F32 ? I32X4_LT_S : I64X2_LT_S);
+  }
+  if (lane_parts(kind) == 2 && !e->one_lane) wasm_shuffle32(&e->function, 0, 2, 4, 6);
+}
+
+/* x -> a float with the magnitude of the constant and the sign of x */
+static void emit_copysign(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64) {
+  emit_splat(e, kind, UINT32_C(1) << 31, UINT64_C(1) << 63);
+  emit_simd(e, V128_AND);
+  emit_splat(e, kind, bits32, bits64);
+  emit_simd(e, V128_OR);
+}
+
+/* 1 with the sign of x where x is less or greater than zero; x itself where it is zero or NaN. */
+static void emit_sign_float(Emitter *e, LaneKind kind) {
+  bool wide = kind == LANES_F64;
+  int x = keep(e);
+  emit_copysign(e, kind, 0x3f800000, UINT64_C(0x3ff0000000000000));
+  emit_local(e, x);
+  emit_local(e, x);
+  emit_splat32(e, 0);
+  emit_simd(e, wide ? F64X2_LT : F32X4_LT);
+  emit_local(e, x);
+  emit_splat32(e, 0);
+  emit_simd(e, wide ? F64X2_GT : F32X4_GT);
+  emit_simd(e, V128_OR);
+  emit_simd(e, V128_BITSELECT);
+  wasm_local_release(&e->function, x);
+}
+
+/* (x >> all) | (-x >>> all) */
+static void emit_sign_integer(Emitter *e, LaneKind kind) {
+  bool wide = kind == LANES_I64;
+  int x = keep(e);
+  emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, wide ? 63 : 31);
+  emit_local(e, x);
+  emit_simd(e, wide ? I64X2_NEG : I32X4_NEG);
+  emit_shift(e, wide ? I64X2_SHR_U : I32X4_SHR_U, wide ? 63 : 31);
+  emit_simd(e, V128_OR);
+  wasm_local_release(&e->function, x);
+}
+
+/* trunc(x + copysign(c, x)), where c is the largest number below one half: with one half itself,
+** 0.49999997 would round up. */
+static void emit_round_away(Emitter *e, LaneKind kind) {
+  bool wide = kind == LANES_F64;
+  emit_twice(e);
+  emit_copysign(e, kind, 0x3effffff, UINT64_C(0x3fdfffffffffffff));
+  emit_simd(e, wide ? F64X2_ADD : F32X4_ADD);
+  emit_simd(e, wide ? F64X2_TRUNC : F32X4_TRUNC);
+}
+
+/* --- Shifts and counts ------------------------------------------------------------------------ */
+
+/* The bits of the word that a narrow integer is computed in: XLA uses whole bytes. */
+static int word_bits(PrimitiveType type) { return 8 * type_bytes(type); }
+
+static bool constant_amount(const LoopNode *node, uint64_t *amount) {
+  if (node->instruction->opcode != HLO_CONSTANT) return false;
+  const void *data = node->instruction->literal->data;
+  switch (type_bytes(node->instruction->shape->type)) {
+  case 1: *amount = *(const uint8_t *)data; return true;
+  case 2: *amount = *(const uint16_t *)data; return true;
+  case 4: *amount = *(const uint32_t *)data; return true;
+  default: *amount = *(const uint64_t *)data; return true;
+  }
+}
+
+/* The operand as the word that is shifted, extended to the lane as the shift needs it. */
+static void emit_word_to_shift(Emitter *e, Opcode opcode, PrimitiveType type) {
+  int bits = word_bits(type);
+  if (bits >= 32) return;
+  if (opcode == HLO_SHIFT_RIGHT_LOGICAL && is_signed(type)) {
+    emit_splat32(e, (1u << bits) - 1);
+    emit_simd(e, V128_AND);
+  } else if (opcode == HLO_SHIFT_RIGHT_ARITHMETIC && !is_signed(type)) {
+    emit_shift(e, I32X4_SHL, 32 - bits);
+    emit_shift(e, I32X4_SHR_S, 32 - bits);
+  }
+}
+
+static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, uint64_t amount) {
+  bool wide = lane_kind(type) == LANES_I64;
+  int bits = word_bits(type);
+  if (opcode == HLO_SHIFT_RIGHT_ARITHMETIC) {
+    int least = amount < (uint64_t)bits ? (int)amount : bits - 1;
+    emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, least);
+  } else if (amount >= (uint64_t)bits) {
+    emit_splat32(e, 0);
+    emit_simd(e, V128_AND);
+  } else if (opcode == HLO_SHIFT_LEFT) {
+    emit_shift(e, wide ? I64X2_SHL : I32X4_SHL, (int)amount);
+  } else {
+    emit_shift(e, wide ? I64X2_SHR_U : I32X4_SHR_U, (int)amount);
+  }
+}
+
+static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
+  Opcode opcode = node->instruction->opcode;
+  PrimitiveType type = node->instruction->shape->type;
+  uint64_t amount;
+  emit_value(e, node->operands[0], part);
+  emit_word_to_shift(e, opcode, type);
+  if (constant_amount(node->operands[1], &amount)) {
+    emit_constant_shift(e, opcode, type, amount);
+  } else {
+    emit_value(e, node->operands[1], part);
+    emit_call(e, vector_function(opcode, type), 2);
+  }
+}
+
+/* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. */
+static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
+  int bits = opcode == HLO_CLZ ? type_bits(type) : word_bits(type);
+  if (bits < 32) {
+    emit_splat32(e, (1u << bits) - 1);
+    emit_simd(e, V128_AND);
+  }
+  emit_call(e, vector_function(opcode, type), 1);
+  if (opcode == HLO_CLZ && bits < 32) {
+    emit_splat32(e, (uint32_t)(32 - bits));
+    emit_simd(e, I32X4_SUB);
+  }
+}
+
+/* --- All operations --------------------------------------------------------------------------- */
+
+/* An operation on operands that are on the stack. */
+static void emit_on_stack(Emitter *e, const Instruction *instruction) {
+  Opcode opcode = instruction->opcode;
+  PrimitiveType type = instruction->shape->type;
+  LaneKind kind = lane_kind(type);
+  switch (opcode) {
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM: emit_limit(e, opcode, type); return;
+  case HLO_SIGN:
+    if (kind == LANES_F32 || kind == LANES_F64) {
+      emit_sign_float(e, kind);
+    } else {
+      emit_sign_integer(e, kind);
+    }
+    return;
+  case HLO_ROUND_NEAREST_AFZ: emit_round_away(e, kind); return;
+  case HLO_CLZ:
+  case HLO_POPCNT: emit_count(e, opcode, type); return;
+  default: break;
+  }
+  if (plain_ops[opcode][kind]) {
+    emit_simd(e, plain_ops[opcode][kind]);
+  } else {
+    emit_call(e, vector_function(opcode, type), opcode_rows[opcode].arity);
+  }
+}
+
+/* 1 / sqrt(x) */
+static void emit_rsqrt(Emitter *e, const LoopNode *node, int part) {
+  bool wide = lane_kind(node->instruction->shape->type) == LANES_F64;
+  emit_splat(e, wide ? LANES_F64 : LANES_F32, 0x3f800000, UINT64_C(0x3ff0000000000000));
+  emit_value(e, node->operands[0], part);
+  emit_simd(e, wide ? F64X2_SQRT : F32X4_SQRT);
+  emit_simd(e, wide ? F64X2_DIV : F32X4_DIV);
+}
+
+void emit_operation(Emitter *e, const LoopNode *node, int part) {
+  switch (node->instruction->opcode) {
+  case HLO_COMPARE: emit_compare(e, node); return;
+  case HLO_SELECT: emit_select(e, node, part); return;
+  case HLO_CLAMP: emit_clamp(e, node, part); return;
+  case HLO_CONVERT: emit_convert(e, node, part); return;
+  case HLO_BITCAST_CONVERT: emit_bitcast_convert(e, node, part); return;
+  case HLO_IS_FINITE: emit_is_finite(e, node); return;
+  case HLO_RSQRT: emit_rsqrt(e, node, part); break;
+  case HLO_SHIFT_LEFT:
+  case HLO_SHIFT_RIGHT_ARITHMETIC:
+  case HLO_SHIFT_RIGHT_LOGICAL: emit_shift_operation(e, node, part); break;
+  default:
+    for (int i = 0; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
+    emit_on_stack(e, node->instruction);
+  }
+  emit_round(e, node->instruction->shape->type);
+}
+
+static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opcode) {
+  if (opcode == HLO_BITCAST_CONVERT) {
+    return type_bits(from) == type_bits(to) && from != PRED && to != PRED;
+  }
+  /* Through f32, as here, these would be rounded twice. */
+  bool wide_source = lane_parts(lane_kind(from)) == 2;
+  return !(wide_source && is_narrow_float(to) && type_bits(to) == 8);
+}
+
+bool can_emit_operation(const Instruction *instruction) {
+  Opcode opcode = instruction->opcode;
+  PrimitiveType type = instruction->shape->type;
+  LaneKind kind = lane_kind(type);
+  if (kind == LANES_NONE) return false;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    if (lane_kind(instruction->operands[i]->shape->type) == LANES_NONE) return false;
+  }
+  bool is_float = kind == LANES_F32 || kind == LANES_F64;
+  bool is_integer = kind == LANES_I32 || kind == LANES_I64;
+  switch (opcode) {
+  case HLO_COMPARE:
+    return !is_total_order(instruction) || type_bits(instruction->operands[0]->shape->type) >= 32;
+  case HLO_SELECT:
+  case HLO_CLAMP:
+  case HLO_IS_FINITE: return true;
+  case HLO_CONVERT:
+  case HLO_BITCAST_CONVERT:
+    return can_emit_conversion(instruction->operands[0]->shape->type, type, opcode);
+  case HLO_RSQRT:
+  case HLO_ROUND_NEAREST_AFZ: return is_float;
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM: return true;
+  case HLO_ABS: return is_float || is_signed(type);
+  case HLO_SIGN: return is_float || is_signed(type);
+  case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
+  default: return plain_ops[opcode][kind] || vector_function(opcode, type);
+  }
+}

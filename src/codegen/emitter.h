@@ -1,0 +1,105 @@
+/*
+** The two halves of the loop emitter. All code is vector code: a value is the value of four
+** consecutive elements. Where fewer are left than four, the same code runs with one lane that
+** means something, so that an element's bits do not depend on where a range of work ends.
+**
+** Four lanes, whatever the element type, in this many vectors ("parts"):
+**
+**     PRED                        1   i32x4, all ones where true
+**     integers up to 32 bits      1   i32x4, sign- or zero-extended
+**     64-bit integers             2   i64x2
+**     floats up to 32 bits        1   f32x4, with a value that the element type can hold
+**     F64                         2   f64x2
+*/
+#ifndef XLA_CODEGEN_EMITTER_H
+#define XLA_CODEGEN_EMITTER_H
+
+#include "codegen/loop_plan.h"
+#include "codegen/wasm_encoder.h"
+
+enum { LANES = 4, MOST_PARTS = 2, NO_LOCAL = -1 };
+
+typedef enum LaneKind {
+  LANES_NONE, /* a type that the emitter does not know */
+  LANES_MASK,
+  LANES_I32,
+  LANES_I64,
+  LANES_F32,
+  LANES_F64,
+} LaneKind;
+
+LaneKind lane_kind(PrimitiveType type);
+static inline int lane_parts(LaneKind kind) {
+  return kind == LANES_I64 || kind == LANES_F64 ? 2 : 1;
+}
+
+typedef struct NodeState {
+  int value[MOST_PARTS]; /* locals that hold it, or NO_LOCAL */
+  bool kept;             /* in a local, as more than one user wants it */
+  int pointer;           /* leaves: the local with the address, or with iota's value */
+} NodeState;
+
+typedef struct Emitter {
+  WasmFunction function;
+  const LoopPlan *plan;
+  NodeState *nodes;  /* by node id */
+  int *bases;        /* locals with the addresses of the fusion's operands */
+  bool one_lane;     /* only lane 0 of part 0 matters */
+  int64_t lane_zero; /* how many elements after the pointers' the first lane is */
+} Emitter;
+
+static inline PrimitiveType node_type(const LoopNode *node) {
+  return node->instruction->shape->type;
+}
+static inline int node_parts(const LoopNode *node) {
+  return lane_parts(lane_kind(node_type(node)));
+}
+static inline bool is_leaf(const LoopNode *node) { return node->operand_count == 0; }
+
+/* --- leaf_emitter.c --- */
+
+/* Before anything else of a kernel. */
+void init_nodes(Emitter *e);
+/* Loads the addresses of the operands that are used. */
+void emit_bases(Emitter *e, int operand_count);
+/* Pushes the address of the kernel's buffer number `index`. */
+void emit_buffer(Emitter *e, int64_t index);
+
+/* Sets the pointers of all leaves from the locals with the loops' indices; NO_LOCAL means 0. */
+void emit_pointers(Emitter *e, const int *indices);
+/* Moves the pointers along the innermost loop. */
+void emit_advance_leaves(Emitter *e, int64_t elements);
+/* How many elements a leaf moves per step of the innermost loop. */
+int64_t inner_stride(const Emitter *e, const LoopNode *leaf);
+void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
+
+/* Computes what changes at `level` and is wanted at a deeper one. */
+void emit_level(Emitter *e, LoopLevel level);
+/* Pushes one part of a node's value. */
+void emit_value(Emitter *e, const LoopNode *node, int part);
+/* Stores a value `lane_zero` elements after the pointer. */
+void emit_store(Emitter *e, const LoopNode *node, int pointer);
+/* Forgets the values of the elements that were just computed. */
+void end_elements(Emitter *e);
+
+/* --- loop_emitter.c, reduce_emitter.c: a kernel's body --- */
+
+void emit_loop_kernel(Emitter *e, int operand_count);
+
+/* --- element_emitter.c --- */
+
+/* Pushes one part of what an element-wise operation makes of its operands. */
+void emit_operation(Emitter *e, const LoopNode *node, int part);
+bool can_emit_operation(const Instruction *instruction);
+
+/* Between an element's bits as an i32x4 (types of up to 32 bits), zero-extended or, of signed
+** integers, sign-extended, and its value, on top of the stack. */
+void emit_bits_to_value(Emitter *e, PrimitiveType type);
+void emit_value_to_bits(Emitter *e, PrimitiveType type);
+
+void emit_splat32(Emitter *e, uint32_t bits);
+void emit_splat64(Emitter *e, uint64_t bits);
+/* i32x4 on the stack, whose lanes are non-negative, to one part of `type`: for iota. */
+void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
+
+#endif

@@ -1,0 +1,198 @@
+/*
+** Vector functions that go lane by lane: with the functions of the C library in double, rounded
+** once, and with the evaluator's own rules where XLA's differ from C's.
+*/
+#include <math.h>
+
+#include "base/fp.h"
+#include "codegen/vector_functions.h"
+#include "eval/eval.h"
+
+/* --- Real functions --------------------------------------------------------------------------- */
+
+#define LANES_F32(name, function)                                        \
+  V128 xla_##name##_f32x4(V128 x) {                                      \
+    f32x4 in = (f32x4)x, out;                                            \
+    for (int i = 0; i < 4; i++) out[i] = (float)function((double)in[i]); \
+    return (V128)out;                                                    \
+  }
+#define LANES_F64(name, function)                         \
+  V128 xla_##name##_f64x2(V128 x) {                       \
+    f64x2 in = (f64x2)x, out;                             \
+    for (int i = 0; i < 2; i++) out[i] = function(in[i]); \
+    return (V128)out;                                     \
+  }
+#define LANES_FLOAT(name, function) LANES_F32(name, function) LANES_F64(name, function)
+
+static double logistic(double x) { return 1 / (1 + exp(-x)); }
+
+LANES_FLOAT(acos, acos)
+LANES_FLOAT(acosh, acosh)
+LANES_FLOAT(asin, asin)
+LANES_FLOAT(asinh, asinh)
+LANES_FLOAT(atanh, atanh)
+LANES_FLOAT(cbrt, cbrt)
+LANES_FLOAT(cosh, cosh)
+LANES_FLOAT(sinh, sinh)
+LANES_F64(cos, cos)
+LANES_F64(erf, erf)
+LANES_F64(exp, exp)
+LANES_F64(expm1, expm1)
+LANES_F64(log1p, log1p)
+LANES_F64(log, log)
+LANES_F64(logistic, logistic)
+LANES_F64(sin, sin)
+LANES_F64(tan, tan)
+LANES_F64(tanh, tanh)
+
+/* --- By the evaluator's rules ----------------------------------------------------------------- */
+
+#define EVAL_LANES(name, lanes, vector, field, type, opcode)                            \
+  V128 xla_##name##_##vector(V128 x, V128 y) {                                          \
+    vector a = (vector)x, b = (vector)y, out;                                           \
+    for (int i = 0; i < lanes; i++) {                                                   \
+      Scalar left = {.field = a[i]}, right = {.field = b[i]};                           \
+      out[i] = (__typeof__(out[0]))eval_binary_opcode(opcode, type, left, right).field; \
+    }                                                                                   \
+    return (V128)out;                                                                   \
+  }
+
+EVAL_LANES(atan2, 4, f32x4, f, F32, HLO_ATAN2)
+EVAL_LANES(atan2, 2, f64x2, f, F64, HLO_ATAN2)
+EVAL_LANES(power, 4, f32x4, f, F32, HLO_POWER)
+EVAL_LANES(power, 2, f64x2, f, F64, HLO_POWER)
+EVAL_LANES(remainder, 4, f32x4, f, F32, HLO_REMAINDER)
+EVAL_LANES(remainder, 2, f64x2, f, F64, HLO_REMAINDER)
+EVAL_LANES(divide, 2, s64x2, i, S64, HLO_DIVIDE)
+EVAL_LANES(divide, 2, u64x2, u, U64, HLO_DIVIDE)
+EVAL_LANES(remainder, 2, s64x2, i, S64, HLO_REMAINDER)
+EVAL_LANES(remainder, 2, u64x2, u, U64, HLO_REMAINDER)
+
+/* The low bits of a power do not depend on the sign of the type. */
+V128 xla_power_i32x4(V128 x, V128 y) {
+  for (int i = 0; i < 4; i++) {
+    x[i] = (int32_t)eval_binary_opcode(HLO_POWER, S32, (Scalar){.i = x[i]}, (Scalar){.i = y[i]}).i;
+  }
+  return x;
+}
+
+V128 xla_power_i64x2(V128 x, V128 y) {
+  s64x2 a = (s64x2)x, b = (s64x2)y;
+  for (int i = 0; i < 2; i++) {
+    a[i] = eval_binary_opcode(HLO_POWER, S64, (Scalar){.i = a[i]}, (Scalar){.i = b[i]}).i;
+  }
+  return (V128)a;
+}
+
+/* --- Shifts by different amounts, which are unsigned and may be past the width ---------------- */
+
+#define SHIFT_LANES(name, lanes, vector, amounts, bits, past)                      \
+  V128 xla_##name(V128 x, V128 y) {                                                \
+    vector a = (vector)x;                                                          \
+    amounts n = (amounts)y;                                                        \
+    for (int i = 0; i < lanes; i++) a[i] = n[i] < bits ? a[i] SHIFT n[i] : (past); \
+    return (V128)a;                                                                \
+  }
+
+#define SHIFT <<
+SHIFT_LANES(shl_i32x4, 4, u32x4, u32x4, 32, 0)
+SHIFT_LANES(shl_i64x2, 2, u64x2, u64x2, 64, 0)
+#undef SHIFT
+#define SHIFT >>
+SHIFT_LANES(shr_u_i32x4, 4, u32x4, u32x4, 32, 0)
+SHIFT_LANES(shr_u_i64x2, 2, u64x2, u64x2, 64, 0)
+SHIFT_LANES(shr_s_i32x4, 4, s32x4, u32x4, 32, a[i] >> 31)
+SHIFT_LANES(shr_s_i64x2, 2, s64x2, u64x2, 64, a[i] >> 63)
+#undef SHIFT
+
+/* --- Counts ----------------------------------------------------------------------------------- */
+
+V128 xla_clz_i32x4(V128 x) {
+  for (int i = 0; i < 4; i++) x[i] = x[i] ? __builtin_clz((uint32_t)x[i]) : 32;
+  return x;
+}
+
+V128 xla_clz_i64x2(V128 x) {
+  u64x2 a = (u64x2)x;
+  for (int i = 0; i < 2; i++) a[i] = a[i] ? (uint64_t)__builtin_clzll(a[i]) : 64;
+  return (V128)a;
+}
+
+V128 xla_popcnt_i32x4(V128 x) {
+  for (int i = 0; i < 4; i++) x[i] = __builtin_popcount((uint32_t)x[i]);
+  return x;
+}
+
+V128 xla_popcnt_i64x2(V128 x) {
+  u64x2 a = (u64x2)x;
+  for (int i = 0; i < 2; i++) a[i] = (uint64_t)__builtin_popcountll(a[i]);
+  return (V128)a;
+}
+
+/* --- Conversion ------------------------------------------------------------------------------- */
+
+#define CONVERT_LANES(name, from, to)                              \
+  V128 xla_##name(V128 x) {                                        \
+    from a = (from)x;                                              \
+    to out;                                                        \
+    for (int i = 0; i < 2; i++) out[i] = (__typeof__(out[0]))a[i]; \
+    return (V128)out;                                              \
+  }
+
+CONVERT_LANES(s64x2_to_f64x2, s64x2, f64x2)
+CONVERT_LANES(u64x2_to_f64x2, u64x2, f64x2)
+
+V128 xla_s64x4_to_f32x4(V128 low, V128 high) {
+  s64x2 a = (s64x2)low, b = (s64x2)high;
+  return (V128)(f32x4){(float)a[0], (float)a[1], (float)b[0], (float)b[1]};
+}
+
+V128 xla_u64x4_to_f32x4(V128 low, V128 high) {
+  u64x2 a = (u64x2)low, b = (u64x2)high;
+  return (V128)(f32x4){(float)a[0], (float)a[1], (float)b[0], (float)b[1]};
+}
+
+/* Truncates and saturates; NaN gives 0. */
+V128 xla_f64x2_to_s64x2(V128 x) {
+  f64x2 a = (f64x2)x;
+  s64x2 out;
+  for (int i = 0; i < 2; i++) {
+    double v = a[i];
+    out[i] = v != v ? 0 : v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
+  }
+  return (V128)out;
+}
+
+V128 xla_f64x2_to_u64x2(V128 x) {
+  f64x2 a = (f64x2)x;
+  u64x2 out;
+  for (int i = 0; i < 2; i++) {
+    double v = a[i];
+    out[i] = !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
+  }
+  return (V128)out;
+}
+
+/* --- Floats of eight bits --------------------------------------------------------------------- */
+
+#define NARROW_FLOAT(name)                                                            \
+  V128 xla_decode_##name(V128 bits) {                                                 \
+    f32x4 out;                                                                        \
+    for (int i = 0; i < 4; i++) {                                                     \
+      out[i] = (float)fp_to_double(&fp_##name, (uint32_t)bits[i]);                    \
+    }                                                                                 \
+    return (V128)out;                                                                 \
+  }                                                                                   \
+  V128 xla_encode_##name(V128 x) {                                                    \
+    f32x4 value = (f32x4)x;                                                           \
+    for (int i = 0; i < 4; i++) x[i] = (int32_t)fp_from_double(&fp_##name, value[i]); \
+    return x;                                                                         \
+  }
+
+NARROW_FLOAT(f8e5m2)
+NARROW_FLOAT(f8e4m3fn)
+NARROW_FLOAT(f8e4m3b11fnuz)
+NARROW_FLOAT(f8e5m2fnuz)
+NARROW_FLOAT(f8e4m3fnuz)
+NARROW_FLOAT(f8e4m3)
+NARROW_FLOAT(f8e3m4)

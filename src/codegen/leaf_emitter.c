@@ -1,0 +1,324 @@
+/*
+** Leaves and values: arrays as pointers that move along the loops, loads and stores of four lanes,
+** and what is computed once for many elements.
+*/
+#include "codegen/emitter.h"
+
+#include <string.h>
+
+#include "shape/scalar.h"
+
+/* --- Leaves ----------------------------------------------------------------------------------- */
+
+int64_t inner_stride(const Emitter *e, const LoopNode *leaf) {
+  return leaf->offset.coefficient[e->plan->rank - 1];
+}
+
+static void emit_constant(Emitter *e, const LoopNode *node) {
+  PrimitiveType type = node_type(node);
+  Scalar value = scalar_load(type, node->instruction->literal->data, 0);
+  uint32_t bits32;
+  uint64_t bits64;
+  float narrow = (float)value.f;
+  switch (lane_kind(type)) {
+  case LANES_MASK: emit_splat32(e, value.u ? ~0u : 0); return;
+  case LANES_I32: emit_splat32(e, (uint32_t)value.u); return;
+  case LANES_I64: emit_splat64(e, value.u); return;
+  case LANES_F32:
+    memcpy(&bits32, &narrow, sizeof bits32);
+    emit_splat32(e, bits32);
+    return;
+  default: memcpy(&bits64, &value.f, sizeof bits64); emit_splat64(e, bits64);
+  }
+}
+
+/* Four consecutive values from a counter, which the pointer of an iota is. */
+static void emit_iota(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  int64_t step = node->level == LEVEL_ELEMENT ? inner_stride(e, node) : 0;
+  if (node->level == LEVEL_CALL) {
+    emit_splat32(e, (uint32_t)node->offset.constant);
+  } else {
+    uint32_t lanes[LANES];
+    for (int i = 0; i < LANES; i++) lanes[i] = (uint32_t)(step * (e->lane_zero + i));
+    wasm_get(f, e->nodes[node->id].pointer);
+    wasm_simd(f, I32X4_SPLAT);
+    wasm_v128(f, lanes);
+    wasm_simd(f, I32X4_ADD);
+  }
+  emit_index_to_value(e, node_type(node), part);
+}
+
+/* Pushes the address of a leaf, `elements` after where its pointer is. Returns the offset to give
+** to the load, as an offset cannot be negative. */
+static int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
+  WasmFunction *f = &e->function;
+  int64_t offset = elements * type_bytes(node_type(node));
+  if (node->level == LEVEL_CALL) {
+    wasm_get(f, e->bases[node->instruction->parameter_number]);
+    return offset + node->offset.constant * type_bytes(node_type(node));
+  }
+  wasm_get(f, e->nodes[node->id].pointer);
+  if (offset >= 0) return offset;
+  wasm_i32(f, offset);
+  wasm_op(f, OP_I32_ADD);
+  return 0;
+}
+
+/* A narrow element in an i32. */
+static void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
+  bool with_sign = type_kind(node_type(node)) == KIND_SIGNED;
+  int64_t offset = emit_address(e, node, elements);
+  int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
+  int half = with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U;
+  wasm_memory(&e->function, type_bytes(node_type(node)) == 1 ? byte : half, offset);
+}
+
+/* One element in all lanes. */
+static void emit_load_splat(Emitter *e, const LoopNode *node, int64_t elements) {
+  WasmFunction *f = &e->function;
+  int bytes = type_bytes(node_type(node));
+  if (bytes < 4) {
+    emit_load_narrow(e, node, elements);
+    wasm_simd(f, I32X4_SPLAT);
+  } else {
+    int64_t offset = emit_address(e, node, elements);
+    wasm_simd_memory(f, bytes == 4 ? V128_LOAD32_SPLAT : V128_LOAD64_SPLAT, offset);
+  }
+}
+
+/* Four elements side by side. */
+static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  bool with_sign = type_kind(node_type(node)) == KIND_SIGNED;
+  int64_t offset = emit_address(e, node, e->lane_zero);
+  switch (type_bytes(node_type(node))) {
+  case 1:
+    wasm_simd_memory(f, V128_LOAD32_ZERO, offset);
+    wasm_simd(f, with_sign ? I16X8_EXTEND_LOW_I8X16_S : I16X8_EXTEND_LOW_I8X16_U);
+    wasm_simd(f, with_sign ? I32X4_EXTEND_LOW_I16X8_S : I32X4_EXTEND_LOW_I16X8_U);
+    break;
+  case 2: wasm_simd_memory(f, with_sign ? V128_LOAD16X4_S : V128_LOAD16X4_U, offset); break;
+  default: wasm_simd_memory(f, V128_LOAD, offset + 16 * part);
+  }
+}
+
+/* Four elements that are not side by side. */
+static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : 4;
+  int64_t stride = inner_stride(e, node), first = (e->lane_zero + part * lanes) * stride;
+  if (bytes < 4) {
+    emit_load_splat(e, node, first);
+    for (int lane = 1; lane < lanes; lane++) {
+      emit_load_narrow(e, node, first + lane * stride);
+      wasm_extract_lane(f, I32X4_REPLACE_LANE, lane);
+    }
+    return;
+  }
+  int64_t offsets[LANES];
+  for (int lane = lanes - 1; lane > 0; lane--) { /* the addresses go below the vector */
+    offsets[lane] = emit_address(e, node, first + lane * stride);
+  }
+  emit_load_splat(e, node, first);
+  int opcode = bytes == 4 ? V128_LOAD32_LANE : V128_LOAD64_LANE;
+  for (int lane = 1; lane < lanes; lane++) wasm_simd_memory_lane(f, opcode, offsets[lane], lane);
+}
+
+static void emit_load(Emitter *e, const LoopNode *node, int part) {
+  if (node->level < LEVEL_ELEMENT) {
+    emit_load_splat(e, node, 0);
+  } else if (e->one_lane) {
+    emit_load_splat(e, node, e->lane_zero * inner_stride(e, node));
+  } else if (inner_stride(e, node) == 1) {
+    emit_load_vector(e, node, part);
+  } else {
+    emit_load_strided(e, node, part);
+  }
+  if (type_bytes(node_type(node)) < 4) emit_bits_to_value(e, node_type(node));
+}
+
+void emit_value(Emitter *e, const LoopNode *node, int part) {
+  NodeState *state = &e->nodes[node->id];
+  if (state->value[part] != NO_LOCAL) {
+    wasm_get(&e->function, state->value[part]);
+    return;
+  }
+  switch (node->instruction->opcode) {
+  case HLO_CONSTANT: emit_constant(e, node); break;
+  case HLO_IOTA: emit_iota(e, node, part); break;
+  case HLO_PARAMETER: emit_load(e, node, part); break;
+  default: emit_operation(e, node, part);
+  }
+  if (state->kept) {
+    state->value[part] = wasm_local(&e->function, WASM_V128);
+    wasm_tee(&e->function, state->value[part]);
+  }
+}
+
+/* --- Nodes ------------------------------------------------------------------------------------ */
+
+void init_nodes(Emitter *e) {
+  const LoopPlan *plan = e->plan;
+  e->nodes = ARENA_ARRAY(plan->arena, NodeState, plan->count);
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    NodeState *state = &e->nodes[i];
+    *state = (NodeState){{NO_LOCAL, NO_LOCAL}, node->uses > 1, NO_LOCAL};
+    for (int k = 0; k < node->operand_count; k++) {
+      /* Both parts of a user want the one part of an operand. */
+      const LoopNode *operand = node->operands[k];
+      if (node_parts(node) > node_parts(operand)) e->nodes[operand->id].kept = true;
+    }
+  }
+}
+
+/* Computes what changes at `level` and is wanted at a deeper one. */
+void emit_level(Emitter *e, LoopLevel level) {
+  const LoopPlan *plan = e->plan;
+  bool *wanted = ARENA_ARRAY(plan->arena, bool, plan->count);
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    for (int k = 0; k < node->operand_count; k++) {
+      if (node->level > level) wanted[node->operands[k]->id] = true;
+    }
+  }
+  for (int i = 0; i < plan->output_count; i++) {
+    wanted[plan->outputs[i]->id] = true;
+    if (plan->reduce) wanted[plan->inits[i]->id] = true;
+  }
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    if (!wanted[i] || node->level != level) continue;
+    e->nodes[i].kept = true;
+    for (int part = 0; part < node_parts(node); part++) {
+      emit_value(e, node, part);
+      wasm_op(&e->function, OP_DROP);
+    }
+  }
+}
+
+/* Forgets the values of the elements that were just computed. */
+void end_elements(Emitter *e) {
+  for (int i = 0; i < e->plan->count; i++) {
+    if (e->plan->nodes[i]->level < LEVEL_ELEMENT) continue;
+    for (int part = 0; part < MOST_PARTS; part++) {
+      int *local = &e->nodes[i].value[part];
+      if (*local != NO_LOCAL) wasm_local_release(&e->function, *local);
+      *local = NO_LOCAL;
+    }
+  }
+}
+
+/* --- Pointers --------------------------------------------------------------------------------- */
+
+/* Pushes the address of buffer number `index`. */
+void emit_buffer(Emitter *e, int64_t index) {
+  wasm_get(&e->function, 0);
+  wasm_memory(&e->function, OP_I32_LOAD, 4 * index); /* pointers are of 32 bits */
+}
+
+/* A unit of a leaf's pointer: bytes of memory, or one step of an iota. */
+static int64_t pointer_unit(const LoopNode *leaf) {
+  return leaf->instruction->opcode == HLO_IOTA ? 1 : type_bytes(node_type(leaf));
+}
+
+void emit_bases(Emitter *e, int operand_count) {
+  e->bases = ARENA_ARRAY(e->plan->arena, int, operand_count);
+  for (int i = 0; i < operand_count; i++) e->bases[i] = NO_LOCAL;
+  for (int i = 0; i < e->plan->count; i++) {
+    const Instruction *instruction = e->plan->nodes[i]->instruction;
+    if (instruction->opcode != HLO_PARAMETER) continue;
+    int *base = &e->bases[instruction->parameter_number];
+    if (*base != NO_LOCAL) continue;
+    *base = wasm_local(&e->function, WASM_I32);
+    emit_buffer(e, instruction->parameter_number);
+    wasm_set(&e->function, *base);
+  }
+}
+
+/* local += elements of `unit` each */
+void emit_advance(Emitter *e, int local, int64_t by) {
+  wasm_get(&e->function, local);
+  wasm_i32(&e->function, by);
+  wasm_op(&e->function, OP_I32_ADD);
+  wasm_set(&e->function, local);
+}
+
+/* Sets the pointers of leaves from the loop indices, of which NO_LOCAL means 0. */
+void emit_pointers(Emitter *e, const int *indices) {
+  WasmFunction *f = &e->function;
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!is_leaf(leaf) || leaf->level == LEVEL_CALL) continue;
+    bool is_iota = leaf->instruction->opcode == HLO_IOTA;
+    int64_t unit = pointer_unit(leaf);
+    wasm_i32(f, leaf->offset.constant * unit);
+    if (!is_iota) {
+      wasm_get(f, e->bases[leaf->instruction->parameter_number]);
+      wasm_op(f, OP_I32_ADD);
+    }
+    for (int k = 0; k < e->plan->rank; k++) {
+      int64_t coefficient = leaf->offset.coefficient[k];
+      if (coefficient == 0 || indices[k] == NO_LOCAL) continue;
+      wasm_get(f, indices[k]);
+      wasm_i32(f, coefficient * unit);
+      wasm_op(f, OP_I32_MUL);
+      wasm_op(f, OP_I32_ADD);
+    }
+    int *pointer = &e->nodes[i].pointer;
+    if (*pointer == NO_LOCAL) *pointer = wasm_local(f, WASM_I32);
+    wasm_set(f, *pointer);
+  }
+}
+
+/* Moves the pointers of leaves along the innermost loop. */
+void emit_advance_leaves(Emitter *e, int64_t elements) {
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!is_leaf(leaf) || leaf->level < LEVEL_ELEMENT) continue;
+    emit_advance(e, e->nodes[i].pointer, elements * inner_stride(e, leaf) * pointer_unit(leaf));
+  }
+}
+
+/* --- Stores ----------------------------------------------------------------------------------- */
+
+/* Lane 0's bytes, lane 1's bytes, ... of elements that fill `bytes` of each lane. */
+static void emit_pack_lanes(Emitter *e, int bytes) {
+  uint8_t lanes[16];
+  for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)(4 * (i / bytes % LANES) + i % bytes);
+  int x = wasm_local(&e->function, WASM_V128);
+  wasm_tee(&e->function, x);
+  wasm_get(&e->function, x);
+  wasm_local_release(&e->function, x);
+  wasm_shuffle8(&e->function, lanes);
+}
+
+static int store_lane_op(int bytes) {
+  switch (bytes) {
+  case 1: return V128_STORE8_LANE;
+  case 2: return V128_STORE16_LANE;
+  case 4: return V128_STORE32_LANE;
+  default: return V128_STORE64_LANE;
+  }
+}
+
+void emit_store(Emitter *e, const LoopNode *node, int pointer) {
+  WasmFunction *f = &e->function;
+  PrimitiveType type = node_type(node);
+  int bytes = type_bytes(type), parts = e->one_lane ? 1 : node_parts(node);
+  for (int part = 0; part < parts; part++) {
+    int64_t offset = e->lane_zero * bytes + 16 * part;
+    wasm_get(f, pointer);
+    emit_value(e, node, part);
+    if (bytes < 4) emit_value_to_bits(e, type);
+    if (e->one_lane) {
+      wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
+    } else if (bytes < 4) {
+      emit_pack_lanes(e, bytes);
+      wasm_simd_memory_lane(f, store_lane_op(LANES * bytes), offset, 0);
+    } else {
+      wasm_simd_memory(f, V128_STORE, offset);
+    }
+  }
+}

@@ -1,0 +1,420 @@
+#include "codegen/loop_plan.h"
+
+#include <string.h>
+
+enum { MOST_NODES = 512 };
+
+typedef enum PlanResult { PLAN_OK, PLAN_IMPOSSIBLE, PLAN_AGAIN } PlanResult;
+
+/* What the walk from the root down knows. */
+typedef struct Planner {
+  LoopPlan *plan;
+  IsInput *is_input;
+  const void *data;
+  Affine *root_map; /* of the index that the walk starts with */
+  int root_rank;
+} Planner;
+
+static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
+                        LoopNode **out);
+
+bool is_index_operation(Opcode opcode) {
+  switch (opcode) {
+  case HLO_BITCAST:
+  case HLO_BROADCAST:
+  case HLO_COPY:
+  case HLO_RESHAPE:
+  case HLO_REVERSE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE: return true;
+  default: return false;
+  }
+}
+
+/* --- Affine arithmetic ------------------------------------------------------------------------ */
+
+static void affine_add(Affine *sum, const Affine *x, int64_t factor) {
+  sum->constant += x->constant * factor;
+  for (int k = 0; k < MAX_LOOPS; k++) sum->coefficient[k] += x->coefficient[k] * factor;
+}
+
+/* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
+static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
+  LoopPlan *plan = planner->plan;
+  if (plan->rank > MAX_LOOPS - 2) return PLAN_IMPOSSIBLE;
+  for (int j = plan->rank; j > k + 1; j--) plan->sizes[j] = plan->sizes[j - 1];
+  plan->sizes[k] /= inner;
+  plan->sizes[k + 1] = inner;
+  for (int i = 0; i < planner->root_rank; i++) {
+    int64_t *coefficient = planner->root_map[i].coefficient;
+    for (int j = plan->rank; j > k + 1; j--) coefficient[j] = coefficient[j - 1];
+    coefficient[k + 1] = coefficient[k];
+    coefficient[k] *= inner;
+  }
+  if (k >= plan->rank - plan->reduced) plan->reduced++;
+  plan->rank++;
+  return PLAN_AGAIN;
+}
+
+/* --- Reshape ---------------------------------------------------------------------------------- */
+
+/*
+** A group of dimensions of the result that a group of the operand's has the elements of: the
+** operand's multi-index from the result's. `linear` is the position within the group; each of its
+** terms must fall into one dimension of the operand. A loop that runs across several is split.
+*/
+static PlanResult delinearize(Planner *planner, const Affine *linear, const int64_t *dims,
+                              int count, Affine *out) {
+  LoopPlan *plan = planner->plan;
+  int64_t stride[MAX_RANK], low[MAX_RANK], high[MAX_RANK], rest = linear->constant;
+  for (int j = count - 1; j >= 0; j--) stride[j] = j == count - 1 ? 1 : stride[j + 1] * dims[j + 1];
+  for (int j = 0; j < count; j++) {
+    out[j] = (Affine){.constant = rest / stride[j]};
+    rest %= stride[j];
+    low[j] = high[j] = out[j].constant;
+  }
+  for (int k = 0; k < plan->rank; k++) {
+    int64_t step = linear->coefficient[k], size = step < 0 ? -step : step;
+    if (step == 0 || plan->sizes[k] == 1) continue;
+    int j = 0;
+    while (stride[j] > size) j++;
+    if (size % stride[j]) return PLAN_IMPOSSIBLE;
+    int64_t whole = stride[j] * dims[j];
+    if (j > 0 && size * (plan->sizes[k] - 1) >= whole) {
+      if (whole % size || plan->sizes[k] % (whole / size)) return PLAN_IMPOSSIBLE;
+      return split_loop(planner, k, whole / size);
+    }
+    out[j].coefficient[k] = step / stride[j];
+    *(step < 0 ? &low[j] : &high[j]) += step / stride[j] * (plan->sizes[k] - 1);
+  }
+  for (int j = 0; j < count; j++) {
+    if (low[j] < 0 || high[j] >= dims[j]) return PLAN_IMPOSSIBLE; /* a carry between dimensions */
+  }
+  return PLAN_OK;
+}
+
+/* The dimensions [from, to) of `shape` that are not of size 1. */
+static int real_dimensions(const Shape *shape, int from, int to, int *out) {
+  int count = 0;
+  for (int i = from; i < to; i++) {
+    if (shape->dims[i] != 1) out[count++] = i;
+  }
+  return count;
+}
+
+static PlanResult map_group(Planner *planner, const Shape *result, const int *from, int from_count,
+                            const Affine *map, const Shape *operand, const int *to, int to_count,
+                            Affine *out) {
+  Affine linear = {0}, parts[MAX_RANK];
+  int64_t dims[MAX_RANK], stride = 1;
+  for (int i = from_count - 1; i >= 0; i--) {
+    affine_add(&linear, &map[from[i]], stride);
+    stride *= result->dims[from[i]];
+  }
+  for (int j = 0; j < to_count; j++) dims[j] = operand->dims[to[j]];
+  if (to_count == 0) return PLAN_OK;
+  if (to_count == 1) {
+    out[to[0]] = linear;
+    return PLAN_OK;
+  }
+  PlanResult made = delinearize(planner, &linear, dims, to_count, parts);
+  for (int j = 0; made == PLAN_OK && j < to_count; j++) out[to[j]] = parts[j];
+  return made;
+}
+
+/* Matches dimensions from the left: a group ends where both sides have as many elements. */
+static PlanResult map_reshape(Planner *planner, const Shape *result, const Affine *map,
+                              const Shape *operand, Affine *out) {
+  int i = 0, j = 0;
+  int from[MAX_RANK], to[MAX_RANK];
+  while (i < result->rank || j < operand->rank) {
+    int first_i = i, first_j = j;
+    int64_t left = i < result->rank ? result->dims[i++] : 1;
+    int64_t right = j < operand->rank ? operand->dims[j++] : 1;
+    while (left != right) {
+      if (left < right) {
+        left *= result->dims[i++];
+      } else {
+        right *= operand->dims[j++];
+      }
+    }
+    int from_count = real_dimensions(result, first_i, i, from);
+    int to_count = real_dimensions(operand, first_j, j, to);
+    PlanResult made = map_group(planner, result, from, from_count, map, operand, to, to_count, out);
+    if (made != PLAN_OK) return made;
+  }
+  return PLAN_OK;
+}
+
+/* --- Index operations ------------------------------------------------------------------------- */
+
+/* The index of the operand's element that is the result's element at `map`. */
+static PlanResult operand_map(Planner *planner, const Instruction *instruction, const Affine *map,
+                              Affine *out) {
+  const Shape *shape = instruction->shape, *operand = instruction->operands[0]->shape;
+  const Attributes *a = &instruction->a;
+  switch (instruction->opcode) {
+  case HLO_BROADCAST:
+    for (int i = 0; i < operand->rank; i++) out[i] = map[a->dimensions.items[i]];
+    return PLAN_OK;
+  case HLO_TRANSPOSE:
+    for (int i = 0; i < shape->rank; i++) out[a->dimensions.items[i]] = map[i];
+    return PLAN_OK;
+  case HLO_SLICE:
+    for (int i = 0; i < shape->rank; i++) {
+      out[i] = (Affine){.constant = a->slice.items[i].start};
+      affine_add(&out[i], &map[i], a->slice.items[i].stride);
+    }
+    return PLAN_OK;
+  case HLO_REVERSE:
+    memcpy(out, map, sizeof *out * (size_t)shape->rank);
+    for (int i = 0; i < a->dimensions.count; i++) {
+      int64_t dimension = a->dimensions.items[i];
+      out[dimension] = (Affine){.constant = shape->dims[dimension] - 1};
+      affine_add(&out[dimension], &map[dimension], -1);
+    }
+    return PLAN_OK;
+  case HLO_COPY: memcpy(out, map, sizeof *out * (size_t)shape->rank); return PLAN_OK;
+  default: return map_reshape(planner, shape, map, operand, out); /* reshape, bitcast */
+  }
+}
+
+/* --- The walk --------------------------------------------------------------------------------- */
+
+static Affine linear_offset(const Shape *shape, const Affine *map) {
+  Affine offset = {0};
+  int64_t stride = 1;
+  for (int i = shape->rank - 1; i >= 0; i--) {
+    affine_add(&offset, &map[i], stride);
+    stride *= shape->dims[i];
+  }
+  return offset;
+}
+
+static LoopNode *find_node(const LoopPlan *plan, const Instruction *key, const Affine *map) {
+  size_t size = sizeof *map * (size_t)key->shape->rank;
+  for (int i = 0; i < plan->count; i++) {
+    LoopNode *node = plan->nodes[i];
+    if (node->key == key && (size == 0 || !memcmp(node->map, map, size))) return node;
+  }
+  return NULL;
+}
+
+static LoopNode *new_node(LoopPlan *plan, const Instruction *key, const Affine *map) {
+  LoopNode *node = ARENA_NEW(plan->arena, LoopNode);
+  *node = (LoopNode){.instruction = key, .operand_count = key->operand_count, .key = key};
+  node->operands = ARENA_ARRAY(plan->arena, LoopNode *, key->operand_count);
+  node->map = arena_copy(plan->arena, map, sizeof *map * (size_t)key->shape->rank);
+  return node;
+}
+
+static void add_node(LoopPlan *plan, LoopNode *node) {
+  node->id = plan->count;
+  ARENA_PUSH(plan->arena, plan->nodes, plan->count, plan->capacity, node);
+}
+
+/* A reshape of an input: where its elements are does not depend on the input's dimensions. */
+static LoopNode *reshaped_input(LoopPlan *plan, const Instruction *reshape, const Affine *map) {
+  LoopNode *node = find_node(plan, reshape, map);
+  if (node) return node;
+  node = new_node(plan, reshape, map);
+  node->instruction = reshape->operands[0];
+  node->is_input = true;
+  node->operand_count = 0;
+  node->offset = linear_offset(reshape->shape, map);
+  add_node(plan, node);
+  return node;
+}
+
+static PlanResult visit_index_operation(Planner *planner, const Instruction *instruction,
+                                        const Affine *map, LoopNode **out) {
+  const Instruction *operand = instruction->operands[0];
+  bool reshapes = instruction->opcode == HLO_RESHAPE || instruction->opcode == HLO_BITCAST;
+  if (reshapes && planner->is_input(operand, planner->data)) {
+    *out = reshaped_input(planner->plan, instruction, map);
+    return PLAN_OK;
+  }
+  Affine inner[MAX_RANK] = {0};
+  PlanResult made = operand_map(planner, instruction, map, inner);
+  return made == PLAN_OK ? visit(planner, operand, inner, out) : made;
+}
+
+static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
+                        LoopNode **out) {
+  LoopPlan *plan = planner->plan;
+  bool is_input = planner->is_input(instruction, planner->data);
+  if (plan->count >= MOST_NODES) return PLAN_IMPOSSIBLE;
+  if (!is_input && is_index_operation(instruction->opcode)) {
+    return visit_index_operation(planner, instruction, map, out);
+  }
+  *out = find_node(plan, instruction, map);
+  if (*out) return PLAN_OK;
+  LoopNode *node = *out = new_node(plan, instruction, map);
+  if (is_input) {
+    node->is_input = true;
+    node->operand_count = 0;
+    node->offset = linear_offset(instruction->shape, map);
+  } else if (instruction->opcode == HLO_IOTA) {
+    node->offset = map[instruction->a.iota_dimension];
+  }
+  for (int i = 0; i < node->operand_count; i++) {
+    /* Operands have the result's index, but for select's and clamp's scalars, which have none. */
+    PlanResult made = visit(planner, instruction->operands[i], map, &node->operands[i]);
+    if (made != PLAN_OK) return made;
+  }
+  add_node(plan, node);
+  return PLAN_OK;
+}
+
+static bool has_offset(const LoopNode *node) { return node->operand_count == 0; }
+
+/* --- The loops -------------------------------------------------------------------------------- */
+
+/* Whether the loops k and k+1 walk through every array as one loop would. */
+static bool is_contiguous(const LoopPlan *plan, int k) {
+  if (k + 1 == plan->rank - plan->reduced) return false;
+  for (int i = 0; i < plan->count; i++) {
+    const int64_t *coefficient = plan->nodes[i]->offset.coefficient;
+    if (has_offset(plan->nodes[i]) && coefficient[k] != coefficient[k + 1] * plan->sizes[k + 1]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void remove_loop(LoopPlan *plan, int k) {
+  for (int j = k; j + 1 < plan->rank; j++) plan->sizes[j] = plan->sizes[j + 1];
+  for (int i = 0; i < plan->count; i++) {
+    int64_t *coefficient = plan->nodes[i]->offset.coefficient;
+    for (int j = k; j + 1 < plan->rank; j++) coefficient[j] = coefficient[j + 1];
+    coefficient[plan->rank - 1] = 0;
+  }
+  if (k >= plan->rank - plan->reduced) plan->reduced--;
+  plan->rank--;
+}
+
+/* A loop of one step, so that there is one to write code for. */
+static void insert_loop(LoopPlan *plan, int k) {
+  for (int j = plan->rank; j > k; j--) plan->sizes[j] = plan->sizes[j - 1];
+  plan->sizes[k] = 1;
+  for (int i = 0; i < plan->count; i++) {
+    int64_t *coefficient = plan->nodes[i]->offset.coefficient;
+    for (int j = plan->rank; j > k; j--) coefficient[j] = coefficient[j - 1];
+    coefficient[k] = 0;
+  }
+  plan->rank++;
+}
+
+/* Loops of one step go, and neighbours that are contiguous everywhere become one. */
+static void collapse_loops(LoopPlan *plan) {
+  for (int k = plan->rank - 1; k >= 0; k--) {
+    if (plan->sizes[k] == 1) remove_loop(plan, k);
+  }
+  for (int k = plan->rank - 2; k >= 0; k--) {
+    if (!is_contiguous(plan, k)) continue;
+    plan->sizes[k + 1] *= plan->sizes[k];
+    remove_loop(plan, k);
+  }
+  if (plan->rank == plan->reduced) insert_loop(plan, 0);
+  if (plan->reduce && plan->reduced == 0) {
+    insert_loop(plan, plan->rank);
+    plan->reduced = 1;
+  }
+}
+
+static LoopLevel leaf_level(const LoopPlan *plan, const Affine *offset) {
+  if (offset->coefficient[plan->rank - 1]) return LEVEL_ELEMENT;
+  for (int k = 0; k < plan->rank; k++) {
+    if (offset->coefficient[k]) return LEVEL_ROW;
+  }
+  return LEVEL_CALL;
+}
+
+static void find_levels_and_uses(LoopPlan *plan) {
+  for (int i = 0; i < plan->count; i++) {
+    LoopNode *node = plan->nodes[i];
+    node->level = has_offset(node) ? leaf_level(plan, &node->offset) : LEVEL_CALL;
+    for (int k = 0; k < node->operand_count; k++) {
+      LoopNode *operand = node->operands[k];
+      operand->uses++;
+      if (operand->level > node->level) node->level = operand->level;
+    }
+  }
+  for (int i = 0; i < plan->output_count; i++) {
+    plan->outputs[i]->uses++;
+    if (plan->reduce) plan->inits[i]->uses++;
+  }
+}
+
+/* The root's index: one loop per dimension; of a reduction, the result's and then the reduced. */
+static bool start(Planner *planner, const Instruction *root) {
+  LoopPlan *plan = planner->plan;
+  const Shape *shape = root->shape;
+  if (root->opcode == HLO_REDUCE) {
+    shape = root->operands[0]->shape;
+    plan->reduce = root;
+    plan->reduced = root->a.dimensions.count;
+  } else if (root->opcode == HLO_TUPLE_OP) {
+    shape = root->operands[0]->shape;
+  }
+  if (shape->rank > MAX_LOOPS - 2) return false; /* collapse_loops may insert two */
+  planner->root_rank = plan->rank = shape->rank;
+  planner->root_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+  bool reduced[MAX_LOOPS] = {false};
+  for (int i = 0; i < plan->reduced; i++) reduced[root->a.dimensions.items[i]] = true;
+  int kept_loop = 0, reduced_loop = plan->rank - plan->reduced;
+  for (int i = 0; i < shape->rank; i++) {
+    int loop = reduced[i] ? reduced_loop++ : kept_loop++;
+    plan->sizes[loop] = shape->dims[i];
+    planner->root_map[i].coefficient[loop] = 1;
+    if (shape->dims[i] == 0) return false;
+  }
+  return true;
+}
+
+static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
+  LoopPlan *plan = planner->plan;
+  bool several = root->opcode == HLO_TUPLE_OP || root->opcode == HLO_REDUCE;
+  int count = root->opcode == HLO_REDUCE ? root->operand_count / 2
+              : several                  ? root->operand_count
+                                         : 1;
+  plan->count = 0;
+  plan->output_count = count;
+  plan->outputs = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count; i++) {
+    const Instruction *output = several ? root->operands[i] : root;
+    PlanResult made = visit(planner, output, planner->root_map, &plan->outputs[i]);
+    if (made != PLAN_OK) return made;
+  }
+  if (root->opcode != HLO_REDUCE) return PLAN_OK;
+  plan->inits = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count; i++) {
+    PlanResult made = visit(planner, root->operands[count + i], &(Affine){0}, &plan->inits[i]);
+    if (made != PLAN_OK) return made;
+  }
+  return PLAN_OK;
+}
+
+bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *is_input,
+               const void *data) {
+  *plan = (LoopPlan){.arena = arena};
+  Planner planner = {.plan = plan, .is_input = is_input, .data = data};
+  if (!start(&planner, root)) return false;
+  PlanResult made;
+  do {
+    made = visit_outputs(&planner, root);
+  } while (made == PLAN_AGAIN);
+  if (made != PLAN_OK) return false;
+  collapse_loops(plan);
+  find_levels_and_uses(plan);
+  return true;
+}
+
+static bool is_parameter(const Instruction *instruction, const void *data) {
+  (void)data;
+  return instruction->opcode == HLO_PARAMETER;
+}
+
+bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation) {
+  return loop_plan(plan, arena, computation->root, is_parameter, NULL);
+}

@@ -1,0 +1,68 @@
+/*
+** The index analysis of a fusion: from a fused computation to a loop nest over the elements of its
+** result, and for every value in it where it is in memory at each step.
+**
+** Broadcasts, transposes, slices, reversals and most reshapes do not compute anything: they say
+** which element of their operand an element of theirs is. Composed from the root down, that is an
+** affine function of the loop indices for every array the fusion reads. So only operations that
+** compute something remain as nodes, and leaves with their affine offsets.
+*/
+#ifndef XLA_CODEGEN_LOOP_PLAN_H
+#define XLA_CODEGEN_LOOP_PLAN_H
+
+#include "hlo/module.h"
+
+enum { MAX_LOOPS = 12 };
+
+/* constant + sum of coefficient[k] * (index of loop k) */
+typedef struct Affine {
+  int64_t constant, coefficient[MAX_LOOPS];
+} Affine;
+
+/* How often a node's value changes, outermost first. */
+typedef enum LoopLevel {
+  LEVEL_CALL, /* the same for all elements */
+  LEVEL_ROW,  /* the same along the innermost loop */
+  LEVEL_ELEMENT,
+} LoopLevel;
+
+typedef struct LoopNode {
+  const Instruction *instruction; /* an input, constant, iota or an element-wise operation */
+  bool is_input;
+  int id; /* its place in the plan's list */
+  int operand_count;
+  struct LoopNode **operands;
+  Affine offset; /* input: of the element, from the array's first; iota: its value */
+  LoopLevel level;
+  int uses;               /* by other nodes and as outputs */
+  const Instruction *key; /* while the plan is made: two nodes are one if key and map agree, */
+  const Affine *map;      /* which is the multi-index of the key's element */
+} LoopNode;
+
+typedef struct LoopPlan {
+  Arena *arena;
+  int rank; /* loops, outermost first; at least one */
+  int64_t sizes[MAX_LOOPS];
+  int reduced; /* the last so many loops run over the elements that one result is reduced from */
+  int count, capacity;
+  LoopNode **nodes; /* operands before users */
+  int output_count;
+  LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
+  const Instruction *reduce; /* the root, if it is a reduction */
+  LoopNode **inits;          /* of a reduction: the initial value per result */
+} LoopPlan;
+
+/* Whether an instruction is an array that the loop reads, not part of it. */
+typedef bool IsInput(const Instruction *instruction, const void *data);
+
+/* Makes the plan of the loop that computes `root` from what `is_input` says. False if its indices
+** are beyond what a plan can say. */
+bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *is_input,
+               const void *data);
+/* Of a fused computation: its parameters are the inputs. */
+bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation);
+
+/* The operations that only say where elements are. */
+bool is_index_operation(Opcode opcode);
+
+#endif

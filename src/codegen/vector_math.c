@@ -1,0 +1,297 @@
+/*
+** Vector functions for what programs spend time in: four lanes at once, branch-free.
+**
+** exp, log and tanh compute in f32, with the polynomials of Moshier's Cephes library (expf.c,
+** logf.c, tanhf.c); errors below 2 ulp. The others compute in double, where a short series is
+** enough, and round once: their errors are hardly above half an ulp. tests/codegen.test.mjs has
+** the bounds.
+*/
+#include <math.h>
+
+#include "codegen/vector_functions.h"
+
+/* Two v128, to the compiler. It warns that calls with them depend on the CPU: there are none, as all
+** such functions are static. */
+#pragma clang diagnostic ignored "-Wpsabi"
+typedef double f64x4 __attribute__((vector_size(32)));
+typedef int64_t s64x4 __attribute__((vector_size(32)));
+
+#define SELECT(mask, yes, no) \
+  ((__typeof__(yes))(((mask) & (__typeof__(mask))(yes)) | (~(mask) & (__typeof__(mask))(no))))
+
+static f32x4 splat(float x) { return (f32x4){x, x, x, x}; }
+static f64x4 splat_f64(double x) { return (f64x4){x, x, x, x}; }
+static f64x4 widen(f32x4 x) { return __builtin_convertvector(x, f64x4); }
+static f32x4 narrow(f64x4 x) { return __builtin_convertvector(x, f32x4); }
+static s32x4 sign_bits(f32x4 x) { return (s32x4)x & INT32_MIN; }
+static f32x4 absolute(f32x4 x) { return (f32x4)((s32x4)x & INT32_MAX); }
+
+/* Polynomials by Horner's rule, highest coefficient first. */
+#define POLY_STEP(i) sum = sum * x + coefficients[i];
+static f32x4 poly_f32(f32x4 x, const float *coefficients, int count) {
+  f32x4 sum = splat(coefficients[0]);
+  for (int i = 1; i < count; i++) POLY_STEP(i)
+  return sum;
+}
+
+static f64x4 poly_f64(f64x4 x, const double *coefficients, int count) {
+  f64x4 sum = splat_f64(coefficients[0]);
+  for (int i = 1; i < count; i++) POLY_STEP(i)
+  return sum;
+}
+#define POLY_F32(x, ...) \
+  poly_f32(x, (const float[]){__VA_ARGS__}, sizeof((float[]){__VA_ARGS__}) / sizeof(float))
+#define POLY_F64(x, ...) \
+  poly_f64(x, (const double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
+
+/* --- exp and what is made of it --------------------------------------------------------------- */
+
+/* 2^n for n in the range of normal exponents */
+static f32x4 power_of_two(s32x4 n) { return (f32x4)((n + 127) << 23); }
+
+/* e^x = 2^n e^r, r = x - n ln 2 with ln 2 in two parts, |r| <= ln 2 / 2. The scaling takes two
+** steps, as 2^n itself may be out of range where the result is denormal. */
+static f32x4 exp_f32(f32x4 x) {
+  f32x4 bounded = SELECT(x < 89.0f, x, splat(89.0f)); /* e^89 is infinity, e^-104 is 0 */
+  bounded = SELECT(bounded > -104.0f, bounded, splat(-104.0f));
+  f32x4 whole = __builtin_elementwise_floor(bounded * 1.44269504088896341f + 0.5f);
+  f32x4 r = bounded - whole * 0.693359375f;
+  r = r - whole * -2.12194440e-4f;
+  f32x4 p = POLY_F32(r, 1.9875691500E-4f, 1.3981999507E-3f, 8.3334519073E-3f, 4.1665795894E-2f,
+                     1.6666665459E-1f, 5.0000001201E-1f);
+  f32x4 y = p * (r * r) + r + 1.0f;
+  s32x4 n = __builtin_convertvector(whole, s32x4), half = n >> 1;
+  y = y * power_of_two(half) * power_of_two(n - half);
+  return SELECT(x == x, y, x);
+}
+
+V128 xla_exp_f32x4(V128 x) { return (V128)exp_f32((f32x4)x); }
+
+/* 1 / (1 + e^-x), with e^x / (1 + e^x) for negative x, where e^-x could overflow. */
+V128 xla_logistic_f32x4(V128 v) {
+  f32x4 x = (f32x4)v, e = exp_f32((f32x4)((s32x4)x | INT32_MIN));
+  return (V128)(SELECT(x < 0.0f, e, splat(1)) / (e + 1.0f));
+}
+
+/* An odd polynomial up to 0.625, then 1 - 2 / (e^2x + 1). */
+V128 xla_tanh_f32x4(V128 v) {
+  f32x4 x = (f32x4)v, z = x * x, size = absolute(x);
+  f32x4 p = POLY_F32(z, -5.70498872745E-3f, 2.06390887954E-2f, -5.37397155531E-2f,
+                     1.33314422036E-1f, -3.33332819422E-1f);
+  f32x4 small = p * z * x + x;
+  f32x4 large = 1.0f - 2.0f / (exp_f32(size + size) + 1.0f);
+  large = (f32x4)((s32x4)large | sign_bits(x));
+  return (V128)SELECT(size < 0.625f, small, large);
+}
+
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), in double. */
+V128 xla_expm1_f32x4(V128 v) {
+  f32x4 x = (f32x4)v;
+  f32x4 bounded = SELECT(x < 89.0f, x, splat(89.0f)); /* e^-20 - 1 rounds to -1 */
+  bounded = SELECT(bounded > -20.0f, bounded, splat(-20.0f));
+  f64x4 wide = widen(bounded);
+  f64x4 whole = __builtin_elementwise_floor(wide * M_LOG2E + 0.5);
+  f64x4 r = wide - whole * M_LN2;
+  f64x4 p = POLY_F64(r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                     1.0 / 24, 1.0 / 6, 0.5, 1.0);
+  s64x4 n = __builtin_convertvector(__builtin_convertvector(whole, s32x4), s64x4);
+  f64x4 scale = (f64x4)((n + 1023) << 52);
+  f32x4 y = narrow(p * r * scale + (scale - 1));
+  y = SELECT(x == 0.0f, x, y); /* keeps -0 */
+  return (V128)SELECT(x == x, y, x);
+}
+
+/* --- log -------------------------------------------------------------------------------------- */
+
+static f32x4 log_special(f32x4 x, f32x4 y) {
+  y = SELECT(x == INFINITY, x, y);
+  y = SELECT(x == 0.0f, splat(-INFINITY), y);
+  y = SELECT(x < 0.0f, splat(NAN), y);
+  return SELECT(x == x, y, x);
+}
+
+/* log x = n ln 2 + log m, m in [sqrt 1/2, sqrt 2). */
+V128 xla_log_f32x4(V128 v) {
+  f32x4 x = (f32x4)v;
+  s32x4 denormal = x < 1.17549435e-38f;
+  s32x4 bits = (s32x4)SELECT(denormal, x * 0x1p25f, x) - 0x3f3504f3; /* of sqrt 1/2 */
+  f32x4 n = __builtin_convertvector((bits >> 23) - (denormal & 25), f32x4);
+  f32x4 m = (f32x4)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f, z = m * m;
+  f32x4 p = POLY_F32(m, 7.0376836292E-2f, -1.1514610310E-1f, 1.1676998740E-1f, -1.2420140846E-1f,
+                     1.4249322787E-1f, -1.6668057665E-1f, 2.0000714765E-1f, -2.4999993993E-1f,
+                     3.3333331174E-1f);
+  f32x4 y = m * z * p + n * -2.12194440e-4f - z * 0.5f;
+  return (V128)log_special(x, m + y + n * 0.693359375f);
+}
+
+/* log of positive normal numbers, in double: with s = (m - 1) / (m + 1), log m = 2 atanh s. */
+static f64x4 log_f64(f64x4 x) {
+  s64x4 bits = (s64x4)x - INT64_C(0x3fe6a09e667f3bcd); /* of sqrt 1/2 */
+  s64x4 high = bits >> 52;
+  f64x4 n = __builtin_convertvector(__builtin_convertvector(high, s32x4), f64x4);
+  f64x4 m = (f64x4)((bits & INT64_C(0xfffffffffffff)) + INT64_C(0x3fe6a09e667f3bcd));
+  f64x4 s = (m - 1) / (m + 1), z = s * s;
+  f64x4 p = POLY_F64(z, 2.0 / 15, 2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3, 2.0);
+  return n * M_LN2 + s * p;
+}
+
+/* 1 + x loses what it needs of a small x; there the series of log(1 + x) is short. */
+V128 xla_log1p_f32x4(V128 v) {
+  f32x4 x = (f32x4)v;
+  f32x4 bounded = SELECT(x > -1.0f, x, splat(0));
+  f64x4 wide = widen(bounded);
+  f64x4 series = wide * POLY_F64(wide, 1.0 / 3, -0.5, 1.0);
+  f32x4 y = narrow(log_f64(wide + 1));
+  y = SELECT(absolute(x) < 0x1p-10f, narrow(series), y);
+  y = SELECT(x == 0.0f, x, y);
+  y = SELECT(x == INFINITY, x, y);
+  y = SELECT(x == -1.0f, splat(-INFINITY), y);
+  y = SELECT(x < -1.0f, splat(NAN), y);
+  return (V128)SELECT(x == x, y, x);
+}
+
+/* --- sin, cos, tan ---------------------------------------------------------------------------- */
+
+typedef struct SinCos {
+  f64x4 sin, cos; /* of the angle within its quadrant */
+  s64x4 quadrant;
+} SinCos;
+
+/* x = n pi/2 + r; n pi/2 in two parts, the first of which n times is exact for |n| < 2^20. */
+static SinCos sin_cos(f64x4 x) {
+  f64x4 whole = __builtin_elementwise_floor(x * M_2_PI + 0.5);
+  f64x4 r = x - whole * 1.57079632673412561417e+00;
+  r = r - whole * 6.07710050650619224932e-11;
+  f64x4 z = r * r;
+  SinCos result;
+  result.sin =
+      r * POLY_F64(z, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0);
+  result.cos = POLY_F64(z, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24,
+                        -1.0 / 2, 1.0);
+  result.quadrant = __builtin_convertvector(__builtin_convertvector(whole, s32x4), s64x4);
+  return result;
+}
+
+/* Where sin_cos holds; infinities and NaN are outside. */
+static int all_small(f32x4 x) {
+  s32x4 small = absolute(x) < 0x1p20f;
+  return small[0] & small[1] & small[2] & small[3];
+}
+
+/* The sine `quadrants` later: of the quadrant's two functions the right one, with its sign. */
+static f32x4 sine(SinCos t, int quadrants) {
+  s64x4 q = t.quadrant + quadrants, odd = -(q & 1), negative = (q & 2) << 62;
+  return narrow((f64x4)((s64x4)SELECT(odd, t.cos, t.sin) ^ negative));
+}
+
+V128 xla_sin_f32x4(V128 v) {
+  f32x4 x = (f32x4)v, y;
+  if (all_small(x)) {
+    y = sine(sin_cos(widen(x)), 0);
+    return (V128)SELECT(x == 0.0f, x, y);
+  }
+  for (int i = 0; i < 4; i++) y[i] = (float)sin((double)x[i]);
+  return (V128)y;
+}
+
+V128 xla_cos_f32x4(V128 v) {
+  f32x4 x = (f32x4)v, y;
+  if (all_small(x)) return (V128)sine(sin_cos(widen(x)), 1);
+  for (int i = 0; i < 4; i++) y[i] = (float)cos((double)x[i]);
+  return (V128)y;
+}
+
+V128 xla_tan_f32x4(V128 v) {
+  f32x4 x = (f32x4)v, y;
+  if (all_small(x)) {
+    SinCos t = sin_cos(widen(x));
+    s64x4 odd = -(t.quadrant & 1);
+    y = narrow(SELECT(odd, -t.cos, t.sin) / SELECT(odd, t.sin, t.cos));
+    return (V128)SELECT(x == 0.0f, x, y);
+  }
+  for (int i = 0; i < 4; i++) y[i] = (float)tan((double)x[i]);
+  return (V128)y;
+}
+
+/* --- erf -------------------------------------------------------------------------------------- */
+
+/* x P(x^2) / Q(x^2), fitted for least relative error (2.6e-9) on [0, 4]; erf(4) rounds to 1. */
+V128 xla_erf_f32x4(V128 v) {
+  f32x4 x = (f32x4)v;
+  f32x4 bounded = SELECT(x < 4.0f, x, splat(4.0f));
+  bounded = SELECT(bounded > -4.0f, bounded, splat(-4.0f));
+  f64x4 wide = widen(bounded), t = wide * wide;
+  f64x4 p = POLY_F64(t, 6.791262279455732e-06, 4.112755940809197e-04, 4.226493225431891e-03,
+                     5.574952424207091e-02, 1.928790212438924e-01, 1.1283791699661836);
+  f64x4 q = POLY_F64(t, 2.604801085268342e-07, 7.2563163139308e-05, 1.4212047673492906e-03,
+                     1.6295139067182315e-02, 1.1749541969655544e-01, 5.042680157615003e-01, 1.0);
+  f32x4 y = narrow(wide * p / q);
+  return (V128)SELECT(x == x, y, x);
+}
+
+/* --- Integer division ------------------------------------------------------------------------- */
+
+/*
+** The quotient of two 32-bit integers, rounded to double, truncates to the right integer: the next
+** integer above an inexact quotient q is at least q / 2^32 away, an ulp of a double far less.
+** Division by zero gives -1 (all ones), and INT_MIN / -1 wraps.
+*/
+static s32x4 divide_s32(s32x4 x, s32x4 y) {
+  s32x4 special = (y == 0) | (y == -1);
+  f64x4 quotient = __builtin_convertvector(x, f64x4) /
+                   __builtin_convertvector(SELECT(special, y * 0 + 1, y), f64x4);
+  s32x4 result = __builtin_convertvector(quotient, s32x4);
+  result = SELECT(y == -1, (s32x4)(0 - (u32x4)x), result);
+  return SELECT(y == 0, y - 1, result);
+}
+
+static u32x4 divide_u32(u32x4 x, u32x4 y) {
+  u32x4 zero = (u32x4)(y == 0);
+  f64x4 quotient =
+      __builtin_convertvector(x, f64x4) / __builtin_convertvector(y | (zero & 1), f64x4);
+  return __builtin_convertvector(quotient, u32x4) | zero;
+}
+
+V128 xla_divide_s32x4(V128 x, V128 y) { return divide_s32(x, y); }
+V128 xla_divide_u32x4(V128 x, V128 y) { return (V128)divide_u32((u32x4)x, (u32x4)y); }
+
+/* x - (x / y) * y, which for these quotients gives x for y = 0, and 0 for y = -1. */
+V128 xla_remainder_s32x4(V128 x, V128 y) {
+  return (V128)((u32x4)x - (u32x4)divide_s32(x, y) * (u32x4)y);
+}
+
+V128 xla_remainder_u32x4(V128 v, V128 w) {
+  u32x4 x = (u32x4)v, y = (u32x4)w;
+  return (V128)(x - divide_u32(x, y) * y);
+}
+
+/* --- f16 and bf16 ----------------------------------------------------------------------------- */
+
+/* The exponent is moved to its place in f32 and rebiased by a multiplication, which also normalises
+** denormals. */
+V128 xla_decode_f16(V128 bits) {
+  s32x4 magnitude = (bits & 0x7fff) << 13;
+  f32x4 value = (f32x4)magnitude * 0x1p112f;
+  s32x4 special = magnitude >= 0x0f800000; /* infinity, NaN */
+  s32x4 out = (s32x4)value | (special & 0x7f800000);
+  return out | (bits & 0x8000) << 16;
+}
+
+/* To nearest even: half of the last place kept, less one unless that is odd, is added before the
+** cut. What becomes denormal is rounded by adding 0.5, whose last place is that of the smallest. */
+V128 xla_encode_f16(V128 x) {
+  s32x4 sign = sign_bits((f32x4)x), magnitude = x ^ sign;
+  s32x4 normal = ((magnitude + ((magnitude >> 13) & 1) - (112 << 23) + 0xfff) >> 13);
+  s32x4 denormal = (s32x4)((f32x4)magnitude + 0.5f) - 0x3f000000;
+  s32x4 out = SELECT(magnitude < 0x38800000, denormal, normal);       /* 2^-14 */
+  out = SELECT(magnitude >= 0x477ff000, magnitude * 0 + 0x7c00, out); /* 65520 */
+  out = SELECT(magnitude > 0x7f800000, magnitude * 0 + 0x7e00, out);
+  return out | (s32x4)((u32x4)sign >> 16);
+}
+
+V128 xla_encode_bf16(V128 x) {
+  s32x4 nan = (f32x4)x != (f32x4)x;
+  u32x4 bits = (u32x4)x, rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  u32x4 quiet = (bits >> 16 & 0x8000) | 0x7fc0;
+  return (V128)SELECT((u32x4)nan, quiet, rounded);
+}

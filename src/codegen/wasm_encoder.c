@@ -1,0 +1,266 @@
+#include "codegen/wasm_encoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/platform.h"
+
+/* --- Bytes ------------------------------------------------------------------------------------ */
+
+static void *grow(void *memory, size_t size) {
+  void *grown = realloc(memory, size);
+  if (!grown) platform_fatal("out of memory");
+  return grown;
+}
+
+void bytebuf_append(ByteBuf *buffer, const void *bytes, size_t size) {
+  if (!size) return;
+  if (buffer->size + size > buffer->capacity) {
+    buffer->capacity = (buffer->size + size) * 2 + 64;
+    buffer->bytes = grow(buffer->bytes, buffer->capacity);
+  }
+  memcpy(buffer->bytes + buffer->size, bytes, size);
+  buffer->size += size;
+}
+
+void bytebuf_put(ByteBuf *buffer, uint8_t byte) { bytebuf_append(buffer, &byte, 1); }
+
+void bytebuf_leb(ByteBuf *buffer, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) bytebuf_put(buffer, (uint8_t)(value | 0x80));
+  bytebuf_put(buffer, (uint8_t)value);
+}
+
+void bytebuf_sleb(ByteBuf *buffer, int64_t value) {
+  for (; value < -0x40 || value >= 0x40; value >>= 7) bytebuf_put(buffer, (value & 0x7f) | 0x80);
+  bytebuf_put(buffer, value & 0x7f);
+}
+
+void bytebuf_free(ByteBuf *buffer) {
+  free(buffer->bytes);
+  *buffer = (ByteBuf){0};
+}
+
+/* --- Modules ---------------------------------------------------------------------------------- */
+
+enum { SECTION_TYPE = 1, SECTION_IMPORT, SECTION_FUNCTION, SECTION_EXPORT = 7, SECTION_CODE = 10 };
+enum { KERNEL_TYPE = 0 }; /* type n > 0: n v128 to one */
+enum { EXTERN_FUNCTION = 0, EXTERN_MEMORY = 2 };
+enum { MOST_PAGES = 65536 }; /* of 64 KiB */
+
+int wasm_import(WasmModule *module, const char *name, int arity) {
+  for (int i = 0; i < module->import_count; i++) {
+    if (!strcmp(module->imports[i].name, name)) return i;
+  }
+  if (module->import_count == module->import_capacity) {
+    module->import_capacity = module->import_capacity * 2 + 8;
+    module->imports =
+        grow(module->imports, sizeof *module->imports * (size_t)module->import_capacity);
+  }
+  module->imports[module->import_count] = (WasmImport){name, arity};
+  return module->import_count++;
+}
+
+static void put_name(ByteBuf *out, const char *name) {
+  bytebuf_leb(out, strlen(name));
+  bytebuf_append(out, name, strlen(name));
+}
+
+/* Appends `content` as a section, and frees it. */
+static void put_section(ByteBuf *out, int id, ByteBuf *content) {
+  bytebuf_put(out, (uint8_t)id);
+  bytebuf_leb(out, content->size);
+  bytebuf_append(out, content->bytes, content->size);
+  bytebuf_free(content);
+}
+
+static void put_types(ByteBuf *out) {
+  ByteBuf section = {0};
+  bytebuf_leb(&section, 1 + MOST_ARITY);
+  bytebuf_append(&section, (uint8_t[]){0x60, 3, WASM_I32, WASM_I64, WASM_I64, 0}, 6);
+  for (int arity = 1; arity <= MOST_ARITY; arity++) {
+    bytebuf_append(&section, (uint8_t[]){0x60, (uint8_t)arity}, 2);
+    for (int i = 0; i < arity; i++) bytebuf_put(&section, WASM_V128);
+    bytebuf_append(&section, (uint8_t[]){1, WASM_V128}, 2);
+  }
+  put_section(out, SECTION_TYPE, &section);
+}
+
+static void put_imports(ByteBuf *out, const WasmModule *module, bool shared_memory) {
+  ByteBuf section = {0};
+  bytebuf_leb(&section, 1 + (uint64_t)module->import_count);
+  for (int i = 0; i < module->import_count; i++) {
+    put_name(&section, "env");
+    put_name(&section, module->imports[i].name);
+    bytebuf_put(&section, EXTERN_FUNCTION);
+    bytebuf_leb(&section, (uint64_t)module->imports[i].arity);
+  }
+  put_name(&section, "env");
+  put_name(&section, "memory");
+  bytebuf_put(&section, EXTERN_MEMORY);
+  bytebuf_put(&section, shared_memory ? 3 : 0); /* 1: has a maximum, 2: is shared */
+  bytebuf_leb(&section, 1);
+  if (shared_memory) bytebuf_leb(&section, MOST_PAGES);
+  put_section(out, SECTION_IMPORT, &section);
+}
+
+static void put_functions(ByteBuf *out, const WasmModule *module) {
+  ByteBuf types = {0}, exports = {0}, code = {0};
+  int count = module->function_count;
+  bytebuf_leb(&types, (uint64_t)count);
+  bytebuf_leb(&exports, (uint64_t)count);
+  for (int i = 0; i < count; i++) {
+    char name[16];
+    bytebuf_leb(&types, KERNEL_TYPE);
+    snprintf(name, sizeof name, "%d", i);
+    put_name(&exports, name);
+    bytebuf_put(&exports, EXTERN_FUNCTION);
+    bytebuf_leb(&exports, (uint64_t)(module->import_count + i));
+  }
+  bytebuf_leb(&code, (uint64_t)count);
+  bytebuf_append(&code, module->code.bytes, module->code.size);
+  put_section(out, SECTION_FUNCTION, &types);
+  put_section(out, SECTION_EXPORT, &exports);
+  put_section(out, SECTION_CODE, &code);
+}
+
+void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *out) {
+  static const uint8_t magic_and_version[] = {0, 'a', 's', 'm', 1, 0, 0, 0};
+  bytebuf_append(out, magic_and_version, sizeof magic_and_version);
+  put_types(out);
+  put_imports(out, module, shared_memory);
+  put_functions(out, module);
+}
+
+void wasm_module_free(WasmModule *module) {
+  free(module->imports);
+  bytebuf_free(&module->code);
+}
+
+/* --- Functions -------------------------------------------------------------------------------- */
+
+enum { PARAMETERS = 3 };
+
+static int add_local(WasmFunction *function, WasmType type) {
+  if (function->local_count == function->local_capacity) {
+    function->local_capacity = function->local_capacity * 2 + 16;
+    size_t capacity = (size_t)function->local_capacity;
+    function->local_types = grow(function->local_types, capacity);
+    function->local_free = grow(function->local_free, capacity * sizeof(bool));
+  }
+  function->local_types[function->local_count] = (uint8_t)type;
+  function->local_free[function->local_count] = false;
+  return function->local_count++;
+}
+
+void wasm_function_begin(WasmFunction *function, WasmModule *module) {
+  *function = (WasmFunction){.module = module};
+  add_local(function, WASM_I32);
+  add_local(function, WASM_I64);
+  add_local(function, WASM_I64);
+}
+
+void wasm_function_end(WasmFunction *function) {
+  ByteBuf locals = {0};
+  int declared = function->local_count - PARAMETERS;
+  bytebuf_leb(&locals, (uint64_t)declared);
+  for (int i = PARAMETERS; i < function->local_count; i++) {
+    bytebuf_put(&locals, 1); /* a run of one */
+    bytebuf_put(&locals, function->local_types[i]);
+  }
+  wasm_op(function, OP_END);
+  ByteBuf *code = &function->module->code;
+  bytebuf_leb(code, locals.size + function->body.size);
+  bytebuf_append(code, locals.bytes, locals.size);
+  bytebuf_append(code, function->body.bytes, function->body.size);
+  function->module->function_count++;
+  bytebuf_free(&locals);
+  bytebuf_free(&function->body);
+  free(function->local_types);
+  free(function->local_free);
+}
+
+int wasm_local(WasmFunction *function, WasmType type) {
+  for (int i = PARAMETERS; i < function->local_count; i++) {
+    if (function->local_free[i] && function->local_types[i] == type) {
+      function->local_free[i] = false;
+      return i;
+    }
+  }
+  return add_local(function, type);
+}
+
+void wasm_local_release(WasmFunction *function, int local) { function->local_free[local] = true; }
+
+void wasm_op(WasmFunction *function, int opcode) { bytebuf_put(&function->body, (uint8_t)opcode); }
+
+void wasm_simd(WasmFunction *function, int opcode) {
+  bytebuf_put(&function->body, SIMD_PREFIX);
+  bytebuf_leb(&function->body, (uint64_t)opcode);
+}
+
+static void op_with_index(WasmFunction *function, int opcode, int index) {
+  wasm_op(function, opcode);
+  bytebuf_leb(&function->body, (uint64_t)index);
+}
+
+void wasm_get(WasmFunction *function, int local) { op_with_index(function, OP_LOCAL_GET, local); }
+void wasm_set(WasmFunction *function, int local) { op_with_index(function, OP_LOCAL_SET, local); }
+void wasm_tee(WasmFunction *function, int local) { op_with_index(function, OP_LOCAL_TEE, local); }
+
+void wasm_i32(WasmFunction *function, int64_t value) {
+  wasm_op(function, OP_I32_CONST);
+  bytebuf_sleb(&function->body, (int32_t)(uint32_t)value);
+}
+
+void wasm_v128(WasmFunction *function, const void *bytes) {
+  wasm_simd(function, V128_CONST);
+  bytebuf_append(&function->body, bytes, 16);
+}
+
+void wasm_block(WasmFunction *function, int opcode) {
+  wasm_op(function, opcode);
+  wasm_op(function, WASM_BLOCK_VOID);
+}
+
+void wasm_branch(WasmFunction *function, int opcode, int depth) {
+  op_with_index(function, opcode, depth);
+}
+
+void wasm_call(WasmFunction *function, const char *name, int arity) {
+  op_with_index(function, OP_CALL, wasm_import(function->module, name, arity));
+}
+
+void wasm_memory(WasmFunction *function, int opcode, int64_t offset) {
+  wasm_op(function, opcode);
+  bytebuf_leb(&function->body, 0);
+  bytebuf_leb(&function->body, (uint64_t)offset);
+}
+
+void wasm_simd_memory(WasmFunction *function, int opcode, int64_t offset) {
+  wasm_simd(function, opcode);
+  bytebuf_leb(&function->body, 0);
+  bytebuf_leb(&function->body, (uint64_t)offset);
+}
+
+void wasm_simd_memory_lane(WasmFunction *function, int opcode, int64_t offset, int lane) {
+  wasm_simd_memory(function, opcode, offset);
+  bytebuf_put(&function->body, (uint8_t)lane);
+}
+
+void wasm_extract_lane(WasmFunction *function, int opcode, int lane) {
+  wasm_simd(function, opcode);
+  bytebuf_put(&function->body, (uint8_t)lane);
+}
+
+void wasm_shuffle8(WasmFunction *function, const uint8_t *lanes) {
+  wasm_simd(function, I8X16_SHUFFLE);
+  bytebuf_append(&function->body, lanes, 16);
+}
+
+void wasm_shuffle32(WasmFunction *function, int a, int b, int c, int d) {
+  const int from[4] = {a, b, c, d};
+  uint8_t lanes[16];
+  for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)(4 * from[i / 4] + i % 4);
+  wasm_shuffle8(function, lanes);
+}

@@ -1,0 +1,252 @@
+/*
+** The WebAssembly binary format, as much of it as the loop emitter needs: a module of functions
+** that import memory and other functions. Binary format: WebAssembly Core Specification 2.0,
+** chapter 5; the SIMD opcodes are those of its section 5.4.8.
+*/
+#ifndef XLA_CODEGEN_WASM_ENCODER_H
+#define XLA_CODEGEN_WASM_ENCODER_H
+
+#include "codegen/codegen.h"
+
+typedef enum WasmType {
+  WASM_V128 = 0x7b,
+  WASM_I64 = 0x7e,
+  WASM_I32 = 0x7f,
+} WasmType;
+
+enum {
+  WASM_BLOCK_VOID = 0x40,
+  /* Control */
+  OP_BLOCK = 0x02,
+  OP_LOOP = 0x03,
+  OP_IF = 0x04,
+  OP_END = 0x0b,
+  OP_BR = 0x0c,
+  OP_BR_IF = 0x0d,
+  OP_CALL = 0x10,
+  OP_DROP = 0x1a,
+  OP_SELECT = 0x1b,
+  /* Locals */
+  OP_LOCAL_GET = 0x20,
+  OP_LOCAL_SET = 0x21,
+  OP_LOCAL_TEE = 0x22,
+  /* Memory */
+  OP_I32_LOAD = 0x28,
+  OP_I64_LOAD = 0x29,
+  OP_I32_LOAD8_S = 0x2c,
+  OP_I32_LOAD8_U = 0x2d,
+  OP_I32_LOAD16_S = 0x2e,
+  OP_I32_LOAD16_U = 0x2f,
+  /* Scalars */
+  OP_I32_CONST = 0x41,
+  OP_I64_CONST = 0x42,
+  OP_I32_EQZ = 0x45,
+  OP_I32_EQ = 0x46,
+  OP_I32_LT_S = 0x48,
+  OP_I32_GT_S = 0x4a,
+  OP_I32_GE_S = 0x4e,
+  OP_I32_ADD = 0x6a,
+  OP_I32_SUB = 0x6b,
+  OP_I32_MUL = 0x6c,
+  OP_I32_DIV_U = 0x6e,
+  OP_I32_REM_U = 0x70,
+  OP_I32_WRAP_I64 = 0xa7,
+  OP_I64_EXTEND_I32_S = 0xac,
+};
+
+/* Opcodes behind the SIMD prefix. */
+enum {
+  SIMD_PREFIX = 0xfd,
+  V128_LOAD = 0x00,
+  V128_LOAD16X4_S = 0x03,
+  V128_LOAD16X4_U = 0x04,
+  V128_LOAD32_SPLAT = 0x09,
+  V128_LOAD64_SPLAT = 0x0a,
+  V128_STORE = 0x0b,
+  V128_CONST = 0x0c,
+  I8X16_SHUFFLE = 0x0d,
+  I32X4_SPLAT = 0x11,
+  I64X2_SPLAT = 0x12,
+  I32X4_EXTRACT_LANE = 0x1b,
+  I32X4_REPLACE_LANE = 0x1c,
+  I64X2_EXTRACT_LANE = 0x1d,
+  I32X4_EQ = 0x37,
+  I32X4_NE = 0x38,
+  I32X4_LT_S = 0x39,
+  I32X4_LT_U = 0x3a,
+  I32X4_GT_S = 0x3b,
+  I32X4_GT_U = 0x3c,
+  I32X4_LE_S = 0x3d,
+  I32X4_LE_U = 0x3e,
+  I32X4_GE_S = 0x3f,
+  I32X4_GE_U = 0x40,
+  F32X4_EQ = 0x41,
+  F32X4_NE = 0x42,
+  F32X4_LT = 0x43,
+  F32X4_GT = 0x44,
+  F32X4_LE = 0x45,
+  F32X4_GE = 0x46,
+  F64X2_EQ = 0x47,
+  F64X2_NE = 0x48,
+  F64X2_LT = 0x49,
+  F64X2_GT = 0x4a,
+  F64X2_LE = 0x4b,
+  F64X2_GE = 0x4c,
+  V128_NOT = 0x4d,
+  V128_AND = 0x4e,
+  V128_ANDNOT = 0x4f,
+  V128_OR = 0x50,
+  V128_XOR = 0x51,
+  V128_BITSELECT = 0x52,
+  V128_LOAD8_LANE = 0x54,
+  V128_LOAD16_LANE = 0x55,
+  V128_LOAD32_LANE = 0x56,
+  V128_LOAD64_LANE = 0x57,
+  V128_STORE8_LANE = 0x58,
+  V128_STORE16_LANE = 0x59,
+  V128_STORE32_LANE = 0x5a,
+  V128_STORE64_LANE = 0x5b,
+  V128_LOAD32_ZERO = 0x5c,
+  F32X4_DEMOTE_F64X2_ZERO = 0x5e,
+  F64X2_PROMOTE_LOW_F32X4 = 0x5f,
+  F32X4_CEIL = 0x67,
+  F32X4_FLOOR = 0x68,
+  F32X4_TRUNC = 0x69,
+  F32X4_NEAREST = 0x6a,
+  F64X2_CEIL = 0x74,
+  F64X2_FLOOR = 0x75,
+  F64X2_TRUNC = 0x7a,
+  I16X8_EXTEND_LOW_I8X16_S = 0x87,
+  I16X8_EXTEND_LOW_I8X16_U = 0x89,
+  F64X2_NEAREST = 0x94,
+  I32X4_ABS = 0xa0,
+  I32X4_NEG = 0xa1,
+  I32X4_EXTEND_LOW_I16X8_S = 0xa7,
+  I32X4_EXTEND_LOW_I16X8_U = 0xa9,
+  I32X4_SHL = 0xab,
+  I32X4_SHR_S = 0xac,
+  I32X4_SHR_U = 0xad,
+  I32X4_ADD = 0xae,
+  I32X4_SUB = 0xb1,
+  I32X4_MUL = 0xb5,
+  I32X4_MIN_S = 0xb6,
+  I32X4_MIN_U = 0xb7,
+  I32X4_MAX_S = 0xb8,
+  I32X4_MAX_U = 0xb9,
+  I64X2_ABS = 0xc0,
+  I64X2_NEG = 0xc1,
+  I64X2_EXTEND_LOW_I32X4_S = 0xc7,
+  I64X2_EXTEND_HIGH_I32X4_S = 0xc8,
+  I64X2_EXTEND_LOW_I32X4_U = 0xc9,
+  I64X2_EXTEND_HIGH_I32X4_U = 0xca,
+  I64X2_SHL = 0xcb,
+  I64X2_SHR_S = 0xcc,
+  I64X2_SHR_U = 0xcd,
+  I64X2_ADD = 0xce,
+  I64X2_SUB = 0xd1,
+  I64X2_MUL = 0xd5,
+  I64X2_EQ = 0xd6,
+  I64X2_NE = 0xd7,
+  I64X2_LT_S = 0xd8,
+  I64X2_GT_S = 0xd9,
+  I64X2_LE_S = 0xda,
+  I64X2_GE_S = 0xdb,
+  F32X4_ABS = 0xe0,
+  F32X4_NEG = 0xe1,
+  F32X4_SQRT = 0xe3,
+  F32X4_ADD = 0xe4,
+  F32X4_SUB = 0xe5,
+  F32X4_MUL = 0xe6,
+  F32X4_DIV = 0xe7,
+  F32X4_MIN = 0xe8,
+  F32X4_MAX = 0xe9,
+  F64X2_ABS = 0xec,
+  F64X2_NEG = 0xed,
+  F64X2_SQRT = 0xef,
+  F64X2_ADD = 0xf0,
+  F64X2_SUB = 0xf1,
+  F64X2_MUL = 0xf2,
+  F64X2_DIV = 0xf3,
+  F64X2_MIN = 0xf4,
+  F64X2_MAX = 0xf5,
+  I32X4_TRUNC_SAT_F32X4_S = 0xf8,
+  I32X4_TRUNC_SAT_F32X4_U = 0xf9,
+  F32X4_CONVERT_I32X4_S = 0xfa,
+  F32X4_CONVERT_I32X4_U = 0xfb,
+  I32X4_TRUNC_SAT_F64X2_S_ZERO = 0xfc,
+  I32X4_TRUNC_SAT_F64X2_U_ZERO = 0xfd,
+  F64X2_CONVERT_LOW_I32X4_S = 0xfe,
+  F64X2_CONVERT_LOW_I32X4_U = 0xff,
+};
+
+/* --- Bytes ------------------------------------------------------------------------------------ */
+
+void bytebuf_put(ByteBuf *buffer, uint8_t byte);
+void bytebuf_append(ByteBuf *buffer, const void *bytes, size_t size);
+void bytebuf_leb(ByteBuf *buffer, uint64_t value); /* unsigned LEB128 */
+void bytebuf_sleb(ByteBuf *buffer, int64_t value); /* signed LEB128 */
+
+/* --- Modules ---------------------------------------------------------------------------------- */
+
+/* Every imported function takes `arity` v128 and returns one. */
+typedef struct WasmImport {
+  const char *name; /* static storage */
+  int arity;
+} WasmImport;
+
+enum { MOST_ARITY = 3 };
+
+typedef struct WasmModule {
+  int import_count, import_capacity;
+  WasmImport *imports;
+  int function_count;
+  ByteBuf code; /* the bodies so far, each with its size in front */
+} WasmModule;
+
+/* The index by which `call` knows an imported function; imports it at its first mention. */
+int wasm_import(WasmModule *module, const char *name, int arity);
+/* The whole module: exports its functions, all void(i32, i64, i64), as "0", "1", ... */
+void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *out);
+void wasm_module_free(WasmModule *module);
+
+/* --- Functions -------------------------------------------------------------------------------- */
+
+/* The function that is being written. */
+typedef struct WasmFunction {
+  WasmModule *module;
+  ByteBuf body;
+  int local_count, local_capacity;
+  uint8_t *local_types; /* of locals 0, 1, ..., parameters first */
+  bool *local_free;
+} WasmFunction;
+
+/* Parameters are locals 0 (i32), 1 and 2 (i64). */
+void wasm_function_begin(WasmFunction *function, WasmModule *module);
+void wasm_function_end(WasmFunction *function); /* appends it to the module */
+
+/* A local to use, and to give back when its value is no longer needed. */
+int wasm_local(WasmFunction *function, WasmType type);
+void wasm_local_release(WasmFunction *function, int local);
+
+void wasm_op(WasmFunction *function, int opcode);
+void wasm_simd(WasmFunction *function, int opcode);
+void wasm_get(WasmFunction *function, int local);
+void wasm_set(WasmFunction *function, int local);
+void wasm_tee(WasmFunction *function, int local);
+void wasm_i32(WasmFunction *function, int64_t value);
+void wasm_v128(WasmFunction *function, const void *bytes); /* 16 of them */
+void wasm_block(WasmFunction *function, int opcode);       /* block, loop or if, without a value */
+void wasm_branch(WasmFunction *function, int opcode, int depth);
+void wasm_call(WasmFunction *function, const char *name, int arity);
+
+/* Loads and stores. No alignment is promised: it is a hint that engines ignore. */
+void wasm_memory(WasmFunction *function, int opcode, int64_t offset);
+void wasm_simd_memory(WasmFunction *function, int opcode, int64_t offset);
+void wasm_simd_memory_lane(WasmFunction *function, int opcode, int64_t offset, int lane);
+void wasm_extract_lane(WasmFunction *function, int opcode, int lane);
+
+/* i8x16.shuffle in units of 32 bits: lanes 0-3 of the first operand, 4-7 of the second. */
+void wasm_shuffle32(WasmFunction *function, int a, int b, int c, int d);
+void wasm_shuffle8(WasmFunction *function, const uint8_t *lanes); /* 16 of them */
+
+#endif

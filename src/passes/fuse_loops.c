@@ -1,0 +1,324 @@
+/*
+** Loop fusion: groups of element-wise operations become one `fusion` instruction each, for which
+** codegen/ makes one loop, so that what goes from one operation to the next stays in registers.
+**
+** The walk goes from users to producers. An instruction joins the group of its users if all of them
+** are in one group; if they are in several, it is computed in each where that costs little, as
+** reading its result would cost the same. Otherwise it starts a group of its own, as the root: the
+** one instruction of a group whose result is written to memory. A group's root is its last
+** instruction, and no other of its instructions is used outside, so groups never wait for each
+** other in a circle.
+*/
+#include <stdlib.h>
+
+#include "codegen/codegen.h"
+#include "passes/rewrite.h"
+
+enum { MOST_MEMBERS = 64, MOST_INPUTS = 48, MOST_COPIES = 3 };
+
+typedef struct Group {
+  int count, capacity;
+  Instruction **members; /* users before operands: the root first */
+  bool reindexes;        /* has members that are about where elements are, other than broadcasts */
+  int input_count;
+  Instruction **inputs;
+  Computation *fused;
+} Group;
+
+typedef struct GroupList {
+  int count, capacity;
+  Group **items;
+} GroupList;
+
+/* The fuser of one computation. */
+typedef struct Fuser {
+  Arena *arena;
+  Computation *computation;
+  int *user_count;      /* by id */
+  Instruction ***users; /* by id; one entry per use */
+  GroupList *groups_of; /* by id: the groups that an instruction is a member of */
+  bool *stays;          /* by id: it is also needed as an instruction of the computation */
+  Instruction **copies; /* by id: in the fused computation that is being made */
+  GroupList groups;
+} Fuser;
+
+/* --- What operations cost --------------------------------------------------------------------- */
+
+static bool is_index_only(Opcode opcode) {
+  switch (opcode) {
+  case HLO_BROADCAST:
+  case HLO_COPY:
+  case HLO_RESHAPE:
+  case HLO_REVERSE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE: return true;
+  default: return false;
+  }
+}
+
+/* What is computed faster than it is read. */
+static bool is_free(const Instruction *x) {
+  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_only(x->opcode);
+}
+
+/* A few machine instructions, however often it is done. */
+static bool is_light(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_ABS:
+  case HLO_ADD:
+  case HLO_AND:
+  case HLO_BITCAST_CONVERT:
+  case HLO_CLAMP:
+  case HLO_COMPARE:
+  case HLO_CONVERT:
+  case HLO_IS_FINITE:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_NOT:
+  case HLO_OR:
+  case HLO_SELECT:
+  case HLO_SUBTRACT:
+  case HLO_XOR: return true;
+  default: return is_free(x);
+  }
+}
+
+static int64_t elements(const Instruction *x) { return shape_elements(x->shape); }
+
+/* How many arrays of its own size an instruction reads. */
+static int arrays_read(const Instruction *x) {
+  int count = 0;
+  for (int i = 0; i < x->operand_count; i++) {
+    const Instruction *operand = x->operands[i];
+    bool again = false;
+    for (int k = 0; k < i; k++) again |= x->operands[k] == operand;
+    count += !again && !(is_free(operand) && (operand->operand_count == 0 ||
+                                              elements(operand->operands[0]) < elements(x)));
+  }
+  return count;
+}
+
+/* Whether computing `x` in each of `copies` loops is no more work than reading it there. */
+static bool may_be_copied(const Instruction *x, int copies) {
+  if (is_free(x)) return true;
+  if (elements(x) == 1) return is_light(x);
+  return copies <= MOST_COPIES && is_light(x) && arrays_read(x) <= 1;
+}
+
+/* --- Groups ----------------------------------------------------------------------------------- */
+
+static bool is_member(const Fuser *fuser, const Instruction *x, const Group *group) {
+  const GroupList *list = &fuser->groups_of[x->id];
+  for (int i = 0; i < list->count; i++) {
+    if (list->items[i] == group) return true;
+  }
+  return false;
+}
+
+static void join(Fuser *fuser, Instruction *x, Group *group) {
+  GroupList *list = &fuser->groups_of[x->id];
+  ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
+  ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
+  group->reindexes |= is_index_only(x->opcode) && x->opcode != HLO_BROADCAST;
+}
+
+static void leave_last(Fuser *fuser, Group *group) {
+  Instruction *x = group->members[--group->count];
+  fuser->groups_of[x->id].count--;
+}
+
+static int count_inputs(const Fuser *fuser, const Group *group, Instruction **out) {
+  int count = 0;
+  for (int i = group->count - 1; i >= 0; i--) {
+    const Instruction *member = group->members[i];
+    for (int k = 0; k < member->operand_count; k++) {
+      Instruction *operand = member->operands[k];
+      bool known = is_member(fuser, operand, group);
+      for (int j = 0; j < count && !known; j++) known = out[j] == operand;
+      if (known) continue;
+      if (count == MOST_INPUTS) return MOST_INPUTS + 1;
+      out[count++] = operand;
+    }
+  }
+  return count;
+}
+
+typedef struct Inside {
+  const Fuser *fuser;
+  const Group *group;
+} Inside;
+
+static bool is_outside(const Instruction *instruction, const void *data) {
+  const Inside *inside = data;
+  return !is_member(inside->fuser, instruction, inside->group);
+}
+
+/* Whether the loop would compute `x` for each of its own elements, more often than x has. */
+static bool is_repeated(const Instruction *x, const Group *group) {
+  return !is_free(x) && elements(x) > 1 && elements(x) < elements(group->members[0]);
+}
+
+/* Joins if the group can still be one loop then, and does not do work again. */
+static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
+  Instruction *inputs[MOST_INPUTS + 1];
+  if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
+  bool reindexes = group->reindexes;
+  join(fuser, x, group);
+  Inside inside = {fuser, group};
+  if (count_inputs(fuser, group, inputs) <= MOST_INPUTS &&
+      (!group->reindexes || codegen_can_emit(group->members[0], is_outside, &inside))) {
+    return true;
+  }
+  leave_last(fuser, group);
+  group->reindexes = reindexes;
+  return false;
+}
+
+/* A loop for these alone would do nothing. */
+static bool is_worth_a_loop(const Instruction *x) {
+  return x->opcode != HLO_CONSTANT && x->opcode != HLO_RESHAPE && x->opcode != HLO_COPY;
+}
+
+static void start_group(Fuser *fuser, Instruction *x) {
+  if (!is_worth_a_loop(x)) {
+    fuser->stays[x->id] = true;
+    return;
+  }
+  Group *group = ARENA_NEW(fuser->arena, Group);
+  join(fuser, x, group);
+  ARENA_PUSH(fuser->arena, fuser->groups.items, fuser->groups.count, fuser->groups.capacity, group);
+}
+
+/* The groups that the users of `x` are in; true if there are also users outside of all groups. */
+static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *out) {
+  bool outside = x == fuser->computation->root;
+  for (int i = 0; i < fuser->user_count[x->id]; i++) {
+    int user = fuser->users[x->id][i]->id;
+    const GroupList *list = &fuser->groups_of[user];
+    outside |= fuser->stays[user];
+    for (int k = 0; k < list->count; k++) {
+      bool known = false;
+      for (int j = 0; j < out->count && !known; j++) known = out->items[j] == list->items[k];
+      if (!known) ARENA_PUSH(fuser->arena, out->items, out->count, out->capacity, list->items[k]);
+    }
+  }
+  return outside;
+}
+
+static void place(Fuser *fuser, Instruction *x) {
+  GroupList users = {0};
+  bool outside = users_groups(fuser, x, &users);
+  if (!codegen_can_fuse(x) || x->a.control_predecessors.count) {
+    fuser->stays[x->id] = true;
+    return;
+  }
+  bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
+  int joined = 0;
+  for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);
+  if (outside || joined < users.count || users.count == 0) start_group(fuser, x);
+}
+
+/* --- Fusions ---------------------------------------------------------------------------------- */
+
+static Computation *make_computation(Fuser *fuser, const Group *group) {
+  Module *module = fuser->computation->module;
+  const char *name = arena_printf(module->arena, "fused_%s", group->members[0]->name);
+  Computation *fused = module_add_computation(module, name);
+  for (int i = 0; i < group->input_count; i++) {
+    fuser->copies[group->inputs[i]->id] = computation_add_parameter(
+        fused, i, group->inputs[i]->shape, arena_printf(module->arena, "param_%d", i));
+  }
+  for (int i = group->count - 1; i >= 0; i--) { /* operands before users */
+    const Instruction *member = group->members[i];
+    Instruction **operands = ARENA_ARRAY(fuser->arena, Instruction *, member->operand_count);
+    for (int k = 0; k < member->operand_count; k++) {
+      operands[k] = fuser->copies[member->operands[k]->id];
+    }
+    Instruction *copy = computation_add(fused, member->opcode, member->shape, operands,
+                                        member->operand_count, &member->a, member->name);
+    copy->literal = member->literal;
+    fuser->copies[member->id] = copy;
+  }
+  return fused;
+}
+
+/* The computations are all made before the first root becomes a fusion, as an instruction may be
+** the root of one group and copied into others. */
+static void make_fusions(Fuser *fuser) {
+  for (int i = 0; i < fuser->groups.count; i++) {
+    Group *group = fuser->groups.items[i];
+    Instruction *inputs[MOST_INPUTS + 1];
+    group->input_count = count_inputs(fuser, group, inputs);
+    group->inputs = arena_copy(fuser->arena, inputs, sizeof *inputs * (size_t)group->input_count);
+    group->fused = make_computation(fuser, group);
+  }
+  for (int i = 0; i < fuser->groups.count; i++) {
+    const Group *group = fuser->groups.items[i];
+    Attributes attributes;
+    attributes_init(&attributes);
+    attributes.calls = group->fused;
+    attributes.fusion_kind = FUSION_LOOP;
+    instruction_become(group->members[0], HLO_FUSION, group->inputs, group->input_count,
+                       &attributes);
+  }
+}
+
+/* --- The pass --------------------------------------------------------------------------------- */
+
+static void find_users(Fuser *fuser) {
+  int n = fuser->computation->count;
+  fuser->user_count = ARENA_ARRAY(fuser->arena, int, n);
+  fuser->users = ARENA_ARRAY(fuser->arena, Instruction **, n);
+  for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+    for (int i = 0; i < n; i++) {
+      Instruction *user = fuser->computation->instructions[i];
+      for (int k = 0; k < user->operand_count; k++) {
+        int operand = user->operands[k]->id;
+        if (pass == 1) fuser->users[operand][fuser->user_count[operand]] = user;
+        fuser->user_count[operand]++;
+      }
+    }
+    for (int i = 0; pass == 0 && i < n; i++) {
+      fuser->users[i] = ARENA_ARRAY(fuser->arena, Instruction *, fuser->user_count[i]);
+      fuser->user_count[i] = 0;
+    }
+  }
+}
+
+static bool fuse_computation(Computation *computation) {
+  computation_renumber(computation);
+  Fuser fuser = {.arena = arena_new(), .computation = computation};
+  fuser.groups_of = ARENA_ARRAY(fuser.arena, GroupList, computation->count);
+  fuser.stays = ARENA_ARRAY(fuser.arena, bool, computation->count);
+  fuser.copies = ARENA_ARRAY(fuser.arena, Instruction *, computation->count);
+  find_users(&fuser);
+  for (int i = computation->count - 1; i >= 0; i--) place(&fuser, computation->instructions[i]);
+  bool changed = fuser.groups.count > 0;
+  make_fusions(&fuser);
+  arena_free(fuser.arena);
+  return changed;
+}
+
+/* Thunks are made of the entry and of what control flow calls. Computations that are applied to
+** elements stay as they are: the evaluator and the emitter read them. */
+static bool fuse_reached(Computation *computation) {
+  bool changed = false;
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->opcode != HLO_WHILE && x->opcode != HLO_CONDITIONAL && x->opcode != HLO_CALL) continue;
+    int count = instruction_called(x, NULL);
+    Computation **called = malloc(sizeof *called * (size_t)count);
+    if (!called) continue;
+    instruction_called(x, called);
+    for (int k = 0; k < count; k++) changed |= fuse_reached(called[k]);
+    free(called);
+  }
+  return fuse_computation(computation) | changed;
+}
+
+bool pass_fuse_loops(Module *module) {
+  bool changed = fuse_reached(module->entry);
+  return pass_dead_code(module) | changed;
+}
