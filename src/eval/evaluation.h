@@ -4,7 +4,7 @@
 
 #include "eval/eval.h"
 
-enum { MAX_EVALUATION_DEPTH = 64 }; /* calls within calls; a worker's stack is small */
+enum { MAX_EVALUATION_DEPTH = 128 }; /* calls within calls; a worker's stack is small */
 
 /* Counts a call within calls, to be undone by context->depth--; false with an error if there are
 ** too many. */
