@@ -218,7 +218,7 @@ static void parser_init(Parser *p, Module *module, const char *text, size_t leng
 
 static bool verify(Parser *p) {
   const Instruction *culprit = NULL;
-  if (verify_module(p->module, p->error)) return true;
+  if (verify_module_at(p->module, &culprit, p->error)) return true;
   for (int i = 0; culprit && i < p->position_count; i++) {
     if (p->positions[i].instruction != culprit) continue;
     lexer_position(&p->lexer, p->positions[i].at, &p->error->line, &p->error->column);

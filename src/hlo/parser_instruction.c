@@ -139,7 +139,7 @@ static bool parse_operands(Parser *p, Draft *d) {
   if (!parser_expect(p, ')', "',' or ')' behind an operand")) return false;
   int arity = opcode_rows[d->opcode].arity;
   if (arity == VARIADIC || arity == d->count) return true;
-  return parser_error(p, start, "%d operands are given; it takes %d", d->count, arity);
+  return parser_error(p, start, "%d operands are given, but it takes %d", d->count, arity);
 }
 
 /* ---- Putting it together ---- */

@@ -10,6 +10,7 @@ typedef struct Verifier {
   const Module *module;
   NameSet verified; /* names of computations that were verified, and so may be called */
   Error *error;
+  const Instruction *culprit; /* the one that the error is about */
 } Verifier;
 
 #define VERIFY(v, condition, ...)                                  \
@@ -23,6 +24,7 @@ typedef struct Verifier {
 #define VERIFY_OP(v, instruction, condition, ...)                                    \
   do {                                                                               \
     if (!(condition)) {                                                              \
+      (v)->culprit = (instruction);                                                  \
       invalid_argument((v)->error, opcode_name((instruction)->opcode), __VA_ARGS__); \
       return false;                                                                  \
     }                                                                                \
@@ -199,7 +201,10 @@ static bool verify_instructions(Verifier *v, const Computation *c) {
                  infer_checked_shape(v->arena, instruction, v->error) &&
                  (instruction->opcode != HLO_FUSION || verify_fusion(v, instruction));
     arena_release(v->arena, mark);
-    if (!right) return false;
+    if (!right) {
+      v->culprit = instruction;
+      return false;
+    }
   }
   ArenaMark mark = arena_mark(v->arena);
   Uses *uses = count_uses(v, c);
@@ -302,10 +307,16 @@ static bool verify_all(Verifier *v) {
   return true;
 }
 
-bool verify_module(const Module *module, Error *error) {
+bool verify_module_at(const Module *module, const Instruction **culprit, Error *error) {
   Arena *arena = arena_new();
-  Verifier v = {arena, module, {0}, error};
+  Verifier v = {arena, module, {0}, error, NULL};
   bool right = verify_all(&v);
+  *culprit = v.culprit;
   arena_free(arena);
   return right;
+}
+
+bool verify_module(const Module *module, Error *error) {
+  const Instruction *culprit;
+  return verify_module_at(module, &culprit, error);
 }

@@ -9,5 +9,7 @@
 #include "hlo/module.h"
 
 bool verify_module(const Module *module, Error *error);
+/* The same, and says which instruction is at fault: NULL if it is none's. */
+bool verify_module_at(const Module *module, const Instruction **culprit, Error *error);
 
 #endif
