@@ -1,0 +1,191 @@
+/**
+ * What the arguments of an operation may be, and how a call's arguments are matched with the
+ * operation's parameters. A kind is a function that returns the argument in the form in which the
+ * operation's row wants it, or undefined if it is none of the kind; `kind.wants` says what is.
+ */
+import { describe, invalidArgument } from './error.mjs';
+import { HloModule } from './module.mjs';
+import { XlaOp } from './op.mjs';
+import { Shape } from './shape.mjs';
+import { ELEMENT_TYPES } from './types.mjs';
+
+function kind(wants, convert) {
+  return Object.assign(convert, { wants });
+}
+
+const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
+
+function listOf(item, wants) {
+  return kind(wants, (value, context) => {
+    if (!isList(value)) return undefined;
+    const items = Array.from(value, (entry) => item(entry, context));
+    return items.includes(undefined) ? undefined : items;
+  });
+}
+
+/** An operand: an XlaOp of the same builder. */
+export const op = kind('an XlaOp', (value, { builder, operation, argument }) => {
+  if (!(value instanceof XlaOp)) return undefined;
+  if (value.builder !== builder) {
+    throw invalidArgument(
+      operation,
+      `${argument} is an XlaOp of builder "${value.builder.name}"; ` +
+        `the operands of an operation are of its own builder, "${builder.name}"`,
+    );
+  }
+  return value;
+});
+export const ops = listOf(op, 'an array of XlaOps');
+/** One operand stands for an array of one. */
+export const opOrOps = kind('an XlaOp or an array of them', (value, context) =>
+  value instanceof XlaOp ? [op(value, context)] : ops(value, context));
+
+export const integer = kind('an integer', (value) => {
+  const number = typeof value === 'bigint' ? Number(value) : value;
+  return Number.isSafeInteger(number) ? number : undefined;
+});
+export const integers = listOf(integer, 'an array of integers');
+export const integerLists = listOf(integers, 'an array of arrays of integers');
+export const pairs = kind('an array of pairs of integers', (value, context) => {
+  const lists = integerLists(value, context);
+  return lists?.every((pair) => pair.length === 2) ? lists : undefined;
+});
+export const number = kind('a number', (value) => (typeof value === 'number' ? value : undefined));
+export const boolean = kind('true or false', (value) =>
+  typeof value === 'boolean' ? value : undefined);
+export const booleans = listOf(boolean, 'an array of booleans');
+export const string = kind('a string', (value) => (typeof value === 'string' ? value : undefined));
+
+export const shape = kind('a shape, such as "f32[2,3]"', (value) =>
+  typeof value === 'string' || value instanceof Shape ? Shape.of(value) : undefined);
+export const elementType = kind('an element type, such as "f32"', (value) =>
+  ELEMENT_TYPES.has(value) ? value : undefined);
+
+/** The result of a builder's build(), or any module: its entry computation. */
+export const computation = kind('a computation', (value) =>
+  value instanceof HloModule ? value : undefined);
+export const computations = listOf(computation, 'an array of computations');
+
+/** One of a few words, upper or lower case; XLA's constants have a k in front, which may stay. */
+export function oneOf(...words) {
+  return kind(`one of ${words.map((word) => `"${word}"`).join(', ')}`, (value) =>
+    typeof value === 'string'
+      ? words.find((word) => word.toLowerCase() === value.toLowerCase().replace(/^k(?=[A-Z])/, ''))
+      : undefined);
+}
+
+/** PrecisionConfig: one word for both operands, or one for each. */
+const precisionWord = oneOf('default', 'high', 'highest');
+export const precision = kind(`${precisionWord.wants}, or an array of two`, (value, context) => {
+  const words = Array.isArray(value) ? value : [value, value];
+  const converted = words.map((word) => precisionWord(word, context));
+  return converted.includes(undefined) ? undefined : converted;
+});
+
+const paddingWord = oneOf('SAME', 'VALID');
+export const padding = kind('"SAME", "VALID" or an array of [low, high]', (value, context) =>
+  typeof value === 'string' ? paddingWord(value) : pairs(value, context));
+
+/** Either of two kinds. */
+export function either(first, second) {
+  const convert = (value, context) => {
+    const converted = first(value, context);
+    return converted === undefined ? second(value, context) : converted;
+  };
+  const takesObject = first.takesObject || second.takesObject;
+  return Object.assign(kind(`${first.wants} or ${second.wants}`, convert), { takesObject });
+}
+
+/** An object with fields of these kinds, such as dimension numbers. */
+export function record(fields) {
+  const convert = (value, context) => {
+    if (!isPlainObject(value)) return undefined;
+    return bindByName(fields, value, (field) => `${context.argument}.${field}`, context);
+  };
+  return Object.assign(kind(`an object with ${Object.keys(fields).join(', ')}`, convert), {
+    takesObject: true,
+  });
+}
+
+/** An argument that may be left out, null or undefined; then it is `value`. */
+export function optional(inner, value) {
+  const convert = (given, context) => inner(given, context);
+  const { takesObject, wants } = inner;
+  return Object.assign(kind(wants, convert), { isOptional: true, default: value, takesObject });
+}
+
+function isPlainObject(value) {
+  return value !== null && typeof value === 'object' && value.constructor === Object;
+}
+
+/**
+ * A call's arguments by parameter name. They are given by position; the optional ones at the end
+ * may also be given by name, in one object in the place of the first of them.
+ * @param {Record<string, Function>} parameters kinds by name, in order
+ * @param {any[]} values
+ * @param {{builder: object, operation: string}} context
+ */
+export function bindArguments(parameters, values, context) {
+  const names = Object.keys(parameters);
+  const required = names.filter((name) => !parameters[name].isOptional).length;
+  const rest = names.slice(required);
+  const last = values[required];
+  const byName = rest.length && values.length === required + 1 && isPlainObject(last);
+  const positional =
+    byName && !parameters[rest[0]].takesObject ? values.slice(0, required) : values;
+  if (positional.length > names.length) {
+    throw invalidArgument(
+      context.operation,
+      `${values.length} arguments are more than the ${names.length} there are: ${names.join(', ')}`,
+    );
+  }
+  const bound = {};
+  names.forEach((name, i) => {
+    bound[name] = bindOne(parameters[name], positional[i], { ...context, argument: name });
+  });
+  if (positional === values) return bound;
+  const optionals = Object.fromEntries(rest.map((name) => [name, parameters[name]]));
+  return Object.assign(bound, bindByName(optionals, last, (name) => name, context));
+}
+
+function bindByName(fields, values, nameOf, context) {
+  for (const name of Object.keys(values)) {
+    if (Object.hasOwn(fields, name)) continue;
+    throw invalidArgument(
+      context.operation,
+      `${nameOf(name)} is not known here; there are ${Object.keys(fields).join(', ')}`,
+    );
+  }
+  const bound = {};
+  for (const [name, fieldKind] of Object.entries(fields)) {
+    bound[name] = bindOne(fieldKind, values[name], { ...context, argument: nameOf(name) });
+  }
+  return bound;
+}
+
+function bindOne(argumentKind, value, context) {
+  const { operation, argument } = context;
+  if (value === undefined || value === null) {
+    if (argumentKind.isOptional) return argumentKind.default;
+    throw invalidArgument(operation, `${argument} is missing; it must be ${argumentKind.wants}`);
+  }
+  const converted = argumentKind(value, context);
+  if (converted !== undefined) return converted;
+  throw invalidArgument(
+    operation,
+    `${argument} must be ${argumentKind.wants}; got ${describe(value)}`,
+  );
+}
+
+/**
+ * A row of the table of operations.
+ * @typedef {object} Operation
+ * @property {string} opcode as errors name it
+ * @property {Record<string, Function>} parameters the documented arguments in the documented order
+ * @property {(emit: Function, bound: any, builder: any) => any} lower emit(operands, attributes,
+ *   shape) adds the row's opcode; operations that are several are made with the builder's methods
+ * @returns {Operation}
+ */
+export function row(opcode, parameters, lower) {
+  return { opcode, parameters, lower };
+}

@@ -1,0 +1,140 @@
+import { Buffer, uploadLiteral } from './buffer.mjs';
+import { XlaBuilder } from './builder.mjs';
+import { Core } from './core.mjs';
+import { describe, invalidArgument, XlaError } from './error.mjs';
+import { Executable } from './executable.mjs';
+import { coreOf, pointerOf } from './handle.mjs';
+import { Literal } from './literal.mjs';
+import { HloModule } from './module.mjs';
+
+const MAX_REPLICAS = 4096;
+const MAX_THREADS = 256;
+
+/**
+ * Where programs are built, compiled and run: an instance of the core with memory and threads of
+ * its own. Everything that comes from a client belongs to it and goes with it.
+ */
+export class Client {
+  #core;
+  #replicas;
+
+  /** Not for callers: see Client.create(). */
+  constructor(core, replicas) {
+    this.#core = core;
+    this.#replicas = replicas;
+  }
+
+  /**
+   * @param {object} [options]
+   * @param {number} [options.replicas] on how many replicas programs run, where neither compile()
+   *   nor the module says so (default 1)
+   * @param {number} [options.threads] how many threads share the work of all replicas: by default
+   *   as many as the machine runs at once. 0: none, the work is done in slices between other
+   *   events. So it is too where there is no shared memory, as in a page that is not cross-origin
+   *   isolated.
+   */
+  static async create({ replicas = 1, threads } = {}) {
+    checkCount('client', 'replicas', replicas, 1, MAX_REPLICAS);
+    if (threads !== undefined) checkCount('client', 'threads', threads, 0, MAX_THREADS);
+    return new Client(await Core.create(threads), replicas);
+  }
+
+  /** Number of worker threads; 0 where there are none: see create(). */
+  get threads() {
+    return this.#core.threads;
+  }
+
+  get replicas() {
+    return this.#replicas;
+  }
+
+  get disposed() {
+    return this.#core.disposed;
+  }
+
+  /** Bytes that live device buffers and the memory of runs take. */
+  get memoryInUse() {
+    return this.#core.call('xla_memory_in_use');
+  }
+
+  /** @returns {XlaBuilder} */
+  builder(name = 'computation') {
+    return new XlaBuilder(this.#core, name);
+  }
+
+  /**
+   * Reads a module from HLO text, as XLA and JAX print it.
+   * @param {string} text
+   * @returns {HloModule}
+   */
+  parseHlo(text) {
+    if (typeof text !== 'string') {
+      throw invalidArgument('parseHlo', `needs HLO text; got ${describe(text)}`);
+    }
+    const bytes = new TextEncoder().encode(text);
+    const pointer = this.#core.scoped((copy) =>
+      // The text may hold NULs, so its length is given; and it may be empty.
+      this.#core.need('xla_module_parse', copy(bytes), bytes.length));
+    return new HloModule(this.#core, pointer);
+  }
+
+  /**
+   * @param {HloModule} module from a builder's build() or from parseHlo()
+   * @param {object} [options]
+   * @param {number} [options.replicas] by default what the module states, or else the client's
+   * @returns {Promise<Executable>}
+   */
+  async compile(module, { replicas } = {}) {
+    if (!(module instanceof HloModule)) {
+      throw invalidArgument('compile', `needs an HloModule; got ${describe(module)}`);
+    }
+    if (coreOf(module) !== this.#core) {
+      throw invalidArgument('compile', 'the module belongs to another client');
+    }
+    if (replicas !== undefined) checkCount('compile', 'replicas', replicas, 1, MAX_REPLICAS);
+    const count = replicas ?? module.replicaCount ?? this.#replicas;
+    const pointer = this.#core.need('xla_compile', pointerOf(module), count);
+    const { parameters, resultShape } = module;
+    return new Executable(this.#core, pointer, { replicas: count, parameters, resultShape });
+  }
+
+  /**
+   * Puts an array on the device.
+   * @param {any} value whatever Literal.from() takes
+   * @param {import('./shape.mjs').Shape | string} [shape]
+   * @returns {Buffer}
+   */
+  buffer(value, shape) {
+    if (!(value instanceof Buffer)) return uploadLiteral(this.#core, Literal.from(value, shape));
+    return uploadLiteral(this.#core, Literal.from(value.toLiteral(), shape));
+  }
+
+  /**
+   * Ends the threads and gives everything back. Runs that are pending reject with CANCELLED;
+   * whatever is called afterwards throws FAILED_PRECONDITION.
+   */
+  dispose() {
+    this.#core.dispose();
+  }
+}
+
+if (Symbol.dispose) {
+  Object.defineProperty(Client.prototype, Symbol.dispose, {
+    value() {
+      this.dispose();
+    },
+  });
+  Object.defineProperty(Client.prototype, Symbol.asyncDispose, {
+    async value() {
+      this.dispose();
+    },
+  });
+}
+
+function checkCount(operation, name, value, least, most) {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw new XlaError(
+    'INVALID_ARGUMENT',
+    `${operation}: ${name} must be an integer from ${least} to ${most}; got ${describe(value)}`,
+  );
+}

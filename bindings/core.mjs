@@ -1,0 +1,169 @@
+/**
+ * One instance of the core (src/api.h), and the ways in and out of it: calls, strings, memory,
+ * errors. What is above this file never sees the glue.
+ */
+import { STATUS_CODES, XlaError } from './error.mjs';
+import { hardwareConcurrency, hasSharedMemory, instantiate } from './loader.mjs';
+import { Runs } from './runs.mjs';
+import { Workers } from './workers.mjs';
+
+const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
+
+export class Core {
+  #glue;
+  #heap = new Uint8Array(0);
+  #workers = null;
+
+  /** Number of worker threads; 0 in the single-threaded build. */
+  threads = 0;
+
+  constructor(glue) {
+    this.#glue = glue;
+    this.runs = new Runs(this);
+    glue.onXlaNotify = () => this.runs.look();
+  }
+
+  /** @param {number} [threads] worker threads; 0 for the single-threaded build */
+  static async create(threads) {
+    const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
+    const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single'));
+    if (wanted > 0) core.#workers = new Workers(core.#glue.PThread, core);
+    core.threads = core.call('xla_start', wanted);
+    try {
+      await core.#workers?.ready(core.threads);
+    } catch (error) {
+      core.dispose();
+      throw error;
+    }
+    return core;
+  }
+
+  get disposed() {
+    return this.#glue === null;
+  }
+
+  /** Ends all threads. The memory goes when the garbage collector has seen the instance. */
+  dispose() {
+    if (this.disposed) return;
+    this.#workers?.terminate();
+    this.#glue = null;
+    this.#heap = null;
+    this.runs.abandon(new XlaError('CANCELLED', 'the client was disposed'));
+  }
+
+  #alive() {
+    if (this.disposed) throw new XlaError('FAILED_PRECONDITION', 'the client was disposed');
+    return this.#glue;
+  }
+
+  /**
+   * Calls a function of api.h. A trap becomes an XlaError, and the core can be called again.
+   * @returns {number} pointers are unsigned
+   */
+  call(name, ...args) {
+    const glue = this.#alive();
+    const stack = glue.stackSave();
+    try {
+      const result = glue[`_${name}`](...args);
+      return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
+    } catch (error) {
+      glue.stackRestore(stack);
+      throw trapped(error);
+    }
+  }
+
+  /** As call, of a function that returns NULL when it fails: then throws what was wrong. */
+  need(name, ...args) {
+    const result = this.call(name, ...args);
+    if (!result) throw this.lastError();
+    return result;
+  }
+
+  lastError() {
+    return new XlaError(
+      STATUS_CODES[this.call('xla_error_code')] ?? 'UNKNOWN',
+      this.string(this.call('xla_error_message')),
+      {
+        operation: this.string(this.call('xla_error_operation')) || undefined,
+        line: this.call('xla_error_line') || undefined,
+        column: this.call('xla_error_column') || undefined,
+      },
+    );
+  }
+
+  /** Linear memory. Ask anew after each call: it may have grown. */
+  get heap() {
+    const { buffer } = this.#alive().wasmMemory;
+    if (this.#heap.buffer !== buffer) this.#heap = new Uint8Array(buffer);
+    return this.#heap;
+  }
+
+  /** A typed array over linear memory. */
+  view(TypedArray, pointer, length) {
+    return new TypedArray(this.heap.buffer, pointer, length);
+  }
+
+  /** A copy of the NUL-terminated string at `pointer`. */
+  string(pointer) {
+    const { heap } = this;
+    // slice, not subarray: TextDecoder does not take shared memory.
+    return new TextDecoder().decode(heap.slice(pointer, heap.indexOf(0, pointer)));
+  }
+
+  /** As string, of one that was the caller's to free. */
+  takeString(pointer) {
+    try {
+      return this.string(pointer);
+    } finally {
+      this.call('xla_free', pointer);
+    }
+  }
+
+  /**
+   * Calls `body` with a function that copies what it is given into the core's memory (a string as
+   * NUL-terminated UTF-8, null as NULL, any view byte by byte) and returns the pointer. The copies
+   * live until body returns.
+   */
+  scoped(body) {
+    const glue = this.#alive();
+    const stack = glue.stackSave();
+    const allocated = [];
+    const copy = (value) => {
+      if (value === null || value === undefined) return 0;
+      const bytes = typeof value === 'string' ? encodeString(value) : bytesOf(value);
+      const pointer = allocate(glue, bytes.length, allocated);
+      this.heap.set(bytes, pointer);
+      return pointer;
+    };
+    try {
+      return body(copy);
+    } finally {
+      for (const pointer of allocated) glue._free(pointer);
+      glue.stackRestore(stack);
+    }
+  }
+}
+
+function allocate(glue, size, allocated) {
+  if (size <= STACK_SCRATCH) return glue.stackAlloc(size) >>> 0;
+  const pointer = glue._malloc(size) >>> 0;
+  if (!pointer) throw new XlaError('RESOURCE_EXHAUSTED', `cannot allocate ${size} bytes`);
+  allocated.push(pointer);
+  return pointer;
+}
+
+const encodeString = (text) => new TextEncoder().encode(`${text}\0`);
+const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+
+/** What a call of the core threw: a trap, platform_fatal(), or the engine's stack at its end. */
+function trapped(error) {
+  if (error?.xlaFatal) return new XlaError('RESOURCE_EXHAUSTED', error.message);
+  if (error instanceof WebAssembly.RuntimeError) {
+    return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
+  }
+  // "Maximum call stack size exceeded"; "too much recursion" in Firefox
+  if (error instanceof RangeError || error?.name === 'InternalError') {
+    return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,226 @@
+import { Buffer, uploadLiteral } from './buffer.mjs';
+import { describe, invalidArgument, XlaError } from './error.mjs';
+import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
+import { Literal } from './literal.mjs';
+
+const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
+
+/** A compiled program: takes arguments, gives results, as often as one likes. */
+export class Executable extends Handle {
+  /** Not for callers: see client.compile(). */
+  constructor(core, pointer, { replicas, parameters, resultShape }) {
+    super(core, pointer, 'xla_executable_free');
+    /** Number of replicas that it runs on. */
+    this.replicas = replicas;
+    /** Name and shape of each parameter. */
+    this.parameters = parameters;
+    this.resultShape = resultShape;
+  }
+
+  /**
+   * Runs on all replicas with the same arguments.
+   * @param {readonly any[]} [args] one per parameter: whatever Literal.from() takes for its shape,
+   *   or a Buffer (for a tuple: an array of such)
+   * @param {object} [options] see executeReplicas
+   * @returns {Promise<any[]>} the results on replica 0: the elements of a tuple, or one array
+   */
+  async execute(args = [], options = {}) {
+    const result = await this.#execute(new Array(this.replicas).fill(args), options, 1);
+    if (!options.profile) return result.outputs[0];
+    return { outputs: result.outputs[0], events: result.events };
+  }
+
+  /**
+   * Runs with arguments of each replica's own.
+   * @param {readonly (readonly any[])[]} argsPerReplica
+   * @param {object} [options]
+   * @param {boolean} [options.device] results stay on the device, as Buffers instead of Literals
+   * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are given away:
+   *   disposed here, their memory free to be reused
+   * @param {boolean} [options.profile] resolves to { outputs, events } instead
+   * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
+   * @returns {Promise<any[][]>} the results of each replica
+   */
+  async executeReplicas(argsPerReplica, options = {}) {
+    if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.replicas) {
+      throw invalidArgument(
+        'execute',
+        `needs an array of ${this.replicas} arrays of arguments, one per replica; ` +
+          `got ${describe(argsPerReplica)}`,
+      );
+    }
+    const result = await this.#execute(argsPerReplica, options, this.replicas);
+    return options.profile ? result : result.outputs;
+  }
+
+  /** The optimised module as HLO text. */
+  toString() {
+    return coreOf(this).takeString(coreOf(this).call('xla_executable_print', pointerOf(this)));
+  }
+
+  /** The steps that a replica takes, one a line, for people. */
+  thunks() {
+    return coreOf(this).takeString(coreOf(this).call('xla_executable_thunks', pointerOf(this)));
+  }
+
+  /** @param {number} count of replicas whose results are wanted */
+  async #execute(argsPerReplica, options, count) {
+    const core = coreOf(this);
+    const { signal, profile = false } = options;
+    throwIfAborted(signal);
+    const run = this.#start(argsPerReplica, options.donate ?? [], profile);
+    const cancel = () => core.disposed || core.call('xla_run_cancel', run);
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      await core.runs.start(run);
+      const outputs = Array.from({ length: count }, (_, replica) =>
+        this.#outputs(run, replica, options.device));
+      return { outputs, events: profile ? readProfile(core, run) : [] };
+    } catch (error) {
+      if (error.code === 'CANCELLED') throwIfAborted(signal);
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      if (!core.disposed) core.call('xla_run_free', run);
+    }
+  }
+
+  /** A new run with its arguments. What was uploaded for it belongs to it. */
+  #start(argsPerReplica, donate, profile) {
+    const core = coreOf(this);
+    const executable = pointerOf(this);
+    const uploads = [];
+    try {
+      const leaves = this.#flatten(argsPerReplica, uploads);
+      const donated = this.#donated(leaves, donate, argsPerReplica);
+      const pointers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
+      const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
+      const run = core.scoped((copy) =>
+        core.need('xla_run_new', executable, copy(pointers), copy(flags), profile));
+      donated.forEach(forget);
+      return run;
+    } finally {
+      for (const buffer of uploads) buffer.dispose(); // the run has references of its own
+    }
+  }
+
+  /** The leaves of all arguments, replica by replica: { buffer, parameter }. */
+  #flatten(argsPerReplica, uploads) {
+    const flattened = new Map(); // so that what all replicas share is uploaded once
+    return argsPerReplica.flatMap((args) => {
+      if (!flattened.has(args)) flattened.set(args, this.#flattenOne(args, uploads));
+      return flattened.get(args);
+    });
+  }
+
+  #flattenOne(args, uploads) {
+    const { parameters } = this;
+    if (!Array.isArray(args) || args.length !== parameters.length) {
+      const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+      throw invalidArgument(
+        'execute',
+        `needs an array of ${parameters.length} arguments (${wanted}); got ` +
+          (Array.isArray(args) ? `${args.length}` : describe(args)),
+      );
+    }
+    return args.flatMap((value, parameter) => {
+      const { name, shape } = parameters[parameter];
+      try {
+        const buffers = this.#leaves(value, shape, uploads);
+        return buffers.map((buffer) => ({ buffer, parameter }));
+      } catch (error) {
+        if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
+        const why = error.message.replace(/^literal: /, '');
+        throw invalidArgument('execute', `argument ${parameter} (${name}): ${why}`);
+      }
+    });
+  }
+
+  /** The buffers of a value: null for a token. */
+  #leaves(value, shape, uploads) {
+    if (shape.isTuple) {
+      const elements = value instanceof Literal ? value.elements : value;
+      if (!Array.isArray(elements) || elements.length !== shape.tupleShapes.length) {
+        throw invalidArgument('', `${shape} needs an array of ${shape.tupleShapes.length}`);
+      }
+      return elements.flatMap((element, i) => this.#leaves(element, shape.tupleShapes[i], uploads));
+    }
+    if (!shape.isArray) return [null];
+    if (value instanceof Buffer) return [checkBuffer(value, shape, coreOf(this))];
+    const buffer = uploadLiteral(coreOf(this), Literal.from(value, shape));
+    uploads.push(buffer);
+    return [buffer];
+  }
+
+  /** The caller's Buffers that are given away. */
+  #donated(leaves, donate, argsPerReplica) {
+    for (const number of donate) {
+      if (this.parameters[number]) continue;
+      throw invalidArgument('execute', `donate: there is no parameter ${describe(number)}`);
+    }
+    const shared = this.replicas > 1 && new Set(argsPerReplica).size < this.replicas;
+    const donated = new Set();
+    for (const { buffer, parameter } of leaves) {
+      if (!buffer || !donate.includes(parameter)) continue;
+      if (shared || donated.has(buffer)) {
+        throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
+      }
+      donated.add(buffer);
+    }
+    const kept = leaves.find((l) => donated.has(l.buffer) && !donate.includes(l.parameter));
+    if (kept) throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
+    return donated;
+  }
+
+  #outputs(run, replica, device = false) {
+    const core = coreOf(this);
+    let leaf = 0;
+    const take = (shape) => {
+      if (shape.isTuple) {
+        const elements = shape.tupleShapes.map(take);
+        return device ? elements : new Literal(shape, elements);
+      }
+      const pointer = core.call('xla_run_result', run, replica, leaf++);
+      if (!shape.isArray) return device ? null : new Literal(shape, null);
+      const buffer = new Buffer(core, pointer, shape.withoutLayout());
+      if (device) return buffer;
+      try {
+        return buffer.toLiteral().inLayout(shape.layout);
+      } finally {
+        buffer.dispose();
+      }
+    };
+    const { resultShape } = this;
+    return resultShape.isTuple ? resultShape.tupleShapes.map(take) : [take(resultShape)];
+  }
+}
+
+function throwIfAborted(signal) {
+  if (!signal?.aborted) return;
+  throw new XlaError('CANCELLED', 'the run was cancelled', { cause: signal.reason });
+}
+
+function checkBuffer(buffer, shape, core) {
+  if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client');
+  pointerOf(buffer); // not disposed?
+  if (buffer.shape.compatible(shape)) return buffer;
+  throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);
+}
+
+function readProfile(core, run) {
+  const count = core.call('xla_run_profile_count', run);
+  const events = core.call('xla_run_profile', run);
+  return Array.from({ length: count }, (_, i) => {
+    const at = events + i * PROFILE_EVENT_BYTES;
+    const [startUs, endUs] = core.view(Float64Array, at, 2);
+    const [replica, worker, name, category] = core.view(Uint32Array, at + 16, 4);
+    return {
+      name: core.string(name),
+      category: core.string(category),
+      replica,
+      worker,
+      startUs,
+      endUs,
+    };
+  });
+}

@@ -1,0 +1,70 @@
+/**
+ * What lives in the core and is known here by its pointer: builders, modules, executables, buffers.
+ * It is freed by dispose(), by `using`, or at the latest when the garbage collector finds that
+ * nobody has it any more. A client that is disposed takes all of them with it.
+ */
+import { XlaError } from './error.mjs';
+
+const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
+  if (!core.disposed) core.call(free, pointer);
+});
+
+/**
+ * For the rest of the package: coreOf(handle); pointerOf(handle), which throws FAILED_PRECONDITION
+ * once it is disposed; and forget(handle), which disposes without freeing, where the core has taken
+ * over.
+ */
+let coreOf, pointerOf, forget;
+
+export class Handle {
+  #core;
+  #pointer;
+  #free;
+
+  /**
+   * @param {import('./core.mjs').Core} core
+   * @param {number} pointer
+   * @param {string} free the function of api.h that takes it back
+   */
+  constructor(core, pointer, free) {
+    this.#core = core;
+    this.#pointer = pointer;
+    this.#free = free;
+    unreachable.register(this, { core, free, pointer }, this);
+  }
+
+  static {
+    coreOf = (handle) => handle.#core;
+    pointerOf = (handle) => {
+      if (handle.#pointer) return handle.#pointer;
+      const what = handle.constructor.name;
+      throw new XlaError('FAILED_PRECONDITION', `this ${what} was disposed`);
+    };
+    forget = (handle) => {
+      handle.#pointer = 0;
+      unreachable.unregister(handle);
+    };
+  }
+
+  /** Whether dispose() was called, on this or on the client. */
+  get disposed() {
+    return this.#pointer === 0 || this.#core.disposed;
+  }
+
+  /** Gives the memory back. A second call does nothing. */
+  dispose() {
+    const pointer = this.#pointer;
+    forget(this);
+    if (pointer && !this.#core.disposed) this.#core.call(this.#free, pointer);
+  }
+}
+
+if (Symbol.dispose) {
+  Object.defineProperty(Handle.prototype, Symbol.dispose, {
+    value() {
+      this.dispose();
+    },
+  });
+}
+
+export { coreOf, forget, pointerOf };

@@ -1,0 +1,89 @@
+/**
+ * Which of the two builds runs here: the one with threads needs shared memory, which a page has
+ * only if it is cross-origin isolated. Each build is a WebAssembly file and its Emscripten glue.
+ */
+import { XlaError } from './error.mjs';
+
+// Spelled out twice each, so that bundlers see the files.
+const BUILDS = {
+  threads: {
+    glue: () => import('../build/dist/xla-threads.mjs'),
+    wasm: new URL('../build/dist/xla-threads.wasm', import.meta.url),
+  },
+  single: {
+    glue: () => import('../build/dist/xla-single.mjs'),
+    wasm: new URL('../build/dist/xla-single.wasm', import.meta.url),
+  },
+};
+
+const isNode = typeof process === 'object' && typeof process.versions?.node === 'string';
+
+/** A module of Node's, out of the sight of bundlers for browsers. */
+export function importNode(name) {
+  return import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
+}
+
+export function hasSharedMemory() {
+  return typeof SharedArrayBuffer === 'function' && globalThis.crossOriginIsolated !== false;
+}
+
+/** How many threads this machine runs at once. */
+export async function hardwareConcurrency() {
+  if (!isNode) return globalThis.navigator?.hardwareConcurrency ?? 1;
+  const os = await importNode('os');
+  return os.availableParallelism();
+}
+
+/**
+ * A fresh instance of a build, as its glue makes it.
+ * @param {'threads' | 'single'} build
+ */
+export async function instantiate(build) {
+  const [{ default: factory }, module] = await Promise.all([
+    BUILDS[build].glue(),
+    compiledModule(build),
+  ]);
+  try {
+    return await new Promise((resolve, reject) => {
+      const instantiateWasm = (imports, receive) => {
+        WebAssembly.instantiate(module, imports)
+          .then((instance) => receive(instance, module))
+          .catch(reject);
+        return {}; // the exports come later
+      };
+      factory({ noExitRuntime: true, instantiateWasm }).then(resolve, reject);
+    });
+  } catch (error) {
+    throw new XlaError('RESOURCE_EXHAUSTED', `cannot start WebAssembly: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+const compiled = new Map(); // by build: clients share the compiled module, not the instance
+
+function compiledModule(build) {
+  if (!compiled.has(build)) {
+    const promise = compile(BUILDS[build].wasm);
+    compiled.set(build, promise);
+    promise.catch(() => compiled.delete(build)); // the network may be back next time
+  }
+  return compiled.get(build);
+}
+
+async function compile(url) {
+  try {
+    if (url.protocol === 'file:') {
+      const { readFile } = await importNode('fs/promises');
+      return await WebAssembly.compile(await readFile(url));
+    }
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+    // Streaming wants the right content type, which not every server sends.
+    return response.headers.get('content-type')?.startsWith('application/wasm')
+      ? await WebAssembly.compileStreaming(response)
+      : await WebAssembly.compile(await response.arrayBuffer());
+  } catch (error) {
+    throw new XlaError('UNAVAILABLE', `cannot load ${url}: ${error.message}`, { cause: error });
+  }
+}

@@ -1,0 +1,49 @@
+import { coreOf, Handle, pointerOf } from './handle.mjs';
+import { Shape } from './shape.mjs';
+
+/**
+ * A program: computations, of which the entry computation takes the parameters and gives the
+ * result. Comes from a builder's build() or from client.parseHlo(). Immutable. It is also what
+ * operations that call a computation take (XLA's XlaComputation); then its entry computation is
+ * meant.
+ */
+export class HloModule extends Handle {
+  /** Not for callers. */
+  constructor(core, pointer) {
+    super(core, pointer, 'xla_module_free');
+  }
+
+  get name() {
+    return coreOf(this).string(coreOf(this).call('xla_module_name', pointerOf(this)));
+  }
+
+  /** The number of replicas that the text states, or undefined. */
+  get replicaCount() {
+    return coreOf(this).call('xla_module_replica_count', pointerOf(this)) || undefined;
+  }
+
+  /** Names and shapes of the entry computation's parameters; with the layouts that it asks for. */
+  get parameters() {
+    const core = coreOf(this);
+    const pointer = pointerOf(this);
+    const count = core.call('xla_module_parameter_count', pointer);
+    return Array.from({ length: count }, (_, number) => ({
+      name: core.string(core.call('xla_module_parameter_name', pointer, number)),
+      shape: takeShape(core, core.call('xla_module_parameter_shape', pointer, number)),
+    }));
+  }
+
+  /** Shape of the result, with the layout that the entry computation asks for. */
+  get resultShape() {
+    return takeShape(coreOf(this), coreOf(this).call('xla_module_result_shape', pointerOf(this)));
+  }
+
+  /** The program as HLO text. */
+  toString() {
+    return coreOf(this).takeString(coreOf(this).call('xla_module_print', pointerOf(this)));
+  }
+}
+
+export function takeShape(core, pointer) {
+  return Shape.parse(core.takeString(pointer));
+}

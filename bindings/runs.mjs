@@ -1,0 +1,92 @@
+/**
+ * The runs that somebody waits for. With threads, the core tells when to look at them. Without, the
+ * host does the work itself, a slice at a time, and lets other events happen between the slices.
+ */
+import { keepAlive } from './keep_alive.mjs';
+
+const RUN_DONE = 2; // RunState in src/runtime/run.h
+const RUN_FAILED = 3;
+const SLICE_US = 8000; // half a frame of a page at 60 Hz
+
+export class Runs {
+  #core;
+  #pending = new Map(); // run -> { resolve, reject }
+  #scheduled = false;
+  #release = null;
+
+  constructor(core) {
+    this.#core = core;
+  }
+
+  /**
+   * Starts a run of xla_run_new's.
+   * @returns {Promise<void>} resolved when it is done, rejected with its XlaError when it failed
+   */
+  start(run) {
+    return new Promise((resolve, reject) => {
+      this.#core.call('xla_run_start', run);
+      this.#pending.set(run, { resolve, reject });
+      this.#release ??= keepAlive();
+      this.look();
+    });
+  }
+
+  /** Looks at the pending runs, soon. Callable at any time, from within a call of the core too. */
+  look() {
+    if (this.#scheduled || !this.#pending.size) return;
+    this.#scheduled = true;
+    const later = this.#core.threads ? queueMicrotask : nextTask;
+    later(() => {
+      this.#scheduled = false;
+      if (this.#pending.size) this.#work();
+    });
+  }
+
+  /** Nobody will look again: rejects all that are pending. */
+  abandon(error) {
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+    this.#settled();
+  }
+
+  #work() {
+    let more = false;
+    try {
+      if (this.#core.threads === 0) more = Boolean(this.#core.call('xla_step', SLICE_US));
+      for (const run of [...this.#pending.keys()]) this.#check(run);
+    } catch (error) {
+      this.abandon(error);
+    }
+    if (more) this.look();
+  }
+
+  #check(run) {
+    const state = this.#core.call('xla_run_state', run);
+    if (state !== RUN_DONE && state !== RUN_FAILED) return;
+    const { resolve, reject } = this.#pending.get(run);
+    this.#pending.delete(run);
+    this.#settled();
+    if (state === RUN_DONE) return resolve();
+    this.#core.call('xla_run_error', run);
+    return reject(this.#core.lastError());
+  }
+
+  #settled() {
+    if (this.#pending.size) return;
+    this.#release?.();
+    this.#release = null;
+  }
+}
+
+/** Runs `task` after the events that wait now. Timers would be clamped to 4 ms by browsers. */
+const nextTask = typeof setImmediate === 'function' ? (task) => setImmediate(task) : viaChannel();
+
+function viaChannel() {
+  const tasks = [];
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => tasks.shift()();
+  return (task) => {
+    tasks.push(task);
+    port2.postMessage(0);
+  };
+}

@@ -1,0 +1,79 @@
+/**
+ * The worker threads of an instance, as the host sees them: whether they are there, and whether
+ * they still are. The glue would throw a worker's error into nowhere; here it becomes the failure
+ * of the run that the worker was busy with, and another worker takes its place.
+ */
+import { XlaError } from './error.mjs';
+import { keepAlive } from './keep_alive.mjs';
+
+export class Workers {
+  #glue; // the glue's PThread
+  #core;
+  #numbers = new Map(); // the core's number of each Worker
+  #terminated = false;
+
+  constructor(glue, core) {
+    this.#glue = glue;
+    this.#core = core;
+  }
+
+  /** Resolves when the workers that xla_start started have loaded the core. */
+  async ready(count) {
+    const release = keepAlive(); // the glue unrefs its workers
+    try {
+      if (!count) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
+      const workers = [...this.#glue.runningWorkers];
+      await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
+    } finally {
+      release();
+    }
+  }
+
+  terminate() {
+    this.#terminated = true;
+    this.#glue.terminateAllThreads();
+  }
+
+  /** @returns {Promise<void>} resolved when loaded */
+  #watch(worker, number) {
+    this.#numbers.set(worker, number);
+    return new Promise((resolve, reject) => {
+      const glueListener = worker.onmessage;
+      worker.onmessage = (event) => {
+        glueListener(event);
+        if (event.data?.cmd === 'loaded') resolve();
+      };
+      const lost = (error) => {
+        const message = error?.message ?? 'it exited';
+        reject(new XlaError('UNAVAILABLE', `a worker thread cannot start: ${message}`));
+        if (worker.loaded) this.#replace(worker);
+      };
+      worker.onerror = (event) => {
+        event.preventDefault?.();
+        lost(event);
+      };
+      worker.on?.('exit', () => lost()); // Node's
+    });
+  }
+
+  #replace(worker) {
+    const number = this.#numbers.get(worker);
+    if (this.#terminated || number === undefined) return;
+    this.#numbers.delete(worker);
+    worker.terminate();
+    delete this.#glue.pthreads[worker.pthread_ptr];
+    this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
+    this.#core.call('xla_worker_lost', number);
+    for (const started of this.#glue.runningWorkers) {
+      if (this.#numbers.has(started)) continue;
+      this.#watch(started, number).catch((error) => this.#giveUp(started, error));
+    }
+    this.#core.runs.look();
+  }
+
+  /** One that cannot start leaves its place empty. The others go on, if there are any. */
+  #giveUp(worker, error) {
+    this.#numbers.delete(worker);
+    if (!this.#numbers.size) this.#core.runs.abandon(error);
+  }
+}
