@@ -130,14 +130,20 @@ static bool is_alias(Opcode opcode) {
   case HLO_RESHAPE: /* dense and row-major on both sides */
   case HLO_COPY:
   case HLO_TUPLE_OP:
-  case HLO_AFTER_ALL: return true;
+  case HLO_AFTER_ALL:
+  case HLO_RECV:
+  case HLO_SEND_DONE: return true;
   default: return false;
   }
 }
 
 static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *values) {
   int count;
-  if (instruction->opcode == HLO_AFTER_ALL) return new_leaves(c, instruction->shape);
+  /* recv only announces, send-done only waits for what never blocks: both have nothing to do. */
+  if (instruction->opcode == HLO_AFTER_ALL || instruction->opcode == HLO_RECV ||
+      instruction->opcode == HLO_SEND_DONE) {
+    return new_leaves(c, instruction->shape);
+  }
   if (instruction->opcode == HLO_TUPLE_OP) return operand_leaves(c, instruction, values, &count);
   return values[instruction->operands[0]->id];
 }
@@ -235,23 +241,17 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
 
 /* ---- Everything else: one thunk an instruction ---- */
 
-static bool is_host_call(const Instruction *instruction) {
-  switch (instruction->opcode) {
-  case HLO_INFEED:
-  case HLO_OUTFEED:
-  case HLO_CUSTOM_CALL:
-  case HLO_SEND:
-  case HLO_RECV:
-  case HLO_SEND_DONE:
-  case HLO_RECV_DONE: return true;
-  default: return false;
-  }
-}
-
 static ThunkKind kind_of(const Instruction *instruction, const Kernel **kernel) {
   *kernel = NULL;
   if (opcode_category(instruction->opcode) == COLLECTIVE) return THUNK_COLLECTIVE;
-  if (is_host_call(instruction)) return THUNK_HOST;
+  switch (instruction->opcode) {
+  case HLO_INFEED:
+  case HLO_OUTFEED:
+  case HLO_CUSTOM_CALL: return THUNK_HOST;
+  case HLO_SEND:
+  case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
+  default: break;
+  }
   if (instruction->opcode == HLO_FUSION && platform_has_codegen()) return THUNK_GENERATED;
   *kernel = kernel_for(instruction);
   return *kernel ? THUNK_KERNEL : THUNK_EVAL;

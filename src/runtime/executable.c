@@ -50,8 +50,8 @@ void executable_leave(Executable *executable) {
 /* ---- Listing ---- */
 
 const char *thunk_kind_name(ThunkKind kind) {
-  static const char *const names[] = {"eval",  "generated",   "kernel",     "copy",
-                                      "while", "conditional", "collective", "host"};
+  static const char *const names[] = {"eval",        "generated",  "kernel",  "copy", "while",
+                                      "conditional", "collective", "channel", "host"};
   return names[kind];
 }
 

@@ -39,6 +39,7 @@ typedef enum ThunkKind {
   THUNK_WHILE,
   THUNK_CONDITIONAL,
   THUNK_COLLECTIVE,
+  THUNK_CHANNEL,
   THUNK_HOST,
 } ThunkKind;
 

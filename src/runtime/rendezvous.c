@@ -118,9 +118,14 @@ Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, int worker, Erro
 /* ---- Deadlock ---- */
 
 static void describe_missing(const Run *run, const Replica *waiting, StrBuf *out) {
+  const Rendezvous *r = waiting->rendezvous;
+  if (!r) {
+    strbuf_printf(out, " for a send on channel %lld",
+                  (long long)waiting->parked_at->instruction->a.channel_id);
+    return;
+  }
   Group group;
   find_group(run, waiting->parked_at, waiting->id, &group);
-  const Rendezvous *r = waiting->rendezvous;
   const char *separator = " for ";
   for (int i = 0; i < r->size; i++) {
     if (r->members[i]) continue;

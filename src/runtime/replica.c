@@ -7,6 +7,7 @@
 
 #include "eval/eval.h"
 #include "platform/platform.h"
+#include "runtime/channels.h"
 #include "runtime/host.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
@@ -201,6 +202,11 @@ static Outcome step(Replica *replica, Frame *frame, int worker, Error *error) {
     replica->parked_since = start;
     return rendezvous_arrive(replica, thunk, worker, error);
   }
+  case THUNK_CHANNEL:
+    frame->next++;
+    replica->parked_since = start;
+    if (thunk->instruction->opcode == HLO_SEND) return channel_send(replica, thunk, error);
+    return channel_receive(replica, thunk, worker, error);
   case THUNK_HOST:
     frame->next++;
     replica->parked_since = start;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/channels.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
@@ -166,6 +167,7 @@ void run_destroy(Run *run) {
       buffer_release(run->results[r * executable->result_leaves + i]);
     }
   }
+  channels_free(run);
   free(run->profile_events);
   arena_free(run->memory);
   executable_leave(executable);

@@ -72,7 +72,8 @@ struct Run {
   struct RunArena **arenas;
   struct Rendezvous *rendezvous; /* open ones */
   struct Rendezvous *free_rendezvous;
-  Replica *host_calls; /* replicas that wait for the host and were not taken yet; host.c */
+  struct Message *messages; /* sent and not yet received; channels.c */
+  Replica *host_calls;      /* replicas that wait for the host and were not taken yet; host.c */
   Arena *memory; /* of replicas, slots and rendezvous; under the scheduler's lock once started */
   ProfileEvent *profile_events; /* merged when asked for */
   int profile_count;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "platform/platform.h"
+#include "runtime/channels.h"
 
 /* A loop over chunks that others may join: it lives on the stack of the thread that began it. */
 typedef struct Job {
@@ -122,7 +123,8 @@ static bool waits_for_host(const Run *run) {
 static void run_is_quiet(Run *run) {
   if (run->state != RUN_RUNNING || run->active > 0) return;
   if (!run->failing && run->stopped < run->replica_count) {
-    if (waits_for_host(run)) return;
+    if (channels_deliver_rest(run) || waits_for_host(run)) return;
+    if (run->state != RUN_RUNNING) return; /* a delivery failed the run */
     rendezvous_report_deadlock(run, &run->error);
     run->failing = true;
   }

@@ -1,0 +1,189 @@
+#include "runtime/channels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/buffer.h"
+#include "runtime/scheduler.h"
+
+enum { NOBODY = -1, ANYBODY = -2 };
+
+typedef struct Message {
+  struct Message *next;
+  int64_t channel;
+  int source, target;
+  int64_t bytes;
+  uint8_t *data;
+} Message;
+
+/* The partner of `id` in the instruction's pairs, on the other side; ANYBODY without pairs. */
+static int partner(const Instruction *instruction, int id, bool is_source) {
+  static const char key[] = "_xla_send_recv_source_target_pairs";
+  const char *text = instruction->a.frontend_attributes;
+  const char *at = text ? strstr(text, key) : NULL;
+  if (!at) return ANYBODY;
+  at += sizeof key - 1;
+  int depth = 0;
+  do { /* {{0,1},{1,2}}, with or without quotes around it */
+    if (*at == '{') depth++;
+    if (*at == '}') depth--;
+    if (depth == 2 && at[0] == '{') {
+      char *end;
+      long source = strtol(at + 1, &end, 10);
+      long target = *end == ',' ? strtol(end + 1, &end, 10) : NOBODY;
+      if ((is_source ? source : target) == id) return (int)(is_source ? target : source);
+    }
+  } while (*at && *++at && depth >= 0 && !(depth == 0 && *at == ','));
+  return NOBODY;
+}
+
+static Message *message_new(int64_t bytes, Error *error) {
+  Message *message = calloc(1, sizeof *message);
+  uint8_t *data = message ? memory_alloc(bytes, error) : NULL;
+  if (!data) {
+    free(message);
+    return NULL;
+  }
+  message->bytes = bytes;
+  message->data = data;
+  return message;
+}
+
+static void message_free(Message *message) {
+  memory_release(message->data, message->bytes);
+  free(message);
+}
+
+/* All array leaves of the data, which come before recv-done's token. */
+static int64_t data_bytes(const Thunk *thunk) {
+  int64_t bytes = 0;
+  for (int i = 0; i < thunk->result_count; i++) bytes += thunk->results[i]->bytes;
+  return bytes;
+}
+
+static void write_results(Replica *replica, const Thunk *thunk, const uint8_t *data) {
+  for (int i = 0; i < thunk->result_count; i++) {
+    LogicalBuffer *to = thunk->results[i];
+    if (to->slot == SLOT_NONE) continue;
+    if (data) {
+      memcpy(replica_pointer(replica, to), data, (size_t)to->bytes);
+      data += to->bytes;
+    } else {
+      memset(replica_pointer(replica, to), 0, (size_t)to->bytes);
+    }
+  }
+}
+
+/* ---- With the lock held ---- */
+
+static bool fits(const Message *message, const Replica *replica, const Thunk *thunk, bool rest) {
+  if (message->channel != thunk->instruction->a.channel_id) return false;
+  if (message->target != ANYBODY) return message->target == replica->id;
+  return rest || message->source == replica->id;
+}
+
+/* Takes the first message that fits off the list: of the lowest source, oldest first. */
+static Message *take(Run *run, const Replica *replica, const Thunk *thunk, bool rest) {
+  Message **best = NULL;
+  for (Message **link = &run->messages; *link; link = &(*link)->next) {
+    if (!fits(*link, replica, thunk, rest)) continue;
+    if (!best || (*link)->source < (*best)->source) best = link;
+  }
+  if (!best) return NULL;
+  Message *message = *best;
+  *best = message->next;
+  return message;
+}
+
+static bool waits_for_message(const Replica *replica) {
+  return replica->state == REPLICA_PARKED &&
+         replica->parked_at->instruction->opcode == HLO_RECV_DONE;
+}
+
+/* Gives `replica`, which waits, its message if there is one. Sizes were compared by the verifier
+** where both ends are in one module; a mismatch ends up here as a failed run. */
+static bool deliver(Run *run, Replica *replica, bool rest) {
+  const Thunk *thunk = replica->parked_at;
+  Message *message = take(run, replica, thunk, rest);
+  if (!message) return false;
+  if (message->bytes != data_bytes(thunk)) {
+    Error error;
+    error_set_op(&error, STATUS_INVALID_ARGUMENT, "recv-done",
+                 "replica %d receives %lld bytes on channel %lld but %lld were sent", replica->id,
+                 (long long)data_bytes(thunk), (long long)message->channel,
+                 (long long)message->bytes);
+    message_free(message);
+    scheduler_fail_run(run, &error);
+    return false;
+  }
+  write_results(replica, thunk, message->data);
+  message_free(message);
+  replica_record(replica, thunk, -1);
+  replica->parked_at = NULL;
+  run->active++;
+  scheduler_make_ready(replica);
+  return true;
+}
+
+bool channels_deliver_rest(Run *run) {
+  bool delivered = false;
+  for (int i = 0; i < run->replica_count && !run->failing; i++) {
+    if (waits_for_message(&run->replicas[i])) delivered |= deliver(run, &run->replicas[i], true);
+  }
+  return delivered;
+}
+
+/* ---- Thunks ---- */
+
+Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
+  Run *run = replica->run;
+  int target = partner(thunk->instruction, replica->id, true);
+  if (target == NOBODY) return OUTCOME_DONE;
+  int64_t bytes = 0;
+  for (int i = 0; i < thunk->operand_count; i++) bytes += thunk->operands[i]->bytes;
+  Message *message = message_new(bytes, error);
+  if (!message) return OUTCOME_FAILED;
+  message->channel = thunk->instruction->a.channel_id;
+  message->source = replica->id;
+  message->target = target;
+  uint8_t *at = message->data;
+  for (int i = 0; i < thunk->operand_count; i++) {
+    const LogicalBuffer *from = thunk->operands[i];
+    if (from->slot == SLOT_NONE) continue;
+    memcpy(at, replica_pointer(replica, from), (size_t)from->bytes);
+    at += from->bytes;
+  }
+  scheduler_lock();
+  Message **link = &run->messages;
+  while (*link) link = &(*link)->next;
+  *link = message;
+  if (target >= 0 && target < run->replica_count && waits_for_message(&run->replicas[target])) {
+    deliver(run, &run->replicas[target], false);
+  }
+  scheduler_unlock();
+  return OUTCOME_DONE;
+}
+
+Outcome channel_receive(Replica *replica, const Thunk *thunk, int worker, Error *error) {
+  Run *run = replica->run;
+  if (partner(thunk->instruction, replica->id, false) == NOBODY) {
+    write_results(replica, thunk, NULL);
+    return OUTCOME_DONE;
+  }
+  scheduler_lock();
+  replica->parked_at = thunk;
+  replica->rendezvous = NULL;
+  replica->state = REPLICA_PARKED;
+  run->active--;
+  deliver(run, replica, false); /* at once, if it is there: then it is queued again */
+  scheduler_unlock();
+  return OUTCOME_PARKED;
+}
+
+void channels_free(Run *run) {
+  while (run->messages) {
+    Message *next = run->messages->next;
+    message_free(run->messages);
+    run->messages = next;
+  }
+}
