@@ -1,0 +1,165 @@
+"""The specification's worked examples; and, by its definitions, what XLA:CPU refuses to run."""
+
+import numpy as np
+
+from corpus import family, program, reducer
+from harness import shape_of
+from values import any_bits, count, small_ints
+
+ADD = reducer('f', 'add', 'f32')
+V = np.array([[[10, 11, 12], [15, 16, 17]], [[20, 21, 22], [25, 26, 27]],
+              [[30, 31, 32], [35, 36, 37]], [[40, 41, 42], [45, 46, 47]]], np.float32)
+B = count('f32', (4, 3))
+
+
+def f32(*values):
+  return np.array(values, np.float32)
+
+
+@family
+def examples(f):
+  """Run by XLA, and equal to the numbers on the page, which are the `wanted` here."""
+  def one(name, body, operands, *wanted, computations='', **options):
+    got = f.hlo(name, None, body, *operands, computations=computations, check=False, **options)
+    for x, y in zip(got, wanted, strict=True):
+      np.testing.assert_array_equal(x, y, err_msg=name)
+
+  def replicas(name, body, operands, wanted, computations=''):
+    text = program(name, [shape_of(x) for x in operands[0]], body, computations)
+    got = f.text(name, text, per_replica=operands, replicas=len(operands))
+    for x in got:
+      np.testing.assert_array_equal(x[0], wanted, err_msg=name)
+
+  pair = [[f32(1, 2.5)], [f32(3, 5.25)]]
+  replicas('all-gather', 'r = f32[4] all-gather(p0), replica_groups={}, dimensions={0}', pair,
+           f32(1, 2.5, 3, 5.25))
+  replicas('all-reduce', 'r = f32[2] all-reduce(p0), replica_groups={}, to_apply=f', pair,
+           f32(4, 7.75), ADD)
+  one('broadcast', 'r = f32[2,3] broadcast(p0), dimensions={}', [np.float32(2)],
+      np.full((2, 3), 2, np.float32))
+  one('broadcast-in-dim', 'r = f32[2,2] broadcast(p0), dimensions={1}', [f32(1, 2)],
+      f32([1, 2], [1, 2]))
+  one('broadcast-in-dim.0', 'r = f32[2,2] broadcast(p0), dimensions={0}', [f32(1, 2)],
+      f32([1, 1], [2, 2]))
+  one('clamp', 'r = s32[3] clamp(p0, p1, p2)',
+      [np.int32(0), np.array([-1, 5, 9], np.int32), np.int32(6)], [0, 5, 6])
+  for shape in ((24,), (4, 6), (8, 3)):
+    one(f'collapse.{"x".join(map(str, shape))}',
+        f'r = f32[{",".join(map(str, shape))}] reshape(p0)', [V], V.reshape(shape))
+  one('concatenate.1d', 'r = f32[6] concatenate(p0, p1, p2), dimensions={0}',
+      [f32(2, 3), f32(4, 5), f32(6, 7)], f32(2, 3, 4, 5, 6, 7))
+  one('concatenate.2d', 'r = f32[4,2] concatenate(p0, p1), dimensions={0}',
+      [f32([1, 2], [3, 4], [5, 6]), f32([7, 8])], f32([1, 2], [3, 4], [5, 6], [7, 8]))
+  one('dot-general', 'r = f32[2,2] dot(p0, p1), lhs_contracting_dims={1}, '
+      'rhs_contracting_dims={1}', [f32([1, 2, 3], [4, 5, 6]), f32([1, 1, 1], [2, 2, 2])],
+      f32([6, 12], [15, 30]))
+  x = f32([[1, 2], [3, 4]], [[5, 6], [7, 8]])
+  one('dot-general.batch', 'r = f32[2,2,2] dot(p0, p1), lhs_batch_dims={0}, rhs_batch_dims={0}, '
+      'lhs_contracting_dims={2}, rhs_contracting_dims={1}',
+      [x, f32([[1, 0], [0, 1]], [[1, 0], [0, 1]])], x)
+  one('dynamic-slice.1d', 'r = f32[2] dynamic-slice(p0, p1), dynamic_slice_sizes={2}',
+      [f32(0, 1, 2, 3, 4), np.int32(2)], f32(2, 3))
+  one('dynamic-slice.2d', 'r = f32[2,2] dynamic-slice(p0, p1, p2), dynamic_slice_sizes={2,2}',
+      [B, np.int32(2), np.int32(1)], f32([7, 8], [10, 11]))
+  one('dynamic-update-slice.1d', 'r = f32[5] dynamic-update-slice(p0, p1, p2)',
+      [f32(0, 1, 2, 3, 4), f32(5, 6), np.int32(2)], f32(0, 1, 5, 6, 4))
+  one('dynamic-update-slice.2d', 'r = f32[4,3] dynamic-update-slice(p0, p1, p2, p3)',
+      [B, f32([12, 13], [14, 15], [16, 17]), np.int32(1), np.int32(1)],
+      f32([0, 1, 2], [3, 12, 13], [6, 14, 15], [9, 16, 17]))
+  one('iota.0', 'r = s32[4,8] iota(), iota_dimension=0', [], np.repeat(np.arange(4), 8).reshape(
+      4, 8))
+  one('iota.1', 'r = s32[4,8] iota(), iota_dimension=1', [], np.tile(np.arange(8), (4, 1)))
+  one('set-dimension-size', 'five = s32[] constant(5)\nsix = s32[] constant(6)\n'
+      'v5 = f32[<=10] set-dimension-size(p0, five), dimensions={0}\n'
+      'v6 = f32[<=10] set-dimension-size(p0, six), dimensions={0}\n'
+      'zero = f32[] constant(0)\none = f32[] constant(1)\n'
+      'a = f32[] reduce(v5, zero), dimensions={0}, to_apply=f\n'
+      'b = f32[] reduce(v5, one), dimensions={0}, to_apply=g\n'
+      'c = f32[] reduce(v6, zero), dimensions={0}, to_apply=f\n'
+      'r = (f32[], f32[], f32[]) tuple(a, b, c)', [np.arange(1, 11, dtype=np.float32)], 15, 120,
+      21, computations=ADD + '\n' + reducer('g', 'multiply', 'f32'))
+  y = np.tile(np.array([[1, 2, 3], [4, 5, 6]], np.float32), (4, 1, 1))
+  for dimensions, wanted in (((0,), [[4, 8, 12], [16, 20, 24]]), ((2,), [[6, 15]] * 4),
+                             ((0, 1), [20, 28, 36]), ((0, 1, 2), 84)):
+    left = ','.join(str(n) for d, n in enumerate(y.shape) if d not in dimensions)
+    over = ','.join(map(str, dimensions))
+    one(f'reduce.{over.replace(",", "-")}', f'z = f32[] constant(0)\n'
+        f'r = f32[{left}] reduce(p0, z), dimensions={{{over}}}, to_apply=f', [y], wanted,
+        computations=ADD)
+  least = reducer('f', 'minimum', 'f32')
+  for name, pad, n, wanted in (('valid', '', 2, [100, 1]), ('same', ' pad=1_1', 3, [1000, 10, 1])):
+    one(f'reduce-window.{name}', 'z = f32[] constant(3.4028235e+38)\n'
+        f'r = f32[{n}] reduce-window(p0, z), window={{size=3 stride=2{pad}}}, to_apply=f',
+        [f32(10000, 1000, 100, 10, 1)], wanted, computations=least)
+  # Reshape with dimensions {1,2,0} is a transpose and a reshape.
+  for shape in ((24,), (8, 3), (2, 6, 2)):
+    one(f'reshape.120.{"x".join(map(str, shape))}',
+        't = f32[2,3,4] transpose(p0), dimensions={1,2,0}\n'
+        f'r = f32[{",".join(map(str, shape))}] reshape(t)', [V],
+        np.array([10, 20, 30, 40, 11, 21, 31, 41, 12, 22, 32, 42, 15, 25, 35, 45, 16, 26, 36, 46,
+                  17, 27, 37, 47], np.float32).reshape(shape))
+  one('reshape.scalar', 'r = f32[] reshape(p0)', [f32([5])], 5)
+  v1, v2 = np.array([1, 2, 3, 4], np.int32), np.array([100, 200, 300, 400], np.int32)
+  one('select', 'r = s32[4] select(p0, p1, p2)', [np.array([1, 0, 0, 1], np.bool_), v1, v2],
+      [1, 200, 300, 4])
+  one('select.scalar', 'r = s32[4] select(p0, p1, p2)', [np.bool_(True), v1, v2], v1)
+  one('slice.1d', 'r = f32[2] slice(p0), slice={[2:4]}', [f32(0, 1, 2, 3, 4)], f32(2, 3))
+  one('slice.2d', 'r = f32[2,2] slice(p0), slice={[2:4], [1:3]}', [B], f32([7, 8], [10, 11]))
+  all_to_all(f)
+
+
+def all_to_all(f):
+  """f32[4,16] split along 1 in 4 and put together along 0, as the builder spells it in HLO."""
+  operands = [[count('f32', (4, 16)) + 100 * r] for r in range(4)]
+  text = program('all-to-all', ['f32[4,16]'], '''
+    split = f32[4,4,4] reshape(p0)
+    front = f32[4,4,4] transpose(split), dimensions={1,0,2}
+    a = f32[4,4,4] all-to-all(front), replica_groups={{0,1,2,3}}, dimensions={0}
+    r = f32[16,4] reshape(a)''')
+  got = f.text('all-to-all', text, per_replica=operands, replicas=4, check=False)
+  for r in range(4):
+    blocks = [operands[source][0][:, 4 * r:4 * r + 4] for source in range(4)]
+    np.testing.assert_array_equal(got[r][0], np.concatenate(blocks))
+
+
+@family
+def spec(f):
+  """Not run by XLA. Whole numbers only, so that the definition leaves no room."""
+  for replicas in (2, 4):
+    x = [any_bits('f32', (4, 3), r) for r in range(replicas)]
+    n = 4 // replicas
+    f.spec(f'all-to-all.all.{replicas}', ['f32[4,3]'],
+           'r = f32[4,3] all-to-all(p0), replica_groups={}, dimensions={0}', [[v] for v in x],
+           [[np.concatenate([v[n * r:n * r + n] for v in x])] for r in range(replicas)])
+  empty = np.zeros((0, 2), np.float32)
+  f.spec('all-gather.empty', ['f32[0,2]'],
+         'r = f32[0,2] all-gather(p0), replica_groups={}, dimensions={0}', [[empty], [empty]],
+         [[empty], [empty]])
+  for type_ in ('s32', 'u32', 's8', 'u64'):
+    x = [any_bits(type_, (3, 2), r, 'bits') for r in range(4)]
+    for opcode, ufunc in (('and', np.bitwise_and), ('or', np.bitwise_or), ('xor',
+                                                                         np.bitwise_xor)):
+      f.spec(f'all-reduce.{type_}.{opcode}', [f'{type_}[3,2]'],
+             f'r = {type_}[3,2] all-reduce(p0), replica_groups={{}}, to_apply=f',
+             [[v] for v in x], [[ufunc.reduce(x)]] * 4, reducer('f', opcode, type_))
+  a = [small_ints('f32', (4, 2), r, 'a') for r in range(2)]
+  b = [small_ints('f32', (2, 3), r, 'b') for r in range(2)]
+  f.spec('reduce-scatter.variadic', ['f32[4,2]', 'f32[2,3]'],
+         'r = (f32[2,2], f32[1,3]) reduce-scatter(p0, p1), replica_groups={}, dimensions={0}, '
+         'to_apply=f', [list(v) for v in zip(a, b)],
+         [[sum(a)[2 * r:2 * r + 2], sum(b)[r:r + 1]] for r in range(2)], ADD)
+  x, y = any_bits('s4', (2, 3), 'x'), any_bits('s4', (3, 4), 'y')
+  f.spec('dot.s4.s4.s32', ['s4[2,3]', 's4[3,4]'],
+         'r = s32[2,4] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}', [[x, y]],
+         [[x.astype(np.int32) @ y.astype(np.int32)]])
+  z = small_ints('c64', (2, 3), 'z')
+  f.spec('bitcast-convert.c64.f32', ['c64[2,3]'], 'r = f32[2,3,2] bitcast-convert(p0)', [[z]],
+         [[z.view(np.float32).reshape(2, 3, 2)]])
+  f.spec('bitcast-convert.f32.c64', ['f32[2,3,2]'], 'r = c64[2,3] bitcast-convert(p0)',
+         [[z.view(np.float32).reshape(2, 3, 2)]], [[z]])
+  f.spec('constant.tuple', [], 'r = (f32[2], s32[]) constant(({1, 2}, 4))', [[]],
+         [[f32(1, 2), np.int32(4)]])
+  f.spec('abs.u32', ['u32[3]'], 'r = u32[3] abs(p0)', [[np.array([0, 5, 2**32 - 1], np.uint32)]],
+         [[np.array([0, 5, 2**32 - 1], np.uint32)]])
+  f.spec('sign.u8', ['u8[3]'], 'r = u8[3] sign(p0)', [[np.array([0, 5, 255], np.uint8)]],
+         [[np.array([0, 1, 1], np.uint8)]])
