@@ -67,7 +67,8 @@ static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena 
 }
 
 /* One row of the result: sum over k of lhs[k] * rhs[k][column]. `lhs_at` and `rhs_at` are positions
-** in the packed operands. `outer`: there is nothing to sum over, so that a product of -0 stays. */
+** in the packed operands. `outer`: there is one product a sum, and one of -0 stays that, as in
+** XLA, which makes this a multiply. */
 static void dot_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, int64_t rhs_at,
                     int64_t count, int64_t columns, bool outer, Packed sum) {
   packed_clear(type, sum, columns, outer);
@@ -88,7 +89,7 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
     for (int64_t row = 0; row < lhs.free; row++) {
       int64_t at = batch * lhs.free + row;
       dot_row(type, x, at * lhs.contracted, y, batch * rhs.contracted * rhs.free, lhs.contracted,
-              rhs.free, a->lhs_contracting_dims.count == 0, sum);
+              rhs.free, lhs.contracted == 1, sum);
       packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
     }
   }

@@ -9,7 +9,8 @@
 ** XLA:CPU reduces in levels when a reduced dimension is longer than 32: first windows of 32 (with
 ** padding on both sides, as SAME gives), then what these gave, until none is longer. Each window
 ** starts from the initial value, which should therefore be neutral, as the specification says.
-** This does the same, and so gives the same bits. Reductions of several operands have one level.
+** This does the same, and so gives the same bits, but for sums of few floats over several
+** dimensions, where LLVM may reorder them. Reductions of several operands have one level.
 */
 #include <string.h>
 
