@@ -110,7 +110,7 @@ bool eval_bitcast_convert(const Instruction *instruction, Literal *const *operan
 
 /* ---- Sources ---- */
 
-/* The first block, along the iota dimension and those inside it, is computed; the rest are copies. */
+/* The block along the iota dimension and those inside it is computed; the others are copies. */
 bool eval_iota(const Instruction *instruction, Literal *const *operands, Literal *result,
                EvalContext *context) {
   (void)operands, (void)context;

@@ -1,7 +1,7 @@
 /*
-** gather: for each index vector of start_indices, one slice of the operand. Three walks at once go
-** over the batch dimensions: the result, where the slice goes; start_indices, where its index vector
-** is; and the operand, along its batching dimensions.
+** gather: for each index vector of start_indices, one slice of the operand. One walk goes over the
+** batch dimensions in three arrays at once: the result, where the slice goes; start_indices, where
+** its index vector is; and the operand, along its batching dimensions.
 */
 #include "eval/eval.h"
 #include "eval/strided.h"
@@ -54,7 +54,7 @@ static void slice_copy(StridedCopy *copy, const Attributes *a, const Shape *oper
   strided_copy_init(copy, result->type, rank, sizes, to, from);
 }
 
-/* Offset in the operand that the index vector at `at` asks for, clamped to keep the slice inside. */
+/* The offset in the operand that the index vector at `at` asks for, clamped to keep the slice in. */
 static int64_t slice_offset(const Attributes *a, const Shape *operand, const Literal *indices,
                             int64_t at, int64_t step) {
   int64_t strides[MAX_RANK], offset = 0;

@@ -3,7 +3,7 @@
 ** are written out again here, from the standards and in plain arithmetic.
 **
 ** Decoding: (-1)^s * 2^(e - bias) * 1.m, or 2^(1 - bias) * 0.m for e = 0. Encoding: every pattern
-** comes back; halfway between neighbours the even pattern is taken; just off halfway the nearer one.
+** comes back; halfway between neighbours the even pattern is taken, just off halfway the nearer.
 */
 #include <math.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 **
 **   golden [-k SUBSTRING] [-v] FILE.golden...
 **
-** Prints one line per failing case and a summary; fails if a case failed. Cases of several replicas,
-** and those that need the runtime (collectives, feeds, custom calls), are skipped and counted.
+** Prints one line per failing case and a summary; fails if a case failed. Cases of several
+** replicas, and those that need the runtime (collectives, custom calls), are skipped and counted.
 */
 #include <math.h>
 #include <stdio.h>
