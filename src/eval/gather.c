@@ -54,7 +54,7 @@ static void slice_copy(StridedCopy *copy, const Attributes *a, const Shape *oper
   strided_copy_init(copy, result->type, rank, sizes, to, from);
 }
 
-/* The offset in the operand that the index vector at `at` asks for, clamped to keep the slice in. */
+/* The offset in the operand that the index vector at `at` asks for, with the slice kept inside. */
 static int64_t slice_offset(const Attributes *a, const Shape *operand, const Literal *indices,
                             int64_t at, int64_t step) {
   int64_t strides[MAX_RANK], offset = 0;
