@@ -66,12 +66,10 @@ static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena 
   return packed_from(&walk, side->operand, to, arena);
 }
 
-/* One row of the result: sum over k of lhs[k] * rhs[k][column]. `lhs_at` and `rhs_at` are positions
-** in the packed operands. `outer`: there is one product a sum, and one of -0 stays that, as in
-** XLA, which makes this a multiply. */
-static void dot_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, int64_t rhs_at,
-                    int64_t count, int64_t columns, bool outer, Packed sum) {
-  packed_clear(type, sum, columns, outer);
+/* Adds to one row of the result: lhs[k] * rhs[k][column] for `count` k. `lhs_at` and `rhs_at` are
+** positions in the packed operands. */
+static void add_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, int64_t rhs_at,
+                    int64_t count, int64_t columns, Packed sum) {
   for (int64_t k = 0; k < count; k++) {
     packed_add_products(type, sum, lhs, lhs_at + k, rhs, rhs_at + k * columns, columns);
   }
@@ -85,13 +83,13 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
   DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &a->rhs_contracting_dims);
   Packed x = pack(&lhs, type, false, context->arena), y = pack(&rhs, type, true, context->arena);
   Packed sum = packed_new(type, rhs.free, context->arena);
-  for (int64_t batch = 0; batch < lhs.batches; batch++) {
-    for (int64_t row = 0; row < lhs.free; row++) {
-      int64_t at = batch * lhs.free + row;
-      dot_row(type, x, at * lhs.contracted, y, batch * rhs.contracted * rhs.free, lhs.contracted,
-              rhs.free, lhs.contracted == 1, sum);
-      packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
-    }
+  int64_t count = lhs.contracted;
+  for (int64_t at = 0; at < lhs.batches * lhs.free; at++) {
+    int64_t batch = at / lhs.free;
+    /* Where each sum has one term, XLA multiplies: a product of -0 stays that. */
+    packed_clear(type, sum, rhs.free, count == 1);
+    add_row(type, x, at * count, y, batch * count * rhs.free, count, rhs.free, sum);
+    packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
   return true;
 }
@@ -104,97 +102,95 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
 ** - free: each group of rows meets its own matrix of the rhs; rows behind the last group give 0;
 ** - contracted: each group gives its own product; the groups come first in the result;
 ** - batch: the groups change nothing.
-** The sizes may differ by batch: [batch dimensions..., groups]; or be one list for all: [groups].
+** The sizes are one list for all: [groups]; or one for each index of the batch dimensions and of the
+** dimensions of the same role that come before the ragged one: [those..., groups].
 */
 typedef struct Groups {
   const Literal *sizes;
-  int64_t count, batches, limit; /* limit: size of the ragged dimension */
+  int64_t count, limit; /* of groups; size of the ragged dimension */
 } Groups;
 
 /* Sizes are data: one below 0 or beyond the dimension is taken as the nearest possible one. */
-static int64_t group_size(const Groups *groups, int64_t batch, int64_t group) {
-  int64_t row = groups->batches == 1 ? 0 : batch;
-  PrimitiveType type = groups->sizes->shape->type;
-  int64_t size = scalar_load(type, groups->sizes->data, row * groups->count + group).i;
+static int64_t group_size(const Groups *groups, int64_t list, int64_t group) {
+  const Shape *shape = groups->sizes->shape;
+  int64_t at = (shape->rank == 1 ? 0 : list * groups->count) + group;
+  int64_t size = scalar_load(shape->type, groups->sizes->data, at).i;
   return size < 0 ? 0 : size < groups->limit ? size : groups->limit;
 }
 
+/* Where a group begins; `count` of them: where the last one ends. */
+static int64_t group_begin(const Groups *groups, int64_t list, int64_t group) {
+  int64_t begin = 0;
+  for (int64_t g = 0; g < group; g++) begin += group_size(groups, list, g);
+  return begin < groups->limit ? begin : groups->limit;
+}
+
 /* The group that position `at` along the ragged dimension is in; `count` if it is in none. */
-static int64_t group_of(const Groups *groups, int64_t batch, int64_t at) {
-  int64_t group = 0, end = 0;
-  for (; group < groups->count; group++) {
-    end += group_size(groups, batch, group);
-    if (at < end) break;
-  }
+static int64_t group_of(const Groups *groups, int64_t list, int64_t at) {
+  int64_t group = 0;
+  while (group < groups->count && at >= group_begin(groups, list, group + 1)) group++;
   return group;
 }
 
-/* Puts the item at `position` in front. */
-static Int64List list_to_front(const Int64List *list, int position, int64_t *items) {
-  items[0] = list->items[position];
-  for (int i = 0, n = 1; i < list->count; i++) {
-    if (i != position) items[n++] = list->items[i];
-  }
-  return (Int64List){list->count, items};
-}
-
-static int list_find(const Int64List *list, int64_t value) {
-  int i = 0;
-  while (i < list->count && list->items[i] != value) i++;
-  return i;
-}
-
 /* The ragged dimension is free. The matrices of the groups are packed as if batches. */
-static void ragged_rows(const Attributes *a, const DotSide *lhs, const Literal *operand,
-                        const Groups *groups, Literal *result, Arena *arena) {
+static void ragged_rows(const Attributes *a, Literal *const *operands, const Groups *groups,
+                        Literal *result, Arena *arena) {
   PrimitiveType type = result->shape->type;
-  int64_t ragged = a->lhs_ragged_dims.items[0], items[MAX_RANK];
+  int64_t ragged = a->lhs_ragged_dims.items[0], items[MAX_RANK + 1];
   items[0] = a->rhs_group_dims.items[0];
   for (int i = 0; i < a->rhs_batch_dims.count; i++) items[i + 1] = a->rhs_batch_dims.items[i];
   Int64List group_and_batch = {a->rhs_batch_dims.count + 1, items};
-  DotSide rhs = dot_side(operand, &group_and_batch, &a->rhs_contracting_dims);
-  Packed x = pack(lhs, type, false, arena), y = pack(&rhs, type, true, arena);
+  DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
+  DotSide rhs = dot_side(operands[1], &group_and_batch, &a->rhs_contracting_dims);
+  Packed x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
   Packed sum = packed_new(type, rhs.free, arena);
-  int64_t inner = 1, size = lhs->operand->shape->dims[ragged];
-  for (int d = (int)ragged + 1; d < lhs->operand->shape->rank; d++) {
-    if (is_free(lhs, d)) inner *= lhs->operand->shape->dims[d];
+  int64_t inner = 1; /* rows per index of the ragged dimension */
+  for (int d = (int)ragged + 1; d < operands[0]->shape->rank; d++) {
+    if (is_free(&lhs, d)) inner *= operands[0]->shape->dims[d];
   }
-  for (int64_t at = 0; at < lhs->batches * lhs->free; at++) {
-    int64_t batch = at / lhs->free, group = group_of(groups, batch, at / inner % size);
-    int64_t matrix = (group * lhs->batches + batch) * rhs.contracted * rhs.free;
-    int64_t count = group < groups->count ? lhs->contracted : 0;
-    dot_row(type, x, at * lhs->contracted, y, matrix, count, rhs.free, false, sum);
+  for (int64_t at = 0; at < lhs.batches * lhs.free; at++) {
+    int64_t list = at / inner / groups->limit;
+    int64_t group = group_of(groups, list, at / inner % groups->limit);
+    int64_t matrix = group * lhs.batches + at / lhs.free;
+    int64_t count = group < groups->count ? lhs.contracted : 0;
+    packed_clear(type, sum, rhs.free, false);
+    add_row(type, x, at * lhs.contracted, y, matrix * rhs.contracted * rhs.free, count, rhs.free,
+            sum);
     packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
 }
 
-/* The ragged dimension is contracted. With it outermost among the contracted ones, a group is a
-** range of the packed ones. */
+/* The ragged dimension is contracted: within each index of the contracted ones before it, a group
+** is a range of the packed elements. */
 static void ragged_sums(const Attributes *a, Literal *const *operands, const Groups *groups,
                         Literal *result, Arena *arena) {
   PrimitiveType type = result->shape->type;
-  int position = list_find(&a->lhs_contracting_dims, a->lhs_ragged_dims.items[0]);
-  int64_t lhs_items[MAX_RANK], rhs_items[MAX_RANK];
-  Int64List lhs_list = list_to_front(&a->lhs_contracting_dims, position, lhs_items);
-  Int64List rhs_list = list_to_front(&a->rhs_contracting_dims, position, rhs_items);
-  DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &lhs_list);
-  DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &rhs_list);
+  DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
+  DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &a->rhs_contracting_dims);
   Packed x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
   Packed sum = packed_new(type, rhs.free, arena);
-  int64_t size = operands[0]->shape->dims[lhs_list.items[0]];
-  int64_t inner = size ? lhs.contracted / size : 0;
-  for (int64_t at = 0; at < lhs.batches * lhs.free; at++) {
-    int64_t batch = at / lhs.free, from = 0;
-    for (int64_t group = 0; group < groups->count; group++) {
-      int64_t count = group_size(groups, batch, group);
-      if (count > size - from) count = size - from;
-      int64_t rhs_at = (batch * rhs.contracted + from * inner) * rhs.free;
-      dot_row(type, x, at * lhs.contracted + from * inner, y, rhs_at, count * inner, rhs.free,
-              false, sum);
-      packed_store(type, sum, rhs.free, result->data,
-                   (group * lhs.batches * lhs.free + at) * rhs.free, 1);
-      from += count;
+  int64_t before = 1, inner = 1, rows = lhs.batches * lhs.free;
+  for (int i = 0, behind = 0; i < a->lhs_contracting_dims.count; i++) {
+    int64_t d = a->lhs_contracting_dims.items[i];
+    if (d == a->lhs_ragged_dims.items[0]) {
+      behind = 1;
+    } else if (behind) {
+      inner *= operands[0]->shape->dims[d];
+    } else {
+      before *= operands[0]->shape->dims[d];
     }
+  }
+  for (int64_t at = 0; at < rows * groups->count; at++) {
+    int64_t row = at % rows, group = at / rows, batch = row / lhs.free;
+    packed_clear(type, sum, rhs.free, false);
+    for (int64_t i = 0; i < before; i++) {
+      int64_t list = batch * before + i;
+      int64_t from = group_begin(groups, list, group), to = group_begin(groups, list, group + 1);
+      int64_t k = (i * groups->limit + from) * inner;
+      add_row(type, x, row * lhs.contracted + k, y, (batch * lhs.contracted + k) * rhs.free,
+              (to - from) * inner, rhs.free, sum);
+    }
+    packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
   }
 }
 
@@ -202,16 +198,15 @@ bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, L
                      EvalContext *context) {
   const Attributes *a = &instruction->a;
   int64_t ragged = a->lhs_ragged_dims.items[0];
-  DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
-  const Shape *shape = operands[2]->shape;
-  Groups groups = {operands[2], shape->dims[shape->rank - 1], 1, operands[0]->shape->dims[ragged]};
-  if (shape->rank > 1) groups.batches = lhs.batches;
+  const Shape *sizes = operands[2]->shape;
+  Groups groups = {operands[2], sizes->dims[sizes->rank - 1], operands[0]->shape->dims[ragged]};
+  if (list_has(&a->lhs_batch_dims, ragged)) {
+    return eval_dot(instruction, operands, result, context);
+  }
   if (list_has(&a->lhs_contracting_dims, ragged)) {
     ragged_sums(a, operands, &groups, result, context->arena);
-  } else if (list_has(&a->lhs_batch_dims, ragged)) {
-    return eval_dot(instruction, operands, result, context);
   } else {
-    ragged_rows(a, &lhs, operands[1], &groups, result, context->arena);
+    ragged_rows(a, operands, &groups, result, context->arena);
   }
   return true;
 }
