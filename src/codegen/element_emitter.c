@@ -225,6 +225,8 @@ void emit_bits_to_value(Emitter *e, PrimitiveType type) {
 void emit_value_to_bits(Emitter *e, PrimitiveType type) {
   if (type == PRED) {
     emit_shift(e, I32X4_SHR_U, 31);
+  } else if (type == BF16) {
+    emit_shift(e, I32X4_SHR_U, 16);
   } else if (is_narrow_float(type)) {
     emit_call(e, encode_function(type), 1);
   }
@@ -234,7 +236,7 @@ void emit_value_to_bits(Emitter *e, PrimitiveType type) {
 static void emit_round(Emitter *e, PrimitiveType type) {
   int bits = type_bits(type);
   if (is_narrow_float(type)) {
-    emit_value_to_bits(e, type);
+    emit_call(e, encode_function(type), 1);
     emit_bits_to_value(e, type);
   } else if (lane_kind(type) == LANES_I32 && bits < 32) {
     if (is_signed(type)) {
@@ -577,9 +579,6 @@ static void emit_round_away(Emitter *e, LaneKind kind) {
 
 /* --- Shifts and counts ------------------------------------------------------------------------ */
 
-/* The bits of the word that a narrow integer is computed in: XLA uses whole bytes. */
-static int word_bits(PrimitiveType type) { return 8 * type_bytes(type); }
-
 static bool constant_amount(const LoopNode *node, uint64_t *amount) {
   if (node->instruction->opcode != HLO_CONSTANT) return false;
   const void *data = node->instruction->literal->data;
@@ -591,9 +590,9 @@ static bool constant_amount(const LoopNode *node, uint64_t *amount) {
   }
 }
 
-/* The operand as the word that is shifted, extended to the lane as the shift needs it. */
-static void emit_word_to_shift(Emitter *e, Opcode opcode, PrimitiveType type) {
-  int bits = word_bits(type);
+/* The operand, extended to the lane as the shift needs it. */
+static void emit_extended(Emitter *e, Opcode opcode, PrimitiveType type) {
+  int bits = type_bits(type);
   if (bits >= 32) return;
   if (opcode == HLO_SHIFT_RIGHT_LOGICAL && is_signed(type)) {
     emit_splat32(e, (1u << bits) - 1);
@@ -606,7 +605,7 @@ static void emit_word_to_shift(Emitter *e, Opcode opcode, PrimitiveType type) {
 
 static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, uint64_t amount) {
   bool wide = lane_kind(type) == LANES_I64;
-  int bits = word_bits(type);
+  int bits = type_bits(type);
   if (opcode == HLO_SHIFT_RIGHT_ARITHMETIC) {
     int least = amount < (uint64_t)bits ? (int)amount : bits - 1;
     emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, least);
@@ -625,7 +624,7 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType type = node->instruction->shape->type;
   uint64_t amount;
   emit_value(e, node->operands[0], part);
-  emit_word_to_shift(e, opcode, type);
+  emit_extended(e, opcode, type);
   if (constant_amount(node->operands[1], &amount)) {
     emit_constant_shift(e, opcode, type, amount);
   } else {
@@ -634,9 +633,10 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
   }
 }
 
-/* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. */
+/* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. XLA counts
+** the ones of 4-bit integers in whole bytes. */
 static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
-  int bits = opcode == HLO_CLZ ? type_bits(type) : word_bits(type);
+  int bits = opcode == HLO_CLZ ? type_bits(type) : 8 * type_bytes(type);
   if (bits < 32) {
     emit_splat32(e, (1u << bits) - 1);
     emit_simd(e, V128_AND);

@@ -3,6 +3,7 @@
 ** once, and with the evaluator's own rules where XLA's differ from C's.
 */
 #include <math.h>
+#include <string.h>
 
 #include "base/fp.h"
 #include "codegen/vector_functions.h"
@@ -175,18 +176,38 @@ V128 xla_f64x2_to_u64x2(V128 x) {
 
 /* --- Floats of eight bits --------------------------------------------------------------------- */
 
-#define NARROW_FLOAT(name)                                                            \
-  V128 xla_decode_##name(V128 bits) {                                                 \
-    f32x4 out;                                                                        \
-    for (int i = 0; i < 4; i++) {                                                     \
-      out[i] = (float)fp_to_double(&fp_##name, (uint32_t)bits[i]);                    \
-    }                                                                                 \
-    return (V128)out;                                                                 \
-  }                                                                                   \
-  V128 xla_encode_##name(V128 x) {                                                    \
-    f32x4 value = (f32x4)x;                                                           \
-    for (int i = 0; i < 4; i++) x[i] = (int32_t)fp_from_double(&fp_##name, value[i]); \
-    return x;                                                                         \
+/* NaNs of the formats that have several keep their payload: see vector_math.c on f16. */
+
+static float decode_lane(const FpFormat *format, uint32_t bits) {
+  float value = (float)fp_to_double(format, bits);
+  if (value == value || format->specials != FP_IEEE) return value;
+  uint32_t payload = bits << (23 - format->mantissa_bits) & 0x7fffff;
+  uint32_t nan = (bits & 0x80) << 24 | 0x7f800000 | payload;
+  memcpy(&value, &nan, sizeof value);
+  return value;
+}
+
+static int32_t encode_lane(const FpFormat *format, float value) {
+  if (value == value || format->specials != FP_IEEE) {
+    return (int32_t)fp_from_double(format, value);
+  }
+  uint32_t bits, exponent = ((1u << format->exponent_bits) - 1) << format->mantissa_bits;
+  memcpy(&bits, &value, sizeof bits);
+  uint32_t payload = (bits & 0x7fffff) >> (23 - format->mantissa_bits);
+  if (payload == 0) payload = 1u << (format->mantissa_bits - 1);
+  return (int32_t)((bits >> 24 & 0x80) | exponent | payload);
+}
+
+#define NARROW_FLOAT(name)                                                           \
+  V128 xla_decode_##name(V128 bits) {                                                \
+    f32x4 out;                                                                       \
+    for (int i = 0; i < 4; i++) out[i] = decode_lane(&fp_##name, (uint32_t)bits[i]); \
+    return (V128)out;                                                                \
+  }                                                                                  \
+  V128 xla_encode_##name(V128 x) {                                                   \
+    f32x4 value = (f32x4)x;                                                          \
+    for (int i = 0; i < 4; i++) x[i] = encode_lane(&fp_##name, value[i]);            \
+    return x;                                                                        \
   }
 
 NARROW_FLOAT(f8e5m2)

@@ -267,14 +267,15 @@ V128 xla_remainder_u32x4(V128 v, V128 w) {
 
 /* --- f16 and bf16 ----------------------------------------------------------------------------- */
 
+/* NaNs keep what fits of their payload, so that data that is only moved keeps its bits. */
+
 /* The exponent is moved to its place in f32 and rebiased by a multiplication, which also normalises
 ** denormals. */
 V128 xla_decode_f16(V128 bits) {
   s32x4 magnitude = (bits & 0x7fff) << 13;
-  f32x4 value = (f32x4)magnitude * 0x1p112f;
+  s32x4 value = (s32x4)((f32x4)magnitude * 0x1p112f);
   s32x4 special = magnitude >= 0x0f800000; /* infinity, NaN */
-  s32x4 out = (s32x4)value | (special & 0x7f800000);
-  return out | (bits & 0x8000) << 16;
+  return SELECT(special, magnitude | 0x7f800000, value) | (bits & 0x8000) << 16;
 }
 
 /* To nearest even: half of the last place kept, less one unless that is odd, is added before the
@@ -283,15 +284,16 @@ V128 xla_encode_f16(V128 x) {
   s32x4 sign = sign_bits((f32x4)x), magnitude = x ^ sign;
   s32x4 normal = ((magnitude + ((magnitude >> 13) & 1) - (112 << 23) + 0xfff) >> 13);
   s32x4 denormal = (s32x4)((f32x4)magnitude + 0.5f) - 0x3f000000;
+  s32x4 payload = (magnitude >> 13) & 0x3ff, quiet = (payload == 0) & 0x200;
   s32x4 out = SELECT(magnitude < 0x38800000, denormal, normal);       /* 2^-14 */
   out = SELECT(magnitude >= 0x477ff000, magnitude * 0 + 0x7c00, out); /* 65520 */
-  out = SELECT(magnitude > 0x7f800000, magnitude * 0 + 0x7e00, out);
+  out = SELECT(magnitude > 0x7f800000, payload | quiet | 0x7c00, out);
   return out | (s32x4)((u32x4)sign >> 16);
 }
 
 V128 xla_encode_bf16(V128 x) {
   s32x4 nan = (f32x4)x != (f32x4)x;
-  u32x4 bits = (u32x4)x, rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  u32x4 quiet = (bits >> 16 & 0x8000) | 0x7fc0;
-  return (V128)SELECT((u32x4)nan, quiet, rounded);
+  u32x4 bits = (u32x4)x, high = bits >> 16, rounded = (bits + 0x7fff + (high & 1)) >> 16;
+  u32x4 quiet = (u32x4)((high & 0x7f) == 0) & 0x40;
+  return (V128)SELECT((u32x4)nan, high | quiet, rounded);
 }
