@@ -5,12 +5,13 @@
 #   make demo [ARGS=...]    serve the page
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make bench              benchmarks
-#   make native             build/native/xla-run: the core under ASan and UBSan
+#   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan/xla-run: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
 #   make format             rewrites the C sources as clang-format wants them
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
+#   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make clean              removes what was built, keeps the toolchain
 #
 # V=1 shows whole commands.
@@ -22,7 +23,8 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test bench native native-tsan lint format golden fuzz clean distclean FORCE
+.PHONY: build run demo test bench native native-tsan lint format golden fuzz fuzz-text clean \
+  distclean FORCE
 .DELETE_ON_ERROR:
 
 # --- sources and flags ---------------------------------------------------------------------------
@@ -31,7 +33,7 @@ SOURCES := $(sort $(wildcard src/*.c src/*/*.c))
 SHARED := $(filter-out src/main.c src/platform/wasm.c src/platform/native.c,$(SOURCES))
 WASM_SOURCES := $(SHARED) $(filter src/platform/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES))
-C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch]))
+C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch]))
 
 # Contraction and fast-math would change the bits of results, which must be XLA's.
 CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
@@ -153,7 +155,9 @@ $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 
 # --- linking: native -------------------------------------------------------------------------------
 
-native: $(B)/native/xla-run
+# The programs of tests/native go beside xla-run: build/native/NAME.
+NATIVE_TESTS := $(patsubst tests/native/%.c,$(B)/native/%,$(wildcard tests/native/*.c))
+native: $(B)/native/xla-run $(NATIVE_TESTS)
 native-tsan: $(B)/native-tsan/xla-run
 
 $(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
@@ -162,6 +166,19 @@ $(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
 	$(Q)$(CC_$*) $(CFLAGS_$*) $(filter %.o,$^) -lm -o $@
 $(B)/native/xla-run: $(OBJECTS_native)
 $(B)/native-tsan/xla-run: $(OBJECTS_native-tsan)
+
+$(NATIVE_TESTS): $(B)/native/%: tests/native/%.c $(filter-out %/main.o,$(OBJECTS_native))
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK $@
+	$(Q)$(CC_native) $(CFLAGS_native) $(filter %.c %.o,$^) -lm -o $@
+
+# libFuzzer wants everything compiled for it.
+PARSER_SOURCES := $(wildcard src/base/*.c src/shape/*.c src/hlo/*.c)
+$(B)/native/fuzz-parse: tests/fuzz/parse.c $(PARSER_SOURCES) $(TOOLS_native)
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK "$@ (half a minute)"
+	$(Q)$(NATIVE_CC) $(NATIVE_CFLAGS) -fsanitize=fuzzer,address,undefined \
+	  $(filter %.c,$^) -lm -o $@
 
 # --- running ---------------------------------------------------------------------------------------
 
@@ -185,6 +202,12 @@ golden: build $(VENV)/stamp
 
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
+
+# A million little changes to the corpus's programs: no text may crash the parser.
+fuzz-text: $(B)/native/fuzz-parse
+	@mkdir -p $(B)/fuzz-text
+	@$< -max_total_time=$(SECONDS) -max_len=4096 -rss_limit_mb=4096 -print_final_stats=1 \
+	  $(B)/fuzz-text tests/golden
 
 # --- lint --------------------------------------------------------------------------------------------
 
