@@ -374,8 +374,8 @@ bool check_reducer(Inference *in, const char *attribute, const Computation *redu
 
 static bool check_arity(Inference *in) {
   int arity = opcode_rows[in->instruction->opcode].arity;
-  REQUIRE(in, arity == VARIADIC || arity == in->operand_count,
-          "%d operands are given; it takes %d", in->operand_count, arity);
+  REQUIRE(in, arity == VARIADIC || arity == in->operand_count, "%d operands are given; it takes %d",
+          in->operand_count, arity);
   return true;
 }
 
@@ -386,7 +386,9 @@ static const Shape *infer(Inference *in) {
       return invalid_argument(in->error, name_of(in), "operand %d is missing", i), NULL;
     }
   }
-  return check_arity(in) ? rules[in->instruction->opcode](in) : NULL;
+  InferenceRule *rule = rules[in->instruction->opcode];
+  if (!rule) return unimplemented(in, "it has no shape inference rule"), NULL;
+  return check_arity(in) ? rule(in) : NULL;
 }
 
 static Inference inference_of(Arena *arena, const Instruction *instruction, Error *error) {

@@ -1,9 +1,10 @@
 /* Operations that run a user computation on scalars: map, reduce and sort. */
 #include "hlo/inference_rules.h"
 
+/* XLA maps over all dimensions or none; text may leave the list out. */
 static bool check_map_dimensions(Inference *in, const Shape *shape) {
   Int64List dimensions = in->a->dimensions;
-  bool all = dimensions.count == shape->rank;
+  bool all = dimensions.count == shape->rank || dimensions.count == 0;
   for (int i = 0; i < dimensions.count && all; i++) all = dimensions.items[i] == i;
   REQUIRE(in, all, "dimensions=%s for operand %s; it must list all dimensions in ascending order",
           text_list(in, dimensions), text_operand(in, 0));

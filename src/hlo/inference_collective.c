@@ -70,11 +70,18 @@ static bool check_replica_groups(Inference *in, bool has_global_ids, bool unifor
   return true;
 }
 
-/* Replicas in each group; 0 if neither the groups nor the module say. */
+/* Whether the ids are replicas and stand for all partitions of each. */
+static bool spans_partitions(const Inference *in, bool has_global_ids) {
+  return has_global_ids && in->a->channel_id > 0 && !in->a->use_global_device_ids;
+}
+
+/* Participants in each group; 0 if neither the groups nor the module say. */
 static int64_t group_size(const Inference *in, bool has_global_ids) {
   const ReplicaGroups *groups = &in->a->replica_groups;
-  if (groups->count > 0) return groups->groups[0].count;
-  return participants(in, has_global_ids);
+  const Computation *parent = in->instruction->parent;
+  int64_t partitions = parent ? max_int64(parent->module->num_partitions, 1) : 1;
+  int64_t size = groups->count > 0 ? groups->groups[0].count : participants(in, has_global_ids);
+  return spans_partitions(in, has_global_ids) ? size * partitions : size;
 }
 
 static bool check_arrays(Inference *in) {
@@ -122,17 +129,24 @@ static const Shape *stated_result(const Inference *in, const Shape *result, int 
   return result && shape_is_array(result) ? result : NULL;
 }
 
-/* By how much the dimension changes: as the groups say, else as the stated shape does. */
+/* Whether the stated shape says by how much a dimension changes: where the groups do not, or not
+** for certain as the number of partitions is not stated. */
+static bool shards_follow_stated(const Inference *in, int64_t size) {
+  const Computation *parent = in->instruction->parent;
+  if (in->a->replica_groups.count == 0) return size <= 1;
+  return spans_partitions(in, true) && parent && parent->module->num_partitions == 0;
+}
+
 static bool shard_count(Inference *in, const Shape *stated, bool grows, int64_t *out) {
   int64_t size = group_size(in, true), d = in->a->dimensions.items[0];
-  if (in->a->replica_groups.count == 0 && size <= 1 && stated && d < stated->rank) {
+  if (stated && d < stated->rank && shards_follow_stated(in, size)) {
     int64_t from = operand_shape(in, 0)->dims[d], to = stated->dims[d];
     int64_t large = grows ? to : from, small = grows ? from : to;
     size = small > 0 ? (large + small - 1) / small : 1;
   }
   REQUIRE(in, size > 0,
-          "replica_groups is empty and the module does not state replica_count; state "
-          "one of them, or the result shape");
+          "replica_groups is empty and the module does not state replica_count; state one of them, "
+          "or the result shape");
   *out = size;
   return true;
 }

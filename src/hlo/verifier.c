@@ -216,6 +216,63 @@ static bool verify_instructions(Verifier *v, const Computation *c) {
   return paired;
 }
 
+/* ---- Across computations ---- */
+
+/* Instructions of one kind that must agree wherever they are in the module. */
+typedef struct Agreement {
+  const Instruction *all_reduce; /* the first one */
+  const Instruction **transfers; /* sends and receives of the host, one a channel and opcode */
+  int transfer_count, transfer_capacity;
+} Agreement;
+
+static bool verify_all_reduce_layouts(Verifier *v, Agreement *seen,
+                                      const Instruction *instruction) {
+  if (!seen->all_reduce) seen->all_reduce = instruction;
+  VERIFY_OP(v, instruction, seen->all_reduce->a.constrain_layout == instruction->a.constrain_layout,
+            "%s of shape %s and %s of shape %s differ in constrain_layout; a module must not mix "
+            "layout-constrained and unconstrained all-reduces",
+            seen->all_reduce->name, text(v, seen->all_reduce->shape), instruction->name,
+            text(v, instruction->shape));
+  return true;
+}
+
+/* The host cannot tell apart two transfers on one channel, so they must be alike. */
+static bool verify_host_channel(Verifier *v, Agreement *seen, const Instruction *instruction) {
+  for (int i = 0; i < seen->transfer_count; i++) {
+    const Instruction *other = seen->transfers[i];
+    if (other->a.channel_id != instruction->a.channel_id) continue;
+    VERIFY_OP(
+        v, instruction,
+        other->opcode == instruction->opcode && shape_compatible(other->shape, instruction->shape),
+        "%s of shape %s and %s of shape %s use channel_id=%lld; host transfers on one channel "
+        "must be identical",
+        other->name, text(v, other->shape), instruction->name, text(v, instruction->shape),
+        (long long)instruction->a.channel_id);
+    return true;
+  }
+  ARENA_PUSH(v->arena, seen->transfers, seen->transfer_count, seen->transfer_capacity, instruction);
+  return true;
+}
+
+static bool verify_agreement(Verifier *v) {
+  Agreement seen = {0};
+  for (int i = 0; i < v->module->count; i++) {
+    const Computation *c = v->module->computations[i];
+    for (int k = 0; k < c->count; k++) {
+      const Instruction *instruction = c->instructions[k];
+      Opcode opcode = instruction->opcode;
+      bool all_reduce = opcode == HLO_ALL_REDUCE || opcode == HLO_ALL_REDUCE_START;
+      bool transfer = (opcode == HLO_SEND || opcode == HLO_RECV) &&
+                      instruction->a.is_host_transfer && instruction->a.channel_id > 0;
+      if ((all_reduce && !verify_all_reduce_layouts(v, &seen, instruction)) ||
+          (transfer && !verify_host_channel(v, &seen, instruction))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /* ---- The module's header ---- */
 
 /* The part of `shape` at `index`; NULL if there is none. */
@@ -300,7 +357,7 @@ static bool verify_all(Verifier *v) {
   }
   VERIFY(v, names_has(&v->verified, module->entry->name) && module->entry->module == module,
          "the entry computation %s is not one of the module's", module->entry->name);
-  if (!verify_entry_layout(v)) return false;
+  if (!verify_agreement(v) || !verify_entry_layout(v)) return false;
   for (int i = 0; i < module->alias_count; i++) {
     if (!verify_alias(v, i)) return false;
   }
