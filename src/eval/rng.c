@@ -157,20 +157,22 @@ static uint64_t threefry_bits(uint64_t key, uint64_t counter, const Literal *res
 }
 
 /* The state is u64[2], key and counter, or for Philox also u64[3], with a counter of two numbers;
-** Philox takes the key of u64[2] as the counter's high half too. */
+** Philox takes the key of u64[2] as the counter's high half too. The result is (state, bits), or
+** the bits alone. */
 bool eval_rng_bit_generator(const Instruction *instruction, Literal *const *operands,
                             Literal *result, EvalContext *context) {
   const uint64_t *state = operands[0]->data;
-  uint64_t *new_state = result->elements[0]->data;
-  int64_t words = operands[0]->shape->dims[0];
-  memcpy(new_state, state, sizeof(uint64_t) * (size_t)words);
+  bool is_tuple = shape_is_tuple(result->shape);
+  const Literal *bits = is_tuple ? result->elements[1] : result;
+  bool wide = operands[0]->shape->dims[0] > 2;
+  uint64_t next[3] = {state[0], 0, wide ? state[2] : 0};
   if (instruction->a.rng_algorithm == RNG_THREE_FRY) {
-    new_state[1] = threefry_bits(state[0], state[1], result->elements[1]);
-    return true;
+    next[1] = threefry_bits(state[0], state[1], bits);
+  } else {
+    next[1] = philox_bits(state[0], (Counter){state[1], wide ? state[2] : state[0]}, bits);
+    next[2] += next[1] < state[1];
   }
-  Counter counter = {state[1], words > 2 ? state[2] : state[0]};
-  new_state[1] = philox_bits(state[0], counter, result->elements[1]);
-  if (words > 2) new_state[2] += new_state[1] < state[1];
+  if (is_tuple) memcpy(result->elements[0]->data, next, sizeof(uint64_t) * (wide ? 3 : 2));
   return true;
 }
 
