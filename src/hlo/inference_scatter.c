@@ -121,6 +121,9 @@ static bool check_scatter_operands(Inference *in, int count) {
     REQUIRE(in, shape_same_dims(operand_shape(in, 0), operand_shape(in, i)),
             "operands %s and %s differ; all operands must have the same dimensions",
             text_operand(in, 0), text_operand(in, i));
+    REQUIRE(in, shape_same_dims(operand_shape(in, count + 1), operand_shape(in, u)),
+            "updates %s and %s differ; all updates must have the same dimensions",
+            text_operand(in, count + 1), text_operand(in, u));
     REQUIRE(in, operand_shape(in, i)->type == operand_shape(in, u)->type,
             "operand %s and updates %s have different element types; convert one of them",
             text_operand(in, i), text_operand(in, u));
