@@ -141,7 +141,7 @@ static bool read_joined_number(const char **at, const char *limit, int64_t *valu
 static bool parse_joined(Parser *p, int least, int most, const char *what, Joined *joined) {
   const char *at = p->lexer.start, *limit = p->lexer.limit;
   joined->count = 0;
-  do {
+  for (;; at++) { /* steps over the 'x' */
     int i = joined->count, parts = 0;
     if (i == MAX_RANK) return parser_error(p, at, "more than %d dimensions", MAX_RANK);
     do {
@@ -153,7 +153,8 @@ static bool parse_joined(Parser *p, int least, int most, const char *what, Joine
     } while (at < limit && *at == '_');
     if (parts < least) return parser_expected(p, what);
     joined->parts[joined->count++] = parts;
-  } while (at < limit && *at == 'x' && at++);
+    if (at == limit || *at != 'x') break;
+  }
   lexer_seek(&p->lexer, at);
   return true;
 }
@@ -374,6 +375,21 @@ static bool parse_precision(Parser *p, const char **out) {
   return good;
 }
 
+/* The tokens from `start` to `end`, with one space where there was space or a comment. */
+static char *tidy(Parser *p, const char *start, const char *end) {
+  char *text = arena_alloc(p->arena, (size_t)(end - start) + 1), *out = text;
+  Lexer lexer;
+  lexer_init(&lexer, start, (size_t)(end - start));
+  for (const char *behind = start; lexer.kind != TOKEN_END; lexer_next(&lexer)) {
+    const char *token = lexer.kind == TOKEN_NAME ? lexer.start - 1 : lexer.start;
+    if (token != behind) *out++ = ' ';
+    memcpy(out, token, (size_t)(lexer.end - token));
+    out += lexer.end - token;
+    behind = lexer.end;
+  }
+  return text;
+}
+
 char *parse_raw(Parser *p) {
   const char *start = p->lexer.start, *end = p->lexer.end;
   if (at_shape(p) && p->lexer.kind == TOKEN_WORD) { /* a literal: its shape, then the value */
@@ -392,7 +408,7 @@ char *parse_raw(Parser *p) {
     return NULL;
   }
   lexer_seek(&p->lexer, end);
-  return arena_strndup(p->arena, start, (size_t)(end - start));
+  return tidy(p, start, end);
 }
 
 static bool parse_raw_value(Parser *p, const char **out) { return (*out = parse_raw(p)) != NULL; }

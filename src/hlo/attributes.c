@@ -38,6 +38,7 @@ const AttributeRow *attribute_next(const char **names) {
   *names = name + length;
   for (int i = 0; length && i < attribute_count; i++) {
     const char *candidate = attribute_rows[i].name;
+    if (*candidate != *name) continue; /* most of the time */
     if (!strncmp(candidate, name, length) && !candidate[length]) return &attribute_rows[i];
   }
   return NULL;

@@ -41,7 +41,7 @@ static const char *string_end(const char *at, const char *limit) {
   char quote = *at++;
   for (; at < limit && *at; at++) {
     if (*at == quote) return at + 1;
-    if (*at == '\\' && ++at == limit) break;
+    if (*at == '\\' && limit - at > 1) at++;
   }
   return NULL;
 }
@@ -91,7 +91,7 @@ void lexer_seek(Lexer *lexer, const char *at) {
     return;
   }
   char c = *lexer->start;
-  lexer->kind = c;
+  lexer->kind = (unsigned char)c;
   lexer->end = lexer->start + 1;
   if (is_name_start(c)) {
     lexer->kind = TOKEN_WORD;

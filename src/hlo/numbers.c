@@ -1,5 +1,6 @@
 #include "hlo/numbers.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -47,8 +48,9 @@ static Decimal scan_decimal(const char *at, const char *end) {
   if (!count) return d;
   if (at < end && (*at == 'e' || *at == 'E')) {
     int64_t exponent = 0;
-    bool down = ++at < end && *at == '-';
-    if (at < end && (*at == '-' || *at == '+')) at++;
+    at++;
+    bool down = at < end && *at == '-';
+    if (down || (at < end && *at == '+')) at++;
     if (at == end) return d;
     for (; at < end && is_digit(*at); at++) {
       if (exponent < 100000) exponent = exponent * 10 + (*at - '0');
@@ -131,13 +133,13 @@ static int print_nan(char *out, PrimitiveType type, const void *data, int64_t in
   return sprintf(out, "%snan(0x%" PRIx64 ")", sign, payload);
 }
 
-/* So many digits survive from decimal to the type and back. */
-static int safe_digits(PrimitiveType type) {
+/* So many digits survive from decimal to the type and back; of a subnormal number, fewer. */
+static int safe_digits(PrimitiveType type, double value) {
   switch (type) {
-  case F64: return 15;
-  case F32: return 6;
-  case F16: return 3;
-  case BF16: return 2;
+  case F64: return fabs(value) < DBL_MIN ? 1 : DBL_DIG;
+  case F32: return fabs(value) < FLT_MIN ? 1 : FLT_DIG;
+  case F16: return fabs(value) < 0x1p-14 ? 1 : 3;
+  case BF16: return fabs(value) < FLT_MIN ? 1 : 2;
   default: return 1;
   }
 }
@@ -145,7 +147,7 @@ static int safe_digits(PrimitiveType type) {
 static int print_finite(char *out, PrimitiveType type, double value) {
   if (value == 0) return sprintf(out, signbit(value) ? "-0.0" : "0");
   if (fabs(value) < 1e6 && value == trunc(value)) return sprintf(out, "%d", (int)value);
-  for (int digits = safe_digits(type);; digits++) {
+  for (int digits = safe_digits(type, value);; digits++) {
     int length = sprintf(out, "%.*g", digits, value);
     Scalar back = {.f = strtod(out, NULL)};
     if (digits >= 17 || scalar_round(type, back).f == value) return length;

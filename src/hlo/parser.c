@@ -204,6 +204,8 @@ static bool parse_computations(Parser *p) {
 static bool parse_module(Parser *p) {
   EntryLayout layout = {0};
   bool has_header = lexer_is_word(&p->lexer, "HloModule");
+  const char *nul = memchr(p->lexer.text, '\0', (size_t)(p->lexer.limit - p->lexer.text));
+  if (nul) return parser_error(p, nul, "the text must not contain a NUL byte");
   if (p->lexer.kind == TOKEN_END) return parser_expected(p, "HloModule");
   if (has_header && (!parse_header(p, &layout) || !skip_tables(p))) return false;
   if (!parse_computations(p) || !finish_computations(p)) return false;
