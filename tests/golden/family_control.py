@@ -196,6 +196,13 @@ both {
   f.hlo('barrier', None, 't = (f32[3], f32[3]) tuple(p0, p1)\n'
         'b = (f32[3], f32[3]) opt-barrier(t)\nc = f32[3] get-tuple-element(b), index=0\n'
         'd = f32[3] get-tuple-element(b), index=1\nr = f32[3] subtract(c, d)', x, x * x)
+  f.hlo('fusion', None, 'r = f32[3] fusion(p0, p1), kind=kLoop, calls=fused', x, x + 1,
+        computations='fused {\n  a = f32[3] parameter(0)\n  b = f32[3] parameter(1)\n'
+        '  c = f32[3] multiply(a, b)\n  ROOT r = f32[3] subtract(c, a)\n}', check=False)
+  f.hlo('add-dependency', None, 'a = token[] after-all()\n'
+        'b = f32[3] add-dependency(p0, a)\nr = f32[3] negate(b)', x, check=False)
+  f.hlo('domain', None, 'd = f32[3] domain(p0), domain={kind="sharding", entry={replicated}, '
+        'exit={maximal device=0}}\nr = f32[3] negate(d)', x, check=False)
   f.hlo('tokens', None, 'a = token[] after-all()\nb = token[] after-all(a)\n'
         't = (f32[3], token[]) tuple(p0, b)\nc = f32[3] get-tuple-element(t), index=0\n'
         'r = f32[3] negate(c)', x, check=False)

@@ -45,8 +45,8 @@ def transcendental_inputs(opcode, type_):
 
 def float_unary(f, type_):
   x = edges(type_)
-  halves = np.array([0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.49999997, -0.49999997, 1e7, -1e7, 4.5,
-                     8388609.0]).astype(DTYPES[type_])
+  halves = np.array([0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.49999997, -0.49999997, 1e4, -1e4, 4.5,
+                     8388609.0 if type_ != 'f16' else 1025.0]).astype(DTYPES[type_])
   both = np.concatenate([x, halves])
   for opcode in ('abs', 'negate', 'sign', 'floor', 'ceil', 'round-nearest-afz',
                  'round-nearest-even'):
@@ -93,8 +93,8 @@ def integer_ops(f, type_):
   bits = np.dtype(DTYPES[type_]).itemsize * 8 if type_ not in ('s4', 'u4') else 4
   amounts = [0, 1, bits - 1, bits, bits + 1, 2 * bits, 2**62]
   top = 2**(bits - (type_[0] == 's')) - 1
-  amounts = np.array([min(v, top) for v in amounts] + ([-1] if type_[0] == 's' else [top]))
-  amounts = amounts.astype(np.int64).astype(DTYPES[type_])
+  amounts = [min(v, top) for v in amounts] + ([-1] if type_[0] == 's' else [top])
+  amounts = np.array(amounts, np.int64 if type_[0] == 's' else np.uint64).astype(DTYPES[type_])
   a, b = np.repeat(x, len(amounts)), np.tile(amounts, len(x))
   for opcode in SHIFTS:
     f.hlo(f'{opcode}.{type_}', None, f'r = {shape_of(a)} {opcode}(p0, p1)', a, b)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+import reference
 from corpus import family, program, reducer
-from harness import shape_of
+from harness import DTYPES, shape_of
 from values import any_bits, count, small_ints
 
 ADD = reducer('f', 'add', 'f32')
@@ -163,3 +164,27 @@ def spec(f):
          [[np.array([0, 5, 2**32 - 1], np.uint32)]])
   f.spec('sign.u8', ['u8[3]'], 'r = u8[3] sign(p0)', [[np.array([0, 5, 255], np.uint8)]],
          [[np.array([0, 1, 1], np.uint8)]])
+  for groups, source in (('{{0,1,2,3}}', [0] * 4), ('{{2,0},{1,3}}', [2, 1, 2, 1])):
+    x = [any_bits('f32', (3,), r, 'broadcast') for r in range(4)]
+    f.spec(f'collective-broadcast.{len(set(source))}', ['f32[3]'],
+           f'r = f32[3] collective-broadcast(p0), replica_groups={groups}', [[v] for v in x],
+           [[x[r]] for r in source])
+  for type_, wide in (('u32', np.uint64), ('s32', np.int64), ('s8', np.int64)):
+    x, y = any_bits(type_, (9,), 'high', 1), any_bits(type_, (9,), 'high', 2)
+    bits = x.dtype.itemsize * 8
+    f.spec(f'mulhi.{type_}', [f'{type_}[9]'] * 2, f'r = {type_}[9] mulhi(p0, p1)', [[x, y]],
+           [[(x.astype(wide) * y.astype(wide) >> bits).astype(x.dtype)]])
+  inverse_functions(f)
+
+
+def inverse_functions(f):
+  """Newer opcodes that StableHLO's importer lacks; the results are correctly rounded."""
+  unit, any_ = [-0.99, -0.5, -1e-3, 0.25, 0.75, 1.0], [-20.0, -1.5, -1e-3, 0.25, 3.0, 40.0]
+  inputs = {'acos': unit, 'asin': unit, 'atanh': unit[:-1], 'acosh': [1.0, 1.001, 1.5, 3.0, 1e4],
+            'asinh': any_, 'sinh': any_, 'cosh': any_}
+  for opcode, values in inputs.items():
+    for type_ in ('f32', 'f64'):
+      x = np.array(values).astype(DTYPES[type_])
+      y = np.array([float(reference.FUNCTIONS[opcode](v)) for v in x.tolist()]).astype(x.dtype)
+      f.spec(f'{opcode}.{type_}', [shape_of(x)], f'r = {shape_of(x)} {opcode}(p0)', [[x]], [[y]],
+             tol='ulp 4')
