@@ -27,8 +27,11 @@
 
 static double logistic(double x) { return 1 / (1 + exp(-x)); }
 
+/* musl's acosh does not look for numbers below 1. */
+static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }
+
 LANES_FLOAT(acos, acos)
-LANES_FLOAT(acosh, acosh)
+LANES_FLOAT(acosh, acosh_checked)
 LANES_FLOAT(asin, asin)
 LANES_FLOAT(asinh, asinh)
 LANES_FLOAT(atanh, atanh)

@@ -7,6 +7,7 @@
 ** the bounds.
 */
 #include <math.h>
+#include <wasm_simd128.h>
 
 #include "codegen/vector_functions.h"
 
@@ -22,9 +23,26 @@ typedef int64_t s64x4 __attribute__((vector_size(32)));
 static f32x4 splat(float x) { return (f32x4){x, x, x, x}; }
 static f64x4 splat_f64(double x) { return (f64x4){x, x, x, x}; }
 static f64x4 widen(f32x4 x) { return __builtin_convertvector(x, f64x4); }
-static f32x4 narrow(f64x4 x) { return __builtin_convertvector(x, f32x4); }
 static s32x4 sign_bits(f32x4 x) { return (s32x4)x & INT32_MIN; }
 static f32x4 absolute(f32x4 x) { return (f32x4)((s32x4)x & INT32_MAX); }
+
+/* Both halves of x through an intrinsic that fills the low half of its result; what the compiler
+** makes of __builtin_convertvector here goes lane by lane. */
+#define BOTH_HALVES(vector, intrinsic, x)                                                          \
+  __builtin_shufflevector((vector)intrinsic((v128_t)__builtin_shufflevector(x, x, 0, 1)),          \
+                          (vector)intrinsic((v128_t)__builtin_shufflevector(x, x, 2, 3)), 0, 1, 4, \
+                          5)
+static f32x4 narrow(f64x4 x) { return BOTH_HALVES(f32x4, wasm_f32x4_demote_f64x2_zero, x); }
+static s32x4 truncate_s32(f64x4 x) {
+  return BOTH_HALVES(s32x4, wasm_i32x4_trunc_sat_f64x2_zero, x);
+}
+static u32x4 truncate_u32(f64x4 x) {
+  return BOTH_HALVES(u32x4, wasm_u32x4_trunc_sat_f64x2_zero, x);
+}
+/* 2^n for n in the range of normal exponents */
+static f64x4 power_of_two_f64(s32x4 n) {
+  return (f64x4)(__builtin_convertvector(n + 1023, s64x4) << 52);
+}
 
 /* Polynomials by Horner's rule, highest coefficient first. */
 #define POLY_STEP(i) sum = sum * x + coefficients[i];
@@ -78,10 +96,9 @@ V128 xla_tanh_f32x4(V128 v) {
   f32x4 x = (f32x4)v, z = x * x, size = absolute(x);
   f32x4 p = POLY_F32(z, -5.70498872745E-3f, 2.06390887954E-2f, -5.37397155531E-2f,
                      1.33314422036E-1f, -3.33332819422E-1f);
-  f32x4 small = p * z * x + x;
+  f32x4 small = p * z * size + size;
   f32x4 large = 1.0f - 2.0f / (exp_f32(size + size) + 1.0f);
-  large = (f32x4)((s32x4)large | sign_bits(x));
-  return (V128)SELECT(size < 0.625f, small, large);
+  return (V128)SELECT(size < 0.625f, small, large) | sign_bits(x);
 }
 
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), in double. */
@@ -94,8 +111,7 @@ V128 xla_expm1_f32x4(V128 v) {
   f64x4 r = wide - whole * M_LN2;
   f64x4 p = POLY_F64(r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
                      1.0 / 24, 1.0 / 6, 0.5, 1.0);
-  s64x4 n = __builtin_convertvector(__builtin_convertvector(whole, s32x4), s64x4);
-  f64x4 scale = (f64x4)((n + 1023) << 52);
+  f64x4 scale = power_of_two_f64(truncate_s32(whole));
   f32x4 y = narrow(p * r * scale + (scale - 1));
   y = SELECT(x == 0.0f, x, y); /* keeps -0 */
   return (V128)SELECT(x == x, y, x);
@@ -168,7 +184,7 @@ static SinCos sin_cos(f64x4 x) {
       r * POLY_F64(z, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0);
   result.cos = POLY_F64(z, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24,
                         -1.0 / 2, 1.0);
-  result.quadrant = __builtin_convertvector(__builtin_convertvector(whole, s32x4), s64x4);
+  result.quadrant = __builtin_convertvector(truncate_s32(whole), s64x4);
   return result;
 }
 
@@ -240,7 +256,7 @@ static s32x4 divide_s32(s32x4 x, s32x4 y) {
   s32x4 special = (y == 0) | (y == -1);
   f64x4 quotient = __builtin_convertvector(x, f64x4) /
                    __builtin_convertvector(SELECT(special, y * 0 + 1, y), f64x4);
-  s32x4 result = __builtin_convertvector(quotient, s32x4);
+  s32x4 result = truncate_s32(quotient);
   result = SELECT(y == -1, (s32x4)(0 - (u32x4)x), result);
   return SELECT(y == 0, y - 1, result);
 }
@@ -249,7 +265,7 @@ static u32x4 divide_u32(u32x4 x, u32x4 y) {
   u32x4 zero = (u32x4)(y == 0);
   f64x4 quotient =
       __builtin_convertvector(x, f64x4) / __builtin_convertvector(y | (zero & 1), f64x4);
-  return __builtin_convertvector(quotient, u32x4) | zero;
+  return truncate_u32(quotient) | zero;
 }
 
 V128 xla_divide_s32x4(V128 x, V128 y) { return divide_s32(x, y); }
