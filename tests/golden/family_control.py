@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corpus import family, reducer
+from corpus import family, program, reducer
 from values import count, small_ints
 
 WHILE = '''condition {
@@ -196,6 +196,19 @@ both {
   f.hlo('barrier', None, 't = (f32[3], f32[3]) tuple(p0, p1)\n'
         'b = (f32[3], f32[3]) opt-barrier(t)\nc = f32[3] get-tuple-element(b), index=0\n'
         'd = f32[3] get-tuple-element(b), index=1\nr = f32[3] subtract(c, d)', x, x * x)
+  f.hlo('parameter.tuple', None, 'r = f32[3] subtract(p0, p2)', x, np.int32(2), x * x, check=False,
+        restyle=False, stored=program('tuple-parameter', ['(f32[3], s32[])', 'f32[3]'],
+                                      'a = f32[3] get-tuple-element(p0), index=0\n'
+                                      'r = f32[3] subtract(a, p1)'))
+  f.hlo('parameter.tuple.nested', None, 'c = f32[3] add(p0, p2)\n'
+        'r = (s32[], f32[3]) tuple(p1, c)', x, np.int32(2), x * x, check=False, restyle=False,
+        stored=program('nested-parameter', ['((f32[3], (s32[])), f32[3])'],
+                       'a = (f32[3], (s32[])) get-tuple-element(p0), index=0\n'
+                       'b = f32[3] get-tuple-element(a), index=0\n'
+                       'c = (s32[]) get-tuple-element(a), index=1\n'
+                       'd = s32[] get-tuple-element(c), index=0\n'
+                       'e = f32[3] get-tuple-element(p0), index=1\n'
+                       'g = f32[3] add(b, e)\nr = (s32[], f32[3]) tuple(d, g)'))
   f.hlo('fusion', None, 'r = f32[3] fusion(p0, p1), kind=kLoop, calls=fused', x, x + 1,
         computations='fused {\n  a = f32[3] parameter(0)\n  b = f32[3] parameter(1)\n'
         '  c = f32[3] multiply(a, b)\n  ROOT r = f32[3] subtract(c, a)\n}', check=False)

@@ -116,7 +116,8 @@ def compares(f, type_):
 
 
 def total_order(f, type_):
-  a, b = pairs(type_)
+  e = np.append(edges(type_)[-16:], np.copysign(np.nan, -1)).astype(DTYPES[type_])
+  a, b = np.repeat(e, len(e)), np.tile(e, len(e))
   for direction in DIRECTIONS:
     f.hlo(f'compare.{type_}.{direction}.total', None,
           f'r = pred[{len(a)}] compare(p0, p1), direction={direction}, type=TOTALORDER', a, b)

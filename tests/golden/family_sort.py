@@ -31,9 +31,11 @@ def sorts(f, name, arrays, dimension=0, stable=True, computation=None, direction
         computations=computation or comparator([t for t, _ in arrays], direction, total))
 
 
-def shuffled(type_, *key, n=None):
+def shuffled(type_, *key):
   x = edges(type_)
   x = np.concatenate([x, x[::2]])
+  if type_ in FLOATS:
+    x = np.append(x, np.array(np.copysign(np.nan, -1)).astype(x.dtype))
   return rng('shuffle', type_, *key).permutation(x)
 
 
