@@ -192,6 +192,7 @@ static bool inline_calls(Computation *computation) {
   inliner.finished = ARENA_ARRAY(scratch, int, count);
   const Shape **done_shape = ARENA_ARRAY(scratch, const Shape *, count);
   count_users(&inliner, list, count, done_shape);
+  int root = computation->root->id; /* now: every instruction that is added becomes the root */
 
   computation->instructions = NULL;
   computation->count = computation->capacity = 0;
@@ -204,7 +205,7 @@ static bool inline_calls(Computation *computation) {
     for (int k = 0; k < before.count; k++) before.items[k] = inliner.to[before.items[k]->id];
     inliner.to[i] = place(&inliner, instruction, done_shape);
   }
-  computation->root = inliner.to[computation->root->id];
+  computation->root = inliner.to[root];
   arena_free(scratch);
   computation_renumber(computation);
   return inliner.changed;
