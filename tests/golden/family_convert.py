@@ -115,7 +115,8 @@ def reduce_precision(f):
     eps = float(info.eps)
     x = np.concatenate([edges(type_), normals(type_, (24,), 'x', scale=100)])
     more = [65504.0, 65519.0, 65520.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + eps,
-            1e-3, 6.1e-5, 3e-5, 448.0, 464.0, 465.0, 57344.0, 61440.0, 3.3e38, 2.0**-7, 2.0**-9, 2.0**-14 - 2.0**-25]
+            1e-3, 6.1e-5, 3e-5, 448.0, 464.0, 465.0, 57344.0, 61440.0, 3.3e38, 2.0**-7, 2.0**-9,
+            2.0**-14 - 2.0**-25]
     with np.errstate(over='ignore'):
       x = np.concatenate([x, np.array(more).astype(DTYPES[type_])])
     for e, m in ((8, 23), (8, 7), (5, 10), (5, 2), (4, 3), (8, 0), (2, 1), (11, 52), (11, 4),
