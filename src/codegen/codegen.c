@@ -4,13 +4,41 @@
 
 static bool is_static_array(const Shape *shape) {
   if (!shape_is_array(shape) || lane_kind(shape->type) == LANES_NONE) return false;
+  if (shape->rank > MOST_DIMENSIONS) return false;
   for (int i = 0; i < shape->rank; i++) {
     if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
   }
   return shape_bytes(shape) <= INT32_MAX; /* indices are of 32 bits */
 }
 
+/* A computation on scalars that can be written out. */
+static bool can_combine(const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->opcode == HLO_TUPLE_OP && x == computation->root) continue;
+    if (!shape_is_scalar(x->shape) || lane_kind(x->shape->type) == LANES_NONE) return false;
+    if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) continue;
+    if (!codegen_can_fuse(x)) return false;
+  }
+  return true;
+}
+
+static bool can_reduce(const Instruction *reduce) {
+  int count = reduce->operand_count / 2;
+  for (int i = 0; i < reduce->operand_count; i++) {
+    const Shape *shape = reduce->operands[i]->shape;
+    if (!is_static_array(shape) ||
+        !shape_same_dims(shape, reduce->operands[i / count * count]->shape)) {
+      return false;
+    }
+    /* XLA keeps the sums of narrow floats in wider ones, in ways of its own. */
+    if (type_is_floating(shape->type) && type_bits(shape->type) < 32) return false;
+  }
+  return reduce->a.dimensions.count > 0 && can_combine(reduce->a.to_apply);
+}
+
 bool codegen_can_fuse(const Instruction *instruction) {
+  if (instruction->opcode == HLO_REDUCE) return can_reduce(instruction);
   if (!is_static_array(instruction->shape)) return false;
   for (int i = 0; i < instruction->operand_count; i++) {
     if (!is_static_array(instruction->operands[i]->shape)) return false;
@@ -40,6 +68,19 @@ bool codegen_can_emit(const Instruction *root, bool (*is_input)(const Instructio
   return can;
 }
 
+int64_t codegen_chunk(const Instruction *fusion) {
+  enum { CHUNK_WORK = 16384, LEAST = 64 };
+  const Instruction *root = fusion->a.calls->root;
+  if (root->opcode != HLO_REDUCE) return CHUNK_WORK;
+  int64_t results = 1;
+  for (int i = 0, reduced = 0; i < root->operands[0]->shape->rank; i++, reduced = 0) {
+    for (int k = 0; k < root->a.dimensions.count; k++) reduced |= root->a.dimensions.items[k] == i;
+    if (!reduced) results *= root->operands[0]->shape->dims[i];
+  }
+  int64_t chunk = CHUNK_WORK / (shape_elements(root->operands[0]->shape) / results);
+  return chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
+}
+
 static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *error) {
   Arena *arena = arena_new();
   LoopPlan plan;
@@ -48,7 +89,12 @@ static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *er
     Emitter emitter = {.plan = &plan};
     wasm_function_begin(&emitter.function, module);
     init_nodes(&emitter);
-    emit_loop_kernel(&emitter, fusion->operand_count);
+    if (plan.reduce) {
+      reduce_plan(&plan);
+      emit_reduce_kernel(&emitter, fusion->operand_count);
+    } else {
+      emit_loop_kernel(&emitter, fusion->operand_count);
+    }
     wasm_function_end(&emitter.function);
   } else {
     error_set_op(error, STATUS_INTERNAL, "fusion", "%s is beyond the loop emitter", fusion->name);

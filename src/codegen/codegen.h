@@ -24,13 +24,18 @@ typedef struct ByteBuf {
   size_t size, capacity;
 } ByteBuf;
 
-/* Whether the emitter can generate code for this instruction inside a loop fusion. */
+/* Whether the emitter can generate code for this instruction inside a loop fusion; of a reduction,
+** as its root. */
 bool codegen_can_fuse(const Instruction *instruction);
 
 /* Whether `root` and what it depends on, down to the arrays that `is_input` tells, can be one kernel:
 ** whether the places of all elements that it reads are affine in the loop indices. */
 bool codegen_can_emit(const Instruction *root, bool (*is_input)(const Instruction *, const void *),
                       const void *data);
+
+/* How many results to compute per call when work is divided: worth a call, and a multiple of what a
+** kernel computes at once. Depends on shapes alone. */
+int64_t codegen_chunk(const Instruction *fusion);
 
 /* Emits one module with one function per fusion instruction, in order. */
 bool codegen_emit(Instruction *const *fusions, int count, bool shared_memory, ByteBuf *out,

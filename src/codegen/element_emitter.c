@@ -3,6 +3,8 @@
 ** takes more is a call of a vector function (vector_functions.def). The results are those of the
 ** evaluator's rules, bit for bit except in the transcendental functions.
 */
+#include <string.h>
+
 #include "codegen/emitter.h"
 
 LaneKind lane_kind(PrimitiveType type) {
@@ -113,6 +115,22 @@ void emit_splat32(Emitter *e, uint32_t bits) {
 }
 
 void emit_splat64(Emitter *e, uint64_t bits) { wasm_v128(&e->function, (uint64_t[]){bits, bits}); }
+
+void emit_scalar(Emitter *e, PrimitiveType type, Scalar value) {
+  uint32_t bits32;
+  uint64_t bits64;
+  float narrow = (float)value.f;
+  switch (lane_kind(type)) {
+  case LANES_MASK: emit_splat32(e, value.u ? ~0u : 0); return;
+  case LANES_I32: emit_splat32(e, (uint32_t)value.u); return;
+  case LANES_I64: emit_splat64(e, value.u); return;
+  case LANES_F32:
+    memcpy(&bits32, &narrow, sizeof bits32);
+    emit_splat32(e, bits32);
+    return;
+  default: memcpy(&bits64, &value.f, sizeof bits64); emit_splat64(e, bits64);
+  }
+}
 
 static void emit_splat(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64) {
   if (lane_parts(kind) == 1) {

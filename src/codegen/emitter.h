@@ -16,6 +16,7 @@
 
 #include "codegen/loop_plan.h"
 #include "codegen/wasm_encoder.h"
+#include "shape/scalar.h"
 
 enum { LANES = 4, MOST_PARTS = 2, NO_LOCAL = -1 };
 
@@ -67,10 +68,10 @@ void emit_buffer(Emitter *e, int64_t index);
 
 /* Sets the pointers of all leaves from the locals with the loops' indices; NO_LOCAL means 0. */
 void emit_pointers(Emitter *e, const int *indices);
-/* Moves the pointers along the innermost loop. */
-void emit_advance_leaves(Emitter *e, int64_t elements);
-/* How many elements a leaf moves per step of the innermost loop. */
-int64_t inner_stride(const Emitter *e, const LoopNode *leaf);
+/* Moves the pointers along the loop that is innermost in time. */
+void emit_advance_leaves(Emitter *e, int64_t steps);
+/* How many elements a leaf's lanes are apart. */
+int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
 void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
 
 /* Computes what changes at `level` and is wanted at a deeper one. */
@@ -79,18 +80,49 @@ void emit_level(Emitter *e, LoopLevel level);
 void emit_value(Emitter *e, const LoopNode *node, int part);
 /* Stores a value `lane_zero` elements after the pointer. */
 void emit_store(Emitter *e, const LoopNode *node, int pointer);
+/* The same of a value whose parts are in locals. */
+void emit_store_locals(Emitter *e, PrimitiveType type, const int *parts, int pointer);
 /* Forgets the values of the elements that were just computed. */
 void end_elements(Emitter *e);
+void end_combining(Emitter *e); /* of the combining nodes */
 
-/* --- loop_emitter.c, reduce_emitter.c: a kernel's body --- */
+/* --- loop_emitter.c: rows of results --- */
 
+/* The loops over the results of a kernel, of which the last one is a row. */
+typedef struct Rows {
+  int rank;
+  int operand_count;
+  int position, end;      /* linear, over all results */
+  int count;              /* results left in the row */
+  int indices[MAX_LOOPS]; /* of all loops; of the last, where the rest of the row starts */
+  int *outputs;           /* pointers to the next results */
+} Rows;
+
+/* Emits a loop over the rows that the kernel's range touches; `body` emits what computes one. */
+void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows));
+/* Moves the output pointers. */
+void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements);
+/* Emits `if (count >= step) do { body; count -= step; } while (count >= step);` */
+void emit_counted_loop(Emitter *e, int count, int64_t step, void (*body)(Emitter *e, void *data),
+                       void *data);
+
+/* A kernel's body. */
 void emit_loop_kernel(Emitter *e, int operand_count);
+
+/* --- reduce_emitter.c --- */
+
+/* Settles the order of the loops of a reduction, before any code. */
+void reduce_plan(LoopPlan *plan);
+void emit_reduce_kernel(Emitter *e, int operand_count);
 
 /* --- element_emitter.c --- */
 
 /* Pushes one part of what an element-wise operation makes of its operands. */
 void emit_operation(Emitter *e, const LoopNode *node, int part);
 bool can_emit_operation(const Instruction *instruction);
+
+/* One element of `type` in all lanes. */
+void emit_scalar(Emitter *e, PrimitiveType type, Scalar value);
 
 /* Between an element's bits as an i32x4 (types of up to 32 bits), zero-extended or, of signed
 ** integers, sign-extended, and its value, on top of the stack. */

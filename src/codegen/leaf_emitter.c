@@ -4,38 +4,16 @@
 */
 #include "codegen/emitter.h"
 
-#include <string.h>
-
-#include "shape/scalar.h"
-
 /* --- Leaves ----------------------------------------------------------------------------------- */
 
-int64_t inner_stride(const Emitter *e, const LoopNode *leaf) {
-  return leaf->offset.coefficient[e->plan->rank - 1];
-}
-
-static void emit_constant(Emitter *e, const LoopNode *node) {
-  PrimitiveType type = node_type(node);
-  Scalar value = scalar_load(type, node->instruction->literal->data, 0);
-  uint32_t bits32;
-  uint64_t bits64;
-  float narrow = (float)value.f;
-  switch (lane_kind(type)) {
-  case LANES_MASK: emit_splat32(e, value.u ? ~0u : 0); return;
-  case LANES_I32: emit_splat32(e, (uint32_t)value.u); return;
-  case LANES_I64: emit_splat64(e, value.u); return;
-  case LANES_F32:
-    memcpy(&bits32, &narrow, sizeof bits32);
-    emit_splat32(e, bits32);
-    return;
-  default: memcpy(&bits64, &value.f, sizeof bits64); emit_splat64(e, bits64);
-  }
+int64_t lane_stride(const Emitter *e, const LoopNode *leaf) {
+  return leaf->offset.coefficient[e->plan->lane_loop];
 }
 
 /* Four consecutive values from a counter, which the pointer of an iota is. */
 static void emit_iota(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
-  int64_t step = node->level == LEVEL_ELEMENT ? inner_stride(e, node) : 0;
+  int64_t step = node->level == LEVEL_ELEMENT ? lane_stride(e, node) : 0;
   if (node->level == LEVEL_CALL) {
     emit_splat32(e, (uint32_t)node->offset.constant);
   } else {
@@ -107,7 +85,7 @@ static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
 static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : 4;
-  int64_t stride = inner_stride(e, node), first = (e->lane_zero + part * lanes) * stride;
+  int64_t stride = lane_stride(e, node), first = (e->lane_zero + part * lanes) * stride;
   if (bytes < 4) {
     emit_load_splat(e, node, first);
     for (int lane = 1; lane < lanes; lane++) {
@@ -126,11 +104,11 @@ static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
 }
 
 static void emit_load(Emitter *e, const LoopNode *node, int part) {
-  if (node->level < LEVEL_ELEMENT) {
+  if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
     emit_load_splat(e, node, 0);
   } else if (e->one_lane) {
-    emit_load_splat(e, node, e->lane_zero * inner_stride(e, node));
-  } else if (inner_stride(e, node) == 1) {
+    emit_load_splat(e, node, e->lane_zero * lane_stride(e, node));
+  } else if (lane_stride(e, node) == 1) {
     emit_load_vector(e, node, part);
   } else {
     emit_load_strided(e, node, part);
@@ -145,7 +123,10 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
     return;
   }
   switch (node->instruction->opcode) {
-  case HLO_CONSTANT: emit_constant(e, node); break;
+  case HLO_CONSTANT:
+    emit_scalar(e, node_type(node),
+                scalar_load(node_type(node), node->instruction->literal->data, 0));
+    break;
   case HLO_IOTA: emit_iota(e, node, part); break;
   case HLO_PARAMETER: emit_load(e, node, part); break;
   default: emit_operation(e, node, part);
@@ -158,18 +139,27 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
 
+static void init_node(Emitter *e, const LoopNode *node) {
+  e->nodes[node->id] = (NodeState){{NO_LOCAL, NO_LOCAL}, node->uses > 1, NO_LOCAL};
+  for (int k = 0; k < node->operand_count; k++) {
+    /* Both parts of a user want the one part of an operand. */
+    const LoopNode *operand = node->operands[k];
+    if (node_parts(node) > node_parts(operand)) e->nodes[operand->id].kept = true;
+  }
+}
+
 void init_nodes(Emitter *e) {
   const LoopPlan *plan = e->plan;
-  e->nodes = ARENA_ARRAY(plan->arena, NodeState, plan->count);
-  for (int i = 0; i < plan->count; i++) {
-    const LoopNode *node = plan->nodes[i];
-    NodeState *state = &e->nodes[i];
-    *state = (NodeState){{NO_LOCAL, NO_LOCAL}, node->uses > 1, NO_LOCAL};
-    for (int k = 0; k < node->operand_count; k++) {
-      /* Both parts of a user want the one part of an operand. */
-      const LoopNode *operand = node->operands[k];
-      if (node_parts(node) > node_parts(operand)) e->nodes[operand->id].kept = true;
-    }
+  e->nodes = ARENA_ARRAY(plan->arena, NodeState, plan->count + plan->combine_count);
+  for (int i = 0; i < plan->count; i++) init_node(e, plan->nodes[i]);
+  for (int i = 0; i < plan->combine_count; i++) init_node(e, plan->combine[i]);
+}
+
+static void forget(Emitter *e, const LoopNode *node) {
+  for (int part = 0; part < MOST_PARTS; part++) {
+    int *local = &e->nodes[node->id].value[part];
+    if (*local != NO_LOCAL) wasm_local_release(&e->function, *local);
+    *local = NO_LOCAL;
   }
 }
 
@@ -187,6 +177,9 @@ void emit_level(Emitter *e, LoopLevel level) {
     wanted[plan->outputs[i]->id] = true;
     if (plan->reduce) wanted[plan->inits[i]->id] = true;
   }
+  for (int i = 0; i < plan->count; i++) { /* what code before this may have computed is not this */
+    if (plan->nodes[i]->level == level) forget(e, plan->nodes[i]);
+  }
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
     if (!wanted[i] || node->level != level) continue;
@@ -201,13 +194,12 @@ void emit_level(Emitter *e, LoopLevel level) {
 /* Forgets the values of the elements that were just computed. */
 void end_elements(Emitter *e) {
   for (int i = 0; i < e->plan->count; i++) {
-    if (e->plan->nodes[i]->level < LEVEL_ELEMENT) continue;
-    for (int part = 0; part < MOST_PARTS; part++) {
-      int *local = &e->nodes[i].value[part];
-      if (*local != NO_LOCAL) wasm_local_release(&e->function, *local);
-      *local = NO_LOCAL;
-    }
+    if (e->plan->nodes[i]->level == LEVEL_ELEMENT) forget(e, e->plan->nodes[i]);
   }
+}
+
+void end_combining(Emitter *e) {
+  for (int i = 0; i < e->plan->combine_count; i++) forget(e, e->plan->combine[i]);
 }
 
 /* --- Pointers --------------------------------------------------------------------------------- */
@@ -272,12 +264,12 @@ void emit_pointers(Emitter *e, const int *indices) {
   }
 }
 
-/* Moves the pointers of leaves along the innermost loop. */
-void emit_advance_leaves(Emitter *e, int64_t elements) {
+void emit_advance_leaves(Emitter *e, int64_t steps) {
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
     if (!is_leaf(leaf) || leaf->level < LEVEL_ELEMENT) continue;
-    emit_advance(e, e->nodes[i].pointer, elements * inner_stride(e, leaf) * pointer_unit(leaf));
+    int64_t stride = leaf->offset.coefficient[e->plan->time_loop];
+    if (stride) emit_advance(e, e->nodes[i].pointer, steps * stride * pointer_unit(leaf));
   }
 }
 
@@ -303,22 +295,36 @@ static int store_lane_op(int bytes) {
   }
 }
 
-void emit_store(Emitter *e, const LoopNode *node, int pointer) {
+/* Stores the part on top of the stack; below it is the address. */
+static void emit_store_part(Emitter *e, PrimitiveType type, int part) {
   WasmFunction *f = &e->function;
-  PrimitiveType type = node_type(node);
-  int bytes = type_bytes(type), parts = e->one_lane ? 1 : node_parts(node);
+  int bytes = type_bytes(type);
+  int64_t offset = e->lane_zero * bytes + 16 * part;
+  if (bytes < 4) emit_value_to_bits(e, type);
+  if (e->one_lane) {
+    wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
+  } else if (bytes < 4) {
+    emit_pack_lanes(e, bytes);
+    wasm_simd_memory_lane(f, store_lane_op(LANES * bytes), offset, 0);
+  } else {
+    wasm_simd_memory(f, V128_STORE, offset);
+  }
+}
+
+void emit_store(Emitter *e, const LoopNode *node, int pointer) {
+  int parts = e->one_lane ? 1 : node_parts(node);
   for (int part = 0; part < parts; part++) {
-    int64_t offset = e->lane_zero * bytes + 16 * part;
-    wasm_get(f, pointer);
+    wasm_get(&e->function, pointer);
     emit_value(e, node, part);
-    if (bytes < 4) emit_value_to_bits(e, type);
-    if (e->one_lane) {
-      wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
-    } else if (bytes < 4) {
-      emit_pack_lanes(e, bytes);
-      wasm_simd_memory_lane(f, store_lane_op(LANES * bytes), offset, 0);
-    } else {
-      wasm_simd_memory(f, V128_STORE, offset);
-    }
+    emit_store_part(e, node_type(node), part);
+  }
+}
+
+void emit_store_locals(Emitter *e, PrimitiveType type, const int *locals, int pointer) {
+  int parts = e->one_lane ? 1 : lane_parts(lane_kind(type));
+  for (int part = 0; part < parts; part++) {
+    wasm_get(&e->function, pointer);
+    wasm_get(&e->function, locals[part]);
+    emit_store_part(e, type, part);
   }
 }

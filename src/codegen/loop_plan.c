@@ -41,7 +41,7 @@ static void affine_add(Affine *sum, const Affine *x, int64_t factor) {
 /* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
 static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
   LoopPlan *plan = planner->plan;
-  if (plan->rank > MAX_LOOPS - 2) return PLAN_IMPOSSIBLE;
+  if (plan->rank >= MOST_DIMENSIONS) return PLAN_IMPOSSIBLE; /* collapse_loops may insert two */
   for (int j = plan->rank; j > k + 1; j--) plan->sizes[j] = plan->sizes[j - 1];
   plan->sizes[k] /= inner;
   plan->sizes[k + 1] = inner;
@@ -323,28 +323,69 @@ static void collapse_loops(LoopPlan *plan) {
 }
 
 static LoopLevel leaf_level(const LoopPlan *plan, const Affine *offset) {
-  if (offset->coefficient[plan->rank - 1]) return LEVEL_ELEMENT;
+  if (offset->coefficient[plan->lane_loop] || offset->coefficient[plan->time_loop]) {
+    return LEVEL_ELEMENT;
+  }
   for (int k = 0; k < plan->rank; k++) {
     if (offset->coefficient[k]) return LEVEL_ROW;
   }
   return LEVEL_CALL;
 }
 
-static void find_levels_and_uses(LoopPlan *plan) {
+void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {
+  plan->lane_loop = lane_loop;
+  plan->time_loop = time_loop;
   for (int i = 0; i < plan->count; i++) {
     LoopNode *node = plan->nodes[i];
     node->level = has_offset(node) ? leaf_level(plan, &node->offset) : LEVEL_CALL;
     for (int k = 0; k < node->operand_count; k++) {
-      LoopNode *operand = node->operands[k];
-      operand->uses++;
-      if (operand->level > node->level) node->level = operand->level;
+      if (node->operands[k]->level > node->level) node->level = node->operands[k]->level;
     }
+  }
+}
+
+static void count_uses(LoopPlan *plan) {
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    for (int k = 0; k < node->operand_count; k++) node->operands[k]->uses++;
   }
   for (int i = 0; i < plan->output_count; i++) {
     plan->outputs[i]->uses++;
     if (plan->reduce) plan->inits[i]->uses++;
   }
 }
+
+/* --- Reductions ------------------------------------------------------------------------------- */
+
+/* The nodes of the computation that combines: all scalars, so that there is no index to map. */
+static void add_combiner(LoopPlan *plan, const Computation *computation) {
+  const Instruction *root = computation->root;
+  plan->combine = ARENA_ARRAY(plan->arena, LoopNode *, computation->count);
+  plan->combined = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *instruction = computation->instructions[i];
+    LoopNode *node = ARENA_NEW(plan->arena, LoopNode);
+    *node = (LoopNode){.instruction = instruction,
+                       .id = plan->count + i,
+                       .operand_count = instruction->operand_count,
+                       .level = LEVEL_ELEMENT};
+    node->operands = ARENA_ARRAY(plan->arena, LoopNode *, instruction->operand_count);
+    for (int k = 0; k < instruction->operand_count; k++) {
+      node->operands[k] = plan->combine[instruction->operands[k]->id];
+      node->operands[k]->uses++;
+    }
+    plan->combine[i] = node;
+  }
+  plan->combine_count = computation->count;
+  bool several = root->opcode == HLO_TUPLE_OP;
+  for (int i = 0; i < plan->output_count; i++) {
+    const Instruction *result = several ? root->operands[i] : root;
+    plan->combined[i] = plan->combine[result->id];
+    plan->combined[i]->uses++;
+  }
+}
+
+/* --- The whole -------------------------------------------------------------------------------- */
 
 /* The root's index: one loop per dimension; of a reduction, the result's and then the reduced. */
 static bool start(Planner *planner, const Instruction *root) {
@@ -357,7 +398,7 @@ static bool start(Planner *planner, const Instruction *root) {
   } else if (root->opcode == HLO_TUPLE_OP) {
     shape = root->operands[0]->shape;
   }
-  if (shape->rank > MAX_LOOPS - 2) return false; /* collapse_loops may insert two */
+  if (shape->rank > MOST_DIMENSIONS) return false;
   planner->root_rank = plan->rank = shape->rank;
   planner->root_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
   bool reduced[MAX_LOOPS] = {false};
@@ -406,7 +447,9 @@ bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *i
   } while (made == PLAN_AGAIN);
   if (made != PLAN_OK) return false;
   collapse_loops(plan);
-  find_levels_and_uses(plan);
+  loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
+  count_uses(plan);
+  if (plan->reduce) add_combiner(plan, root->a.to_apply);
   return true;
 }
 

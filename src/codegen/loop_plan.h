@@ -12,17 +12,18 @@
 
 #include "hlo/module.h"
 
-enum { MAX_LOOPS = 12 };
+/* Of results; two loops more than dimensions, for those that a plan may add. */
+enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2 };
 
 /* constant + sum of coefficient[k] * (index of loop k) */
 typedef struct Affine {
   int64_t constant, coefficient[MAX_LOOPS];
 } Affine;
 
-/* How often a node's value changes, outermost first. */
+/* How often a node's value changes. A row is a run of the loop that is innermost in time. */
 typedef enum LoopLevel {
   LEVEL_CALL, /* the same for all elements */
-  LEVEL_ROW,  /* the same along the innermost loop */
+  LEVEL_ROW,  /* the same along a row, and in all lanes */
   LEVEL_ELEMENT,
 } LoopLevel;
 
@@ -44,12 +45,18 @@ typedef struct LoopPlan {
   int rank; /* loops, outermost first; at least one */
   int64_t sizes[MAX_LOOPS];
   int reduced; /* the last so many loops run over the elements that one result is reduced from */
+  int lane_loop,
+      time_loop; /* of which the lanes are steps, and which is innermost: the last loop */
   int count, capacity;
   LoopNode **nodes; /* operands before users */
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it is a reduction */
-  LoopNode **inits;          /* of a reduction: the initial value per result */
+  /* Of a reduction, per result: the initial value, and how to combine two values. The combining
+  ** nodes have ids from `count` on; accumulators come first among their parameters, then elements. */
+  LoopNode **inits, **combined;
+  int combine_count;
+  LoopNode **combine;
 } LoopPlan;
 
 /* Whether an instruction is an array that the loop reads, not part of it. */
@@ -59,6 +66,8 @@ typedef bool IsInput(const Instruction *instruction, const void *data);
 ** are beyond what a plan can say. */
 bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *is_input,
                const void *data);
+/* Finds the levels of all nodes again, for other lanes or another order of loops. */
+void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop);
 /* Of a fused computation: its parameters are the inputs. */
 bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation);
 

@@ -19,7 +19,7 @@ enum { MOST_MEMBERS = 64, MOST_INPUTS = 48, MOST_COPIES = 3 };
 typedef struct Group {
   int count, capacity;
   Instruction **members; /* users before operands: the root first */
-  bool reindexes;        /* has members that are about where elements are, other than broadcasts */
+  bool reindexes;        /* has members that are about where elements are, other than of scalars */
   int input_count;
   Instruction **inputs;
   Computation *fused;
@@ -121,7 +121,7 @@ static void join(Fuser *fuser, Instruction *x, Group *group) {
   GroupList *list = &fuser->groups_of[x->id];
   ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
   ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
-  group->reindexes |= is_index_only(x->opcode) && x->opcode != HLO_BROADCAST;
+  group->reindexes |= is_index_only(x->opcode) && x->operands[0]->shape->rank > 0;
 }
 
 static void leave_last(Fuser *fuser, Group *group) {
@@ -157,7 +157,9 @@ static bool is_outside(const Instruction *instruction, const void *data) {
 
 /* Whether the loop would compute `x` for each of its own elements, more often than x has. */
 static bool is_repeated(const Instruction *x, const Group *group) {
-  return !is_free(x) && elements(x) > 1 && elements(x) < elements(group->members[0]);
+  const Instruction *root = group->members[0];
+  if (root->opcode == HLO_REDUCE) root = root->operands[0];
+  return !is_free(x) && elements(x) > 1 && elements(x) < elements(root);
 }
 
 /* Joins if the group can still be one loop then, and does not do work again. */
@@ -215,6 +217,7 @@ static void place(Fuser *fuser, Instruction *x) {
     return;
   }
   bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
+  joins &= x->opcode != HLO_REDUCE; /* which is always a root */
   int joined = 0;
   for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);
   if (outside || joined < users.count || users.count == 0) start_group(fuser, x);

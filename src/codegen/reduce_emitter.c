@@ -1,0 +1,321 @@
+/*
+** Reductions, with everything element-wise before them in the same loop. A work item is a result,
+** and how it is accumulated depends on shapes alone. There are two ways:
+**
+** Along: the lanes are steps of the innermost reduced loop; some vectors of partial results are
+** combined at the end. For the operations that may be reordered and have an identity.
+**
+** Across: the lanes are neighbouring results, each of which is accumulated one element after the
+** other, from the initial value on. For any computation.
+*/
+#include "codegen/emitter.h"
+
+enum { MOST_UNROLL = 4 };
+
+typedef struct Reducer {
+  Rows *rows;
+  bool along;
+  int unroll;        /* accumulators per result, or vectors of results */
+  int *accumulators; /* locals: [unroll + 1][output_count][MOST_PARTS]; */
+  int *values;       /* locals: [output_count][MOST_PARTS] */
+  int steps;         /* a local: left of the innermost loop */
+} Reducer;
+
+/* The accumulators of one unrolled vector; after the last of those come the tail's. */
+static int *accumulator(const Emitter *e, const Reducer *reducer, int u) {
+  return reducer->accumulators + (ptrdiff_t)u * e->plan->output_count * MOST_PARTS;
+}
+
+static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->plan->outputs[r]); }
+
+static int parts_now(const Emitter *e, int r) {
+  return e->one_lane ? 1 : node_parts(e->plan->outputs[r]);
+}
+
+/* --- Which way -------------------------------------------------------------------------------- */
+
+static Opcode simple_operation(const LoopPlan *plan) {
+  Opcode opcode = computation_simple_binary(plan->reduce->a.to_apply);
+  switch (opcode) {
+  case HLO_ADD:
+  case HLO_AND:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_MULTIPLY:
+  case HLO_OR:
+  case HLO_XOR: return opcode;
+  default: return OPCODE_COUNT;
+  }
+}
+
+/* x with f(x, y) = y for all y. Of a sum of floats that is -0, as 0 + -0 is 0. */
+static Scalar identity(Opcode opcode, PrimitiveType type) {
+  bool is_float = type_is_floating(type);
+  switch (opcode) {
+  case HLO_ADD: return is_float ? (Scalar){.f = -0.0} : (Scalar){.u = 0};
+  case HLO_MULTIPLY: return scalar_one(type);
+  case HLO_MAXIMUM: return scalar_lowest(type);
+  case HLO_MINIMUM: return scalar_highest(type);
+  case HLO_AND: return type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
+  default: return (Scalar){.u = 0};
+  }
+}
+
+/* How many of the arrays read are contiguous along a loop. */
+static int contiguous_leaves(const LoopPlan *plan, int loop) {
+  int count = 0;
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    count += node->is_input && node->offset.coefficient[loop] == 1;
+  }
+  return count;
+}
+
+static bool goes_along(const LoopPlan *plan) {
+  enum { LEAST_STEPS = 2 * LANES };
+  int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
+  if (simple_operation(plan) == OPCODE_COUNT) return false;
+  int along = contiguous_leaves(plan, last), across = contiguous_leaves(plan, row);
+  if (across > along && plan->sizes[row] >= LANES) return false;
+  return plan->sizes[last] >= LEAST_STEPS || plan->sizes[row] < LANES;
+}
+
+/* Enough independent sums to hide the latency of one, unless the registers get scarce. */
+static int unroll_factor(const Emitter *e, int64_t size) {
+  int work = 0;
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *node = e->plan->nodes[i];
+    if (node->level < LEVEL_ELEMENT) continue;
+    if (is_leaf(node) && lane_stride(e, node) > 1) return 1;
+    work += node_parts(node);
+  }
+  int unroll = work <= 8 ? MOST_UNROLL : work <= 24 ? 2 : 1;
+  while (unroll > 1 && size < (int64_t)unroll * LANES) unroll /= 2;
+  return unroll;
+}
+
+/* --- Combining -------------------------------------------------------------------------------- */
+
+static LoopNode *combine_parameter(const Emitter *e, int number) {
+  const Computation *computation = e->plan->reduce->a.to_apply;
+  return e->plan->combine[computation->parameters[number]->id];
+}
+
+/* accumulators = f(accumulators, values) */
+static void emit_combine(Emitter *e, const int *accumulators, const int *values) {
+  int count = e->plan->output_count;
+  for (int r = 0; r < count; r++) {
+    for (int part = 0; part < parts_now(e, r); part++) {
+      int at = r * MOST_PARTS + part;
+      e->nodes[combine_parameter(e, r)->id].value[part] = accumulators[at];
+      e->nodes[combine_parameter(e, count + r)->id].value[part] = values[at];
+    }
+  }
+  for (int r = 0; r < count; r++) { /* all from the old accumulators, before the first is set */
+    for (int part = 0; part < parts_now(e, r); part++) {
+      emit_value(e, e->plan->combined[r], part);
+    }
+  }
+  for (int r = count - 1; r >= 0; r--) {
+    for (int part = parts_now(e, r) - 1; part >= 0; part--) {
+      wasm_set(&e->function, accumulators[r * MOST_PARTS + part]);
+    }
+  }
+  for (int r = 0; r < 2 * count; r++) { /* not theirs to give back */
+    NodeState *state = &e->nodes[combine_parameter(e, r)->id];
+    state->value[0] = state->value[1] = NO_LOCAL;
+  }
+  end_combining(e);
+}
+
+/* The current elements into the accumulators. */
+static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
+  for (int r = 0; r < e->plan->output_count; r++) {
+    for (int part = 0; part < parts_now(e, r); part++) {
+      emit_value(e, e->plan->outputs[r], part);
+      wasm_set(&e->function, reducer->values[r * MOST_PARTS + part]);
+    }
+  }
+  emit_combine(e, accumulators, reducer->values);
+  end_elements(e);
+}
+
+/* --- The reduced loops ------------------------------------------------------------------------ */
+
+/* A turn of the innermost loop. */
+static void emit_step(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  for (int u = 0; u < reducer->unroll; u++) {
+    e->lane_zero = (int64_t)u * LANES;
+    emit_accumulate(e, reducer, accumulator(e, reducer, u));
+  }
+  e->lane_zero = 0;
+  emit_advance_leaves(e, reducer->along ? LANES * reducer->unroll : 1);
+}
+
+static void emit_tail_step(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  emit_accumulate(e, reducer, accumulator(e, reducer, MOST_UNROLL));
+  emit_advance_leaves(e, 1);
+}
+
+static void emit_innermost(Emitter *e, const Reducer *reducer) {
+  int64_t size = e->plan->sizes[e->plan->rank - 1];
+  Reducer unrolled = *reducer, single = *reducer;
+  single.unroll = 1;
+  emit_pointers(e, reducer->rows->indices);
+  emit_level(e, LEVEL_ROW);
+  wasm_i32(&e->function, size);
+  wasm_set(&e->function, reducer->steps);
+  if (!reducer->along) {
+    emit_counted_loop(e, reducer->steps, 1, emit_step, &unrolled);
+    return;
+  }
+  int64_t step = LANES * reducer->unroll;
+  if (size >= step) emit_counted_loop(e, reducer->steps, step, emit_step, &unrolled);
+  if (size % step >= LANES) emit_counted_loop(e, reducer->steps, LANES, emit_step, &single);
+  if (size % LANES == 0) return;
+  e->one_lane = true;
+  emit_counted_loop(e, reducer->steps, 1, emit_tail_step, &single);
+  e->one_lane = false;
+}
+
+/* The reduced loops from number k on. */
+static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
+  WasmFunction *f = &e->function;
+  int *index = &reducer->rows->indices[k];
+  if (k == e->plan->rank - 1) {
+    *index = NO_LOCAL;
+    emit_innermost(e, reducer);
+    return;
+  }
+  *index = wasm_local(f, WASM_I32);
+  wasm_i32(f, 0);
+  wasm_set(f, *index);
+  wasm_block(f, OP_LOOP);
+  emit_reduced_loops(e, reducer, k + 1);
+  emit_advance(e, *index, 1);
+  wasm_get(f, *index);
+  wasm_i32(f, e->plan->sizes[k]);
+  wasm_op(f, OP_I32_LT_S);
+  wasm_branch(f, OP_BR_IF, 0);
+  wasm_op(f, OP_END);
+  wasm_local_release(f, *index);
+}
+
+/* --- Along ------------------------------------------------------------------------------------ */
+
+static void emit_set_identity(Emitter *e, const int *accumulators) {
+  PrimitiveType type = output_type(e, 0);
+  for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
+    emit_scalar(e, type, identity(simple_operation(e->plan), type));
+    wasm_set(&e->function, accumulators[part]);
+  }
+}
+
+/* Lane 0 of the first accumulator: the result of all lanes of it. */
+static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *total) {
+  WasmFunction *f = &e->function;
+  e->one_lane = true;
+  if (node_parts(e->plan->outputs[0]) == 2) emit_combine(e, total, &total[1]);
+  for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
+    bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
+    wasm_get(f, total[0]);
+    wasm_get(f, total[0]);
+    wasm_shuffle32(f, halves ? 2 : 1, 3, 2, 3);
+    wasm_set(f, reducer->values[0]);
+    emit_combine(e, total, reducer->values);
+  }
+}
+
+static void emit_result_along(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  WasmFunction *f = &e->function;
+  int *total = accumulator(e, reducer, 0), *tail = accumulator(e, reducer, MOST_UNROLL);
+  for (int u = 0; u < reducer->unroll; u++) emit_set_identity(e, accumulator(e, reducer, u));
+  emit_set_identity(e, tail);
+  e->one_lane = false;
+  emit_reduced_loops(e, reducer, reducer->rows->rank);
+  for (int distance = 1; distance < reducer->unroll; distance *= 2) {
+    for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
+      emit_combine(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
+    }
+  }
+  emit_combine_lanes(e, reducer, total);
+  if (e->plan->sizes[e->plan->rank - 1] % LANES) emit_combine(e, total, tail);
+  emit_value(e, e->plan->inits[0], 0);
+  wasm_set(f, tail[0]);
+  emit_combine(e, tail, total);
+  emit_store_locals(e, output_type(e, 0), tail, reducer->rows->outputs[0]);
+  e->one_lane = false;
+  emit_advance_outputs(e, reducer->rows, 1);
+  emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], 1);
+}
+
+/* --- Across ----------------------------------------------------------------------------------- */
+
+static void emit_results_across(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  int step = e->one_lane ? 1 : LANES * reducer->unroll;
+  for (int u = 0; u < reducer->unroll; u++) {
+    for (int r = 0; r < e->plan->output_count; r++) {
+      for (int part = 0; part < parts_now(e, r); part++) {
+        emit_value(e, e->plan->inits[r], part);
+        wasm_set(&e->function, accumulator(e, reducer, u)[r * MOST_PARTS + part]);
+      }
+    }
+  }
+  emit_reduced_loops(e, reducer, reducer->rows->rank);
+  for (int u = 0; u < reducer->unroll; u++) {
+    e->lane_zero = (int64_t)u * LANES;
+    for (int r = 0; r < e->plan->output_count; r++) {
+      emit_store_locals(e, output_type(e, r),
+                        accumulator(e, reducer, u) + (ptrdiff_t)r * MOST_PARTS,
+                        reducer->rows->outputs[r]);
+    }
+  }
+  e->lane_zero = 0;
+  emit_advance_outputs(e, reducer->rows, step);
+  emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], step);
+}
+
+/* --- The kernel ------------------------------------------------------------------------------- */
+
+static int *new_locals(Emitter *e, int count) {
+  int *locals = ARENA_ARRAY(e->plan->arena, int, count);
+  for (int i = 0; i < count; i++) locals[i] = wasm_local(&e->function, WASM_V128);
+  return locals;
+}
+
+static void emit_reduce_row(Emitter *e, Rows *rows) {
+  int locals = e->plan->output_count * MOST_PARTS;
+  int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
+  Reducer reducer = {.rows = rows, .along = e->plan->lane_loop == e->plan->time_loop};
+  reducer.unroll = unroll_factor(e, reducer.along ? steps : row);
+  reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);
+  reducer.values = new_locals(e, locals);
+  reducer.steps = wasm_local(&e->function, WASM_I32);
+  if (reducer.along) {
+    emit_counted_loop(e, rows->count, 1, emit_result_along, &reducer);
+    return;
+  }
+  Reducer single = reducer;
+  single.unroll = 1;
+  int64_t step = LANES * reducer.unroll;
+  if (reducer.unroll > 1) emit_counted_loop(e, rows->count, step, emit_results_across, &reducer);
+  if (row >= LANES) emit_counted_loop(e, rows->count, LANES, emit_results_across, &single);
+  e->one_lane = true;
+  emit_counted_loop(e, rows->count, 1, emit_results_across, &single);
+  e->one_lane = false;
+}
+
+void emit_reduce_kernel(Emitter *e, int operand_count) {
+  Rows rows = {.rank = e->plan->rank - e->plan->reduced, .operand_count = operand_count};
+  emit_rows(e, &rows, emit_reduce_row);
+}
+
+/* The order of loops, to be settled before any code. */
+void reduce_plan(LoopPlan *plan) {
+  int last = plan->rank - 1;
+  loop_plan_reorder(plan, goes_along(plan) ? last : plan->rank - plan->reduced - 1, last);
+}
