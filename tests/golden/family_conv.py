@@ -83,7 +83,7 @@ def convolution(f):
       'NHWC', 'HWIO', 'NHWC')).max())
   f.hlo('convolution.f32.random', None,
         'r = f32[1,8,8,8] convolution(p0, p1), window={size=3x3 pad=1_1x1_1}, '
-        'dim_labels=b01f_01io->b01f', x, k, tol=f'abs {27 * 2.0**-23 * size / 4:.3g} rel 0')
+        'dim_labels=b01f_01io->b01f', x, k, tol=f'abs {2 * 2.0**-23 * size:.3g} rel 0')
   x, k = small_ints('f32', (2, 6, 6, 2), 'x'), small_ints('f32', (3, 3, 2, 3), 'k')
 
   def loss(x, k):

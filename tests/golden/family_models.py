@@ -25,7 +25,7 @@ def activations(f):
   f.jax('gelu.exact', lambda x: jax.nn.gelu(x, approximate=False), x, tol=NEAR)
   f.jax('glu', jax.nn.glu, normals('f32', (3, 6)), tol=NEAR)
   f.jax('standardize', jax.nn.standardize, normals('f32', (3, 6)), tol=NEAR)
-  f.jax('softmax.f64', jax.nn.softmax, normals('f64', (3, 4)), tol='abs 1e-14 rel 1e-13')
+  f.jax('softmax.f64', jax.nn.softmax, normals('f64', (3, 4)), tol='abs 1e-15 rel 4e-15')
   f.jax('softmax.bf16', jax.nn.softmax, normals('bf16', (3, 4)), tol='abs 0.004 rel 0.016')
   f.jax('softmax.f16', jax.nn.softmax, normals('f16', (3, 4)), tol='abs 0.001 rel 0.004')
 
@@ -164,7 +164,7 @@ def transformer(params, x):
 
 @family
 def models(f):
-  loose = 'abs 1e-5 rel 1e-4'
+  loose = 'abs 5e-6 rel 2e-5'
   params = [normals('f32', s, i, scale=0.5) for i, s in enumerate([(3, 16), (4, 16), (16,)])]
   xs = normals('f32', (5, 3), 'xs')
   f.jax('lstm', lstm, params, xs, tol=loose)
@@ -181,7 +181,7 @@ def models(f):
   tokens = normals('f32', (5, 6), 'tokens')
   f.jax('transformer', transformer, params, tokens, tol=loose)
   f.jax('transformer.grad', jax.grad(lambda p, x: jnp.sum(transformer(p, x) ** 2)), params, tokens,
-        tol='abs 1e-4 rel 1e-4')
+        tol='abs 2e-5 rel 2e-5')
   f.jax('remat.grad', jax.grad(lambda x: jnp.sum(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))(
       x))), p, tol=loose)
   f.jax('scan', lambda xs: lax.scan(lambda c, x: (c * 2 + x, c - x), np.float32(1), xs),

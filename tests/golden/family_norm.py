@@ -5,7 +5,7 @@ from corpus import family
 from values import normals, rng
 
 SHAPES = [((4, 3), 1), ((2, 3, 4), 0), ((2, 3, 4), 1), ((2, 3, 2, 3), 3), ((5, 1), 1)]
-NEAR = {'f32': 'abs 1e-5 rel 1e-5', 'f64': 'abs 1e-13 rel 1e-13', 'bf16': 'abs 0.06 rel 0.02',
+NEAR = {'f32': 'abs 4e-6 rel 4e-6', 'f64': 'abs 1e-14 rel 1e-14', 'bf16': 'abs 0.06 rel 0.02',
         'f16': 'abs 0.01 rel 0.004'}
 
 

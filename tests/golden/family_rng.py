@@ -7,6 +7,7 @@ import numpy as np
 from corpus import family
 from values import any_bits
 
+F32 = jnp.float32
 ALGORITHMS = {'rng_three_fry': ('u64', 2), 'rng_philox': ('u64', 3), 'rng_default': ('u64', 3)}
 OUTPUTS = [('u32', ()), ('u32', (1,)), ('u32', (7,)), ('u32', (4, 5)), ('u64', (5,)),
            ('u64', (2, 3)), ('u16', (9,)), ('u8', (11,)), ('s32', (6,)), ('s64', (3,)),
@@ -54,8 +55,9 @@ def jax_random(f):
   for shape in ((), (5,), (4, 6)):
     tag = 'x'.join(map(str, shape)) or 'scalar'
     f.jax(f'bits.{tag}', lambda k: jax.random.bits(k, shape), key)
-    f.jax(f'uniform.{tag}', lambda k: jax.random.uniform(k, shape), key)
-    f.jax(f'normal.{tag}', lambda k: jax.random.normal(k, shape), key, tol='abs 1e-6 rel 3e-6')
+    f.jax(f'uniform.{tag}', lambda k: jax.random.uniform(k, shape, F32), key)
+    f.jax(f'normal.{tag}', lambda k: jax.random.normal(k, shape, F32), key,
+          tol='abs 1e-6 rel 3e-6')
   f.jax('split', lambda k: jax.random.split(k, 3), key)
   f.jax('fold-in', lambda k, i: jax.random.fold_in(k, i), key, np.uint32(77))
   f.jax('uniform.f64', lambda k: jax.random.uniform(k, (3,), jnp.float64, -2.0, 5.0), key,
@@ -66,16 +68,18 @@ def jax_random(f):
   f.jax('permutation', lambda k: jax.random.permutation(k, 10), key)
   f.jax('categorical', lambda k, x: jax.random.categorical(k, x), key,
         np.array([[0.1, 2.0, -1.0], [3.0, 0.0, 0.5]], np.float32))
-  f.jax('gumbel', lambda k: jax.random.gumbel(k, (4,)), key, tol='abs 1e-6 rel 1e-5')
-  f.jax('exponential', lambda k: jax.random.exponential(k, (4,)), key, tol='abs 1e-6 rel 1e-5')
+  f.jax('gumbel', lambda k: jax.random.gumbel(k, (4,), F32), key, tol='abs 1e-6 rel 1e-5')
+  f.jax('exponential', lambda k: jax.random.exponential(k, (4,), F32), key, tol='abs 1e-6 rel 1e-5')
   f.jax('choice', lambda k: jax.random.choice(k, 7, (5,), replace=False), key)
-  f.jax('truncated-normal', lambda k: jax.random.truncated_normal(k, -1.0, 2.0, (6,)), key,
-        tol='abs 1e-5 rel 1e-5')
+  f.jax('truncated-normal', lambda k: jax.random.truncated_normal(
+      k, np.float32(-1), np.float32(2), (6,), F32), key, tol='abs 2e-6 rel 1e-5')
+  f.jax('normal.f64', lambda k: jax.random.normal(k, (5,), jnp.float64), key,
+        tol='abs 1e-15 rel 1e-14')
   rbg = np.array([1, 2, 3, 4], np.uint32)
   f.jax('rbg.bits', lambda k: jax.random.bits(jax.random.wrap_key_data(k, impl='rbg'), (6,)), rbg)
   f.jax('rbg.split', lambda k: jax.random.key_data(jax.random.split(
       jax.random.wrap_key_data(k, impl='rbg'), 3)), rbg)
-  f.jax('rbg.normal', lambda k: jax.random.normal(jax.random.wrap_key_data(k, impl='rbg'), (6,)),
-        rbg, tol='abs 1e-6 rel 3e-6')
+  f.jax('rbg.normal', lambda k: jax.random.normal(
+      jax.random.wrap_key_data(k, impl='rbg'), (6,), F32), rbg, tol='abs 1e-6 rel 3e-6')
   f.jax('unsafe-rbg', lambda k: jax.random.uniform(jax.random.wrap_key_data(
-      k, impl='unsafe_rbg'), (3, 3)), rbg)
+      k, impl='unsafe_rbg'), (3, 3), F32), rbg)
