@@ -105,6 +105,10 @@ addToLibrary({
     }
   },
 
+  xla_js_wait: (word, seen) => {
+    Atomics.wait(HEAP32, word >>> 2, seen | 0);
+  },
+
   xla_js_fatal__deps: ['$UTF8ToString'],
   xla_js_fatal: (message) => {
     throw Object.assign(new Error(UTF8ToString(message)), { xlaFatal: true });

@@ -15,6 +15,7 @@ extern int xla_js_module_register(const uint8_t *bytes, size_t size);
 extern void xla_js_module_release(int module);
 extern int xla_js_module_function(int module, int function);
 extern int xla_js_try(void (*function)(void *), void *argument, char *message, int message_size);
+extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen);
 extern void xla_js_fatal(const char *message) __attribute__((noreturn));
 
 static _Thread_local char trap_message[256];
@@ -55,9 +56,12 @@ void platform_wake_all(_Atomic uint32_t *word) { (void)word; }
 int platform_concurrency(void) { return emscripten_num_logical_cores(); }
 bool platform_shared_memory(void) { return true; }
 
-void platform_wait(_Atomic uint32_t *word, uint32_t seen) {
-  __builtin_wasm_memory_atomic_wait32((int *)word, (int)seen, -1);
-}
+/*
+** In JavaScript (Atomics.wait), not by memory.atomic.wait32: Node 20's baseline compiler loses the
+** locals of a function that waits in a loop. A worker's pointer to its own stack became 0, and all
+** workers shared the same few bytes. binaryen inlines any function around the instruction.
+*/
+void platform_wait(_Atomic uint32_t *word, uint32_t seen) { xla_js_wait(word, seen); }
 
 void platform_wake_all(_Atomic uint32_t *word) {
   __builtin_wasm_memory_atomic_notify((int *)word, 0x7fffffff);
