@@ -192,7 +192,7 @@ demo: build $(NODE_MODULES)
 TESTS ?= $(wildcard tests/*.test.mjs)
 test: build native $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
-	@node --test --test-concurrency=$(CORES) --test-timeout=900000 $(TESTS)
+	@node --test --test-concurrency=$(CORES) --test-timeout=300000 $(TESTS)
 
 bench: build $(NODE_MODULES)
 	@node tests/bench/bench.mjs $(ARGS)
