@@ -165,20 +165,22 @@ export class Training {
     return [pixels, truth];
   }
 
-  /** One step. Returns its mean loss, accuracy on the batch, and the profile if asked for. */
+  /** One step. Returns its mean loss, accuracy on the batch, and the events of its profile if asked for. */
   async next({ profile = false } = {}) {
     const index = this.step % this.stepsPerEpoch;
     if (index === 0) shuffle(this.order, this.random);
     const inputs = this.weights.map((weights, r) =>
       [...weights, ...this.shard(index * this.batch, r), this.learningRate]);
-    const results = await this.trainer.executeReplicas(inputs,
-      { device: true, donate: [0, 1, 2, 3], profile });
+    const options = { device: true, donate: [0, 1, 2, 3] };
+    const { outputs: results, events } = profile
+      ? await this.trainer.executeReplicas(inputs, { ...options, profile })
+      : { outputs: await this.trainer.executeReplicas(inputs, options), events: null };
     const [, , , , loss, correct] = results[0];
     const outcome = {
       step: ++this.step,
       loss: loss.toLiteral().data[0],
       accuracy: correct.toLiteral().data[0] / this.batch,
-      profile: results.profile,
+      events,
     };
     this.weights = results.map((outputs) => {
       outputs.slice(4).forEach((buffer) => buffer.dispose());

@@ -9,7 +9,7 @@ function colourOf({ name, category }) {
   return category === 'generated' ? '--loop' : '--other';
 }
 
-/** A round number of milliseconds, so that about four ticks fit. */
+/** A round number of microseconds, so that about four ticks fit. */
 function tickOf(span) {
   const power = 10 ** Math.floor(Math.log10(span / 4));
   return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= 6);
@@ -17,8 +17,8 @@ function tickOf(span) {
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {{name: string, category: string, replica: number, start: number, end: number}[]} events
- *   times in milliseconds
+ * @param {{name: string, category: string, replica: number, startUs: number, endUs: number}[]} events
+ *   from a run's profile
  */
 export function drawTimeline(canvas, events) {
   if (!events?.length) return;
@@ -31,8 +31,8 @@ export function drawTimeline(canvas, events) {
   const style = getComputedStyle(canvas);
   const ink = style.color;
 
-  const begin = Math.min(...events.map((e) => e.start));
-  const span = Math.max(...events.map((e) => e.end)) - begin || 1;
+  const begin = Math.min(...events.map((e) => e.startUs));
+  const span = Math.max(...events.map((e) => e.endUs)) - begin || 1;
   const rows = Math.max(...events.map((e) => e.replica)) + 1;
   const rowHeight = (height - MARGIN.top - MARGIN.bottom) / rows;
   const x = (time) => MARGIN.left + ((time - begin) / span) * (width - MARGIN.left - MARGIN.right);
@@ -46,7 +46,7 @@ export function drawTimeline(canvas, events) {
   for (const event of events) {
     context.fillStyle = style.getPropertyValue(colourOf(event));
     const top = MARGIN.top + event.replica * rowHeight + rowHeight * 0.15;
-    context.fillRect(x(event.start), top, Math.max(1, x(event.end) - x(event.start)), rowHeight * 0.7);
+    context.fillRect(x(event.startUs), top, Math.max(1, x(event.endUs) - x(event.startUs)), rowHeight * 0.7);
   }
   context.fillStyle = ink;
   context.textBaseline = 'bottom';
@@ -55,6 +55,6 @@ export function drawTimeline(canvas, events) {
     context.globalAlpha = 0.25;
     context.fillRect(x(begin + t), MARGIN.top, 1, height - MARGIN.top - MARGIN.bottom);
     context.globalAlpha = 1;
-    context.fillText(`${Number(t.toPrecision(3))} ms`, x(begin + t) + 3, height);
+    context.fillText(`${Number((t / 1000).toPrecision(3))} ms`, x(begin + t) + 3, height);
   }
 }

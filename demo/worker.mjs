@@ -51,11 +51,11 @@ async function run() {
     let outcome;
     await enqueue(async () => { outcome = await training.next({ profile: picture }); });
     if (!outcome) break;
-    const { step, loss, accuracy, profile } = outcome;
+    const { step, loss, accuracy, events } = outcome;
     steps.push({ step, loss, accuracy });
     if (picture) {
       pictured = now;
-      post('timeline', { events: profile });
+      post('timeline', { events });
     }
     if (now - reported > REPORT_MS) {
       const rate = (step - first) / ((performance.now() - began) / 1000);
