@@ -16,7 +16,7 @@ computation on N replicas that all-reduce their gradients.
   --curve        print the loss of every epoch with all its digits`;
 
 function fail(message) {
-  process.stderr.write(`error: ${message}\n`);
+  process.stderr.write(`error: ${message.split('\n')[0]}\n`);
   process.exit(1);
 }
 
