@@ -110,6 +110,39 @@ export class Client {
   }
 
   /**
+   * Gives a custom-call target its meaning. Where the same name is registered again, the last one
+   * counts.
+   * @param {string} target the custom_call_target
+   * @param {(call: object) => any} callback gets { operands: Literal[], resultShapes: Shape[],
+   *   replica: number, backendConfig: string } and returns, or promises, the result: whatever
+   *   Literal.from() takes, or an array of these where the result is a tuple. What it throws fails
+   *   the run.
+   */
+  registerCustomCall(target, callback) {
+    this.#core.hostCalls.register(target, callback);
+  }
+
+  /**
+   * Queues a value for an infeed. Tuples are arrays of their leaves.
+   * @param {any} value whatever Literal.from() takes
+   * @param {object} [options]
+   * @param {number} [options.replica] whose infeed (default 0)
+   */
+  transferToInfeed(value, { replica = 0 } = {}) {
+    this.#core.hostCalls.pushInfeed(replica, value);
+  }
+
+  /**
+   * What the next outfeed of a replica puts out, in order.
+   * @param {object} [options]
+   * @param {number} [options.replica] whose outfeed (default 0)
+   * @returns {Promise<Literal | Literal[]>} an array of the leaves of tuples
+   */
+  transferFromOutfeed({ replica = 0 } = {}) {
+    return this.#core.hostCalls.takeOutfeed(replica);
+  }
+
+  /**
    * Ends the threads and gives everything back. Runs that are pending reject with CANCELLED;
    * whatever is called afterwards throws FAILED_PRECONDITION.
    */

@@ -3,6 +3,7 @@
  * errors. What is above this file never sees the glue.
  */
 import { STATUS_CODES, XlaError } from './error.mjs';
+import { HostCalls } from './host_calls.mjs';
 import { hardwareConcurrency, hasSharedMemory, instantiate } from './loader.mjs';
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
@@ -20,6 +21,7 @@ export class Core {
   constructor(glue) {
     this.#glue = glue;
     this.runs = new Runs(this);
+    this.hostCalls = new HostCalls(this);
     glue.onXlaNotify = () => this.runs.look();
   }
 
@@ -48,7 +50,9 @@ export class Core {
     this.#workers?.terminate();
     this.#glue = null;
     this.#heap = null;
-    this.runs.abandon(new XlaError('CANCELLED', 'the client was disposed'));
+    const error = new XlaError('CANCELLED', 'the client was disposed');
+    this.runs.abandon(error);
+    this.hostCalls.abandon(error);
   }
 
   #alive() {

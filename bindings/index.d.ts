@@ -384,6 +384,17 @@ export interface ClientOptions {
 }
 
 /** Where programs are built, compiled and run. */
+/** A custom call on its way to the function that was registered for its target. */
+export interface CustomCall {
+  /** The leaves of all operands. */
+  readonly operands: readonly Literal[];
+  /** The leaves of the result. */
+  readonly resultShapes: readonly Shape[];
+  readonly replica: number;
+  /** backend_config as the program's text has it; '' where it has none. */
+  readonly backendConfig: string;
+}
+
 export class Client {
   private constructor();
   static create(options?: ClientOptions): Promise<Client>;
@@ -397,6 +408,15 @@ export class Client {
   /** Reads HLO text, as XLA and JAX print it. An error has line and column. */
   parseHlo(text: string): HloModule;
   compile(module: HloModule, options?: { replicas?: number }): Promise<Executable>;
+  /**
+   * Gives a custom-call target its meaning. The callback returns, or promises, the result; an array
+   * of values where it is a tuple. What it throws fails the run.
+   */
+  registerCustomCall(target: string, callback: (call: CustomCall) => unknown): void;
+  /** Queues a value for the next infeed of a replica (default 0); tuples as arrays of leaves. */
+  transferToInfeed(value: unknown, options?: { replica?: number }): void;
+  /** What the next outfeed of a replica (default 0) puts out; tuples as arrays of leaves. */
+  transferFromOutfeed(options?: { replica?: number }): Promise<Literal | Literal[]>;
   /** Puts an array on the device. */
   buffer(value: LiteralLike | Buffer, shape?: ShapeLike): Buffer;
   /**

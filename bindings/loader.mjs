@@ -4,14 +4,15 @@
  */
 import { XlaError } from './error.mjs';
 
-// Spelled out twice each, so that bundlers see the files.
+// Spelled out, so that bundlers see the files. The glue is an asset to them, like the WebAssembly:
+// its workers start from its own address, and it must not become part of a chunk.
 const BUILDS = {
   threads: {
-    glue: () => import('../build/dist/xla-threads.mjs'),
+    glue: new URL('../build/dist/xla-threads.mjs', import.meta.url),
     wasm: new URL('../build/dist/xla-threads.wasm', import.meta.url),
   },
   single: {
-    glue: () => import('../build/dist/xla-single.mjs'),
+    glue: new URL('../build/dist/xla-single.mjs', import.meta.url),
     wasm: new URL('../build/dist/xla-single.wasm', import.meta.url),
   },
 };
@@ -40,7 +41,7 @@ export async function hardwareConcurrency() {
  */
 export async function instantiate(build) {
   const [{ default: factory }, module] = await Promise.all([
-    BUILDS[build].glue(),
+    import(/* @vite-ignore */ /* webpackIgnore: true */ BUILDS[build].glue.href),
     compiledModule(build),
   ]);
   try {

@@ -42,6 +42,14 @@ export class Runs {
     });
   }
 
+  /**
+   * What identifies a pending run beyond its handle, which is an address that another run may have
+   * later; undefined when nobody waits for the run any more.
+   */
+  identity(run) {
+    return this.#pending.get(run);
+  }
+
   /** Nobody will look again: rejects all that are pending. */
   abandon(error) {
     for (const { reject } of this.#pending.values()) reject(error);
@@ -61,6 +69,7 @@ export class Runs {
   }
 
   #check(run) {
+    this.#core.hostCalls.serve(run);
     const state = this.#core.call('xla_run_state', run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;
     const { resolve, reject } = this.#pending.get(run);

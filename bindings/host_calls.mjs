@@ -1,0 +1,169 @@
+/**
+ * What running programs ask of the host: data from an infeed, room in an outfeed, custom calls. The
+ * replica waits until it has its answer; the others go on.
+ */
+import { describe, invalidArgument, XlaError } from './error.mjs';
+import { Literal, rowMajor } from './literal.mjs';
+import { Shape } from './shape.mjs';
+import { ELEMENT_TYPES } from './types.mjs';
+
+/** Values of one feed of one replica, and who waits for them. At most one side is not empty. */
+class Feed {
+  values = [];
+  waiting = [];
+}
+
+export class HostCalls {
+  #core;
+  #targets = new Map(); // custom_call_target -> function
+  #infeeds = new Map(); // replica -> Feed of values; calls wait
+  #outfeeds = new Map(); // replica -> Feed of values; promises wait
+
+  constructor(core) {
+    this.#core = core;
+  }
+
+  register(target, callback) {
+    if (typeof target !== 'string' || !target) {
+      throw invalidArgument('registerCustomCall', `needs a target's name; got ${describe(target)}`);
+    }
+    if (typeof callback !== 'function') {
+      throw invalidArgument('registerCustomCall', `needs a function; got ${describe(callback)}`);
+    }
+    this.#targets.set(target, callback);
+  }
+
+  /** A value for the next infeed of a replica. */
+  pushInfeed(replica, value) {
+    const feed = feedOf(this.#infeeds, replica);
+    feed.waiting = feed.waiting.filter((call) => this.#isAlive(call));
+    const call = feed.waiting.shift();
+    if (call) this.#answer(call, () => value);
+    else feed.values.push(value);
+  }
+
+  /** @returns {Promise<any>} what the next outfeed of a replica puts out */
+  takeOutfeed(replica) {
+    const feed = feedOf(this.#outfeeds, replica);
+    if (feed.values.length) return Promise.resolve(feed.values.shift());
+    return new Promise((resolve, reject) => feed.waiting.push({ resolve, reject }));
+  }
+
+  /** Nobody will put anything out any more. */
+  abandon(error) {
+    for (const feed of this.#outfeeds.values()) {
+      feed.waiting.splice(0).forEach(({ reject }) => reject(error));
+    }
+  }
+
+  /** Serves all calls of a run that nobody has taken yet. */
+  serve(run) {
+    for (let pointer; (pointer = this.#core.call('xla_run_host_call', run));) {
+      this.#serveOne(this.#read(run, pointer));
+    }
+  }
+
+  #read(run, pointer) {
+    const core = this.#core;
+    const ask = (name, ...args) => core.call(`xla_host_call_${name}`, pointer, ...args);
+    const leaves = (kind) =>
+      Array.from({ length: ask(`${kind}_count`) }, (_, leaf) => ({
+        shape: Shape.parse(core.takeString(ask(`${kind}_shape`, leaf))),
+        data: ask(`${kind}_data`, leaf),
+      })).filter(({ data }) => data !== 0); // tokens have none
+    return {
+      run,
+      identity: core.runs.identity(run),
+      pointer,
+      replica: ask('replica'),
+      opcode: core.string(ask('opcode')),
+      target: core.string(ask('target')),
+      backendConfig: core.string(ask('backend_config')),
+      operands: leaves('operand'),
+      results: leaves('result'),
+    };
+  }
+
+  #serveOne(call) {
+    switch (call.opcode) {
+      case 'infeed': {
+        const feed = feedOf(this.#infeeds, call.replica);
+        if (feed.values.length) this.#answer(call, () => feed.values.shift());
+        else feed.waiting.push(call);
+        return;
+      }
+      case 'outfeed': {
+        const feed = feedOf(this.#outfeeds, call.replica);
+        const value = single(call.operands.map((leaf) => this.#literal(leaf)));
+        if (feed.waiting.length) feed.waiting.shift().resolve(value);
+        else feed.values.push(value);
+        this.#answer(call, () => []);
+        return;
+      }
+      default:
+        this.#answer(call, () => this.#callTarget(call));
+    }
+  }
+
+  #callTarget({ opcode, target, backendConfig, operands, results, replica }) {
+    const callback = this.#targets.get(target);
+    if (opcode !== 'custom-call' || !callback) {
+      const wanted = opcode === 'custom-call' ? `the target "${target}"` : `${opcode} to the host`;
+      throw new XlaError('UNIMPLEMENTED',
+        `nothing is registered for ${wanted}; client.registerCustomCall() does it`);
+    }
+    return callback({
+      operands: operands.map((leaf) => this.#literal(leaf)),
+      resultShapes: results.map(({ shape }) => shape),
+      replica,
+      backendConfig,
+    });
+  }
+
+  #literal({ shape, data }) {
+    const type = ELEMENT_TYPES.get(shape.elementType);
+    const plain = Shape.array(shape.elementType, shape.dimensions);
+    return new Literal(plain, this.#core.view(type.Array, data, plain.elementCount * type.lanes).slice());
+  }
+
+  /** Ends a call with what `produce` gives, now or later, or with what it throws. */
+  async #answer(call, produce) {
+    let message = null;
+    try {
+      const value = await produce();
+      if (!this.#isAlive(call)) return;
+      this.#write(call, value);
+    } catch (error) {
+      message = String(error?.message ?? error) || 'the host failed';
+    }
+    if (!this.#isAlive(call)) return;
+    this.#core.scoped((copy) => this.#core.call('xla_host_call_done', call.pointer, copy(message)));
+    this.#core.runs.look();
+  }
+
+  /** A run that ended took its calls with it. */
+  #isAlive({ run, identity }) {
+    return !this.#core.disposed && this.#core.runs.identity(run) === identity;
+  }
+
+  #write({ opcode, results }, value) {
+    const values = results.length === 1 ? [value] : results.length === 0 ? [] : value;
+    if (!Array.isArray(values) || values.length !== results.length) {
+      throw invalidArgument(opcode,
+        `needs ${results.length} values, one per array of the result; got ${describe(value)}`);
+    }
+    results.forEach(({ shape, data }, i) => {
+      const plain = Shape.array(shape.elementType, shape.dimensions);
+      const literal = rowMajor(Literal.from(values[i], plain));
+      const type = ELEMENT_TYPES.get(plain.elementType);
+      this.#core.view(type.Array, data, literal.data.length).set(literal.data);
+    });
+  }
+}
+
+function feedOf(feeds, replica) {
+  if (!feeds.has(replica)) feeds.set(replica, new Feed());
+  return feeds.get(replica);
+}
+
+const single = (values) => (values.length === 1 ? values[0] : values);
