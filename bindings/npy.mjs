@@ -46,7 +46,8 @@ export function readNpy(bytes, elementType) {
   if (bytes.length < offset + count * itemBytes) {
     throw invalidArgument('npy', `the file ends before its ${count} elements do`);
   }
-  const raw = bytes.slice(offset, offset + count * itemBytes);
+  // A copy. Not bytes.slice(), which does not copy where the bytes are one of Node's Buffers.
+  const raw = new Uint8Array(bytes.subarray(offset, offset + count * itemBytes));
   const { Array: TypedArray, lanes } = ELEMENT_TYPES.get(type);
   if (byteOrder === '>') reverseBytes(raw, itemBytes / lanes);
   const layout = header.fortranOrder ? dimensions.map((_, i) => i) : undefined;
