@@ -9,6 +9,7 @@ const worker = new Worker(new URL('worker.mjs', import.meta.url), { type: 'modul
 const send = (type, values = {}) => worker.postMessage({ type, ...values });
 
 let running = false;
+let resume = false; /* after a reset */
 let lastTimeline = null;
 
 /* ---- Status ---- */
@@ -29,47 +30,71 @@ function setRunning(on) {
 
 /* ---- Plot: smoothed loss and batch accuracy, test accuracy once an epoch ---- */
 
-const series = { step: [], loss: [], accuracy: [], test: [] };
+const MOST_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
+
+let points = []; /* { step, loss, accuracy, test }; test is null but once an epoch */
 let smooth = null;
 let lastTest = null;
 
-const style = getComputedStyle(document.documentElement);
-const colour = (name) => style.getPropertyValue(name).trim();
-const axis = { stroke: () => getComputedStyle(document.body).color, grid: { stroke: '#8883' }, ticks: { stroke: '#8883' } };
+const colour = (name) => () => getComputedStyle(document.documentElement).getPropertyValue(name);
+const axis = { stroke: colour('--ink'), grid: { stroke: '#8883' }, ticks: { stroke: '#8883' } };
 const plot = new uPlot({
   width: $('plot').clientWidth,
   height: 240,
-  scales: { x: { time: false }, loss: {}, share: { range: [0, 1] } },
-  axes: [axis, { ...axis, scale: 'loss' }, { ...axis, scale: 'share', side: 1, grid: { show: false } }],
-  series: [
-    { label: 'step' },
-    { label: 'loss', scale: 'loss', stroke: colour('--meet'), width: 1.5, value: (_, v) => v?.toFixed(3) ?? '–' },
-    { label: 'accuracy', scale: 'share', stroke: colour('--dot'), width: 1.5, value: (_, v) => v?.toFixed(3) ?? '–' },
-    { label: 'test accuracy', scale: 'share', stroke: colour('--loop'), width: 2, spanGaps: true, points: { show: true, size: 6 }, value: (_, v) => v?.toFixed(4) ?? '–' },
+  legend: { live: false },
+  cursor: { show: false },
+  scales: {
+    x: { time: false },
+    loss: { range: (_, least, most) => [0, most || 2.5] },
+    share: { range: [0, 1] },
+  },
+  axes: [
+    axis,
+    { ...axis, scale: 'loss' },
+    { ...axis, scale: 'share', side: 1, grid: { show: false } },
   ],
-}, [[], [], [], []], $('plot'));
+  series: [
+    {},
+    { label: 'loss', scale: 'loss', stroke: colour('--meet'), width: 1.5 },
+    { label: 'accuracy', scale: 'share', stroke: colour('--dot'), width: 1.5 },
+    {
+      label: 'test accuracy',
+      scale: 'share',
+      stroke: colour('--loop'),
+      width: 2,
+      spanGaps: true,
+      points: { show: true, size: 6 },
+    },
+  ],
+}, [[0], [null], [null], [null]], $('plot'));
+
+function drawPlot() {
+  plot.setData(['step', 'loss', 'accuracy', 'test'].map((key) => points.map((p) => p[key])));
+}
 
 function addSteps(steps) {
   for (const { step, loss, accuracy } of steps) {
     smooth ??= { loss, accuracy };
     smooth.loss += (loss - smooth.loss) * 0.05;
     smooth.accuracy += (accuracy - smooth.accuracy) * 0.05;
-    series.step.push(step);
-    series.loss.push(smooth.loss);
-    series.accuracy.push(smooth.accuracy);
-    series.test.push(null);
-  }
-  if (lastTest !== null && series.test.length) {
-    series.test[series.test.length - 1] = lastTest;
+    points.push({ step, ...smooth, test: lastTest });
     lastTest = null;
   }
-  plot.setData([series.step, series.loss, series.accuracy, series.test]);
+  if (points.length > MOST_POINTS) points = points.filter((p, i) => i % 2 === 0 || p.test !== null);
+  drawPlot();
 }
 
 function clearPlot() {
-  for (const values of Object.values(series)) values.length = 0;
-  smooth = null;
-  plot.setData([[], [], [], []]);
+  points = [];
+  smooth = lastTest = lastTimeline = null;
+  plot.setData([[0], [null], [null], [null]]);
+}
+
+function showNumbers({ step = 0, epoch = 0, loss, rate }) {
+  $('step').textContent = step.toLocaleString('en');
+  $('epoch').textContent = epoch.toFixed(1);
+  $('loss').textContent = loss?.toFixed(3) ?? '–';
+  $('rate').textContent = rate?.toFixed(0) ?? '–';
 }
 
 /* ---- Guesses ---- */
@@ -102,9 +127,9 @@ $('clear').onclick = () => {
 };
 $('start').onclick = () => setRunning(!running);
 $('replicas').onchange = () => {
+  resume = running;
   setRunning(false);
   $('start').disabled = true;
-  clearPlot();
   send('reset', { replicas: Number($('replicas').value) });
 };
 
@@ -113,13 +138,15 @@ const handlers = {
     $('status').textContent = describe(message);
     $('status').classList.remove('problem');
     $('start').disabled = false;
-    $('start').textContent = 'Start';
-    $('numbers').textContent = 'step 0';
+    clearPlot(); /* of what came in between */
+    showNumbers({});
+    $('accuracy').textContent = '–';
+    setRunning(resume);
+    resume = false;
   },
   steps({ steps, rate, epoch }) {
     addSteps(steps);
-    $('numbers').textContent = `step ${steps.at(-1).step} · epoch ${epoch.toFixed(1)} · ` +
-      `loss ${smooth.loss.toFixed(3)} · ${rate.toFixed(0)} steps/s`;
+    showNumbers({ step: steps.at(-1).step, epoch, loss: smooth.loss, rate });
   },
   timeline({ events }) {
     lastTimeline = events;
@@ -127,9 +154,11 @@ const handlers = {
   },
   test({ accuracy }) {
     lastTest = accuracy;
+    $('accuracy').textContent = `${(accuracy * 100).toFixed(2)} %`;
+    pad.schedule(); /* the weights know better now what is drawn */
   },
   probabilities({ values }) {
-    showGuess(values);
+    if (pad.ink()) showGuess(values);
   },
   problem({ message }) {
     setRunning(false);

@@ -1,6 +1,7 @@
 /** One step as a picture: a row per replica, time to the right, a bar per thunk. */
 
-const MARGIN = { left: 72, right: 8, top: 4, bottom: 20 };
+const MARGIN = { left: 66, right: 8, top: 4, bottom: 20 };
+const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
 
 /** Which of the legend's colours a thunk gets. */
 function colourOf({ name, category }) {
@@ -9,16 +10,34 @@ function colourOf({ name, category }) {
   return category === 'generated' ? '--loop' : '--other';
 }
 
-/** A round number of microseconds, so that about four ticks fit. */
-function tickOf(span) {
-  const power = 10 ** Math.floor(Math.log10(span / 4));
-  return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= 6);
+/** A round number of milliseconds, the least of which at most `most` fit. */
+function tickOf(span, most) {
+  const power = 10 ** Math.floor(Math.log10(span / most));
+  return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= most);
+}
+
+/**
+ * When all replicas were there, for each collective's event. A replica may come to the same
+ * collective several times (in a loop), so the events are matched by how often it came before.
+ */
+function meetings(events) {
+  const latest = new Map();
+  const visits = new Map();
+  const keys = events.map(({ name, category, replica }) => {
+    if (category !== 'collective') return null;
+    const visitor = `${name} ${replica}`;
+    visits.set(visitor, (visits.get(visitor) ?? 0) + 1);
+    return `${name} ${visits.get(visitor)}`;
+  });
+  events.forEach(({ startUs }, i) => {
+    if (keys[i]) latest.set(keys[i], Math.max(startUs, latest.get(keys[i]) ?? startUs));
+  });
+  return keys.map((key, i) => (key ? Math.min(latest.get(key), events[i].endUs) : null));
 }
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {{name: string, category: string, replica: number, startUs: number, endUs: number}[]} events
- *   from a run's profile
+ * @param {import('../bindings/index.mjs').ProfileEvent[]} events of one run
  */
 export function drawTimeline(canvas, events) {
   if (!events?.length) return;
@@ -29,32 +48,48 @@ export function drawTimeline(canvas, events) {
   const context = canvas.getContext('2d');
   context.scale(scale, scale);
   const style = getComputedStyle(canvas);
-  const ink = style.color;
 
   const begin = Math.min(...events.map((e) => e.startUs));
   const span = Math.max(...events.map((e) => e.endUs)) - begin || 1;
   const rows = Math.max(...events.map((e) => e.replica)) + 1;
-  const rowHeight = (height - MARGIN.top - MARGIN.bottom) / rows;
-  const x = (time) => MARGIN.left + ((time - begin) / span) * (width - MARGIN.left - MARGIN.right);
+  const bottom = height - MARGIN.bottom;
+  const rowHeight = (bottom - MARGIN.top) / rows;
+  const room = width - MARGIN.left - MARGIN.right;
+  const x = (time) => MARGIN.left + ((time - begin) / span) * room;
 
   context.font = '12px system-ui, sans-serif';
+  context.fillStyle = style.color;
   context.textBaseline = 'middle';
   for (let row = 0; row < rows; row++) {
-    context.fillStyle = ink;
     context.fillText(`replica ${row}`, 0, MARGIN.top + (row + 0.5) * rowHeight);
   }
-  for (const event of events) {
-    context.fillStyle = style.getPropertyValue(colourOf(event));
+  drawTicks(context, { x, begin, span, bottom, most: Math.max(1, Math.floor(room / LABEL_WIDTH)) });
+
+  const met = meetings(events);
+  events.forEach((event, i) => {
     const top = MARGIN.top + event.replica * rowHeight + rowHeight * 0.15;
-    context.fillRect(x(event.startUs), top, Math.max(1, x(event.endUs) - x(event.startUs)), rowHeight * 0.7);
-  }
-  context.fillStyle = ink;
+    const bar = (from, to, colour, least) => {
+      context.fillStyle = style.getPropertyValue(colour);
+      context.fillRect(x(from), top, Math.max(least, x(to) - x(from)), rowHeight * 0.7);
+    };
+    if (met[i] !== null) bar(event.startUs, met[i], '--wait', 0);
+    bar(met[i] ?? event.startUs, event.endUs, colourOf(event), 1);
+  });
+}
+
+/** Behind the bars: a line at every tick, and its time where that fits. */
+function drawTicks(context, { x, begin, span, bottom, most }) {
+  const ms = span / 1000;
+  const tick = tickOf(ms, most);
   context.textBaseline = 'bottom';
-  const tick = tickOf(span);
-  for (let t = 0; t <= span; t += tick) {
-    context.globalAlpha = 0.25;
-    context.fillRect(x(begin + t), MARGIN.top, 1, height - MARGIN.top - MARGIN.bottom);
+  for (let n = 0; n * tick <= ms; n++) {
+    const at = x(begin + n * tick * 1000);
+    context.globalAlpha = 0.2;
+    context.fillRect(at, MARGIN.top, 1, bottom - MARGIN.top);
     context.globalAlpha = 1;
-    context.fillText(`${Number((t / 1000).toPrecision(3))} ms`, x(begin + t) + 3, height);
+    const label = `${Number((n * tick).toPrecision(3))} ms`;
+    if (at + context.measureText(label).width + 3 <= x(begin + span) + MARGIN.right) {
+      context.fillText(label, at + 3, bottom + MARGIN.bottom);
+    }
   }
 }

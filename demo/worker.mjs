@@ -18,6 +18,7 @@ let client;
 let digits;
 let training;
 let running = false;
+let loops = 0; /* that were started: a pause can end before the loop has noticed it */
 let turn = Promise.resolve(); /* one thing at a time: steps and classifications share the client */
 
 const post = (type, values = {}) => self.postMessage({ type, ...values });
@@ -39,18 +40,20 @@ async function reset(replicas) {
   post('ready', { threads: client.threads, replicas });
 }
 
+/** Trains until it is told to stop, or until another loop takes over. */
 async function run() {
+  const number = ++loops;
   let reported = performance.now();
   let pictured = 0;
   let steps = [];
   const began = performance.now();
   const first = training.step;
-  while (running) {
+  while (running && loops === number) {
     const now = performance.now();
     const picture = now - pictured > TIMELINE_MS;
     let outcome;
     await enqueue(async () => { outcome = await training.next({ profile: picture }); });
-    if (!outcome) break;
+    if (!outcome) break; /* it failed */
     const { step, loss, accuracy, events } = outcome;
     steps.push({ step, loss, accuracy });
     if (picture) {
@@ -88,6 +91,7 @@ self.onmessage = ({ data }) => {
       break;
     case 'classify':
       enqueue(async () => {
+        if (!training) return;
         post('probabilities', { values: Array.from(await training.classify(data.pixels, 1)) });
       });
       break;
