@@ -27,8 +27,8 @@ export function paddingText(dimensions) {
  * {size=2x3 stride=1x1 pad=0_0x1_1 ...}. windowDimensions has an entry per dimension, and so
  * must each of the others that is given.
  * @param {string} operation for errors
- * @param {Record<string, any[] | undefined>} lists windowDimensions, windowStrides, padding (pairs),
- *   baseDilations, windowDilations, windowReversal
+ * @param {Record<string, any[] | undefined>} lists windowDimensions, windowStrides, padding
+ *   (pairs), baseDilations, windowDilations, windowReversal
  */
 export function windowText(operation, lists) {
   const { windowDimensions: sizes } = lists;

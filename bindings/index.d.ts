@@ -197,10 +197,10 @@ export type NestedArray = ElementValue | null | NestedArray[];
  * What a literal can be made from, given its shape:
  *
  *   - a number, bigint, boolean or [re, im], for a scalar;
- *   - nested arrays, one level per dimension; a typed array may stand for any number of inner levels;
+ *   - nested arrays, one level per dimension; a typed array may stand for any number of inner ones;
  *   - a typed array: all elements as they lie in memory, in the order of the shape's layout. One of
- *     the element type's own kind (see ArrayData) is taken as it is, so Uint16Array is bits for f16;
- *     others are converted by value;
+ *     the element type's own kind (see ArrayData) is taken as it is, so Uint16Array is bits for
+ *     f16; others are converted by value;
  *   - a Literal, in any layout;
  *   - for a tuple, an array of such values.
  *
@@ -290,7 +290,7 @@ export class HloModule extends Handle {
   toString(): string;
 }
 
-/** An argument of a program: anything that fits the parameter's shape, or a Buffer of that shape. */
+/** An argument of a program: anything that fits the parameter's shape, or a Buffer of it. */
 export type Argument = LiteralLike | Buffer | readonly Argument[];
 
 export interface ExecuteOptions {
@@ -383,7 +383,6 @@ export interface ClientOptions {
   threads?: number;
 }
 
-/** Where programs are built, compiled and run. */
 /** A custom call on its way to the function that was registered for its target. */
 export interface CustomCall {
   /** The leaves of all operands. */
@@ -395,6 +394,7 @@ export interface CustomCall {
   readonly backendConfig: string;
 }
 
+/** Where programs are built, compiled and run. */
 export class Client {
   private constructor();
   static create(options?: ClientOptions): Promise<Client>;

@@ -1,6 +1,6 @@
 /*
- * What src/platform/wasm.c asks of JavaScript. Linked into the Emscripten glue (--js-library), so it
- * runs on every thread; a thread shares with the others only the linear memory.
+ * What src/platform/wasm.c asks of JavaScript. Linked into the Emscripten glue (--js-library), so
+ * it runs on every thread; a thread shares with the others only the linear memory.
  *
  * A generated module is known by a number, the address of its record in linear memory divided by 8:
  *
@@ -8,9 +8,9 @@
  *     u32 size
  *     u8 bytes[size]
  *
- * A thread that wants a function compiles and instantiates the module from there, at its first call,
- * and keeps the instance. (An engine that has seen the same bytes on another thread compiles no
- * second time.) Nobody can tell the other threads that a module was released, for they sleep in
+ * A thread that wants a function compiles and instantiates the module from there, at its first
+ * call, and keeps the instance. (An engine that has seen the same bytes on another thread compiles
+ * no second time.) Nobody can tell the other threads that a module was released, for they sleep in
  * wasm; they find out by its serial when they instantiate the next one, and free its table slots.
  */
 addToLibrary({
