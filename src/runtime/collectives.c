@@ -18,7 +18,13 @@ static uint8_t *result_of(Replica *const *replicas, const Thunk *thunk, int memb
   return replica_pointer(replicas[member], thunk->results[leaf]);
 }
 
-/* ---- Reduction: accumulator[i] = f(accumulator[i], x[i]) ---- */
+/*
+** ---- Reduction: accumulator[i] = f(accumulator[i], x[i]) ----
+**
+** As in XLA:CPU, sums begin with 0 (so that -0 + -0 is 0), products with 1, and maxima and minima
+** with the lowest and highest value and a plain comparison (so that NaN never wins). Computations
+** of any other kind begin with the first member's operand.
+*/
 
 typedef struct Reducer {
   PrimitiveType type;
@@ -26,24 +32,42 @@ typedef struct Reducer {
   Opcode opcode; /* OPCODE_COUNT: run the computation */
 } Reducer;
 
-#define REDUCE_LOOP(ctype, expression)                 \
-  {                                                    \
-    ctype *restrict a = (ctype *)accumulator;          \
-    const ctype *restrict b = (const ctype *)x;        \
-    for (int64_t i = 0; i < n; i++) a[i] = expression; \
-    return true;                                       \
+static bool has_identity(const Reducer *reducer, Scalar *identity) {
+  *identity = (Scalar){0};
+  switch (reducer->opcode) {
+  case HLO_ADD: return true;
+  case HLO_MULTIPLY: *identity = scalar_one(reducer->type); return true;
+  case HLO_MAXIMUM: *identity = scalar_lowest(reducer->type); return true;
+  case HLO_MINIMUM: *identity = scalar_highest(reducer->type); return true;
+  default: return false;
   }
+}
 
 /* Sums of the common types; anything else takes the general way. */
+#define SUM_LOOP(ctype)                           \
+  {                                               \
+    ctype *restrict a = (ctype *)accumulator;     \
+    const ctype *restrict b = (const ctype *)x;   \
+    for (int64_t i = 0; i < n; i++) a[i] += b[i]; \
+    return true;                                  \
+  }
+
 static bool reduce_fast(const Reducer *reducer, void *accumulator, const void *x, int64_t n) {
   if (reducer->opcode != HLO_ADD) return false;
   switch (reducer->type) {
-  case F32: REDUCE_LOOP(float, a[i] + b[i])
-  case F64: REDUCE_LOOP(double, a[i] + b[i])
+  case F32: SUM_LOOP(float)
+  case F64: SUM_LOOP(double)
   case S32:
-  case U32: REDUCE_LOOP(uint32_t, a[i] + b[i])
+  case U32: SUM_LOOP(uint32_t)
   default: return false;
   }
+}
+
+static Scalar combine(const Reducer *reducer, Scalar a, Scalar b) {
+  PrimitiveType type = reducer->type;
+  if (type_is_floating(type) && reducer->opcode == HLO_MAXIMUM) return a.f < b.f ? b : a;
+  if (type_is_floating(type) && reducer->opcode == HLO_MINIMUM) return b.f < a.f ? b : a;
+  return eval_binary_opcode(reducer->opcode, type, a, b);
 }
 
 static bool reduce_general(const Reducer *reducer, void *accumulator, const void *x, int64_t n,
@@ -66,7 +90,7 @@ static bool reduce_general(const Reducer *reducer, void *accumulator, const void
     if (apply) {
       ok = eval_apply(apply, pair, &value);
     } else {
-      value = eval_binary_opcode(reducer->opcode, type, pair[0], pair[1]);
+      value = combine(reducer, pair[0], pair[1]);
     }
     if (ok) scalar_store(type, accumulator, i, value);
   }
@@ -74,10 +98,29 @@ static bool reduce_general(const Reducer *reducer, void *accumulator, const void
   return ok;
 }
 
-static bool reduce(const Reducer *reducer, void *accumulator, const void *x, int64_t n,
-                   Error *error) {
-  return reduce_fast(reducer, accumulator, x, n) ||
-         reduce_general(reducer, accumulator, x, n, error);
+/* `to` = the reduction of `count` members' elements at `operands[m] + offset`. */
+static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands, int count,
+                   int64_t offset, int64_t n, Error *error) {
+  Scalar identity;
+  int next = 0;
+  if (has_identity(reducer, &identity)) {
+    for (int64_t i = 0; i < n; i++) scalar_store(reducer->type, to, i, identity);
+  } else {
+    memcpy(to, operands[next++] + offset, (size_t)(n * type_bytes(reducer->type)));
+  }
+  for (; next < count; next++) {
+    const uint8_t *x = operands[next] + offset;
+    if (reduce_fast(reducer, to, x, n)) continue;
+    if (!reduce_general(reducer, to, x, n, error)) return false;
+  }
+  return true;
+}
+
+/* The members' operands of one leaf; in the arena of the run that is at work. */
+static uint8_t **operands_of(Replica *const *replicas, const Thunk *thunk, int count, int leaf) {
+  uint8_t **operands = ARENA_ARRAY(replicas[0]->scratch, uint8_t *, count);
+  for (int m = 0; m < count; m++) operands[m] = operand_of(replicas, thunk, m, leaf);
+  return operands;
 }
 
 /* ---- all-reduce ---- */
@@ -86,6 +129,7 @@ typedef struct AllReduce {
   const Thunk *thunk;
   Replica *const *replicas;
   int count, leaf;
+  uint8_t **operands;
   Reducer reducer;
   int64_t elements;
   bool failed;
@@ -98,15 +142,13 @@ static void all_reduce_chunk(void *argument, int chunk) {
   int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, n = work->elements - begin;
   if (n > CHUNK_ELEMENTS) n = CHUNK_ELEMENTS;
   int64_t offset = begin * width;
-  size_t bytes = (size_t)(n * width);
   uint8_t *first = result_of(work->replicas, work->thunk, 0, work->leaf) + offset;
-  memcpy(first, operand_of(work->replicas, work->thunk, 0, work->leaf) + offset, bytes);
-  for (int m = 1; m < work->count; m++) {
-    const uint8_t *x = operand_of(work->replicas, work->thunk, m, work->leaf) + offset;
-    if (!reduce(&work->reducer, first, x, n, work->error)) work->failed = true;
+  if (!reduce(&work->reducer, first, work->operands, work->count, offset, n, work->error)) {
+    work->failed = true;
   }
   for (int m = 1; m < work->count; m++) {
-    memcpy(result_of(work->replicas, work->thunk, m, work->leaf) + offset, first, bytes);
+    memcpy(result_of(work->replicas, work->thunk, m, work->leaf) + offset, first,
+           (size_t)(n * width));
   }
 }
 
@@ -118,8 +160,16 @@ static Reducer reducer_of(const Thunk *thunk, int leaf) {
 
 static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
   for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
-    AllReduce work = {thunk, replicas, count, leaf, reducer_of(thunk, leaf), 0, false, error};
-    work.elements = shape_elements(thunk->operands[leaf]->shape);
+    AllReduce work = {
+        .thunk = thunk,
+        .replicas = replicas,
+        .count = count,
+        .leaf = leaf,
+        .operands = operands_of(replicas, thunk, count, leaf),
+        .reducer = reducer_of(thunk, leaf),
+        .elements = shape_elements(thunk->operands[leaf]->shape),
+        .error = error,
+    };
     int chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
     if (!parallel_for(chunks, all_reduce_chunk, &work)) {
       return error_set_op(error, STATUS_INTERNAL, "all-reduce", "the reduction trapped");
@@ -166,15 +216,12 @@ static bool reduce_scatter(const Thunk *thunk, Replica *const *replicas, int cou
     Reducer reducer = reducer_of(thunk, leaf);
     Blocks b = blocks_of(thunk->results[leaf]->shape, dimension);
     int64_t run = b.size * b.inner, elements = run / type_bytes(reducer.type);
+    uint8_t **operands = operands_of(replicas, thunk, count, leaf);
     for (int to = 0; to < count; to++) {
       uint8_t *result = result_of(replicas, thunk, to, leaf);
       for (int64_t o = 0; o < b.outer; o++, result += run) {
         int64_t offset = (o * count + to) * run;
-        memcpy(result, operand_of(replicas, thunk, 0, leaf) + offset, (size_t)run);
-        for (int from = 1; from < count; from++) {
-          const uint8_t *x = operand_of(replicas, thunk, from, leaf) + offset;
-          if (!reduce(&reducer, result, x, elements, error)) return false;
-        }
+        if (!reduce(&reducer, result, operands, count, offset, elements, error)) return false;
       }
     }
   }
@@ -284,7 +331,7 @@ static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int 
   return true;
 }
 
-bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
   switch (thunk->instruction->opcode) {
   case HLO_ALL_REDUCE: return all_reduce(thunk, replicas, count, error);
   case HLO_ALL_GATHER: return all_gather(thunk, replicas, count, error);
@@ -297,4 +344,11 @@ bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count,
     return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(thunk->instruction->opcode),
                         "this form is resolved by a pass, and should not get here");
   }
+}
+
+bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  ArenaMark mark = arena_mark(replicas[0]->scratch);
+  bool ok = perform(thunk, replicas, count, error);
+  arena_release(replicas[0]->scratch, mark);
+  return ok;
 }

@@ -153,17 +153,8 @@ def spec(f):
   f.spec('dot.s4.s4.s32', ['s4[2,3]', 's4[3,4]'],
          'r = s32[2,4] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}', [[x, y]],
          [[x.astype(np.int32) @ y.astype(np.int32)]])
-  z = small_ints('c64', (2, 3), 'z')
-  f.spec('bitcast-convert.c64.f32', ['c64[2,3]'], 'r = f32[2,3,2] bitcast-convert(p0)', [[z]],
-         [[z.view(np.float32).reshape(2, 3, 2)]])
-  f.spec('bitcast-convert.f32.c64', ['f32[2,3,2]'], 'r = c64[2,3] bitcast-convert(p0)',
-         [[z.view(np.float32).reshape(2, 3, 2)]], [[z]])
   f.spec('constant.tuple', [], 'r = (f32[2], s32[]) constant(({1, 2}, 4))', [[]],
          [[f32(1, 2), np.int32(4)]])
-  f.spec('abs.u32', ['u32[3]'], 'r = u32[3] abs(p0)', [[np.array([0, 5, 2**32 - 1], np.uint32)]],
-         [[np.array([0, 5, 2**32 - 1], np.uint32)]])
-  f.spec('sign.u8', ['u8[3]'], 'r = u8[3] sign(p0)', [[np.array([0, 5, 255], np.uint8)]],
-         [[np.array([0, 1, 1], np.uint8)]])
   for groups, source in (('{{0,1,2,3}}', [0] * 4), ('{{2,0},{1,3}}', [2, 1, 2, 1])):
     x = [any_bits('f32', (3,), r, 'broadcast') for r in range(4)]
     f.spec(f'collective-broadcast.{len(set(source))}', ['f32[3]'],
