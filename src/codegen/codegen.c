@@ -23,22 +23,41 @@ static bool can_combine(const Computation *computation) {
   return true;
 }
 
+/* Whether every window lies within the operand; passes/pad_windows.c makes it so. */
+static bool is_inside(const Window *window) {
+  for (int i = 0; i < window->count; i++) {
+    const WindowDimension *d = &window->items[i];
+    if (d->padding_low > 0 || d->padding_high > 0 || d->base_dilation != 1 || d->window_reversal) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* XLA keeps the sums of narrow floats in wider ones, in ways of its own. */
+static bool is_exact(const Instruction *reduce, PrimitiveType type) {
+  if (!type_is_floating(type) || type_bits(type) >= 32) return true;
+  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+  return opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
+}
+
 static bool can_reduce(const Instruction *reduce) {
   int count = reduce->operand_count / 2;
   for (int i = 0; i < reduce->operand_count; i++) {
     const Shape *shape = reduce->operands[i]->shape;
-    if (!is_static_array(shape) ||
-        !shape_same_dims(shape, reduce->operands[i / count * count]->shape)) {
-      return false;
-    }
-    /* XLA keeps the sums of narrow floats in wider ones, in ways of its own. */
-    if (type_is_floating(shape->type) && type_bits(shape->type) < 32) return false;
+    if (!is_static_array(shape) || !is_exact(reduce, shape->type)) return false;
+    if (i < count && !shape_same_dims(shape, reduce->operands[0]->shape)) return false;
   }
-  return reduce->a.dimensions.count > 0 && can_combine(reduce->a.to_apply);
+  const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
+  if (!is_static_array(result) || !can_combine(reduce->a.to_apply)) return false;
+  if (reduce->opcode == HLO_REDUCE) return reduce->a.dimensions.count > 0;
+  return is_inside(&reduce->a.window) && 2 * result->rank <= MOST_DIMENSIONS;
 }
 
 bool codegen_can_fuse(const Instruction *instruction) {
-  if (instruction->opcode == HLO_REDUCE) return can_reduce(instruction);
+  if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
+    return can_reduce(instruction);
+  }
   if (!is_static_array(instruction->shape)) return false;
   for (int i = 0; i < instruction->operand_count; i++) {
     if (!is_static_array(instruction->operands[i]->shape)) return false;
@@ -68,16 +87,23 @@ bool codegen_can_emit(const Instruction *root, bool (*is_input)(const Instructio
   return can;
 }
 
+/* How many elements go into one result. */
+static int64_t elements_per_result(const Instruction *root) {
+  int64_t count = 1;
+  if (root->opcode == HLO_REDUCE) {
+    const Int64List dimensions = root->a.dimensions;
+    for (int i = 0; i < dimensions.count; i++) {
+      count *= root->operands[0]->shape->dims[dimensions.items[i]];
+    }
+  } else if (root->opcode == HLO_REDUCE_WINDOW) {
+    for (int i = 0; i < root->a.window.count; i++) count *= root->a.window.items[i].size;
+  }
+  return count;
+}
+
 int64_t codegen_chunk(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64 };
-  const Instruction *root = fusion->a.calls->root;
-  if (root->opcode != HLO_REDUCE) return CHUNK_WORK;
-  int64_t results = 1;
-  for (int i = 0, reduced = 0; i < root->operands[0]->shape->rank; i++, reduced = 0) {
-    for (int k = 0; k < root->a.dimensions.count; k++) reduced |= root->a.dimensions.items[k] == i;
-    if (!reduced) results *= root->operands[0]->shape->dims[i];
-  }
-  int64_t chunk = CHUNK_WORK / (shape_elements(root->operands[0]->shape) / results);
+  int64_t chunk = CHUNK_WORK / elements_per_result(fusion->a.calls->root);
   return chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
 }
 

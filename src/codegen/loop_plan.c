@@ -18,6 +18,11 @@ typedef struct Planner {
 static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
                         LoopNode **out);
 
+/* The shape of each result of a reduction, which is a tuple if there are several. */
+static const Shape *reduce_leaf(const Shape *shape) {
+  return shape_is_tuple(shape) ? shape->elements[0] : shape;
+}
+
 bool is_index_operation(Opcode opcode) {
   switch (opcode) {
   case HLO_BITCAST:
@@ -387,38 +392,70 @@ static void add_combiner(LoopPlan *plan, const Computation *computation) {
 
 /* --- The whole -------------------------------------------------------------------------------- */
 
-/* The root's index: one loop per dimension; of a reduction, the result's and then the reduced. */
+/* One more loop, along which a dimension of the root's index goes in steps. */
+static void add_loop(Planner *planner, int64_t size, int dimension, int64_t step) {
+  LoopPlan *plan = planner->plan;
+  plan->sizes[plan->rank] = size;
+  planner->root_map[dimension].coefficient[plan->rank++] = step;
+}
+
+/* reduce: the loops of the result, then those that are reduced. */
+static void start_reduce(Planner *planner, const Instruction *reduce) {
+  const Shape *shape = reduce->operands[0]->shape;
+  bool reduced[MOST_DIMENSIONS] = {false};
+  for (int i = 0; i < reduce->a.dimensions.count; i++)
+    reduced[reduce->a.dimensions.items[i]] = true;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < shape->rank; i++) {
+      if (reduced[i] == (pass == 1)) add_loop(planner, shape->dims[i], i, 1);
+    }
+  }
+  planner->plan->reduced = reduce->a.dimensions.count;
+}
+
+/* reduce-window: the loops of the result, then those of the window. */
+static void start_reduce_window(Planner *planner, const Instruction *reduce) {
+  const Shape *result = reduce_leaf(reduce->shape);
+  const Window *window = &reduce->a.window;
+  for (int i = 0; i < result->rank; i++) {
+    add_loop(planner, result->dims[i], i, window->items[i].stride);
+    planner->root_map[i].constant = -window->items[i].padding_low;
+  }
+  for (int i = 0; i < result->rank; i++) {
+    if (window->items[i].size == 1) continue;
+    add_loop(planner, window->items[i].size, i, window->items[i].window_dilation);
+    planner->plan->reduced++;
+  }
+}
+
+/* The loops, and the index into the root's operands (a reduction) or the root itself. */
 static bool start(Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
-  const Shape *shape = root->shape;
-  if (root->opcode == HLO_REDUCE) {
-    shape = root->operands[0]->shape;
-    plan->reduce = root;
-    plan->reduced = root->a.dimensions.count;
-  } else if (root->opcode == HLO_TUPLE_OP) {
-    shape = root->operands[0]->shape;
-  }
-  if (shape->rank > MOST_DIMENSIONS) return false;
-  planner->root_rank = plan->rank = shape->rank;
+  bool reduces = root->opcode == HLO_REDUCE || root->opcode == HLO_REDUCE_WINDOW;
+  bool has_operands = reduces || root->opcode == HLO_TUPLE_OP;
+  const Shape *shape = has_operands ? root->operands[0]->shape : root->shape;
+  int windows = root->opcode == HLO_REDUCE_WINDOW ? shape->rank : 0;
+  if (shape->rank + windows > MOST_DIMENSIONS) return false;
+  planner->root_rank = shape->rank;
   planner->root_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
-  bool reduced[MAX_LOOPS] = {false};
-  for (int i = 0; i < plan->reduced; i++) reduced[root->a.dimensions.items[i]] = true;
-  int kept_loop = 0, reduced_loop = plan->rank - plan->reduced;
-  for (int i = 0; i < shape->rank; i++) {
-    int loop = reduced[i] ? reduced_loop++ : kept_loop++;
-    plan->sizes[loop] = shape->dims[i];
-    planner->root_map[i].coefficient[loop] = 1;
-    if (shape->dims[i] == 0) return false;
+  plan->reduce = reduces ? root : NULL;
+  if (root->opcode == HLO_REDUCE) {
+    start_reduce(planner, root);
+  } else if (root->opcode == HLO_REDUCE_WINDOW) {
+    start_reduce_window(planner, root);
+  } else {
+    for (int i = 0; i < shape->rank; i++) add_loop(planner, shape->dims[i], i, 1);
+  }
+  for (int k = 0; k < plan->rank; k++) {
+    if (plan->sizes[k] == 0) return false;
   }
   return true;
 }
 
 static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
-  bool several = root->opcode == HLO_TUPLE_OP || root->opcode == HLO_REDUCE;
-  int count = root->opcode == HLO_REDUCE ? root->operand_count / 2
-              : several                  ? root->operand_count
-                                         : 1;
+  bool several = plan->reduce || root->opcode == HLO_TUPLE_OP;
+  int count = plan->reduce ? root->operand_count / 2 : several ? root->operand_count : 1;
   plan->count = 0;
   plan->output_count = count;
   plan->outputs = ARENA_ARRAY(plan->arena, LoopNode *, count);
@@ -427,7 +464,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
     PlanResult made = visit(planner, output, planner->root_map, &plan->outputs[i]);
     if (made != PLAN_OK) return made;
   }
-  if (root->opcode != HLO_REDUCE) return PLAN_OK;
+  if (!plan->reduce) return PLAN_OK;
   plan->inits = ARENA_ARRAY(plan->arena, LoopNode *, count);
   for (int i = 0; i < count; i++) {
     PlanResult made = visit(planner, root->operands[count + i], &(Affine){0}, &plan->inits[i]);

@@ -85,6 +85,10 @@ static bool is_light(const Instruction *x) {
   }
 }
 
+static bool is_reduction(const Instruction *x) {
+  return x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW;
+}
+
 static int64_t elements(const Instruction *x) { return shape_elements(x->shape); }
 
 /* How many arrays of its own size an instruction reads. */
@@ -155,11 +159,19 @@ static bool is_outside(const Instruction *instruction, const void *data) {
   return !is_member(inside->fuser, instruction, inside->group);
 }
 
-/* Whether the loop would compute `x` for each of its own elements, more often than x has. */
+static bool windows_overlap(const Window *window) {
+  for (int i = 0; i < window->count; i++) {
+    if (window->items[i].size > window->items[i].stride) return true;
+  }
+  return false;
+}
+
+/* Whether the loop would compute elements of `x` more than once. */
 static bool is_repeated(const Instruction *x, const Group *group) {
   const Instruction *root = group->members[0];
-  if (root->opcode == HLO_REDUCE) root = root->operands[0];
-  return !is_free(x) && elements(x) > 1 && elements(x) < elements(root);
+  if (is_free(x) || elements(x) == 1) return false;
+  if (root->opcode == HLO_REDUCE_WINDOW && windows_overlap(&root->a.window)) return true;
+  return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
 }
 
 /* Joins if the group can still be one loop then, and does not do work again. */
@@ -217,7 +229,7 @@ static void place(Fuser *fuser, Instruction *x) {
     return;
   }
   bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
-  joins &= x->opcode != HLO_REDUCE; /* which is always a root */
+  joins &= !is_reduction(x); /* which is always a root */
   int joined = 0;
   for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);
   if (outside || joined < users.count || users.count == 0) start_group(fuser, x);

@@ -7,11 +7,12 @@
 
 #include "hlo/module.h"
 
-bool pass_inline_calls(Module *module);   /* call and async-start/done: their bodies in place */
-bool pass_dead_code(Module *module);      /* what no result and no side effect needs */
+bool pass_inline_calls(Module *module); /* call and async-start/done: their bodies in place */
+bool pass_dead_code(Module *module);    /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);
 bool pass_simplify_algebra(Module *module); /* only what keeps every bit */
 bool pass_fold_constants(Module *module);   /* by the evaluator, for small results */
+bool pass_pad_windows(Module *module);      /* padding of reduce-window as `pad`; for fusion */
 bool pass_fuse_loops(Module *module);       /* elementwise neighbourhoods into fusions; codegen/ */
 
 /* All of them, in order, until nothing changes. `fuse` as platform_has_codegen() says. */

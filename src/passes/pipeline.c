@@ -20,5 +20,8 @@ void passes_run(Module *module, bool fuse) {
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);
     if (!changed) break;
   }
-  if (fuse && pass_fuse_loops(module)) pass_dead_code(module);
+  if (!fuse) return;
+  pass_pad_windows(module);
+  pass_fuse_loops(module);
+  pass_dead_code(module);
 }

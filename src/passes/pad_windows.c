@@ -1,0 +1,102 @@
+/*
+** Makes the padding and the base dilation of reduce-window a `pad` before it, so that the loop over
+** windows need not ask where the operand ends. XLA leaves the padding out of a window's result; to
+** pad with the initial value is the same only if that changes nothing: 0 for a sum, and so on.
+*/
+#include "codegen/codegen.h"
+#include "passes/rewrite.h"
+#include "shape/scalar.h"
+
+static bool same_value(PrimitiveType type, Scalar a, Scalar b) {
+  return type_is_floating(type) ? a.f == b.f : a.u == b.u;
+}
+
+/* Whether f(x, initial value) is x for all x that the sum can be, as it starts from that value. */
+static bool is_neutral(const Instruction *reduce) {
+  const Instruction *init = reduce->operands[1];
+  PrimitiveType type = init->shape->type;
+  if (reduce->operand_count != 2 || init->opcode != HLO_CONSTANT || type_is_complex(type)) {
+    return false;
+  }
+  Scalar value = scalar_load(type, init->literal->data, 0), zero = {0};
+  bool all_ones = type_kind(type) == KIND_SIGNED ? value.i == -1
+                                                 : same_value(type, value, scalar_highest(type));
+  switch (computation_simple_binary(reduce->a.to_apply)) {
+  case HLO_ADD:
+  case HLO_OR:
+  case HLO_XOR: return same_value(type, value, zero);
+  case HLO_MULTIPLY: return same_value(type, value, scalar_one(type));
+  case HLO_MAXIMUM: return same_value(type, value, scalar_lowest(type));
+  case HLO_MINIMUM: return same_value(type, value, scalar_highest(type));
+  case HLO_AND: return all_ones;
+  default: return false;
+  }
+}
+
+static bool is_padded(const Window *window) {
+  for (int i = 0; i < window->count; i++) {
+    const WindowDimension *d = &window->items[i];
+    if (d->padding_low || d->padding_high || d->base_dilation != 1) return true;
+  }
+  return false;
+}
+
+static const Shape *padded_shape(Arena *arena, const Shape *shape, const PaddingConfig *padding) {
+  int64_t dims[MAX_RANK];
+  for (int i = 0; i < shape->rank; i++) {
+    const PaddingDimension *d = &padding->items[i];
+    int64_t holes = shape->dims[i] > 0 ? (shape->dims[i] - 1) * d->interior : 0;
+    dims[i] = shape->dims[i] + holes + d->low + d->high;
+  }
+  return shape_make(arena, shape->type, shape->rank, dims, NULL);
+}
+
+/* The same window without padding; what was padding goes to `padding`. */
+static Window unpadded(Arena *arena, const Window *window, PaddingConfig *padding) {
+  WindowDimension *items = ARENA_ARRAY(arena, WindowDimension, window->count);
+  PaddingDimension *pads = ARENA_ARRAY(arena, PaddingDimension, window->count);
+  for (int i = 0; i < window->count; i++) {
+    items[i] = window->items[i];
+    pads[i] =
+        (PaddingDimension){items[i].padding_low, items[i].padding_high, items[i].base_dilation - 1};
+    items[i].padding_low = items[i].padding_high = 0;
+    items[i].base_dilation = 1;
+  }
+  *padding = (PaddingConfig){window->count, pads};
+  return (Window){window->count, items};
+}
+
+static bool pad_operand(Computation *computation, Instruction *reduce) {
+  Arena *arena = computation->module->arena;
+  Attributes attributes, kept = reduce->a;
+  attributes_init(&attributes);
+  reduce->a.window = unpadded(arena, &kept.window, &attributes.padding);
+  if (!codegen_can_fuse(reduce)) { /* then it gains nothing */
+    reduce->a = kept;
+    return false;
+  }
+  const Shape *shape = padded_shape(arena, reduce->operands[0]->shape, &attributes.padding);
+  if (!shape) {
+    reduce->a = kept;
+    return false;
+  }
+  reduce->operands[0] =
+      computation_add(computation, HLO_PAD, shape, reduce->operands, 2, &attributes, NULL);
+  return true;
+}
+
+static bool pad_windows(Computation *computation) {
+  bool changed = false;
+  int count = computation->count;
+  Instruction *root = computation->root;
+  for (int i = 0; i < count; i++) {
+    Instruction *x = computation->instructions[i];
+    if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
+    if (is_padded(&x->a.window) && is_neutral(x)) changed |= pad_operand(computation, x);
+  }
+  computation->root = root; /* computation_add moved it */
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_pad_windows(Module *module) { return for_each_computation(module, pad_windows); }
