@@ -1,0 +1,238 @@
+/** The demo's page in real headless Chromium, with and without shared memory. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { serve } from '../demo/serve.mjs';
+import { launch, newPage } from './browser.mjs';
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser?.close());
+
+const number = async (page, id) => parseFloat((await page.textContent(id)).replaceAll(',', ''));
+
+/** Waits until a number on the page fulfils a condition given as text: '> 100'. */
+const until = (page, id, condition) =>
+  page.waitForFunction(
+    ([selector, wanted]) => {
+      const value = parseFloat(document.querySelector(selector).textContent.replaceAll(',', ''));
+      const [operator, limit] = wanted.split(' ');
+      return operator === '>' ? value > Number(limit) : value < Number(limit);
+    },
+    [id, condition],
+  );
+
+/** A stroke through points in fractions of the pad. */
+async function stroke(page, points) {
+  await page.locator('#pad').scrollIntoViewIfNeeded();
+  const box = await page.locator('#pad').boundingBox();
+  const at = ([x, y]) => [box.x + x * box.width, box.y + y * box.height];
+  await page.mouse.move(...at(points[0]));
+  await page.mouse.down();
+  for (const point of points.slice(1)) await page.mouse.move(...at(point), { steps: 3 });
+  await page.mouse.up();
+}
+
+const ONE = [[0.52, 0.2], [0.5, 0.5], [0.48, 0.8]];
+const ZERO = Array.from({ length: 25 }, (_, i) => {
+  const angle = (i / 24) * 2 * Math.PI;
+  return [0.5 - 0.2 * Math.sin(angle), 0.5 - 0.3 * Math.cos(angle)];
+});
+
+/** Draws a digit on an empty pad and waits until the page calls it `digit`. */
+async function isRecognised(page, points, digit) {
+  await page.click('#clear');
+  assert.match(await page.textContent('#answer'), /as you draw/);
+  await stroke(page, points);
+  await page.waitForFunction((wanted) =>
+    document.getElementById('answer').textContent.startsWith(`This is a ${wanted},`), digit);
+  assert.equal(await page.textContent('#guess .best'), String(digit));
+}
+
+/**
+ * The colours of the timeline's rows: for each replica, how many pixels along the middle of its row
+ * have the colour of each of the legend's swatches.
+ */
+const timelineRows = (page, replicas) =>
+  page.evaluate((rows) => {
+    const canvas = document.getElementById('timeline');
+    const scale = canvas.width / canvas.clientWidth;
+    const copy = new OffscreenCanvas(canvas.width, canvas.height);
+    const context = copy.getContext('2d', { willReadFrequently: true });
+    context.drawImage(canvas, 0, 0);
+    const plotHeight = canvas.clientHeight - 24; // without the axis
+    const swatches = [...document.querySelectorAll('.legend i')].map((swatch) => [
+      swatch.className, getComputedStyle(swatch).backgroundColor.match(/\d+/g).map(Number)]);
+    return Array.from({ length: rows }, (_, row) => {
+      const y = Math.round((4 + ((row + 0.5) * plotHeight) / rows) * scale);
+      const { data } = context.getImageData(0, y, canvas.width, 1);
+      const counts = Object.fromEntries(swatches.map(([name]) => [name, 0]));
+      for (let i = 0; i < data.length; i += 4) {
+        const found = swatches.find(([, rgb]) => rgb.every((c, k) => Math.abs(c - data[i + k]) < 4));
+        if (found) counts[found[0]]++;
+      }
+      return counts;
+    });
+  }, replicas);
+
+async function open(server, options) {
+  const opened = await newPage(browser, options);
+  await opened.page.goto(server.address);
+  await opened.page.waitForFunction(() =>
+    !document.getElementById('start').disabled ||
+    document.getElementById('status').classList.contains('problem'));
+  assert.doesNotMatch(await opened.page.textContent('#status'), /wrong/);
+  return opened;
+}
+
+const SCENES = [
+  { name: 'isolated', isolated: true, status: /^4 replicas on \d+ worker threads?/, least: 800 },
+  {
+    name: 'not isolated',
+    isolated: false,
+    status: /SharedArrayBuffer is missing.*single-threaded.*COOP.*COEP/,
+    least: 500,
+  },
+];
+for (const { name, isolated, status, least } of SCENES) {
+  describe(`the page, ${name}`, { timeout: 200000 }, () => {
+    let server, page, complaints;
+    before(async () => {
+      server = await serve({ port: 0, isolated });
+      ({ page, complaints } = await open(server, { viewport: { width: 1200, height: 900 } }));
+    });
+    after(async () => {
+      await page?.close();
+      await server?.close();
+    });
+
+    test('says how it computes', async () => {
+      assert.equal(await page.evaluate(() => crossOriginIsolated), isolated);
+      assert.match(await page.textContent('#status'), status);
+    });
+
+    test('trains, and the loss falls', async () => {
+      await page.click('#start');
+      assert.equal(await page.textContent('#start'), 'Pause');
+      await until(page, '#step', '> 0');
+      const first = await number(page, '#loss');
+      await until(page, '#step', `> ${least}`);
+      const last = await number(page, '#loss');
+      assert.ok(first <= 2.6 && last < 0.4 && last < first / 2, `from ${first} to ${last}`);
+      await until(page, '#accuracy', '> 90');
+    });
+
+    test('the page itself is never blocked', async () => {
+      const longest = await page.evaluate(async () => {
+        let most = 0;
+        let before = performance.now();
+        for (const end = before + 1000; before < end;) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          const now = performance.now();
+          most = Math.max(most, now - before);
+          before = now;
+        }
+        return most;
+      });
+      assert.ok(longest < 500, `${longest} ms`);
+    });
+
+    test('shows each replica computing and meeting at the all-reduce', async () => {
+      for (const counts of await timelineRows(page, 4)) {
+        assert.ok(counts.dot > 5 && counts.meet > 0, JSON.stringify(counts));
+      }
+    });
+
+    test('draws the plot', async () => {
+      const colours = await page.evaluate(() => {
+        const canvas = document.querySelector('#plot canvas');
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return new Set(new Uint32Array(data.buffer)).size;
+      });
+      assert.ok(colours > 20, `${colours} colours`);
+    });
+
+    test('classifies drawn digits', async () => {
+      await isRecognised(page, ONE, 1);
+      await isRecognised(page, ZERO, 0);
+    });
+
+    test('pauses, and goes on', async () => {
+      await page.click('#start');
+      assert.equal(await page.textContent('#start'), 'Start');
+      await page.waitForTimeout(400); // what was under way
+      const step = await number(page, '#step');
+      await page.waitForTimeout(500);
+      assert.equal(await number(page, '#step'), step);
+      await isRecognised(page, ONE, 1); // while it pauses
+      await page.click('#start');
+      await until(page, '#step', `> ${step + 50}`);
+    });
+
+    test('quick clicks leave one training loop', async () => {
+      for (let i = 0; i < 6; i++) await page.click('#start'); // ends as it began: running
+      const step = await number(page, '#step');
+      await until(page, '#step', `> ${step + 50}`);
+      await page.click('#start');
+      await page.waitForTimeout(400);
+      const stopped = await number(page, '#step');
+      await page.waitForTimeout(400);
+      assert.equal(await number(page, '#step'), stopped);
+    });
+
+    test('starts anew on another number of replicas', async () => {
+      for (const replicas of [8, 1]) {
+        await page.selectOption('#replicas', String(replicas));
+        await page.waitForFunction((count) => {
+          const text = document.getElementById('status').textContent;
+          return new RegExp(`\\b${count} replica`).test(text);
+        }, replicas);
+        assert.equal(await number(page, '#step'), 0);
+        await page.click('#start');
+        await until(page, '#step', '> 100');
+        await page.waitForFunction(() => document.getElementById('timeline').width > 0);
+        await page.waitForTimeout(600); // a picture of the new run
+        const rows = await timelineRows(page, replicas);
+        for (const counts of rows) assert.ok(counts.dot > 0, JSON.stringify(rows));
+        await page.click('#start');
+      }
+    });
+
+    test('complained of nothing', () => assert.deepEqual(complaints, []));
+  });
+}
+
+describe('the page fits', () => {
+  for (const [width, height] of [[1200, 900], [390, 844]]) {
+    for (const colorScheme of ['light', 'dark']) {
+      test(`${width} x ${height}, ${colorScheme}`, async () => {
+        const server = await serve({ port: 0 });
+        const { page, complaints } = await open(server,
+          { viewport: { width, height }, colorScheme });
+        await page.click('#start');
+        await until(page, '#step', '> 50');
+        const { scrollWidth, boxes } = await page.evaluate(() => ({
+          scrollWidth: document.documentElement.scrollWidth,
+          boxes: [...document.querySelectorAll('header, .controls, #numbers, main > section')]
+            .map((element) => {
+              const { left, right, top, bottom } = element.getBoundingClientRect();
+              return { left, right, top, bottom };
+            }),
+        }));
+        assert.ok(scrollWidth <= width, `scrolls sideways: ${scrollWidth}`);
+        boxes.forEach((a, i) => {
+          for (const b of boxes.slice(i + 1)) {
+            const apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top ||
+              b.bottom <= a.top;
+            assert.ok(apart, `${JSON.stringify(a)} overlaps ${JSON.stringify(b)}`);
+          }
+        });
+        assert.deepEqual(complaints, []);
+        await page.close();
+        await server.close();
+      });
+    }
+  }
+});
