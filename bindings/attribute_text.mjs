@@ -17,9 +17,8 @@ export function sliceText(starts, limits, strides) {
   return `{${starts.map((start, i) => `[${start}:${limits[i]}:${strides[i]}]`).join(', ')}}`;
 }
 
-/** 0_0_0x1_1_0: low, high and interior padding of each dimension; nothing for a scalar. */
+/** 0_0_0x1_1_0: low, high and interior padding of each dimension. */
 export function paddingText(dimensions) {
-  if (!dimensions.length) return undefined;
   return dimensions.map(({ low, high, interior }) => `${low}_${high}_${interior}`).join('x');
 }
 
