@@ -12,7 +12,7 @@ computation on N replicas that all-reduce their gradients.
 
   --replicas N   1, 2, 4, ...: a divisor of the global batch of 64     (default 4)
   --threads N    worker threads; 0 = the single-threaded build         (default: all cores)
-  --epochs N     passes over the training digits                       (default 8)
+  --epochs N     passes over the training digits                       (default 15)
   --curve        print the loss of every epoch with all its digits`;
 
 function fail(message) {
@@ -31,7 +31,7 @@ function options() {
       options: {
         replicas: { type: 'string', default: '4' },
         threads: { type: 'string', default: String(availableParallelism()) },
-        epochs: { type: 'string', default: '8' },
+        epochs: { type: 'string', default: '15' },
         curve: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
