@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include "hlo/text.h"
+#include "passes/dynamic_dimensions.h"
 #include "passes/passes.h"
 #include "platform/platform.h"
 #include "runtime/run_arena.h"
@@ -12,6 +13,10 @@ Executable *executable_new(const Module *module, int replica_count, Error *error
     return NULL;
   }
   Module *optimized = module_clone(module);
+  if (!dynamic_dimensions_resolve(optimized, error)) {
+    module_free(optimized);
+    return NULL;
+  }
   passes_run(optimized, platform_has_codegen());
   Arena *arena = optimized->arena; /* one arena for all: they live and go together */
   Executable *executable = ARENA_NEW(arena, Executable);

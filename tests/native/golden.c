@@ -13,6 +13,7 @@
 
 #include "eval/eval.h"
 #include "hlo/text.h"
+#include "passes/dynamic_dimensions.h"
 
 typedef enum ToleranceKind { EXACT, ULP, ABS_REL } ToleranceKind;
 
@@ -266,6 +267,12 @@ static Verdict run_case(const Case *c, char *why, size_t size) {
   Module *module = hlo_parse(c->hlo, c->hlo_length, &error);
   if (!module) {
     snprintf(why, size, "%d:%d: %s", error.line, error.column, error.message);
+    return FAILED;
+  }
+  /* The evaluator knows bounds only, so sizes are made values first, as when a program is compiled. */
+  if (!dynamic_dimensions_resolve(module, &error)) {
+    snprintf(why, size, "%s", error.message);
+    module_free(module);
     return FAILED;
   }
   Arena *arena = arena_new();

@@ -1,0 +1,78 @@
+/*
+** What the files of dynamic_dimensions.h share: the sizes of dynamic dimensions in one computation,
+** while it is walked from operands to users.
+**
+** The same rules run twice over the bodies of loops and branches: first dry, to learn which
+** dimensions are dynamic, as that decides what must be carried around a loop; then in earnest.
+*/
+#ifndef XLA_PASSES_DYNAMIC_H
+#define XLA_PASSES_DYNAMIC_H
+
+#include "hlo/module.h"
+#include "shape/scalar.h"
+
+/* One entry per dimension of each leaf of a value, in order: an s32[] instruction that holds its
+** size; NULL where it is static. */
+typedef Instruction **Sizes;
+
+typedef struct Dynamic {
+  Computation *computation; /* that is walked; new instructions go to its end */
+  Arena *scratch;
+  Error *error;
+  bool dry;                 /* make nothing: a size is any pointer but NULL */
+  int count;                /* instructions when the walk began */
+  Instruction **to;         /* by id: what stands for that instruction now */
+  Sizes *sizes;             /* by id */
+  Instruction **parameters; /* by number: what stands for it; not if dry */
+  Sizes *parameter_sizes;   /* by number */
+} Dynamic;
+
+/* ---- dynamic_dimensions.c ---- */
+
+int size_count(const Shape *shape); /* entries in its Sizes */
+bool any_dynamic(const Sizes sizes, int count);
+bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, const char *rule);
+
+/* Rules for what calls other computations: the first gives the sizes of the result when dry; the
+** second makes the new instruction as well. */
+bool dynamic_control(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result,
+                     Instruction **stands_for);
+
+/* ---- dynamic_emit.c: new instructions ---- */
+
+Instruction *emit(Dynamic *d, Opcode opcode, const Shape *shape, Instruction **operands, int count,
+                  const Attributes *attributes);
+Instruction *emit_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y);
+Instruction *emit_constant(Dynamic *d, PrimitiveType type, Scalar value);
+Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape);
+Instruction *emit_iota(Dynamic *d, const Shape *shape, int64_t dimension);
+Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index);
+/* `shape` without layout and dynamic dimensions, of another type. */
+const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type);
+/* pred of the shape's dimensions: whether an element lies before `size` in a dimension. */
+Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size);
+
+/* s32[] arithmetic; a dry walk gets a marker. */
+Instruction *size_of(Dynamic *d, int64_t value);
+Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y);
+Instruction *size_or_bound(Dynamic *d, Instruction *size, int64_t bound);
+
+/* ---- dynamic_sizes.c: the sizes of a result from those of its operands ---- */
+
+/* `result` has NULL in all entries before. False with an error. */
+bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result);
+
+/* Neighbouring dimensions of a reshape's operand and result that have equally many elements. */
+typedef struct ReshapeGroup {
+  int from, from_end, to, to_end;
+} ReshapeGroup;
+/* Starts with all zero; false after the last. Neither shape may be empty. */
+bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup *group);
+
+/* ---- dynamic_padding.c ---- */
+
+/* What stands for an instruction some of whose sizes are dynamic; mostly itself with operands whose
+** padding does no harm. NULL with an error. */
+Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result);
+
+#endif

@@ -1,0 +1,75 @@
+/* The instructions that dynamic dimensions are made of. */
+#include "passes/dynamic.h"
+
+/* A size of which a dry walk only asks whether it is there. */
+static Instruction some_size;
+
+static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
+
+Instruction *emit(Dynamic *d, Opcode opcode, const Shape *shape, Instruction **operands, int count,
+                  const Attributes *attributes) {
+  Instruction *root = d->computation->root;
+  Instruction *made =
+      computation_add(d->computation, opcode, shape, operands, count, attributes, NULL);
+  d->computation->root = root;
+  return made;
+}
+
+Instruction *emit_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y) {
+  return emit(d, opcode, x->shape, (Instruction *[]){x, y}, 2, NULL);
+}
+
+Instruction *emit_constant(Dynamic *d, PrimitiveType type, Scalar value) {
+  Literal *literal = literal_new(arena_of(d), shape_scalar(type));
+  scalar_store(type, literal->data, 0, value);
+  Instruction *root = d->computation->root;
+  Instruction *made = computation_add_constant(d->computation, literal, NULL);
+  d->computation->root = root;
+  return made;
+}
+
+Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape) {
+  if (shape->rank == 0) return scalar;
+  return emit(d, HLO_BROADCAST, plain_shape(d, shape, scalar->shape->type), &scalar, 1, NULL);
+}
+
+Instruction *emit_iota(Dynamic *d, const Shape *shape, int64_t dimension) {
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.iota_dimension = dimension;
+  return emit(d, HLO_IOTA, plain_shape(d, shape, S32), NULL, 0, &attributes);
+}
+
+Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index) {
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.tuple_index = index;
+  const Shape *shape = tuple->shape->elements[index];
+  return emit(d, HLO_GET_TUPLE_ELEMENT, shape, &tuple, 1, &attributes);
+}
+
+const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type) {
+  /* It has the dimensions of a shape that was made already, of a type that is no wider. */
+  Error error;
+  return shape_make(arena_of(d), type, shape->rank, shape->dims, &error);
+}
+
+Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size) {
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.direction = COMPARE_LT;
+  Instruction *operands[] = {emit_iota(d, shape, dimension), emit_splat(d, size, shape)};
+  return emit(d, HLO_COMPARE, plain_shape(d, shape, PRED), operands, 2, &attributes);
+}
+
+Instruction *size_of(Dynamic *d, int64_t value) {
+  return d->dry ? &some_size : emit_constant(d, S32, (Scalar){.i = value});
+}
+
+Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y) {
+  return d->dry ? &some_size : emit_binary(d, opcode, x, y);
+}
+
+Instruction *size_or_bound(Dynamic *d, Instruction *size, int64_t bound) {
+  return size ? size : size_of(d, bound);
+}
