@@ -1,0 +1,240 @@
+/*
+** The passes: what a program looks like after them, and that it computes the same bits as before.
+** A row names a program and the operations that its entry computation has left, without parameters,
+** in order, once the pipeline has run without fusion. Every program then runs again with fusion.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval/eval.h"
+#include "hlo/text.h"
+#include "hlo/verifier.h"
+#include "passes/passes.h"
+
+typedef struct Row {
+  const char *name;
+  const char *before; /* computations that the entry calls */
+  const char *entry;  /* its instructions after x = f32[2,3], y = f32[2,3], i = s32[2,3] */
+  const char *left;
+} Row;
+
+#define ADD \
+  "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
+#define NEGATE     "f {\n  a = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(a)\n}\n"
+#define ZERO(type) "z = " type "[] constant(0)\nzb = " type "[2,3] broadcast(z), dimensions={}\n"
+#define ONE(type)  "o = " type "[] constant(1)\nob = " type "[2,3] broadcast(o), dimensions={}\n"
+
+static const Row rows[] = {
+    /* Algebra that keeps every bit, and what looks like it and does not. */
+    {"x + 0 of integers", "", ZERO("s32") "ROOT r = s32[2,3] add(i, zb)", ""},
+    {"x + 0 of floats turns -0 into 0", "", ZERO("f32") "ROOT r = f32[2,3] add(x, zb)",
+     "constant broadcast add"},
+    {"x - 0", "", ZERO("f32") "ROOT r = f32[2,3] subtract(x, zb)", ""},
+    {"x * 1", "", ONE("f32") "ROOT r = f32[2,3] multiply(ob, x)", ""},
+    {"x / 1", "", ONE("f32") "ROOT r = f32[2,3] divide(x, ob)", ""},
+    {"1 / x", "", ONE("f32") "ROOT r = f32[2,3] divide(ob, x)", "constant broadcast divide"},
+    {"x ^ 2", "",
+     "p = f32[] constant(2)\npb = f32[2,3] broadcast(p), dimensions={}\n"
+     "ROOT r = f32[2,3] power(x, pb)",
+     "multiply"},
+    {"-(-x)", "", "n = f32[2,3] negate(x)\nROOT r = f32[2,3] negate(n)", ""},
+    {"i | i", "", "ROOT r = s32[2,3] or(i, i)", ""},
+    {"i << 0", "", ZERO("s32") "ROOT r = s32[2,3] shift-left(i, zb)", ""},
+    {"select of the same", "",
+     "p = pred[2,3] compare(x, y), direction=LT\nROOT r = f32[2,3] select(p, x, x)", ""},
+    {"select by a constant", "", "p = pred[] constant(false)\nROOT r = f32[2,3] select(p, x, y)",
+     ""},
+    {"there and back through a wider type", "",
+     "w = s64[2,3] convert(i)\nROOT r = s32[2,3] convert(w)", ""},
+    {"there and back through a narrower one", "",
+     "w = s8[2,3] convert(i)\nROOT r = s32[2,3] convert(w)", "convert convert"},
+    /* Data movement. */
+    {"transposes that undo each other", "",
+     "t = f32[3,2] transpose(x), dimensions={1,0}\n"
+     "ROOT r = f32[2,3] transpose(t), dimensions={1,0}",
+     ""},
+    {"reshapes", "", "a = f32[6] reshape(x)\nROOT r = f32[3,2] reshape(a)", "reshape"},
+    {"a transpose of a dimension of one", "",
+     "a = f32[1,2,3] reshape(x)\nROOT r = f32[2,1,3] transpose(a), dimensions={1,0,2}", "reshape"},
+    {"broadcasts", "",
+     "a = f32[2,3,4] broadcast(x), dimensions={0,1}\n"
+     "ROOT r = f32[5,2,3,4] broadcast(a), dimensions={1,2,3}",
+     "broadcast"},
+    {"slices", "",
+     "a = f32[2,2] slice(x), slice={[0:2],[1:3]}\nROOT r = f32[1,2] slice(a), slice={[1:2],[0:2]}",
+     "slice"},
+    {"a slice of everything", "", "ROOT r = f32[2,3] slice(x), slice={[0:2],[0:3]}", ""},
+    {"padding by nothing", "",
+     "z = f32[] constant(0)\nROOT r = f32[2,3] pad(x, z), padding=0_0x0_0", ""},
+    {"a concatenation with nothing", "",
+     "e = f32[2,0] slice(x), slice={[0:2],[1:1]}\n"
+     "ROOT r = f32[2,3] concatenate(x, e), dimensions={1}",
+     ""},
+    {"a dynamic slice at constants, clamped", "",
+     "s = s32[] constant(7)\nt = s32[] constant(-1)\n"
+     "ROOT r = f32[1,2] dynamic-slice(x, s, t), dynamic_slice_sizes={1,2}",
+     "slice"},
+    {"an update of everything", "",
+     "s = s32[] constant(0)\nROOT r = f32[2,3] dynamic-update-slice(x, y, s, s)", ""},
+    {"a copy", "", "ROOT r = f32[2,3] copy(x)", ""},
+    /* Tuples and control flow. */
+    {"an element of a tuple", "",
+     "t = (f32[2,3], s32[2,3]) tuple(x, i)\n"
+     "ROOT r = s32[2,3] get-tuple-element(t), index=1",
+     ""},
+    {"a call", NEGATE, "ROOT r = f32[2,3] call(x), to_apply=f", "negate"},
+    {"a fusion that somebody else made", NEGATE, "ROOT r = f32[2,3] fusion(x), kind=kLoop, calls=f",
+     "negate"},
+    {"a map",
+     "m {\n  a = f32[] parameter(0)\n  c = f32[] constant(2)\n  ROOT r = f32[] add(a, c)\n}\n",
+     "ROOT r = f32[2,3] map(x), dimensions={0,1}, to_apply=m", "constant broadcast add"},
+    {"a branch that is known",
+     NEGATE "g {\n  b = f32[2,3] parameter(0)\n  ROOT s = f32[2,3] abs(b)\n}\n",
+     "p = pred[] constant(false)\n"
+     "ROOT r = f32[2,3] conditional(p, x, y), true_computation=f, false_computation=g",
+     "abs"},
+    {"a branch by an index beyond the last",
+     NEGATE "g {\n  b = f32[2,3] parameter(0)\n  ROOT s = f32[2,3] abs(b)\n}\n",
+     "p = s32[] constant(9)\n"
+     "ROOT r = f32[2,3] conditional(p, x, y), branch_computations={f, g}",
+     "abs"},
+    {"a loop that never runs",
+     NEGATE "c {\n  q = f32[2,3] parameter(0)\n  ROOT s = pred[] constant(false)\n}\n",
+     "ROOT r = f32[2,3] while(x), condition=c, body=f", ""},
+    {"an asynchronous call", NEGATE,
+     "s = ((f32[2,3]), f32[2,3], u32[]) async-start(x), calls=f\n"
+     "ROOT r = f32[2,3] async-done(s), calls=f",
+     "negate"},
+    {"an asynchronous all-reduce", ADD,
+     "s = f32[2,3] all-reduce-start(x), replica_groups={}, to_apply=add\n"
+     "ROOT r = f32[2,3] all-reduce-done(s)",
+     "all-reduce"},
+    /* Constants, common subexpressions, dead code. */
+    {"constants", "",
+     "a = f32[] constant(3)\nb = f32[] constant(4)\nc = f32[] multiply(a, b)\n"
+     "d = f32[] sqrt(c)\ncb = f32[2,3] broadcast(d), dimensions={}\n"
+     "ROOT r = f32[2,3] add(x, cb)",
+     "constant broadcast add"},
+    {"a constant that would grow", "",
+     "a = f32[] constant(3)\nROOT r = f32[100,100] broadcast(a), dimensions={}",
+     "constant broadcast"},
+    {"the same twice", "",
+     "a = f32[2,3] add(x, y)\nb = f32[2,3] add(x, y)\nROOT r = f32[2,3] multiply(a, b)",
+     "add multiply"},
+    {"not quite the same", "",
+     "a = pred[2,3] compare(x, y), direction=LT\nb = pred[2,3] compare(x, y), direction=LE\n"
+     "ROOT r = pred[2,3] and(a, b)",
+     "compare compare and"},
+    {"nobody needs it", "", "a = f32[2,3] exponential(x)\nROOT r = f32[2,3] abs(x)", "abs"},
+    {"a side effect", "",
+     "t = token[] after-all()\no = token[] outfeed(x, t)\nROOT r = f32[2,3] abs(x)",
+     "after-all outfeed abs"},
+    /* For the run with fusion: what may and what may not be one loop. */
+    {"a softmax", ADD,
+     "m = f32[] constant(-inf)\nz = f32[] constant(0)\ne = f32[2,3] multiply(x, x)\n"
+     "s = f32[2] reduce(e, z), dimensions={1}, to_apply=add\n"
+     "b = f32[2,3] broadcast(s), dimensions={0}\nROOT r = f32[2,3] divide(e, b)",
+     "constant multiply reduce broadcast divide"},
+    {"two results", "",
+     "a = f32[2,3] add(x, y)\nb = f32[2,3] negate(a)\nc = f32[2,3] abs(a)\n"
+     "ROOT r = (f32[2,3], f32[2,3], f32[2,3]) tuple(b, a, c)",
+     "add negate abs tuple"},
+    {"a reshape that both a loop and the result need", "",
+     "a = f32[2,3] multiply(x, y)\nb = f32[3,2] reshape(a)\nc = f32[3,2] abs(b)\n"
+     "ROOT r = (f32[3,2], f32[3,2]) tuple(b, c)",
+     "multiply reshape abs tuple"},
+    {"windows over padding", ADD,
+     "z = f32[] constant(0)\nROOT r = f32[2,3] reduce-window(x, z), "
+     "window={size=2x3 pad=1_0x1_1}, to_apply=add",
+     "constant reduce-window"},
+};
+
+static int failures;
+
+static void fail(const Row *row, const char *what, const char *more) {
+  failures++;
+  printf("%s: %s%s\n", row->name, what, more);
+}
+
+static Module *parse(const Row *row) {
+  char text[4096];
+  Error error = {0};
+  snprintf(text, sizeof text,
+           "HloModule m\n%sENTRY e {\nx = f32[2,3] parameter(0)\ny = f32[2,3] parameter(1)\n"
+           "i = s32[2,3] parameter(2)\n%s\n}\n",
+           row->before, row->entry);
+  Module *module = hlo_parse(text, strlen(text), &error);
+  if (!module) fail(row, "does not parse: ", error.message);
+  return module;
+}
+
+/* The operations of the entry, but for parameters. */
+static void list_operations(const Module *module, char *out, size_t size) {
+  *out = 0;
+  for (int k = 0; k < module->entry->count; k++) {
+    Opcode opcode = module->entry->instructions[k]->opcode;
+    if (opcode == HLO_PARAMETER) continue;
+    size_t length = strlen(out);
+    snprintf(out + length, size - length, "%s%s", length ? " " : "", opcode_name(opcode));
+  }
+}
+
+static bool same_bits(const Literal *a, const Literal *b) {
+  if (shape_is_tuple(a->shape)) {
+    for (int k = 0; k < a->shape->tuple_size; k++) {
+      if (!same_bits(a->elements[k], b->elements[k])) return false;
+    }
+    return true;
+  }
+  return !memcmp(a->data, b->data, (size_t)shape_bytes(a->shape));
+}
+
+static const Literal *run(const Module *module, Arena *arena) {
+  float x[] = {-0.0f, 1.5f, -3, 1e30f, 0, 7}, y[] = {2, -0.0f, 0.25f, -8, 1e-30f, 3};
+  int32_t i[] = {0, 1, -1, 1 << 30, -300, 127};
+  void *data[] = {x, y, i};
+  Literal *arguments[3];
+  Error error;
+  EvalContext context = {.arena = arena, .error = &error};
+  for (int p = 0; p < 3; p++) {
+    const Shape *shape = module->entry->parameters[p]->shape;
+    arguments[p] = literal_new(arena, shape);
+    memcpy(arguments[p]->data, data[p], (size_t)shape_bytes(shape));
+  }
+  return eval_computation(module->entry, arguments, &context);
+}
+
+static void check_results(const Row *row, const Module *before, const Module *after) {
+  Error error = {0};
+  Arena *arena = arena_new();
+  if (!verify_module(after, &error)) fail(row, "is no valid module afterwards: ", error.message);
+  const Literal *expected = run(before, arena);
+  if (expected) { /* the evaluator runs it: it has nothing to do with other replicas or the host */
+    const Literal *got = run(after, arena);
+    if (!got || !same_bits(expected, got)) fail(row, "computes something else", "");
+  }
+  arena_free(arena);
+}
+
+static void check(const Row *row) {
+  char left[1024];
+  Module *before = parse(row), *after = parse(row), *fused = parse(row);
+  if (!before) return;
+  passes_run(after, false);
+  list_operations(after, left, sizeof left);
+  if (strcmp(left, row->left)) fail(row, "leaves ", left);
+  check_results(row, before, after);
+  passes_run(fused, true);
+  check_results(row, before, fused);
+  module_free(before);
+  module_free(after);
+  module_free(fused);
+}
+
+int main(void) {
+  size_t count = sizeof rows / sizeof *rows;
+  for (size_t k = 0; k < count; k++) check(&rows[k]);
+  printf("%zu programs, %d failed\n", count, failures);
+  return failures != 0;
+}

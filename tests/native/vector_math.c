@@ -1,0 +1,133 @@
+/*
+** The functions that generated code calls, against the C library in double: a sweep over the bit
+** patterns of f32, with the largest error allowed in units in the last place of the result.
+*/
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fp.h"
+#include "codegen/vector_functions.h"
+
+typedef struct Row {
+  const char *name;
+  V128 (*function)(V128);
+  double (*reference)(double);
+  double bound; /* ulp */
+} Row;
+
+static double logistic(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
+
+static const Row rows[] = {
+    {"exp", xla_exp_f32x4, exp, 1.0},        {"log", xla_log_f32x4, log, 1.0},
+    {"tanh", xla_tanh_f32x4, tanh, 1.5},     {"logistic", xla_logistic_f32x4, logistic, 2.5},
+    {"expm1", xla_expm1_f32x4, expm1, 0.51}, {"log1p", xla_log1p_f32x4, log1p, 0.51},
+    {"sin", xla_sin_f32x4, sin, 0.51},       {"cos", xla_cos_f32x4, cos, 0.51},
+    {"tan", xla_tan_f32x4, tan, 0.51},       {"erf", xla_erf_f32x4, erf, 0.55},
+    {"cbrt", xla_cbrt_f32x4, cbrt, 0.51},    {"asin", xla_asin_f32x4, asin, 0.51},
+    {"acosh", xla_acosh_f32x4, acosh, 0.51},
+};
+
+static int failures;
+
+static float from_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* The distance of y from `exact` in units of its last place; infinite where one of them is special
+** and the other is not the same. Zeros must agree in sign where x is a zero. */
+static double error_of(float x, float y, double exact) {
+  float rounded = (float)exact;
+  if (rounded != rounded || y != y) return rounded != rounded && y != y ? 0 : INFINITY;
+  if (isinf(rounded) || isinf(y)) return rounded == y ? 0 : INFINITY;
+  if (x == 0 && rounded == 0 && signbit(y) != signbit(rounded)) return INFINITY;
+  double ulp = rounded == 0 ? 0x1p-149 : ldexp(1, ilogbf(rounded) - 23);
+  return fabs((double)y - exact) / (ulp < 0x1p-149 ? 0x1p-149 : ulp);
+}
+
+static void check_row(const Row *row) {
+  enum { STEP = 6007 }; /* prime: all kinds of last bits */
+  static const float special[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 88.73f, -103.98f};
+  double worst = 0;
+  float at = 0;
+  for (uint64_t i = 0; i < (UINT64_C(1) << 32) / STEP + 9; i++) {
+    float x = i < 9 ? special[i] : from_bits((uint32_t)((i - 9) * STEP));
+    f32x4 result = (f32x4)row->function((V128)(f32x4){1, x, 2, x});
+    double error = error_of(x, result[1], row->reference(x));
+    if (!(error <= worst)) worst = error, at = x;
+    /* A lane knows nothing of its neighbours. */
+    if (memcmp(&(float){result[1]}, &(float){result[3]}, sizeof(float))) worst = INFINITY, at = x;
+  }
+  if (worst <= row->bound) return;
+  failures++;
+  printf("%s: error of %.3f ulp at %.9g; at most %.3f\n", row->name, worst, at, row->bound);
+}
+
+static void expect(bool holds, const char *what, uint32_t a, uint32_t b) {
+  if (holds) return;
+  failures++;
+  if (failures < 20) printf("%s: wrong for %#x, %#x\n", what, a, b);
+}
+
+/* Every pattern decodes to its value, and comes back; NaNs with what they carry. */
+static void check_narrow(const char *name, const FpFormat *format, V128 (*decode)(V128),
+                         V128 (*encode)(V128), uint32_t patterns) {
+  for (uint32_t bits = 0; bits < patterns; bits++) {
+    V128 in = {0, 0, (int32_t)bits, 0};
+    f32x4 value = (f32x4)decode(in);
+    double exact = fp_to_double(format, bits);
+    expect(value[2] == exact || (exact != exact && value[2] != value[2]), name, bits, 0);
+    expect((uint32_t)encode((V128)value)[2] == bits, name, bits, 1);
+  }
+}
+
+/* Rounding is that of base/fp.c, for all but NaNs that carry something. */
+static void check_rounding(const char *name, const FpFormat *format, V128 (*encode)(V128)) {
+  for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 4093) {
+    float x = from_bits((uint32_t)i);
+    if (x != x) continue;
+    uint32_t bits = (uint32_t)encode((V128)(f32x4){x, 0, 0, 0})[0];
+    expect(bits == fp_from_double(format, x), name, (uint32_t)i, bits);
+  }
+}
+
+static V128 decode_bf16(V128 bits) { return (V128)((u32x4)bits << 16); }
+
+/* Quotients next to the powers of two and at the ends, where rounding could go wrong. */
+static void check_division(void) {
+  uint32_t values[200];
+  int count = 0;
+  for (int bit = 0; bit < 32; bit++) {
+    for (int off = -2; off <= 2; off++) values[count++] = (1u << bit) + (uint32_t)off;
+  }
+  for (int i = 0; i < 40; i++) values[count++] = 2654435761u * (uint32_t)i;
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < count; j++) {
+      uint32_t a = values[i], b = values[j];
+      int32_t x = (int32_t)a, y = (int32_t)b;
+      V128 left = {x, x, x, x}, right = {y, y, y, y};
+      expect((uint32_t)xla_divide_u32x4(left, right)[0] == (b ? a / b : ~0u), "u32 /", a, b);
+      expect((uint32_t)xla_remainder_u32x4(left, right)[1] == (b ? a % b : a), "u32 %", a, b);
+      int64_t quotient = y ? (int64_t)x / y : -1, rest = y ? (int64_t)x % y : x;
+      expect(xla_divide_s32x4(left, right)[2] == (int32_t)(uint32_t)quotient, "s32 /", a, b);
+      expect(xla_remainder_s32x4(left, right)[3] == rest, "s32 %", a, b);
+    }
+  }
+}
+
+int main(void) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
+  check_narrow("f16", &fp_f16, xla_decode_f16, xla_encode_f16, 1 << 16);
+  check_narrow("bf16", &fp_bf16, decode_bf16, xla_encode_bf16, 1 << 16);
+  check_narrow("f8e5m2", &fp_f8e5m2, xla_decode_f8e5m2, xla_encode_f8e5m2, 1 << 8);
+  check_narrow("f8e4m3", &fp_f8e4m3, xla_decode_f8e4m3, xla_encode_f8e4m3, 1 << 8);
+  check_narrow("f8e3m4", &fp_f8e3m4, xla_decode_f8e3m4, xla_encode_f8e3m4, 1 << 8);
+  check_rounding("f16", &fp_f16, xla_encode_f16);
+  check_rounding("bf16", &fp_bf16, xla_encode_bf16);
+  check_division();
+  printf(failures ? "%d wrong\n" : "vector math: all right\n", failures);
+  return failures != 0;
+}
