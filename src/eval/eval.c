@@ -69,7 +69,9 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_ASYNC_DONE] = eval_control,
 };
 
-static EvalRule *rule_of(Opcode opcode) {
+static EvalRule *rule_of(const Instruction *instruction) {
+  Opcode opcode = instruction->opcode;
+  if (opcode == HLO_CUSTOM_CALL && custom_call_is_built_in(instruction)) return eval_custom_call;
   OpCategory category = opcode_category(opcode);
   bool elementwise = category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY;
   return elementwise ? eval_elementwise : rules[opcode];
@@ -77,7 +79,7 @@ static EvalRule *rule_of(Opcode opcode) {
 
 bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
-  EvalRule *rule = rule_of(instruction->opcode);
+  EvalRule *rule = rule_of(instruction);
   if (!rule) {
     return error_set_op(context->error, STATUS_FAILED_PRECONDITION,
                         opcode_name(instruction->opcode),

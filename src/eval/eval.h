@@ -23,8 +23,8 @@ typedef struct EvalContext {
 /*
 ** Computes `instruction`. operands[i] has the shape of the i-th operand; `result` has the
 ** instruction's shape and memory for all its leaves, which does not overlap the operands'.
-** Collectives, infeed, outfeed, send, recv and custom calls are not here: they need the runtime
-** (FAILED_PRECONDITION). Control flow is, on computations free of those.
+** Collectives, infeed, outfeed, send, recv and custom calls that are not built in are not here:
+** they need the runtime (FAILED_PRECONDITION). Control flow is, on computations free of those.
 ** False with context->error.
 */
 bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
@@ -58,6 +58,9 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
     eval_dot, eval_ragged_dot, eval_convolution, eval_reduce, eval_reduce_window,
     eval_select_and_scatter, eval_scatter, eval_sort, eval_topk, eval_fft, eval_cholesky,
     eval_triangular_solve, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
-    eval_structure, eval_control;
+    eval_structure, eval_control, eval_custom_call;
+
+/* Whether the evaluator knows the target of a custom-call: custom_call.c lists them. */
+bool custom_call_is_built_in(const Instruction *instruction);
 
 #endif

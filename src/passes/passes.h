@@ -7,6 +7,7 @@
 
 #include "hlo/module.h"
 
+bool pass_custom_calls(Module *module); /* those that spell an operation XLA has */
 bool pass_inline_calls(Module *module); /* call and async-start/done: their bodies in place */
 bool pass_dead_code(Module *module);    /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);

@@ -15,6 +15,7 @@ enum { MOST_ROUNDS = 16 };
 
 void passes_run(Module *module, bool fuse) {
   pass_dead_code(module);
+  pass_custom_calls(module);
   for (int round = 0; round < MOST_ROUNDS; round++) {
     bool changed = false;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);

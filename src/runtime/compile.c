@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "codegen/codegen.h"
+#include "eval/eval.h"
 #include "platform/platform.h"
 #include "runtime/executable.h"
 
@@ -246,8 +247,8 @@ static ThunkKind kind_of(const Instruction *instruction, const Kernel **kernel) 
   if (opcode_category(instruction->opcode) == COLLECTIVE) return THUNK_COLLECTIVE;
   switch (instruction->opcode) {
   case HLO_INFEED:
-  case HLO_OUTFEED:
-  case HLO_CUSTOM_CALL: return THUNK_HOST;
+  case HLO_OUTFEED: return THUNK_HOST;
+  case HLO_CUSTOM_CALL: return custom_call_is_built_in(instruction) ? THUNK_EVAL : THUNK_HOST;
   case HLO_SEND:
   case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;
