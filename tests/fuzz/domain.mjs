@@ -1,0 +1,104 @@
+/**
+ * What the generator knows about a value, so that it asks only for what the specification decides
+ * to the last bit, or else knows a bound of the error.
+ *
+ * A domain of floats says: each finite element is a multiple of 2^lowest and below 2^highest in
+ * magnitude; `special` is 0 if none is NaN or infinite, 1 if those that are come from the operands
+ * (their bits are known), 2 if they were computed (a NaN's sign and payload are open). Where
+ * highest - lowest fits the mantissa, nothing was or will be rounded, whatever the order.
+ * `tolerance` is set where the bits are not decided: such values are moved, never computed with.
+ */
+import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+
+/** Bits of the mantissa, exponent past the largest value, exponent of the least normal value. */
+const FORMATS = {
+  f64: [53, 1024, -1022],
+  f32: [24, 128, -126],
+  bf16: [8, 128, -126],
+  // Computed in wider types, where their own subnormal numbers are normal.
+  f16: [11, 16, -126],
+  f8e5m2: [3, 16, -126],
+  f8e4m3: [4, 8, -126],
+  f8e3m4: [5, 4, -126],
+  f8e4m3fn: [4, 9, -126],
+  f8e4m3b11fnuz: [4, 5, -126],
+  f8e5m2fnuz: [3, 16, -126],
+  f8e4m3fnuz: [4, 8, -126],
+};
+
+export const SIGNED = ['s4', 's8', 's16', 's32', 's64'];
+export const UNSIGNED = ['u4', 'u8', 'u16', 'u32', 'u64'];
+export const INTEGERS = [...SIGNED, ...UNSIGNED];
+export const FLOATS = ['f16', 'bf16', 'f32', 'f64'];
+export const FLOATS_8 = ['f8e5m2', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz'];
+export const COMPLEX = ['c64', 'c128'];
+
+export const isInteger = (type) => ['signed', 'unsigned'].includes(ELEMENT_TYPES.get(type).kind);
+export const isFloat = (type) => ELEMENT_TYPES.get(type).kind === 'float';
+export const isComplex = (type) => ELEMENT_TYPES.get(type).kind === 'complex';
+export const isInexact = (type) => isFloat(type) || isComplex(type);
+export const isWideFloat = (type) => FLOATS.includes(type);
+export const componentOf = (type) => ({ c64: 'f32', c128: 'f64' })[type] ?? type;
+
+/** Integers and predicates: their bits are always decided. */
+export const DECIDED = Object.freeze({ lowest: 0, highest: 0, special: 0 });
+
+const formatOf = (type) => FORMATS[componentOf(type)];
+export const mantissaOf = (type) => formatOf(type)[0];
+export const epsilonOf = (type) => 2 ** (1 - mantissaOf(type));
+
+/**
+ * The domain of a result, or null where the result may be subnormal, which XLA:CPU flushes to zero
+ * and WebAssembly cannot.
+ */
+export function domain(type, lowest, highest, special) {
+  if (!isInexact(type)) return DECIDED;
+  const [, most, least] = formatOf(type);
+  if (lowest < least || Number.isNaN(lowest)) return null;
+  return { lowest, highest: Math.min(highest, most), special: highest > most ? 2 : special };
+}
+
+/** Whether sums and products that stay in these bounds are exact, in any order. */
+export function isExact(type, lowest, highest) {
+  if (!isInexact(type)) return true;
+  const [mantissa, most] = formatOf(type);
+  return highest - lowest <= mantissa && highest < most;
+}
+
+/** The domain of a value that is one of these, by turns. */
+export function union(type, domains) {
+  if (!isInexact(type)) return DECIDED;
+  const tolerances = [...new Set(domains.map((d) => d.tolerance).filter(Boolean))];
+  if (tolerances.length > 1) return null;
+  const result = {
+    lowest: Math.min(...domains.map((d) => d.lowest)),
+    highest: Math.max(...domains.map((d) => d.highest)),
+    special: Math.max(...domains.map((d) => d.special)),
+  };
+  return tolerances.length ? { ...result, tolerance: tolerances[0] } : result;
+}
+
+/** Sums of `count` values of `term`. null: not exact, or not decided. */
+export function sumOf(type, term, count) {
+  if (!isInexact(type)) return DECIDED;
+  const highest = term.highest + Math.ceil(Math.log2(Math.max(count, 1)));
+  if (term.special || !isExact(type, term.lowest, highest)) return null;
+  return domain(type, term.lowest, highest, 0);
+}
+
+/** Products of two values; complex ones are sums of two products. */
+export function productOf(type, a, b) {
+  if (!isInexact(type)) return DECIDED;
+  const special = a.special || b.special ? 2 : 0;
+  return domain(type, a.lowest + b.lowest, a.highest + b.highest + (isComplex(type) ? 1 : 0), special);
+}
+
+/**
+ * The domain of sums whose order of adding is open: the error of each is at most (count + 2) units
+ * in the last place of the largest partial sum, on both sides.
+ */
+export function roundedSum(type, term, count) {
+  const largest = 2 ** term.highest * Math.max(count, 1);
+  const tolerance = `abs ${2 * (count + 2) * epsilonOf(type) * largest} rel 0`;
+  return { lowest: term.lowest, highest: term.highest + 20, special: 2, tolerance };
+}

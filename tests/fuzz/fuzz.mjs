@@ -1,0 +1,208 @@
+/**
+ * Differential fuzzing: random programs, run here (with threads and without) and by real XLA:CPU.
+ *
+ *     PYTHON=build/venv/bin/python node tests/fuzz/fuzz.mjs [--seconds N] [--seed N] [--programs N]
+ *
+ * Program number i of seed s is the same whenever it is made, and is what `--seed s+i --programs 1`
+ * runs. What disagrees is shrunk, printed, and written to build/fuzz/ as a golden case. Exit code 1
+ * if anything disagreed.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+
+import { Evaluator } from './evaluator.mjs';
+import { generate } from './generate.mjs';
+import { goldenCase } from './golden_file.mjs';
+import { Oracle } from './oracle.mjs';
+import { buildModule } from './program.mjs';
+import { compare, Host, leafOf } from './run.mjs';
+import { shrink } from './shrink.mjs';
+
+const FOLDER = new URL('../../build/fuzz/', import.meta.url);
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(Date.now() % 1e9) },
+    programs: { type: 'string', default: 'Infinity' },
+    verbose: { type: 'boolean', default: false },
+  },
+});
+const deadline = Date.now() + 1000 * Number(options.seconds);
+const firstSeed = Number(options.seed);
+
+const oracle = new Oracle(process.env.PYTHON ?? 'build/venv/bin/python');
+const hosts = [new Host('threads', 2), new Host('single', 0)];
+const evaluator = new Evaluator(FOLDER);
+const totals = { programs: 0, instructions: 0, refused: 0, disagreements: 0 };
+const operations = new Map(); // name -> how often
+const refusals = new Map(); // first line of an error -> [how often, a seed]
+
+function count(map, message, seed) {
+  const key = message.replace(/\[[\d,]*\]|\d+/g, '#');
+  const [n, first] = map.get(key) ?? [0, seed];
+  map.set(key, [n + 1, first]);
+}
+
+/** A candidate of a program as what is run: text, operands, tolerances. */
+async function assemble(program, { outputs, cuts }) {
+  const client = await hosts[0].client();
+  const built = buildModule(client, program.steps, outputs, cuts);
+  const hlo = built.module.toString();
+  built.module.dispose();
+  const { replicas } = program;
+  return {
+    hlo, replicas, literals: built.literals, steps: built.steps,
+    tolerances: outputs.map(({ domain }) => domain.tolerance ?? 'exact'),
+  };
+}
+
+function ask({ hlo, replicas, literals }) {
+  const inputs = Array.from({ length: replicas }, (_, replica) =>
+    literals.map((perReplica) => leafOf(perReplica[replica])));
+  return oracle.run({ hlo, replicas, inputs });
+}
+
+/** What is wrong: by host, a text and the numbers of the outputs that differ. */
+async function check(job, reply) {
+  const problems = [];
+  for (const host of hosts) {
+    try {
+      const wrong = compare(await host.run(job), reply.outputs, job.tolerances);
+      if (!wrong.size) continue;
+      problems.push({ text: `${host.name}: ${[...wrong.values()][0]}`, outputs: [...wrong.keys()] });
+    } catch (error) {
+      problems.push({ text: `${host.name}: ${error.stack}`, outputs: null });
+      await host.restart();
+    }
+  }
+  return problems;
+}
+
+async function minimise(program, outputs) {
+  const wrong = async (candidate) => {
+    try {
+      const job = await assemble(program, candidate);
+      const reply = await ask(job);
+      return reply.outputs ? (await check(job, reply)).length > 0 : false;
+    } catch {
+      return false;
+    }
+  };
+  const value = async (candidate) => {
+    try {
+      return (await ask(await assemble(program, candidate))).outputs ?? null;
+    } catch {
+      return null;
+    }
+  };
+  return shrink(program, outputs, wrong, value);
+}
+
+async function report(seed, program, outputs, problem) {
+  totals.disagreements++;
+  const wrong = problem.outputs?.map((i) => outputs[i]) ?? outputs;
+  console.log(`\nDISAGREEMENT, seed ${seed}: ${problem.text}`);
+  const best = await minimise(program, wrong);
+  const job = await assemble(program, best);
+  const reply = await ask(job);
+  const [still] = reply.outputs ? await check(job, reply) : [];
+  console.log(job.hlo);
+  job.literals.forEach(([literal], i) => console.log(`p${i} = ${clip(literal.toString())}`));
+  console.log(still?.text ?? 'when it runs alone, it agrees');
+  const name = `seed${seed}`;
+  const text = goldenCase({
+    ...job, name, expected: reply.outputs ?? [], tolerance: job.tolerances[0],
+  });
+  await writeFile(new URL(`${name}.golden`, FOLDER), text);
+}
+
+const clip = (text) => (text.length > 600 ? `${text.slice(0, 600)}…` : text);
+
+/** Generates program `seed` and asks XLA; the answer comes while the next is generated. */
+async function prepare(seed) {
+  const client = await hosts[0].client();
+  const program = generate(client, seed, (name, error) =>
+    count(refusals, `builder, ${name}: ${error.message}`, seed));
+  const outputs = program.chooseOutputs();
+  if (!outputs.length) return null;
+  const job = await assemble(program, { outputs, cuts: new Map() });
+  return { seed, program, outputs, job, reply: ask(job) };
+}
+
+async function finish({ seed, program, outputs, job, reply: promised }) {
+  const reply = await promised;
+  if (!reply.outputs) {
+    totals.refused++;
+    count(refusals, `XLA: ${reply.error.slice(0, 600)}`, seed);
+    return;
+  }
+  totals.programs++;
+  for (const step of job.steps) {
+    totals.instructions++;
+    operations.set(step.name, (operations.get(step.name) ?? 0) + 1);
+  }
+  const problems = await check(job, reply);
+  if (problems.length) await report(seed, program, outputs, problems[0]);
+  for (const failure of await evaluator.add({ ...job, seed, expected: reply.outputs })) {
+    totals.disagreements++;
+    console.log(`\nDISAGREEMENT of the evaluator: ${failure}`);
+  }
+}
+
+function progress(next) {
+  const { programs, refused, disagreements } = totals;
+  console.log(`${programs} programs agree or not, ${refused} refused by XLA, ${disagreements} ` +
+    `disagreements, next seed ${next}, ${Math.max(0, Math.round((deadline - Date.now()) / 1000))} s left`);
+}
+
+async function main() {
+  await mkdir(FOLDER, { recursive: true });
+  console.log(`seed ${firstSeed}`);
+  let previous = null;
+  let told = Date.now();
+  for (let i = 0; i < Number(options.programs) && Date.now() < deadline; i++) {
+    let prepared = null;
+    try {
+      prepared = await prepare(firstSeed + i);
+    } catch (error) {
+      totals.disagreements++;
+      console.log(`\nseed ${firstSeed + i}: ${error.stack}`);
+      await hosts[0].restart();
+    }
+    if (previous) await finish(previous);
+    previous = prepared;
+    if (Date.now() - told > 5000) {
+      told = Date.now();
+      progress(firstSeed + i + 1);
+    }
+  }
+  if (previous) await finish(previous);
+  for (const failure of await evaluator.flush()) {
+    totals.disagreements++;
+    console.log(`\nDISAGREEMENT of the evaluator: ${failure}`);
+  }
+  await summary();
+}
+
+async function summary() {
+  oracle.close();
+  for (const host of hosts) {
+    const client = await host.client();
+    if (client.memoryInUse) {
+      totals.disagreements++;
+      console.log(`${host.name}: ${client.memoryInUse} bytes are left behind`);
+    }
+    client.dispose();
+  }
+  const { programs, instructions, refused, disagreements } = totals;
+  const covered = [...operations].sort(([, a], [, b]) => b - a).map(([name, n]) => `${name} ${n}`);
+  console.log(`\noperations: ${covered.join(', ')}`);
+  const reasons = [...refusals].sort(([, [a]], [, [b]]) => b - a).slice(0, options.verbose ? 200 : 8);
+  for (const [reason, [n, seed]] of reasons) console.log(`  ${n} x (seed ${seed}) ${reason}`);
+  console.log(`${programs} programs of ${instructions} instructions ran, ${operations.size} ` +
+    `operations; XLA refused ${refused} others and crashed ${oracle.crashes} times; ` +
+    `${disagreements} disagreements (seed ${firstSeed})`);
+  process.exitCode = disagreements ? 1 : 0;
+}
+
+await main();

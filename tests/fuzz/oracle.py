@@ -1,0 +1,59 @@
+"""Real XLA:CPU for the fuzzer: one process that answers many programs.
+
+On stdin and stdout, messages are a little-endian u32 length and that many bytes of JSON:
+
+    {"hlo": text, "replicas": n, "inputs": [[[shape, base64], ...] of each replica]}
+    {"outputs": [[[shape, base64], ...] of each replica]} or {"error": text}
+
+Shapes and bytes are as tests/golden/README.md has them.
+"""
+
+import base64
+import json
+import os
+import re
+import struct
+import sys
+
+# XLA may keep f32 between two operations in bf16, as it "allows excess precision" by default. The
+# specification rounds each.
+os.environ.setdefault('GOLDEN_XLA_FLAGS', '--xla_allow_excess_precision=false')
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'golden'))
+
+import numpy as np  # noqa: E402
+
+import harness  # noqa: E402
+
+NARROW = {'s2': np.int8, 's4': np.int8, 'u2': np.uint8, 'u4': np.uint8}
+
+
+def decode(shape, data):
+  type_, dims = re.fullmatch(r'(\w+)\[([\d,]*)\]', shape).groups()
+  dims = [int(d) for d in dims.split(',') if d]
+  dtype = harness.DTYPES[type_]
+  flat = np.frombuffer(base64.b64decode(data), NARROW.get(type_, dtype))
+  return flat.astype(dtype).reshape(dims)
+
+
+def answer(request):
+  inputs = [[decode(*leaf) for leaf in row] for row in request['inputs']]
+  results = harness.run(request['hlo'], inputs, request['replicas'], check=False)
+  return {'outputs': [[[harness.shape_of(x), harness.encode(x)] for x in row] for row in results]}
+
+
+def main():
+  requests = sys.stdin.buffer
+  replies = os.fdopen(os.dup(1), 'wb')
+  os.dup2(2, 1)  # whatever else is printed must not come between the messages
+  while header := requests.read(4):
+    request = json.loads(requests.read(struct.unpack('<I', header)[0]))
+    try:
+      reply = answer(request)
+    except Exception as error:  # a refusal is an answer too
+      reply = {'error': f'{type(error).__name__}: {error}'}
+    data = json.dumps(reply).encode()
+    replies.write(struct.pack('<I', len(data)) + data)
+    replies.flush()
+
+
+main()

@@ -1,0 +1,155 @@
+/**
+ * A program that grows by steps. A step remembers how it was built, so that the shrinker can build
+ * any part of the program again.
+ */
+import { DECIDED, isInexact } from './domain.mjs';
+import {
+  flavourDomain, integersWithin, randomDimensions, randomFlavour, randomLiteral, randomType,
+} from './values.mjs';
+
+/**
+ * @typedef {object} Step
+ * @property {string} name the operation
+ * @property {Step[]} operands
+ * @property {import('../../bindings/shape.mjs').Shape} shape
+ * @property {object} domain see domain.mjs; of tuples: a list
+ * @property {(b: object, operands: object[]) => object} build
+ * @property {object[]} [literals] of a parameter: one per replica
+ */
+
+export class Program {
+  /** @type {Step[]} */
+  steps = [];
+  #ops = new Map(); // step -> XlaOp of the builder that checks each step as it is added
+
+  constructor(client, random, replicas) {
+    this.client = client;
+    this.random = random;
+    this.replicas = replicas;
+    this.builder = client.builder('fuzz');
+  }
+
+  /** Adds a step. Its operands are steps of this program. */
+  add(name, operands, domain, build) {
+    const op = build(this.builder, operands.map((step) => this.#ops.get(step)));
+    return this.#push({ name, operands, shape: op.shape, domain, build }, op);
+  }
+
+  /** `make(replica)` gives a replica's literal. */
+  parameter(domain, make) {
+    const literals = Array.from({ length: this.replicas }, (_, replica) => make(replica));
+    return this.addParameter(literals, domain);
+  }
+
+  addParameter(literals, domain) {
+    const { shape } = literals[0];
+    const number = this.steps.filter((step) => step.literals).length;
+    const op = this.builder.parameter(number, shape);
+    return this.#push({ name: 'parameter', operands: [], shape, domain, literals }, op);
+  }
+
+  #push(step, op) {
+    this.steps.push(step);
+    this.#ops.set(step, op);
+    return step;
+  }
+
+  /* ---- Operands ---- */
+
+  /** A parameter of random elements. */
+  fresh(type, dimensions, flavour = randomFlavour(this.random)) {
+    return this.parameter(flavourDomain(type, flavour), () =>
+      randomLiteral(this.random, type, dimensions, flavour));
+  }
+
+  /** A parameter of integers in these bounds: indices, counts. */
+  indices(type, dimensions, low, high) {
+    return this.parameter(DECIDED, () =>
+      integersWithin(this.random, type, dimensions, low, high));
+  }
+
+  /** An array that there is, and that the filter takes; or a parameter of random shape. */
+  any(accepts = () => true, makeType = () => randomType(this.random), rank = undefined) {
+    const found = this.steps.filter(
+      (step) => step.shape.isArray && (rank === undefined || step.shape.rank === rank) &&
+        accepts(step));
+    if (found.length && this.random.chance(0.85)) return this.random.pick(found.slice(-6));
+    const step = this.fresh(makeType(), randomDimensions(this.random, rank));
+    return accepts(step) ? step : null;
+  }
+
+  /** An array to compute with: its bits are decided and none is subnormal. Of these types. */
+  decided(types) {
+    return this.any(
+      ({ shape, domain }) => !domain.tolerance && domain.lowest !== -Infinity &&
+        (!types || types.includes(shape.elementType)),
+      () => (types ? this.random.pick(types) : randomType(this.random)),
+    );
+  }
+
+  /** Another array of the same shape, or of another type with the same dimensions. */
+  like({ shape }, type = shape.elementType) {
+    const same = this.steps.filter((step) =>
+      step.shape.isArray && step.shape.elementType === type && !step.domain.tolerance &&
+      step.domain.lowest !== -Infinity &&
+      String(step.shape.dimensions) === String(shape.dimensions));
+    if (same.length && this.random.chance(0.6)) return this.random.pick(same);
+    return this.fresh(type, shape.dimensions);
+  }
+
+  /* ---- Results ---- */
+
+  /** What nothing else uses, and a few others. */
+  chooseOutputs() {
+    const used = new Set(this.steps.flatMap((step) => step.operands));
+    const candidates = this.steps.filter((step) => step.shape.isArray && !step.literals);
+    const outputs = candidates.filter((step) => !used.has(step) || this.random.chance(0.2));
+    return outputs.length ? outputs : candidates.slice(-1);
+  }
+}
+
+/** The steps that these need, in order; what is cut off needs nothing. */
+export function needed(steps, outputs, cuts = new Map()) {
+  const wanted = new Set(outputs);
+  for (const step of [...steps].reverse()) {
+    if (wanted.has(step) && !cuts.has(step)) step.operands.forEach((operand) => wanted.add(operand));
+  }
+  return steps.filter((step) => wanted.has(step));
+}
+
+/**
+ * The steps that the outputs need as a module, and its operands.
+ * @param {Map<Step, object[]>} [cuts] steps that are parameters instead, with these literals
+ */
+export function buildModule(client, steps, outputs, cuts = new Map()) {
+  const copies = new Map(steps.map((step) => {
+    const literals = cuts.get(step);
+    return [step, literals ? { ...step, name: 'parameter', operands: [], literals } : { ...step }];
+  }));
+  for (const copy of copies.values()) {
+    copy.operands = copy.operands.map((operand) => copies.get(operand));
+  }
+  const roots = outputs.map((step) => copies.get(step));
+  const kept = needed([...copies.values()], roots);
+  const builder = client.builder('fuzz');
+  const ops = new Map();
+  const parameters = kept.filter((step) => step.literals);
+  for (const step of kept) {
+    const op = step.literals
+      ? builder.parameter(parameters.indexOf(step), step.shape)
+      : step.build(builder, step.operands.map((operand) => ops.get(operand)));
+    ops.set(step, op);
+  }
+  const root = roots.length === 1 ? ops.get(roots[0]) : builder.tuple(roots.map((r) => ops.get(r)));
+  return {
+    module: builder.build(root),
+    literals: parameters.map((step) => step.literals),
+    steps: kept,
+    outputs: roots,
+  };
+}
+
+/** The domain of values that are computed from these by moving them. */
+export function moved({ shape, domain }) {
+  return isInexact(shape.elementType) ? domain : DECIDED;
+}

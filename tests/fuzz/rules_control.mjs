@@ -1,0 +1,186 @@
+/** Rules that add control flow, calls, and what replicas do together. */
+import { COMPLEX, DECIDED, FLOATS, INTEGERS, isInexact, sumOf, union } from './domain.mjs';
+import { moved } from './program.mjs';
+import { computed } from './rules_elementwise.mjs';
+import { takeElements } from './rules_movement.mjs';
+import { binaryComputation, randomChange } from './scalars.mjs';
+import { count } from './values.mjs';
+
+const TYPES = ['pred', ...INTEGERS, ...FLOATS, 'f32', ...COMPLEX];
+
+/** An array and another like it, and a random change that keeps the domain of both. */
+function pairWithChange(p, random) {
+  const x = p.decided(TYPES);
+  if (!x || ['s4', 'u4'].includes(x.shape.elementType)) return null;
+  const y = p.like(x);
+  const type = x.shape.elementType;
+  return {
+    x, y, change: randomChange(random, type), result: computed(union(type, [x.domain, y.domain])),
+  };
+}
+
+function call(p, random) {
+  const pair = pairWithChange(p, random);
+  if (!pair) return null;
+  const { x, y, change, result } = pair;
+  return p.add('call', [x, y], result, (b, operands) => {
+    const inner = b.createSubBuilder('called');
+    const [l, r] = operands.map(({ shape }, i) => inner.parameter(i, shape));
+    return b.call(inner.build(inner.copy(change(inner, l, r))), operands);
+  });
+}
+
+function conditional(p, random) {
+  const pair = pairWithChange(p, random);
+  if (!pair) return null;
+  const { x, y, change, result } = pair;
+  const others = [change, randomChange(random, x.shape.elementType), (inner, l) => inner.copy(l)];
+  const branches = random.shuffle(others).slice(0, random.between(1, 3));
+  const predicated = branches.length === 2 && random.chance(0.5);
+  const index = predicated ? p.fresh('pred', []) : p.indices('s32', [], -2, 4);
+  return p.add('conditional', [index, x, y], result, (b, [i, l, r]) => {
+    const both = b.tuple([l, r]);
+    const computations = branches.map((branch, k) => {
+      const inner = b.createSubBuilder(`branch_${k}`);
+      const parameter = inner.parameter(0, both.shape);
+      const [first, second] = [0, 1].map((n) => inner.getTupleElement(parameter, n));
+      return inner.build(inner.copy(branch(inner, first, second)));
+    });
+    return predicated
+      ? b.conditional(i, both, computations[0], both, computations[1])
+      : b.conditional(i, computations, branches.map(() => both));
+  });
+}
+
+/** Counts to a number that is data, changing an array each time. */
+function whileLoop(p, random) {
+  const pair = pairWithChange(p, random);
+  if (!pair) return null;
+  const { x, y, change, result } = pair;
+  const times = p.indices('s32', [], 0, 6);
+  const rolled = x.shape.rank > 0 && x.shape.dimensions[0] > 0 && random.chance(0.4);
+  const step = p.add('while', [times, x, y], [DECIDED, DECIDED, result, y.domain], (b, [n, l, r]) => {
+    const state = b.tuple([b.constantR0(0, 's32'), n, l, r]);
+    const make = (name, root) => {
+      const inner = b.createSubBuilder(name);
+      const parameter = inner.parameter(0, state.shape);
+      const element = (i) => inner.getTupleElement(parameter, i);
+      return inner.build(root(inner, ...[0, 1, 2, 3].map(element)));
+    };
+    const condition = make('again', (inner, i, end) => inner.lt(i, end));
+    const body = make('body', (inner, i, end, v, w) => {
+      let next = change(inner, v, w);
+      if (rolled) next = withSlice(inner, next, w, i);
+      return inner.tuple([inner.add(i, inner.constantR0(1, 's32')), end, next, w]);
+    });
+    return b.while(condition, body, state);
+  });
+  const elements = [2, 3].map((i) =>
+    p.add('get-tuple-element', [step], step.domain[i], (b, [s]) => b.getTupleElement(s, i)));
+  return elements[0];
+}
+
+/** Row i of `from` put into `into`, as a scan does. */
+function withSlice(b, into, from, i) {
+  const { dimensions } = from.shape;
+  const zeros = dimensions.slice(1).map(() => b.constantR0(0, 's32'));
+  const row = b.dynamicSlice(from, [i, ...zeros], [1, ...dimensions.slice(1)]);
+  return b.dynamicUpdateSlice(into, row, [i, ...zeros]);
+}
+
+function tuple(p) {
+  const [x, y] = [p.any(), p.any()];
+  if (!x || !y) return null;
+  const step = p.add('tuple', [x, y], [moved(x), moved(y)], (b, ops) =>
+    b.optimizationBarrier(b.tuple(ops)));
+  return takeElements(p, step);
+}
+
+/* ---- Collectives ---- */
+
+/** All replicas in one group, or in groups of the same size, in random order. */
+function randomGroups(p, random) {
+  const all = random.shuffle(Array.from({ length: p.replicas }, (_, i) => i));
+  const size = p.replicas % 2 === 0 && random.chance(0.4) ? p.replicas / 2 : p.replicas;
+  const groups = [];
+  while (all.length) groups.push(all.splice(0, size));
+  return { groups, size };
+}
+
+function reducing(random, type, d, replicas) {
+  if (type === 'pred') return { method: random.pick(['and', 'or']), result: DECIDED };
+  if (!isInexact(type)) return { method: random.pick(['add', 'mul', 'max', 'min']), result: DECIDED };
+  const sum = sumOf(type, d, replicas);
+  if (sum && random.chance(0.6)) return { method: 'add', result: sum };
+  return COMPLEX.includes(type) ? null : { method: random.pick(['max', 'min']), result: computed(d) };
+}
+
+const COLLECTIVE_TYPES = TYPES.filter((type) => !['s4', 'u4'].includes(type));
+
+function allReduce(p, random) {
+  const x = p.decided(COLLECTIVE_TYPES);
+  if (!x) return null;
+  const { elementType: type } = x.shape;
+  const how = reducing(random, type, x.domain, p.replicas);
+  const { groups } = randomGroups(p, random);
+  return how && p.add('all-reduce', [x], how.result, (b, [a]) =>
+    b.allReduce(a, binaryComputation(b, type, how.method), { replicaGroups: groups }));
+}
+
+function allGather(p, random) {
+  const x = p.decided(COLLECTIVE_TYPES);
+  if (!x || !x.shape.rank || !count(x.shape.dimensions)) return null;
+  const { groups, size } = randomGroups(p, random);
+  const dimension = random.between(0, x.shape.rank - 1);
+  return p.add('all-gather', [x], moved(x), (b, [a]) =>
+    b.allGather(a, dimension, size, { replicaGroups: groups }));
+}
+
+/** An array one of whose dimensions the group's size divides. */
+function divisible(p, random, size) {
+  const x = p.decided(COLLECTIVE_TYPES);
+  if (!x || !x.shape.rank || !count(x.shape.dimensions)) return null;
+  const dimension = random.between(0, x.shape.rank - 1);
+  const dimensions = x.shape.dimensions.map((n, i) => (i === dimension ? size * Math.min(n, 4) : n));
+  if (count(dimensions) > 4000) return null;
+  return { x: p.fresh(x.shape.elementType, dimensions), dimension };
+}
+
+function reduceScatter(p, random) {
+  const { groups, size } = randomGroups(p, random);
+  const found = divisible(p, random, size);
+  if (!found) return null;
+  const { x, dimension } = found;
+  const { elementType: type } = x.shape;
+  const how = reducing(random, type, x.domain, size);
+  return how && p.add('reduce-scatter', [x], how.result, (b, [a]) =>
+    b.reduceScatter(
+      a, binaryComputation(b, type, how.method), dimension, size, { replicaGroups: groups }));
+}
+
+function allToAll(p, random) {
+  const { groups, size } = randomGroups(p, random);
+  const found = divisible(p, random, size);
+  if (!found) return null;
+  const { x, dimension } = found;
+  const concat = random.between(0, x.shape.rank - 1);
+  return p.add('all-to-all', [x], moved(x), (b, [a]) =>
+    b.allToAll(a, dimension, concat, size, { replicaGroups: groups }));
+}
+
+function collectivePermute(p, random) {
+  const x = p.any();
+  if (!x || !COLLECTIVE_TYPES.includes(x.shape.elementType)) return null;
+  const all = Array.from({ length: p.replicas }, (_, i) => i);
+  const targets = random.shuffle(all);
+  const pairs = random.some(all.map((source, i) => [source, targets[i]]), 0.8);
+  if (!pairs.length) return null;
+  return p.add('collective-permute', [x], moved(x), (b, [a]) => b.collectivePermute(a, pairs));
+}
+
+const replicaId = (p) => p.add('replica-id', [], DECIDED, (b) => b.replicaId());
+
+export const controlRules = { call, conditional, whileLoop, tuple };
+export const collectiveRules = {
+  allReduce, allGather, reduceScatter, allToAll, collectivePermute, replicaId,
+};

@@ -1,0 +1,287 @@
+/** Rules that add reductions, windows, contractions and library operations. */
+import { Literal } from '../../bindings/literal.mjs';
+import { Shape } from '../../bindings/shape.mjs';
+import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import {
+  DECIDED, epsilonOf, FLOATS, INTEGERS, isExact, isInexact, productOf, roundedSum, sumOf,
+  union,
+} from './domain.mjs';
+import { computed } from './rules_elementwise.mjs';
+import { takeElements } from './rules_movement.mjs';
+import { binaryComputation, reducer } from './scalars.mjs';
+import { count, randomDimensions } from './values.mjs';
+
+const numbersTo = (n) => Array.from({ length: n }, (_, i) => i);
+const NUMBERS = ['pred', ...INTEGERS, ...FLOATS, 'f32', 'f32', 'c64', 'c128'];
+const sizes = (random, low, high, rank) => numbersTo(rank).map(() => random.between(low, high));
+
+/* ---- Reductions ---- */
+
+function reduce(p, random) {
+  const x = p.decided(NUMBERS);
+  if (!x) return null;
+  const { elementType: type, dimensions } = x.shape;
+  const reduced = random.shuffle(random.some(numbersTo(x.shape.rank), 0.6));
+  const total = count(reduced.map((i) => dimensions[i]));
+  const how = reducer(random, type, x.domain, total);
+  if (!how) return null;
+  const init = identity(type, how.method);
+  return p.add('reduce', [x], computed(how.domain), (b, [a]) =>
+    b.reduce(
+      a, b.constantLiteral(init), binaryComputation(b, type, how.method), reduced));
+}
+
+/** The largest and where it is first, as an arg max has it: in any order the same. */
+function argMax(p, random) {
+  const x = p.decided([...INTEGERS.filter((type) => !type.endsWith('4')), 'f32', 'f64']);
+  if (!x || !x.shape.rank || x.domain.special) return null;
+  const { elementType: type, dimensions } = x.shape;
+  const reduced = random.some(numbersTo(x.shape.rank), 0.7);
+  if (!reduced.length) return null;
+  const step = p.add('reduce', [x], [x.domain, DECIDED], (b, [a]) => {
+    const inner = b.createSubBuilder('larger');
+    const [v0, i0, v1, i1] = [type, 's32', type, 's32'].map((t, i) => inner.parameter(i, `${t}[]`));
+    const first = inner.or(inner.gt(v0, v1), inner.and(inner.eq(v0, v1), inner.lt(i0, i1)));
+    const larger = inner.build(inner.tuple(
+      [inner.select(first, v0, v1), inner.select(first, i0, i1)]));
+    const places = b.iota(Shape.array('s32', dimensions), reduced[0]);
+    const inits = [b.constantLiteral(identity(type, 'max')), b.constantR0(0x7fffffff, 's32')];
+    return b.reduce([a, places], inits, larger, reduced);
+  });
+  return takeElements(p, step);
+}
+
+/**
+ * XLA drops the initial value of reductions of single elements, and adds it as often as it likes:
+ * only with an identity is the result decided.
+ */
+function identity(type, method) {
+  const { limits, bits, kind } = ELEMENT_TYPES.get(type);
+  const value = {
+    add: 0, or: 0, xor: 0, mul: 1, max: limits?.[0], min: limits?.[1],
+    and: kind === 'unsigned' ? limits[1] : -1,
+  }[method];
+  const whole = typeof value === 'number' && bits === 64 && kind !== 'float' && kind !== 'complex';
+  const element = kind === 'pred' ? method === 'and' : whole ? BigInt(value) : value;
+  return Literal.from(element, `${type}[]`);
+}
+
+/** A window over dimensions, and how many positions it has along each. */
+function randomWindow(random, dimensions, { dilations = true } = {}) {
+  const rank = dimensions.length;
+  const window = dimensions.map((n) => random.between(1, Math.max(1, Math.min(n, 4))));
+  const strides = sizes(random, 1, random.pick([1, 3]), rank);
+  const padded = random.chance(0.5);
+  const padding = window.map(() => (padded ? [random.between(0, 2), random.between(0, 2)] : [0, 0]));
+  const some = () => (dilations && random.chance(0.3) ? sizes(random, 1, 3, rank) : numbersTo(rank).map(() => 1));
+  const [base, holes] = [some(), some()];
+  const positions = dimensions.map((n, i) => {
+    const size = (n ? (n - 1) * base[i] + 1 : 0) + padding[i][0] + padding[i][1];
+    const span = (window[i] - 1) * holes[i] + 1;
+    return size < span ? 0 : Math.floor((size - span) / strides[i]) + 1;
+  });
+  return { window, strides, padding, base, holes, positions };
+}
+
+function reduceWindow(p, random) {
+  const x = p.decided(NUMBERS);
+  if (!x || !x.shape.rank) return null;
+  const { elementType: type, dimensions } = x.shape;
+  const w = randomWindow(random, dimensions);
+  if (count(w.positions) > 3000) return null;
+  const how = reducer(random, type, x.domain, count(w.window));
+  if (!how) return null;
+  const init = identity(type, how.method);
+  return p.add('reduce-window', [x], computed(how.domain), (b, [a]) =>
+    b.reduceWindowWithGeneralPadding(
+      a, b.constantLiteral(init), binaryComputation(b, type, how.method), w.window, w.strides,
+      w.base, w.holes, w.padding));
+}
+
+/** Running sums, as JAX writes them: a window over all that came before. */
+function cumulative(p, random) {
+  const x = p.decided(NUMBERS);
+  if (!x || !x.shape.rank) return null;
+  const { elementType: type, dimensions, rank } = x.shape;
+  const along = random.between(0, rank - 1);
+  if (!dimensions[along]) return null;
+  const how = reducer(random, type, x.domain, dimensions[along]);
+  if (!how || !['add', 'or', 'xor'].includes(how.method)) return null;
+  const window = dimensions.map((n, i) => (i === along ? n : 1));
+  const padding = dimensions.map((n, i) => (i === along ? [n - 1, 0] : [0, 0]));
+  const ones = dimensions.map(() => 1);
+  return p.add('reduce-window', [x], how.domain, (b, [a]) =>
+    b.reduceWindowWithGeneralPadding(
+      a, b.constantLiteral(Literal.zeros(`${type}[]`)), binaryComputation(b, type, how.method),
+      window, ones, ones, ones, padding));
+}
+
+function selectAndScatter(p, random) {
+  const x = p.decided(['s32', 's64', 'u32', 'u8', 's16', 'f32', 'f64']);
+  if (!x || !x.shape.rank || x.domain.special || x.shape.dimensions.includes(0)) return null;
+  const { elementType: type, dimensions } = x.shape;
+  const w = randomWindow(random, dimensions, { dilations: false });
+  if (w.positions.includes(0)) return null;
+  const source = p.fresh(type, w.positions, 'whole');
+  const init = p.fresh(type, [], 'whole');
+  const sum = sumOf(type, union(type, [source.domain, init.domain]), count(w.positions) + 1);
+  const method = random.pick(['ge', 'le', 'gt']);
+  return sum && p.add('select-and-scatter', [x, source, init], sum, (b, [a, s, i]) =>
+    b.selectAndScatterWithGeneralPadding(
+      a, binaryComputation(b, type, method), w.window, w.strides, w.padding, s, i,
+      binaryComputation(b, type, 'add')));
+}
+
+/* ---- Contractions ---- */
+
+/** Sums of products: exact if they fit, else with a bound on the error. */
+function contraction(type, a, b, terms) {
+  if (!isInexact(type)) return DECIDED;
+  const product = productOf(type, a, b);
+  if (!product || a.special || b.special) return null;
+  if (isExact(type, product.lowest, product.highest)) {
+    const sum = sumOf(type, product, terms);
+    if (sum) return sum;
+  }
+  return product.highest < 12 ? roundedSum(type, product, terms) : null;
+}
+
+const DOT_TYPES = ['s32', 's32', 'u32', 's8', 'u8', 's16', 's64', 'u64', ...FLOATS, 'f32', 'f32', 'c64'];
+
+function dot(p, random) {
+  const x = p.decided(DOT_TYPES);
+  if (!x) return null;
+  const { elementType: type, dimensions, rank } = x.shape;
+  const roles = numbersTo(rank).map(() => random.pick(['batch', 'contracting', 'free', 'free']));
+  const withRole = (role) => random.shuffle(numbersTo(rank).filter((i) => roles[i] === role));
+  const [lhsBatchDimensions, lhsContractingDimensions] = [withRole('batch'), withRole('contracting')];
+  const shared = [...lhsBatchDimensions, ...lhsContractingDimensions];
+  const free = randomDimensions(random, random.between(0, 2)).map((n) => Math.min(n, 9));
+  const order = random.shuffle([...shared.map((i) => dimensions[i]), ...free].map((n, i) => [n, i]));
+  const place = (i) => order.findIndex(([, original]) => original === i);
+  const rhsBatchDimensions = lhsBatchDimensions.map((_, i) => place(i));
+  const rhsContractingDimensions =
+    lhsContractingDimensions.map((_, i) => place(lhsBatchDimensions.length + i));
+  const lhsFree = dimensions.filter((_, i) => !lhsContractingDimensions.includes(i));
+  if (count(lhsFree) * count(free) > 4000) return null;
+  const y = p.fresh(type, order.map(([n]) => n), random.pick(['whole', 'whole', 'quarters', 'normal']));
+  const wider = { s8: 's32', u8: 'u32', bf16: 'f32', f16: 'f32', f32: 'f64', s16: 's32' }[type];
+  const preferredElementType = wider && random.chance(0.3) ? wider : undefined;
+  const terms = count(lhsContractingDimensions.map((i) => dimensions[i]));
+  const result = contraction(preferredElementType ?? type, x.domain, y.domain, terms);
+  const numbers = {
+    lhsBatchDimensions, lhsContractingDimensions, rhsBatchDimensions, rhsContractingDimensions,
+  };
+  return result && p.add('dot', [x, y], result, (b, [l, r]) =>
+    b.dotGeneral(l, r, numbers, { preferredElementType }));
+}
+
+function convolution(p, random) {
+  const type = random.pick(['s32', 'f32', 'f32', 'f64', 'f16', 'bf16', 's8', 'c64']);
+  const spatial = random.between(0, 3);
+  const groups = random.pick([1, 1, 1, 2, 3]);
+  const batchGroups = groups === 1 ? random.pick([1, 1, 1, 2]) : 1;
+  const inputSizes = sizes(random, 1, spatial > 1 ? 6 : 12, spatial);
+  const kernelSizes = inputSizes.map(() => random.between(1, 3));
+  const [batch, features, outputs] = sizes(random, 1, 3, 3);
+  const lhs = { b: batch * batchGroups, f: features * groups };
+  const rhs = { i: features, o: outputs * groups * batchGroups };
+  const labels = (letters) => random.shuffle([...letters, ...numbersTo(spatial).map(String)]);
+  const [l, r, o] = [labels(['b', 'f']), labels(['i', 'o']), labels(['b', 'f'])];
+  const x = p.fresh(type, l.map((c) => lhs[c] ?? inputSizes[c]), 'whole');
+  const flavour = random.pick(['whole', 'quarters']);
+  const y = p.fresh(type, r.map((c) => rhs[c] ?? kernelSizes[c]), flavour);
+  const maybe = (make, none) => inputSizes.map(() => (random.chance(0.3) ? make() : none));
+  const strides = maybe(() => random.between(1, 3), 1);
+  const padding = inputSizes.map((n) => [random.between(n > 2 ? -1 : 0, 2), random.between(0, 2)]);
+  const [lhsDilation, rhsDilation] = [maybe(() => 2, 1), maybe(() => 2, 1)];
+  const windowReversal = maybe(() => true, false);
+  const result = contraction(type, x.domain, y.domain, count(kernelSizes) * features);
+  return result && p.add('convolution', [x, y], result, (b, [a, k]) =>
+    b.convGeneralDilated(
+      a, k, strides, padding, lhsDilation, rhsDilation,
+      `${l.join('')}_${r.join('')}->${o.join('')}`,
+      {
+        featureGroupCount: groups,
+        batchGroupCount: batchGroups,
+        windowReversal: windowReversal.includes(true) ? windowReversal : undefined,
+      }));
+}
+
+/* ---- Library operations ---- */
+
+/** n terms of magnitude up to 16: in each of log2(n) + 3 stages, an error of a last place. */
+function fft(p, random) {
+  const kind = random.pick(['FFT', 'IFFT', 'RFFT', 'IRFFT']);
+  const double = random.chance(0.4);
+  const rank = random.between(1, 3);
+  const length = sizes(random, 1, rank > 1 ? 8 : 40, rank);
+  const dimensions = [...sizes(random, 1, 3, random.between(0, 1)), ...length];
+  if (kind === 'IRFFT') dimensions.push(Math.floor(dimensions.pop() / 2) + 1);
+  const real = double ? 'f64' : 'f32';
+  const complex = double ? 'c128' : 'c64';
+  const x = p.fresh(kind === 'RFFT' ? real : complex, dimensions, 'normal');
+  const n = count(length);
+  const largest = kind[0] === 'I' ? 32 : 32 * n;
+  const tolerance = `abs ${8 * (Math.log2(n) + 3) * epsilonOf(real) * largest} rel 0`;
+  return p.add('fft', [x], { lowest: -1000, highest: 1000, special: 2, tolerance }, (b, [a]) =>
+    b.fft(a, kind, length));
+}
+
+/** Diagonally dominant, so that the condition is near 1: the diagonal is 2n + 8, the rest below 4. */
+function wellConditioned(p, type, batch, n) {
+  const step = p.fresh(type, [...batch, n, n], 'quarters');
+  for (const { data } of step.literals) {
+    const lanes = type[0] === 'c' ? 2 : 1;
+    for (let matrix = 0; matrix < count(batch); matrix++) {
+      for (let i = 0; i < n; i++) {
+        const at = (matrix * n * n + i * n + i) * lanes;
+        data[at] = 16 * n + 8;
+        if (lanes === 2) data[at + 1] = 0;
+      }
+    }
+  }
+  return step;
+}
+
+const SOLVER_TYPES = ['f32', 'f64', 'c64', 'c128'];
+const solved = (type, n, largest) => ({
+  lowest: -1000, highest: 1000, special: 2,
+  tolerance: `abs ${8 * (n + 2) * (n + 2) * epsilonOf(type) * largest} rel 0`,
+});
+
+function cholesky(p, random) {
+  const type = random.pick(SOLVER_TYPES);
+  const [n, lower] = [random.between(1, 7), random.chance(0.5)];
+  const a = wellConditioned(p, type, sizes(random, 1, 3, random.between(0, 2)), n);
+  return p.add('cholesky', [a], solved(type, n, 16), (b, [m]) => b.cholesky(m, lower));
+}
+
+function triangularSolve(p, random) {
+  const type = random.pick(SOLVER_TYPES);
+  const [n, m] = [random.between(1, 7), random.between(1, 5)];
+  const batch = sizes(random, 1, 3, random.between(0, 2));
+  const left = random.chance(0.5);
+  const [lower, unit] = [random.chance(0.5), n < 3 && random.chance(0.3)];
+  const transpose = random.pick(['NO_TRANSPOSE', 'TRANSPOSE', 'ADJOINT']);
+  const a = wellConditioned(p, type, batch, n);
+  const x = p.fresh(type, [...batch, ...(left ? [n, m] : [m, n])], 'quarters');
+  return p.add('triangular-solve', [a, x], solved(type, n, unit ? 64 : 8), (b, [l, r]) =>
+    b.triangularSolve(l, r, left, lower, unit, transpose));
+}
+
+function rngBitGenerator(p, random) {
+  const algorithm = random.pick(['RNG_DEFAULT', 'RNG_THREE_FRY', 'RNG_PHILOX']);
+  const words = algorithm !== 'RNG_THREE_FRY' && random.chance(0.5) ? 3 : 2;
+  const state = p.fresh('u64', [words]);
+  const type = random.pick(['u8', 'u16', 'u32', 'u32', 'u64']); // signed ones XLA imports as these
+  const shape = Shape.array(type, randomDimensions(random));
+  const step = p.add('rng-bit-generator', [state], [DECIDED, DECIDED], (b, [s]) =>
+    b.rngBitGenerator(algorithm, s, shape));
+  return takeElements(p, step);
+}
+
+export const reductionRules = {
+  reduce, argMax, reduceWindow, cumulative, selectAndScatter, dot, convolution, fft, cholesky,
+  triangularSolve, rngBitGenerator,
+};

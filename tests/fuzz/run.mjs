@@ -1,0 +1,74 @@
+/** Runs a module here and compares with what real XLA answered. */
+import { Client } from '../../bindings/index.mjs';
+import { difference } from '../golden.mjs';
+
+const PATIENCE = 30_000; // ms
+
+/** Leaves of literals as a golden file has them. */
+export function leafOf(literal) {
+  const { data } = literal;
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  return [String(literal.shape.withoutLayout()), bytes.toString('base64')];
+}
+
+/** One way to run programs here: a client that is made again when a program breaks it. */
+export class Host {
+  #client = null;
+
+  /** @param {number} threads @param {boolean} text whether programs come in as HLO text */
+  constructor(name, threads, text) {
+    Object.assign(this, { name, threads, text });
+  }
+
+  async client() {
+    this.#client ??= await Client.create({ threads: this.threads });
+    return this.#client;
+  }
+
+  /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
+  async run({ hlo, replicas, literals }) {
+    const client = await this.client();
+    const module = client.parseHlo(hlo);
+    const reprinted = module.toString();
+    if (reprinted !== hlo) throw new Error(`printed again, it differs:\n${reprinted}`);
+    const executable = await client.compile(module, { replicas });
+    try {
+      const args = Array.from({ length: replicas }, (_, replica) =>
+        literals.map((perReplica) => perReplica[replica]));
+      const results = await soon(executable.executeReplicas(args));
+      return results.map((outputs) =>
+        outputs.flatMap((output) => output.leaves()).filter((leaf) => leaf));
+    } finally {
+      executable.dispose();
+      module.dispose();
+    }
+  }
+
+  async restart() {
+    this.#client?.dispose();
+    this.#client = null;
+  }
+}
+
+function soon(promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no result after ${PATIENCE} ms`)), PATIENCE);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/**
+ * What differs, by output: a map from its number to a text.
+ * @param {string[]} tolerances one per output
+ */
+export function compare(results, expected, tolerances) {
+  const wrong = new Map();
+  results.forEach((leaves, replica) => {
+    leaves.forEach((leaf, i) => {
+      const problem = difference(leaf, expected[replica][i], tolerances[i]);
+      if (problem) wrong.set(i, `replica ${replica}, result ${i}: ${problem}`);
+    });
+  });
+  return wrong;
+}

@@ -1,0 +1,48 @@
+/** Makes a program that disagrees with XLA as small as it can. */
+import { literalOf } from '../golden.mjs';
+import { needed } from './program.mjs';
+
+const MOST_ROUNDS = 40;
+
+/**
+ * @param {object} program its steps and replicas
+ * @param {object[]} outputs the outputs that disagree
+ * @param {(candidate: object) => Promise<boolean>} disagrees
+ * @param {(candidate: object) => Promise<[string, string][][] | null>} ask real XLA's outputs
+ * @returns {Promise<object>} the smallest candidate: { outputs, cuts }
+ */
+export async function shrink(program, outputs, disagrees, ask) {
+  let best = { outputs, cuts: new Map() };
+  for (const output of outputs) {
+    const candidate = { outputs: [output], cuts: new Map() };
+    if (await disagrees(candidate)) {
+      best = candidate;
+      break;
+    }
+  }
+  const tried = new Set();
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const step = inner(program, best).find((each) => !tried.has(each));
+    if (!step) break;
+    tried.add(step);
+    const candidate = await cutAt(step, best, ask);
+    if (candidate && await disagrees(candidate)) best = candidate;
+  }
+  return best;
+}
+
+/** The steps that could be parameters instead, those that save most first. */
+function inner(program, { outputs, cuts }) {
+  return needed(program.steps, outputs, cuts)
+    .filter((step) => step.operands.length && step.shape.isArray && !cuts.has(step) &&
+      !outputs.includes(step))
+    .reverse();
+}
+
+/** The program with a step's value, as XLA has it, in the place of the step. */
+async function cutAt(step, { outputs, cuts }, ask) {
+  const values = await ask({ outputs: [step], cuts });
+  if (!values) return null;
+  const literals = values.map(([leaf]) => literalOf(leaf, step.shape.elementType));
+  return { outputs, cuts: new Map([...cuts, [step, literals]]) };
+}
