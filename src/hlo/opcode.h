@@ -32,8 +32,8 @@ typedef enum Opcode {
 } Opcode;
 
 typedef struct OpcodeRow {
-  const char *name;       /* as in HLO text */
-  int arity;              /* operands, or VARIADIC */
+  const char *name; /* as in HLO text */
+  int arity;        /* operands, or VARIADIC */
   OpCategory category;
   const char *attributes; /* space-separated attribute names */
 } OpcodeRow;

@@ -54,13 +54,14 @@ static inline bool shape_is_token(const Shape *s) { return s->type == TOKEN; }
 static inline bool shape_is_array(const Shape *s) { return type_is_array(s->type); }
 static inline bool shape_is_scalar(const Shape *s) { return shape_is_array(s) && s->rank == 0; }
 
-int64_t shape_elements(const Shape *shape); /* number of elements; 1 for a scalar; 0 for non-arrays */
-int64_t shape_bytes(const Shape *shape);    /* dense bytes of an array; 0 for non-arrays */
-int shape_leaves(const Shape *shape);       /* arrays and tokens in it, counted recursively */
+int64_t
+shape_elements(const Shape *shape);      /* number of elements; 1 for a scalar; 0 for non-arrays */
+int64_t shape_bytes(const Shape *shape); /* dense bytes of an array; 0 for non-arrays */
+int shape_leaves(const Shape *shape);    /* arrays and tokens in it, counted recursively */
 /* The leaf number `index` in depth-first order. */
 const Shape *shape_leaf(const Shape *shape, int index);
 
-bool shape_same_dims(const Shape *a, const Shape *b); /* rank and sizes */
+bool shape_same_dims(const Shape *a, const Shape *b);  /* rank and sizes */
 bool shape_compatible(const Shape *a, const Shape *b); /* all but layout and dynamic flags */
 bool shape_equal(const Shape *a, const Shape *b);      /* everything */
 bool shape_is_default_layout(const Shape *shape);      /* also true for tuples of such */
