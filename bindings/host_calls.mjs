@@ -78,7 +78,7 @@ export class HostCalls {
       replica: ask('replica'),
       opcode: core.string(ask('opcode')),
       target: core.string(ask('target')),
-      backendConfig: core.string(ask('backend_config')),
+      backendConfig: unquote(core.string(ask('backend_config'))),
       operands: leaves('operand'),
       results: leaves('result'),
     };
@@ -164,6 +164,22 @@ export class HostCalls {
 function feedOf(feeds, replica) {
   if (!feeds.has(replica)) feeds.set(replica, new Feed());
   return feeds.get(replica);
+}
+
+const LETTERS = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };
+
+/** What a string of HLO text stands for; text without quotes, such as JSON, as it is. */
+function unquote(text) {
+  if (!text.startsWith('"')) return text;
+  const bytes = [];
+  // C's escapes, where octal and hexadecimal ones are bytes of UTF-8.
+  for (const [part, octal, hex, letter] of text.slice(1, -1)
+    .matchAll(/\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))|[^\\]+/gs)) {
+    if (octal ?? hex) bytes.push(parseInt(octal ?? hex, octal ? 8 : 16));
+    else if (LETTERS[letter]) bytes.push(LETTERS[letter]);
+    else bytes.push(...new TextEncoder().encode(letter ?? part));
+  }
+  return new TextDecoder().decode(Uint8Array.from(bytes));
 }
 
 const single = (values) => (values.length === 1 ? values[0] : values);
