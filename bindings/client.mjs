@@ -57,6 +57,11 @@ export class Client {
     return this.#core.call('xla_memory_in_use');
   }
 
+  /** Bytes that are allocated in the core's memory in all: programs and bookkeeping too. */
+  get heapInUse() {
+    return this.#core.call('xla_heap_in_use');
+  }
+
   /** @returns {XlaBuilder} */
   builder(name = 'computation') {
     return new XlaBuilder(this.#core, name);

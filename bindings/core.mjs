@@ -29,15 +29,22 @@ export class Core {
   static async create(threads) {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
     const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single'));
-    if (wanted > 0) core.#workers = new Workers(core.#glue.PThread, core);
-    core.threads = core.call('xla_start', wanted);
     try {
-      await core.#workers?.ready(core.threads);
+      await core.#start(wanted);
     } catch (error) {
       core.dispose();
       throw error;
     }
     return core;
+  }
+
+  async #start(threads) {
+    if (threads === 0) {
+      this.call('xla_start', 0);
+      return;
+    }
+    this.#workers = await Workers.create(this.#glue.PThread, this);
+    this.threads = await this.#workers.start(threads);
   }
 
   get disposed() {

@@ -404,6 +404,8 @@ export class Client {
   readonly disposed: boolean;
   /** Bytes that live device buffers and the memory of runs take. */
   readonly memoryInUse: number;
+  /** Bytes that are allocated in the core's memory in all: programs and bookkeeping too. */
+  readonly heapInUse: number;
   builder(name?: string): XlaBuilder;
   /** Reads HLO text, as XLA and JAX print it. An error has line and column. */
   parseHlo(text: string): HloModule;

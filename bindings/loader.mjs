@@ -17,7 +17,8 @@ const BUILDS = {
   },
 };
 
-const isNode = typeof process === 'object' && typeof process.versions?.node === 'string';
+const hadWorker = Object.hasOwn(globalThis, 'Worker');
+export const isNode = typeof process === 'object' && typeof process.versions?.node === 'string';
 
 /** A module of Node's, out of the sight of bundlers for browsers. */
 export function importNode(name) {
@@ -58,6 +59,8 @@ export async function instantiate(build) {
     throw new XlaError('RESOURCE_EXHAUSTED', `cannot start WebAssembly: ${error.message}`, {
       cause: error,
     });
+  } finally {
+    if (isNode && !hadWorker) delete globalThis.Worker; // see workers.mjs
   }
 }
 

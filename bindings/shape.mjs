@@ -2,6 +2,7 @@ import { describe, invalidArgument } from './error.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
 const MAX_RANK = 64; // the core's
+const MAX_NESTING = 100; // of tuples; the core's parser has the same
 
 /** What fills the padding of a layout, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
@@ -131,7 +132,7 @@ export class Shape {
    * @param {string} text
    */
   static parse(text) {
-    const parser = { text, at: 0 };
+    const parser = { text, at: 0, depth: 0 };
     const shape = parseShape(parser);
     skipSpace(parser);
     if (parser.at < text.length) fail(parser, 'does not belong there');
@@ -359,7 +360,7 @@ function parseList(parser, close, parseItem) {
 const parseNumber = (parser) => Number(match(parser, /\d+/, 'a number'));
 
 function parseShape(parser) {
-  if (accept(parser, '(')) return Shape.tuple(parseList(parser, ')', parseShape));
+  if (accept(parser, '(')) return parseTuple(parser);
   const start = parser.at;
   const elementType = match(parser, /[a-z]\w*/, 'an element type');
   const isArray = ELEMENT_TYPES.has(elementType);
@@ -378,6 +379,14 @@ function parseShape(parser) {
     throw invalidArgument('shape', `${describe(parser.text)}: ${elementType} has no dimensions`);
   }
   return Shape.array(elementType, dimensions, { dynamicDimensions, layout: parseLayout(parser) });
+}
+
+function parseTuple(parser) {
+  if (parser.depth === MAX_NESTING) fail(parser, `is nested deeper than ${MAX_NESTING} levels`);
+  parser.depth++;
+  const shapes = parseList(parser, ')', parseShape);
+  parser.depth--;
+  return Shape.tuple(shapes);
 }
 
 /** '{1,0}', '{1,0:T(8,128)S(1)}'; '{}' and '{:...}' say nothing of the order. */

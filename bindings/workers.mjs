@@ -5,25 +5,34 @@
  */
 import { XlaError } from './error.mjs';
 import { keepAlive } from './keep_alive.mjs';
+import { importNode, isNode } from './loader.mjs';
 
 export class Workers {
   #glue; // the glue's PThread
   #core;
   #numbers = new Map(); // the core's number of each Worker
+  #nodeWorker;
   #terminated = false;
 
-  constructor(glue, core) {
+  constructor(glue, core, nodeWorker) {
     this.#glue = glue;
     this.#core = core;
+    this.#nodeWorker = nodeWorker;
   }
 
-  /** Resolves when the workers that xla_start started have loaded the core. */
-  async ready(count) {
+  static async create(glue, core) {
+    return new Workers(glue, core, isNode ? await nodeWorkerClass() : null);
+  }
+
+  /** Starts `count` threads. Resolves to their number when they have loaded the core. */
+  async start(count) {
     const release = keepAlive(); // the glue unrefs its workers
     try {
-      if (!count) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
+      const started = this.#spawning(() => this.#core.call('xla_start', count));
+      if (!started) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
       const workers = [...this.#glue.runningWorkers];
       await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
+      return started;
     } finally {
       release();
     }
@@ -32,6 +41,12 @@ export class Workers {
   terminate() {
     this.#terminated = true;
     this.#glue.terminateAllThreads();
+  }
+
+  /** In Node, the glue puts Worker among the globals, where nobody else should find it. */
+  #spawning(body) {
+    if (!this.#nodeWorker) return body();
+    return withGlobal('Worker', this.#nodeWorker, body);
   }
 
   /** @returns {Promise<void>} resolved when loaded */
@@ -63,7 +78,7 @@ export class Workers {
     worker.terminate();
     delete this.#glue.pthreads[worker.pthread_ptr];
     this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
-    this.#core.call('xla_worker_lost', number);
+    this.#spawning(() => this.#core.call('xla_worker_lost', number));
     for (const started of this.#glue.runningWorkers) {
       if (this.#numbers.has(started)) continue;
       this.#watch(started, number).catch((error) => this.#giveUp(started, error));
@@ -76,4 +91,25 @@ export class Workers {
     this.#numbers.delete(worker);
     if (!this.#numbers.size) this.#core.runs.abandon(error);
   }
+}
+
+function withGlobal(name, value, body) {
+  const previous = Object.getOwnPropertyDescriptor(globalThis, name);
+  Object.defineProperty(globalThis, name, { value, configurable: true });
+  try {
+    return body();
+  } finally {
+    delete globalThis[name];
+    if (previous) Object.defineProperty(globalThis, name, previous);
+  }
+}
+
+/** Without the flags of the process, of which some (--input-type) are not for workers. */
+async function nodeWorkerClass() {
+  const { Worker } = (await importNode('worker_threads')).default;
+  return class extends Worker {
+    constructor(url, options) {
+      super(url, { ...options, execArgv: [] });
+    }
+  };
 }
