@@ -1,0 +1,216 @@
+/** The npm package: what is in it, and that an empty project, tsc and Vite can do with it. */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+
+import { build } from 'vite';
+
+import { launch, newPage } from './browser.mjs';
+import { ROOT, run } from './program.mjs';
+
+let folder; // temporary
+let packed; // what npm pack says
+
+/** Runs a program that must succeed, and returns what it wrote to stdout. */
+async function output(file, args, options) {
+  const { code, stdout, stderr } = await run(file, args, { seconds: 120, ...options });
+  assert.equal(code, 0, `${file} ${args.join(' ')}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+/** An empty project with the package installed, without a network. */
+async function project(name, files) {
+  const path = join(folder, name);
+  await mkdir(path);
+  const description = JSON.stringify({ name, private: true, type: 'module' });
+  await writeFile(join(path, 'package.json'), description);
+  const tarball = join(folder, packed.filename);
+  await output('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: path });
+  for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text);
+  return path;
+}
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'xla-wasm-package-'));
+  // make built it already: no scripts.
+  const options = ['--json', '--ignore-scripts', '--pack-destination', folder];
+  [packed] = JSON.parse(await output('npm', ['pack', ...options]));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+test('the tarball holds what users need, and nothing else', async () => {
+  const bindings = (await readdir(join(ROOT, 'bindings'))).filter((name) => name !== 'library.js');
+  const web = await readdir(join(ROOT, 'web'));
+  const expected = [
+    'LICENSE', 'README.md', 'package.json',
+    ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
+    ...bindings.map((name) => `bindings/${name}`),
+    ...web.map((name) => `web/${name}`),
+  ];
+  assert.deepEqual(packed.files.map(({ path }) => path).sort(), expected.sort());
+  assert.ok(packed.size < 1.5e6, `${packed.size} bytes`);
+  const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  assert.deepEqual(dependencies ?? {}, {});
+});
+
+const AXPY = `HloModule axpy
+ENTRY %main (x: f32[2,3], v: f32[3]) -> f32[2,3] {
+  %x = f32[2,3] parameter(0)
+  %v = f32[3] parameter(1)
+  %b = f32[2,3] broadcast(%v), dimensions={1}
+  ROOT %r = f32[2,3] add(%x, %b)
+}
+`;
+
+describe('an empty project that installs it', () => {
+  let path;
+  before(async () => {
+    path = await project('empty', { 'axpy.hlo': AXPY });
+  });
+
+  test("runs README's example, with the output that README shows", { timeout: 60000 }, async () => {
+    const readme = await readFile(join(path, 'node_modules/xla-wasm/README.md'), 'utf8');
+    const [, example, , expected] =
+      readme.match(/```js\n([^]*?)```([^]*?)```(?:text|console)?\n([^]*?)```/);
+    assert.match(example, /from 'xla-wasm'/);
+    await writeFile(join(path, 'example.mjs'), example);
+    assert.equal(await output(process.execPath, ['example.mjs'], { cwd: path }), expected);
+  });
+
+  test('has the command line', { timeout: 60000 }, async () => {
+    const args = ['run', 'axpy.hlo', '--json'];
+    const { code, stdout, stderr } =
+      await run(join(path, 'node_modules/.bin/xla-wasm'), args, { cwd: path });
+    assert.equal(code, 1);
+    assert.equal(stdout, '');
+    assert.match(stderr, /^error: [^\n]*2[^\n]*\n$/); // it wants two inputs
+    await writeFile(join(path, 'iota.hlo'), 'HloModule m\nENTRY %e () -> s32[3] {\n' +
+      '  ROOT %i = s32[3] iota(), iota_dimension=0\n}\n');
+    assert.equal(
+      await output(join(path, 'node_modules/.bin/xla-wasm'), ['run', 'iota.hlo', '--json'], { cwd: path }),
+      '{"replica":0,"outputs":[{"shape":"s32[3]","data":[0,1,2]}]}\n');
+  });
+
+  const tsc = (file, options) => run(join(ROOT, 'node_modules/.bin/tsc'), [
+    '--noEmit', '--strict', '--skipLibCheck', 'false', '--target', 'es2023', '--types', '',
+    '--lib', 'es2023,dom,esnext.disposable', ...options, file], { cwd: path });
+  const MODULES = [
+    ['--module', 'nodenext'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  ];
+  for (const options of MODULES) {
+    test(`is typed: tsc --strict ${options.join(' ')}`, { timeout: 60000 }, async () => {
+      await writeFile(join(path, 'right.ts'), `
+        import { Client, Literal, type XlaOp } from 'xla-wasm';
+        const client = await Client.create({ replicas: 4, threads: 2 });
+        const b = client.builder('axpy');
+        const x: XlaOp = b.parameter(0, 'f32[2,3]', 'x');
+        const v = b.parameter(1, 'f32[3]', 'v');
+        const exe = await client.compile(b.build(b.add(x, v, [1])));
+        const [y] = await exe.execute([[[1, 2, 3], [4, 5, 6]], [7, 8, 9]]);
+        const rows: Literal[][] = await exe.executeReplicas([[1, 2], [3, 4]]);
+        console.log(y!.shape.toString(), y!.toArray(), rows.length);
+      `);
+      const right = await tsc('right.ts', options);
+      assert.equal(right.code, 0, right.stdout);
+      await writeFile(join(path, 'wrong.ts'), `
+        import { Client } from 'xla-wasm';
+        const client = await Client.create({ replicas: 'four' });
+        client.builder('x').add(1, 2);
+        client.compile('HloModule');
+        export const n: number = client.parseHlo('').name;
+      `);
+      const wrong = await tsc('wrong.ts', options);
+      assert.notEqual(wrong.code, 0);
+      for (const line of [3, 4, 5, 6]) assert.match(wrong.stdout, new RegExp(`wrong.ts\\(${line},`));
+    });
+  }
+});
+
+/* ---- A site made by Vite ---- */
+
+const SITE = {
+  'index.html': `<!doctype html><html><head><link rel="icon" href="data:,"></head>
+<body><script type="module" src="main.js"></script></body></html>`,
+  'main.js': `
+import { Client } from 'xla-wasm';
+async function main() {
+  const client = await Client.create({ replicas: 3, threads: 2 });
+  const s = client.builder('add');
+  const add = s.build(s.add(s.parameter(0, 'f32[]', 'x'), s.parameter(1, 'f32[]', 'y')));
+  const b = client.builder('main');
+  const x = b.parameter(0, 'f32[2]', 'x');
+  const id = b.convertElementType(b.replicaId(), 'f32');
+  const exe = await client.compile(b.build(b.allReduce(b.exp(b.mul(x, id, [])), add)));
+  const [sum] = await exe.execute([[0, 1]]);
+  return { threads: client.threads, sum: sum.toArray() };
+}
+main().then((result) => { document.title = JSON.stringify(result); },
+  (error) => { document.title = JSON.stringify({ error: String(error.stack) }); });
+`,
+};
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript',
+  '.wasm': 'application/wasm' };
+
+/** Serves the files of a folder, with given headers. */
+async function serveFolder(path, headers) {
+  const server = createServer(async (request, response) => {
+    const name = request.url === '/' ? '/index.html' : request.url;
+    try {
+      const bytes = await readFile(join(path, name));
+      response.writeHead(200, { 'Content-Type': TYPES[extname(name)], ...headers }).end(bytes);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, 'localhost', resolve));
+  return {
+    address: `http://localhost:${server.address().port}/`,
+    close: () => new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    }),
+  };
+}
+
+describe('a site that Vite makes of it', () => {
+  let dist, browser;
+  before(async () => {
+    const path = await project('site', SITE);
+    dist = join(path, 'dist');
+    const warnings = [];
+    const customLogger = {
+      info() {}, warn: (text) => warnings.push(text), warnOnce: (text) => warnings.push(text),
+      error: (text) => warnings.push(text), clearScreen() {}, hasErrorLogged: () => false,
+      hasWarned: false,
+    };
+    await build({ root: path, configFile: false, customLogger });
+    assert.deepEqual(warnings, []);
+    browser = await launch();
+  });
+  after(() => browser?.close());
+
+  const ISOLATED = {
+    'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp',
+  };
+  for (const [name, headers, threads] of [['with', ISOLATED, 2], ['without', {}, 0]]) {
+    test(`runs ${name} shared memory`, { timeout: 60000 }, async () => {
+      const server = await serveFolder(dist, headers);
+      const { page, complaints } = await newPage(browser);
+      await page.goto(server.address);
+      await page.waitForFunction(() => document.title !== '', null, { timeout: 30000 })
+        .catch((error) => assert.fail(`${error.message} ${complaints}`));
+      const result = JSON.parse(await page.title());
+      assert.equal(result.error, undefined);
+      assert.equal(result.threads, threads);
+      assert.equal(result.sum[0], 3);
+      assert.ok(Math.abs(result.sum[1] - (1 + Math.E + Math.E ** 2)) < 1e-5, `${result.sum}`);
+      assert.deepEqual(complaints, []);
+      await page.close();
+      await server.close();
+    });
+  }
+});
