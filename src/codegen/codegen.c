@@ -34,18 +34,11 @@ static bool is_inside(const Window *window) {
   return true;
 }
 
-/* XLA keeps the sums of narrow floats in wider ones, in ways of its own. */
-static bool is_exact(const Instruction *reduce, PrimitiveType type) {
-  if (!type_is_floating(type) || type_bits(type) >= 32) return true;
-  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
-  return opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM;
-}
-
 static bool can_reduce(const Instruction *reduce) {
   int count = reduce->operand_count / 2;
   for (int i = 0; i < reduce->operand_count; i++) {
     const Shape *shape = reduce->operands[i]->shape;
-    if (!is_static_array(shape) || !is_exact(reduce, shape->type)) return false;
+    if (!is_static_array(shape)) return false;
     if (i < count && !shape_same_dims(shape, reduce->operands[0]->shape)) return false;
   }
   const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;

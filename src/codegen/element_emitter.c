@@ -250,10 +250,10 @@ void emit_value_to_bits(Emitter *e, PrimitiveType type) {
   }
 }
 
-/* Cuts an integer to its width, rounds a float to its type. */
-static void emit_round(Emitter *e, PrimitiveType type) {
+void emit_round(Emitter *e, PrimitiveType type) {
   int bits = type_bits(type);
   if (is_narrow_float(type)) {
+    if (e->unrounded) return;
     emit_call(e, encode_function(type), 1);
     emit_bits_to_value(e, type);
   } else if (lane_kind(type) == LANES_I32 && bits < 32) {

@@ -46,6 +46,7 @@ typedef struct Emitter {
   NodeState *nodes;  /* by node id */
   int *bases;        /* locals with the addresses of the fusion's operands */
   bool one_lane;     /* only lane 0 of part 0 matters */
+  bool unrounded;    /* narrow floats stay f32: in the sums of a reduction */
   int64_t lane_zero; /* how many elements after the pointers' the first lane is */
 } Emitter;
 
@@ -123,6 +124,9 @@ bool can_emit_operation(const Instruction *instruction);
 
 /* One element of `type` in all lanes. */
 void emit_scalar(Emitter *e, PrimitiveType type, Scalar value);
+
+/* Cuts an integer to its width, rounds a float to its type. */
+void emit_round(Emitter *e, PrimitiveType type);
 
 /* Between an element's bits as an i32x4 (types of up to 32 bits), zero-extended or, of signed
 ** integers, sign-extended, and its value, on top of the stack. */

@@ -7,6 +7,9 @@
 **
 ** Across: the lanes are neighbouring results, each of which is accumulated one element after the
 ** other, from the initial value on. For any computation.
+**
+** Narrow floats are accumulated in f32 and rounded at the end: XLA, too, may keep more precision than
+** the type has, and a long sum in eight bits would stop growing.
 */
 #include "codegen/emitter.h"
 
@@ -111,11 +114,13 @@ static void emit_combine(Emitter *e, const int *accumulators, const int *values)
       e->nodes[combine_parameter(e, count + r)->id].value[part] = values[at];
     }
   }
+  e->unrounded = true;
   for (int r = 0; r < count; r++) { /* all from the old accumulators, before the first is set */
     for (int part = 0; part < parts_now(e, r); part++) {
       emit_value(e, e->plan->combined[r], part);
     }
   }
+  e->unrounded = false;
   for (int r = count - 1; r >= 0; r--) {
     for (int part = parts_now(e, r) - 1; part >= 0; part--) {
       wasm_set(&e->function, accumulators[r * MOST_PARTS + part]);
@@ -138,6 +143,20 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
   }
   emit_combine(e, accumulators, reducer->values);
   end_elements(e);
+}
+
+/* Rounds and stores results, `lane_zero` after the output pointers. */
+static void emit_store_results(Emitter *e, const Reducer *reducer, const int *accumulators) {
+  for (int r = 0; r < e->plan->output_count; r++) {
+    PrimitiveType type = output_type(e, r);
+    const int *parts = accumulators + (ptrdiff_t)r * MOST_PARTS;
+    if (lane_kind(type) == LANES_F32) { /* integers are cut at every step */
+      wasm_get(&e->function, parts[0]);
+      emit_round(e, type);
+      wasm_set(&e->function, parts[0]);
+    }
+    emit_store_locals(e, type, parts, reducer->rows->outputs[r]);
+  }
 }
 
 /* --- The reduced loops ------------------------------------------------------------------------ */
@@ -246,7 +265,7 @@ static void emit_result_along(Emitter *e, void *data) {
   emit_value(e, e->plan->inits[0], 0);
   wasm_set(f, tail[0]);
   emit_combine(e, tail, total);
-  emit_store_locals(e, output_type(e, 0), tail, reducer->rows->outputs[0]);
+  emit_store_results(e, reducer, tail);
   e->one_lane = false;
   emit_advance_outputs(e, reducer->rows, 1);
   emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], 1);
@@ -268,11 +287,7 @@ static void emit_results_across(Emitter *e, void *data) {
   emit_reduced_loops(e, reducer, reducer->rows->rank);
   for (int u = 0; u < reducer->unroll; u++) {
     e->lane_zero = (int64_t)u * LANES;
-    for (int r = 0; r < e->plan->output_count; r++) {
-      emit_store_locals(e, output_type(e, r),
-                        accumulator(e, reducer, u) + (ptrdiff_t)r * MOST_PARTS,
-                        reducer->rows->outputs[r]);
-    }
+    emit_store_results(e, reducer, accumulator(e, reducer, u));
   }
   e->lane_zero = 0;
   emit_advance_outputs(e, reducer->rows, step);
