@@ -183,6 +183,11 @@ XLA_API Buffer *xla_buffer_new(const char *shape) {
 
 XLA_API void xla_buffer_free(Buffer *buffer) { buffer_release(buffer); }
 XLA_API void *xla_buffer_data(Buffer *buffer) { return buffer->data; }
+XLA_API char *xla_buffer_shape(const Buffer *buffer) {
+  Shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
+  return shape_text(&shape);
+}
+
 XLA_API double xla_buffer_bytes(const Buffer *buffer) { return (double)buffer->bytes; }
 
 /* ---- Runs ---- */
@@ -197,7 +202,7 @@ XLA_API int xla_run_state(Run *run) { return (int)run_state(run); }
 XLA_API void xla_run_error(Run *run) { last_error = run->error; }
 
 XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf) {
-  return buffer_retain(run->results[replica * run->executable->result_leaves + leaf]);
+  return run_result(run, replica, leaf, &last_error);
 }
 
 XLA_API void xla_run_cancel(Run *run) { run_cancel(run); }

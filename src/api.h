@@ -69,16 +69,17 @@ XLA_API char *xla_executable_print(const Executable *executable);  /* the optimi
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
 
 /* Device buffers: the memory of one array leaf, reference-counted; new ones have one reference. */
-XLA_API Buffer *xla_buffer_new(const char *shape); /* zeroed */
-XLA_API void xla_buffer_free(Buffer *buffer);      /* drops one reference */
-XLA_API void *xla_buffer_data(Buffer *buffer);     /* dense, row-major; type_bytes per element */
+XLA_API Buffer *xla_buffer_new(const char *shape);    /* zeroed */
+XLA_API void xla_buffer_free(Buffer *buffer);         /* drops one reference */
+XLA_API void *xla_buffer_data(Buffer *buffer);        /* dense, row-major; type_bytes per element */
+XLA_API char *xla_buffer_shape(const Buffer *buffer); /* all static */
 XLA_API double xla_buffer_bytes(const Buffer *buffer);
 
 /*
 ** Runs. `arguments` are replicas x (leaves of all parameters in order) buffers, replica-major;
 ** tuples are given as their leaves; a token leaf is NULL. `donated` (may be NULL) marks those whose
 ** memory the run may overwrite, and takes over one reference of each; the others are borrowed until
-** the run is freed. Shapes are checked.
+** the run is freed. Shapes are checked. Dynamic dimensions may be shorter than their bound.
 */
 XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                          bool profile);
@@ -87,7 +88,8 @@ XLA_API void xla_run_start(Run *run);
 XLA_API int xla_run_state(Run *run);
 /* Makes the run's error the last error (see xla_error_code). */
 XLA_API void xla_run_error(Run *run);
-/* The result's leaf number `leaf` on a replica: a reference of the caller's. NULL for tokens. */
+/* The result's leaf number `leaf` on a replica: a reference of the caller's. NULL for tokens, and
+** when memory is out. Dynamic dimensions are as long as they turned out: see xla_buffer_shape. */
 XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf);
 XLA_API void xla_run_cancel(Run *run);
 XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */

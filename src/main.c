@@ -82,12 +82,12 @@ static bool push_leaves(const Literal *literal, Buffer **buffers, int *count, Er
 
 static bool read_inputs(const Options *options, const Executable *executable, Arena *arena,
                         Buffer **buffers, int *count, Error *error) {
-  const Computation *entry = executable->module->entry;
-  if (options->input_count != entry->parameter_count) {
+  int parameters = executable->module->entry->parameter_count - executable->hidden_parameters;
+  if (options->input_count != parameters) {
     return error_set(error, STATUS_INVALID_ARGUMENT,
                      "the program has %d parameters, but there are "
                      "%d inputs",
-                     entry->parameter_count, options->input_count);
+                     parameters, options->input_count);
   }
   for (int i = 0; i < options->input_count; i++) {
     /* The shape ends at the first space: a brace behind it is the literal's, not a layout's. */
@@ -104,17 +104,20 @@ static bool read_inputs(const Options *options, const Executable *executable, Ar
 static void print_results(Run *run, Arena *arena) {
   const Executable *executable = run->executable;
   for (int r = 0; r < run->replica_count; r++) {
-    for (int i = 0; i < executable->result_leaves; i++) {
-      const Shape *shape = executable->result_shapes[i];
-      if (shape_is_token(shape)) continue;
-      Buffer *buffer = run->results[r * executable->result_leaves + i];
+    for (int i = 0; i < executable->result_leaves - executable->hidden_results; i++) {
+      Error error = {0};
+      Buffer *buffer = run_result(run, r, i, &error);
+      if (error.code) fail(error.message);
+      if (!buffer) continue;
+      Shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
       StrBuf out = {0};
       strbuf_printf(&out, "%d: ", r);
-      shape_print(&out, shape, false);
+      shape_print(&out, &shape, false);
       strbuf_append(&out, " ");
-      hlo_print_literal(literal_view(arena, shape, buffer->data), &out);
+      hlo_print_literal(literal_view(arena, &shape, buffer->data), &out);
       puts(out.text);
       strbuf_free(&out);
+      buffer_release(buffer);
     }
   }
 }
@@ -124,7 +127,7 @@ static bool run_module(const Options *options, Module *module, Error *error) {
   Executable *executable = executable_new(module, replicas ? replicas : 1, error);
   if (!executable) return false;
   Arena *arena = arena_new();
-  int n = executable->parameter_leaves, count = 0;
+  int n = executable->parameter_leaves - executable->hidden_parameters, count = 0;
   Buffer **arguments = ARENA_ARRAY(arena, Buffer *, n * executable->replica_count);
   bool ok = read_inputs(options, executable, arena, arguments, &count, error);
   for (int i = n; ok && i < n * executable->replica_count; i++) arguments[i] = arguments[i - n];

@@ -52,6 +52,11 @@ const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type);
 /* pred of the shape's dimensions: whether an element lies before `size` in a dimension. */
 Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size);
 
+Instruction *emit_is_one(Dynamic *d, Instruction *size); /* pred[] */
+/* select; a scalar condition is for all elements. */
+Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,
+                         Instruction *otherwise);
+
 /* s32[] arithmetic; a dry walk gets a marker. */
 Instruction *size_of(Dynamic *d, int64_t value);
 Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y);

@@ -62,6 +62,21 @@ Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instru
   return emit(d, HLO_COMPARE, plain_shape(d, shape, PRED), operands, 2, &attributes);
 }
 
+Instruction *emit_is_one(Dynamic *d, Instruction *size) {
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.direction = COMPARE_EQ;
+  Instruction *operands[] = {size, size_of(d, 1)};
+  return emit(d, HLO_COMPARE, shape_scalar(PRED), operands, 2, &attributes);
+}
+
+Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,
+                         Instruction *otherwise) {
+  if (shape_is_scalar(condition->shape)) condition = emit_splat(d, condition, then->shape);
+  Instruction *operands[] = {condition, then, otherwise};
+  return emit(d, HLO_SELECT, then->shape, operands, 3, NULL);
+}
+
 Instruction *size_of(Dynamic *d, int64_t value) {
   return d->dry ? &some_size : emit_constant(d, S32, (Scalar){.i = value});
 }

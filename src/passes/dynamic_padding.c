@@ -22,9 +22,8 @@ static Instruction *padded(Dynamic *d, Instruction *array, int64_t dimension, In
                            Instruction *value) {
   if (!size) return array;
   const Shape *shape = plain_shape(d, array->shape, array->shape->type);
-  Instruction *operands[] = {emit_mask(d, shape, dimension, size), array,
-                             emit_splat(d, value, shape)};
-  return emit(d, HLO_SELECT, shape, operands, 3, NULL);
+  Instruction *filler = emit_splat(d, value, shape);
+  return emit_choice(d, emit_mask(d, shape, dimension, size), array, filler);
 }
 
 /* Replaces operand k's padding in the dimensions of which `matters` says so (NULL: in all). */
@@ -40,6 +39,49 @@ static void pad_with_zero(Dynamic *d, Instruction *instruction, int k, Sizes siz
                           const bool *matters) {
   Instruction *value = zero(d, instruction->operands[k]->shape->type);
   pad_operand(d, instruction, k, sizes, matters, value);
+}
+
+/* ---- Element-wise operations ---- */
+
+/* The first element of a dimension, in all its places. */
+static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dimension) {
+  Arena *arena = arena_of(d);
+  const Shape *shape = plain_shape(d, array->shape, array->shape->type);
+  SliceDimension *slice = ARENA_ARRAY(arena, SliceDimension, shape->rank);
+  int64_t *others = ARENA_ARRAY(arena, int64_t, shape->rank), dims[MAX_RANK], row[MAX_RANK];
+  int count = 0;
+  for (int i = 0; i < shape->rank; i++) {
+    row[i] = i == dimension ? 1 : shape->dims[i];
+    slice[i] = (SliceDimension){0, row[i], 1};
+    if (i == dimension) continue;
+    others[count] = i;
+    dims[count++] = shape->dims[i];
+  }
+  Error error;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.slice = (SliceConfig){shape->rank, slice};
+  const Shape *row_shape = shape_make(arena, shape->type, shape->rank, row, &error);
+  const Shape *flat_shape = shape_make(arena, shape->type, count, dims, &error);
+  Instruction *first = emit(d, HLO_SLICE, row_shape, &array, 1, &attributes);
+  first = emit(d, HLO_RESHAPE, flat_shape, &first, 1, NULL);
+  attributes_init(&attributes);
+  attributes.dimensions = (Int64List){count, others};
+  return emit(d, HLO_BROADCAST, shape, &first, 1, &attributes);
+}
+
+/* An operand whose size is 1 where another one's is not is broadcast. */
+static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
+  const Shape *shape = instruction->shape;
+  for (int k = 0; k < instruction->operand_count; k++) {
+    if (instruction->operands[k]->shape->rank != shape->rank) continue;
+    for (int i = 0; i < shape->rank; i++) {
+      Instruction *size = operands[k][i], *operand = instruction->operands[k];
+      if (!size || size == result[i] || shape->dims[i] < 2) continue;
+      Instruction *stretched = first_everywhere(d, operand, i);
+      instruction->operands[k] = emit_choice(d, emit_is_one(d, size), stretched, operand);
+    }
+  }
 }
 
 /* ---- Reductions and contractions ---- */
@@ -178,8 +220,7 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   Instruction *below = emit(d, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1, &attributes);
   for (int i = 0; i < rank; i++) {
     if (!operands[1][i]) continue;
-    Instruction *choice[] = {emit_mask(d, shape, i, operands[1][i]), update, below};
-    update = emit(d, HLO_SELECT, shape, choice, 3, NULL);
+    update = emit_choice(d, emit_mask(d, shape, i, operands[1][i]), update, below);
   }
   instruction->operands[1] = update;
 }
@@ -352,6 +393,11 @@ static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes oper
 /* ---- All ---- */
 
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
+  switch (opcode_category(instruction->opcode)) {
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY: broadcast_ones(d, instruction, operands, result); return instruction;
+  default: break;
+  }
   switch (instruction->opcode) {
   case HLO_SET_DIMENSION_SIZE: return instruction->operands[0];
   case HLO_GET_DIMENSION_SIZE: {

@@ -16,7 +16,7 @@ static bool is_flagged(const Shape *shape, int dimension) {
   return shape->dynamic && shape->dynamic[dimension];
 }
 
-/* Two operands of an element-wise operation: XLA keeps what both have. */
+/* Operands that should be equally long: XLA keeps what both have. */
 static void merge(Dynamic *d, Instruction **size, Instruction *other) {
   if (!*size) {
     *size = other;
@@ -27,13 +27,23 @@ static void merge(Dynamic *d, Instruction **size, Instruction *other) {
 
 /* ---- Operations that keep dimensions where they are ---- */
 
+/* Like merge, but a dimension that turns out to be 1 is broadcast to the other's size, as XLA does
+** where both are dynamic. */
+static void merge_broadcasting(Dynamic *d, Instruction **size, Instruction *other) {
+  Instruction *one = *size;
+  merge(d, size, other);
+  if (d->dry || *size == one || *size == other) return;
+  *size = emit_choice(d, emit_is_one(d, other), one, *size);
+  *size = emit_choice(d, emit_is_one(d, one), other, *size);
+}
+
 /* Scalars beside arrays (of clamp and select) have no sizes. */
 static bool infer_elementwise(Dynamic *d, const Instruction *instruction, Sizes *operands,
                               Sizes result) {
   int n = size_count(instruction->shape);
   for (int k = 0; k < instruction->operand_count; k++) {
     if (size_count(operand_shape(instruction, k)) != n) continue;
-    for (int i = 0; i < n; i++) merge(d, &result[i], operands[k][i]);
+    for (int i = 0; i < n; i++) merge_broadcasting(d, &result[i], operands[k][i]);
   }
   return true;
 }

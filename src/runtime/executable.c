@@ -7,6 +7,24 @@
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
+/* Gives the leaves that the caller sees the shapes that `module` states, with dynamic dimensions. */
+static void state_shapes(Executable *executable, const Module *module) {
+  const Computation *entry = module->entry;
+  int leaf = 0;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    const Shape *shape = entry->parameters[p]->shape;
+    executable->hidden_parameters += shape_dynamic_dimensions(shape);
+    for (int i = 0; i < shape_leaves(shape); i++) {
+      executable->parameter_shapes[leaf++] = shape_copy(executable->arena, shape_leaf(shape, i));
+    }
+  }
+  const Shape *result = entry->root->shape;
+  executable->hidden_results = shape_dynamic_dimensions(result);
+  for (int i = 0; i < shape_leaves(result); i++) {
+    executable->result_shapes[i] = shape_copy(executable->arena, shape_leaf(result, i));
+  }
+}
+
 Executable *executable_new(const Module *module, int replica_count, Error *error) {
   if (replica_count < 1) {
     error_set(error, STATUS_INVALID_ARGUMENT, "replicas must be at least 1, not %d", replica_count);
@@ -27,6 +45,7 @@ Executable *executable_new(const Module *module, int replica_count, Error *error
     module_free(optimized);
     return NULL;
   }
+  state_shapes(executable, module);
   return executable;
 }
 

@@ -78,6 +78,9 @@ typedef struct Executable {
   ThunkSequence entry;
   int parameter_leaves, result_leaves, constant_count, slot_count;
   const Shape **parameter_shapes, **result_shapes; /* of the leaves */
+  /* Of those leaves, the last ones that the caller does not see: an s32[] for each dynamic
+  ** dimension of the others, in order. */
+  int hidden_parameters, hidden_results;
   uint8_t **constants;
   int64_t arena_bytes;
   int generated_module;         /* see platform.h; 0: none */

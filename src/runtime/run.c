@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/dynamic_dimensions.h"
 #include "runtime/channels.h"
+#include "runtime/dynamic_buffer.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
@@ -19,7 +21,7 @@ static bool check_argument(const Executable *executable, int replica, int leaf,
                           "argument leaf %d of replica %d is missing; %s is "
                           "expected",
                           leaf, replica, expected.text);
-  } else if (!buffer_has_shape(buffer, shape)) {
+  } else if (!buffer_fits(buffer, shape)) {
     ok = invalid_argument(error, "execute",
                           "argument leaf %d of replica %d has element type %s and "
                           "rank %d; the parameter is %s",
@@ -29,16 +31,38 @@ static bool check_argument(const Executable *executable, int replica, int leaf,
   return ok;
 }
 
+/* The arguments of one replica, and behind them the sizes of their dynamic dimensions. */
+static bool retain_replica_arguments(const Executable *executable, Buffer *const *arguments,
+                                     Buffer **retained, Error *error) {
+  int n = executable->parameter_leaves - executable->hidden_parameters, next = n;
+  for (int i = 0; i < n; i++) {
+    const Shape *shape = executable->parameter_shapes[i];
+    if (!shape->dynamic || !arguments[i]) {
+      retained[i] = buffer_retain(arguments[i]);
+      continue;
+    }
+    retained[i] = buffer_padded(arguments[i], shape, error);
+    if (!retained[i]) return false;
+    for (int d = 0; d < shape->rank; d++) {
+      if (!shape->dynamic[d]) continue;
+      retained[next] = buffer_of_size(arguments[i]->dims[d], error);
+      if (!retained[next++]) return false;
+    }
+  }
+  return true;
+}
+
 static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   const Executable *executable = run->executable;
-  int n = executable->parameter_leaves;
+  int n = executable->parameter_leaves - executable->hidden_parameters;
   for (int r = 0; r < run->replica_count; r++) {
     for (int i = 0; i < n; i++) {
       if (!check_argument(executable, r, i, arguments[r * n + i], error)) return false;
     }
   }
-  for (int i = 0; i < run->replica_count * n; i++) {
-    run->arguments[i] = buffer_retain(arguments[i]);
+  for (int r = 0; r < run->replica_count; r++) {
+    Buffer **retained = &run->arguments[r * executable->parameter_leaves];
+    if (!retain_replica_arguments(executable, &arguments[r * n], retained, error)) return false;
   }
   return true;
 }
@@ -106,7 +130,8 @@ Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *do
     return NULL;
   }
   /* A donated argument's memory goes when the run does, instead of staying with the caller. */
-  for (int i = 0; donated && i < n * executable->parameter_leaves; i++) {
+  int given = n * (executable->parameter_leaves - executable->hidden_parameters);
+  for (int i = 0; donated && i < given; i++) {
     if (donated[i]) buffer_release(arguments[i]);
   }
   for (int r = 0; r < n; r++) prepare_replica(run, r);
@@ -136,6 +161,24 @@ void run_cancel(Run *run) {
   scheduler_lock();
   scheduler_fail_run(run, &error);
   scheduler_unlock();
+}
+
+Buffer *run_result(Run *run, int replica, int leaf, Error *error) {
+  const Executable *executable = run->executable;
+  Buffer **results = &run->results[replica * executable->result_leaves];
+  const Shape *shape = executable->result_shapes[leaf];
+  if (!shape->dynamic || !results[leaf]) return buffer_retain(results[leaf]);
+  int next = executable->result_leaves - executable->hidden_results;
+  for (int i = 0; i < leaf; i++) next += shape_dynamic_dimensions(executable->result_shapes[i]);
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d < shape->rank; d++) {
+    dims[d] = shape->dims[d];
+    if (!shape->dynamic[d]) continue;
+    int32_t size; /* the program's business: it may be anything */
+    memcpy(&size, results[next++]->data, sizeof size);
+    if (size < dims[d]) dims[d] = size > 0 ? size : 0;
+  }
+  return buffer_cut(results[leaf], dims, error);
 }
 
 bool run_is_abandoned(const Run *run) {

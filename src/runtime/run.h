@@ -84,6 +84,9 @@ Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *do
              Error *error);
 void run_start(Run *run);
 RunState run_state(Run *run);
+/* A reference of the caller's, of the actual size where dimensions are dynamic. NULL for tokens, or
+** with RESOURCE_EXHAUSTED. */
+Buffer *run_result(Run *run, int replica, int leaf, Error *error);
 void run_cancel(Run *run);
 void run_free(Run *run);
 /* All replicas' events by start time; they belong to the run, which must have ended. */
