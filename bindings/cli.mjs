@@ -115,7 +115,7 @@ async function readArgument(file, number, { name, shape }) {
   } catch (error) {
     throw new UsageError(`${file}: ${error.message}`);
   }
-  if (literal.shape.compatible(shape)) return literal;
+  if (shape.accepts(literal.shape)) return literal;
   throw new UsageError(
     `${file} holds ${literal.shape}; parameter ${number} (${name}) is ${shape.withoutLayout()}`,
   );

@@ -1,7 +1,9 @@
 import { Buffer, uploadLiteral } from './buffer.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
+import { actualShape } from './dynamic.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { Literal } from './literal.mjs';
+import { Shape } from './shape.mjs';
 
 const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
 
@@ -20,7 +22,7 @@ export class Executable extends Handle {
   /**
    * Runs on all replicas with the same arguments.
    * @param {readonly any[]} [args] one per parameter: whatever Literal.from() takes for its shape,
-   *   or a Buffer (for a tuple: an array of such)
+   *   or a Buffer (for a tuple: an array of such); dynamic dimensions may be shorter than bounds
    * @param {object} [options] see executeReplicas
    * @returns {Promise<any[]>} the results on replica 0: the elements of a tuple, or one array
    */
@@ -147,7 +149,7 @@ export class Executable extends Handle {
     }
     if (!shape.isArray) return [null];
     if (value instanceof Buffer) return [checkBuffer(value, shape, coreOf(this))];
-    const buffer = uploadLiteral(coreOf(this), Literal.from(value, shape));
+    const buffer = uploadLiteral(coreOf(this), Literal.from(value, actualShape(value, shape)));
     uploads.push(buffer);
     return [buffer];
   }
@@ -178,11 +180,12 @@ export class Executable extends Handle {
     const take = (shape) => {
       if (shape.isTuple) {
         const elements = shape.tupleShapes.map(take);
-        return device ? elements : new Literal(shape, elements);
+        return device ? elements : Literal.tuple(elements);
       }
-      const pointer = core.call('xla_run_result', run, replica, leaf++);
+      const number = leaf++;
       if (!shape.isArray) return device ? null : new Literal(shape, null);
-      const buffer = new Buffer(core, pointer, shape.withoutLayout());
+      const pointer = core.need('xla_run_result', run, replica, number);
+      const buffer = new Buffer(core, pointer, resultShape(core, pointer, shape));
       if (device) return buffer;
       try {
         return buffer.toLiteral().inLayout(shape.layout);
@@ -195,6 +198,12 @@ export class Executable extends Handle {
   }
 }
 
+/** What a result of dynamic dimensions turned out to be. */
+function resultShape(core, pointer, shape) {
+  if (!shape.isDynamic) return shape.withoutLayout();
+  return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
+}
+
 function throwIfAborted(signal) {
   if (!signal?.aborted) return;
   throw new XlaError('CANCELLED', 'the run was cancelled', { cause: signal.reason });
@@ -203,7 +212,7 @@ function throwIfAborted(signal) {
 function checkBuffer(buffer, shape, core) {
   if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client');
   pointerOf(buffer); // not disposed?
-  if (buffer.shape.compatible(shape)) return buffer;
+  if (shape.accepts(buffer.shape)) return buffer;
   throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);
 }
 

@@ -219,6 +219,21 @@ export class Shape {
     return a.length === b.length && a.every((shape, i) => shape.compatible(b[i]));
   }
 
+  /**
+   * Whether an array of another shape can be an argument for a parameter of this one: its dynamic
+   * dimensions may be shorter than their bounds, all else agrees but for layouts.
+   */
+  accepts(other) {
+    if (!this.isArray || !other.isArray) return this.compatible(other);
+    return (
+      this.elementType === other.elementType &&
+      this.rank === other.rank &&
+      this.dimensions.every(
+        (n, i) => other.dimensions[i] === n || (this.dynamicDimensions[i] && other.dimensions[i] < n),
+      )
+    );
+  }
+
   /** Whether everything agrees. */
   equals(other) {
     if (!this.compatible(other)) return false;

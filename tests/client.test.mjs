@@ -117,7 +117,8 @@ for (const threads of [0, 2]) {
       const module = client.parseHlo(AXPY);
       assert.equal(module.name, 'axpy');
       assert.deepEqual(
-        module.parameters.map(({ name, shape }) => `${name}: ${shape}`), ['x: f32[2,3]', 'v: f32[3]']);
+        module.parameters.map(({ name, shape }) => `${name}: ${shape}`),
+        ['x: f32[2,3]', 'v: f32[3]']);
       assert.equal(String(module.resultShape), 'f32[2,3]');
       assert.equal(module.replicaCount, undefined);
       assert.match(module.toString(), /^HloModule axpy/);
@@ -133,7 +134,7 @@ for (const threads of [0, 2]) {
       assert.ok(executable.thunks().length > 0);
       assert.equal(executable.replicas, 1);
       executable.dispose();
-      await rejects(executable.execute(AXPY_ARGS), 'FAILED_PRECONDITION', /Executable was disposed/);
+      await rejects(executable.execute(AXPY_ARGS), 'FAILED_PRECONDITION', /Executable was disp/);
     });
 
     test('takes arguments of all kinds', async () => {
@@ -153,10 +154,11 @@ for (const threads of [0, 2]) {
     test('refuses arguments that do not fit, and says which', async () => {
       const executable = await compile(client, AXPY);
       const other = await Client.create({ threads: 0 });
+      const cut = [[1, 2, 3], [4, 5]];
       const refused = [
         [[], /needs an array of 2 arguments \(x: f32\[2,3\], v: f32\[3\]\); got 0/],
         ['x', /needs an array of 2 arguments/],
-        [[[[1, 2, 3], [4, 5]], [7, 8, 9]], /argument 0 \(x\): f32\[2,3\] at \[1\] needs 3 elements/],
+        [[cut, [7, 8, 9]], /argument 0 \(x\): f32\[2,3\] at \[1\] needs 3 elements/],
         [[AXPY_ARGS[0], 5], /argument 1 \(v\): f32\[3\] needs an array of 3/],
         [[AXPY_ARGS[0], client.buffer([1, 2])], /argument 1 \(v\): .* a Buffer of f32\[2\]/],
         [[AXPY_ARGS[0], other.buffer([1, 2, 3])], /argument 1 \(v\): .* another client/],
@@ -302,7 +304,7 @@ for (const threads of [0, 2]) {
       await sleep(30);
       const reason = new Error('enough');
       controller.abort(reason);
-      await assert.rejects(running, (error) => error.code === 'CANCELLED' && error.cause === reason);
+      await assert.rejects(running, { code: 'CANCELLED', cause: reason });
       await rejects(executable.execute(ONES, { signal: controller.signal }), 'CANCELLED');
       await checkThatItWorks(client);
       executable.dispose();
@@ -362,10 +364,11 @@ for (const threads of [0, 2]) {
         ROOT y = f32[3] custom-call(x), custom_call_target="grow", backend_config="by one"
       }`);
       await rejects(executable.execute([[1, 2]]), 'INTERNAL', /nothing is registered.*"grow"/);
-      client.registerCustomCall('grow', async ({ operands, resultShapes, replica, backendConfig }) => {
+      client.registerCustomCall('grow', async (call) => {
         await sleep(1);
-        assert.deepEqual([String(resultShapes[0]), replica, backendConfig], ['f32[3]', 0, 'by one']);
-        return [...operands[0].toArray(), 9];
+        assert.equal(String(call.resultShapes), 'f32[3]');
+        assert.deepEqual([call.replica, call.backendConfig], [0, 'by one']);
+        return [...call.operands[0].toArray(), 9];
       });
       assert.deepEqual((await executable.execute([[1, 2]]))[0].toArray(), [1, 2, 9]);
       client.registerCustomCall('grow', () => {
@@ -394,12 +397,22 @@ for (const threads of [0, 2]) {
         b.add(b.parameter(0, 'f32[]'), b.constant(1));
         b.dispose();
       };
-      await once();
+      // A thread may still be busy with what is no longer wanted.
+      const settledHeap = async () => {
+        const sizes = [];
+        for (let i = 0; i < 20; i++) {
+          sizes.push(other.heapInUse);
+          await sleep(1);
+        }
+        return Math.min(...sizes);
+      };
+      for (let i = 0; i < 5; i++) await once();
+      const before = await settledHeap();
+      for (let i = 0; i < 200; i++) await once();
+      const grown = (await settledHeap()) - before;
       assert.equal(other.memoryInUse, 0);
-      const heap = other.heapInUse;
-      for (let i = 0; i < 10; i++) await once();
-      assert.equal(other.memoryInUse, 0);
-      assert.equal(other.heapInUse, heap);
+      // Queues of messages between threads take up to 2 KB; one block leaked each time, 3 or more.
+      assert.ok(grown < (threads ? 200 * 16 : 1), `the heap grew by ${grown} bytes`);
       other.dispose();
     });
 
@@ -513,6 +526,7 @@ test('a worker that dies fails its run, and another takes its place', async () =
       assert.deepEqual((await short.execute(AXPY_ARGS))[0].toArray(), AXPY_RESULT);
     }
   }
+  for (let i = 0; i < 100 && workers.length - first < 6; i++) await sleep(10);
   assert.equal(workers.length - first, 6);
   client.dispose();
 });

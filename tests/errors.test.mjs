@@ -70,20 +70,21 @@ for (const operation of new Set(cases.map(({ op }) => op))) {
 
 describe('the place in the text', () => {
   test('of an operation that breaks a rule', () => {
-    const error = refusal(() => parse('HloModule m\n\nENTRY e {\n  p = f32[2] parameter(0)\n' +
+    const error = refusal(() => parse('HloModule m\n\nENTRY e {\n p = f32[2] parameter(0)\n' +
       '  q = f32[3] parameter(1)\n  ROOT r = f32[2] add(p, q)\n}\n'));
     assert.equal(error.operation, 'add');
     assert.equal(error.line, 6);
     assert.ok(error.column >= 1);
   });
   test('of what is no HLO', () => {
-    const error = refusal(() => parse('HloModule m\nENTRY e {\n  ROOT r = f32[] frob()\n}\n'));
+    const error = refusal(() => parse('HloModule m\nENTRY {\n  ROOT r = f32[] frob()\n}\n'));
     assert.equal(error.code, 'INVALID_ARGUMENT');
     assert.match(error.message, /frob/);
     assert.equal(error.line, 3);
     assert.equal(error.column, 18);
   });
-  for (const text of ['', 'garbage', 'HloModule', 'HloModule m\nENTRY e {', '\0', '{'.repeat(1e5)]) {
+  const texts = ['', 'garbage', 'HloModule', 'HloModule m\nENTRY e {', '\0', '{'.repeat(1e5)];
+  for (const text of texts) {
     test(`of ${JSON.stringify(text.slice(0, 30))}`, () => {
       const error = refusal(() => parse(text));
       assert.equal(error.code, 'INVALID_ARGUMENT', error.message);
