@@ -1,10 +1,12 @@
 /*
-** Runs the golden corpus (tests/golden/README.md) through the parser and the evaluator, natively.
+** Runs the golden corpus (tests/golden/README.md) natively: through the parser and the evaluator,
+** and through the compiler and the runtime.
 **
-**   golden [-k SUBSTRING] [-v] FILE.golden...
+**   golden [-k SUBSTRING] [-t THREADS] [-c] [-v] FILE.golden...
 **
-** Prints one line per failing case and a summary; fails if a case failed. Cases of several
-** replicas, and those that need the runtime (collectives, custom calls), are skipped and counted.
+** -k: only cases whose names contain it. -t: worker threads (1). -c: only compiled, not evaluated.
+** Prints one line per failing case and a summary; fails if a case failed. The evaluator has no
+** replicas; programs that call the host are skipped and counted.
 */
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@
 #include "eval/eval.h"
 #include "hlo/text.h"
 #include "passes/dynamic_dimensions.h"
+#include "runtime/run.h"
+#include "runtime/scheduler.h"
 
 typedef enum ToleranceKind { EXACT, ULP, ABS_REL } ToleranceKind;
 
@@ -25,6 +29,12 @@ typedef struct Tolerance {
 
 enum { MAX_FIELDS = 4096 };
 
+/* A leaf of an operand or a result: "f32[2] <base64>". */
+typedef struct Field {
+  int replica;
+  const char *text;
+} Field;
+
 typedef struct Case {
   const char *name;
   int replicas;
@@ -32,8 +42,14 @@ typedef struct Case {
   char *hlo;
   size_t hlo_length;
   int in_count, out_count;
-  char *in[MAX_FIELDS], *out[MAX_FIELDS]; /* whole lines behind "in <replica> " */
+  Field in[MAX_FIELDS], out[MAX_FIELDS];
 } Case;
+
+/* The fields of one replica, one after the other. */
+typedef struct Leaves {
+  const Field *fields;
+  int count, replica, next;
+} Leaves;
 
 typedef enum Verdict { PASSED, FAILED, SKIPPED } Verdict;
 
@@ -91,11 +107,12 @@ static Tolerance read_tolerance(const char *file, const char *text) {
   return tolerance;
 }
 
-/* "in 3 f32[2] ..." -> "f32[2] ..." */
-static char *behind_replica(const char *file, char *field) {
-  char *space = strchr(field, ' ');
-  if (!space) die(file, "in or out line without a shape");
-  return space + 1;
+/* "3 f32[2] ..." */
+static Field read_field(const char *file, char *text) {
+  char *space;
+  Field field = {.replica = (int)strtol(text, &space, 10), .text = space + 1};
+  if (space == text || *space != ' ') die(file, "in or out line without replica and shape");
+  return field;
 }
 
 static bool read_case(const char *file, char **at, Case *c) {
@@ -114,9 +131,9 @@ static bool read_case(const char *file, char **at, Case *c) {
       c->hlo = *at;
       *at += c->hlo_length;
     } else if (!strncmp(line, "in ", 3) && c->in_count < MAX_FIELDS) {
-      c->in[c->in_count++] = behind_replica(file, line + 3);
+      c->in[c->in_count++] = read_field(file, line + 3);
     } else if (!strncmp(line, "out ", 4) && c->out_count < MAX_FIELDS) {
-      c->out[c->out_count++] = behind_replica(file, line + 4);
+      c->out[c->out_count++] = read_field(file, line + 4);
     } else {
       die(file, "unknown line");
     }
@@ -150,14 +167,23 @@ static bool decode(const char *field, uint8_t *bytes, size_t size) {
 
 /* ---- Values ---- */
 
+static const char *next_leaf(Leaves *leaves) {
+  while (leaves->next < leaves->count) {
+    const Field *field = &leaves->fields[leaves->next++];
+    if (field->replica == leaves->replica) return field->text;
+  }
+  return NULL;
+}
+
 /* Fills the array leaves of `literal` from the next fields; tokens have none. */
-static bool load_leaves(Literal *literal, char *const *fields, int count, int *next) {
+static bool load_leaves(Literal *literal, Leaves *leaves) {
   const Shape *shape = literal->shape;
   for (int i = 0; i < shape->tuple_size; i++) {
-    if (!load_leaves(literal->elements[i], fields, count, next)) return false;
+    if (!load_leaves(literal->elements[i], leaves)) return false;
   }
   if (!shape_is_array(shape)) return true;
-  return *next < count && decode(fields[(*next)++], literal->data, (size_t)shape_bytes(shape));
+  const char *field = next_leaf(leaves);
+  return field && decode(field, literal->data, (size_t)shape_bytes(shape));
 }
 
 /* ---- Comparison ---- */
@@ -224,20 +250,24 @@ static bool compare_leaves(const Tolerance *tolerance, const Literal *got, const
   return !shape_is_array(got->shape) || compare_arrays(tolerance, got, want, why, size);
 }
 
-/* ---- Running ---- */
+/* ---- Evaluating ---- */
 
 static Verdict evaluate(const Case *c, const Module *module, Arena *arena, char *why, size_t size) {
+  if (c->replicas > 1) {
+    snprintf(why, size, "needs %d replicas", c->replicas);
+    return SKIPPED;
+  }
   const Computation *entry = module->entry;
   Literal **arguments = ARENA_ARRAY(arena, Literal *, entry->parameter_count);
-  int next = 0;
+  Leaves in = {c->in, c->in_count, 0, 0}, out = {c->out, c->out_count, 0, 0};
   for (int i = 0; i < entry->parameter_count; i++) {
     arguments[i] = literal_new(arena, entry->parameters[i]->shape);
-    if (!load_leaves(arguments[i], c->in, c->in_count, &next)) {
+    if (!load_leaves(arguments[i], &in)) {
       snprintf(why, size, "the in lines do not fit parameter %d", i);
       return FAILED;
     }
   }
-  if (next != c->in_count) {
+  if (next_leaf(&in)) {
     snprintf(why, size, "there are more in lines than parameters");
     return FAILED;
   }
@@ -250,42 +280,158 @@ static Verdict evaluate(const Case *c, const Module *module, Arena *arena, char 
     return error.code == STATUS_FAILED_PRECONDITION ? SKIPPED : FAILED;
   }
   Literal *want = literal_new(arena, got->shape);
-  next = 0;
-  if (!load_leaves(want, c->out, c->out_count, &next) || next != c->out_count) {
+  if (!load_leaves(want, &out) || next_leaf(&out)) {
     snprintf(why, size, "the out lines do not fit the result");
     return FAILED;
   }
   return compare_leaves(&c->tolerance, got, want, why, size) ? PASSED : FAILED;
 }
 
-static Verdict run_case(const Case *c, char *why, size_t size) {
-  if (c->replicas > 1) {
-    snprintf(why, size, "needs %d replicas", c->replicas);
-    return SKIPPED;
+/* ---- Compiling and running ---- */
+
+static bool calls_host(const ThunkSequence *sequence) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    if (thunk->kind == THUNK_HOST) return true;
+    if (thunk->kind == THUNK_WHILE && (calls_host(thunk->condition) || calls_host(thunk->body))) {
+      return true;
+    }
+    for (int k = 0; thunk->kind == THUNK_CONDITIONAL && k < thunk->branch_count; k++) {
+      if (calls_host(&thunk->branches[k])) return true;
+    }
   }
+  return false;
+}
+
+/* The argument buffers of all replicas, replica-major; those that could not be made are NULL. */
+static bool make_arguments(const Case *c, const Executable *executable, Buffer **buffers,
+                           Error *error) {
+  for (int r = 0; r < c->replicas; r++) {
+    Leaves in = {c->in, c->in_count, r, 0};
+    for (int i = 0; i < executable->parameter_leaves; i++) {
+      const Shape *shape = executable->parameter_shapes[i];
+      if (!shape_is_array(shape)) continue;
+      Buffer *buffer = buffer_new(shape, error);
+      if (!buffer) return false;
+      buffers[r * executable->parameter_leaves + i] = buffer;
+      const char *field = next_leaf(&in);
+      if (field && decode(field, buffer->data, (size_t)buffer->bytes)) continue;
+      return error_set(error, STATUS_INVALID_ARGUMENT, "the in lines do not fit leaf %d", i);
+    }
+  }
+  return true;
+}
+
+static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char *why,
+                               size_t size) {
+  const Executable *executable = run->executable;
+  for (int r = 0; r < c->replicas; r++) {
+    Leaves out = {c->out, c->out_count, r, 0};
+    for (int i = 0; i < executable->result_leaves; i++) {
+      const Shape *shape = executable->result_shapes[i];
+      if (!shape_is_array(shape)) continue;
+      Buffer *buffer = run->results[r * executable->result_leaves + i];
+      Literal *want = literal_new(arena, shape);
+      if (!load_leaves(want, &out)) {
+        snprintf(why, size, "the out lines do not fit the result");
+        return FAILED;
+      }
+      const Literal *got = literal_view(arena, shape, buffer->data);
+      if (!compare_leaves(&c->tolerance, got, want, why, size)) return FAILED;
+    }
+    if (next_leaf(&out)) {
+      snprintf(why, size, "there are more out lines than results");
+      return FAILED;
+    }
+  }
+  return PASSED;
+}
+
+static Verdict run_executable(const Case *c, Executable *executable, Arena *arena, char *why,
+                              size_t size) {
+  int count = executable->parameter_leaves * c->replicas;
+  Buffer **arguments = ARENA_ARRAY(arena, Buffer *, count);
+  memset(arguments, 0, sizeof *arguments * (size_t)count);
+  Error error = {0};
+  Run *run = make_arguments(c, executable, arguments, &error)
+                 ? run_new(executable, arguments, NULL, false, &error)
+                 : NULL;
+  Verdict verdict = FAILED;
+  if (run) {
+    run_start(run);
+    scheduler_wait(run);
+    if (run_state(run) == RUN_DONE) {
+      verdict = compare_results(c, run, arena, why, size);
+    } else {
+      error = run->error;
+    }
+    run_free(run);
+  }
+  if (error.code) snprintf(why, size, "%s: %s", status_code_name(error.code), error.message);
+  for (int i = 0; i < count; i++) {
+    if (arguments[i]) buffer_release(arguments[i]);
+  }
+  return verdict;
+}
+
+static Verdict compile_and_run(const Case *c, const Module *module, Arena *arena, char *why,
+                               size_t size) {
+  Error error = {0};
+  Executable *executable = executable_new(module, c->replicas, &error);
+  if (!executable) {
+    snprintf(why, size, "%s: %s", status_code_name(error.code), error.message);
+    return FAILED;
+  }
+  Verdict verdict = SKIPPED;
+  if (calls_host(&executable->entry)) {
+    snprintf(why, size, "calls the host");
+  } else {
+    verdict = run_executable(c, executable, arena, why, size);
+  }
+  executable_release(executable);
+  return verdict;
+}
+
+/* ---- Cases ---- */
+
+typedef struct Options {
+  const char *wanted; /* substring of case names */
+  int threads;
+  bool compiled_only, verbose;
+} Options;
+
+/* Both ways, or only compiled. What was skipped in one way may pass in the other. */
+static Verdict run_module(const Case *c, Module *module, const Options *options, char *why,
+                          size_t size) {
+  Arena *arena = arena_new();
+  Verdict compiled = compile_and_run(c, module, arena, why, size), evaluated = SKIPPED;
+  if (compiled != FAILED && !options->compiled_only) {
+    Error error = {0};
+    *why = '\0';
+    /* The evaluator knows bounds only, so sizes are made values first, as in compiling. */
+    if (dynamic_dimensions_resolve(module, &error)) {
+      evaluated = evaluate(c, module, arena, why, size);
+    } else {
+      snprintf(why, size, "%s", error.message);
+      evaluated = FAILED;
+    }
+  }
+  arena_free(arena);
+  if (compiled == FAILED || evaluated == FAILED) return FAILED;
+  return compiled == PASSED ? PASSED : evaluated;
+}
+
+static Verdict run_case(const Case *c, const Options *options, char *why, size_t size) {
   Error error = {0};
   Module *module = hlo_parse(c->hlo, c->hlo_length, &error);
   if (!module) {
     snprintf(why, size, "%d:%d: %s", error.line, error.column, error.message);
     return FAILED;
   }
-  /* The evaluator knows bounds only, so sizes are made values first, as when a program is compiled. */
-  if (!dynamic_dimensions_resolve(module, &error)) {
-    snprintf(why, size, "%s", error.message);
-    module_free(module);
-    return FAILED;
-  }
-  Arena *arena = arena_new();
-  Verdict verdict = evaluate(c, module, arena, why, size);
-  arena_free(arena);
+  Verdict verdict = run_module(c, module, options, why, size);
   module_free(module);
   return verdict;
 }
-
-typedef struct Options {
-  const char *wanted; /* substring of case names */
-  bool verbose;
-} Options;
 
 static void run_file(const char *path, const Options *options, int totals[3]) {
   static const char *const words[] = {"ok", "FAIL", "skip"};
@@ -295,7 +441,7 @@ static void run_file(const char *path, const Options *options, int totals[3]) {
   while (read_case(path, &at, &c)) {
     if (!strstr(c.name, options->wanted)) continue;
     char why[ERROR_MESSAGE_SIZE + 64] = "";
-    Verdict verdict = run_case(&c, why, sizeof why);
+    Verdict verdict = run_case(&c, options, why, sizeof why);
     totals[verdict]++;
     if (verdict == FAILED || options->verbose) {
       printf("%s %s: %s%s%s\n", words[verdict], path, c.name, *why ? ": " : "", why);
@@ -305,14 +451,21 @@ static void run_file(const char *path, const Options *options, int totals[3]) {
 }
 
 int main(int count, char **arguments) {
-  Options options = {.wanted = ""};
+  Options options = {.wanted = "", .threads = 1};
   int totals[3] = {0};
+  bool started = false;
   for (int i = 1; i < count; i++) {
     if (!strcmp(arguments[i], "-k") && i + 1 < count) {
       options.wanted = arguments[++i];
+    } else if (!strcmp(arguments[i], "-t") && i + 1 < count) {
+      options.threads = atoi(arguments[++i]);
+    } else if (!strcmp(arguments[i], "-c")) {
+      options.compiled_only = true;
     } else if (!strcmp(arguments[i], "-v")) {
       options.verbose = true;
     } else {
+      if (!started) scheduler_start(options.threads);
+      started = true;
       run_file(arguments[i], &options, totals);
     }
   }
