@@ -47,10 +47,28 @@ static bool can_reduce(const Instruction *reduce) {
   return is_inside(&reduce->a.window) && 2 * result->rank <= MOST_DIMENSIONS;
 }
 
+/* Updates whose dimensions are those of the indices, then those of the window: then their order is
+** that of the index vectors. */
+static bool can_scatter(const Instruction *scatter) {
+  int count = scatter->operand_count / 2;
+  const Attributes *a = &scatter->a;
+  for (int i = 0; i < scatter->operand_count; i++) {
+    if (!is_static_array(scatter->operands[i]->shape)) return false;
+  }
+  int updates_rank = scatter->operands[count + 1]->shape->rank;
+  for (int i = 0; i < a->update_window_dims.count; i++) {
+    if (a->update_window_dims.items[i] != updates_rank - a->update_window_dims.count + i) {
+      return false;
+    }
+  }
+  return type_bytes(scatter->operands[count]->shape->type) >= 1 && can_combine(a->to_apply);
+}
+
 bool codegen_can_fuse(const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(instruction);
   }
+  if (instruction->opcode == HLO_SCATTER) return can_scatter(instruction);
   if (!is_static_array(instruction->shape)) return false;
   for (int i = 0; i < instruction->operand_count; i++) {
     if (!is_static_array(instruction->operands[i]->shape)) return false;
@@ -96,30 +114,50 @@ static int64_t elements_per_result(const Instruction *root) {
 
 int64_t codegen_chunk(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64 };
+  if (fusion->a.calls->root->opcode == HLO_SCATTER) return INT32_MAX; /* all */
   int64_t chunk = CHUNK_WORK / elements_per_result(fusion->a.calls->root);
   return chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
 }
 
+static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *arena) {
+  ScatterPlan plan;
+  scatter_plan(&plan, arena, fusion->a.calls->root);
+  Emitter emitter = {.plan = &plan.loops};
+  wasm_function_begin(&emitter.function, module);
+  init_nodes(&emitter);
+  emit_scatter_kernel(&emitter, &plan, fusion->operand_count);
+  wasm_function_end(&emitter.function);
+}
+
+static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *arena, Error *error) {
+  LoopPlan plan;
+  if (!loop_plan_fusion(&plan, arena, fusion->a.calls)) {
+    return error_set_op(error, STATUS_INTERNAL, "fusion", "%s is beyond the loop emitter",
+                        fusion->name);
+  }
+  Emitter emitter = {.plan = &plan};
+  if (plan.reduce) reduce_plan(&plan);
+  wasm_function_begin(&emitter.function, module);
+  init_nodes(&emitter);
+  if (plan.reduce) {
+    emit_reduce_kernel(&emitter, fusion->operand_count);
+  } else {
+    emit_loop_kernel(&emitter, fusion->operand_count);
+  }
+  wasm_function_end(&emitter.function);
+  return true;
+}
+
 static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *error) {
   Arena *arena = arena_new();
-  LoopPlan plan;
-  bool planned = loop_plan_fusion(&plan, arena, fusion->a.calls);
-  if (planned) {
-    Emitter emitter = {.plan = &plan};
-    wasm_function_begin(&emitter.function, module);
-    init_nodes(&emitter);
-    if (plan.reduce) {
-      reduce_plan(&plan);
-      emit_reduce_kernel(&emitter, fusion->operand_count);
-    } else {
-      emit_loop_kernel(&emitter, fusion->operand_count);
-    }
-    wasm_function_end(&emitter.function);
+  bool ok = true;
+  if (fusion->a.calls->root->opcode == HLO_SCATTER) {
+    emit_scatter(module, fusion, arena);
   } else {
-    error_set_op(error, STATUS_INTERNAL, "fusion", "%s is beyond the loop emitter", fusion->name);
+    ok = emit_loop(module, fusion, arena, error);
   }
   arena_free(arena);
-  return planned;
+  return ok;
 }
 
 bool codegen_emit(Instruction *const *fusions, int count, bool shared_memory, ByteBuf *out,

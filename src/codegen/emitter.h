@@ -112,9 +112,26 @@ void emit_loop_kernel(Emitter *e, int operand_count);
 
 /* --- reduce_emitter.c --- */
 
+/* accumulators = f(accumulators, values), by the combining nodes; both are lists of locals:
+** [output_count][MOST_PARTS]. */
+void emit_combine(Emitter *e, const int *accumulators, const int *values);
+
 /* Settles the order of the loops of a reduction, before any code. */
 void reduce_plan(LoopPlan *plan);
 void emit_reduce_kernel(Emitter *e, int operand_count);
+
+/* --- scatter_emitter.c --- */
+
+typedef struct ScatterPlan {
+  LoopPlan loops;     /* over the indices, then over the window of each; outputs are the updates */
+  LoopNode **targets; /* per result: the element that an update goes to */
+  int start_count;    /* components of an index */
+  LoopNode **starts;  /* where they are read from */
+  int64_t *scales, *limits; /* elements of the target per unit of one; its largest value */
+} ScatterPlan;
+
+void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter);
+void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan, int operand_count);
 
 /* --- element_emitter.c --- */
 

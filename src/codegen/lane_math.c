@@ -25,7 +25,11 @@
   }
 #define LANES_FLOAT(name, function) LANES_F32(name, function) LANES_F64(name, function)
 
-static double logistic(double x) { return 1 / (1 + exp(-x)); }
+/* As in vector_math.c: of negative numbers e^-x could overflow, where the result is denormal. */
+static double logistic(double x) {
+  double e = exp(-fabs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
 
 /* musl's acosh does not look for numbers below 1. */
 static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }

@@ -175,7 +175,7 @@ void emit_level(Emitter *e, LoopLevel level) {
   }
   for (int i = 0; i < plan->output_count; i++) {
     wanted[plan->outputs[i]->id] = true;
-    if (plan->reduce) wanted[plan->inits[i]->id] = true;
+    if (plan->inits) wanted[plan->inits[i]->id] = true;
   }
   for (int i = 0; i < plan->count; i++) { /* what code before this may have computed is not this */
     if (plan->nodes[i]->level == level) forget(e, plan->nodes[i]);

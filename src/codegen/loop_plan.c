@@ -356,7 +356,7 @@ static void count_uses(LoopPlan *plan) {
   }
   for (int i = 0; i < plan->output_count; i++) {
     plan->outputs[i]->uses++;
-    if (plan->reduce) plan->inits[i]->uses++;
+    if (plan->inits) plan->inits[i]->uses++;
   }
 }
 
@@ -473,6 +473,13 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
   return PLAN_OK;
 }
 
+void loop_plan_finish(LoopPlan *plan) {
+  collapse_loops(plan);
+  loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
+  count_uses(plan);
+  if (plan->reduce) add_combiner(plan, plan->reduce->a.to_apply);
+}
+
 bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *is_input,
                const void *data) {
   *plan = (LoopPlan){.arena = arena};
@@ -483,10 +490,7 @@ bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *i
     made = visit_outputs(&planner, root);
   } while (made == PLAN_AGAIN);
   if (made != PLAN_OK) return false;
-  collapse_loops(plan);
-  loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
-  count_uses(plan);
-  if (plan->reduce) add_combiner(plan, root->a.to_apply);
+  loop_plan_finish(plan);
   return true;
 }
 

@@ -51,9 +51,9 @@ typedef struct LoopPlan {
   LoopNode **nodes; /* operands before users */
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
-  const Instruction *reduce; /* the root, if it is a reduction */
-  /* Of a reduction, per result: the initial value, and how to combine two values. The combining
-  ** nodes have ids from `count` on; accumulators come first among their parameters, then elements. */
+  const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
+  /* Of those, per result: the initial value (of reductions), and how to combine two values. The
+  ** combining nodes have ids from `count` on; accumulators come first among their parameters. */
   LoopNode **inits, **combined;
   int combine_count;
   LoopNode **combine;
@@ -68,6 +68,8 @@ bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *i
                const void *data);
 /* Finds the levels of all nodes again, for other lanes or another order of loops. */
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop);
+/* Settles the loops of a plan whose nodes and outputs are all there: for plans made otherwise. */
+void loop_plan_finish(LoopPlan *plan);
 /* Of a fused computation: its parameters are the inputs. */
 bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation);
 

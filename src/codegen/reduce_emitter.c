@@ -104,8 +104,7 @@ static LoopNode *combine_parameter(const Emitter *e, int number) {
   return e->plan->combine[computation->parameters[number]->id];
 }
 
-/* accumulators = f(accumulators, values) */
-static void emit_combine(Emitter *e, const int *accumulators, const int *values) {
+void emit_combine(Emitter *e, const int *accumulators, const int *values) {
   int count = e->plan->output_count;
   for (int r = 0; r < count; r++) {
     for (int part = 0; part < parts_now(e, r); part++) {
@@ -114,13 +113,11 @@ static void emit_combine(Emitter *e, const int *accumulators, const int *values)
       e->nodes[combine_parameter(e, count + r)->id].value[part] = values[at];
     }
   }
-  e->unrounded = true;
   for (int r = 0; r < count; r++) { /* all from the old accumulators, before the first is set */
     for (int part = 0; part < parts_now(e, r); part++) {
       emit_value(e, e->plan->combined[r], part);
     }
   }
-  e->unrounded = false;
   for (int r = count - 1; r >= 0; r--) {
     for (int part = parts_now(e, r) - 1; part >= 0; part--) {
       wasm_set(&e->function, accumulators[r * MOST_PARTS + part]);
@@ -133,6 +130,12 @@ static void emit_combine(Emitter *e, const int *accumulators, const int *values)
   end_combining(e);
 }
 
+static void emit_unrounded(Emitter *e, const int *accumulators, const int *values) {
+  e->unrounded = true;
+  emit_combine(e, accumulators, values);
+  e->unrounded = false;
+}
+
 /* The current elements into the accumulators. */
 static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
@@ -141,7 +144,7 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
       wasm_set(&e->function, reducer->values[r * MOST_PARTS + part]);
     }
   }
-  emit_combine(e, accumulators, reducer->values);
+  emit_unrounded(e, accumulators, reducer->values);
   end_elements(e);
 }
 
@@ -236,14 +239,14 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
 static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
   e->one_lane = true;
-  if (node_parts(e->plan->outputs[0]) == 2) emit_combine(e, total, &total[1]);
+  if (node_parts(e->plan->outputs[0]) == 2) emit_unrounded(e, total, &total[1]);
   for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
     bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
     wasm_get(f, total[0]);
     wasm_get(f, total[0]);
     wasm_shuffle32(f, halves ? 2 : 1, 3, 2, 3);
     wasm_set(f, reducer->values[0]);
-    emit_combine(e, total, reducer->values);
+    emit_unrounded(e, total, reducer->values);
   }
 }
 
@@ -257,14 +260,14 @@ static void emit_result_along(Emitter *e, void *data) {
   emit_reduced_loops(e, reducer, reducer->rows->rank);
   for (int distance = 1; distance < reducer->unroll; distance *= 2) {
     for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
-      emit_combine(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
+      emit_unrounded(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
     }
   }
   emit_combine_lanes(e, reducer, total);
-  if (e->plan->sizes[e->plan->rank - 1] % LANES) emit_combine(e, total, tail);
+  if (e->plan->sizes[e->plan->rank - 1] % LANES) emit_unrounded(e, total, tail);
   emit_value(e, e->plan->inits[0], 0);
   wasm_set(f, tail[0]);
-  emit_combine(e, tail, total);
+  emit_unrounded(e, tail, total);
   emit_store_results(e, reducer, tail);
   e->one_lane = false;
   emit_advance_outputs(e, reducer->rows, 1);

@@ -237,6 +237,11 @@ void wasm_memory(WasmFunction *function, int opcode, int64_t offset) {
   bytebuf_leb(&function->body, (uint64_t)offset);
 }
 
+void wasm_memory_copy(WasmFunction *function) {
+  static const uint8_t code[] = {0xfc, 10, 0, 0}; /* of memory 0 to memory 0 */
+  bytebuf_append(&function->body, code, sizeof code);
+}
+
 void wasm_simd_memory(WasmFunction *function, int opcode, int64_t offset) {
   wasm_simd(function, opcode);
   bytebuf_leb(&function->body, 0);

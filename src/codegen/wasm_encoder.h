@@ -42,9 +42,12 @@ enum {
   OP_I64_CONST = 0x42,
   OP_I32_EQZ = 0x45,
   OP_I32_EQ = 0x46,
+  OP_I32_NE = 0x47,
   OP_I32_LT_S = 0x48,
   OP_I32_GT_S = 0x4a,
+  OP_I32_GT_U = 0x4b,
   OP_I32_GE_S = 0x4e,
+  OP_I64_EQZ = 0x50,
   OP_I32_ADD = 0x6a,
   OP_I32_SUB = 0x6b,
   OP_I32_MUL = 0x6c,
@@ -241,6 +244,7 @@ void wasm_call(WasmFunction *function, const char *name, int arity);
 
 /* Loads and stores. No alignment is promised: it is a hint that engines ignore. */
 void wasm_memory(WasmFunction *function, int opcode, int64_t offset);
+void wasm_memory_copy(WasmFunction *function); /* target, source, size -> */
 void wasm_simd_memory(WasmFunction *function, int opcode, int64_t offset);
 void wasm_simd_memory_lane(WasmFunction *function, int opcode, int64_t offset, int lane);
 void wasm_extract_lane(WasmFunction *function, int opcode, int lane);

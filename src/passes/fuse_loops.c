@@ -177,6 +177,7 @@ static bool is_repeated(const Instruction *x, const Group *group) {
 /* Joins if the group can still be one loop then, and does not do work again. */
 static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   Instruction *inputs[MOST_INPUTS + 1];
+  if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
   if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
   bool reindexes = group->reindexes;
   join(fuser, x, group);
@@ -229,7 +230,7 @@ static void place(Fuser *fuser, Instruction *x) {
     return;
   }
   bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
-  joins &= !is_reduction(x); /* which is always a root */
+  joins &= !is_reduction(x) && x->opcode != HLO_SCATTER; /* which are always roots */
   int joined = 0;
   for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);
   if (outside || joined < users.count || users.count == 0) start_group(fuser, x);

@@ -1,0 +1,322 @@
+/*
+** Scatter, with any computation that combines. The updates are taken in order by one thread, as two
+** may go to the same element.
+**
+**     kernel(buffers, begin, end)
+**       nothing, unless begin is 0: the call that has the first element does all of the work
+**       results = operands
+**       for each index vector
+**         the window's place; on to the next if the window is not wholly inside
+**         for each row of the window
+**           target = f(target, update), four lanes at a time where the targets are side by side
+*/
+#include "codegen/emitter.h"
+
+/* --- The plan --------------------------------------------------------------------------------- */
+
+/* One input of the scatter as a node: an array that is read at `offset`. */
+static LoopNode *new_input(LoopPlan *loops, const Instruction *input) {
+  LoopNode *node = ARENA_NEW(loops->arena, LoopNode);
+  *node = (LoopNode){.instruction = input, .is_input = true, .id = loops->count};
+  ARENA_PUSH(loops->arena, loops->nodes, loops->count, loops->capacity, node);
+  return node;
+}
+
+static bool contains(Int64List list, int64_t value) {
+  for (int i = 0; i < list.count; i++) {
+    if (list.items[i] == value) return true;
+  }
+  return false;
+}
+
+/* A loop per dimension of the indices but that of the vectors, then one per window dimension. The
+** updates have the same dimensions in the same order: see codegen.c's can_scatter. */
+static void make_loops(LoopPlan *loops, const Shape *updates, int windows) {
+  loops->rank = updates->rank;
+  loops->reduced = windows;
+  for (int k = 0; k < updates->rank; k++) loops->sizes[k] = updates->dims[k];
+}
+
+/* The elements of the target along window loop w; and what batching dimensions add. */
+static void set_target_offset(LoopNode *target, const Instruction *scatter, int index_loops) {
+  const Attributes *a = &scatter->a;
+  const Shape *shape = target->instruction->shape;
+  int64_t strides[MAX_RANK];
+  int window = index_loops;
+  shape_strides(shape, strides);
+  for (int d = 0; d < shape->rank; d++) {
+    if (contains(a->inserted_window_dims, d) || contains(a->input_batching_dims, d)) continue;
+    target->offset.coefficient[window++] = strides[d];
+  }
+  for (int i = 0; i < a->input_batching_dims.count; i++) {
+    int64_t batch = a->scatter_indices_batching_dims.items[i];
+    int64_t loop = batch - (batch > a->index_vector_dim);
+    target->offset.coefficient[loop] += strides[a->input_batching_dims.items[i]];
+  }
+}
+
+static void set_start_offset(LoopNode *start, int64_t vector_dim, int component) {
+  const Shape *shape = start->instruction->shape;
+  int64_t strides[MAX_RANK];
+  int loop = 0;
+  shape_strides(shape, strides);
+  for (int d = 0; d < shape->rank; d++) {
+    if (d != vector_dim) start->offset.coefficient[loop++] = strides[d];
+  }
+  if (vector_dim < shape->rank) start->offset.constant = component * strides[vector_dim];
+}
+
+/* Components of the index vectors, and which elements of the target they mean. */
+static void add_starts(ScatterPlan *plan, const Instruction *scatter, const Instruction *indices) {
+  const Attributes *a = &scatter->a;
+  const Shape *target = scatter->operands[0]->shape;
+  int64_t strides[MAX_RANK];
+  int count = plan->start_count = a->scatter_dims_to_operand_dims.count;
+  plan->starts = ARENA_ARRAY(plan->loops.arena, LoopNode *, count);
+  plan->scales = ARENA_ARRAY(plan->loops.arena, int64_t, count);
+  plan->limits = ARENA_ARRAY(plan->loops.arena, int64_t, count);
+  shape_strides(target, strides);
+  for (int i = 0; i < count; i++) {
+    int64_t dim = a->scatter_dims_to_operand_dims.items[i], size = 1;
+    for (int d = 0, window = plan->loops.rank - plan->loops.reduced; d <= dim; d++) {
+      if (contains(a->inserted_window_dims, d) || contains(a->input_batching_dims, d)) continue;
+      if (d == dim) size = plan->loops.sizes[window];
+      window++;
+    }
+    plan->starts[i] = new_input(&plan->loops, indices);
+    set_start_offset(plan->starts[i], a->index_vector_dim, i);
+    plan->scales[i] = strides[dim];
+    plan->limits[i] = target->dims[dim] - size;
+  }
+}
+
+void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
+  LoopPlan *loops = &plan->loops;
+  int count = scatter->operand_count / 2;
+  const Instruction *indices = scatter->operands[count];
+  *plan = (ScatterPlan){.loops = {.arena = arena, .reduce = scatter, .output_count = count}};
+  make_loops(loops, scatter->operands[count + 1]->shape, scatter->a.update_window_dims.count);
+  int index_loops = loops->rank - loops->reduced;
+  plan->targets = ARENA_ARRAY(arena, LoopNode *, count);
+  loops->outputs = ARENA_ARRAY(arena, LoopNode *, count);
+  for (int r = 0; r < count; r++) {
+    const Instruction *updates = scatter->operands[count + 1 + r];
+    loops->outputs[r] = new_input(loops, updates);
+    shape_strides(updates->shape, loops->outputs[r]->offset.coefficient);
+    plan->targets[r] = new_input(loops, scatter->operands[r]);
+    set_target_offset(plan->targets[r], scatter, index_loops);
+  }
+  add_starts(plan, scatter, indices);
+  loop_plan_finish(loops);
+  for (int i = 0; i < loops->count; i++) loops->nodes[i]->level = LEVEL_ELEMENT; /* has a pointer */
+}
+
+/* --- The window ------------------------------------------------------------------------------- */
+
+typedef struct Scatterer {
+  const ScatterPlan *plan;
+  int operand_count;
+  int indices[MAX_LOOPS];
+  int place; /* of the window: elements from the target's first */
+  int count; /* left of a row */
+  int unroll;
+  int *results;               /* addresses */
+  int *accumulators, *values; /* for emit_combine */
+} Scatterer;
+
+static void emit_update(Emitter *e, void *data) {
+  const Scatterer *s = data;
+  const LoopPlan *loops = e->plan;
+  for (int u = 0; u < s->unroll; u++) {
+    e->lane_zero = (int64_t)u * LANES;
+    for (int r = 0; r < loops->output_count; r++) {
+      int parts = e->one_lane ? 1 : node_parts(loops->outputs[r]);
+      for (int part = 0; part < parts; part++) {
+        emit_value(e, s->plan->targets[r], part);
+        wasm_set(&e->function, s->accumulators[r * MOST_PARTS + part]);
+        emit_value(e, loops->outputs[r], part);
+        wasm_set(&e->function, s->values[r * MOST_PARTS + part]);
+      }
+    }
+    end_elements(e);
+    emit_combine(e, s->accumulators, s->values);
+    for (int r = 0; r < loops->output_count; r++) {
+      emit_store_locals(e, node_type(loops->outputs[r]),
+                        s->accumulators + (ptrdiff_t)r * MOST_PARTS,
+                        e->nodes[s->plan->targets[r]->id].pointer);
+    }
+  }
+  e->lane_zero = 0;
+  emit_advance_leaves(e, e->one_lane ? 1 : LANES * s->unroll);
+}
+
+/* emit_pointers leaves the targets' in the operands; what is updated is the results. */
+static void emit_target_pointers(Emitter *e, const Scatterer *s) {
+  WasmFunction *f = &e->function;
+  for (int r = 0; r < e->plan->output_count; r++) {
+    const LoopNode *target = s->plan->targets[r];
+    int pointer = e->nodes[target->id].pointer;
+    wasm_get(f, pointer);
+    wasm_get(f, e->bases[target->instruction->parameter_number]);
+    wasm_op(f, OP_I32_SUB);
+    wasm_get(f, s->results[r]);
+    wasm_op(f, OP_I32_ADD);
+    wasm_get(f, s->place);
+    wasm_i32(f, type_bytes(node_type(target)));
+    wasm_op(f, OP_I32_MUL);
+    wasm_op(f, OP_I32_ADD);
+    wasm_set(f, pointer);
+  }
+}
+
+static bool is_side_by_side(const Emitter *e, const Scatterer *s) {
+  return lane_stride(e, s->plan->targets[0]) == 1 && e->plan->sizes[e->plan->rank - 1] >= LANES;
+}
+
+static void emit_window_row(Emitter *e, const Scatterer *s) {
+  WasmFunction *f = &e->function;
+  enum { UNROLL = 4 };
+  int64_t size = e->plan->sizes[e->plan->rank - 1];
+  Scatterer unrolled = *s, single = *s;
+  unrolled.unroll = UNROLL;
+  single.unroll = 1;
+  emit_pointers(e, s->indices);
+  emit_target_pointers(e, s);
+  wasm_i32(f, size);
+  wasm_set(f, s->count);
+  if (is_side_by_side(e, s)) {
+    if (size >= LANES * UNROLL) {
+      emit_counted_loop(e, s->count, LANES * UNROLL, emit_update, &unrolled);
+    }
+    emit_counted_loop(e, s->count, LANES, emit_update, &single);
+    if (size % LANES == 0) return;
+  }
+  e->one_lane = true;
+  emit_counted_loop(e, s->count, 1, emit_update, &single);
+  e->one_lane = false;
+}
+
+/* --- The indices ------------------------------------------------------------------------------ */
+
+/* Pushes a component of the index vector, and leaves for the block around if it is out of bounds.
+** Compared as unsigned, negative ones are, too. */
+static void emit_start(Emitter *e, const Scatterer *s, int i) {
+  WasmFunction *f = &e->function;
+  const LoopNode *start = s->plan->starts[i];
+  bool with_sign = type_kind(node_type(start)) == KIND_SIGNED;
+  int value = wasm_local(f, WASM_I32);
+  wasm_get(f, e->nodes[start->id].pointer);
+  switch (type_bytes(node_type(start))) {
+  case 1: wasm_memory(f, with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U, 0); break;
+  case 2: wasm_memory(f, with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U, 0); break;
+  case 4: wasm_memory(f, OP_I32_LOAD, 0); break;
+  default: /* a high half that is not 0 is out of bounds already */
+    wasm_memory(f, OP_I32_LOAD, 4);
+    wasm_branch(f, OP_BR_IF, 0);
+    wasm_get(f, e->nodes[start->id].pointer);
+    wasm_memory(f, OP_I32_LOAD, 0);
+  }
+  wasm_tee(f, value);
+  wasm_i32(f, s->plan->limits[i]);
+  wasm_op(f, OP_I32_GT_U);
+  wasm_branch(f, OP_BR_IF, 0);
+  wasm_get(f, value);
+  wasm_i32(f, s->plan->scales[i]);
+  wasm_op(f, OP_I32_MUL);
+  wasm_local_release(f, value);
+}
+
+static void emit_window_loops(Emitter *e, Scatterer *s, int k);
+
+/* The window of one index vector. */
+static void emit_window(Emitter *e, Scatterer *s) {
+  WasmFunction *f = &e->function;
+  int index_loops = e->plan->rank - e->plan->reduced;
+  for (int k = index_loops; k < e->plan->rank; k++) s->indices[k] = NO_LOCAL;
+  emit_pointers(e, s->indices); /* for those of the starts */
+  wasm_block(f, OP_BLOCK);
+  wasm_i32(f, 0);
+  wasm_set(f, s->place);
+  for (int i = 0; i < s->plan->start_count; i++) {
+    emit_start(e, s, i);
+    wasm_get(f, s->place);
+    wasm_op(f, OP_I32_ADD);
+    wasm_set(f, s->place);
+  }
+  emit_window_loops(e, s, index_loops);
+  wasm_op(f, OP_END);
+}
+
+/* Loops from number k on: over index vectors, then over the window but for its last loop. */
+static void emit_window_loops(Emitter *e, Scatterer *s, int k) {
+  WasmFunction *f = &e->function;
+  if (k == e->plan->rank - 1) {
+    s->indices[k] = NO_LOCAL;
+    emit_window_row(e, s);
+    return;
+  }
+  int index = s->indices[k] = wasm_local(f, WASM_I32);
+  wasm_i32(f, 0);
+  wasm_set(f, index);
+  wasm_block(f, OP_LOOP);
+  if (k + 1 == e->plan->rank - e->plan->reduced) {
+    emit_window(e, s);
+  } else {
+    emit_window_loops(e, s, k + 1);
+  }
+  emit_advance(e, index, 1);
+  wasm_get(f, index);
+  wasm_i32(f, e->plan->sizes[k]);
+  wasm_op(f, OP_I32_LT_S);
+  wasm_branch(f, OP_BR_IF, 0);
+  wasm_op(f, OP_END);
+  wasm_local_release(f, index);
+}
+
+/* --- The kernel ------------------------------------------------------------------------------- */
+
+/* result = operand, unless they are one buffer */
+static void emit_copies(Emitter *e, const Scatterer *s) {
+  WasmFunction *f = &e->function;
+  for (int r = 0; r < e->plan->output_count; r++) {
+    const Instruction *operand = s->plan->targets[r]->instruction;
+    int base = e->bases[operand->parameter_number];
+    s->results[r] = wasm_local(f, WASM_I32);
+    emit_buffer(e, s->operand_count + r);
+    wasm_tee(f, s->results[r]);
+    wasm_get(f, base);
+    wasm_op(f, OP_I32_NE);
+    wasm_block(f, OP_IF);
+    wasm_get(f, s->results[r]);
+    wasm_get(f, base);
+    wasm_i32(f, shape_bytes(operand->shape));
+    wasm_memory_copy(f);
+    wasm_op(f, OP_END);
+  }
+}
+
+static int *new_locals(Emitter *e, int count) {
+  int *locals = ARENA_ARRAY(e->plan->arena, int, count);
+  for (int i = 0; i < count; i++) locals[i] = wasm_local(&e->function, WASM_V128);
+  return locals;
+}
+
+void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan, int operand_count) {
+  WasmFunction *f = &e->function;
+  int count = plan->loops.output_count;
+  Scatterer s = {.plan = plan, .operand_count = operand_count};
+  s.place = wasm_local(f, WASM_I32);
+  s.count = wasm_local(f, WASM_I32);
+  s.results = ARENA_ARRAY(plan->loops.arena, int, count);
+  s.accumulators = new_locals(e, count * MOST_PARTS);
+  s.values = new_locals(e, count * MOST_PARTS);
+  wasm_get(f, 1); /* begin */
+  wasm_op(f, OP_I64_EQZ);
+  wasm_block(f, OP_IF);
+  emit_bases(e, operand_count);
+  emit_copies(e, &s);
+  bool fits = true; /* or the window is larger than the target, and no update is done */
+  for (int i = 0; i < plan->start_count; i++) fits &= plan->limits[i] >= 0;
+  if (fits) emit_window_loops(e, &s, 0);
+  wasm_op(f, OP_END);
+}
