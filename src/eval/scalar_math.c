@@ -97,6 +97,12 @@ static uint64_t integer_binary(Opcode opcode, PrimitiveType type, Scalar x, Scal
 
 static double sign_of(double x) { return x != x || x == 0 ? x : copysign(1, x); }
 
+/* For negative numbers, e^-x could overflow, where the result is denormal. */
+static double logistic(double x) {
+  double e = exp(-fabs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
 static double real_unary(Opcode opcode, double x) {
   switch (opcode) {
   case HLO_ABS: return fabs(x);
@@ -116,7 +122,7 @@ static double real_unary(Opcode opcode, double x) {
   case HLO_IMAG: return 0;
   case HLO_LOG: return log(x);
   case HLO_LOG1P: return log1p(x);
-  case HLO_LOGISTIC: return 1 / (1 + exp(-x));
+  case HLO_LOGISTIC: return logistic(x);
   case HLO_NEGATE: return -x;
   case HLO_ROUND_NEAREST_AFZ: return round(x);
   case HLO_ROUND_NEAREST_EVEN: return rint(x);
