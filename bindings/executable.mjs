@@ -185,7 +185,7 @@ export class Executable extends Handle {
       const number = leaf++;
       if (!shape.isArray) return device ? null : new Literal(shape, null);
       const pointer = core.need('xla_run_result', run, replica, number);
-      const buffer = new Buffer(core, pointer, resultShape(core, pointer, shape));
+      const buffer = new Buffer(core, pointer, shapeOfResult(core, pointer, shape));
       if (device) return buffer;
       try {
         return buffer.toLiteral().inLayout(shape.layout);
@@ -199,7 +199,7 @@ export class Executable extends Handle {
 }
 
 /** What a result of dynamic dimensions turned out to be. */
-function resultShape(core, pointer, shape) {
+function shapeOfResult(core, pointer, shape) {
   if (!shape.isDynamic) return shape.withoutLayout();
   return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
 }

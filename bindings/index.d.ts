@@ -155,6 +155,8 @@ export class Shape {
   withoutLayout(): Shape;
   /** Whether all but layouts and dynamic dimensions agree. */
   compatible(other: Shape): boolean;
+  /** Whether such an array can be an argument: dynamic dimensions may be shorter than bounds. */
+  accepts(other: Shape): boolean;
   equals(other: Shape): boolean;
   /** Where an element lies in linear memory, in the shape's layout with its padding. */
   linearIndex(multiIndex: readonly number[]): number;
