@@ -74,10 +74,16 @@ function countOption(name, text, least) {
 
 async function readInput(file) {
   try {
-    return await readFile(file === '-' ? '/dev/stdin' : file);
+    return file === '-' ? await readStandardInput() : await readFile(file);
   } catch (error) {
     throw new UsageError(`cannot read ${file}: ${error.code ?? error.message}`);
   }
+}
+
+async function readStandardInput() {
+  const chunks = [];
+  for await (const chunk of process.stdin) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /** With the place in the file in front, as compilers have it. */

@@ -77,7 +77,7 @@ describe('the place in the text', () => {
     assert.ok(error.column >= 1);
   });
   test('of what is no HLO', () => {
-    const error = refusal(() => parse('HloModule m\nENTRY {\n  ROOT r = f32[] frob()\n}\n'));
+    const error = refusal(() => parse('HloModule m\nENTRY e {\n  ROOT r = f32[] frob()\n}'));
     assert.equal(error.code, 'INVALID_ARGUMENT');
     assert.match(error.message, /frob/);
     assert.equal(error.line, 3);

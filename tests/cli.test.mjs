@@ -1,0 +1,203 @@
+/** The command line: what it prints, and how it ends. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { file, header } from './npy.mjs';
+
+const CLI = fileURLToPath(new URL('../bindings/cli.mjs', import.meta.url));
+
+let folder;
+before(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'xla-wasm-'));
+});
+after(() => rm(folder, { recursive: true }));
+
+async function write(name, content) {
+  const to = path.join(folder, name);
+  await writeFile(to, content);
+  return to;
+}
+
+/** Runs the command line: { code, stdout, stderr }. */
+function xlaWasm(...args) {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [CLI, ...args], { timeout: 60_000 }, (error, stdout, stderr) =>
+      resolve({ code: error ? error.code : 0, stdout, stderr }));
+  });
+}
+
+async function prints(args, stdout) {
+  assert.deepEqual(await xlaWasm(...args), { code: 0, stdout, stderr: '' });
+}
+
+async function fails(args, pattern) {
+  const { code, stdout, stderr } = await xlaWasm(...args);
+  assert.equal(code, 1, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^error: [^\n]+\n$/);
+  assert.match(stderr, pattern);
+}
+
+const AXPY = `HloModule axpy
+ENTRY main {
+  x = f32[2,3] parameter(0)
+  v = f32[3] parameter(1)
+  w = f32[2,3] broadcast(v), dimensions={1}
+  ROOT sum = f32[2,3] add(x, w)
+}
+`;
+
+describe('run', () => {
+  let axpy, x, v;
+  before(async () => {
+    axpy = await write('axpy.hlo', AXPY);
+    x = await write('x.npy', file(header('<f4', '(2, 3)'), Float32Array.of(1, 2, 3, 4, 5, 6)));
+    v = await write('v.npy', file(header('<f4', '(3,)'), Float32Array.of(7, 8, 9)));
+  });
+
+  test('--json', () => prints(['run', axpy, '--input', x, '--input', v, '--json'],
+    '{"replica":0,"outputs":[{"shape":"f32[2,3]","data":[8,10,12,11,13,15]}]}\n'));
+
+  test('for people', () => prints(['run', axpy, '--input', x, `--input=${v}`],
+    'f32[2,3] {\n  {8, 10, 12},\n  {11, 13, 15}\n}\n'));
+
+  test('on several replicas, with and without threads', async () => {
+    const hlo = await write('id.hlo', 'ENTRY main { ROOT r = u32[] replica-id() }');
+    const lines = [0, 1, 2].map((i) =>
+      `{"replica":${i},"outputs":[{"shape":"u32[]","data":[${i}]}]}\n`).join('');
+    await prints(['run', hlo, '--replicas', '3', '--threads', '0', '--json'], lines);
+    await prints(['run', hlo, '--json', '--threads', '2', '--replicas', '3'], lines);
+    await prints(['run', hlo, '--replicas', '2'], 'replica 0\nu32[] 0\nreplica 1\nu32[] 1\n');
+  });
+
+  test('on as many replicas as the module states', async () => {
+    const hlo = await write('two.hlo',
+      'HloModule m, replica_count=2\nENTRY main { ROOT r = u32[] replica-id() }');
+    const { stdout } = await xlaWasm('run', hlo, '--json');
+    assert.equal(stdout.trim().split('\n').length, 2);
+  });
+
+  test('what JSON numbers cannot hold', async () => {
+    const hlo = await write('values.hlo', `ENTRY main {
+      f = f32[6] constant({nan, inf, -inf, -0, 0.5, 1e10})
+      s = s64[3] constant({9007199254740991, 9007199254740993, -9223372036854775808})
+      u = u64[2] constant({18446744073709551615, 7})
+      p = pred[2] constant({true, false})
+      c = c64[2] constant({(1, 2), (inf, nan)})
+      h = bf16[1] constant({1.5})
+      n = s4[2] constant({-8, 7})
+      e = f32[0,2] constant({})
+      t = (f32[6], s64[3], u64[2], pred[2], c64[2], bf16[1], s4[2], f32[0,2])
+        tuple(f, s, u, p, c, h, n, e)
+      ROOT r = (f32[6], s64[3], u64[2], pred[2], c64[2], bf16[1], s4[2], f32[0,2]) copy(t)
+    }`);
+    await prints(['run', hlo, '--json'], '{"replica":0,"outputs":[' + [
+      '{"shape":"f32[6]","data":["nan","inf","-inf",-0.0,0.5,10000000000]}',
+      '{"shape":"s64[3]","data":[9007199254740991,"9007199254740993","-9223372036854775808"]}',
+      '{"shape":"u64[2]","data":["18446744073709551615",7]}',
+      '{"shape":"pred[2]","data":[true,false]}',
+      '{"shape":"c64[2]","data":[[1,2],["inf","nan"]]}',
+      '{"shape":"bf16[1]","data":[1.5]}',
+      '{"shape":"s4[2]","data":[-8,7]}',
+      '{"shape":"f32[0,2]","data":[]}',
+    ].join(',') + ']}\n');
+  });
+
+  test('data are row-major whatever layout the module asks for', async () => {
+    const hlo = await write('turn.hlo', `HloModule turn,
+        entry_computation_layout={(f32[2,3]{0,1})->f32[2,3]{0,1}}
+      ENTRY main { x = f32[2,3]{0,1} parameter(0)
+        ROOT y = f32[2,3]{0,1} negate(x) }`);
+    await prints(['run', hlo, '--input', x, '--json'],
+      '{"replica":0,"outputs":[{"shape":"f32[2,3]","data":[-1,-2,-3,-4,-5,-6]}]}\n');
+  });
+
+  test('a module from standard input', async () => {
+    const child = spawn(process.execPath, [CLI, 'run', '-', '--json']);
+    child.stdin.end('ENTRY main { ROOT r = s32[] constant(5) }');
+    const chunks = [];
+    for await (const chunk of child.stdout) chunks.push(chunk);
+    assert.equal(Buffer.concat(chunks).toString(),
+      '{"replica":0,"outputs":[{"shape":"s32[]","data":[5]}]}\n');
+  });
+
+  test('a result larger than a pipe holds', async () => {
+    const hlo = await write('large.hlo',
+      'ENTRY main { ROOT r = s32[200000] iota(), iota_dimension=0 }');
+    const child = spawn(process.execPath, [CLI, 'run', hlo, '--json']);
+    const chunks = [];
+    for await (const chunk of child.stdout) chunks.push(chunk);
+    const [{ data }] = JSON.parse(Buffer.concat(chunks).toString()).outputs;
+    assert.equal(data.length, 200000);
+    assert.equal(data[199999], 199999);
+  });
+
+  test('arguments that are missing, too many, or do not fit', async () => {
+    await fails(['run', axpy],
+      /has 2 parameters \(x: f32\[2,3\], v: f32\[3\]\); 0 --input were given/);
+    await fails(['run', axpy, '--input', x, '--input', v, '--input', v], /3 --input were given/);
+    await fails(['run', axpy, '--input', v, '--input', x],
+      /v\.npy holds f32\[3\]; parameter 0 \(x\) is f32\[2,3\]/);
+    await fails(['run', axpy, '--input', axpy, '--input', v], /axpy\.hlo: npy: this is no \.npy/);
+    await fails(['run', axpy, '--input', 'nothing.npy', '--input', v],
+      /cannot read nothing\.npy: ENOENT/);
+    const doubles = await write('d.npy', file(header('<f8', '(2, 3)'), new Float64Array(6)));
+    await fails(['run', axpy, '--input', doubles, '--input', v], /d\.npy holds f64\[2,3\]/);
+  });
+
+  test('modules that are none', async () => {
+    await fails(['run', 'nothing.hlo'], /cannot read nothing\.hlo: ENOENT/);
+    const bad = await write('bad.hlo', AXPY.replace('add(x, w)', 'add(x, v)'));
+    await fails(['run', bad], /bad\.hlo:6:\d+: add: .*f32\[2,3\].*f32\[3\]/);
+    await fails(['run', await write('empty.hlo', '')], /empty\.hlo:1:1: /);
+  });
+
+  test('runs that fail', async () => {
+    const huge = await write('huge.hlo',
+      'ENTRY main { ROOT r = f32[2000000000] iota(), iota_dimension=0 }');
+    await fails(['run', huge], /memory/);
+    const hang = await write('hang.hlo', `HloModule hang, replica_count=2
+      ENTRY main {
+        t = token[] after-all()
+        r = (f32[], u32[], token[]) recv(t), channel_id=1
+        d = (f32[], token[]) recv-done(r), channel_id=1
+        ROOT x = f32[] get-tuple-element(d), index=0
+      }`);
+    await fails(['run', hang], /recv/);
+  });
+});
+
+describe('usage', () => {
+  test('--help', async () => {
+    const { code, stdout, stderr } = await xlaWasm('--help');
+    assert.deepEqual([code, stderr], [0, '']);
+    for (const option of ['run MODULE.hlo', '--input', '--replicas', '--threads', '--json']) {
+      assert.ok(stdout.includes(option), option);
+    }
+  });
+  test('--version', async () => {
+    const text = await readFile(new URL('../package.json', import.meta.url), 'utf8');
+    await prints(['--version'], `${JSON.parse(text).version}\n`);
+  });
+  const mistakes = [
+    [[], /a command is missing \(see xla-wasm --help\)/],
+    [['walk'], /there is no command "walk"/],
+    [['run'], /run needs the file of a module/],
+    [['run', 'a', 'b'], /run takes one module, not "b" too/],
+    [['run', 'a', '--speed', '9'], /--speed/],
+    [['run', 'a', '--replicas', '0'], /--replicas must be a number from 1 on; got "0"/],
+    [['run', 'a', '--replicas', 'two'], /--replicas must be a number/],
+    [['run', 'a', '--replicas', '1e3'], /--replicas must be a number/],
+    [['run', 'a', '--threads', '-1'], /--threads/],
+    [['run', 'a', '--replicas'], /--replicas/],
+    [['run', 'a', '--json=yes'], /--json/],
+  ];
+  for (const [args, pattern] of mistakes) {
+    test(args.join(' ') || 'nothing', () => fails(args, pattern));
+  }
+});
