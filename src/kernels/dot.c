@@ -162,10 +162,11 @@ static void pack(const float *base, const int64_t *batch, const int64_t *line, i
 
 /* ---- Multiplying ---- */
 
-/* out[MR][NR] = sum over k of a[k][MR] * b[k][NR] */
+/* out[MR][NR] = sum over k of a[k][MR] * b[k][NR]. A sum of one product is that product, as in XLA:
+** added to -0, it keeps its sign where it is -0. */
 static void micro_kernel(int64_t k, const float *a, const float *b, v128_t out[MR][NR / 4]) {
-  v128_t sum[MR][NR / 4];
-  for (int i = 0; i < MR; i++) sum[i][0] = sum[i][1] = wasm_f32x4_splat(0);
+  v128_t sum[MR][NR / 4], start = wasm_f32x4_splat(k == 1 ? -0.0f : 0.0f);
+  for (int i = 0; i < MR; i++) sum[i][0] = sum[i][1] = start;
   for (int64_t p = 0; p < k; p++, a += MR, b += NR) {
     v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + 4);
     for (int i = 0; i < MR; i++) {

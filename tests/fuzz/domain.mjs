@@ -6,7 +6,8 @@
  * magnitude; `special` is 0 if none is NaN or infinite, 1 if those that are come from the operands
  * (their bits are known), 2 if they were computed (a NaN's sign and payload are open). Where
  * highest - lowest fits the mantissa, nothing was or will be rounded, whatever the order.
- * `tolerance` is set where the bits are not decided: such values are moved, never computed with.
+ * `nonzero` is set where no element is zero: a sum of such products is not -0, which depends on
+ * where the adding starts. `tolerance` is set where the bits are not decided: such values are moved, never computed with.
  */
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 
@@ -92,6 +93,9 @@ export function productOf(type, a, b) {
   const special = a.special || b.special ? 2 : 0;
   return domain(type, a.lowest + b.lowest, a.highest + b.highest + (isComplex(type) ? 1 : 0), special);
 }
+
+/** The same numbers, but zeros may have either sign. */
+export const withOpenZeros = (d) => ({ ...d, tolerance: 'abs 0 rel 0' });
 
 /**
  * The domain of sums whose order of adding is open: the error of each is at most (count + 2) units

@@ -66,6 +66,7 @@ function transcendental(p, random) {
   const x = p.decided(FLOATS);
   if (!x || x.domain.highest > 4 || x.domain.lowest < -60) return null;
   const type = x.shape.elementType;
+  if (name === 'logistic' && x.domain.highest > 3 && type === 'f16') return null; // overflows in XLA
   const tolerance = functionTolerance(type, FUNCTIONS[name]);
   return p.add(name, [x], { lowest: -1000, highest: 1000, special: 2, tolerance }, (b, [a]) =>
     b[name](a));
@@ -196,6 +197,8 @@ const SAME_WIDTH = [
   ['s64', 'u64', 'f64'],
 ];
 
+const dependsOnData = (step) => Boolean(step.literals) || step.operands.some(dependsOnData);
+
 /** Any bits may come out of it: what is floating then is only moved. */
 function bitcast(p, random) {
   const x = p.any(({ shape, domain }) => !domain.tolerance && domain.special < 2 &&
@@ -205,6 +208,8 @@ function bitcast(p, random) {
   const bits = (name) => ELEMENT_TYPES.get(name).bits;
   const to = random.pick(random.chance(0.5)
     ? SAME_WIDTH.find((types) => types.includes(type)) : SAME_WIDTH.flat());
+  // XLA folds constants of less than a byte wrongly.
+  if (Math.min(bits(to), bits(type)) < 8 && !dependsOnData(x)) return null;
   if (bits(to) > bits(type) && dimensions.at(-1) !== bits(to) / bits(type)) return null;
   const result = isInexact(to)
     ? { lowest: -Infinity, highest: Infinity, special: 1 } : DECIDED;

@@ -4,7 +4,7 @@ import { Shape } from '../../bindings/shape.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import {
   DECIDED, epsilonOf, FLOATS, INTEGERS, isExact, isInexact, productOf, roundedSum, sumOf,
-  union,
+  union, withOpenZeros,
 } from './domain.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
@@ -116,12 +116,13 @@ function cumulative(p, random) {
       window, ones, ones, ones, padding));
 }
 
+/** Between equals XLA:CPU takes the one that is first in a layout of its choice: so, no equals. */
 function selectAndScatter(p, random) {
-  const x = p.decided(['s32', 's64', 'u32', 'u8', 's16', 'f32', 'f64']);
-  if (!x || !x.shape.rank || x.domain.special || x.shape.dimensions.includes(0)) return null;
-  const { elementType: type, dimensions } = x.shape;
+  const type = random.pick(['s32', 's64', 'u32', 's16', 'f32', 'f64']);
+  const dimensions = randomDimensions(random, random.between(1, 4)).map((n) => n || 1);
   const w = randomWindow(random, dimensions, { dilations: false });
   if (w.positions.includes(0)) return null;
+  const x = distinct(p, random, type, dimensions);
   const source = p.fresh(type, w.positions, 'whole');
   const init = p.fresh(type, [], 'whole');
   const sum = sumOf(type, union(type, [source.domain, init.domain]), count(w.positions) + 1);
@@ -130,6 +131,17 @@ function selectAndScatter(p, random) {
     b.selectAndScatterWithGeneralPadding(
       a, binaryComputation(b, type, method), w.window, w.strides, w.padding, s, i,
       binaryComputation(b, type, 'add')));
+}
+
+/** A parameter no two elements of which are equal. */
+function distinct(p, random, type, dimensions) {
+  const { Array: TypedArray, bits, kind } = ELEMENT_TYPES.get(type);
+  const d = isInexact(type) ? { lowest: 0, highest: 12, special: 0 } : DECIDED;
+  return p.parameter(d, () => {
+    const values = random.shuffle(numbersTo(count(dimensions)));
+    const wide = bits === 64 && kind !== 'float';
+    return new Literal(Shape.array(type, dimensions), TypedArray.from(values, (value) => (wide ? BigInt(value) : value)));
+  });
 }
 
 /* ---- Contractions ---- */
@@ -141,7 +153,7 @@ function contraction(type, a, b, terms) {
   if (!product || a.special || b.special) return null;
   if (isExact(type, product.lowest, product.highest)) {
     const sum = sumOf(type, product, terms);
-    if (sum) return sum;
+    if (sum) return terms === 1 || (a.nonzero && b.nonzero) ? sum : withOpenZeros(sum);
   }
   return product.highest < 12 ? roundedSum(type, product, terms) : null;
 }
@@ -164,7 +176,7 @@ function dot(p, random) {
     lhsContractingDimensions.map((_, i) => place(lhsBatchDimensions.length + i));
   const lhsFree = dimensions.filter((_, i) => !lhsContractingDimensions.includes(i));
   if (count(lhsFree) * count(free) > 4000) return null;
-  const y = p.fresh(type, order.map(([n]) => n), random.pick(['whole', 'whole', 'quarters', 'normal']));
+  const y = p.fresh(type, order.map(([n]) => n), random.pick(['whole', 'nonzero', 'quarters', 'normal']));
   const wider = { s8: 's32', u8: 'u32', bf16: 'f32', f16: 'f32', f32: 'f64', s16: 's32' }[type];
   const preferredElementType = wider && random.chance(0.3) ? wider : undefined;
   const terms = count(lhsContractingDimensions.map((i) => dimensions[i]));
@@ -188,7 +200,7 @@ function convolution(p, random) {
   const rhs = { i: features, o: outputs * groups * batchGroups };
   const labels = (letters) => random.shuffle([...letters, ...numbersTo(spatial).map(String)]);
   const [l, r, o] = [labels(['b', 'f']), labels(['i', 'o']), labels(['b', 'f'])];
-  const x = p.fresh(type, l.map((c) => lhs[c] ?? inputSizes[c]), 'whole');
+  const x = p.fresh(type, l.map((c) => lhs[c] ?? inputSizes[c]), 'whole'); // and padding is zeros
   const flavour = random.pick(['whole', 'quarters']);
   const y = p.fresh(type, r.map((c) => rhs[c] ?? kernelSizes[c]), flavour);
   const maybe = (make, none) => inputSizes.map(() => (random.chance(0.3) ? make() : none));
@@ -196,7 +208,7 @@ function convolution(p, random) {
   const padding = inputSizes.map((n) => [random.between(n > 2 ? -1 : 0, 2), random.between(0, 2)]);
   const [lhsDilation, rhsDilation] = [maybe(() => 2, 1), maybe(() => 2, 1)];
   const windowReversal = maybe(() => true, false);
-  const result = contraction(type, x.domain, y.domain, count(kernelSizes) * features);
+  const result = contraction(type, x.domain, y.domain, count(kernelSizes) * features + 1);
   return result && p.add('convolution', [x, y], result, (b, [a, k]) =>
     b.convGeneralDilated(
       a, k, strides, padding, lhsDilation, rhsDilation,

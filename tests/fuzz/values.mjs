@@ -39,6 +39,7 @@ export const count = (dimensions) => dimensions.reduce((product, size) => produc
 /** Where a flavour's finite values lie: lowest, highest, special as in a domain. */
 const FLAVOURS = {
   whole: () => [0, 3, 0],
+  nonzero: () => [0, 3, 0],
   quarters: () => [-2, 3, 0],
   normal: (type) => [-3 - mantissaOf(type), 4, 0],
   edges: () => [-1, 5, 1],
@@ -46,18 +47,19 @@ const FLAVOURS = {
 
 /** A random flavour: what the floats of a literal are like. */
 export function randomFlavour(random) {
-  return random.pick(['whole', 'whole', 'quarters', 'normal', 'normal', 'edges']);
+  return random.pick(['whole', 'nonzero', 'quarters', 'normal', 'normal', 'edges']);
 }
 
 export function flavourDomain(type, flavour) {
   if (!isInexact(type)) return DECIDED;
   const [lowest, highest, special] = FLAVOURS[flavour](type);
-  return { lowest, highest, special };
+  return { lowest, highest, special, nonzero: ['nonzero', 'normal'].includes(flavour) };
 }
 
 function randomFloat(random, type, flavour) {
   const sign = random.chance(0.5) ? -1 : 1;
   if (flavour === 'whole') return random.between(-4, 4);
+  if (flavour === 'nonzero') return sign * random.between(1, 4);
   if (flavour === 'quarters') return random.between(-16, 16) / 4;
   if (flavour === 'normal') {
     const units = 2 ** (mantissaOf(type) - 1);
