@@ -393,6 +393,7 @@ static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes oper
 /* ---- All ---- */
 
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
+  if (instruction->opcode == HLO_CLAMP) return instruction;
   switch (opcode_category(instruction->opcode)) {
   case ELEMENTWISE_BINARY:
   case ELEMENTWISE_TERNARY: broadcast_ones(d, instruction, operands, result); return instruction;

@@ -48,6 +48,16 @@ static bool infer_elementwise(Dynamic *d, const Instruction *instruction, Sizes 
   return true;
 }
 
+/* XLA takes the last size that it sees, and broadcasts nothing. */
+static bool infer_clamp(const Instruction *instruction, Sizes *operands, Sizes result) {
+  int rank = instruction->shape->rank;
+  for (int k = 0; k < instruction->operand_count; k++) {
+    if (operand_shape(instruction, k)->rank != rank) continue;
+    for (int i = 0; i < rank; i++) result[i] = operands[k][i] ? operands[k][i] : result[i];
+  }
+  return true;
+}
+
 /* Operand k becomes leaf k of the result; `shared`: all have the same dimensions, and what is the
 ** size in one is that in all. */
 static bool infer_leaves(Dynamic *d, const Instruction *instruction, Sizes *operands, int count,
@@ -399,6 +409,7 @@ static bool same_dims(const Instruction *instruction) {
 bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   const char *square = "the dimensions of a matrix are static";
   int rank = instruction->operand_count ? operand_shape(instruction, 0)->rank : 0;
+  if (instruction->opcode == HLO_CLAMP) return infer_clamp(instruction, operands, result);
   switch (opcode_category(instruction->opcode)) {
   case ELEMENTWISE_UNARY:
   case ELEMENTWISE_BINARY:
