@@ -50,7 +50,8 @@ export const pairs = kind('an array of pairs of integers', (value, context) => {
   const lists = integerLists(value, context);
   return lists?.every((pair) => pair.length === 2) ? lists : undefined;
 });
-export const number = kind('a number', (value) => (typeof value === 'number' ? value : undefined));
+export const number = kind('a finite number', (value) =>
+  Number.isFinite(value) ? value : undefined);
 export const boolean = kind('true or false', (value) =>
   typeof value === 'boolean' ? value : undefined);
 export const booleans = listOf(boolean, 'an array of booleans');

@@ -131,7 +131,7 @@ export class XlaBuilder extends Handle {
   #emit(opcode, operands, attributes = {}, shape = '') {
     const handles = Uint32Array.from(operands, (operand) => operand.handle);
     const shapeText = String(shape);
-    return this.#add((core, builder, copy) => {
+    const call = (core, builder, copy) => {
       const importName = (module) =>
         core.string(core.need('xla_builder_import', builder, this.#callable(opcode, module)));
       const text = Object.entries(attributes)
@@ -142,7 +142,14 @@ export class XlaBuilder extends Handle {
         'xla_builder_add',
         ...[builder, copy(opcode), copy(shapeText), copy(handles), operands.length, copy(text)],
       );
-    });
+    };
+    try {
+      return this.#add(call);
+    } catch (error) {
+      if (!error.line) throw error;
+      // A place in the text of the attributes, which the caller has never seen.
+      throw new XlaError(error.code, error.message, { operation: opcode });
+    }
   }
 
   #callable(opcode, module) {

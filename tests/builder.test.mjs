@@ -670,6 +670,8 @@ describe('mistakes', () => {
       /subtract: 4 arguments are more than the 3 there are: lhs, rhs, broadcastDimensions/],
     ['a fraction', (b, x) => b.broadcast(x, [1.5]), /broadcast: broadcastSizes must be an array/],
     ['NaN', (b, x) => b.getDimensionSize(x, NaN), /dimension must be an integer; got NaN/],
+    ['NaN for a number', (b, x) => b.batchNormTraining(x, x, x, NaN, 0),
+      /batch-norm-training: epsilon must be a finite number; got NaN/],
     ['an unknown word', (b, x) => b.fft(x, 'DFT', [2]), /fftType must be one of "FFT", "IFFT"/],
     ['an unknown option', (b, x) => b.dot(x, x, { presision: 'high' }),
       /dot: presision is not known here; there are precision, preferredElementType/],
@@ -705,6 +707,14 @@ describe('mistakes', () => {
     const body = b.build(b.neg(b.parameter(0, 'f32[]')));
     refuses(() => text((c, x) => c.call(body, [x]), 'f32[]'), /belongs to another client/, 'call');
     other.dispose();
+  });
+  test('text that is no attribute', () => {
+    const build = (b, x) => b.customCall('f', [x], 'f32[]', { apiVersion: '}' });
+    assert.throws(() => text(build, 'f32[]'), (error) => {
+      assert.equal(error.code, 'INVALID_ARGUMENT');
+      assert.deepEqual([error.operation, error.line], ['custom-call', undefined]);
+      return true;
+    });
   });
   test('a mistake leaves the builder as it was', async () => {
     const b = client.builder();
