@@ -6,7 +6,7 @@
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make bench              benchmarks
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
-#   make native-tsan        build/native-tsan/xla-run: the core under ThreadSanitizer
+#   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
 #   make format             rewrites the C sources as clang-format wants them
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
@@ -158,7 +158,7 @@ $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 # The programs of tests/native go beside xla-run: build/native/NAME.
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(B)/native/%,$(wildcard tests/native/*.c))
 native: $(B)/native/xla-run $(NATIVE_TESTS)
-native-tsan: $(B)/native-tsan/xla-run
+native-tsan: $(B)/native-tsan/xla-run $(B)/native-tsan/golden
 
 $(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
 	@mkdir -p $(@D)
@@ -171,6 +171,11 @@ $(NATIVE_TESTS): $(B)/native/%: tests/native/%.c $(filter-out %/main.o,$(OBJECTS
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_native) $(CFLAGS_native) $(filter %.c %.o,$^) -lm -o $@
+
+$(B)/native-tsan/golden: tests/native/golden.c $(filter-out %/main.o,$(OBJECTS_native-tsan))
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK $@
+	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(filter %.c %.o,$^) -lm -o $@
 
 # libFuzzer wants everything compiled for it.
 PARSER_SOURCES := $(wildcard src/base/*.c src/shape/*.c src/hlo/*.c)
@@ -190,7 +195,7 @@ demo: build $(NODE_MODULES)
 
 # TESTS=tests/one.test.mjs runs only that.
 TESTS ?= $(wildcard tests/*.test.mjs)
-test: build native $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+test: build native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-concurrency=$(CORES) --test-timeout=300000 $(TESTS)
 
