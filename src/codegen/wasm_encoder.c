@@ -106,18 +106,17 @@ static void put_imports(ByteBuf *out, const WasmModule *module, bool shared_memo
 
 static void put_functions(ByteBuf *out, const WasmModule *module) {
   ByteBuf types = {0}, exports = {0}, code = {0};
-  int count = module->function_count;
-  bytebuf_leb(&types, (uint64_t)count);
-  bytebuf_leb(&exports, (uint64_t)count);
-  for (int i = 0; i < count; i++) {
+  bytebuf_leb(&types, (uint64_t)module->body_count);
+  for (int i = 0; i < module->body_count; i++) bytebuf_leb(&types, KERNEL_TYPE);
+  bytebuf_leb(&exports, (uint64_t)module->export_count);
+  for (int i = 0; i < module->export_count; i++) {
     char name[16];
-    bytebuf_leb(&types, KERNEL_TYPE);
     snprintf(name, sizeof name, "%d", i);
     put_name(&exports, name);
     bytebuf_put(&exports, EXTERN_FUNCTION);
-    bytebuf_leb(&exports, (uint64_t)(module->import_count + i));
+    bytebuf_leb(&exports, (uint64_t)(module->import_count + module->exports[i]));
   }
-  bytebuf_leb(&code, (uint64_t)count);
+  bytebuf_leb(&code, (uint64_t)module->body_count);
   bytebuf_append(&code, module->code.bytes, module->code.size);
   put_section(out, SECTION_FUNCTION, &types);
   put_section(out, SECTION_EXPORT, &exports);
@@ -134,6 +133,8 @@ void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *o
 
 void wasm_module_free(WasmModule *module) {
   free(module->imports);
+  free(module->bodies);
+  free(module->exports);
   bytebuf_free(&module->code);
 }
 
@@ -160,21 +161,51 @@ void wasm_function_begin(WasmFunction *function, WasmModule *module) {
   add_local(function, WASM_I64);
 }
 
+static uint64_t hash_of(const uint8_t *bytes, size_t size) { /* FNV-1a */
+  uint64_t hash = 0xcbf29ce484222325;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 0x100000001b3;
+  return hash;
+}
+
+/* The number of a body: of an equal one that is there already, or of this one, added. The layers of
+** a network often need the same loops. */
+static int find_or_add_body(WasmModule *module, const ByteBuf *content) {
+  WasmBody body = {module->code.size, content->size, hash_of(content->bytes, content->size)};
+  for (int i = 0; i < module->body_count; i++) {
+    const WasmBody *other = &module->bodies[i];
+    if (other->hash == body.hash && other->size == body.size &&
+        !memcmp(module->code.bytes + other->offset, content->bytes, body.size)) {
+      return i;
+    }
+  }
+  if (module->body_count == module->body_capacity) {
+    module->body_capacity = module->body_capacity * 2 + 16;
+    module->bodies = grow(module->bodies, sizeof body * (size_t)module->body_capacity);
+  }
+  bytebuf_append(&module->code, content->bytes, content->size);
+  module->bodies[module->body_count] = body;
+  return module->body_count++;
+}
+
 void wasm_function_end(WasmFunction *function) {
-  ByteBuf locals = {0};
-  int declared = function->local_count - PARAMETERS;
-  bytebuf_leb(&locals, (uint64_t)declared);
+  WasmModule *module = function->module;
+  ByteBuf locals = {0}, content = {0};
+  bytebuf_leb(&locals, (uint64_t)(function->local_count - PARAMETERS));
   for (int i = PARAMETERS; i < function->local_count; i++) {
     bytebuf_put(&locals, 1); /* a run of one */
     bytebuf_put(&locals, function->local_types[i]);
   }
   wasm_op(function, OP_END);
-  ByteBuf *code = &function->module->code;
-  bytebuf_leb(code, locals.size + function->body.size);
-  bytebuf_append(code, locals.bytes, locals.size);
-  bytebuf_append(code, function->body.bytes, function->body.size);
-  function->module->function_count++;
+  bytebuf_leb(&content, locals.size + function->body.size);
+  bytebuf_append(&content, locals.bytes, locals.size);
+  bytebuf_append(&content, function->body.bytes, function->body.size);
+  if (module->export_count == module->export_capacity) {
+    module->export_capacity = module->export_capacity * 2 + 16;
+    module->exports = grow(module->exports, sizeof(int) * (size_t)module->export_capacity);
+  }
+  module->exports[module->export_count++] = find_or_add_body(module, &content);
   bytebuf_free(&locals);
+  bytebuf_free(&content);
   bytebuf_free(&function->body);
   free(function->local_types);
   free(function->local_free);

@@ -199,16 +199,26 @@ typedef struct WasmImport {
 
 enum { MOST_ARITY = 3 };
 
+/* A body in the module's code, and what tells it from others at a glance. */
+typedef struct WasmBody {
+  size_t offset, size;
+  uint64_t hash;
+} WasmBody;
+
 typedef struct WasmModule {
   int import_count, import_capacity;
   WasmImport *imports;
-  int function_count;
+  int body_count, body_capacity;
+  WasmBody *bodies;
   ByteBuf code; /* the bodies so far, each with its size in front */
+  int export_count, export_capacity;
+  int *exports; /* the body of each function: equal functions share one */
 } WasmModule;
 
 /* The index by which `call` knows an imported function; imports it at its first mention. */
 int wasm_import(WasmModule *module, const char *name, int arity);
-/* The whole module: exports its functions, all void(i32, i64, i64), as "0", "1", ... */
+/* The whole module: exports its functions, all void(i32, i64, i64), as "0", "1", ..., in the order in
+** which they ended. */
 void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *out);
 void wasm_module_free(WasmModule *module);
 
