@@ -162,7 +162,7 @@ export const collectives = {
   allToAll: row(
     'all-to-all',
     {
-      ...{ operand: op, splitDimension: integer, concatDimension: integer, splitCount: integer },
+      operand: op, splitDimension: integer, concatDimension: integer, splitCount: integer,
       ...group,
     },
     allToAll,
@@ -187,8 +187,8 @@ export const collectives = {
   raggedAllToAll: row(
     'ragged-all-to-all',
     {
-      ...{ input: op, inputOffsets: op, sendSizes: op },
-      ...{ output: op, outputOffsets: op, recvSizes: op },
+      input: op, inputOffsets: op, sendSizes: op,
+      output: op, outputOffsets: op, recvSizes: op,
       ...group,
     },
     (emit, { input, inputOffsets, sendSizes, output, outputOffsets, recvSizes, ...rest }) =>
@@ -200,7 +200,7 @@ export const collectives = {
   reduceScatter: row(
     'reduce-scatter',
     {
-      ...{ operand: op, computation, scatterDimension: integer, shardCount: integer },
+      operand: op, computation, scatterDimension: integer, shardCount: integer,
       ...deviceGroup,
     },
     reduceScatter,

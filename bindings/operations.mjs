@@ -44,8 +44,8 @@ const compare = {
   full: row(
     'compare',
     {
-      ...{ lhs: op, rhs: op, broadcastDimensions: integers },
-      ...{ direction, compareType: optional(comparisonType) },
+      lhs: op, rhs: op, broadcastDimensions: integers,
+      direction, compareType: optional(comparisonType),
     },
     (emit, { lhs, rhs, broadcastDimensions, direction, compareType }) =>
       emit([lhs, rhs], {
@@ -247,7 +247,7 @@ const onesLike = (list) => list.map(() => 1);
 /** PaddingConfig: { dimensions: [{ edgePaddingLow, ... }] }, that list, or a list of lists. */
 const zero = optional(integer, 0);
 const paddingDimension = record({
-  ...{ edgePaddingLow: zero, edgePaddingHigh: zero, interiorPadding: zero },
+  edgePaddingLow: zero, edgePaddingHigh: zero, interiorPadding: zero,
 });
 const paddingConfig = Object.assign(
   (value, context) => {
@@ -496,7 +496,7 @@ const contractions = {
   dotGeneral: row(
     'dot',
     {
-      ...{ lhs: op, rhs: op, dimensionNumbers: dotNumbers },
+      lhs: op, rhs: op, dimensionNumbers: dotNumbers,
       ...resultOptions,
     },
     (emit, { lhs, rhs, dimensionNumbers: n, precision, preferredElementType }) =>
@@ -527,8 +527,8 @@ const contractions = {
   sort: row(
     'sort',
     {
-      ...{ operands: opOrOps, comparator: computation },
-      ...{ dimension: optional(integer, -1), isStable: optional(boolean, false) },
+      operands: opOrOps, comparator: computation,
+      dimension: optional(integer, -1), isStable: optional(boolean, false),
     },
     (emit, { operands, comparator, dimension, isStable }) =>
       emit(operands, {
@@ -551,7 +551,7 @@ const normalisation = (opcode, operands) =>
     opcode,
     {
       ...Object.fromEntries(operands.map((name) => [name, op])),
-      ...{ epsilon: number, featureIndex: integer },
+      epsilon: number, featureIndex: integer,
     },
     (emit, bound) =>
       emit(operands.map((name) => bound[name]), {
@@ -600,8 +600,8 @@ const library = {
   triangularSolve: row(
     'triangular-solve',
     {
-      ...{ a: op, b: op, leftSide: boolean, lower: boolean, unitDiagonal: boolean },
-      ...{ transposeA: transposeWord },
+      a: op, b: op, leftSide: boolean, lower: boolean, unitDiagonal: boolean,
+      transposeA: transposeWord,
     },
     (emit, { a, b, leftSide, lower, unitDiagonal, transposeA }) =>
       emit([a, b], {
@@ -626,8 +626,8 @@ const conditional = {
   predicated: row(
     'conditional',
     {
-      ...{ pred: op, trueOperand: op, trueComputation: computation },
-      ...{ falseOperand: op, falseComputation: computation },
+      pred: op, trueOperand: op, trueComputation: computation,
+      falseOperand: op, falseComputation: computation,
     },
     (emit, { pred, trueOperand, trueComputation, falseOperand, falseComputation }) =>
       emit([pred, trueOperand, falseOperand], {

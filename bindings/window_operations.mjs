@@ -188,9 +188,9 @@ const selectAndScatterRow = (paddingKind) =>
   row(
     'select-and-scatter',
     {
-      ...{ operand: op, select: computation },
+      operand: op, select: computation,
       ...windowParameters,
-      ...{ padding: paddingKind, source: op, initValue: op, scatter: computation },
+      padding: paddingKind, source: op, initValue: op, scatter: computation,
     },
     selectAndScatter,
   );
@@ -206,7 +206,7 @@ export const windowOperations = {
   convGeneralDilated: convolutionRow({
     ...operands,
     padding,
-    ...{ lhsDilation: integers, rhsDilation: integers, dimensionNumbers },
+    lhsDilation: integers, rhsDilation: integers, dimensionNumbers,
     ...options,
   }),
   reduceWindow: row(
@@ -214,7 +214,7 @@ export const windowOperations = {
     {
       ...reduction,
       ...windowParameters,
-      ...{ padding, baseDilations: optional(integers), windowDilations: optional(integers) },
+      padding, baseDilations: optional(integers), windowDilations: optional(integers),
     },
     reduceWindow,
   ),
@@ -223,7 +223,7 @@ export const windowOperations = {
     {
       ...reduction,
       ...windowParameters,
-      ...{ baseDilations: integers, windowDilations: integers, padding: pairs },
+      baseDilations: integers, windowDilations: integers, padding: pairs,
     },
     reduceWindow,
   ),

@@ -358,8 +358,8 @@ describe('contractions, reductions, sorting', () => {
         [[[1, 1, 1], [2, 2, 2]], 'f32[2,3]']),
       [[6, 12], [15, 30]]);
     const batched = {
-      ...{ lhsContractingDimensions: [2], rhsContractingDimensions: [1] },
-      ...{ lhsBatchDimensions: [0], rhsBatchDimensions: [0] },
+      lhsContractingDimensions: [2], rhsContractingDimensions: [1],
+      lhsBatchDimensions: [0], rhsBatchDimensions: [0],
     };
     const lhs = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]];
     const unit = [[1, 0], [0, 1]];
@@ -456,10 +456,10 @@ describe('windows', () => {
     const x = [[[[1], [2], [3]]], 'f32[1,3,1]'];
     const kernel = [[[[1]], [[10]]], 'f32[2,1,1]'];
     const numbers = {
-      ...{ inputBatchDimension: 0, inputFeatureDimension: 2, inputSpatialDimensions: [1] },
-      ...{ kernelInputFeatureDimension: 1, kernelOutputFeatureDimension: 2 },
+      inputBatchDimension: 0, inputFeatureDimension: 2, inputSpatialDimensions: [1],
+      kernelInputFeatureDimension: 1, kernelOutputFeatureDimension: 2,
       kernelSpatialDimensions: [0],
-      ...{ outputBatchDimension: 0, outputFeatureDimension: 2, outputSpatialDimensions: [1] },
+      outputBatchDimension: 0, outputFeatureDimension: 2, outputSpatialDimensions: [1],
     };
     const flat = (value) => value.flat(2);
     const general = (...args) =>
