@@ -133,16 +133,33 @@ function constant(p, random) {
 
 const INDEX_TYPES = ['s32', 's32', 's64', 'u32', 's8', 'u8', 's16', 'u64'];
 
-function starts(p, random, rank) {
+/** Starts of windows of these sizes; outside the bounds too if they may be clamped. */
+function starts(p, random, dimensions, sizes, clamps) {
   const type = random.pick(INDEX_TYPES);
-  return numbersTo(rank).map(() => p.indices(type, [], -3, 8));
+  return dimensions.map((n, i) =>
+    clamps ? p.indices(type, [], -3, 8) : p.indices(type, [], 0, n - sizes[i]));
+}
+
+/**
+ * XLA makes one of two dynamic slices, of which it clamps only the sum of the starts: what is
+ * clamped is not sliced again.
+ */
+const isClamped = (step) => step.clamps || step.operands.some(isClamped);
+
+function addSlice(p, clamps, ...step) {
+  const added = p.add(...step);
+  added.clamps = clamps;
+  return added;
 }
 
 function dynamicSlice(p, random) {
   const x = p.any();
-  if (!x || x.shape.rank === 0) return null;
-  const sizes = x.shape.dimensions.map((n) => random.between(0, n) || Math.min(n, 1));
-  return p.add('dynamic-slice', [x, ...starts(p, random, x.shape.rank)], moved(x), (b, [a, ...i]) =>
+  if (!x || x.shape.rank === 0 || isClamped(x)) return null;
+  const { dimensions } = x.shape;
+  const sizes = dimensions.map((n) => random.between(0, n) || Math.min(n, 1));
+  const clamps = random.chance(0.4);
+  const operands = [x, ...starts(p, random, dimensions, sizes, clamps)];
+  return addSlice(p, clamps, 'dynamic-slice', operands, moved(x), (b, [a, ...i]) =>
     b.dynamicSlice(a, i, sizes));
 }
 
@@ -152,7 +169,7 @@ function dynamicUpdateSlice(p, random) {
   const sizes = x.shape.dimensions.map((n) => random.between(0, n) || Math.min(n, 1));
   const update = p.fresh(x.shape.elementType, sizes);
   const result = union(x.shape.elementType, [x.domain, update.domain]);
-  const operands = [x, update, ...starts(p, random, x.shape.rank)];
+  const operands = [x, update, ...starts(p, random, x.shape.dimensions, sizes, true)];
   return result && p.add('dynamic-update-slice', operands, result, (b, [a, u, ...i]) =>
     b.dynamicUpdateSlice(a, u, i));
 }
@@ -185,15 +202,21 @@ function indexing(random, dimensions) {
     result[i] = offsetDims.includes(i) ? windowLeft.shift() : batchLeft.shift();
   });
   const largest = Math.max(0, ...mapped.map((i) => dimensions[i]));
-  return { mapped, sliceSizes, collapsed, vectorDim, indexDimensions, offsetDims, result, largest };
+  const room = Math.min(...mapped.map((i) => dimensions[i] - sliceSizes[i]));
+  return {
+    mapped, sliceSizes, collapsed, vectorDim, indexDimensions, offsetDims, result, largest, room,
+  };
 }
 
-const indicesFor = (p, random, { indexDimensions, largest }) =>
-  p.indices(random.pick(INDEX_TYPES), indexDimensions, -2, largest + 1);
+function indicesFor(p, random, { indexDimensions, largest, room }, clamps) {
+  const [low, high] = clamps ? [-2, largest + 1] : [0, room];
+  return p.indices(random.pick(INDEX_TYPES), indexDimensions, low, high);
+}
 
 function gather(p, random) {
-  const x = p.any(({ shape }) => shape.rank > 0);
+  const x = p.any((step) => step.shape.rank > 0 && !isClamped(step));
   if (!x) return null;
+  const clamps = random.chance(0.6);
   const n = indexing(random, x.shape.dimensions);
   if (!fits(n.result)) return null;
   const dimensionNumbers = {
@@ -202,7 +225,8 @@ function gather(p, random) {
     startIndexMap: n.mapped,
     indexVectorDim: n.vectorDim,
   };
-  return p.add('gather', [x, indicesFor(p, random, n)], moved(x), (b, [a, i]) =>
+  const operands = [x, indicesFor(p, random, n, clamps)];
+  return addSlice(p, clamps, 'gather', operands, moved(x), (b, [a, i]) =>
     b.gather(a, i, dimensionNumbers, n.sliceSizes));
 }
 
@@ -225,7 +249,7 @@ function scatter(p, random) {
     scatterDimsToOperandDims: n.mapped,
     indexVectorDim: n.vectorDim,
   };
-  const indices = indicesFor(p, random, n);
+  const indices = indicesFor(p, random, n, true);
   return p.add('scatter', [x, indices, updates], method === 'add' ? sum : both, (b, [a, i, u]) =>
     b.scatter(a, i, u, combiner(b, type, method), dimensionNumbers));
 }

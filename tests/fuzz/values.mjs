@@ -26,6 +26,8 @@ function randomSize(random) {
 }
 
 export function randomDimensions(random, rank = random.pick([0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5])) {
+  if (rank === 1 && random.chance(0.03)) return [random.between(1000, 40000)]; // more than one task
+  if (rank === 2 && random.chance(0.03)) return [random.between(3, 200), random.between(3, 200)];
   const dimensions = Array.from({ length: rank }, () => randomSize(random));
   while (count(dimensions) > MOST_ELEMENTS) {
     const largest = dimensions.indexOf(Math.max(...dimensions));
