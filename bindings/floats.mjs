@@ -8,7 +8,10 @@
  *   'ieee'  infinities and NaNs in the highest exponent
  *   'fn'    no infinities; NaN where exponent and mantissa are all ones
  *   'fnuz'  no infinities, no negative zero; its place is NaN
- * After the papers: IEEE 754, Micikevicius et al. (arXiv 2209.05433), Noune et al. (2206.02915).
+ *   'fnu'   unsigned powers of two, no zero; NaN where all bits are ones
+ *   'all'   nothing: what is too large becomes the largest, NaN negative zero
+ * After the papers: IEEE 754, Micikevicius et al. (arXiv 2209.05433), Noune et al. (2206.02915),
+ * Rouhani et al. (2310.10537).
  */
 const FORMATS = {
   f16: [5, 10, 15, 'ieee'],
@@ -20,14 +23,16 @@ const FORMATS = {
   f8e4m3b11fnuz: [4, 3, 11, 'fnuz'],
   f8e5m2fnuz: [5, 2, 16, 'fnuz'],
   f8e4m3fnuz: [4, 3, 8, 'fnuz'],
+  f8e8m0fnu: [8, 0, 127, 'fnu'],
+  f4e2m1fn: [2, 1, 1, 'all'],
 };
 
 function describeFormat([exponentBits, mantissaBits, bias, kind]) {
   const sign = 2 ** (exponentBits + mantissaBits);
   const infinity = sign - 2 ** mantissaBits; // the exponent all ones, the mantissa zero
-  const largest = kind === 'ieee' ? infinity - 1 : kind === 'fn' ? sign - 2 : sign - 1;
-  const nan =
-    kind === 'ieee' ? infinity + 2 ** (mantissaBits - 1) : kind === 'fn' ? sign - 1 : sign;
+  const endsInNaN = kind === 'fn' || kind === 'fnu';
+  const largest = kind === 'ieee' ? infinity - 1 : endsInNaN ? sign - 2 : sign - 1;
+  const nan = kind === 'ieee' ? infinity + 2 ** (mantissaBits - 1) : endsInNaN ? sign - 1 : sign;
   return { mantissaBits, sign, infinity, largest, nan, smallestExponent: 1 - bias, kind };
 }
 
@@ -50,7 +55,7 @@ function encode(format, x) {
   const { mantissaBits, sign, infinity, largest, nan, smallestExponent, kind } = format;
   if (Number.isNaN(x)) return nan;
   const negative = x < 0 || Object.is(x, -0) ? sign : 0;
-  const overflow = kind === 'ieee' ? infinity + negative : nan;
+  const overflow = { ieee: infinity + negative, all: largest + negative }[kind] ?? nan;
   const magnitude = Math.abs(x);
   if (magnitude === Infinity) return overflow;
   const exponent = Math.max(exponentOf(magnitude), smallestExponent);
@@ -73,21 +78,46 @@ function decode(format, bits) {
   return negative * units * 2 ** (smallestExponent + Math.max(exponent - 1, 0) - mantissaBits);
 }
 
+/** The exponent of the nearest power of two, halfway the one above. */
+function encodePower({ largest, nan, smallestExponent }, x) {
+  if (!(x > 0) || x === Infinity) return nan;
+  let exponent = exponentOf(x);
+  if (x >= 1.5 * 2 ** exponent) exponent++;
+  const bits = Math.max(exponent - smallestExponent + 1, 0);
+  return bits > largest ? nan : bits;
+}
+
+function decodePower({ nan, smallestExponent }, bits) {
+  return bits === nan ? NaN : 2 ** (bits + smallestExponent - 1);
+}
+
 function makeCodec(row) {
   const format = describeFormat(row);
+  if (format.kind === 'fnu') {
+    const decodeBits = (bits) => decodePower(format, bits);
+    return {
+      encode: (x) => encodePower(format, x),
+      decode: decodeBits,
+      lowest: decodeBits(0),
+      highest: decodeBits(format.largest),
+    };
+  }
+  const highest = format.kind === 'ieee' ? Infinity : decode(format, format.largest);
   return {
     encode: (x) => encode(format, x),
     decode: (bits) => decode(format, bits),
-    highest: format.kind === 'ieee' ? Infinity : decode(format, format.largest),
+    lowest: -highest,
+    highest,
   };
 }
 
 /**
- * By element type: `encode` makes the bits of a number, `decode` the number of bits; `highest` is
- * the largest value that is not NaN.
+ * By element type: `encode` makes the bits of a number, `decode` the number of bits; `lowest`
+ * and `highest` are the extreme values that are not NaN.
  * @type {Record<string, {
  *   encode: (x: number) => number,
  *   decode: (bits: number) => number,
+ *   lowest: number,
  *   highest: number,
  * }>}
  */

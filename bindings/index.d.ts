@@ -69,6 +69,8 @@ export type ElementType =
   | 'f8e4m3b11fnuz'
   | 'f8e5m2fnuz'
   | 'f8e4m3fnuz'
+  | 'f8e8m0fnu'
+  | 'f4e2m1fn'
   | 'c64'
   | 'c128';
 

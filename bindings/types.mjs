@@ -8,7 +8,7 @@ import { FLOAT_CODECS } from './floats.mjs';
  * @typedef {object} ElementType
  * @property {string} name as in HLO text: 'f32'
  * @property {number} bits significant bits of an element
- * @property {number} bytes that an element takes in memory (2- and 4-bit integers take a byte)
+ * @property {number} bytes that an element takes in memory (what has 2 or 4 bits takes a byte)
  * @property {'pred' | 'signed' | 'unsigned' | 'float' | 'complex'} kind
  * @property {Function} Array the typed array that holds elements
  * @property {number} lanes entries of that array per element: 2 if complex
@@ -29,7 +29,7 @@ function integer(name, bits, kind, Array) {
       data[index] = number;
       return true;
     },
-    ...{ name, bits, bytes: Array.BYTES_PER_ELEMENT, kind, Array, lanes: 1, limits: [low, high] },
+    name, bits, bytes: Array.BYTES_PER_ELEMENT, kind, Array, lanes: 1, limits: [low, high],
   };
 }
 
@@ -46,7 +46,7 @@ function integer64(name, kind, Array) {
       data[index] = exact;
       return true;
     },
-    ...{ name, bits: 64, bytes: 8, kind, Array, lanes: 1, limits: [low, high] },
+    name, bits: 64, bytes: 8, kind, Array, lanes: 1, limits: [low, high],
   };
 }
 
@@ -58,13 +58,13 @@ function float(name, bits, Array) {
       data[index] = Number(value);
       return true;
     },
-    ...{ name, bits, bytes: bits / 8, kind: 'float', Array, lanes: 1 },
+    name, bits, bytes: bits / 8, kind: 'float', Array, lanes: 1,
     limits: [-Infinity, Infinity],
   };
 }
 
 function floatBits(name, bits) {
-  const { encode, decode, highest } = FLOAT_CODECS[name];
+  const { encode, decode, lowest, highest } = FLOAT_CODECS[name];
   return {
     read: (data, index) => decode(data[index]),
     write(data, index, value) {
@@ -72,9 +72,9 @@ function floatBits(name, bits) {
       data[index] = encode(Number(value));
       return true;
     },
-    ...{ name, bits, bytes: bits / 8, kind: 'float', lanes: 1 },
+    name, bits, bytes: Math.ceil(bits / 8), kind: 'float', lanes: 1,
     Array: bits === 16 ? Uint16Array : Uint8Array,
-    limits: [-highest, highest],
+    limits: [lowest, highest],
   };
 }
 
@@ -88,7 +88,7 @@ function complex(name, bits, Array) {
       data[2 * index + 1] = im;
       return true;
     },
-    ...{ name, bits, bytes: bits / 8, kind: 'complex', Array, lanes: 2, limits: null },
+    name, bits, bytes: bits / 8, kind: 'complex', Array, lanes: 2, limits: null,
   };
 }
 
@@ -99,7 +99,7 @@ const pred = {
     data[index] = Number(value);
     return true;
   },
-  ...{ name: 'pred', bits: 1, bytes: 1, kind: 'pred', Array: Uint8Array, lanes: 1 },
+  name: 'pred', bits: 1, bytes: 1, kind: 'pred', Array: Uint8Array, lanes: 1,
   limits: [false, true],
 };
 
@@ -126,6 +126,8 @@ const ROWS = [
   floatBits('f8e4m3b11fnuz', 8),
   floatBits('f8e5m2fnuz', 8),
   floatBits('f8e4m3fnuz', 8),
+  floatBits('f8e8m0fnu', 8),
+  floatBits('f4e2m1fn', 4),
   float('f32', 32, Float32Array),
   float('f64', 64, Float64Array),
   complex('c64', 64, Float32Array),

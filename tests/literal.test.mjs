@@ -33,6 +33,8 @@ describe('every element type', () => {
     ['f8e4m3b11fnuz', Uint8Array, [30, NaN], ['0']],
     ['f8e5m2fnuz', Uint8Array, [57344, NaN], ['0']],
     ['f8e4m3fnuz', Uint8Array, [240, NaN], ['0']],
+    ['f8e8m0fnu', Uint8Array, [2 ** -127, 1, 2 ** 127, NaN], ['1']],
+    ['f4e2m1fn', Uint8Array, [0.5, -6, -0], ['1']],
     ['f32', Float32Array, [0.5, -0, Infinity], ['0.5', [1, 2]]],
     ['f64', Float64Array, [0.1, Number.MAX_VALUE, NaN], [true]],
     ['c64', Float32Array, [[0.5, -1], [0, NaN]], ['i', [1, 'i']]],

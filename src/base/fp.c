@@ -12,6 +12,8 @@ const FpFormat fp_f8e4m3fn = {4, 3, 7, FP_FN};
 const FpFormat fp_f8e4m3b11fnuz = {4, 3, 11, FP_FNUZ};
 const FpFormat fp_f8e5m2fnuz = {5, 2, 16, FP_FNUZ};
 const FpFormat fp_f8e4m3fnuz = {4, 3, 8, FP_FNUZ};
+const FpFormat fp_f8e8m0fnu = {8, 0, 127, FP_FNU};
+const FpFormat fp_f4e2m1fn = {2, 1, 1, FP_ALL};
 
 enum { DOUBLE_BIAS = 1023, DOUBLE_MANTISSA = 52 };
 
@@ -32,8 +34,10 @@ static uint32_t sign_bit(const FpFormat *format) {
 static uint32_t first_special(const FpFormat *format) {
   switch (format->specials) {
   case FP_IEEE: return sign_bit(format) - (UINT32_C(1) << format->mantissa_bits);
-  case FP_FN: return sign_bit(format) - 1;
-  case FP_FNUZ: break;
+  case FP_FN:
+  case FP_FNU: return sign_bit(format) - 1;
+  case FP_FNUZ:
+  case FP_ALL: break;
   }
   return sign_bit(format);
 }
@@ -42,7 +46,7 @@ static double finite_to_double(const FpFormat *format, uint32_t magnitude) {
   uint32_t hidden = UINT32_C(1) << format->mantissa_bits;
   uint32_t mantissa = magnitude & (hidden - 1);
   int exponent = (int)(magnitude >> format->mantissa_bits);
-  if (exponent) {
+  if (exponent || format->specials == FP_FNU) {
     mantissa |= hidden;
   } else {
     exponent = 1; /* denormals have the scale of the least normal numbers */
@@ -66,10 +70,30 @@ double fp_to_double(const FpFormat *format, uint32_t bits) {
 static uint32_t nan_magnitude(const FpFormat *format) {
   switch (format->specials) {
   case FP_IEEE: return first_special(format) | (UINT32_C(1) << (format->mantissa_bits - 1));
-  case FP_FN: return first_special(format);
-  case FP_FNUZ: break;
+  case FP_FN:
+  case FP_FNU: return first_special(format);
+  case FP_FNUZ:
+  case FP_ALL: break;
   }
   return sign_bit(format);
+}
+
+static uint32_t overflow_magnitude(const FpFormat *format) {
+  switch (format->specials) {
+  case FP_IEEE: return first_special(format);
+  case FP_ALL: return first_special(format) - 1;
+  default: return nan_magnitude(format);
+  }
+}
+
+/* The exponent of the nearest power of two, halfway the one above. */
+static uint32_t power_from_double(const FpFormat *format, double value) {
+  int exponent;
+  if (!(value > 0) || value == INFINITY) return nan_magnitude(format);
+  double fraction = frexp(value, &exponent); /* in [0.5, 1) */
+  exponent += format->bias - (fraction < 0.75);
+  if (exponent < 0) return 0;
+  return exponent < (int)first_special(format) ? (uint32_t)exponent : nan_magnitude(format);
 }
 
 /*
@@ -81,8 +105,9 @@ uint32_t fp_from_double(const FpFormat *format, double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
   uint32_t sign = bits >> 63 ? sign_bit(format) : 0;
+  if (format->specials == FP_FNU) return power_from_double(format, value);
   if (value != value) return sign | nan_magnitude(format);
-  uint32_t overflow = format->specials == FP_IEEE ? first_special(format) : nan_magnitude(format);
+  uint32_t overflow = overflow_magnitude(format);
   int exponent = (int)((bits >> DOUBLE_MANTISSA) & 0x7ff) - DOUBLE_BIAS;
   int mantissa_bits = format->mantissa_bits, least = 1 - format->bias;
   uint32_t magnitude = overflow;

@@ -231,6 +231,7 @@ static int type_mantissa_bits(PrimitiveType type) {
   case F8E5M2:
   case F8E5M2FNUZ: return 2;
   case F8E3M4: return 4;
+  case F4E2M1FN: return 1;
   default: return 3;
   }
 }

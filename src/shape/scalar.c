@@ -17,6 +17,8 @@ static const FpFormat *narrow_format(PrimitiveType type) {
   case F8E4M3B11FNUZ: return &fp_f8e4m3b11fnuz;
   case F8E5M2FNUZ: return &fp_f8e5m2fnuz;
   case F8E4M3FNUZ: return &fp_f8e4m3fnuz;
+  case F8E8M0FNU: return &fp_f8e8m0fnu;
+  case F4E2M1FN: return &fp_f4e2m1fn;
   default: return NULL;
   }
 }
@@ -156,11 +158,13 @@ static Scalar largest_float(PrimitiveType type) {
   if (!format || format->specials == FP_IEEE) return (Scalar){.f = INFINITY};
   uint32_t magnitude_bits = (uint32_t)(format->exponent_bits + format->mantissa_bits);
   uint32_t all_ones = (UINT32_C(1) << magnitude_bits) - 1;
-  uint32_t largest = format->specials == FP_FN ? all_ones - 1 : all_ones;
+  bool ends_in_nan = format->specials == FP_FN || format->specials == FP_FNU;
+  uint32_t largest = ends_in_nan ? all_ones - 1 : all_ones;
   return (Scalar){.f = fp_to_double(format, largest)};
 }
 
 Scalar scalar_lowest(PrimitiveType type) {
+  if (type == F8E8M0FNU) return (Scalar){.f = 0x1p-127};
   switch (type_kind(type)) {
   case KIND_SIGNED: return (Scalar){.i = INT64_MIN >> (64 - type_bits(type))};
   case KIND_FLOAT:

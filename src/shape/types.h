@@ -10,7 +10,7 @@ typedef enum PrimitiveType {
 #define TYPE(name, text, number, bytes, bits, kind) name = number,
 #include "shape/types.def"
 #undef TYPE
-  PRIMITIVE_TYPE_END = 30,
+  PRIMITIVE_TYPE_END = 34,
 } PrimitiveType;
 
 typedef enum TypeKind {
