@@ -23,6 +23,7 @@ static const Routine real_routines[] = {
     {"geqrf", "mn", "mn k", lapack_geqrf},
     {"geqp3", "mn n", "mn n k", lapack_geqp3},
     {"orgqr|ungqr", "mn t", "mn", lapack_orgqr},
+    {"ormqr|unmqr", "qt t mn", "mn", lapack_ormqr},
     {"gehrd", "nn", "nn p -", lapack_gehrd},
     {"sytrd|hetrd", "nn", "nn n p p -", lapack_sytrd},
     {"gtsv", "n n n nr", "n n n nr -", lapack_gtsv},
@@ -179,7 +180,9 @@ int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise
   for (const char *text = call->config; text && (text = strstr(text, name)); text += size) {
     bool starts = text == call->config || strchr("{, ", text[-1]);
     const char *value = text + size + strspn(text + size, " ");
-    if (starts && *value == '=') return strtoll(value + 1, NULL, 10);
+    if (!starts || *value != '=') continue;
+    value += 1 + strspn(value + 1, " ");
+    return *value == 't' ? 1 : strtoll(value, NULL, 10); /* true, false or a number */
   }
   return otherwise;
 }

@@ -40,12 +40,13 @@ typedef struct Lapack {
 /* False with the context's error. */
 typedef bool LapackRoutine(Lapack *call);
 
-/* An attribute of backend_config: LAPACK's letters are numbers there, {uplo = 76 : ui8}. */
+/* An attribute of backend_config: a number, as LAPACK's letters are there, or true as 1:
+** {uplo = 76 : ui8, left = true}. */
 int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise);
 
 /* lapack_factor.c */
 LapackRoutine lapack_getrf, lapack_potrf, lapack_trsm, lapack_geqrf, lapack_geqp3, lapack_orgqr,
-    lapack_gehrd, lapack_sytrd, lapack_gtsv;
+    lapack_ormqr, lapack_gehrd, lapack_sytrd, lapack_gtsv;
 /* lapack_eigen.c */
 LapackRoutine lapack_syevd, lapack_gesdd;
 /* lapack_schur.c */

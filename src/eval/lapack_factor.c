@@ -268,6 +268,32 @@ bool lapack_orgqr(Lapack *call) {
   return true;
 }
 
+/* op(Q) C or C op(Q), Q being the product of the reflectors: each is applied, the last one first
+** for Q C and C Q^H. */
+bool lapack_ormqr(Lapack *call) {
+  const Matrix *a = &call->in[0], *tau = &call->in[1], *c = &call->out[0];
+  bool left = lapack_attribute(call, "left", 1) != 0;
+  bool adjoint = lapack_attribute(call, "transpose", 0) != 0;
+  matrix_assign(c, &call->in[2]);
+  int64_t size = left ? c->rows : c->columns;
+  if (a->rows != size || tau->rows > size) {
+    return error_set_op(call->context->error, STATUS_INVALID_ARGUMENT, "custom-call",
+                        "ormqr: %lld reflectors of %lld rows do not fit a matrix of [%lld,%lld]",
+                        (long long)tau->rows, (long long)a->rows, (long long)c->rows,
+                        (long long)c->columns);
+  }
+  for (int64_t step = 0; step < tau->rows; step++) {
+    int64_t k = left != adjoint ? tau->rows - 1 - step : step;
+    Number *v = vector_of(a, k, k, call->context->arena);
+    Number factor = adjoint ? conj(tau->items[k]) : tau->items[k];
+    if (left)
+      reflect_rows(c, k, 0, v, size - k, factor);
+    else
+      reflect_columns(c, c->rows, k, v, size - k, factor);
+  }
+  return true;
+}
+
 /* ---- Hessenberg and tridiagonal form ---- */
 
 void hessenberg(const Matrix *a, const Matrix *tau, int64_t low, int64_t high, Arena *arena) {

@@ -57,6 +57,12 @@ def factorizations(type_):
   yield 'trsm.right', lambda a, b: lax.linalg.triangular_solve(
       a, b, left_side=False, lower=True, conjugate_a=is_complex, transpose_a=True), [
           well[:2], matrix(type_, 2, 3, 4)]
+  for left in (True, False):
+    for transpose in (True, False):
+      yield f'ormqr.{left}.{transpose}', lambda q, t, c, left=left, transpose=transpose: (
+          lax.linalg.ormqr(q, t, c, left=left, transpose=transpose)), [
+              matrix(type_, 4, 3), matrix(type_, 3),
+              matrix(type_, *((4, 2) if left else (2, 4)))]
   yield 'gehrd', lambda x: linalg.hessenberg(x, calc_q=True), [a]
   yield 'sytrd', lambda x: lax.linalg.tridiagonal(x), [definite(type_, 5)]
   yield 'sytrd.upper', lambda x: lax.linalg.tridiagonal(x, lower=False), [definite(type_, 4)]
