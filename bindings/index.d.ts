@@ -470,6 +470,14 @@ export interface DotDimensionNumbers {
   rhsBatchDimensions?: Integers;
 }
 
+export interface RaggedDotDimensionNumbers {
+  dotDimensionNumbers: DotDimensionNumbers;
+  /** The dimension of the left operand that the groups divide. */
+  lhsRaggedDimensions: Integers;
+  /** The dimension of the right operand that is the number of the group. */
+  rhsGroupDimensions?: Integers;
+}
+
 export interface GatherDimensionNumbers {
   offsetDims: Integers;
   collapsedSliceDims?: Integers;
@@ -724,6 +732,14 @@ export class XlaBuilder extends Handle {
     rhs: XlaOp,
     dimensionNumbers: DotDimensionNumbers,
     options?: DotOptions,
+  ): XlaOp;
+  /** A dot in which each group of rows of one operand meets a part of its own of the other. */
+  raggedDot(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    groupSizes: XlaOp,
+    dimensionNumbers: RaggedDotDimensionNumbers,
+    precision?: DotOptions['precision'],
   ): XlaOp;
   /** Several operands: the result is a tuple. */
   reduce(

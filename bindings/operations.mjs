@@ -468,6 +468,18 @@ const dotNumbers = record({
   lhsBatchDimensions: optional(integers, []),
   rhsBatchDimensions: optional(integers, []),
 });
+const raggedDotNumbers = record({
+  dotDimensionNumbers: dotNumbers,
+  lhsRaggedDimensions: integers,
+  rhsGroupDimensions: optional(integers, []),
+});
+
+const dotAttributes = (numbers) => ({
+  lhs_batch_dims: numbers.lhsBatchDimensions,
+  lhs_contracting_dims: numbers.lhsContractingDimensions,
+  rhs_batch_dims: numbers.rhsBatchDimensions,
+  rhs_contracting_dims: numbers.rhsContractingDimensions,
+});
 
 const resultOptions = {
   precision: optional(precision),
@@ -502,15 +514,24 @@ const contractions = {
     (emit, { lhs, rhs, dimensionNumbers: n, precision, preferredElementType }) =>
       emit(
         [lhs, rhs],
-        {
-          lhs_batch_dims: n.lhsBatchDimensions,
-          lhs_contracting_dims: n.lhsContractingDimensions,
-          rhs_batch_dims: n.rhsBatchDimensions,
-          rhs_contracting_dims: n.rhsContractingDimensions,
-          operand_precision: precision,
-        },
+        { ...dotAttributes(n), operand_precision: precision },
         preferredElementType && dotShape(lhs.shape, rhs.shape, n, preferredElementType),
       ),
+  ),
+  raggedDot: row(
+    'ragged-dot',
+    {
+      lhs: op, rhs: op, groupSizes: op,
+      dimensionNumbers: raggedDotNumbers,
+      precision: optional(precision),
+    },
+    (emit, { lhs, rhs, groupSizes, dimensionNumbers: n, precision }) =>
+      emit([lhs, rhs, groupSizes], {
+        ...dotAttributes(n.dotDimensionNumbers),
+        lhs_ragged_dims: n.lhsRaggedDimensions,
+        rhs_group_dims: n.rhsGroupDimensions,
+        operand_precision: precision,
+      }),
   ),
   reduce: row(
     'reduce',

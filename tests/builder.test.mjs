@@ -368,6 +368,17 @@ describe('contractions, reductions, sorting', () => {
         [lhs, 'f32[2,2,2]'], [[unit, unit], 'f32[2,2,2]']),
       lhs);
   });
+  test('raggedDot: each group of rows has a matrix of its own', async () => {
+    const numbers = {
+      dotDimensionNumbers: { lhsContractingDimensions: [1], rhsContractingDimensions: [1] },
+      lhsRaggedDimensions: [0],
+      rhsGroupDimensions: [0],
+    };
+    const lhs = [[[1, 2], [3, 4], [5, 6]], 'f32[3,2]'];
+    const rhs = [[[[1, 0], [0, 1]], [[0, 10], [10, 0]]], 'f32[2,2,2]'];
+    const build = (b, p, q, sizes) => b.raggedDot(p, q, sizes, numbers);
+    assert.deepEqual(await run(build, lhs, rhs, [[1, 2], 's32[2]']), [[1, 2], [40, 30], [60, 50]]);
+  });
   test('preferredElementType', async () => {
     const [x, y] = [[[100, 100], 's8[2]'], [[100, 100], 's8[2]']];
     const build = (b, p, q) => b.dot(p, q, { preferredElementType: 's32' });
