@@ -63,6 +63,13 @@ static uint64_t integer_power(PrimitiveType type, uint64_t base, uint64_t expone
   return result;
 }
 
+/* The upper half of the product of double width. */
+static uint64_t multiply_high(PrimitiveType type, Scalar x, Scalar y) {
+  int bits = type_bits(type);
+  if (type_kind(type) == KIND_SIGNED) return (uint64_t)(((__int128)x.i * y.i) >> bits);
+  return (uint64_t)(((unsigned __int128)x.u * y.u) >> bits);
+}
+
 /* Shifts do keep to the type's own width; amounts are read as unsigned. */
 static uint64_t shift(Opcode opcode, PrimitiveType type, Scalar x, Scalar y) {
   int bits = type_bits(type), unused = 64 - bits;
@@ -81,6 +88,7 @@ static uint64_t integer_binary(Opcode opcode, PrimitiveType type, Scalar x, Scal
   case HLO_ADD: return type == PRED ? x.u | y.u : x.u + y.u;
   case HLO_SUBTRACT: return x.u - y.u;
   case HLO_MULTIPLY: return x.u * y.u;
+  case HLO_MULHI: return multiply_high(type, x, y);
   case HLO_DIVIDE: return divide(is_signed, x, y);
   case HLO_REMAINDER: return remainder_of(is_signed, x, y);
   case HLO_POWER: return integer_power(type, x.u, y.u);

@@ -52,6 +52,7 @@ static InferenceRule *const rules[OPCODE_COUNT] = {
     [HLO_DIVIDE] = infer_binary,
     [HLO_MAXIMUM] = infer_binary,
     [HLO_MINIMUM] = infer_binary,
+    [HLO_MULHI] = infer_binary,
     [HLO_MULTIPLY] = infer_binary,
     [HLO_OR] = infer_binary,
     [HLO_POWER] = infer_binary,

@@ -64,6 +64,7 @@ static const TypeRow type_rows[OPCODE_COUNT] = {
     /* Complex numbers have no order, so XLA's backends refuse what its inference lets through. */
     [HLO_MAXIMUM] = {P | S | U | F, SAME_TYPE},
     [HLO_MINIMUM] = {P | S | U | F, SAME_TYPE},
+    [HLO_MULHI] = {S | U, SAME_TYPE},
     [HLO_MULTIPLY] = {P | S | U | F | C, SAME_TYPE},
     [HLO_OR] = {P | S | U, SAME_TYPE},
     [HLO_POWER] = {S | U | F | C, SAME_TYPE},
