@@ -1,0 +1,195 @@
+/**
+ * Generated loops: that what they can do is not left to the evaluator, and that an element's bits
+ * depend neither on where it is in its array nor on how the work is divided. What the bits should be
+ * is the golden corpus's question.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { Client } from '../bindings/index.mjs';
+import { Literal } from '../bindings/literal.mjs';
+import { Shape } from '../bindings/shape.mjs';
+import { ELEMENT_TYPES } from '../bindings/types.mjs';
+
+const FLOATS = ['f32', 'f64', 'f16', 'bf16', 'f8e5m2', 'f8e4m3fn'];
+const INTEGERS = ['s4', 'u4', 's8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64'];
+const TYPES = [...FLOATS, ...INTEGERS, 'pred'];
+
+const isFloat = (type) => FLOATS.includes(type);
+const isSigned = (type) => type.startsWith('s');
+const anyType = () => true;
+const exceptPred = (type) => type !== 'pred';
+const isInteger = (type) => INTEGERS.includes(type);
+
+/** [operation, number of operands, the types it takes]; the result has the operands' type. */
+const OPERATIONS = [
+  ...['cosine', 'erf', 'exponential', 'exponential-minus-one', 'log', 'log-plus-one', 'logistic',
+    'rsqrt', 'sine', 'sqrt', 'tan', 'tanh', 'cbrt', 'ceil', 'floor', 'round-nearest-afz',
+    'round-nearest-even'].map((name) => [name, 1, isFloat]),
+  ...['abs', 'sign'].map((name) => [name, 1, (type) => isFloat(type) || isSigned(type)]),
+  ['negate', 1, exceptPred],
+  ['not', 1, (type) => !isFloat(type)],
+  ...['popcnt', 'count-leading-zeros'].map((name) => [name, 1, isInteger]),
+  ...['add', 'multiply', 'maximum', 'minimum'].map((name) => [name, 2, anyType]),
+  ...['subtract', 'divide', 'remainder'].map((name) => [name, 2, exceptPred]),
+  ...['atan2', 'power'].map((name) => [name, 2, isFloat]),
+  ...['and', 'or', 'xor'].map((name) => [name, 2, (type) => !isFloat(type)]),
+  ...['shift-left', 'shift-right-arithmetic', 'shift-right-logical'].map((name) =>
+    [name, 2, isInteger]),
+  ['clamp', 3, exceptPred],
+];
+
+function program(name, operands, type, size) {
+  const names = ['x', 'y', 'z'].slice(0, operands);
+  const lines = names.map((x, i) => `  ${x} = ${type}[${size}] parameter(${i})`);
+  lines.push(`  ROOT r = ${type}[${size}] ${name}(${names.join(', ')})`);
+  return `HloModule m\nENTRY e {\n${lines.join('\n')}\n}\n`;
+}
+
+/** A literal whose bits are the same every time: all zeros, all ones, then any. */
+function literalFor(type, size, seed) {
+  let state = Math.imul(seed, 2654435761) + 1;
+  const next = () => {
+    state = (Math.imul(state ^ (state >>> 15), 2246822519) + 374761393) | 0;
+    return state;
+  };
+  const { Array: TypedArray, bits, kind } = ELEMENT_TYPES.get(type);
+  const data = new TypedArray(size);
+  const bytes = new Uint8Array(data.buffer);
+  const spare = bits < 8 ? 8 - bits : 0; // of a byte that is not all used
+  for (let i = 0; i < bytes.length; i++) {
+    const element = Math.floor(i / TypedArray.BYTES_PER_ELEMENT);
+    const byte = element === 0 ? 0 : element === 1 ? -1 : next() >> 24;
+    bytes[i] = kind === 'signed' ? (byte << 24 << spare) >> 24 >> spare : (byte & 255) >>> spare;
+  }
+  return new Literal(Shape.parse(`${type}[${size}]`), data);
+}
+
+/** Entry `i` of a result, such that equal values are equal strings and all NaNs are one. */
+function entry(literal, i) {
+  const { read } = ELEMENT_TYPES.get(literal.shape.elementType);
+  const value = read(literal.data, i);
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+async function compileText(client, text) {
+  const module = client.parseHlo(text);
+  try {
+    return await client.compile(module);
+  } finally {
+    module.dispose();
+  }
+}
+
+const generatedOnly = (executable) =>
+  assert.doesNotMatch(executable.thunks(), /^ *(eval|kernel) /m, 'something is not generated code');
+
+describe('an element alone and among others', () => {
+  const SIZE = 41; // unrolled vectors, single vectors, and one lane at a time
+  let client;
+  before(async () => {
+    client = await Client.create({ threads: 0 });
+  });
+  after(() => client.dispose());
+
+  async function check(name, operands, type) {
+    const many = await compileText(client, program(name, operands, type, SIZE));
+    const one = await compileText(client, program(name, operands, type, 1));
+    generatedOnly(many);
+    const args = Array.from({ length: operands }, (_, i) => literalFor(type, SIZE, i + 1));
+    const [all] = await many.execute(args);
+    for (let i = 0; i < SIZE; i++) {
+      const shape = Shape.parse(`${type}[1]`);
+      const single = args.map(({ data }) => new Literal(shape, data.slice(i, i + 1)));
+      const [alone] = await one.execute(single);
+      assert.equal(entry(alone, 0), entry(all, i), `element ${i}`);
+    }
+    many.dispose();
+    one.dispose();
+  }
+
+  for (const [name, operands, takes] of OPERATIONS) {
+    test(name, async () => {
+      for (const type of TYPES.filter(takes)) await check(name, operands, type);
+    });
+  }
+  test('convert', async () => {
+    for (const from of TYPES) {
+      for (const to of TYPES.filter((type) => type !== from)) {
+        const wide = /64$/.test(from);
+        if (wide && to.startsWith('f8')) continue; // left to the evaluator
+        const executable = await compileText(client, `HloModule m
+ENTRY e {
+  x = ${from}[${SIZE}] parameter(0)
+  y = ${to}[${SIZE}] convert(x)
+  l = ${to}[1] slice(y), slice={[${SIZE - 1}:${SIZE}]}
+  ROOT r = (${to}[${SIZE}], ${to}[1]) tuple(y, l)
+}
+`);
+        generatedOnly(executable);
+        const [all, last] = await executable.execute([literalFor(from, SIZE, 3)]);
+        assert.equal(entry(last, 0), entry(all, SIZE - 1), `${from} to ${to}`);
+        executable.dispose();
+      }
+    }
+  });
+});
+
+describe('the division of work', () => {
+  const computation = (type, op) => `f {
+  a = ${type}[] parameter(0)
+  b = ${type}[] parameter(1)
+  ROOT r = ${type}[] ${op}(a, b)
+}
+`;
+  const ROWS = 301;
+  const COLUMNS = 403;
+  const reduction = (type, op, dimensions, result) => `HloModule m
+${computation(type, op)}ENTRY e {
+  x = ${type}[${ROWS},${COLUMNS}] parameter(0)
+  s = ${type}[${ROWS},${COLUMNS}] multiply(x, x)
+  z = ${type}[] constant(0)
+  ROOT r = ${type}[${result}] reduce(s, z), dimensions={${dimensions}}, to_apply=f
+}
+`;
+  const PROGRAMS = {
+    'sums of rows': reduction('f32', 'add', '1', `${ROWS}`),
+    'sums of columns': reduction('f32', 'add', '0', `${COLUMNS}`),
+    'one sum': reduction('f32', 'add', '0,1', ''),
+    'sums of doubles': reduction('f64', 'add', '1', `${ROWS}`),
+    'windows': `HloModule m
+${computation('f32', 'add')}ENTRY e {
+  x = f32[${ROWS},${COLUMNS}] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[${ROWS - 2},${COLUMNS - 2}] reduce-window(x, z), window={size=3x3}, to_apply=f
+}
+`,
+    'a transposed loop': `HloModule m
+ENTRY e {
+  x = f32[${ROWS},${COLUMNS}] parameter(0)
+  t = f32[${COLUMNS},${ROWS}] transpose(x), dimensions={1,0}
+  e = f32[${COLUMNS},${ROWS}] exponential(t)
+  ROOT r = f32[${COLUMNS},${ROWS}] add(e, t)
+}
+`,
+  };
+
+  for (const [name, text] of Object.entries(PROGRAMS)) {
+    test(`${name}: no and three helpers give the same bits`, async () => {
+      const type = /= (\w+)\[/.exec(/x = .*/.exec(text)[0])[1];
+      const { data } = literalFor(type, ROWS * COLUMNS, 7);
+      for (let i = 0; i < data.length; i++) data[i] = ((i * 7919) % 1000) / 999 - 0.5;
+      const argument = new Literal(Shape.parse(`${type}[${ROWS},${COLUMNS}]`), data);
+      const results = [];
+      for (const threads of [0, 3]) {
+        const client = await Client.create({ threads });
+        const executable = await compileText(client, text);
+        generatedOnly(executable);
+        const [result] = await executable.execute([argument]);
+        results.push(result.data);
+        client.dispose();
+      }
+      assert.deepEqual(results[1], results[0]);
+    });
+  }
+});
