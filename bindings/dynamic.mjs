@@ -3,8 +3,8 @@ import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
 /**
- * The shape of an argument for a parameter of `shape`: as it is where that is static, and as long as
- * the value, up to the bound, where it is dynamic.
+ * The shape of an argument for a parameter of `shape`: as it is where that is static, and as long
+ * as the value, up to the bound, where it is dynamic.
  * @param {any} value whatever Literal.from() takes
  * @param {Shape} shape of an array
  */
@@ -16,7 +16,7 @@ export function actualShape(value, shape) {
   return Shape.array(shape.elementType, dimensions, { layout: shape.layout ?? undefined });
 }
 
-/** The lengths of nested arrays; of a typed array inside, where all dimensions but one are known. */
+/** The lengths of nested arrays; and of a typed array in them, where one dimension is not known. */
 function sizesOf(value, shape) {
   const sizes = [];
   let inner = value;
@@ -30,7 +30,8 @@ function sizesOf(value, shape) {
   if (shape.dynamicDimensions.includes(true, open + 1)) return sizes;
   const { Array: Natural, lanes } = ELEMENT_TYPES.get(shape.elementType);
   const count = inner.length / (inner instanceof Natural ? lanes : 1);
-  const others = shape.dimensions.reduce((n, size, i) => (i < first || i === open ? n : n * size), 1);
+  const known = shape.dimensions.filter((_, i) => i >= first && i !== open);
+  const others = known.reduce((n, size) => n * size, 1);
   const size = count / others;
   if (Number.isInteger(size)) sizes[open] = size;
   return sizes;

@@ -123,7 +123,8 @@ export class HostCalls {
   #literal({ shape, data }) {
     const type = ELEMENT_TYPES.get(shape.elementType);
     const plain = Shape.array(shape.elementType, shape.dimensions);
-    return new Literal(plain, this.#core.view(type.Array, data, plain.elementCount * type.lanes).slice());
+    const view = this.#core.view(type.Array, data, plain.elementCount * type.lanes);
+    return new Literal(plain, view.slice());
   }
 
   /** Ends a call with what `produce` gives, now or later, or with what it throws. */

@@ -618,6 +618,8 @@ export class XlaBuilder extends Handle {
   add: Binary;
   sub: Binary;
   mul: Binary;
+  /** The upper half of the product of integers. */
+  mulhi: Binary;
   div: Binary;
   rem: Binary;
   max: Binary;

@@ -236,7 +236,9 @@ function copyTypedArray(target, source, at, count) {
   }
   if (kind === 'Float16Array') source = new Uint16Array(source.buffer, source.byteOffset, length);
   // Not every byte is a predicate or a 4-bit integer.
-  if (natural && (type.bits >= 8 || type.kind === 'float')) return data.set(source, at * type.lanes);
+  if (natural && (type.bits >= 8 || type.kind === 'float')) {
+    return data.set(source, at * type.lanes);
+  }
   if (/^Float(32|64)/.test(kind) && /^Float/.test(type.Array.name) && type.lanes === 1) {
     return data.set(source, at);
   }

@@ -96,6 +96,7 @@ const elementwise = {
   add: binary('add'),
   sub: binary('subtract'),
   mul: binary('multiply'),
+  mulhi: binary('mulhi'),
   div: binary('divide'),
   rem: binary('remainder'),
   max: binary('maximum'),

@@ -225,12 +225,12 @@ export class Shape {
    */
   accepts(other) {
     if (!this.isArray || !other.isArray) return this.compatible(other);
+    const fits = (size, i) =>
+      size === this.dimensions[i] || (this.dynamicDimensions[i] && size < this.dimensions[i]);
     return (
       this.elementType === other.elementType &&
       this.rank === other.rank &&
-      this.dimensions.every(
-        (n, i) => other.dimensions[i] === n || (this.dynamicDimensions[i] && other.dimensions[i] < n),
-      )
+      other.dimensions.every(fits)
     );
   }
 

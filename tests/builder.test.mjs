@@ -102,6 +102,7 @@ describe('element-wise operations', () => {
 
   const two = [
     ['add', 7, 3, 10], ['sub', 7, 3, 4], ['mul', 7, 3, 21], ['div', 7, 3, 2], ['rem', -7, 3, -1],
+    ['mulhi', 2 ** 30, 8, 2],
     ['max', 7, 3, 7], ['min', 7, 3, 3], ['pow', 2, 5, 32], ['and', 6, 3, 2], ['or', 6, 3, 7],
     ['xor', 6, 3, 5], ['shiftLeft', 1, 4, 16], ['shiftRightArithmetic', -8, 1, -4],
     ['shiftRightLogical', -8, 1, 0x7ffffffc], ['eq', 3, 3, true], ['ne', 3, 3, false],
