@@ -215,6 +215,35 @@ describe('what is past the size takes no part', () => {
   });
 });
 
+describe('batch normalisation counts what is there', () => {
+  const vectors = [[1, 2], [0.5, -1], [4, 0.25]]; // scale, mean or offset, variance
+  const x = [[3, -1], [0, 4], [-2, 2]];
+  const dy = [[1, 2], [-1, 0.5], [3, -3]];
+  const programs = {
+    'batch-norm-training': '(m, scale, mean)',
+    'batch-norm-grad': '(m, scale, mean, variance, dm)',
+  };
+  const rest = ['scale = f32[2] parameter(2)', 'mean = f32[2] parameter(3)',
+    'variance = f32[2] parameter(4)'];
+  for (const [operation, operands] of Object.entries(programs)) {
+    // As many rows as there are, with static shapes: other code, the same numbers.
+    const call = (n) => `t = (f32[${n},2], f32[2], f32[2]) ` +
+      `${operation}${operands}, epsilon=0.5, feature_index=1`;
+    test(operation, async () => {
+      const fixed = ['m = f32[3,2] parameter(0)', 'dm = f32[3,2] parameter(1)', ...rest, call(3)];
+      const sized = ['m = f32[<=8,2] parameter(0)', 'dm = f32[<=8,2] parameter(1)', ...rest,
+        call('<=8')];
+      const expected = await run(fixed, [x, dy, ...vectors]);
+      const got = await run(sized, [x, dy, ...vectors]);
+      assert.deepEqual(got.map(([shape]) => shape), expected.map(([shape]) => shape));
+      got.forEach(([, values], i) => values.flat().forEach((value, k) => {
+        const want = expected[i][1].flat()[k];
+        assert.ok(Math.abs(value - want) <= 1e-6 * Math.max(1, Math.abs(want)), `${value} ${want}`);
+      }));
+    });
+  }
+});
+
 describe('control flow carries sizes', () => {
   const LOOP = `condition {
     s = (s32[], f32[<=5]) parameter(0)

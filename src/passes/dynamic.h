@@ -80,4 +80,9 @@ bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup 
 ** padding does no harm. NULL with an error. */
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result);
 
+/* ---- dynamic_batch_norm.c ---- */
+
+/* batch-norm-training and -grad; `sizes` are those of the operand. */
+Instruction *dynamic_batch_norm(Dynamic *d, Instruction *instruction, Sizes sizes);
+
 #endif

@@ -425,6 +425,8 @@ Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operan
     Instruction *size = result[instruction->a.dimensions.items[0]];
     return size ? sort_padding_last(d, instruction, size) : instruction;
   }
+  case HLO_BATCH_NORM_TRAINING:
+  case HLO_BATCH_NORM_GRAD: return dynamic_batch_norm(d, instruction, result);
   case HLO_RESHAPE:
   case HLO_DYNAMIC_RESHAPE: return rewrite_reshape(d, instruction, operands[0], result);
   default: return instruction;

@@ -363,18 +363,17 @@ static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Size
   }
 }
 
-/* Results of batch normalisation: what is normalised, and one number a feature. */
+/* The first result is as the operand (and, of the gradient, as what flows back into it); the others
+** have one number a feature. */
 static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *operands,
                              Sizes result) {
   int rank = operand_shape(instruction, 0)->rank;
   for (int i = 0; i < rank; i++) {
-    result[i] = operands[0][i];
-    if (result[i] && instruction->opcode != HLO_BATCH_NORM_INFERENCE) {
-      return dynamic_refuse(d, instruction, 0,
-                            "statistics are taken over static dimensions; reduce the operand and "
-                            "divide by its get-dimension-size");
-    }
+    merge(d, &result[i], operands[0][i]);
+    if (instruction->opcode == HLO_BATCH_NORM_GRAD) merge(d, &result[i], operands[4][i]);
   }
+  if (instruction->opcode == HLO_BATCH_NORM_INFERENCE) return true;
+  result[rank] = result[rank + 1] = result[instruction->a.feature_index];
   return true;
 }
 
