@@ -1,6 +1,6 @@
 /** The npm package: what is in it, and that an empty project, tsc and Vite can do with it. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
@@ -189,6 +189,11 @@ describe('a site that Vite makes of it', () => {
     };
     await build({ root: path, configFile: false, customLogger });
     assert.deepEqual(warnings, []);
+    const script = join(path, 'node_modules/xla-wasm/web/isolation.js');
+    await copyFile(script, join(dist, 'isolation.js'));
+    const html = await readFile(join(dist, 'index.html'), 'utf8');
+    await writeFile(join(dist, 'isolated.html'),
+      html.replace('<head>', '<head><script src="isolation.js"></script>'));
     browser = await launch();
   });
   after(() => browser?.close());
@@ -213,4 +218,17 @@ describe('a site that Vite makes of it', () => {
       await server.close();
     });
   }
+
+  test('gets shared memory by web/isolation.js, without headers', { timeout: 60000 }, async () => {
+    const server = await serveFolder(dist, {});
+    const { page, complaints } = await newPage(browser);
+    await page.goto(`${server.address}isolated.html`);
+    await page.waitForFunction(() => crossOriginIsolated && document.title !== '', null,
+      { timeout: 30000 });
+    assert.equal(JSON.parse(await page.title()).threads, 2);
+    // The reload may cut requests off.
+    assert.deepEqual(complaints.filter((complaint) => !complaint.includes('ERR_ABORTED')), []);
+    await page.close();
+    await server.close();
+  });
 });
