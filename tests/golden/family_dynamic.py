@@ -75,7 +75,8 @@ def dynamic_dimension(f):
         'r = f32[2] reduce(g, z), dimensions={0,2}, to_apply=f', y, np.int32(3),
         computations=ADD)
   for operation, params, body, inputs, computations in more(x, y):
-    f.hlo(operation, params, body, *inputs, computations=computations, check=False)
+    tol = 'abs 1e-6 rel 2e-6' if operation == 'batch-norm-training' else 'exact'
+    f.hlo(operation, params, body, *inputs, computations=computations, check=False, tol=tol)
 
 
 GREATER = '''greater {
@@ -207,3 +208,10 @@ def more(x, y):
          'w = f32[<=4] select-and-scatter(d, s, z), window={size=2 stride=2}, select=greater, '
          'scatter=f\n' + end, (np.array([1, 3, 9, 2], np.float32), np.array([10, 20], np.float32),
                                np.int32(2), np.int32(1)), ADD + '\n' + GREATER)
+  yield ('batch-norm-training', None, 'd = f32[<=4,6] set-dimension-size(p0, p1), dimensions={0}\n'
+         't = (f32[<=4,6], f32[6], f32[6]) batch-norm-training(d, p2, p3), epsilon=0.001, '
+         'feature_index=1\na = f32[<=4,6] get-tuple-element(t), index=0\n'
+         'b = f32[6] get-tuple-element(t), index=1\nc = f32[6] get-tuple-element(t), index=2\n'
+         's = f32[3,6] slice(a), slice={[0:3], [0:6]}\n'
+         'r = (f32[3,6], f32[6], f32[6]) tuple(s, b, c)',
+         (y, n, small_ints('f32', (6,)), small_ints('f32', (6,))), '')
