@@ -15,6 +15,7 @@ LaneKind lane_kind(PrimitiveType type) {
   case KIND_SIGNED:
   case KIND_UNSIGNED: return type_bits(type) <= 32 ? LANES_I32 : LANES_I64;
   case KIND_FLOAT: return type_bits(type) <= 32 ? LANES_F32 : LANES_F64;
+  case KIND_COMPLEX: return type == C64 ? LANES_C64 : LANES_C128;
   default: return LANES_NONE;
   }
 }
@@ -118,7 +119,12 @@ void emit_splat32(Emitter *e, uint32_t bits) {
 
 void emit_splat64(Emitter *e, uint64_t bits) { wasm_v128(&e->function, (uint64_t[]){bits, bits}); }
 
-void emit_scalar(Emitter *e, PrimitiveType type, Scalar value) {
+void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part) {
+  if (type_is_complex(type)) {
+    if (part % 2) value.f = value.im;
+    emit_scalar(e, type_complex_component(type), value, part / 2);
+    return;
+  }
   uint32_t bits32;
   uint64_t bits64;
   float narrow = (float)value.f;
@@ -184,14 +190,14 @@ static const int low_halves[] = {0, 2, 4, 6};  /* of the 64-bit lanes of two vec
 static const int first_pairs[] = {0, 1, 4, 5}; /* the low two 32-bit lanes of each */
 
 /* Lanes 2 and 3 to the place of lanes 0 and 1, for instructions that read only those. */
-static void emit_take_part(Emitter *e, int part) {
+void emit_take_part(Emitter *e, int part) {
   if (part == 0) return;
   emit_twice(e);
   wasm_shuffle32(&e->function, 2, 3, 2, 3);
 }
 
 /* i32x4 to a part of i64x2. */
-static void emit_widen(Emitter *e, bool with_sign, int part) {
+void emit_widen(Emitter *e, bool with_sign, int part) {
   int low = with_sign ? I64X2_EXTEND_LOW_I32X4_S : I64X2_EXTEND_LOW_I32X4_U;
   emit_simd(e, part == 0 ? low : low + 1);
 }
@@ -490,9 +496,7 @@ static void emit_convert_to_f64(Emitter *e, const LoopNode *x, LaneKind from, in
   }
 }
 
-static void emit_convert(Emitter *e, const LoopNode *node, int part) {
-  const LoopNode *x = node->operands[0];
-  PrimitiveType to = node->instruction->shape->type;
+void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part) {
   LaneKind from = lane_kind(x->instruction->shape->type);
   switch (lane_kind(to)) {
   case LANES_MASK: emit_convert_to_mask(e, x, from); break;
@@ -521,6 +525,13 @@ static void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part) {
 }
 
 void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
+  if (type_is_complex(type)) {
+    emit_index_to_value(e, type_complex_component(type), part / 2);
+    if (part % 2 == 0) return;
+    wasm_op(&e->function, OP_DROP);
+    emit_splat32(e, 0);
+    return;
+  }
   switch (lane_kind(type)) {
   case LANES_MASK: emit_bits_to_value(e, PRED); break;
   case LANES_I32: emit_round(e, type); break;
@@ -706,12 +717,24 @@ static void emit_rsqrt(Emitter *e, const LoopNode *node, int part) {
   emit_simd(e, wide ? F64X2_DIV : F32X4_DIV);
 }
 
+static bool has_complex(const Instruction *instruction) {
+  bool found = type_is_complex(instruction->shape->type);
+  for (int i = 0; i < instruction->operand_count; i++) {
+    found |= type_is_complex(instruction->operands[i]->shape->type);
+  }
+  return found;
+}
+
 void emit_operation(Emitter *e, const LoopNode *node, int part) {
+  if (has_complex(node->instruction)) {
+    emit_complex_operation(e, node, part);
+    return;
+  }
   switch (node->instruction->opcode) {
   case HLO_COMPARE: emit_compare(e, node); return;
   case HLO_SELECT: emit_select(e, node, part); return;
   case HLO_CLAMP: emit_clamp(e, node, part); return;
-  case HLO_CONVERT: emit_convert(e, node, part); return;
+  case HLO_CONVERT: emit_converted(e, node->operands[0], node_type(node), part); return;
   case HLO_BITCAST_CONVERT: emit_bitcast_convert(e, node, part); return;
   case HLO_IS_FINITE: emit_is_finite(e, node); return;
   case HLO_RSQRT: emit_rsqrt(e, node, part); break;
@@ -738,6 +761,7 @@ bool can_emit_operation(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
   PrimitiveType type = instruction->shape->type;
   LaneKind kind = lane_kind(type);
+  if (has_complex(instruction)) return can_emit_complex(instruction);
   if (kind == LANES_NONE) return false;
   for (int i = 0; i < instruction->operand_count; i++) {
     if (lane_kind(instruction->operands[i]->shape->type) == LANES_NONE) return false;

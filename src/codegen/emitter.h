@@ -10,6 +10,8 @@
 **     64-bit integers             2   i64x2
 **     floats up to 32 bits        1   f32x4, with a value that the element type can hold
 **     F64                         2   f64x2
+**     C64                         2   f32x4: the real parts, the imaginary parts
+**     C128                        4   f64x2: real and imaginary parts of two, and of the other two
 */
 #ifndef XLA_CODEGEN_EMITTER_H
 #define XLA_CODEGEN_EMITTER_H
@@ -18,7 +20,7 @@
 #include "codegen/wasm_encoder.h"
 #include "shape/scalar.h"
 
-enum { LANES = 4, MOST_PARTS = 2, NO_LOCAL = -1 };
+enum { LANES = 4, MOST_PARTS = 4, NO_LOCAL = -1 };
 
 typedef enum LaneKind {
   LANES_NONE, /* a type that the emitter does not know */
@@ -27,11 +29,16 @@ typedef enum LaneKind {
   LANES_I64,
   LANES_F32,
   LANES_F64,
+  LANES_C64,
+  LANES_C128,
 } LaneKind;
 
 LaneKind lane_kind(PrimitiveType type);
+static inline bool is_complex(LaneKind kind) { return kind == LANES_C64 || kind == LANES_C128; }
 static inline int lane_parts(LaneKind kind) {
-  return kind == LANES_I64 || kind == LANES_F64 ? 2 : 1;
+  return kind == LANES_C128                                            ? 4
+         : kind == LANES_I64 || kind == LANES_F64 || kind == LANES_C64 ? 2
+                                                                       : 1;
 }
 
 typedef struct NodeState {
@@ -45,7 +52,7 @@ typedef struct Emitter {
   const LoopPlan *plan;
   NodeState *nodes;  /* by node id */
   int *bases;        /* locals with the addresses of the fusion's operands */
-  bool one_lane;     /* only lane 0 of part 0 matters */
+  bool one_lane;     /* only lane 0 of the first part matters, or of the first two if complex */
   bool unrounded;    /* narrow floats stay f32: in the sums of a reduction */
   int64_t lane_zero; /* how many elements after the pointers' the first lane is */
 } Emitter;
@@ -55,6 +62,11 @@ static inline PrimitiveType node_type(const LoopNode *node) {
 }
 static inline int node_parts(const LoopNode *node) {
   return lane_parts(lane_kind(node_type(node)));
+}
+/* How many parts matter now: the first ones. */
+static inline int live_parts(const Emitter *e, PrimitiveType type) {
+  LaneKind kind = lane_kind(type);
+  return !e->one_lane ? lane_parts(kind) : is_complex(kind) ? 2 : 1;
 }
 static inline bool is_leaf(const LoopNode *node) { return node->operand_count == 0; }
 
@@ -74,6 +86,10 @@ void emit_advance_leaves(Emitter *e, int64_t steps);
 /* How many elements a leaf's lanes are apart. */
 int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
 void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
+
+/* Pushes the address of a leaf, `elements` after where its pointer is. Returns the offset to give
+** to the load, as an offset cannot be negative. */
+int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements);
 
 /* Computes what changes at `level` and is wanted at a deeper one. */
 void emit_level(Emitter *e, LoopLevel level);
@@ -139,8 +155,8 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan, int operand_count)
 void emit_operation(Emitter *e, const LoopNode *node, int part);
 bool can_emit_operation(const Instruction *instruction);
 
-/* One element of `type` in all lanes. */
-void emit_scalar(Emitter *e, PrimitiveType type, Scalar value);
+/* One part of an element of `type` in all lanes. */
+void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part);
 
 /* Cuts an integer to its width, rounds a float to its type. */
 void emit_round(Emitter *e, PrimitiveType type);
@@ -154,5 +170,18 @@ void emit_splat32(Emitter *e, uint32_t bits);
 void emit_splat64(Emitter *e, uint64_t bits);
 /* i32x4 on the stack, whose lanes are non-negative, to one part of `type`: for iota. */
 void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
+
+/* One part of x as `to`, both real. */
+void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part);
+/* i32x4 to i64x2, of lanes 0 and 1 (part 0) or 2 and 3; the same choice of f32x4, kept in place. */
+void emit_widen(Emitter *e, bool with_sign, int part);
+void emit_take_part(Emitter *e, int part);
+
+/* --- complex_emitter.c: the same for operations that have complex operands or results --- */
+
+bool can_emit_complex(const Instruction *instruction);
+void emit_complex_operation(Emitter *e, const LoopNode *node, int part);
+void emit_load_complex(Emitter *e, const LoopNode *node, int part);
+void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int pointer);
 
 #endif

@@ -27,9 +27,7 @@ static void emit_iota(Emitter *e, const LoopNode *node, int part) {
   emit_index_to_value(e, node_type(node), part);
 }
 
-/* Pushes the address of a leaf, `elements` after where its pointer is. Returns the offset to give
-** to the load, as an offset cannot be negative. */
-static int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
+int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
   WasmFunction *f = &e->function;
   int64_t offset = elements * type_bytes(node_type(node));
   if (node->level == LEVEL_CALL) {
@@ -104,6 +102,10 @@ static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
 }
 
 static void emit_load(Emitter *e, const LoopNode *node, int part) {
+  if (type_is_complex(node_type(node))) {
+    emit_load_complex(e, node, part);
+    return;
+  }
   if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
     emit_load_splat(e, node, 0);
   } else if (e->one_lane) {
@@ -125,7 +127,7 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
   switch (node->instruction->opcode) {
   case HLO_CONSTANT:
     emit_scalar(e, node_type(node),
-                scalar_load(node_type(node), node->instruction->literal->data, 0));
+                scalar_load(node_type(node), node->instruction->literal->data, 0), part);
     break;
   case HLO_IOTA: emit_iota(e, node, part); break;
   case HLO_PARAMETER: emit_load(e, node, part); break;
@@ -140,11 +142,14 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
 /* --- Nodes ------------------------------------------------------------------------------------ */
 
 static void init_node(Emitter *e, const LoopNode *node) {
-  e->nodes[node->id] = (NodeState){{NO_LOCAL, NO_LOCAL}, node->uses > 1, NO_LOCAL};
+  e->nodes[node->id] =
+      (NodeState){{NO_LOCAL, NO_LOCAL, NO_LOCAL, NO_LOCAL}, node->uses > 1, NO_LOCAL};
   for (int k = 0; k < node->operand_count; k++) {
-    /* Both parts of a user want the one part of an operand. */
+    /* Several parts of a user want one part of an operand. */
     const LoopNode *operand = node->operands[k];
-    if (node_parts(node) > node_parts(operand)) e->nodes[operand->id].kept = true;
+    if (node_parts(node) > node_parts(operand) || type_is_complex(node_type(operand))) {
+      e->nodes[operand->id].kept = true;
+    }
   }
 }
 
@@ -312,17 +317,33 @@ static void emit_store_part(Emitter *e, PrimitiveType type, int part) {
 }
 
 void emit_store(Emitter *e, const LoopNode *node, int pointer) {
-  int parts = e->one_lane ? 1 : node_parts(node);
-  for (int part = 0; part < parts; part++) {
+  PrimitiveType type = node_type(node);
+  if (type_is_complex(type)) {
+    int locals[MOST_PARTS];
+    for (int part = 0; part < live_parts(e, type); part++) {
+      locals[part] = wasm_local(&e->function, WASM_V128);
+      emit_value(e, node, part);
+      wasm_set(&e->function, locals[part]);
+    }
+    emit_store_complex(e, type, locals, pointer);
+    for (int part = 0; part < live_parts(e, type); part++) {
+      wasm_local_release(&e->function, locals[part]);
+    }
+    return;
+  }
+  for (int part = 0; part < live_parts(e, type); part++) {
     wasm_get(&e->function, pointer);
     emit_value(e, node, part);
-    emit_store_part(e, node_type(node), part);
+    emit_store_part(e, type, part);
   }
 }
 
 void emit_store_locals(Emitter *e, PrimitiveType type, const int *locals, int pointer) {
-  int parts = e->one_lane ? 1 : lane_parts(lane_kind(type));
-  for (int part = 0; part < parts; part++) {
+  if (type_is_complex(type)) {
+    emit_store_complex(e, type, locals, pointer);
+    return;
+  }
+  for (int part = 0; part < live_parts(e, type); part++) {
     wasm_get(&e->function, pointer);
     wasm_get(&e->function, locals[part]);
     emit_store_part(e, type, part);

@@ -31,13 +31,12 @@ static int *accumulator(const Emitter *e, const Reducer *reducer, int u) {
 
 static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->plan->outputs[r]); }
 
-static int parts_now(const Emitter *e, int r) {
-  return e->one_lane ? 1 : node_parts(e->plan->outputs[r]);
-}
+static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type(e, r)); }
 
 /* --- Which way -------------------------------------------------------------------------------- */
 
 static Opcode simple_operation(const LoopPlan *plan) {
+  if (type_is_complex(node_type(plan->outputs[0]))) return OPCODE_COUNT;
   Opcode opcode = computation_simple_binary(plan->reduce->a.to_apply);
   switch (opcode) {
   case HLO_ADD:
@@ -125,7 +124,7 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values) {
   }
   for (int r = 0; r < 2 * count; r++) { /* not theirs to give back */
     NodeState *state = &e->nodes[combine_parameter(e, r)->id];
-    state->value[0] = state->value[1] = NO_LOCAL;
+    for (int part = 0; part < MOST_PARTS; part++) state->value[part] = NO_LOCAL;
   }
   end_combining(e);
 }
@@ -230,7 +229,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
 static void emit_set_identity(Emitter *e, const int *accumulators) {
   PrimitiveType type = output_type(e, 0);
   for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
-    emit_scalar(e, type, identity(simple_operation(e->plan), type));
+    emit_scalar(e, type, identity(simple_operation(e->plan), type), part);
     wasm_set(&e->function, accumulators[part]);
   }
 }

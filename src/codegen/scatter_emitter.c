@@ -130,8 +130,7 @@ static void emit_update(Emitter *e, void *data) {
   for (int u = 0; u < s->unroll; u++) {
     e->lane_zero = (int64_t)u * LANES;
     for (int r = 0; r < loops->output_count; r++) {
-      int parts = e->one_lane ? 1 : node_parts(loops->outputs[r]);
-      for (int part = 0; part < parts; part++) {
+      for (int part = 0; part < live_parts(e, node_type(loops->outputs[r])); part++) {
         emit_value(e, s->plan->targets[r], part);
         wasm_set(&e->function, s->accumulators[r * MOST_PARTS + part]);
         emit_value(e, loops->outputs[r], part);

@@ -1,0 +1,213 @@
+/*
+** Complex numbers in loops: as vectors of real and of imaginary parts, from and to memory where the
+** two alternate. What is not arithmetic on these parts is left to the evaluator.
+**
+** Part number 2h of a C128 is the real part, and 2h + 1 the imaginary part, of lanes 2h and 2h + 1.
+*/
+#include "codegen/emitter.h"
+
+static bool is_wide(PrimitiveType type) { return type == C128; }
+static void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+/* One component, in all lanes. */
+static void emit_load_component(Emitter *e, const LoopNode *node, int64_t elements, int component) {
+  bool wide = is_wide(node_type(node));
+  int64_t offset = emit_address(e, node, elements) + (wide ? 8 : 4) * component;
+  wasm_simd_memory(&e->function, wide ? V128_LOAD64_SPLAT : V128_LOAD32_SPLAT, offset);
+}
+
+/* Components that alternate in two vectors, from the element `first` on. */
+static void emit_load_pairs(Emitter *e, const LoopNode *node, int64_t first, int component) {
+  for (int i = 0; i < 2; i++) {
+    int64_t offset = emit_address(e, node, first) + 16 * i;
+    wasm_simd_memory(&e->function, V128_LOAD, offset);
+  }
+  if (is_wide(node_type(node))) {
+    wasm_shuffle32(&e->function, 2 * component, 2 * component + 1, 2 * component + 4,
+                   2 * component + 5);
+  } else {
+    wasm_shuffle32(&e->function, component, component + 2, component + 4, component + 6);
+  }
+}
+
+static void emit_load_apart(Emitter *e, const LoopNode *node, int64_t first, int component) {
+  bool wide = is_wide(node_type(node));
+  int lanes = wide ? 2 : 4;
+  int64_t stride = lane_stride(e, node), offsets[LANES];
+  for (int lane = lanes - 1; lane > 0; lane--) { /* the addresses go below the vector */
+    offsets[lane] = emit_address(e, node, first + lane * stride) + (wide ? 8 : 4) * component;
+  }
+  emit_load_component(e, node, first, component);
+  for (int lane = 1; lane < lanes; lane++) {
+    wasm_simd_memory_lane(&e->function, wide ? V128_LOAD64_LANE : V128_LOAD32_LANE, offsets[lane],
+                          lane);
+  }
+}
+
+void emit_load_complex(Emitter *e, const LoopNode *node, int part) {
+  int component = part % 2;
+  int64_t stride = lane_stride(e, node), first = e->lane_zero + part / 2 * 2;
+  if (node->level < LEVEL_ELEMENT || stride == 0) {
+    emit_load_component(e, node, 0, component);
+  } else if (e->one_lane) {
+    emit_load_component(e, node, e->lane_zero * stride, component);
+  } else if (stride == 1) {
+    emit_load_pairs(e, node, first, component);
+  } else {
+    emit_load_apart(e, node, first * stride, component);
+  }
+}
+
+void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int pointer) {
+  WasmFunction *f = &e->function;
+  int64_t offset = e->lane_zero * type_bytes(type);
+  if (e->one_lane) {
+    for (int component = 0; component < 2; component++) {
+      wasm_get(f, pointer);
+      wasm_get(f, parts[component]);
+      wasm_simd_memory_lane(f, is_wide(type) ? V128_STORE64_LANE : V128_STORE32_LANE,
+                            offset + type_bytes(type) / 2 * component, 0);
+    }
+    return;
+  }
+  for (int part = 0; part < lane_parts(lane_kind(type)); part += 2) {
+    for (int i = 0; i < 2; i++) {
+      wasm_get(f, pointer);
+      wasm_get(f, parts[part]);
+      wasm_get(f, parts[part + 1]);
+      if (is_wide(type)) {
+        wasm_shuffle32(f, 2 * i, 2 * i + 1, 2 * i + 4, 2 * i + 5);
+      } else {
+        wasm_shuffle32(f, 2 * i, 2 * i + 4, 2 * i + 1, 2 * i + 5);
+      }
+      wasm_simd_memory(f, V128_STORE, offset + 16 * (part + i));
+    }
+  }
+}
+
+/* --- Operations ------------------------------------------------------------------------------- */
+
+static int pick(bool wide, int narrow_op, int wide_op) { return wide ? wide_op : narrow_op; }
+
+/* (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each step rounded, as in XLA. */
+static void emit_multiply(Emitter *e, const LoopNode *node, int part) {
+  const LoopNode *x = node->operands[0], *y = node->operands[1];
+  bool wide = is_wide(node_type(node));
+  int re = part / 2 * 2, im = re + 1, times = pick(wide, F32X4_MUL, F64X2_MUL);
+  emit_value(e, x, re);
+  emit_value(e, y, part == re ? re : im);
+  emit_simd(e, times);
+  emit_value(e, x, im);
+  emit_value(e, y, part == re ? im : re);
+  emit_simd(e, times);
+  if (part == re) {
+    emit_simd(e, pick(wide, F32X4_SUB, F64X2_SUB));
+  } else {
+    emit_simd(e, pick(wide, F32X4_ADD, F64X2_ADD));
+  }
+}
+
+/* Equal if both components are. */
+static void emit_compare_half(Emitter *e, const LoopNode *node, int half) {
+  bool equal = node->instruction->a.direction == COMPARE_EQ;
+  bool wide = is_wide(node_type(node->operands[0]));
+  for (int part = 2 * half; part < 2 * half + 2; part++) {
+    emit_value(e, node->operands[0], part);
+    emit_value(e, node->operands[1], part);
+    emit_simd(e, equal ? pick(wide, F32X4_EQ, F64X2_EQ) : pick(wide, F32X4_NE, F64X2_NE));
+  }
+  emit_simd(e, equal ? V128_AND : V128_OR);
+}
+
+static void emit_compare(Emitter *e, const LoopNode *node) {
+  emit_compare_half(e, node, 0);
+  if (!is_wide(node_type(node->operands[0])) || e->one_lane) return;
+  emit_compare_half(e, node, 1);
+  wasm_shuffle32(&e->function, 0, 2, 4, 6);
+}
+
+static void emit_select(Emitter *e, const LoopNode *node, int part) {
+  emit_value(e, node->operands[1], part);
+  emit_value(e, node->operands[2], part);
+  emit_value(e, node->operands[0], 0);
+  if (is_wide(node_type(node))) emit_widen(e, true, part / 2);
+  emit_simd(e, V128_BITSELECT);
+}
+
+static void emit_narrow(Emitter *e, const LoopNode *x, int component) {
+  emit_value(e, x, component);
+  emit_simd(e, F32X4_DEMOTE_F64X2_ZERO);
+  if (e->one_lane) return;
+  emit_value(e, x, 2 + component);
+  emit_simd(e, F32X4_DEMOTE_F64X2_ZERO);
+  wasm_shuffle32(&e->function, 0, 1, 4, 5);
+}
+
+static void emit_convert(Emitter *e, const LoopNode *x, PrimitiveType to, int part) {
+  PrimitiveType from = node_type(x);
+  if (!type_is_complex(from)) { /* the imaginary part is 0 */
+    if (part % 2) {
+      emit_splat32(e, 0);
+    } else {
+      emit_converted(e, x, type_complex_component(to), part / 2);
+    }
+  } else if (from == to) {
+    emit_value(e, x, part);
+  } else if (is_wide(to)) {
+    emit_value(e, x, part % 2);
+    emit_take_part(e, part / 2);
+    emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
+  } else {
+    emit_narrow(e, x, part);
+  }
+}
+
+/* An operation on each component by itself. */
+static int component_op(Opcode opcode, bool wide) {
+  switch (opcode) {
+  case HLO_ADD: return pick(wide, F32X4_ADD, F64X2_ADD);
+  case HLO_SUBTRACT: return pick(wide, F32X4_SUB, F64X2_SUB);
+  case HLO_NEGATE: return pick(wide, F32X4_NEG, F64X2_NEG);
+  default: return 0;
+  }
+}
+
+void emit_complex_operation(Emitter *e, const LoopNode *node, int part) {
+  const LoopNode *x = node->operands[0];
+  Opcode opcode = node->instruction->opcode;
+  switch (opcode) {
+  case HLO_COMPLEX: emit_value(e, node->operands[part % 2], part / 2); return;
+  case HLO_REAL: emit_value(e, x, 2 * part); return;
+  case HLO_IMAG: emit_value(e, x, 2 * part + 1); return;
+  case HLO_ABS:
+    emit_value(e, x, 2 * part);
+    emit_value(e, x, 2 * part + 1);
+    wasm_call(&e->function, is_wide(node_type(x)) ? "xla_hypot_f64x2" : "xla_hypot_f32x4", 2);
+    return;
+  case HLO_COMPARE: emit_compare(e, node); return;
+  case HLO_CONVERT: emit_convert(e, x, node_type(node), part); return;
+  case HLO_MULTIPLY: emit_multiply(e, node, part); return;
+  case HLO_SELECT: emit_select(e, node, part); return;
+  default: break;
+  }
+  for (int i = 0; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
+  emit_simd(e, component_op(opcode, is_wide(node_type(node))));
+}
+
+bool can_emit_complex(const Instruction *instruction) {
+  PrimitiveType type = instruction->shape->type;
+  switch (instruction->opcode) {
+  case HLO_COMPLEX:
+  case HLO_REAL:
+  case HLO_IMAG:
+  case HLO_ABS:
+  case HLO_MULTIPLY:
+  case HLO_SELECT: return true;
+  case HLO_COMPARE:
+    return instruction->a.direction == COMPARE_EQ || instruction->a.direction == COMPARE_NE;
+  case HLO_CONVERT: return type_is_complex(type);
+  default: return component_op(instruction->opcode, is_wide(type)) != 0;
+  }
+}
