@@ -17,9 +17,9 @@ let lastTimeline = null;
 function describe({ threads, replicas }) {
   const many = `${replicas} replica${replicas === 1 ? '' : 's'}`;
   if (threads > 0) return `${many} on ${threads} worker threads with shared memory.`;
-  return 'SharedArrayBuffer is missing: this page is not cross-origin isolated, so the ' +
-    `single-threaded build runs all of ${many}. Everything works, only slower. Serving the page ` +
-    'with the headers COOP: same-origin and COEP: require-corp brings the threads back.';
+  return 'SharedArrayBuffer is missing, because this page is not cross-origin isolated: ' +
+    `${many} on the single-threaded build. Everything works, only slower. Serving the page with ` +
+    'the headers COOP: same-origin and COEP: require-corp brings the threads back.';
 }
 
 function setRunning(on) {
