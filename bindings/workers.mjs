@@ -7,10 +7,13 @@ import { XlaError } from './error.mjs';
 import { keepAlive } from './keep_alive.mjs';
 import { importNode, isNode } from './loader.mjs';
 
+const MOST_FAILURES = 3;
+
 export class Workers {
   #glue; // the glue's PThread
   #core;
   #numbers = new Map(); // the core's number of each Worker
+  #failures = new Map(); // by number: how often in a row none could start in its place
   #nodeWorker;
   #terminated = false;
 
@@ -56,7 +59,9 @@ export class Workers {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
         glueListener(event);
-        if (event.data?.cmd === 'loaded') resolve();
+        if (event.data?.cmd !== 'loaded') return;
+        this.#failures.delete(number);
+        resolve();
       };
       const lost = (error) => {
         const message = error?.message ?? 'it exited';
@@ -81,13 +86,19 @@ export class Workers {
     this.#spawning(() => this.#core.call('xla_worker_lost', number));
     for (const started of this.#glue.runningWorkers) {
       if (this.#numbers.has(started)) continue;
-      this.#watch(started, number).catch((error) => this.#giveUp(started, error));
+      this.#watch(started, number).catch((error) => this.#retry(started, number, error));
     }
     this.#core.runs.look();
   }
 
-  /** One that cannot start leaves its place empty. The others go on, if there are any. */
-  #giveUp(worker, error) {
+  /** Where none can start, the place stays empty at last. The others go on, if there are any. */
+  #retry(worker, number, error) {
+    const failures = (this.#failures.get(number) ?? 0) + 1;
+    this.#failures.set(number, failures);
+    if (failures < MOST_FAILURES) {
+      this.#replace(worker);
+      return;
+    }
     this.#numbers.delete(worker);
     if (!this.#numbers.size) this.#core.runs.abandon(error);
   }
