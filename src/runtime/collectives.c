@@ -14,6 +14,11 @@ static uint8_t *operand_of(Replica *const *replicas, const Thunk *thunk, int mem
   return replica_pointer(replicas[member], thunk->operands[leaf]);
 }
 
+/* A buffer may have been made for another shape, of which this operand is a reshape or a bitcast. */
+static const Shape *operand_shape(const Thunk *thunk, int leaf) {
+  return thunk->instruction->operands[leaf]->shape;
+}
+
 static uint8_t *result_of(Replica *const *replicas, const Thunk *thunk, int member, int leaf) {
   return replica_pointer(replicas[member], thunk->results[leaf]);
 }
@@ -154,7 +159,7 @@ static void all_reduce_chunk(void *argument, int chunk) {
 
 static Reducer reducer_of(const Thunk *thunk, int leaf) {
   const Computation *computation = thunk->instruction->a.to_apply;
-  return (Reducer){thunk->operands[leaf]->shape->type, computation,
+  return (Reducer){operand_shape(thunk, leaf)->type, computation,
                    computation_simple_binary(computation)};
 }
 
@@ -167,7 +172,7 @@ static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, 
         .leaf = leaf,
         .operands = operands_of(replicas, thunk, count, leaf),
         .reducer = reducer_of(thunk, leaf),
-        .elements = shape_elements(thunk->operands[leaf]->shape),
+        .elements = shape_elements(operand_shape(thunk, leaf)),
         .error = error,
     };
     int chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
@@ -196,7 +201,7 @@ static Blocks blocks_of(const Shape *shape, int64_t dimension) {
 static bool all_gather(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
   int64_t dimension = thunk->instruction->a.dimensions.items[0];
   for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
-    Blocks b = blocks_of(thunk->operands[leaf]->shape, dimension);
+    Blocks b = blocks_of(operand_shape(thunk, leaf), dimension);
     int64_t run = b.size * b.inner;
     for (int to = 0; to < count; to++) {
       uint8_t *result = result_of(replicas, thunk, to, leaf);
@@ -214,7 +219,7 @@ static bool reduce_scatter(const Thunk *thunk, Replica *const *replicas, int cou
   int64_t dimension = thunk->instruction->a.dimensions.items[0];
   for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
     Reducer reducer = reducer_of(thunk, leaf);
-    Blocks b = blocks_of(thunk->results[leaf]->shape, dimension);
+    Blocks b = blocks_of(shape_leaf(thunk->instruction->shape, leaf), dimension);
     int64_t run = b.size * b.inner, elements = run / type_bytes(reducer.type);
     uint8_t **operands = operands_of(replicas, thunk, count, leaf);
     for (int to = 0; to < count; to++) {
@@ -230,7 +235,7 @@ static bool reduce_scatter(const Thunk *thunk, Replica *const *replicas, int cou
 
 /* Array form: the operand's dimension is cut into one block per member. */
 static void all_to_all_array(const Thunk *thunk, Replica *const *replicas, int count) {
-  Blocks b = blocks_of(thunk->operands[0]->shape, thunk->instruction->a.dimensions.items[0]);
+  Blocks b = blocks_of(operand_shape(thunk, 0), thunk->instruction->a.dimensions.items[0]);
   int64_t run = b.size / count * b.inner;
   for (int to = 0; to < count; to++) {
     uint8_t *result = result_of(replicas, thunk, to, 0);
@@ -300,10 +305,10 @@ static bool collective_broadcast(const Thunk *thunk, Replica *const *replicas, i
 static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int count,
                               Error *error) {
   enum { INPUT, OUTPUT, INPUT_OFFSETS, SEND_SIZES, OUTPUT_OFFSETS };
-  const Shape *input = thunk->operands[INPUT]->shape, *output = thunk->operands[OUTPUT]->shape;
-  PrimitiveType type = thunk->operands[INPUT_OFFSETS]->shape->type;
+  const Shape *input = operand_shape(thunk, INPUT), *output = operand_shape(thunk, OUTPUT);
+  PrimitiveType type = operand_shape(thunk, INPUT_OFFSETS)->type;
   Blocks row = blocks_of(output, 0);
-  int64_t entries = shape_elements(thunk->operands[INPUT_OFFSETS]->shape);
+  int64_t entries = shape_elements(operand_shape(thunk, INPUT_OFFSETS));
   for (int m = 0; m < count; m++) {
     memcpy(result_of(replicas, thunk, m, 0), operand_of(replicas, thunk, m, OUTPUT),
            (size_t)thunk->operands[OUTPUT]->bytes);

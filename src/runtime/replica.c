@@ -177,7 +177,7 @@ static void step_while(Replica *replica, Frame *frame, const Thunk *thunk) {
 static void step_conditional(Replica *replica, Frame *frame, const Thunk *thunk) {
   const uint8_t *index = replica_pointer(replica, thunk->operands[0]);
   int branch;
-  if (thunk->operands[0]->shape->type == PRED) {
+  if (thunk->instruction->operands[0]->shape->type == PRED) {
     branch = *index ? 0 : 1;
   } else {
     int32_t i;
