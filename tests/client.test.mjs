@@ -531,6 +531,23 @@ test('a worker that dies fails its run, and another takes its place', async () =
   client.dispose();
 });
 
+test('a worker that cannot start fails the client, with the reason', async () => {
+  const RealWorker = workerThreads.Worker;
+  workerThreads.Worker = class extends RealWorker {
+    constructor(_url, options) {
+      super(new URL('data:text/javascript,throw new Error("not here")'), options);
+    }
+  };
+  try {
+    await rejects(Client.create({ threads: 2 }), 'UNAVAILABLE', /cannot start: not here/);
+  } finally {
+    workerThreads.Worker = RealWorker;
+  }
+  const client = await Client.create({ threads: 2 });
+  await checkThatItWorks(client);
+  client.dispose();
+});
+
 describe('a process', () => {
   const run = (source, ...flags) =>
     promisify(execFile)(process.execPath, [...flags, '--input-type=module', '--eval', source], {
