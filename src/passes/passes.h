@@ -7,9 +7,10 @@
 
 #include "hlo/module.h"
 
-bool pass_custom_calls(Module *module); /* those that spell an operation XLA has */
-bool pass_inline_calls(Module *module); /* call and async-start/done: their bodies in place */
-bool pass_dead_code(Module *module);    /* what no result and no side effect needs */
+bool pass_custom_calls(Module *module);    /* those that spell an operation XLA has */
+bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are replicas */
+bool pass_inline_calls(Module *module);    /* call and async-start/done: their bodies in place */
+bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);
 bool pass_simplify_algebra(Module *module); /* only what keeps every bit */
 bool pass_fold_constants(Module *module);   /* by the evaluator, for small results */

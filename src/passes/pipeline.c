@@ -15,6 +15,7 @@ enum { MOST_ROUNDS = 16 };
 
 void passes_run(Module *module, bool fuse) {
   pass_dead_code(module);
+  pass_manual_sharding(module);
   pass_custom_calls(module);
   if (fuse) pass_expand_pooling(module);
   for (int round = 0; round < MOST_ROUNDS; round++) {
