@@ -15,8 +15,9 @@ let lastTimeline = null;
 /* ---- Status ---- */
 
 function describe({ threads, replicas }) {
-  const many = `${replicas} replica${replicas === 1 ? '' : 's'}`;
-  if (threads > 0) return `${many} on ${threads} worker threads with shared memory.`;
+  const count = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
+  const many = count(replicas, 'replica');
+  if (threads > 0) return `${many} on ${count(threads, 'worker thread')} with shared memory.`;
   return 'SharedArrayBuffer is missing, because this page is not cross-origin isolated: ' +
     `${many} on the single-threaded build. Everything works, only slower. Serving the page with ` +
     'the headers COOP: same-origin and COEP: require-corp brings the threads back.';

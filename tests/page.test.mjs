@@ -114,13 +114,21 @@ for (const { name, isolated, status, least } of SCENES) {
     });
 
     test('trains, and the loss falls', async () => {
+      await page.evaluate(() => {
+        window.losses = [];
+        new MutationObserver(() => {
+          window.losses.push(Number(document.getElementById('loss').textContent));
+        }).observe(document.getElementById('loss'), { childList: true });
+      });
       await page.click('#start');
       assert.equal(await page.textContent('#start'), 'Pause');
-      await until(page, '#step', '> 0');
-      const first = await number(page, '#loss');
       await until(page, '#step', `> ${least}`);
-      const last = await number(page, '#loss');
-      assert.ok(first <= 2.6 && last < 0.4 && last < first / 2, `from ${first} to ${last}`);
+      const losses = await page.evaluate(() => window.losses);
+      assert.ok(losses.length > 3, `${losses}`);
+      // Without training it would stay at ln 10 = 2.3. How far it is when first told depends on the
+      // machine.
+      const [first, last] = [losses[0], losses.at(-1)];
+      assert.ok(last < 0.4 && last < first && first < 2.6, `${losses}`);
       await until(page, '#accuracy', '> 90');
     });
 
