@@ -7,7 +7,8 @@
  * (their bits are known), 2 if they were computed (a NaN's sign and payload are open). Where
  * highest - lowest fits the mantissa, nothing was or will be rounded, whatever the order.
  * `nonzero` is set where no element is zero: a sum of such products is not -0, which depends on
- * where the adding starts. `tolerance` is set where the bits are not decided: such values are moved, never computed with.
+ * where the adding starts. `tolerance` is set where the bits are not decided: such values are
+ * moved, never computed with.
  */
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 
@@ -91,7 +92,8 @@ export function sumOf(type, term, count) {
 export function productOf(type, a, b) {
   if (!isInexact(type)) return DECIDED;
   const special = a.special || b.special ? 2 : 0;
-  return domain(type, a.lowest + b.lowest, a.highest + b.highest + (isComplex(type) ? 1 : 0), special);
+  const highest = a.highest + b.highest + (isComplex(type) ? 1 : 0);
+  return domain(type, a.lowest + b.lowest, highest, special);
 }
 
 /** The same numbers, but zeros may have either sign. */

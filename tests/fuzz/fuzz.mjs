@@ -69,7 +69,8 @@ async function check(job, reply) {
     try {
       const wrong = compare(await host.run(job), reply.outputs, job.tolerances);
       if (!wrong.size) continue;
-      problems.push({ text: `${host.name}: ${[...wrong.values()][0]}`, outputs: [...wrong.keys()] });
+      const [first] = wrong.values();
+      problems.push({ text: `${host.name}: ${first}`, outputs: [...wrong.keys()] });
     } catch (error) {
       problems.push({ text: `${host.name}: ${error.stack}`, outputs: null });
       await host.restart();
@@ -151,8 +152,9 @@ async function finish({ seed, program, outputs, job, reply: promised }) {
 
 function progress(next) {
   const { programs, refused, disagreements } = totals;
-  console.log(`${programs} programs agree or not, ${refused} refused by XLA, ${disagreements} ` +
-    `disagreements, next seed ${next}, ${Math.max(0, Math.round((deadline - Date.now()) / 1000))} s left`);
+  const seconds = Math.max(0, Math.round((deadline - Date.now()) / 1000));
+  console.log(`${programs} programs compared, ${refused} refused by XLA, ${disagreements} ` +
+    `disagreements, next seed ${next}, ${seconds} s left`);
 }
 
 async function main() {
@@ -197,8 +199,9 @@ async function summary() {
   const { programs, instructions, refused, disagreements } = totals;
   const covered = [...operations].sort(([, a], [, b]) => b - a).map(([name, n]) => `${name} ${n}`);
   console.log(`\noperations: ${covered.join(', ')}`);
-  const reasons = [...refusals].sort(([, [a]], [, [b]]) => b - a).slice(0, options.verbose ? 200 : 8);
-  for (const [reason, [n, seed]] of reasons) console.log(`  ${n} x (seed ${seed}) ${reason}`);
+  const reasons = [...refusals].sort(([, [a]], [, [b]]) => b - a);
+  const shown = options.verbose ? reasons : reasons.slice(0, 8);
+  for (const [reason, [n, seed]] of shown) console.log(`  ${n} x (seed ${seed}) ${reason}`);
   console.log(`${programs} programs of ${instructions} instructions ran, ${operations.size} ` +
     `operations; XLA refused ${refused} others and crashed ${oracle.crashes} times; ` +
     `${disagreements} disagreements (seed ${firstSeed})`);

@@ -13,8 +13,9 @@ const FAMILIES = [
   elementwiseRules, elementwiseRules, movementRules, movementRules, reductionRules, controlRules,
 ];
 
-const names = new Map([...FAMILIES, collectiveRules].map((rules) =>
-  [rules, Object.keys(rules).flatMap((name) => (OFTEN.includes(name) ? Array(4).fill(name) : name))]));
+const namesOf = (rules) => Object.keys(rules)
+  .flatMap((name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]));
+const names = new Map([...FAMILIES, collectiveRules].map((rules) => [rules, namesOf(rules)]));
 
 /**
  * @param {object} client whose builder builds it

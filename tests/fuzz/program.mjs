@@ -112,7 +112,8 @@ export class Program {
 export function needed(steps, outputs, cuts = new Map()) {
   const wanted = new Set(outputs);
   for (const step of [...steps].reverse()) {
-    if (wanted.has(step) && !cuts.has(step)) step.operands.forEach((operand) => wanted.add(operand));
+    if (!wanted.has(step) || cuts.has(step)) continue;
+    step.operands.forEach((operand) => wanted.add(operand));
   }
   return steps.filter((step) => wanted.has(step));
 }

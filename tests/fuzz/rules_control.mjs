@@ -59,7 +59,8 @@ function whileLoop(p, random) {
   const { x, y, change, result } = pair;
   const times = p.indices('s32', [], 0, 6);
   const rolled = x.shape.rank > 0 && x.shape.dimensions[0] > 0 && random.chance(0.4);
-  const step = p.add('while', [times, x, y], [DECIDED, DECIDED, result, y.domain], (b, [n, l, r]) => {
+  const domains = [DECIDED, DECIDED, result, y.domain];
+  const step = p.add('while', [times, x, y], domains, (b, [n, l, r]) => {
     const state = b.tuple([b.constantR0(0, 's32'), n, l, r]);
     const make = (name, root) => {
       const inner = b.createSubBuilder(name);
@@ -109,10 +110,13 @@ function randomGroups(p, random) {
 
 function reducing(random, type, d, replicas) {
   if (type === 'pred') return { method: random.pick(['and', 'or']), result: DECIDED };
-  if (!isInexact(type)) return { method: random.pick(['add', 'mul', 'max', 'min']), result: DECIDED };
+  if (!isInexact(type)) {
+    return { method: random.pick(['add', 'mul', 'max', 'min']), result: DECIDED };
+  }
   const sum = sumOf(type, d, replicas);
   if (sum && random.chance(0.6)) return { method: 'add', result: sum };
-  return COMPLEX.includes(type) ? null : { method: random.pick(['max', 'min']), result: computed(d) };
+  if (COMPLEX.includes(type)) return null;
+  return { method: random.pick(['max', 'min']), result: computed(d) };
 }
 
 const COLLECTIVE_TYPES = TYPES.filter((type) => !['s4', 'u4'].includes(type));
@@ -141,7 +145,8 @@ function divisible(p, random, size) {
   const x = p.decided(COLLECTIVE_TYPES);
   if (!x || !x.shape.rank || !count(x.shape.dimensions)) return null;
   const dimension = random.between(0, x.shape.rank - 1);
-  const dimensions = x.shape.dimensions.map((n, i) => (i === dimension ? size * Math.min(n, 4) : n));
+  const dimensions = x.shape.dimensions.map((n, i) =>
+    i === dimension ? size * Math.min(n, 4) : n);
   if (count(dimensions) > 4000) return null;
   return { x: p.fresh(x.shape.elementType, dimensions), dimension };
 }

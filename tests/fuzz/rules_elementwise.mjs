@@ -53,7 +53,8 @@ function unary(p, random) {
 
 /**
  * At most so many units in the last place between both sides: 4 that we may be off, and what
- * XLA:CPU was measured to be off (tests/golden/reference.py); the narrow types round the same twice.
+ * XLA:CPU was measured to be off (tests/golden/reference.py); of the narrow types, both round a
+ * wider result.
  */
 const functionTolerance = (type, own) =>
   ['f16', 'bf16'].includes(type) ? 'ulp 2' : `ulp ${4 + own}`;

@@ -103,7 +103,8 @@ function concatenate(p, random) {
   }
   const operands = random.shuffle(parts);
   const result = union(elementType, operands.map((part) => part.domain));
-  return result && p.add('concatenate', operands, result, (b, ops) => b.concatInDim(ops, dimension));
+  return result &&
+    p.add('concatenate', operands, result, (b, ops) => b.concatInDim(ops, dimension));
 }
 
 function reverse(p, random) {
@@ -114,7 +115,8 @@ function reverse(p, random) {
 }
 
 function iota(p, random) {
-  const type = random.pick(['s32', 'u8', 's8', 's64', 'f32', 'f64', 'bf16', 'f16', 'u32', 's16', 'c64']);
+  const type = random.pick(
+    ['s32', 'u8', 's8', 's64', 'f32', 'f64', 'bf16', 'f16', 'u32', 's16', 'c64']);
   const dimensions = randomDimensions(random, random.between(1, 3));
   const dimension = random.between(0, dimensions.length - 1);
   const d = isInexact(type) ? { lowest: 0, highest: 7, special: 0 } : DECIDED;
@@ -123,7 +125,8 @@ function iota(p, random) {
 
 function constant(p, random) {
   const [type, any] = [randomType(random), randomFlavour(random)];
-  const flavour = COMPLEX.includes(type) && any === 'edges' ? 'normal' : any; // XLA reads (nan, 1) as NaNs
+  // XLA reads (nan, 1) as (nan, nan).
+  const flavour = COMPLEX.includes(type) && any === 'edges' ? 'normal' : any;
   const dimensions = randomDimensions(random, random.between(0, 2));
   const literal = randomLiteral(random, type, dimensions, flavour);
   return p.add('constant', [], flavourDomain(type, flavour), (b) => b.constantLiteral(literal));
@@ -239,9 +242,10 @@ function scatter(p, random) {
   const updates = p.fresh(type, n.result, x.domain.special ? undefined : 'whole');
   const both = union(type, [x.domain, updates.domain]);
   const sum = sumOf(type, both, count(n.result) + 1);
-  const methods = { pred: ['and', 'or', 'xor'], signed: ['add', 'mul', 'max', 'min', 'and', 'xor'] };
+  const methods = type === 'pred' ? ['and', 'or', 'xor']
+    : ['add', 'mul', 'max', 'min', 'and', 'xor'];
   const method = random.chance(0.4) ? 'replace'
-    : isInexact(type) ? sum && 'add' : random.pick(type === 'pred' ? methods.pred : methods.signed);
+    : isInexact(type) ? sum && 'add' : random.pick(methods);
   if (!method) return null;
   const dimensionNumbers = {
     updateWindowDims: n.offsetDims,

@@ -72,8 +72,9 @@ function randomWindow(random, dimensions, { dilations = true } = {}) {
   const window = dimensions.map((n) => random.between(1, Math.max(1, Math.min(n, 4))));
   const strides = sizes(random, 1, random.pick([1, 3]), rank);
   const padded = random.chance(0.5);
-  const padding = window.map(() => (padded ? [random.between(0, 2), random.between(0, 2)] : [0, 0]));
-  const some = () => (dilations && random.chance(0.3) ? sizes(random, 1, 3, rank) : numbersTo(rank).map(() => 1));
+  const padding = window.map(() =>
+    padded ? [random.between(0, 2), random.between(0, 2)] : [0, 0]);
+  const some = () => sizes(random, 1, dilations && random.chance(0.3) ? 3 : 1, rank);
   const [base, holes] = [some(), some()];
   const positions = dimensions.map((n, i) => {
     const size = (n ? (n - 1) * base[i] + 1 : 0) + padding[i][0] + padding[i][1];
@@ -140,7 +141,8 @@ function distinct(p, random, type, dimensions) {
   return p.parameter(d, () => {
     const values = random.shuffle(numbersTo(count(dimensions)));
     const wide = bits === 64 && kind !== 'float';
-    return new Literal(Shape.array(type, dimensions), TypedArray.from(values, (value) => (wide ? BigInt(value) : value)));
+    const data = TypedArray.from(values, (value) => (wide ? BigInt(value) : value));
+    return new Literal(Shape.array(type, dimensions), data);
   });
 }
 
@@ -158,7 +160,9 @@ function contraction(type, a, b, terms) {
   return product.highest < 12 ? roundedSum(type, product, terms) : null;
 }
 
-const DOT_TYPES = ['s32', 's32', 'u32', 's8', 'u8', 's16', 's64', 'u64', ...FLOATS, 'f32', 'f32', 'c64'];
+const DOT_TYPES = [
+  's32', 's32', 'u32', 's8', 'u8', 's16', 's64', 'u64', ...FLOATS, 'f32', 'f32', 'c64',
+];
 
 function dot(p, random) {
   const x = p.decided(DOT_TYPES);
@@ -166,17 +170,20 @@ function dot(p, random) {
   const { elementType: type, dimensions, rank } = x.shape;
   const roles = numbersTo(rank).map(() => random.pick(['batch', 'contracting', 'free', 'free']));
   const withRole = (role) => random.shuffle(numbersTo(rank).filter((i) => roles[i] === role));
-  const [lhsBatchDimensions, lhsContractingDimensions] = [withRole('batch'), withRole('contracting')];
+  const lhsBatchDimensions = withRole('batch');
+  const lhsContractingDimensions = withRole('contracting');
   const shared = [...lhsBatchDimensions, ...lhsContractingDimensions];
   const free = randomDimensions(random, random.between(0, 2)).map((n) => Math.min(n, 9));
-  const order = random.shuffle([...shared.map((i) => dimensions[i]), ...free].map((n, i) => [n, i]));
+  const all = [...shared.map((i) => dimensions[i]), ...free];
+  const order = random.shuffle(all.map((n, i) => [n, i]));
   const place = (i) => order.findIndex(([, original]) => original === i);
   const rhsBatchDimensions = lhsBatchDimensions.map((_, i) => place(i));
   const rhsContractingDimensions =
     lhsContractingDimensions.map((_, i) => place(lhsBatchDimensions.length + i));
   const lhsFree = dimensions.filter((_, i) => !lhsContractingDimensions.includes(i));
   if (count(lhsFree) * count(free) > 4000) return null;
-  const y = p.fresh(type, order.map(([n]) => n), random.pick(['whole', 'nonzero', 'quarters', 'normal']));
+  const flavour = random.pick(['whole', 'nonzero', 'quarters', 'normal']);
+  const y = p.fresh(type, order.map(([n]) => n), flavour);
   const wider = { s8: 's32', u8: 'u32', bf16: 'f32', f16: 'f32', f32: 'f64', s16: 's32' }[type];
   const preferredElementType = wider && random.chance(0.3) ? wider : undefined;
   const terms = count(lhsContractingDimensions.map((i) => dimensions[i]));
@@ -222,7 +229,8 @@ function convolution(p, random) {
   const strides = maybe(() => random.between(1, 3), 1);
   // The library that XLA:CPU gives these types to reads negative padding wrongly.
   const least = ['f32', 'f16', 'bf16'].includes(type) ? 0 : -1;
-  const padding = inputSizes.map((n) => [random.between(n > 2 ? least : 0, 2), random.between(0, 2)]);
+  const padding = inputSizes.map((n) =>
+    [random.between(n > 2 ? least : 0, 2), random.between(0, 2)]);
   const [lhsDilation, rhsDilation] = [maybe(() => 2, 1), maybe(() => 2, 1)];
   const windowReversal = maybe(() => true, false);
   const result = contraction(type, x.domain, y.domain, count(kernelSizes) * features + 1);
@@ -257,7 +265,7 @@ function fft(p, random) {
     b.fft(a, kind, length));
 }
 
-/** Diagonally dominant, so that the condition is near 1: the diagonal is 2n + 8, the rest below 4. */
+/** Diagonally dominant, so well conditioned: 16n + 8 on the diagonal, others below 8. */
 function wellConditioned(p, type, batch, n) {
   const step = p.fresh(type, [...batch, n, n], 'quarters');
   for (const { data } of step.literals) {
@@ -311,6 +319,6 @@ function rngBitGenerator(p, random) {
 }
 
 export const reductionRules = {
-  reduce, argMax, reduceWindow, cumulative, selectAndScatter, dot, bigDot, convolution, fft, cholesky,
-  triangularSolve, rngBitGenerator,
+  reduce, argMax, reduceWindow, cumulative, selectAndScatter, dot, bigDot, convolution, fft,
+  cholesky, triangularSolve, rngBitGenerator,
 };

@@ -45,7 +45,9 @@ export function randomChange(random, type) {
     (b, x, y) => b.and(x, y), (b, x, y) => b.or(x, y), (b, x, y) => b.xor(x, y),
     (b, x) => b.not(x), (b, x, y) => b.eq(x, y), (b, x, y) => b.select(x, y, x),
   ];
-  const complex = [(b, x) => b.neg(x), (b, x) => b.conj(x), (b, x, y) => b.select(b.eq(x, y), x, y)];
+  const complex = [
+    (b, x) => b.neg(x), (b, x) => b.conj(x), (b, x, y) => b.select(b.eq(x, y), x, y),
+  ];
   const choices = kind === 'pred' ? pred : kind === 'complex' ? complex
     : isFloat(type) ? float : integer;
   const chain = Array.from({ length: random.between(1, 3) }, () => random.pick(choices));
