@@ -1,5 +1,5 @@
 /**
- * Transcendental functions against correctly rounded results (tests/accuracy/README.md). For f16 and
+ * Transcendental functions against correctly rounded results (tests/accuracy/README.md). Of f16 and
  * bf16 all values are tried, with what f64 gives as the truth, whose own error is nothing to them.
  */
 import assert from 'node:assert/strict';
@@ -55,7 +55,8 @@ for (const type of ['f16', 'bf16']) {
     const { read } = ELEMENT_TYPES.get(type);
     const values = Float64Array.from(bits, (_, i) => read(bits, i));
     const largest = values.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, x) : most), 0);
-    for (const { name } of sweeps.filter((one) => one.type === 'f64' && one.operands.length === 1)) {
+    const unary = sweeps.filter((one) => one.type === 'f64' && one.operands.length === 1);
+    for (const { name } of unary) {
       test(name, async () => {
         const got = await runOperation(client, name, type, [bits]);
         const truth = await runOperation(client, name, 'f64', [values]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Operands and correctly rounded results of the transcendental functions, for tests/accuracy.test.mjs.
+"""Operands and correctly rounded results of transcendental functions, for accuracy.test.mjs.
 
 `generate.py FOLDER POINTS` writes f32.bin and f64.bin: a line of JSON, [{name, arity, count}, ...],
 then for each function its operands (one array each), its results, and a signed byte a result: how
