@@ -1,4 +1,4 @@
-"""shard_map and pmap as JAX exports them: a program over whole arrays for several devices, which are
+"""shard_map and pmap as JAX exports them: a program over whole arrays, for several devices, which are
 replicas here. Every replica is given the whole arrays, and has the whole results."""
 
 import jax
