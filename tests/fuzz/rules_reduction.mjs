@@ -24,11 +24,16 @@ function reduce(p, random) {
   const reduced = random.shuffle(random.some(numbersTo(x.shape.rank), 0.6));
   const total = count(reduced.map((i) => dimensions[i]));
   const how = reducer(random, type, x.domain, total);
-  if (!how) return null;
+  if (!how || keepsNegativeZero(x, how, total)) return null;
   const init = identity(type, how.method);
   return p.add('reduce', [x], computed(how.domain), (b, [a]) =>
     b.reduce(
       a, b.constantLiteral(init), binaryComputation(b, type, how.method), reduced));
+}
+
+/** XLA takes a sum of one element for the element, which is -0 where 0 + -0 is 0. */
+function keepsNegativeZero({ shape, domain }, { method }, terms) {
+  return terms <= 1 && method === 'add' && isInexact(shape.elementType) && !domain.nonzero;
 }
 
 /** The largest and where it is first, as an arg max has it: in any order the same. */
@@ -91,7 +96,7 @@ function reduceWindow(p, random) {
   const w = randomWindow(random, dimensions);
   if (count(w.positions) > 3000) return null;
   const how = reducer(random, type, x.domain, count(w.window));
-  if (!how) return null;
+  if (!how || keepsNegativeZero(x, how, count(w.window))) return null;
   const init = identity(type, how.method);
   return p.add('reduce-window', [x], computed(how.domain), (b, [a]) =>
     b.reduceWindowWithGeneralPadding(
@@ -108,6 +113,7 @@ function cumulative(p, random) {
   if (!dimensions[along]) return null;
   const how = reducer(random, type, x.domain, dimensions[along]);
   if (!how || !['add', 'or', 'xor'].includes(how.method)) return null;
+  if (keepsNegativeZero(x, how, dimensions[along])) return null;
   const window = dimensions.map((n, i) => (i === along ? n : 1));
   const padding = dimensions.map((n, i) => (i === along ? [n - 1, 0] : [0, 0]));
   const ones = dimensions.map(() => 1);
