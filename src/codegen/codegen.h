@@ -1,6 +1,6 @@
 /*
 ** From fusions to WebAssembly. A fusion is an instruction `fusion` whose called computation holds
-** only operations that the loop emitter knows; passes/fusion.c makes such fusions and asks
+** only operations that the loop emitter knows; passes/fuse_loops.c makes such fusions and asks
 ** codegen_can_fuse() what may go in.
 **
 ** All fusions of one program become functions of one WebAssembly module, exported as "0", "1", ...
@@ -10,7 +10,8 @@
 **
 ** `buffers` holds one pointer per operand of the fusion (in order), then one per result leaf.
 ** The kernel computes the elements [begin, end) of the result's row-major index space; ranges may
-** be computed in any order and by several threads at once, and their union is the whole result.
+** be computed in any order and by several threads at once, and their union is the whole result. (A
+** scatter cannot be divided: the call whose range begins at 0 does it all.)
 ** The module imports the core's memory as "env"."memory" (shared in the threaded build) and may
 ** import core functions as "env"."<name>".
 */

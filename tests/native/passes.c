@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/codegen.h"
 #include "eval/eval.h"
 #include "hlo/text.h"
 #include "hlo/verifier.h"
@@ -176,6 +177,21 @@ static Module *parse(const Row *row) {
   return module;
 }
 
+/* Generated code for the fusions of the entry: natively it cannot run, but it can be written. */
+static void check_code(const Row *row, const Module *fused) {
+  Instruction *fusions[16];
+  ByteBuf bytes = {0};
+  Error error = {0};
+  int count = 0;
+  for (int k = 0; k < fused->entry->count && count < 16; k++) {
+    Instruction *instruction = fused->entry->instructions[k];
+    if (instruction->opcode == HLO_FUSION) fusions[count++] = instruction;
+  }
+  if (!codegen_emit(fusions, count, true, &bytes, &error)) fail(row, "no code: ", error.message);
+  if (bytes.size < 8 || memcmp(bytes.bytes, "\0asm\1\0\0", 8)) fail(row, "no module", "");
+  bytebuf_free(&bytes);
+}
+
 /* The operations of the entry, but for parameters. */
 static void list_operations(const Module *module, char *out, size_t size) {
   *out = 0;
@@ -234,6 +250,7 @@ static void check(const Row *row) {
   check_results(row, before, after);
   passes_run(fused, true);
   check_results(row, before, fused);
+  check_code(row, fused);
   module_free(before);
   module_free(after);
   module_free(fused);
