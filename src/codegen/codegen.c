@@ -115,7 +115,8 @@ static int64_t elements_per_result(const Instruction *root) {
 int64_t codegen_chunk(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64 };
   if (fusion->a.calls->root->opcode == HLO_SCATTER) return INT32_MAX; /* all */
-  int64_t chunk = CHUNK_WORK / elements_per_result(fusion->a.calls->root);
+  int64_t work = elements_per_result(fusion->a.calls->root); /* 0 where a dimension is empty */
+  int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   return chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
 }
 

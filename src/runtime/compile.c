@@ -281,6 +281,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   }
   if (kind == THUNK_GENERATED) {
     thunk->function = c->fusion_count;
+    thunk->chunk = codegen_chunk(instruction);
     ARENA_PUSH(c->arena, c->fusions, c->fusion_count, c->fusion_capacity,
                (Instruction *)instruction);
   }

@@ -55,8 +55,11 @@ struct Thunk {
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;
   union {
-    int function; /* GENERATED: in the executable's module */
-    struct {      /* KERNEL */
+    struct { /* GENERATED: in the executable's module; so many work items make a chunk */
+      int function;
+      int64_t chunk;
+    };
+    struct { /* KERNEL */
       const Kernel *kernel;
       LogicalBuffer *scratch;
     };

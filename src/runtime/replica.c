@@ -12,10 +12,6 @@
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
-/* Work of a generated loop is cut into chunks of this many elements. Small enough that the engine
-** sees many calls, and compiles the loop with its optimising compiler early. */
-enum { CHUNK_ELEMENTS = 16384 };
-
 static void push_frame(Replica *replica, const ThunkSequence *sequence) {
   Frame frame = {sequence, 0, 0};
   ARENA_PUSH(replica->memory, replica->frames, replica->depth, replica->capacity, frame);
@@ -90,12 +86,12 @@ static uint8_t **pointers(Replica *replica, const Thunk *thunk, Arena *arena) {
 typedef struct GeneratedLoop {
   int module, function;
   uint8_t **buffers;
-  int64_t elements;
+  int64_t elements, chunk;
 } GeneratedLoop;
 
 static void run_generated_chunk(void *argument, int chunk) {
   const GeneratedLoop *loop = argument;
-  int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, end = begin + CHUNK_ELEMENTS;
+  int64_t begin = (int64_t)chunk * loop->chunk, end = begin + loop->chunk;
   if (end > loop->elements) end = loop->elements;
   GeneratedKernel kernel = platform_module_function(loop->module, loop->function);
   if (!kernel) platform_fatal("a generated module could not be instantiated");
@@ -109,8 +105,9 @@ static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
       .function = thunk->function,
       .buffers = pointers(replica, thunk, replica->scratch),
       .elements = shape_elements(thunk->results[0]->shape),
+      .chunk = thunk->chunk,
   };
-  int chunks = (int)((loop.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
+  int chunks = (int)((loop.elements + loop.chunk - 1) / loop.chunk);
   bool ok = parallel_for(chunks, run_generated_chunk, &loop);
   arena_release(replica->scratch, mark);
   if (!ok) error_set_op(error, STATUS_INTERNAL, thunk->instruction->name, "generated code trapped");
