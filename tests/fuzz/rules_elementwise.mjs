@@ -2,7 +2,7 @@
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import {
   COMPLEX, DECIDED, domain, FLOATS, FLOATS_8, INTEGERS, isComplex, isFloat, isInexact,
-  mantissaOf, productOf, SIGNED, union,
+  mantissaOf, productOf, SIGNED, union, UNSIGNED,
 } from './domain.mjs';
 import { randomChange } from './scalars.mjs';
 
@@ -18,7 +18,7 @@ const UNARY = {
   abs: { types: [...SIGNED, ...ALL_FLOATS], domain: (_, d) => d },
   neg: { types: [...INTEGERS, ...ALL_FLOATS, ...COMPLEX], domain: (_, d) => d },
   not: { types: ['pred', ...INTEGERS], domain: () => DECIDED },
-  clz: { types: INTEGERS, domain: () => DECIDED },
+  clz: { types: UNSIGNED, domain: () => DECIDED }, // XLA folds that of -1 to -32
   populationCount: { types: INTEGERS, domain: () => DECIDED },
   sign: {
     types: [...SIGNED, ...ALL_FLOATS],

@@ -136,9 +136,13 @@ function constant(p, random) {
 
 const INDEX_TYPES = ['s32', 's32', 's64', 'u32', 's8', 'u8', 's16', 'u64'];
 
+/** XLA compares with the bounds in the type of the indices: it must hold them. */
+const indexType = (random, dimensions) =>
+  random.pick(dimensions.every((n) => n < 120) ? INDEX_TYPES : ['s32', 's64', 'u32', 'u64']);
+
 /** Starts of windows of these sizes; outside the bounds too if they may be clamped. */
 function starts(p, random, dimensions, sizes, clamps) {
-  const type = random.pick(INDEX_TYPES);
+  const type = indexType(random, dimensions);
   return dimensions.map((n, i) =>
     clamps ? p.indices(type, [], -3, 8) : p.indices(type, [], 0, n - sizes[i]));
 }
@@ -213,7 +217,7 @@ function indexing(random, dimensions) {
 
 function indicesFor(p, random, { indexDimensions, largest, room }, clamps) {
   const [low, high] = clamps ? [-2, largest + 1] : [0, room];
-  return p.indices(random.pick(INDEX_TYPES), indexDimensions, low, high);
+  return p.indices(indexType(random, [largest]), indexDimensions, low, high);
 }
 
 function gather(p, random) {

@@ -38,7 +38,8 @@ export function randomChange(random, type) {
   const integer = [
     ...['add', 'sub', 'mul', 'max', 'min', 'and', 'or', 'xor', 'div', 'rem', 'shiftLeft',
       'shiftRightLogical', 'shiftRightArithmetic'].map((name) => (b, x, y) => b[name](x, y)),
-    (b, x) => b.not(x), (b, x) => b.clz(x), (b, x) => b.populationCount(x),
+    (b, x) => b.not(x), (b, x) => (kind === 'unsigned' ? b.clz(x) : b.not(x)),
+    (b, x) => b.populationCount(x),
     (b, x, y) => b.select(b.gt(x, y), x, y),
   ];
   const pred = [
