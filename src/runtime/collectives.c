@@ -103,13 +103,21 @@ static bool reduce_general(const Reducer *reducer, void *accumulator, const void
   return ok;
 }
 
+static void fill(PrimitiveType type, uint8_t *to, int64_t n, Scalar value) {
+  size_t filled = (size_t)type_bytes(type), bytes = filled * (size_t)n;
+  if (n > 0) scalar_store(type, to, 0, value);
+  for (; filled < bytes; filled *= 2) { /* what is there, again behind it */
+    memcpy(to + filled, to, filled < bytes - filled ? filled : bytes - filled);
+  }
+}
+
 /* `to` = the reduction of `count` members' elements at `operands[m] + offset`. */
 static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands, int count,
                    int64_t offset, int64_t n, Error *error) {
   Scalar identity;
   int next = 0;
   if (has_identity(reducer, &identity)) {
-    for (int64_t i = 0; i < n; i++) scalar_store(reducer->type, to, i, identity);
+    fill(reducer->type, to, n, identity);
   } else {
     memcpy(to, operands[next++] + offset, (size_t)(n * type_bytes(reducer->type)));
   }
