@@ -39,7 +39,7 @@ const Shape *infer_map(Inference *in) {
   return shape_with_type(in->arena, operand_shape(in, 0), result->type);
 }
 
-static bool check_reduce_operands(Inference *in, int count) {
+bool check_operands_and_inits(Inference *in, int count) {
   REQUIRE(in, count > 0 && in->operand_count % 2 == 0,
           "%d operands are given; it takes operands and as many init values", in->operand_count);
   for (int i = 0; i < count; i++) {
@@ -59,7 +59,7 @@ static bool check_reduce_operands(Inference *in, int count) {
 
 const Shape *infer_reduce(Inference *in) {
   int count = in->operand_count / 2;
-  if (!check_reduce_operands(in, count)) return NULL;
+  if (!check_operands_and_inits(in, count)) return NULL;
   const Shape *operand = operand_shape(in, 0);
   if (!check_range(in, "dimensions", in->a->dimensions, operand->rank) ||
       !check_unique(in, "dimensions", in->a->dimensions)) {

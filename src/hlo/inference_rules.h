@@ -126,4 +126,8 @@ PrimitiveType wider_type(PrimitiveType a, PrimitiveType b);
 /* The shape that `window` makes of the dimensions `base`, element type aside. */
 bool infer_window(Inference *in, const Window *window, const Dims *base, Dims *output);
 
+/* reduce and reduce-window: `count` operands of the same dimensions, then an init value for each.
+** inference_apply.c */
+bool check_operands_and_inits(Inference *in, int count);
+
 #endif

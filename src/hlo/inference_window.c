@@ -53,28 +53,9 @@ bool infer_window(Inference *in, const Window *window, const Dims *base, Dims *o
   return true;
 }
 
-static bool check_windowed_operands(Inference *in, int count) {
-  const Shape *first = operand_shape(in, 0);
-  for (int i = 0; i < count; i++) {
-    if (!check_array(in, i, "operand")) return false;
-    REQUIRE(in, shape_same_dims(first, operand_shape(in, i)),
-            "operands %s and %s differ; all operands must have the same dimensions",
-            text_operand(in, 0), text_operand(in, i));
-    const Shape *init = operand_shape(in, count + i);
-    REQUIRE(in, shape_is_scalar(init) && init->type == operand_shape(in, i)->type,
-            "init value %d has shape %s; it must be %s[], a scalar of the element type of operand "
-            "%s",
-            i, text_operand(in, count + i), type_name(operand_shape(in, i)->type),
-            text_operand(in, i));
-  }
-  return true;
-}
-
 const Shape *infer_reduce_window(Inference *in) {
   int count = in->operand_count / 2;
-  REQUIRE(in, count > 0 && in->operand_count % 2 == 0,
-          "%d operands are given; it takes operands and as many init values", in->operand_count);
-  if (!check_windowed_operands(in, count)) return NULL;
+  if (!check_operands_and_inits(in, count)) return NULL;
   PrimitiveType *types = ARENA_ARRAY(in->arena, PrimitiveType, count);
   for (int i = 0; i < count; i++) types[i] = operand_shape(in, i)->type;
   if (!check_reducer(in, "to_apply", in->a->to_apply, count, types)) return NULL;

@@ -63,7 +63,7 @@ struct Thunk {
       const Kernel *kernel;
       LogicalBuffer *scratch;
     };
-    struct { /* WHILE: pred[] is the condition's result */
+    struct { /* WHILE: predicate is the result of condition */
       ThunkSequence *condition, *body;
       LogicalBuffer *predicate;
     };
