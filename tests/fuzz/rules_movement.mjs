@@ -147,26 +147,14 @@ function starts(p, random, dimensions, sizes, clamps) {
     clamps ? p.indices(type, [], -3, 8) : p.indices(type, [], 0, n - sizes[i]));
 }
 
-/**
- * XLA makes one of two dynamic slices, of which it clamps only the sum of the starts: what is
- * clamped is not sliced again.
- */
-const isClamped = (step) => step.clamps || step.operands.some(isClamped);
-
-function addSlice(p, clamps, ...step) {
-  const added = p.add(...step);
-  added.clamps = clamps;
-  return added;
-}
-
 function dynamicSlice(p, random) {
   const x = p.any();
-  if (!x || x.shape.rank === 0 || isClamped(x)) return null;
+  if (!x || x.shape.rank === 0) return null;
   const { dimensions } = x.shape;
   const sizes = dimensions.map((n) => random.between(0, n) || Math.min(n, 1));
   const clamps = random.chance(0.4);
   const operands = [x, ...starts(p, random, dimensions, sizes, clamps)];
-  return addSlice(p, clamps, 'dynamic-slice', operands, moved(x), (b, [a, ...i]) =>
+  return p.add('dynamic-slice', operands, moved(x), (b, [a, ...i]) =>
     b.dynamicSlice(a, i, sizes));
 }
 
@@ -221,7 +209,7 @@ function indicesFor(p, random, { indexDimensions, largest, room }, clamps) {
 }
 
 function gather(p, random) {
-  const x = p.any((step) => step.shape.rank > 0 && !isClamped(step));
+  const x = p.any((step) => step.shape.rank > 0);
   if (!x) return null;
   const clamps = random.chance(0.6);
   const n = indexing(random, x.shape.dimensions);
@@ -233,14 +221,13 @@ function gather(p, random) {
     indexVectorDim: n.vectorDim,
   };
   const operands = [x, indicesFor(p, random, n, clamps)];
-  return addSlice(p, clamps, 'gather', operands, moved(x), (b, [a, i]) =>
+  return p.add('gather', operands, moved(x), (b, [a, i]) =>
     b.gather(a, i, dimensionNumbers, n.sliceSizes));
 }
 
 function scatter(p, random) {
   const x = p.decided();
-  // XLA:CPU makes a scatter of slices, and slices of slices it clamps only once.
-  if (!x || !x.shape.rank || isClamped(x)) return null;
+  if (!x || !x.shape.rank) return null;
   const n = indexing(random, x.shape.dimensions);
   if (!fits(n.result)) return null;
   const { elementType: type } = x.shape;

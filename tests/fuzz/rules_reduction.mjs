@@ -24,16 +24,11 @@ function reduce(p, random) {
   const reduced = random.shuffle(random.some(numbersTo(x.shape.rank), 0.6));
   const total = count(reduced.map((i) => dimensions[i]));
   const how = reducer(random, type, x.domain, total);
-  if (!how || keepsNegativeZero(x, how, total)) return null;
+  if (!how) return null;
   const init = identity(type, how.method);
   return p.add('reduce', [x], computed(how.domain), (b, [a]) =>
     b.reduce(
       a, b.constantLiteral(init), binaryComputation(b, type, how.method), reduced));
-}
-
-/** XLA takes a sum of one element for the element, which is -0 where 0 + -0 is 0. */
-function keepsNegativeZero({ shape, domain }, { method }, terms) {
-  return terms <= 1 && method === 'add' && isInexact(shape.elementType) && !domain.nonzero;
 }
 
 /** The largest and where it is first, as an arg max has it: in any order the same. */
@@ -56,10 +51,7 @@ function argMax(p, random) {
   return takeElements(p, step);
 }
 
-/**
- * XLA drops the initial value of reductions of single elements, and adds it as often as it likes:
- * only with an identity is the result decided.
- */
+/** XLA may add the initial value as often as it likes: only an identity decides the result. */
 function identity(type, method) {
   const { limits, bits, kind } = ELEMENT_TYPES.get(type);
   const value = {
@@ -96,7 +88,7 @@ function reduceWindow(p, random) {
   const w = randomWindow(random, dimensions);
   if (count(w.positions) > 3000) return null;
   const how = reducer(random, type, x.domain, count(w.window));
-  if (!how || keepsNegativeZero(x, how, count(w.window))) return null;
+  if (!how) return null;
   const init = identity(type, how.method);
   return p.add('reduce-window', [x], computed(how.domain), (b, [a]) =>
     b.reduceWindowWithGeneralPadding(
@@ -113,7 +105,6 @@ function cumulative(p, random) {
   if (!dimensions[along]) return null;
   const how = reducer(random, type, x.domain, dimensions[along]);
   if (!how || !['add', 'or', 'xor'].includes(how.method)) return null;
-  if (keepsNegativeZero(x, how, dimensions[along])) return null;
   const window = dimensions.map((n, i) => (i === along ? n : 1));
   const padding = dimensions.map((n, i) => (i === along ? [n - 1, 0] : [0, 0]));
   const ones = dimensions.map(() => 1);
@@ -161,7 +152,7 @@ function contraction(type, a, b, terms) {
   if (!product || a.special || b.special) return null;
   if (isExact(type, product.lowest, product.highest)) {
     const sum = sumOf(type, product, terms);
-    if (sum) return terms === 1 || (a.nonzero && b.nonzero) ? sum : withOpenZeros(sum);
+    if (sum) return a.nonzero && b.nonzero ? sum : withOpenZeros(sum);
   }
   return product.highest < 12 ? roundedSum(type, product, terms) : null;
 }
