@@ -123,3 +123,14 @@ def reduce_precision(f):
                  (3, 30)):
       f.hlo(f'reduce-precision.{type_}.e{e}m{m}', None,
             f'r = {type_}[{len(x)}] reduce-precision(p0), exponent_bits={e}, mantissa_bits={m}', x)
+
+
+@family
+def stochastic_convert(f):
+  """XLA:CPU's thresholds: the fraction of the magnitude, in as many bits as the operand has."""
+  for source, random in (('f32', 'u32'), ('f64', 'u64'), ('f16', 'u16'), ('bf16', 'u16')):
+    for target in ('s8', 's16', 's32', 's64'):
+      x = np.concatenate([normals(source, (40,), target, scale=30), edges(source)])
+      f.hlo(f'stochastic-convert.{source}.{target}', None,
+            f'r = {target}[{len(x)}] stochastic-convert(p0, p1)', x,
+            any_bits(random, (len(x),), target))

@@ -47,6 +47,7 @@ def bit_generators(f, algorithm):
 def rng(f):
   for algorithm in ALGORITHMS:
     bit_generators(f, algorithm)
+  f.hlo('rng-get-and-update-state', [], 'r = u64[2] rng-get-and-update-state(), delta=7')
 
 
 @family

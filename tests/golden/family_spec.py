@@ -1,5 +1,6 @@
 """The specification's worked examples; and, by its definitions, what XLA:CPU refuses to run."""
 
+import jax
 import numpy as np
 
 import reference
@@ -165,7 +166,49 @@ def spec(f):
     bits = x.dtype.itemsize * 8
     f.spec(f'mulhi.{type_}', [f'{type_}[9]'] * 2, f'r = {type_}[9] mulhi(p0, p1)', [[x, y]],
            [[(x.astype(wide) * y.astype(wide) >> bits).astype(x.dtype)]])
+  ragged(f)
   inverse_functions(f)
+
+
+def ragged(f):
+  """What jax.lax.ragged_dot_general computes without the operation; and rows sent by definition."""
+  for name, numbers, lhs, rhs, sizes in (
+      ('rows', (((1,), (1,)), ((), ()), (0,), (0,)), (9, 4), (3, 4, 5), [2, 0, 5]),
+      ('rows.batch', (((2,), (2,)), ((0,), (0,)), (1,), (1,)), (2, 6, 3), (2, 3, 3, 4),
+       [[1, 2, 3], [6, 0, 0]]),
+      ('sums', (((0,), (0,)), ((), ()), (0,), ()), (9, 4), (9, 5), [4, 3, 1]),
+      ('batches', (((2,), (1,)), ((0,), (0,)), (0,), ()), (5, 2, 3), (5, 3, 4), [3, 2])):
+    contracting, batch, ragged_dims, groups = numbers
+    x, y = small_ints('f32', lhs, name, 'x'), small_ints('f32', rhs, name, 'y')
+    n = np.array(sizes, np.int32)
+    wanted = np.asarray(jax.lax.ragged_dot_general(
+        x, y, n, jax.lax.RaggedDotDimensionNumbers(
+            ((contracting), (batch)), list(ragged_dims), list(groups))))
+    names = [f'{side}_{kind}_dims={{{",".join(map(str, dims))}}}'
+             for kind, pair in (('batch', batch), ('contracting', contracting))
+             for side, dims in zip(('lhs', 'rhs'), pair) if dims]
+    names.append(f'lhs_ragged_dims={{{ragged_dims[0]}}}')
+    names += [f'rhs_group_dims={{{groups[0]}}}'] if groups else []
+    f.spec(f'ragged-dot.{name}', [shape_of(v) for v in (x, y, n)],
+           f'r = {shape_of(wanted)} ragged-dot(p0, p1, p2), {", ".join(names)}', [[x, y, n]],
+           [[wanted]])
+  # sizes[i][j] rows go from replica i to replica j, in order; each puts them where they arrive.
+  sizes = np.array([[2, 1, 0], [0, 3, 1], [1, 1, 2]], np.int32)
+  sent = np.cumsum(sizes, 1, dtype=np.int32) - sizes
+  arrives = np.cumsum(sizes, 0, dtype=np.int32) - sizes
+  operands, results = [], []
+  for i in range(3):
+    x, out = any_bits('f32', (5, 2), i, 'ragged'), any_bits('f32', (6, 2), i, 'before')
+    operands.append([x, out, sent[i], sizes[i], arrives[i], sizes[:, i]])
+  for j in range(3):
+    out = operands[j][1].copy()
+    for i in range(3):
+      rows = operands[i][0][sent[i][j]:][:sizes[i][j]]
+      out[arrives[i][j]:][:sizes[i][j]] = rows
+    results.append([out])
+  f.spec('ragged-all-to-all', [shape_of(x) for x in operands[0]],
+         'r = f32[6,2] ragged-all-to-all(p0, p1, p2, p3, p4, p5), replica_groups={{0,1,2}}',
+         operands, results)
 
 
 def inverse_functions(f):
