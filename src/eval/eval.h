@@ -11,6 +11,9 @@
 #include "hlo/module.h"
 #include "shape/scalar.h"
 
+/* Where rng_state begins on replica 0: XLA:CPU's. Replica r begins r further. */
+#define RNG_STATE_START UINT64_C(0x7012395)
+
 /* What an evaluation may need besides operands. */
 typedef struct EvalContext {
   Arena *arena; /* scratch: a rule may allocate here; the caller releases it */

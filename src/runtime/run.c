@@ -106,7 +106,7 @@ static void prepare_replica(Run *run, int r) {
   replica->slots = ARENA_ARRAY(run->memory, uint8_t *, run->executable->slot_count);
   replica->memory = arena_new();
   replica->scratch = arena_new();
-  replica->rng_state[0] = 0x7012395ull + (uint64_t)r; /* any fixed seed, one per replica */
+  replica->rng_state[0] = RNG_STATE_START + (uint64_t)r;
   fill_slots(run, r);
   Frame frame = {&run->executable->entry, 0, 0};
   ARENA_PUSH(replica->memory, replica->frames, replica->depth, replica->capacity, frame);

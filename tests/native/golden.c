@@ -272,7 +272,7 @@ static Verdict evaluate(const Case *c, const Module *module, Arena *arena, char 
     return FAILED;
   }
   Error error = {0};
-  uint64_t rng_state[2] = {1, 2};
+  uint64_t rng_state[2] = {RNG_STATE_START, 0};
   EvalContext context = {.arena = arena, .error = &error, .rng_state = rng_state};
   const Literal *got = eval_computation(entry, arguments, &context);
   if (!got) {
