@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/eval.h"
 #include "passes/dynamic_dimensions.h"
 #include "runtime/channels.h"
 #include "runtime/dynamic_buffer.h"
