@@ -206,6 +206,7 @@ bench: build $(NODE_MODULES)
 
 golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)
+	@$(VENV)/bin/python tests/golden/protos.py
 
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)

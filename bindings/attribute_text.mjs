@@ -1,5 +1,10 @@
-/** Attributes as HLO text has them: what XlaBuilder's arguments become. */
+/** Names and attributes as HLO text has them: what XlaBuilder's arguments become. */
 import { invalidArgument } from './error.mjs';
+
+/** HLO names have letters, digits, "_", "-" and "."; the first is a letter or "_". */
+export function cleanName(name) {
+  return String(name).replace(/[^\w.-]/g, '_').replace(/^(?![A-Za-z_])/, '_');
+}
 
 /** Lists in braces, nested ones too; everything else as it prints. */
 export function attributeText(value, nameOf) {

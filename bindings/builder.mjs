@@ -1,5 +1,5 @@
 import { bindArguments } from './arguments.mjs';
-import { attributeText } from './attribute_text.mjs';
+import { attributeText, cleanName } from './attribute_text.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { Literal, rowMajor } from './literal.mjs';
@@ -7,11 +7,6 @@ import { HloModule, takeShape } from './module.mjs';
 import { XlaOp } from './op.mjs';
 import { OPERATIONS } from './operations.mjs';
 import { Shape } from './shape.mjs';
-
-/** HLO names have letters, digits, "_", "-" and "."; the first is a letter or "_". */
-function cleanName(name) {
-  return String(name).replace(/[^\w.-]/g, '_').replace(/^(?![A-Za-z_])/, '_');
-}
 
 /**
  * Builds a computation: XLA's XlaBuilder. Every operation is a method, and so are parameters and

@@ -9,7 +9,8 @@ import { readNpy } from './npy.mjs';
 
 const USAGE = `usage: xla-wasm run MODULE.hlo [options]
 
-Runs an HLO module, given as text ("-": standard input), and prints its results.
+Runs an HLO module, given as text or as a serialized proto ("-": standard input), and prints its
+results.
 
   --input FILE.npy   the next parameter's argument, the same on every replica
   --replicas N       run on N replicas (default: what the module states, or 1)
@@ -53,10 +54,10 @@ function parseCommandLine(argv) {
 async function run(file, options) {
   const replicas = countOption('replicas', options.replicas, 1);
   const threads = countOption('threads', options.threads, 0);
-  const text = await readInput(file);
+  const bytes = await readInput(file);
   const client = await Client.create({ threads });
   try {
-    const module = parseModule(client, file, text.toString('utf8'));
+    const module = parseModule(client, file, bytes);
     const args = await readArguments(options.input, module.parameters);
     const executable = await client.compile(module, { replicas });
     const results = await executable.executeReplicas(new Array(executable.replicas).fill(args));
@@ -86,10 +87,11 @@ async function readStandardInput() {
   return Buffer.concat(chunks);
 }
 
-/** With the place in the file in front, as compilers have it. */
-function parseModule(client, file, text) {
+/** With the place in the file in front, as compilers have it. Only protos hold control codes. */
+function parseModule(client, file, bytes) {
   try {
-    return client.parseHlo(text);
+    if (bytes.subarray(0, 1000).some((byte) => byte < 9)) return client.parseHloProto(bytes);
+    return client.parseHlo(bytes.toString('utf8'));
   } catch (error) {
     if (!error.line) throw error;
     const { code, operation, line, column } = error;

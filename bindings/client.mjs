@@ -4,6 +4,7 @@ import { Core } from './core.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { Executable } from './executable.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
+import { hloTextOfProto } from './hlo_proto.mjs';
 import { Literal } from './literal.mjs';
 import { HloModule } from './module.mjs';
 
@@ -84,7 +85,27 @@ export class Client {
   }
 
   /**
-   * @param {HloModule} module from a builder's build() or from parseHlo()
+   * Reads a module from a serialized HloModuleProto (JAX's `as_serialized_hlo_module_proto()`), or
+   * an HloProto or HloSnapshot, as XLA dumps them to files.
+   * @param {Uint8Array} bytes
+   * @returns {HloModule}
+   */
+  parseHloProto(bytes) {
+    if (!(ArrayBuffer.isView(bytes) && bytes.BYTES_PER_ELEMENT === 1)) {
+      throw invalidArgument('parseHloProto', `needs a Uint8Array; got ${describe(bytes)}`);
+    }
+    const text = hloTextOfProto(bytes);
+    try {
+      return this.parseHlo(text);
+    } catch (error) {
+      // A place in a text that the caller has never seen.
+      const { code, message, operation } = error;
+      throw error.line ? new XlaError(code, message, { operation }) : error;
+    }
+  }
+
+  /**
+   * @param {HloModule} module from a builder's build(), parseHlo() or parseHloProto()
    * @param {object} [options]
    * @param {number} [options.replicas] by default what the module states, or else the client's
    * @returns {Promise<Executable>}

@@ -281,7 +281,7 @@ export interface Parameter {
 
 /**
  * A program, or a computation that operations call (then its entry computation is meant). Comes
- * from a builder's build() or from client.parseHlo(). Immutable.
+ * from a builder's build(), client.parseHlo() or client.parseHloProto(). Immutable.
  */
 export class HloModule extends Handle {
   private constructor();
@@ -413,6 +413,8 @@ export class Client {
   builder(name?: string): XlaBuilder;
   /** Reads HLO text, as XLA and JAX print it. An error has line and column. */
   parseHlo(text: string): HloModule;
+  /** Reads a serialized HloModuleProto, HloProto or HloSnapshot. */
+  parseHloProto(bytes: Uint8Array): HloModule;
   compile(module: HloModule, options?: { replicas?: number }): Promise<Executable>;
   /**
    * Gives a custom-call target its meaning. The callback returns, or promises, the result; an array

@@ -3,9 +3,9 @@ import { Shape } from './shape.mjs';
 
 /**
  * A program: computations, of which the entry computation takes the parameters and gives the
- * result. Comes from a builder's build() or from client.parseHlo(). Immutable. It is also what
- * operations that call a computation take (XLA's XlaComputation); then its entry computation is
- * meant.
+ * result. Comes from a builder's build(), from client.parseHlo() or client.parseHloProto().
+ * Immutable. It is also what operations that call a computation take (XLA's XlaComputation); then
+ * its entry computation is meant.
  */
 export class HloModule extends Handle {
   /** Not for callers. */

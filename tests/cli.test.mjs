@@ -117,6 +117,14 @@ describe('run', () => {
       '{"replica":0,"outputs":[{"shape":"f32[2,3]","data":[-1,-2,-3,-4,-5,-6]}]}\n');
   });
 
+  test('a module as XLA serializes it', async () => {
+    const protos = await readFile(new URL('./golden/protos.txt', import.meta.url), 'utf8');
+    const [, base64] = /^text constant\.s4 (\S+)$/m.exec(protos);
+    const pb = await write('constant.pb', Buffer.from(base64, 'base64'));
+    await prints(['run', pb, '--json'],
+      '{"replica":0,"outputs":[{"shape":"s4[4]","data":[-8,7,0,-1]}]}\n');
+  });
+
   test('a module from standard input', async () => {
     const child = spawn(process.execPath, [CLI, 'run', '-', '--json']);
     child.stdin.end('ENTRY main { ROOT r = s32[] constant(5) }');

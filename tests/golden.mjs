@@ -1,6 +1,7 @@
 /**
  * Reads tests/golden/*.golden and compares results with real XLA's. README.md there has the format.
  */
+import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
 import { Literal } from '../bindings/literal.mjs';
@@ -74,6 +75,35 @@ export function argumentsOf(leaves, parameters) {
     return shape.isArray ? leaves[at++] : null;
   };
   return parameters.map(({ shape }) => take(shape));
+}
+
+/**
+ * Runs a case and throws if a result is wrong.
+ * @param {HloModule} module the case's, in one form or another; disposed
+ */
+export async function checkCase(client, golden, module) {
+  const executable = await client.compile(module, { replicas: golden.replicas });
+  try {
+    const args = Array.from({ length: golden.replicas }, (_, replica) => {
+      const leaves = (golden.inputs[replica] ?? []).map((leaf) => literalOf(leaf));
+      return argumentsOf(leaves, module.parameters);
+    });
+    const results = await executable.executeReplicas(args);
+    const problems = results.flatMap((outputs, replica) => {
+      const leaves = outputs.flatMap((output) => output.leaves()).filter((leaf) => leaf);
+      const expected = golden.outputs[replica] ?? [];
+      assert.equal(leaves.length, expected.length, 'number of results');
+      return leaves.map((leaf, i) => {
+        const problem = difference(leaf, expected[i], golden.tolerance);
+        return problem && `replica ${replica}, result ${i}: ${problem}`;
+      });
+    });
+    const wrong = problems.filter(Boolean);
+    if (wrong.length) assert.fail(wrong.join('\n'));
+  } finally {
+    executable.dispose();
+    module.dispose();
+  }
 }
 
 /**

@@ -1,0 +1,90 @@
+/** Shapes and literals of HLO protos as HLO text. */
+import { invalidArgument } from './error.mjs';
+import { PRIMITIVE_TYPES } from './hlo_schema.mjs';
+import { Literal } from './literal.mjs';
+import { Shape } from './shape.mjs';
+import { ELEMENT_TYPES } from './types.mjs';
+
+/** @returns {Shape} */
+function shapeOf({ elementType = 0, dimensions = [], isDynamicDimension, tupleShapes, layout }) {
+  const type = PRIMITIVE_TYPES[elementType];
+  if (type === 'tuple') return Shape.tuple((tupleShapes ?? []).map(shapeOf));
+  if (type === 'token') return Shape.token();
+  if (!ELEMENT_TYPES.has(type)) {
+    throw invalidArgument('parseHloProto', `${type ?? elementType} is no element type of arrays`);
+  }
+  const dynamicDimensions = isDynamicDimension?.length ? isDynamicDimension : undefined;
+  return Shape.array(type, dimensions, { dynamicDimensions, layout: layout?.minorToMajor });
+}
+
+export const shapeText = (shape = {}) => String(shapeOf(shape));
+
+/** Elements of less than a byte: a byte each, or (older XLA) packed, the first in the low bits. */
+function unpack(bytes, { bits, kind }, count) {
+  const perByte = bytes.length < count ? 8 / bits : 1;
+  if (bytes.length < Math.ceil(count / perByte)) return bytes; // refused by Literal
+  const extend = kind === 'signed' ? 32 - bits : 0;
+  return Uint8Array.from({ length: count }, (_, i) => {
+    const element = (bytes[Math.floor(i / perByte)] >> (bits * (i % perByte))) & ((1 << bits) - 1);
+    return (element << extend) >> extend;
+  });
+}
+
+function dataOf(proto, shape) {
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  const found = proto[shape.elementType] ?? [];
+  const stored = type.bits < 8 && type.kind !== 'pred'
+    ? unpack(found, type, shape.elementCount) : found;
+  if (!(stored instanceof Uint8Array)) return type.Array.from(stored);
+  return new type.Array(stored.slice().buffer, 0, Math.floor(stored.length / type.bytes));
+}
+
+/** The bits of entry i, and how many of them are the mantissa. */
+function nanBits(data, i, elementType) {
+  const mantissa = { f64: 52, c128: 52, f32: 23, c64: 23, bf16: 7, f16: 10, f8e5m2: 2, f8e4m3: 3,
+    f8e3m4: 4 }[elementType];
+  const width = BigInt(8 * data.BYTES_PER_ELEMENT);
+  const Words = { 8: BigUint64Array, 4: Uint32Array }[data.BYTES_PER_ELEMENT];
+  const words = Words ? new Words(data.buffer, data.byteOffset, data.length) : data;
+  const bits = BigInt(words[i]);
+  return {
+    negative: bits >> (width - 1n),
+    payload: mantissa === undefined ? 0n : bits & ((1n << BigInt(mantissa)) - 1n),
+  };
+}
+
+function numberText(data, i, value, elementType) {
+  if (typeof value !== 'number' || Number.isFinite(value)) {
+    return Object.is(value, -0) ? '-0' : String(value);
+  }
+  if (!Number.isNaN(value)) return value < 0 ? '-inf' : 'inf';
+  const { negative, payload } = nanBits(data, i, elementType);
+  return `${negative ? '-' : ''}nan${payload ? `(0x${payload.toString(16)})` : ''}`;
+}
+
+function elementText(literal, index) {
+  const { data, shape } = literal;
+  const { read, lanes } = ELEMENT_TYPES.get(shape.elementType);
+  const value = read(data, index);
+  if (lanes === 1) return numberText(data, index, value, shape.elementType);
+  const parts = value.map((x, lane) =>
+    numberText(data, 2 * index + lane, x, shape.elementType));
+  return `(${parts.join(', ')})`;
+}
+
+function nested(literal, dimension, at) {
+  const { dimensions } = literal.shape;
+  if (dimension === dimensions.length) return elementText(literal, at.index++);
+  const items = Array.from({ length: dimensions[dimension] }, () =>
+    nested(literal, dimension + 1, at));
+  return `{${items.join(',')}}`;
+}
+
+/** What stands in the parentheses of `constant(...)`. */
+export function literalText(proto) {
+  const shape = shapeOf(proto.shape ?? {});
+  if (shape.isTuple) return `(${(proto.tuple ?? []).map(literalText).join(', ')})`;
+  if (!shape.isArray) return '';
+  const literal = new Literal(shape, dataOf(proto, shape)).inLayout(null);
+  return nested(literal, 0, { index: 0 });
+}

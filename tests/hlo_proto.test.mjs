@@ -1,0 +1,94 @@
+/** Serialized HloModuleProtos, made by real XLA from golden cases: see tests/golden/protos.py. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+
+import { Client, XlaError } from '../bindings/index.mjs';
+import { checkCase, readGolden } from './golden.mjs';
+
+const folder = new URL('./golden/', import.meta.url);
+const families = new Map(); // name -> cases by name
+const protos = [];
+for (const line of (await readFile(new URL('protos.txt', folder), 'utf8')).trim().split('\n')) {
+  const [family, name, base64] = line.split(' ');
+  if (!families.has(family)) {
+    const cases = await readGolden(new URL(`${family}.golden`, folder));
+    families.set(family, new Map(cases.map((golden) => [golden.name, golden])));
+  }
+  protos.push({ family, golden: families.get(family).get(name), bytes: Buffer.from(base64, 'base64') });
+}
+
+/** A field of a message: its number, and bytes. */
+function field(number, bytes) {
+  const size = [bytes.length & 0x7f | 0x80, (bytes.length >> 7) & 0x7f | 0x80, bytes.length >> 14];
+  return Buffer.concat([Buffer.from([number << 3 | 2, ...size]), bytes]);
+}
+
+/**
+ * The lines of a module, in an order that doesn't depend on that of its instructions, and names
+ * without their last numbers, which XLA changes when it reads a text, nor what says nothing.
+ */
+const comparable = (module) => module.toString().split('\n').map((line) =>
+  line.trim().replace(/, is_scheduled=false| stack_frame_id=0/g, '').replace(/\b([a-z_][\w-]*?)(\.\d+)+\b/gi, '$1')).sort().join('\n');
+
+/** Where the text says it in another form: asynchronous operations, stack frames. */
+const isSugared = (text) => /-start\(|async-|StackFrames/.test(text);
+
+describe('HLO protos', () => {
+  let client;
+  before(async () => {
+    client = await Client.create({ threads: 0 });
+  });
+  after(() => client.dispose());
+
+  assert.ok(protos.length > 100);
+  for (const { family, golden, bytes } of protos) {
+    test(`${family}: ${golden.name}`, async () => {
+      const module = client.parseHloProto(bytes);
+      const fromText = client.parseHlo(golden.hlo);
+      if (!isSugared(golden.hlo)) assert.equal(comparable(module), comparable(fromText));
+      fromText.dispose();
+      await checkCase(client, golden, module);
+    });
+  }
+
+  test('HloProto and HloSnapshot', async () => {
+    const [{ golden, bytes }] = protos;
+    const hloProto = field(1, bytes);
+    await checkCase(client, golden, client.parseHloProto(hloProto));
+    await checkCase(client, golden, client.parseHloProto(field(1, hloProto)));
+  });
+
+  test('what is no proto', () => {
+    const refused = (bytes, message) => assert.throws(
+      () => client.parseHloProto(bytes),
+      (error) => error instanceof XlaError && error.code === 'INVALID_ARGUMENT' &&
+        message.test(error.message));
+    refused(new Uint8Array(0), /no HloModuleProto/);
+    refused('HloModule m', /needs a Uint8Array/);
+    refused(Buffer.from('HloModule m'), /at byte|no HloModuleProto/);
+    refused(protos[0].bytes.subarray(0, 100), /at byte/);
+  });
+
+  test('no byte that is changed and no end that is cut off does more than an XlaError', () => {
+    let [read, refused] = [0, 0];
+    const attempt = (bytes) => {
+      try {
+        client.parseHloProto(bytes).dispose();
+        read++;
+      } catch (error) {
+        assert.ok(error instanceof XlaError, error.stack);
+        refused++;
+      }
+    };
+    for (const { bytes } of protos.filter((proto) => proto.bytes.length < 600)) {
+      for (let i = 0; i < bytes.length; i += 3) {
+        const changed = Buffer.from(bytes);
+        changed[i] ^= 1 << (i % 8);
+        attempt(changed);
+        attempt(bytes.subarray(0, i));
+      }
+    }
+    assert.ok(read > 100 && refused > 1000, `${read} read, ${refused} refused`);
+  });
+});
