@@ -2,6 +2,7 @@
  * The golden corpus: programs whose operands and results real XLA made, run here, on one client
  * with threads and on one without.
  */
+import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
