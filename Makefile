@@ -4,7 +4,7 @@
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
 #   make test               every test: Node, native under sanitizers, Chromium
-#   make bench              benchmarks
+#   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
@@ -201,7 +201,16 @@ test: build native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-concurrency=$(CORES) --test-timeout=300000 $(TESTS)
 
-bench: build $(NODE_MODULES)
+# What it compares with is installed for it alone.
+PEERS := $(B)/bench/node_modules/.package-lock.json
+$(PEERS): tests/bench/package.json tests/bench/package-lock.json
+	@echo "  NPM     $(@D) (onnxruntime-web, tfjs, jax-js)"
+	@mkdir -p $(B)/bench
+	$(Q)cp $^ $(B)/bench
+	$(Q)npm ci --prefix $(B)/bench --ignore-scripts --loglevel=error --no-audit --no-fund >/dev/null
+	$(Q)touch $@
+
+bench: build $(NODE_MODULES) $(PEERS) $(TOOLCHAIN)/browser.stamp
 	@node tests/bench/bench.mjs $(ARGS)
 
 golden: build $(VENV)/stamp
@@ -254,7 +263,7 @@ lint-types: $(NODE_MODULES)
 # --- cleaning ----------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+	rm -rf $(B)/bench $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
 
 distclean:
 	rm -rf $(B) node_modules

@@ -35,10 +35,10 @@ const ISOLATION = {
 };
 
 /** The file for a URL path, or null. */
-async function fileFor(path) {
+async function fileFor(path, folders) {
   if (VENDOR[path]) return join(ROOT, VENDOR[path]);
   const name = normalize(decodeURIComponent(path)).replace(/^[/\\]+/, '');
-  if (!FOLDERS.some((folder) => name.startsWith(folder + sep))) return null;
+  if (!folders.some((folder) => name.startsWith(folder + sep))) return null;
   const file = join(ROOT, name);
   const found = await stat(file).catch(() => null);
   return found?.isFile() ? file : null;
@@ -46,10 +46,11 @@ async function fileFor(path) {
 
 /**
  * Starts the server.
- * @param {{port?: number, isolated?: boolean}} options  port 0: any free one
+ * @param {{port?: number, isolated?: boolean, folders?: string[]}} options  port 0: any free one;
+ *   folders: further ones of the checkout to serve
  * @returns {Promise<{address: string, close: () => Promise<void>}>}
  */
-export async function serve({ port = 8080, isolated = true } = {}) {
+export async function serve({ port = 8080, isolated = true, folders = [] } = {}) {
   let digits; /* made when first asked for: it takes a second */
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
@@ -61,7 +62,7 @@ export async function serve({ port = 8080, isolated = true } = {}) {
       response.writeHead(200, { ...headers, 'Content-Type': 'application/octet-stream' });
       response.end(await digits);
     } else {
-      const file = await fileFor(path).catch(() => null);
+      const file = await fileFor(path, [...FOLDERS, ...folders]).catch(() => null);
       if (!file) {
         response.writeHead(404, headers).end('not found\n');
         return;

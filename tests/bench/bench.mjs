@@ -1,94 +1,203 @@
 /**
- * Benchmarks: what a few programs take here, against the same computation as a plain loop over typed
- * arrays in JavaScript, in turn in the same process. The machine's speed drifts, so look at ratios.
+ * Benchmarks: the same computations on the same numbers with xla-wasm, with other packages that
+ * compute in WebAssembly, and as plain loops in JavaScript.
  *
- *     make bench [ARGS="--threads N"]
+ *     make bench [ARGS="--only conv --markdown"]
+ *
+ *     --where node|chromium   where to measure; with --threads, instead of both default settings
+ *     --threads N
+ *     --only PATTERN          the workloads whose name contains a regular expression
+ *     --engines ort,tfjs      against whom; of ort, tfjs, jax, plain
+ *     --markdown              print the README's table, too
+ *     --json FILE             write all that was measured
+ *
+ * Each engine has a process (or page) of its own, is warmed up until it becomes no faster, and then
+ * all take turns, round by round: the machine's speed drifts, ratios within a round hardly do.
+ * Results are compared before the clock runs. It is a measurement, not a test: whatever comes out,
+ * the exit code is 0.
  */
-import { availableParallelism } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 
-import { Client } from '../../bindings/index.mjs';
+import { chromiumHosts, nodeHosts } from './hosts.mjs';
+import { sizesOf, versionsOf } from './packages.mjs';
+import { printMarkdown, printSizes, Table } from './table.mjs';
+import { TOLERANCE, WORKLOADS } from './workloads.mjs';
 
-const ROUNDS = 15;
+const ROUNDS = 9;
+const ROUND_MS = 40;
+const FEW_ROUNDS = 5; // of workloads that take long
+const LONG_MS = 300;
 
-function add(client) {
-  const b = client.builder('add');
-  return b.build(b.add(b.parameter(0, 'f32[]'), b.parameter(1, 'f32[]')));
-}
+/** Each peer, and what of ours it is compared with: what is called like it. */
+const PEERS = { tfjs: 'xla', jax: 'xla', plain: 'xla', ort: 'xla-host' };
 
-const random = (n) => Float32Array.from({ length: n }, Math.random);
+const HOSTS = { node: nodeHosts, chromium: chromiumHosts };
+/** Threads need workers, which tfjs and jax-js know only as browsers have them. */
+const SETTINGS = [{ where: 'node', threads: 1 }, { where: 'chromium', threads: 2 }];
 
-/** Each: a name, parameter shapes, the program's root, and the plain loop over the same data. */
-const PROGRAMS = [
-  {
-    name: 'x * y + x, 1M elements',
-    shapes: ['f32[1048576]', 'f32[1048576]'],
-    root: (b, [x, y]) => b.add(b.mul(x, y), x),
-    plain: (x, y) => x.map((v, i) => v * y[i] + v),
+const { values: options } = parseArgs({
+  options: {
+    where: { type: 'string' },
+    threads: { type: 'string' },
+    only: { type: 'string', default: '' },
+    engines: { type: 'string', default: Object.keys(PEERS).join() },
+    markdown: { type: 'boolean', default: false },
+    json: { type: 'string' },
   },
-  {
-    name: 'tanh(exp(-x)), 1M elements',
-    shapes: ['f32[1048576]'],
-    root: (b, [x]) => b.tanh(b.exp(b.neg(x))),
-    plain: (x) => x.map((v) => Math.tanh(Math.exp(-v))),
-  },
-  {
-    name: 'row sums of 1024 x 1024',
-    shapes: ['f32[1024,1024]'],
-    root: (b, [x], client) => b.reduce(x, b.constant(0, 'f32[]'), add(client), [1]),
-    plain: (x) => {
-      const sums = new Float32Array(1024);
-      x.forEach((v, i) => { sums[i >> 10] += v; });
-      return sums;
-    },
-  },
-  {
-    name: 'dot of 512 x 512 matrices',
-    shapes: ['f32[512,512]', 'f32[512,512]'],
-    root: (b, [x, y]) => b.dot(x, y),
-    plain: (x, y) => {
-      const out = new Float32Array(512 * 512);
-      for (let i = 0; i < 512; i++) {
-        for (let k = 0; k < 512; k++) {
-          const v = x[i * 512 + k];
-          for (let j = 0; j < 512; j++) out[i * 512 + j] += v * y[k * 512 + j];
-        }
-      }
-      return out;
-    },
-  },
-];
+});
 
-const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+const span = (values) => ({
+  median: median(values), least: Math.min(...values), most: Math.max(...values),
+});
 
-async function measure(client, { shapes, root, plain }) {
-  const b = client.builder('bench');
-  const module = b.build(root(b, shapes.map((shape, i) => b.parameter(i, shape)), client));
-  const executable = await client.compile(module, { replicas: 1 });
-  const counts = shapes.map((shape) => shape.match(/\d+(?=[,\]])/g).reduce((n, d) => n * d, 1));
-  const data = counts.map(random);
-  const buffers = data.map((values, i) => client.buffer(values, shapes[i]));
-  const ours = [];
-  const theirs = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const start = performance.now();
-    const [result] = await executable.execute(buffers, { device: true });
-    const middle = performance.now();
-    plain(...data);
-    theirs.push(performance.now() - middle);
-    ours.push(middle - start);
-    result.dispose();
+/** A running engine; one that failed in the middle of something is started anew. */
+class Engine {
+  constructor(name, hosts, threads) {
+    Object.assign(this, { name, hosts, threads });
   }
-  return { ours: median(ours), theirs: median(theirs) };
+
+  async start() {
+    this.host = await this.hosts.start(this.threads);
+    const { workloads, loadMs } = await this.host.call('start', this.name, this.threads);
+    this.workloads = workloads;
+    this.loadMs ??= loadMs;
+  }
+
+  async call(method, ...args) {
+    try {
+      return await this.host.call(method, ...args);
+    } catch (error) {
+      await this.host.close();
+      await this.start();
+      throw error;
+    }
+  }
+
+  close() {
+    return this.host?.close();
+  }
 }
 
-const { values } = parseArgs({ options: { threads: { type: 'string' } } });
-const threads = Number(values.threads ?? availableParallelism());
-const client = await Client.create({ threads });
-console.log(`median of ${ROUNDS}, ${threads} threads           xla-wasm   plain JavaScript   ratio`);
-for (const program of PROGRAMS) {
-  const { ours, theirs } = await measure(client, program);
-  console.log(`${program.name.padEnd(32)} ${ours.toFixed(2).padStart(7)} ms ` +
-    `${theirs.toFixed(2).padStart(15)} ms ${(theirs / ours).toFixed(1).padStart(7)}`);
+/** How far results are apart, as a part of the largest element; 0: the same. */
+function distance(digests, others) {
+  if (digests.length !== others.length) return Infinity;
+  return Math.max(...digests.map((x, k) => {
+    const y = others[k];
+    if (x.length !== y.length) return Infinity;
+    const largest = Math.max(...x.samples.map(Math.abs));
+    const apart = Math.max(...x.samples.map((v, i) => Math.abs(v - y.samples[i])));
+    const sums = Math.max(Math.abs(x.sum - y.sum), Math.abs(x.weighted - y.weighted));
+    const far = Math.max(apart / largest, sums / x.absolute);
+    return Number.isNaN(far) ? Infinity : far;
+  }));
 }
-client.dispose();
+
+/** Those of `engines` that have the workload ready, and what they said of it. */
+async function prepareAll(id, engines) {
+  const ready = new Map();
+  const failed = {};
+  for (const engine of engines) {
+    if (!engine.workloads.includes(id)) continue;
+    try {
+      ready.set(engine, await engine.call('prepare', id));
+    } catch (error) {
+      failed[engine.name] = error.message;
+    }
+  }
+  const [reference] = ready.values();
+  for (const [engine, { digests }] of ready) {
+    const apart = distance(reference.digests, digests);
+    if (apart <= TOLERANCE) continue;
+    failed[engine.name] = `its results differ by ${apart.toPrecision(2)} of the largest element`;
+    ready.delete(engine);
+    await engine.call('end');
+  }
+  return { ready, failed };
+}
+
+/** { engine name: { firstMs, ms: span, rounds } } and { engine name: what went wrong } */
+async function measure(id, engines) {
+  const { ready, failed } = await prepareAll(id, engines);
+  const times = new Map([...ready.keys()].map((engine) => [engine, []]));
+  for (let round = 0, rounds = ROUNDS; round < rounds; round++) {
+    for (const [engine, taken] of times) {
+      try {
+        taken.push(await engine.call('round', ROUND_MS));
+      } catch (error) {
+        failed[engine.name] = error.message;
+        times.delete(engine);
+      }
+    }
+    if ([...times.values()].some(([first]) => first > LONG_MS)) rounds = FEW_ROUNDS;
+  }
+  const results = {};
+  for (const [engine, rounds] of times) {
+    await engine.call('end');
+    results[engine.name] = { firstMs: ready.get(engine).firstMs, ms: span(rounds), rounds };
+  }
+  return { results, failed };
+}
+
+/** The ratios to ours, round by round. */
+function addRatios(results) {
+  for (const [peer, ours] of Object.entries(PEERS)) {
+    if (!results[peer] || !results[ours]) continue;
+    results[peer].ratio = span(results[peer].rounds.map((ms, i) => ms / results[ours].rounds[i]));
+  }
+}
+
+async function measureSetting({ where, threads }, names) {
+  const hosts = await HOSTS[where]();
+  const ours = names.includes('ort') ? ['xla', 'xla-host'] : ['xla'];
+  const all = [...ours, ...names];
+  const engines = all.map((name) => new Engine(name, hosts, threads));
+  const table = new Table(hosts, threads, all);
+  try {
+    for (const engine of engines) await engine.start();
+    const workloads = {};
+    table.header();
+    for (const [id, { title }] of Object.entries(WORKLOADS)) {
+      if (!new RegExp(options.only).test(`${id} ${title}`)) continue;
+      table.progress(title);
+      const { results, failed } = await measure(id, engines);
+      addRatios(results);
+      workloads[id] = { title, results, failed };
+      table.row(title, results, failed);
+    }
+    const loadMs = Object.fromEntries(engines.map((engine) => [engine.name, engine.loadMs]));
+    table.footer(workloads, loadMs);
+    return { where: hosts.name, version: hosts.version, threads, workloads, loadMs };
+  } finally {
+    for (const engine of engines) await engine.close();
+    await hosts.close();
+  }
+}
+
+function machine() {
+  const [{ model }] = cpus();
+  return `${model.trim()}, ${availableParallelism()} cores`;
+}
+
+const names = options.engines.split(',').filter(Boolean);
+const unknown = names.find((name) => !PEERS[name]);
+if (unknown) throw new Error(`--engines: there is no ${unknown}; of ${Object.keys(PEERS).join()}`);
+const settings = options.where || options.threads
+  ? [{ where: options.where ?? 'node', threads: Number(options.threads ?? availableParallelism()) }]
+  : SETTINGS;
+
+const report = {
+  date: new Date().toISOString().slice(0, 10),
+  machine: machine(),
+  versions: versionsOf(),
+  bytes: sizesOf(),
+  settings: [],
+};
+console.log(`${report.date}, ${report.machine}; ` +
+  Object.entries(report.versions).map(([name, version]) => `${name} ${version}`).join(', '));
+for (const setting of settings) report.settings.push(await measureSetting(setting, names));
+printSizes(report.bytes);
+if (options.markdown) printMarkdown(report);
+if (options.json) writeFileSync(options.json, `${JSON.stringify(report, null, 1)}\n`);

@@ -1,0 +1,109 @@
+/**
+ * Where subjects live: a process of Node's each, or a page of Chromium's each. Both have the same
+ * methods: call(method, ...args), which fails if there is no answer in time, and close().
+ */
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { serve } from '../../demo/serve.mjs';
+import { launch, newPage } from '../browser.mjs';
+
+const PATIENCE = 60000; // ms
+
+function inTime(promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: no answer in ${PATIENCE / 1000} s`)),
+      PATIENCE);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+class ProcessHost {
+  #child;
+
+  constructor() {
+    const file = fileURLToPath(new URL('process.mjs', import.meta.url));
+    const stdio = ['ignore', 'ignore', 'ignore', 'ipc']; // peers warn of this and that
+    this.#child = fork(file, { serialization: 'advanced', stdio });
+  }
+
+  call(method, ...args) {
+    const answer = new Promise((resolve, reject) => {
+      const child = this.#child;
+      const gone = (code, signal) => reject(new Error(`the process ended (${signal ?? code})`));
+      child.once('exit', gone);
+      child.once('message', ({ result, error }) => {
+        child.off('exit', gone);
+        if (error === undefined) resolve(result);
+        else reject(new Error(error));
+      });
+      child.send({ method, args });
+    });
+    return inTime(answer, method);
+  }
+
+  async close() {
+    this.#child.removeAllListeners();
+    this.#child.kill('SIGKILL');
+  }
+}
+
+class PageHost {
+  #context;
+  #page;
+
+  static async create(browser, address, threads) {
+    const host = new PageHost();
+    // A context of its own has a renderer process of its own.
+    host.#context = await browser.newContext();
+    const { page } = await newPage(host.#context);
+    host.#page = page;
+    // jax-js starts as many workers as this says, and cannot be told otherwise.
+    await page.addInitScript((value) => {
+      Object.defineProperty(Object.getPrototypeOf(navigator), 'hardwareConcurrency', {
+        get: () => value,
+      });
+    }, threads);
+    await page.goto(new URL('tests/bench/page.html', address).href);
+    await page.waitForFunction(() => window.subject);
+    return host;
+  }
+
+  call(method, ...args) {
+    const answer = method === 'start'
+      ? this.#page.evaluate(([name, threads]) => window.start(name, threads), args)
+      : this.#page.evaluate(([name, rest]) => window.subject[name](...rest), [method, args]);
+    return inTime(answer, method);
+  }
+
+  close() {
+    return this.#context.close();
+  }
+}
+
+/** Where subjects run: { name, version, start(threads), close() } */
+export function nodeHosts() {
+  return {
+    name: 'Node',
+    version: process.version.slice(1),
+    start: async () => new ProcessHost(),
+    close: async () => {},
+  };
+}
+
+export async function chromiumHosts() {
+  const folders = [join('tests', 'bench'), join('build', 'bench', 'node_modules')];
+  const server = await serve({ port: 0, folders });
+  const browser = await launch();
+  return {
+    name: 'Chromium',
+    version: browser.version(),
+    start: (threads) => PageHost.create(browser, server.address, threads),
+    close: async () => {
+      await browser.close();
+      await server.close();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * One engine, alone in a process or page of its own: prepares a workload, says what comes out, and
+ * takes times. bench.mjs tells it when.
+ */
+import { operandsOf, WORKLOADS } from './workloads.mjs';
+
+const WARM_ROUND = 40; // ms
+const WARM_LEAST = 250;
+const WARM_MOST = 1000;
+const SAMPLES = 4096;
+
+const ENGINES = {
+  'xla': () => import('./engine_xla.mjs'),
+  'xla-host': () => import('./engine_xla.mjs'),
+  'ort': () => import('./engine_ort.mjs'),
+  'tfjs': () => import('./engine_tfjs.mjs'),
+  'jax': () => import('./engine_jax.mjs'),
+  'plain': () => import('./engine_plain.mjs'),
+};
+
+/** What is compared of an array, instead of all of it: sums, and elements here and there. */
+function digestOf(data) {
+  let sum = 0;
+  let absolute = 0;
+  let weighted = 0; // so that elements in the wrong places are seen
+  for (let i = 0; i < data.length; i++) {
+    sum += data[i];
+    absolute += Math.abs(data[i]);
+    weighted += data[i] * (((i * 40503) & 1023) / 1024);
+  }
+  const step = Math.max(1, data.length / SAMPLES);
+  const samples = Array.from({ length: Math.min(SAMPLES, data.length) },
+    (_, i) => Number(data[Math.floor(i * step)]));
+  return { length: data.length, sum, absolute, weighted, samples };
+}
+
+export class Subject {
+  #engine;
+  #prepared;
+
+  /**
+   * @param {object} options of the engine: threads; load(), which imports a package; files(), which
+   *   says where a package's files are, in a page
+   * @returns {Promise<{ workloads: string[], loadMs: number }>} loadMs: from the import to the
+   *   first result of the smallest workload, as some engines load what they need only then
+   */
+  async start(name, options) {
+    const { start } = await ENGINES[name]();
+    const begin = performance.now();
+    this.#engine = await start({ ...options, host: name === 'xla-host' });
+    const prepared = await this.#engine.prepare('small', operandsOf('small'));
+    prepared.free(await prepared.run());
+    const loadMs = performance.now() - begin;
+    await prepared.end();
+    return { workloads: Object.keys(WORKLOADS).filter((id) => this.#engine.has(id)), loadMs };
+  }
+
+  /** Compiles, runs once, and goes on until it becomes no faster any more. */
+  async prepare(id) {
+    const operands = operandsOf(id);
+    const begin = performance.now();
+    this.#prepared = await this.#engine.prepare(id, operands);
+    const results = await this.#prepared.run();
+    const firstMs = performance.now() - begin;
+    const arrays = await this.#prepared.read(results);
+    const digests = arrays.filter((a) => a instanceof Float32Array).map(digestOf);
+    this.#prepared.free(results);
+    await this.#warmUp();
+    return { firstMs, digests };
+  }
+
+  async #warmUp() {
+    const begin = performance.now();
+    let best = Infinity;
+    for (;;) {
+      const time = await this.round(WARM_ROUND);
+      const spent = performance.now() - begin;
+      if (spent > WARM_MOST || (spent > WARM_LEAST && time > 0.97 * best)) return;
+      best = Math.min(best, time);
+    }
+  }
+
+  /** Runs for so many milliseconds, at least once. Returns milliseconds per call. */
+  async round(milliseconds) {
+    const { run, free } = this.#prepared;
+    const begin = performance.now();
+    let calls = 0;
+    let spent;
+    do {
+      const results = run();
+      free(results instanceof Promise ? await results : results);
+      calls++;
+      spent = performance.now() - begin;
+    } while (spent < milliseconds);
+    return spent / calls;
+  }
+
+  async end() {
+    await this.#prepared?.end();
+    this.#prepared = undefined;
+  }
+}
