@@ -42,6 +42,10 @@ export const isInexact = (type) => isFloat(type) || isComplex(type);
 export const isWideFloat = (type) => FLOATS.includes(type);
 export const componentOf = (type) => ({ c64: 'f32', c128: 'f64' })[type] ?? type;
 
+/** What may go with an array in one reduction or scatter: XLA refuses floats of two precisions. */
+export const companionTypes = (type) =>
+  [type, 's32', 'u8', 's64', 'pred', isInexact(type) ? type : 'f32'];
+
 /** Integers and predicates: their bits are always decided. */
 export const DECIDED = Object.freeze({ lowest: 0, highest: 0, special: 0 });
 

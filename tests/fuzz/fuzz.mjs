@@ -2,10 +2,11 @@
  * Differential fuzzing: random programs, run here (with threads and without) and by real XLA:CPU.
  *
  *     PYTHON=build/venv/bin/python node tests/fuzz/fuzz.mjs [--seconds N] [--seed N] [--programs N]
+ *       [--rules NAME,NAME...] [--verbose]
  *
  * Program number i of seed s is the same whenever it is made, and is what `--seed s+i --programs 1`
- * runs. What disagrees is shrunk, printed, and written to build/fuzz/ as a golden case. Exit code 1
- * if anything disagreed.
+ * runs, with the same --rules; those keep to rules of these names. What disagrees is shrunk,
+ * printed, and written to build/fuzz/ as a golden case. Exit code 1 if anything disagreed.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -24,6 +25,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1e9) },
     programs: { type: 'string', default: 'Infinity' },
+    rules: { type: 'string' },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -35,10 +37,12 @@ const hosts = [new Host('threads', 2), new Host('single', 0)];
 const evaluator = new Evaluator(FOLDER);
 const totals = { programs: 0, instructions: 0, refused: 0, disagreements: 0 };
 const operations = new Map(); // name -> how often
+const rules = new Map(); // name -> in how many programs
 const refusals = new Map(); // first line of an error -> [how often, a seed]
 
 function count(map, message, seed) {
-  const key = message.replace(/\[[\d,]*\]|\d+/g, '#');
+  const [line] = message.split('\n');
+  const key = line.replace(/\[[\d,]*\]|\d+/g, '#');
   const [n, first] = map.get(key) ?? [0, seed];
   map.set(key, [n + 1, first]);
 }
@@ -117,13 +121,18 @@ async function report(seed, program, outputs, problem) {
   await writeFile(new URL(`${name}.golden`, FOLDER), text);
 }
 
-const clip = (text) => (text.length > 600 ? `${text.slice(0, 600)}…` : text);
+const clip = (text) => {
+  const line = text.replace(/\s+/g, ' ');
+  return line.length > 600 ? `${line.slice(0, 600)}…` : line;
+};
 
 /** Generates program `seed` and asks XLA; the answer comes while the next is generated. */
 async function prepare(seed) {
   const client = await hosts[0].client();
-  const program = generate(client, seed, (name, error) =>
-    count(refusals, `builder, ${name}: ${error.message}`, seed));
+  const program = generate(client, seed, {
+    refused: (name, error) => count(refusals, `builder, ${name}: ${error.message}`, seed),
+    only: options.rules?.split(','),
+  });
   const outputs = program.chooseOutputs();
   if (!outputs.length) return null;
   const job = await assemble(program, { outputs, cuts: new Map() });
@@ -142,6 +151,7 @@ async function finish({ seed, program, outputs, job, reply: promised }) {
     totals.instructions++;
     operations.set(step.name, (operations.get(step.name) ?? 0) + 1);
   }
+  new Set(program.rules).forEach((name) => rules.set(name, (rules.get(name) ?? 0) + 1));
   const problems = await check(job, reply);
   if (problems.length) await report(seed, program, outputs, problems[0]);
   for (const failure of await evaluator.add({ ...job, seed, expected: reply.outputs })) {
@@ -197,8 +207,10 @@ async function summary() {
     client.dispose();
   }
   const { programs, instructions, refused, disagreements } = totals;
-  const covered = [...operations].sort(([, a], [, b]) => b - a).map(([name, n]) => `${name} ${n}`);
-  console.log(`\noperations: ${covered.join(', ')}`);
+  const list = (map) =>
+    [...map].sort(([, a], [, b]) => b - a).map(([name, n]) => `${name} ${n}`).join(', ');
+  console.log(`\noperations: ${list(operations)}`);
+  console.log(`\nprograms with rules: ${list(rules)}`);
   const reasons = [...refusals].sort(([, [a]], [, [b]]) => b - a);
   const shown = options.verbose ? reasons : reasons.slice(0, 8);
   for (const [reason, [n, seed]] of shown) console.log(`  ${n} x (seed ${seed}) ${reason}`);

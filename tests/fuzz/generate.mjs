@@ -1,8 +1,11 @@
 /** Random valid programs: what the seed and the number of a program determine. */
 import { Program } from './program.mjs';
 import { Random } from './random.mjs';
-import { collectiveRules, controlRules } from './rules_control.mjs';
+import { collectiveRules } from './rules_collective.mjs';
+import { controlRules } from './rules_control.mjs';
 import { elementwiseRules } from './rules_elementwise.mjs';
+import { indexingRules } from './rules_indexing.mjs';
+import { libraryRules } from './rules_library.mjs';
 import { movementRules } from './rules_movement.mjs';
 import { reductionRules } from './rules_reduction.mjs';
 import { randomDimensions, randomType } from './values.mjs';
@@ -10,34 +13,38 @@ import { randomDimensions, randomType } from './values.mjs';
 const MOST_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
-  elementwiseRules, elementwiseRules, movementRules, movementRules, reductionRules, controlRules,
+  elementwiseRules, elementwiseRules, movementRules, indexingRules, reductionRules, libraryRules,
+  controlRules,
 ];
 
-const namesOf = (rules) => Object.keys(rules)
-  .flatMap((name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]));
-const names = new Map([...FAMILIES, collectiveRules].map((rules) => [rules, namesOf(rules)]));
+const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]);
+const namesOf = (rules, only) => Object.keys(rules)
+  .filter((name) => !only || only.includes(name)).flatMap(repeated);
 
 /**
  * @param {object} client whose builder builds it
  * @param {number} seed
- * @param {(name: string, error: Error) => void} refused told of what the builder refuses
+ * @param {object} options
+ * @param {(name: string, error: Error) => void} options.refused told of what the builder refuses
+ * @param {string[]} [options.only] the rules to use, if not all
  * @returns {Program}
  */
-export function generate(client, seed, refused) {
+export function generate(client, seed, { refused, only }) {
   const random = new Random(seed);
-  const replicas = random.chance(0.08) ? random.pick([2, 4]) : 1;
+  const together = only ? Object.keys(collectiveRules).some((name) => only.includes(name)) : false;
+  const replicas = together || random.chance(0.08) ? random.pick([2, 4]) : 1;
   const program = new Program(client, random, replicas);
-  const families = replicas > 1 ? [...FAMILIES, collectiveRules, collectiveRules] : FAMILIES;
+  const families = (replicas > 1 ? [...FAMILIES, collectiveRules, collectiveRules] : FAMILIES)
+    .filter((rules) => namesOf(rules, only).length);
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }
   const wanted = random.between(1, 12);
-  let added = 0;
-  for (let tries = 0; added < wanted && tries < MOST_TRIES; tries++) {
+  for (let tries = 0; program.rules.length < wanted && tries < MOST_TRIES; tries++) {
     const rules = random.pick(families);
-    const name = random.pick(names.get(rules));
+    const name = random.pick(namesOf(rules, only));
     try {
-      if (rules[name](program, random)) added++;
+      if (rules[name](program, random)) program.rules.push(name);
     } catch (error) {
       refused(name, error);
     }

@@ -20,6 +20,8 @@ import {
 export class Program {
   /** @type {Step[]} */
   steps = [];
+  /** @type {string[]} the rules that added them */
+  rules = [];
   #ops = new Map(); // step -> XlaOp of the builder that checks each step as it is added
 
   constructor(client, random, replicas) {

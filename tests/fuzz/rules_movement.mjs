@@ -1,15 +1,13 @@
 /** Rules that add operations which only move elements, by place or by index. */
 import { Shape } from '../../bindings/shape.mjs';
-import { COMPLEX, DECIDED, isInexact, sumOf, union } from './domain.mjs';
+import { COMPLEX, DECIDED, isInexact, union } from './domain.mjs';
 import { moved } from './program.mjs';
-import { binaryComputation } from './scalars.mjs';
 import {
-  count, flavourDomain, randomDimensions, randomFlavour, randomLiteral, randomType,
+  count, flavourDomain, numbersTo, randomDimensions, randomFlavour, randomLiteral, randomType,
 } from './values.mjs';
 
 const MOST_ELEMENTS = 6000;
 const fits = (dimensions) => count(dimensions) <= MOST_ELEMENTS;
-const numbersTo = (n) => Array.from({ length: n }, (_, i) => i);
 
 /** A parameter of one element, to pad with. */
 function filler(p, x) {
@@ -132,132 +130,9 @@ function constant(p, random) {
   return p.add('constant', [], flavourDomain(type, flavour), (b) => b.constantLiteral(literal));
 }
 
-/* ---- Starts that are data ---- */
-
-const INDEX_TYPES = ['s32', 's32', 's64', 'u32', 's8', 'u8', 's16', 'u64'];
-
-/** XLA compares with the bounds in the type of the indices: it must hold them. */
-const indexType = (random, dimensions) =>
-  random.pick(dimensions.every((n) => n < 120) ? INDEX_TYPES : ['s32', 's64', 'u32', 'u64']);
-
-/** Starts of windows of these sizes; outside the bounds too if they may be clamped. */
-function starts(p, random, dimensions, sizes, clamps) {
-  const type = indexType(random, dimensions);
-  return dimensions.map((n, i) =>
-    clamps ? p.indices(type, [], -3, 8) : p.indices(type, [], 0, n - sizes[i]));
-}
-
-function dynamicSlice(p, random) {
-  const x = p.any();
-  if (!x || x.shape.rank === 0) return null;
-  const { dimensions } = x.shape;
-  const sizes = dimensions.map((n) => random.between(0, n) || Math.min(n, 1));
-  const clamps = random.chance(0.4);
-  const operands = [x, ...starts(p, random, dimensions, sizes, clamps)];
-  return p.add('dynamic-slice', operands, moved(x), (b, [a, ...i]) =>
-    b.dynamicSlice(a, i, sizes));
-}
-
-function dynamicUpdateSlice(p, random) {
-  const x = p.any();
-  if (!x || x.shape.rank === 0) return null;
-  const sizes = x.shape.dimensions.map((n) => random.between(0, n) || Math.min(n, 1));
-  const update = p.fresh(x.shape.elementType, sizes);
-  const result = union(x.shape.elementType, [x.domain, update.domain]);
-  const operands = [x, update, ...starts(p, random, x.shape.dimensions, sizes, true)];
-  return result && p.add('dynamic-update-slice', operands, result, (b, [a, u, ...i]) =>
-    b.dynamicUpdateSlice(a, u, i));
-}
-
-/* ---- Gather and scatter ---- */
-
-/**
- * Random dimension numbers, in the words of gather. An index vector addresses the dimensions
- * `mapped`; a window has the sizes `sliceSizes`, of which those of `collapsed` are 1 and left out.
- */
-function indexing(random, dimensions) {
-  const all = numbersTo(dimensions.length);
-  const mapped = random.shuffle(random.some(all, 0.6));
-  if (!mapped.length) mapped.push(random.pick(all)); // XLA:CPU has nonsense for empty vectors
-  const sliceSizes = dimensions.map((n) => (n ? random.between(1, Math.min(n, 4)) : 0));
-  const collapsed = all.filter((i) => sliceSizes[i] > 0 && random.chance(0.5));
-  collapsed.forEach((i) => { sliceSizes[i] = 1; });
-  const batch = randomDimensions(random, random.between(0, 2)).map((n) => Math.min(n, 5));
-  const vectorDim = mapped.length === 1 && random.chance(0.3)
-    ? batch.length : random.between(0, batch.length);
-  const implicit = mapped.length === 1 && vectorDim === batch.length && random.chance(0.5);
-  const indexDimensions = [...batch];
-  if (!implicit) indexDimensions.splice(vectorDim, 0, mapped.length);
-  const window = all.filter((i) => !collapsed.includes(i));
-  const rank = batch.length + window.length;
-  const offsetDims = random.shuffle(numbersTo(rank)).slice(0, window.length).sort((a, b) => a - b);
-  const result = numbersTo(rank);
-  const [batchLeft, windowLeft] = [[...batch], window.map((i) => sliceSizes[i])];
-  result.forEach((i) => {
-    result[i] = offsetDims.includes(i) ? windowLeft.shift() : batchLeft.shift();
-  });
-  const largest = Math.max(0, ...mapped.map((i) => dimensions[i]));
-  const room = Math.min(...mapped.map((i) => dimensions[i] - sliceSizes[i]));
-  return {
-    mapped, sliceSizes, collapsed, vectorDim, indexDimensions, offsetDims, result, largest, room,
-  };
-}
-
-function indicesFor(p, random, { indexDimensions, largest, room }, clamps) {
-  const [low, high] = clamps ? [-2, largest + 1] : [0, room];
-  return p.indices(indexType(random, [largest]), indexDimensions, low, high);
-}
-
-function gather(p, random) {
-  const x = p.any((step) => step.shape.rank > 0);
-  if (!x) return null;
-  const clamps = random.chance(0.6);
-  const n = indexing(random, x.shape.dimensions);
-  if (!fits(n.result)) return null;
-  const dimensionNumbers = {
-    offsetDims: n.offsetDims,
-    collapsedSliceDims: n.collapsed,
-    startIndexMap: n.mapped,
-    indexVectorDim: n.vectorDim,
-  };
-  const operands = [x, indicesFor(p, random, n, clamps)];
-  return p.add('gather', operands, moved(x), (b, [a, i]) =>
-    b.gather(a, i, dimensionNumbers, n.sliceSizes));
-}
-
-function scatter(p, random) {
-  const x = p.decided();
-  if (!x || !x.shape.rank) return null;
-  const n = indexing(random, x.shape.dimensions);
-  if (!fits(n.result)) return null;
-  const { elementType: type } = x.shape;
-  const updates = p.fresh(type, n.result, x.domain.special ? undefined : 'whole');
-  const both = union(type, [x.domain, updates.domain]);
-  const sum = sumOf(type, both, count(n.result) + 1);
-  const methods = type === 'pred' ? ['and', 'or', 'xor']
-    : ['add', 'mul', 'max', 'min', 'and', 'xor'];
-  const method = random.chance(0.4) ? 'replace'
-    : isInexact(type) ? sum && 'add' : random.pick(methods);
-  if (!method) return null;
-  const dimensionNumbers = {
-    updateWindowDims: n.offsetDims,
-    insertedWindowDims: n.collapsed,
-    scatterDimsToOperandDims: n.mapped,
-    indexVectorDim: n.vectorDim,
-  };
-  const indices = indicesFor(p, random, n, true);
-  return p.add('scatter', [x, indices, updates], method === 'add' ? sum : both, (b, [a, i, u]) =>
-    b.scatter(a, i, u, combiner(b, type, method), dimensionNumbers));
-}
-
-function combiner(b, type, method) {
-  if (method !== 'replace') return binaryComputation(b, type, method);
-  const inner = b.createSubBuilder('replace');
-  inner.parameter(0, `${type}[]`);
-  return inner.build(inner.parameter(1, `${type}[]`));
-}
-
 /* ---- Sorting ---- */
+
+const SORTED = ['u8', 's8', 's32', 'f32', 's64', 'u32', 'f64', 'bf16', 'f16', 'u16'];
 
 function sort(p, random) {
   const x = p.decided();
@@ -278,6 +153,38 @@ function sort(p, random) {
       [2 * i, 2 * i + 1].map((number) => inner.parameter(number, `${t}[]`)));
     const before = inner.build(inner[method](parameters[0], parameters[1]));
     return b.sort(ops, before, dimension, true);
+  });
+  return takeElements(p, step);
+}
+
+/** By the first key; where it is equal by the next, each in its own direction; then anything. */
+function sortByKeys(p, random) {
+  const x = p.decided(SORTED);
+  if (!x || !x.shape.rank || x.domain.special === 2) return null;
+  const operands = [x];
+  const keys = random.between(2, 3);
+  while (operands.length < keys || random.chance(0.3)) {
+    const type = random.pick(['u8', 's8', 'pred', 's32', 'f32', 's64']);
+    const key = operands.length < keys;
+    const dimensions = x.shape.dimensions;
+    operands.push(key && type !== 'pred' && type !== 'f32'
+      ? p.indices(type, dimensions, 0, 2) // so that there are equals
+      : p.fresh(type, dimensions, 'whole'));
+  }
+  const types = operands.map((step) => step.shape.elementType);
+  const directions = numbersTo(keys).map(() => random.pick(['lt', 'gt']));
+  const dimension = random.between(0, x.shape.rank - 1);
+  const total = (i) => (isInexact(types[i]) ? 'TotalOrder' : '');
+  const step = p.add('sort', operands, operands.map(moved), (b, ops) => {
+    const inner = b.createSubBuilder('before');
+    const parameters = types.flatMap((t, i) =>
+      [2 * i, 2 * i + 1].map((number) => inner.parameter(number, `${t}[]`)));
+    const before = numbersTo(keys).reduceRight((rest, i) => {
+      const [l, r] = [parameters[2 * i], parameters[2 * i + 1]];
+      const own = inner[directions[i] + total(i)](l, r);
+      return rest ? inner.or(own, inner.and(inner[`eq${total(i)}`](l, r), rest)) : own;
+    }, null);
+    return b.sort(ops, inner.build(before), dimension, true);
   });
   return takeElements(p, step);
 }
@@ -304,5 +211,5 @@ function topK(p, random) {
 
 export const movementRules = {
   broadcast, broadcastInDim, reshape, transpose, slice, pad, concatenate, reverse, iota, constant,
-  dynamicSlice, dynamicUpdateSlice, gather, scatter, sort, topK,
+  sort, sortByKeys, topK,
 };

@@ -3,15 +3,16 @@ import { Literal } from '../../bindings/literal.mjs';
 import { Shape } from '../../bindings/shape.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import {
-  DECIDED, epsilonOf, FLOATS, INTEGERS, isExact, isInexact, productOf, roundedSum, sumOf,
+  companionTypes, DECIDED, FLOATS, INTEGERS, isExact, isInexact, productOf, roundedSum, sumOf,
   union, withOpenZeros,
 } from './domain.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
-import { binaryComputation, reducer } from './scalars.mjs';
-import { count, randomDimensions } from './values.mjs';
+import {
+  binaryComputation, coupledComputation, identity, lawsComputation, randomLaw, reducer,
+} from './scalars.mjs';
+import { count, numbersTo, randomDimensions } from './values.mjs';
 
-const numbersTo = (n) => Array.from({ length: n }, (_, i) => i);
 const NUMBERS = ['pred', ...INTEGERS, ...FLOATS, 'f32', 'f32', 'c64', 'c128'];
 const sizes = (random, low, high, rank) => numbersTo(rank).map(() => random.between(low, high));
 
@@ -51,20 +52,51 @@ function argMax(p, random) {
   return takeElements(p, step);
 }
 
-/** XLA may add the initial value as often as it likes: only an identity decides the result. */
-function identity(type, method) {
-  const { limits, bits, kind } = ELEMENT_TYPES.get(type);
-  const value = {
-    add: 0, or: 0, xor: 0, mul: 1, max: limits?.[0], min: limits?.[1],
-    and: kind === 'unsigned' ? limits[1] : -1,
-  }[method];
-  const whole = typeof value === 'number' && bits === 64 && kind !== 'float' && kind !== 'complex';
-  const element = kind === 'pred' ? method === 'and' : whole ? BigInt(value) : value;
-  return Literal.from(element, `${type}[]`);
+/** Several arrays at once by laws that any order satisfies; integers by laws of their own. */
+function reduceByLaws(p, random) {
+  const operands = companions(p, random);
+  if (!operands) return null;
+  const { dimensions, rank } = operands[0].shape;
+  const reduced = random.shuffle(random.some(numbersTo(rank), 0.6));
+  const how = lawsOf(random, operands, count(reduced.map((i) => dimensions[i])));
+  return how && addReduction(p, 'reduce', operands, how, (b, ops, inits, computation) =>
+    b.reduce(ops, inits, computation, reduced));
+}
+
+/** An array, and up to two others of the same dimensions. */
+function companions(p, random) {
+  const x = p.decided(NUMBERS);
+  if (!x) return null;
+  const operands = [x];
+  while (operands.length < 3 && random.chance(0.5)) {
+    operands.push(p.like(x, random.pick(companionTypes(x.shape.elementType))));
+  }
+  return operands;
+}
+
+/** Laws for `count` elements of each operand; coupled if the first is something to be larger by. */
+function lawsOf(random, operands, count) {
+  const laws = operands.map(({ shape, domain }) =>
+    randomLaw(random, shape.elementType, domain, count));
+  if (laws.includes(null)) return null;
+  const [{ shape: { elementType: type }, domain }] = operands;
+  const coupled = operands.length > 1 && random.chance(0.4) &&
+    INTEGERS.includes(type) && !type.endsWith('4');
+  if (coupled) laws[0] = { identity: identity(type, 'max'), domain };
+  return { laws, computation: coupled ? coupledComputation : lawsComputation };
+}
+
+function addReduction(p, name, operands, { laws, computation }, build) {
+  const types = operands.map(({ shape }) => shape.elementType);
+  const step = p.add(name, operands, laws.map(({ domain }) => computed(domain)), (b, ops) => {
+    const inits = laws.map((law) => b.constantLiteral(law.identity));
+    return build(b, ops, inits, computation(b, types, laws));
+  });
+  return takeElements(p, step);
 }
 
 /** A window over dimensions, and how many positions it has along each. */
-function randomWindow(random, dimensions, { dilations = true } = {}) {
+export function randomWindow(random, dimensions, { dilations = true } = {}) {
   const rank = dimensions.length;
   const window = dimensions.map((n) => random.between(1, Math.max(1, Math.min(n, 4))));
   const strides = sizes(random, 1, random.pick([1, 3]), rank);
@@ -96,6 +128,17 @@ function reduceWindow(p, random) {
       w.base, w.holes, w.padding));
 }
 
+function reduceWindowByLaws(p, random) {
+  const operands = companions(p, random);
+  if (!operands || !operands[0].shape.rank) return null;
+  const w = randomWindow(random, operands[0].shape.dimensions);
+  if (count(w.positions) > 2000) return null;
+  const how = lawsOf(random, operands, count(w.window));
+  return how && addReduction(p, 'reduce-window', operands, how, (b, ops, inits, computation) =>
+    b.reduceWindowWithGeneralPadding(
+      ops, inits, computation, w.window, w.strides, w.base, w.holes, w.padding));
+}
+
 /** Running sums, as JAX writes them: a window over all that came before. */
 function cumulative(p, random) {
   const x = p.decided(NUMBERS);
@@ -123,12 +166,13 @@ function selectAndScatter(p, random) {
   const x = distinct(p, random, type, dimensions);
   const source = p.fresh(type, w.positions, 'whole');
   const init = p.fresh(type, [], 'whole');
-  const sum = sumOf(type, union(type, [source.domain, init.domain]), count(w.positions) + 1);
+  const both = union(type, [source.domain, init.domain]);
+  const law = randomLaw(random, type, both, count(w.positions) + 1);
   const method = random.pick(['ge', 'le', 'gt']);
-  return sum && p.add('select-and-scatter', [x, source, init], sum, (b, [a, s, i]) =>
+  return law && p.add('select-and-scatter', [x, source, init], law.domain, (b, [a, s, i]) =>
     b.selectAndScatterWithGeneralPadding(
       a, binaryComputation(b, type, method), w.window, w.strides, w.padding, s, i,
-      binaryComputation(b, type, 'add')));
+      lawsComputation(b, [type], [law])));
 }
 
 /** A parameter no two elements of which are equal. */
@@ -242,80 +286,6 @@ function convolution(p, random) {
       }));
 }
 
-/* ---- Library operations ---- */
-
-/** n terms of magnitude up to 16: in each of log2(n) + 3 stages, an error of a last place. */
-function fft(p, random) {
-  const kind = random.pick(['FFT', 'IFFT', 'RFFT', 'IRFFT']);
-  const double = random.chance(0.4);
-  const rank = random.between(1, 3);
-  const length = sizes(random, 1, rank > 1 ? 8 : 40, rank);
-  const dimensions = [...sizes(random, 1, 3, random.between(0, 1)), ...length];
-  if (kind === 'IRFFT') dimensions.push(Math.floor(dimensions.pop() / 2) + 1);
-  const real = double ? 'f64' : 'f32';
-  const complex = double ? 'c128' : 'c64';
-  const x = p.fresh(kind === 'RFFT' ? real : complex, dimensions, 'normal');
-  const n = count(length);
-  const largest = kind[0] === 'I' ? 32 : 32 * n;
-  const tolerance = `abs ${8 * (Math.log2(n) + 3) * epsilonOf(real) * largest} rel 0`;
-  return p.add('fft', [x], { lowest: -1000, highest: 1000, special: 2, tolerance }, (b, [a]) =>
-    b.fft(a, kind, length));
-}
-
-/** Diagonally dominant, so well conditioned: 16n + 8 on the diagonal, others below 8. */
-function wellConditioned(p, type, batch, n) {
-  const step = p.fresh(type, [...batch, n, n], 'quarters');
-  for (const { data } of step.literals) {
-    const lanes = type[0] === 'c' ? 2 : 1;
-    for (let matrix = 0; matrix < count(batch); matrix++) {
-      for (let i = 0; i < n; i++) {
-        const at = (matrix * n * n + i * n + i) * lanes;
-        data[at] = 16 * n + 8;
-        if (lanes === 2) data[at + 1] = 0;
-      }
-    }
-  }
-  return step;
-}
-
-const SOLVER_TYPES = ['f32', 'f64', 'c64', 'c128'];
-const solved = (type, n, largest) => ({
-  lowest: -1000, highest: 1000, special: 2,
-  tolerance: `abs ${8 * (n + 2) * (n + 2) * epsilonOf(type) * largest} rel 0`,
-});
-
-function cholesky(p, random) {
-  const type = random.pick(SOLVER_TYPES);
-  const [n, lower] = [random.between(1, 7), random.chance(0.5)];
-  const a = wellConditioned(p, type, sizes(random, 1, 3, random.between(0, 2)), n);
-  return p.add('cholesky', [a], solved(type, n, 16), (b, [m]) => b.cholesky(m, lower));
-}
-
-function triangularSolve(p, random) {
-  const type = random.pick(SOLVER_TYPES);
-  const [n, m] = [random.between(1, 7), random.between(1, 5)];
-  const batch = sizes(random, 1, 3, random.between(0, 2));
-  const left = random.chance(0.5);
-  const [lower, unit] = [random.chance(0.5), n < 3 && random.chance(0.3)];
-  const transpose = random.pick(['NO_TRANSPOSE', 'TRANSPOSE', 'ADJOINT']);
-  const a = wellConditioned(p, type, batch, n);
-  const x = p.fresh(type, [...batch, ...(left ? [n, m] : [m, n])], 'quarters');
-  return p.add('triangular-solve', [a, x], solved(type, n, unit ? 64 : 8), (b, [l, r]) =>
-    b.triangularSolve(l, r, left, lower, unit, transpose));
-}
-
-function rngBitGenerator(p, random) {
-  const algorithm = random.pick(['RNG_DEFAULT', 'RNG_THREE_FRY', 'RNG_PHILOX']);
-  const words = algorithm !== 'RNG_THREE_FRY' && random.chance(0.5) ? 3 : 2;
-  const state = p.fresh('u64', [words]);
-  const type = random.pick(['u8', 'u16', 'u32', 'u32', 'u64']); // signed ones XLA imports as these
-  const shape = Shape.array(type, randomDimensions(random));
-  const step = p.add('rng-bit-generator', [state], [DECIDED, DECIDED], (b, [s]) =>
-    b.rngBitGenerator(algorithm, s, shape));
-  return takeElements(p, step);
-}
-
 export const reductionRules = {
-  reduce, argMax, reduceWindow, cumulative, selectAndScatter, dot, bigDot, convolution, fft,
-  cholesky, triangularSolve, rngBitGenerator,
+  reduce, argMax, reduceByLaws, reduceWindow, reduceWindowByLaws, cumulative, selectAndScatter, dot, bigDot, convolution,
 };

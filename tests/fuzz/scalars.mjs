@@ -1,4 +1,5 @@
 /** Small computations of scalars, for the operations that call one. */
+import { Literal } from '../../bindings/literal.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import { isComplex, isFloat, isInteger, sumOf } from './domain.mjs';
 
@@ -23,6 +24,78 @@ export function reducer(random, type, domain, count) {
   const sum = sumOf(type, domain, count + 1);
   if (sum && (isComplex(type) || random.chance(0.6))) return { method: 'add', domain: sum };
   return isComplex(type) ? null : { method: random.pick(['max', 'min']), domain };
+}
+
+/** XLA may add the initial value as often as it likes: only an identity decides the result. */
+export function identity(type, method) {
+  const { limits, bits, kind } = ELEMENT_TYPES.get(type);
+  const value = {
+    add: 0, or: 0, xor: 0, mul: 1, max: limits?.[0], min: limits?.[1],
+    and: kind === 'unsigned' ? limits[1] : -1,
+  }[method];
+  const whole = typeof value === 'number' && bits === 64 && kind !== 'float' && kind !== 'complex';
+  const element = kind === 'pred' ? method === 'and' : whole ? BigInt(value) : value;
+  return Literal.from(element, `${type}[]`);
+}
+
+/* ---- Laws: what a reduction may apply in any order ---- */
+
+const LAWS = ['add', 'mul', 'max', 'min', 'and', 'or', 'xor'];
+
+/**
+ * A commutative and associative function of two scalars that has an identity: of integers, one of
+ * the known ones, seen through a bijection f, as f'(f(x) + f(y)) where f' undoes f.
+ * @returns {{ apply: (b, x, y) => object, identity: Literal, domain: object } | null}
+ */
+export function randomLaw(random, type, domain, count) {
+  const { bits, kind } = ELEMENT_TYPES.get(type);
+  if (!isInteger(type) || bits < 8 || random.chance(0.3)) {
+    const how = reducer(random, type, domain, count);
+    return how && {
+      apply: (b, x, y) => b[how.method](x, y),
+      identity: identity(type, how.method),
+      domain: how.domain,
+    };
+  }
+  const fit = (x) => (kind === 'signed' ? BigInt.asIntN(bits, x) : BigInt.asUintN(bits, x));
+  const [mask, offset] = [random.bigBits(), random.bigBits()].map(fit);
+  const method = random.pick(LAWS);
+  const none = BigInt(identity(type, method).toArray());
+  const literal = (x) => Literal.from(bits === 64 ? fit(x) : Number(fit(x)), `${type}[]`);
+  const to = (b, x) => b.add(b.xor(x, b.constantLiteral(literal(mask))),
+    b.constantLiteral(literal(offset)));
+  const back = (b, x) => b.xor(b.sub(x, b.constantLiteral(literal(offset))),
+    b.constantLiteral(literal(mask)));
+  return {
+    apply: (b, x, y) => back(b, b[method](to(b, x), to(b, y))),
+    identity: literal((none - offset) ^ mask),
+    domain,
+  };
+}
+
+/** (x0, x1, …, y0, y1, …) -> what the laws make of each pair. */
+export function lawsComputation(b, types, laws) {
+  return pairsComputation(b, types, (inner, xs, ys) =>
+    laws.map((law, i) => law.apply(inner, xs[i], ys[i])));
+}
+
+/** The first law is the maximum: of what goes with it, the larger takes its own, equals merge. */
+export function coupledComputation(b, types, laws) {
+  return pairsComputation(b, types, (inner, xs, ys) => {
+    const [larger, smaller] = [inner.gt(xs[0], ys[0]), inner.lt(xs[0], ys[0])];
+    const rest = laws.slice(1).map((law, i) => {
+      const [x, y] = [xs[i + 1], ys[i + 1]];
+      return inner.select(larger, x, inner.select(smaller, y, law.apply(inner, x, y)));
+    });
+    return [inner.max(xs[0], ys[0]), ...rest];
+  });
+}
+
+function pairsComputation(b, types, results) {
+  const inner = b.createSubBuilder('laws');
+  const all = [...types, ...types].map((type, i) => inner.parameter(i, `${type}[]`));
+  const values = results(inner, all.slice(0, types.length), all.slice(types.length));
+  return inner.build(values.length === 1 ? values[0] : inner.tuple(values));
 }
 
 /**

@@ -36,6 +36,7 @@ export function randomDimensions(random, rank = random.pick([0, 1, 1, 1, 2, 2, 2
   return dimensions;
 }
 
+export const numbersTo = (n) => Array.from({ length: n }, (_, i) => i);
 export const count = (dimensions) => dimensions.reduce((product, size) => product * size, 1);
 
 /** Where a flavour's finite values lie: lowest, highest, special as in a domain. */
