@@ -48,6 +48,8 @@ export const companionTypes = (type) =>
 
 /** Integers and predicates: their bits are always decided. */
 export const DECIDED = Object.freeze({ lowest: 0, highest: 0, special: 0 });
+/** And yet nothing computes with them. */
+export const MOVED_ONLY = Object.freeze({ ...DECIDED, tolerance: 'exact' });
 
 const formatOf = (type) => FORMATS[componentOf(type)];
 export const mantissaOf = (type) => formatOf(type)[0];
@@ -73,9 +75,9 @@ export function isExact(type, lowest, highest) {
 
 /** The domain of a value that is one of these, by turns. */
 export function union(type, domains) {
-  if (!isInexact(type)) return DECIDED;
   const tolerances = [...new Set(domains.map((d) => d.tolerance).filter(Boolean))];
   if (tolerances.length > 1) return null;
+  if (!isInexact(type)) return tolerances.length ? MOVED_ONLY : DECIDED;
   const result = {
     lowest: Math.min(...domains.map((d) => d.lowest)),
     highest: Math.max(...domains.map((d) => d.highest)),

@@ -18,10 +18,12 @@ import sys
 # The specification speaks of operations, so XLA shall run those that are written: the algebraic
 # simplifier makes sqrt(x) * sqrt(x) x, drops the initial value of a reduction of one element and
 # has 0 for the integers 100 / 10^2; the constant folder forgets signs of zeros. And by default XLA
-# may keep in f32 what lies between two operations in bf16.
+# may keep in f32 what lies between two operations in bf16. The last two only save time.
 os.environ.setdefault('GOLDEN_XLA_FLAGS', ' '.join([
     '--xla_allow_excess_precision=false',
     '--xla_disable_hlo_passes=algsimp,simplification,constant_folding',
+    '--xla_backend_optimization_level=0',
+    '--xla_cpu_parallel_codegen_split_count=1',
 ]))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'golden'))
 

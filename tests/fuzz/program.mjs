@@ -154,5 +154,5 @@ export function buildModule(client, steps, outputs, cuts = new Map()) {
 
 /** The domain of values that are computed from these by moving them. */
 export function moved({ shape, domain }) {
-  return isInexact(shape.elementType) ? domain : DECIDED;
+  return isInexact(shape.elementType) || domain.tolerance ? domain : DECIDED;
 }
