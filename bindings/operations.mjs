@@ -154,9 +154,13 @@ function bitcastShape(from, elementType) {
   const bits = (name) => ELEMENT_TYPES.get(name)?.bits;
   const [fromBits, toBits] = [bits(from.elementType), bits(elementType)];
   if (!fromBits || fromBits === toBits) return from.withElementType(elementType);
-  if (fromBits > toBits) return Shape.array(elementType, [...from.dimensions, fromBits / toBits]);
+  if (fromBits > toBits) {
+    const dynamicDimensions = [...from.dynamicDimensions, false];
+    return Shape.array(elementType, [...from.dimensions, fromBits / toBits], { dynamicDimensions });
+  }
   if (from.dimensions.at(-1) === toBits / fromBits) {
-    return Shape.array(elementType, from.dimensions.slice(0, -1));
+    const dynamicDimensions = from.dynamicDimensions.slice(0, -1);
+    return Shape.array(elementType, from.dimensions.slice(0, -1), { dynamicDimensions });
   }
   throw invalidArgument(
     'bitcast-convert',
@@ -212,7 +216,11 @@ function broadcastInDim(emit, { operand, outDimSize, broadcastDimensions }, b) {
   const isKept = (_, i) => shape.dimensions[i] === outDimSize[broadcastDimensions[i]];
   const kept = shape.dimensions.filter(isKept);
   const dense = kept.length < shape.rank ? b.reshape(operand, kept) : operand;
-  const result = Shape.array(shape.elementType, outDimSize);
+  const dynamicDimensions = outDimSize.map((_, dimension) => {
+    const i = broadcastDimensions.indexOf(dimension);
+    return i >= 0 && isKept(null, i) && shape.dynamicDimensions[i];
+  });
+  const result = Shape.array(shape.elementType, outDimSize, { dynamicDimensions });
   return emit([dense], { dimensions: broadcastDimensions.filter(isKept) }, result);
 }
 
@@ -275,7 +283,9 @@ const movement = {
       emit(
         [operand],
         { dimensions: shape.dimensions.map((_, i) => broadcastSizes.length + i) },
-        Shape.array(shape.elementType, [...broadcastSizes, ...shape.dimensions]),
+        Shape.array(shape.elementType, [...broadcastSizes, ...shape.dimensions], {
+          dynamicDimensions: [...broadcastSizes.map(() => false), ...shape.dynamicDimensions],
+        }),
       ),
   ),
   broadcastInDim: row(
@@ -344,6 +354,25 @@ const movement = {
     'get-dimension-size',
     { operand: op, dimension: integer },
     (emit, { operand, dimension }) => emit([operand], { dimensions: [dimension] }),
+  ),
+  // The size that makes it static is its bound.
+  removeDynamicDimension: row(
+    'set-dimension-size',
+    { operand: op, dimension: integer },
+    (emit, { operand, dimension }, b) => {
+      const { elementType, dimensions, dynamicDimensions } = operand.shape;
+      if (dimensions[dimension] === undefined) {
+        throw invalidArgument(
+          'set-dimension-size',
+          `dimension ${dimension} is no dimension of ${operand.shape}`,
+        );
+      }
+      const bound = b.constantR0(dimensions[dimension], 's32');
+      const result = Shape.array(elementType, dimensions, {
+        dynamicDimensions: dynamicDimensions.map((flag, i) => flag && i !== dimension),
+      });
+      return emit([operand, bound], { dimensions: [dimension] }, result);
+    },
   ),
   setDimensionSize: row(
     'set-dimension-size',
@@ -436,8 +465,33 @@ const movement = {
     emit([bound.operand], { dimensions: bound.permutation })),
 };
 
+/**
+ * Which dimensions of a reshape's result are dynamic: of those that a dynamic dimension is merged
+ * with or split into, the first that is more than 1, so that elements stay where they are.
+ */
+function reshapedDynamic({ dimensions, dynamicDimensions }, newSizes) {
+  const dynamic = newSizes.map(() => false);
+  if ([...dimensions, ...newSizes].includes(0)) return dynamic;
+  for (let i = 0, o = 0; i < dimensions.length;) {
+    const [iStart, oStart] = [i, o];
+    let [from, to] = [dimensions[i++], newSizes[o++] ?? 1];
+    while (from !== to) {
+      if (from < to && i < dimensions.length) from *= dimensions[i++];
+      else if (from > to && o < newSizes.length) to *= newSizes[o++];
+      else return dynamic; // not as many elements, which the core says
+    }
+    if (!dynamicDimensions.slice(iStart, i).includes(true)) continue;
+    const end = Math.min(o, newSizes.length);
+    const chosen = newSizes.findIndex((size, d) => d >= oStart && d < end && size !== 1);
+    if (oStart < end) dynamic[chosen < 0 ? oStart : chosen] = true;
+  }
+  return dynamic;
+}
+
 const reshape = row('reshape', { operand: op, newSizes: integers }, (emit, { operand, newSizes }) =>
-  emit([operand], {}, Shape.array(operand.shape.elementType, newSizes)));
+  emit([operand], {}, Shape.array(operand.shape.elementType, newSizes, {
+    dynamicDimensions: operand.shape.isDynamic ? reshapedDynamic(operand.shape, newSizes) : undefined,
+  })));
 
 /** `dimensions` is the order in which the dimensions are collapsed, the slowest varying first. */
 const reshapeInOrder = row(

@@ -21,9 +21,10 @@ export class Evaluator {
 
   /** Failures, once there are enough programs for a batch. */
   async add(job) {
-    if (job.replicas > 1 || job.tolerances.some((text) => text !== job.tolerances[0])) return [];
-    const { seed, tolerances } = job;
-    this.#cases.push(goldenCase({ ...job, name: `seed${seed}`, tolerance: tolerances[0] }));
+    const [{ tolerance }] = job.outputs;
+    const fits = (output) => !output.isDynamic && output.tolerance === tolerance;
+    if (job.replicas > 1 || !job.outputs.every(fits)) return [];
+    this.#cases.push(goldenCase({ ...job, name: `seed${job.seed}`, tolerance }));
     return this.#cases.length < BATCH ? [] : this.flush();
   }
 

@@ -3,6 +3,7 @@ import { Program } from './program.mjs';
 import { Random } from './random.mjs';
 import { collectiveRules } from './rules_collective.mjs';
 import { controlRules } from './rules_control.mjs';
+import { dynamicRules } from './rules_dynamic.mjs';
 import { elementwiseRules } from './rules_elementwise.mjs';
 import { indexingRules } from './rules_indexing.mjs';
 import { libraryRules } from './rules_library.mjs';
@@ -14,7 +15,7 @@ const MOST_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, elementwiseRules, movementRules, indexingRules, reductionRules, libraryRules,
-  controlRules,
+  controlRules, dynamicRules,
 ];
 
 const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]);

@@ -2,6 +2,8 @@
  * A program that grows by steps. A step remembers how it was built, so that the shrinker can build
  * any part of the program again.
  */
+import { Literal } from '../../bindings/literal.mjs';
+import { Shape } from '../../bindings/shape.mjs';
 import { DECIDED, isInexact } from './domain.mjs';
 import {
   flavourDomain, integersWithin, randomDimensions, randomFlavour, randomLiteral, randomType,
@@ -73,7 +75,7 @@ export class Program {
   /** An array that there is, and that the filter takes; or a parameter of random shape. */
   any(accepts = () => true, makeType = () => randomType(this.random), rank = undefined) {
     const found = this.steps.filter(
-      (step) => step.shape.isArray && (rank === undefined || step.shape.rank === rank) &&
+      (step) => isStatic(step) && (rank === undefined || step.shape.rank === rank) &&
         accepts(step));
     if (found.length && this.random.chance(0.85)) return this.random.pick(found.slice(-6));
     const step = this.fresh(makeType(), randomDimensions(this.random, rank));
@@ -92,7 +94,7 @@ export class Program {
   /** Another array of the same shape, or of another type with the same dimensions. */
   like({ shape }, type = shape.elementType) {
     const same = this.steps.filter((step) =>
-      step.shape.isArray && step.shape.elementType === type && !step.domain.tolerance &&
+      isStatic(step) && step.shape.elementType === type && !step.domain.tolerance &&
       step.domain.lowest !== -Infinity &&
       String(step.shape.dimensions) === String(shape.dimensions));
     if (same.length && this.random.chance(0.6)) return this.random.pick(same);
@@ -106,9 +108,34 @@ export class Program {
     const used = new Set(this.steps.flatMap((step) => step.operands));
     const candidates = this.steps.filter((step) => step.shape.isArray && !step.literals);
     const outputs = candidates.filter((step) => !used.has(step) || this.random.chance(0.2));
-    return outputs.length ? outputs : candidates.slice(-1);
+    const chosen = outputs.length ? outputs : candidates.slice(-1);
+    const whole = this.random.chance(0.4);
+    return chosen.flatMap((step) => (isStatic(step) ? [step]
+      : [whole ? this.#withZeros(step) : step, ...this.#sizes(step)]));
+  }
+
+  /** A dynamic array as one of its bound: zeros past the sizes. */
+  #withZeros(step) {
+    const { elementType, dimensions, dynamicDimensions } = step.shape;
+    return this.add('select', [step], moved(step), (b, [a]) =>
+      dynamicDimensions.reduce((whole, dynamic, i) => {
+        if (!dynamic) return whole;
+        const places = b.iota(Shape.array('s32', dimensions), i);
+        const size = b.broadcast(b.getDimensionSize(a, i), dimensions);
+        const zeros = b.broadcast(b.constantLiteral(Literal.zeros(`${elementType}[]`)), dimensions);
+        return b.select(b.lt(places, size), b.removeDynamicDimension(whole, i), zeros);
+      }, a));
+  }
+
+  /** XLA gives a dynamic array without its sizes: they are results of their own. */
+  #sizes(step) {
+    return step.shape.dynamicDimensions.flatMap((dynamic, i) => (!dynamic ? [] : this.add(
+      'get-dimension-size', [step], DECIDED, (b, [a]) => b.getDimensionSize(a, i))));
   }
 }
+
+/** Arrays of static size: what most rules take. */
+const isStatic = ({ shape }) => shape.isArray && !shape.isDynamic;
 
 /** The steps that these need, in order; what is cut off needs nothing. */
 export function needed(steps, outputs, cuts = new Map()) {

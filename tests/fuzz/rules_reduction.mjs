@@ -190,7 +190,7 @@ function distinct(p, random, type, dimensions) {
 /* ---- Contractions ---- */
 
 /** Sums of products: exact if they fit, else with a bound on the error. */
-function contraction(type, a, b, terms) {
+export function contraction(type, a, b, terms) {
   if (!isInexact(type)) return DECIDED;
   const product = productOf(type, a, b);
   if (!product || a.special || b.special) return null;

@@ -34,7 +34,7 @@ export async function shrink(program, outputs, disagrees, ask) {
 /** The steps that could be parameters instead, those that save most first. */
 function inner(program, { outputs, cuts }) {
   return needed(program.steps, outputs, cuts)
-    .filter((step) => step.operands.length && step.shape.isArray && !cuts.has(step) &&
+    .filter((step) => step.operands.length && step.shape.isArray && !step.shape.isDynamic && !cuts.has(step) &&
       !outputs.includes(step))
     .reverse();
 }
