@@ -16,13 +16,17 @@ const MOST_ELEMENTS = 4000;
 const WHOLE = INTEGERS.filter((type) => !type.endsWith('4'));
 const TYPES = ['pred', ...WHOLE, ...FLOATS, 'f32', ...COMPLEX];
 const isDynamic = ({ shape }) => shape.isArray && shape.isDynamic;
+/** Where a bound is 1, XLA may forget the size; and it cannot import all that has no elements. */
+const isSizable = ({ shape: { dimensions, dynamicDimensions } }) =>
+  dynamicDimensions.every((dynamic, i) => dimensions[i] > (dynamic ? 1 : 0));
 
 /* ---- Operands ---- */
 
 /** Gives some dimensions of an array sizes that are data. */
 function setSizes(p, random, types = TYPES) {
   const x = p.decided(types);
-  const sizable = x && numbersTo(x.shape.rank).filter((i) => x.shape.dimensions[i] > 0);
+  const sizable = x && isSizable(x) &&
+    numbersTo(x.shape.rank).filter((i) => x.shape.dimensions[i] > 1);
   if (!sizable?.length) return null;
   return random.shuffle(sizable).slice(0, random.pick([1, 1, 2])).reduce((step, dimension) => {
     const size = p.indices('s32', [], 0, x.shape.dimensions[dimension]);
@@ -40,8 +44,8 @@ const sizeOf = (p, x, dimension) =>
 
 /** A dynamic array that there is, or a new one. */
 function sized(p, random, types = TYPES, accepts = () => true) {
-  const found = p.steps.filter((step) => isDynamic(step) && !step.domain.tolerance &&
-    types.includes(step.shape.elementType) && accepts(step));
+  const found = p.steps.filter((step) => isDynamic(step) && isSizable(step) &&
+    !step.domain.tolerance && types.includes(step.shape.elementType) && accepts(step));
   if (found.length && random.chance(0.8)) return random.pick(found.slice(-5));
   const step = setSizes(p, random, types);
   return step && accepts(step) ? step : null;
@@ -136,8 +140,8 @@ function dynamicParts(p, random) {
   if (!x) return null;
   const { dimensions, dynamicDimensions } = x.shape;
   const parts = dimensions.map((n, i) => {
-    const start = dynamicDimensions[i] ? 0 : random.between(0, n - (n > 0 ? 1 : 0));
-    return [start, dynamicDimensions[i] ? n : random.between(start, n)];
+    const start = dynamicDimensions[i] ? 0 : random.between(0, n - 1);
+    return [start, dynamicDimensions[i] ? n : random.between(start + 1, n)];
   });
   const [starts, limits] = [0, 1].map((i) => parts.map((part) => part[i]));
   return p.add('slice', [x], moved(x), (b, [a]) => b.slice(a, starts, limits));
@@ -173,8 +177,7 @@ function dynamicConcatenate(p, random) {
 
 /** Two dimensions become one, or a static one two, or there is one more of size 1. */
 function dynamicReshape(p, random) {
-  const x = sized(p, random, TYPES, (step) =>
-    hasOne(step) && !step.shape.dimensions.includes(0));
+  const x = sized(p, random, TYPES, hasOne);
   if (!x) return null;
   const { dimensions, dynamicDimensions, rank } = x.shape;
   const at = random.between(0, rank - 1);
@@ -252,14 +255,24 @@ function dynamicReduce(p, random) {
   return takeElements(p, step);
 }
 
+/**
+ * XLA leaves padding and dilation of the base out of the size of what comes out, and has negative
+ * sizes where the window is larger than what there is.
+ */
 function dynamicWindow(p, random) {
-  const x = sized(p, random);
-  if (!x) return null;
+  const x = p.decided(TYPES);
+  if (!x || !x.shape.rank) return null;
   const { elementType: type, dimensions } = x.shape;
-  const w = randomWindow(random, dimensions);
+  const sized = dimensions.map((n) => n > 1 && random.chance(0.5));
+  const w = randomWindow(random, dimensions, { bare: sized });
   if (count(w.positions) > MOST_ELEMENTS || w.positions.includes(0)) return null;
   const law = randomLaw(random, type, x.domain, count(w.window));
-  return law && p.add('reduce-window', [x], computed(law.domain), (b, [a]) =>
+  if (!law || !sized.includes(true)) return null;
+  const step = dimensions.reduce((each, n, i) => {
+    const span = (w.window[i] - 1) * w.holes[i] + 1;
+    return sized[i] ? setSize(p, each, p.indices('s32', [], span, n), i) : each;
+  }, x);
+  return p.add('reduce-window', [step], computed(law.domain), (b, [a]) =>
     b.reduceWindowWithGeneralPadding(
       a, b.constantLiteral(law.identity), lawsComputation(b, [type], [law]), w.window, w.strides,
       w.base, w.holes, w.padding));
@@ -282,7 +295,10 @@ function dynamicSort(p, random) {
   return takeElements(p, step);
 }
 
-/** Any of its dimensions is contracted, with one of the same size; the others are free. */
+/**
+ * Any of its dimensions is contracted, with one of the same size; the others are free. XLA may
+ * forget one size if the result has two.
+ */
 function dynamicDot(p, random) {
   const x = sized(p, random, ['s32', 'u32', 'f32', 'f64', 's64'], ({ domain }) =>
     domain.lowest >= 0 && domain.highest < 4 && !domain.special);
@@ -293,6 +309,9 @@ function dynamicDot(p, random) {
   const contracting = shared.filter((i) => !batch.includes(i));
   const free = numbersTo(random.between(0, 1)).map(() => random.between(1, 4));
   const same = [...batch, ...contracting];
+  const kept = numbersTo(rank).filter((i) =>
+    x.shape.dynamicDimensions[i] && !contracting.includes(i));
+  if (kept.length > 1) return null;
   const y = alike(p, x, type, [...same.map((i) => dimensions[i]), ...free], same);
   if (count(dimensions) * count(free) > MOST_ELEMENTS) return null;
   const terms = contracting.map((i) => dimensions[i]);

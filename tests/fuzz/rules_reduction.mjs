@@ -95,8 +95,8 @@ function addReduction(p, name, operands, { laws, computation }, build) {
   return takeElements(p, step);
 }
 
-/** A window over dimensions, and how many positions it has along each. */
-export function randomWindow(random, dimensions, { dilations = true } = {}) {
+/** A window over dimensions, and how many positions it has along each; `bare` ones unpadded. */
+export function randomWindow(random, dimensions, { dilations = true, bare = [] } = {}) {
   const rank = dimensions.length;
   const window = dimensions.map((n) => random.between(1, Math.max(1, Math.min(n, 4))));
   const strides = sizes(random, 1, random.pick([1, 3]), rank);
@@ -105,6 +105,7 @@ export function randomWindow(random, dimensions, { dilations = true } = {}) {
     padded ? [random.between(0, 2), random.between(0, 2)] : [0, 0]);
   const some = () => sizes(random, 1, dilations && random.chance(0.3) ? 3 : 1, rank);
   const [base, holes] = [some(), some()];
+  bare.forEach((flag, i) => { if (flag) [padding[i], base[i]] = [[0, 0], 1]; });
   const positions = dimensions.map((n, i) => {
     const size = (n ? (n - 1) * base[i] + 1 : 0) + padding[i][0] + padding[i][1];
     const span = (window[i] - 1) * holes[i] + 1;
