@@ -693,6 +693,8 @@ export class XlaBuilder extends Handle {
   ): XlaOp;
   getDimensionSize(operand: XlaOp, dimension: number): XlaOp;
   setDimensionSize(operand: XlaOp, size: XlaOp, dimension: number): XlaOp;
+  /** Static again, of its bound; what is past the size is of no particular value. */
+  removeDynamicDimension(operand: XlaOp, dimension: number): XlaOp;
   pad(operand: XlaOp, paddingValue: XlaOp, paddingConfig: PaddingConfig): XlaOp;
   padInDim(
     operand: XlaOp,

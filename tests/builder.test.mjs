@@ -616,6 +616,7 @@ describe('sources, tuples and control flow', () => {
 });
 
 describe('what they become in HLO', () => {
+  const sized = (b, x) => b.setDimensionSize(x, b.constant(1, 's32[]'), 0);
   const rows = [
     ['infeed', (b) => b.infeed('f32[2]', 'c"\\d'), /infeed\(.*infeed_config="c\\"\\\\d"/],
     ['infeeds in order', (b) => b.add(b.infeed('f32[]'), b.infeed('f32[]')),
@@ -652,6 +653,18 @@ describe('what they become in HLO', () => {
     ['partitionId', (b) => b.partitionId(), /u32\[\] partition-id\(\)/],
     ['setDimensionSize', (b, x) => b.setDimensionSize(x, b.constant(1, 's32[]'), 0),
       /f32\[<=2,2\]\S* set-dimension-size\(/],
+    ['removeDynamicDimension', (b, x) => b.removeDynamicDimension(sized(b, x), 0),
+      /ROOT \S+ = f32\[2,2\]\S* set-dimension-size\(set-dimension-size/],
+    ['broadcast of a dynamic size', (b, x) => b.broadcast(sized(b, x), [3]),
+      /f32\[3,<=2,2\]\S* broadcast\(/],
+    ['broadcastInDim of a dynamic size', (b, x) =>
+      b.broadcastInDim(sized(b, x), [2, 3, 2], [0, 2]), /f32\[<=2,3,2\]\S* broadcast\(/],
+    ['reshape that merges a dynamic size', (b, x) => b.reshape(sized(b, x), [4]),
+      /f32\[<=4\]\S* reshape\(/],
+    ['reshape that splits what is static', (b, x) => b.reshape(sized(b, x), [2, 1, 2, 1]),
+      /f32\[<=2,1,2,1\]\S* reshape\(/],
+    ['bitcastConvertType of a dynamic size', (b, x) =>
+      b.bitcastConvertType(sized(b, x), 's16'), /s16\[<=2,2,2\]\S* bitcast-convert\(/],
     ['stochasticConvertType', (b, x) =>
       b.stochasticConvertType(x, b.constant([[1, 2], [3, 4]], 'u32[2,2]'), 's8'),
     /s8\[2,2\]\S* stochastic-convert\(/],
