@@ -1,4 +1,5 @@
 /** Arguments whose dynamic dimensions are shorter than their bounds. */
+import { invalidArgument } from './error.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
@@ -11,8 +12,14 @@ import { ELEMENT_TYPES } from './types.mjs';
 export function actualShape(value, shape) {
   if (!shape.isDynamic) return shape;
   const sizes = value?.shape instanceof Shape ? value.shape.dimensions : sizesOf(value, shape);
-  const dimensions = shape.dimensions.map((bound, i) =>
-    shape.dynamicDimensions[i] && sizes[i] < bound ? sizes[i] : bound);
+  const dimensions = shape.dimensions.map((bound, i) => {
+    if (!shape.dynamicDimensions[i] || sizes[i] === undefined) return bound;
+    if (sizes[i] <= bound) return sizes[i];
+    throw invalidArgument(
+      'literal',
+      `${shape} takes at most ${bound} elements in dimension ${i}; got ${sizes[i]}`,
+    );
+  });
   return Shape.array(shape.elementType, dimensions, { layout: shape.layout ?? undefined });
 }
 

@@ -22,6 +22,8 @@ greater {
 }
 `;
 
+const ZEROS = '{{{0, 0}, {0, 0}}, {{0, 0}, {0, 0}}}';
+
 /** Compiles the lines of an entry computation; the last one is the root. */
 function compile(lines, computations = '') {
   const body = [...lines];
@@ -302,9 +304,109 @@ describe('control flow carries sizes', () => {
   });
 });
 
-test('an operation that needs to know its sizes says so', async () => {
-  await assert.rejects(
-    compile(['x = f32[<=4,<=4] parameter(0)', 'y = f32[<=4,<=4] cholesky(x), lower=true']),
-    { code: 'UNIMPLEMENTED', operation: 'cholesky', message: /the dimensions of a matrix are static/ },
-  );
+describe('matrices of dynamic size', () => {
+  const junk = [[4, 2, 9], [2, 5, NaN], [9, NaN, -1]];
+  const small = [[4, 2], [2, 5]];
+  const b = [[8, 4, 7], [8, 12, NaN], [NaN, 1, 2]];
+  // The leading part, with static shapes: other code, the same numbers.
+  const sized = (name) => [
+    `${name}0 = f32[<=3,3] set-dimension-size(${name}p, n), dimensions={0}`,
+    `${name} = f32[<=3,<=3] set-dimension-size(${name}0, n), dimensions={1}`,
+  ];
+  const inputs = ['ap = f32[3,3] parameter(0)', 'n = s32[] parameter(1)'];
+
+  test('cholesky', async () => {
+    const fixed = await run(['a = f32[2,2] parameter(0)', 'y = f32[2,2] cholesky(a), lower=true'],
+      [small]);
+    const got = await run([...inputs, ...sized('a'), 'y = f32[<=3,<=3] cholesky(a), lower=true'],
+      [junk, 2]);
+    assert.deepEqual(got, fixed);
+  });
+
+  for (const attributes of [
+    'left_side=true, lower=true, transpose_a=NO_TRANSPOSE',
+    'left_side=true, lower=false, transpose_a=NO_TRANSPOSE',
+    'left_side=false, lower=true, transpose_a=TRANSPOSE',
+  ]) {
+    test(`triangular-solve, ${attributes}`, async () => {
+      const solve = (shape) => `y = ${shape} triangular-solve(a, b), ${attributes}`;
+      const fixed = await run(
+        ['a = f32[2,2] parameter(0)', 'b = f32[2,2] parameter(1)', solve('f32[2,2]')],
+        [small, [[8, 4], [8, 12]]],
+      );
+      const lines = [...inputs, 'bp = f32[3,3] parameter(2)', ...sized('a'), ...sized('b')];
+      assert.deepEqual(await run([...lines, solve('f32[<=3,<=3]')], [junk, 2, b]), fixed);
+    });
+  }
+});
+
+test('calls of calls, with different dimensions dynamic', async () => {
+  // Each calls the one before twice: 2^9 additions of 1 in all.
+  const levels = Array.from({ length: 10 }, (_, i) => `level${i} {
+    x = f32[<=4,3] parameter(0)
+    one = f32[] parameter(1)
+    ones = f32[<=4,3] broadcast(one), dimensions={}
+    a = f32[<=4,3] ${i ? `call(x, one), to_apply=level${i - 1}` : 'add(x, ones)'}
+    ROOT b = f32[<=4,3] ${i ? `call(a, one), to_apply=level${i - 1}` : 'copy(a)'}
+  }`);
+  const lines = [
+    'x = f32[<=4,<=3] parameter(0)',
+    'one = f32[] constant(1)',
+    'y = f32[<=4,<=3] call(x, one), to_apply=level9',
+    's = f32[4,3] constant({{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 10, 11}})',
+    'z = f32[4,3] call(s, one), to_apply=level9',
+    'zero = f32[] constant(0)',
+    'total = f32[] reduce(z, zero), dimensions={0,1}, to_apply=add',
+    'r = (f32[<=4,<=3], f32[]) tuple(y, total)',
+  ];
+  assert.deepEqual(await run(lines, [[[5, 7]]], levels.join('\n')), [
+    ['f32[1,2]', [[5 + 2 ** 9, 7 + 2 ** 9]]],
+    ['f32[]', 66 + 12 * 2 ** 9],
+  ]);
+});
+
+/** XLA:CPU refuses all of these too, but for some that it has no rule against. */
+describe('what needs static dimensions says so', () => {
+  const X = 'x = f32[<=4] parameter(0)';
+  const M = 'x = f32[<=4,4] parameter(0)';
+  const refused = {
+    'all-gather': [X, 'y = f32[<=4] all-gather(x), dimensions={0}, replica_groups={}'],
+    'all-to-all': [X, 'y = f32[<=4] all-to-all(x), dimensions={0}, replica_groups={{0}}'],
+    'reduce-scatter': [X,
+      'y = f32[<=4] reduce-scatter(x), dimensions={0}, replica_groups={}, to_apply=add'],
+    'collective-permute': [X, 'y = f32[<=4] collective-permute(x), source_target_pairs={{0,0}}'],
+    'collective-broadcast': [X, 'y = f32[<=4] collective-broadcast(x), replica_groups={{0}}'],
+    fft: ['x = c64[<=4] parameter(0)', 'y = c64[<=4] fft(x), fft_type=FFT, fft_length={4}',
+      'the dimensions of the transform must be static'],
+    'bitcast-convert': ['x = u8[1,<=4] parameter(0)', 'y = f32[1] bitcast-convert(x)',
+      'a dimension that is split must be static'],
+    bitcast: [M, 'y = f32[<=16] bitcast(x)'],
+    convolution: ['x = f32[1,<=4,3] parameter(0)', 'k = f32[2,2,2] constant({...})',
+      'y = f32[1,2,2] convolution(x, k), window={size=2}, dim_labels=bf0_oi0->bf0, ' +
+        'feature_group_count=2', 'a dimension that is divided into groups must be static'],
+    'select-and-scatter': [X, 's = f32[2] constant({1, 2})', 'z = f32[] constant(0)',
+      'y = f32[<=4] select-and-scatter(x, s, z), window={size=2 stride=2}, select=same, scatter=add',
+      'select must compare its parameters by GE, GT, LE or LT'],
+    reshape: [M, 'y = f32[4,4,1] reshape(x)', 'z = f32[<=2,<=2,4] reshape(y)'],
+    'custom-call': [X, 'y = f32[<=4] custom-call(x), custom_call_target="mine"'],
+    outfeed: [X, 't = token[] after-all()', 'y = token[] outfeed(x, t), outfeed_shape=f32[<=4]'],
+    send: [X, 't = token[] after-all()',
+      's = (f32[<=4], u32[], token[]) send(x, t), channel_id=1, is_host_transfer=true',
+      'y = token[] send-done(s), channel_id=1, is_host_transfer=true'],
+  };
+  const SAME = 'same {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n' +
+    ' ROOT r = pred[] compare(a, b), direction=EQ\n}\n';
+  for (const [operation, given] of Object.entries(refused)) {
+    test(operation, async () => {
+      const lines = given.filter((line) => line.includes(' = '));
+      const rule = given.find((line) => !line.includes(' = ')) ?? 'must be';
+      await assert.rejects(compile(lines.map((line) => line.replace('{...}', ZEROS)), SAME), (error) => {
+        assert.equal(error.code, 'UNIMPLEMENTED');
+        assert.equal(error.operation, operation);
+        assert.match(error.message, /: operand 0 \(\w+, \w+\[.*<=.*\]\) is dynamic in dimension \d; /);
+        assert.ok(error.message.includes(rule), error.message);
+        return true;
+      });
+    });
+  }
 });

@@ -15,10 +15,20 @@
 ** size; NULL where it is static. */
 typedef Instruction **Sizes;
 
+typedef struct CalleeMemo CalleeMemo;
+
+/* What is known of computations that are called. */
+typedef struct Callees {
+  int dynamic_count, memo_count, memo_capacity;
+  Computation **dynamic; /* have dynamic dimensions, or call what has */
+  CalleeMemo *memos;     /* dynamic_control.c */
+} Callees;
+
 typedef struct Dynamic {
   Computation *computation; /* that is walked; new instructions go to its end */
   Arena *scratch;
   Error *error;
+  Callees *callees;
   bool dry;                 /* make nothing: a size is any pointer but NULL */
   int count;                /* instructions when the walk began */
   Instruction **to;         /* by id: what stands for that instruction now */
@@ -31,10 +41,21 @@ typedef struct Dynamic {
 
 int size_count(const Shape *shape); /* entries in its Sizes */
 bool any_dynamic(const Sizes sizes, int count);
-bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, const char *rule);
+/* The bounds that go with the sizes. */
+int64_t *put_bounds(const Shape *shape, int64_t *out);
+/* UNIMPLEMENTED, with the rule: "dimensions that ... must be static". `entry` is one of the
+** operand's sizes. */
+bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int entry,
+                    const char *rule);
 
-/* Rules for what calls other computations: the first gives the sizes of the result when dry; the
-** second makes the new instruction as well. */
+/* The walk over a computation, whose parameters' sizes may be set in between. */
+void dynamic_begin(Dynamic *d, Computation *computation);
+bool dynamic_walk(Dynamic *d);
+
+/* ---- dynamic_control.c ---- */
+
+/* while, conditional, call and fusion: gives the sizes of the result, and if not dry what stands for
+** the instruction, whose operands have been replaced. */
 bool dynamic_control(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result,
                      Instruction **stands_for);
 
@@ -61,10 +82,15 @@ Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,
 Instruction *size_of(Dynamic *d, int64_t value);
 Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y);
 Instruction *size_or_bound(Dynamic *d, Instruction *size, int64_t bound);
+/* For operands that should be equally long: what all have. NULL is static. */
+void size_merge(Dynamic *d, Instruction **size, Instruction *other);
+/* What stands for an operand of an instruction whose operands are those that it had. */
+Instruction *new_operand(const Dynamic *d, const Instruction *instruction, int k);
 
 /* ---- dynamic_sizes.c: the sizes of a result from those of its operands ---- */
 
-/* `result` has NULL in all entries before. False with an error. */
+/* `result` has NULL in all entries before; the instruction's operands are those it had. False with
+** an error. */
 bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result);
 
 /* Neighbouring dimensions of a reshape's operand and result that have equally many elements. */
@@ -76,8 +102,8 @@ bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup 
 
 /* ---- dynamic_padding.c ---- */
 
-/* What stands for an instruction some of whose sizes are dynamic; mostly itself with operands whose
-** padding does no harm. NULL with an error. */
+/* What stands for an instruction some of whose sizes are dynamic and whose operands have been
+** replaced; mostly itself with operands whose padding does no harm. NULL with an error. */
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result);
 
 /* ---- dynamic_batch_norm.c ---- */

@@ -12,8 +12,7 @@ int size_count(const Shape *shape) {
   return count;
 }
 
-/* The bounds that go with the sizes. */
-static int64_t *put_bounds(const Shape *shape, int64_t *out) {
+int64_t *put_bounds(const Shape *shape, int64_t *out) {
   for (int i = 0; i < shape->rank; i++) *out++ = shape->dims[i];
   for (int i = 0; i < shape->tuple_size; i++) out = put_bounds(shape->elements[i], out);
   return out;
@@ -40,18 +39,37 @@ bool any_dynamic(const Sizes sizes, int count) {
   return false;
 }
 
-bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, const char *rule) {
+/* The leaf of a shape whose dimension that entry of its sizes is. */
+static const Shape *leaf_of_entry(const Shape *shape, int *entry) {
+  int leaves = shape_leaves(shape);
+  for (int i = 0; i < leaves; i++) {
+    const Shape *leaf = shape_leaf(shape, i);
+    if (*entry < leaf->rank) return leaf;
+    *entry -= leaf->rank;
+  }
+  return shape; /* not reached: there is such an entry */
+}
+
+bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int entry,
+                    const char *rule) {
   const Instruction *at = instruction->operands[operand];
+  int dimension = entry;
+  const Shape *leaf = leaf_of_entry(at->shape, &dimension);
+  bool *flags = ARENA_ARRAY(d->scratch, bool, leaf->rank);
+  const Sizes sizes = d->sizes[at->id] + (entry - dimension);
+  for (int i = 0; i < leaf->rank; i++) flags[i] = sizes[i] != NULL;
+  leaf = shape_with_dynamic(d->scratch, shape_with_layout(d->scratch, leaf, NULL), flags);
   return error_set_op(d->error, STATUS_UNIMPLEMENTED, opcode_name(instruction->opcode),
-                      "operand %d of shape %s has a dynamic dimension that %s cannot take; %s",
-                      operand, shape_str(d->scratch, at->shape), instruction->name, rule);
+                      "%s: operand %d (%s%s, %s) is dynamic in dimension %d; %s",
+                      instruction->name, operand, shape_is_tuple(at->shape) ? "in " : "", at->name,
+                      shape_str(d->scratch, leaf), dimension, rule);
 }
 
 static Sizes no_sizes(Dynamic *d, const Shape *shape) {
   return ARENA_ARRAY(d->scratch, Instruction *, size_count(shape));
 }
 
-/* ---- Whether there is anything to do ---- */
+/* ---- What a module has ---- */
 
 static bool is_dynamic(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
@@ -59,35 +77,60 @@ static bool is_dynamic(const Instruction *instruction) {
          opcode == HLO_DYNAMIC_RESHAPE || shape_dynamic_dimensions(instruction->shape);
 }
 
-static bool module_is_dynamic(const Module *module) {
+/* Pairs of -start and -done, which carry what they are about in tuples of their own. */
+static bool is_asynchronous_pair(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_ASYNC_START:
+  case HLO_COPY_START:
+  case HLO_ALL_GATHER_START:
+  case HLO_ALL_REDUCE_START:
+  case HLO_COLLECTIVE_PERMUTE_START: return true;
+  default: return false;
+  }
+}
+
+static bool any_instruction(const Module *module, bool (*is)(const Instruction *)) {
   for (int c = 0; c < module->count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
-      if (is_dynamic(computation->instructions[i])) return true;
+      if (is(computation->instructions[i])) return true;
     }
   }
   return false;
 }
 
-/* In it, or in what it calls. */
-static bool mentions_dynamic(const Computation *computation, Arena *scratch) {
-  for (int i = 0; i < computation->count; i++) {
-    const Instruction *instruction = computation->instructions[i];
-    if (is_dynamic(instruction)) return true;
-    int count = instruction_called(instruction, NULL);
-    if (!count) continue;
-    Computation **called = ARENA_ARRAY(scratch, Computation *, count);
-    instruction_called(instruction, called);
-    for (int c = 0; c < count; c++) {
-      if (mentions_dynamic(called[c], scratch)) return true;
+static bool calls_any(const Instruction *instruction, Computation *const *list, int count,
+                      Arena *scratch) {
+  int callees = instruction_called(instruction, NULL);
+  if (!callees) return false;
+  Computation **called = ARENA_ARRAY(scratch, Computation *, callees);
+  instruction_called(instruction, called);
+  for (int c = 0; c < callees; c++) {
+    for (int i = 0; i < count; i++) {
+      if (called[c] == list[i]) return true;
     }
   }
   return false;
+}
+
+/* Callees come before their callers. */
+static void find_dynamic(const Module *module, Callees *callees, Arena *scratch) {
+  callees->dynamic = ARENA_ARRAY(scratch, Computation *, module->count);
+  for (int c = 0; c < module->count; c++) {
+    Computation *computation = module->computations[c];
+    bool found = false;
+    for (int i = 0; i < computation->count && !found; i++) {
+      const Instruction *instruction = computation->instructions[i];
+      found = is_dynamic(instruction) ||
+              calls_any(instruction, callees->dynamic, callees->dynamic_count, scratch);
+    }
+    if (found) callees->dynamic[callees->dynamic_count++] = computation;
+  }
 }
 
 /* ---- The walk over one computation ---- */
 
-static void walk_begin(Dynamic *d, Computation *computation) {
+void dynamic_begin(Dynamic *d, Computation *computation) {
   d->computation = computation;
   d->count = computation->count;
   d->to = ARENA_ARRAY(d->scratch, Instruction *, d->count);
@@ -100,32 +143,36 @@ static void walk_begin(Dynamic *d, Computation *computation) {
   }
 }
 
-static bool is_control(Opcode opcode) { return opcode == HLO_WHILE || opcode == HLO_CONDITIONAL; }
+static bool is_control(Opcode opcode) {
+  return opcode == HLO_WHILE || opcode == HLO_CONDITIONAL || opcode == HLO_CALL ||
+         opcode == HLO_FUSION;
+}
+
+static void replace_operands(const Dynamic *d, Instruction *instruction) {
+  if (d->dry) return;
+  for (int k = 0; k < instruction->operand_count; k++) {
+    instruction->operands[k] = new_operand(d, instruction, k);
+  }
+  InstructionList before = instruction->a.control_predecessors;
+  for (int k = 0; k < before.count; k++) before.items[k] = d->to[before.items[k]->id];
+}
 
 static bool visit(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
   Instruction **stands_for = &d->to[instruction->id];
   *stands_for = instruction;
-  if (is_control(instruction->opcode)) {
-    return dynamic_control(d, instruction, operands, result, stands_for);
-  }
   bool any = is_dynamic(instruction);
-  /* pass_inline_calls left it as it is too large. */
-  if (instruction->opcode == HLO_CALL && mentions_dynamic(instruction->a.to_apply, d->scratch)) {
-    return error_set_op(d->error, STATUS_UNIMPLEMENTED, "call",
-                        "%s has dynamic dimensions and is too large to be inlined",
-                        instruction->a.to_apply->name);
-  }
   for (int k = 0; k < instruction->operand_count && !any; k++) {
     any = any_dynamic(operands[k], size_count(instruction->operands[k]->shape));
   }
-  if (!any) return true;
-  if (!dynamic_infer(d, instruction, operands, result)) return false;
-  if (!d->dry) *stands_for = dynamic_rewrite(d, instruction, operands, result);
+  bool control = is_control(instruction->opcode);
+  if (any && !control && !dynamic_infer(d, instruction, operands, result)) return false;
+  replace_operands(d, instruction);
+  if (control) return dynamic_control(d, instruction, operands, result, stands_for);
+  if (any && !d->dry) *stands_for = dynamic_rewrite(d, instruction, operands, result);
   return *stands_for != NULL;
 }
 
-/* In earnest, operands become what stands for them as they are visited. */
-static bool walk(Dynamic *d) {
+bool dynamic_walk(Dynamic *d) {
   for (int i = 0; i < d->count; i++) {
     Instruction *instruction = d->computation->instructions[i];
     if (instruction->opcode == HLO_PARAMETER) {
@@ -135,178 +182,12 @@ static bool walk(Dynamic *d) {
     }
     Sizes *operands = ARENA_ARRAY(d->scratch, Sizes, instruction->operand_count);
     for (int k = 0; k < instruction->operand_count; k++) {
-      int id = instruction->operands[k]->id;
-      operands[k] = d->sizes[id];
-      if (!d->dry) instruction->operands[k] = d->to[id];
+      operands[k] = d->sizes[instruction->operands[k]->id];
     }
-    InstructionList before = instruction->a.control_predecessors;
-    for (int k = 0; !d->dry && k < before.count; k++) before.items[k] = d->to[before.items[k]->id];
     d->sizes[i] = no_sizes(d, instruction->shape);
     if (!visit(d, instruction, operands, d->sizes[i])) return false;
   }
   return true;
-}
-
-/* ---- Values with their sizes beside them, to carry into and out of computations ---- */
-
-/* (value, size, ...): a size for every entry that is dynamic in `which`. */
-static Instruction *pack(Dynamic *d, Instruction *value, Sizes sizes, const Sizes which) {
-  Arena *arena = d->computation->module->arena;
-  int n = size_count(value->shape), count = 1;
-  Instruction **parts = ARENA_ARRAY(arena, Instruction *, n + 1);
-  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, n + 1);
-  int64_t *bounds = ARENA_ARRAY(d->scratch, int64_t, n);
-  put_bounds(value->shape, bounds);
-  parts[0] = value;
-  for (int i = 0; i < n; i++) {
-    if (which[i]) parts[count++] = size_or_bound(d, sizes[i], bounds[i]);
-  }
-  for (int i = 0; i < count; i++) shapes[i] = parts[i]->shape;
-  return emit(d, HLO_TUPLE_OP, shape_tuple(arena, count, shapes), parts, count, NULL);
-}
-
-static const Shape *packed_shape(Dynamic *d, const Shape *shape, const Sizes which) {
-  Arena *arena = d->computation->module->arena;
-  int n = size_count(shape), count = 1;
-  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, n + 1);
-  shapes[0] = shape;
-  for (int i = 0; i < n; i++) {
-    if (which[i]) shapes[count++] = shape_scalar(S32);
-  }
-  return shape_tuple(arena, count, shapes);
-}
-
-static Instruction *unpack(Dynamic *d, Instruction *packed, const Sizes which, Sizes sizes) {
-  Instruction *value = emit_element(d, packed, 0);
-  int n = size_count(value->shape), next = 1;
-  for (int i = 0; i < n; i++) sizes[i] = which[i] ? emit_element(d, packed, next++) : NULL;
-  return value;
-}
-
-/* ---- Computations that are called ---- */
-
-/* The sizes that `callee` returns if its argument has `argument`: only whether there are any. */
-static bool callee_sizes(Dynamic *d, Computation *callee, Sizes argument, Sizes result) {
-  Dynamic in = {.scratch = d->scratch, .error = d->error, .dry = true};
-  computation_renumber(callee);
-  walk_begin(&in, callee);
-  in.parameter_sizes[0] = argument;
-  if (!walk(&in)) return false;
-  int n = size_count(callee->root->shape);
-  for (int i = 0; i < n; i++) result[i] = in.sizes[callee->root->id][i];
-  return true;
-}
-
-/* A copy of `callee` for an argument that is packed by `argument`, if any entry there is dynamic,
-** and a result packed by `result`. Callees are shared between callers, whose sizes may differ. */
-static Computation *specialize(Dynamic *d, Computation *callee, Sizes argument,
-                               const Sizes result) {
-  Computation *made = module_clone_computation(callee->module, callee, NULL);
-  Dynamic in = {.scratch = d->scratch, .error = d->error};
-  walk_begin(&in, made);
-  Instruction *parameter = made->parameters[0];
-  if (any_dynamic(argument, size_count(parameter->shape))) {
-    parameter->shape = packed_shape(&in, parameter->shape, argument);
-    in.parameters[0] = unpack(&in, parameter, argument, in.parameter_sizes[0]);
-  }
-  if (!walk(&in)) return NULL;
-  int root = made->root->id;
-  made->root = in.to[root];
-  if (result && any_dynamic(result, size_count(made->root->shape))) {
-    made->root = pack(&in, made->root, in.sizes[root], result);
-  }
-  computation_sort(made);
-  return made;
-}
-
-static bool specialize_into(Dynamic *d, Computation **callee, Sizes argument, const Sizes result) {
-  int n = size_count((*callee)->parameters[0]->shape);
-  bool needed = any_dynamic(argument, n) || mentions_dynamic(*callee, d->scratch) ||
-                (result && any_dynamic(result, size_count((*callee)->root->shape)));
-  if (!needed) return true;
-  Computation *made = specialize(d, *callee, argument, result);
-  if (made) *callee = made;
-  return made != NULL;
-}
-
-/* A size that the body makes dynamic is so from the start: what it makes of that may be more. */
-static bool loop_sizes(Dynamic *d, const Instruction *loop, const Sizes init, Sizes state) {
-  int n = size_count(loop->shape);
-  Sizes after = no_sizes(d, loop->shape);
-  for (int i = 0; i < n; i++) state[i] = init[i];
-  for (bool grown = true; grown;) {
-    if (!callee_sizes(d, loop->a.body, state, after)) return false;
-    grown = false;
-    for (int i = 0; i < n; i++) {
-      if (!after[i] || state[i]) continue;
-      state[i] = after[i];
-      grown = true;
-    }
-  }
-  return true;
-}
-
-static bool rewrite_while(Dynamic *d, Instruction *loop, Sizes init, Sizes result,
-                          Instruction **stands_for) {
-  Sizes state = no_sizes(d, loop->shape);
-  if (!loop_sizes(d, loop, init, state)) return false;
-  int n = size_count(loop->shape);
-  if (d->dry) {
-    for (int i = 0; i < n; i++) result[i] = state[i];
-    return true;
-  }
-  if (!specialize_into(d, &loop->a.condition, state, NULL) ||
-      !specialize_into(d, &loop->a.body, state, state)) {
-    return false;
-  }
-  if (!any_dynamic(state, n)) return true;
-  loop->operands[0] = pack(d, loop->operands[0], init, state);
-  loop->shape = loop->operands[0]->shape;
-  *stands_for = unpack(d, loop, state, result);
-  return true;
-}
-
-/* The branches where the instruction has them. */
-static Computation **branch_place(Instruction *conditional, int branch) {
-  Attributes *a = &conditional->a;
-  if (!a->true_computation) return &a->branches.items[branch];
-  return branch ? &a->false_computation : &a->true_computation;
-}
-
-static bool rewrite_conditional(Dynamic *d, Instruction *conditional, Sizes *operands, Sizes result,
-                                Instruction **stands_for) {
-  int n = size_count(conditional->shape), branches = conditional->operand_count - 1;
-  Sizes which = no_sizes(d, conditional->shape), one = no_sizes(d, conditional->shape);
-  for (int b = 0; b < branches; b++) {
-    if (!callee_sizes(d, *branch_place(conditional, b), operands[b + 1], one)) return false;
-    for (int i = 0; i < n; i++) which[i] = which[i] ? which[i] : one[i];
-  }
-  if (d->dry) {
-    for (int i = 0; i < n; i++) result[i] = which[i];
-    return true;
-  }
-  ComputationList *list =
-      &conditional->a.branches; /* may be shared with where it was inlined from */
-  list->items = arena_copy(conditional->parent->module->arena, list->items,
-                           sizeof *list->items * (size_t)list->count);
-  for (int b = 0; b < branches; b++) {
-    Instruction **operand = &conditional->operands[b + 1];
-    if (!specialize_into(d, branch_place(conditional, b), operands[b + 1], which)) return false;
-    if (!any_dynamic(operands[b + 1], size_count((*operand)->shape))) continue;
-    *operand = pack(d, *operand, operands[b + 1], operands[b + 1]);
-  }
-  if (!any_dynamic(which, n)) return true;
-  conditional->shape = packed_shape(d, conditional->shape, which);
-  *stands_for = unpack(d, conditional, which, result);
-  return true;
-}
-
-bool dynamic_control(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result,
-                     Instruction **stands_for) {
-  if (instruction->opcode == HLO_CONDITIONAL) {
-    return rewrite_conditional(d, instruction, operands, result, stands_for);
-  }
-  return rewrite_while(d, instruction, operands[0], result, stands_for);
 }
 
 /* ---- The entry ---- */
@@ -360,10 +241,10 @@ static bool rewrite_entry(Dynamic *d, Module *module) {
   Computation *entry = module->entry;
   int parameters = entry->parameter_count;
   computation_renumber(entry);
-  walk_begin(d, entry);
+  dynamic_begin(d, entry);
   const Shape *shape = entry->root->shape;
   add_size_parameters(d);
-  if (!walk(d)) return false;
+  if (!dynamic_walk(d)) return false;
   int root = entry->root->id;
   entry->root = add_size_results(d, d->to[root], shape, d->sizes[root]);
   computation_sort(entry);
@@ -404,10 +285,13 @@ static void strip_module(Module *module) {
 bool dynamic_dimensions_resolve(Module *module, Error *error) {
   Arena *scratch = arena_new();
   bool ok = true;
-  if (module_is_dynamic(module)) {
-    pass_inline_calls(module);
-    Dynamic d = {.scratch = scratch, .error = error};
+  if (any_instruction(module, is_dynamic)) {
+    pass_custom_calls(module); /* what spells an operation is one */
+    if (any_instruction(module, is_asynchronous_pair)) pass_inline_calls(module);
     module_keep_reached(module);
+    Callees callees = {0};
+    find_dynamic(module, &callees, scratch);
+    Dynamic d = {.scratch = scratch, .error = error, .callees = &callees};
     ok = rewrite_entry(&d, module);
     if (ok) {
       pass_dead_code(module); /* before stripping: some of what it drops was left half changed */

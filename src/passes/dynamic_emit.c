@@ -88,3 +88,16 @@ Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction 
 Instruction *size_or_bound(Dynamic *d, Instruction *size, int64_t bound) {
   return size ? size : size_of(d, bound);
 }
+
+void size_merge(Dynamic *d, Instruction **size, Instruction *other) {
+  if (!*size) {
+    *size = other;
+  } else if (other && other != *size) {
+    *size = size_binary(d, HLO_MINIMUM, *size, other);
+  }
+}
+
+Instruction *new_operand(const Dynamic *d, const Instruction *instruction, int k) {
+  Instruction *operand = instruction->operands[k];
+  return d->dry ? operand : d->to[operand->id];
+}

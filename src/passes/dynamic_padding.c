@@ -113,15 +113,12 @@ static void pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *opera
 }
 
 /* The padding must never be what is selected, and what is scattered of it must change nothing. */
-static bool pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands) {
+static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands) {
   const Computation *select = instruction->a.select;
   PrimitiveType type = instruction->shape->type;
   bool matters[MAX_RANK] = {false};
   window_matters(&instruction->a.window, matters);
   if (any_dynamic(operands[0], instruction->shape->rank)) {
-    if (select->root->opcode != HLO_COMPARE) {
-      return dynamic_refuse(d, instruction, 0, "select must be a comparison by GE, GT, LE or LT");
-    }
     ComparisonDirection by = select->root->a.direction;
     bool largest = by == COMPARE_GE || by == COMPARE_GT;
     if (select->root->operands[0] != select->parameters[0]) largest = !largest;
@@ -129,7 +126,6 @@ static bool pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *
     pad_operand(d, instruction, 0, operands[0], matters, emit_constant(d, type, never));
   }
   pad_operand(d, instruction, 1, operands[1], NULL, instruction->operands[2]);
-  return true;
 }
 
 static void pad_dot(Dynamic *d, Instruction *dot, Sizes *operands) {
@@ -158,6 +154,34 @@ static void pad_topk(Dynamic *d, Instruction *topk, Sizes *operands) {
   matters[topk->operands[0]->shape->rank - 1] = true;
   Scalar last = topk->a.largest ? scalar_lowest(type) : scalar_highest(type);
   pad_operand(d, topk, 0, operands[0], matters, emit_constant(d, type, last));
+}
+
+/* ---- Matrices ---- */
+
+/* Operand 0 with the identity past its size: what comes of the rest is as if it were alone. */
+static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction *size) {
+  if (!size) return;
+  Instruction *matrix = instruction->operands[0];
+  const Shape *shape = plain_shape(d, matrix->shape, matrix->shape->type);
+  int row = shape->rank - 2, column = shape->rank - 1;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.direction = COMPARE_EQ;
+  Instruction *places[] = {emit_iota(d, shape, row), emit_iota(d, shape, column)};
+  const Shape *flags = plain_shape(d, shape, PRED);
+  Instruction *identity = emit(d, HLO_COMPARE, flags, places, 2, &attributes);
+  identity = emit(d, HLO_CONVERT, shape, &identity, 1, NULL);
+  Instruction *there =
+      emit_binary(d, HLO_AND, emit_mask(d, shape, row, size), emit_mask(d, shape, column, size));
+  instruction->operands[0] = emit_choice(d, there, matrix, identity);
+}
+
+static void pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes result) {
+  int rank = solve->shape->rank, along = solve->a.left_side ? rank - 2 : rank - 1;
+  bool matters[MAX_RANK] = {false};
+  matters[along] = true;
+  pad_with_identity(d, solve, result[along]);
+  pad_with_zero(d, solve, 1, result, matters); /* a NaN times zero would get about */
 }
 
 /* ---- Indices ---- */
@@ -407,8 +431,11 @@ Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operan
   }
   case HLO_REDUCE: pad_reduce(d, instruction, operands); return instruction;
   case HLO_REDUCE_WINDOW: pad_reduce_window(d, instruction, operands); return instruction;
-  case HLO_SELECT_AND_SCATTER:
-    return pad_select_and_scatter(d, instruction, operands) ? instruction : NULL;
+  case HLO_SELECT_AND_SCATTER: pad_select_and_scatter(d, instruction, operands); return instruction;
+  case HLO_CHOLESKY:
+    pad_with_identity(d, instruction, result[instruction->shape->rank - 1]);
+    return instruction;
+  case HLO_TRIANGULAR_SOLVE: pad_triangular_solve(d, instruction, result); return instruction;
   case HLO_DOT: pad_dot(d, instruction, operands); return instruction;
   case HLO_CONVOLUTION: pad_convolution(d, instruction, operands); return instruction;
   case HLO_TOPK: pad_topk(d, instruction, operands); return instruction;
@@ -422,7 +449,10 @@ Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operan
     return pack_concatenate(d, instruction, operands);
   case HLO_REVERSE: return pack_reverse(d, instruction, result);
   case HLO_SORT: {
-    Instruction *size = result[instruction->a.dimensions.items[0]];
+    Instruction *size = NULL;
+    for (int k = 0; k < instruction->operand_count; k++) {
+      size_merge(d, &size, operands[k][instruction->a.dimensions.items[0]]);
+    }
     return size ? sort_padding_last(d, instruction, size) : instruction;
   }
   case HLO_BATCH_NORM_TRAINING:

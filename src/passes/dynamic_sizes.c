@@ -16,22 +16,13 @@ static bool is_flagged(const Shape *shape, int dimension) {
   return shape->dynamic && shape->dynamic[dimension];
 }
 
-/* Operands that should be equally long: XLA keeps what both have. */
-static void merge(Dynamic *d, Instruction **size, Instruction *other) {
-  if (!*size) {
-    *size = other;
-  } else if (other && other != *size) {
-    *size = size_binary(d, HLO_MINIMUM, *size, other);
-  }
-}
-
 /* ---- Operations that keep dimensions where they are ---- */
 
 /* Like merge, but a dimension that turns out to be 1 is broadcast to the other's size, as XLA does
 ** where both are dynamic. */
 static void merge_broadcasting(Dynamic *d, Instruction **size, Instruction *other) {
   Instruction *one = *size;
-  merge(d, size, other);
+  size_merge(d, size, other);
   if (d->dry || *size == one || *size == other) return;
   *size = emit_choice(d, emit_is_one(d, other), one, *size);
   *size = emit_choice(d, emit_is_one(d, one), other, *size);
@@ -58,8 +49,8 @@ static bool infer_clamp(const Instruction *instruction, Sizes *operands, Sizes r
   return true;
 }
 
-/* Operand k becomes leaf k of the result; `shared`: all have the same dimensions, and what is the
-** size in one is that in all. */
+/* Operand k becomes leaf k of the result. `shared`: all have the same dimensions, and what is the
+** size in one is that in all; else, as XLA has it, a leaf is as long as its operand. */
 static bool infer_leaves(Dynamic *d, const Instruction *instruction, Sizes *operands, int count,
                          bool shared, Sizes result) {
   int at = 0;
@@ -67,7 +58,7 @@ static bool infer_leaves(Dynamic *d, const Instruction *instruction, Sizes *oper
     int n = size_count(operand_shape(instruction, k));
     for (int i = 0; i < n; i++) {
       for (int from = shared ? 0 : k; from < (shared ? count : k + 1); from++) {
-        merge(d, &result[at + i], operands[from][i]);
+        size_merge(d, &result[at + i], operands[from][i]);
       }
     }
     at += n;
@@ -81,11 +72,11 @@ static bool infer_leading(Dynamic *d, const Instruction *instruction, Sizes *ope
   const Shape *shape = instruction->shape;
   for (int k = 0; k < instruction->operand_count; k++) {
     for (int i = rank; i < operand_shape(instruction, k)->rank; i++) {
-      if (operands[k][i]) return dynamic_refuse(d, instruction, k, rule);
+      if (operands[k][i]) return dynamic_refuse(d, instruction, k, i, rule);
     }
     int leaves = shape_leaves(shape);
     for (int leaf = 0, at = 0; leaf < leaves; leaf++) {
-      for (int i = 0; i < rank; i++) merge(d, &result[at + i], operands[k][i]);
+      for (int i = 0; i < rank; i++) size_merge(d, &result[at + i], operands[k][i]);
       at += shape_leaf(shape, leaf)->rank;
     }
   }
@@ -112,12 +103,13 @@ static void infer_slice(const Instruction *instruction, Sizes *operands, Sizes r
   }
 }
 
+/* An update as long as the operand takes its place. */
 static void infer_dynamic_update_slice(const Instruction *instruction, Sizes *operands,
                                        Sizes result) {
   const Shape *base = operand_shape(instruction, 0), *update = operand_shape(instruction, 1);
   for (int i = 0; i < base->rank; i++) {
-    result[i] = operands[0][i];
-    if (!result[i] && update->dims[i] == base->dims[i]) result[i] = operands[1][i];
+    bool whole = operands[1][i] && update->dims[i] == base->dims[i];
+    result[i] = whole ? operands[1][i] : operands[0][i];
   }
 }
 
@@ -127,7 +119,7 @@ static void infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes 
   bool dynamic = false;
   for (int k = 0; k < instruction->operand_count; k++) {
     for (int i = 0; i < instruction->shape->rank; i++) {
-      if (i != along) merge(d, &result[i], operands[k][i]);
+      if (i != along) size_merge(d, &result[i], operands[k][i]);
     }
     dynamic |= operands[k][along] != NULL;
   }
@@ -138,18 +130,17 @@ static void infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes 
   }
 }
 
-/* n elements with d-1 holes between neighbours span (n-1)*d + 1; none span nothing. */
+/* n elements have d-1 holes after each but the last. */
 static Instruction *dilated(Dynamic *d, Instruction *size, int64_t dilation) {
   if (dilation == 1) return size;
-  Instruction *span = size_binary(d, HLO_SUBTRACT, size, size_of(d, 1));
-  span = size_binary(d, HLO_MULTIPLY, span, size_of(d, dilation));
-  return size_binary(d, HLO_MAXIMUM, size_binary(d, HLO_ADD, span, size_of(d, 1)), size_of(d, 0));
+  Instruction *holes = size_binary(d, HLO_SUBTRACT, size, size_of(d, 1));
+  holes = size_binary(d, HLO_MAXIMUM, holes, size_of(d, 0));
+  holes = size_binary(d, HLO_MULTIPLY, holes, size_of(d, dilation - 1));
+  return size_binary(d, HLO_ADD, size, holes);
 }
 
 static Instruction *plus(Dynamic *d, Instruction *size, int64_t amount) {
-  if (amount == 0) return size;
-  size = size_binary(d, HLO_ADD, size, size_of(d, amount));
-  return amount < 0 ? size_binary(d, HLO_MAXIMUM, size, size_of(d, 0)) : size;
+  return amount == 0 ? size : size_binary(d, HLO_ADD, size, size_of(d, amount));
 }
 
 static void infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
@@ -213,7 +204,7 @@ static int dynamic_result_dimension(const Instruction *reshape, const ReshapeGro
   for (int o = group->to; chosen < 0 && o < group->to_end; o++) {
     if (reshape->shape->dims[o] != 1) chosen = o;
   }
-  return chosen >= 0 || group->to == group->to_end ? chosen : group->to;
+  return chosen >= 0 ? chosen : group->to;
 }
 
 /* The product of the group's sizes in the operand, over that of its other ones in the result. */
@@ -242,31 +233,34 @@ static bool infer_reshape(Dynamic *d, const Instruction *instruction, Sizes *ope
   if (shape_elements(to) == 0) return true;
   for (ReshapeGroup group = {0}; reshape_next_group(from, to, &group);) {
     if (!any_dynamic(operands[0] + group.from, group.from_end - group.from)) continue;
-    int chosen = dynamic_result_dimension(instruction, &group);
+    if (group.to == group.to_end) continue; /* into a scalar: there is one, or it is not defined */
+    int chosen = dynamic_result_dimension(instruction, &group), at = group.from;
+    while (!operands[0][at]) at++;
     if (chosen < 0) {
-      return dynamic_refuse(d, instruction, 0,
-                            "of the dimensions that a dynamic dimension is reshaped to, one must "
-                            "be dynamic; dynamic-reshape takes the sizes of several");
+      return dynamic_refuse(d, instruction, 0, at,
+                            "of the dimensions that a dynamic one is reshaped to, one must be "
+                            "dynamic; dynamic-reshape takes the sizes of several");
     }
     result[chosen] = group_size(d, instruction, &group, operands[0], chosen);
   }
   return true;
 }
 
-static void infer_dynamic_reshape(const Instruction *instruction, Sizes result) {
+static void infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
-    if (is_flagged(instruction->shape, i)) result[i] = instruction->operands[i + 1];
+    if (is_flagged(instruction->shape, i)) result[i] = new_operand(d, instruction, i + 1);
   }
 }
 
-static void infer_set_dimension_size(const Instruction *instruction, Sizes *operands,
+/* A size is what the program says, negative or beyond the bound: what lies before it is there. */
+static void infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                      Sizes result) {
   int64_t along = instruction->a.dimensions.items[0];
   const Instruction *size = instruction->operands[1];
   for (int i = 0; i < instruction->shape->rank; i++) result[i] = operands[0][i];
   bool whole = size->opcode == HLO_CONSTANT &&
                scalar_load(S32, size->literal->data, 0).i == instruction->shape->dims[along];
-  result[along] = whole ? NULL : instruction->operands[1];
+  result[along] = whole ? NULL : new_operand(d, instruction, 1);
 }
 
 /* ---- Contractions and windows ---- */
@@ -282,8 +276,8 @@ static void infer_dot(Dynamic *d, const Instruction *instruction, Sizes *operand
   const Attributes *a = &instruction->a;
   Sizes next = result;
   for (int i = 0; i < a->lhs_batch_dims.count; i++, next++) {
-    merge(d, next, operands[0][a->lhs_batch_dims.items[i]]);
-    merge(d, next, operands[1][a->rhs_batch_dims.items[i]]);
+    size_merge(d, next, operands[0][a->lhs_batch_dims.items[i]]);
+    size_merge(d, next, operands[1][a->rhs_batch_dims.items[i]]);
   }
   push_free(operand_shape(instruction, 0), operands[0], a->lhs_batch_dims, a->lhs_contracting_dims,
             &next);
@@ -291,7 +285,7 @@ static void infer_dot(Dynamic *d, const Instruction *instruction, Sizes *operand
             &next);
 }
 
-/* max(base + low + high - extent + stride, 0) / stride, where base and extent of the window are the
+/* (base + low + high - extent + stride) / stride, where base and extent of the window are the
 ** dilated sizes. `kernel`: the window's size, if it is dynamic. */
 static Instruction *windowed(Dynamic *d, Instruction *size, int64_t bound, const WindowDimension *w,
                              Instruction *kernel) {
@@ -307,8 +301,22 @@ static Instruction *windowed(Dynamic *d, Instruction *size, int64_t bound, const
     rest -= (w->size - 1) * w->window_dilation + 1;
   }
   room = size_binary(d, HLO_ADD, room, size_of(d, rest));
-  room = size_binary(d, HLO_MAXIMUM, room, size_of(d, 0));
   return size_binary(d, HLO_DIVIDE, room, size_of(d, w->stride));
+}
+
+/* Where groups begin depends on how large the dimension is that they divide. */
+static bool check_groups(Dynamic *d, const Instruction *convolution, Sizes *operands) {
+  const Attributes *a = &convolution->a;
+  const ConvDims *dims = &a->conv_dims;
+  const char *rule = "a dimension that is divided into groups must be static";
+  bool batch = a->batch_group_count > 1, feature = a->feature_group_count > 1;
+  int64_t divided[2] = {dims->input_feature, dims->kernel_input_feature};
+  for (int k = 0; k < 2; k++) {
+    if (!(batch || feature) || !operands[k][divided[k]]) continue;
+    return dynamic_refuse(d, convolution, k, (int)divided[k], rule);
+  }
+  if (!batch || !operands[0][dims->input_batch]) return true;
+  return dynamic_refuse(d, convolution, 0, (int)dims->input_batch, rule);
 }
 
 static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes *operands,
@@ -316,12 +324,7 @@ static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes 
   const Attributes *a = &instruction->a;
   const ConvDims *dims = &a->conv_dims;
   Sizes lhs = operands[0], rhs = operands[1];
-  bool grouped = a->feature_group_count > 1 || a->batch_group_count > 1;
-  bool groups_vary = lhs[dims->input_feature] || rhs[dims->kernel_input_feature] ||
-                     (a->batch_group_count > 1 && lhs[dims->input_batch]);
-  if (grouped && groups_vary) {
-    return dynamic_refuse(d, instruction, 0, "dimensions that are divided into groups are static");
-  }
+  if (!check_groups(d, instruction, operands)) return false;
   result[dims->output_batch] = lhs[dims->input_batch];
   result[dims->output_feature] = rhs[dims->kernel_output_feature];
   for (int i = 0; i < dims->spatial; i++) {
@@ -329,7 +332,8 @@ static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes 
     int64_t from = dims->input_spatial[i];
     Instruction *kernel = rhs[dims->kernel_spatial[i]];
     if (kernel && w->window_reversal) {
-      return dynamic_refuse(d, instruction, 1, "a window dimension that is reversed is static");
+      return dynamic_refuse(d, instruction, 1, (int)dims->kernel_spatial[i],
+                            "a window dimension that is reversed must be static");
     }
     int64_t bound = operand_shape(instruction, 0)->dims[from];
     result[dims->output_spatial[i]] = windowed(d, lhs[from], bound, w, kernel);
@@ -345,7 +349,7 @@ static void infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *oper
   for (int leaf = 0; leaf < count; leaf++) {
     for (int i = 0; i < shape->rank; i++) {
       if (list_has(instruction->a.dimensions, i)) continue;
-      for (int k = 0; k < count; k++) merge(d, &result[at], operands[k][i]);
+      for (int k = 0; k < count; k++) size_merge(d, &result[at], operands[k][i]);
       at++;
     }
   }
@@ -357,10 +361,31 @@ static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Size
   const Shape *shape = operand_shape(instruction, 0);
   for (int i = 0; i < shape->rank; i++) {
     Instruction *size = NULL;
-    for (int k = 0; k < count; k++) merge(d, &size, operands[k][i]);
+    for (int k = 0; k < count; k++) size_merge(d, &size, operands[k][i]);
     size = windowed(d, size, shape->dims[i], &instruction->a.window.items[i], NULL);
     for (int leaf = 0; leaf < count; leaf++) result[leaf * shape->rank + i] = size;
   }
+}
+
+/* Whether a computation says which of two values comes first: then padding can be the other one. */
+static bool is_ordering(const Computation *select) {
+  const Instruction *root = select->root;
+  if (root->opcode != HLO_COMPARE) return false;
+  if (root->a.direction == COMPARE_EQ || root->a.direction == COMPARE_NE) return false;
+  const Instruction *x = root->operands[0], *y = root->operands[1];
+  return x != y && x->opcode == HLO_PARAMETER && y->opcode == HLO_PARAMETER;
+}
+
+/* As long as the operand: what the source's sizes are is not looked at. */
+static bool infer_select_and_scatter(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                     Sizes result) {
+  for (int i = 0; i < instruction->shape->rank; i++) {
+    result[i] = operands[0][i];
+    if (!result[i] || is_ordering(instruction->a.select)) continue;
+    return dynamic_refuse(d, instruction, 0, i,
+                          "then select must compare its parameters by GE, GT, LE or LT");
+  }
+  return true;
 }
 
 /* The first result is as the operand (and, of the gradient, as what flows back into it); the others
@@ -369,12 +394,34 @@ static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *
                              Sizes result) {
   int rank = operand_shape(instruction, 0)->rank;
   for (int i = 0; i < rank; i++) {
-    merge(d, &result[i], operands[0][i]);
-    if (instruction->opcode == HLO_BATCH_NORM_GRAD) merge(d, &result[i], operands[4][i]);
+    size_merge(d, &result[i], operands[0][i]);
+    if (instruction->opcode == HLO_BATCH_NORM_GRAD) size_merge(d, &result[i], operands[4][i]);
   }
   if (instruction->opcode == HLO_BATCH_NORM_INFERENCE) return true;
   result[rank] = result[rank + 1] = result[instruction->a.feature_index];
   return true;
+}
+
+/* ---- Matrices ---- */
+
+/* As many rows as columns. */
+static void infer_cholesky(Dynamic *d, Sizes *operands, int rank, Sizes result) {
+  for (int i = 0; i < rank; i++) result[i] = operands[0][i];
+  size_merge(d, &result[rank - 2], result[rank - 1]);
+  result[rank - 1] = result[rank - 2];
+}
+
+/* As the right-hand sides, which have as many rows (columns, if they are on the left) as the matrix
+** has of both. */
+static void infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands,
+                                   Sizes result) {
+  int rank = instruction->shape->rank, along = instruction->a.left_side ? rank - 2 : rank - 1;
+  for (int i = 0; i < rank; i++) {
+    result[i] = operands[1][i];
+    if (i < rank - 2) size_merge(d, &result[i], operands[0][i]);
+  }
+  size_merge(d, &result[along], operands[0][rank - 2]);
+  size_merge(d, &result[along], operands[0][rank - 1]);
 }
 
 /* ---- Structure ---- */
@@ -395,8 +442,11 @@ static void infer_element(const Instruction *instruction, Sizes *operands, Sizes
 
 static bool refuse_dynamic(Dynamic *d, const Instruction *instruction, Sizes *operands) {
   for (int k = 0; k < instruction->operand_count; k++) {
-    if (!any_dynamic(operands[k], size_count(operand_shape(instruction, k)))) continue;
-    return dynamic_refuse(d, instruction, k, "every dimension must be static");
+    int n = size_count(operand_shape(instruction, k));
+    for (int i = 0; i < n; i++) {
+      if (!operands[k][i]) continue;
+      return dynamic_refuse(d, instruction, k, i, "all of its dimensions must be static");
+    }
   }
   return true;
 }
@@ -406,7 +456,6 @@ static bool same_dims(const Instruction *instruction) {
 }
 
 bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
-  const char *square = "the dimensions of a matrix are static";
   int rank = instruction->operand_count ? operand_shape(instruction, 0)->rank : 0;
   if (instruction->opcode == HLO_CLAMP) return infer_clamp(instruction, operands, result);
   switch (opcode_category(instruction->opcode)) {
@@ -427,16 +476,15 @@ bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, 
   case HLO_BITCAST_CONVERT:
     if (instruction->shape->rank < rank) rank = instruction->shape->rank;
     if (same_dims(instruction)) return infer_elementwise(d, instruction, operands, result);
-    return infer_leading(d, instruction, operands, rank, "a dimension that is split is static",
+    return infer_leading(d, instruction, operands, rank, "a dimension that is split must be static",
                          result);
   case HLO_OPTIMIZATION_BARRIER:
   case HLO_DOMAIN:
   case HLO_ADD_DEPENDENCY: return infer_leaves(d, instruction, operands, 1, false, result);
   case HLO_ALL_REDUCE:
-    return infer_leaves(d, instruction, operands, instruction->operand_count, false, result);
   case HLO_SORT:
-    return infer_leaves(d, instruction, operands, instruction->operand_count, true, result);
-  case HLO_SELECT_AND_SCATTER: return infer_leaves(d, instruction, operands, 1, false, result);
+    return infer_leaves(d, instruction, operands, instruction->operand_count, false, result);
+  case HLO_SELECT_AND_SCATTER: return infer_select_and_scatter(d, instruction, operands, result);
   case HLO_SCATTER:
     return infer_leaves(d, instruction, operands, instruction->operand_count / 2, true, result);
   case HLO_TOPK:
@@ -444,10 +492,9 @@ bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, 
     return true;
   case HLO_FFT:
     return infer_leading(d, instruction, operands, rank - instruction->a.fft_length.count,
-                         "the dimensions of the transform are static", result);
-  case HLO_CHOLESKY:
-  case HLO_TRIANGULAR_SOLVE:
-    return infer_leading(d, instruction, operands, rank - 2, square, result);
+                         "the dimensions of the transform must be static", result);
+  case HLO_CHOLESKY: return infer_cholesky(d, operands, rank, result), true;
+  case HLO_TRIANGULAR_SOLVE: return infer_triangular_solve(d, instruction, operands, result), true;
   case HLO_BATCH_NORM_INFERENCE:
   case HLO_BATCH_NORM_TRAINING:
   case HLO_BATCH_NORM_GRAD: return infer_batch_norm(d, instruction, operands, result);
@@ -461,8 +508,9 @@ bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, 
   case HLO_PAD: return infer_pad(d, instruction, operands, result), true;
   case HLO_GATHER: return infer_gather(instruction, operands, result), true;
   case HLO_RESHAPE: return infer_reshape(d, instruction, operands, result);
-  case HLO_DYNAMIC_RESHAPE: return infer_dynamic_reshape(instruction, result), true;
-  case HLO_SET_DIMENSION_SIZE: return infer_set_dimension_size(instruction, operands, result), true;
+  case HLO_DYNAMIC_RESHAPE: return infer_dynamic_reshape(d, instruction, result), true;
+  case HLO_SET_DIMENSION_SIZE:
+    return infer_set_dimension_size(d, instruction, operands, result), true;
   case HLO_GET_DIMENSION_SIZE: return true;
   case HLO_DOT: return infer_dot(d, instruction, operands, result), true;
   case HLO_CONVOLUTION: return infer_convolution(d, instruction, operands, result);

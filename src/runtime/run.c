@@ -14,7 +14,7 @@ static bool check_argument(const Executable *executable, int replica, int leaf,
                            const Buffer *buffer, Error *error) {
   const Shape *shape = executable->parameter_shapes[leaf];
   if (shape_is_token(shape)) return true;
-  StrBuf expected = {0};
+  StrBuf expected = {0}, given = {0};
   shape_print(&expected, shape, false);
   bool ok = true;
   if (!buffer) {
@@ -23,12 +23,14 @@ static bool check_argument(const Executable *executable, int replica, int leaf,
                           "expected",
                           leaf, replica, expected.text);
   } else if (!buffer_fits(buffer, shape)) {
+    Shape actual = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
+    shape_print(&given, &actual, false);
     ok = invalid_argument(error, "execute",
-                          "argument leaf %d of replica %d has element type %s and "
-                          "rank %d; the parameter is %s",
-                          leaf, replica, type_name(buffer->type), buffer->rank, expected.text);
+                          "argument leaf %d of replica %d is %s, which does not fit parameter %s",
+                          leaf, replica, given.text, expected.text);
   }
   strbuf_free(&expected);
+  strbuf_free(&given);
   return ok;
 }
 
