@@ -36,7 +36,7 @@ bool eval_bitcast(const Instruction *instruction, Literal *const *operands, Lite
     return copy_in_order(operands[0], result);
   }
   if (bytes != shape_physical_bytes(to)) {
-    return error_set_op(context->error, STATUS_UNIMPLEMENTED, "bitcast",
+    return error_set_op(context->error, STATUS_INVALID_ARGUMENT, "bitcast",
                         "operand %s and result %s take %lld and %lld bytes; a bitcast keeps the "
                         "bytes as they are",
                         shape_str(context->arena, from), shape_str(context->arena, to),
