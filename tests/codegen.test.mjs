@@ -21,7 +21,7 @@ const anyType = () => true;
 const exceptPred = (type) => type !== 'pred';
 const isInteger = (type) => INTEGERS.includes(type);
 
-/** [operation, number of operands, the types it takes]; the result has the operands' type. */
+/** [operation, number of operands, the types it takes, attributes]; the result has the operands' type. */
 const OPERATIONS = [
   ...['cosine', 'erf', 'exponential', 'exponential-minus-one', 'log', 'log-plus-one', 'logistic',
     'rsqrt', 'sine', 'sqrt', 'tan', 'tanh', 'cbrt', 'ceil', 'floor', 'round-nearest-afz',
@@ -37,12 +37,13 @@ const OPERATIONS = [
   ...['shift-left', 'shift-right-arithmetic', 'shift-right-logical'].map((name) =>
     [name, 2, isInteger]),
   ['clamp', 3, exceptPred],
+  ['reduce-precision', 1, isFloat, ', exponent_bits=4, mantissa_bits=1'],
 ];
 
-function program(name, operands, type, size) {
+function program(name, operands, type, size, attributes = '') {
   const names = ['x', 'y', 'z'].slice(0, operands);
   const lines = names.map((x, i) => `  ${x} = ${type}[${size}] parameter(${i})`);
-  lines.push(`  ROOT r = ${type}[${size}] ${name}(${names.join(', ')})`);
+  lines.push(`  ROOT r = ${type}[${size}] ${name}(${names.join(', ')})${attributes}`);
   return `HloModule m\nENTRY e {\n${lines.join('\n')}\n}\n`;
 }
 
@@ -92,9 +93,9 @@ describe('an element alone and among others', () => {
   });
   after(() => client.dispose());
 
-  async function check(name, operands, type) {
-    const many = await compileText(client, program(name, operands, type, SIZE));
-    const one = await compileText(client, program(name, operands, type, 1));
+  async function check(name, operands, type, attributes) {
+    const many = await compileText(client, program(name, operands, type, SIZE, attributes));
+    const one = await compileText(client, program(name, operands, type, 1, attributes));
     generatedOnly(many);
     const args = Array.from({ length: operands }, (_, i) => literalFor(type, SIZE, i + 1));
     const [all] = await many.execute(args);
@@ -108,9 +109,9 @@ describe('an element alone and among others', () => {
     one.dispose();
   }
 
-  for (const [name, operands, takes] of OPERATIONS) {
+  for (const [name, operands, takes, attributes] of OPERATIONS) {
     test(name, async () => {
-      for (const type of TYPES.filter(takes)) await check(name, operands, type);
+      for (const type of TYPES.filter(takes)) await check(name, operands, type, attributes);
     });
   }
   test('convert', async () => {

@@ -7,7 +7,6 @@
 #include "codegen/emitter.h"
 
 static bool is_wide(PrimitiveType type) { return type == C128; }
-static void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 

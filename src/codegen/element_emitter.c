@@ -20,8 +20,6 @@ LaneKind lane_kind(PrimitiveType type) {
   }
 }
 
-static bool is_signed(PrimitiveType type) { return type_kind(type) == KIND_SIGNED; }
-
 /* --- What the tables say ---------------------------------------------------------------------- */
 
 /* One SIMD instruction, by lane kind; 0 where there is none. */
@@ -148,46 +146,12 @@ static void emit_splat(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits
   }
 }
 
-static void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
-
-/* A shift of all lanes by the same amount. */
-static void emit_shift(Emitter *e, int opcode, int amount) {
-  wasm_i32(&e->function, amount);
-  emit_simd(e, opcode);
-}
-
-/* Copies the value on top of the stack into a local of its own. */
-static int keep(Emitter *e) {
-  int local = wasm_local(&e->function, WASM_V128);
-  wasm_tee(&e->function, local);
-  return local;
-}
-
-static void emit_local(Emitter *e, int local) { wasm_get(&e->function, local); }
-
 /* x -> x, x */
 static void emit_twice(Emitter *e) {
-  int x = keep(e);
+  int x = emit_keep(e);
   emit_local(e, x);
   wasm_local_release(&e->function, x);
 }
-
-static void emit_call(Emitter *e, const char *name, int arity) {
-  wasm_call(&e->function, name, arity);
-}
-
-/* Both parts of x, each followed by `opcode` (0: none), joined into one vector by picking lanes. */
-static void emit_joined(Emitter *e, const LoopNode *x, int opcode, const int *lanes) {
-  emit_value(e, x, 0);
-  if (opcode) emit_simd(e, opcode);
-  if (e->one_lane) return;
-  emit_value(e, x, 1);
-  if (opcode) emit_simd(e, opcode);
-  wasm_shuffle32(&e->function, lanes[0], lanes[1], lanes[2], lanes[3]);
-}
-
-static const int low_halves[] = {0, 2, 4, 6};  /* of the 64-bit lanes of two vectors */
-static const int first_pairs[] = {0, 1, 4, 5}; /* the low two 32-bit lanes of each */
 
 /* Lanes 2 and 3 to the place of lanes 0 and 1, for instructions that read only those. */
 void emit_take_part(Emitter *e, int part) {
@@ -203,10 +167,6 @@ void emit_widen(Emitter *e, bool with_sign, int part) {
 }
 
 /* --- The values that an element type can hold ------------------------------------------------- */
-
-static bool is_narrow_float(PrimitiveType type) {
-  return type_is_floating(type) && type_bits(type) < 32;
-}
 
 static const char *decode_function(PrimitiveType type) {
   switch (type) {
@@ -299,6 +259,11 @@ static bool is_total_order(const Instruction *compare) {
          type_is_floating(compare->operands[0]->shape->type);
 }
 
+/* The NaN of the FNUZ types has the bits that order as -0 would, but comes before all numbers. */
+static bool can_order_totally(PrimitiveType type) {
+  return type != F8E4M3FNUZ && type != F8E4M3B11FNUZ && type != F8E5M2FNUZ;
+}
+
 static int compare_op(const Instruction *compare) {
   PrimitiveType type = compare->operands[0]->shape->type;
   const short *ops = compare_ops[compare->a.direction];
@@ -315,6 +280,8 @@ static void emit_compare_part(Emitter *e, const LoopNode *node, int part) {
   for (int i = 0; i < 2; i++) {
     emit_value(e, node->operands[i], part);
     if (is_total_order(node->instruction)) {
+      emit_value_to_bits(e, type);
+      if (type_bits(type) < 32) emit_shift(e, I32X4_SHL, 32 - type_bits(type));
       emit_order_key(e, lane_kind(type));
     } else if (compare_op(node->instruction) != I64X2_EQ &&
                compare_op(node->instruction) != I64X2_NE) {
@@ -377,173 +344,6 @@ static void emit_clamp(Emitter *e, const LoopNode *node, int part) {
   emit_limit(e, HLO_MINIMUM, type);
 }
 
-/* --- Conversion ------------------------------------------------------------------------------- */
-
-static void emit_convert_to_mask(Emitter *e, const LoopNode *x, LaneKind from) {
-  static const OpByLanes not_equal = {0, 0, I32X4_NE, I64X2_NE, F32X4_NE, F64X2_NE};
-  emit_value(e, x, 0);
-  if (from == LANES_MASK) return;
-  emit_splat32(e, 0);
-  emit_simd(e, not_equal[from]);
-  if (lane_parts(from) == 1 || e->one_lane) return;
-  emit_value(e, x, 1);
-  emit_splat32(e, 0);
-  emit_simd(e, not_equal[from]);
-  wasm_shuffle32(&e->function, 0, 2, 4, 6);
-}
-
-/* Saturates an integer of 32 bits to the fewer of `type`. */
-static void emit_saturate(Emitter *e, PrimitiveType type) {
-  int bits = type_bits(type);
-  if (bits == 32) return;
-  if (is_signed(type)) {
-    emit_splat32(e, (1u << (bits - 1)) - 1);
-    emit_simd(e, I32X4_MIN_S);
-    emit_splat32(e, ~0u << (bits - 1));
-    emit_simd(e, I32X4_MAX_S);
-  } else {
-    emit_splat32(e, (1u << bits) - 1);
-    emit_simd(e, I32X4_MIN_U);
-  }
-}
-
-static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
-  bool to_signed = is_signed(to);
-  switch (from) {
-  case LANES_I64:
-    emit_joined(e, x, 0, low_halves);
-    emit_round(e, to);
-    return;
-  case LANES_F64:
-    emit_joined(e, x, to_signed ? I32X4_TRUNC_SAT_F64X2_S_ZERO : I32X4_TRUNC_SAT_F64X2_U_ZERO,
-                first_pairs);
-    emit_saturate(e, to);
-    return;
-  default: break;
-  }
-  emit_value(e, x, 0);
-  if (from == LANES_MASK) {
-    emit_shift(e, I32X4_SHR_U, 31);
-  } else if (from == LANES_F32) {
-    emit_simd(e, to_signed ? I32X4_TRUNC_SAT_F32X4_S : I32X4_TRUNC_SAT_F32X4_U);
-    emit_saturate(e, to);
-    return;
-  }
-  emit_round(e, to);
-}
-
-static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to,
-                                int part) {
-  const char *truncate = is_signed(to) ? "xla_f64x2_to_s64x2" : "xla_f64x2_to_u64x2";
-  emit_value(e, x, lane_parts(from) == 2 ? part : 0);
-  switch (from) {
-  case LANES_MASK:
-    emit_shift(e, I32X4_SHR_U, 31);
-    emit_widen(e, false, part);
-    break;
-  case LANES_I32: emit_widen(e, is_signed(x->instruction->shape->type), part); break;
-  case LANES_F32:
-    emit_take_part(e, part);
-    emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
-    emit_call(e, truncate, 1);
-    break;
-  case LANES_F64: emit_call(e, truncate, 1); break;
-  default: break;
-  }
-}
-
-static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
-  bool from_signed = is_signed(x->instruction->shape->type);
-  if (from == LANES_F64) {
-    emit_joined(e, x, F32X4_DEMOTE_F64X2_ZERO, first_pairs);
-  } else {
-    emit_value(e, x, 0);
-  }
-  switch (from) {
-  case LANES_MASK:
-    emit_splat32(e, 0x3f800000); /* 1.0f */
-    emit_simd(e, V128_AND);
-    break;
-  case LANES_I32: emit_simd(e, from_signed ? F32X4_CONVERT_I32X4_S : F32X4_CONVERT_I32X4_U); break;
-  case LANES_I64:
-    emit_value(e, x, e->one_lane ? 0 : 1);
-    emit_call(e, from_signed ? "xla_s64x4_to_f32x4" : "xla_u64x4_to_f32x4", 2);
-    break;
-  default: break;
-  }
-  emit_round(e, to);
-}
-
-static void emit_convert_to_f64(Emitter *e, const LoopNode *x, LaneKind from, int part) {
-  bool from_signed = is_signed(x->instruction->shape->type);
-  emit_value(e, x, lane_parts(from) == 2 ? part : 0);
-  switch (from) {
-  case LANES_MASK:
-    emit_widen(e, true, part);
-    emit_splat64(e, UINT64_C(0x3ff0000000000000)); /* 1.0 */
-    emit_simd(e, V128_AND);
-    break;
-  case LANES_I32:
-    emit_take_part(e, part);
-    emit_simd(e, from_signed ? F64X2_CONVERT_LOW_I32X4_S : F64X2_CONVERT_LOW_I32X4_U);
-    break;
-  case LANES_I64: emit_call(e, from_signed ? "xla_s64x2_to_f64x2" : "xla_u64x2_to_f64x2", 1); break;
-  case LANES_F32:
-    emit_take_part(e, part);
-    emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
-    break;
-  default: break;
-  }
-}
-
-void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part) {
-  LaneKind from = lane_kind(x->instruction->shape->type);
-  switch (lane_kind(to)) {
-  case LANES_MASK: emit_convert_to_mask(e, x, from); break;
-  case LANES_I32: emit_convert_to_i32(e, x, from, to); break;
-  case LANES_I64: emit_convert_to_i64(e, x, from, to, part); break;
-  case LANES_F32: emit_convert_to_f32(e, x, from, to); break;
-  default: emit_convert_to_f64(e, x, from, part); break;
-  }
-}
-
-/* Between types of the same width; the bits of narrow integers may be sign-extended. */
-static void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part) {
-  PrimitiveType from = node->operands[0]->instruction->shape->type;
-  PrimitiveType to = node->instruction->shape->type;
-  emit_value(e, node->operands[0], part);
-  emit_value_to_bits(e, from);
-  if (lane_kind(to) == LANES_I32) {
-    emit_round(e, to);
-  } else {
-    if (is_signed(from) && type_bits(from) < 32) {
-      emit_splat32(e, (1u << type_bits(from)) - 1);
-      emit_simd(e, V128_AND);
-    }
-    emit_bits_to_value(e, to);
-  }
-}
-
-void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
-  if (type_is_complex(type)) {
-    emit_index_to_value(e, type_complex_component(type), part / 2);
-    if (part % 2 == 0) return;
-    wasm_op(&e->function, OP_DROP);
-    emit_splat32(e, 0);
-    return;
-  }
-  switch (lane_kind(type)) {
-  case LANES_MASK: emit_bits_to_value(e, PRED); break;
-  case LANES_I32: emit_round(e, type); break;
-  case LANES_I64: emit_widen(e, false, part); break;
-  case LANES_F32:
-    emit_simd(e, F32X4_CONVERT_I32X4_S);
-    emit_round(e, type);
-    break;
-  default: emit_take_part(e, part); emit_simd(e, F64X2_CONVERT_LOW_I32X4_S);
-  }
-}
-
 /* --- Unary operations of more than one instruction -------------------------------------------- */
 
 /* Exponent bits that are not all ones. */
@@ -572,7 +372,7 @@ static void emit_copysign(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t b
 /* 1 with the sign of x where x is less or greater than zero; x itself where it is zero or NaN. */
 static void emit_sign_float(Emitter *e, LaneKind kind) {
   bool wide = kind == LANES_F64;
-  int x = keep(e);
+  int x = emit_keep(e);
   emit_copysign(e, kind, 0x3f800000, UINT64_C(0x3ff0000000000000));
   emit_local(e, x);
   emit_local(e, x);
@@ -589,7 +389,7 @@ static void emit_sign_float(Emitter *e, LaneKind kind) {
 /* (x >> all) | (-x >>> all) */
 static void emit_sign_integer(Emitter *e, LaneKind kind) {
   bool wide = kind == LANES_I64;
-  int x = keep(e);
+  int x = emit_keep(e);
   emit_shift(e, wide ? I64X2_SHR_S : I32X4_SHR_S, wide ? 63 : 31);
   emit_local(e, x);
   emit_simd(e, wide ? I64X2_NEG : I32X4_NEG);
@@ -737,6 +537,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   case HLO_CONVERT: emit_converted(e, node->operands[0], node_type(node), part); return;
   case HLO_BITCAST_CONVERT: emit_bitcast_convert(e, node, part); return;
   case HLO_IS_FINITE: emit_is_finite(e, node); return;
+  case HLO_REDUCE_PRECISION: emit_reduce_precision(e, node, part); return;
   case HLO_RSQRT: emit_rsqrt(e, node, part); break;
   case HLO_SHIFT_LEFT:
   case HLO_SHIFT_RIGHT_ARITHMETIC:
@@ -770,13 +571,14 @@ bool can_emit_operation(const Instruction *instruction) {
   bool is_integer = kind == LANES_I32 || kind == LANES_I64;
   switch (opcode) {
   case HLO_COMPARE:
-    return !is_total_order(instruction) || type_bits(instruction->operands[0]->shape->type) >= 32;
+    return !is_total_order(instruction) || can_order_totally(instruction->operands[0]->shape->type);
   case HLO_SELECT:
   case HLO_CLAMP:
   case HLO_IS_FINITE: return true;
   case HLO_CONVERT:
   case HLO_BITCAST_CONVERT:
     return can_emit_conversion(instruction->operands[0]->shape->type, type, opcode);
+  case HLO_REDUCE_PRECISION:
   case HLO_RSQRT:
   case HLO_ROUND_NEAREST_AFZ: return is_float;
   case HLO_MAXIMUM:

@@ -70,6 +70,30 @@ static inline int live_parts(const Emitter *e, PrimitiveType type) {
 }
 static inline bool is_leaf(const LoopNode *node) { return node->operand_count == 0; }
 
+static inline bool is_signed(PrimitiveType type) { return type_kind(type) == KIND_SIGNED; }
+static inline bool is_narrow_float(PrimitiveType type) {
+  return type_is_floating(type) && type_bits(type) < 32;
+}
+
+/* --- Small pieces --- */
+
+static inline void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
+static inline void emit_local(Emitter *e, int local) { wasm_get(&e->function, local); }
+static inline void emit_call(Emitter *e, const char *name, int arity) {
+  wasm_call(&e->function, name, arity);
+}
+/* A shift of all lanes by the same amount. */
+static inline void emit_shift(Emitter *e, int opcode, int amount) {
+  wasm_i32(&e->function, amount);
+  emit_simd(e, opcode);
+}
+/* Copies the v128 on top of the stack into a local of its own. */
+static inline int emit_keep(Emitter *e) {
+  int local = wasm_local(&e->function, WASM_V128);
+  wasm_tee(&e->function, local);
+  return local;
+}
+
 /* --- leaf_emitter.c --- */
 
 /* Before anything else of a kernel. */
@@ -168,14 +192,18 @@ void emit_value_to_bits(Emitter *e, PrimitiveType type);
 
 void emit_splat32(Emitter *e, uint32_t bits);
 void emit_splat64(Emitter *e, uint64_t bits);
-/* i32x4 on the stack, whose lanes are non-negative, to one part of `type`: for iota. */
-void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
-
-/* One part of x as `to`, both real. */
-void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part);
 /* i32x4 to i64x2, of lanes 0 and 1 (part 0) or 2 and 3; the same choice of f32x4, kept in place. */
 void emit_widen(Emitter *e, bool with_sign, int part);
 void emit_take_part(Emitter *e, int part);
+
+/* --- convert_emitter.c --- */
+
+/* One part of x as `to`, both real. */
+void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part);
+void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part);
+void emit_reduce_precision(Emitter *e, const LoopNode *node, int part);
+/* i32x4 on the stack, whose lanes are non-negative, to one part of `type`: for iota. */
+void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
 
 /* --- complex_emitter.c: the same for operations that have complex operands or results --- */
 

@@ -229,21 +229,6 @@ static bool compare(const Instruction *instruction, PrimitiveType type, Scalar x
 
 /* ---- reduce-precision ---- */
 
-/* Exponent and mantissa bits of the float types; the f8 ones among them. */
-static int type_mantissa_bits(PrimitiveType type) {
-  switch (type) {
-  case F64: return 52;
-  case F32: return 23;
-  case F16: return 10;
-  case BF16: return 7;
-  case F8E5M2:
-  case F8E5M2FNUZ: return 2;
-  case F8E3M4: return 4;
-  case F4E2M1FN: return 1;
-  default: return 3;
-  }
-}
-
 /*
 ** On the bits, as XLA does it: rounds the mantissa to nearest even; then, if the exponent range
 ** shrinks, what is above it becomes infinity, and what is at or below its least exponent a zero of

@@ -193,7 +193,13 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
 
 /* A loop for these alone would do nothing. */
 static bool is_worth_a_loop(const Instruction *x) {
-  return x->opcode != HLO_CONSTANT && x->opcode != HLO_RESHAPE && x->opcode != HLO_COPY;
+  switch (x->opcode) {
+  case HLO_CONSTANT:
+  case HLO_COPY:
+  case HLO_RESHAPE: return false;
+  case HLO_BITCAST_CONVERT: return type_bits(x->shape->type) < 8;
+  default: return true;
+  }
 }
 
 static void start_group(Fuser *fuser, Instruction *x) {

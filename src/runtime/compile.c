@@ -123,8 +123,14 @@ static Leaves element_leaves(const Shape *tuple, Leaves leaves, int64_t index) {
   return leaves;
 }
 
-static bool is_alias(Opcode opcode) {
-  switch (opcode) {
+static bool fills_its_bytes(const Shape *shape) {
+  return type_bits(shape->type) == 8 * type_bytes(shape->type);
+}
+
+static bool is_alias(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_BITCAST_CONVERT: /* the bytes stay where they are, whatever the elements' widths */
+    return fills_its_bytes(instruction->shape) && fills_its_bytes(instruction->operands[0]->shape);
   case HLO_OPTIMIZATION_BARRIER:
   case HLO_ADD_DEPENDENCY:
   case HLO_DOMAIN:
@@ -302,7 +308,7 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
     return compile_while(c, instruction, values[instruction->operands[0]->id], sequence);
   case HLO_CONDITIONAL: return compile_conditional(c, instruction, values, sequence);
   default:
-    if (is_alias(instruction->opcode)) return alias_leaves(c, instruction, values);
+    if (is_alias(instruction)) return alias_leaves(c, instruction, values);
     return compile_plain(c, instruction, values, sequence);
   }
 }
