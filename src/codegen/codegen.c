@@ -44,6 +44,10 @@ static bool can_reduce(const Instruction *reduce) {
   const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
   if (!is_static_array(result) || !can_combine(reduce->a.to_apply)) return false;
   if (reduce->opcode == HLO_REDUCE) return reduce->a.dimensions.count > 0;
+  bool backwards;
+  if (cumulative_dimension(reduce, &backwards) >= 0) {
+    return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
+  }
   return is_inside(&reduce->a.window) && 2 * result->rank <= MOST_DIMENSIONS;
 }
 
@@ -113,9 +117,16 @@ static int64_t elements_per_result(const Instruction *root) {
 }
 
 int64_t codegen_chunk(const Instruction *fusion) {
-  enum { CHUNK_WORK = 16384, LEAST = 64 };
-  if (fusion->a.calls->root->opcode == HLO_SCATTER) return INT32_MAX; /* all */
-  int64_t work = elements_per_result(fusion->a.calls->root); /* 0 where a dimension is empty */
+  enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_LINES = 16 };
+  const Instruction *root = fusion->a.calls->root;
+  bool backwards;
+  int along = cumulative_dimension(root, &backwards);
+  if (root->opcode == HLO_SCATTER) return INT32_MAX; /* all */
+  if (along >= 0) {                                  /* whole lines */
+    int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
+    return line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
+  }
+  int64_t work = elements_per_result(root); /* 0 where a dimension is empty */
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   return chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
 }
@@ -123,10 +134,10 @@ int64_t codegen_chunk(const Instruction *fusion) {
 static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *arena) {
   ScatterPlan plan;
   scatter_plan(&plan, arena, fusion->a.calls->root);
-  Emitter emitter = {.plan = &plan.loops};
+  Emitter emitter = {.plan = &plan.loops, .operand_count = fusion->operand_count};
   wasm_function_begin(&emitter.function, module);
   init_nodes(&emitter);
-  emit_scatter_kernel(&emitter, &plan, fusion->operand_count);
+  emit_scatter_kernel(&emitter, &plan);
   wasm_function_end(&emitter.function);
 }
 
@@ -136,14 +147,14 @@ static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *aren
     return error_set_op(error, STATUS_INTERNAL, "fusion", "%s is beyond the loop emitter",
                         fusion->name);
   }
-  Emitter emitter = {.plan = &plan};
+  Emitter emitter = {.plan = &plan, .operand_count = fusion->operand_count};
   if (plan.reduce) reduce_plan(&plan);
   wasm_function_begin(&emitter.function, module);
   init_nodes(&emitter);
   if (plan.reduce) {
-    emit_reduce_kernel(&emitter, fusion->operand_count);
+    emit_reduce_kernel(&emitter);
   } else {
-    emit_loop_kernel(&emitter, fusion->operand_count);
+    emit_loop_kernel(&emitter);
   }
   wasm_function_end(&emitter.function);
   return true;

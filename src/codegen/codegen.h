@@ -34,6 +34,10 @@ bool codegen_can_fuse(const Instruction *instruction);
 bool codegen_can_emit(const Instruction *root, bool (*is_input)(const Instruction *, const void *),
                       const void *data);
 
+/* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
+** elements before it, or, backwards, after it. -1 if it is not of this kind. */
+int cumulative_dimension(const Instruction *instruction, bool *backwards);
+
 /* How many results to compute per call when work is divided: worth a call, and a multiple of what a
 ** kernel computes at once. Depends on shapes alone. */
 int64_t codegen_chunk(const Instruction *fusion);

@@ -51,7 +51,8 @@ typedef struct Emitter {
   WasmFunction function;
   const LoopPlan *plan;
   NodeState *nodes;  /* by node id */
-  int *bases;        /* locals with the addresses of the fusion's operands */
+  int operand_count; /* of the fusion: as many buffers come before those of the results */
+  int *bases;        /* locals with the addresses of the kernel's buffers, of those that it uses */
   bool one_lane;     /* only lane 0 of the first part matters, or of the first two if complex */
   bool unrounded;    /* narrow floats stay f32: in the sums of a reduction */
   int64_t lane_zero; /* how many elements after the pointers' the first lane is */
@@ -68,7 +69,7 @@ static inline int live_parts(const Emitter *e, PrimitiveType type) {
   LaneKind kind = lane_kind(type);
   return !e->one_lane ? lane_parts(kind) : is_complex(kind) ? 2 : 1;
 }
-static inline bool is_leaf(const LoopNode *node) { return node->operand_count == 0; }
+static inline bool is_leaf(const LoopNode *node) { return node->kind != NODE_OPERATION; }
 
 static inline bool is_signed(PrimitiveType type) { return type_kind(type) == KIND_SIGNED; }
 static inline bool is_narrow_float(PrimitiveType type) {
@@ -98,8 +99,8 @@ static inline int emit_keep(Emitter *e) {
 
 /* Before anything else of a kernel. */
 void init_nodes(Emitter *e);
-/* Loads the addresses of the operands that are used. */
-void emit_bases(Emitter *e, int operand_count);
+/* Loads the addresses of the buffers that leaves are in. */
+void emit_bases(Emitter *e);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
 
@@ -123,16 +124,19 @@ void emit_value(Emitter *e, const LoopNode *node, int part);
 void emit_store(Emitter *e, const LoopNode *node, int pointer);
 /* The same of a value whose parts are in locals. */
 void emit_store_locals(Emitter *e, PrimitiveType type, const int *parts, int pointer);
+/* And with lanes that go `stride` elements apart. */
+void emit_store_apart(Emitter *e, PrimitiveType type, const int *parts, int pointer,
+                      int64_t stride);
 /* Forgets the values of the elements that were just computed. */
 void end_elements(Emitter *e);
 void end_combining(Emitter *e); /* of the combining nodes */
 
 /* --- loop_emitter.c: rows of results --- */
 
-/* The loops over the results of a kernel, of which the last one is a row. */
+/* The loops over the results of a kernel, of which the last one is a row. Of a cumulative one, over
+** its lines of results. */
 typedef struct Rows {
   int rank;
-  int operand_count;
   int position, end;      /* linear, over all results */
   int count;              /* results left in the row */
   int indices[MAX_LOOPS]; /* of all loops; of the last, where the rest of the row starts */
@@ -148,7 +152,7 @@ void emit_counted_loop(Emitter *e, int count, int64_t step, void (*body)(Emitter
                        void *data);
 
 /* A kernel's body. */
-void emit_loop_kernel(Emitter *e, int operand_count);
+void emit_loop_kernel(Emitter *e);
 
 /* --- reduce_emitter.c --- */
 
@@ -156,9 +160,12 @@ void emit_loop_kernel(Emitter *e, int operand_count);
 ** [output_count][MOST_PARTS]. */
 void emit_combine(Emitter *e, const int *accumulators, const int *values);
 
+/* The operation that combines, if it may be done in any order; else OPCODE_COUNT. */
+Opcode reduce_operation(const Instruction *reduce);
+
 /* Settles the order of the loops of a reduction, before any code. */
 void reduce_plan(LoopPlan *plan);
-void emit_reduce_kernel(Emitter *e, int operand_count);
+void emit_reduce_kernel(Emitter *e);
 
 /* --- scatter_emitter.c --- */
 
@@ -171,7 +178,7 @@ typedef struct ScatterPlan {
 } ScatterPlan;
 
 void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter);
-void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan, int operand_count);
+void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan);
 
 /* --- element_emitter.c --- */
 

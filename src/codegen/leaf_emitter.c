@@ -27,11 +27,21 @@ static void emit_iota(Emitter *e, const LoopNode *node, int part) {
   emit_index_to_value(e, node_type(node), part);
 }
 
+/* The kernel's buffer that a leaf is in. */
+static int buffer_of(const Emitter *e, const LoopNode *leaf) {
+  return leaf->kind == NODE_RESULT ? e->operand_count + leaf->result
+                                   : leaf->instruction->parameter_number;
+}
+
+static bool is_in_memory(const LoopNode *leaf) {
+  return leaf->kind == NODE_INPUT || leaf->kind == NODE_RESULT;
+}
+
 int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
   WasmFunction *f = &e->function;
   int64_t offset = elements * type_bytes(node_type(node));
   if (node->level == LEVEL_CALL) {
-    wasm_get(f, e->bases[node->instruction->parameter_number]);
+    wasm_get(f, e->bases[buffer_of(e, node)]);
     return offset + node->offset.constant * type_bytes(node_type(node));
   }
   wasm_get(f, e->nodes[node->id].pointer);
@@ -124,14 +134,14 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
     wasm_get(&e->function, state->value[part]);
     return;
   }
-  switch (node->instruction->opcode) {
-  case HLO_CONSTANT:
+  switch (node->kind) {
+  case NODE_CONSTANT:
     emit_scalar(e, node_type(node),
                 scalar_load(node_type(node), node->instruction->literal->data, 0), part);
     break;
-  case HLO_IOTA: emit_iota(e, node, part); break;
-  case HLO_PARAMETER: emit_load(e, node, part); break;
-  default: emit_operation(e, node, part);
+  case NODE_IOTA: emit_iota(e, node, part); break;
+  case NODE_OPERATION: emit_operation(e, node, part); break;
+  default: emit_load(e, node, part);
   }
   if (state->kept) {
     state->value[part] = wasm_local(&e->function, WASM_V128);
@@ -217,19 +227,20 @@ void emit_buffer(Emitter *e, int64_t index) {
 
 /* A unit of a leaf's pointer: bytes of memory, or one step of an iota. */
 static int64_t pointer_unit(const LoopNode *leaf) {
-  return leaf->instruction->opcode == HLO_IOTA ? 1 : type_bytes(node_type(leaf));
+  return leaf->kind == NODE_IOTA ? 1 : type_bytes(node_type(leaf));
 }
 
-void emit_bases(Emitter *e, int operand_count) {
-  e->bases = ARENA_ARRAY(e->plan->arena, int, operand_count);
-  for (int i = 0; i < operand_count; i++) e->bases[i] = NO_LOCAL;
+void emit_bases(Emitter *e) {
+  int count = e->operand_count + e->plan->output_count;
+  e->bases = ARENA_ARRAY(e->plan->arena, int, count);
+  for (int i = 0; i < count; i++) e->bases[i] = NO_LOCAL;
   for (int i = 0; i < e->plan->count; i++) {
-    const Instruction *instruction = e->plan->nodes[i]->instruction;
-    if (instruction->opcode != HLO_PARAMETER) continue;
-    int *base = &e->bases[instruction->parameter_number];
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!is_in_memory(leaf)) continue;
+    int *base = &e->bases[buffer_of(e, leaf)];
     if (*base != NO_LOCAL) continue;
     *base = wasm_local(&e->function, WASM_I32);
-    emit_buffer(e, instruction->parameter_number);
+    emit_buffer(e, buffer_of(e, leaf));
     wasm_set(&e->function, *base);
   }
 }
@@ -248,11 +259,10 @@ void emit_pointers(Emitter *e, const int *indices) {
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
     if (!is_leaf(leaf) || leaf->level == LEVEL_CALL) continue;
-    bool is_iota = leaf->instruction->opcode == HLO_IOTA;
     int64_t unit = pointer_unit(leaf);
     wasm_i32(f, leaf->offset.constant * unit);
-    if (!is_iota) {
-      wasm_get(f, e->bases[leaf->instruction->parameter_number]);
+    if (is_in_memory(leaf)) {
+      wasm_get(f, e->bases[buffer_of(e, leaf)]);
       wasm_op(f, OP_I32_ADD);
     }
     for (int k = 0; k < e->plan->rank; k++) {
@@ -313,6 +323,33 @@ static void emit_store_part(Emitter *e, PrimitiveType type, int part) {
     wasm_simd_memory_lane(f, store_lane_op(LANES * bytes), offset, 0);
   } else {
     wasm_simd_memory(f, V128_STORE, offset);
+  }
+}
+
+void emit_store_apart(Emitter *e, PrimitiveType type, const int *locals, int pointer,
+                      int64_t stride) {
+  WasmFunction *f = &e->function;
+  if (stride == 1) {
+    emit_store_locals(e, type, locals, pointer);
+    return;
+  }
+  bool complex = type_is_complex(type);
+  int bytes = complex ? type_bytes(type) / 2 : type_bytes(type), per_part = bytes == 8 ? 2 : LANES;
+  for (int part = 0; part < live_parts(e, type); part++) {
+    int first = complex ? part / 2 * per_part : part * per_part;
+    wasm_get(f, locals[part]);
+    if (bytes < 4) emit_value_to_bits(e, type);
+    int bits = emit_keep(e);
+    wasm_op(f, OP_DROP);
+    for (int lane = 0; lane < (e->one_lane ? 1 : per_part); lane++) {
+      int64_t element = (e->lane_zero + first + lane) * stride;
+      wasm_get(f, pointer);
+      wasm_get(f, bits);
+      wasm_simd_memory_lane(f, store_lane_op(bytes),
+                            element * type_bytes(type) + (complex ? part % 2 * bytes : 0),
+                            bytes < 4 ? lane * 4 / bytes : lane);
+    }
+    wasm_local_release(f, bits);
   }
 }
 

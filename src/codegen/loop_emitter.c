@@ -80,30 +80,45 @@ static void emit_row_count(Emitter *e, Rows *rows) {
   wasm_set(f, rows->position);
 }
 
-/* Result i is at its buffer's start + bytes * position. */
+/* Result i is at its buffer's start + bytes * position, if results are made in their order. */
 static void emit_output_pointers(Emitter *e, Rows *rows) {
   WasmFunction *f = &e->function;
-  for (int i = 0; i < e->plan->output_count; i++) {
+  for (int i = 0; i < e->plan->output_count && !e->plan->places; i++) {
     wasm_get(f, rows->position);
     wasm_i32(f, type_bytes(node_type(e->plan->outputs[i])));
     wasm_op(f, OP_I32_MUL);
-    emit_buffer(e, rows->operand_count + i);
+    emit_buffer(e, e->operand_count + i);
     wasm_op(f, OP_I32_ADD);
     wasm_set(f, rows->outputs[i]);
   }
 }
 
 void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements) {
-  for (int i = 0; i < e->plan->output_count; i++) {
+  for (int i = 0; i < e->plan->output_count && !e->plan->places; i++) {
     emit_advance(e, rows->outputs[i], elements * type_bytes(node_type(e->plan->outputs[i])));
   }
 }
 
-/* local = parameter, of which 32 bits are enough */
+/* How many results one item of a row stands for. */
+static int64_t results_per_item(const LoopPlan *plan) {
+  int64_t count = 1;
+  for (int k = plan->rank - plan->reduced; plan->places && k < plan->rank; k++) {
+    count *= plan->sizes[k];
+  }
+  return count;
+}
+
+/* local = parameter, of which 32 bits are enough, in items */
 static void emit_parameter(Emitter *e, int local, int parameter) {
-  wasm_get(&e->function, parameter);
-  wasm_op(&e->function, OP_I32_WRAP_I64);
-  wasm_set(&e->function, local);
+  WasmFunction *f = &e->function;
+  int64_t results = results_per_item(e->plan);
+  wasm_get(f, parameter);
+  wasm_op(f, OP_I32_WRAP_I64);
+  if (results > 1) {
+    wasm_i32(f, results);
+    wasm_op(f, OP_I32_DIV_U);
+  }
+  wasm_set(f, local);
 }
 
 void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
@@ -115,7 +130,7 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   for (int i = 0; i < e->plan->output_count; i++) rows->outputs[i] = wasm_local(f, WASM_I32);
   emit_parameter(e, rows->position, 1);
   emit_parameter(e, rows->end, 2);
-  emit_bases(e, rows->operand_count);
+  emit_bases(e);
   emit_indices(e, rows);
   emit_level(e, LEVEL_CALL);
   wasm_block(f, OP_BLOCK);
@@ -202,7 +217,7 @@ static void emit_row(Emitter *e, Rows *rows) {
   e->one_lane = false;
 }
 
-void emit_loop_kernel(Emitter *e, int operand_count) {
-  Rows rows = {.rank = e->plan->rank, .operand_count = operand_count};
+void emit_loop_kernel(Emitter *e) {
+  Rows rows = {.rank = e->plan->rank};
   emit_rows(e, &rows, emit_row);
 }

@@ -223,8 +223,8 @@ static LoopNode *reshaped_input(LoopPlan *plan, const Instruction *reshape, cons
   LoopNode *node = find_node(plan, reshape, map);
   if (node) return node;
   node = new_node(plan, reshape, map);
+  node->kind = NODE_INPUT;
   node->instruction = reshape->operands[0];
-  node->is_input = true;
   node->operand_count = 0;
   node->offset = linear_offset(reshape->shape, map);
   add_node(plan, node);
@@ -256,11 +256,14 @@ static PlanResult visit(Planner *planner, const Instruction *instruction, const 
   if (*out) return PLAN_OK;
   LoopNode *node = *out = new_node(plan, instruction, map);
   if (is_input) {
-    node->is_input = true;
+    node->kind = NODE_INPUT;
     node->operand_count = 0;
     node->offset = linear_offset(instruction->shape, map);
   } else if (instruction->opcode == HLO_IOTA) {
+    node->kind = NODE_IOTA;
     node->offset = map[instruction->a.iota_dimension];
+  } else if (instruction->opcode == HLO_CONSTANT) {
+    node->kind = NODE_CONSTANT;
   }
   for (int i = 0; i < node->operand_count; i++) {
     /* Operands have the result's index, but for select's and clamp's scalars, which have none. */
@@ -271,7 +274,7 @@ static PlanResult visit(Planner *planner, const Instruction *instruction, const 
   return PLAN_OK;
 }
 
-static bool has_offset(const LoopNode *node) { return node->operand_count == 0; }
+static bool has_offset(const LoopNode *node) { return node->kind != NODE_OPERATION; }
 
 /* --- The loops -------------------------------------------------------------------------------- */
 
@@ -327,7 +330,9 @@ static void collapse_loops(LoopPlan *plan) {
   }
 }
 
-static LoopLevel leaf_level(const LoopPlan *plan, const Affine *offset) {
+static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
+  const Affine *offset = &leaf->offset;
+  if (leaf->kind == NODE_RESULT) return LEVEL_ELEMENT; /* so that it has a pointer */
   if (offset->coefficient[plan->lane_loop] || offset->coefficient[plan->time_loop]) {
     return LEVEL_ELEMENT;
   }
@@ -342,7 +347,7 @@ void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {
   plan->time_loop = time_loop;
   for (int i = 0; i < plan->count; i++) {
     LoopNode *node = plan->nodes[i];
-    node->level = has_offset(node) ? leaf_level(plan, &node->offset) : LEVEL_CALL;
+    node->level = has_offset(node) ? leaf_level(plan, node) : LEVEL_CALL;
     for (int k = 0; k < node->operand_count; k++) {
       if (node->operands[k]->level > node->level) node->level = node->operands[k]->level;
     }
@@ -370,7 +375,9 @@ static void add_combiner(LoopPlan *plan, const Computation *computation) {
   for (int i = 0; i < computation->count; i++) {
     const Instruction *instruction = computation->instructions[i];
     LoopNode *node = ARENA_NEW(plan->arena, LoopNode);
-    *node = (LoopNode){.instruction = instruction,
+    bool is_constant = instruction->opcode == HLO_CONSTANT;
+    *node = (LoopNode){.kind = is_constant ? NODE_CONSTANT : NODE_OPERATION,
+                       .instruction = instruction,
                        .id = plan->count + i,
                        .operand_count = instruction->operand_count,
                        .level = LEVEL_ELEMENT};
@@ -428,19 +435,58 @@ static void start_reduce_window(Planner *planner, const Instruction *reduce) {
   }
 }
 
+/* Every window has all elements up to its place, or from there on, of one dimension. */
+static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backwards) {
+  *backwards = d->padding_low == 0;
+  int64_t low = *backwards ? 0 : d->size - 1, high = *backwards ? d->size - 1 : 0;
+  return d->size >= size && d->padding_low == low && d->padding_high == high;
+}
+
+int cumulative_dimension(const Instruction *instruction, bool *backwards) {
+  int found = -1;
+  if (instruction->opcode != HLO_REDUCE_WINDOW) return -1;
+  const Shape *shape = instruction->operands[0]->shape;
+  for (int i = 0; i < shape->rank; i++) {
+    const WindowDimension *d = &instruction->a.window.items[i];
+    if (d->stride != 1 || d->base_dilation != 1) return -1;
+    if (d->size == 1 && d->padding_low == 0 && d->padding_high == 0) continue;
+    if (found >= 0 || d->window_dilation != 1 || d->window_reversal) return -1;
+    if (!is_cumulative(d, shape->dims[i], backwards)) return -1;
+    found = i;
+  }
+  return found;
+}
+
+/* A cumulative reduce-window: the loops of all dimensions but the one along which it accumulates,
+** and then that one's. */
+static void start_cumulative(Planner *planner, const Instruction *reduce, int along,
+                             bool backwards) {
+  const Shape *shape = reduce->operands[0]->shape;
+  for (int i = 0; i < shape->rank; i++) {
+    if (i != along) add_loop(planner, shape->dims[i], i, 1);
+  }
+  if (backwards) planner->root_map[along].constant = shape->dims[along] - 1;
+  add_loop(planner, shape->dims[along], along, backwards ? -1 : 1);
+  planner->plan->reduced = 1;
+}
+
 /* The loops, and the index into the root's operands (a reduction) or the root itself. */
 static bool start(Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
   bool reduces = root->opcode == HLO_REDUCE || root->opcode == HLO_REDUCE_WINDOW;
   bool has_operands = reduces || root->opcode == HLO_TUPLE_OP;
   const Shape *shape = has_operands ? root->operands[0]->shape : root->shape;
-  int windows = root->opcode == HLO_REDUCE_WINDOW ? shape->rank : 0;
+  bool backwards;
+  int along = cumulative_dimension(root, &backwards);
+  int windows = root->opcode == HLO_REDUCE_WINDOW && along < 0 ? shape->rank : 0;
   if (shape->rank + windows > MOST_DIMENSIONS) return false;
   planner->root_rank = shape->rank;
   planner->root_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
   plan->reduce = reduces ? root : NULL;
   if (root->opcode == HLO_REDUCE) {
     start_reduce(planner, root);
+  } else if (along >= 0) {
+    start_cumulative(planner, root, along, backwards);
   } else if (root->opcode == HLO_REDUCE_WINDOW) {
     start_reduce_window(planner, root);
   } else {
@@ -450,6 +496,16 @@ static bool start(Planner *planner, const Instruction *root) {
     if (plan->sizes[k] == 0) return false;
   }
   return true;
+}
+
+/* The element of result `number` at the root's index. */
+static LoopNode *new_place(const Planner *planner, const Instruction *operand, int number) {
+  LoopPlan *plan = planner->plan;
+  LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
+  *place = (LoopNode){.kind = NODE_RESULT, .instruction = operand, .result = number};
+  place->offset = linear_offset(operand->shape, planner->root_map);
+  add_node(plan, place);
+  return place;
 }
 
 static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
@@ -470,6 +526,10 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
     PlanResult made = visit(planner, root->operands[count + i], &(Affine){0}, &plan->inits[i]);
     if (made != PLAN_OK) return made;
   }
+  bool backwards;
+  if (cumulative_dimension(root, &backwards) < 0) return PLAN_OK;
+  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count; i++) plan->places[i] = new_place(planner, root->operands[i], i);
   return PLAN_OK;
 }
 

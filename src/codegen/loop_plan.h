@@ -27,13 +27,22 @@ typedef enum LoopLevel {
   LEVEL_ELEMENT,
 } LoopLevel;
 
+typedef enum NodeKind {
+  NODE_OPERATION, /* of element-wise ones; and all of a combining computation */
+  NODE_CONSTANT,
+  NODE_IOTA,
+  NODE_INPUT,
+  NODE_RESULT, /* not a value, but where one goes: of results that are not made in their order */
+} NodeKind;
+
 typedef struct LoopNode {
-  const Instruction *instruction; /* an input, constant, iota or an element-wise operation */
-  bool is_input;
-  int id; /* its place in the plan's list */
+  NodeKind kind;
+  const Instruction *instruction; /* of results, one of the same type */
+  int id;                         /* its place in the plan's list */
   int operand_count;
   struct LoopNode **operands;
-  Affine offset; /* input: of the element, from the array's first; iota: its value */
+  Affine offset; /* input, result: of the element, from the array's first; iota: its value */
+  int result;    /* of results: which one */
   LoopLevel level;
   int uses;               /* by other nodes and as outputs */
   const Instruction *key; /* while the plan is made: two nodes are one if key and map agree, */
@@ -52,6 +61,7 @@ typedef struct LoopPlan {
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
+  LoopNode **places;         /* cumulative: where each step's results go; else NULL */
   /* Of those, per result: the initial value (of reductions), and how to combine two values. The
   ** combining nodes have ids from `count` on; accumulators come first among their parameters. */
   LoopNode **inits, **combined;

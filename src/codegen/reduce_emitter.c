@@ -8,6 +8,8 @@
 ** Across: the lanes are neighbouring results, each of which is accumulated one element after the
 ** other, from the initial value on. For any computation.
 **
+** A cumulative reduce-window goes across, and stores what it has at every step.
+**
 ** Narrow floats are accumulated in f32 and rounded at the end: XLA, too, may keep more precision than
 ** the type has, and a long sum in eight bits would stop growing.
 */
@@ -35,9 +37,9 @@ static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type
 
 /* --- Which way -------------------------------------------------------------------------------- */
 
-static Opcode simple_operation(const LoopPlan *plan) {
-  if (type_is_complex(node_type(plan->outputs[0]))) return OPCODE_COUNT;
-  Opcode opcode = computation_simple_binary(plan->reduce->a.to_apply);
+Opcode reduce_operation(const Instruction *reduce) {
+  if (type_is_complex(reduce->operands[0]->shape->type)) return OPCODE_COUNT;
+  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
   switch (opcode) {
   case HLO_ADD:
   case HLO_AND:
@@ -68,7 +70,7 @@ static int contiguous_leaves(const LoopPlan *plan, int loop) {
   int count = 0;
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
-    count += node->is_input && node->offset.coefficient[loop] == 1;
+    count += node->kind == NODE_INPUT && node->offset.coefficient[loop] == 1;
   }
   return count;
 }
@@ -76,7 +78,7 @@ static int contiguous_leaves(const LoopPlan *plan, int loop) {
 static bool goes_along(const LoopPlan *plan) {
   enum { LEAST_STEPS = 2 * LANES };
   int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
-  if (simple_operation(plan) == OPCODE_COUNT) return false;
+  if (plan->places || reduce_operation(plan->reduce) == OPCODE_COUNT) return false;
   int along = contiguous_leaves(plan, last), across = contiguous_leaves(plan, row);
   if (across > along && plan->sizes[row] >= LANES) return false;
   return plan->sizes[last] >= LEAST_STEPS || plan->sizes[row] < LANES;
@@ -163,12 +165,29 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
 
 /* --- The reduced loops ------------------------------------------------------------------------ */
 
+/* What is accumulated so far, to its places. */
+static void emit_store_running(Emitter *e, const Reducer *reducer, const int *accumulators) {
+  for (int r = 0; r < e->plan->output_count; r++) {
+    const LoopNode *place = e->plan->places[r];
+    const int *parts = accumulators + (ptrdiff_t)r * MOST_PARTS;
+    if (is_narrow_float(output_type(e, r))) {
+      wasm_get(&e->function, parts[0]);
+      emit_round(e, output_type(e, r));
+      parts = reducer->values + (ptrdiff_t)r * MOST_PARTS;
+      wasm_set(&e->function, parts[0]);
+    }
+    emit_store_apart(e, output_type(e, r), parts, e->nodes[place->id].pointer,
+                     lane_stride(e, place));
+  }
+}
+
 /* A turn of the innermost loop. */
 static void emit_step(Emitter *e, void *data) {
   const Reducer *reducer = data;
   for (int u = 0; u < reducer->unroll; u++) {
-    e->lane_zero = (int64_t)u * LANES;
+    e->lane_zero = (int64_t)u * (e->one_lane ? 1 : LANES);
     emit_accumulate(e, reducer, accumulator(e, reducer, u));
+    if (e->plan->places) emit_store_running(e, reducer, accumulator(e, reducer, u));
   }
   e->lane_zero = 0;
   emit_advance_leaves(e, reducer->along ? LANES * reducer->unroll : 1);
@@ -229,7 +248,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
 static void emit_set_identity(Emitter *e, const int *accumulators) {
   PrimitiveType type = output_type(e, 0);
   for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
-    emit_scalar(e, type, identity(simple_operation(e->plan), type), part);
+    emit_scalar(e, type, identity(reduce_operation(e->plan->reduce), type), part);
     wasm_set(&e->function, accumulators[part]);
   }
 }
@@ -277,7 +296,7 @@ static void emit_result_along(Emitter *e, void *data) {
 
 static void emit_results_across(Emitter *e, void *data) {
   const Reducer *reducer = data;
-  int step = e->one_lane ? 1 : LANES * reducer->unroll;
+  int step = (e->one_lane ? 1 : LANES) * reducer->unroll;
   for (int u = 0; u < reducer->unroll; u++) {
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
@@ -287,7 +306,7 @@ static void emit_results_across(Emitter *e, void *data) {
     }
   }
   emit_reduced_loops(e, reducer, reducer->rows->rank);
-  for (int u = 0; u < reducer->unroll; u++) {
+  for (int u = 0; u < reducer->unroll && !e->plan->places; u++) {
     e->lane_zero = (int64_t)u * LANES;
     emit_store_results(e, reducer, accumulator(e, reducer, u));
   }
@@ -304,6 +323,18 @@ static int *new_locals(Emitter *e, int count) {
   return locals;
 }
 
+/* Cumulative lines that are not side by side: several at once, as each step of one waits for its
+** last, but without vectors, which would have to be put together and taken apart. */
+static void emit_lines_apart(Emitter *e, const Reducer *reducer) {
+  Reducer several = *reducer, single = *reducer;
+  several.unroll = MOST_UNROLL;
+  single.unroll = 1;
+  e->one_lane = true;
+  emit_counted_loop(e, reducer->rows->count, MOST_UNROLL, emit_results_across, &several);
+  emit_counted_loop(e, reducer->rows->count, 1, emit_results_across, &single);
+  e->one_lane = false;
+}
+
 static void emit_reduce_row(Emitter *e, Rows *rows) {
   int locals = e->plan->output_count * MOST_PARTS;
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
@@ -316,6 +347,10 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
     emit_counted_loop(e, rows->count, 1, emit_result_along, &reducer);
     return;
   }
+  if (e->plan->places && lane_stride(e, e->plan->places[0]) != 1) {
+    emit_lines_apart(e, &reducer);
+    return;
+  }
   Reducer single = reducer;
   single.unroll = 1;
   int64_t step = LANES * reducer.unroll;
@@ -326,8 +361,8 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   e->one_lane = false;
 }
 
-void emit_reduce_kernel(Emitter *e, int operand_count) {
-  Rows rows = {.rank = e->plan->rank - e->plan->reduced, .operand_count = operand_count};
+void emit_reduce_kernel(Emitter *e) {
+  Rows rows = {.rank = e->plan->rank - e->plan->reduced};
   emit_rows(e, &rows, emit_reduce_row);
 }
 

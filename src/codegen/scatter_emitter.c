@@ -17,7 +17,7 @@
 /* One input of the scatter as a node: an array that is read at `offset`. */
 static LoopNode *new_input(LoopPlan *loops, const Instruction *input) {
   LoopNode *node = ARENA_NEW(loops->arena, LoopNode);
-  *node = (LoopNode){.instruction = input, .is_input = true, .id = loops->count};
+  *node = (LoopNode){.kind = NODE_INPUT, .instruction = input, .id = loops->count};
   ARENA_PUSH(loops->arena, loops->nodes, loops->count, loops->capacity, node);
   return node;
 }
@@ -104,6 +104,8 @@ void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
     loops->outputs[r] = new_input(loops, updates);
     shape_strides(updates->shape, loops->outputs[r]->offset.coefficient);
     plan->targets[r] = new_input(loops, scatter->operands[r]);
+    plan->targets[r]->kind = NODE_RESULT; /* which the operand is copied to before */
+    plan->targets[r]->result = r;
     set_target_offset(plan->targets[r], scatter, index_loops);
   }
   add_starts(plan, scatter, indices);
@@ -115,12 +117,10 @@ void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
 
 typedef struct Scatterer {
   const ScatterPlan *plan;
-  int operand_count;
   int indices[MAX_LOOPS];
   int place; /* of the window: elements from the target's first */
   int count; /* left of a row */
   int unroll;
-  int *results;               /* addresses */
   int *accumulators, *values; /* for emit_combine */
 } Scatterer;
 
@@ -149,17 +149,13 @@ static void emit_update(Emitter *e, void *data) {
   emit_advance_leaves(e, e->one_lane ? 1 : LANES * s->unroll);
 }
 
-/* emit_pointers leaves the targets' in the operands; what is updated is the results. */
+/* Adds the window's place to the targets' pointers. */
 static void emit_target_pointers(Emitter *e, const Scatterer *s) {
   WasmFunction *f = &e->function;
   for (int r = 0; r < e->plan->output_count; r++) {
     const LoopNode *target = s->plan->targets[r];
     int pointer = e->nodes[target->id].pointer;
     wasm_get(f, pointer);
-    wasm_get(f, e->bases[target->instruction->parameter_number]);
-    wasm_op(f, OP_I32_SUB);
-    wasm_get(f, s->results[r]);
-    wasm_op(f, OP_I32_ADD);
     wasm_get(f, s->place);
     wasm_i32(f, type_bytes(node_type(target)));
     wasm_op(f, OP_I32_MUL);
@@ -279,15 +275,13 @@ static void emit_copies(Emitter *e, const Scatterer *s) {
   WasmFunction *f = &e->function;
   for (int r = 0; r < e->plan->output_count; r++) {
     const Instruction *operand = s->plan->targets[r]->instruction;
-    int base = e->bases[operand->parameter_number];
-    s->results[r] = wasm_local(f, WASM_I32);
-    emit_buffer(e, s->operand_count + r);
-    wasm_tee(f, s->results[r]);
-    wasm_get(f, base);
+    int result = e->bases[e->operand_count + r];
+    wasm_get(f, result);
+    emit_buffer(e, operand->parameter_number);
     wasm_op(f, OP_I32_NE);
     wasm_block(f, OP_IF);
-    wasm_get(f, s->results[r]);
-    wasm_get(f, base);
+    wasm_get(f, result);
+    emit_buffer(e, operand->parameter_number);
     wasm_i32(f, shape_bytes(operand->shape));
     wasm_memory_copy(f);
     wasm_op(f, OP_END);
@@ -300,19 +294,18 @@ static int *new_locals(Emitter *e, int count) {
   return locals;
 }
 
-void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan, int operand_count) {
+void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   WasmFunction *f = &e->function;
   int count = plan->loops.output_count;
-  Scatterer s = {.plan = plan, .operand_count = operand_count};
+  Scatterer s = {.plan = plan};
   s.place = wasm_local(f, WASM_I32);
   s.count = wasm_local(f, WASM_I32);
-  s.results = ARENA_ARRAY(plan->loops.arena, int, count);
   s.accumulators = new_locals(e, count * MOST_PARTS);
   s.values = new_locals(e, count * MOST_PARTS);
   wasm_get(f, 1); /* begin */
   wasm_op(f, OP_I64_EQZ);
   wasm_block(f, OP_IF);
-  emit_bases(e, operand_count);
+  emit_bases(e);
   emit_copies(e, &s);
   bool fits = true; /* or the window is larger than the target, and no update is done */
   for (int i = 0; i < plan->start_count; i++) fits &= plan->limits[i] >= 0;

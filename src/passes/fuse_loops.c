@@ -159,7 +159,10 @@ static bool is_outside(const Instruction *instruction, const void *data) {
   return !is_member(inside->fuser, instruction, inside->group);
 }
 
-static bool windows_overlap(const Window *window) {
+static bool windows_overlap(const Instruction *reduce) {
+  const Window *window = &reduce->a.window;
+  bool backwards;
+  if (cumulative_dimension(reduce, &backwards) >= 0) return false; /* one step an element */
   for (int i = 0; i < window->count; i++) {
     if (window->items[i].size > window->items[i].stride) return true;
   }
@@ -170,7 +173,7 @@ static bool windows_overlap(const Window *window) {
 static bool is_repeated(const Instruction *x, const Group *group) {
   const Instruction *root = group->members[0];
   if (is_free(x) || elements(x) == 1) return false;
-  if (root->opcode == HLO_REDUCE_WINDOW && windows_overlap(&root->a.window)) return true;
+  if (root->opcode == HLO_REDUCE_WINDOW && windows_overlap(root)) return true;
   return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
 }
 

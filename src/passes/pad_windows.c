@@ -92,7 +92,8 @@ static bool pad_windows(Computation *computation) {
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (is_padded(&x->a.window) && is_neutral(x)) changed |= pad_operand(computation, x);
+    if (is_padded(&x->a.window) && is_neutral(x) && !codegen_can_fuse(x))
+      changed |= pad_operand(computation, x);
   }
   computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);

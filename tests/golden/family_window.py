@@ -53,6 +53,41 @@ def windows(f, type_, opcode, names, init=None):
           computations=reducer('f', opcode, type_), check=name != 'reversed')
 
 
+def cumulative(f):
+  """Enough lines for vectors of them, and for some apart."""
+  for type_ in ('f32', 'f64', 'bf16', 's8', 'u64', 'c64'):
+    f.jax(f'cumulative.{type_}.last', lambda x: lax.cumsum(x, axis=1),
+          small_ints(type_, (7, 9), low=-2, high=3))
+    f.jax(f'cumulative.{type_}.first', lambda x: lax.cumsum(x, axis=0),
+          small_ints(type_, (5, 23), low=-2, high=3))
+  x = small_ints('s32', (2, 6, 21), low=-9, high=9)
+  for reverse in (False, True):
+    f.jax(f'cumulative.middle.{reverse}', lambda x: lax.cummax(x + 1, axis=1, reverse=reverse), x)
+    f.jax(f'cumulative.of-a-transpose.{reverse}',
+          lambda x: lax.cumsum(x.T * 2, axis=1, reverse=reverse), x)
+  f.hlo('cumulative.init', None,
+        'r = f32[9] reduce-window(p0, p1), window={size=9 pad=8_0}, to_apply=f',
+        small_ints('f32', (9,)), np.float32(10), computations=reducer('f', 'add', 'f32'))
+  f.hlo('cumulative.longer-window', None,
+        'r = f32[9] reduce-window(p0, p1), window={size=12 pad=11_0}, to_apply=f',
+        small_ints('f32', (9,)), np.float32(0), computations=reducer('f', 'add', 'f32'))
+  f.hlo('cumulative.minus', None,
+        'r = s32[6,5] reduce-window(p0, p1), window={size=1x5 pad=0_0x4_0}, to_apply=f',
+        small_ints('s32', (6, 5)), np.int32(0), computations=reducer('f', 'subtract', 's32'))
+  f.hlo('cumulative.variadic', None,
+        'r = (s32[9,5], f64[9,5]) reduce-window(p0, p1, p2, p3), window={size=9x1 pad=8_0x0_0}, '
+        'to_apply=f', small_ints('s32', (9, 5)), small_ints('f64', (9, 5)), np.int32(3),
+        np.float64(-1), computations='''f {
+  a = s32[] parameter(0)
+  b = f64[] parameter(1)
+  c = s32[] parameter(2)
+  d = f64[] parameter(3)
+  e = s32[] add(a, c)
+  g = f64[] maximum(b, d)
+  ROOT r = (s32[], f64[]) tuple(e, g)
+}''')
+
+
 @family
 def reduce_window(f):
   windows(f, 'f32', 'add', WINDOWS)
@@ -95,6 +130,7 @@ def reduce_window(f):
       f.jax(f'{name}.{reverse}', lambda x: op(x, axis=1, reverse=reverse),
             small_ints('f32', (3, 5), low=-2, high=3))
   f.jax('cumsum.s32', lambda x: jnp.cumsum(x, axis=0), any_bits('s32', (6, 3)))
+  cumulative(f)
   f.jax('cumlogsumexp', lambda x: lax.cumlogsumexp(x, axis=0), normals('f32', (6,)),
         tol='abs 1e-5 rel 1e-5')
 
