@@ -7,6 +7,8 @@
 ** Philox4x32 with 10 rounds makes 4 words of a 128-bit counter. Words are 32 bits, the low one of
 ** a wider number first.
 */
+#include "eval/rng.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -106,13 +108,7 @@ static uint64_t philox_bits(uint64_t key, Counter counter, const Literal *result
   return words.counter.low;
 }
 
-/* A shape as [outer, size, inner] around the dimension that generators halve: the first of even
-** size, or else the longest (the first of them). */
-typedef struct Split {
-  int64_t outer, size, inner;
-} Split;
-
-static Split split_shape(const Shape *shape) {
+RngSplit rng_split(const Shape *shape) {
   int split = 0;
   for (int d = 0; d < shape->rank; d++) {
     if (shape->dims[d] % 2 == 0) {
@@ -121,7 +117,7 @@ static Split split_shape(const Shape *shape) {
     }
     if (shape->dims[d] > shape->dims[split]) split = d;
   }
-  Split result = {1, shape->rank ? shape->dims[split] : 1, 1};
+  RngSplit result = {1, shape->rank ? shape->dims[split] : 1, 1};
   for (int d = 0; d < split; d++) result.outer *= shape->dims[d];
   for (int d = split + 1; d < shape->rank; d++) result.inner *= shape->dims[d];
   return result;
@@ -130,7 +126,7 @@ static Split split_shape(const Shape *shape) {
 /* The two words of counter + i go to elements 2h and 2h + 1 along the halved dimension, where i is
 ** the position [outer, h, inner] in the shape that is half as long; without the last if it is odd. */
 static uint64_t threefry_halves(uint64_t key, uint64_t counter, const Literal *result) {
-  Split split = split_shape(result->shape);
+  RngSplit split = rng_split(result->shape);
   for (int64_t o = 0; o < split.outer; o++) {
     for (int64_t at = 0; at < split.size; at += 2) {
       for (int64_t i = 0; i < split.inner; i++) {
