@@ -10,6 +10,7 @@
 **
 ** What the windows don't reach is sliced off before, and padded with the initial value afterwards.
 */
+#include "passes/pooling.h"
 #include "passes/rewrite.h"
 
 enum { MOST_SPLIT_RANK = 10 }; /* what a loop may have */
@@ -100,33 +101,42 @@ static Instruction *add_places(const Pooling *p) {
   return add_broadcast(p, add(p, HLO_RESHAPE, window, &iota, 1, NULL), p->inner);
 }
 
-/* (best, its place, candidate, its place) -> the better one with its place. Nothing is at -1. */
-static Computation *chooser(const Pooling *p, PrimitiveType type) {
-  Computation *c = module_add_computation(p->computation->module, "select_with_place");
+/* Whether there is something at a place: it is not negative. */
+static Instruction *add_is_place(Computation *c, Instruction *place) {
+  Attributes compare;
+  attributes_init(&compare);
+  compare.direction = COMPARE_GE;
+  Literal *zero = literal_new(c->module->arena, place->shape);
+  Instruction *operands[] = {place, computation_add_constant(c, zero, NULL)};
+  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, &compare, NULL);
+}
+
+Computation *pooling_chooser(const Instruction *x, bool padded) {
+  Computation *c = module_add_computation(x->parent->module, "select_with_place");
+  PrimitiveType type = x->shape->type;
   const Shape *value = shape_scalar(type), *place = shape_scalar(S32), *pred = shape_scalar(PRED);
   Instruction *best = computation_add_parameter(c, 0, value, "best");
   Instruction *at = computation_add_parameter(c, 1, place, "at");
   Instruction *candidate = computation_add_parameter(c, 2, value, "candidate");
   Instruction *there = computation_add_parameter(c, 3, place, "there");
-  Attributes call, compare;
+  Attributes call;
   attributes_init(&call);
-  attributes_init(&compare);
-  call.to_apply = p->x->a.select;
-  compare.direction = COMPARE_GE;
+  call.to_apply = x->a.select;
   Instruction *better =
       computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2, &call, NULL);
-  Literal *zero = literal_new(p->arena, place);
-  Instruction *none = computation_add_constant(c, zero, NULL);
-  Instruction *some =
-      computation_add(c, HLO_COMPARE, pred, (Instruction *[]){at, none}, 2, &compare, NULL);
-  Instruction *keep =
-      computation_add(c, HLO_AND, pred, (Instruction *[]){better, some}, 2, NULL, NULL);
+  Instruction *keep = computation_add(
+      c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL, NULL);
+  if (padded) {
+    Instruction *none =
+        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_place(c, there)}, 1, NULL, NULL);
+    keep = computation_add(c, HLO_OR, pred, (Instruction *[]){keep, none}, 2, NULL, NULL);
+  }
   Instruction *results[] = {
       computation_add(c, HLO_SELECT, value, (Instruction *[]){keep, best, candidate}, 3, NULL,
                       NULL),
       computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL, NULL),
   };
-  const Shape *shape = shape_tuple(p->arena, 2, (const Shape *[]){value, place});
+  const Shape *shape = shape_tuple(c->module->arena, 2, (const Shape *[]){value, place});
   computation_add(c, HLO_TUPLE_OP, shape, results, 2, NULL, NULL);
   return c;
 }
@@ -140,7 +150,7 @@ static Instruction *add_selection(const Pooling *p, Instruction *split, Instruct
   attributes_init(&element);
   attributes.dimensions = (Int64List){
       p->window_rank, arena_copy(p->arena, p->inner, sizeof(int64_t) * (size_t)p->window_rank)};
-  attributes.to_apply = chooser(p, type);
+  attributes.to_apply = pooling_chooser(p->x, false);
   const Shape *indices = shape_with_type(p->arena, source, S32);
   const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
   Instruction *first =

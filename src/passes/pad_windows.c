@@ -4,6 +4,7 @@
 ** pad with the initial value is the same only if that changes nothing: 0 for a sum, and so on.
 */
 #include "codegen/codegen.h"
+#include "passes/pooling.h"
 #include "passes/rewrite.h"
 #include "shape/scalar.h"
 
@@ -33,7 +34,7 @@ static bool is_neutral(const Instruction *reduce) {
   }
 }
 
-static bool is_padded(const Window *window) {
+bool window_is_padded(const Window *window) {
   for (int i = 0; i < window->count; i++) {
     const WindowDimension *d = &window->items[i];
     if (d->padding_low || d->padding_high || d->base_dilation != 1) return true;
@@ -51,8 +52,7 @@ static const Shape *padded_shape(Arena *arena, const Shape *shape, const Padding
   return shape_make(arena, shape->type, shape->rank, dims, NULL);
 }
 
-/* The same window without padding; what was padding goes to `padding`. */
-static Window unpadded(Arena *arena, const Window *window, PaddingConfig *padding) {
+Window window_unpadded(Arena *arena, const Window *window, PaddingConfig *padding) {
   WindowDimension *items = ARENA_ARRAY(arena, WindowDimension, window->count);
   PaddingDimension *pads = ARENA_ARRAY(arena, PaddingDimension, window->count);
   for (int i = 0; i < window->count; i++) {
@@ -66,23 +66,30 @@ static Window unpadded(Arena *arena, const Window *window, PaddingConfig *paddin
   return (Window){window->count, items};
 }
 
-static bool pad_operand(Computation *computation, Instruction *reduce) {
-  Arena *arena = computation->module->arena;
-  Attributes attributes, kept = reduce->a;
+Instruction *add_padded(Computation *computation, Instruction *operand, Instruction *value,
+                        PaddingConfig padding) {
+  Attributes attributes;
   attributes_init(&attributes);
-  reduce->a.window = unpadded(arena, &kept.window, &attributes.padding);
-  if (!codegen_can_fuse(reduce)) { /* then it gains nothing */
-    reduce->a = kept;
-    return false;
+  attributes.padding = padding;
+  const Shape *shape = padded_shape(computation->module->arena, operand->shape, &padding);
+  if (!shape) return NULL;
+  Instruction *operands[] = {operand, value};
+  return computation_add(computation, HLO_PAD, shape, operands, 2, &attributes, NULL);
+}
+
+static bool pad_operand(Computation *computation, Instruction *reduce) {
+  Window kept = reduce->a.window;
+  PaddingConfig padding;
+  reduce->a.window = window_unpadded(computation->module->arena, &kept, &padding);
+  bool gains = codegen_can_fuse(reduce);
+  Instruction *padded =
+      gains ? add_padded(computation, reduce->operands[0], reduce->operands[1], padding) : NULL;
+  if (padded) {
+    reduce->operands[0] = padded;
+  } else {
+    reduce->a.window = kept;
   }
-  const Shape *shape = padded_shape(arena, reduce->operands[0]->shape, &attributes.padding);
-  if (!shape) {
-    reduce->a = kept;
-    return false;
-  }
-  reduce->operands[0] =
-      computation_add(computation, HLO_PAD, shape, reduce->operands, 2, &attributes, NULL);
-  return true;
+  return padded != NULL;
 }
 
 static bool pad_windows(Computation *computation) {
@@ -92,7 +99,7 @@ static bool pad_windows(Computation *computation) {
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (is_padded(&x->a.window) && is_neutral(x) && !codegen_can_fuse(x))
+    if (window_is_padded(&x->a.window) && is_neutral(x) && !codegen_can_fuse(x))
       changed |= pad_operand(computation, x);
   }
   computation->root = root; /* computation_add moved it */

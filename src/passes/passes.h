@@ -15,6 +15,7 @@ bool pass_common_subexpressions(Module *module);
 bool pass_simplify_algebra(Module *module); /* only what keeps every bit */
 bool pass_fold_constants(Module *module);   /* by the evaluator, for small results */
 bool pass_expand_pooling(Module *module);   /* select-and-scatter, as reduce and select */
+bool pass_scatter_windows(Module *module);  /* the others, as reduce-window and scatter */
 bool pass_pad_windows(Module *module);      /* padding of reduce-window as `pad`; for fusion */
 bool pass_fuse_loops(Module *module);       /* elementwise neighbourhoods into fusions; codegen/ */
 

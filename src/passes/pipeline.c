@@ -17,7 +17,10 @@ void passes_run(Module *module, bool fuse) {
   pass_dead_code(module);
   pass_manual_sharding(module);
   pass_custom_calls(module);
-  if (fuse) pass_expand_pooling(module);
+  if (fuse) {
+    pass_expand_pooling(module);
+    pass_scatter_windows(module);
+  }
   for (int round = 0; round < MOST_ROUNDS; round++) {
     bool changed = false;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);

@@ -22,6 +22,9 @@ typedef struct Row {
 
 #define ADD \
   "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
+#define GREATER                                                \
+  "ge {\n  c = f32[] parameter(0)\n  d = f32[] parameter(1)\n" \
+  "  ROOT s = pred[] compare(c, d), direction=GE\n}\n"
 #define NEGATE     "f {\n  a = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(a)\n}\n"
 #define ZERO(type) "z = " type "[] constant(0)\nzb = " type "[2,3] broadcast(z), dimensions={}\n"
 #define ONE(type)  "o = " type "[] constant(1)\nob = " type "[2,3] broadcast(o), dimensions={}\n"
@@ -145,13 +148,16 @@ static const Row rows[] = {
      "a = f32[2,3] multiply(x, y)\nb = f32[3,2] reshape(a)\nc = f32[3,2] abs(b)\n"
      "ROOT r = (f32[3,2], f32[3,2]) tuple(b, c)",
      "multiply reshape abs tuple"},
-    {"a gradient of pooling",
-     ADD "ge {\n  c = f32[] parameter(0)\n  d = f32[] parameter(1)\n"
-         "  ROOT s = pred[] compare(c, d), direction=GE\n}\n",
+    {"a gradient of pooling", ADD GREATER,
      "z = f32[] constant(0.5)\ns = f32[1,1] slice(y), slice={[1:2],[2:3]}\n"
      "ROOT r = f32[2,3] select-and-scatter(x, s, z), window={size=2x2 stride=2x2}, "
      "select=ge, scatter=add",
      "constant slice select-and-scatter"},
+    {"a gradient of overlapping windows", ADD GREATER,
+     "z = f32[] constant(0.5)\n"
+     "ROOT r = f32[2,3] select-and-scatter(x, y, z), window={size=2x2 pad=1_0x-1_2}, "
+     "select=ge, scatter=add",
+     "constant select-and-scatter"},
     {"windows over padding", ADD,
      "z = f32[] constant(0)\nROOT r = f32[2,3] reduce-window(x, z), "
      "window={size=2x3 pad=1_0x1_1}, to_apply=add",
