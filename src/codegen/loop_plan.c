@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MOST_NODES = 512 };
+enum { MOST_NODES = 1024, TABLE_SIZE = 2 * MOST_NODES };
 
 typedef enum PlanResult { PLAN_OK, PLAN_IMPOSSIBLE, PLAN_AGAIN } PlanResult;
 
@@ -13,6 +13,7 @@ typedef struct Planner {
   const void *data;
   Affine *root_map; /* of the index that the walk starts with */
   int root_rank;
+  LoopNode **table; /* of all nodes, by key and map */
 } Planner;
 
 static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
@@ -196,13 +197,17 @@ static Affine linear_offset(const Shape *shape, const Affine *map) {
   return offset;
 }
 
-static LoopNode *find_node(const LoopPlan *plan, const Instruction *key, const Affine *map) {
+/* Where the table has the node of that key and map, or has room for it. */
+static LoopNode **find_slot(const Planner *planner, const Instruction *key, const Affine *map) {
   size_t size = sizeof *map * (size_t)key->shape->rank;
-  for (int i = 0; i < plan->count; i++) {
-    LoopNode *node = plan->nodes[i];
-    if (node->key == key && (size == 0 || !memcmp(node->map, map, size))) return node;
+  uint32_t hash = (uint32_t)(uintptr_t)key >> 4;
+  const int64_t *words = (const int64_t *)map;
+  for (size_t i = 0; i < size / sizeof *words; i++) hash = (hash ^ (uint32_t)words[i]) * 16777619;
+  for (uint32_t at = hash ^ hash >> 15;; at++) {
+    LoopNode **slot = &planner->table[at % TABLE_SIZE];
+    if (!*slot) return slot;
+    if ((*slot)->key == key && (size == 0 || !memcmp((*slot)->map, map, size))) return slot;
   }
-  return NULL;
 }
 
 static LoopNode *new_node(LoopPlan *plan, const Instruction *key, const Affine *map) {
@@ -219,10 +224,11 @@ static void add_node(LoopPlan *plan, LoopNode *node) {
 }
 
 /* A reshape of an input: where its elements are does not depend on the input's dimensions. */
-static LoopNode *reshaped_input(LoopPlan *plan, const Instruction *reshape, const Affine *map) {
-  LoopNode *node = find_node(plan, reshape, map);
-  if (node) return node;
-  node = new_node(plan, reshape, map);
+static LoopNode *reshaped_input(Planner *planner, const Instruction *reshape, const Affine *map) {
+  LoopPlan *plan = planner->plan;
+  LoopNode **slot = find_slot(planner, reshape, map);
+  if (*slot) return *slot;
+  LoopNode *node = *slot = new_node(plan, reshape, map);
   node->kind = NODE_INPUT;
   node->instruction = reshape->operands[0];
   node->operand_count = 0;
@@ -236,10 +242,11 @@ static PlanResult visit_index_operation(Planner *planner, const Instruction *ins
   const Instruction *operand = instruction->operands[0];
   bool reshapes = instruction->opcode == HLO_RESHAPE || instruction->opcode == HLO_BITCAST;
   if (reshapes && planner->is_input(operand, planner->data)) {
-    *out = reshaped_input(planner->plan, instruction, map);
+    *out = reshaped_input(planner, instruction, map);
     return PLAN_OK;
   }
-  Affine inner[MAX_RANK] = {0};
+  Affine inner[MOST_DIMENSIONS];
+  memset(inner, 0, sizeof *inner * (size_t)operand->shape->rank);
   PlanResult made = operand_map(planner, instruction, map, inner);
   return made == PLAN_OK ? visit(planner, operand, inner, out) : made;
 }
@@ -252,9 +259,10 @@ static PlanResult visit(Planner *planner, const Instruction *instruction, const 
   if (!is_input && is_index_operation(instruction->opcode)) {
     return visit_index_operation(planner, instruction, map, out);
   }
-  *out = find_node(plan, instruction, map);
+  LoopNode **slot = find_slot(planner, instruction, map);
+  *out = *slot;
   if (*out) return PLAN_OK;
-  LoopNode *node = *out = new_node(plan, instruction, map);
+  LoopNode *node = *out = *slot = new_node(plan, instruction, map);
   if (is_input) {
     node->kind = NODE_INPUT;
     node->operand_count = 0;
@@ -513,6 +521,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
   bool several = plan->reduce || root->opcode == HLO_TUPLE_OP;
   int count = plan->reduce ? root->operand_count / 2 : several ? root->operand_count : 1;
   plan->count = 0;
+  memset(planner->table, 0, sizeof *planner->table * TABLE_SIZE);
   plan->output_count = count;
   plan->outputs = ARENA_ARRAY(plan->arena, LoopNode *, count);
   for (int i = 0; i < count; i++) {
@@ -545,6 +554,7 @@ bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *i
   *plan = (LoopPlan){.arena = arena};
   Planner planner = {.plan = plan, .is_input = is_input, .data = data};
   if (!start(&planner, root)) return false;
+  planner.table = ARENA_ARRAY(arena, LoopNode *, TABLE_SIZE);
   PlanResult made;
   do {
     made = visit_outputs(&planner, root);

@@ -14,7 +14,7 @@
 #include "codegen/codegen.h"
 #include "passes/rewrite.h"
 
-enum { MOST_MEMBERS = 64, MOST_INPUTS = 48, MOST_COPIES = 3 };
+enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
 
 typedef struct Group {
   int count, capacity;

@@ -14,6 +14,7 @@ bool pass_dead_code(Module *module);       /* what no result and no side effect 
 bool pass_common_subexpressions(Module *module);
 bool pass_simplify_algebra(Module *module); /* only what keeps every bit */
 bool pass_fold_constants(Module *module);   /* by the evaluator, for small results */
+bool pass_unroll_loops(Module *module);     /* short ones, of element-wise operations; for fusion */
 bool pass_expand_pooling(Module *module);   /* select-and-scatter, as reduce and select */
 bool pass_scatter_windows(Module *module);  /* the others, as reduce-window and scatter */
 bool pass_pad_windows(Module *module);      /* padding of reduce-window as `pad`; for fusion */

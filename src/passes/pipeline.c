@@ -24,6 +24,7 @@ void passes_run(Module *module, bool fuse) {
   for (int round = 0; round < MOST_ROUNDS; round++) {
     bool changed = false;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);
+    if (fuse) changed |= pass_unroll_loops(module);
     if (!changed) break;
   }
   if (!fuse) return;

@@ -158,6 +158,19 @@ static const Row rows[] = {
      "ROOT r = f32[2,3] select-and-scatter(x, y, z), window={size=2x2 pad=1_0x-1_2}, "
      "select=ge, scatter=add",
      "constant select-and-scatter"},
+    {"a short loop",
+     "below {\n  p = (s32[], f32[2,3]) parameter(0)\n"
+     "  k = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(3)\n"
+     "  ROOT l = pred[] compare(k, n), direction=LT\n}\n"
+     "twice {\n  p = (s32[], f32[2,3]) parameter(0)\n"
+     "  k = s32[] get-tuple-element(p), index=0\n"
+     "  v = f32[2,3] get-tuple-element(p), index=1\n  o = s32[] constant(1)\n"
+     "  m = s32[] add(k, o)\n  w = f32[2,3] add(v, v)\n"
+     "  ROOT t = (s32[], f32[2,3]) tuple(m, w)\n}\n",
+     "k = s32[] constant(0)\ns = (s32[], f32[2,3]) tuple(k, x)\n"
+     "w = (s32[], f32[2,3]) while(s), condition=below, body=twice\n"
+     "ROOT r = f32[2,3] get-tuple-element(w), index=1",
+     "constant tuple while get-tuple-element"},
     {"windows over padding", ADD,
      "z = f32[] constant(0)\nROOT r = f32[2,3] reduce-window(x, z), "
      "window={size=2x3 pad=1_0x1_1}, to_apply=add",

@@ -1,0 +1,124 @@
+/*
+** Unrolls short counted loops whose bodies are loops over elements and nothing else: then what goes
+** from one turn to the next stays in registers, and what depends on the counter is constant. So it is
+** with the rounds of JAX's random numbers. A loop of n turns becomes n calls of its body, which
+** pass_inline_calls puts in place:
+**
+**     while(init), i < n, i = i + 1      body(... body(body(init)))
+*/
+#include "passes/rewrite.h"
+#include "shape/scalar.h"
+
+enum {
+  MOST_TURNS = 16,
+  MOST_INSTRUCTIONS = 512, /* of all turns */
+};
+
+static bool is_plain(const Instruction *x) {
+  if (x->a.control_predecessors.count) return false;
+  switch (opcode_category(x->opcode)) {
+  case ELEMENTWISE_UNARY:
+  case CONVERSION:
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY: return true;
+  default: break;
+  }
+  switch (x->opcode) {
+  case HLO_BROADCAST:
+  case HLO_CONCATENATE:
+  case HLO_CONSTANT:
+  case HLO_COPY:
+  case HLO_DYNAMIC_SLICE:
+  case HLO_GET_TUPLE_ELEMENT:
+  case HLO_IOTA:
+  case HLO_PARAMETER:
+  case HLO_RESHAPE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE:
+  case HLO_TUPLE_OP: return true;
+  default: return false;
+  }
+}
+
+static bool is_plain_body(const Computation *body) {
+  for (int i = 0; i < body->count; i++) {
+    if (!is_plain(body->instructions[i])) return false;
+  }
+  return true;
+}
+
+/* The element of the loop's state that a value is; -1 if it is something else. */
+static int64_t state_element(const Instruction *x) {
+  bool is_element = x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0]->opcode == HLO_PARAMETER;
+  return is_element ? x->a.tuple_index : -1;
+}
+
+static bool is_scalar_constant(const Instruction *x) {
+  return x->opcode == HLO_CONSTANT && shape_is_scalar(x->shape) && type_is_integral(x->shape->type);
+}
+
+static Scalar value_of(const Instruction *constant) {
+  return scalar_load(constant->shape->type, constant->literal->data, 0);
+}
+
+/* i + step, either way round, for the counter `element`: the step, or NULL. */
+static const Instruction *step_of(const Instruction *next, int64_t element) {
+  if (next->opcode != HLO_ADD) return NULL;
+  for (int k = 0; k < 2; k++) {
+    const Instruction *step = next->operands[1 - k];
+    if (state_element(next->operands[k]) == element && is_scalar_constant(step)) return step;
+  }
+  return NULL;
+}
+
+/* How often the body runs; -1 where that is not plain to see or too often. */
+static int turns_of(const Instruction *loop) {
+  const Instruction *test = loop->a.condition->root, *next = loop->a.body->root;
+  const Instruction *init = loop->operands[0];
+  if (test->opcode != HLO_COMPARE || test->a.direction != COMPARE_LT ||
+      init->opcode != HLO_TUPLE_OP || next->opcode != HLO_TUPLE_OP) {
+    return -1;
+  }
+  int64_t element = state_element(test->operands[0]);
+  if (element < 0 || !is_scalar_constant(test->operands[1]) ||
+      !is_scalar_constant(init->operands[element])) {
+    return -1;
+  }
+  const Instruction *step = step_of(next->operands[element], element);
+  PrimitiveType type = init->operands[element]->shape->type;
+  if (!step || type_kind(type) != KIND_SIGNED) return -1;
+  int64_t i = value_of(init->operands[element]).i, end = value_of(test->operands[1]).i;
+  int64_t by = value_of(step).i;
+  if (by < 1 || end > INT8_MAX) return -1; /* so that the counter overflows in no type */
+  int turns = 0;
+  for (; i < end && turns <= MOST_TURNS; i += by) turns++;
+  return turns <= MOST_TURNS ? turns : -1;
+}
+
+static bool unroll_loops(Computation *computation) {
+  Rewrite rewrite;
+  Instruction *root = computation->root;
+  rewrite_begin(&rewrite, computation);
+  for (int i = 0; i < rewrite.count; i++) {
+    Instruction *loop = rewrite_visit(&rewrite, i);
+    if (loop->opcode != HLO_WHILE || loop->a.control_predecessors.count) continue;
+    int turns = turns_of(loop);
+    if (turns < 0 || turns * loop->a.body->count > MOST_INSTRUCTIONS ||
+        !is_plain_body(loop->a.body)) {
+      continue;
+    }
+    Attributes attributes;
+    attributes_init(&attributes);
+    attributes.to_apply = loop->a.body;
+    Instruction *state = loop->operands[0];
+    for (int turn = 0; turn < turns; turn++) {
+      state =
+          computation_add(computation, HLO_CALL, loop->shape, &state, 1, &attributes, loop->name);
+    }
+    rewrite_replace(&rewrite, loop, state);
+  }
+  computation->root = root; /* computation_add moved it */
+  return rewrite_end(&rewrite);
+}
+
+bool pass_unroll_loops(Module *module) { return for_each_computation(module, unroll_loops); }
