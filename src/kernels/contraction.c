@@ -1,0 +1,215 @@
+#include "kernels/contraction.h"
+
+#include <string.h>
+
+#include "kernels/elements.h"
+#include "kernels/tiles.h"
+
+enum {
+  CHUNK_PRODUCTS = 200 * 1000, /* multiplications that are worth a chunk */
+  FINISH_ELEMENTS = 16 * 1024, /* of a finishing chunk */
+};
+
+void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out) {
+  if (size == 1) return;
+  axes->items[axes->count++] = (Axis){size, {lhs, rhs, out}};
+}
+
+int64_t axes_size(const Axes *axes) {
+  int64_t size = 1;
+  for (int i = 0; i < axes->count; i++) size *= axes->items[i].size;
+  return size;
+}
+
+/* ---- Order ---- */
+
+static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* Puts axes in the order of their strides in one operand, greatest first, and merges those that
+** continue each other everywhere. */
+static void arrange_axes(Axes *axes, Operand by) {
+  Axis *items = axes->items;
+  for (int i = 1; i < axes->count; i++) {
+    Axis axis = items[i];
+    int j = i;
+    for (; j > 0 && magnitude(items[j - 1].stride[by]) < magnitude(axis.stride[by]); j--) {
+      items[j] = items[j - 1];
+    }
+    items[j] = axis;
+  }
+  int kept = 0;
+  for (int i = 1; i < axes->count; i++) {
+    Axis *outer = &items[kept];
+    const Axis *inner = &items[i];
+    bool continues = true;
+    for (int o = LHS; o <= OUT; o++) {
+      if (outer->stride[o] != inner->size * inner->stride[o]) continues = false;
+    }
+    if (continues) {
+      *outer = (Axis){outer->size * inner->size, {0}};
+      memcpy(outer->stride, inner->stride, sizeof outer->stride);
+    } else {
+      items[++kept] = *inner;
+    }
+  }
+  if (axes->count) axes->count = kept + 1;
+}
+
+static bool has_neighbours(const Axes *axes, Operand operand) {
+  for (int i = 0; i < axes->count; i++) {
+    if (axes->items[i].stride[operand] == 1) return true;
+  }
+  return false;
+}
+
+static void swap_axes(Axes *axes) {
+  for (int i = 0; i < axes->count; i++) {
+    int64_t *stride = axes->items[i].stride, lhs = stride[LHS];
+    stride[LHS] = stride[RHS];
+    stride[RHS] = lhs;
+  }
+}
+
+/* rhs times lhs instead. */
+static void swap_operands(Contraction *c) {
+  Axes rows = c->rows;
+  c->rows = c->columns;
+  c->columns = rows;
+  swap_axes(&c->rows);
+  swap_axes(&c->columns);
+  swap_axes(&c->batch);
+  swap_axes(&c->depth);
+  int64_t base = c->base[LHS];
+  PrimitiveType type = c->type[LHS];
+  c->base[LHS] = c->base[RHS];
+  c->base[RHS] = base;
+  c->type[LHS] = c->type[RHS];
+  c->type[RHS] = type;
+}
+
+/* Lines in the order of the result. The depth in that of an operand whose elements are neighbours
+** along it: of one whose lines are neighbours no order is better than another. */
+void contraction_arrange(Contraction *c, const ContractionPlan *plan) {
+  if (plan->swapped) swap_operands(c);
+  arrange_axes(&c->batch, OUT);
+  arrange_axes(&c->rows, OUT);
+  arrange_axes(&c->columns, OUT);
+  bool by_lhs = has_neighbours(&c->depth, LHS) &&
+                (!has_neighbours(&c->depth, RHS) || has_neighbours(&c->columns, RHS));
+  arrange_axes(&c->depth, by_lhs ? LHS : RHS);
+}
+
+/* ---- Plans ---- */
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Columns that are neighbours in the result can be stored whole. */
+static bool should_swap(const Contraction *c) {
+  return has_neighbours(&c->rows, OUT) && !has_neighbours(&c->columns, OUT);
+}
+
+ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements) {
+  ContractionPlan plan = {.method = METHOD_TILES, .swapped = should_swap(largest)};
+  contraction_arrange(largest, &plan);
+  const PrimitiveType *type = largest->type;
+  plan.arithmetic = arithmetic_for(type[LHS], type[RHS], type[OUT]);
+  plan.batches = axes_size(&largest->batch);
+  plan.lines[LHS] = axes_size(&largest->rows);
+  plan.lines[RHS] = axes_size(&largest->columns);
+  tiles_plan(&plan, largest, parts);
+  plan.units_per_part = plan.batches * plan.tiles[LHS] * plan.tiles[RHS] * plan.splits;
+  plan.units = plan.units_per_part * parts;
+  int64_t depth = plan.blocks / plan.splits * plan.depth_block;
+  int64_t products = plan.tile[LHS] * plan.tile[RHS] * (depth + 1);
+  plan.units_per_chunk = products < CHUNK_PRODUCTS ? CHUNK_PRODUCTS / products : 1;
+  plan.result_elements = result_elements;
+  plan.finishes = plan.splits > 1 || !sums_are_results(plan.arithmetic, type[OUT]);
+  return plan;
+}
+
+int64_t contraction_chunks(const ContractionPlan *plan, ContractionPhase phase) {
+  switch (phase) {
+  case PHASE_PACK: return tiles_pack_chunks(plan);
+  case PHASE_MULTIPLY: return divide_up(plan->units, plan->units_per_chunk);
+  case PHASE_FINISH: break;
+  }
+  return plan->finishes ? divide_up(plan->result_elements, FINISH_ELEMENTS) : 0;
+}
+
+static int64_t sum_bytes(const ContractionPlan *plan) {
+  return plan->result_elements * type_bytes(plan->arithmetic->sum);
+}
+
+int64_t contraction_scratch_bytes(const ContractionPlan *plan) {
+  return plan->sums_at + (plan->finishes ? plan->splits * sum_bytes(plan) : 0);
+}
+
+/* ---- Running ---- */
+
+void contraction_pack(const Contraction *contraction, const ContractionPlan *plan,
+                      const ContractionData *data, int64_t chunk) {
+  const uint8_t *sides[2] = {plan->swapped ? data->rhs : data->lhs,
+                             plan->swapped ? data->lhs : data->rhs};
+  tiles_pack(contraction, plan, sides, data->scratch, chunk);
+}
+
+void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
+                          const ContractionData *data, int64_t unit) {
+  int64_t split = unit % plan->splits, rest = unit / plan->splits;
+  int64_t tile[2] = {rest / plan->tiles[RHS] % plan->tiles[LHS], rest % plan->tiles[RHS]};
+  int64_t lines[2] = {axes_size(&part->rows), axes_size(&part->columns)};
+  int64_t depth = axes_size(&part->depth);
+  int64_t split_depth = plan->blocks / plan->splits * plan->depth_block;
+  Unit work = {.batch = rest / plan->tiles[RHS] / plan->tiles[LHS],
+               .depth = split * split_depth,
+               .depth_end = (split + 1) * split_depth};
+  if (work.depth > depth) work.depth = depth;
+  if (work.depth_end > depth) work.depth_end = depth;
+  for (int side = LHS; side <= RHS; side++) {
+    work.first[side] = tile[side] * plan->tile[side];
+    work.lines[side] = lines[side] - work.first[side];
+    if (work.lines[side] <= 0) return; /* this part has fewer than the largest */
+    if (work.lines[side] > plan->tile[side]) work.lines[side] = plan->tile[side];
+  }
+  uint8_t *sums =
+      plan->finishes ? data->scratch + plan->sums_at + split * sum_bytes(plan) : data->result;
+  const uint8_t *sides[2] = {plan->swapped ? data->rhs : data->lhs,
+                             plan->swapped ? data->lhs : data->rhs};
+  tiles_multiply(part, plan, &work, sides, data->scratch, sums);
+}
+
+/* ---- Finishing ---- */
+
+#define ADD_SUMS(name, real)                                    \
+  static void name(void *to, const void *from, int64_t count) { \
+    real *sum = to;                                             \
+    const real *more = from;                                    \
+    for (int64_t i = 0; i < count; i++) sum[i] += more[i];      \
+  }
+ADD_SUMS(add_f32, float)
+ADD_SUMS(add_f64, double)
+ADD_SUMS(add_u32, uint32_t)
+ADD_SUMS(add_u64, uint64_t)
+
+static void add_sums(PrimitiveType type, void *to, const void *from, int64_t count) {
+  switch (type) {
+  case F32: add_f32(to, from, count); break;
+  case F64: add_f64(to, from, count); break;
+  case C64: add_f32(to, from, 2 * count); break;
+  case C128: add_f64(to, from, 2 * count); break;
+  case S32: add_u32(to, from, count); break;
+  default: add_u64(to, from, count); break;
+  }
+}
+
+void contraction_finish(const ContractionPlan *plan, PrimitiveType type,
+                        const ContractionData *data, int64_t chunk) {
+  int64_t first = chunk * FINISH_ELEMENTS, count = plan->result_elements - first;
+  if (count > FINISH_ELEMENTS) count = FINISH_ELEMENTS;
+  int64_t bytes = type_bytes(plan->arithmetic->sum);
+  uint8_t *sums = data->scratch + plan->sums_at + first * bytes;
+  for (int64_t split = 1; split < plan->splits; split++) {
+    add_sums(plan->arithmetic->sum, sums, sums + split * sum_bytes(plan), count);
+  }
+  store_sums(plan->arithmetic, sums, count, type, data->result + first * type_bytes(type));
+}

@@ -1,0 +1,90 @@
+/*
+** Contractions: what dot and convolution have in common. For every batch, row and column index,
+**
+**     out[batch, row, column] = sum over depth of lhs[batch, row, depth] * rhs[batch, column, depth]
+**
+** where each kind of index runs over any number of axes, and an axis says by how many elements the
+** arrays that have it advance. So any order of dimensions, strides, windows and groups is the same
+** problem. How it is cut into units of work depends on sizes and strides alone.
+*/
+#ifndef XLA_KERNELS_CONTRACTION_H
+#define XLA_KERNELS_CONTRACTION_H
+
+#include "kernels/arithmetic.h"
+#include "shape/shape.h"
+
+typedef enum Operand { LHS, RHS, OUT } Operand;
+
+typedef struct Axis {
+  int64_t size;
+  int64_t stride[3]; /* in elements, of each Operand; 0 where it does not have the axis */
+} Axis;
+
+typedef struct Axes {
+  int count;
+  Axis items[MAX_RANK];
+} Axes;
+
+typedef struct Contraction {
+  Axes batch, rows, columns, depth;
+  int64_t base[3];          /* where the first elements are */
+  PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
+  bool keeps_negative_zero; /* a sum of one product is that product, even where it is -0 */
+  bool windowed;            /* the lhs' rows overlap: they are more elements than the lhs has */
+} Contraction;
+
+void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
+int64_t axes_size(const Axes *axes);
+
+typedef enum Method {
+  METHOD_TILES, /* pack both operands tile by tile, multiply in registers: tiles.c */
+  METHOD_FEW,   /* one to three rows: read the rhs once, as it lies: few_rows.c */
+} Method;
+
+/*
+** How contractions are computed: several of them, `parts`, which differ in sizes of rows and depth
+** at most, and write different elements of one result.
+**
+** Operands that several units read are packed first; then units multiply. They are numbered by part,
+** then batch, and so on; a chunk is some of them. Where the depth is cut into splits, or sums are
+** not what the result holds, units write sums into scratch memory, in the order of the result, and
+** the finishing chunks add them up and convert them.
+*/
+typedef struct ContractionPlan {
+  Method method;
+  bool swapped; /* what is lhs here is the instruction's rhs: products commute */
+  const Arithmetic *arithmetic;
+  int64_t batches, lines[2];           /* of the largest part: rows and columns */
+  int64_t tile[2], tiles[2];           /* rows and columns of a unit, and how many such there are */
+  int64_t depth_block, blocks, splits; /* depth packed at a time; blocks and splits of the depth */
+  int64_t units_per_part, units, units_per_chunk;
+  int64_t packed_at[2], packed_bytes[2]; /* in scratch; 0 bytes: packed by units */
+  int64_t sums_at, result_elements;
+  bool finishes;
+} ContractionPlan;
+
+/* The plan for parts of which `largest` has the most rows and depth. Brings that one into the order
+** that it is computed in; contraction_arrange does so with the others. */
+ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements);
+void contraction_arrange(Contraction *contraction, const ContractionPlan *plan);
+
+int64_t contraction_scratch_bytes(const ContractionPlan *plan);
+/* The chunks of the three phases, which come one after the other. */
+typedef enum ContractionPhase { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH } ContractionPhase;
+int64_t contraction_chunks(const ContractionPlan *plan, ContractionPhase phase);
+
+/* The memory that it works on. `scratch` is the plan's: 64-byte aligned. */
+typedef struct ContractionData {
+  const uint8_t *lhs, *rhs; /* of the instruction, before any swapping */
+  uint8_t *result, *scratch;
+} ContractionData;
+
+void contraction_pack(const Contraction *contraction, const ContractionPlan *plan,
+                      const ContractionData *data, int64_t chunk);
+/* One unit of a part that was arranged; `unit` counts from the part's first one. */
+void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
+                          const ContractionData *data, int64_t unit);
+void contraction_finish(const ContractionPlan *plan, PrimitiveType type,
+                        const ContractionData *data, int64_t chunk);
+
+#endif

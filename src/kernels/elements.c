@@ -1,0 +1,115 @@
+#include "kernels/elements.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+#include "shape/scalar.h"
+
+/* ---- Operands ---- */
+
+static void load_any(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
+  /* Within a kind nothing is rounded before it is multiplied. */
+  bool converts = type_kind(loader->from) != type_kind(loader->result);
+  for (int64_t i = 0; i < count; i++) {
+    Scalar value = scalar_load(loader->from, elements, i);
+    if (converts) value = scalar_convert(loader->from, loader->result, value);
+    scalar_store(loader->element, out, i, value);
+  }
+}
+
+static void load_bf16(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
+  const uint16_t *from = (const uint16_t *)elements;
+  uint32_t *to = out;
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    wasm_v128_store(to + i, wasm_i32x4_shl(wasm_u32x4_load16x4(from + i), 16));
+  }
+  for (; i < count; i++) to[i] = (uint32_t)from[i] << 16;
+}
+
+/* The exponent and mantissa of f16, put where f32 has them, are 2^112 too small a number; but the
+** largest exponent must become the largest. */
+static v128_t widen_f16(v128_t bits) {
+  v128_t sign = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_const_splat(0x8000)), 16);
+  v128_t magnitude = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_const_splat(0x7fff)), 13);
+  v128_t special = wasm_i32x4_gt(magnitude, wasm_i32x4_const_splat(0x0f7fffff));
+  v128_t value = wasm_f32x4_mul(magnitude, wasm_f32x4_const_splat(0x1p112f));
+  value = wasm_v128_or(value, wasm_v128_and(special, wasm_i32x4_const_splat(0x7f800000)));
+  return wasm_v128_or(value, sign);
+}
+
+static void load_f16(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
+  const uint16_t *from = (const uint16_t *)elements;
+  float *to = out;
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) wasm_v128_store(to + i, widen_f16(wasm_u32x4_load16x4(from + i)));
+  for (; i < count; i++) to[i] = wasm_f32x4_extract_lane(widen_f16(wasm_i32x4_splat(from[i])), 0);
+}
+
+static void load_s8_as_s16(const Loader *loader, const uint8_t *elements, int64_t count,
+                           void *out) {
+  const int8_t *from = (const int8_t *)elements;
+  int16_t *to = out;
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) wasm_v128_store(to + i, wasm_i16x8_load8x8(from + i));
+  for (; i < count; i++) to[i] = from[i];
+}
+
+static void load_u8_as_s16(const Loader *loader, const uint8_t *elements, int64_t count,
+                           void *out) {
+  int16_t *to = out;
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) wasm_v128_store(to + i, wasm_u16x8_load8x8(elements + i));
+  for (; i < count; i++) to[i] = elements[i];
+}
+
+static bool is_same_bits(PrimitiveType a, PrimitiveType b) {
+  return a == b || (type_is_integral(a) && type_is_integral(b) && type_bits(a) == type_bits(b));
+}
+
+Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result) {
+  PrimitiveType element = arithmetic->element;
+  bool integral = type_is_integral(from) && type_is_integral(result);
+  Loader loader = {from, element, result, load_any};
+  if (is_same_bits(from, element) && (integral || !type_is_integral(from))) {
+    loader.run = NULL;
+  } else if (element == F32 && from == BF16) {
+    loader.run = load_bf16;
+  } else if (element == F32 && from == F16) {
+    loader.run = load_f16;
+  } else if (element == S16 && integral && type_bytes(from) == 1) {
+    loader.run = type_kind(from) == KIND_SIGNED ? load_s8_as_s16 : load_u8_as_s16;
+  }
+  return loader;
+}
+
+/* ---- Results ---- */
+
+bool sums_are_results(const Arithmetic *arithmetic, PrimitiveType result) {
+  return is_same_bits(arithmetic->sum, result);
+}
+
+/* Adding half of what is cut off, or just less where that is even already, rounds to nearest even. */
+static void store_bf16(const uint32_t *sums, int64_t count, uint16_t *out) {
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits = sums[i], rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+    out[i] = (uint16_t)(is_nan ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded);
+  }
+}
+
+static void store_any(PrimitiveType sum, const void *sums, int64_t count, PrimitiveType result,
+                      void *out) {
+  for (int64_t i = 0; i < count; i++) scalar_store(result, out, i, scalar_load(sum, sums, i));
+}
+
+void store_sums(const Arithmetic *arithmetic, const void *sums, int64_t count, PrimitiveType result,
+                void *out) {
+  if (sums_are_results(arithmetic, result)) {
+    memcpy(out, sums, (size_t)(count * type_bytes(result)));
+  } else if (arithmetic->sum == F32 && result == BF16) {
+    store_bf16(sums, count, out);
+  } else {
+    store_any(arithmetic->sum, sums, count, result, out);
+  }
+}

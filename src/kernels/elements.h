@@ -1,0 +1,26 @@
+/*
+** Runs of elements, to and from what contractions compute with (arithmetic.h).
+*/
+#ifndef XLA_KERNELS_ELEMENTS_H
+#define XLA_KERNELS_ELEMENTS_H
+
+#include "kernels/arithmetic.h"
+
+/*
+** How elements of type `from` become the arithmetic's, for a result of type `result`: as the
+** evaluator does it (eval/packed.c). Where `run` is NULL they are that already.
+*/
+typedef struct Loader Loader;
+struct Loader {
+  PrimitiveType from, element, result;
+  void (*run)(const Loader *loader, const uint8_t *elements, int64_t count, void *out);
+};
+Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result);
+
+/* Whether the result's elements are the arithmetic's sums as they are. */
+bool sums_are_results(const Arithmetic *arithmetic, PrimitiveType result);
+/* Converts sums to the result's type: rounds floats to nearest even, wraps integers. */
+void store_sums(const Arithmetic *arithmetic, const void *sums, int64_t count, PrimitiveType result,
+                void *out);
+
+#endif

@@ -1,0 +1,322 @@
+#include "kernels/pack.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+/* ---- Offsets ---- */
+
+void axes_offsets(const Axes *axes, Operand operand, int64_t first, int64_t count, size_t base,
+                  size_t *out) {
+  int64_t index[MAX_RANK], last = axes->count - 1;
+  if (count == 0) return;
+  if (last < 0) {
+    for (int64_t i = 0; i < count; i++) out[i] = base;
+    return;
+  }
+  for (int64_t d = last; d >= 0; d--) {
+    const Axis *axis = &axes->items[d];
+    index[d] = first % axis->size;
+    first /= axis->size;
+    base += (size_t)(index[d] * axis->stride[operand]);
+  }
+  for (int64_t i = 0; i < count;) {
+    size_t stride = (size_t)axes->items[last].stride[operand];
+    for (; i < count && index[last] < axes->items[last].size; i++, index[last]++, base += stride) {
+      out[i] = base;
+    }
+    for (int64_t d = last; d > 0 && index[d] == axes->items[d].size; d--) {
+      base -= (size_t)(index[d] * axes->items[d].stride[operand]);
+      base += (size_t)axes->items[d - 1].stride[operand];
+      index[d] = 0;
+      index[d - 1]++;
+    }
+  }
+}
+
+void depth_init(Depth *depth, const Axes *axes, Operand operand, int64_t first, int count) {
+  axes_offsets(axes, operand, first, count, 0, depth->at);
+  depth->count = count;
+  depth->runs = 0;
+  for (int k = 0; k < count; k++) {
+    if (k == 0 || depth->at[k] != depth->at[k - 1] + 1) depth->begin[depth->runs++] = k;
+  }
+  depth->begin[depth->runs] = count;
+}
+
+/* ---- Lanes of 4 and of 8 bytes, from lines whose elements are lanes already ---- */
+
+/* Of 4 lines, `count` neighbours each: out[k * width + line]. */
+static void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
+                  int count, uint32_t *out, int width) {
+  int k = 0;
+  for (; k + 4 <= count; k += 4, out += 4 * width) {
+    v128_t w = wasm_v128_load(a + k), x = wasm_v128_load(b + k);
+    v128_t y = wasm_v128_load(c + k), z = wasm_v128_load(d + k);
+    v128_t wx = wasm_i32x4_shuffle(w, x, 0, 4, 1, 5), yz = wasm_i32x4_shuffle(y, z, 0, 4, 1, 5);
+    wasm_v128_store(out, wasm_i64x2_shuffle(wx, yz, 0, 2));
+    wasm_v128_store(out + width, wasm_i64x2_shuffle(wx, yz, 1, 3));
+    wx = wasm_i32x4_shuffle(w, x, 2, 6, 3, 7);
+    yz = wasm_i32x4_shuffle(y, z, 2, 6, 3, 7);
+    wasm_v128_store(out + 2 * width, wasm_i64x2_shuffle(wx, yz, 0, 2));
+    wasm_v128_store(out + 3 * width, wasm_i64x2_shuffle(wx, yz, 1, 3));
+  }
+  for (; k < count; k++, out += width) {
+    out[0] = a[k];
+    out[1] = b[k];
+    out[2] = c[k];
+    out[3] = d[k];
+  }
+}
+
+/* Of 2 lines. */
+static void turn2(const uint64_t *a, const uint64_t *b, int count, uint64_t *out, int width) {
+  int k = 0;
+  for (; k + 2 <= count; k += 2, out += 2 * width) {
+    v128_t x = wasm_v128_load(a + k), y = wasm_v128_load(b + k);
+    wasm_v128_store(out, wasm_i64x2_shuffle(x, y, 0, 2));
+    wasm_v128_store(out + width, wasm_i64x2_shuffle(x, y, 1, 3));
+  }
+  if (k < count) {
+    out[0] = a[k];
+    out[1] = b[k];
+  }
+}
+
+/* One panel of `width` lines, of which lane k is at line[i] + depth->at[k]. */
+static void turn_panel(const void *data, int lane_bytes, const size_t *line, int width,
+                       const Depth *depth, void *out) {
+  for (int run = 0; run < depth->runs; run++) {
+    int begin = depth->begin[run], count = depth->begin[run + 1] - begin;
+    size_t at = depth->at[begin];
+    if (lane_bytes == 4) {
+      const uint32_t *from = (const uint32_t *)data + at;
+      for (int i = 0; i < width; i += 4) {
+        turn4(from + line[i], from + line[i + 1], from + line[i + 2], from + line[i + 3], count,
+              (uint32_t *)out + begin * width + i, width);
+      }
+    } else {
+      const uint64_t *from = (const uint64_t *)data + at;
+      for (int i = 0; i < width; i += 2) {
+        turn2(from + line[i], from + line[i + 1], count, (uint64_t *)out + begin * width + i,
+              width);
+      }
+    }
+  }
+}
+
+/* The same where the lines are neighbours, of several panels at once: a whole cache line of the
+** operand at a time, as the next one may be in another page. */
+static void copy_panels(const uint8_t *data, const Depth *depth, size_t element_bytes, int vectors,
+                        int panels, uint8_t *out, size_t stride) {
+  for (int k = 0; k < depth->count; k++, out += 16 * vectors) {
+    const uint8_t *from = data + depth->at[k] * element_bytes;
+    uint8_t *to = out;
+    for (int i = 0; i < panels; i++, to += stride) {
+      wasm_v128_store(to, wasm_v128_load(from));
+      from += 16;
+      if (vectors == 1) continue;
+      wasm_v128_store(to + 16, wasm_v128_load(from));
+      from += 16;
+    }
+  }
+}
+
+/* ---- Elements of other types: converted to lines of their own first ---- */
+
+/* The elements of one line, converted, one after the other. */
+static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t *out) {
+  enum { GATHERED = 16 };
+  const Loader *loader = &side->loader;
+  size_t from_bytes = (size_t)type_bytes(loader->from);
+  size_t to_bytes = (size_t)type_bytes(loader->element);
+  uint8_t gathered[GATHERED * 16];
+  for (int run = 0; run < depth->runs;) {
+    int k = depth->begin[run], count = depth->begin[run + 1] - k;
+    const uint8_t *elements = side->data + (line + depth->at[k]) * from_bytes;
+    if (count > 1) {
+      run++;
+    } else { /* single ones are collected */
+      for (count = 0; count < GATHERED && run < depth->runs; run++, count++) {
+        if (depth->begin[run + 1] - depth->begin[run] > 1) break;
+        memcpy(gathered + (size_t)count * from_bytes,
+               side->data + (line + depth->at[k + count]) * from_bytes, from_bytes);
+      }
+      elements = gathered;
+    }
+    uint8_t *to = out + (size_t)k * to_bytes;
+    if (loader->run) {
+      loader->run(loader, elements, count, to);
+    } else {
+      memcpy(to, elements, (size_t)count * to_bytes);
+    }
+  }
+}
+
+static void one_run(Depth *depth, int count) {
+  depth->count = count;
+  depth->runs = 1;
+  depth->at[0] = 0;
+  depth->begin[0] = 0;
+  depth->begin[1] = count;
+}
+
+/* (a + bi)(c + di) as reals: the lhs' depth a, b meets two columns c, d and -d, c. */
+static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int columns, int count,
+                                 uint8_t *out) {
+  for (int j = 0; j < columns; j++) {
+    if (lane_bytes == 4) {
+      const float *from = (const float *)(lines + (size_t)j * DEPTH_BYTES);
+      float *to = (float *)out + 2 * j;
+      for (int k = 0; k < count; k++, from += 2, to += 4 * columns) {
+        to[0] = to[2 * columns + 1] = from[0];
+        to[1] = from[1];
+        to[2 * columns] = -from[1];
+      }
+    } else {
+      const double *from = (const double *)(lines + (size_t)j * DEPTH_BYTES);
+      double *to = (double *)out + 2 * j;
+      for (int k = 0; k < count; k++, from += 2, to += 4 * columns) {
+        to[0] = to[2 * columns + 1] = from[0];
+        to[1] = from[1];
+        to[2 * columns] = -from[1];
+      }
+    }
+  }
+}
+
+/* One panel by way of converted lines. */
+static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
+                       uint8_t *out) {
+  enum { MOST_LINES = 8 };
+  _Alignas(16) uint8_t lines[MOST_LINES][DEPTH_BYTES];
+  const Arithmetic *arithmetic = side->arithmetic;
+  for (int i = 0; i < width; i++) {
+    load_line(side, line[i], depth, lines[i]);
+    if (arithmetic->lane_elements == 2 && depth->count % 2 == 1) {
+      ((int16_t *)lines[i])[depth->count] = 0;
+    }
+  }
+  if (side->operand == RHS && arithmetic->reals == 2) {
+    turn_complex_columns(lines[0], arithmetic->lane_bytes, width, depth->count, out);
+    return;
+  }
+  size_t start[MOST_LINES];
+  for (int i = 0; i < width; i++) {
+    start[i] = (size_t)(i * (DEPTH_BYTES / arithmetic->lane_bytes));
+  }
+  Depth lanes;
+  one_run(&lanes, panel_depth(arithmetic, depth->count));
+  turn_panel(lines, arithmetic->lane_bytes, start, width, &lanes, out);
+}
+
+/* Lines that are neighbours, converted row by row of the panel. */
+static void load_neighbours(const Side *side, size_t line, int width, const Depth *depth,
+                            uint8_t *out) {
+  const Loader *loader = &side->loader;
+  size_t bytes = (size_t)type_bytes(loader->from);
+  const uint8_t *data = side->data + line * bytes;
+  int row_bytes = width * side->arithmetic->lane_bytes;
+  for (int k = 0; k < depth->count; k++, out += row_bytes) {
+    loader->run(loader, data + depth->at[k] * bytes, width, out);
+  }
+}
+
+/* Of s16, two rows at a time, interleaved. */
+static void load_neighbours_s16(const Side *side, size_t line, int width, const Depth *depth,
+                                uint8_t *out) {
+  const Loader *loader = &side->loader;
+  size_t bytes = (size_t)type_bytes(loader->from);
+  const uint8_t *data = side->data + line * bytes;
+  _Alignas(16) int16_t rows[2][8] = {{0}};
+  for (int k = 0; k < depth->count; k += 2, out += width * 4) {
+    for (int i = 0; i < 2; i++) {
+      if (k + i == depth->count) {
+        memset(rows[i], 0, sizeof rows[i]);
+      } else if (loader->run) {
+        loader->run(loader, data + depth->at[k + i] * bytes, width, rows[i]);
+      } else {
+        memcpy(rows[i], data + depth->at[k + i] * bytes, (size_t)width * sizeof **rows);
+      }
+    }
+    v128_t a = wasm_v128_load(rows[0]), b = wasm_v128_load(rows[1]);
+    wasm_v128_store(out, wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
+    if (width == 4) continue;
+    wasm_v128_store(out + 16, wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+  }
+}
+
+/* ---- Blocks ---- */
+
+Side side_new(const Contraction *contraction, const Arithmetic *arithmetic, Operand operand,
+              const uint8_t *data) {
+  Loader loader = loader_for(contraction->type[operand], arithmetic, contraction->type[OUT]);
+  return (Side){data, operand, arithmetic, loader};
+}
+
+int panel_lines(const Side *side) {
+  const Arithmetic *arithmetic = side->arithmetic;
+  return side->operand == LHS ? PANEL_ROWS
+                              : PANEL_COLUMN_BYTES / (arithmetic->lane_bytes * arithmetic->reals);
+}
+
+int panel_depth(const Arithmetic *arithmetic, int count) {
+  return (count + arithmetic->lane_elements - 1) / arithmetic->lane_elements * arithmetic->reals;
+}
+
+static bool are_neighbours(const size_t *line, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    if (line[i] != line[0] + (size_t)i) return false;
+  }
+  return true;
+}
+
+static void pack_panel(const Side *side, const size_t *line, int width, const Depth *depth,
+                       uint8_t *out) {
+  const Arithmetic *arithmetic = side->arithmetic;
+  bool neighbours = arithmetic->reals == 1 && are_neighbours(line, width);
+  if (neighbours && arithmetic->lane_elements == 2) {
+    load_neighbours_s16(side, line[0], width, depth, out);
+  } else if (neighbours && side->loader.run) {
+    load_neighbours(side, line[0], width, depth, out);
+  } else if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) {
+    load_panel(side, line, width, depth, out);
+  } else {
+    turn_panel(side->data, arithmetic->lane_bytes, line, width, depth, out);
+  }
+}
+
+/* How many panels, up to 4, have lines that are neighbours and elements that need no converting. */
+static int copied_panels(const Side *side, const size_t *line, int64_t lines, int width) {
+  const Arithmetic *arithmetic = side->arithmetic;
+  if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;
+  int panels = 0;
+  while (panels < 4 && (panels + 1) * width <= lines &&
+         are_neighbours(line, (panels + 1) * width)) {
+    panels++;
+  }
+  return panels;
+}
+
+void pack(const Side *side, const size_t *line, int64_t lines, const Depth *depth, uint8_t *out,
+          size_t stride) {
+  int width = panel_lines(side);
+  while (lines > 0) {
+    int panels = copied_panels(side, line, lines, width);
+    if (panels > 0) {
+      size_t bytes = (size_t)side->arithmetic->lane_bytes;
+      copy_panels(side->data + line[0] * bytes, depth, bytes, width * (int)bytes / 16, panels, out,
+                  stride);
+    } else if (lines >= width) {
+      pack_panel(side, line, width, depth, out);
+      panels = 1;
+    } else {
+      size_t filled[PANEL_COLUMN_BYTES / 4];
+      for (int i = 0; i < width; i++) filled[i] = line[i < lines ? i : lines - 1];
+      pack_panel(side, filled, width, depth, out);
+      panels = 1;
+    }
+    lines -= panels * width;
+    line += panels * width;
+    out += (size_t)panels * stride;
+  }
+}
