@@ -174,6 +174,12 @@ const asynchronous = (i) => ({
       ? quote(i.asyncExecutionThread) : undefined,
 });
 
+const dot = (i) => ({
+  ...dotNumbers(i),
+  operand_precision: precision(i),
+  algorithm: DOT_ALGORITHMS[(i.precision?.algorithm ?? 0) - 1],
+});
+
 /** What an operation says, by opcode. undefined: nothing. */
 const ATTRIBUTES = {
   'all-gather': gathering,
@@ -222,11 +228,7 @@ const ATTRIBUTES = {
     domain:
       `{kind="sharding", entry=${shardingText(i.domainEntry)}, exit=${shardingText(i.domainExit)}}`,
   }),
-  'dot': (i) => ({
-    ...dotNumbers(i),
-    operand_precision: precision(i),
-    algorithm: DOT_ALGORITHMS[(i.precision?.algorithm ?? 0) - 1],
-  }),
+  'dot': dot,
   'dynamic-slice': (i) => ({ dynamic_slice_sizes: list(i.dynamicSliceSizes) }),
   'fft': (i) => ({
     fft_type: enumeration('FFT', 'IFFT', 'RFFT', 'IRFFT')(i.fftType),
@@ -268,6 +270,13 @@ const ATTRIBUTES = {
     algorithm: enumeration('rng_default', 'rng_three_fry', 'rng_philox')(i.rngAlgorithm),
   }),
   'rng-get-and-update-state': (i) => ({ delta: i.delta ?? 0 }),
+  'scaled-dot': dot,
+  'scan': (i) => ({
+    ...dimensions(i),
+    num_carries: i.numCarries ?? 0,
+    is_reverse: flag(i.isReverse),
+    is_associative: flag(i.isAssociative === 1),
+  }),
   'scatter': (i) => ({
     ...indexNumbers(
       i.scatterDimensions,

@@ -242,6 +242,9 @@ const INSTRUCTION = {
   87: ['deviceList', () => DEVICE_LIST],
   89: ['isComposite', 'bool'],
   90: ['raggedDotDimensions', () => RAGGED_DOT_DIMENSIONS],
+  94: ['isReverse', 'bool'],
+  95: ['numCarries', 'int'],
+  96: ['isAssociative', 'int'], // 0: not said; 1: it is; 2: it is not
 };
 
 const PROGRAM_SHAPE = { 1: ['parameters', many(shape)], 2: ['result', shape] };

@@ -520,6 +520,15 @@ export interface DotOptions {
   preferredElementType?: ElementType;
 }
 
+export interface ScanOptions {
+  /** How many steps; needed where there are no inputs to say it. */
+  scanDimensionSize?: number;
+  /** From the last element to the first. */
+  isReverse?: boolean;
+  /** A hint. */
+  isAssociative?: boolean;
+}
+
 export interface ConvolutionOptions extends DotOptions {
   featureGroupCount?: number;
   batchGroupCount?: number;
@@ -747,6 +756,18 @@ export class XlaBuilder extends Handle {
     dimensionNumbers: RaggedDotDimensionNumbers,
     precision?: DotOptions['precision'],
   ): XlaOp;
+  /**
+   * A dot of scaled operands: a scale has its operand's rank, and each of its elements is for a
+   * block of the operand's. Exactly one dimension is contracted.
+   */
+  scaledDot(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    lhsScale: XlaOp,
+    rhsScale: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    options?: DotOptions,
+  ): XlaOp;
   /** Several operands: the result is a tuple. */
   reduce(
     operands: Operands,
@@ -923,6 +944,18 @@ export class XlaBuilder extends Handle {
   iota(shape: ShapeLike, iotaDimension: number): XlaOp;
   iota(type: ElementType, size: number): XlaOp;
   optimizationBarrier: Unary;
+  /**
+   * Calls the computation once per element of the inputs along a dimension, with the elements and
+   * the carries; it returns the elements of the outputs and the next carries. So the result is: the
+   * outputs, then the last carries.
+   */
+  scan(
+    inputs: Operands,
+    inits: Operands,
+    computation: XlaComputation,
+    scanDimension: number,
+    options?: ScanOptions,
+  ): XlaOp;
   tuple(elements: readonly XlaOp[]): XlaOp;
   while(condition: XlaComputation, body: XlaComputation, init: XlaOp): XlaOp;
 

@@ -588,6 +588,21 @@ const contractions = {
         operand_precision: precision,
       }),
   ),
+  // The arguments of jax.lax.scaled_dot; XlaBuilder has no such method.
+  scaledDot: row(
+    'scaled-dot',
+    {
+      lhs: op, rhs: op, lhsScale: op, rhsScale: op, dimensionNumbers: dotNumbers,
+      ...resultOptions,
+    },
+    (emit, { lhs, rhs, lhsScale, rhsScale, dimensionNumbers: n, ...options }) =>
+      emit(
+        [lhs, rhs, lhsScale, rhsScale],
+        { ...dotAttributes(n), operand_precision: options.precision },
+        options.preferredElementType &&
+          dotShape(lhs.shape, rhs.shape, n, options.preferredElementType),
+      ),
+  ),
   reduce: row(
     'reduce',
     { operands: opOrOps, initValues: opOrOps, computation, dimensions: integers },
@@ -719,6 +734,19 @@ const conditional = {
   ),
 };
 
+/** What `size` steps make of the results of one: the outputs get the scanned dimension. */
+function scanShape(step, carries, dimension, size) {
+  const results = step.tupleShapes ?? [step];
+  const outputs = results.length - carries;
+  const shapes = results.map((result, i) => {
+    if (i >= outputs || !result.isArray) return result;
+    const { dimensions } = result;
+    const stacked = [...dimensions.slice(0, dimension), size, ...dimensions.slice(dimension)];
+    return Shape.array(result.elementType, stacked);
+  });
+  return step.isTuple ? Shape.tuple(shapes) : shapes[0];
+}
+
 const structure = {
   afterAll: row('after-all', { operands: ops }, (emit, { operands }) => emit(operands)),
   call: row('call', { computation, args: ops }, (emit, { computation, args }) =>
@@ -763,6 +791,28 @@ const structure = {
   ),
   iota: (values) => (ELEMENT_TYPES.has(values[0]) ? iota.vector : iota.shaped),
   optimizationBarrier: unary('opt-barrier'),
+  scan: row(
+    'scan',
+    {
+      inputs: opOrOps, inits: opOrOps, computation, scanDimension: integer,
+      scanDimensionSize: optional(integer), isReverse: optional(boolean),
+      isAssociative: optional(boolean),
+    },
+    (emit, { inputs, inits, computation, scanDimension, scanDimensionSize: size, ...rest }) =>
+      emit(
+        [...inputs, ...inits],
+        {
+          dimensions: [scanDimension],
+          num_carries: inits.length,
+          is_reverse: rest.isReverse,
+          is_associative: rest.isAssociative,
+          to_apply: computation,
+        },
+        size === undefined
+          ? undefined
+          : scanShape(computation.resultShape, inits.length, scanDimension, size),
+      ),
+  ),
   tuple: row('tuple', { elements: ops }, (emit, { elements }) => emit(elements)),
   while: row(
     'while',

@@ -380,6 +380,20 @@ describe('contractions, reductions, sorting', () => {
     const build = (b, p, q, sizes) => b.raggedDot(p, q, sizes, numbers);
     assert.deepEqual(await run(build, lhs, rhs, [[1, 2], 's32[2]']), [[1, 2], [40, 30], [60, 50]]);
   });
+  test('scaledDot: each pair of elements has a scale', async () => {
+    const numbers = { lhsContractingDimensions: [1], rhsContractingDimensions: [0] };
+    const lhs = [[[1, 2, 3, 4]], 'f8e4m3fn[1,4]'];
+    const rhs = [[[1], [1], [1], [1]], 'f8e4m3fn[4,1]'];
+    const scale = [[[2, 0.5]], 'f8e8m0fnu[1,2]'];
+    const one = [[[1]], 'f8e8m0fnu[1,1]'];
+    const build = (b, p, q, s, t) =>
+      b.scaledDot(p, q, s, t, numbers, { preferredElementType: 'f32' });
+    assert.deepEqual(await run(build, lhs, rhs, scale, one), [[9.5]]);
+    refuses(
+      () => text((b, p, q, s, t) => b.scaledDot(p, q, s, t, numbers), 'f32[1,4]', 'f32[4,1]',
+        'f32[1,3]', 'f32[1,1]'),
+      /divisible by 3, the size of that dimension of lhs scale f32\[1,3\]/, 'scaled-dot');
+  });
   test('preferredElementType', async () => {
     const [x, y] = [[[100, 100], 's8[2]'], [[100, 100], 's8[2]']];
     const build = (b, p, q) => b.dot(p, q, { preferredElementType: 's32' });
@@ -589,6 +603,35 @@ describe('sources, tuples and control flow', () => {
       results.push(await run(branch, [index, 's32[]'], [8, 'f32[]']));
     }
     assert.deepEqual(results, [4, 16, 16, 16]); // out of range: the last branch
+  });
+  test('scan', async () => {
+    const step = () => {
+      const b = client.builder('step');
+      const [x, carry] = [b.parameter(0, 's32[]'), b.parameter(1, 's32[]')];
+      const sum = b.add(x, carry);
+      return b.build(b.tuple([sum, sum]));
+    };
+    const x = [[1, 2, 3], 's32[3]'];
+    const init = [10, 's32[]'];
+    const sums = (options) => run((b, p, c) => b.scan(p, c, step(), 0, options), x, init);
+    assert.deepEqual(await sums(), [[11, 13, 16], 16]);
+    assert.deepEqual(await sums({ isReverse: true }), [[16, 15, 13], 16]);
+    assert.deepEqual(await sums({ isAssociative: true, scanDimensionSize: 3 }), [[11, 13, 16], 16]);
+    refuses(() => text((b, p, c) => b.scan(p, c, step(), 1), 's32[3]', 's32[]'),
+      /dimensions=\{1\} is out of range for input 0 of shape s32\[3\]/, 'scan');
+    refuses(
+      () => text((b, p, c) => b.scan(p, c, step(), 0, { scanDimensionSize: 4 }), 's32[3]', 's32[]'),
+      /stated shape is \(s32\[4\], s32\[\]\)/, 'scan');
+  });
+  test('scan without inputs', async () => {
+    const twice = () => {
+      const b = client.builder('twice');
+      const carry = b.parameter(0, 's32[2]');
+      return b.build(b.tuple([carry, b.add(carry, carry)]));
+    };
+    const build = (b, c) => b.scan([], c, twice(), 1, { scanDimensionSize: 3 });
+    assert.deepEqual(await run(build, [[1, 5], 's32[2]']), [[[1, 2, 4], [5, 10, 20]], [8, 40]]);
+    refuses(() => text((b, c) => b.scan([], c, twice(), 0), 's32[2]'), /must be stated/, 'scan');
   });
   test('while, as in the example', async () => {
     const state = '(s32[], f32[10])';

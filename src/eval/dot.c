@@ -1,10 +1,11 @@
 /*
-** dot and ragged-dot.
+** dot, ragged-dot and scaled-dot.
 **
 ** Both operands are first packed: the lhs as [batch, row, contracted], the rhs as [batch,
 ** contracted, column]. What is left is a product of matrices per batch, whose order [batch, row,
 ** column] is that of the result.
 */
+#include "eval/evaluation.h"
 #include "eval/packed.h"
 
 /* The dimension numbers of one operand, by role. */
@@ -209,4 +210,38 @@ bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, L
     ragged_rows(a, operands, &groups, result, context->arena);
   }
   return true;
+}
+
+/* --- scaled-dot ---------------------------------------------------------------------------------- */
+
+/* operand * scale, where each element of the scale is for a block of the operand. Both are first
+** rounded to the type of the result. NULL with an error. */
+static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveType type,
+                       EvalContext *context) {
+  const Shape *shape = operand->shape;
+  PrimitiveType wide = type_of_products(type);
+  Literal *result = evaluation_literal(shape_with_type(context->arena, shape, wide), context);
+  if (!result) return NULL;
+  int64_t strides[MAX_RANK], index[MAX_RANK] = {0}, count = shape_elements(shape);
+  shape_strides(scale->shape, strides);
+  for (int64_t at = 0; at < count; at++, shape_next_index(shape, index)) {
+    int64_t from = 0;
+    for (int d = 0; d < shape->rank; d++) {
+      from += index[d] / (shape->dims[d] / scale->shape->dims[d]) * strides[d];
+    }
+    Scalar x = scalar_load(shape->type, operand->data, at);
+    Scalar s = scalar_load(scale->shape->type, scale->data, from);
+    x = scalar_convert(shape->type, type, x);
+    s = scalar_convert(scale->shape->type, type, s);
+    scalar_store(wide, result->data, at, eval_binary_opcode(HLO_MULTIPLY, wide, x, s));
+  }
+  return result;
+}
+
+bool eval_scaled_dot(const Instruction *instruction, Literal *const *operands, Literal *result,
+                     EvalContext *context) {
+  PrimitiveType type = result->shape->type;
+  Literal *lhs = scaled(operands[0], operands[2], type, context);
+  Literal *rhs = lhs ? scaled(operands[1], operands[3], type, context) : NULL;
+  return rhs && eval_dot(instruction, (Literal *[]){lhs, rhs}, result, context);
 }

@@ -34,6 +34,7 @@ static EvalRule *const rules[OPCODE_COUNT] = {
 
     [HLO_DOT] = eval_dot,
     [HLO_RAGGED_DOT] = eval_ragged_dot,
+    [HLO_SCALED_DOT] = eval_scaled_dot,
     [HLO_CONVOLUTION] = eval_convolution,
     [HLO_REDUCE] = eval_reduce,
     [HLO_REDUCE_WINDOW] = eval_reduce_window,
@@ -63,6 +64,7 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_CALL] = eval_control,
     [HLO_CONDITIONAL] = eval_control,
     [HLO_WHILE] = eval_control,
+    [HLO_SCAN] = eval_scan,
     [HLO_FUSION] = eval_control,
     [HLO_ASYNC_START] = eval_control,
     [HLO_ASYNC_UPDATE] = eval_control,

@@ -58,10 +58,10 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
     eval_iota, eval_constant, eval_replica_id, eval_bitcast, eval_broadcast, eval_concatenate,
     eval_copy, eval_dynamic_slice, eval_dynamic_update_slice, eval_gather, eval_pad, eval_reshape,
     eval_reverse, eval_slice, eval_transpose, eval_get_dimension_size, eval_set_dimension_size,
-    eval_dot, eval_ragged_dot, eval_convolution, eval_reduce, eval_reduce_window,
+    eval_dot, eval_ragged_dot, eval_scaled_dot, eval_convolution, eval_reduce, eval_reduce_window,
     eval_select_and_scatter, eval_scatter, eval_sort, eval_topk, eval_fft, eval_cholesky,
     eval_triangular_solve, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
-    eval_structure, eval_control, eval_custom_call;
+    eval_structure, eval_control, eval_scan, eval_custom_call;
 
 /* Whether the evaluator knows the target of a custom-call: custom_call.c lists them. */
 bool custom_call_is_built_in(const Instruction *instruction);

@@ -124,6 +124,8 @@ typedef struct Attributes {
       *scatter;
   ComputationList branches, called_computations;
   bool is_composite;
+  int64_t num_carries;             /* scan */
+  bool is_reverse, is_associative; /* scan; that it is associative is a hint */
 
   Int64List lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims;
   Int64List lhs_ragged_dims, rhs_group_dims; /* ragged-dot */

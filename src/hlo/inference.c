@@ -91,6 +91,7 @@ static InferenceRule *const rules[OPCODE_COUNT] = {
 
     [HLO_DOT] = infer_dot,
     [HLO_RAGGED_DOT] = infer_ragged_dot,
+    [HLO_SCALED_DOT] = infer_scaled_dot,
     [HLO_CONVOLUTION] = infer_convolution,
     [HLO_REDUCE] = infer_reduce,
     [HLO_REDUCE_WINDOW] = infer_reduce_window,
@@ -119,6 +120,7 @@ static InferenceRule *const rules[OPCODE_COUNT] = {
     [HLO_CALL] = infer_call,
     [HLO_CONDITIONAL] = infer_conditional,
     [HLO_WHILE] = infer_while,
+    [HLO_SCAN] = infer_scan,
     [HLO_FUSION] = infer_fusion,
     [HLO_ASYNC_START] = infer_async_start,
     [HLO_ASYNC_UPDATE] = infer_async_update,

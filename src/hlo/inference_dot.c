@@ -1,5 +1,5 @@
 /*
-** dot and ragged-dot. The result's dimensions are the batch dimensions, what is left of lhs, and
+** dot, ragged-dot and scaled-dot. The result's dimensions are the batch dimensions, what is left of lhs, and
 ** what is left of rhs. Its element type may be stated (XLA's preferred_element_type), as in
 ** s8 x s8 -> s32; else it is the wider one of the operands'.
 */
@@ -157,4 +157,35 @@ const Shape *infer_ragged_dot(Inference *in) {
   Dims dims = {0};
   if (contracting) dims_push(in, &dims, groups, dimension_is_dynamic(sizes, sizes->rank - 1));
   return dot_shape(in, &dims, a->rhs_group_dims);
+}
+
+/*
+** scaled-dot: a scale for each block of an operand. The scale has the operand's rank, and a block of
+** dims / scale's dims elements along each dimension; in practice they run along the contracted one.
+*/
+static bool check_scale(Inference *in, int side, const char *role) {
+  const Shape *operand = operand_shape(in, side), *scale = operand_shape(in, 2 + side);
+  if (!check_array(in, 2 + side, role)) return false;
+  REQUIRE(in, scale->rank == operand->rank,
+          "%s %s and the operand %s that it scales have different ranks; they must be the same",
+          role, text_operand(in, 2 + side), text_operand(in, side));
+  for (int d = 0; d < scale->rank; d++) {
+    int64_t blocks = scale->dims[d], size = operand->dims[d];
+    REQUIRE(in, blocks == size || (blocks > 0 && size % blocks == 0),
+            "dimension %d of operand %s has size %lld; it must be divisible by %lld, the size of "
+            "that dimension of %s %s",
+            d, text_operand(in, side), (long long)size, (long long)blocks, role,
+            text_operand(in, 2 + side));
+  }
+  return true;
+}
+
+const Shape *infer_scaled_dot(Inference *in) {
+  Dims dims = {0};
+  if (!check_dot(in)) return NULL;
+  REQUIRE(in, in->a->lhs_contracting_dims.count == 1,
+          "lhs_contracting_dims=%s; exactly one dimension must be contracted",
+          text_list(in, in->a->lhs_contracting_dims));
+  if (!check_scale(in, 0, "lhs scale") || !check_scale(in, 1, "rhs scale")) return NULL;
+  return dot_shape(in, &dims, (Int64List){0, NULL});
 }

@@ -31,7 +31,8 @@ InferenceRule infer_broadcast, infer_concatenate, infer_copy, infer_dynamic_slic
     infer_get_dimension_size, infer_set_dimension_size;      /* inference_movement.c */
 InferenceRule infer_gather;                                  /* inference_gather.c */
 InferenceRule infer_scatter;                                 /* inference_scatter.c */
-InferenceRule infer_dot, infer_ragged_dot;                   /* inference_dot.c */
+InferenceRule infer_dot, infer_ragged_dot, infer_scaled_dot; /* inference_dot.c */
+InferenceRule infer_scan;                                    /* inference_scan.c */
 InferenceRule infer_convolution;                             /* inference_convolution.c */
 InferenceRule infer_reduce_window, infer_select_and_scatter; /* inference_window.c */
 InferenceRule infer_map, infer_reduce, infer_sort;           /* inference_apply.c */

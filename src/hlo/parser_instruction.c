@@ -70,6 +70,7 @@ static bool shape_must_be_stated(Opcode opcode) {
   case HLO_RNG:
   case HLO_RNG_BIT_GENERATOR:
   case HLO_RNG_GET_AND_UPDATE_STATE:
+  case HLO_SCALED_DOT:
   case HLO_STOCHASTIC_CONVERT:
   case HLO_ASYNC_START:
   case HLO_ASYNC_UPDATE:

@@ -287,6 +287,8 @@ bool dynamic_dimensions_resolve(Module *module, Error *error) {
   bool ok = true;
   if (any_instruction(module, is_dynamic)) {
     pass_custom_calls(module); /* what spells an operation is one */
+    pass_expand_scans(module);
+    pass_expand_scaled_dots(module);
     if (any_instruction(module, is_asynchronous_pair)) pass_inline_calls(module);
     module_keep_reached(module);
     Callees callees = {0};

@@ -12,13 +12,15 @@ bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are re
 bool pass_inline_calls(Module *module);    /* call and async-start/done: their bodies in place */
 bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);
-bool pass_simplify_algebra(Module *module); /* only what keeps every bit */
-bool pass_fold_constants(Module *module);   /* by the evaluator, for small results */
-bool pass_unroll_loops(Module *module);     /* short ones, of element-wise operations; for fusion */
-bool pass_expand_pooling(Module *module);   /* select-and-scatter, as reduce and select */
-bool pass_scatter_windows(Module *module);  /* the others, as reduce-window and scatter */
-bool pass_pad_windows(Module *module);      /* padding of reduce-window as `pad`; for fusion */
-bool pass_fuse_loops(Module *module);       /* elementwise neighbourhoods into fusions; codegen/ */
+bool pass_simplify_algebra(Module *module);   /* only what keeps every bit */
+bool pass_fold_constants(Module *module);     /* by the evaluator, for small results */
+bool pass_expand_scans(Module *module);       /* as while loops */
+bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
+bool pass_unroll_loops(Module *module);    /* short ones, of element-wise operations; for fusion */
+bool pass_expand_pooling(Module *module);  /* select-and-scatter, as reduce and select */
+bool pass_scatter_windows(Module *module); /* the others, as reduce-window and scatter */
+bool pass_pad_windows(Module *module);     /* padding of reduce-window as `pad`; for fusion */
+bool pass_fuse_loops(Module *module);      /* elementwise neighbourhoods into fusions; codegen/ */
 
 /* All of them, in order, until nothing changes. `fuse` as platform_has_codegen() says. */
 void passes_run(Module *module, bool fuse);

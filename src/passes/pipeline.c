@@ -17,6 +17,8 @@ void passes_run(Module *module, bool fuse) {
   pass_dead_code(module);
   pass_manual_sharding(module);
   pass_custom_calls(module);
+  pass_expand_scans(module);
+  pass_expand_scaled_dots(module);
   if (fuse) {
     pass_expand_pooling(module);
     pass_scatter_windows(module);

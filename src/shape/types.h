@@ -43,6 +43,11 @@ static inline bool type_is_integral(PrimitiveType t) { /* not PRED, as in XLA */
 static inline bool type_is_floating(PrimitiveType t) { return type_kind(t) == KIND_FLOAT; }
 static inline bool type_is_complex(PrimitiveType t) { return type_kind(t) == KIND_COMPLEX; }
 
+/* What products of `t` and their sums are made in, before they are rounded to it. */
+static inline PrimitiveType type_of_products(PrimitiveType t) {
+  return type_is_floating(t) && type_bits(t) < 32 ? F32 : t;
+}
+
 /* C64 -> F32, C128 -> F64 and back. Other types: themselves / PRIMITIVE_TYPE_INVALID. */
 PrimitiveType type_complex_component(PrimitiveType type);
 PrimitiveType type_complex_of(PrimitiveType type);

@@ -167,6 +167,8 @@ def spec(f):
     f.spec(f'mulhi.{type_}', [f'{type_}[9]'] * 2, f'r = {type_}[9] mulhi(p0, p1)', [[x, y]],
            [[(x.astype(wide) * y.astype(wide) >> bits).astype(x.dtype)]])
   ragged(f)
+  scans(f)
+  scaled_dots(f)
   inverse_functions(f)
 
 
@@ -209,6 +211,103 @@ def ragged(f):
   f.spec('ragged-all-to-all', [shape_of(x) for x in operands[0]],
          'r = f32[6,2] ragged-all-to-all(p0, p1, p2, p3, p4, p5), replica_groups={{0,1,2}}',
          operands, results)
+
+
+def scans(f):
+  """XLA:CPU slices an element out of none; StableHLO has no tuples or tokens to carry."""
+  scan = 'scan(p0, p1), dimensions={%d}, num_carries=1, to_apply=f'
+  sums = ('f {\n  a = f32[2] parameter(0)\n  b = f32[2] parameter(1)\n  s = f32[2] add(a, b)\n'
+          '  n = s8[] constant(1)\n  ROOT t = (s8[], f32[2], f32[2]) tuple(n, s, s)\n}')
+  init = f32(3, 4)
+  for reverse in ('', ', is_reverse=true'):
+    f.spec(f'scan.no-steps{".reverse" if reverse else ""}', ['f32[0,2]', 'f32[2]'],
+           f'r = (s8[0], f32[0,2], f32[2]) {scan % 0}{reverse}',
+           [[np.zeros((0, 2), np.float32), init]],
+           [[np.zeros(0, np.int8), np.zeros((0, 2), np.float32), init]], sums)
+  pair = ('f {\n  x = s32[] parameter(0)\n  c = (s32[], (f32[2])) parameter(1)\n'
+          '  i = s32[] get-tuple-element(c), index=0\n'
+          '  v = (f32[2]) get-tuple-element(c), index=1\n'
+          '  w = f32[2] get-tuple-element(v), index=0\n  j = s32[] add(x, i)\n'
+          '  y = f32[2] add(w, w)\n  u = (f32[2]) tuple(y)\n'
+          '  d = (s32[], (f32[2])) tuple(j, u)\n'
+          '  ROOT t = (f32[2], (s32[], (f32[2]))) tuple(w, d)\n}')
+  f.spec('scan.tuple-carry', ['s32[3]', '(s32[], (f32[2]))'],
+         f'r = (f32[3,2], (s32[], (f32[2]))) {scan % 0}',
+         [[np.arange(3, dtype=np.int32), np.int32(10), init]],
+         [[f32([3, 4], [6, 8], [12, 16]), np.int32(13), init * 8]], pair)
+  token = ('f {\n  x = s32[] parameter(0)\n  c = token[] parameter(1)\n'
+           '  d = token[] after-all(c)\n  y = s32[] add(x, x)\n'
+           '  ROOT t = (s32[], token[]) tuple(y, d)\n}')
+  f.spec('scan.token-carry', ['s32[3]'], f'p1 = token[] after-all()\ns = (s32[3], token[]) '
+         f'{scan % 0}\nr = s32[3] get-tuple-element(s), index=0',
+         [[np.arange(3, dtype=np.int32)]], [[np.arange(3, dtype=np.int32) * 2]], token)
+  x, add = np.arange(1, 6, dtype=np.int32), (
+      'f {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  s = s32[] add(a, b)\n'
+      '  ROOT t = (s32[], s32[]) tuple(s, s)\n}\n')
+  sums, types = [np.cumsum(x, dtype=np.int32), np.int32(15)], '(s32[5], s32[])'
+  f.spec('scan.asynchronous', ['s32[5]', 's32[]'], f's = ({types}, {types}, u32[]) scan-start('
+         'p0, p1), dimensions={0}, num_carries=1, to_apply=f\n'
+         f'u = ({types}, {types}, u32[]) scan-update(s)\nr = {types} scan-done(u)',
+         [[x, np.int32(0)]], [sums], add)
+  f.spec('scan.in-a-fusion', ['s32[5]', 's32[]'],
+         f'r = {types} fusion(p0, p1), kind=kCustom, calls=g', [[x, np.int32(0)]], [sums],
+         add + 'g {\n  p0 = s32[5] parameter(0)\n  p1 = s32[] parameter(1)\n'
+         f'  ROOT r = {types} {scan % 0}\n}}')
+  # Two of three columns are there: the others must not be summed.
+  wide = count('f32', (2, 3))
+  f.spec('scan.dynamic-element', ['f32[2,3]', 'f32[]'], 'n = s32[] constant(2)\n'
+         'd = f32[2,<=3] set-dimension-size(p0, n), dimensions={1}\n'
+         's = (f32[2], f32[]) scan(d, p1), dimensions={0}, num_carries=1, to_apply=g\n'
+         'r = f32[] get-tuple-element(s), index=1', [[wide, np.float32(100)]],
+         [[np.float32(100 + wide[:, :2].sum())]], ADD + 'g {\n  x = f32[<=3] parameter(0)\n'
+         '  c = f32[] parameter(1)\n  z = f32[] constant(0)\n'
+         '  a = f32[] reduce(x, z), dimensions={0}, to_apply=f\n  s = f32[] add(a, c)\n'
+         '  ROOT t = (f32[], f32[]) tuple(s, s)\n}')
+
+
+def blocks(scale, shape):
+  """Each element of a scale as often as the operand's block is long, along every dimension."""
+  for d, size in enumerate(shape):
+    scale = np.repeat(scale, size // scale.shape[d] if scale.shape[d] else 1, axis=d)
+  return scale
+
+
+def scaled_dots(f):
+  """(lhs * its scale) . (rhs * its scale), in the type of the result."""
+  last = 'lhs_contracting_dims={1}, rhs_contracting_dims={1}', 'mk,nk->mn'
+  first = 'lhs_contracting_dims={0}, rhs_contracting_dims={1}', 'km,nk->mn'
+  batch = ('lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={1}, '
+           'rhs_contracting_dims={0}', 'bmk,kbn->bmn')
+  vector = 'lhs_contracting_dims={0}, rhs_contracting_dims={0}', 'k,kn->n'
+  rows = [
+      ('mxfp8', 'f32', 'f8e4m3fn', 'f8e8m0fnu', last, (3, 64), (5, 64), (3, 2), (5, 2)),
+      ('mxfp8.bf16', 'bf16', 'f8e5m2', 'f8e8m0fnu', last, (3, 64), (2, 64), (3, 2), (2, 2)),
+      ('nvfp4', 'f32', 'f4e2m1fn', 'f8e4m3fn', last, (4, 32), (3, 32), (4, 2), (3, 2)),
+      ('one-scale', 'f32', 'f8e4m3fn', 'f8e8m0fnu', last, (3, 8), (5, 8), (3, 4), (5, 1)),
+      ('scale-each', 'f32', 'f32', 'f32', last, (3, 4), (2, 4), (3, 4), (2, 4)),
+      ('blocks-of-rows', 'f32', 'f32', 'f32', last, (6, 4), (4, 4), (2, 2), (1, 4)),
+      ('first', 'f32', 'bf16', 'f32', first, (8, 3), (2, 8), (4, 3), (2, 2)),
+      ('batch', 'f32', 'f8e4m3fn', 'f8e8m0fnu', batch, (2, 3, 8), (8, 2, 4), (2, 3, 2), (4, 2, 4)),
+      ('batch.shared', 'f32', 'f32', 'f32', batch, (2, 3, 8), (8, 2, 4), (1, 1, 2), (4, 2, 4)),
+      ('vector', 'f32', 'f32', 'f32', vector, (6,), (6, 3), (3,), (2, 3)),
+      ('f16', 'f16', 'f16', 'f16', last, (3, 4), (2, 4), (3, 2), (2, 2)),
+      ('f64', 'f64', 'f32', 'f64', last, (3, 4), (2, 4), (3, 2), (2, 2)),
+      ('s32', 's32', 's8', 's16', last, (3, 4), (2, 4), (3, 2), (2, 2)),
+      ('u8', 'u8', 'u8', 'u8', last, (3, 4), (2, 4), (3, 2), (2, 2)),
+      ('c64', 'c64', 'c64', 'f32', last, (3, 4), (2, 4), (3, 2), (2, 2)),
+      ('f8', 'f8e5m2', 'f8e5m2', 'f8e8m0fnu', last, (2, 2), (2, 2), (2, 1), (2, 1)),
+      ('nothing', 'f32', 'f32', 'f32', last, (3, 0), (2, 0), (3, 1), (2, 0)),
+  ]
+  for name, type_, operand, scale, (dims, letters), *shapes in rows:
+    x = [small_ints(operand, s, name, i, low=-2, high=3) for i, s in enumerate(shapes[:2])]
+    for i, s in enumerate(shapes[2:]):
+      powers = any_bits('u8', s, name, i) % 3  # 1, 2, 4
+      x.append((1 << powers.astype(np.int32)).astype(DTYPES[scale]))
+    wide = {'s32': np.int64, 'u8': np.int64, 'c64': np.complex64}.get(type_, np.float64)
+    a, b = (x[i].astype(wide) * blocks(x[2 + i], shapes[i]).astype(wide) for i in (0, 1))
+    y = np.einsum(letters, a, b).astype(DTYPES[type_])
+    f.spec(f'scaled-dot.{name}', [shape_of(v) for v in x],
+           f'r = {shape_of(y)} scaled-dot(p0, p1, p2, p3), {dims}', [x], [[y]])
 
 
 def inverse_functions(f):

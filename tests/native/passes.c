@@ -25,7 +25,10 @@ typedef struct Row {
 #define GREATER                                                \
   "ge {\n  c = f32[] parameter(0)\n  d = f32[] parameter(1)\n" \
   "  ROOT s = pred[] compare(c, d), direction=GE\n}\n"
-#define NEGATE     "f {\n  a = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(a)\n}\n"
+#define NEGATE "f {\n  a = f32[2,3] parameter(0)\n  ROOT r = f32[2,3] negate(a)\n}\n"
+#define STEP                                                                            \
+  "f {\n  a = f32[3] parameter(0)\n  b = f32[3] parameter(1)\n  s = f32[3] add(a, b)\n" \
+  "  ROOT t = (f32[3], f32[3]) tuple(s, s)\n}\n"
 #define ZERO(type) "z = " type "[] constant(0)\nzb = " type "[2,3] broadcast(z), dimensions={}\n"
 #define ONE(type)  "o = " type "[] constant(1)\nob = " type "[2,3] broadcast(o), dimensions={}\n"
 
@@ -106,6 +109,21 @@ static const Row rows[] = {
     {"a loop that never runs",
      NEGATE "c {\n  q = f32[2,3] parameter(0)\n  ROOT s = pred[] constant(false)\n}\n",
      "ROOT r = f32[2,3] while(x), condition=c, body=f", ""},
+    {"a scan", STEP,
+     "z = f32[3] constant({1, 2, 3})\n"
+     "s = (f32[2,3], f32[3]) scan(x, z), dimensions={0}, num_carries=1, to_apply=f\n"
+     "ROOT r = f32[3] get-tuple-element(s), index=1",
+     "constant constant constant broadcast tuple while get-tuple-element"},
+    {"a scan of nothing", STEP,
+     "z = f32[3] constant({1, 2, 3})\nn = f32[0,3] slice(x), slice={[0:0], [0:3]}\n"
+     "s = (f32[0,3], f32[3]) scan(n, z), dimensions={0}, num_carries=1, to_apply=f\n"
+     "ROOT r = f32[3] get-tuple-element(s), index=1",
+     "constant"},
+    {"a scaled-dot", "",
+     "s = f32[1,3] slice(y), slice={[0:1], [0:3]}\n"
+     "ROOT r = f32[3,3] scaled-dot(x, y, x, s), lhs_contracting_dims={0}, "
+     "rhs_contracting_dims={0}",
+     "slice multiply reshape broadcast reshape multiply dot"},
     {"an asynchronous call", NEGATE,
      "s = ((f32[2,3]), f32[2,3], u32[]) async-start(x), calls=f\n"
      "ROOT r = f32[2,3] async-done(s), calls=f",
