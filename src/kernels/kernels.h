@@ -19,8 +19,8 @@ typedef struct Kernel {
   const char *name;
   bool (*matches)(const Instruction *instruction);          /* can and should it run this? */
   int64_t (*scratch_bytes)(const Instruction *instruction); /* NULL: none */
-  int phases;
-  int (*chunks)(const Instruction *instruction, int phase);
+  int phases;                                               /* at most */
+  int (*chunks)(const Instruction *instruction, int phase); /* -1: no more phases */
   void (*run)(const KernelCall *call, int phase, int chunk);
 } Kernel;
 

@@ -19,6 +19,7 @@ bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
 bool pass_unroll_loops(Module *module);    /* short ones, of element-wise operations; for fusion */
 bool pass_expand_pooling(Module *module);  /* select-and-scatter, as reduce and select */
 bool pass_scatter_windows(Module *module); /* the others, as reduce-window and scatter */
+bool pass_sort_keys(Module *module);       /* what a comparator computes of one side, beforehand */
 bool pass_pad_windows(Module *module);     /* padding of reduce-window as `pad`; for fusion */
 bool pass_fuse_loops(Module *module);      /* elementwise neighbourhoods into fusions; codegen/ */
 

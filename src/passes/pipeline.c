@@ -29,6 +29,7 @@ void passes_run(Module *module, bool fuse) {
     if (fuse) changed |= pass_unroll_loops(module);
     if (!changed) break;
   }
+  pass_sort_keys(module);
   if (!fuse) return;
   pass_pad_windows(module);
   pass_fuse_loops(module);

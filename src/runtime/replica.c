@@ -138,6 +138,7 @@ static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
   bool ok = true;
   for (; ok && work.phase < work.kernel->phases; work.phase++) {
     int chunks = work.kernel->chunks(thunk->instruction, work.phase);
+    if (chunks < 0) break;
     ok = parallel_for(chunks, run_kernel_chunk, &work);
   }
   arena_release(replica->scratch, mark);
