@@ -1,6 +1,6 @@
 import { invalidArgument } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
-import { Literal, rowMajor } from './literal.mjs';
+import { Literal, rowMajorData } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
@@ -33,15 +33,18 @@ export class Buffer extends Handle {
   }
 }
 
-/** A new buffer with a literal's elements. */
-export function uploadLiteral(core, literal) {
-  if (!literal.data) {
-    throw invalidArgument('buffer', `${literal.shape} is not the shape of an array`);
-  }
-  const { elementType, dimensions } = literal.shape;
-  const shape = Shape.array(elementType, dimensions);
-  const pointer = core.scoped((copy) => core.need('xla_buffer_new', copy(String(shape))));
-  const buffer = new Buffer(core, pointer, shape);
-  buffer.view().set(rowMajor(literal).data);
+/**
+ * A new buffer.
+ * @param {any} value whatever Literal.from() takes for the shape
+ * @param {Shape} shape
+ */
+export function upload(core, value, shape) {
+  let data = rowMajorData(value, shape);
+  if (!data) throw invalidArgument('buffer', `${shape} is not the shape of an array`);
+  if (data.buffer === core.heap.buffer) data = data.slice(); // a view(), lost if memory grows
+  const dense = Shape.array(shape.elementType, shape.dimensions);
+  const pointer = core.scoped((copy) => core.need('xla_buffer_new', copy(String(dense))));
+  const buffer = new Buffer(core, pointer, dense);
+  buffer.view().set(data);
   return buffer;
 }

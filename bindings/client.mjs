@@ -1,4 +1,4 @@
-import { Buffer, uploadLiteral } from './buffer.mjs';
+import { Buffer, upload } from './buffer.mjs';
 import { XlaBuilder } from './builder.mjs';
 import { Core } from './core.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
@@ -7,6 +7,7 @@ import { coreOf, pointerOf } from './handle.mjs';
 import { hloTextOfProto } from './hlo_proto.mjs';
 import { Literal } from './literal.mjs';
 import { HloModule } from './module.mjs';
+import { Shape } from './shape.mjs';
 
 const MAX_REPLICAS = 4096;
 const MAX_THREADS = 256;
@@ -127,12 +128,14 @@ export class Client {
   /**
    * Puts an array on the device.
    * @param {any} value whatever Literal.from() takes
-   * @param {import('./shape.mjs').Shape | string} [shape]
+   * @param {Shape | string} [shape]
    * @returns {Buffer}
    */
   buffer(value, shape) {
-    if (!(value instanceof Buffer)) return uploadLiteral(this.#core, Literal.from(value, shape));
-    return uploadLiteral(this.#core, Literal.from(value.toLiteral(), shape));
+    const source = value instanceof Buffer ? value.toLiteral() : value;
+    if (shape !== undefined) return upload(this.#core, source, Shape.of(shape));
+    const literal = Literal.from(source);
+    return upload(this.#core, literal, literal.shape);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { Buffer, uploadLiteral } from './buffer.mjs';
+import { Buffer, upload } from './buffer.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { actualShape } from './dynamic.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
@@ -149,7 +149,7 @@ export class Executable extends Handle {
     }
     if (!shape.isArray) return [null];
     if (value instanceof Buffer) return [checkBuffer(value, shape, coreOf(this))];
-    const buffer = uploadLiteral(coreOf(this), Literal.from(value, actualShape(value, shape)));
+    const buffer = upload(coreOf(this), value, actualShape(value, shape));
     uploads.push(buffer);
     return [buffer];
   }

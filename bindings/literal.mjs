@@ -304,6 +304,20 @@ export function rowMajor(literal) {
   return literal.shape.layout ? literal.inLayout(null) : literal;
 }
 
+/**
+ * The elements of what Literal.from(value, shape) would make, in row-major order, as the device has
+ * them. The caller's own array, without a copy, where it holds just that.
+ */
+export function rowMajorData(value, shape) {
+  if (!shape.layout && shape.isArray && arrayKind(value)) {
+    const type = ELEMENT_TYPES.get(shape.elementType);
+    const anyBits = type.bits >= 8 || type.kind === 'float';
+    const isNatural = arrayKind(value) === type.Array.name;
+    if (isNatural && anyBits && value.length === shape.elementCount * type.lanes) return value;
+  }
+  return rowMajor(Literal.from(value, shape)).data;
+}
+
 /* ---- Text ---- */
 
 function formatNested(value, shape, dim) {

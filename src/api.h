@@ -69,7 +69,7 @@ XLA_API char *xla_executable_print(const Executable *executable);  /* the optimi
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
 
 /* Device buffers: the memory of one array leaf, reference-counted; new ones have one reference. */
-XLA_API Buffer *xla_buffer_new(const char *shape);    /* zeroed */
+XLA_API Buffer *xla_buffer_new(const char *shape);    /* its elements are not set */
 XLA_API void xla_buffer_free(Buffer *buffer);         /* drops one reference */
 XLA_API void *xla_buffer_data(Buffer *buffer);        /* dense, row-major; type_bytes per element */
 XLA_API char *xla_buffer_shape(const Buffer *buffer); /* all static */

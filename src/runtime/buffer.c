@@ -1,7 +1,6 @@
 #include "runtime/buffer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { ALIGNMENT = 64 };
 
@@ -39,7 +38,6 @@ Buffer *buffer_new(const Shape *shape, Error *error) {
     free(buffer);
     return NULL;
   }
-  memset(data, 0, (size_t)bytes);
   *buffer = (Buffer){.type = shape->type, .rank = shape->rank, .bytes = bytes, .data = data};
   atomic_init(&buffer->references, 1);
   buffer->dims = (int64_t *)(buffer + 1);

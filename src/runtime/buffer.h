@@ -16,10 +16,10 @@ typedef struct Buffer {
   int rank;
   int64_t *dims; /* the buffer's own copy */
   int64_t bytes;
-  uint8_t *data; /* aligned to 64 bytes; zeroed when new */
+  uint8_t *data; /* aligned to 64 bytes */
 } Buffer;
 
-/* NULL with RESOURCE_EXHAUSTED when the memory cannot be had. */
+/* Its elements are not set. NULL with RESOURCE_EXHAUSTED when the memory cannot be had. */
 Buffer *buffer_new(const Shape *shape, Error *error);
 Buffer *buffer_retain(Buffer *buffer);
 void buffer_release(Buffer *buffer); /* NULL is fine */

@@ -38,6 +38,7 @@ static Buffer *resized(Buffer *buffer, const int64_t *dims, Error *error) {
   }
   Shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = dims};
   Buffer *made = buffer_new(&shape, error);
+  if (made) memset(made->data, 0, (size_t)made->bytes);
   if (made && buffer->bytes && made->bytes) {
     copy_common(buffer, buffer->data, buffer->bytes, made, made->data, made->bytes, 0);
   }
