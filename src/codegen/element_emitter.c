@@ -1,7 +1,8 @@
 /*
 ** Element-wise operations as vector code. What one or two SIMD instructions do is written out; what
-** takes more is a call of a vector function (vector_functions.def). The results are those of the
-** evaluator's rules, bit for bit except in the transcendental functions.
+** takes more is a list of steps (math_emitter.c) or a call of a vector function
+** (vector_functions.def). The results are those of the evaluator's rules, bit for bit except in the
+** transcendental functions.
 */
 #include <string.h>
 
@@ -57,6 +58,7 @@ static const OpByLanes compare_ops[] = {
 /* A vector function, of f32x4 and f64x2. */
 static const char *const float_functions[OPCODE_COUNT][2] = {
 #define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
+#define F64_FUNCTION(opcode, name)   [opcode] = {NULL, "xla_" name "_f64x2"} /* see math_emitter.c */
     FLOAT_FUNCTION(HLO_ACOS, "acos"),
     FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
     FLOAT_FUNCTION(HLO_ASIN, "asin"),
@@ -67,18 +69,19 @@ static const char *const float_functions[OPCODE_COUNT][2] = {
     FLOAT_FUNCTION(HLO_COS, "cos"),
     FLOAT_FUNCTION(HLO_COSH, "cosh"),
     FLOAT_FUNCTION(HLO_ERF, "erf"),
-    FLOAT_FUNCTION(HLO_EXP, "exp"),
+    F64_FUNCTION(HLO_EXP, "exp"),
     FLOAT_FUNCTION(HLO_EXPM1, "expm1"),
     FLOAT_FUNCTION(HLO_LOG, "log"),
     FLOAT_FUNCTION(HLO_LOG1P, "log1p"),
-    FLOAT_FUNCTION(HLO_LOGISTIC, "logistic"),
+    F64_FUNCTION(HLO_LOGISTIC, "logistic"),
     FLOAT_FUNCTION(HLO_POWER, "power"),
     FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
     FLOAT_FUNCTION(HLO_SIN, "sin"),
     FLOAT_FUNCTION(HLO_SINH, "sinh"),
     FLOAT_FUNCTION(HLO_TAN, "tan"),
-    FLOAT_FUNCTION(HLO_TANH, "tanh"),
+    F64_FUNCTION(HLO_TANH, "tanh"),
 #undef FLOAT_FUNCTION
+#undef F64_FUNCTION
 };
 
 /* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
@@ -503,6 +506,8 @@ static void emit_on_stack(Emitter *e, const Instruction *instruction) {
   }
   if (plain_ops[opcode][kind]) {
     emit_simd(e, plain_ops[opcode][kind]);
+  } else if (has_math(opcode, kind)) {
+    emit_math(e, opcode, kind);
   } else {
     emit_call(e, vector_function(opcode, type), opcode_rows[opcode].arity);
   }
@@ -586,6 +591,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_ABS: return is_float || is_signed(type);
   case HLO_SIGN: return is_float || is_signed(type);
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
-  default: return plain_ops[opcode][kind] || vector_function(opcode, type);
+  default:
+    return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type);
   }
 }

@@ -47,6 +47,12 @@ typedef struct NodeState {
   int pointer;           /* leaves: the local with the address, or with iota's value */
 } NodeState;
 
+/* A constant of a function that is written out, and the local that holds it in all lanes. */
+typedef struct MathConstant {
+  uint32_t bits;
+  int local;
+} MathConstant;
+
 typedef struct Emitter {
   WasmFunction function;
   const LoopPlan *plan;
@@ -56,6 +62,8 @@ typedef struct Emitter {
   bool one_lane;     /* only lane 0 of the first part matters, or of the first two if complex */
   bool unrounded;    /* narrow floats stay f32: in the sums of a reduction */
   int64_t lane_zero; /* how many elements after the pointers' the first lane is */
+  int math_count, math_capacity;
+  MathConstant *math;
 } Emitter;
 
 static inline PrimitiveType node_type(const LoopNode *node) {
@@ -211,6 +219,14 @@ void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part);
 void emit_reduce_precision(Emitter *e, const LoopNode *node, int part);
 /* i32x4 on the stack, whose lanes are non-negative, to one part of `type`: for iota. */
 void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
+
+/* --- math_emitter.c --- */
+
+/* Makes the constants of all such functions that the plan's nodes are, before any loop. */
+void emit_math_constants(Emitter *e);
+/* Whether a function is written out; replaces the operand on the stack by its result. */
+bool has_math(Opcode opcode, LaneKind kind);
+void emit_math(Emitter *e, Opcode opcode, LaneKind kind);
 
 /* --- complex_emitter.c: the same for operations that have complex operands or results --- */
 

@@ -132,6 +132,7 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   emit_parameter(e, rows->end, 2);
   emit_bases(e);
   emit_indices(e, rows);
+  emit_math_constants(e);
   emit_level(e, LEVEL_CALL);
   wasm_block(f, OP_BLOCK);
   wasm_block(f, OP_LOOP);

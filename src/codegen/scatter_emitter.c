@@ -306,6 +306,7 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   wasm_op(f, OP_I64_EQZ);
   wasm_block(f, OP_IF);
   emit_bases(e);
+  emit_math_constants(e);
   emit_copies(e, &s);
   bool fits = true; /* or the window is larger than the target, and no update is done */
   for (int i = 0; i < plan->start_count; i++) fits &= plan->limits[i] >= 0;

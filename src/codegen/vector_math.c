@@ -1,10 +1,9 @@
 /*
 ** Vector functions for what programs spend time in: four lanes at once, branch-free.
 **
-** exp, log and tanh compute in f32, with the polynomials of Moshier's Cephes library (expf.c,
-** logf.c, tanhf.c); errors below 2 ulp. The others compute in double, where a short series is
-** enough, and round once: their errors are hardly above half an ulp. tests/codegen.test.mjs has
-** the bounds.
+** log computes in f32, with the polynomial of Moshier's Cephes library (logf.c). The others compute
+** in double, where a short series is enough, and round once: their errors are hardly above half an
+** ulp. tests/accuracy has the bounds. What programs spend most time in is in math_emitter.c.
 */
 #include <math.h>
 #include <wasm_simd128.h>
@@ -57,49 +56,19 @@ static f64x4 poly_f64(f64x4 x, const double *coefficients, int count) {
   for (int i = 1; i < count; i++) POLY_STEP(i)
   return sum;
 }
-#define POLY_F32(x, ...) \
-  poly_f32(x, (const float[]){__VA_ARGS__}, sizeof((float[]){__VA_ARGS__}) / sizeof(float))
-#define POLY_F64(x, ...) \
-  poly_f64(x, (const double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
+/* From memory: V8 makes a vector constant anew at each use, in three instructions. The compiler must
+** not see what is there. */
+#define POLY(function, type, x, ...)                                \
+  __extension__({                                                   \
+    static const type table[] = {__VA_ARGS__};                      \
+    const type *coefficients = table;                               \
+    __asm__("" : "+r"(coefficients));                               \
+    function(x, coefficients, (int)(sizeof table / sizeof *table)); \
+  })
+#define POLY_F32(x, ...) POLY(poly_f32, float, x, __VA_ARGS__)
+#define POLY_F64(x, ...) POLY(poly_f64, double, x, __VA_ARGS__)
 
-/* --- exp and what is made of it --------------------------------------------------------------- */
-
-/* 2^n for n in the range of normal exponents */
-static f32x4 power_of_two(s32x4 n) { return (f32x4)((n + 127) << 23); }
-
-/* e^x = 2^n e^r, r = x - n ln 2 with ln 2 in two parts, |r| <= ln 2 / 2. The scaling takes two
-** steps, as 2^n itself may be out of range where the result is denormal. */
-static f32x4 exp_f32(f32x4 x) {
-  f32x4 bounded = SELECT(x < 89.0f, x, splat(89.0f)); /* e^89 is infinity, e^-104 is 0 */
-  bounded = SELECT(bounded > -104.0f, bounded, splat(-104.0f));
-  f32x4 whole = __builtin_elementwise_floor(bounded * 1.44269504088896341f + 0.5f);
-  f32x4 r = bounded - whole * 0.693359375f;
-  r = r - whole * -2.12194440e-4f;
-  f32x4 p = POLY_F32(r, 1.9875691500E-4f, 1.3981999507E-3f, 8.3334519073E-3f, 4.1665795894E-2f,
-                     1.6666665459E-1f, 5.0000001201E-1f);
-  f32x4 y = p * (r * r) + r + 1.0f;
-  s32x4 n = __builtin_convertvector(whole, s32x4), half = n >> 1;
-  y = y * power_of_two(half) * power_of_two(n - half);
-  return SELECT(x == x, y, x);
-}
-
-V128 xla_exp_f32x4(V128 x) { return (V128)exp_f32((f32x4)x); }
-
-/* 1 / (1 + e^-x), with e^x / (1 + e^x) for negative x, where e^-x could overflow. */
-V128 xla_logistic_f32x4(V128 v) {
-  f32x4 x = (f32x4)v, e = exp_f32((f32x4)((s32x4)x | INT32_MIN));
-  return (V128)(SELECT(x < 0.0f, e, splat(1)) / (e + 1.0f));
-}
-
-/* An odd polynomial up to 0.625, then 1 - 2 / (e^2x + 1). */
-V128 xla_tanh_f32x4(V128 v) {
-  f32x4 x = (f32x4)v, z = x * x, size = absolute(x);
-  f32x4 p = POLY_F32(z, -5.70498872745E-3f, 2.06390887954E-2f, -5.37397155531E-2f,
-                     1.33314422036E-1f, -3.33332819422E-1f);
-  f32x4 small = p * z * size + size;
-  f32x4 large = 1.0f - 2.0f / (exp_f32(size + size) + 1.0f);
-  return (V128)SELECT(size < 0.625f, small, large) | sign_bits(x);
-}
+/* --- expm1 ------------------------------------------------------------------------------------ */
 
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), in double. */
 V128 xla_expm1_f32x4(V128 v) {

@@ -163,6 +163,8 @@ enum {
   F32X4_DIV = 0xe7,
   F32X4_MIN = 0xe8,
   F32X4_MAX = 0xe9,
+  F32X4_PMIN = 0xea,
+  F32X4_PMAX = 0xeb,
   F64X2_ABS = 0xec,
   F64X2_NEG = 0xed,
   F64X2_SQRT = 0xef,
