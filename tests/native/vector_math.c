@@ -17,16 +17,12 @@ typedef struct Row {
   double bound; /* ulp */
 } Row;
 
-static double logistic(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
-
 static const Row rows[] = {
-    {"exp", xla_exp_f32x4, exp, 1.0},        {"log", xla_log_f32x4, log, 1.0},
-    {"tanh", xla_tanh_f32x4, tanh, 1.5},     {"logistic", xla_logistic_f32x4, logistic, 2.5},
-    {"expm1", xla_expm1_f32x4, expm1, 0.51}, {"log1p", xla_log1p_f32x4, log1p, 0.51},
-    {"sin", xla_sin_f32x4, sin, 0.51},       {"cos", xla_cos_f32x4, cos, 0.51},
-    {"tan", xla_tan_f32x4, tan, 0.51},       {"erf", xla_erf_f32x4, erf, 0.55},
-    {"cbrt", xla_cbrt_f32x4, cbrt, 0.51},    {"asin", xla_asin_f32x4, asin, 0.51},
-    {"acosh", xla_acosh_f32x4, acosh, 0.51},
+    {"log", xla_log_f32x4, log, 1.0},        {"expm1", xla_expm1_f32x4, expm1, 0.51},
+    {"log1p", xla_log1p_f32x4, log1p, 0.51}, {"sin", xla_sin_f32x4, sin, 0.51},
+    {"cos", xla_cos_f32x4, cos, 0.51},       {"tan", xla_tan_f32x4, tan, 0.51},
+    {"erf", xla_erf_f32x4, erf, 0.55},       {"cbrt", xla_cbrt_f32x4, cbrt, 0.51},
+    {"asin", xla_asin_f32x4, asin, 0.51},    {"acosh", xla_acosh_f32x4, acosh, 0.51},
 };
 
 static int failures;
