@@ -121,8 +121,9 @@ static int constant_local(const Emitter *e, float value) {
 
 static void add_constants(Emitter *e, const LoopNode *node) {
   const Instruction *instruction = node->instruction;
-  const Step *step =
-      node->is_input ? NULL : steps_of(instruction->opcode, lane_kind(node_type(node)));
+  const Step *step = node->kind == NODE_OPERATION
+                         ? steps_of(instruction->opcode, lane_kind(node_type(node)))
+                         : NULL;
   for (; step && step->kind != STEP_END; step++) {
     if (step->kind != STEP_CONSTANT || constant_local(e, step->constant) != NO_LOCAL) continue;
     MathConstant constant = {bits_of(step->constant), wasm_local(&e->function, WASM_V128)};
