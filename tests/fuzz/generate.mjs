@@ -8,6 +8,7 @@ import { elementwiseRules } from './rules_elementwise.mjs';
 import { indexingRules } from './rules_indexing.mjs';
 import { libraryRules } from './rules_library.mjs';
 import { movementRules } from './rules_movement.mjs';
+import { nestingRules } from './rules_nesting.mjs';
 import { reductionRules } from './rules_reduction.mjs';
 import { randomDimensions, randomType } from './values.mjs';
 
@@ -15,7 +16,7 @@ const MOST_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, elementwiseRules, movementRules, indexingRules, reductionRules, libraryRules,
-  controlRules, dynamicRules,
+  controlRules, nestingRules, dynamicRules,
 ];
 
 const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]);
