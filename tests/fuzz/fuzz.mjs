@@ -18,6 +18,7 @@ import { Oracle } from './oracle.mjs';
 import { buildModule } from './program.mjs';
 import { compare, Host, leafOf } from './run.mjs';
 import { shrink } from './shrink.mjs';
+import { spell } from './spelling.mjs';
 
 const FOLDER = new URL('../../build/fuzz/', import.meta.url);
 const { values: options } = parseArgs({
@@ -48,23 +49,23 @@ function count(map, message, seed) {
 }
 
 /** A candidate of a program as what is run: text, operands, tolerances. */
-async function assemble(program, { outputs, cuts }) {
+async function assemble(program, { outputs, cuts, spelling }) {
   const client = await hosts[0].client();
   const built = buildModule(client, program.steps, outputs, cuts);
-  const hlo = built.module.toString();
+  const asked = built.module.toString();
   built.module.dispose();
   const { replicas } = program;
   return {
-    hlo, replicas, literals: built.literals, steps: built.steps,
+    asked, hlo: spell(asked, spelling), replicas, literals: built.literals, steps: built.steps,
     outputs: outputs.map(({ domain, shape: { isDynamic } }) =>
       ({ tolerance: domain.tolerance ?? 'exact', isDynamic })),
   };
 }
 
-function ask({ hlo, replicas, literals }) {
+function ask({ asked, replicas, literals }) {
   const inputs = Array.from({ length: replicas }, (_, replica) =>
     literals.map((perReplica) => leafOf(perReplica[replica])));
-  return oracle.run({ hlo, replicas, inputs });
+  return oracle.run({ hlo: asked, replicas, inputs });
 }
 
 /** What is wrong: by host, a text and the numbers of the outputs that differ. */
@@ -136,7 +137,7 @@ async function prepare(seed) {
   });
   const outputs = program.chooseOutputs();
   if (!outputs.length) return null;
-  const job = await assemble(program, { outputs, cuts: new Map() });
+  const job = await assemble(program, { outputs, cuts: new Map(), spelling: program.spelling });
   return { seed, program, outputs, job, reply: ask(job) };
 }
 

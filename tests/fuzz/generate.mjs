@@ -10,13 +10,14 @@ import { libraryRules } from './rules_library.mjs';
 import { movementRules } from './rules_movement.mjs';
 import { nestingRules } from './rules_nesting.mjs';
 import { reductionRules } from './rules_reduction.mjs';
+import { randomSpelling } from './spelling.mjs';
 import { randomDimensions, randomType } from './values.mjs';
 
 const MOST_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, elementwiseRules, movementRules, indexingRules, reductionRules, libraryRules,
-  controlRules, nestingRules, dynamicRules,
+  { ...controlRules, ...nestingRules }, dynamicRules,
 ];
 
 const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]);
@@ -38,6 +39,7 @@ export function generate(client, seed, { refused, only }) {
   const program = new Program(client, random, replicas);
   const families = (replicas > 1 ? [...FAMILIES, collectiveRules, collectiveRules] : FAMILIES)
     .filter((rules) => namesOf(rules, only).length);
+  program.spelling = randomSpelling(random);
   for (let i = random.between(1, 2); i > 0; i--) {
     program.fresh(randomType(random), randomDimensions(random));
   }

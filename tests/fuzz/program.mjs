@@ -24,6 +24,8 @@ export class Program {
   steps = [];
   /** @type {string[]} the rules that added them */
   rules = [];
+  /** How the text is spelt that is run here; see spelling.mjs. */
+  spelling = null;
   #ops = new Map(); // step -> XlaOp of the builder that checks each step as it is added
 
   constructor(client, random, replicas) {

@@ -27,11 +27,12 @@ export class Host {
   }
 
   /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
-  async run({ hlo, replicas, literals }) {
+  async run({ hlo, asked, replicas, literals }) {
     const client = await this.client();
     const module = client.parseHlo(hlo);
-    const reprinted = module.toString();
-    if (reprinted !== hlo) throw new Error(`printed again, it differs:\n${reprinted}`);
+    const printed = module.toString();
+    const reprinted = hlo === asked ? hlo : reprint(client, printed);
+    if (reprinted !== printed) throw new Error(`printed again, it differs:\n${printed}`);
     const executable = await client.compile(module, { replicas });
     try {
       const args = Array.from({ length: replicas }, (_, replica) =>
@@ -48,6 +49,15 @@ export class Host {
   async restart() {
     this.#client?.dispose();
     this.#client = null;
+  }
+}
+
+function reprint(client, text) {
+  const module = client.parseHlo(text);
+  try {
+    return module.toString();
+  } finally {
+    module.dispose();
   }
 }
 

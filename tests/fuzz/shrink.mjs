@@ -9,12 +9,14 @@ const MOST_ROUNDS = 40;
  * @param {object[]} outputs the outputs that disagree
  * @param {(candidate: object) => Promise<boolean>} disagrees
  * @param {(candidate: object) => Promise<[string, string][][] | null>} ask real XLA's outputs
- * @returns {Promise<object>} the smallest candidate: { outputs, cuts }
+ * @returns {Promise<object>} the smallest candidate: { outputs, cuts, spelling }
  */
 export async function shrink(program, outputs, disagrees, ask) {
-  let best = { outputs, cuts: new Map() };
+  const plain = { outputs, cuts: new Map(), spelling: null };
+  let best = { ...plain, spelling: program.spelling };
+  if (program.spelling && await disagrees(plain)) best = plain;
   for (const output of outputs) {
-    const candidate = { outputs: [output], cuts: new Map() };
+    const candidate = { ...best, outputs: [output] };
     if (await disagrees(candidate)) {
       best = candidate;
       break;
@@ -40,9 +42,9 @@ function inner(program, { outputs, cuts }) {
 }
 
 /** The program with a step's value, as XLA has it, in the place of the step. */
-async function cutAt(step, { outputs, cuts }, ask) {
-  const values = await ask({ outputs: [step], cuts });
+async function cutAt(step, { outputs, cuts, spelling }, ask) {
+  const values = await ask({ outputs: [step], cuts, spelling });
   if (!values) return null;
   const literals = values.map(([leaf]) => literalOf(leaf, step.shape.elementType));
-  return { outputs, cuts: new Map([...cuts, [step, literals]]) };
+  return { outputs, cuts: new Map([...cuts, [step, literals]]), spelling };
 }

@@ -1,0 +1,114 @@
+/**
+ * Other texts that mean the same as a program: with other layouts, and with operations that are
+ * started and done. Only we get these to read: XLA's client takes no layouts of what is inside, and
+ * no program that is scheduled.
+ */
+import { Random } from './random.mjs';
+import { numbersTo } from './values.mjs';
+
+/** @returns {{ seed: number, layouts: boolean, asynchronous: boolean } | null} */
+export function randomSpelling(random) {
+  if (random.chance(0.8)) return null;
+  const layouts = random.chance(0.5);
+  return { seed: random.bits(), layouts, asynchronous: !layouts || random.chance(0.3) };
+}
+
+export function spell(text, spelling) {
+  if (!spelling) return text;
+  const random = new Random(spelling.seed);
+  const started = spelling.asynchronous ? startAndDo(random, text) : text;
+  return spelling.layouts ? withLayouts(random, started) : started;
+}
+
+/** Each array in a layout of its own, also where XLA would want two to be the same. */
+function withLayouts(random, text) {
+  return text.replace(/(\w\[[\d,<=]*\])\{([\d,]+)\}/g, (_, array, layout) =>
+    `${array}{${random.shuffle(layout.split(','))}}`);
+}
+
+/* ---- Asynchronous forms ---- */
+
+const INSTRUCTION = /^ {2}(ROOT )?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((\(.*\)|[^()]*)\)(.*)$/;
+const COMPUTATION = /^(ENTRY )?([\w.-]+) (\(.*\) )?\{$/;
+/** Computations of instructions that run one by one, not of elements. */
+const RUNS = /^(fuzz|body|branch_\d|called|update)[.\d]*$/;
+const NEVER = [
+  'parameter', 'constant', 'tuple', 'get-tuple-element', 'after-all', 'set-dimension-size',
+  'get-dimension-size', 'replica-id', 'opt-barrier', 'while', 'conditional', 'call',
+];
+
+/** What starts an operation: its result and the name of its opcode; null for the general form. */
+const STARTS = {
+  'all-reduce': (shape) => shape,
+  'all-gather': (shape, [operand]) => `(${operand}, ${shape})`,
+  'collective-permute': (shape, [operand]) => `(${operand}, ${shape}, u32[], u32[])`,
+  copy: (shape) => `(${shape}, ${shape}, u32[])`,
+};
+
+function startAndDo(random, text) {
+  const lines = [];
+  let begin = 0; // of the computation that is read: those that it calls go before it
+  const shapes = new Map(); // of the computation that is read
+  let pending = []; // what is started and not done: { uses, lines }
+  let runs = false;
+  for (const line of text.split('\n')) {
+    const [, entry, name] = COMPUTATION.exec(line) ?? [];
+    if (name) {
+      shapes.clear();
+      begin = lines.length;
+      runs = Boolean(entry) || RUNS.test(name);
+    }
+    const found = INSTRUCTION.exec(line);
+    if (!runs || !found) {
+      lines.push(line);
+      continue;
+    }
+    const instruction = read(found, shapes);
+    shapes.set(instruction.name, instruction.shape);
+    const ready = pending.filter(({ name: needed }) =>
+      instruction.root || instruction.operands.includes(needed) || random.chance(0.2));
+    pending = pending.filter((each) => !ready.includes(each));
+    lines.push(...ready.map(({ done }) => done));
+    const form = NEVER.includes(instruction.opcode) || random.chance(0.6)
+      ? null : asynchronous(random, instruction);
+    if (!form) {
+      lines.push(line);
+    } else {
+      lines.splice(begin, 0, ...form.called);
+      begin += form.called.length;
+      lines.push(form.start);
+      if (instruction.root) lines.push(form.done);
+      else pending.push({ name: instruction.name, done: form.done });
+    }
+  }
+  return lines.join('\n');
+}
+
+function read([, root, name, shape, opcode, list, attributes], shapes) {
+  const operands = list ? list.split(', ') : [];
+  const operandShapes = operands.map((operand) => shapes.get(operand));
+  return { root: Boolean(root), name, shape, opcode, operands, operandShapes, attributes };
+}
+
+function asynchronous(random, instruction) {
+  const { root, name, shape, opcode, operands, operandShapes, attributes } = instruction;
+  const start = `${name}.start`;
+  const form = (result, started, rest, doneOpcode, called = []) => ({
+    called,
+    start: `  ${start} = ${result} ${started}(${operands.join(', ')})${rest}`,
+    done: `  ${root ? 'ROOT ' : ''}${name} = ${shape} ${doneOpcode}(${start})`,
+  });
+  const own = STARTS[opcode]?.(shape, operandShapes);
+  if (own) return form(own, `${opcode}-start`, attributes, `${opcode}-done`);
+  const general = `((${operandShapes.join(', ')}), ${shape}, s32[])`;
+  if (random.chance(0.5)) return form(general, `${opcode}-start`, attributes, `${opcode}-done`);
+  const computation = `wrapped_${name}_${random.bits()}`;
+  const parameters = numbersTo(operands.length).map((i) => `p${i}`);
+  return form(general, 'async-start', `, calls=${computation}`, 'async-done', [
+    `${computation} {`,
+    ...parameters.map((p, i) => `  ${p} = ${operandShapes[i]} parameter(${i})`),
+    `  ROOT result = ${shape} ${opcode}(${parameters.join(', ')})${attributes}`,
+    '}',
+    '',
+  ]);
+}
