@@ -1,6 +1,6 @@
 /** The rows of the operations that replicas do together, or with the host and other programs. */
 import {
-  boolean, computation, integer, integerLists, op, optional, pairs, row, shape, string,
+  boolean, computation, integer, integerLists, op, ops, optional, pairs, row, shape, string,
 } from './arguments.mjs';
 import { quote } from './attribute_text.mjs';
 import { invalidArgument } from './error.mjs';
@@ -166,6 +166,12 @@ export const collectives = {
       ...group,
     },
     allToAll,
+  ),
+  // Operand i goes to the i-th replica of the group.
+  allToAllTuple: row(
+    'all-to-all',
+    { operands: ops, ...group },
+    (emit, { operands, ...rest }) => emit(operands, groupAttributes(rest)),
   ),
   collectiveBroadcast: row(
     'collective-broadcast',

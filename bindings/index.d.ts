@@ -999,6 +999,9 @@ export class XlaBuilder extends Handle {
     replicaGroups?: ReplicaGroups,
     channelId?: number,
   ): XlaOp;
+  /** Operand i goes to the i-th replica of the group; element i of the result came from there. */
+  allToAllTuple(operands: Operands, options?: CollectiveOptions): XlaOp;
+  allToAllTuple(operands: Operands, replicaGroups?: ReplicaGroups, channelId?: number): XlaOp;
   collectiveBroadcast(operand: XlaOp, replicaGroups?: ReplicaGroups, channelId?: number): XlaOp;
   /** Replicas that are no target get zeros. */
   collectivePermute(operand: XlaOp, sourceTargetPairs: Pairs, channelId?: number): XlaOp;

@@ -689,6 +689,8 @@ describe('what they become in HLO', () => {
       /f32\[1,2\]\S* reduce-scatter\(.*dimensions=\{0\}/],
     ['allToAll', (b, x) => b.allToAll(x, 0, 0, 2), /f32\[2,2\]\S* all-to-all\(.*dimensions=\{0\}/],
     ['allToAll elsewhere', (b, x) => b.allToAll(x, 1, 0, 2), /f32\[4,1\]\S* reshape\(transpose/],
+    ['allToAllTuple', (b, x) => b.allToAllTuple([x, x], [[1, 0]]),
+      /\(f32\[2,2\]\S*, f32\[2,2\]\S*\) all-to-all\(\S+, \S+\), replica_groups=\{\{1,0\}\}/],
     ['collectivePermute', (b, x) => b.collectivePermute(x, [[0, 1], [1, 0]]),
       /source_target_pairs=\{\{0,1\},\{1,0\}\}/],
     ['collectiveBroadcast', (b, x) => b.collectiveBroadcast(x, [[0, 1]]), /collective-broadcast\(/],

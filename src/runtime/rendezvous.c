@@ -3,8 +3,9 @@
 **
 ** A rendezvous is open from the arrival of its first member to that of its last. The last one does
 ** the work for all while the others are parked (so their buffers stand still), then wakes them.
-** The same collective is met again only after that, so thunk and group identify it. With a channel
-** id, collectives of that channel meet wherever in the program they stand, as in XLA.
+** The same collective is met again only after that, so thunk and members identify it. With a channel
+** id, collectives of that channel and those members meet wherever in the program they stand, as in
+** XLA, if they have the same shapes; a channel may serve several that differ.
 */
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
@@ -12,48 +13,61 @@
 typedef struct Rendezvous {
   struct Rendezvous *next;
   const Thunk *thunk;
-  int group; /* index into replica_groups; 0 if there are none */
+  const int64_t *ids; /* of the group's replicas; NULL: 0 .. size-1 */
   int size, arrived;
   Replica **members; /* by position in the group; NULL: not here yet */
 } Rendezvous;
 
 /* The replicas that take part in `thunk` with `replica`: a group, or all of them. */
 typedef struct Group {
-  int index, size, position;
+  int size, position;
   const int64_t *ids; /* NULL: 0 .. size-1 */
 } Group;
 
-static int64_t group_member(const Group *group, int i) { return group->ids ? group->ids[i] : i; }
+static int64_t group_member(const int64_t *ids, int i) { return ids ? ids[i] : i; }
 
 /* The opcodes without replica groups (collective-permute) involve every replica. */
 static bool find_group(const Run *run, const Thunk *thunk, int replica, Group *group) {
   const ReplicaGroups *groups = &thunk->instruction->a.replica_groups;
   if (groups->count == 0 || (groups->count == 1 && groups->groups[0].count == 0)) {
-    *group = (Group){0, run->replica_count, replica, NULL};
+    *group = (Group){run->replica_count, replica, NULL};
     return true;
   }
   for (int g = 0; g < groups->count; g++) {
     for (int i = 0; i < groups->groups[g].count; i++) {
       if (groups->groups[g].items[i] != replica) continue;
-      *group = (Group){g, groups->groups[g].count, i, groups->groups[g].items};
+      *group = (Group){groups->groups[g].count, i, groups->groups[g].items};
       return true;
     }
   }
   return false;
 }
 
-static bool same_collective(const Thunk *a, const Thunk *b) {
-  int64_t channel = a->instruction->a.channel_id;
-  if (channel) {
-    return channel == b->instruction->a.channel_id &&
-           a->instruction->opcode == b->instruction->opcode;
+static bool same_members(const Rendezvous *r, const Group *group) {
+  if (r->size != group->size) return false;
+  for (int i = 0; i < r->size; i++) {
+    if (group_member(r->ids, i) != group_member(group->ids, i)) return false;
   }
-  return a == b;
+  return true;
+}
+
+static bool same_collective(const Instruction *a, const Instruction *b) {
+  if (a == b) return true;
+  if (!a->a.channel_id || a->a.channel_id != b->a.channel_id || a->opcode != b->opcode ||
+      a->operand_count != b->operand_count || !shape_compatible(a->shape, b->shape)) {
+    return false;
+  }
+  for (int i = 0; i < a->operand_count; i++) {
+    if (!shape_compatible(a->operands[i]->shape, b->operands[i]->shape)) return false;
+  }
+  return true;
 }
 
 static Rendezvous *find_or_open(Run *run, const Thunk *thunk, const Group *group) {
   for (Rendezvous *r = run->rendezvous; r; r = r->next) {
-    if (r->group == group->index && same_collective(r->thunk, thunk)) return r;
+    if (same_members(r, group) && same_collective(r->thunk->instruction, thunk->instruction)) {
+      return r;
+    }
   }
   Rendezvous *r = run->free_rendezvous;
   if (r) {
@@ -62,7 +76,7 @@ static Rendezvous *find_or_open(Run *run, const Thunk *thunk, const Group *group
     r = ARENA_NEW(run->memory, Rendezvous);
     r->members = ARENA_ARRAY(run->memory, Replica *, run->replica_count);
   }
-  *r = (Rendezvous){run->rendezvous, thunk, group->index, group->size, 0, r->members};
+  *r = (Rendezvous){run->rendezvous, thunk, group->ids, group->size, 0, r->members};
   for (int i = 0; i < group->size; i++) r->members[i] = NULL;
   run->rendezvous = r;
   return r;
@@ -124,12 +138,10 @@ static void describe_missing(const Run *run, const Replica *waiting, StrBuf *out
                   (long long)waiting->parked_at->instruction->a.channel_id);
     return;
   }
-  Group group;
-  find_group(run, waiting->parked_at, waiting->id, &group);
   const char *separator = " for ";
   for (int i = 0; i < r->size; i++) {
     if (r->members[i]) continue;
-    int id = (int)group_member(&group, i);
+    int id = (int)group_member(r->ids, i);
     const Replica *missing = &run->replicas[id];
     strbuf_printf(out, "%sreplica %d", separator, id);
     if (missing->state == REPLICA_STOPPED) {

@@ -49,17 +49,24 @@ function count(map, message, seed) {
 }
 
 /** A candidate of a program as what is run: text, operands, tolerances. */
-async function assemble(program, { outputs, cuts, spelling }) {
+async function assemble({ steps, replicas }, { outputs, cuts, spelling }) {
   const client = await hosts[0].client();
-  const built = buildModule(client, program.steps, outputs, cuts);
-  const asked = built.module.toString();
-  built.module.dispose();
-  const { replicas } = program;
+  const built = buildModule(client, steps, outputs, cuts);
+  const text = textOf(built);
+  const asked = built.steps.some((step) => step.ask)
+    ? textOf(buildModule(client, steps, outputs, cuts, true)) : text;
   return {
-    asked, hlo: spell(asked, spelling), replicas, literals: built.literals, steps: built.steps,
+    asked, hlo: spell(text, spelling), replicas, literals: built.literals, steps: built.steps,
+    isSpelt: Boolean(spelling),
     outputs: outputs.map(({ domain, shape: { isDynamic } }) =>
       ({ tolerance: domain.tolerance ?? 'exact', isDynamic })),
   };
+}
+
+function textOf({ module }) {
+  const text = module.toString();
+  module.dispose();
+  return text;
 }
 
 function ask({ asked, replicas, literals }) {
@@ -114,6 +121,7 @@ async function report(seed, program, outputs, problem) {
   const reply = await ask(job);
   const [still] = reply.outputs ? await check(job, reply) : [];
   console.log(job.hlo);
+  if (!job.isSpelt && job.asked !== job.hlo) console.log(`XLA was asked:\n${job.asked}`);
   job.literals.forEach(([literal], i) => console.log(`p${i} = ${clip(literal.toString())}`));
   console.log(still?.text ?? 'when it runs alone, it agrees');
   const name = `seed${seed}`;

@@ -10,15 +10,18 @@ import { libraryRules } from './rules_library.mjs';
 import { movementRules } from './rules_movement.mjs';
 import { nestingRules } from './rules_nesting.mjs';
 import { reductionRules } from './rules_reduction.mjs';
+import { refusedCollectiveRules, refusedRules } from './rules_refused.mjs';
 import { randomSpelling } from './spelling.mjs';
 import { randomDimensions, randomType } from './values.mjs';
 
 const MOST_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
-  elementwiseRules, elementwiseRules, movementRules, indexingRules, reductionRules, libraryRules,
+  elementwiseRules, { ...elementwiseRules, ...refusedRules }, movementRules, indexingRules, reductionRules, libraryRules,
   { ...controlRules, ...nestingRules }, dynamicRules,
 ];
+
+const TOGETHER = { ...collectiveRules, ...refusedCollectiveRules };
 
 const repeated = (name) => (OFTEN.includes(name) ? [name, name, name, name] : [name]);
 const namesOf = (rules, only) => Object.keys(rules)
@@ -34,10 +37,10 @@ const namesOf = (rules, only) => Object.keys(rules)
  */
 export function generate(client, seed, { refused, only }) {
   const random = new Random(seed);
-  const together = only ? Object.keys(collectiveRules).some((name) => only.includes(name)) : false;
-  const replicas = together || random.chance(0.08) ? random.pick([2, 4]) : 1;
+  const together = only ? namesOf(TOGETHER, only).length > 0 : false;
+  const replicas = together || random.chance(0.08) ? random.pick([2, 2, 3, 4, 4, 8]) : 1;
   const program = new Program(client, random, replicas);
-  const families = (replicas > 1 ? [...FAMILIES, collectiveRules, collectiveRules] : FAMILIES)
+  const families = (replicas > 1 ? [...FAMILIES, TOGETHER, TOGETHER] : FAMILIES)
     .filter((rules) => namesOf(rules, only).length);
   program.spelling = randomSpelling(random);
   for (let i = random.between(1, 2); i > 0; i--) {

@@ -16,6 +16,8 @@ import {
  * @property {import('../../bindings/shape.mjs').Shape} shape
  * @property {object} domain see domain.mjs; of tuples: a list
  * @property {(b: object, operands: object[]) => object} build
+ * @property {(b: object, operands: object[]) => object} [ask] the same in operations that XLA:CPU
+ *   has, if it does not have this one
  * @property {object[]} [literals] of a parameter: one per replica
  */
 
@@ -36,9 +38,9 @@ export class Program {
   }
 
   /** Adds a step. Its operands are steps of this program. */
-  add(name, operands, domain, build) {
+  add(name, operands, domain, build, ask) {
     const op = build(this.builder, operands.map((step) => this.#ops.get(step)));
-    return this.#push({ name, operands, shape: op.shape, domain, build }, op);
+    return this.#push({ name, operands, shape: op.shape, domain, build, ask }, op);
   }
 
   /** `make(replica)` gives a replica's literal. */
@@ -151,9 +153,10 @@ export function needed(steps, outputs, cuts = new Map()) {
 
 /**
  * The steps that the outputs need as a module, and its operands.
- * @param {Map<Step, object[]>} [cuts] steps that are parameters instead, with these literals
+ * @param {Map<Step, object[]>} cuts steps that are parameters instead, with these literals
+ * @param {boolean} [asking] whether in the words that XLA:CPU knows
  */
-export function buildModule(client, steps, outputs, cuts = new Map()) {
+export function buildModule(client, steps, outputs, cuts, asking = false) {
   const copies = new Map(steps.map((step) => {
     const literals = cuts.get(step);
     return [step, literals ? { ...step, name: 'parameter', operands: [], literals } : { ...step }];
@@ -167,9 +170,10 @@ export function buildModule(client, steps, outputs, cuts = new Map()) {
   const ops = new Map();
   const parameters = kept.filter((step) => step.literals);
   for (const step of kept) {
+    const build = (asking && step.ask) || step.build;
     const op = step.literals
       ? builder.parameter(parameters.indexOf(step), step.shape)
-      : step.build(builder, step.operands.map((operand) => ops.get(operand)));
+      : build(builder, step.operands.map((operand) => ops.get(operand)));
     ops.set(step, op);
   }
   const root = roots.length === 1 ? ops.get(roots[0]) : builder.tuple(roots.map((r) => ops.get(r)));

@@ -1,20 +1,31 @@
 /** Rules that add what replicas do together. */
-import { COMPLEX, DECIDED, FLOATS, INTEGERS, isInexact, sumOf } from './domain.mjs';
+import { COMPLEX, DECIDED, FLOATS, INTEGERS, isInexact, sumOf, union } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';
+import { takeElements } from './rules_movement.mjs';
 import { binaryComputation } from './scalars.mjs';
-import { count } from './values.mjs';
+import { count, numbersTo } from './values.mjs';
 
 const TYPES = ['pred', ...INTEGERS, ...FLOATS, 'f32', ...COMPLEX]
   .filter((type) => !['s4', 'u4'].includes(type));
 
 /** All replicas in one group, or in groups of the same size, in random order. */
 function randomGroups(p, random) {
-  const all = random.shuffle(Array.from({ length: p.replicas }, (_, i) => i));
+  const all = random.shuffle(numbersTo(p.replicas));
   const size = p.replicas % 2 === 0 && random.chance(0.4) ? p.replicas / 2 : p.replicas;
-  const groups = [];
-  while (all.length) groups.push(all.splice(0, size));
+  const groups = numbersTo(p.replicas / size).map((i) => all.slice(i * size, (i + 1) * size));
   return { groups, size };
+}
+
+/** The groups as reductions and all-gather take them: in one partition, all of these are the same. */
+function groupOptions(random, { groups }) {
+  const whole = groups.length === 1 && groups[0].every((replica, i) => replica === i);
+  const replicaGroups = whole && random.chance(0.5) ? [] : groups;
+  if (random.chance(0.6) || !replicaGroups.length) return { replicaGroups };
+  return {
+    replicaGroups, channelId: random.between(1, 9),
+    ...(random.chance(0.5) && { useGlobalDeviceIds: true }),
+  };
 }
 
 function reducing(random, type, d, replicas) {
@@ -33,18 +44,46 @@ function allReduce(p, random) {
   if (!x) return null;
   const { elementType: type } = x.shape;
   const how = reducing(random, type, x.domain, p.replicas);
-  const { groups } = randomGroups(p, random);
+  const options = groupOptions(random, randomGroups(p, random));
   return how && p.add('all-reduce', [x], how.result, (b, [a]) =>
-    b.allReduce(a, binaryComputation(b, type, how.method), { replicaGroups: groups }));
+    b.allReduce(a, binaryComputation(b, type, how.method), options));
+}
+
+/** Arrays of one type and any sizes. */
+function allReduceTuple(p, random) {
+  const type = random.pick(TYPES);
+  const arrays = [p.decided([type]), p.decided([type])];
+  const how = arrays.includes(null) ? null
+    : reducing(random, type, union(type, arrays.map(({ domain }) => domain)), p.replicas);
+  if (!how) return null;
+  const options = groupOptions(random, randomGroups(p, random));
+  const step = p.add('all-reduce', arrays, arrays.map(() => how.result), (b, ops) =>
+    b.allReduce(b.tuple(ops), binaryComputation(b, type, how.method), options));
+  return takeElements(p, step);
 }
 
 function allGather(p, random) {
   const x = p.decided(TYPES);
   if (!x || !x.shape.rank || !count(x.shape.dimensions)) return null;
-  const { groups, size } = randomGroups(p, random);
+  const together = randomGroups(p, random);
+  const options = groupOptions(random, together);
   const dimension = random.between(0, x.shape.rank - 1);
   return p.add('all-gather', [x], moved(x), (b, [a]) =>
-    b.allGather(a, dimension, size, { replicaGroups: groups }));
+    b.allGather(a, dimension, together.size, options));
+}
+
+/** Vectors of any types: of more dimensions, XLA:CPU may mix up layouts. */
+function allGatherTuple(p, random) {
+  const x = p.any(({ shape, domain }) =>
+    !domain.tolerance && TYPES.includes(shape.elementType) && count(shape.dimensions) > 0,
+  () => random.pick(TYPES), 1);
+  if (!x) return null;
+  const arrays = [x, p.like(x, random.pick(['s32', 'f32', 'u8', x.shape.elementType]))];
+  const together = randomGroups(p, random);
+  const options = groupOptions(random, together);
+  const step = p.add('all-gather', arrays, arrays.map(moved), (b, ops) =>
+    b.allGather(b.tuple(ops), 0, together.size, options));
+  return takeElements(p, step);
 }
 
 /** An array one of whose dimensions the group's size divides. */
@@ -59,15 +98,16 @@ function divisible(p, random, size) {
 }
 
 function reduceScatter(p, random) {
-  const { groups, size } = randomGroups(p, random);
+  const together = randomGroups(p, random);
+  const { size } = together;
+  const options = groupOptions(random, together);
   const found = divisible(p, random, size);
   if (!found) return null;
   const { x, dimension } = found;
   const { elementType: type } = x.shape;
   const how = reducing(random, type, x.domain, size);
   return how && p.add('reduce-scatter', [x], how.result, (b, [a]) =>
-    b.reduceScatter(
-      a, binaryComputation(b, type, how.method), dimension, size, { replicaGroups: groups }));
+    b.reduceScatter(a, binaryComputation(b, type, how.method), dimension, size, options));
 }
 
 function allToAll(p, random) {
@@ -80,10 +120,22 @@ function allToAll(p, random) {
     b.allToAll(a, dimension, concat, size, { replicaGroups: groups }));
 }
 
+/** One array for each of the group. */
+function allToAllTuple(p, random) {
+  const { groups, size } = randomGroups(p, random);
+  const x = p.decided(TYPES);
+  if (!x || !count(x.shape.dimensions)) return null;
+  const arrays = [x, ...numbersTo(size - 1).map(() => p.like(x))];
+  const d = union(x.shape.elementType, arrays.map(({ domain }) => domain));
+  const step = p.add('all-to-all', arrays, arrays.map(() => d), (b, ops) =>
+    b.allToAllTuple(ops, { replicaGroups: groups }));
+  return takeElements(p, step);
+}
+
 function collectivePermute(p, random) {
   const x = p.any();
   if (!x || !TYPES.includes(x.shape.elementType)) return null;
-  const all = Array.from({ length: p.replicas }, (_, i) => i);
+  const all = numbersTo(p.replicas);
   const targets = random.shuffle(all);
   const pairs = random.some(all.map((source, i) => [source, targets[i]]), 0.8);
   if (!pairs.length) return null;
@@ -93,5 +145,6 @@ function collectivePermute(p, random) {
 const replicaId = (p) => p.add('replica-id', [], DECIDED, (b) => b.replicaId());
 
 export const collectiveRules = {
-  allReduce, allGather, reduceScatter, allToAll, collectivePermute, replicaId,
+  allReduce, allReduceTuple, allGather, allGatherTuple, reduceScatter, allToAll, allToAllTuple,
+  collectivePermute, replicaId,
 };

@@ -27,11 +27,11 @@ export class Host {
   }
 
   /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
-  async run({ hlo, asked, replicas, literals }) {
+  async run({ hlo, isSpelt, replicas, literals }) {
     const client = await this.client();
     const module = client.parseHlo(hlo);
     const printed = module.toString();
-    const reprinted = hlo === asked ? hlo : reprint(client, printed);
+    const reprinted = isSpelt ? reprint(client, printed) : hlo;
     if (reprinted !== printed) throw new Error(`printed again, it differs:\n${printed}`);
     const executable = await client.compile(module, { replicas });
     try {

@@ -40,7 +40,8 @@ const NEVER = [
 /** What starts an operation: its result and the name of its opcode; null for the general form. */
 const STARTS = {
   'all-reduce': (shape) => shape,
-  'all-gather': (shape, [operand]) => `(${operand}, ${shape})`,
+  'all-gather': (shape, operands) =>
+    `(${operands.length > 1 ? `(${operands.join(', ')})` : operands[0]}, ${shape})`,
   'collective-permute': (shape, [operand]) => `(${operand}, ${shape}, u32[], u32[])`,
   copy: (shape) => `(${shape}, ${shape}, u32[])`,
 };
