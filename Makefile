@@ -125,9 +125,9 @@ comma := ,
 EMPTY :=
 list = $(subst $(EMPTY) $(EMPTY),$(comma),$(strip $(1)))
 RUNTIME_METHODS := HEAPU8 wasmMemory stackSave stackRestore stackAlloc
-MODULE_OPTIONS := noExitRuntime locateFile wasmBinary instantiateWasm print printErr
+MODULE_OPTIONS := noExitRuntime locateFile wasmBinary instantiateWasm wasmMemory print printErr
 LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
-  -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
+  -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
   -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/library.js \
   -lexports.js
@@ -160,7 +160,8 @@ $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 # The programs of tests/native go beside xla-run: build/native/NAME.
 NATIVE_TESTS := $(patsubst tests/native/%.c,$(B)/native/%,$(wildcard tests/native/*.c))
 native: $(B)/native/xla-run $(NATIVE_TESTS)
-native-tsan: $(B)/native-tsan/xla-run $(B)/native-tsan/golden
+TSAN_TESTS := $(patsubst %,$(B)/native-tsan/%,golden exhaustion worker_loss)
+native-tsan: $(B)/native-tsan/xla-run $(TSAN_TESTS)
 
 $(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
 	@mkdir -p $(@D)
@@ -169,15 +170,19 @@ $(B)/native/xla-run $(B)/native-tsan/xla-run: $(B)/%/xla-run: $(B)/obj/sources
 $(B)/native/xla-run: $(OBJECTS_native)
 $(B)/native-tsan/xla-run: $(OBJECTS_native-tsan)
 
+WRAPPED := malloc calloc realloc aligned_alloc free
+LDFLAGS_exhaustion := $(WRAPPED:%=-Wl,--wrap=%)
+LDFLAGS_worker_loss := -Wl,--wrap=eval_instruction,--wrap=rendezvous_arrive
+
 $(NATIVE_TESTS): $(B)/native/%: tests/native/%.c $(filter-out %/main.o,$(OBJECTS_native))
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_native) $(CFLAGS_native) $(filter %.c %.o,$^) -lm -o $@
+	$(Q)$(CC_native) $(CFLAGS_native) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
-$(B)/native-tsan/golden: tests/native/golden.c $(filter-out %/main.o,$(OBJECTS_native-tsan))
+$(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(filter-out %/main.o,$(OBJECTS_native-tsan))
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(filter %.c %.o,$^) -lm -o $@
+	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
 # libFuzzer wants everything compiled for it.
 PARSER_SOURCES := $(wildcard src/base/*.c src/shape/*.c src/hlo/*.c)

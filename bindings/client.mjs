@@ -6,6 +6,7 @@ import { Executable } from './executable.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { hloTextOfProto } from './hlo_proto.mjs';
 import { Literal } from './literal.mjs';
+import { MIN_MEMORY } from './loader.mjs';
 import { HloModule } from './module.mjs';
 import { Shape } from './shape.mjs';
 
@@ -34,11 +35,15 @@ export class Client {
    *   as many as the machine runs at once. 0: none, the work is done in slices between other
    *   events. So it is too where there is no shared memory, as in a page that is not cross-origin
    *   isolated.
+   * @param {number} [options.maxMemory] how many bytes of memory everything of this client may take
+   *   together; by default as many as WebAssembly can address, 4 GB. What does not fit fails with
+   *   RESOURCE_EXHAUSTED, and the client goes on.
    */
-  static async create({ replicas = 1, threads } = {}) {
+  static async create({ replicas = 1, threads, maxMemory } = {}) {
     checkCount('client', 'replicas', replicas, 1, MAX_REPLICAS);
     if (threads !== undefined) checkCount('client', 'threads', threads, 0, MAX_THREADS);
-    return new Client(await Core.create(threads), replicas);
+    if (maxMemory !== undefined) checkCount('client', 'maxMemory', maxMemory, MIN_MEMORY, 2 ** 32);
+    return new Client(await Core.create(threads, maxMemory), replicas);
   }
 
   /** Number of worker threads; 0 where there are none: see create(). */

@@ -8,12 +8,14 @@ import { hardwareConcurrency, hasSharedMemory, instantiate } from './loader.mjs'
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
+const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
 
 export class Core {
   #glue;
   #heap = new Uint8Array(0);
   #workers = null;
+  #end = new XlaError('FAILED_PRECONDITION', 'the client was disposed');
 
   /** Number of worker threads; 0 in the single-threaded build. */
   threads = 0;
@@ -25,10 +27,13 @@ export class Core {
     glue.onXlaNotify = () => this.runs.look();
   }
 
-  /** @param {number} [threads] worker threads; 0 for the single-threaded build */
-  static async create(threads) {
+  /**
+   * @param {number} [threads] worker threads; 0 for the single-threaded build
+   * @param {number} [maxMemory] bytes of linear memory, at most
+   */
+  static async create(threads, maxMemory) {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single'));
+    const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single', maxMemory));
     try {
       await core.#start(wanted);
     } catch (error) {
@@ -53,17 +58,32 @@ export class Core {
 
   /** Ends all threads. The memory goes when the garbage collector has seen the instance. */
   dispose() {
+    this.#stop(new XlaError('CANCELLED', 'the client was disposed'));
+  }
+
+  /**
+   * The core cannot be put right: whatever is pending or called from now on fails.
+   * @param {string} reason
+   * @returns {XlaError}
+   */
+  fail(reason) {
+    const error = new XlaError('UNAVAILABLE', `${reason}; create another client`);
+    if (!this.disposed) this.#end = error;
+    this.#stop(error);
+    return error;
+  }
+
+  #stop(error) {
     if (this.disposed) return;
     this.#workers?.terminate();
     this.#glue = null;
     this.#heap = null;
-    const error = new XlaError('CANCELLED', 'the client was disposed');
     this.runs.abandon(error);
     this.hostCalls.abandon(error);
   }
 
   #alive() {
-    if (this.disposed) throw new XlaError('FAILED_PRECONDITION', 'the client was disposed');
+    if (this.disposed) throw this.#end;
     return this.#glue;
   }
 
@@ -74,13 +94,31 @@ export class Core {
   call(name, ...args) {
     const glue = this.#alive();
     const stack = glue.stackSave();
+    glue._xla_call_begin();
     try {
       const result = glue[`_${name}`](...args);
+      glue._xla_call_end();
       return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
     } catch (error) {
       glue.stackRestore(stack);
-      throw trapped(error);
+      throw this.#trapped(error);
     }
+  }
+
+  /** What a call of the core threw: a trap, platform_trap(), or the engine's stack at its end. */
+  #trapped(error) {
+    if (error?.xlaCode === UNAVAILABLE || !this.#glue._xla_call_abandon()) {
+      return this.fail(`the core is broken: ${error.message}`);
+    }
+    if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], error.message);
+    if (error instanceof WebAssembly.RuntimeError) {
+      return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
+    }
+    // "Maximum call stack size exceeded"; "too much recursion" in Firefox
+    if (error instanceof RangeError || error?.name === 'InternalError') {
+      return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
+    }
+    return error;
   }
 
   /** As call, of a function that returns NULL when it fails: then throws what was wrong. */
@@ -165,16 +203,3 @@ function allocate(glue, size, allocated) {
 
 const encodeString = (text) => new TextEncoder().encode(`${text}\0`);
 const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-
-/** What a call of the core threw: a trap, platform_fatal(), or the engine's stack at its end. */
-function trapped(error) {
-  if (error?.xlaFatal) return new XlaError('RESOURCE_EXHAUSTED', error.message);
-  if (error instanceof WebAssembly.RuntimeError) {
-    return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
-  }
-  // "Maximum call stack size exceeded"; "too much recursion" in Firefox
-  if (error instanceof RangeError || error?.name === 'InternalError') {
-    return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
-  }
-  return error;
-}

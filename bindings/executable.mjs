@@ -71,7 +71,13 @@ export class Executable extends Handle {
     const { signal, profile = false } = options;
     throwIfAborted(signal);
     const run = this.#start(argsPerReplica, options.donate ?? [], profile);
-    const cancel = () => core.disposed || core.call('xla_run_cancel', run);
+    const cancel = () => {
+      try {
+        if (!core.disposed) core.call('xla_run_cancel', run);
+      } catch (error) {
+        core.runs.fail(run, error);
+      }
+    };
     signal?.addEventListener('abort', cancel, { once: true });
     try {
       await core.runs.start(run);

@@ -6,7 +6,11 @@
 import { XlaError } from './error.mjs';
 
 const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
-  if (!core.disposed) core.call(free, pointer);
+  try {
+    if (!core.disposed) core.call(free, pointer);
+  } catch {
+    // Nobody is there to be told; the next call of the client is.
+  }
 });
 
 /**

@@ -7,6 +7,8 @@ import { Literal, rowMajor } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
+const MOST_MESSAGE = 1000;
+
 /** Values of one feed of one replica, and who waits for them. At most one side is not empty. */
 class Feed {
   values = [];
@@ -135,11 +137,17 @@ export class HostCalls {
       if (!this.#isAlive(call)) return;
       this.#write(call, value);
     } catch (error) {
-      message = String(error?.message ?? error) || 'the host failed';
+      // Not so long that it would have to be allocated: memory may be what is missing.
+      message = (String(error?.message ?? error) || 'the host failed').slice(0, MOST_MESSAGE);
     }
     if (!this.#isAlive(call)) return;
-    this.#core.scoped((copy) => this.#core.call('xla_host_call_done', call.pointer, copy(message)));
-    this.#core.runs.look();
+    try {
+      const core = this.#core;
+      core.scoped((copy) => core.call('xla_host_call_done', call.pointer, copy(message)));
+      core.runs.look();
+    } catch (error) {
+      this.#core.runs.fail(call.run, error);
+    }
   }
 
   /** A run that ended took its calls with it. */

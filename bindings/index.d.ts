@@ -385,6 +385,11 @@ export interface ClientOptions {
    * shared memory, as in a page that is not cross-origin isolated.
    */
   threads?: number;
+  /**
+   * How many bytes of memory everything of the client may take together, at least 16 MB; by default
+   * as many as WebAssembly can address, 4 GB. What does not fit fails with RESOURCE_EXHAUSTED.
+   */
+  maxMemory?: number;
 }
 
 /** A custom call on its way to the function that was registered for its target. */
@@ -405,6 +410,7 @@ export class Client {
   readonly replicas: number;
   /** Number of threads; 0 where there are none. */
   readonly threads: number;
+  /** Whether the client is over: disposed of, or failed with UNAVAILABLE. */
   readonly disposed: boolean;
   /** Bytes that live device buffers and the memory of runs take. */
   readonly memoryInUse: number;

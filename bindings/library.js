@@ -2,11 +2,8 @@
  * What src/platform/wasm.c asks of JavaScript. Linked into the Emscripten glue (--js-library), so
  * it runs on every thread; a thread shares with the others only the linear memory.
  *
- * A generated module is known by a number, the address of its record in linear memory divided by 8:
- *
- *     u32 serial    odd, never used twice; anything else: the module was released
- *     u32 size
- *     u8 bytes[size]
+ * A generated module is known by a number, the address of its record (ModuleRecord in wasm.c) in
+ * linear memory divided by 8.
  *
  * A thread that wants a function compiles and instantiates the module from there, at its first
  * call, and keeps the instance. (An engine that has seen the same bytes on another thread compiles
@@ -15,7 +12,7 @@
  */
 addToLibrary({
   // instances: module number -> { serial, exports, slots: table index by function }
-  $xlaModules: '={ nextSerial: 1, instances: new Map() }',
+  $xlaModules: '={ instances: new Map() }',
 
   $xlaModuleRecord: (module) => module << 3 >>> 2, // as an index of HEAPU32
 
@@ -46,28 +43,14 @@ addToLibrary({
     return instance;
   },
 
-  // On the main thread, which alone gives out serials.
-  xla_js_module_register__proxy: 'sync',
-  xla_js_module_register__deps: ['$xlaModules', 'malloc'],
-  xla_js_module_register: (bytes, size) => {
+  // A copy: engines take no bytes that other threads could change.
+  xla_js_module_validate: (bytes, size) => {
     bytes >>>= 0;
-    if (!WebAssembly.validate(HEAPU8.slice(bytes, bytes + size))) return 0;
-    const address = _malloc(8 + size) >>> 0;
-    if (!address) return 0;
-    HEAPU8.copyWithin(address + 8, bytes, bytes + size);
-    HEAPU32[(address >>> 2) + 1] = size;
-    HEAPU32[address >>> 2] = xlaModules.nextSerial;
-    xlaModules.nextSerial += 2;
-    return address >>> 3;
+    return WebAssembly.validate(HEAPU8.slice(bytes, bytes + size));
   },
 
-  xla_js_module_release__proxy: 'sync',
-  xla_js_module_release__deps: ['$xlaModulesSweep', '$xlaModuleRecord', 'free'],
-  xla_js_module_release: (module) => {
-    HEAPU32[xlaModuleRecord(module)] = 0;
-    xlaModulesSweep();
-    _free(module << 3);
-  },
+  xla_js_modules_sweep__deps: ['$xlaModulesSweep'],
+  xla_js_modules_sweep: () => xlaModulesSweep(),
 
   xla_js_module_function__deps: [
     '$xlaModules', '$xlaModuleRecord', '$xlaModuleInstantiate', '$getEmptyTableSlot',
@@ -90,32 +73,40 @@ addToLibrary({
     }
   },
 
-  // Returns 1, or 0 if function(argument) trapped; then `message` says why.
+  // Returns 0, or if function(argument) trapped a StatusCode; then `message` says why.
   xla_js_try__deps: ['$stringToUTF8', '$stackSave', '$stackRestore'],
   xla_js_try: (func, argument, message, messageSize) => {
     const stack = stackSave();
     try {
       wasmTable.get(func)(argument);
-      return 1;
+      return 0;
     } catch (error) {
       if (error === 'unwind') throw error; // the glue's own
       stackRestore(stack);
-      stringToUTF8(String(error?.message ?? error), message, messageSize);
-      return 0;
+      const isTrap = error instanceof WebAssembly.RuntimeError;
+      const text = `${isTrap ? 'trapped: ' : ''}${error?.message ?? error}`;
+      stringToUTF8(text, message, messageSize);
+      // RangeError: "Maximum call stack size exceeded", or no memory for JavaScript
+      return error?.xlaCode ?? (error instanceof RangeError ? 8 : 13);
     }
   },
 
-  xla_js_wait: (word, seen) => {
-    Atomics.wait(HEAP32, word >>> 2, seen | 0);
+  // A page's main thread must not sleep. Who calls looks again by himself.
+  xla_js_wait: (word, seen, mostUs) => {
+    const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
+    if (!isWorker && !ENVIRONMENT_IS_NODE) return;
+    Atomics.wait(HEAP32, word >>> 2, seen | 0, mostUs > 0 ? mostUs / 1000 : Infinity);
   },
 
-  xla_js_fatal__deps: ['$UTF8ToString'],
-  xla_js_fatal: (message) => {
-    throw Object.assign(new Error(UTF8ToString(message)), { xlaFatal: true });
+  xla_js_trap__deps: ['$UTF8ToString'],
+  xla_js_trap: (code, message) => {
+    throw Object.assign(new Error(UTF8ToString(message)), { xlaCode: code });
   },
 
-  xla_js_notify__proxy: 'async',
+  // No call by way of the glue's queue, which has a lock and allocates: see bindings/workers.mjs.
   xla_js_notify: () => {
-    Module['onXlaNotify']?.();
+    const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
+    if (isWorker) postMessage({ cmd: 'xlaNotify' });
+    else Module['onXlaNotify']?.();
   },
 });

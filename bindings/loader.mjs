@@ -36,11 +36,14 @@ export async function hardwareConcurrency() {
   return os.availableParallelism();
 }
 
+const PAGE = 65536;
+
 /**
  * A fresh instance of a build, as its glue makes it.
  * @param {'threads' | 'single'} build
+ * @param {number} [maxMemory] bytes of linear memory, at most; at least MIN_MEMORY
  */
-export async function instantiate(build) {
+export async function instantiate(build, maxMemory) {
   const [{ default: factory }, module] = await Promise.all([
     import(/* @vite-ignore */ /* webpackIgnore: true */ BUILDS[build].glue.href),
     compiledModule(build),
@@ -53,7 +56,9 @@ export async function instantiate(build) {
           .catch(reject);
         return {}; // the exports come later
       };
-      factory({ noExitRuntime: true, instantiateWasm }).then(resolve, reject);
+      const options = { noExitRuntime: true, instantiateWasm };
+      if (maxMemory) options.wasmMemory = newMemory(maxMemory, build === 'threads');
+      factory(options).then(resolve, reject);
     });
   } catch (error) {
     throw new XlaError('RESOURCE_EXHAUSTED', `cannot start WebAssembly: ${error.message}`, {
@@ -62,6 +67,14 @@ export async function instantiate(build) {
   } finally {
     if (isNode && !hadWorker) delete globalThis.Worker; // see workers.mjs
   }
+}
+
+/** What an instance begins with: the glue's INITIAL_MEMORY. */
+export const MIN_MEMORY = 2 ** 24;
+
+function newMemory(most, shared) {
+  const maximum = Math.floor(most / PAGE);
+  return new WebAssembly.Memory({ initial: MIN_MEMORY / PAGE, maximum, shared });
 }
 
 const compiled = new Map(); // by build: clients share the compiled module, not the instance

@@ -50,6 +50,14 @@ export class Runs {
     return this.#pending.get(run);
   }
 
+  /** What the host does for a run went wrong. Who waits for the run frees it, which cancels it. */
+  fail(run, error) {
+    const pending = this.#pending.get(run);
+    this.#pending.delete(run);
+    this.#settled();
+    pending?.reject(error);
+  }
+
   /** Nobody will look again: rejects all that are pending. */
   abandon(error) {
     for (const { reject } of this.#pending.values()) reject(error);
@@ -61,14 +69,21 @@ export class Runs {
     let more = false;
     try {
       if (this.#core.threads === 0) more = Boolean(this.#core.call('xla_step', SLICE_US));
-      for (const run of [...this.#pending.keys()]) this.#check(run);
     } catch (error) {
       this.abandon(error);
+    }
+    for (const run of [...this.#pending.keys()]) {
+      try {
+        this.#check(run);
+      } catch (error) {
+        this.fail(run, error);
+      }
     }
     if (more) this.look();
   }
 
   #check(run) {
+    if (!this.#pending.has(run)) return; // abandoned meanwhile
     this.#core.hostCalls.serve(run);
     const state = this.#core.call('xla_run_state', run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;

@@ -8,6 +8,7 @@ import { keepAlive } from './keep_alive.mjs';
 import { importNode, isNode } from './loader.mjs';
 
 const MOST_FAILURES = 3;
+const BROKEN = 2; // WorkerLoss in src/runtime/scheduler.h
 
 export class Workers {
   #glue; // the glue's PThread
@@ -58,6 +59,7 @@ export class Workers {
     return new Promise((resolve, reject) => {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
+        if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
         glueListener(event);
         if (event.data?.cmd !== 'loaded') return;
         this.#failures.delete(number);
@@ -83,12 +85,19 @@ export class Workers {
     worker.terminate();
     delete this.#glue.pthreads[worker.pthread_ptr];
     this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
-    this.#spawning(() => this.#core.call('xla_worker_lost', number));
+    try {
+      const loss = this.#spawning(() => this.#core.call('xla_worker_lost', number));
+      if (loss === BROKEN) this.#core.fail('a worker thread died in the middle of the core');
+    } catch {
+      // No thread could be started; or the call waited for another thread that has died, too.
+    }
+    if (this.#core.disposed) return;
     for (const started of this.#glue.runningWorkers) {
       if (this.#numbers.has(started)) continue;
       this.#watch(started, number).catch((error) => this.#retry(started, number, error));
     }
-    this.#core.runs.look();
+    if (this.#numbers.size) this.#core.runs.look();
+    else this.#core.fail('no worker thread is left');
   }
 
   /** Where none can start, the place stays empty at last. The others go on, if there are any. */
@@ -100,7 +109,7 @@ export class Workers {
       return;
     }
     this.#numbers.delete(worker);
-    if (!this.#numbers.size) this.#core.runs.abandon(error);
+    if (!this.#numbers.size) this.#core.fail(`no worker thread is left: ${error.message}`);
   }
 }
 

@@ -1,17 +1,28 @@
 #include "api.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "hlo/text.h"
 #include "hlo/verifier.h"
 #include "platform/platform.h"
 #include "runtime/scheduler.h"
 
-static Error last_error; /* the host calls from one thread */
+/* The host calls from one thread. */
+static Error last_error;
+static int call_scope;
 
 XLA_API int xla_start(int threads) { return scheduler_start(threads); }
-XLA_API void xla_free(void *memory) { free(memory); }
+XLA_API void xla_free(void *memory) { scope_free(memory); }
+
+XLA_API void xla_call_begin(void) { call_scope = scope_begin(); }
+XLA_API void xla_call_end(void) { scope_commit(call_scope); }
+
+XLA_API bool xla_call_abandon(void) {
+  if (!scheduler_is_sound()) return false;
+  scope_abandon(call_scope);
+  return true;
+}
 
 XLA_API int xla_error_code(void) { return last_error.code; }
 XLA_API int xla_error_line(void) { return last_error.line; }
@@ -261,7 +272,7 @@ XLA_API void xla_host_call_done(HostCall *call, const char *message) {
 /* ---- The host's part in the work ---- */
 
 XLA_API bool xla_step(double budget_us) { return scheduler_step(platform_now_us() + budget_us); }
-XLA_API void xla_worker_lost(int worker) { scheduler_worker_lost(worker); }
+XLA_API int xla_worker_lost(int worker) { return (int)scheduler_worker_lost(worker); }
 XLA_API int xla_worker_count(void) { return scheduler_workers(); }
 XLA_API double xla_memory_in_use(void) { return (double)memory_in_use(); }
 XLA_API double xla_heap_in_use(void) { return platform_heap_in_use(); }

@@ -24,6 +24,15 @@
 XLA_API int xla_start(int threads);
 XLA_API void xla_free(void *memory);
 
+/*
+** Around each call (not nested): _begin before it, _end when it has returned. Where it trapped
+** instead, _abandon frees what it had allocated; false: it trapped in the middle of what a lock
+** protects, and nothing may be called again.
+*/
+XLA_API void xla_call_begin(void);
+XLA_API void xla_call_end(void);
+XLA_API bool xla_call_abandon(void);
+
 /* The last error: status code number, line and column (0: none), operation ("" if none), text. */
 XLA_API int xla_error_code(void);
 XLA_API int xla_error_line(void);
@@ -119,8 +128,9 @@ XLA_API void xla_host_call_done(HostCall *call, const char *message);
 /* Single-threaded build: works for about `budget_us`; returns true if there is more to do now. */
 XLA_API bool xla_step(double budget_us);
 
-/* A worker thread is gone (the host noticed): fails what it was running, and starts another. */
-XLA_API void xla_worker_lost(int worker);
+/* A worker thread is gone (the host noticed): fails what it was running, and starts another.
+** WorkerLoss: 0 started, 1 could not be started, 2 nothing may be called again. */
+XLA_API int xla_worker_lost(int worker);
 XLA_API int xla_worker_count(void);
 
 /* Bytes held by live device buffers and run arenas; for tests that memory comes back. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "hlo/text.h"
 #include "platform/platform.h"
 #include "runtime/run.h"
@@ -166,7 +167,7 @@ int main(int argc, char **argv) {
   scheduler_start(options.threads);
   Error error;
   Module *module = hlo_parse(text, length, &error);
-  free(text);
+  scope_free(text);
   bool ok = module && run_module(&options, module, &error);
   module_free(module);
   return ok ? 0 : fail(error.message);

@@ -70,6 +70,14 @@ assert.ok(programs.includes('fp') && programs.includes('eval'));
 for (const program of programs) {
   test(`tests/native/${program}.c`, TIMEOUT, () => passes(`build/native/${program}`, []));
 }
+for (const build of ['native', 'native-tsan']) {
+  for (const threads of ['0', '1', '3']) {
+    test(`memory that runs out, on ${threads} threads of ${build}`, TIMEOUT, () =>
+      passes(`build/${build}/exhaustion`, [threads]));
+  }
+}
+test('workers that die, under ThreadSanitizer', TIMEOUT, () =>
+  passes('build/native-tsan/worker_loss', []));
 
 /* ---- xla-run on HLO files ---- */
 

@@ -40,9 +40,11 @@ function onThreads(counts, name, body, options = TIMEOUT) {
 
 const compileText = async (client, text, options) => {
   const module = client.parseHlo(text);
-  const executable = await client.compile(module, options);
-  module.dispose();
-  return executable;
+  try {
+    return await client.compile(module, options);
+  } finally {
+    module.dispose();
+  }
 };
 
 const fails = (promise, code, ...patterns) =>
@@ -244,6 +246,40 @@ describe('a worker that dies', () => {
     }
     client.dispose();
   });
+
+  // At any moment, with the scheduler's lock too: then the client says so, and is over.
+  test('fails what is pending, and nothing ever waits for it', { timeout: 120000 }, async () => {
+    const create = async () => {
+      const { result, workers } = await workersOf(() => Client.create({ threads: 2 }));
+      const executable = await compileText(result, ROUNDS, { replicas: 4 });
+      return { client: result, workers, executable };
+    };
+    let { client, workers, executable } = await create();
+    let died = 0;
+    for (let i = 0; i < 40; i++) {
+      const run = executable.execute([[0, 0], 30000]);
+      const outcome = run.then(() => 'OK', (error) => {
+        assert.ok(error instanceof XlaError, error.stack);
+        return error.code;
+      });
+      await pause(5 + 20 * Math.random());
+      const others = await workersOf(() => [...workers][i % 2].terminate());
+      const code = await outcome;
+      assert.ok(['OK', 'INTERNAL', 'UNAVAILABLE'].includes(code), code);
+      died += code === 'OK' ? 0 : 1;
+      for (const worker of others.workers) workers.add(worker);
+      workers = new Set([...workers].filter(({ threadId }) => threadId > 0));
+      assert.equal(client.disposed, code === 'UNAVAILABLE');
+      if (!client.disposed) continue;
+      assert.throws(() => client.builder('x'), { code: 'UNAVAILABLE', message: /another client/ });
+      await fails(executable.execute([[0, 0], 1]), 'UNAVAILABLE', /another client/);
+      executable.dispose();
+      ({ client, workers, executable } = await create());
+    }
+    assert.ok(died > 5, `${died} of 40`);
+    await isUsable(client);
+    client.dispose();
+  });
 });
 
 /* ---- Cancellation ---- */
@@ -326,6 +362,119 @@ describe('memory that does not fit', () => {
       'RESOURCE_EXHAUSTED', /bytes/);
     await isUsable(client);
   });
+});
+
+/** All memory that there is, but for what `free(bytes)` gives back of it. */
+class Filler {
+  #buffers = [];
+
+  constructor(client) {
+    for (let bytes = 2 ** 20; bytes >= 2 ** 10; bytes /= 4) {
+      try {
+        for (;;) this.#buffers.push(client.buffer(new Uint8Array(bytes), `u8[${bytes}]`));
+      } catch (error) {
+        assert.equal(error.code, 'RESOURCE_EXHAUSTED', error.stack);
+      }
+    }
+  }
+
+  /** About so many bytes, in pieces as small as there are. False: there are none left. */
+  free(bytes) {
+    while (bytes > 0 && this.#buffers.length) {
+      const buffer = this.#buffers.pop();
+      bytes -= buffer.shape.elementCount;
+      buffer.dispose();
+    }
+    return this.#buffers.length > 0;
+  }
+}
+
+describe('memory that runs out', () => {
+  // Opens many rendezvous, deep in a loop; sorts; has fusions, a computation to apply, a message.
+  const text = `HloModule all
+${ADD}
+%odd (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  %m = f32[] multiply(%x, %y)
+  ROOT %s = f32[] maximum(%m, %x)
+}
+%less (x: f32[], y: f32[]) -> pred[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %s = pred[] compare(%x, %y), direction=LT
+}
+%body (s: (s32[], f32[300,100])) -> (s32[], f32[300,100]) {
+  %s = (s32[], f32[300,100]) parameter(0)
+  %i = s32[] get-tuple-element(%s), index=0
+  %v = f32[300,100] get-tuple-element(%s), index=1
+  %a = f32[300,100] all-reduce(%v), replica_groups={{0,1},{2,3}}, to_apply=%odd
+  %b = f32[300,100] all-reduce(%a), replica_groups={{0,2},{1,3}}, to_apply=%add
+  %c = f32[300,100] tanh(%b)
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  ROOT %t = (s32[], f32[300,100]) tuple(%next, %c)
+}
+%more (s: (s32[], f32[300,100])) -> pred[] {
+  %s = (s32[], f32[300,100]) parameter(0)
+  %i = s32[] get-tuple-element(%s), index=0
+  %n = s32[] constant(2)
+  ROOT %p = pred[] compare(%i, %n), direction=LT
+}
+ENTRY %main (v: f32[300,100]) -> f32[300,100] {
+  %v = f32[300,100] parameter(0)
+  %zero = s32[] constant(0)
+  %t = (s32[], f32[300,100]) tuple(%zero, %v)
+  %w = (s32[], f32[300,100]) while(%t), condition=%more, body=%body
+  %r = f32[300,100] get-tuple-element(%w), index=1
+  %s = f32[300,100] sort(%r), dimensions={1}, to_apply=%less
+  %token = token[] after-all()
+  %send = (f32[300,100], u32[], token[]) send(%s, %token), channel_id=7
+  %sent = token[] send-done(%send), channel_id=7
+  %recv = (f32[300,100], u32[], token[]) recv(%sent), channel_id=7
+  %received = (f32[300,100], token[]) recv-done(%recv), channel_id=7
+  ROOT %result = f32[300,100] get-tuple-element(%received), index=0
+}`;
+  const V = new Float32Array(30000).map((_, i) => Math.sin(i));
+
+  for (const threads of [2, 1, 0]) {
+    test(`fails that call only, wherever it was, ${threads} threads`, TIMEOUT, async () => {
+      const client = await Client.create({ threads, maxMemory: 2 ** 25 });
+      const outcomes = new Map();
+      const round = async () => {
+        const executable = await compileText(client, text, { replicas: 4 });
+        try {
+          const [result] = await executable.execute([V]);
+          return result.data;
+        } finally {
+          executable.dispose();
+        }
+      };
+      const expected = await round();
+      await round();
+      const [use, heap] = [client.memoryInUse, client.heapInUse];
+      const filler = new Filler(client);
+      for (let free = 0; filler.free(free); free = 1000) {
+        const before = [client.memoryInUse, client.heapInUse];
+        let outcome = 'OK';
+        try {
+          assert.deepEqual(await round(), expected);
+        } catch (error) {
+          assert.equal(error.code, 'RESOURCE_EXHAUSTED', error.stack);
+          outcome = error.message;
+        }
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        assert.deepEqual([client.memoryInUse, client.heapInUse], before, outcome);
+        if (outcomes.get('OK') > 5) break;
+      }
+      while (filler.free(1e9));
+      assert.ok(outcomes.get('OK') > 5 && outcomes.size > 4, JSON.stringify([...outcomes]));
+      assert.equal(client.memoryInUse, use);
+      assert.ok(client.heapInUse <= heap, `heap: ${heap} before, ${client.heapInUse} after`);
+      await isUsable(client);
+      client.dispose();
+    });
+  }
 });
 
 describe('memory comes back', () => {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "platform/platform.h"
 
 enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
@@ -16,6 +17,7 @@ typedef struct Block {
 } Block;
 
 struct Arena {
+  Scoped scoped; /* first: what a scope destroys is the arena */
   Block *last;
 };
 
@@ -28,16 +30,29 @@ static Block *block_new(Block *previous, size_t size) {
   return block;
 }
 
-Arena *arena_new(void) {
+static void destroy(Scoped *arena) { arena_free((Arena *)arena); }
+
+Arena *arena_try_new(void) {
   Arena *arena = malloc(sizeof *arena);
+  Block *first = arena ? block_new(NULL, FIRST_BLOCK) : NULL;
+  if (!first) {
+    free(arena);
+    return NULL;
+  }
+  arena->last = first;
+  scope_add(&arena->scoped, destroy);
+  return arena;
+}
+
+Arena *arena_new(void) {
+  Arena *arena = arena_try_new();
   if (!arena) platform_fatal("out of memory");
-  arena->last = block_new(NULL, FIRST_BLOCK);
-  if (!arena->last) platform_fatal("out of memory");
   return arena;
 }
 
 void arena_free(Arena *arena) {
   if (!arena) return;
+  scope_remove(&arena->scoped);
   for (Block *block = arena->last, *previous; block; block = previous) {
     previous = block->previous;
     free(block);
@@ -64,6 +79,12 @@ void *arena_alloc(Arena *arena, size_t bytes) {
   void *memory = arena_try_alloc(arena, bytes);
   if (!memory) platform_fatal("out of memory");
   return memory;
+}
+
+void *arena_alloc_array(Arena *arena, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) platform_fatal("out of memory");
+  return arena_alloc(arena, bytes);
 }
 
 void *arena_copy(Arena *arena, const void *data, size_t bytes) {

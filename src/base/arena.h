@@ -3,7 +3,8 @@
 ** from one arena and goes with it. Programs are small; their data is not, and does not come from
 ** here (see shape/literal.h and runtime/buffer.h), so that running out of memory for data is an
 ** ordinary error. Running out of it for an arena is fatal to the call: platform_fatal() unwinds to
-** the caller's side of the API, which reports RESOURCE_EXHAUSTED.
+** the caller's side of the API, which reports RESOURCE_EXHAUSTED; arenas that the call made go with
+** it (base/scope.h). So nothing of this may be called with a lock held.
 */
 #ifndef XLA_BASE_ARENA_H
 #define XLA_BASE_ARENA_H
@@ -17,10 +18,14 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is fine */
 
+/* NULL where there is no memory, for those who can't be unwound. */
+Arena *arena_try_new(void);
+
 /* Zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
 void *arena_alloc(Arena *arena, size_t bytes);
 /* The same memory, but NULL where there is not enough: for data, whose size a program chooses. */
 void *arena_try_alloc(Arena *arena, size_t bytes);
+void *arena_alloc_array(Arena *arena, size_t count, size_t size);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);
@@ -36,14 +41,14 @@ void arena_release(Arena *arena, ArenaMark mark);
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) \
-  ((type *)arena_alloc(arena, sizeof(type) * (size_t)((count) > 0 ? (count) : 1)))
+  ((type *)arena_alloc_array(arena, (size_t)((count) > 0 ? (count) : 1), sizeof(type)))
 
 /* Appends to a growing array {items, count, capacity} whose memory is the arena's. */
 #define ARENA_PUSH(arena, items, count, capacity, value)                                \
   do {                                                                                  \
     if ((count) == (capacity)) {                                                        \
       (capacity) = (capacity) ? (capacity) * 2 : 8;                                     \
-      void *grown_ = arena_alloc(arena, sizeof(*(items)) * (size_t)(capacity));         \
+      void *grown_ = arena_alloc_array(arena, (size_t)(capacity), sizeof(*(items)));    \
       if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count)); \
       (items) = grown_;                                                                 \
     }                                                                                   \

@@ -34,6 +34,22 @@ bool error_set_op(Error *error, StatusCode code, const char *operation, const ch
   return false;
 }
 
+void error_append(Error *error, const char *format, ...) {
+  if (!error) return;
+  size_t used = strlen(error->message);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(error->message + used, sizeof error->message - used, format, arguments);
+  va_end(arguments);
+}
+
+bool error_name_op(Error *error, const char *operation) {
+  if (!error) return false;
+  char message[ERROR_MESSAGE_SIZE];
+  snprintf(message, sizeof message, "%s", error->message);
+  return error_set_op(error, error->code, operation, "%s", message);
+}
+
 const char *status_code_name(StatusCode code) {
   static const char *const names[] = {
       "OK",

@@ -2,19 +2,15 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "platform/platform.h"
-
+#include "base/scope.h"
 static void reserve(StrBuf *buffer, size_t extra) {
   size_t needed = buffer->length + extra + 1;
   if (needed <= buffer->capacity) return;
   size_t capacity = buffer->capacity ? buffer->capacity * 2 : 256;
   if (capacity < needed) capacity = needed;
-  char *text = realloc(buffer->text, capacity);
-  if (!text) platform_fatal("out of memory");
-  buffer->text = text;
+  buffer->text = scope_realloc(buffer->text, capacity);
   buffer->capacity = capacity;
 }
 
@@ -42,6 +38,6 @@ void strbuf_printf(StrBuf *buffer, const char *format, ...) {
 }
 
 void strbuf_free(StrBuf *buffer) {
-  free(buffer->text);
+  scope_free(buffer->text);
   *buffer = (StrBuf){0};
 }

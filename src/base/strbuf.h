@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef struct StrBuf {
-  char *text; /* NULL while empty; owned: strbuf_free */
+  char *text; /* NULL while empty; owned: strbuf_free, or scope_free */
   size_t length, capacity;
 } StrBuf;
 

@@ -1,24 +1,17 @@
 #include "codegen/wasm_encoder.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "platform/platform.h"
+#include "base/scope.h"
 
 /* --- Bytes ------------------------------------------------------------------------------------ */
-
-static void *grow(void *memory, size_t size) {
-  void *grown = realloc(memory, size);
-  if (!grown) platform_fatal("out of memory");
-  return grown;
-}
 
 void bytebuf_append(ByteBuf *buffer, const void *bytes, size_t size) {
   if (!size) return;
   if (buffer->size + size > buffer->capacity) {
     buffer->capacity = (buffer->size + size) * 2 + 64;
-    buffer->bytes = grow(buffer->bytes, buffer->capacity);
+    buffer->bytes = scope_realloc(buffer->bytes, buffer->capacity);
   }
   memcpy(buffer->bytes + buffer->size, bytes, size);
   buffer->size += size;
@@ -37,7 +30,7 @@ void bytebuf_sleb(ByteBuf *buffer, int64_t value) {
 }
 
 void bytebuf_free(ByteBuf *buffer) {
-  free(buffer->bytes);
+  scope_free(buffer->bytes);
   *buffer = (ByteBuf){0};
 }
 
@@ -55,7 +48,7 @@ int wasm_import(WasmModule *module, const char *name, int arity) {
   if (module->import_count == module->import_capacity) {
     module->import_capacity = module->import_capacity * 2 + 8;
     module->imports =
-        grow(module->imports, sizeof *module->imports * (size_t)module->import_capacity);
+        scope_realloc(module->imports, sizeof *module->imports * (size_t)module->import_capacity);
   }
   module->imports[module->import_count] = (WasmImport){name, arity};
   return module->import_count++;
@@ -132,9 +125,9 @@ void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *o
 }
 
 void wasm_module_free(WasmModule *module) {
-  free(module->imports);
-  free(module->bodies);
-  free(module->exports);
+  scope_free(module->imports);
+  scope_free(module->bodies);
+  scope_free(module->exports);
   bytebuf_free(&module->code);
 }
 
@@ -146,8 +139,8 @@ static int add_local(WasmFunction *function, WasmType type) {
   if (function->local_count == function->local_capacity) {
     function->local_capacity = function->local_capacity * 2 + 16;
     size_t capacity = (size_t)function->local_capacity;
-    function->local_types = grow(function->local_types, capacity);
-    function->local_free = grow(function->local_free, capacity * sizeof(bool));
+    function->local_types = scope_realloc(function->local_types, capacity);
+    function->local_free = scope_realloc(function->local_free, capacity * sizeof(bool));
   }
   function->local_types[function->local_count] = (uint8_t)type;
   function->local_free[function->local_count] = false;
@@ -180,7 +173,7 @@ static int find_or_add_body(WasmModule *module, const ByteBuf *content) {
   }
   if (module->body_count == module->body_capacity) {
     module->body_capacity = module->body_capacity * 2 + 16;
-    module->bodies = grow(module->bodies, sizeof body * (size_t)module->body_capacity);
+    module->bodies = scope_realloc(module->bodies, sizeof body * (size_t)module->body_capacity);
   }
   bytebuf_append(&module->code, content->bytes, content->size);
   module->bodies[module->body_count] = body;
@@ -201,14 +194,14 @@ void wasm_function_end(WasmFunction *function) {
   bytebuf_append(&content, function->body.bytes, function->body.size);
   if (module->export_count == module->export_capacity) {
     module->export_capacity = module->export_capacity * 2 + 16;
-    module->exports = grow(module->exports, sizeof(int) * (size_t)module->export_capacity);
+    module->exports = scope_realloc(module->exports, sizeof(int) * (size_t)module->export_capacity);
   }
   module->exports[module->export_count++] = find_or_add_body(module, &content);
   bytebuf_free(&locals);
   bytebuf_free(&content);
   bytebuf_free(&function->body);
-  free(function->local_types);
-  free(function->local_free);
+  scope_free(function->local_types);
+  scope_free(function->local_free);
 }
 
 int wasm_local(WasmFunction *function, WasmType type) {

@@ -2,12 +2,11 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "hlo/inference_rules.h"
 #include "hlo/verifier.h"
-#include "platform/platform.h"
 
 enum { MAX_PARAMETERS = 1 << 16 };
 
@@ -34,8 +33,7 @@ static const char *text_name(Arena *arena, const char *name, const char *otherwi
 /* ---- Making and ending builders ---- */
 
 Builder *builder_new(const char *name) {
-  Builder *builder = calloc(1, sizeof *builder);
-  if (!builder) platform_fatal("out of memory");
+  Builder *builder = scope_new(1, sizeof *builder);
   builder->module = module_new("computation");
   Arena *arena = builder->module->arena;
   builder->module->name = text_name(arena, name, "computation");
@@ -46,7 +44,7 @@ Builder *builder_new(const char *name) {
 void builder_free(Builder *builder) {
   if (!builder) return;
   module_free(builder->module);
-  free(builder);
+  scope_free(builder);
 }
 
 static bool check_open(const Builder *builder, const char *operation, Error *error) {

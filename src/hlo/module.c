@@ -1,9 +1,8 @@
 #include "hlo/module.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "platform/platform.h"
+#include "base/scope.h"
 
 Module *module_new(const char *name) {
   Arena *arena = arena_new();
@@ -84,11 +83,10 @@ bool computation_sort(Computation *computation) {
   int n = computation->count;
   if (n == 0) return true;
   computation_renumber(computation);
-  unsigned char *state = calloc((size_t)n, 1);
-  Instruction **stack = malloc(sizeof *stack * (size_t)n);
-  int *next = calloc((size_t)n, sizeof *next);
-  Instruction **order = malloc(sizeof *order * (size_t)n);
-  if (!state || !stack || !next || !order) platform_fatal("out of memory");
+  unsigned char *state = scope_new((size_t)n, 1);
+  Instruction **stack = scope_new((size_t)n, sizeof *stack);
+  int *next = scope_new((size_t)n, sizeof *next);
+  Instruction **order = scope_new((size_t)n, sizeof *order);
   int done = 0, depth = 0;
   bool acyclic = true;
   for (int i = 0; i < n && acyclic; i++) {
@@ -119,10 +117,10 @@ bool computation_sort(Computation *computation) {
     memcpy(computation->instructions, order, sizeof *order * (size_t)n);
     computation_renumber(computation);
   }
-  free(state);
-  free(stack);
-  free(next);
-  free(order);
+  scope_free(state);
+  scope_free(stack);
+  scope_free(next);
+  scope_free(order);
   return acyclic;
 }
 

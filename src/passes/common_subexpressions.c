@@ -2,12 +2,11 @@
 ** Two instructions of the same operation, shape, attributes and operands compute the same: the
 ** later one goes. Constants count by their bytes.
 */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "passes/attribute_compare.h"
 #include "passes/rewrite.h"
-#include "platform/platform.h"
 
 /* An open-addressing hash set of instructions. */
 typedef struct InstructionSet {
@@ -68,15 +67,14 @@ static bool common_subexpressions(Computation *computation) {
   rewrite_begin(&rewrite, computation);
   size_t size = 16;
   while (size < (size_t)rewrite.count * 2) size *= 2;
-  InstructionSet set = {size - 1, calloc(size, sizeof(Instruction *))};
-  if (!set.slots) platform_fatal("out of memory");
+  InstructionSet set = {size - 1, scope_new(size, sizeof(Instruction *))};
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *instruction = rewrite_visit(&rewrite, i);
     if (!may_be_shared(instruction)) continue;
     Instruction *earlier = find_or_add(&set, instruction);
     if (earlier) rewrite_replace(&rewrite, instruction, earlier);
   }
-  free(set.slots);
+  scope_free(set.slots);
   return rewrite_end(&rewrite);
 }
 

@@ -4,8 +4,8 @@
 */
 #include <stdlib.h>
 
+#include "base/scope.h"
 #include "passes/rewrite.h"
-#include "platform/platform.h"
 
 static void mark_operands(const Instruction *instruction, bool *live) {
   for (int i = 0; i < instruction->operand_count; i++) live[instruction->operands[i]->id] = true;
@@ -15,8 +15,7 @@ static void mark_operands(const Instruction *instruction, bool *live) {
 
 static bool drop_instructions(Computation *computation) {
   computation_renumber(computation);
-  bool *live = calloc((size_t)computation->count + 1, sizeof *live);
-  if (!live) platform_fatal("out of memory");
+  bool *live = scope_new((size_t)computation->count + 1, sizeof *live);
   live[computation->root->id] = true;
   for (int i = computation->count - 1; i >= 0; i--) { /* users before operands */
     const Instruction *instruction = computation->instructions[i];
@@ -31,7 +30,7 @@ static bool drop_instructions(Computation *computation) {
   }
   bool changed = kept != computation->count;
   computation->count = kept;
-  free(live);
+  scope_free(live);
   computation_renumber(computation);
   return changed;
 }

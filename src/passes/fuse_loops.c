@@ -9,8 +9,7 @@
 ** instruction, and no other of its instructions is used outside, so groups never wait for each
 ** other in a circle.
 */
-#include <stdlib.h>
-
+#include "base/scope.h"
 #include "codegen/codegen.h"
 #include "passes/rewrite.h"
 
@@ -334,11 +333,10 @@ static bool fuse_reached(Computation *computation) {
     const Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_WHILE && x->opcode != HLO_CONDITIONAL && x->opcode != HLO_CALL) continue;
     int count = instruction_called(x, NULL);
-    Computation **called = malloc(sizeof *called * (size_t)count);
-    if (!called) continue;
+    Computation **called = scope_new((size_t)count, sizeof *called);
     instruction_called(x, called);
     for (int k = 0; k < count; k++) changed |= fuse_reached(called[k]);
-    free(called);
+    scope_free(called);
   }
   return fuse_computation(computation) | changed;
 }

@@ -1,8 +1,6 @@
 #include "passes/rewrite.h"
 
-#include <stdlib.h>
-
-#include "platform/platform.h"
+#include "base/scope.h"
 
 static bool has_bitcast(const Computation *computation) {
   for (int i = 0; i < computation->count; i++) {
@@ -14,8 +12,7 @@ static bool has_bitcast(const Computation *computation) {
 void rewrite_begin(Rewrite *rewrite, Computation *computation) {
   computation_renumber(computation);
   *rewrite = (Rewrite){.computation = computation, .count = computation->count};
-  rewrite->to = calloc((size_t)computation->count + 1, sizeof *rewrite->to);
-  if (!rewrite->to) platform_fatal("out of memory");
+  rewrite->to = scope_new((size_t)computation->count + 1, sizeof *rewrite->to);
   rewrite->layouts_matter = has_bitcast(computation);
 }
 
@@ -45,7 +42,7 @@ bool rewrite_replace(Rewrite *rewrite, Instruction *from, Instruction *to) {
 bool rewrite_end(Rewrite *rewrite) {
   Computation *computation = rewrite->computation;
   computation->root = current(rewrite, computation->root);
-  free(rewrite->to);
+  scope_free(rewrite->to);
   if (computation->count != rewrite->count) computation_sort(computation);
   return rewrite->changed;
 }

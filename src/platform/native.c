@@ -1,6 +1,7 @@
 /* The platform of a native process: for tests under sanitizers, and for porting. */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,11 +15,37 @@
 #include <sys/syscall.h>
 #endif
 
+#include "platform/lock.h"
 #include "platform/platform.h"
 
+typedef struct Try {
+  struct Try *outer;
+  Error *error;
+  jmp_buf place;
+} Try;
+
+static _Thread_local Try *innermost;
+
+_Noreturn void platform_trap(StatusCode code, const char *message) {
+  if (!innermost) {
+    fprintf(stderr, "fatal: %s\n", message);
+    abort();
+  }
+  error_set(innermost->error, code, "%s", message);
+  longjmp(innermost->place, 1);
+}
+
 _Noreturn void platform_fatal(const char *message) {
-  fprintf(stderr, "fatal: %s\n", message);
-  abort();
+  platform_trap(STATUS_RESOURCE_EXHAUSTED, message);
+}
+
+bool platform_try(void (*function)(void *), void *argument, Error *error) {
+  Try attempt = {.outer = innermost, .error = error};
+  innermost = &attempt;
+  bool trapped = setjmp(attempt.place) != 0; /* NOLINT(cert-err52-cpp) */
+  if (!trapped) function(argument);
+  innermost = attempt.outer;
+  return !trapped;
 }
 
 double platform_now_us(void) {
@@ -43,11 +70,16 @@ double platform_heap_in_use(void) {
 /* A native host waits with scheduler_wait, which needs no telling. */
 void platform_notify(void) {}
 
+/* malloc's locks are its own, and no thread dies in it. */
+int platform_heap_owner(void) { return THREAD_NONE; }
+bool platform_heap_is_mine(void) { return false; }
+
 bool platform_has_codegen(void) { return false; }
 bool platform_shared_memory(void) { return false; }
 
-int platform_module_register(const uint8_t *bytes, size_t size) {
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
   (void)bytes, (void)size;
+  error_set(error, STATUS_INTERNAL, "there is no engine for generated code");
   return 0;
 }
 
@@ -58,18 +90,13 @@ GeneratedKernel platform_module_function(int module, int function) {
   return NULL;
 }
 
-bool platform_try(void (*function)(void *), void *argument) {
-  function(argument);
-  return true;
-}
-
-const char *platform_trap_message(void) { return ""; }
-
-void platform_wait(_Atomic uint32_t *word, uint32_t seen) {
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
 #ifdef __linux__
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+  struct timespec most = {(time_t)(most_us * 1e-6), 0};
+  most.tv_nsec = (long)((most_us - (double)most.tv_sec * 1e6) * 1e3);
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, most_us > 0 ? &most : NULL, NULL, 0);
 #else
-  (void)word, (void)seen;
+  (void)word, (void)seen, (void)most_us;
   sched_yield();
 #endif
 }

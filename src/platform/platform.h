@@ -9,8 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends the current call into the core for good: a trap in WebAssembly, which the bindings turn
-** into an XlaError RESOURCE_EXHAUSTED; abort() natively. For exhausted arenas only. */
+#include "base/error.h"
+
+/* Ends what the thread is doing as a trap would: the innermost platform_try() returns false, or the
+** current call of the API fails. For where there is no way back by values. */
+_Noreturn void platform_trap(StatusCode code, const char *message);
+/* That, with RESOURCE_EXHAUSTED: for exhausted arenas. */
 _Noreturn void platform_fatal(const char *message);
 
 /* Microseconds on a monotonic clock that all threads share. */
@@ -36,9 +40,9 @@ bool platform_has_codegen(void);
 /* Whether the linear memory is shared between threads, which generated modules must declare. */
 bool platform_shared_memory(void);
 
-/* Compiles `size` bytes of a WebAssembly module. Returns its number (> 0), or 0 if the engine
-** refuses it. The bytes are copied. platform_module_release makes the number invalid. */
-int platform_module_register(const uint8_t *bytes, size_t size);
+/* Takes `size` bytes of a WebAssembly module. Returns its number (> 0), or 0 with the reason. The
+** bytes are copied. platform_module_release makes the number invalid. */
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error);
 void platform_module_release(int module);
 
 /* A kernel as C sees it: see codegen/codegen.h for what the arguments mean. */
@@ -48,15 +52,18 @@ typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t 
 ** NULL if it cannot be instantiated. The pointer is valid on this thread only. */
 GeneratedKernel platform_module_function(int module, int function);
 
-/* Calls `function(argument)`; returns false if it trapped (and then puts this thread's stack
-** right). Natively it just calls. Every task on every thread runs inside one of these. */
-bool platform_try(void (*function)(void *), void *argument);
-/* What the last failed platform_try on this thread said. */
-const char *platform_trap_message(void);
+/* Calls `function(argument)`; returns false if it trapped, with the reason in `error`, and then puts
+** this thread's stack right. Natively only platform_trap() is caught, as there are no other traps.
+** Every task on every thread runs inside one of these. */
+bool platform_try(void (*function)(void *), void *argument, Error *error);
 
-/* Sleeps until *word is not `seen` any more, or for no reason at all; wakes all that sleep there.
-** Not on a thread that must not block (the host's). */
-void platform_wait(_Atomic uint32_t *word, uint32_t seen);
+/* The thread that is in malloc (see lock.h): THREAD_NONE, or where only one could, never told. */
+int platform_heap_owner(void);
+bool platform_heap_is_mine(void);
+
+/* Sleeps until *word is not `seen` any more, until `most_us` have passed (0: any time), or for no
+** reason at all; wakes all that sleep there. On a page's main thread it returns at once. */
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us);
 void platform_wake_all(_Atomic uint32_t *word);
 
 #endif

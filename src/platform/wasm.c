@@ -6,21 +6,27 @@
 #include <emscripten/threading.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "platform/lock.h"
 #include "platform/platform.h"
 
 /* bindings/library.js */
 extern void xla_js_notify(void);
-extern int xla_js_module_register(const uint8_t *bytes, size_t size);
-extern void xla_js_module_release(int module);
+extern bool xla_js_module_validate(const uint8_t *bytes, size_t size);
+extern void xla_js_modules_sweep(void);
 extern int xla_js_module_function(int module, int function);
 extern int xla_js_try(void (*function)(void *), void *argument, char *message, int message_size);
-extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen);
-extern void xla_js_fatal(const char *message) __attribute__((noreturn));
+extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen, double most_us);
+extern void xla_js_trap(int code, const char *message) __attribute__((noreturn));
 
-static _Thread_local char trap_message[256];
+_Noreturn void platform_trap(StatusCode code, const char *message) {
+  xla_js_trap((int)code, message);
+}
 
-_Noreturn void platform_fatal(const char *message) { xla_js_fatal(message); }
+_Noreturn void platform_fatal(const char *message) {
+  platform_trap(STATUS_RESOURCE_EXHAUSTED, message);
+}
 
 double platform_now_us(void) { return emscripten_get_now() * 1e3; }
 
@@ -29,29 +35,96 @@ double platform_heap_in_use(void) { return (double)mallinfo().uordblks; }
 void platform_notify(void) { xla_js_notify(); }
 
 bool platform_has_codegen(void) { return true; }
-int platform_module_register(const uint8_t *bytes, size_t size) {
-  return xla_js_module_register(bytes, size);
+
+/* What bindings/library.js reads. A module's number is its record's address divided by 8. */
+typedef struct ModuleRecord {
+  uint32_t serial; /* odd, never used twice; anything else: the module was released */
+  uint32_t size;
+  uint8_t bytes[];
+} ModuleRecord;
+
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
+  static _Atomic uint32_t last_serial = 1;
+  if (!xla_js_module_validate(bytes, size)) {
+    return error_set(error, STATUS_INTERNAL, "the engine refuses the generated module");
+  }
+  ModuleRecord *record = malloc(sizeof *record + size);
+  if (!record) return error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
+  record->serial = last_serial += 2;
+  record->size = (uint32_t)size;
+  memcpy(record->bytes, bytes, size);
+  return (int)((uintptr_t)record >> 3);
 }
-void platform_module_release(int module) { xla_js_module_release(module); }
+
+void platform_module_release(int module) {
+  ModuleRecord *record = (ModuleRecord *)((uintptr_t)module << 3);
+  record->serial = 0;
+  xla_js_modules_sweep();
+  free(record);
+}
 
 GeneratedKernel platform_module_function(int module, int function) {
   return (GeneratedKernel)xla_js_module_function(module, function);
 }
 
-bool platform_try(void (*function)(void *), void *argument) {
-  return xla_js_try(function, argument, trap_message, sizeof trap_message);
+bool platform_try(void (*function)(void *), void *argument, Error *error) {
+  char message[256];
+  int code = xla_js_try(function, argument, message, sizeof message);
+  if (code == STATUS_OK) return true;
+  return error_set(error, (StatusCode)code, "%s", message);
 }
-
-const char *platform_trap_message(void) { return trap_message; }
 
 #ifdef XLA_SINGLE_THREADED
 
+int platform_heap_owner(void) { return THREAD_NONE; }
+bool platform_heap_is_mine(void) { return false; }
 int platform_concurrency(void) { return 1; }
 bool platform_shared_memory(void) { return false; }
-void platform_wait(_Atomic uint32_t *word, uint32_t seen) { (void)word, (void)seen; }
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
+  (void)word, (void)seen, (void)most_us;
+}
 void platform_wake_all(_Atomic uint32_t *word) { (void)word; }
 
 #else
+
+/*
+** malloc has a lock, which knows its owner as the scheduler's does: so nobody waits for a thread that
+** died in malloc. The C library's own lock behind it is always free.
+*/
+static Lock heap_lock;
+
+extern void *emscripten_builtin_malloc(size_t size);
+extern void *emscripten_builtin_calloc(size_t count, size_t size);
+extern void *emscripten_builtin_memalign(size_t alignment, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void emscripten_builtin_free(void *memory);
+
+int platform_heap_owner(void) { return lock_owner(&heap_lock); }
+bool platform_heap_is_mine(void) { return lock_is_mine(&heap_lock); }
+
+#define LOCKED(type, expression)       \
+  {                                    \
+    lock_acquire(&heap_lock);          \
+    type result_ = (type)(expression); \
+    lock_release(&heap_lock);          \
+    return result_;                    \
+  }
+
+void *malloc(size_t size) LOCKED(void *, emscripten_builtin_malloc(size)) void *calloc(size_t count,
+                                                                                       size_t size)
+    LOCKED(void *, emscripten_builtin_calloc(count, size)) void *realloc(void *memory, size_t size)
+        LOCKED(void *, __libc_realloc(memory, size)) void *memalign(size_t alignment, size_t size)
+            LOCKED(void *, emscripten_builtin_memalign(alignment,
+                                                       size)) void *aligned_alloc(size_t alignment,
+                                                                                  size_t size)
+                LOCKED(void *, emscripten_builtin_memalign(alignment, size))
+
+                    void free(void *memory) {
+  if (!memory) return;
+  lock_acquire(&heap_lock);
+  emscripten_builtin_free(memory);
+  lock_release(&heap_lock);
+}
 
 int platform_concurrency(void) { return emscripten_num_logical_cores(); }
 bool platform_shared_memory(void) { return true; }
@@ -61,7 +134,9 @@ bool platform_shared_memory(void) { return true; }
 ** locals of a function that waits in a loop. A worker's pointer to its own stack became 0, and all
 ** workers shared the same few bytes. binaryen inlines any function around the instruction.
 */
-void platform_wait(_Atomic uint32_t *word, uint32_t seen) { xla_js_wait(word, seen); }
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
+  xla_js_wait(word, seen, most_us);
+}
 
 void platform_wake_all(_Atomic uint32_t *word) {
   __builtin_wasm_memory_atomic_notify((int *)word, 0x7fffffff);

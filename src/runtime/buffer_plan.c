@@ -8,7 +8,7 @@
 */
 #include <stdlib.h>
 
-#include "platform/platform.h"
+#include "base/scope.h"
 #include "runtime/executable.h"
 
 enum { ALIGNMENT = 64 };
@@ -42,9 +42,9 @@ static int place(LogicalBuffer *buffer, LogicalBuffer *const *placed, int count)
 }
 
 void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes) {
-  size_t size = sizeof *buffers * (size_t)(count + 1);
-  LogicalBuffer **order = malloc(size), **placed = malloc(size);
-  if (!order || !placed) platform_fatal("out of memory");
+  size_t most = (size_t)count + 1;
+  LogicalBuffer **order = scope_new(most, sizeof *order),
+                **placed = scope_new(most, sizeof *placed);
   int n = 0, done = 0;
   for (int i = 0; i < count; i++) {
     if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->same) order[n++] = buffers[i];
@@ -65,6 +65,6 @@ void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes) {
     buffers[i]->slot = owner->slot;
     buffers[i]->offset = owner->offset;
   }
-  free(order);
-  free(placed);
+  scope_free(order);
+  scope_free(placed);
 }

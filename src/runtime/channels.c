@@ -41,6 +41,7 @@ static Message *message_new(int64_t bytes, Error *error) {
   Message *message = calloc(1, sizeof *message);
   uint8_t *data = message ? memory_alloc(bytes, error) : NULL;
   if (!data) {
+    if (!message) error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
     free(message);
     return NULL;
   }
@@ -100,28 +101,11 @@ static bool waits_for_message(const Replica *replica) {
          replica->parked_at->instruction->opcode == HLO_RECV_DONE;
 }
 
-/* Gives `replica`, which waits, its message if there is one. Sizes were compared by the verifier
-** where both ends are in one module; a mismatch ends up here as a failed run. */
+/* Gives `replica`, which waits, its message if there is one; it copies it itself when it runs. */
 static bool deliver(Run *run, Replica *replica, bool rest) {
-  const Thunk *thunk = replica->parked_at;
-  Message *message = take(run, replica, thunk, rest);
-  if (!message) return false;
-  if (message->bytes != data_bytes(thunk)) {
-    Error error;
-    error_set_op(&error, STATUS_INVALID_ARGUMENT, "recv-done",
-                 "replica %d receives %lld bytes on channel %lld but %lld were sent", replica->id,
-                 (long long)data_bytes(thunk), (long long)message->channel,
-                 (long long)message->bytes);
-    message_free(message);
-    scheduler_fail_run(run, &error);
-    return false;
-  }
-  write_results(replica, thunk, message->data);
-  message_free(message);
-  replica_record(replica, thunk, -1);
-  replica->parked_at = NULL;
-  run->active++;
-  scheduler_make_ready(replica);
+  replica->message = take(run, replica, replica->parked_at, rest);
+  if (!replica->message) return false;
+  scheduler_resume(replica);
   return true;
 }
 
@@ -134,6 +118,23 @@ bool channels_deliver_rest(Run *run) {
 }
 
 /* ---- Thunks ---- */
+
+/* Sizes were compared by the verifier where both ends are in one module. */
+bool channel_take(Replica *replica, const Thunk *thunk, Error *error) {
+  Message *message = replica->message;
+  replica->message = NULL;
+  bool ok = message->bytes == data_bytes(thunk);
+  if (ok) {
+    write_results(replica, thunk, message->data);
+  } else {
+    error_set_op(error, STATUS_INVALID_ARGUMENT, "recv-done",
+                 "replica %d receives %lld bytes on channel %lld but %lld were sent", replica->id,
+                 (long long)data_bytes(thunk), (long long)message->channel,
+                 (long long)message->bytes);
+  }
+  message_free(message);
+  return ok;
+}
 
 Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
   Run *run = replica->run;
@@ -164,7 +165,7 @@ Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
   return OUTCOME_DONE;
 }
 
-Outcome channel_receive(Replica *replica, const Thunk *thunk, int worker, Error *error) {
+Outcome channel_receive(Replica *replica, const Thunk *thunk) {
   Run *run = replica->run;
   if (partner(thunk->instruction, replica->id, false) == NOBODY) {
     write_results(replica, thunk, NULL);
@@ -173,14 +174,16 @@ Outcome channel_receive(Replica *replica, const Thunk *thunk, int worker, Error 
   scheduler_lock();
   replica->parked_at = thunk;
   replica->rendezvous = NULL;
-  replica->state = REPLICA_PARKED;
-  run->active--;
+  scheduler_park(replica, REPLICA_PARKED);
   deliver(run, replica, false); /* at once, if it is there: then it is queued again */
   scheduler_unlock();
   return OUTCOME_PARKED;
 }
 
 void channels_free(Run *run) {
+  for (int i = 0; i < run->replica_count; i++) {
+    if (run->replicas[i].message) message_free(run->replicas[i].message);
+  }
   while (run->messages) {
     Message *next = run->messages->next;
     message_free(run->messages);

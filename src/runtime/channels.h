@@ -15,7 +15,10 @@
 
 /* send and recv-done as thunks: OUTCOME_DONE, _PARKED or _FAILED. */
 Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error);
-Outcome channel_receive(Replica *replica, const Thunk *thunk, int worker, Error *error);
+Outcome channel_receive(Replica *replica, const Thunk *thunk);
+
+/* The replica was resumed with a message: copies it to the results of `thunk`, its recv-done. */
+bool channel_take(Replica *replica, const Thunk *thunk, Error *error);
 
 /* With the scheduler's lock held and nobody running: delivers left messages to waiting replicas.
 ** True if somebody can go on. */

@@ -184,8 +184,8 @@ static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, 
         .error = error,
     };
     int chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
-    if (!parallel_for(chunks, all_reduce_chunk, &work)) {
-      return error_set_op(error, STATUS_INTERNAL, "all-reduce", "the reduction trapped");
+    if (!parallel_for(chunks, all_reduce_chunk, &work, error)) {
+      return error_name_op(error, "all-reduce");
     }
     if (work.failed) return false;
   }

@@ -19,8 +19,7 @@ typedef struct Compiler {
   int time;
   int count, capacity;
   LogicalBuffer **buffers; /* all of them */
-  Instruction **fusions;   /* that want generated code */
-  int fusion_count, fusion_capacity;
+  int fusion_capacity;
 } Compiler;
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
@@ -286,9 +285,10 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
     if (scratch) use(c, scratch);
   }
   if (kind == THUNK_GENERATED) {
-    thunk->function = c->fusion_count;
+    Executable *executable = c->executable;
+    thunk->function = executable->fusion_count;
     thunk->chunk = codegen_chunk(instruction);
-    ARENA_PUSH(c->arena, c->fusions, c->fusion_count, c->fusion_capacity,
+    ARENA_PUSH(c->arena, executable->fusions, executable->fusion_count, c->fusion_capacity,
                (Instruction *)instruction);
   }
   return results;
@@ -358,22 +358,20 @@ static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   }
 }
 
-static bool generate(Compiler *c, Error *error) {
-  if (!c->fusion_count) return true;
+bool compile_fusions(Executable *executable, Error *error) {
+  if (!executable->fusion_count) return true;
   ByteBuf bytes = {0};
-  bool shared = platform_shared_memory();
-  bool ok = codegen_emit(c->fusions, c->fusion_count, shared, &bytes, error);
+  bool ok = codegen_emit(executable->fusions, executable->fusion_count, platform_shared_memory(),
+                         &bytes, error);
   if (ok) {
-    c->executable->generated_module = platform_module_register(bytes.bytes, bytes.size);
-    if (!c->executable->generated_module) {
-      ok = error_set(error, STATUS_INTERNAL, "the engine refused the generated module");
-    }
+    executable->generated_module = platform_module_register(bytes.bytes, bytes.size, error);
+    ok = executable->generated_module != 0;
   }
   bytebuf_free(&bytes);
   return ok;
 }
 
-bool compile_module(Executable *executable, Error *error) {
+void compile_module(Executable *executable) {
   Compiler c = {.executable = executable, .arena = executable->arena};
   const Computation *entry = executable->module->entry;
   for (int p = 0; p < entry->parameter_count; p++) {
@@ -388,5 +386,4 @@ bool compile_module(Executable *executable, Error *error) {
   executable->slot_count = SLOT_FIRST_PARAMETER + executable->parameter_leaves +
                            executable->result_leaves + executable->constant_count;
   buffer_plan(c.buffers, c.count, &executable->arena_bytes);
-  return generate(&c, error);
 }

@@ -25,6 +25,24 @@ static void state_shapes(Executable *executable, const Module *module) {
   }
 }
 
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+static int sequence_depth(const ThunkSequence *sequence) {
+  int depth = 0;
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    if (thunk->kind == THUNK_WHILE) {
+      depth = max_int(depth, sequence_depth(thunk->condition));
+      depth = max_int(depth, sequence_depth(thunk->body));
+    }
+    if (thunk->kind != THUNK_CONDITIONAL) continue;
+    for (int b = 0; b < thunk->branch_count; b++) {
+      depth = max_int(depth, sequence_depth(&thunk->branches[b]));
+    }
+  }
+  return depth + 1;
+}
+
 Executable *executable_new(const Module *module, int replica_count, Error *error) {
   if (replica_count < 1) {
     error_set(error, STATUS_INVALID_ARGUMENT, "replicas must be at least 1, not %d", replica_count);
@@ -41,11 +59,14 @@ Executable *executable_new(const Module *module, int replica_count, Error *error
   executable->arena = arena;
   executable->module = optimized;
   executable->replica_count = replica_count;
-  if (!compile_module(executable, error)) {
+  compile_module(executable);
+  executable->depth = sequence_depth(&executable->entry);
+  state_shapes(executable, module);
+  /* Last, as nothing but a destroyed executable gives a registered module back. */
+  if (!compile_fusions(executable, error)) {
     module_free(optimized);
     return NULL;
   }
-  state_shapes(executable, module);
   return executable;
 }
 

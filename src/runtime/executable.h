@@ -86,6 +86,9 @@ typedef struct Executable {
   int hidden_parameters, hidden_results;
   uint8_t **constants;
   int64_t arena_bytes;
+  int depth;        /* of sequences in sequences: so many frames does a replica need */
+  int fusion_count; /* that want generated code */
+  Instruction **fusions;
   int generated_module;         /* see platform.h; 0: none */
   struct RunArena *free_arenas; /* of finished runs, for the next one; see run.c */
   int runs;                     /* that use it */
@@ -102,8 +105,9 @@ const char *thunk_kind_name(ThunkKind kind);
 /* The passes' result is in executable->module; this lists the thunks, for people. */
 void executable_print_thunks(const Executable *executable, StrBuf *out);
 
-/* compile.c: from computations to thunks. */
-bool compile_module(Executable *executable, Error *error);
+/* compile.c: from computations to thunks, and from fusions to a generated module. */
+void compile_module(Executable *executable);
+bool compile_fusions(Executable *executable, Error *error);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
 void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes);
 

@@ -1,19 +1,17 @@
 #include "runtime/host.h"
 
-#include "platform/platform.h"
 #include "runtime/scheduler.h"
 
 Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
   Run *run = replica->run;
   scheduler_lock();
-  replica->state = REPLICA_HOST;
   replica->parked_at = thunk;
   replica->queue_next = NULL;
   Replica **link = &run->host_calls;
   while (*link) link = &(*link)->queue_next;
   *link = replica;
-  run->active--;
-  platform_notify();
+  scheduler_park(replica, REPLICA_HOST);
+  scheduler_notify();
   scheduler_unlock();
   return OUTCOME_PARKED;
 }
@@ -36,10 +34,7 @@ void host_call_done(HostCall *call, const char *message) {
                    message);
       scheduler_fail_run(run, &error);
     } else {
-      replica_record(call, call->parked_at, -1);
-      call->parked_at = NULL;
-      run->active++;
-      scheduler_make_ready(call);
+      scheduler_resume(call);
     }
   }
   scheduler_unlock();

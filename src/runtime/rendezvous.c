@@ -10,17 +10,9 @@
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
-typedef struct Rendezvous {
-  struct Rendezvous *next;
-  const Thunk *thunk;
-  const int64_t *ids; /* of the group's replicas; NULL: 0 .. size-1 */
-  int size, arrived;
-  Replica **members; /* by position in the group; NULL: not here yet */
-} Rendezvous;
-
 /* The replicas that take part in `thunk` with `replica`: a group, or all of them. */
 typedef struct Group {
-  int size, position;
+  int size;
   const int64_t *ids; /* NULL: 0 .. size-1 */
 } Group;
 
@@ -30,17 +22,23 @@ static int64_t group_member(const int64_t *ids, int i) { return ids ? ids[i] : i
 static bool find_group(const Run *run, const Thunk *thunk, int replica, Group *group) {
   const ReplicaGroups *groups = &thunk->instruction->a.replica_groups;
   if (groups->count == 0 || (groups->count == 1 && groups->groups[0].count == 0)) {
-    *group = (Group){run->replica_count, replica, NULL};
+    *group = (Group){run->replica_count, NULL};
     return true;
   }
   for (int g = 0; g < groups->count; g++) {
     for (int i = 0; i < groups->groups[g].count; i++) {
       if (groups->groups[g].items[i] != replica) continue;
-      *group = (Group){groups->groups[g].count, i, groups->groups[g].items};
+      *group = (Group){groups->groups[g].count, groups->groups[g].items};
       return true;
     }
   }
   return false;
+}
+
+/* The group's member number `i`; NULL if there is no such replica. */
+static Replica *member_at(const Run *run, const Group *group, int i) {
+  int64_t id = group_member(group->ids, i);
+  return id >= 0 && id < run->replica_count ? &run->replicas[id] : NULL;
 }
 
 static bool same_members(const Rendezvous *r, const Group *group) {
@@ -63,35 +61,74 @@ static bool same_collective(const Instruction *a, const Instruction *b) {
   return true;
 }
 
-static Rendezvous *find_or_open(Run *run, const Thunk *thunk, const Group *group) {
+/* ---- With the lock held: so nothing is allocated ---- */
+
+static Rendezvous *find_or_open(Replica *replica, const Thunk *thunk, const Group *group) {
+  Run *run = replica->run;
   for (Rendezvous *r = run->rendezvous; r; r = r->next) {
     if (same_members(r, group) && same_collective(r->thunk->instruction, thunk->instruction)) {
       return r;
     }
   }
-  Rendezvous *r = run->free_rendezvous;
-  if (r) {
-    run->free_rendezvous = r->next;
-  } else {
-    r = ARENA_NEW(run->memory, Rendezvous);
-    r->members = ARENA_ARRAY(run->memory, Replica *, run->replica_count);
-  }
-  *r = (Rendezvous){run->rendezvous, thunk, group->ids, group->size, 0, r->members};
-  for (int i = 0; i < group->size; i++) r->members[i] = NULL;
-  run->rendezvous = r;
-  return r;
+  replica->own_rendezvous = (Rendezvous){run->rendezvous, thunk, group->ids, group->size, 0};
+  return run->rendezvous = &replica->own_rendezvous;
 }
 
-static void close_rendezvous(Run *run, Rendezvous *closed) {
+static void close_rendezvous(Run *run, const Rendezvous *closed) {
   Rendezvous **link = &run->rendezvous;
   while (*link != closed) link = &(*link)->next;
   *link = closed->next;
 }
 
-Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, int worker, Error *error) {
-  Run *run = replica->run;
+/* The replica has arrived; whether it is the last one, and the rendezvous is over. */
+static bool arrive(Replica *replica, const Thunk *thunk, const Group *group) {
+  Rendezvous *r = find_or_open(replica, thunk, group);
+  replica->parked_at = thunk;
+  replica->rendezvous = r;
+  if (++r->arrived < r->size) {
+    scheduler_park(replica, REPLICA_PARKED);
+    return false;
+  }
+  close_rendezvous(replica->run, r);
+  return true;
+}
+
+static void leave(Replica *member, const Replica *last) {
+  member->parked_at = NULL;
+  member->rendezvous = NULL;
+  if (member != last && member->state == REPLICA_PARKED) scheduler_resume(member);
+}
+
+/* ---- Without ---- */
+
+/* All members, in group order. Those who met by a channel may have had other groups in mind. */
+static bool gather_members(const Replica *last, const Thunk *thunk, const Group *group,
+                           Replica **members, Error *error) {
+  for (int i = 0; i < group->size; i++) {
+    members[i] = member_at(last->run, group, i);
+    if (members[i] && members[i]->rendezvous == last->rendezvous) continue;
+    return error_set_op(error, STATUS_INVALID_ARGUMENT, opcode_name(thunk->instruction->opcode),
+                        "%s and %s meet on channel_id=%lld but have different replica_groups",
+                        thunk->instruction->name, last->rendezvous->thunk->instruction->name,
+                        (long long)thunk->instruction->a.channel_id);
+  }
+  return true;
+}
+
+static bool meet(Replica *last, const Thunk *thunk, const Group *group, Replica **members,
+                 Error *error) {
+  if (!gather_members(last, thunk, group, members, error)) return false;
+  bool ok = collective_perform(thunk, members, group->size, error);
+  for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
+  scheduler_lock();
+  for (int i = 0; i < group->size; i++) leave(members[i], last);
+  scheduler_unlock();
+  return ok;
+}
+
+Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error) {
   Group group;
-  if (!find_group(run, thunk, replica->id, &group)) {
+  if (!find_group(replica->run, thunk, replica->id, &group)) {
     error_set_op(error, STATUS_INVALID_ARGUMENT, opcode_name(thunk->instruction->opcode),
                  "replica %d is in none of the replica_groups of %s; every replica that executes "
                  "a collective must be in exactly one group",
@@ -99,79 +136,64 @@ Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, int worker, Erro
     return OUTCOME_FAILED;
   }
   scheduler_lock();
-  Rendezvous *r = find_or_open(run, thunk, &group);
-  r->members[group.position] = replica;
-  replica->parked_at = thunk;
-  replica->rendezvous = r;
-  if (++r->arrived < r->size) {
-    replica->state = REPLICA_PARKED;
-    run->active--;
-    scheduler_unlock();
-    return OUTCOME_PARKED; /* from here on the replica is another thread's */
-  }
-  close_rendezvous(run, r);
+  bool last = arrive(replica, thunk, &group);
   scheduler_unlock();
-  bool ok = collective_perform(thunk, r->members, r->size, error);
-  for (int i = 0; i < r->size; i++) replica_record(r->members[i], thunk, worker);
-  scheduler_lock();
-  for (int i = 0; i < r->size; i++) {
-    Replica *member = r->members[i];
-    member->parked_at = NULL;
-    member->rendezvous = NULL;
-    if (member != replica && member->state == REPLICA_PARKED) {
-      run->active++;
-      scheduler_make_ready(member);
-    }
-  }
-  r->next = run->free_rendezvous;
-  run->free_rendezvous = r;
-  scheduler_unlock();
+  if (!last) return OUTCOME_PARKED; /* from here on the replica is another thread's */
+  ArenaMark mark = arena_mark(replica->scratch);
+  Replica **members = ARENA_ARRAY(replica->scratch, Replica *, group.size);
+  bool ok = meet(replica, thunk, &group, members, error);
+  arena_release(replica->scratch, mark);
   return ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
 /* ---- Deadlock ---- */
 
-static void describe_missing(const Run *run, const Replica *waiting, StrBuf *out) {
-  const Rendezvous *r = waiting->rendezvous;
-  if (!r) {
-    strbuf_printf(out, " for a send on channel %lld",
-                  (long long)waiting->parked_at->instruction->a.channel_id);
+enum { MOST_SHOWN = 8 };
+
+static void describe_missing(const Run *run, const Replica *waiting, Error *error) {
+  if (!waiting->rendezvous) {
+    error_append(error, " for a send on channel %lld",
+                 (long long)waiting->parked_at->instruction->a.channel_id);
     return;
   }
-  const char *separator = " for ";
-  for (int i = 0; i < r->size; i++) {
-    if (r->members[i]) continue;
-    int id = (int)group_member(r->ids, i);
-    const Replica *missing = &run->replicas[id];
-    strbuf_printf(out, "%sreplica %d", separator, id);
-    if (missing->state == REPLICA_STOPPED) {
-      strbuf_append(out, " (which has finished)");
-    } else if (missing->parked_at) {
-      strbuf_printf(out, " (which waits at %s)", missing->parked_at->instruction->name);
+  Group group;
+  find_group(run, waiting->parked_at, waiting->id, &group);
+  int missing = 0;
+  for (int i = 0; i < group.size; i++) {
+    const Replica *member = member_at(run, &group, i);
+    if (member && member->rendezvous == waiting->rendezvous) continue;
+    if (missing++ >= MOST_SHOWN) continue;
+    error_append(error, "%sreplica %d", missing == 1 ? " for " : ", ",
+                 (int)group_member(&group, i));
+    if (!member) {
+      error_append(error, " (which does not exist)");
+    } else if (member->state == REPLICA_STOPPED) {
+      error_append(error, " (which has finished)");
+    } else if (member->parked_at) {
+      error_append(error, " (which waits at %s)", member->parked_at->instruction->name);
     }
-    separator = ", ";
   }
+  if (missing > MOST_SHOWN) error_append(error, " and %d more", missing - MOST_SHOWN);
 }
 
 void rendezvous_report_deadlock(const Run *run, Error *error) {
-  enum { MOST = 8 };
-  StrBuf out = {0};
-  int shown = 0, parked = 0;
-  const char *operation = "";
+  int parked = 0;
   for (int i = 0; i < run->replica_count; i++) {
     const Replica *replica = &run->replicas[i];
     if (replica->state != REPLICA_PARKED) continue;
-    if (parked++ == 0) operation = opcode_name(replica->parked_at->instruction->opcode);
-    if (shown == MOST) continue;
-    strbuf_printf(&out, "%s replica %d waits at %s %s", shown++ ? ";" : "", i,
-                  opcode_name(replica->parked_at->instruction->opcode),
-                  replica->parked_at->instruction->name);
-    describe_missing(run, replica, &out);
+    const Instruction *at = replica->parked_at->instruction;
+    if (parked++ == 0) {
+      error_set_op(error, STATUS_FAILED_PRECONDITION, opcode_name(at->opcode),
+                   "deadlock: no replica can go on:");
+    }
+    if (parked > MOST_SHOWN) continue;
+    error_append(error, "%s replica %d waits at %s %s", parked > 1 ? ";" : "", i,
+                 opcode_name(at->opcode), at->name);
+    describe_missing(run, replica, error);
   }
-  if (parked > shown) strbuf_printf(&out, "; and %d more replicas wait", parked - shown);
-  error_set_op(error, STATUS_FAILED_PRECONDITION, operation,
-               "deadlock: no replica can go on:%s. Every replica of a group must execute the same "
-               "collectives the same number of times",
-               out.text);
-  strbuf_free(&out);
+  if (parked > MOST_SHOWN) {
+    error_append(error, "; and %d more replicas wait", parked - MOST_SHOWN);
+  }
+  error_append(error, ". Every replica of a group must execute the same collectives the same "
+                      "number of times");
 }

@@ -13,13 +13,12 @@
 #include "runtime/scheduler.h"
 
 static void push_frame(Replica *replica, const ThunkSequence *sequence) {
-  Frame frame = {sequence, 0, 0};
-  ARENA_PUSH(replica->memory, replica->frames, replica->depth, replica->capacity, frame);
+  replica->frames[replica->depth++] = (Frame){sequence, 0, 0};
 }
 
 /* ---- Profile ---- */
 
-static void record(Replica *replica, const Thunk *thunk, double start_us, int worker) {
+static void record(Replica *replica, const Thunk *thunk, double start_us) {
   if (!replica->run->profile) return;
   if (replica->event_count == replica->event_capacity) {
     int capacity = replica->event_capacity ? replica->event_capacity * 2 : 64;
@@ -28,10 +27,13 @@ static void record(Replica *replica, const Thunk *thunk, double start_us, int wo
     replica->events = grown;
     replica->event_capacity = capacity;
   }
-  replica->events[replica->event_count++] =
-      (ProfileEvent){start_us, platform_now_us(),        replica->id,
-                     worker,   thunk->instruction->name, thunk_kind_name(thunk->kind),
-                     {0, 0}};
+  replica->events[replica->event_count++] = (ProfileEvent){start_us,
+                                                           platform_now_us(),
+                                                           replica->id,
+                                                           scheduler_current_worker(),
+                                                           thunk->instruction->name,
+                                                           thunk_kind_name(thunk->kind),
+                                                           {0, 0}};
 }
 
 /* ---- Thunks that compute ---- */
@@ -108,10 +110,9 @@ static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
       .chunk = thunk->chunk,
   };
   int chunks = (int)((loop.elements + loop.chunk - 1) / loop.chunk);
-  bool ok = parallel_for(chunks, run_generated_chunk, &loop);
+  bool ok = parallel_for(chunks, run_generated_chunk, &loop, error);
   arena_release(replica->scratch, mark);
-  if (!ok) error_set_op(error, STATUS_INTERNAL, thunk->instruction->name, "generated code trapped");
-  return ok;
+  return ok || error_name_op(error, thunk->instruction->name);
 }
 
 typedef struct KernelPhase {
@@ -139,14 +140,10 @@ static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
   for (; ok && work.phase < work.kernel->phases; work.phase++) {
     int chunks = work.kernel->chunks(thunk->instruction, work.phase);
     if (chunks < 0) break;
-    ok = parallel_for(chunks, run_kernel_chunk, &work);
+    ok = parallel_for(chunks, run_kernel_chunk, &work, error);
   }
   arena_release(replica->scratch, mark);
-  if (!ok) {
-    error_set_op(error, STATUS_INTERNAL, opcode_name(thunk->instruction->opcode),
-                 "kernel %s trapped", thunk->kernel->name);
-  }
-  return ok;
+  return ok || error_name_op(error, opcode_name(thunk->instruction->opcode));
 }
 
 static void run_copy(Replica *replica, const Thunk *thunk) {
@@ -188,8 +185,9 @@ static void step_conditional(Replica *replica, Frame *frame, const Thunk *thunk)
 
 /* ---- One step ---- */
 
-static Outcome step(Replica *replica, Frame *frame, int worker, Error *error) {
+static Outcome step(Replica *replica, Frame *frame, Error *error) {
   const Thunk *thunk = &frame->sequence->thunks[frame->next];
+  replica->at = thunk;
   double start = replica->run->profile ? platform_now_us() : 0;
   bool ok = true;
   switch (thunk->kind) {
@@ -198,13 +196,13 @@ static Outcome step(Replica *replica, Frame *frame, int worker, Error *error) {
   case THUNK_COLLECTIVE: {
     frame->next++; /* now: once parked, another thread may resume it at any moment */
     replica->parked_since = start;
-    return rendezvous_arrive(replica, thunk, worker, error);
+    return rendezvous_arrive(replica, thunk, error);
   }
   case THUNK_CHANNEL:
     frame->next++;
     replica->parked_since = start;
     if (thunk->instruction->opcode == HLO_SEND) return channel_send(replica, thunk, error);
-    return channel_receive(replica, thunk, worker, error);
+    return channel_receive(replica, thunk);
   case THUNK_HOST:
     frame->next++;
     replica->parked_since = start;
@@ -214,16 +212,31 @@ static Outcome step(Replica *replica, Frame *frame, int worker, Error *error) {
   case THUNK_KERNEL: ok = run_kernel(replica, thunk, error); break;
   case THUNK_COPY: run_copy(replica, thunk); break;
   }
-  record(replica, thunk, start, worker);
+  record(replica, thunk, start);
   frame->next++;
   return ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
-void replica_record(Replica *replica, const Thunk *thunk, int worker) {
-  record(replica, thunk, replica->parked_since, worker);
+void replica_record(Replica *replica, const Thunk *thunk) {
+  record(replica, thunk, replica->parked_since);
 }
 
-Outcome replica_run(Replica *replica, double deadline_us, int worker, Error *error) {
+void replica_trapped(const Replica *replica, Error *error) {
+  if (replica->at) error_name_op(error, opcode_name(replica->at->instruction->opcode));
+}
+
+/* What a parked replica had not yet done when it was resumed. */
+static bool finish_parked(Replica *replica, Error *error) {
+  const Thunk *thunk = replica->parked_at;
+  if (!thunk) return true;
+  bool ok = !replica->message || channel_take(replica, thunk, error);
+  replica_record(replica, thunk);
+  replica->parked_at = NULL;
+  return ok;
+}
+
+Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
+  if (!finish_parked(replica, error)) return OUTCOME_FAILED;
   while (replica->depth) {
     if (replica->run->failing) {
       error_set(error, STATUS_CANCELLED, "another replica failed");
@@ -235,7 +248,7 @@ Outcome replica_run(Replica *replica, double deadline_us, int worker, Error *err
       continue;
     }
     if (deadline_us && platform_now_us() >= deadline_us) return OUTCOME_YIELD;
-    Outcome outcome = step(replica, frame, worker, error);
+    Outcome outcome = step(replica, frame, error);
     if (outcome != OUTCOME_DONE) return outcome;
   }
   return OUTCOME_DONE;

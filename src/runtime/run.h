@@ -38,18 +38,27 @@ typedef struct Frame {
   int phase; /* of that thunk, if it is a loop or a branch */
 } Frame;
 
+/* Where the replicas of one group meet for one collective: part of the one that came first. */
+typedef struct Rendezvous {
+  struct Rendezvous *next; /* open ones of the run */
+  const Thunk *thunk;
+  const int64_t *ids; /* of the group's replicas; NULL: 0 .. size-1 */
+  int size, arrived;
+} Rendezvous;
+
 struct Replica {
   Run *run;
   int id;
   ReplicaState state;
   Replica *queue_next; /* in the scheduler's queue */
   uint8_t **slots;
-  Arena *memory;  /* of its frames */
   Arena *scratch; /* for the evaluator, emptied after each thunk */
-  int depth, capacity;
-  Frame *frames;
+  int depth;
+  Frame *frames;   /* as many as the executable says */
+  const Thunk *at; /* what it runs or ran last */
   const Thunk *parked_at;
-  struct Rendezvous *rendezvous; /* that it waits in */
+  Rendezvous own_rendezvous, *rendezvous; /* the one that it waits in */
+  struct Message *message;                /* that it receives when it goes on */
   double parked_since;
   uint64_t rng_state[2];
   int event_count, event_capacity;
@@ -59,22 +68,22 @@ struct Replica {
 struct Run {
   Executable *executable;
   RunState state;
-  bool profile, failing; /* failing: some replica failed; the others stop at their next thunk */
+  bool profile;
+  _Atomic bool failing; /* some replica failed; the others stop at their next thunk */
   int replica_count;
   Replica *replicas;
   int active;     /* replicas that are READY or RUNNING */
   int stopped;    /* replicas that are STOPPED */
-  int holds;      /* workers that are still in its code */
+  int holds;      /* workers that are in its code; it ends when there are none */
   bool abandoned; /* by its owner: the last worker that holds it destroys it */
   Error error;
   Buffer **arguments; /* retained; replica-major */
   Buffer **results;   /* replica-major; NULL once taken */
   struct RunArena **arenas;
-  struct Rendezvous *rendezvous; /* open ones */
-  struct Rendezvous *free_rendezvous;
-  struct Message *messages; /* sent and not yet received; channels.c */
-  Replica *host_calls;      /* replicas that wait for the host and were not taken yet; host.c */
-  Arena *memory; /* of replicas, slots and rendezvous; under the scheduler's lock once started */
+  Rendezvous *rendezvous;       /* open ones */
+  struct Message *messages;     /* sent and not yet received; channels.c */
+  Replica *host_calls;          /* replicas that wait for the host and were not taken yet; host.c */
+  Arena *memory;                /* of all this; nothing is added once it has started */
   ProfileEvent *profile_events; /* merged when asked for */
   int profile_count;
 };
@@ -111,14 +120,17 @@ typedef enum Outcome {
 } Outcome;
 
 /* Runs thunks until something happens or the clock passes `deadline_us` (0: none). replica.c */
-Outcome replica_run(Replica *replica, double deadline_us, int worker, Error *error);
+Outcome replica_run(Replica *replica, double deadline_us, Error *error);
 
 /* The replica arrives at a collective: returns OUTCOME_PARKED, or if it was the last one to come,
 ** performs the collective for all, wakes the others and returns OUTCOME_DONE. rendezvous.c */
-Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, int worker, Error *error);
+Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error);
+
+/* Says in `error`, which has the reason, what the replica was at when it trapped. */
+void replica_trapped(const Replica *replica, Error *error);
 
 /* Notes for the profile that a parked replica goes on. */
-void replica_record(Replica *replica, const Thunk *thunk, int worker);
+void replica_record(Replica *replica, const Thunk *thunk);
 
 /* All replicas are parked or stopped, and some are parked for good: writes who waits for whom.
 ** The scheduler's lock is held. rendezvous.c */

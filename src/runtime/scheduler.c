@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
+#include "platform/lock.h"
 #include "platform/platform.h"
 #include "runtime/channels.h"
 
@@ -16,6 +18,9 @@ typedef struct Job {
   int chunks, taken; /* taken: under the lock */
   int helpers;       /* other threads that are in it, under the lock */
   bool failed;
+  Error *error;    /* why; not used any more once it has failed */
+  int owner;       /* its worker */
+  Replica *orphan; /* what the owner ran when it died: fails when the last helper has left */
 } Job;
 
 /*
@@ -24,15 +29,20 @@ typedef struct Job {
 */
 typedef _Atomic uint32_t Event;
 
+/* A thread that runs replicas: what it is at, so that all of it can fail if the thread dies. */
 typedef struct Worker {
   pthread_t thread;
   int index;
-  Replica *running;
+  bool idle;
+  Replica *running; /* NULL from the moment at which it is parked: then it is another thread's */
+  Run *holds;       /* the run whose code it is in */
   Job *owns, *helps;
+  Error error;
 } Worker;
 
 static struct Scheduler {
-  pthread_mutex_t lock;
+  Lock lock;
+  bool notify;           /* tell the host when the lock is released */
   Event work;            /* there is something to do for workers */
   Event finished;        /* a helper left a job, or a run ended */
   Replica *first, *last; /* the queue */
@@ -40,12 +50,33 @@ static struct Scheduler {
   int idle;
   int worker_count;
   Worker **workers;
-} scheduler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  Worker host; /* the host's thread, where it does the work itself */
+} scheduler;
 
 static _Thread_local Worker *this_worker;
 
-void scheduler_lock(void) { pthread_mutex_lock(&scheduler.lock); }
-void scheduler_unlock(void) { pthread_mutex_unlock(&scheduler.lock); }
+static Worker *current_worker(void) { return this_worker ? this_worker : &scheduler.host; }
+
+/* ---- The lock ---- */
+
+void scheduler_lock(void) { lock_acquire(&scheduler.lock); }
+
+void scheduler_unlock(void) {
+  bool notify = scheduler.notify;
+  scheduler.notify = false;
+  lock_release(&scheduler.lock);
+  if (notify) platform_notify();
+}
+
+void scheduler_notify(void) { scheduler.notify = true; }
+
+bool scheduler_is_sound(void) { return !lock_is_mine(&scheduler.lock) && !platform_heap_is_mine(); }
+
+/* After a trap: one in the middle of what a lock protects cannot be put right. The thread dies of
+** it, and the host finds the lock with it. */
+static void check_soundness(void) {
+  if (!scheduler_is_sound()) platform_trap(STATUS_UNAVAILABLE, "a thread trapped in a lock");
+}
 
 static void event_signal(Event *event) {
   atomic_fetch_add(event, 1);
@@ -56,11 +87,12 @@ static void event_signal(Event *event) {
 static void event_wait(Event *event) {
   uint32_t seen = atomic_load(event);
   scheduler_unlock();
-  platform_wait(event, seen);
+  platform_wait(event, seen, 0);
   scheduler_lock();
 }
 
 int scheduler_workers(void) { return scheduler.worker_count; }
+int scheduler_current_worker(void) { return current_worker()->index; }
 
 void scheduler_make_ready(Replica *replica) {
   replica->state = REPLICA_READY;
@@ -72,6 +104,17 @@ void scheduler_make_ready(Replica *replica) {
   }
   scheduler.last = replica;
   if (scheduler.idle) event_signal(&scheduler.work);
+}
+
+void scheduler_resume(Replica *replica) {
+  replica->run->active++;
+  scheduler_make_ready(replica);
+}
+
+void scheduler_park(Replica *replica, ReplicaState state) {
+  replica->state = state;
+  replica->run->active--;
+  current_worker()->running = NULL;
 }
 
 static Replica *pop_ready(void) {
@@ -88,7 +131,7 @@ static Replica *pop_ready(void) {
 static void end_run(Run *run) {
   run->state = run->failing ? RUN_FAILED : RUN_DONE;
   event_signal(&scheduler.finished);
-  platform_notify();
+  scheduler_notify();
 }
 
 static void stop_parked(Run *run) {
@@ -100,18 +143,6 @@ static void stop_parked(Run *run) {
   }
 }
 
-void scheduler_fail_run(Run *run, const Error *error) {
-  if (run->state != RUN_RUNNING) return;
-  if (!run->failing) run->error = *error;
-  run->failing = true;
-  /* With somebody still running, the parked ones must stay: it may be in the middle of a collective
-  ** that uses their memory. Whoever stops last takes them along. */
-  if (run->active == 0) {
-    stop_parked(run);
-    end_run(run);
-  }
-}
-
 static bool waits_for_host(const Run *run) {
   for (int i = 0; i < run->replica_count; i++) {
     if (run->replicas[i].state == REPLICA_HOST) return true;
@@ -119,12 +150,12 @@ static bool waits_for_host(const Run *run) {
   return false;
 }
 
-/* Nobody of this run can go on by itself: it has ended, waits for the host, or is deadlocked. */
+/* If nobody of this run can go on by himself, it has ended, waits for the host, or is deadlocked. A
+** worker that is on its way out says so in its turn: when a run has ended, nobody is in it. */
 static void run_is_quiet(Run *run) {
-  if (run->state != RUN_RUNNING || run->active > 0) return;
+  if (run->state != RUN_RUNNING || run->active > 0 || run->holds > 0) return;
   if (!run->failing && run->stopped < run->replica_count) {
     if (channels_deliver_rest(run) || waits_for_host(run)) return;
-    if (run->state != RUN_RUNNING) return; /* a delivery failed the run */
     rendezvous_report_deadlock(run, &run->error);
     run->failing = true;
   }
@@ -132,6 +163,16 @@ static void run_is_quiet(Run *run) {
   end_run(run);
 }
 
+void scheduler_fail_run(Run *run, const Error *error) {
+  if (run->state != RUN_RUNNING) return;
+  if (!run->failing) run->error = *error;
+  run->failing = true;
+  /* With somebody still running, the parked ones must stay: it may be in the middle of a collective
+  ** that uses their memory. Whoever stops last takes them along. */
+  run_is_quiet(run);
+}
+
+/* What a replica that is not parked came to. */
 static void settle(Run *run, Replica *replica, Outcome outcome, const Error *error) {
   switch (outcome) {
   case OUTCOME_YIELD: scheduler_make_ready(replica); return;
@@ -154,39 +195,55 @@ static void settle(Run *run, Replica *replica, Outcome outcome, const Error *err
 typedef struct Slice {
   Replica *replica;
   double deadline_us;
-  int worker;
   Outcome outcome;
   Error *error;
 } Slice;
 
 static void run_slice(void *argument) {
   Slice *slice = argument;
-  slice->outcome = replica_run(slice->replica, slice->deadline_us, slice->worker, slice->error);
+  slice->outcome = replica_run(slice->replica, slice->deadline_us, slice->error);
+}
+
+/* Without the lock. What the replica allocates is its run's, whatever happens here. */
+static Outcome try_slice(Slice *slice) {
+  int scope = scope_begin_untracked();
+  bool ok = platform_try(run_slice, slice, slice->error);
+  if (!ok) {
+    check_soundness();
+    slice->outcome = OUTCOME_FAILED;
+    replica_trapped(slice->replica, slice->error);
+  }
+  scope_abandon(scope);
+  return slice->outcome;
+}
+
+static void destroy_if_abandoned(Run *run) {
+  if (!run_is_abandoned(run)) return;
+  scheduler_unlock();
+  run_destroy(run);
+  scheduler_lock();
 }
 
 /* The lock is held on entry and on return, but not while the replica runs. A parked replica may be
-** running elsewhere by the time we are back, and its run may even be gone: hence `holds`. */
-static void run_replica(Replica *replica, double deadline_us, int worker) {
+** running elsewhere by the time we are back: `holds` keeps its run from ending. */
+static void run_replica(Worker *self, Replica *replica, double deadline_us) {
   Run *run = replica->run;
-  Error *error = malloc(sizeof *error);
-  if (!error) platform_fatal("out of memory");
-  Slice slice = {replica, deadline_us, worker, OUTCOME_FAILED, error};
+  Slice slice = {replica, deadline_us, OUTCOME_FAILED, &self->error};
+  self->running = replica;
+  self->holds = run;
   run->holds++;
   scheduler_unlock();
-  if (!platform_try(run_slice, &slice)) {
-    error_set(error, STATUS_INTERNAL, "replica %d trapped: %s", replica->id,
-              platform_trap_message());
-    slice.outcome = OUTCOME_FAILED;
-  }
+  Outcome outcome = try_slice(&slice);
   scheduler_lock();
   run->holds--;
-  settle(run, replica, slice.outcome, error);
-  free(error);
-  if (run_is_abandoned(run)) {
-    scheduler_unlock();
-    run_destroy(run);
-    scheduler_lock();
+  self->holds = NULL;
+  if (self->running) {
+    self->running = NULL;
+    settle(run, replica, outcome, &self->error);
+  } else {
+    run_is_quiet(run);
   }
+  destroy_if_abandoned(run);
 }
 
 bool scheduler_step(double deadline_us) {
@@ -194,7 +251,7 @@ bool scheduler_step(double deadline_us) {
   do {
     Replica *replica = pop_ready();
     if (!replica) break;
-    run_replica(replica, deadline_us, 0);
+    run_replica(&scheduler.host, replica, deadline_us);
   } while (platform_now_us() < deadline_us);
   bool more = scheduler.first != NULL;
   scheduler_unlock();
@@ -209,7 +266,7 @@ void scheduler_wait(Run *run) {
     } else {
       Replica *replica = pop_ready();
       if (!replica) break;
-      run_replica(replica, 0, 0);
+      run_replica(&scheduler.host, replica, 0);
     }
   }
   scheduler_unlock();
@@ -227,14 +284,30 @@ static void run_chunk(void *argument) {
   work->job->body(work->job->argument, work->chunk);
 }
 
+/* Without the lock. What a chunk allocates and does not free goes if it traps. */
+static bool try_chunk(JobChunk *work, Error *error) {
+  int scope = scope_begin();
+  bool ok = platform_try(run_chunk, work, error);
+  if (ok) {
+    scope_commit(scope);
+  } else {
+    check_soundness();
+    scope_abandon(scope);
+  }
+  return ok;
+}
+
 /* Takes chunks until there are none left. The lock is held on entry and on return. */
 static void work_on(Job *job) {
+  Error error;
   while (job->taken < job->chunks && !job->failed) {
     JobChunk work = {job, job->taken++};
     scheduler_unlock();
-    bool ok = platform_try(run_chunk, &work);
+    bool ok = try_chunk(&work, &error);
     scheduler_lock();
-    if (!ok) job->failed = true;
+    if (ok || job->failed) continue;
+    job->failed = true;
+    *job->error = error;
   }
 }
 
@@ -246,21 +319,31 @@ static void remove_job(Job *job) {
   }
 }
 
-bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument) {
+/* Nobody to share with. A trap goes to whoever runs the replica, and the scope goes with it. */
+static void run_all_chunks(int chunks, void (*body)(void *argument, int chunk), void *argument) {
+  int scope = scope_begin();
+  for (int i = 0; i < chunks; i++) body(argument, i);
+  scope_commit(scope);
+}
+
+bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument,
+                  Error *error) {
   if (chunks <= 1 || scheduler.worker_count <= 1) {
-    for (int i = 0; i < chunks; i++) body(argument, i);
+    run_all_chunks(chunks, body, argument);
     return true;
   }
-  Job job = {.body = body, .argument = argument, .chunks = chunks};
+  Worker *self = current_worker();
+  Job job = {
+      .body = body, .argument = argument, .chunks = chunks, .error = error, .owner = self->index};
   scheduler_lock();
   job.next = scheduler.jobs;
   scheduler.jobs = &job;
-  if (this_worker) this_worker->owns = &job;
+  self->owns = &job;
   if (scheduler.idle) event_signal(&scheduler.work);
   work_on(&job);
   remove_job(&job);
   while (job.helpers) event_wait(&scheduler.finished);
-  if (this_worker) this_worker->owns = NULL;
+  self->owns = NULL;
   scheduler_unlock();
   return !job.failed;
 }
@@ -274,31 +357,45 @@ static Job *open_job(void) {
 
 /* ---- Workers ---- */
 
-static void help(Worker *self, Job *job) {
-  job->helpers++;
-  self->helps = job;
-  work_on(job);
+/* Nobody may be in the memory of a run that ends. */
+static void fail_orphan(Replica *replica, int index) {
+  Error error;
+  Run *run = replica->run;
+  error_set(&error, STATUS_INTERNAL, "worker %d died", index);
+  run->holds--;
+  settle(run, replica, OUTCOME_FAILED, &error);
+  destroy_if_abandoned(run);
+}
+
+static void leave_job(Worker *self) {
+  Job *job = self->helps;
   self->helps = NULL;
-  if (--job->helpers == 0) event_signal(&scheduler.finished);
+  if (--job->helpers) return;
+  event_signal(&scheduler.finished);
+  if (job->orphan) fail_orphan(job->orphan, job->owner);
 }
 
 static void *worker_main(void *argument) {
   Worker *self = argument;
   this_worker = self;
+  lock_set_thread(THREAD_HOST + 1 + self->index);
   scheduler_lock();
   for (;;) {
     /* A replica of one's own before a part of another's: larger pieces, fewer meetings. */
     Replica *replica = pop_ready();
     Job *job = replica ? NULL : open_job();
     if (replica) {
-      self->running = replica;
-      run_replica(replica, 0, self->index);
-      self->running = NULL;
+      run_replica(self, replica, 0);
     } else if (job) {
-      help(self, job);
+      job->helpers++;
+      self->helps = job;
+      work_on(job);
+      leave_job(self);
     } else {
       scheduler.idle++;
+      self->idle = true;
       event_wait(&scheduler.work);
+      self->idle = false;
       scheduler.idle--;
     }
   }
@@ -314,6 +411,7 @@ static bool start_worker(int index) {
     return false;
   }
   pthread_detach(worker->thread);
+  free(scheduler.workers[index]); /* of a dead one */
   scheduler.workers[index] = worker;
   return true;
 }
@@ -328,27 +426,43 @@ int scheduler_start(int threads) {
 }
 
 /*
-** The dead worker held no lock: it died in a chunk or in a thunk, where workers spend their time
-** (one that dies between two instructions that hold the lock is beyond help). What it ran fails.
-** A job that it owned is on its stack, which nobody frees: helpers still in it can finish.
+** What the dead worker was at fails. Its own job is on its stack, which nobody frees: helpers still
+** in it can finish, and only then does its replica fail, as they are in the replica's memory.
 */
-void scheduler_worker_lost(int index) {
-  if (index < 0 || index >= scheduler.worker_count) return;
-  Error error;
-  error_set(&error, STATUS_INTERNAL, "worker %d died", index);
-  scheduler_lock();
-  Worker *worker = scheduler.workers[index];
+static void bury(Worker *worker) {
+  Replica *replica = worker->running;
+  Run *run = worker->holds;
+  if (worker->idle) scheduler.idle--;
   if (worker->helps) {
+    if (!worker->helps->failed) {
+      error_set(worker->helps->error, STATUS_INTERNAL, "worker %d died", worker->index);
+    }
     worker->helps->failed = true;
-    if (--worker->helps->helpers == 0) event_signal(&scheduler.finished);
+    leave_job(worker);
   }
-  if (worker->owns) remove_job(worker->owns);
-  if (worker->running) {
-    Run *run = worker->running->run;
+  if (worker->owns) {
+    remove_job(worker->owns);
+    worker->owns->failed = true;
+  }
+  if (replica && worker->owns && worker->owns->helpers) {
+    worker->owns->orphan = replica;
+  } else if (replica) {
+    fail_orphan(replica, worker->index);
+  } else if (run) { /* it died with a parked replica, before it looked after the run */
     run->holds--;
-    settle(run, worker->running, OUTCOME_FAILED, &error);
+    run_is_quiet(run);
+    destroy_if_abandoned(run);
   }
-  if (!worker->running && !worker->helps) scheduler.idle--; /* it waited for work */
-  start_worker(index);
+}
+
+WorkerLoss scheduler_worker_lost(int index) {
+  if (index < 0 || index >= scheduler.worker_count) return WORKER_REPLACED;
+  int thread = THREAD_HOST + 1 + index;
+  if (lock_owner(&scheduler.lock) == thread || platform_heap_owner() == thread) {
+    return WORKER_BROKE_SCHEDULER;
+  }
+  scheduler_lock();
+  bury(scheduler.workers[index]);
   scheduler_unlock();
+  return start_worker(index) ? WORKER_REPLACED : WORKER_GONE;
 }

@@ -10,13 +10,26 @@
 /* Starts `threads` workers; returns how many there are. 0: scheduler_step does the work. */
 int scheduler_start(int threads);
 int scheduler_workers(void);
+int scheduler_current_worker(void); /* the number of this thread; 0 on the host's */
 
-/* One lock for queue, replica states, runs and rendezvous. Held briefly, never while computing. */
+/*
+** One lock for queue, replica states, runs and rendezvous. Held briefly, never while computing, and
+** while it is held nothing may allocate or trap: a lock is not given back by a trap.
+*/
 void scheduler_lock(void);
 void scheduler_unlock(void);
 
-/* With the lock held: the replica becomes READY and is queued. */
+/* With the lock held: platform_notify() when it is released. */
+void scheduler_notify(void);
+
+/* Whether this thread is in no lock, as it must be after a trap that was caught. */
+bool scheduler_is_sound(void);
+
+/* With the lock held: the replica becomes READY and is queued; with _resume, one that was parked.
+** scheduler_park() is for the thread that runs the replica, which from then on must not touch it. */
 void scheduler_make_ready(Replica *replica);
+void scheduler_resume(Replica *replica);
+void scheduler_park(Replica *replica, ReplicaState state);
 
 /* With the lock held: a run fails for a reason outside its replicas (cancelled, say). Parked
 ** replicas stop now, running ones at their next thunk. */
@@ -28,13 +41,17 @@ bool scheduler_step(double deadline_us);
 /* Waits (natively) until the run has ended. */
 void scheduler_wait(Run *run);
 
-/* A worker thread vanished: what it ran fails, and another takes its place. */
-void scheduler_worker_lost(int worker);
+/* A worker thread vanished: what it ran fails, and another takes its place, where one can start. If
+** it died in the middle of what the lock protects, there is no scheduler any more: nothing of this
+** header may be called again. */
+typedef enum WorkerLoss { WORKER_REPLACED, WORKER_GONE, WORKER_BROKE_SCHEDULER } WorkerLoss;
+WorkerLoss scheduler_worker_lost(int worker);
 
 /*
 ** Calls body(argument, chunk) for chunk = 0 .. chunks-1, on this thread and on idle workers, in any
-** order. Returns when all are done; false if one trapped. Called from within a thunk.
+** order. Returns when all are done; false with the reason if one trapped. Called from within a thunk.
 */
-bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument);
+bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument,
+                  Error *error);
 
 #endif
