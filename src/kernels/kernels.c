@@ -1,12 +1,9 @@
 #include "kernels/kernels.h"
 
-extern const Kernel kernel_dot, kernel_rng, kernel_sort, kernel_update_slice;
+extern const Kernel kernel_convolution, kernel_dot, kernel_rng, kernel_sort, kernel_update_slice;
 
 static const Kernel *const kernels[] = {
-    &kernel_dot,
-    &kernel_rng,
-    &kernel_sort,
-    &kernel_update_slice,
+    &kernel_convolution, &kernel_dot, &kernel_rng, &kernel_sort, &kernel_update_slice,
 };
 
 const Kernel *kernel_for(const Instruction *instruction) {

@@ -101,23 +101,9 @@ static void leave(Replica *member, const Replica *last) {
 
 /* ---- Without ---- */
 
-/* All members, in group order. Those who met by a channel may have had other groups in mind. */
-static bool gather_members(const Replica *last, const Thunk *thunk, const Group *group,
-                           Replica **members, Error *error) {
-  for (int i = 0; i < group->size; i++) {
-    members[i] = member_at(last->run, group, i);
-    if (members[i] && members[i]->rendezvous == last->rendezvous) continue;
-    return error_set_op(error, STATUS_INVALID_ARGUMENT, opcode_name(thunk->instruction->opcode),
-                        "%s and %s meet on channel_id=%lld but have different replica_groups",
-                        thunk->instruction->name, last->rendezvous->thunk->instruction->name,
-                        (long long)thunk->instruction->a.channel_id);
-  }
-  return true;
-}
-
 static bool meet(Replica *last, const Thunk *thunk, const Group *group, Replica **members,
                  Error *error) {
-  if (!gather_members(last, thunk, group, members, error)) return false;
+  for (int i = 0; i < group->size; i++) members[i] = member_at(last->run, group, i);
   bool ok = collective_perform(thunk, members, group->size, error);
   for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
   scheduler_lock();
@@ -164,7 +150,7 @@ static void describe_missing(const Run *run, const Replica *waiting, Error *erro
     if (member && member->rendezvous == waiting->rendezvous) continue;
     if (missing++ >= MOST_SHOWN) continue;
     error_append(error, "%sreplica %d", missing == 1 ? " for " : ", ",
-                 (int)group_member(&group, i));
+                 (int)group_member(group.ids, i));
     if (!member) {
       error_append(error, " (which does not exist)");
     } else if (member->state == REPLICA_STOPPED) {

@@ -17,42 +17,23 @@ static int given_leaves(const Executable *executable) {
 static bool check_argument(const Executable *executable, int replica, int leaf,
                            const Buffer *buffer, Error *error) {
   const Shape *shape = executable->parameter_shapes[leaf];
-<<<<<<< HEAD
-  if (shape_is_token(shape)) return true;
-  StrBuf expected = {0}, given = {0};
-=======
   if (shape_is_token(shape) || (buffer && buffer_fits(buffer, shape))) return true;
-  StrBuf expected = {0};
->>>>>>> b17bcde (Survive exhausted memory and dying workers, whatever they were at)
+  StrBuf expected = {0}, given = {0};
   shape_print(&expected, shape, false);
   if (!buffer) {
-<<<<<<< HEAD
-    ok = invalid_argument(error, "execute",
-                          "argument leaf %d of replica %d is missing; %s is "
-                          "expected",
-                          leaf, replica, expected.text);
-  } else if (!buffer_fits(buffer, shape)) {
-    Shape actual = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
-    shape_print(&given, &actual, false);
-    ok = invalid_argument(error, "execute",
-                          "argument leaf %d of replica %d is %s, which does not fit parameter %s",
-                          leaf, replica, given.text, expected.text);
-  }
-  strbuf_free(&expected);
-  strbuf_free(&given);
-  return ok;
-=======
     invalid_argument(error, "execute",
                      "argument leaf %d of replica %d is missing; %s is "
                      "expected",
                      leaf, replica, expected.text);
   } else {
+    Shape actual = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
+    shape_print(&given, &actual, false);
     invalid_argument(error, "execute",
-                     "argument leaf %d of replica %d has element type %s and "
-                     "rank %d; the parameter is %s",
-                     leaf, replica, type_name(buffer->type), buffer->rank, expected.text);
+                     "argument leaf %d of replica %d is %s, which does not fit parameter %s", leaf,
+                     replica, given.text, expected.text);
   }
   strbuf_free(&expected);
+  strbuf_free(&given);
   return false;
 }
 
@@ -64,7 +45,6 @@ static bool check_arguments(const Executable *executable, Buffer *const *argumen
     }
   }
   return true;
->>>>>>> b17bcde (Survive exhausted memory and dying workers, whatever they were at)
 }
 
 /* The arguments of one replica, and behind them the sizes of their dynamic dimensions. */

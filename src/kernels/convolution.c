@@ -1,0 +1,379 @@
+/*
+** convolution, of any types, window and dimension numbers, as contractions: rows are output
+** positions, columns output features, and the depth is the kernel's positions and input features.
+** Windows over the lhs are never materialised: strides say where their elements are (im2col is done
+** block by block, when tiles.c packs).
+**
+** Along one dimension, output position p and kernel position t meet at element
+**
+**     e = (p * stride + t * window_dilation - padding_low) / base_dilation
+**
+** if that leaves no remainder. Which t do so depends on p modulo the number of `classes`; for all p
+** of one class they are first, first + step, first + 2 * step, ..., and e is affine in the place
+** among them. So each combination of classes is a contraction of its own, none of which multiplies
+** the zeros between dilated elements.
+**
+** Where e reaches beyond the lhs, the lhs is copied into scratch memory, with zeros around it.
+*/
+#include <string.h>
+
+#include "kernels/contraction.h"
+#include "kernels/elements.h"
+#include "kernels/kernels.h"
+
+enum { COPY_ELEMENTS = 16 * 1024 /* of a chunk */ };
+
+/* One spatial dimension. */
+typedef struct Line {
+  int64_t length, places, taps;              /* sizes: of the lhs, the output and the kernel */
+  int64_t stride, tap_dilation, base_dilation, padding; /* of the window; the latter low */
+  bool reversed;
+  int64_t classes, tap_step;
+  int64_t low, high; /* zeros that the copy has around the lhs */
+} Line;
+
+/* What the positions of one class have in common. */
+typedef struct LineClass {
+  int64_t places, taps, first_tap;
+  int64_t element; /* e of the first place and tap */
+} LineClass;
+
+typedef struct Convolution {
+  const Instruction *instruction;
+  Line lines[MAX_RANK];
+  const Arithmetic *arithmetic;
+  bool copies;
+  PrimitiveType lhs_type;                            /* of the copy, if there is one */
+  int64_t lhs_sizes[MAX_RANK], lhs_strides[MAX_RANK]; /* as well */
+  int64_t parts;
+} Convolution;
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static int64_t divide_down(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+static int64_t modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+static LineClass line_class(const Line *line, int64_t class) {
+  LineClass c = {.places = (line->places - class + line->classes - 1) / line->classes};
+  int64_t dilated = class * line->stride - line->padding;
+  while (c.first_tap < line->taps && modulo(dilated, line->base_dilation) != 0) {
+    c.first_tap++;
+    dilated += line->tap_dilation;
+  }
+  c.taps = (line->taps - c.first_tap + line->tap_step - 1) / line->tap_step;
+  c.element = dilated / line->base_dilation;
+  return c;
+}
+
+/* From one place or tap of a class to the next. */
+static int64_t place_elements(const Line *line) {
+  return line->stride * line->classes / line->base_dilation;
+}
+static int64_t tap_elements(const Line *line) {
+  return line->tap_dilation * line->tap_step / line->base_dilation;
+}
+
+static Line line_of(const WindowDimension *window, int64_t length, int64_t places) {
+  Line line = {.length = length,
+               .places = places,
+               .taps = window->size,
+               .stride = window->stride,
+               .tap_dilation = window->window_dilation,
+               .base_dilation = length > 1 ? window->base_dilation : 1,
+               .padding = window->padding_low,
+               .reversed = window->window_reversal};
+  line.classes = line.base_dilation / common_divisor(line.stride, line.base_dilation);
+  line.tap_step = line.base_dilation / common_divisor(line.tap_dilation, line.base_dilation);
+  int64_t last = (places - 1) * line.stride + (line.taps - 1) * line.tap_dilation - line.padding;
+  line.low = divide_down(line.padding, line.base_dilation);
+  line.high = divide_down(last, line.base_dilation) - (length - 1);
+  if (line.low < 0) line.low = 0;
+  if (line.high < 0) line.high = 0;
+  return line;
+}
+
+static int64_t line_classes(const Line *line) {
+  return line->classes < line->places ? line->classes : line->places;
+}
+
+/* Positions of a window share most elements: better converted once, before they are packed. */
+static bool wants_copy(const Convolution *conv) {
+  const Shape *lhs = conv->instruction->operands[0]->shape;
+  bool windowed = false;
+  for (int i = 0; i < conv->instruction->a.conv_dims.spatial; i++) {
+    const Line *line = &conv->lines[i];
+    if (line->low > 0 || line->high > 0) return true;
+    windowed |= line->taps > 1;
+  }
+  return windowed && loader_for(lhs->type, conv->arithmetic, conv->instruction->shape->type).run;
+}
+
+static void convolution_of(const Instruction *instruction, Convolution *conv) {
+  const ConvDims *dims = &instruction->a.conv_dims;
+  const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
+  conv->instruction = instruction;
+  conv->arithmetic = arithmetic_for(lhs->type, rhs->type, instruction->shape->type);
+  conv->parts = 1;
+  for (int d = 0; d < lhs->rank; d++) conv->lhs_sizes[d] = lhs->dims[d];
+  for (int i = 0; i < dims->spatial; i++) {
+    int64_t places = instruction->shape->dims[dims->output_spatial[i]];
+    Line *line = &conv->lines[i];
+    *line = line_of(&instruction->a.window.items[i], lhs->dims[dims->input_spatial[i]], places);
+    conv->parts *= line_classes(line);
+  }
+  conv->copies = wants_copy(conv);
+  conv->lhs_type = conv->copies ? conv->arithmetic->element : lhs->type;
+  for (int i = 0; i < dims->spatial && conv->copies; i++) {
+    conv->lhs_sizes[dims->input_spatial[i]] += conv->lines[i].low + conv->lines[i].high;
+  }
+  int64_t stride = 1;
+  for (int d = lhs->rank - 1; d >= 0; stride *= conv->lhs_sizes[d], d--) {
+    conv->lhs_strides[d] = stride;
+  }
+}
+
+/* ---- As contractions ---- */
+
+/* The groups, and what lies within one of them in all spatial positions. */
+static void add_features(const Convolution *conv, Contraction *c, const int64_t *rhs_strides,
+                         const int64_t *out_strides) {
+  const Attributes *a = &conv->instruction->a;
+  const ConvDims *dims = &a->conv_dims;
+  const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
+  int64_t batch = conv->lhs_strides[dims->input_batch], batches = out->dims[dims->output_batch];
+  int64_t feature = conv->lhs_strides[dims->input_feature];
+  int64_t inputs = rhs->dims[dims->kernel_input_feature];
+  int64_t groups = a->feature_group_count * a->batch_group_count;
+  int64_t outputs = rhs->dims[dims->kernel_output_feature] / groups;
+  int64_t output = out_strides[dims->output_feature];
+  int64_t kernel_output = rhs_strides[dims->kernel_output_feature];
+  axes_add(&c->batch, groups, a->batch_group_count > 1 ? batches * batch : inputs * feature,
+           outputs * kernel_output, outputs * output);
+  axes_add(&c->rows, batches, batch, 0, out_strides[dims->output_batch]);
+  axes_add(&c->columns, outputs, 0, kernel_output, output);
+  axes_add(&c->depth, inputs, feature, rhs_strides[dims->kernel_input_feature], 0);
+}
+
+/* The contraction of the positions of these classes; of no class: with the sizes of the largest. */
+static void contraction_of(const Convolution *conv, const int64_t *class, Contraction *c) {
+  const ConvDims *dims = &conv->instruction->a.conv_dims;
+  const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
+  int64_t rhs_strides[MAX_RANK], out_strides[MAX_RANK];
+  shape_strides(rhs, rhs_strides);
+  shape_strides(out, out_strides);
+  c->batch.count = c->rows.count = c->columns.count = c->depth.count = 0;
+  c->base[LHS] = c->base[RHS] = c->base[OUT] = 0;
+  c->type[LHS] = conv->lhs_type;
+  c->type[RHS] = rhs->type;
+  c->type[OUT] = out->type;
+  c->keeps_negative_zero = c->windowed = false;
+  for (int i = 0; i < dims->spatial; i++) {
+    const Line *line = &conv->lines[i];
+    LineClass own = {.places = (line->places + line->classes - 1) / line->classes,
+                     .taps = (line->taps + line->tap_step - 1) / line->tap_step};
+    if (class) own = line_class(line, class[i]);
+    int64_t lhs_stride = conv->lhs_strides[dims->input_spatial[i]];
+    int64_t rhs_stride = rhs_strides[dims->kernel_spatial[i]];
+    int64_t out_stride = out_strides[dims->output_spatial[i]];
+    int64_t tap = line->reversed ? -rhs_stride : rhs_stride;
+    axes_add(&c->rows, own.places, place_elements(line) * lhs_stride, 0, line->classes * out_stride);
+    axes_add(&c->depth, own.taps, tap_elements(line) * lhs_stride, line->tap_step * tap, 0);
+    c->windowed |= line->taps > 1;
+    if (!class) continue;
+    c->base[LHS] += (own.element + (conv->copies ? line->low : 0)) * lhs_stride;
+    c->base[RHS] += own.first_tap * tap + (line->reversed ? (line->taps - 1) * rhs_stride : 0);
+    c->base[OUT] += class[i] * out_stride;
+  }
+  add_features(conv, c, rhs_strides, out_strides);
+}
+
+static ContractionPlan plan_of(const Convolution *conv, Contraction *largest) {
+  contraction_of(conv, NULL, largest);
+  return contraction_plan(largest, conv->parts, shape_elements(conv->instruction->shape));
+}
+
+static void part_of(const Convolution *conv, const ContractionPlan *plan, int64_t part,
+                    Contraction *c) {
+  int64_t class[MAX_RANK];
+  for (int i = 0; i < conv->instruction->a.conv_dims.spatial; i++) {
+    class[i] = part % line_classes(&conv->lines[i]);
+    part /= line_classes(&conv->lines[i]);
+  }
+  contraction_of(conv, class, c);
+  contraction_arrange(c, plan);
+}
+
+/* ---- The copy of the lhs ---- */
+
+/* The spatial dimension, if any, that has zeros around it in dimension d of the lhs. */
+static const Line *padded_line(const Convolution *conv, int d) {
+  const ConvDims *dims = &conv->instruction->a.conv_dims;
+  for (int i = 0; i < dims->spatial; i++) {
+    const Line *line = &conv->lines[i];
+    if (dims->input_spatial[i] == d && (line->low > 0 || line->high > 0)) return line;
+  }
+  return NULL;
+}
+
+/* A row of the copy: the innermost dimension that has zeros around it, and all inside that. */
+typedef struct CopyRows {
+  int rank;              /* of the dimensions outside it */
+  int64_t count;         /* of rows */
+  int64_t inner, length; /* elements of all inside that dimension, and its size in the lhs */
+  int64_t low, high;     /* its zeros */
+} CopyRows;
+
+static CopyRows copy_rows(const Convolution *conv) {
+  const Shape *lhs = conv->instruction->operands[0]->shape;
+  CopyRows rows = {.rank = lhs->rank - 1, .inner = 1, .count = 1};
+  while (rows.rank > 0 && !padded_line(conv, rows.rank)) rows.inner *= lhs->dims[rows.rank--];
+  const Line *line = padded_line(conv, rows.rank);
+  rows.length = lhs->dims[rows.rank];
+  if (line) {
+    rows.low = line->low;
+    rows.high = line->high;
+  }
+  for (int d = 0; d < rows.rank; d++) rows.count *= conv->lhs_sizes[d];
+  return rows;
+}
+
+static int64_t copy_elements(const Convolution *conv) {
+  int64_t elements = 1;
+  for (int d = 0; d < conv->instruction->operands[0]->shape->rank; d++) {
+    elements *= conv->lhs_sizes[d];
+  }
+  return elements;
+}
+
+static int64_t copy_bytes(const Convolution *conv) {
+  if (!conv->copies) return 0;
+  return (copy_elements(conv) * type_bytes(conv->lhs_type) + 63) & -64;
+}
+
+/* Where row number `row` of the copy begins in the lhs; -1 if it is all zeros. */
+static int64_t row_source(const Convolution *conv, const CopyRows *rows, int64_t row) {
+  const Shape *lhs = conv->instruction->operands[0]->shape;
+  int64_t strides[MAX_RANK], at = 0;
+  shape_strides(lhs, strides);
+  for (int d = rows->rank - 1; d >= 0; d--) {
+    const Line *line = padded_line(conv, d);
+    int64_t index = row % conv->lhs_sizes[d] - (line ? line->low : 0);
+    row /= conv->lhs_sizes[d];
+    if (index < 0 || index >= lhs->dims[d]) return -1;
+    at += index * strides[d];
+  }
+  return at;
+}
+
+static int64_t rows_per_chunk(const CopyRows *rows) {
+  int64_t elements = (rows->low + rows->length + rows->high) * rows->inner;
+  return elements < COPY_ELEMENTS ? COPY_ELEMENTS / (elements + 1) + 1 : 1;
+}
+
+static void copy_chunk(const Convolution *conv, const uint8_t *lhs, uint8_t *copy, int64_t chunk) {
+  CopyRows rows = copy_rows(conv);
+  PrimitiveType from = conv->instruction->operands[0]->shape->type;
+  Loader loader = loader_for(from, conv->arithmetic, conv->instruction->shape->type);
+  size_t bytes = (size_t)type_bytes(conv->lhs_type), from_bytes = (size_t)type_bytes(from);
+  size_t low = (size_t)(rows.low * rows.inner) * bytes;
+  size_t high = (size_t)(rows.high * rows.inner) * bytes;
+  int64_t count = rows.length * rows.inner;
+  size_t row_bytes = low + (size_t)count * bytes + high;
+  int64_t row = chunk * rows_per_chunk(&rows), end = row + rows_per_chunk(&rows);
+  for (; row < end && row < rows.count; row++) {
+    uint8_t *to = copy + (size_t)row * row_bytes;
+    int64_t at = row_source(conv, &rows, row);
+    if (at < 0) {
+      memset(to, 0, row_bytes);
+      continue;
+    }
+    const uint8_t *source = lhs + (size_t)at * from_bytes;
+    memset(to, 0, low);
+    if (loader.run) {
+      loader.run(&loader, source, count, to + low);
+    } else {
+      memcpy(to + low, source, (size_t)count * bytes);
+    }
+    memset(to + row_bytes - high, 0, high);
+  }
+}
+
+/* ---- The kernel's interface ---- */
+
+enum { COPY_PHASE, CONTRACTION_PHASES, PHASES = CONTRACTION_PHASES + PHASE_FINISH + 1 };
+
+/* Windows that lie on padding for the most part would make the copy much too large. */
+static bool matches(const Instruction *instruction) {
+  if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
+    return false;
+  }
+  Convolution conv;
+  convolution_of(instruction, &conv);
+  int64_t elements =
+      shape_elements(instruction->shape) + shape_elements(instruction->operands[0]->shape);
+  return !conv.copies || copy_elements(&conv) <= 16 * elements + (1 << 20);
+}
+
+static int64_t scratch_bytes(const Instruction *instruction) {
+  Convolution conv;
+  Contraction largest;
+  convolution_of(instruction, &conv);
+  ContractionPlan plan = plan_of(&conv, &largest);
+  return copy_bytes(&conv) + contraction_scratch_bytes(&plan);
+}
+
+static int chunks(const Instruction *instruction, int phase) {
+  Convolution conv;
+  Contraction largest;
+  convolution_of(instruction, &conv);
+  if (phase == COPY_PHASE) {
+    if (!conv.copies) return 0;
+    CopyRows rows = copy_rows(&conv);
+    return (int)((rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows));
+  }
+  ContractionPlan plan = plan_of(&conv, &largest);
+  return (int)contraction_chunks(&plan, (ContractionPhase)(phase - CONTRACTION_PHASES));
+}
+
+static void multiply(const Convolution *conv, const ContractionPlan *plan, Contraction *c,
+                     const ContractionData *data, int64_t chunk) {
+  int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk, part = -1;
+  for (; unit < end && unit < plan->units; unit++) {
+    if (part != unit / plan->units_per_part) {
+      part = unit / plan->units_per_part;
+      part_of(conv, plan, part, c);
+    }
+    contraction_multiply(c, plan, data, unit % plan->units_per_part);
+  }
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  Convolution conv;
+  Contraction c;
+  convolution_of(call->instruction, &conv);
+  if (phase == COPY_PHASE) {
+    copy_chunk(&conv, call->operands[0], call->scratch, chunk);
+    return;
+  }
+  ContractionPlan plan = plan_of(&conv, &c);
+  ContractionData data = {conv.copies ? call->scratch : call->operands[0], call->operands[1],
+                          call->results[0], call->scratch + copy_bytes(&conv)};
+  switch (phase - CONTRACTION_PHASES) {
+  case PHASE_PACK: {
+    part_of(&conv, &plan, 0, &c); /* with several parts nothing is packed beforehand */
+    contraction_pack(&c, &plan, &data, chunk);
+    break;
+  }
+  case PHASE_MULTIPLY: multiply(&conv, &plan, &c, &data, chunk); break;
+  default: contraction_finish(&plan, call->instruction->shape->type, &data, chunk);
+  }
+}
+
+const Kernel kernel_convolution = {"convolution", matches, scratch_bytes, PHASES, chunks, run};
