@@ -10,8 +10,9 @@
 
 enum { CHUNK_ELEMENTS = 16384 };
 
-static uint8_t *operand_of(Replica *const *replicas, const Thunk *thunk, int member, int leaf) {
-  return replica_pointer(replicas[member], thunk->operands[leaf]);
+/* Members that meet on a channel may come from different places, with buffers of their own. */
+static uint8_t *operand_of(Replica *const *replicas, int member, int leaf) {
+  return replica_pointer(replicas[member], replicas[member]->parked_at->operands[leaf]);
 }
 
 /* A buffer may have been made for another shape, of which this operand is a reshape or a bitcast. */
@@ -19,8 +20,8 @@ static const Shape *operand_shape(const Thunk *thunk, int leaf) {
   return thunk->instruction->operands[leaf]->shape;
 }
 
-static uint8_t *result_of(Replica *const *replicas, const Thunk *thunk, int member, int leaf) {
-  return replica_pointer(replicas[member], thunk->results[leaf]);
+static uint8_t *result_of(Replica *const *replicas, int member, int leaf) {
+  return replica_pointer(replicas[member], replicas[member]->parked_at->results[leaf]);
 }
 
 /*
@@ -130,9 +131,9 @@ static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands
 }
 
 /* The members' operands of one leaf; in the arena of the run that is at work. */
-static uint8_t **operands_of(Replica *const *replicas, const Thunk *thunk, int count, int leaf) {
+static uint8_t **operands_of(Replica *const *replicas, int count, int leaf) {
   uint8_t **operands = ARENA_ARRAY(replicas[0]->scratch, uint8_t *, count);
-  for (int m = 0; m < count; m++) operands[m] = operand_of(replicas, thunk, m, leaf);
+  for (int m = 0; m < count; m++) operands[m] = operand_of(replicas, m, leaf);
   return operands;
 }
 
@@ -155,13 +156,12 @@ static void all_reduce_chunk(void *argument, int chunk) {
   int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, n = work->elements - begin;
   if (n > CHUNK_ELEMENTS) n = CHUNK_ELEMENTS;
   int64_t offset = begin * width;
-  uint8_t *first = result_of(work->replicas, work->thunk, 0, work->leaf) + offset;
+  uint8_t *first = result_of(work->replicas, 0, work->leaf) + offset;
   if (!reduce(&work->reducer, first, work->operands, work->count, offset, n, work->error)) {
     work->failed = true;
   }
   for (int m = 1; m < work->count; m++) {
-    memcpy(result_of(work->replicas, work->thunk, m, work->leaf) + offset, first,
-           (size_t)(n * width));
+    memcpy(result_of(work->replicas, m, work->leaf) + offset, first, (size_t)(n * width));
   }
 }
 
@@ -178,7 +178,7 @@ static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, 
         .replicas = replicas,
         .count = count,
         .leaf = leaf,
-        .operands = operands_of(replicas, thunk, count, leaf),
+        .operands = operands_of(replicas, count, leaf),
         .reducer = reducer_of(thunk, leaf),
         .elements = shape_elements(operand_shape(thunk, leaf)),
         .error = error,
@@ -212,10 +212,10 @@ static bool all_gather(const Thunk *thunk, Replica *const *replicas, int count, 
     Blocks b = blocks_of(operand_shape(thunk, leaf), dimension);
     int64_t run = b.size * b.inner;
     for (int to = 0; to < count; to++) {
-      uint8_t *result = result_of(replicas, thunk, to, leaf);
+      uint8_t *result = result_of(replicas, to, leaf);
       for (int64_t o = 0; o < b.outer; o++) {
         for (int from = 0; from < count; from++, result += run) {
-          memcpy(result, operand_of(replicas, thunk, from, leaf) + o * run, (size_t)run);
+          memcpy(result, operand_of(replicas, from, leaf) + o * run, (size_t)run);
         }
       }
     }
@@ -229,9 +229,9 @@ static bool reduce_scatter(const Thunk *thunk, Replica *const *replicas, int cou
     Reducer reducer = reducer_of(thunk, leaf);
     Blocks b = blocks_of(shape_leaf(thunk->instruction->shape, leaf), dimension);
     int64_t run = b.size * b.inner, elements = run / type_bytes(reducer.type);
-    uint8_t **operands = operands_of(replicas, thunk, count, leaf);
+    uint8_t **operands = operands_of(replicas, count, leaf);
     for (int to = 0; to < count; to++) {
-      uint8_t *result = result_of(replicas, thunk, to, leaf);
+      uint8_t *result = result_of(replicas, to, leaf);
       for (int64_t o = 0; o < b.outer; o++, result += run) {
         int64_t offset = (o * count + to) * run;
         if (!reduce(&reducer, result, operands, count, offset, elements, error)) return false;
@@ -246,10 +246,10 @@ static void all_to_all_array(const Thunk *thunk, Replica *const *replicas, int c
   Blocks b = blocks_of(operand_shape(thunk, 0), thunk->instruction->a.dimensions.items[0]);
   int64_t run = b.size / count * b.inner;
   for (int to = 0; to < count; to++) {
-    uint8_t *result = result_of(replicas, thunk, to, 0);
+    uint8_t *result = result_of(replicas, to, 0);
     for (int64_t o = 0; o < b.outer; o++) {
       for (int from = 0; from < count; from++, result += run) {
-        const uint8_t *x = operand_of(replicas, thunk, from, 0);
+        const uint8_t *x = operand_of(replicas, from, 0);
         memcpy(result, x + (o * count + to) * run, (size_t)run);
       }
     }
@@ -270,7 +270,7 @@ static bool all_to_all(const Thunk *thunk, Replica *const *replicas, int count, 
   }
   for (int to = 0; to < count; to++) {
     for (int from = 0; from < count; from++) {
-      memcpy(result_of(replicas, thunk, to, from), operand_of(replicas, thunk, from, to),
+      memcpy(result_of(replicas, to, from), operand_of(replicas, from, to),
              (size_t)thunk->operands[to]->bytes);
     }
   }
@@ -282,7 +282,7 @@ static bool collective_permute(const Thunk *thunk, Replica *const *replicas, int
   PairList pairs = thunk->instruction->a.source_target_pairs;
   for (int leaf = 0; leaf < thunk->result_count; leaf++) {
     size_t bytes = (size_t)thunk->results[leaf]->bytes;
-    for (int m = 0; m < count; m++) memset(result_of(replicas, thunk, m, leaf), 0, bytes);
+    for (int m = 0; m < count; m++) memset(result_of(replicas, m, leaf), 0, bytes);
     for (int p = 0; p < pairs.count; p++) {
       int64_t source = pairs.items[p].source, target = pairs.items[p].target;
       if (source >= count || target >= count) {
@@ -290,8 +290,8 @@ static bool collective_permute(const Thunk *thunk, Replica *const *replicas, int
                                 "source_target_pairs names replica %lld, but there are only %d",
                                 (long long)(source >= count ? source : target), count);
       }
-      memcpy(result_of(replicas, thunk, (int)target, leaf),
-             operand_of(replicas, thunk, (int)source, leaf), bytes);
+      memcpy(result_of(replicas, (int)target, leaf), operand_of(replicas, (int)source, leaf),
+             bytes);
     }
   }
   return true;
@@ -301,7 +301,7 @@ static bool collective_broadcast(const Thunk *thunk, Replica *const *replicas, i
                                  Error *error) {
   for (int leaf = 0; leaf < thunk->result_count; leaf++) {
     for (int m = 0; m < count; m++) {
-      memcpy(result_of(replicas, thunk, m, leaf), operand_of(replicas, thunk, 0, leaf),
+      memcpy(result_of(replicas, m, leaf), operand_of(replicas, 0, leaf),
              (size_t)thunk->results[leaf]->bytes);
     }
   }
@@ -318,14 +318,14 @@ static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int 
   Blocks row = blocks_of(output, 0);
   int64_t entries = shape_elements(operand_shape(thunk, INPUT_OFFSETS));
   for (int m = 0; m < count; m++) {
-    memcpy(result_of(replicas, thunk, m, 0), operand_of(replicas, thunk, m, OUTPUT),
+    memcpy(result_of(replicas, m, 0), operand_of(replicas, m, OUTPUT),
            (size_t)thunk->operands[OUTPUT]->bytes);
   }
   for (int from = 0; from < count; from++) {
     for (int64_t e = 0; e < entries; e++) {
-      int64_t begin = scalar_load(type, operand_of(replicas, thunk, from, INPUT_OFFSETS), e).i;
-      int64_t rows = scalar_load(type, operand_of(replicas, thunk, from, SEND_SIZES), e).i;
-      int64_t at = scalar_load(type, operand_of(replicas, thunk, from, OUTPUT_OFFSETS), e).i;
+      int64_t begin = scalar_load(type, operand_of(replicas, from, INPUT_OFFSETS), e).i;
+      int64_t rows = scalar_load(type, operand_of(replicas, from, SEND_SIZES), e).i;
+      int64_t at = scalar_load(type, operand_of(replicas, from, OUTPUT_OFFSETS), e).i;
       if (begin < 0 || rows < 0 || at < 0 || begin > input->dims[0] - rows ||
           at > output->dims[0] - rows) {
         return invalid_argument(error, "ragged-all-to-all",
@@ -336,9 +336,8 @@ static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int 
                                 (long long)output->dims[0]);
       }
       int to = (int)(e / (entries / count));
-      memcpy(result_of(replicas, thunk, to, 0) + at * row.inner,
-             operand_of(replicas, thunk, from, INPUT) + begin * row.inner,
-             (size_t)(rows * row.inner));
+      memcpy(result_of(replicas, to, 0) + at * row.inner,
+             operand_of(replicas, from, INPUT) + begin * row.inner, (size_t)(rows * row.inner));
     }
   }
   return true;

@@ -104,7 +104,7 @@ static void leave(Replica *member, const Replica *last) {
 static bool meet(Replica *last, const Thunk *thunk, const Group *group, Replica **members,
                  Error *error) {
   for (int i = 0; i < group->size; i++) members[i] = member_at(last->run, group, i);
-  bool ok = collective_perform(thunk, members, group->size, error);
+  bool ok = collective_perform(members[0]->parked_at, members, group->size, error);
   for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
   scheduler_lock();
   for (int i = 0; i < group->size; i++) leave(members[i], last);
