@@ -149,6 +149,38 @@ ENTRY %main () -> (f32[], f32[]) {
   ROOT %out = (f32[], f32[]) tuple(%element, %row)
 }
 `,
+  // A comparator that is no ordering: whatever comes out holds every position once.
+  'odd-sort.hlo': `HloModule odd_sort
+%beats (a: s32[], b: s32[], i: u32[], j: u32[]) -> pred[] {
+  %a = s32[] parameter(0)
+  %b = s32[] parameter(1)
+  %i = u32[] parameter(2)
+  %j = u32[] parameter(3)
+  %three = s32[] constant(3)
+  %one = s32[] constant(1)
+  %d = s32[] subtract(%a, %b)
+  %m = s32[] remainder(%d, %three)
+  ROOT %r = pred[] compare(%m, %one), direction=EQ
+}
+%add (x: u32[], y: u32[]) -> u32[] {
+  %x = u32[] parameter(0)
+  %y = u32[] parameter(1)
+  ROOT %s = u32[] add(%x, %y)
+}
+ENTRY %main (k: s32[]) -> u32[] {
+  %k = s32[] parameter(0)
+  %x = s32[40000] iota(), iota_dimension=0
+  %i = u32[40000] iota(), iota_dimension=0
+  %kk = s32[40000] broadcast(%k), dimensions={}
+  %p = s32[40000] multiply(%x, %kk)
+  %q = s32[40000] multiply(%p, %p)
+  %s = (s32[40000], u32[40000]) sort(%q, %i), dimensions={0}, to_apply=%beats
+  %o = u32[40000] get-tuple-element(%s), index=1
+  %w = u32[40000] multiply(%o, %o)
+  %zero = u32[] constant(0)
+  ROOT %sum = u32[] reduce(%w, %zero), dimensions={0}, to_apply=%add
+}
+`,
   'deadlock.hlo': `HloModule deadlock, replica_count=3
 ${ADD}
 %meet (v: f32[2]) -> f32[2] {
@@ -210,6 +242,13 @@ for (const [sanitizer, folder] of Object.entries(BUILDS)) {
         assert.match(stderr, /^error: [^\n]*deadlock[^\n]*replica 2 waits at all-reduce sum[^\n]*\n$/);
       });
     }
+
+    test('a comparator that is no ordering', async () => {
+      let sum = 0; // of the squares of all positions
+      for (let i = 0; i < 40000; i++) sum = (sum + i * i) % 2 ** 32;
+      const args = ['--input', 's32[] 7919', '--threads', '3'];
+      assert.equal(await xlaRun('odd-sort.hlo', ...args), `0: u32[] ${sum}\n`);
+    });
 
     test('bad input', async () => {
       for (const [file, ...args] of [

@@ -13,7 +13,15 @@ typedef struct KernelCall {
   const uint8_t *const *operands; /* leaves, dense and row-major */
   uint8_t *const *results;
   uint8_t *scratch; /* 64-byte aligned */
+  /* An instruction that also calls a computation on arrays, by its attribute `calls`: that as a
+  ** fusion, and where its code is. */
+  const Instruction *fusion;
+  int module, function;
 } KernelCall;
+
+/* Computes call->fusion. `buffers` has one pointer per operand of the fusion, then that of its
+** result; they may hold anything where nobody looks at the result. */
+void kernel_compute_fusion(const KernelCall *call, uint8_t *const *buffers);
 
 typedef struct Kernel {
   const char *name;

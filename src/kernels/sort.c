@@ -12,7 +12,8 @@
 ** line; add up where each range's elements with each digit begin; move the elements there. Ranges
 ** are chunks of work, for long lines; short lines are sorted as a whole, many lines to a chunk.
 */
-#include "kernels/kernels.h"
+#include "kernels/sort.h"
+
 #include "kernels/order_key.h"
 #include "passes/comparator.h"
 
@@ -34,7 +35,7 @@ typedef struct Round {
 
 /* Everything that follows from the instruction. */
 typedef struct Sort {
-  int64_t lines, size, stride;
+  SortLines lines;
   bool alone, reverses_ties;
   int item_bytes;
   int key_count, operands[MOST_SORT_KEYS];
@@ -93,7 +94,7 @@ static void plan_rounds(Sort *sort) {
 
 static int64_t align(int64_t bytes) { return (bytes + 63) & -64; }
 
-static int64_t items_bytes(const Sort *sort) { return align(sort->size * sort->item_bytes); }
+static int64_t items_bytes(const Sort *sort) { return align(sort->lines.size * sort->item_bytes); }
 static int64_t counts_bytes(const Sort *sort) {
   return align(sort->ranges * DIGITS * (int64_t)sizeof(uint32_t));
 }
@@ -105,23 +106,25 @@ static int64_t slot_bytes(const Sort *sort) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static void plan_slots(Sort *sort) {
-  sort->ranges = (sort->size + RANGE - 1) / RANGE;
-  sort->slots = sort->lines;
+  sort->ranges = (sort->lines.size + RANGE - 1) / RANGE;
+  sort->slots = sort->lines.count;
   if (sort->ranges > 1) return;
-  int64_t by_work = (sort->lines * sort->size + LEAST_WORK - 1) / LEAST_WORK;
+  int64_t by_work = (sort->lines.count * sort->lines.size + LEAST_WORK - 1) / LEAST_WORK;
   int64_t by_memory = SLOT_MEMORY / slot_bytes(sort) + 1;
-  sort->slots = least(least(sort->lines, MOST_SLOTS), least(by_work, by_memory));
+  sort->slots = least(least(sort->lines.count, MOST_SLOTS), least(by_work, by_memory));
+}
+
+SortLines sort_lines(const Instruction *sort) {
+  const Shape *shape = operand_shape(sort);
+  int dimension = (int)sort->a.dimensions.items[0];
+  int64_t strides[MAX_RANK], size = shape->dims[dimension];
+  shape_strides(shape, strides);
+  return (SortLines){shape_elements(shape) / size, size, strides[dimension]};
 }
 
 static void plan(Sort *sort, const Instruction *instruction) {
-  const Shape *shape = operand_shape(instruction);
-  int dimension = (int)instruction->a.dimensions.items[0];
   SortOrder order = comparator_order(instruction->a.to_apply);
-  int64_t strides[MAX_RANK];
-  shape_strides(shape, strides);
-  sort->size = shape->dims[dimension];
-  sort->stride = strides[dimension];
-  sort->lines = shape_elements(shape) / sort->size;
+  sort->lines = sort_lines(instruction);
   sort->reverses_ties = order.reverses_ties;
   sort->key_count = sort->round_count = 0;
   for (int i = 0; i < order.count; i++) set_key(sort, instruction, &order.keys[i]);
@@ -136,7 +139,7 @@ static void plan(Sort *sort, const Instruction *instruction) {
 static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int64_t line) {
   Line l = {.sort = sort, .call = call};
   uint8_t *memory = call->scratch + slot * slot_bytes(sort);
-  l.base = line / sort->stride * sort->stride * sort->size + line % sort->stride;
+  l.base = line_begin(&sort->lines, line);
   l.items[0] = memory, memory += items_bytes(sort);
   l.items[1] = memory, memory += items_bytes(sort);
   l.counts = (uint32_t *)memory, memory += counts_bytes(sort);
@@ -153,7 +156,7 @@ static const uint8_t *sorted_items(const Line *l) {
 }
 
 static int64_t range_end(const Sort *sort, int64_t range) {
-  return least((range + 1) * RANGE, sort->size);
+  return least((range + 1) * RANGE, sort->lines.size);
 }
 
 /* --- Loading keys ----------------------------------------------------------------------------- */
@@ -162,7 +165,7 @@ static int64_t range_end(const Sort *sort, int64_t range) {
 static inline uint32_t load_keys(const Line *l, int side, int64_t from, int64_t to, int bytes) {
   const OrderKey *key = &l->sort->keys[0];
   const uint8_t *data = l->call->operands[0];
-  int64_t stride = l->sort->stride;
+  int64_t stride = l->sort->lines.stride;
   uint64_t ties = 0;
   for (int64_t i = from; i < to; i++) {
     uint64_t bits = element_bits(data, l->base + i * stride, bytes);
@@ -186,10 +189,11 @@ static inline void load_words(const Line *l, int round, int side, int64_t from, 
   const OrderKey *key = &sort->keys[r->key];
   const uint8_t *data = l->call->operands[sort->operands[r->key]];
   uint64_t *items = (uint64_t *)l->items[side];
-  int64_t first = sort->reverses_ties ? sort->size - 1 : 0, step = sort->reverses_ties ? -1 : 1;
+  int64_t first = sort->reverses_ties ? sort->lines.size - 1 : 0,
+          step = sort->reverses_ties ? -1 : 1;
   for (int64_t i = from; i < to; i++) {
     int64_t position = round == 0 ? first + i * step : (int64_t)(items[i] & UINT32_MAX);
-    uint64_t bits = element_bits(data, l->base + position * sort->stride, bytes);
+    uint64_t bits = element_bits(data, l->base + position * sort->lines.stride, bytes);
     uint64_t word = key_of_bits(key, bits, bytes) >> (32 * r->word) & UINT32_MAX;
     items[i] = word << 32 | (uint64_t)position;
   }
@@ -273,7 +277,7 @@ static void place_ranges(const Line *l, int round) {
       counts[digit] = place;
       place += here;
     }
-    all_same |= place - before == (uint64_t)sort->size;
+    all_same |= place - before == (uint64_t)sort->lines.size;
   }
   l->side[round] = (uint8_t)(side_before(l, round) ^ !all_same);
 }
@@ -300,9 +304,9 @@ static void insert_word(const Line *l, int round) {
   if (!sort->rounds[round].first) return;
   load(l, round, 0);
   if (sort->item_bytes == 4) {
-    insert_uint32_t((uint32_t *)l->items[0], sort->size, 0);
+    insert_uint32_t((uint32_t *)l->items[0], sort->lines.size, 0);
   } else {
-    insert_uint64_t((uint64_t *)l->items[0], sort->size, sort->alone ? 0 : 32);
+    insert_uint64_t((uint64_t *)l->items[0], sort->lines.size, sort->alone ? 0 : 32);
   }
 }
 
@@ -310,7 +314,7 @@ static void insert_word(const Line *l, int round) {
 
 static inline void store_keys(const Line *l, int64_t from, int64_t to, int bytes) {
   const uint8_t *items = sorted_items(l);
-  int64_t stride = l->sort->stride;
+  int64_t stride = l->sort->lines.stride;
   for (int64_t i = from; i < to; i++) {
     uint64_t value = element_bits(items, i, bytes == 8 ? 8 : 4);
     set_element_bits(l->call->results[0], l->base + i * stride, bytes,
@@ -318,21 +322,33 @@ static inline void store_keys(const Line *l, int64_t from, int64_t to, int bytes
   }
 }
 
-static inline void permute(const Line *l, int operand, int64_t from, int64_t to, size_t bytes) {
-  const uint64_t *items = (const uint64_t *)sorted_items(l);
-  const uint8_t *in = l->call->operands[operand];
-  uint8_t *out = l->call->results[operand];
-  int64_t stride = l->sort->stride;
+static inline void permute(const uint8_t *in, uint8_t *out, int64_t begin, int64_t stride,
+                           const uint64_t *order, int64_t from, int64_t to, size_t bytes) {
+  in += (size_t)begin * bytes;
+  out += (size_t)begin * bytes;
   for (int64_t i = from; i < to; i++) {
-    int64_t position = (int64_t)(items[i] & UINT32_MAX);
-    memcpy(out + (size_t)(l->base + i * stride) * bytes,
-           in + (size_t)(l->base + position * stride) * bytes, bytes);
+    int64_t position = (int64_t)(order[i] & UINT32_MAX);
+    memcpy(out + (size_t)(i * stride) * bytes, in + (size_t)(position * stride) * bytes, bytes);
+  }
+}
+
+void sort_permute(const KernelCall *call, const SortLines *lines, int64_t begin,
+                  const uint64_t *order, int64_t from, int64_t to) {
+  for (int k = 0; k < call->instruction->operand_count; k++) {
+    const uint8_t *in = call->operands[k];
+    uint8_t *out = call->results[k];
+    switch (type_bytes(call->instruction->operands[k]->shape->type)) {
+    case 1: permute(in, out, begin, lines->stride, order, from, to, 1); break;
+    case 2: permute(in, out, begin, lines->stride, order, from, to, 2); break;
+    case 4: permute(in, out, begin, lines->stride, order, from, to, 4); break;
+    case 8: permute(in, out, begin, lines->stride, order, from, to, 8); break;
+    default: permute(in, out, begin, lines->stride, order, from, to, 16);
+    }
   }
 }
 
 static void store_range(const Line *l, int64_t range) {
   int64_t from = range * RANGE, to = range_end(l->sort, range);
-  const Instruction *instruction = l->call->instruction;
   if (l->sort->alone) {
     switch (l->sort->keys[0].bytes) {
     case 1: store_keys(l, from, to, 1); break;
@@ -342,21 +358,13 @@ static void store_range(const Line *l, int64_t range) {
     }
     return;
   }
-  for (int k = 0; k < instruction->operand_count; k++) {
-    switch (type_bytes(instruction->operands[k]->shape->type)) {
-    case 1: permute(l, k, from, to, 1); break;
-    case 2: permute(l, k, from, to, 2); break;
-    case 4: permute(l, k, from, to, 4); break;
-    case 8: permute(l, k, from, to, 8); break;
-    default: permute(l, k, from, to, 16);
-    }
-  }
+  sort_permute(l->call, &l->sort->lines, l->base, (const uint64_t *)sorted_items(l), from, to);
 }
 
 /* How many of the line's sorted keys are less. */
 static int64_t count_less(const Line *l, uint64_t value) {
   const uint8_t *items = sorted_items(l);
-  int64_t low = 0, high = l->sort->size;
+  int64_t low = 0, high = l->sort->lines.size;
   while (low < high) {
     int64_t middle = (low + high) / 2;
     if (element_bits(items, middle, l->sort->item_bytes) < value) {
@@ -380,14 +388,14 @@ static void restore_ties(const Line *l) {
   if (!key->ties || !has_ties) return;
   int64_t zero = count_less(l, key_of_bits(key, 0, key->bytes));
   int64_t nan = count_less(l, key_of_bits(key, key->nan, key->bytes));
-  for (int64_t k = 0; k < sort->size; k++) {
-    int64_t i = sort->reverses_ties ? sort->size - 1 - k : k;
-    uint64_t bits = element_bits(in, l->base + i * sort->stride, key->bytes);
+  for (int64_t k = 0; k < sort->lines.size; k++) {
+    int64_t i = sort->reverses_ties ? sort->lines.size - 1 - k : k;
+    uint64_t bits = element_bits(in, l->base + i * sort->lines.stride, key->bytes);
     uint64_t magnitude = bits & key->magnitude;
     bool is_zero = magnitude == 0 && key->zero == 0;
     if (!is_zero && magnitude <= key->infinity) continue;
     int64_t *next = is_zero ? &zero : &nan;
-    set_element_bits(out, l->base + (*next)++ * sort->stride, key->bytes, bits);
+    set_element_bits(out, l->base + (*next)++ * sort->lines.stride, key->bytes, bits);
   }
 }
 
@@ -417,12 +425,12 @@ static int chunks(const Instruction *instruction, int phase) {
   plan(&sort, instruction);
   if (sort.ranges == 1) return phase == 0 ? (int)sort.slots : -1;
   if (phase == STEPS * sort.round_count + 2) return -1;
-  return (int)(sort.lines * (phase % STEPS == STEP_PLACE ? 1 : sort.ranges));
+  return (int)(sort.lines.count * (phase % STEPS == STEP_PLACE ? 1 : sort.ranges));
 }
 
 static void sort_line(const Line *l) {
   for (int round = 0; round < l->sort->round_count; round++) {
-    if (l->sort->size <= SMALL) {
+    if (l->sort->lines.size <= SMALL) {
       insert_word(l, round);
     } else {
       count_range(l, round, 0);
@@ -461,7 +469,8 @@ static void run(const KernelCall *call, int phase, int chunk) {
     run_phase(&sort, call, phase, chunk);
     return;
   }
-  int64_t from = chunk * sort.lines / sort.slots, to = (chunk + 1) * sort.lines / sort.slots;
+  int64_t from = chunk * sort.lines.count / sort.slots,
+          to = (chunk + 1) * sort.lines.count / sort.slots;
   for (int64_t line = from; line < to; line++) {
     Line l = line_at(&sort, call, chunk, line);
     sort_line(&l);

@@ -31,6 +31,16 @@ static bool is_elementwise(const Instruction *x) {
   }
 }
 
+bool comparator_is_elementwise(const Computation *comparator) {
+  if (comparator->count > MOST_INSTRUCTIONS || !is_elementwise(comparator->root)) return false;
+  for (int i = 0; i < comparator->count; i++) {
+    const Instruction *x = comparator->instructions[i];
+    bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
+    if (!shape_is_scalar(x->shape) || !(is_leaf || is_elementwise(x))) return false;
+  }
+  return true;
+}
+
 static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instruction *right) {
   if (left->opcode != right->opcode || !shape_is_scalar(left->shape)) return false;
   if (left->opcode == HLO_CONSTANT) return same_literal(left->literal, right->literal);

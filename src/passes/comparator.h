@@ -9,7 +9,10 @@
 
 #include "hlo/module.h"
 
-enum { MOST_SORT_KEYS = 16 };
+enum {
+  MOST_SORT_KEYS = 16,
+  COMPARATOR_PAIRS = 64, /* that a comparator on arrays compares */
+};
 
 typedef struct SortKey {
   const Instruction *left, *right; /* computed from the left element alone; from the right one */
@@ -39,5 +42,9 @@ typedef struct KeySource {
 } KeySource;
 
 KeySource sort_key_source(const SortKey *key);
+
+/* Whether all of it is element-wise operations on scalars, so that it can be made one on arrays; and
+** whether it is not so large that recursion through it would be too deep. */
+bool comparator_is_elementwise(const Computation *comparator);
 
 #endif

@@ -21,7 +21,8 @@ bool pass_expand_pooling(Module *module);  /* select-and-scatter, as reduce and 
 bool pass_scatter_windows(Module *module); /* the others, as reduce-window and scatter */
 bool pass_sort_keys(Module *module);       /* what a comparator computes of one side, beforehand */
 bool pass_pad_windows(Module *module);     /* padding of reduce-window as `pad`; for fusion */
-bool pass_fuse_loops(Module *module);      /* elementwise neighbourhoods into fusions; codegen/ */
+bool pass_batch_comparators(Module *module); /* those of sorts that are left, on arrays */
+bool pass_fuse_loops(Module *module);        /* elementwise neighbourhoods into fusions; codegen/ */
 
 /* All of them, in order, until nothing changes. `fuse` as platform_has_codegen() says. */
 void passes_run(Module *module, bool fuse);

@@ -30,6 +30,7 @@ void passes_run(Module *module, bool fuse) {
     if (!changed) break;
   }
   pass_sort_keys(module);
+  pass_batch_comparators(module);
   if (!fuse) return;
   pass_pad_windows(module);
   pass_fuse_loops(module);

@@ -6,7 +6,11 @@
 **     sort(x), by f(a) < f(b)   =   get-tuple-element(sort(f(x), x), 1), by the first operand
 **
 ** Keys that kernels/sort.c can make itself, which are elements or nearly so, stay in the comparator.
+**
+** Of comparators that have no such keys, pass_batch_comparators makes computations on arrays, which
+** kernels/sort_merge.c calls: the sort's attribute `calls`.
 */
+#include "codegen/codegen.h"
 #include "passes/comparator.h"
 #include "passes/rewrite.h"
 
@@ -158,6 +162,42 @@ static bool extract_keys(Instruction *sort) {
   return e.count > 0;
 }
 
+/* False if the comparator stays as it is, for the evaluator. */
+static bool batch_comparator(Instruction *sort) {
+  const Computation *comparator = sort->a.to_apply;
+  SortOrder order = comparator_order(comparator);
+  if (order.count > 0 || !comparator_is_elementwise(comparator)) return false;
+  Extraction e = {.sort = sort, .arena = sort->parent->module->arena};
+  int64_t pairs = COMPARATOR_PAIRS;
+  const Shape *shape = shape_make(e.arena, PRED, 1, &pairs, NULL);
+  Computation *batch = module_add_computation(sort->parent->module, comparator->name);
+  Instruction **parameters = ARENA_ARRAY(e.arena, Instruction *, comparator->parameter_count);
+  for (int i = 0; i < comparator->parameter_count; i++) {
+    PrimitiveType type = comparator->parameters[i]->shape->type;
+    parameters[i] =
+        computation_add_parameter(batch, i, shape_with_type(e.arena, shape, type), NULL);
+  }
+  begin_copies(&e, batch, shape, parameters);
+  Instruction *root = copy(&e, comparator->root);
+  for (int i = 0; i < batch->count; i++) {
+    const Instruction *x = batch->instructions[i];
+    bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
+    if (!is_leaf && !codegen_can_fuse(x)) return false;
+  }
+  batch->root = root;
+  sort->a.calls = batch;
+  return true;
+}
+
+static bool batch_comparators(Computation *computation) {
+  bool changed = false;
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *x = computation->instructions[i];
+    if (x->opcode == HLO_SORT) changed |= batch_comparator(x);
+  }
+  return changed;
+}
+
 static bool sort_keys(Computation *computation) {
   Instruction *root = computation->root;
   int count = computation->count;
@@ -178,5 +218,13 @@ bool pass_sort_keys(Module *module) {
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= sort_keys(module->computations[i]);
   if (changed) module_keep_reached(module);
+  return changed;
+}
+
+bool pass_batch_comparators(Module *module) {
+  bool changed = false;
+  int count = module->count;
+  for (int i = 0; i < count; i++) changed |= batch_comparators(module->computations[i]);
+  module_keep_reached(module);
   return changed;
 }

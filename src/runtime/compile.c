@@ -263,6 +263,26 @@ static ThunkKind kind_of(const Instruction *instruction, const Kernel **kernel) 
   return *kernel ? THUNK_KERNEL : THUNK_EVAL;
 }
 
+/* Gives an instruction's fusion a function; returns its number. */
+static int add_function(Compiler *c, const Instruction *fusion) {
+  Executable *executable = c->executable;
+  ARENA_PUSH(c->arena, executable->fusions, executable->fusion_count, c->fusion_capacity,
+             (Instruction *)fusion);
+  return executable->fusion_count - 1;
+}
+
+/* What a kernel's instruction calls on arrays, as a fusion. */
+static void add_kernel_fusion(Compiler *c, Thunk *thunk, const Computation *called) {
+  Instruction *fusion = ARENA_NEW(c->arena, Instruction);
+  *fusion = *thunk->instruction;
+  fusion->opcode = HLO_FUSION;
+  fusion->shape = called->root->shape;
+  fusion->operands = called->parameters;
+  fusion->operand_count = called->parameter_count;
+  thunk->fusion = fusion;
+  if (platform_has_codegen()) thunk->fusion_function = add_function(c, fusion);
+}
+
 static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves *values,
                             ThunkSequence *sequence) {
   int operand_count;
@@ -283,13 +303,11 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
     thunk->kernel = kernel;
     thunk->scratch = scratch;
     if (scratch) use(c, scratch);
+    if (instruction->a.calls) add_kernel_fusion(c, thunk, instruction->a.calls);
   }
   if (kind == THUNK_GENERATED) {
-    Executable *executable = c->executable;
-    thunk->function = executable->fusion_count;
+    thunk->function = add_function(c, instruction);
     thunk->chunk = codegen_chunk(instruction);
-    ARENA_PUSH(c->arena, executable->fusions, executable->fusion_count, c->fusion_capacity,
-               (Instruction *)instruction);
   }
   return results;
 }

@@ -59,9 +59,11 @@ struct Thunk {
       int function;
       int64_t chunk;
     };
-    struct { /* KERNEL */
+    struct { /* KERNEL; and the computation that the instruction calls on arrays, if any */
       const Kernel *kernel;
       LogicalBuffer *scratch;
+      const Instruction *fusion;
+      int fusion_function;
     };
     struct { /* WHILE: predicate is the result of condition */
       ThunkSequence *condition, *body;

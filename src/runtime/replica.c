@@ -134,7 +134,10 @@ static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
       .call = {.instruction = thunk->instruction,
                .operands = (const uint8_t *const *)list,
                .results = list + thunk->operand_count,
-               .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL},
+               .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL,
+               .fusion = thunk->fusion,
+               .module = replica->run->executable->generated_module,
+               .function = thunk->fusion_function},
   };
   bool ok = true;
   for (; ok && work.phase < work.kernel->phases; work.phase++) {

@@ -86,8 +86,10 @@ static void fill(const Literal *literal, bool is_index) {
 static void run_kernel(const Kernel *kernel, const Instruction *instruction,
                        uint8_t *const *operands, uint8_t *const *results) {
   int64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(instruction) : 0;
-  KernelCall call = {instruction, (const uint8_t *const *)operands, results,
-                     bytes ? aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64) : NULL};
+  KernelCall call = {.instruction = instruction,
+                     .operands = (const uint8_t *const *)operands,
+                     .results = results,
+                     .scratch = bytes ? aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64) : NULL};
   for (int phase = 0; phase < kernel->phases; phase++) {
     for (int chunk = kernel->chunks(instruction, phase) - 1; chunk >= 0; chunk--) {
       kernel->run(&call, phase, chunk);
