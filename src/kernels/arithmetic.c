@@ -91,3 +91,8 @@ const Arithmetic *arithmetic_for(PrimitiveType lhs, PrimitiveType rhs, Primitive
   }
   return &arithmetics[row];
 }
+
+const Arithmetic *arithmetic_plain(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result) {
+  const Arithmetic *arithmetic = arithmetic_for(lhs, rhs, result);
+  return arithmetic->element == S16 ? &arithmetics[ROW_S32] : arithmetic;
+}

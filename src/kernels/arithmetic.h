@@ -48,5 +48,7 @@ typedef struct Arithmetic {
 } Arithmetic;
 
 const Arithmetic *arithmetic_for(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result);
+/* Of elements that are as wide as their sums: s32 instead of s16. */
+const Arithmetic *arithmetic_plain(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result);
 
 #endif

@@ -4,104 +4,28 @@
 ** Windows over the lhs are never materialised: strides say where their elements are (im2col is done
 ** block by block, when tiles.c packs).
 **
-** Along one dimension, output position p and kernel position t meet at element
-**
-**     e = (p * stride + t * window_dilation - padding_low) / base_dilation
-**
-** if that leaves no remainder. Which t do so depends on p modulo the number of `classes`; for all p
-** of one class they are first, first + step, first + 2 * step, ..., and e is affine in the place
-** among them. So each combination of classes is a contraction of its own, none of which multiplies
-** the zeros between dilated elements.
-**
-** Where e reaches beyond the lhs, the lhs is copied into scratch memory, with zeros around it.
+** Where the lhs is dilated, each combination of classes of positions (window.h) is a contraction of
+** its own. Where windows reach beyond the lhs, it is copied into scratch memory, with zeros around
+** it.
 */
 #include <string.h>
 
 #include "kernels/contraction.h"
 #include "kernels/elements.h"
 #include "kernels/kernels.h"
+#include "kernels/window.h"
 
 enum { COPY_ELEMENTS = 16 * 1024 /* of a chunk */ };
-
-/* One spatial dimension. */
-typedef struct Line {
-  int64_t length, places, taps;              /* sizes: of the lhs, the output and the kernel */
-  int64_t stride, tap_dilation, base_dilation, padding; /* of the window; the latter low */
-  bool reversed;
-  int64_t classes, tap_step;
-  int64_t low, high; /* zeros that the copy has around the lhs */
-} Line;
-
-/* What the positions of one class have in common. */
-typedef struct LineClass {
-  int64_t places, taps, first_tap;
-  int64_t element; /* e of the first place and tap */
-} LineClass;
 
 typedef struct Convolution {
   const Instruction *instruction;
   Line lines[MAX_RANK];
   const Arithmetic *arithmetic;
   bool copies;
-  PrimitiveType lhs_type;                            /* of the copy, if there is one */
+  PrimitiveType lhs_type;                             /* of the copy, if there is one */
   int64_t lhs_sizes[MAX_RANK], lhs_strides[MAX_RANK]; /* as well */
   int64_t parts;
 } Convolution;
-
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
-static int64_t divide_down(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-static int64_t modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
-
-static LineClass line_class(const Line *line, int64_t class) {
-  LineClass c = {.places = (line->places - class + line->classes - 1) / line->classes};
-  int64_t dilated = class * line->stride - line->padding;
-  while (c.first_tap < line->taps && modulo(dilated, line->base_dilation) != 0) {
-    c.first_tap++;
-    dilated += line->tap_dilation;
-  }
-  c.taps = (line->taps - c.first_tap + line->tap_step - 1) / line->tap_step;
-  c.element = dilated / line->base_dilation;
-  return c;
-}
-
-/* From one place or tap of a class to the next. */
-static int64_t place_elements(const Line *line) {
-  return line->stride * line->classes / line->base_dilation;
-}
-static int64_t tap_elements(const Line *line) {
-  return line->tap_dilation * line->tap_step / line->base_dilation;
-}
-
-static Line line_of(const WindowDimension *window, int64_t length, int64_t places) {
-  Line line = {.length = length,
-               .places = places,
-               .taps = window->size,
-               .stride = window->stride,
-               .tap_dilation = window->window_dilation,
-               .base_dilation = length > 1 ? window->base_dilation : 1,
-               .padding = window->padding_low,
-               .reversed = window->window_reversal};
-  line.classes = line.base_dilation / common_divisor(line.stride, line.base_dilation);
-  line.tap_step = line.base_dilation / common_divisor(line.tap_dilation, line.base_dilation);
-  int64_t last = (places - 1) * line.stride + (line.taps - 1) * line.tap_dilation - line.padding;
-  line.low = divide_down(line.padding, line.base_dilation);
-  line.high = divide_down(last, line.base_dilation) - (length - 1);
-  if (line.low < 0) line.low = 0;
-  if (line.high < 0) line.high = 0;
-  return line;
-}
-
-static int64_t line_classes(const Line *line) {
-  return line->classes < line->places ? line->classes : line->places;
-}
 
 /* Positions of a window share most elements: better converted once, before they are packed. */
 static bool wants_copy(const Convolution *conv) {
@@ -183,8 +107,9 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
     int64_t rhs_stride = rhs_strides[dims->kernel_spatial[i]];
     int64_t out_stride = out_strides[dims->output_spatial[i]];
     int64_t tap = line->reversed ? -rhs_stride : rhs_stride;
-    axes_add(&c->rows, own.places, place_elements(line) * lhs_stride, 0, line->classes * out_stride);
-    axes_add(&c->depth, own.taps, tap_elements(line) * lhs_stride, line->tap_step * tap, 0);
+    axes_add(&c->rows, own.places, line->place_elements * lhs_stride, 0,
+             line->classes * out_stride);
+    axes_add(&c->depth, own.taps, line->tap_elements * lhs_stride, line->tap_step * tap, 0);
     c->windowed |= line->taps > 1;
     if (!class) continue;
     c->base[LHS] += (own.element + (conv->copies ? line->low : 0)) * lhs_stride;

@@ -3,12 +3,13 @@
 #include "eval/eval.h"
 #include "platform/platform.h"
 
-extern const Kernel kernel_convolution, kernel_dot, kernel_rng, kernel_sort, kernel_sort_merge,
-    kernel_update_slice;
+extern const Kernel kernel_convolution, kernel_depthwise, kernel_dot, kernel_rng, kernel_sort,
+    kernel_sort_merge, kernel_update_slice;
 
+/* The first one that matches runs it. */
 static const Kernel *const kernels[] = {
-    &kernel_convolution, &kernel_dot,        &kernel_rng,
-    &kernel_sort,        &kernel_sort_merge, &kernel_update_slice,
+    &kernel_depthwise, &kernel_convolution, &kernel_dot,          &kernel_rng,
+    &kernel_sort,      &kernel_sort_merge,  &kernel_update_slice,
 };
 
 const Kernel *kernel_for(const Instruction *instruction) {

@@ -89,16 +89,16 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
     int begin = depth->begin[run], count = depth->begin[run + 1] - begin;
     size_t at = depth->at[begin];
     if (lane_bytes == 4) {
-      const uint32_t *from = (const uint32_t *)data + at;
+      const uint32_t *from = data;
       for (int i = 0; i < width; i += 4) {
-        turn4(from + line[i], from + line[i + 1], from + line[i + 2], from + line[i + 3], count,
-              (uint32_t *)out + begin * width + i, width);
+        turn4(from + (line[i] + at), from + (line[i + 1] + at), from + (line[i + 2] + at),
+              from + (line[i + 3] + at), count, (uint32_t *)out + begin * width + i, width);
       }
     } else {
-      const uint64_t *from = (const uint64_t *)data + at;
+      const uint64_t *from = data;
       for (int i = 0; i < width; i += 2) {
-        turn2(from + line[i], from + line[i + 1], count, (uint64_t *)out + begin * width + i,
-              width);
+        turn2(from + (line[i] + at), from + (line[i + 1] + at), count,
+              (uint64_t *)out + begin * width + i, width);
       }
     }
   }
@@ -106,10 +106,10 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
 
 /* The same where the lines are neighbours, of several panels at once: a whole cache line of the
 ** operand at a time, as the next one may be in another page. */
-static void copy_panels(const uint8_t *data, const Depth *depth, size_t element_bytes, int vectors,
-                        int panels, uint8_t *out, size_t stride) {
+static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, size_t element_bytes,
+                        int vectors, int panels, uint8_t *out, size_t stride) {
   for (int k = 0; k < depth->count; k++, out += 16 * vectors) {
-    const uint8_t *from = data + depth->at[k] * element_bytes;
+    const uint8_t *from = data + (line + depth->at[k]) * element_bytes;
     uint8_t *to = out;
     for (int i = 0; i < panels; i++, to += stride) {
       wasm_v128_store(to, wasm_v128_load(from));
@@ -214,10 +214,9 @@ static void load_neighbours(const Side *side, size_t line, int width, const Dept
                             uint8_t *out) {
   const Loader *loader = &side->loader;
   size_t bytes = (size_t)type_bytes(loader->from);
-  const uint8_t *data = side->data + line * bytes;
   int row_bytes = width * side->arithmetic->lane_bytes;
   for (int k = 0; k < depth->count; k++, out += row_bytes) {
-    loader->run(loader, data + depth->at[k] * bytes, width, out);
+    loader->run(loader, side->data + (line + depth->at[k]) * bytes, width, out);
   }
 }
 
@@ -226,16 +225,18 @@ static void load_neighbours_s16(const Side *side, size_t line, int width, const 
                                 uint8_t *out) {
   const Loader *loader = &side->loader;
   size_t bytes = (size_t)type_bytes(loader->from);
-  const uint8_t *data = side->data + line * bytes;
   _Alignas(16) int16_t rows[2][8] = {{0}};
   for (int k = 0; k < depth->count; k += 2, out += width * 4) {
     for (int i = 0; i < 2; i++) {
       if (k + i == depth->count) {
         memset(rows[i], 0, sizeof rows[i]);
-      } else if (loader->run) {
-        loader->run(loader, data + depth->at[k + i] * bytes, width, rows[i]);
+        continue;
+      }
+      const uint8_t *from = side->data + (line + depth->at[k + i]) * bytes;
+      if (loader->run) {
+        loader->run(loader, from, width, rows[i]);
       } else {
-        memcpy(rows[i], data + depth->at[k + i] * bytes, (size_t)width * sizeof **rows);
+        memcpy(rows[i], from, (size_t)width * sizeof **rows);
       }
     }
     v128_t a = wasm_v128_load(rows[0]), b = wasm_v128_load(rows[1]);
@@ -304,8 +305,7 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
     int panels = copied_panels(side, line, lines, width);
     if (panels > 0) {
       size_t bytes = (size_t)side->arithmetic->lane_bytes;
-      copy_panels(side->data + line[0] * bytes, depth, bytes, width * (int)bytes / 16, panels, out,
-                  stride);
+      copy_panels(side->data, line[0], depth, bytes, width * (int)bytes / 16, panels, out, stride);
     } else if (lines >= width) {
       pack_panel(side, line, width, depth, out);
       panels = 1;

@@ -25,9 +25,9 @@ typedef enum TypeKind {
   KIND_TOKEN,
 } TypeKind;
 
-const char *type_name(PrimitiveType type); /* "f32"; "invalid" for what is not a type */
-int type_bytes(PrimitiveType type);        /* bytes per element in memory; 0 for tuple, token */
-int type_bits(PrimitiveType type);         /* significant bits per element */
+const char *type_name(PrimitiveType type);  /* "f32"; "invalid" for what is not a type */
+int type_bytes(PrimitiveType type);         /* bytes per element in memory; 0 for tuple, token */
+int type_bits(PrimitiveType type);          /* significant bits per element */
 int type_mantissa_bits(PrimitiveType type); /* of floats */
 TypeKind type_kind(PrimitiveType type);
 PrimitiveType type_from_name(const char *name, size_t length); /* PRIMITIVE_TYPE_INVALID if none */
