@@ -68,7 +68,8 @@ static uint64_t load_bits(PrimitiveType type, const uint8_t *data, int64_t index
 
 static void store_bits(PrimitiveType type, uint8_t *data, int64_t index, uint64_t bits) {
   size_t bytes = (size_t)type_bytes(type);
-  if (fills_its_bytes(type)) {
+  if (fills_its_bytes(type) || type_is_floating(type)) {
+    bits &= UINT64_MAX >> (64 - type_bits(type));
     memcpy(data + (size_t)index * bytes, &bits, bytes);
   } else {
     scalar_store(type, data, index, (Scalar){.u = bits}); /* extends the sign */

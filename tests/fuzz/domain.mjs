@@ -26,13 +26,22 @@ const FORMATS = {
   f8e4m3b11fnuz: [4, 5, -126],
   f8e5m2fnuz: [3, 16, -126],
   f8e4m3fnuz: [4, 8, -126],
+  f4e2m1fn: [2, 3, -126],
+  f8e8m0fnu: [1, 128, -127],
 };
 
-export const SIGNED = ['s4', 's8', 's16', 's32', 's64'];
-export const UNSIGNED = ['u4', 'u8', 'u16', 'u32', 'u64'];
+export const SIGNED = ['s2', 's4', 's8', 's16', 's32', 's64'];
+export const UNSIGNED = ['u2', 'u4', 'u8', 'u16', 'u32', 'u64'];
 export const INTEGERS = [...SIGNED, ...UNSIGNED];
+/** Integers of whole bytes: XLA:CPU computes the others in eight bits, and cuts in places. */
+export const BYTES = INTEGERS.filter((type) => ELEMENT_TYPES.get(type).bits >= 8);
 export const FLOATS = ['f16', 'bf16', 'f32', 'f64'];
-export const FLOATS_8 = ['f8e5m2', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz'];
+/** Floats of a byte or less. */
+export const FLOATS_8 = [
+  'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz', 'f8e5m2fnuz', 'f8e4m3fnuz', 'f4e2m1fn',
+];
+/** Of this type there are powers of two, and NaN: no zero, no signs. */
+export const POWERS = 'f8e8m0fnu';
 export const COMPLEX = ['c64', 'c128'];
 
 export const isInteger = (type) => ['signed', 'unsigned'].includes(ELEMENT_TYPES.get(type).kind);

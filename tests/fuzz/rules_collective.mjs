@@ -1,13 +1,12 @@
 /** Rules that add what replicas do together. */
-import { COMPLEX, DECIDED, FLOATS, INTEGERS, isInexact, sumOf, union } from './domain.mjs';
+import { BYTES, COMPLEX, DECIDED, FLOATS, isInexact, sumOf, union } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
 import { binaryComputation } from './scalars.mjs';
 import { count, numbersTo } from './values.mjs';
 
-const TYPES = ['pred', ...INTEGERS, ...FLOATS, 'f32', ...COMPLEX]
-  .filter((type) => !['s4', 'u4'].includes(type));
+const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 
 /** All replicas in one group, or in groups of the same size, in random order. */
 function randomGroups(p, random) {

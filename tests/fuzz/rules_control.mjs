@@ -1,16 +1,16 @@
 /** Rules that add control flow and calls. */
-import { COMPLEX, DECIDED, FLOATS, INTEGERS, union } from './domain.mjs';
+import { BYTES, COMPLEX, DECIDED, FLOATS, union } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
 import { randomChange } from './scalars.mjs';
 
-const TYPES = ['pred', ...INTEGERS, ...FLOATS, 'f32', ...COMPLEX];
+const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 
 /** An array and another like it, and a random change that keeps the domain of both. */
 function pairWithChange(p, random) {
   const x = p.decided(TYPES);
-  if (!x || ['s4', 'u4'].includes(x.shape.elementType)) return null;
+  if (!x) return null;
   const y = p.like(x);
   const type = x.shape.elementType;
   return {

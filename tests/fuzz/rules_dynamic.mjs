@@ -2,7 +2,7 @@
  * Rules about arrays of dynamic size: bounded dimensions whose sizes are data. What is past a size
  * takes no part in anything; operands that belong together get their sizes from each other.
  */
-import { companionTypes, COMPLEX, DECIDED, FLOATS, INTEGERS, isInexact, union } from './domain.mjs';
+import { BYTES, companionTypes, COMPLEX, DECIDED, FLOATS, isInexact, union } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
@@ -13,8 +13,7 @@ import {
 import { count, numbersTo } from './values.mjs';
 
 const MOST_ELEMENTS = 4000;
-const WHOLE = INTEGERS.filter((type) => !type.endsWith('4'));
-const TYPES = ['pred', ...WHOLE, ...FLOATS, 'f32', ...COMPLEX];
+const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 const isDynamic = ({ shape }) => shape.isArray && shape.isDynamic;
 /** Where a bound is 1, XLA may forget the size; and it cannot import all that has no elements. */
 const isSizable = ({ shape: { dimensions, dynamicDimensions } }) =>
@@ -87,7 +86,7 @@ function dynamicMap(p, random) {
 
 /** With a scalar, or with a vector along one of the dimensions. */
 function dynamicBroadcasting(p, random) {
-  const x = sized(p, random, [...WHOLE, 'f32', 'f64']);
+  const x = sized(p, random, [...BYTES, 'f32', 'f64']);
   if (!x) return null;
   const { elementType: type, rank } = x.shape;
   const kept = random.chance(0.4) ? [] : [random.between(0, rank - 1)];
@@ -244,7 +243,7 @@ function dynamicReduce(p, random) {
   const laws = operands.map(({ domain }, i) =>
     randomLaw(random, types[i], domain, count(x.shape.dimensions)));
   if (laws.includes(null)) return null;
-  const coupled = operands.length > 1 && WHOLE.includes(types[0]) && random.chance(0.4);
+  const coupled = operands.length > 1 && BYTES.includes(types[0]) && random.chance(0.4);
   if (coupled) laws[0] = { identity: identity(types[0], 'max'), domain: x.domain };
   const domains = laws.map(({ domain }) => computed(domain));
   const step = p.add('reduce', operands, domains, (b, ops) => {

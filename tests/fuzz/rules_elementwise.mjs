@@ -1,8 +1,8 @@
 /** Rules that add element-wise operations, conversions and maps to a program. */
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import {
-  COMPLEX, DECIDED, domain, FLOATS, FLOATS_8, INTEGERS, isComplex, isFloat, isInexact,
-  mantissaOf, MOVED_ONLY, productOf, SIGNED, union,
+  BYTES, COMPLEX, DECIDED, domain, FLOATS, FLOATS_8, INTEGERS, isComplex, isFloat, isInexact,
+  mantissaOf, MOVED_ONLY, POWERS, productOf, SIGNED, union,
 } from './domain.mjs';
 import { randomChange } from './scalars.mjs';
 
@@ -10,6 +10,7 @@ import { randomChange } from './scalars.mjs';
 export const computed = (d) => (d.special ? { ...d, special: 2 } : d);
 
 const ALL_FLOATS = [...FLOATS, ...FLOATS_8];
+const NARROW = [...INTEGERS.filter((type) => !BYTES.includes(type)), ...FLOATS_8];
 
 /* ---- Unary ---- */
 
@@ -190,7 +191,7 @@ function convert(p, random) {
   const x = p.decided();
   if (!x) return null;
   const from = x.shape.elementType;
-  const any = ['pred', ...INTEGERS, ...ALL_FLOATS, 'f32', 's32', ...COMPLEX];
+  const any = ['pred', ...INTEGERS, ...ALL_FLOATS, POWERS, 'f32', 's32', ...COMPLEX];
   const to = random.pick(isComplex(from) ? COMPLEX : any);
   const { lowest, highest, special } = x.domain;
   const bits = (type) => ELEMENT_TYPES.get(type).bits;
@@ -201,20 +202,17 @@ function convert(p, random) {
   return result && p.add('convert', [x], result, (b, [a]) => b.convertElementType(a, to));
 }
 
-const SAME_WIDTH = [
-  ['s4', 'u4'], ['s8', 'u8', ...FLOATS_8], ['s16', 'u16', 'f16', 'bf16'], ['s32', 'u32', 'f32'],
-  ['s64', 'u64', 'f64'],
-];
+const BITS = [...INTEGERS, ...ALL_FLOATS, POWERS];
 
 /** Any bits may come out of it: what is floating then is only moved. */
 function bitcast(p, random) {
   const x = p.any(({ shape, domain }) => !domain.tolerance && domain.special < 2 &&
-    SAME_WIDTH.flat().includes(shape.elementType));
+    BITS.includes(shape.elementType));
   if (!x) return null;
   const { elementType: type, dimensions } = x.shape;
   const bits = (name) => ELEMENT_TYPES.get(name).bits;
-  const to = random.pick(random.chance(0.5)
-    ? SAME_WIDTH.find((types) => types.includes(type)) : SAME_WIDTH.flat());
+  const same = BITS.filter((name) => bits(name) === bits(type));
+  const to = random.pick(random.chance(0.5) ? same : BITS);
   if (bits(to) > bits(type) && dimensions.at(-1) !== bits(to) / bits(type)) return null;
   const result = isInexact(to)
     ? { lowest: -Infinity, highest: Infinity, special: 1 } : DECIDED;
@@ -233,8 +231,9 @@ function reducePrecision(p, random) {
 
 /* ---- A user's computation ---- */
 
+/** Of integers narrower than a byte, XLA:CPU computes some in their bits and some in eight. */
 function map(p, random) {
-  const x = p.decided(['pred', ...INTEGERS, 'f16', 'f32', 'f64', ...COMPLEX]);
+  const x = p.decided(['pred', ...BYTES, 'f16', 'f32', 'f64', ...COMPLEX]);
   if (!x) return null;
   const type = x.shape.elementType;
   const y = p.like(x);
@@ -249,7 +248,7 @@ function map(p, random) {
 
 function chain(p, random) {
   const x = p.decided();
-  if (!x || ['s4', 'u4', ...FLOATS_8].includes(x.shape.elementType)) return null;
+  if (!x || NARROW.includes(x.shape.elementType)) return null;
   const type = x.shape.elementType;
   const y = p.like(x);
   const change = randomChange(random, type);

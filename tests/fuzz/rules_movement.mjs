@@ -134,9 +134,10 @@ function constant(p, random) {
 
 const SORTED = ['u8', 's8', 's32', 'f32', 's64', 'u32', 'f64', 'bf16', 'f16', 'u16'];
 
+/** XLA:CPU loses elements of s2 and u2. */
 function sort(p, random) {
   const x = p.decided();
-  if (!x || !x.shape.rank || x.shape.elementType[0] === 'c') return null;
+  if (!x || !x.shape.rank || ['c64', 'c128', 's2', 'u2'].includes(x.shape.elementType)) return null;
   const { elementType: type, rank } = x.shape;
   const operands = [x];
   while (operands.length < 3 && random.chance(0.4)) {

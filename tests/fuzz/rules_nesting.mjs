@@ -2,14 +2,13 @@
  * Rules that nest control flow: loops, branches and calls in each other, which carry their arrays
  * in tuples of tuples.
  */
-import { COMPLEX, DECIDED, FLOATS, INTEGERS, union } from './domain.mjs';
+import { BYTES, COMPLEX, DECIDED, FLOATS, union } from './domain.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { takeElements } from './rules_movement.mjs';
 import { randomChange } from './scalars.mjs';
 import { numbersTo } from './values.mjs';
 
-const WHOLE = INTEGERS.filter((type) => !type.endsWith('4'));
-const TYPES = ['pred', ...WHOLE, ...FLOATS, 'f32', ...COMPLEX];
+const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 const DEEPEST = 3;
 const MOST_TIMES = 3;
 

@@ -5,15 +5,14 @@
 import { Literal } from '../../bindings/literal.mjs';
 import { Shape } from '../../bindings/shape.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
-import { COMPLEX, DECIDED, FLOATS, INTEGERS, withOpenZeros } from './domain.mjs';
+import { BYTES, COMPLEX, DECIDED, FLOATS, withOpenZeros } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';
 import { contraction } from './rules_reduction.mjs';
 import { lawsComputation, randomLaw } from './scalars.mjs';
 import { count, numbersTo } from './values.mjs';
 
-const WHOLE = INTEGERS.filter((type) => !type.endsWith('4'));
-const TYPES = ['pred', ...WHOLE, ...FLOATS, 'f32', ...COMPLEX];
+const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 const number = (b, x) => b.constantR0(x, 's32');
 const zeros = (b, { elementType, dimensions }) =>
   b.broadcast(b.constantLiteral(Literal.zeros(`${elementType}[]`)), dimensions);

@@ -3,7 +3,7 @@ import { Literal } from '../../bindings/literal.mjs';
 import { Shape } from '../../bindings/shape.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import {
-  COMPLEX, componentOf, DECIDED, FLOATS, FLOATS_8, INTEGERS, isInexact, mantissaOf,
+  COMPLEX, componentOf, DECIDED, FLOATS, FLOATS_8, INTEGERS, isInexact, mantissaOf, POWERS,
 } from './domain.mjs';
 
 const MOST_ELEMENTS = 3000;
@@ -11,7 +11,7 @@ const MOST_ELEMENTS = 3000;
 export function randomType(random) {
   const family = random.pick([
     INTEGERS, INTEGERS, INTEGERS, ['f32'], ['f32'], FLOATS, FLOATS, FLOATS, ['pred'], COMPLEX,
-    FLOATS_8, ['s32', 'u32', 's64'],
+    FLOATS_8, ['s32', 'u32', 's64', POWERS],
   ]);
   return random.pick(family);
 }
@@ -60,6 +60,7 @@ export function flavourDomain(type, flavour) {
 }
 
 function randomFloat(random, type, flavour) {
+  if (type === POWERS) return 2 ** random.between(-3, 3);
   const sign = random.chance(0.5) ? -1 : 1;
   if (flavour === 'whole') return random.between(-4, 4);
   if (flavour === 'nonzero') return sign * random.between(1, 4);
