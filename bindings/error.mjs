@@ -48,17 +48,31 @@ export function invalidArgument(operation, message) {
   });
 }
 
+const MOST_SHOWN = 60;
+
 /** A value as an error message shows it: short, on one line. */
 export function describe(value) {
   if (typeof value === 'string') return JSON.stringify(shorten(value));
   if (typeof value === 'bigint') return `${value}n`;
   if (value === null || typeof value !== 'object') return String(value).split('\n')[0];
-  if (Array.isArray(value)) return shorten(`[${value.map(describe).join(', ')}]`);
+  if (Array.isArray(value)) return shorten(describeList(value));
   if (Object.getPrototypeOf(value) === Object.prototype) return 'an object';
   const name = value.constructor?.name ?? 'object';
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
+/** No more of it than is shown: it may be long, deep, or a part of itself. */
+function describeList(values, depth = 0) {
+  if (depth > MOST_SHOWN) return '...';
+  let text = '';
+  for (const value of values) {
+    if (text.length > MOST_SHOWN) break;
+    const shown = Array.isArray(value) ? describeList(value, depth + 1) : describe(value);
+    text += text ? `, ${shown}` : shown;
+  }
+  return `[${text}]`;
+}
+
 function shorten(text) {
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 3)}...` : text;
 }

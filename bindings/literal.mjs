@@ -1,5 +1,5 @@
 import { describe, invalidArgument } from './error.mjs';
-import { Shape } from './shape.mjs';
+import { MAX_RANK, Shape } from './shape.mjs';
 import { ELEMENT_TYPES, typeOfTypedArray, typeOfValue } from './types.mjs';
 
 /**
@@ -254,12 +254,16 @@ function shapeOfValue(value) {
   if (value instanceof Literal) return value.shape;
   const dimensions = [];
   let inner = value;
-  while (Array.isArray(inner)) {
+  while (Array.isArray(inner) && dimensions.length <= MAX_RANK) { // or is it a part of itself?
     dimensions.push(inner.length);
     inner = inner[0];
   }
   const vectorType = typeOfTypedArray(inner);
   if (vectorType) return Shape.array(vectorType, [...dimensions, inner.length]);
+  if (Array.isArray(inner)) {
+    throw invalidArgument('literal', `the arrays of ${describe(value)} are nested deeper than ` +
+      `${MAX_RANK} levels, which is the highest rank`);
+  }
   if (!['number', 'bigint', 'boolean'].includes(typeof inner) && inner !== undefined) {
     throw invalidArgument('literal', `${describe(value)} is not a value of an array type`);
   }

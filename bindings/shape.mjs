@@ -1,7 +1,7 @@
 import { describe, invalidArgument } from './error.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
-const MAX_RANK = 64; // the core's
+export const MAX_RANK = 64; // the core's
 const MAX_NESTING = 100; // of tuples; the core's parser has the same
 
 /** What fills the padding of a layout, by XLA's names. */

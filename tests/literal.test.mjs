@@ -81,6 +81,11 @@ describe('narrow floats', () => {
 
 describe('values become literals', () => {
   const list = (value, shape) => Array.from(Literal.from(value, shape).data);
+  test('an array that is part of itself is refused', () => {
+    const endless = [];
+    endless.push(endless);
+    refuses(() => Literal.from(endless), /nested deeper than 64 levels/);
+  });
   test('nested arrays', () => {
     assert.deepEqual(list([[1, 2, 3], [4, 5, 6]], 'f32[2,3]'), [1, 2, 3, 4, 5, 6]);
     assert.deepEqual(list([[], []], 'f32[2,0]'), []);

@@ -52,7 +52,7 @@ static void load_s8_as_s16(const Loader *loader, const uint8_t *elements, int64_
   int16_t *to = out;
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) wasm_v128_store(to + i, wasm_i16x8_load8x8(from + i));
-  for (; i < count; i++) to[i] = from[i];
+  for (; i < count; i++) to[i] = (int16_t)(int)from[i];
 }
 
 static void load_u8_as_s16(const Loader *loader, const uint8_t *elements, int64_t count,
