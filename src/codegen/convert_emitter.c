@@ -184,7 +184,8 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
 }
 /* --- reduce-precision ------------------------------------------------------------------------- */
 
-/* What the evaluator's reduce_precision() does, on the element's bits in lanes of 32 or 64. */
+/* What the evaluator's reduce_precision() does, on the element's bits in lanes of 32 or 64; floats of
+** 8 bits become f16, as they do there. */
 typedef struct PrecisionEmitter {
   Emitter *e;
   bool wide;
@@ -248,7 +249,7 @@ static void emit_cut_exponents(const PrecisionEmitter *p, int bits, int keep, in
 }
 
 void emit_reduce_precision(Emitter *e, const LoopNode *node, int part) {
-  PrimitiveType type = node_type(node);
+  PrimitiveType stated = node_type(node), type = type_bits(stated) == 8 ? F16 : stated;
   const Attributes *a = &node->instruction->a;
   int total = type_bits(type), mantissa = type_mantissa_bits(type);
   PrecisionEmitter p = {e, total == 64, wasm_local(&e->function, WASM_V128), 0};
@@ -265,11 +266,8 @@ void emit_reduce_precision(Emitter *e, const LoopNode *node, int part) {
     emit_cut_exponents(&p, total - 1 - mantissa, (int)a->exponent_bits, mantissa);
   }
   emit_local(e, p.bits);
-  if (total < 32) { /* rounding may have carried out of an 8-bit float */
-    emit_splat32(e, (1u << total) - 1);
-    emit_simd(e, V128_AND);
-  }
   emit_bits_to_value(e, type);
+  if (type != stated) emit_round(e, stated);
   emit_local(e, x); /* where it is NaN */
   emit_local(e, x);
   emit_local(e, x);

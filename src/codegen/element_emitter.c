@@ -470,7 +470,8 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
 /* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. XLA counts
 ** the ones of 4-bit integers in whole bytes. */
 static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
-  int bits = opcode == HLO_CLZ ? type_bits(type) : 8 * type_bytes(type);
+  bool whole = opcode == HLO_POPCNT && type_bits(type) == 4;
+  int bits = whole ? 8 : type_bits(type);
   if (bits < 32) {
     emit_splat32(e, (1u << bits) - 1);
     emit_simd(e, V128_AND);
@@ -530,6 +531,15 @@ static bool has_complex(const Instruction *instruction) {
   return found;
 }
 
+static bool is_float8(PrimitiveType type) { return type_is_floating(type) && type_bits(type) == 8; }
+
+/* XLA computes floats of 8 bits in those of 16, which only these results show. */
+static bool rounds_twice(Opcode opcode, PrimitiveType type) {
+  if (!is_float8(type) || opcode == HLO_REMAINDER) return false;
+  return opcode == HLO_SQRT || opcode == HLO_RSQRT || has_math(opcode, lane_kind(type)) ||
+         vector_function(opcode, type);
+}
+
 void emit_operation(Emitter *e, const LoopNode *node, int part) {
   if (has_complex(node->instruction)) {
     emit_complex_operation(e, node, part);
@@ -551,7 +561,9 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
     for (int i = 0; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
     emit_on_stack(e, node->instruction);
   }
-  emit_round(e, node->instruction->shape->type);
+  PrimitiveType type = node->instruction->shape->type;
+  if (rounds_twice(node->instruction->opcode, type)) emit_round(e, F16);
+  emit_round(e, type);
 }
 
 static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opcode) {
@@ -590,6 +602,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS: return is_float || is_signed(type);
   case HLO_SIGN: return is_float || is_signed(type);
+  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: eval/scalar_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   default:
     return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type);

@@ -1,8 +1,9 @@
 /*
 ** Element rules for integers, predicates and real numbers; see complex_math.c for the complex ones.
 **
-** Floats of every type are computed in double and rounded once. XLA:CPU computes 2- and 4-bit
-** integers in a byte and cuts the result, so popcnt and power see sign-extended bytes.
+** Floats are computed in double and rounded once; those of 8 bits and less by way of f16, as XLA:CPU
+** has it. It computes 4-bit integers in a byte and cuts the result, so popcnt and power see
+** sign-extended bytes.
 */
 #include "eval/scalar_math.h"
 
@@ -13,6 +14,11 @@
 
 /* The bits of the word that a type is computed in. */
 static int word_bits(PrimitiveType type) { return 8 * type_bytes(type); }
+
+/* Those of which popcnt counts the ones. */
+static uint64_t popcnt_mask(PrimitiveType type) {
+  return UINT64_MAX >> (64 - (type_bits(type) == 4 ? 8 : type_bits(type)));
+}
 
 static uint64_t word_mask(PrimitiveType type) { return UINT64_MAX >> (64 - word_bits(type)); }
 
@@ -30,7 +36,7 @@ static uint64_t integer_unary(Opcode opcode, PrimitiveType type, Scalar x) {
   case HLO_CLZ: return (uint64_t)count_leading_zeros(type, x.u);
   case HLO_NEGATE: return 0 - x.u;
   case HLO_NOT: return type == PRED ? !x.u : ~x.u;
-  case HLO_POPCNT: return (uint64_t)__builtin_popcountll(x.u & word_mask(type));
+  case HLO_POPCNT: return (uint64_t)__builtin_popcountll(x.u & popcnt_mask(type));
   case HLO_SIGN: return is_signed && x.i < 0 ? UINT64_MAX : x.u != 0;
   default: return x.u;
   }
@@ -103,12 +109,30 @@ static uint64_t integer_binary(Opcode opcode, PrimitiveType type, Scalar x, Scal
 
 /* ---- Real numbers ---- */
 
+/* What XLA:CPU computes a narrow type in, and rounds to before it rounds to the type. */
+static PrimitiveType working_type(PrimitiveType type) {
+  if (type == F8E8M0FNU) return F32;
+  return type_is_floating(type) && type_bits(type) <= 8 ? F16 : type;
+}
+
+static Scalar round_real(PrimitiveType type, double value) {
+  PrimitiveType in = working_type(type);
+  if (in == F16) value = scalar_round(F16, (Scalar){.f = (float)value}).f;
+  return scalar_round(type, (Scalar){.f = value});
+}
+
 static double sign_of(double x) { return x != x || x == 0 ? x : copysign(1, x); }
 
 /* For negative numbers, e^-x could overflow, where the result is denormal. */
 static double logistic(double x) {
   double e = exp(-fabs(x));
   return (x < 0 ? e : 1) / (1 + e);
+}
+
+/* As above, in the steps that XLA:CPU takes: they overflow sooner. */
+static double logistic_in_f16(double x) {
+  double e = scalar_round(F16, (Scalar){.f = (float)exp(-x)}).f;
+  return 1 / scalar_round(F16, (Scalar){.f = 1 + e}).f;
 }
 
 static double real_unary(Opcode opcode, double x) {
@@ -173,6 +197,23 @@ static double real_binary(Opcode opcode, double x, double y) {
   }
 }
 
+/* 2^-127, the least F8E8M0FNU, is a denormal of f32, which XLA:CPU takes for zero, except where it
+** passes small operands on as they are. */
+static double flushed(double x) { return fabs(x) < 0x1p-126 ? 0 : x; }
+
+static double narrow_unary(Opcode opcode, PrimitiveType type, double x) {
+  if (opcode == HLO_LOGISTIC && working_type(type) == F16) return logistic_in_f16(x);
+  bool flushes = opcode == HLO_CBRT || opcode == HLO_ERF || opcode == HLO_LOG1P ||
+                 opcode == HLO_RSQRT || opcode == HLO_SQRT;
+  return real_unary(opcode, type == F8E8M0FNU && flushes ? flushed(x) : x);
+}
+
+static double narrow_binary(Opcode opcode, PrimitiveType type, double x, double y) {
+  if (type != F8E8M0FNU || opcode == HLO_REMAINDER) return real_binary(opcode, x, y);
+  if (opcode != HLO_POWER) x = flushed(x), y = flushed(y);
+  return flushed(real_binary(opcode, x, y));
+}
+
 /* ---- Comparison ---- */
 
 static bool holds(ComparisonDirection direction, bool less, bool equal, bool greater) {
@@ -210,7 +251,8 @@ static bool is_fnuz(PrimitiveType type) {
 
 Scalar total_order_key(PrimitiveType type, const void *data, int64_t index) {
   if (is_fnuz(type) && load_bits(type, data, index) == 0x80) return (Scalar){.i = INT64_MIN};
-  int unused = 64 - word_bits(type);
+  if (type == F8E8M0FNU) return (Scalar){.u = load_bits(type, data, index)};
+  int unused = 64 - (type == F4E2M1FN ? type_bits(type) : word_bits(type));
   int64_t bits = (int64_t)(load_bits(type, data, index) << unused) >> unused;
   return (Scalar){.i = bits < 0 ? bits ^ (INT64_MAX >> unused) : bits};
 }
@@ -234,7 +276,7 @@ static bool compare(const Instruction *instruction, PrimitiveType type, Scalar x
 ** shrinks, what is above it becomes infinity, and what is at or below its least exponent a zero of
 ** the same sign. NaN stays NaN.
 */
-Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x) {
+static Scalar reduce_bits(const Attributes *attributes, PrimitiveType type, Scalar x) {
   _Alignas(16) unsigned char memory[16];
   int mantissa_bits = type_mantissa_bits(type), bits_total = type_bits(type);
   int exponent_bits = bits_total - 1 - mantissa_bits;
@@ -259,11 +301,15 @@ Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar
   return scalar_load(type, memory, 0);
 }
 
+Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x) {
+  return scalar_round(type, reduce_bits(attributes, working_type(type), x));
+}
+
 /* ---- Dispatch on the kind of type ---- */
 
 static Scalar unary_opcode(Opcode opcode, PrimitiveType type, Scalar x) {
   switch (type_kind(type)) {
-  case KIND_FLOAT: return scalar_round(type, (Scalar){.f = real_unary(opcode, x.f)});
+  case KIND_FLOAT: return round_real(type, narrow_unary(opcode, type, x.f));
   case KIND_COMPLEX: {
     bool real = opcode == HLO_ABS || opcode == HLO_REAL || opcode == HLO_IMAG;
     return scalar_round(real ? type_complex_component(type) : type, complex_unary(opcode, x));
@@ -284,7 +330,7 @@ Scalar eval_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y)
   switch (type_kind(type)) {
   case KIND_FLOAT:
     if (opcode == HLO_COMPLEX) return (Scalar){.f = x.f, .im = y.f};
-    return scalar_round(type, (Scalar){.f = real_binary(opcode, x.f, y.f)});
+    return round_real(type, narrow_binary(opcode, type, x.f, y.f));
   case KIND_COMPLEX: return scalar_round(type, complex_binary(opcode, type, x, y));
   default: return scalar_round(type, (Scalar){.u = integer_binary(opcode, type, x, y)});
   }

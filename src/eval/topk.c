@@ -8,20 +8,13 @@
 
 #include "eval/eval.h"
 #include "eval/merge_sort.h"
+#include "eval/scalar_math.h"
 
-/* A number that orders as the element does, made of its bits: what is sign and magnitude becomes
-** two's complement, what is unsigned moves down by half its range. */
+/* A number that orders as the element does; what is unsigned moves down by half its range. */
 static int64_t order_key(PrimitiveType type, const void *data, int64_t index) {
-  if (!type_is_floating(type)) {
-    Scalar value = scalar_load(type, data, index);
-    return type_kind(type) == KIND_SIGNED ? value.i : (int64_t)(value.u ^ (UINT64_C(1) << 63));
-  }
-  int bytes = type_bytes(type);
-  int64_t bits = 0;
-  memcpy(&bits, (const char *)data + index * bytes, (size_t)bytes); /* little-endian */
-  int unused = 64 - 8 * bytes;
-  bits = (int64_t)((uint64_t)bits << unused) >> unused;
-  return bits < 0 ? bits ^ INT64_MAX : bits;
+  if (type_is_floating(type)) return total_order_key(type, data, index).i;
+  Scalar value = scalar_load(type, data, index);
+  return type_kind(type) == KIND_SIGNED ? value.i : (int64_t)(value.u ^ (UINT64_C(1) << 63));
 }
 
 typedef struct Keys {

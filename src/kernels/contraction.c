@@ -109,7 +109,7 @@ static bool should_swap(const Contraction *c) {
 }
 
 ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements) {
-  ContractionPlan plan = {.method = METHOD_TILES, .swapped = should_swap(largest)};
+  ContractionPlan plan = {.swapped = should_swap(largest)};
   contraction_arrange(largest, &plan);
   const PrimitiveType *type = largest->type;
   plan.arithmetic = arithmetic_for(type[LHS], type[RHS], type[OUT]);

@@ -36,11 +36,6 @@ typedef struct Contraction {
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
 int64_t axes_size(const Axes *axes);
 
-typedef enum Method {
-  METHOD_TILES, /* pack both operands tile by tile, multiply in registers: tiles.c */
-  METHOD_FEW,   /* one to three rows: read the rhs once, as it lies: few_rows.c */
-} Method;
-
 /*
 ** How contractions are computed: several of them, `parts`, which differ in sizes of rows and depth
 ** at most, and write different elements of one result.
@@ -51,7 +46,6 @@ typedef enum Method {
 ** the finishing chunks add them up and convert them.
 */
 typedef struct ContractionPlan {
-  Method method;
   bool swapped; /* what is lhs here is the instruction's rhs: products commute */
   const Arithmetic *arithmetic;
   int64_t batches, lines[2];           /* of the largest part: rows and columns */

@@ -15,7 +15,8 @@ static int place_of(const OrderKey *key, uint8_t bits, bool zeros_tie, NanOrder 
   if (value.f != value.f && nans == NANS_TIE) element = nan;
   if (value.f == 0 && zeros_tie) return 0;
   int64_t place = total_order_key(key->type, element, 0).i;
-  return place == INT64_MIN ? -MIDDLE : (int)place;
+  if (place == INT64_MIN) return -MIDDLE;
+  return key->type == F8E8M0FNU ? (int)place - 128 : (int)place; /* none is negative */
 }
 
 static void make_table(OrderKey *key, bool zeros_tie, NanOrder nans, const void *nan) {

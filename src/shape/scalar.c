@@ -111,29 +111,42 @@ Scalar scalar_round(PrimitiveType type, Scalar value) {
 /* ---- Conversion ---- */
 
 /* Truncates towards zero and saturates; NaN gives 0. The bounds are exact as doubles: the lowest
-** value is a power of two, and so is the first value above the highest. */
-static Scalar float_to_integer(PrimitiveType to, double value) {
+** value is a power of two, and so is the first value above the highest. XLA:CPU has the bounds in the
+** type that it converts from: the largest F4E2M1FN is not less than any. */
+static Scalar float_to_integer(PrimitiveType to, PrimitiveType from, double value) {
   bool is_signed = type_kind(to) == KIND_SIGNED;
   if (value != value) return (Scalar){.i = 0};
   double above = ldexp(1, type_bits(to) - is_signed);
+  if (from == F4E2M1FN && above > 6) above = 6;
   if (value >= above) return scalar_highest(to);
   if (value <= (is_signed ? -above : 0)) return scalar_lowest(to);
   return is_signed ? (Scalar){.i = (int64_t)value} : (Scalar){.u = (uint64_t)value};
 }
 
-/* XLA:CPU converts to F16 and BF16 by way of f32, which rounds twice; to the others directly. */
+/* XLA:CPU converts to F16 and BF16 by way of f32, which rounds twice; to the others directly, but
+** for integers to F8E8M0FNU. */
 static bool goes_through_f32(PrimitiveType to) { return to == F16 || to == BF16; }
 
 static Scalar integer_to_float(PrimitiveType to, PrimitiveType from, Scalar value) {
   bool is_signed = type_kind(from) == KIND_SIGNED;
-  bool narrow = goes_through_f32(to) || to == F32 || to == C64;
+  bool narrow = goes_through_f32(to) || to == F8E8M0FNU || to == F32 || to == C64;
   if (narrow) return scalar_round(to, (Scalar){.f = is_signed ? (float)value.i : (float)value.u});
   return scalar_round(to, (Scalar){.f = is_signed ? (double)value.i : (double)value.u});
 }
 
-static bool is_nonzero(TypeKind kind, Scalar value) {
-  if (kind == KIND_COMPLEX) return value.f != 0 || value.im != 0;
-  return kind == KIND_FLOAT ? value.f != 0 : value.u != 0;
+/* The least power of two is a denormal in the f32 that XLA:CPU computes with, which has none. */
+static bool is_nonzero(PrimitiveType type, Scalar value) {
+  if (type == F8E8M0FNU) return value.f != 0x1p-127;
+  if (type_is_complex(type)) return value.f != 0 || value.im != 0;
+  return type_is_floating(type) ? value.f != 0 : value.u != 0;
+}
+
+/* XLA:CPU's rounding to F8E8M0FNU works on bits, and below its least normal number, 2^-126, is not
+** what it is above: there it goes up. What is less than 2^-127 is zero if it is an f64's. */
+static double round_scale_factor(PrimitiveType from, double value) {
+  bool is_wide = from == F64 || from == C128;
+  if (value > 0x1p-127 && value < 0x1p-126) return 0x1p-126;
+  return is_wide && value < 0x1p-127 ? 0 : value;
 }
 
 Scalar scalar_convert(PrimitiveType from, PrimitiveType to, Scalar value) {
@@ -141,13 +154,14 @@ Scalar scalar_convert(PrimitiveType from, PrimitiveType to, Scalar value) {
   bool from_float = from_kind == KIND_FLOAT || from_kind == KIND_COMPLEX;
   bool to_float = to_kind == KIND_FLOAT || to_kind == KIND_COMPLEX;
   if (from == to) return value;
-  if (to_kind == KIND_PRED) return (Scalar){.u = is_nonzero(from_kind, value)};
+  if (to_kind == KIND_PRED) return (Scalar){.u = is_nonzero(from, value)};
   if (!from_float) {
     return to_float ? integer_to_float(to, from, value) : scalar_round(to, value);
   }
-  if (!to_float) return float_to_integer(to, value.f);
+  if (!to_float) return float_to_integer(to, from, value.f);
   if (from_kind != KIND_COMPLEX || to_kind != KIND_COMPLEX) value.im = 0;
   if (goes_through_f32(to)) value.f = (float)value.f;
+  if (to == F8E8M0FNU) value.f = round_scale_factor(from, value.f);
   return scalar_round(to, value);
 }
 
