@@ -9,7 +9,7 @@ import { Client } from '../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../bindings/types.mjs';
 import { measure, readSweeps, runOperation } from './accuracy/accuracy.mjs';
 
-/** In units in the last place. The project promises 4; the README has what is measured. */
+/** In units in the last place. The project promises 4; accuracy/README.md has what is measured. */
 const BOUND = { f32: 2.5, f64: 2.5, f16: 1, bf16: 1 };
 const FORMATS = {
   f32: { mantissa: 23, least: -126 },

@@ -1,5 +1,5 @@
 /**
- * Prints the README's table of accuracy: `node tests/accuracy/table.mjs FOLDER`, the folder being
+ * Prints README.md's table of accuracy: `node tests/accuracy/table.mjs FOLDER`, the folder being
  * where generate.py wrote its files. Points that are wrong or worst go to standard error.
  */
 import { pathToFileURL } from 'node:url';

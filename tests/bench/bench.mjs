@@ -8,7 +8,7 @@
  *     --threads N
  *     --only PATTERN          the workloads whose name contains a regular expression
  *     --engines ort,tfjs      against whom; of ort, tfjs, jax, plain
- *     --markdown              print the README's table, too
+ *     --markdown              print README.md's table, too
  *     --json FILE             write all that was measured
  *
  * Each engine has a process (or page) of its own, is warmed up until it becomes no faster, and then

@@ -1,4 +1,4 @@
-/** What bench.mjs prints: a table, row by row as results come, and the README's. */
+/** What bench.mjs prints: a table, row by row as results come, and README.md's. */
 
 const COLUMNS = {
   'xla': 'xla-wasm',
@@ -123,7 +123,7 @@ function ratioCells({ results, failed }, peers) {
   });
 }
 
-/** The README's table: per setting our time, and of each package how many times that it takes. */
+/** README.md's table: per setting our time, and of each package how many times that it takes. */
 export function printMarkdown({ settings }) {
   const peers = Object.keys(COLUMNS).filter((name) => ![...OURS, 'plain'].includes(name));
   const row = (cells) => console.log(`| ${cells.join(' | ')} |`);

@@ -1,9 +1,10 @@
 /**
- * The README's table of operations against the code: no operation without a row, no builder method
- * left out, and no link to a test that doesn't contain the operation.
+ * The pages against the code. In docs/operations.md: no operation without a row, no builder method
+ * left out, and no link to a test that doesn't contain the operation. Everywhere: no dead link. And
+ * a README that stays short enough to be read.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { access, readdir, readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 
 import { OPERATIONS } from '../bindings/operations.mjs';
@@ -15,12 +16,11 @@ const opcodes = [...(await read('src/hlo/opcodes.def')).matchAll(/^OPCODE\(\w+, 
   .map(([, name]) => name);
 
 /** Rows by operation: the builder methods it names, the files it links to. */
-const rows = new Map([...(await read('README.md')).matchAll(/^\| `([\w-]+)` \| (.*) \| (\[.*) \|$/gm)]
+const rows = new Map([...(await read('docs/operations.md')).matchAll(/^\| `([\w-]+)` \| (.*) \| (\[.*) \|$/gm)]
   .map(([, name, methods, links]) => [name, {
     methods: [...methods.matchAll(/`(\w+)`/g)].map(([, method]) => method),
-    files: [...links.matchAll(/\]\((\S+)\)/g)].map(([, path]) => path),
+    files: [...links.matchAll(/\]\((\S+)\)/g)].map(([, path]) => path.replace('../', '')),
   }]));
-
 
 test('every operation has a row, every row an operation', () => {
   assert.ok(opcodes.length > 100);
@@ -51,4 +51,28 @@ describe('every link leads to a test of the operation', async () => {
       }
     });
   }
+});
+
+const listed = await Promise.all(['docs', 'tests', 'demo', 'web'].map(async (folder) =>
+  (await readdir(new URL(folder, root), { recursive: true })).map((path) => `${folder}/${path}`)));
+const PAGES = ['README.md', ...listed.flat().filter((path) => path.endsWith('.md'))];
+
+/** As GitHub makes them of headings. */
+const anchorsOf = (text) => Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading]) =>
+  heading.toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-'));
+
+for (const page of PAGES) {
+  test(`${page} has no dead link`, async () => {
+    for (const [, link] of (await read(page)).matchAll(/\]\((?!https?:)(\S+?)\)/g)) {
+      const [path, anchor] = link.split('#');
+      const target = path ? new URL(path, new URL(page, root)) : new URL(page, root);
+      await assert.doesNotReject(access(target), `${link} leads nowhere`);
+      if (anchor) assert.ok(anchorsOf(await readFile(target, 'utf8')).includes(anchor), link);
+    }
+  });
+}
+
+test('the README is read to the end', async () => {
+  const size = (await read('README.md')).length;
+  assert.ok(size < 11_000, `${size} characters; details go into pages beside what they describe`);
 });
