@@ -160,18 +160,18 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 
 XLA_API Executable *xla_compile(const Module *module, int replicas) {
   if (!verify_module(module, &last_error)) return NULL;
-  return executable_new(module, replicas, &last_error);
+  return executable_new(module, replicas, NULL, &last_error);
 }
 
 XLA_API void xla_executable_free(Executable *executable) { executable_release(executable); }
 
 XLA_API char *xla_executable_print(const Executable *executable) {
-  return xla_module_print(executable->module);
+  return xla_module_print(executable->program->module);
 }
 
 XLA_API char *xla_executable_thunks(const Executable *executable) {
   StrBuf out = {0};
-  executable_print_thunks(executable, &out);
+  program_print_thunks(executable->program, &out);
   return text_of(&out);
 }
 

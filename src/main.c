@@ -83,7 +83,8 @@ static bool push_leaves(const Literal *literal, Buffer **buffers, int *count, Er
 
 static bool read_inputs(const Options *options, const Executable *executable, Arena *arena,
                         Buffer **buffers, int *count, Error *error) {
-  int parameters = executable->module->entry->parameter_count - executable->hidden_parameters;
+  int parameters =
+      executable->program->module->entry->parameter_count - executable->program->hidden_parameters;
   if (options->input_count != parameters) {
     return error_set(error, STATUS_INVALID_ARGUMENT,
                      "the program has %d parameters, but there are "
@@ -105,7 +106,8 @@ static bool read_inputs(const Options *options, const Executable *executable, Ar
 static void print_results(Run *run, Arena *arena) {
   const Executable *executable = run->executable;
   for (int r = 0; r < run->replica_count; r++) {
-    for (int i = 0; i < executable->result_leaves - executable->hidden_results; i++) {
+    for (int i = 0; i < executable->program->result_leaves - executable->program->hidden_results;
+         i++) {
       Error error = {0};
       Buffer *buffer = run_result(run, r, i, &error);
       if (error.code) fail(error.message);
@@ -125,17 +127,17 @@ static void print_results(Run *run, Arena *arena) {
 
 static bool run_module(const Options *options, Module *module, Error *error) {
   int replicas = options->replicas ? options->replicas : module->replica_count;
-  Executable *executable = executable_new(module, replicas ? replicas : 1, error);
+  Executable *executable = executable_new(module, replicas ? replicas : 1, NULL, error);
   if (!executable) return false;
   Arena *arena = arena_new();
-  int n = executable->parameter_leaves - executable->hidden_parameters, count = 0;
+  int n = executable->program->parameter_leaves - executable->program->hidden_parameters, count = 0;
   Buffer **arguments = ARENA_ARRAY(arena, Buffer *, n * executable->replica_count);
   bool ok = read_inputs(options, executable, arena, arguments, &count, error);
   for (int i = n; ok && i < n * executable->replica_count; i++) arguments[i] = arguments[i - n];
   if (ok && options->print) {
     StrBuf out = {0};
-    hlo_print(executable->module, &out);
-    executable_print_thunks(executable, &out);
+    hlo_print(executable->program->module, &out);
+    program_print_thunks(executable->program, &out);
     fputs(out.text, stdout);
     strbuf_free(&out);
   }

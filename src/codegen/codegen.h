@@ -1,7 +1,7 @@
 /*
 ** From fusions to WebAssembly. A fusion is an instruction `fusion` whose called computation holds
-** only operations that the loop emitter knows; passes/fuse_loops.c makes such fusions and asks
-** codegen_can_fuse() what may go in.
+** only operations that the loop emitter knows; lower/fuse_loops.c makes such fusions and
+** asks codegen_target what may go in.
 **
 ** All fusions of one program become functions of one WebAssembly module, exported as "0", "1", ...
 ** Signature of each, as C sees it (GeneratedKernel in platform/platform.h):
@@ -18,25 +18,15 @@
 #ifndef XLA_CODEGEN_CODEGEN_H
 #define XLA_CODEGEN_CODEGEN_H
 
-#include "hlo/module.h"
+#include "lower/fusible.h"
 
 typedef struct ByteBuf {
   uint8_t *bytes; /* heap; bytebuf_free */
   size_t size, capacity;
 } ByteBuf;
 
-/* Whether the emitter can generate code for this instruction inside a loop fusion; of a reduction,
-** as its root. */
-bool codegen_can_fuse(const Instruction *instruction);
-
-/* Whether `root` and what it depends on, down to the arrays that `is_input` tells, can be one kernel:
-** whether the places of all elements that it reads are affine in the loop indices. */
-bool codegen_can_emit(const Instruction *root, bool (*is_input)(const Instruction *, const void *),
-                      const void *data);
-
-/* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
-** elements before it, or, backwards, after it. -1 if it is not of this kind. */
-int cumulative_dimension(const Instruction *instruction, bool *backwards);
+/* What fusions may hold: for lower/. */
+extern const Target codegen_target;
 
 /* How many results to compute per call when work is divided: worth a call, and a multiple of what a
 ** kernel computes at once. Depends on shapes alone. */

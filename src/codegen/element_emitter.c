@@ -602,7 +602,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS: return is_float || is_signed(type);
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: eval/scalar_math.c */
+  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: scalar/real_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   default:
     return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type);

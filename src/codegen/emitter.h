@@ -16,9 +16,9 @@
 #ifndef XLA_CODEGEN_EMITTER_H
 #define XLA_CODEGEN_EMITTER_H
 
-#include "codegen/loop_plan.h"
 #include "codegen/wasm_encoder.h"
-#include "shape/scalar.h"
+#include "lower/loop_plan.h"
+#include "scalar/scalar.h"
 
 enum { LANES = 4, MOST_PARTS = 4, NO_LOCAL = -1 };
 
@@ -167,9 +167,6 @@ void emit_loop_kernel(Emitter *e);
 /* accumulators = f(accumulators, values), by the combining nodes; both are lists of locals:
 ** [output_count][MOST_PARTS]. */
 void emit_combine(Emitter *e, const int *accumulators, const int *values);
-
-/* The operation that combines, if it may be done in any order; else OPCODE_COUNT. */
-Opcode reduce_operation(const Instruction *reduce);
 
 /* Settles the order of the loops of a reduction, before any code. */
 void reduce_plan(LoopPlan *plan);

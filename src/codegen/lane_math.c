@@ -7,7 +7,7 @@
 
 #include "base/fp.h"
 #include "codegen/vector_functions.h"
-#include "eval/eval.h"
+#include "scalar/scalar_math.h"
 
 /* --- Real functions --------------------------------------------------------------------------- */
 
@@ -70,14 +70,14 @@ V128 xla_hypot_f64x2(V128 x, V128 y) {
 
 /* --- By the evaluator's rules ----------------------------------------------------------------- */
 
-#define EVAL_LANES(name, lanes, vector, field, type, opcode)                            \
-  V128 xla_##name##_##vector(V128 x, V128 y) {                                          \
-    vector a = (vector)x, b = (vector)y, out;                                           \
-    for (int i = 0; i < lanes; i++) {                                                   \
-      Scalar left = {.field = a[i]}, right = {.field = b[i]};                           \
-      out[i] = (__typeof__(out[0]))eval_binary_opcode(opcode, type, left, right).field; \
-    }                                                                                   \
-    return (V128)out;                                                                   \
+#define EVAL_LANES(name, lanes, vector, field, type, opcode)                              \
+  V128 xla_##name##_##vector(V128 x, V128 y) {                                            \
+    vector a = (vector)x, b = (vector)y, out;                                             \
+    for (int i = 0; i < lanes; i++) {                                                     \
+      Scalar left = {.field = a[i]}, right = {.field = b[i]};                             \
+      out[i] = (__typeof__(out[0]))scalar_binary_opcode(opcode, type, left, right).field; \
+    }                                                                                     \
+    return (V128)out;                                                                     \
   }
 
 EVAL_LANES(atan2, 4, f32x4, f, F32, HLO_ATAN2)
@@ -94,7 +94,8 @@ EVAL_LANES(remainder, 2, u64x2, u, U64, HLO_REMAINDER)
 /* The low bits of a power do not depend on the sign of the type. */
 V128 xla_power_i32x4(V128 x, V128 y) {
   for (int i = 0; i < 4; i++) {
-    x[i] = (int32_t)eval_binary_opcode(HLO_POWER, S32, (Scalar){.i = x[i]}, (Scalar){.i = y[i]}).i;
+    x[i] =
+        (int32_t)scalar_binary_opcode(HLO_POWER, S32, (Scalar){.i = x[i]}, (Scalar){.i = y[i]}).i;
   }
   return x;
 }
@@ -102,7 +103,7 @@ V128 xla_power_i32x4(V128 x, V128 y) {
 V128 xla_power_i64x2(V128 x, V128 y) {
   s64x2 a = (s64x2)x, b = (s64x2)y;
   for (int i = 0; i < 2; i++) {
-    a[i] = eval_binary_opcode(HLO_POWER, S64, (Scalar){.i = a[i]}, (Scalar){.i = b[i]}).i;
+    a[i] = scalar_binary_opcode(HLO_POWER, S64, (Scalar){.i = a[i]}, (Scalar){.i = b[i]}).i;
   }
   return (V128)a;
 }

@@ -14,6 +14,7 @@
 ** the type has, and a long sum in eight bits would stop growing.
 */
 #include "codegen/emitter.h"
+#include "lower/reduction.h"
 
 enum { MOST_UNROLL = 4 };
 
@@ -36,21 +37,6 @@ static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->
 static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type(e, r)); }
 
 /* --- Which way -------------------------------------------------------------------------------- */
-
-Opcode reduce_operation(const Instruction *reduce) {
-  if (type_is_complex(reduce->operands[0]->shape->type)) return OPCODE_COUNT;
-  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
-  switch (opcode) {
-  case HLO_ADD:
-  case HLO_AND:
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM:
-  case HLO_MULTIPLY:
-  case HLO_OR:
-  case HLO_XOR: return opcode;
-  default: return OPCODE_COUNT;
-  }
-}
 
 /* x with f(x, y) = y for all y. Of a sum of floats that is -0, as 0 + -0 is 0. */
 static Scalar identity(Opcode opcode, PrimitiveType type) {

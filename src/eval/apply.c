@@ -7,6 +7,7 @@
 
 #include "eval/eval.h"
 #include "eval/evaluation.h"
+#include "scalar/scalar_math.h"
 
 typedef enum StepKind {
   STEP_UNARY,
@@ -158,7 +159,8 @@ static Scalar bitcast(PrimitiveType from, PrimitiveType to, Scalar x) {
 }
 
 static Scalar clamp(PrimitiveType type, Scalar low, Scalar x, Scalar high) {
-  return eval_binary_opcode(HLO_MINIMUM, type, eval_binary_opcode(HLO_MAXIMUM, type, x, low), high);
+  return scalar_binary_opcode(HLO_MINIMUM, type, scalar_binary_opcode(HLO_MAXIMUM, type, x, low),
+                              high);
 }
 
 static bool run_call(const EvalApply *apply, const Step *step, Scalar *result) {
@@ -179,8 +181,8 @@ static bool run_step(const EvalApply *apply, const Step *step) {
   Scalar *registers = apply->registers, *to = &registers[step->to];
   Scalar x = registers[step->from[0]], y = registers[step->from[1]], z = registers[step->from[2]];
   switch (step->kind) {
-  case STEP_UNARY: *to = eval_unary(instruction, step->type, x); break;
-  case STEP_BINARY: *to = eval_binary(instruction, step->type, x, y); break;
+  case STEP_UNARY: *to = scalar_unary(instruction, step->type, x); break;
+  case STEP_BINARY: *to = scalar_binary(instruction, step->type, x, y); break;
   case STEP_SELECT: *to = x.u ? y : z; break;
   case STEP_CLAMP: *to = clamp(step->type, x, y, z); break;
   case STEP_CONVERT: *to = scalar_convert(step->type, instruction->shape->type, x); break;
@@ -230,7 +232,7 @@ static bool run_whole(const EvalApply *apply, const Scalar *arguments, Scalar *r
 
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results) {
   if (apply->simple != OPCODE_COUNT) {
-    *results = eval_binary_opcode(apply->simple, apply->simple_type, arguments[0], arguments[1]);
+    *results = scalar_binary_opcode(apply->simple, apply->simple_type, arguments[0], arguments[1]);
     return true;
   }
   return apply->planned ? run_plan(apply, arguments, results)

@@ -7,6 +7,7 @@
 */
 #include "eval/evaluation.h"
 #include "eval/packed.h"
+#include "scalar/scalar_math.h"
 
 /* The dimension numbers of one operand, by role. */
 typedef struct DotSide {
@@ -233,7 +234,7 @@ static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveTy
     Scalar s = scalar_load(scale->shape->type, scale->data, from);
     x = scalar_convert(shape->type, type, x);
     s = scalar_convert(scale->shape->type, type, s);
-    scalar_store(wide, result->data, at, eval_binary_opcode(HLO_MULTIPLY, wide, x, s));
+    scalar_store(wide, result->data, at, scalar_binary_opcode(HLO_MULTIPLY, wide, x, s));
   }
   return result;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "eval/eval.h"
-#include "eval/scalar_math.h"
+#include "scalar/scalar_math.h"
 
 /* ---- Plain loops ---- */
 
@@ -67,7 +67,7 @@ static void unary(const Instruction *instruction, const Literal *operand, Litera
   int64_t count = shape_elements(result->shape);
   for (int64_t i = 0; i < count; i++) {
     scalar_store(to, result->data, i,
-                 eval_unary(instruction, type, scalar_load(type, operand->data, i)));
+                 scalar_unary(instruction, type, scalar_load(type, operand->data, i)));
   }
 }
 
@@ -93,7 +93,7 @@ static void binary(const Instruction *instruction, const Literal *x, const Liter
   }
   for (int64_t i = 0; i < count; i++) {
     Scalar a = scalar_load(type, x->data, i), b = scalar_load(type, y->data, i);
-    scalar_store(to, result->data, i, eval_binary(instruction, type, a, b));
+    scalar_store(to, result->data, i, scalar_binary(instruction, type, a, b));
   }
 }
 
@@ -156,9 +156,9 @@ bool eval_clamp(const Instruction *instruction, Literal *const *operands, Litera
   for (int64_t i = 0; i < count; i++) {
     Scalar value = scalar_load(type, x->data, i);
     value =
-        eval_binary_opcode(HLO_MAXIMUM, type, value, scalar_load(type, low->data, i * low_step));
-    value =
-        eval_binary_opcode(HLO_MINIMUM, type, value, scalar_load(type, high->data, i * high_step));
+        scalar_binary_opcode(HLO_MAXIMUM, type, value, scalar_load(type, low->data, i * low_step));
+    value = scalar_binary_opcode(HLO_MINIMUM, type, value,
+                                 scalar_load(type, high->data, i * high_step));
     scalar_store(type, result->data, i, value);
   }
   return true;

@@ -3,13 +3,13 @@
 ** against, the constant folder, and what runs every instruction that nothing faster runs.
 **
 ** Every rule computes one instruction from literals to a literal whose memory the caller gives.
-** Elements go through Scalar (shape/scalar.h), so a rule is written once for all element types.
+** Elements go through Scalar (scalar/scalar.h), so a rule is written once for all element types.
 */
 #ifndef XLA_EVAL_EVAL_H
 #define XLA_EVAL_EVAL_H
 
 #include "hlo/module.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 /* Where rng_state begins on replica 0: XLA:CPU's. Replica r begins r further. */
 #define RNG_STATE_START UINT64_C(0x7012395)
@@ -44,12 +44,6 @@ Literal *eval_computation(const Computation *computation, Literal *const *argume
 typedef struct EvalApply EvalApply;
 EvalApply *eval_apply_new(const Computation *computation, EvalContext *context);
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
-
-/* Element rules, shared by the evaluator's families. Types are the operands' element type; the
-** result type is the instruction's. */
-Scalar eval_unary(const Instruction *instruction, PrimitiveType type, Scalar x);
-Scalar eval_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y);
-Scalar eval_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 
 /* The families: each computes the opcodes of its file; eval.c's table says which. */
 typedef bool EvalRule(const Instruction *instruction, Literal *const *operands, Literal *result,

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "eval/eval.h"
+#include "scalar/scalar_math.h"
 
 enum { BLOCK = 128 };
 
@@ -42,7 +43,7 @@ static Scalar less_product(PrimitiveType type, Scalar sum, Scalar x, Scalar y) {
 }
 
 static Scalar divide(PrimitiveType type, Scalar x, Scalar y) {
-  return eval_binary_opcode(HLO_DIVIDE, type, x, y);
+  return scalar_binary_opcode(HLO_DIVIDE, type, x, y);
 }
 
 /* --- cholesky -------------------------------------------------------------------------------- */

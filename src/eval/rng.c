@@ -7,7 +7,7 @@
 ** Philox4x32 with 10 rounds makes 4 words of a 128-bit counter. Words are 32 bits, the low one of
 ** a wider number first.
 */
-#include "eval/rng.h"
+#include "scalar/rng.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,21 +106,6 @@ static uint64_t philox_bits(uint64_t key, Counter counter, const Literal *result
   bool wide = type_bits(result->shape->type) == 64;
   for (int64_t i = 0; i < count; i++) store_bits(result, i, next_bits(&words, wide));
   return words.counter.low;
-}
-
-RngSplit rng_split(const Shape *shape) {
-  int split = 0;
-  for (int d = 0; d < shape->rank; d++) {
-    if (shape->dims[d] % 2 == 0) {
-      split = d;
-      break;
-    }
-    if (shape->dims[d] > shape->dims[split]) split = d;
-  }
-  RngSplit result = {1, shape->rank ? shape->dims[split] : 1, 1};
-  for (int d = 0; d < split; d++) result.outer *= shape->dims[d];
-  for (int d = split + 1; d < shape->rank; d++) result.inner *= shape->dims[d];
-  return result;
 }
 
 /* The two words of counter + i go to elements 2h and 2h + 1 along the halved dimension, where i is

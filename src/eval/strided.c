@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 void strided_copy_init(StridedCopy *copy, PrimitiveType type, int rank, const int64_t *sizes,
                        const int64_t *to_strides, const int64_t *from_strides) {

@@ -8,7 +8,7 @@
 
 #include "eval/eval.h"
 #include "eval/merge_sort.h"
-#include "eval/scalar_math.h"
+#include "scalar/scalar_math.h"
 
 /* A number that orders as the element does; what is unsigned moves down by half its range. */
 static int64_t order_key(PrimitiveType type, const void *data, int64_t index) {

@@ -10,7 +10,7 @@
 
 #include "hlo/numbers.h"
 #include "hlo/parser.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 #include "shape/shape_text.h"
 
 typedef struct LiteralReader {

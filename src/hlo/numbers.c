@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fp.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 /* ---- Reading ---- */
 

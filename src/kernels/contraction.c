@@ -127,13 +127,11 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   return plan;
 }
 
-int64_t contraction_chunks(const ContractionPlan *plan, ContractionPhase phase) {
-  switch (phase) {
-  case PHASE_PACK: return tiles_pack_chunks(plan);
-  case PHASE_MULTIPLY: return divide_up(plan->units, plan->units_per_chunk);
-  case PHASE_FINISH: break;
-  }
-  return plan->finishes ? divide_up(plan->result_elements, FINISH_ELEMENTS) : 0;
+void contraction_phases(const ContractionPlan *plan, int *chunks) {
+  chunks[PHASE_PACK] = (int)tiles_pack_chunks(plan);
+  chunks[PHASE_MULTIPLY] = (int)divide_up(plan->units, plan->units_per_chunk);
+  chunks[PHASE_FINISH] =
+      plan->finishes ? (int)divide_up(plan->result_elements, FINISH_ELEMENTS) : 0;
 }
 
 static int64_t sum_bytes(const ContractionPlan *plan) {

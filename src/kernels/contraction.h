@@ -63,9 +63,9 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
 void contraction_arrange(Contraction *contraction, const ContractionPlan *plan);
 
 int64_t contraction_scratch_bytes(const ContractionPlan *plan);
-/* The chunks of the three phases, which come one after the other. */
-typedef enum ContractionPhase { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH } ContractionPhase;
-int64_t contraction_chunks(const ContractionPlan *plan, ContractionPhase phase);
+/* The phases, which come one after the other, and how many chunks each has. */
+enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
+void contraction_phases(const ContractionPlan *plan, int *chunks);
 
 /* The memory that it works on. `scratch` is the plan's: 64-byte aligned. */
 typedef struct ContractionData {

@@ -232,73 +232,67 @@ static void copy_chunk(const Convolution *conv, const uint8_t *lhs, uint8_t *cop
 
 /* ---- The kernel's interface ---- */
 
-enum { COPY_PHASE, CONTRACTION_PHASES, PHASES = CONTRACTION_PHASES + PHASE_FINISH + 1 };
+enum { COPY_PHASE, FIRST_CONTRACTION_PHASE, PHASES = FIRST_CONTRACTION_PHASE + CONTRACTION_PHASES };
+
+typedef struct ConvolutionPlan {
+  KernelPlan kernel;
+  Convolution conv;
+  ContractionPlan plan;
+  Contraction first; /* the first part: often the only one */
+} ConvolutionPlan;
 
 /* Windows that lie on padding for the most part would make the copy much too large. */
-static bool matches(const Instruction *instruction) {
-  if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
-    return false;
-  }
-  Convolution conv;
-  convolution_of(instruction, &conv);
+static bool suits(const Instruction *instruction, const Convolution *conv) {
   int64_t elements =
       shape_elements(instruction->shape) + shape_elements(instruction->operands[0]->shape);
-  return !conv.copies || copy_elements(&conv) <= 16 * elements + (1 << 20);
+  return !conv->copies || copy_elements(conv) <= 16 * elements + (1 << 20);
 }
 
-static int64_t scratch_bytes(const Instruction *instruction) {
-  Convolution conv;
-  Contraction largest;
-  convolution_of(instruction, &conv);
-  ContractionPlan plan = plan_of(&conv, &largest);
-  return copy_bytes(&conv) + contraction_scratch_bytes(&plan);
-}
-
-static int chunks(const Instruction *instruction, int phase) {
-  Convolution conv;
-  Contraction largest;
-  convolution_of(instruction, &conv);
-  if (phase == COPY_PHASE) {
-    if (!conv.copies) return 0;
-    CopyRows rows = copy_rows(&conv);
-    return (int)((rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows));
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
+    return NULL;
   }
-  ContractionPlan plan = plan_of(&conv, &largest);
-  return (int)contraction_chunks(&plan, (ContractionPhase)(phase - CONTRACTION_PHASES));
+  ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
+  convolution_of(instruction, &p->conv);
+  if (!suits(instruction, &p->conv)) return NULL;
+  p->plan = plan_of(&p->conv, &p->first);
+  part_of(&p->conv, &p->plan, 0, &p->first);
+  p->kernel.scratch_bytes = copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
+  int *chunks = kernel_phases(&p->kernel, arena, PHASES);
+  if (p->conv.copies) {
+    CopyRows rows = copy_rows(&p->conv);
+    chunks[COPY_PHASE] = (int)((rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows));
+  }
+  contraction_phases(&p->plan, chunks + FIRST_CONTRACTION_PHASE);
+  return &p->kernel;
 }
 
-static void multiply(const Convolution *conv, const ContractionPlan *plan, Contraction *c,
-                     const ContractionData *data, int64_t chunk) {
-  int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk, part = -1;
+static void multiply(const ConvolutionPlan *p, const ContractionData *data, int64_t chunk) {
+  const ContractionPlan *plan = &p->plan;
+  int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk, made = 0;
+  Contraction other;
   for (; unit < end && unit < plan->units; unit++) {
-    if (part != unit / plan->units_per_part) {
-      part = unit / plan->units_per_part;
-      part_of(conv, plan, part, c);
-    }
-    contraction_multiply(c, plan, data, unit % plan->units_per_part);
+    int64_t part = unit / plan->units_per_part;
+    if (part != made) part_of(&p->conv, plan, part, &other);
+    made = part;
+    contraction_multiply(part ? &other : &p->first, plan, data, unit % plan->units_per_part);
   }
 }
 
 static void run(const KernelCall *call, int phase, int chunk) {
-  Convolution conv;
-  Contraction c;
-  convolution_of(call->instruction, &conv);
-  if (phase == COPY_PHASE) {
-    copy_chunk(&conv, call->operands[0], call->scratch, chunk);
-    return;
-  }
-  ContractionPlan plan = plan_of(&conv, &c);
-  ContractionData data = {conv.copies ? call->scratch : call->operands[0], call->operands[1],
-                          call->results[0], call->scratch + copy_bytes(&conv)};
-  switch (phase - CONTRACTION_PHASES) {
-  case PHASE_PACK: {
-    part_of(&conv, &plan, 0, &c); /* with several parts nothing is packed beforehand */
-    contraction_pack(&c, &plan, &data, chunk);
+  const ConvolutionPlan *p = (const ConvolutionPlan *)call->plan;
+  ContractionData data = {p->conv.copies ? call->scratch : call->operands[0], call->operands[1],
+                          call->results[0], call->scratch + copy_bytes(&p->conv)};
+  switch (phase - FIRST_CONTRACTION_PHASE) {
+  case PHASE_PACK: /* with several parts nothing is packed beforehand */
+    contraction_pack(&p->first, &p->plan, &data, chunk);
     break;
-  }
-  case PHASE_MULTIPLY: multiply(&conv, &plan, &c, &data, chunk); break;
-  default: contraction_finish(&plan, call->instruction->shape->type, &data, chunk);
+  case PHASE_MULTIPLY: multiply(p, &data, chunk); break;
+  case PHASE_FINISH:
+    contraction_finish(&p->plan, call->instruction->shape->type, &data, chunk);
+    break;
+  default: copy_chunk(&p->conv, call->operands[0], call->scratch, chunk);
   }
 }
 
-const Kernel kernel_convolution = {"convolution", matches, scratch_bytes, PHASES, chunks, run};
+const Kernel kernel_convolution = {"convolution", plan, run};

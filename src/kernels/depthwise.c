@@ -387,30 +387,33 @@ static void convert_chunk(const Depthwise *d, const KernelCall *call, int64_t ch
                   first * type_bytes(loader->element));
 }
 
-static int64_t scratch_bytes(const Instruction *instruction) {
-  Depthwise d;
-  depthwise_of(instruction, &d);
-  return d.copy_bytes[0] + d.copy_bytes[1];
-}
+typedef struct DepthwisePlan {
+  KernelPlan kernel;
+  Depthwise depthwise;
+} DepthwisePlan;
 
-static int chunks(const Instruction *instruction, int phase) {
-  Depthwise d;
-  depthwise_of(instruction, &d);
-  return (int)(phase == PHASE_CONVERT ? convert_chunks(&d, 0) + convert_chunks(&d, 1)
-                                      : divide_up(d.units, d.units_per_chunk));
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (!is_depthwise(instruction)) return NULL;
+  DepthwisePlan *p = ARENA_NEW(arena, DepthwisePlan);
+  Depthwise *d = &p->depthwise;
+  depthwise_of(instruction, d);
+  p->kernel.scratch_bytes = d->copy_bytes[0] + d->copy_bytes[1];
+  int *chunks = kernel_phases(&p->kernel, arena, PHASES);
+  chunks[PHASE_CONVERT] = (int)(convert_chunks(d, 0) + convert_chunks(d, 1));
+  chunks[PHASE_MULTIPLY] = (int)divide_up(d->units, d->units_per_chunk);
+  return &p->kernel;
 }
 
 static void run(const KernelCall *call, int phase, int chunk) {
-  Depthwise d;
-  depthwise_of(call->instruction, &d);
+  const Depthwise *d = &((const DepthwisePlan *)call->plan)->depthwise;
   if (phase == PHASE_CONVERT) {
-    convert_chunk(&d, call, chunk);
+    convert_chunk(d, call, chunk);
     return;
   }
-  const uint8_t *lhs = d.copy_bytes[0] ? call->scratch : call->operands[0];
-  const uint8_t *rhs = d.copy_bytes[1] ? call->scratch + d.copy_bytes[0] : call->operands[1];
-  int64_t unit = chunk * d.units_per_chunk, end = unit + d.units_per_chunk;
-  for (; unit < end && unit < d.units; unit++) run_unit(&d, lhs, rhs, call->results[0], unit);
+  const uint8_t *lhs = d->copy_bytes[0] ? call->scratch : call->operands[0];
+  const uint8_t *rhs = d->copy_bytes[1] ? call->scratch + d->copy_bytes[0] : call->operands[1];
+  int64_t unit = chunk * d->units_per_chunk, end = unit + d->units_per_chunk;
+  for (; unit < end && unit < d->units; unit++) run_unit(d, lhs, rhs, call->results[0], unit);
 }
 
-const Kernel kernel_depthwise = {"depthwise", is_depthwise, scratch_bytes, PHASES, chunks, run};
+const Kernel kernel_depthwise = {"depthwise", plan, run};

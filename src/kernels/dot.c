@@ -25,7 +25,7 @@ static void add_free(Axes *axes, const Shape *shape, Operand operand, Int64List 
   }
 }
 
-static Contraction contraction_of(const Instruction *dot) {
+static void contraction_of(const Instruction *dot, Contraction *c) {
   const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   const Attributes *a = &dot->a;
   int64_t lhs_strides[MAX_RANK], rhs_strides[MAX_RANK], out_strides[MAX_RANK];
@@ -33,54 +33,50 @@ static Contraction contraction_of(const Instruction *dot) {
   shape_strides(lhs, lhs_strides);
   shape_strides(rhs, rhs_strides);
   shape_strides(dot->shape, out_strides);
-  Contraction c = {.type = {lhs->type, rhs->type, dot->shape->type}};
+  *c = (Contraction){.type = {lhs->type, rhs->type, dot->shape->type}};
   for (int i = 0; i < a->lhs_batch_dims.count; i++) {
     int64_t l = a->lhs_batch_dims.items[i], r = a->rhs_batch_dims.items[i];
-    axes_add(&c.batch, lhs->dims[l], lhs_strides[l], rhs_strides[r], *out++);
+    axes_add(&c->batch, lhs->dims[l], lhs_strides[l], rhs_strides[r], *out++);
   }
   for (int i = 0; i < a->lhs_contracting_dims.count; i++) {
     int64_t l = a->lhs_contracting_dims.items[i], r = a->rhs_contracting_dims.items[i];
-    axes_add(&c.depth, lhs->dims[l], lhs_strides[l], rhs_strides[r], 0);
+    axes_add(&c->depth, lhs->dims[l], lhs_strides[l], rhs_strides[r], 0);
   }
-  add_free(&c.rows, lhs, LHS, a->lhs_batch_dims, a->lhs_contracting_dims, &out);
-  add_free(&c.columns, rhs, RHS, a->rhs_batch_dims, a->rhs_contracting_dims, &out);
-  c.keeps_negative_zero = axes_size(&c.depth) == 1;
-  return c;
+  add_free(&c->rows, lhs, LHS, a->lhs_batch_dims, a->lhs_contracting_dims, &out);
+  add_free(&c->columns, rhs, RHS, a->rhs_batch_dims, a->rhs_contracting_dims, &out);
+  c->keeps_negative_zero = axes_size(&c->depth) == 1;
 }
 
-static ContractionPlan plan_of(const Instruction *dot, Contraction *c) {
-  *c = contraction_of(dot);
-  return contraction_plan(c, 1, shape_elements(dot->shape));
-}
+typedef struct DotPlan {
+  KernelPlan kernel;
+  Contraction contraction;
+  ContractionPlan plan;
+} DotPlan;
 
-static bool matches(const Instruction *instruction) {
-  return instruction->opcode == HLO_DOT && shape_elements(instruction->shape) > 0;
-}
-
-static int64_t scratch_bytes(const Instruction *instruction) {
-  Contraction c;
-  ContractionPlan plan = plan_of(instruction, &c);
-  return contraction_scratch_bytes(&plan);
-}
-
-static int chunks(const Instruction *instruction, int phase) {
-  Contraction c;
-  ContractionPlan plan = plan_of(instruction, &c);
-  return (int)contraction_chunks(&plan, (ContractionPhase)phase);
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_DOT || shape_elements(instruction->shape) == 0) return NULL;
+  DotPlan *p = ARENA_NEW(arena, DotPlan);
+  contraction_of(instruction, &p->contraction);
+  p->plan = contraction_plan(&p->contraction, 1, shape_elements(instruction->shape));
+  p->kernel.scratch_bytes = contraction_scratch_bytes(&p->plan);
+  contraction_phases(&p->plan, kernel_phases(&p->kernel, arena, CONTRACTION_PHASES));
+  return &p->kernel;
 }
 
 static void run(const KernelCall *call, int phase, int chunk) {
-  Contraction c;
-  ContractionPlan plan = plan_of(call->instruction, &c);
+  const DotPlan *p = (const DotPlan *)call->plan;
+  const ContractionPlan *plan = &p->plan;
   ContractionData data = {call->operands[0], call->operands[1], call->results[0], call->scratch};
   if (phase == PHASE_PACK) {
-    contraction_pack(&c, &plan, &data, chunk);
+    contraction_pack(&p->contraction, plan, &data, chunk);
   } else if (phase == PHASE_FINISH) {
-    contraction_finish(&plan, call->instruction->shape->type, &data, chunk);
+    contraction_finish(plan, call->instruction->shape->type, &data, chunk);
   } else {
-    int64_t unit = chunk * plan.units_per_chunk, end = unit + plan.units_per_chunk;
-    for (; unit < end && unit < plan.units; unit++) contraction_multiply(&c, &plan, &data, unit);
+    int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk;
+    for (; unit < end && unit < plan->units; unit++) {
+      contraction_multiply(&p->contraction, plan, &data, unit);
+    }
   }
 }
 
-const Kernel kernel_dot = {"dot", matches, scratch_bytes, PHASE_FINISH + 1, chunks, run};
+const Kernel kernel_dot = {"dot", plan, run};

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 /* ---- Operands ---- */
 

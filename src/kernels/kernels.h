@@ -1,38 +1,50 @@
 /*
-** Library kernels: hand-written SIMD code for whole instructions. A kernel works in phases (pack,
-** then multiply, say), and each phase in chunks that any threads may take in any order; how many
-** there are depends on shapes alone, so that results don't depend on the number of threads.
+** Library kernels: hand-written SIMD code for whole instructions. What follows from the instruction
+** is worked out once, when the program is compiled: the plan. A kernel works in phases (pack, then
+** multiply, say), and each phase in chunks that any threads may take in any order; how many there are
+** depends on shapes alone, so that results don't depend on the number of threads.
 */
 #ifndef XLA_KERNELS_KERNELS_H
 #define XLA_KERNELS_KERNELS_H
 
 #include "hlo/module.h"
 
-typedef struct KernelCall {
+typedef struct Kernel Kernel;
+
+/* What all kernels' plans begin with. */
+typedef struct KernelPlan {
+  const Kernel *kernel;
+  int64_t scratch_bytes; /* of one call */
+  int phases;
+  const int *chunks; /* of each phase; 0: it has nothing to do */
+} KernelPlan;
+
+typedef struct KernelCall KernelCall;
+struct KernelCall {
+  const KernelPlan *plan;
   const Instruction *instruction;
   const uint8_t *const *operands; /* leaves, dense and row-major */
   uint8_t *const *results;
   uint8_t *scratch; /* 64-byte aligned */
-  /* An instruction that also calls a computation on arrays, by its attribute `calls`: that as a
-  ** fusion, and where its code is. */
-  const Instruction *fusion;
-  int module, function;
-} KernelCall;
+  /* Of an instruction that also calls a computation on arrays, by its attribute `calls`: computes
+  ** that. `buffers` has one pointer per parameter, then that of the result; they may hold anything
+  ** where nobody looks at the result. Callable from any thread. */
+  void (*compute)(const KernelCall *call, uint8_t *const *buffers);
+  const void *computed; /* for `compute` */
+};
 
-/* Computes call->fusion. `buffers` has one pointer per operand of the fusion, then that of its
-** result; they may hold anything where nobody looks at the result. */
-void kernel_compute_fusion(const KernelCall *call, uint8_t *const *buffers);
-
-typedef struct Kernel {
+struct Kernel {
   const char *name;
-  bool (*matches)(const Instruction *instruction);          /* can and should it run this? */
-  int64_t (*scratch_bytes)(const Instruction *instruction); /* NULL: none */
-  int phases;                                               /* at most */
-  int (*chunks)(const Instruction *instruction, int phase); /* -1: no more phases */
+  /* The plan for an instruction, in the arena and with all but `kernel` filled in; NULL if another
+  ** one should run it. */
+  KernelPlan *(*plan)(const Instruction *instruction, Arena *arena);
   void (*run)(const KernelCall *call, int phase, int chunk);
-} Kernel;
+};
 
-/* The kernel that runs an instruction, or NULL. */
-const Kernel *kernel_for(const Instruction *instruction);
+/* The plan of the kernel that runs an instruction, or NULL. */
+const KernelPlan *kernel_plan(const Instruction *instruction, Arena *arena);
+
+/* For kernels: a list of `phases` numbers of chunks, all 0. */
+int *kernel_phases(KernelPlan *plan, Arena *arena, int phases);
 
 #endif

@@ -1,6 +1,6 @@
 #include "kernels/order_key.h"
 
-#include "eval/scalar_math.h"
+#include "scalar/scalar_math.h"
 
 enum { PLACES = 259, MIDDLE = 129 };
 

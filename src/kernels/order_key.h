@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 typedef struct OrderKey {
   PrimitiveType type;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "eval/rng.h"
 #include "kernels/kernels.h"
+#include "scalar/rng.h"
 
 enum {
   LANES = 4,
@@ -45,19 +45,6 @@ static Generator generator_of(const Instruction *instruction) {
     g.counters = g.split.outer * ((g.split.size + 1) / 2) * g.split.inner;
   }
   return g;
-}
-
-static bool matches(const Instruction *instruction) {
-  if (instruction->opcode != HLO_RNG_BIT_GENERATOR) return false;
-  Generator g = generator_of(instruction);
-  TypeKind kind = type_kind(g.bits->type);
-  return type_bits(g.bits->type) == 8 * type_bytes(g.bits->type) && kind != KIND_PRED &&
-         kind != KIND_COMPLEX;
-}
-
-static int chunks(const Instruction *instruction, int phase) {
-  int64_t counters = generator_of(instruction).counters;
-  return counters <= CHUNK ? 1 : (int)((counters + CHUNK - 1) / CHUNK); /* one for the state */
 }
 
 /* --- Generators ------------------------------------------------------------------------------- */
@@ -229,8 +216,28 @@ static void store_state(const Generator *g, const uint64_t *state, uint8_t *resu
   memcpy(result, next, sizeof *next * (wide ? 3 : 2));
 }
 
+typedef struct GeneratorPlan {
+  KernelPlan kernel;
+  Generator generator;
+} GeneratorPlan;
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_RNG_BIT_GENERATOR) return NULL;
+  Generator g = generator_of(instruction);
+  TypeKind kind = type_kind(g.bits->type);
+  if (type_bits(g.bits->type) != 8 * type_bytes(g.bits->type) || kind == KIND_PRED ||
+      kind == KIND_COMPLEX) {
+    return NULL;
+  }
+  GeneratorPlan *p = ARENA_NEW(arena, GeneratorPlan);
+  p->generator = g;
+  int *chunks = kernel_phases(&p->kernel, arena, 1);
+  chunks[0] = g.counters <= CHUNK ? 1 : (int)((g.counters + CHUNK - 1) / CHUNK); /* 1: the state */
+  return &p->kernel;
+}
+
 static void run(const KernelCall *call, int phase, int chunk) {
-  Generator g = generator_of(call->instruction);
+  Generator g = ((const GeneratorPlan *)call->plan)->generator;
   uint32_t words[4 * BLOCK];
   uint64_t state[3] = {0};
   bool is_tuple = shape_is_tuple(call->instruction->shape);
@@ -256,4 +263,4 @@ static void run(const KernelCall *call, int phase, int chunk) {
   if (chunk == 0 && is_tuple) store_state(&g, state, call->results[0], wide);
 }
 
-const Kernel kernel_rng = {"rng-bit-generator", matches, NULL, 1, chunks, run};
+const Kernel kernel_rng = {"rng-bit-generator", plan, run};

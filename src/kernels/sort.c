@@ -1,6 +1,6 @@
 /*
 ** sort by keys: comparators that order lexicographically by elements of the operands (see
-** passes/comparator.h) need not be called at all. A line, the elements along the sorted dimension, is
+** lower/comparator.h) need not be called at all. A line, the elements along the sorted dimension, is
 ** sorted by radix: a stable counting sort per digit of the keys, the last digit of the last key
 ** first. What is sorted is one of
 **
@@ -15,7 +15,7 @@
 #include "kernels/sort.h"
 
 #include "kernels/order_key.h"
-#include "passes/comparator.h"
+#include "lower/comparator.h"
 
 enum {
   RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
@@ -122,15 +122,14 @@ SortLines sort_lines(const Instruction *sort) {
   return (SortLines){shape_elements(shape) / size, size, strides[dimension]};
 }
 
-static void plan(Sort *sort, const Instruction *instruction) {
-  SortOrder order = comparator_order(instruction->a.to_apply);
+static void plan_sort(Sort *sort, const Instruction *instruction, const SortOrder *order) {
   sort->lines = sort_lines(instruction);
-  sort->reverses_ties = order.reverses_ties;
+  sort->reverses_ties = order->reverses_ties;
   sort->key_count = sort->round_count = 0;
-  for (int i = 0; i < order.count; i++) set_key(sort, instruction, &order.keys[i]);
+  for (int i = 0; i < order->count; i++) set_key(sort, instruction, &order->keys[i]);
   const OrderKey *key = &sort->keys[0];
   sort->alone =
-      instruction->operand_count == 1 && order.count == 1 && !(key->ties && key->bytes == 1);
+      instruction->operand_count == 1 && order->count == 1 && !(key->ties && key->bytes == 1);
   sort->item_bytes = sort->alone && key->bytes < 8 ? 4 : 8;
   plan_rounds(sort);
   plan_slots(sort);
@@ -401,31 +400,38 @@ static void restore_ties(const Line *l) {
 
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
-static bool matches(const Instruction *instruction) {
-  if (instruction->opcode != HLO_SORT || shape_elements(operand_shape(instruction)) == 0 ||
-      operand_shape(instruction)->dims[instruction->a.dimensions.items[0]] > UINT32_MAX) {
-    return false;
-  }
-  SortOrder order = comparator_order(instruction->a.to_apply);
-  return has_simple_keys(&order);
-}
-
-static int64_t scratch_bytes(const Instruction *instruction) {
-  Sort sort;
-  plan(&sort, instruction);
-  return sort.slots * slot_bytes(&sort);
-}
-
 /* Long lines take three phases a round; for the results, the first two of another round. Others take
 ** a single phase. */
-enum { STEP_COUNT, STEP_PLACE, STEP_MOVE, STEPS, MOST_PHASES = STEPS * MOST_ROUNDS + 2 };
+enum { STEP_COUNT, STEP_PLACE, STEP_MOVE, STEPS };
 
-static int chunks(const Instruction *instruction, int phase) {
+typedef struct SortPlan {
+  KernelPlan kernel;
   Sort sort;
-  plan(&sort, instruction);
-  if (sort.ranges == 1) return phase == 0 ? (int)sort.slots : -1;
-  if (phase == STEPS * sort.round_count + 2) return -1;
-  return (int)(sort.lines.count * (phase % STEPS == STEP_PLACE ? 1 : sort.ranges));
+} SortPlan;
+
+static void plan_phases(SortPlan *p, Arena *arena) {
+  const Sort *sort = &p->sort;
+  bool is_long = sort->ranges > 1;
+  int *chunks = kernel_phases(&p->kernel, arena, is_long ? STEPS * sort->round_count + 2 : 1);
+  chunks[0] = (int)sort->slots;
+  for (int phase = 0; is_long && phase < p->kernel.phases; phase++) {
+    bool is_whole = phase % STEPS == STEP_PLACE;
+    chunks[phase] = (int)(sort->lines.count * (is_whole ? 1 : sort->ranges));
+  }
+}
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_SORT || shape_elements(operand_shape(instruction)) == 0 ||
+      operand_shape(instruction)->dims[instruction->a.dimensions.items[0]] > UINT32_MAX) {
+    return NULL;
+  }
+  SortOrder order = comparator_order(instruction->a.to_apply);
+  if (!has_simple_keys(&order)) return NULL;
+  SortPlan *p = ARENA_NEW(arena, SortPlan);
+  plan_sort(&p->sort, instruction, &order);
+  p->kernel.scratch_bytes = p->sort.slots * slot_bytes(&p->sort);
+  plan_phases(p, arena);
+  return &p->kernel;
 }
 
 static void sort_line(const Line *l) {
@@ -463,18 +469,17 @@ static void run_phase(const Sort *sort, const KernelCall *call, int phase, int c
 }
 
 static void run(const KernelCall *call, int phase, int chunk) {
-  Sort sort;
-  plan(&sort, call->instruction);
-  if (sort.ranges > 1) {
-    run_phase(&sort, call, phase, chunk);
+  const Sort *sort = &((const SortPlan *)call->plan)->sort;
+  if (sort->ranges > 1) {
+    run_phase(sort, call, phase, chunk);
     return;
   }
-  int64_t from = chunk * sort.lines.count / sort.slots,
-          to = (chunk + 1) * sort.lines.count / sort.slots;
+  int64_t from = chunk * sort->lines.count / sort->slots,
+          to = (chunk + 1) * sort->lines.count / sort->slots;
   for (int64_t line = from; line < to; line++) {
-    Line l = line_at(&sort, call, chunk, line);
+    Line l = line_at(sort, call, chunk, line);
     sort_line(&l);
   }
 }
 
-const Kernel kernel_sort = {"sort", matches, scratch_bytes, MOST_PHASES, chunks, run};
+const Kernel kernel_sort = {"sort", plan, run};

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "kernels/sort.h"
-#include "passes/comparator.h"
+#include "lower/comparator.h"
 
 enum {
   PAIRS = COMPARATOR_PAIRS,
@@ -25,6 +25,7 @@ enum {
 
 /* Everything that follows from the instruction. */
 typedef struct Plan {
+  KernelPlan kernel;
   SortLines lines;
   int64_t lines_per_chunk; /* 1 where a line has several blocks */
   int64_t blocks;          /* of a line */
@@ -111,7 +112,7 @@ static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t po
 
 /* For each pair, whether the right element comes before the left one. */
 static const uint8_t *compare(const Merger *g) {
-  kernel_compute_fusion(g->call, g->buffers);
+  g->call->compute(g->call, g->buffers);
   return g->buffers[2 * g->plan->operands];
 }
 
@@ -421,37 +422,35 @@ static void merge_block(const Plan *p, const KernelCall *call, int64_t chunk, in
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
 /* Sorted chunks; two phases for each level above blocks; the results. */
-enum { MOST_PHASES = 2 * 32 + 2 };
-
-static bool matches(const Instruction *instruction) {
-  return instruction->opcode == HLO_SORT && instruction->a.calls &&
-         shape_elements(instruction->operands[0]->shape) > 0;
-}
-
-static int64_t scratch_bytes(const Instruction *instruction) {
-  Plan p = plan_of(instruction);
-  return 2 * order_bytes(&p) + cuts_bytes(&p) + p.chunks * buffers_bytes(&p, instruction);
-}
-
-static int chunks(const Instruction *instruction, int phase) {
-  Plan p = plan_of(instruction);
-  int last = 1 + 2 * (p.levels - p.block_levels);
-  if (phase > last) return -1;
-  return (int)(phase % 2 == 1 && phase < last ? p.lines.count : p.chunks);
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_SORT || !instruction->a.calls ||
+      shape_elements(instruction->operands[0]->shape) == 0) {
+    return NULL;
+  }
+  Plan *p = ARENA_NEW(arena, Plan);
+  *p = plan_of(instruction);
+  p->kernel.scratch_bytes =
+      2 * order_bytes(p) + cuts_bytes(p) + p->chunks * buffers_bytes(p, instruction);
+  int last = 1 + 2 * (p->levels - p->block_levels);
+  int *chunks = kernel_phases(&p->kernel, arena, last + 1);
+  for (int phase = 0; phase <= last; phase++) {
+    chunks[phase] = (int)(phase % 2 == 1 && phase < last ? p->lines.count : p->chunks);
+  }
+  return &p->kernel;
 }
 
 static void run(const KernelCall *call, int phase, int chunk) {
-  Plan p = plan_of(call->instruction);
-  int level = p.block_levels + (phase - 1) / 2;
+  const Plan *p = (const Plan *)call->plan;
+  int level = p->block_levels + (phase - 1) / 2;
   if (phase == 0) {
-    sort_chunk(&p, call, chunk);
-  } else if (level == p.levels) {
-    permute(&p, call, chunk);
+    sort_chunk(p, call, chunk);
+  } else if (level == p->levels) {
+    permute(p, call, chunk);
   } else if (phase % 2 == 1) {
-    cut_line(&p, call, chunk, level);
+    cut_line(p, call, chunk, level);
   } else {
-    merge_block(&p, call, chunk, level);
+    merge_block(p, call, chunk, level);
   }
 }
 
-const Kernel kernel_sort_merge = {"sort-merge", matches, scratch_bytes, MOST_PHASES, chunks, run};
+const Kernel kernel_sort_merge = {"sort-merge", plan, run};

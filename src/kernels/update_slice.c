@@ -5,15 +5,19 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 enum { PHASE_COPY, PHASE_UPDATE, PHASES };
 
-static bool matches(const Instruction *instruction) {
-  return instruction->opcode == HLO_DYNAMIC_UPDATE_SLICE && shape_elements(instruction->shape) > 0;
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_DYNAMIC_UPDATE_SLICE || shape_elements(instruction->shape) == 0) {
+    return NULL;
+  }
+  KernelPlan *plan = ARENA_NEW(arena, KernelPlan);
+  int *chunks = kernel_phases(plan, arena, PHASES);
+  chunks[PHASE_COPY] = chunks[PHASE_UPDATE] = 1;
+  return plan;
 }
-
-static int chunks(const Instruction *instruction, int phase) { return 1; }
 
 /* Start indices, clamped so that the update lies inside. They are one operand per dimension, or in
 ** the old form one vector. */
@@ -63,4 +67,4 @@ static void run(const KernelCall *call, int phase, int chunk) {
   }
 }
 
-const Kernel kernel_update_slice = {"update-slice", matches, NULL, PHASES, chunks, run};
+const Kernel kernel_update_slice = {"update-slice", plan, run};

@@ -16,16 +16,12 @@ bool pass_simplify_algebra(Module *module);   /* only what keeps every bit */
 bool pass_fold_constants(Module *module);     /* by the evaluator, for small results */
 bool pass_expand_scans(Module *module);       /* as while loops */
 bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
-bool pass_unroll_loops(Module *module);    /* short ones, of element-wise operations; for fusion */
-bool pass_expand_pooling(Module *module);  /* select-and-scatter, as reduce and select */
-bool pass_scatter_windows(Module *module); /* the others, as reduce-window and scatter */
-bool pass_sort_keys(Module *module);       /* what a comparator computes of one side, beforehand */
-bool pass_pad_windows(Module *module);     /* padding of reduce-window as `pad`; for fusion */
-bool pass_batch_comparators(Module *module); /* those of sorts that are left, on arrays */
-bool pass_fuse_loops(Module *module);        /* elementwise neighbourhoods into fusions; codegen/ */
 
-/* All of them, in order, until nothing changes. `fuse` as platform_has_codegen() says. */
-void passes_run(Module *module, bool fuse);
+/* The passes in order (pipeline.c): those that only go once, which leave fewer kinds of operations; and
+** those that make work for each other, until nothing changes. `more`, if any, is one more of these. */
+typedef bool Pass(Module *module);
+void passes_prepare(Module *module);
+void passes_simplify(Module *module, Pass *more);
 
 /* Shared by passes. */
 bool instruction_has_side_effect(const Instruction *instruction); /* or calls something that has */

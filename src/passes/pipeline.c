@@ -1,7 +1,5 @@
 #include "passes/passes.h"
 
-typedef bool Pass(Module *module);
-
 /* Each makes work for the others: an inlined body has constants, a folded condition leaves a call.
 ** Dead code goes last, as every pass leaves what it replaced behind. */
 static Pass *const passes[] = {
@@ -13,26 +11,19 @@ static Pass *const passes[] = {
 ** which are correct as they are. */
 enum { MOST_ROUNDS = 16 };
 
-void passes_run(Module *module, bool fuse) {
+void passes_prepare(Module *module) {
   pass_dead_code(module);
   pass_manual_sharding(module);
   pass_custom_calls(module);
   pass_expand_scans(module);
   pass_expand_scaled_dots(module);
-  if (fuse) {
-    pass_expand_pooling(module);
-    pass_scatter_windows(module);
-  }
+}
+
+void passes_simplify(Module *module, Pass *more) {
   for (int round = 0; round < MOST_ROUNDS; round++) {
     bool changed = false;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);
-    if (fuse) changed |= pass_unroll_loops(module);
+    if (more) changed |= more(module);
     if (!changed) break;
   }
-  pass_sort_keys(module);
-  pass_batch_comparators(module);
-  if (!fuse) return;
-  pass_pad_windows(module);
-  pass_fuse_loops(module);
-  pass_dead_code(module);
 }

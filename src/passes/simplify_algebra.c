@@ -8,7 +8,7 @@
 */
 
 #include "passes/rewrite.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 typedef Instruction *Rule(Instruction *x);
 

@@ -40,16 +40,17 @@ bool platform_has_codegen(void);
 /* Whether the linear memory is shared between threads, which generated modules must declare. */
 bool platform_shared_memory(void);
 
-/* Takes `size` bytes of a WebAssembly module. Returns its number (> 0), or 0 with the reason. The
-** bytes are copied. platform_module_release makes the number invalid. */
-int platform_module_register(const uint8_t *bytes, size_t size, Error *error);
+/* Takes `size` bytes of a WebAssembly module that exports so many functions. Returns its number (> 0),
+** or 0 with the reason. The bytes are copied. platform_module_release makes the number invalid. */
+int platform_module_register(const uint8_t *bytes, size_t size, int functions, Error *error);
 void platform_module_release(int module);
 
 /* A kernel as C sees it: see codegen/codegen.h for what the arguments mean. */
 typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t end);
 
 /* This thread's function `function` (exports are named "0", "1", ...) of a registered module, or
-** NULL if it cannot be instantiated. The pointer is valid on this thread only. */
+** NULL if it cannot be instantiated. The pointer is valid on this thread only. Costs a few loads, but
+** for the first time. */
 GeneratedKernel platform_module_function(int module, int function);
 
 /* Calls `function(argument)`; returns false if it trapped, with the reason in `error`, and then puts

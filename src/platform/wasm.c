@@ -40,10 +40,11 @@ bool platform_has_codegen(void) { return true; }
 typedef struct ModuleRecord {
   uint32_t serial; /* odd, never used twice; anything else: the module was released */
   uint32_t size;
+  uint32_t functions;
   uint8_t bytes[];
 } ModuleRecord;
 
-int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
+int platform_module_register(const uint8_t *bytes, size_t size, int functions, Error *error) {
   static _Atomic uint32_t last_serial = 1;
   if (!xla_js_module_validate(bytes, size)) {
     return error_set(error, STATUS_INTERNAL, "the engine refuses the generated module");
@@ -52,6 +53,7 @@ int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
   if (!record) return error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
   record->serial = last_serial += 2;
   record->size = (uint32_t)size;
+  record->functions = (uint32_t)functions;
   memcpy(record->bytes, bytes, size);
   return (int)((uintptr_t)record >> 3);
 }
@@ -63,8 +65,36 @@ void platform_module_release(int module) {
   free(record);
 }
 
+/*
+** A thread's addresses of the functions of the modules that it ran last, so that JavaScript is asked
+** once for each. An entry whose serial is not the module's any more is another module's.
+*/
+enum { CACHED_MODULES = 64 };
+typedef struct ModuleCache {
+  int module;
+  uint32_t serial;
+  GeneratedKernel *functions;
+} ModuleCache;
+
+static _Thread_local ModuleCache module_caches[CACHED_MODULES];
+
+/* Where this thread keeps the module's functions; NULL if there is no memory for that. */
+static GeneratedKernel *cached_functions(int module) {
+  const ModuleRecord *record = (const ModuleRecord *)((uintptr_t)module << 3);
+  ModuleCache *cache = &module_caches[((uint32_t)module * UINT32_C(2654435769)) >> 26];
+  if (cache->module == module && cache->serial == record->serial) return cache->functions;
+  free(cache->functions);
+  *cache =
+      (ModuleCache){module, record->serial, calloc(record->functions, sizeof(GeneratedKernel))};
+  return cache->functions;
+}
+
 GeneratedKernel platform_module_function(int module, int function) {
-  return (GeneratedKernel)xla_js_module_function(module, function);
+  GeneratedKernel *functions = cached_functions(module);
+  if (functions && functions[function]) return functions[function];
+  GeneratedKernel kernel = (GeneratedKernel)xla_js_module_function(module, function);
+  if (functions) functions[function] = kernel;
+  return kernel;
 }
 
 bool platform_try(void (*function)(void *), void *argument, Error *error) {

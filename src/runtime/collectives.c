@@ -7,6 +7,7 @@
 #include "eval/eval.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
+#include "scalar/scalar_math.h"
 
 enum { CHUNK_ELEMENTS = 16384 };
 
@@ -73,7 +74,7 @@ static Scalar combine(const Reducer *reducer, Scalar a, Scalar b) {
   PrimitiveType type = reducer->type;
   if (type_is_floating(type) && reducer->opcode == HLO_MAXIMUM) return a.f < b.f ? b : a;
   if (type_is_floating(type) && reducer->opcode == HLO_MINIMUM) return b.f < a.f ? b : a;
-  return eval_binary_opcode(reducer->opcode, type, a, b);
+  return scalar_binary_opcode(reducer->opcode, type, a, b);
 }
 
 static bool reduce_general(const Reducer *reducer, void *accumulator, const void *x, int64_t n,

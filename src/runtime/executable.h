@@ -1,116 +1,24 @@
 /*
-** Executable: a compiled program. The optimised module, and for it a list of thunks: the steps that
-** a replica takes, in order. A thunk is a call of generated code, of a library kernel, of the
-** evaluator on one instruction, a copy, a loop or branch over more thunks, a collective, or a call
-** of the host.
-**
-** Values live in logical buffers (XLA's term): one per array leaf that some instruction defines.
-** Tuples are never materialised: a tuple is its leaves. The buffer plan (buffer_plan.c) gives each
-** logical buffer a slot and an offset; a run has one table of slots per replica:
-**
-**     slot 0                      the replica's arena, for everything temporary
-**     slots 1 .. P                the leaves of the parameters, as the caller gave them
-**     slots P+1 .. P+R            the leaves of the result, freshly allocated
-**     slots P+R+1 ..              constants
+** Executable: a program that is loaded, for so many replicas, and the runs of it. Its owner may
+** release it while it runs; it goes with its last run.
 */
 #ifndef XLA_RUNTIME_EXECUTABLE_H
 #define XLA_RUNTIME_EXECUTABLE_H
 
-#include "hlo/module.h"
-#include "kernels/kernels.h"
-
-enum { SLOT_NONE = -1, SLOT_ARENA = 0, SLOT_FIRST_PARAMETER = 1 };
-
-typedef struct LogicalBuffer {
-  const Shape *shape;
-  int64_t bytes;
-  int first, last; /* the times at which it is defined and last used; times count thunks */
-  int slot;        /* SLOT_NONE: nowhere (tokens) */
-  int64_t offset;
-  struct LogicalBuffer *same; /* it shares that one's memory; NULL: it has its own */
-  const Instruction *definer; /* of temporaries */
-} LogicalBuffer;
-
-typedef enum ThunkKind {
-  THUNK_EVAL,
-  THUNK_GENERATED,
-  THUNK_KERNEL,
-  THUNK_COPY,
-  THUNK_WHILE,
-  THUNK_CONDITIONAL,
-  THUNK_COLLECTIVE,
-  THUNK_CHANNEL,
-  THUNK_HOST,
-} ThunkKind;
-
-typedef struct Thunk Thunk;
-typedef struct ThunkSequence {
-  int count, capacity;
-  Thunk *thunks;
-} ThunkSequence;
-
-struct Thunk {
-  ThunkKind kind;
-  const Instruction *instruction;
-  int operand_count, result_count; /* leaves */
-  LogicalBuffer **operands, **results;
-  union {
-    struct { /* GENERATED: in the executable's module; so many work items make a chunk */
-      int function;
-      int64_t chunk;
-    };
-    struct { /* KERNEL; and the computation that the instruction calls on arrays, if any */
-      const Kernel *kernel;
-      LogicalBuffer *scratch;
-      const Instruction *fusion;
-      int fusion_function;
-    };
-    struct { /* WHILE: predicate is the result of condition */
-      ThunkSequence *condition, *body;
-      LogicalBuffer *predicate;
-    };
-    struct { /* CONDITIONAL: operands[0] is the index or predicate */
-      ThunkSequence *branches;
-      int branch_count;
-    };
-  };
-};
+#include "compile/program.h"
 
 typedef struct Executable {
-  Arena *arena;
-  Module *module; /* optimised; owned */
+  Program *program;
   int replica_count;
-  ThunkSequence entry;
-  int parameter_leaves, result_leaves, constant_count, slot_count;
-  const Shape **parameter_shapes, **result_shapes; /* of the leaves */
-  /* Of those leaves, the last ones that the caller does not see: an s32[] for each dynamic
-  ** dimension of the others, in order. */
-  int hidden_parameters, hidden_results;
-  uint8_t **constants;
-  int64_t arena_bytes;
-  int depth;        /* of sequences in sequences: so many frames does a replica need */
-  int fusion_count; /* that want generated code */
-  Instruction **fusions;
-  int generated_module;         /* see platform.h; 0: none */
-  struct RunArena *free_arenas; /* of finished runs, for the next one; see run.c */
+  struct RunArena *free_arenas; /* of finished runs, for the next one; see run_arena.c */
   int runs;                     /* that use it */
-  bool released;                /* by its owner; goes with its last run */
+  bool released;                /* by its owner */
 } Executable;
 
-/* Optimises a copy of `module`, compiles it and plans its memory. */
-Executable *executable_new(const Module *module, int replica_count, Error *error);
+/* Optimises a copy of `module`, compiles it and plans its memory. `options` may be NULL. */
+Executable *executable_new(const Module *module, int replica_count, const CompileOptions *options,
+                           Error *error);
 void executable_release(Executable *executable);
 void executable_leave(Executable *executable); /* a run of it ended */
-
-const char *thunk_kind_name(ThunkKind kind);
-
-/* The passes' result is in executable->module; this lists the thunks, for people. */
-void executable_print_thunks(const Executable *executable, StrBuf *out);
-
-/* compile.c: from computations to thunks, and from fusions to a generated module. */
-void compile_module(Executable *executable);
-bool compile_fusions(Executable *executable, Error *error);
-/* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
-void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes);
 
 #endif

@@ -91,19 +91,24 @@ typedef struct GeneratedLoop {
   int64_t elements, chunk;
 } GeneratedLoop;
 
+static GeneratedKernel generated_function(int module, int function) {
+  GeneratedKernel kernel = platform_module_function(module, function);
+  if (!kernel) platform_fatal("a generated module could not be instantiated");
+  return kernel;
+}
+
 static void run_generated_chunk(void *argument, int chunk) {
   const GeneratedLoop *loop = argument;
   int64_t begin = (int64_t)chunk * loop->chunk, end = begin + loop->chunk;
   if (end > loop->elements) end = loop->elements;
-  GeneratedKernel kernel = platform_module_function(loop->module, loop->function);
-  if (!kernel) platform_fatal("a generated module could not be instantiated");
-  kernel(loop->buffers, begin, end);
+  generated_function(loop->module, loop->function)(loop->buffers, begin, end);
 }
 
 static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
+  if (!platform_has_codegen()) return run_eval(replica, thunk, error);
   ArenaMark mark = arena_mark(replica->scratch);
   GeneratedLoop loop = {
-      .module = replica->run->executable->generated_module,
+      .module = replica->run->executable->program->generated_module,
       .function = thunk->function,
       .buffers = pointers(replica, thunk, replica->scratch),
       .elements = shape_elements(thunk->results[0]->shape),
@@ -116,34 +121,61 @@ static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
 }
 
 typedef struct KernelPhase {
-  const Kernel *kernel;
   KernelCall call;
   int phase;
 } KernelPhase;
 
+/* What a kernel's computation on arrays is: a fusion, and its code. */
+typedef struct KernelFusion {
+  const Instruction *fusion;
+  int module, function;
+} KernelFusion;
+
+static void compute_generated(const KernelCall *call, uint8_t *const *buffers) {
+  const KernelFusion *computed = call->computed;
+  generated_function(computed->module, computed->function)(buffers, 0,
+                                                           shape_elements(computed->fusion->shape));
+}
+
+static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers) {
+  const Instruction *fusion = ((const KernelFusion *)call->computed)->fusion;
+  Arena *arena = arena_new();
+  Error error;
+  EvalContext context = {.arena = arena, .error = &error};
+  int count = fusion->operand_count;
+  Literal *operands = ARENA_ARRAY(arena, Literal, count + 1);
+  Literal **list = ARENA_ARRAY(arena, Literal *, count + 1);
+  for (int i = 0; i <= count; i++) {
+    const Shape *shape = i < count ? fusion->a.calls->parameters[i]->shape : fusion->shape;
+    operands[i] = (Literal){.shape = shape, .data = buffers[i]};
+    list[i] = &operands[i];
+  }
+  if (!eval_instruction(fusion, list, list[count], &context)) platform_fatal(error.message);
+  arena_free(arena);
+}
+
 static void run_kernel_chunk(void *argument, int chunk) {
   const KernelPhase *phase = argument;
-  phase->kernel->run(&phase->call, phase->phase, chunk);
+  phase->call.plan->kernel->run(&phase->call, phase->phase, chunk);
 }
 
 static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
   ArenaMark mark = arena_mark(replica->scratch);
   uint8_t **list = pointers(replica, thunk, replica->scratch);
+  const KernelFusion computed = {thunk->fusion, replica->run->executable->program->generated_module,
+                                 thunk->fusion_function};
   KernelPhase work = {
-      .kernel = thunk->kernel,
-      .call = {.instruction = thunk->instruction,
+      .call = {.plan = thunk->plan,
+               .instruction = thunk->instruction,
                .operands = (const uint8_t *const *)list,
                .results = list + thunk->operand_count,
                .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL,
-               .fusion = thunk->fusion,
-               .module = replica->run->executable->generated_module,
-               .function = thunk->fusion_function},
+               .compute = platform_has_codegen() ? compute_generated : compute_evaluated,
+               .computed = &computed},
   };
   bool ok = true;
-  for (; ok && work.phase < work.kernel->phases; work.phase++) {
-    int chunks = work.kernel->chunks(thunk->instruction, work.phase);
-    if (chunks < 0) break;
-    ok = parallel_for(chunks, run_kernel_chunk, &work, error);
+  for (; ok && work.phase < thunk->plan->phases; work.phase++) {
+    ok = parallel_for(thunk->plan->chunks[work.phase], run_kernel_chunk, &work, error);
   }
   arena_release(replica->scratch, mark);
   return ok || error_name_op(error, opcode_name(thunk->instruction->opcode));
@@ -238,7 +270,18 @@ static bool finish_parked(Replica *replica, Error *error) {
   return ok;
 }
 
+/* A clock costs as much as a small thunk: it is only read every so many, or after a large one. */
+static bool is_over(const Replica *replica, double deadline_us, int *unclocked) {
+  enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
+  const Thunk *last = replica->at;
+  bool is_large = last && last->result_count && last->results[0]->bytes > LARGE_BYTES;
+  if (!is_large && ++*unclocked < THUNKS_A_CLOCK) return false;
+  *unclocked = 0;
+  return platform_now_us() >= deadline_us;
+}
+
 Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
+  int unclocked = 0;
   if (!finish_parked(replica, error)) return OUTCOME_FAILED;
   while (replica->depth) {
     if (replica->run->failing) {
@@ -250,7 +293,7 @@ Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
       replica->depth--;
       continue;
     }
-    if (deadline_us && platform_now_us() >= deadline_us) return OUTCOME_YIELD;
+    if (deadline_us && is_over(replica, deadline_us, &unclocked)) return OUTCOME_YIELD;
     Outcome outcome = step(replica, frame, error);
     if (outcome != OUTCOME_DONE) return outcome;
   }

@@ -3,20 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dynamic/dimensions.h"
 #include "eval/eval.h"
-#include "passes/dynamic_dimensions.h"
 #include "runtime/channels.h"
 #include "runtime/dynamic_buffer.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
 static int given_leaves(const Executable *executable) {
-  return executable->parameter_leaves - executable->hidden_parameters;
+  return executable->program->parameter_leaves - executable->program->hidden_parameters;
 }
 
 static bool check_argument(const Executable *executable, int replica, int leaf,
                            const Buffer *buffer, Error *error) {
-  const Shape *shape = executable->parameter_shapes[leaf];
+  const Shape *shape = executable->program->parameter_shapes[leaf];
   if (shape_is_token(shape) || (buffer && buffer_fits(buffer, shape))) return true;
   StrBuf expected = {0}, given = {0};
   shape_print(&expected, shape, false);
@@ -52,7 +52,7 @@ static bool retain_replica_arguments(const Executable *executable, Buffer *const
                                      Buffer **retained, Error *error) {
   int n = given_leaves(executable), next = n;
   for (int i = 0; i < n; i++) {
-    const Shape *shape = executable->parameter_shapes[i];
+    const Shape *shape = executable->program->parameter_shapes[i];
     if (!shape->dynamic || !arguments[i]) {
       retained[i] = buffer_retain(arguments[i]);
       continue;
@@ -75,7 +75,7 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   for (int r = 0; n && r < run->replica_count; r++) {
     if (!retain_replica_arguments(executable, arguments, retained, error)) return false;
     arguments += n;
-    retained += executable->parameter_leaves;
+    retained += executable->program->parameter_leaves;
   }
   return true;
 }
@@ -83,12 +83,12 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
 /* Everything that a replica may touch, at once, so that a run that starts does not run out. */
 static bool allocate(Run *run, Error *error) {
   Executable *executable = run->executable;
-  int results = executable->result_leaves;
+  int results = executable->program->result_leaves;
   for (int r = 0; r < run->replica_count; r++) {
     run->arenas[r] = run_arena_take(executable, error);
     if (!run->arenas[r]) return false;
     for (int i = 0; i < results; i++) {
-      const Shape *shape = executable->result_shapes[i];
+      const Shape *shape = executable->program->result_shapes[i];
       if (shape_is_token(shape)) continue;
       run->results[r * results + i] = buffer_new(shape, error);
       if (!run->results[r * results + i]) return false;
@@ -101,15 +101,16 @@ static void fill_slots(Run *run, int r) {
   const Executable *executable = run->executable;
   uint8_t **slot = run->replicas[r].slots;
   *slot++ = run->arenas[r]->memory;
-  for (int i = 0; i < executable->parameter_leaves; i++) {
-    const Buffer *buffer = run->arguments[r * executable->parameter_leaves + i];
+  for (int i = 0; i < executable->program->parameter_leaves; i++) {
+    const Buffer *buffer = run->arguments[r * executable->program->parameter_leaves + i];
     *slot++ = buffer ? buffer->data : NULL;
   }
-  for (int i = 0; i < executable->result_leaves; i++) {
-    const Buffer *buffer = run->results[r * executable->result_leaves + i];
+  for (int i = 0; i < executable->program->result_leaves; i++) {
+    const Buffer *buffer = run->results[r * executable->program->result_leaves + i];
     *slot++ = buffer ? buffer->data : NULL;
   }
-  for (int i = 0; i < executable->constant_count; i++) *slot++ = executable->constants[i];
+  for (int i = 0; i < executable->program->constant_count; i++)
+    *slot++ = executable->program->constants[i];
 }
 
 /* All of the run but buffers: what may trap comes first, while there is nothing to give back. */
@@ -121,15 +122,16 @@ static Run *new_run(Executable *executable, bool profile) {
   *run = (Run){.executable = executable, .memory = memory, .replica_count = n, .profile = profile};
   run->replicas = ARENA_ARRAY(memory, Replica, n);
   run->arenas = ARENA_ARRAY(memory, RunArena *, n);
-  run->arguments = ARENA_ARRAY(memory, Buffer *, count * (size_t)executable->parameter_leaves);
-  run->results = ARENA_ARRAY(memory, Buffer *, count * (size_t)executable->result_leaves);
+  run->arguments =
+      ARENA_ARRAY(memory, Buffer *, count * (size_t)executable->program->parameter_leaves);
+  run->results = ARENA_ARRAY(memory, Buffer *, count * (size_t)executable->program->result_leaves);
   for (int r = 0; r < n; r++) {
     Replica *replica = &run->replicas[r];
     replica->run = run;
     replica->id = r;
-    replica->slots = ARENA_ARRAY(memory, uint8_t *, executable->slot_count);
-    replica->frames = ARENA_ARRAY(memory, Frame, executable->depth);
-    replica->frames[replica->depth++] = (Frame){&executable->entry, 0, 0};
+    replica->slots = ARENA_ARRAY(memory, uint8_t *, executable->program->slot_count);
+    replica->frames = ARENA_ARRAY(memory, Frame, executable->program->depth);
+    replica->frames[replica->depth++] = (Frame){&executable->program->entry, 0, 0};
     replica->scratch = arena_new();
     replica->rng_state[0] = RNG_STATE_START + (uint64_t)r;
   }
@@ -183,11 +185,12 @@ void run_cancel(Run *run) {
 
 Buffer *run_result(Run *run, int replica, int leaf, Error *error) {
   const Executable *executable = run->executable;
-  Buffer **results = &run->results[replica * executable->result_leaves];
-  const Shape *shape = executable->result_shapes[leaf];
+  Buffer **results = &run->results[replica * executable->program->result_leaves];
+  const Shape *shape = executable->program->result_shapes[leaf];
   if (!shape->dynamic || !results[leaf]) return buffer_retain(results[leaf]);
-  int next = executable->result_leaves - executable->hidden_results;
-  for (int i = 0; i < leaf; i++) next += shape_dynamic_dimensions(executable->result_shapes[i]);
+  int next = executable->program->result_leaves - executable->program->hidden_results;
+  for (int i = 0; i < leaf; i++)
+    next += shape_dynamic_dimensions(executable->program->result_shapes[i]);
   int64_t dims[MAX_RANK];
   for (int d = 0; d < shape->rank; d++) {
     dims[d] = shape->dims[d];
@@ -220,11 +223,11 @@ void run_destroy(Run *run) {
     arena_free(replica->scratch);
     free(replica->events);
     run_arena_give_back(executable, run->arenas[r]);
-    for (int i = 0; i < executable->parameter_leaves; i++) {
-      buffer_release(run->arguments[r * executable->parameter_leaves + i]);
+    for (int i = 0; i < executable->program->parameter_leaves; i++) {
+      buffer_release(run->arguments[r * executable->program->parameter_leaves + i]);
     }
-    for (int i = 0; i < executable->result_leaves; i++) {
-      buffer_release(run->results[r * executable->result_leaves + i]);
+    for (int i = 0; i < executable->program->result_leaves; i++) {
+      buffer_release(run->results[r * executable->program->result_leaves + i]);
     }
   }
   channels_free(run);

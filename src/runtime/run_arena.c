@@ -16,7 +16,7 @@ RunArena *run_arena_take(Executable *executable, Error *error) {
     error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
     return NULL;
   }
-  *arena = (RunArena){.bytes = executable->arena_bytes};
+  *arena = (RunArena){.bytes = executable->program->arena_bytes};
   arena->memory = memory_alloc(arena->bytes, error);
   if (!arena->memory) {
     free(arena);

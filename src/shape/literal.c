@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 Literal *literal_new(Arena *arena, const Shape *shape) {
   Literal *literal = literal_view(arena, shape, NULL);

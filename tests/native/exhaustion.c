@@ -143,7 +143,7 @@ static void print(void *argument) {
 
 static void compile(void *argument) {
   Round *r = argument;
-  r->executable = executable_new(r->module, REPLICAS, &r->error);
+  r->executable = executable_new(r->module, REPLICAS, NULL, &r->error);
   r->ok = r->executable != NULL;
 }
 
@@ -173,7 +173,7 @@ static void finish(void *argument) {
 
 static void take(void *argument) {
   Round *r = argument;
-  int leaves = r->executable->result_leaves, count;
+  int leaves = r->executable->program->result_leaves, count;
   for (int replica = 0; r->ok && replica < REPLICAS; replica++) {
     for (int i = 0; r->ok && i < leaves; i++) {
       r->results[replica][i] = run_result(r->run, replica, i, &r->error);
@@ -216,7 +216,7 @@ static void play(int program, Error *error, StrBuf *out) {
   if (round.ok) error->code = STATUS_OK;
   if (out && !round.ok) strbuf_append(out, round.error.message);
   for (int replica = 0; out && round.ok && replica < REPLICAS; replica++) {
-    for (int i = 0; i < round.executable->result_leaves; i++) {
+    for (int i = 0; i < round.executable->program->result_leaves; i++) {
       const Buffer *buffer = round.results[replica][i];
       for (int64_t b = 0; b < buffer->bytes; b++) strbuf_printf(out, "%02x", buffer->data[b]);
     }

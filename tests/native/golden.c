@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dynamic/dimensions.h"
 #include "eval/eval.h"
 #include "hlo/text.h"
-#include "passes/dynamic_dimensions.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
@@ -308,12 +308,12 @@ static bool make_arguments(const Case *c, const Executable *executable, Buffer *
                            Error *error) {
   for (int r = 0; r < c->replicas; r++) {
     Leaves in = {c->in, c->in_count, r, 0};
-    for (int i = 0; i < executable->parameter_leaves; i++) {
-      const Shape *shape = executable->parameter_shapes[i];
+    for (int i = 0; i < executable->program->parameter_leaves; i++) {
+      const Shape *shape = executable->program->parameter_shapes[i];
       if (!shape_is_array(shape)) continue;
       Buffer *buffer = buffer_new(shape, error);
       if (!buffer) return false;
-      buffers[r * executable->parameter_leaves + i] = buffer;
+      buffers[r * executable->program->parameter_leaves + i] = buffer;
       const char *field = next_leaf(&in);
       if (field && decode(field, buffer->data, (size_t)buffer->bytes)) continue;
       return error_set(error, STATUS_INVALID_ARGUMENT, "the in lines do not fit leaf %d", i);
@@ -327,10 +327,10 @@ static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char
   const Executable *executable = run->executable;
   for (int r = 0; r < c->replicas; r++) {
     Leaves out = {c->out, c->out_count, r, 0};
-    for (int i = 0; i < executable->result_leaves; i++) {
-      const Shape *shape = executable->result_shapes[i];
+    for (int i = 0; i < executable->program->result_leaves; i++) {
+      const Shape *shape = executable->program->result_shapes[i];
       if (!shape_is_array(shape)) continue;
-      Buffer *buffer = run->results[r * executable->result_leaves + i];
+      Buffer *buffer = run->results[r * executable->program->result_leaves + i];
       Literal *want = literal_new(arena, shape);
       if (!load_leaves(want, &out)) {
         snprintf(why, size, "the out lines do not fit the result");
@@ -349,7 +349,7 @@ static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char
 
 static Verdict run_executable(const Case *c, Executable *executable, Arena *arena, char *why,
                               size_t size) {
-  int count = executable->parameter_leaves * c->replicas;
+  int count = executable->program->parameter_leaves * c->replicas;
   Buffer **arguments = ARENA_ARRAY(arena, Buffer *, count);
   memset(arguments, 0, sizeof *arguments * (size_t)count);
   Error error = {0};
@@ -377,13 +377,13 @@ static Verdict run_executable(const Case *c, Executable *executable, Arena *aren
 static Verdict compile_and_run(const Case *c, const Module *module, Arena *arena, char *why,
                                size_t size) {
   Error error = {0};
-  Executable *executable = executable_new(module, c->replicas, &error);
+  Executable *executable = executable_new(module, c->replicas, NULL, &error);
   if (!executable) {
     snprintf(why, size, "%s: %s", status_code_name(error.code), error.message);
     return FAILED;
   }
   Verdict verdict = SKIPPED;
-  if (calls_host(&executable->entry)) {
+  if (calls_host(&executable->program->entry)) {
     snprintf(why, size, "calls the host");
   } else {
     verdict = run_executable(c, executable, arena, why, size);

@@ -83,16 +83,17 @@ static void fill(const Literal *literal, bool is_index) {
   if (literal->shape->type == U64) ((uint64_t *)literal->data)[1] = UINT64_MAX - 1000;
 }
 
-static void run_kernel(const Kernel *kernel, const Instruction *instruction,
+static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
                        uint8_t *const *operands, uint8_t *const *results) {
-  int64_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(instruction) : 0;
-  KernelCall call = {.instruction = instruction,
+  int64_t bytes = plan->scratch_bytes;
+  KernelCall call = {.plan = plan,
+                     .instruction = instruction,
                      .operands = (const uint8_t *const *)operands,
                      .results = results,
                      .scratch = bytes ? aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64) : NULL};
-  for (int phase = 0; phase < kernel->phases; phase++) {
-    for (int chunk = kernel->chunks(instruction, phase) - 1; chunk >= 0; chunk--) {
-      kernel->run(&call, phase, chunk);
+  for (int phase = 0; phase < plan->phases; phase++) {
+    for (int chunk = plan->chunks[phase] - 1; chunk >= 0; chunk--) {
+      plan->kernel->run(&call, phase, chunk);
     }
   }
   free(call.scratch);
@@ -107,7 +108,7 @@ static void check(const Row *row) {
   Error error = {0};
   EvalContext context = {.arena = arena, .error = &error};
   const Instruction *root = module->entry->root;
-  const Kernel *kernel = kernel_for(root);
+  const KernelPlan *plan = kernel_plan(root, arena);
   uint8_t *operand_data[MOST_LEAVES], *wanted_data[MOST_LEAVES], *got_data[MOST_LEAVES];
   Literal *operands[MOST_LEAVES];
   int operand_leaves = 0, wanted_leaves = 0, got_leaves = 0;
@@ -117,12 +118,12 @@ static void check(const Row *row) {
   }
   Literal *wanted = allocate(arena, root->shape, wanted_data, &wanted_leaves);
   allocate(arena, root->shape, got_data, &got_leaves);
-  if (!kernel) {
+  if (!plan) {
     fail(row, "no kernel runs it");
   } else if (!eval_instruction(root, operands, wanted, &context)) {
     fail(row, error.message);
   } else {
-    run_kernel(kernel, root, operand_data, got_data);
+    run_kernel(plan, root, operand_data, got_data);
     for (int i = 0; i < got_leaves; i++) {
       size_t bytes = (size_t)shape_bytes(shape_leaf(root->shape, i));
       if (memcmp(got_data[i], wanted_data[i], bytes)) fail(row, "other bits than the evaluator's");

@@ -11,7 +11,7 @@
 #include "eval/eval.h"
 #include "hlo/text.h"
 #include "hlo/verifier.h"
-#include "passes/passes.h"
+#include "lower/lower.h"
 
 typedef struct Row {
   const char *name;
@@ -281,11 +281,11 @@ static void check(const Row *row) {
   char left[1024];
   Module *before = parse(row), *after = parse(row), *fused = parse(row);
   if (!before) return;
-  passes_run(after, false);
+  lower_run(after, NULL);
   list_operations(after, left, sizeof left);
   if (strcmp(left, row->left)) fail(row, "leaves ", left);
   check_results(row, before, after);
-  passes_run(fused, true);
+  lower_run(fused, &codegen_target);
   check_results(row, before, fused);
   check_code(row, fused);
   module_free(before);

@@ -150,7 +150,7 @@ int main(void) {
   scheduler_start(2);
   Module *module = hlo_parse(text, strlen(text), &error);
   check(module != NULL, "parse", error.message);
-  Executable *executable = executable_new(module, 3, &error);
+  Executable *executable = executable_new(module, 3, NULL, &error);
   check(executable != NULL, "compile", error.message);
   bool sound = true;
   for (int round = 0; round < 20; round++) {

@@ -10,7 +10,8 @@
 ** other in a circle.
 */
 #include "base/scope.h"
-#include "codegen/codegen.h"
+#include "lower/lower.h"
+#include "lower/reduction.h"
 #include "passes/rewrite.h"
 
 enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
@@ -33,6 +34,7 @@ typedef struct GroupList {
 typedef struct Fuser {
   Arena *arena;
   Computation *computation;
+  const Target *target;
   int *user_count;      /* by id */
   Instruction ***users; /* by id; one entry per use */
   GroupList *groups_of; /* by id: the groups that an instruction is a member of */
@@ -185,7 +187,7 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   join(fuser, x, group);
   Inside inside = {fuser, group};
   if (count_inputs(fuser, group, inputs) <= MOST_INPUTS &&
-      (!group->reindexes || codegen_can_emit(group->members[0], is_outside, &inside))) {
+      (!group->reindexes || can_plan(group->members[0], is_outside, &inside))) {
     return true;
   }
   leave_last(fuser, group);
@@ -233,7 +235,7 @@ static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *ou
 static void place(Fuser *fuser, Instruction *x) {
   GroupList users = {0};
   bool outside = users_groups(fuser, x, &users);
-  if (!codegen_can_fuse(x) || x->a.control_predecessors.count) {
+  if (!can_fuse(fuser->target, x) || x->a.control_predecessors.count) {
     fuser->stays[x->id] = true;
     return;
   }
@@ -311,9 +313,9 @@ static void find_users(Fuser *fuser) {
   }
 }
 
-static bool fuse_computation(Computation *computation) {
+static bool fuse_computation(Computation *computation, const Target *target) {
   computation_renumber(computation);
-  Fuser fuser = {.arena = arena_new(), .computation = computation};
+  Fuser fuser = {.arena = arena_new(), .computation = computation, .target = target};
   fuser.groups_of = ARENA_ARRAY(fuser.arena, GroupList, computation->count);
   fuser.stays = ARENA_ARRAY(fuser.arena, bool, computation->count);
   fuser.copies = ARENA_ARRAY(fuser.arena, Instruction *, computation->count);
@@ -327,7 +329,7 @@ static bool fuse_computation(Computation *computation) {
 
 /* Thunks are made of the entry and of what control flow calls. Computations that are applied to
 ** elements stay as they are: the evaluator and the emitter read them. */
-static bool fuse_reached(Computation *computation) {
+static bool fuse_reached(Computation *computation, const Target *target) {
   bool changed = false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
@@ -335,13 +337,13 @@ static bool fuse_reached(Computation *computation) {
     int count = instruction_called(x, NULL);
     Computation **called = scope_new((size_t)count, sizeof *called);
     instruction_called(x, called);
-    for (int k = 0; k < count; k++) changed |= fuse_reached(called[k]);
+    for (int k = 0; k < count; k++) changed |= fuse_reached(called[k], target);
     scope_free(called);
   }
-  return fuse_computation(computation) | changed;
+  return fuse_computation(computation, target) | changed;
 }
 
-bool pass_fuse_loops(Module *module) {
-  bool changed = fuse_reached(module->entry);
+bool lower_fuse_loops(Module *module, const Target *target) {
+  bool changed = fuse_reached(module->entry, target);
   return pass_dead_code(module) | changed;
 }

@@ -7,11 +7,11 @@
 **
 ** Keys that kernels/sort.c can make itself, which are elements or nearly so, stay in the comparator.
 **
-** Of comparators that have no such keys, pass_batch_comparators makes computations on arrays, which
+** Of comparators that have no such keys, lower_batch_comparators makes computations on arrays, which
 ** kernels/sort_merge.c calls: the sort's attribute `calls`.
 */
-#include "codegen/codegen.h"
-#include "passes/comparator.h"
+#include "lower/comparator.h"
+#include "lower/lower.h"
 #include "passes/rewrite.h"
 
 typedef struct Extraction {
@@ -163,7 +163,7 @@ static bool extract_keys(Instruction *sort) {
 }
 
 /* False if the comparator stays as it is, for the evaluator. */
-static bool batch_comparator(Instruction *sort) {
+static bool batch_comparator(Instruction *sort, const Target *target) {
   const Computation *comparator = sort->a.to_apply;
   SortOrder order = comparator_order(comparator);
   if (order.count > 0 || !comparator_is_elementwise(comparator)) return false;
@@ -182,18 +182,18 @@ static bool batch_comparator(Instruction *sort) {
   for (int i = 0; i < batch->count; i++) {
     const Instruction *x = batch->instructions[i];
     bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
-    if (!is_leaf && !codegen_can_fuse(x)) return false;
+    if (!is_leaf && !can_fuse(target, x)) return false;
   }
   batch->root = root;
   sort->a.calls = batch;
   return true;
 }
 
-static bool batch_comparators(Computation *computation) {
+static bool batch_comparators(Computation *computation, const Target *target) {
   bool changed = false;
   for (int i = 0; i < computation->count; i++) {
     Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_SORT) changed |= batch_comparator(x);
+    if (x->opcode == HLO_SORT) changed |= batch_comparator(x, target);
   }
   return changed;
 }
@@ -213,7 +213,7 @@ static bool sort_keys(Computation *computation) {
   return changed;
 }
 
-bool pass_sort_keys(Module *module) {
+bool lower_sort_keys(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= sort_keys(module->computations[i]);
@@ -221,10 +221,10 @@ bool pass_sort_keys(Module *module) {
   return changed;
 }
 
-bool pass_batch_comparators(Module *module) {
+bool lower_batch_comparators(Module *module, const Target *target) {
   bool changed = false;
   int count = module->count;
-  for (int i = 0; i < count; i++) changed |= batch_comparators(module->computations[i]);
+  for (int i = 0; i < count; i++) changed |= batch_comparators(module->computations[i], target);
   module_keep_reached(module);
   return changed;
 }

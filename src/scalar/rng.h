@@ -1,6 +1,6 @@
 /* What the evaluator and the kernel of rng-bit-generator agree on. */
-#ifndef XLA_EVAL_RNG_H
-#define XLA_EVAL_RNG_H
+#ifndef XLA_SCALAR_RNG_H
+#define XLA_SCALAR_RNG_H
 
 #include "shape/shape.h"
 

@@ -8,8 +8,8 @@
 ** Why double is right for narrower floats: for + - * / and sqrt, computing in double and rounding
 ** once more gives the correctly rounded f32, f16, bf16 or f8 result, since 53 >= 2 * 24 + 2.
 */
-#ifndef XLA_SHAPE_SCALAR_H
-#define XLA_SHAPE_SCALAR_H
+#ifndef XLA_SCALAR_SCALAR_H
+#define XLA_SCALAR_SCALAR_H
 
 #include <stdint.h>
 

@@ -3,10 +3,10 @@
 ** windows need not ask where the operand ends. XLA leaves the padding out of a window's result; to
 ** pad with the initial value is the same only if that changes nothing: 0 for a sum, and so on.
 */
-#include "codegen/codegen.h"
-#include "passes/pooling.h"
+#include "lower/lower.h"
+#include "lower/pooling.h"
 #include "passes/rewrite.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 static bool same_value(PrimitiveType type, Scalar a, Scalar b) {
   return type_is_floating(type) ? a.f == b.f : a.u == b.u;
@@ -77,11 +77,11 @@ Instruction *add_padded(Computation *computation, Instruction *operand, Instruct
   return computation_add(computation, HLO_PAD, shape, operands, 2, &attributes, NULL);
 }
 
-static bool pad_operand(Computation *computation, Instruction *reduce) {
+static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target) {
   Window kept = reduce->a.window;
   PaddingConfig padding;
   reduce->a.window = window_unpadded(computation->module->arena, &kept, &padding);
-  bool gains = codegen_can_fuse(reduce);
+  bool gains = can_fuse(target, reduce);
   Instruction *padded =
       gains ? add_padded(computation, reduce->operands[0], reduce->operands[1], padding) : NULL;
   if (padded) {
@@ -92,19 +92,23 @@ static bool pad_operand(Computation *computation, Instruction *reduce) {
   return padded != NULL;
 }
 
-static bool pad_windows(Computation *computation) {
+static bool pad_windows(Computation *computation, const Target *target) {
   bool changed = false;
   int count = computation->count;
   Instruction *root = computation->root;
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (window_is_padded(&x->a.window) && is_neutral(x) && !codegen_can_fuse(x))
-      changed |= pad_operand(computation, x);
+    if (window_is_padded(&x->a.window) && is_neutral(x) && !can_fuse(target, x))
+      changed |= pad_operand(computation, x, target);
   }
   computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }
 
-bool pass_pad_windows(Module *module) { return for_each_computation(module, pad_windows); }
+bool lower_pad_windows(Module *module, const Target *target) {
+  bool changed = false;
+  for (int i = 0; i < module->count; i++) changed |= pad_windows(module->computations[i], target);
+  return changed;
+}

@@ -10,7 +10,8 @@
 **
 ** What the windows don't reach is sliced off before, and padded with the initial value afterwards.
 */
-#include "passes/pooling.h"
+#include "lower/lower.h"
+#include "lower/pooling.h"
 #include "passes/rewrite.h"
 
 enum { MOST_SPLIT_RANK = 10 }; /* what a loop may have */
@@ -215,7 +216,7 @@ static bool expand_pooling(Computation *computation) {
   return changed;
 }
 
-bool pass_expand_pooling(Module *module) {
+bool lower_expand_pooling(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i]);

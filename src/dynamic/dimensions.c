@@ -1,6 +1,6 @@
-#include "passes/dynamic_dimensions.h"
+#include "dynamic/dimensions.h"
 
-#include "passes/dynamic.h"
+#include "dynamic/dynamic.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 

@@ -8,7 +8,7 @@
 */
 #include <string.h>
 
-#include "passes/dynamic.h"
+#include "dynamic/dynamic.h"
 
 /* A way to call a computation: which entries of its parameters' sizes are dynamic, all parameters'
 ** one after the other, and what came of it. */

@@ -1,8 +1,15 @@
-/* What is behind eval_unary and eval_binary: complex arithmetic, and comparison in every order. */
-#ifndef XLA_EVAL_SCALAR_MATH_H
-#define XLA_EVAL_SCALAR_MATH_H
+/* What each element-wise operation makes of one element: said once, for the evaluator, for constant
+** folding, for collectives and for the lanes of generated code that go one by one. */
+#ifndef XLA_SCALAR_SCALAR_MATH_H
+#define XLA_SCALAR_SCALAR_MATH_H
 
-#include "eval/eval.h"
+#include "hlo/module.h"
+#include "scalar/scalar.h"
+
+/* `type` is the operands' element type; the result's is the instruction's. */
+Scalar scalar_unary(const Instruction *instruction, PrimitiveType type, Scalar x);
+Scalar scalar_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y);
+Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 
 /* Complex functions of C64 and C128, computed in double; abs gives a real number. */
 Scalar complex_unary(Opcode opcode, Scalar z);

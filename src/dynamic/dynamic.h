@@ -9,7 +9,7 @@
 #define XLA_PASSES_DYNAMIC_H
 
 #include "hlo/module.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 /* One entry per dimension of each leaf of a value, in order: an s32[] instruction that holds its
 ** size; NULL where it is static. */

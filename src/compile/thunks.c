@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "codegen/codegen.h"
+#include "compile/program.h"
 #include "eval/eval.h"
-#include "platform/platform.h"
-#include "runtime/executable.h"
 
 typedef struct Compiler {
-  Executable *executable;
+  Program *program;
+  const CompileOptions *options;
   Arena *arena;
   int time;
   int count, capacity;
@@ -104,15 +104,15 @@ static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves
     }
     return leaves;
   }
-  Executable *executable = c->executable;
-  int number = executable->constant_count++;
+  Program *program = c->program;
+  int number = program->constant_count++;
   if ((number & (number + 1)) == 0) { /* the list doubles when it is full: at 0, 1, 3, 7, ... */
     uint8_t **grown = ARENA_ARRAY(c->arena, uint8_t *, 2 * number + 1);
-    for (int i = 0; i < number; i++) grown[i] = executable->constants[i];
-    executable->constants = grown;
+    for (int i = 0; i < number; i++) grown[i] = program->constants[i];
+    program->constants = grown;
   }
-  executable->constants[number] = literal->data;
-  int first = SLOT_FIRST_PARAMETER + executable->parameter_leaves + executable->result_leaves;
+  program->constants[number] = literal->data;
+  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
   leaves[(*next)++] = new_buffer(c, literal->shape, first + number);
   return leaves;
 }
@@ -247,8 +247,9 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
 
 /* ---- Everything else: one thunk an instruction ---- */
 
-static ThunkKind kind_of(const Instruction *instruction, const Kernel **kernel) {
-  *kernel = NULL;
+static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
+                         const KernelPlan **plan) {
+  *plan = NULL;
   if (opcode_category(instruction->opcode) == COLLECTIVE) return THUNK_COLLECTIVE;
   switch (instruction->opcode) {
   case HLO_INFEED:
@@ -258,17 +259,17 @@ static ThunkKind kind_of(const Instruction *instruction, const Kernel **kernel) 
   case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;
   }
-  if (instruction->opcode == HLO_FUSION && platform_has_codegen()) return THUNK_GENERATED;
-  *kernel = kernel_for(instruction);
-  return *kernel ? THUNK_KERNEL : THUNK_EVAL;
+  if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
+  *plan = c->options->evaluate ? NULL : kernel_plan(instruction, c->arena);
+  return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
 
 /* Gives an instruction's fusion a function; returns its number. */
 static int add_function(Compiler *c, const Instruction *fusion) {
-  Executable *executable = c->executable;
-  ARENA_PUSH(c->arena, executable->fusions, executable->fusion_count, c->fusion_capacity,
+  Program *program = c->program;
+  ARENA_PUSH(c->arena, program->fusions, program->fusion_count, c->fusion_capacity,
              (Instruction *)fusion);
-  return executable->fusion_count - 1;
+  return program->fusion_count - 1;
 }
 
 /* What a kernel's instruction calls on arrays, as a fusion. */
@@ -280,27 +281,27 @@ static void add_kernel_fusion(Compiler *c, Thunk *thunk, const Computation *call
   fusion->operands = called->parameters;
   fusion->operand_count = called->parameter_count;
   thunk->fusion = fusion;
-  if (platform_has_codegen()) thunk->fusion_function = add_function(c, fusion);
+  thunk->fusion_function = add_function(c, fusion);
 }
 
 static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves *values,
                             ThunkSequence *sequence) {
   int operand_count;
-  const Kernel *kernel;
-  ThunkKind kind = kind_of(instruction, &kernel);
+  const KernelPlan *plan;
+  ThunkKind kind = kind_of(c, instruction, &plan);
   c->time++;
   Leaves results = new_leaves(c, instruction->shape);
   Leaves operands = operand_leaves(c, instruction, values, &operand_count);
   for (int i = 0; i < shape_leaves(instruction->shape); i++) results[i]->definer = instruction;
   LogicalBuffer *scratch = NULL;
-  if (kernel && kernel->scratch_bytes) {
+  if (plan && plan->scratch_bytes) {
     scratch = new_buffer(c, shape_scalar(U8), SLOT_ARENA);
-    scratch->bytes = kernel->scratch_bytes(instruction);
+    scratch->bytes = plan->scratch_bytes;
   }
   Thunk *thunk = add_thunk(c, sequence, kind, instruction);
   set_leaves(c, thunk, operands, operand_count, results, shape_leaves(instruction->shape));
   if (kind == THUNK_KERNEL) {
-    thunk->kernel = kernel;
+    thunk->plan = plan;
     thunk->scratch = scratch;
     if (scratch) use(c, scratch);
     if (instruction->a.calls) add_kernel_fusion(c, thunk, instruction->a.calls);
@@ -344,7 +345,7 @@ static Leaves compile_computation(Compiler *c, const Computation *computation,
 /* ---- The entry ---- */
 
 static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
-  Executable *executable = c->executable;
+  Program *program = c->program;
   Leaves *arguments = ARENA_ARRAY(c->arena, Leaves, entry->parameter_count);
   int leaf = 0;
   for (int p = 0; p < entry->parameter_count; p++) {
@@ -352,7 +353,7 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
     int n = shape_leaves(shape);
     arguments[p] = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
     for (int i = 0; i < n; i++, leaf++) {
-      executable->parameter_shapes[leaf] = shape_leaf(shape, i);
+      program->parameter_shapes[leaf] = shape_leaf(shape, i);
       arguments[p][i] = new_buffer(c, shape_leaf(shape, i), SLOT_FIRST_PARAMETER + leaf);
     }
   }
@@ -362,46 +363,33 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
 /* The root's leaves are written straight into the result where one temporary is one leaf of it;
 ** parameters, constants and repeated leaves are copied at the end. */
 static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
-  Executable *executable = c->executable;
-  int first = SLOT_FIRST_PARAMETER + executable->parameter_leaves;
-  for (int i = 0; i < executable->result_leaves; i++) {
+  Program *program = c->program;
+  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = shape_leaf(entry->root->shape, i);
-    executable->result_shapes[i] = shape;
+    program->result_shapes[i] = shape;
     if (root[i]->slot == SLOT_NONE) continue;
     if (root[i]->slot == SLOT_ARENA && !root[i]->same) {
       root[i]->slot = first + i;
     } else {
-      add_copy(c, &executable->entry, entry->root, root[i], new_buffer(c, shape, first + i));
+      add_copy(c, &program->entry, entry->root, root[i], new_buffer(c, shape, first + i));
     }
   }
 }
 
-bool compile_fusions(Executable *executable, Error *error) {
-  if (!executable->fusion_count) return true;
-  ByteBuf bytes = {0};
-  bool ok = codegen_emit(executable->fusions, executable->fusion_count, platform_shared_memory(),
-                         &bytes, error);
-  if (ok) {
-    executable->generated_module = platform_module_register(bytes.bytes, bytes.size, error);
-    ok = executable->generated_module != 0;
-  }
-  bytebuf_free(&bytes);
-  return ok;
-}
-
-void compile_module(Executable *executable) {
-  Compiler c = {.executable = executable, .arena = executable->arena};
-  const Computation *entry = executable->module->entry;
+void compile_thunks(Program *program, const CompileOptions *options) {
+  Compiler c = {.program = program, .options = options, .arena = program->arena};
+  const Computation *entry = program->module->entry;
   for (int p = 0; p < entry->parameter_count; p++) {
-    executable->parameter_leaves += shape_leaves(entry->parameters[p]->shape);
+    program->parameter_leaves += shape_leaves(entry->parameters[p]->shape);
   }
-  executable->result_leaves = shape_leaves(entry->root->shape);
-  executable->parameter_shapes = ARENA_ARRAY(c.arena, const Shape *, executable->parameter_leaves);
-  executable->result_shapes = ARENA_ARRAY(c.arena, const Shape *, executable->result_leaves);
+  program->result_leaves = shape_leaves(entry->root->shape);
+  program->parameter_shapes = ARENA_ARRAY(c.arena, const Shape *, program->parameter_leaves);
+  program->result_shapes = ARENA_ARRAY(c.arena, const Shape *, program->result_leaves);
   Leaves *arguments = entry_arguments(&c, entry);
-  Leaves root = compile_computation(&c, entry, arguments, &executable->entry);
+  Leaves root = compile_computation(&c, entry, arguments, &program->entry);
   finish_entry(&c, entry, root);
-  executable->slot_count = SLOT_FIRST_PARAMETER + executable->parameter_leaves +
-                           executable->result_leaves + executable->constant_count;
-  buffer_plan(c.buffers, c.count, &executable->arena_bytes);
+  program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
+                        program->constant_count;
+  buffer_plan(c.buffers, c.count, &program->arena_bytes);
 }

@@ -1,4 +1,4 @@
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 #include <math.h>
 #include <string.h>

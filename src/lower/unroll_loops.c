@@ -6,8 +6,9 @@
 **
 **     while(init), i < n, i = i + 1      body(... body(body(init)))
 */
+#include "lower/lower.h"
 #include "passes/rewrite.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 enum {
   MOST_TURNS = 16,
@@ -121,4 +122,4 @@ static bool unroll_loops(Computation *computation) {
   return rewrite_end(&rewrite);
 }
 
-bool pass_unroll_loops(Module *module) { return for_each_computation(module, unroll_loops); }
+bool lower_unroll_loops(Module *module) { return for_each_computation(module, unroll_loops); }

@@ -1,5 +1,5 @@
 /* The instructions that dynamic dimensions are made of. */
-#include "passes/dynamic.h"
+#include "dynamic/dynamic.h"
 
 /* A size of which a dry walk only asks whether it is there. */
 static Instruction some_size;

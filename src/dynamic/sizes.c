@@ -1,5 +1,5 @@
 /* For each operation, the sizes of its result from those of its operands. */
-#include "passes/dynamic.h"
+#include "dynamic/dynamic.h"
 
 static bool list_has(Int64List list, int64_t value) {
   for (int i = 0; i < list.count; i++) {

@@ -2,7 +2,7 @@
 ** For each operation in which padding would take part, what to do about it: mostly, the operand's
 ** padding is replaced by the neutral element; some have to move it to the end again.
 */
-#include "passes/dynamic.h"
+#include "dynamic/dynamic.h"
 
 static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "runtime/executable.h"
+#include "compile/program.h"
 
 enum { ALIGNMENT = 64 };
 

@@ -2,7 +2,7 @@
 ** Batch normalisation over a dynamic dimension: the statistics count what is there. Written out in
 ** reductions, whose padding is zero; the rest is batch-norm-inference.
 */
-#include "passes/dynamic.h"
+#include "dynamic/dynamic.h"
 
 typedef struct Batch {
   Dynamic *d;

@@ -7,7 +7,8 @@
 **
 ** Padding has the place -1, at which nothing is; nor does the scatter update there.
 */
-#include "passes/pooling.h"
+#include "lower/lower.h"
+#include "lower/pooling.h"
 #include "passes/rewrite.h"
 
 static Instruction *add_constant(Computation *computation, PrimitiveType type, int32_t value) {
@@ -98,7 +99,7 @@ static bool scatter_windows(Computation *computation) {
   return changed;
 }
 
-bool pass_scatter_windows(Module *module) {
+bool lower_scatter_windows(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= scatter_windows(module->computations[i]);

@@ -5,7 +5,7 @@
 ** has it. It computes 4-bit integers in a byte and cuts the result, so popcnt and power see
 ** sign-extended bytes.
 */
-#include "eval/scalar_math.h"
+#include "scalar/scalar_math.h"
 
 #include <math.h>
 #include <string.h>
@@ -318,7 +318,7 @@ static Scalar unary_opcode(Opcode opcode, PrimitiveType type, Scalar x) {
   }
 }
 
-Scalar eval_unary(const Instruction *instruction, PrimitiveType type, Scalar x) {
+Scalar scalar_unary(const Instruction *instruction, PrimitiveType type, Scalar x) {
   switch (instruction->opcode) {
   case HLO_IS_FINITE: return (Scalar){.u = isfinite(x.f)};
   case HLO_REDUCE_PRECISION: return reduce_precision(&instruction->a, type, x);
@@ -326,7 +326,7 @@ Scalar eval_unary(const Instruction *instruction, PrimitiveType type, Scalar x) 
   }
 }
 
-Scalar eval_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y) {
+Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y) {
   switch (type_kind(type)) {
   case KIND_FLOAT:
     if (opcode == HLO_COMPLEX) return (Scalar){.f = x.f, .im = y.f};
@@ -336,9 +336,9 @@ Scalar eval_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y)
   }
 }
 
-Scalar eval_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y) {
+Scalar scalar_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y) {
   if (instruction->opcode == HLO_COMPARE) {
     return (Scalar){.u = compare(instruction, type, x, y)};
   }
-  return eval_binary_opcode(instruction->opcode, type, x, y);
+  return scalar_binary_opcode(instruction->opcode, type, x, y);
 }

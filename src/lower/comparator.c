@@ -1,9 +1,9 @@
-#include "passes/comparator.h"
+#include "lower/comparator.h"
 
 #include <string.h>
 
 #include "passes/attribute_compare.h"
-#include "shape/scalar.h"
+#include "scalar/scalar.h"
 
 /* Comparators have a few dozen instructions. The limit bounds the depth of recursion. */
 enum { MOST_INSTRUCTIONS = 256, UNKNOWN = -1 };

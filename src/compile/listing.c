@@ -1,0 +1,55 @@
+/* The thunks of a program, for people. */
+#include "compile/program.h"
+
+const char *thunk_kind_name(ThunkKind kind) {
+  static const char *const names[] = {"eval",        "generated",  "kernel",  "copy", "while",
+                                      "conditional", "collective", "channel", "host"};
+  return names[kind];
+}
+
+static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffer *buffer) {
+  int slot = buffer->slot, results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int constants = results + program->result_leaves;
+  if (slot == SLOT_NONE) {
+    strbuf_append(out, " token");
+  } else if (slot == SLOT_ARENA) {
+    strbuf_printf(out, " @%lld", (long long)buffer->offset);
+  } else if (slot < results) {
+    strbuf_printf(out, " parameter%d", slot - SLOT_FIRST_PARAMETER);
+  } else if (slot < constants) {
+    strbuf_printf(out, " result%d", slot - results);
+  } else {
+    strbuf_printf(out, " constant%d", slot - constants);
+  }
+}
+
+static void print_sequence(StrBuf *out, const Program *program, const ThunkSequence *sequence,
+                           int indent) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    strbuf_printf(out, "%*s%s %s:", indent, "", thunk_kind_name(thunk->kind),
+                  thunk->instruction->name);
+    for (int j = 0; j < thunk->operand_count; j++) {
+      print_buffer(out, program, thunk->operands[j]);
+    }
+    strbuf_append(out, " ->");
+    for (int j = 0; j < thunk->result_count; j++) print_buffer(out, program, thunk->results[j]);
+    strbuf_append(out, "\n");
+    if (thunk->kind == THUNK_WHILE) {
+      strbuf_printf(out, "%*scondition\n", indent + 2, "");
+      print_sequence(out, program, thunk->condition, indent + 4);
+      strbuf_printf(out, "%*sbody\n", indent + 2, "");
+      print_sequence(out, program, thunk->body, indent + 4);
+    }
+    if (thunk->kind != THUNK_CONDITIONAL) continue;
+    for (int b = 0; b < thunk->branch_count; b++) {
+      strbuf_printf(out, "%*sbranch %d\n", indent + 2, "", b);
+      print_sequence(out, program, &thunk->branches[b], indent + 4);
+    }
+  }
+}
+
+void program_print_thunks(const Program *program, StrBuf *out) {
+  strbuf_printf(out, "arena of %lld bytes per replica\n", (long long)program->arena_bytes);
+  print_sequence(out, program, &program->entry, 0);
+}

@@ -1,0 +1,84 @@
+#include "compile/program.h"
+
+#include "codegen/codegen.h"
+#include "dynamic/dimensions.h"
+#include "lower/lower.h"
+#include "platform/platform.h"
+
+/* Gives the leaves that the caller sees the shapes that `module` states, with dynamic dimensions. */
+static void state_shapes(Program *program, const Module *module) {
+  const Computation *entry = module->entry;
+  int leaf = 0;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    const Shape *shape = entry->parameters[p]->shape;
+    program->hidden_parameters += shape_dynamic_dimensions(shape);
+    for (int i = 0; i < shape_leaves(shape); i++) {
+      program->parameter_shapes[leaf++] = shape_copy(program->arena, shape_leaf(shape, i));
+    }
+  }
+  const Shape *result = entry->root->shape;
+  program->hidden_results = shape_dynamic_dimensions(result);
+  for (int i = 0; i < shape_leaves(result); i++) {
+    program->result_shapes[i] = shape_copy(program->arena, shape_leaf(result, i));
+  }
+}
+
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+static int sequence_depth(const ThunkSequence *sequence) {
+  int depth = 0;
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    if (thunk->kind == THUNK_WHILE) {
+      depth = max_int(depth, sequence_depth(thunk->condition));
+      depth = max_int(depth, sequence_depth(thunk->body));
+    }
+    if (thunk->kind != THUNK_CONDITIONAL) continue;
+    for (int b = 0; b < thunk->branch_count; b++) {
+      depth = max_int(depth, sequence_depth(&thunk->branches[b]));
+    }
+  }
+  return depth + 1;
+}
+
+/* From fusions to a generated module. Without an engine it is emitted all the same, for the sanitizers. */
+static bool compile_fusions(Program *program, Error *error) {
+  if (!program->fusion_count) return true;
+  ByteBuf bytes = {0};
+  bool ok = codegen_emit(program->fusions, program->fusion_count, platform_shared_memory(), &bytes,
+                         error);
+  if (ok && platform_has_codegen()) {
+    program->generated_module =
+        platform_module_register(bytes.bytes, bytes.size, program->fusion_count, error);
+    ok = program->generated_module != 0;
+  }
+  bytebuf_free(&bytes);
+  return ok;
+}
+
+Program *program_new(const Module *module, const CompileOptions *options, Error *error) {
+  Module *optimized = module_clone(module);
+  if (!dynamic_dimensions_resolve(optimized, error)) {
+    module_free(optimized);
+    return NULL;
+  }
+  lower_run(optimized, options->evaluate ? NULL : &codegen_target);
+  Arena *arena = optimized->arena; /* one arena for all: they live and go together */
+  Program *program = ARENA_NEW(arena, Program);
+  program->arena = arena;
+  program->module = optimized;
+  compile_thunks(program, options);
+  program->depth = sequence_depth(&program->entry);
+  state_shapes(program, module);
+  /* Last, as nothing but program_free gives a registered module back. */
+  if (!compile_fusions(program, error)) {
+    module_free(optimized);
+    return NULL;
+  }
+  return program;
+}
+
+void program_free(Program *program) {
+  if (program->generated_module) platform_module_release(program->generated_module);
+  module_free(program->module);
+}

@@ -1,0 +1,111 @@
+#include "lower/fusible.h"
+
+#include "lower/reduction.h"
+
+static bool is_static_array(const Target *target, const Shape *shape) {
+  if (!shape_is_array(shape) || !target->has_type(shape->type)) return false;
+  if (shape->rank > MOST_DIMENSIONS) return false;
+  for (int i = 0; i < shape->rank; i++) {
+    if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
+  }
+  return shape_bytes(shape) <= INT32_MAX; /* indices are of 32 bits */
+}
+
+/* A computation on scalars that can be written out. */
+static bool can_combine(const Target *target, const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->opcode == HLO_TUPLE_OP && x == computation->root) continue;
+    if (!shape_is_scalar(x->shape) || !target->has_type(x->shape->type)) return false;
+    if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) continue;
+    if (!can_fuse(target, x)) return false;
+  }
+  return true;
+}
+
+/* Whether every window lies within the operand; lower/pad_windows.c makes it so. */
+static bool is_inside(const Window *window) {
+  for (int i = 0; i < window->count; i++) {
+    const WindowDimension *d = &window->items[i];
+    if (d->padding_low > 0 || d->padding_high > 0 || d->base_dilation != 1 || d->window_reversal) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Sums of 8-bit floats are rounded, and overflow, at every step, so that one taken in another order is
+** another one. The evaluator takes XLA's. */
+static bool depends_on_order(const Instruction *reduce, const Shape *result) {
+  Opcode opcode = reduce_operation(reduce);
+  return reduce->opcode == HLO_REDUCE && type_is_floating(result->type) &&
+         type_bits(result->type) <= 8 && opcode != HLO_MAXIMUM && opcode != HLO_MINIMUM;
+}
+
+static bool can_reduce(const Target *target, const Instruction *reduce) {
+  int count = reduce->operand_count / 2;
+  for (int i = 0; i < reduce->operand_count; i++) {
+    const Shape *shape = reduce->operands[i]->shape;
+    if (!is_static_array(target, shape)) return false;
+    if (i < count && !shape_same_dims(shape, reduce->operands[0]->shape)) return false;
+  }
+  const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
+  if (!is_static_array(target, result) || !can_combine(target, reduce->a.to_apply)) return false;
+  if (depends_on_order(reduce, result)) return false;
+  if (reduce->opcode == HLO_REDUCE) return reduce->a.dimensions.count > 0;
+  bool backwards;
+  if (cumulative_dimension(reduce, &backwards) >= 0) {
+    return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
+  }
+  return is_inside(&reduce->a.window) && 2 * result->rank <= MOST_DIMENSIONS;
+}
+
+/* Updates whose dimensions are those of the indices, then those of the window: then their order is
+** that of the index vectors. */
+static bool can_scatter(const Target *target, const Instruction *scatter) {
+  int count = scatter->operand_count / 2;
+  const Attributes *a = &scatter->a;
+  for (int i = 0; i < scatter->operand_count; i++) {
+    if (!is_static_array(target, scatter->operands[i]->shape)) return false;
+  }
+  int updates_rank = scatter->operands[count + 1]->shape->rank;
+  for (int i = 0; i < a->update_window_dims.count; i++) {
+    if (a->update_window_dims.items[i] != updates_rank - a->update_window_dims.count + i) {
+      return false;
+    }
+  }
+  return type_bytes(scatter->operands[count]->shape->type) >= 1 && can_combine(target, a->to_apply);
+}
+
+bool can_fuse(const Target *target, const Instruction *instruction) {
+  if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
+    return can_reduce(target, instruction);
+  }
+  if (instruction->opcode == HLO_SCATTER) return can_scatter(target, instruction);
+  if (!is_static_array(target, instruction->shape)) return false;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    if (!is_static_array(target, instruction->operands[i]->shape)) return false;
+  }
+  switch (instruction->opcode) {
+  case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
+  case HLO_IOTA: return true;
+  case HLO_BITCAST: return false; /* those that mean something are about layouts */
+  default: break;
+  }
+  if (is_index_operation(instruction->opcode)) return true;
+  switch (opcode_category(instruction->opcode)) {
+  case ELEMENTWISE_UNARY:
+  case CONVERSION:
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY: return target->can_emit(instruction);
+  default: return false;
+  }
+}
+
+bool can_plan(const Instruction *root, IsInput *is_input, const void *data) {
+  Arena *arena = arena_new();
+  LoopPlan plan;
+  bool can = loop_plan(&plan, arena, root, is_input, data);
+  arena_free(arena);
+  return can;
+}

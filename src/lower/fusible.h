@@ -1,0 +1,24 @@
+/*
+** What may go into a fused loop. Which element-wise operations can be written out is for whoever
+** writes them to say: the target. Everything else about it follows from shapes and attributes.
+*/
+#ifndef XLA_LOWER_FUSIBLE_H
+#define XLA_LOWER_FUSIBLE_H
+
+#include "lower/loop_plan.h"
+
+/* What lowering knows of the stages behind it; compile/ fills it in. */
+typedef struct Target {
+  bool (*has_type)(PrimitiveType type);             /* it has elements of this type */
+  bool (*can_emit)(const Instruction *elementwise); /* it computes this operation on elements */
+} Target;
+
+/* Whether there can be code for this instruction inside a loop fusion; of a reduction or a scatter,
+** as its root. */
+bool can_fuse(const Target *target, const Instruction *instruction);
+
+/* Whether `root` and what it depends on, down to the arrays that `is_input` tells, can be one kernel:
+** whether the places of all elements that it reads are affine in the loop indices. */
+bool can_plan(const Instruction *root, IsInput *is_input, const void *data);
+
+#endif

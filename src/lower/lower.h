@@ -1,0 +1,23 @@
+/*
+** Lowering: rewrites for speed, which make of a program what loops and kernels want. They are
+** passes like those of passes/, but some ask what the target can do.
+*/
+#ifndef XLA_LOWER_LOWER_H
+#define XLA_LOWER_LOWER_H
+
+#include "lower/fusible.h"
+
+/* All passes and all of lowering, in order. Without a target there will be no generated code: then
+** nothing is fused, nor made ready for it. */
+void lower_run(Module *module, const Target *target);
+
+bool lower_unroll_loops(Module *module);    /* short ones, of element-wise operations */
+bool lower_expand_pooling(Module *module);  /* select-and-scatter, as reduce and select */
+bool lower_scatter_windows(Module *module); /* the others, as reduce-window and scatter */
+bool lower_sort_keys(Module *module);       /* what a comparator computes of one side, beforehand */
+bool lower_pad_windows(Module *module, const Target *target); /* of reduce-window, as `pad` */
+/* The comparators of sorts that are left, on arrays. */
+bool lower_batch_comparators(Module *module, const Target *target);
+bool lower_fuse_loops(Module *module, const Target *target); /* element-wise neighbourhoods */
+
+#endif

@@ -1,0 +1,38 @@
+#include "lower/reduction.h"
+
+Opcode reduce_operation(const Instruction *reduce) {
+  if (type_is_complex(reduce->operands[0]->shape->type)) return OPCODE_COUNT;
+  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+  switch (opcode) {
+  case HLO_ADD:
+  case HLO_AND:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_MULTIPLY:
+  case HLO_OR:
+  case HLO_XOR: return opcode;
+  default: return OPCODE_COUNT;
+  }
+}
+
+/* Every window has all elements up to its place, or from there on, of one dimension. */
+static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backwards) {
+  *backwards = d->padding_low == 0;
+  int64_t low = *backwards ? 0 : d->size - 1, high = *backwards ? d->size - 1 : 0;
+  return d->size >= size && d->padding_low == low && d->padding_high == high;
+}
+
+int cumulative_dimension(const Instruction *instruction, bool *backwards) {
+  int found = -1;
+  if (instruction->opcode != HLO_REDUCE_WINDOW) return -1;
+  const Shape *shape = instruction->operands[0]->shape;
+  for (int i = 0; i < shape->rank; i++) {
+    const WindowDimension *d = &instruction->a.window.items[i];
+    if (d->stride != 1 || d->base_dilation != 1) return -1;
+    if (d->size == 1 && d->padding_low == 0 && d->padding_high == 0) continue;
+    if (found >= 0 || d->window_dilation != 1 || d->window_reversal) return -1;
+    if (!is_cumulative(d, shape->dims[i], backwards)) return -1;
+    found = i;
+  }
+  return found;
+}
