@@ -33,7 +33,7 @@ addToLibrary({
   $xlaModuleInstantiate: (module) => {
     xlaModulesSweep();
     const record = xlaModuleRecord(module);
-    const start = (record + 3) * 4;
+    const start = (record + 2) * 4;
     // A copy: engines take no bytes that other threads could change.
     const bytes = HEAPU8.slice(start, start + HEAPU32[record + 1]);
     const env = { ...wasmExports, memory: wasmMemory }; // by their C names: see -lexports.js

@@ -48,8 +48,7 @@ static bool compile_fusions(Program *program, Error *error) {
   bool ok = codegen_emit(program->fusions, program->fusion_count, platform_shared_memory(), &bytes,
                          error);
   if (ok && platform_has_codegen()) {
-    program->generated_module =
-        platform_module_register(bytes.bytes, bytes.size, program->fusion_count, error);
+    program->generated_module = platform_module_register(bytes.bytes, bytes.size, error);
     ok = program->generated_module != 0;
   }
   bytebuf_free(&bytes);

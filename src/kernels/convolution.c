@@ -282,7 +282,8 @@ static void multiply(const ConvolutionPlan *p, const ContractionData *data, int6
 static void run(const KernelCall *call, int phase, int chunk) {
   const ConvolutionPlan *p = (const ConvolutionPlan *)call->plan;
   ContractionData data = {p->conv.copies ? call->scratch : call->operands[0], call->operands[1],
-                          call->results[0], call->scratch + copy_bytes(&p->conv)};
+                          call->results[0],
+                          call->scratch ? call->scratch + copy_bytes(&p->conv) : NULL};
   switch (phase - FIRST_CONTRACTION_PHASE) {
   case PHASE_PACK: /* with several parts nothing is packed beforehand */
     contraction_pack(&p->first, &p->plan, &data, chunk);

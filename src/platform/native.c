@@ -77,8 +77,8 @@ bool platform_heap_is_mine(void) { return false; }
 bool platform_has_codegen(void) { return false; }
 bool platform_shared_memory(void) { return false; }
 
-int platform_module_register(const uint8_t *bytes, size_t size, int functions, Error *error) {
-  (void)bytes, (void)size, (void)functions;
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
+  (void)bytes, (void)size;
   error_set(error, STATUS_INTERNAL, "there is no engine for generated code");
   return 0;
 }

@@ -40,9 +40,9 @@ bool platform_has_codegen(void);
 /* Whether the linear memory is shared between threads, which generated modules must declare. */
 bool platform_shared_memory(void);
 
-/* Takes `size` bytes of a WebAssembly module that exports so many functions. Returns its number (> 0),
-** or 0 with the reason. The bytes are copied. platform_module_release makes the number invalid. */
-int platform_module_register(const uint8_t *bytes, size_t size, int functions, Error *error);
+/* Takes `size` bytes of a WebAssembly module. Returns its number (> 0), or 0 with the reason. The
+** bytes are copied. platform_module_release makes the number invalid. */
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error);
 void platform_module_release(int module);
 
 /* A kernel as C sees it: see codegen/codegen.h for what the arguments mean. */

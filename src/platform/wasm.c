@@ -40,11 +40,10 @@ bool platform_has_codegen(void) { return true; }
 typedef struct ModuleRecord {
   uint32_t serial; /* odd, never used twice; anything else: the module was released */
   uint32_t size;
-  uint32_t functions;
   uint8_t bytes[];
 } ModuleRecord;
 
-int platform_module_register(const uint8_t *bytes, size_t size, int functions, Error *error) {
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
   static _Atomic uint32_t last_serial = 1;
   if (!xla_js_module_validate(bytes, size)) {
     return error_set(error, STATUS_INTERNAL, "the engine refuses the generated module");
@@ -53,7 +52,6 @@ int platform_module_register(const uint8_t *bytes, size_t size, int functions, E
   if (!record) return error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
   record->serial = last_serial += 2;
   record->size = (uint32_t)size;
-  record->functions = (uint32_t)functions;
   memcpy(record->bytes, bytes, size);
   return (int)((uintptr_t)record >> 3);
 }
@@ -66,35 +64,29 @@ void platform_module_release(int module) {
 }
 
 /*
-** A thread's addresses of the functions of the modules that it ran last, so that JavaScript is asked
-** once for each. An entry whose serial is not the module's any more is another module's.
+** A thread's addresses of the functions that it called last, so that JavaScript is asked once for each.
+** An entry whose serial is not the module's any more is another module's.
 */
-enum { CACHED_MODULES = 64 };
-typedef struct ModuleCache {
-  int module;
+enum { CACHE_BITS = 9 };
+typedef struct CachedFunction {
+  int module, function;
   uint32_t serial;
-  GeneratedKernel *functions;
-} ModuleCache;
+  GeneratedKernel address;
+} CachedFunction;
 
-static _Thread_local ModuleCache module_caches[CACHED_MODULES];
-
-/* Where this thread keeps the module's functions; NULL if there is no memory for that. */
-static GeneratedKernel *cached_functions(int module) {
-  const ModuleRecord *record = (const ModuleRecord *)((uintptr_t)module << 3);
-  ModuleCache *cache = &module_caches[((uint32_t)module * UINT32_C(2654435769)) >> 26];
-  if (cache->module == module && cache->serial == record->serial) return cache->functions;
-  free(cache->functions);
-  *cache =
-      (ModuleCache){module, record->serial, calloc(record->functions, sizeof(GeneratedKernel))};
-  return cache->functions;
-}
+static _Thread_local CachedFunction cached_functions[1 << CACHE_BITS];
 
 GeneratedKernel platform_module_function(int module, int function) {
-  GeneratedKernel *functions = cached_functions(module);
-  if (functions && functions[function]) return functions[function];
-  GeneratedKernel kernel = (GeneratedKernel)xla_js_module_function(module, function);
-  if (functions) functions[function] = kernel;
-  return kernel;
+  const ModuleRecord *record = (const ModuleRecord *)((uintptr_t)module << 3);
+  uint32_t hash = ((uint32_t)module * 31 + (uint32_t)function) * UINT32_C(2654435769);
+  CachedFunction *cached = &cached_functions[hash >> (32 - CACHE_BITS)];
+  if (cached->module != module || cached->function != function ||
+      cached->serial != record->serial) {
+    GeneratedKernel address = (GeneratedKernel)xla_js_module_function(module, function);
+    if (!address) return NULL;
+    *cached = (CachedFunction){module, function, record->serial, address};
+  }
+  return cached->address;
 }
 
 bool platform_try(void (*function)(void *), void *argument, Error *error) {

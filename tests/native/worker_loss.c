@@ -148,9 +148,10 @@ int main(void) {
                                       "with the lock"};
   Error error = {0};
   scheduler_start(2);
+  const CompileOptions evaluate = {.evaluate = true}; /* each instruction as one thunk */
   Module *module = hlo_parse(text, strlen(text), &error);
   check(module != NULL, "parse", error.message);
-  Executable *executable = executable_new(module, 3, NULL, &error);
+  Executable *executable = executable_new(module, 3, &evaluate, &error);
   check(executable != NULL, "compile", error.message);
   bool sound = true;
   for (int round = 0; round < 20; round++) {
