@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/collective_check.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
@@ -14,6 +15,10 @@ Executable *executable_new(const Module *module, int replica_count, const Compil
   }
   Program *program = program_new(module, options ? options : &defaults, error);
   if (!program) return NULL;
+  if (!collectives_check(program->module, replica_count, error)) {
+    program_free(program);
+    return NULL;
+  }
   Executable *executable = ARENA_NEW(program->arena, Executable);
   *executable = (Executable){.program = program, .replica_count = replica_count};
   return executable;
