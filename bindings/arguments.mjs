@@ -5,27 +5,24 @@
  */
 import { describe, invalidArgument } from './error.mjs';
 import { HloModule } from './module.mjs';
-import { XlaOp } from './op.mjs';
-import { Shape } from './shape.mjs';
-import { ELEMENT_TYPES } from './types.mjs';
-
-function kind(wants, convert) {
-  return Object.assign(convert, { wants });
-}
+import { isOp } from './op.mjs';
+import { boolean, copyList, kind, string, unknownName } from './options.mjs';
+import { isShape, Shape } from './shape.mjs';
+import { ELEMENT_TYPES, meantType } from './types.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
 function listOf(item, wants) {
   return kind(wants, (value, context) => {
     if (!isList(value)) return undefined;
-    const items = Array.from(value, (entry) => item(entry, context));
+    const items = copyList(value).map((entry) => item(entry, context));
     return items.includes(undefined) ? undefined : items;
   });
 }
 
 /** An operand: an XlaOp of the same builder. */
 export const op = kind('an XlaOp', (value, { builder, operation, argument }) => {
-  if (!(value instanceof XlaOp)) return undefined;
+  if (!isOp(value)) return undefined;
   if (value.builder !== builder) {
     throw invalidArgument(
       operation,
@@ -38,7 +35,7 @@ export const op = kind('an XlaOp', (value, { builder, operation, argument }) => 
 export const ops = listOf(op, 'an array of XlaOps');
 /** One operand stands for an array of one. */
 export const opOrOps = kind('an XlaOp or an array of them', (value, context) =>
-  value instanceof XlaOp ? [op(value, context)] : ops(value, context));
+  isOp(value) ? [op(value, context)] : ops(value, context));
 
 export const integer = kind('an integer', (value) => {
   const number = typeof value === 'bigint' ? Number(value) : value;
@@ -52,15 +49,19 @@ export const pairs = kind('an array of pairs of integers', (value, context) => {
 });
 export const number = kind('a finite number', (value) =>
   Number.isFinite(value) ? value : undefined);
-export const boolean = kind('true or false', (value) =>
-  typeof value === 'boolean' ? value : undefined);
 export const booleans = listOf(boolean, 'an array of booleans');
-export const string = kind('a string', (value) => (typeof value === 'string' ? value : undefined));
+export { boolean, string };
 
 export const shape = kind('a shape, such as "f32[2,3]"', (value) =>
-  typeof value === 'string' || value instanceof Shape ? Shape.of(value) : undefined);
-export const elementType = kind('an element type, such as "f32"', (value) =>
-  ELEMENT_TYPES.has(value) ? value : undefined);
+  typeof value === 'string' || isShape(value) ? Shape.of(value) : undefined);
+export const elementType = kind('an element type, such as "f32"', (value, context) => {
+  if (ELEMENT_TYPES.has(value)) return value;
+  const meant = meantType(value);
+  if (!meant) return undefined;
+  const { operation, argument } = context;
+  throw invalidArgument(operation, `${argument}: ${describe(value)} is no element type; ` +
+    `did you mean ${meant}?`);
+});
 
 /** The result of a builder's build(), or any module: its entry computation. */
 export const computation = kind('a computation', (value) =>
@@ -116,7 +117,10 @@ export function optional(inner, value) {
 }
 
 function isPlainObject(value) {
-  return value !== null && typeof value === 'object' && value.constructor === Object;
+  if (value === null || typeof value !== 'object') return false;
+  const prototype = Object.getPrototypeOf(value);
+  // Object.prototype of any realm
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /**
@@ -152,10 +156,7 @@ export function bindArguments(parameters, values, context) {
 function bindByName(fields, values, nameOf, context) {
   for (const name of Object.keys(values)) {
     if (Object.hasOwn(fields, name)) continue;
-    throw invalidArgument(
-      context.operation,
-      `${nameOf(name)} is not known here; there are ${Object.keys(fields).join(', ')}`,
-    );
+    throw unknownName(context.operation, name, Object.keys(fields), nameOf(''));
   }
   const bound = {};
   for (const [name, fieldKind] of Object.entries(fields)) {

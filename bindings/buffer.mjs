@@ -1,3 +1,4 @@
+import { atBoundary } from './boundary.mjs';
 import { invalidArgument } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { Literal, rowMajorData } from './literal.mjs';
@@ -13,6 +14,7 @@ export class Buffer extends Handle {
   constructor(core, pointer, shape) {
     super(core, pointer, 'xla_buffer_free');
     this.shape = shape;
+    Object.freeze(this);
   }
 
   /** A copy on the host. */
@@ -32,6 +34,8 @@ export class Buffer extends Handle {
     return core.view(type.Array, data, this.shape.elementCount * type.lanes);
   }
 }
+
+atBoundary(Buffer);
 
 /**
  * A new buffer.

@@ -1,10 +1,11 @@
 import { bindArguments } from './arguments.mjs';
 import { attributeText, cleanName } from './attribute_text.mjs';
+import { atBoundary, guarded, notConstructed, PRIVATE } from './boundary.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
-import { Literal, rowMajor } from './literal.mjs';
+import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
-import { XlaOp } from './op.mjs';
+import { isOp, XlaOp } from './op.mjs';
 import { OPERATIONS } from './operations.mjs';
 import { Shape } from './shape.mjs';
 
@@ -18,7 +19,8 @@ export class XlaBuilder extends Handle {
 
   /** Not for callers: see client.builder(). */
   constructor(core, name) {
-    const cleaned = cleanName(name);
+    if (typeof core?.need !== 'function') throw notConstructed('XlaBuilder', 'client.builder()');
+    const cleaned = cleanName(checkName('builder', name));
     const pointer = core.scoped((copy) => core.need('xla_builder_new', copy(cleaned)));
     super(core, pointer, 'xla_builder_free');
     this.name = cleaned;
@@ -39,8 +41,9 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('parameter', `number must not be ${describe(number)}`);
     }
     const text = String(Shape.of(shape));
+    const cleaned = cleanName(checkName('parameter', name));
     return this.#add((core, builder, copy) =>
-      core.need('xla_builder_parameter', builder, number, copy(text), copy(cleanName(name))));
+      core.need('xla_builder_parameter', builder, number, copy(text), copy(cleaned)));
   }
 
   /**
@@ -54,11 +57,15 @@ export class XlaBuilder extends Handle {
 
   /** @param {Literal} literal */
   constantLiteral(literal) {
+    if (!isLiteral(literal)) {
+      throw invalidArgument('constant', `needs a Literal; got ${describe(literal)}`);
+    }
     if (literal.elements) {
       return this.tuple(literal.elements.map((element) => this.constantLiteral(element)));
     }
     if (!literal.data) return this.createToken();
-    const { shape, data } = rowMajor(literal);
+    const shape = literal.shape.withLayout(null);
+    const data = rowMajorData(literal, shape);
     return this.#add((core, builder, copy) =>
       core.need('xla_builder_constant', builder, copy(String(shape)), copy(data)));
   }
@@ -85,7 +92,7 @@ export class XlaBuilder extends Handle {
   #constantOfRank(rank, value, elementType) {
     const dimensions = [];
     for (let inner = value; Array.isArray(inner) || ArrayBuffer.isView(inner); inner = inner[0]) {
-      dimensions.push(inner.length);
+      if (dimensions.push(inner.length) > rank) break; // it may be endless: a part of itself
     }
     if (dimensions.length !== rank) {
       throw invalidArgument('constant', `${describe(value)} is not of rank ${rank}`);
@@ -99,7 +106,7 @@ export class XlaBuilder extends Handle {
    * @returns {HloModule}
    */
   build(root) {
-    if (root !== undefined && (!(root instanceof XlaOp) || root.builder !== this)) {
+    if (root !== undefined && (!isOp(root) || root.builder !== this)) {
       const got = describe(root);
       throw invalidArgument('build', `root must be an XlaOp of this builder; got ${got}`);
     }
@@ -120,7 +127,7 @@ export class XlaBuilder extends Handle {
     const core = coreOf(this);
     const builder = this.#pointer();
     const handle = core.scoped((copy) => call(core, builder, copy));
-    return new XlaOp(this, handle, takeShape(core, core.call('xla_instruction_shape', handle)));
+    return new XlaOp(PRIVATE, this, handle, takeShape(core, core.call('xla_instruction_shape', handle)));
   }
 
   #emit(opcode, operands, attributes = {}, shape = '') {
@@ -153,6 +160,7 @@ export class XlaBuilder extends Handle {
   }
 
   static {
+    atBoundary(XlaBuilder);
     for (const [method, entry] of Object.entries(OPERATIONS)) {
       const call = function (...values) {
         const { opcode, parameters, lower } = typeof entry === 'function' ? entry(values) : entry;
@@ -164,10 +172,15 @@ export class XlaBuilder extends Handle {
       };
       Object.defineProperty(call, 'name', { value: method });
       Object.defineProperty(XlaBuilder.prototype, method, {
-        value: call,
+        value: guarded(call),
         writable: true,
         configurable: true,
       });
     }
   }
+}
+
+function checkName(operation, name) {
+  if (typeof name === 'string') return name;
+  throw invalidArgument(operation, `the name must be a string; got ${describe(name)}`);
 }

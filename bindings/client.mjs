@@ -1,3 +1,4 @@
+import { atBoundary, notConstructed } from './boundary.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { XlaBuilder } from './builder.mjs';
 import { Core } from './core.mjs';
@@ -8,10 +9,17 @@ import { hloTextOfProto } from './hlo_proto.mjs';
 import { Literal } from './literal.mjs';
 import { MIN_MEMORY } from './loader.mjs';
 import { HloModule } from './module.mjs';
+import { checkOptions, count } from './options.mjs';
 import { Shape } from './shape.mjs';
 
 const MAX_REPLICAS = 4096;
 const MAX_THREADS = 256;
+
+const replicas = count(1, MAX_REPLICAS);
+const CREATE_OPTIONS = {
+  replicas, threads: count(0, MAX_THREADS), maxMemory: count(MIN_MEMORY, 2 ** 32),
+};
+const TRANSFER_OPTIONS = { replica: count(0, MAX_REPLICAS - 1) };
 
 /**
  * Where programs are built, compiled and run: an instance of the core with memory and threads of
@@ -23,6 +31,7 @@ export class Client {
 
   /** Not for callers: see Client.create(). */
   constructor(core, replicas) {
+    if (!(core instanceof Core)) throw notConstructed('Client', 'await Client.create()');
     this.#core = core;
     this.#replicas = replicas;
   }
@@ -39,10 +48,8 @@ export class Client {
    *   together; by default as many as WebAssembly can address, 4 GB. What does not fit fails with
    *   RESOURCE_EXHAUSTED, and the client goes on.
    */
-  static async create({ replicas = 1, threads, maxMemory } = {}) {
-    checkCount('client', 'replicas', replicas, 1, MAX_REPLICAS);
-    if (threads !== undefined) checkCount('client', 'threads', threads, 0, MAX_THREADS);
-    if (maxMemory !== undefined) checkCount('client', 'maxMemory', maxMemory, MIN_MEMORY, 2 ** 32);
+  static async create(options) {
+    const { replicas = 1, threads, maxMemory } = checkOptions('client', options, CREATE_OPTIONS);
     return new Client(await Core.create(threads, maxMemory), replicas);
   }
 
@@ -97,7 +104,7 @@ export class Client {
    * @returns {HloModule}
    */
   parseHloProto(bytes) {
-    if (!(ArrayBuffer.isView(bytes) && bytes.BYTES_PER_ELEMENT === 1)) {
+    if (!(ArrayBuffer.isView(bytes) && bytes.BYTES_PER_ELEMENT === 1)) { // Node's Buffers, too
       throw invalidArgument('parseHloProto', `needs a Uint8Array; got ${describe(bytes)}`);
     }
     const text = hloTextOfProto(bytes);
@@ -116,15 +123,21 @@ export class Client {
    * @param {number} [options.replicas] by default what the module states, or else the client's
    * @returns {Promise<Executable>}
    */
-  async compile(module, { replicas } = {}) {
+  async compile(module, options) {
     if (!(module instanceof HloModule)) {
       throw invalidArgument('compile', `needs an HloModule; got ${describe(module)}`);
     }
     if (coreOf(module) !== this.#core) {
       throw invalidArgument('compile', 'the module belongs to another client');
     }
-    if (replicas !== undefined) checkCount('compile', 'replicas', replicas, 1, MAX_REPLICAS);
-    const count = replicas ?? module.replicaCount ?? this.#replicas;
+    const stated = checkOptions('compile', options, { replicas }).replicas ?? module.replicaCount;
+    const count = stated ?? this.#replicas;
+    if (count > MAX_REPLICAS) {
+      throw invalidArgument(
+        'compile',
+        `the module states replica_count=${count}; there can be ${MAX_REPLICAS} at most`,
+      );
+    }
     const pointer = this.#core.need('xla_compile', pointerOf(module), count);
     const { parameters, resultShape } = module;
     return new Executable(this.#core, pointer, { replicas: count, parameters, resultShape });
@@ -162,7 +175,8 @@ export class Client {
    * @param {object} [options]
    * @param {number} [options.replica] whose infeed (default 0)
    */
-  transferToInfeed(value, { replica = 0 } = {}) {
+  transferToInfeed(value, options) {
+    const { replica = 0 } = checkOptions('transferToInfeed', options, TRANSFER_OPTIONS);
     this.#core.hostCalls.pushInfeed(replica, value);
   }
 
@@ -172,7 +186,8 @@ export class Client {
    * @param {number} [options.replica] whose outfeed (default 0)
    * @returns {Promise<Literal | Literal[]>} an array of the leaves of tuples
    */
-  transferFromOutfeed({ replica = 0 } = {}) {
+  async transferFromOutfeed(options) {
+    const { replica = 0 } = checkOptions('transferFromOutfeed', options, TRANSFER_OPTIONS);
     return this.#core.hostCalls.takeOutfeed(replica);
   }
 
@@ -198,10 +213,4 @@ if (Symbol.dispose) {
   });
 }
 
-function checkCount(operation, name, value, least, most) {
-  if (Number.isInteger(value) && value >= least && value <= most) return;
-  throw new XlaError(
-    'INVALID_ARGUMENT',
-    `${operation}: ${name} must be an integer from ${least} to ${most}; got ${describe(value)}`,
-  );
-}
+atBoundary(Client);

@@ -2,7 +2,7 @@
  * One instance of the core (src/api.h), and the ways in and out of it: calls, strings, memory,
  * errors. What is above this file never sees the glue.
  */
-import { STATUS_CODES, XlaError } from './error.mjs';
+import { isLimit, STATUS_CODES, XlaError } from './error.mjs';
 import { HostCalls } from './host_calls.mjs';
 import { hardwareConcurrency, hasSharedMemory, instantiate } from './loader.mjs';
 import { Runs } from './runs.mjs';
@@ -54,6 +54,11 @@ export class Core {
 
   get disposed() {
     return this.#glue === null;
+  }
+
+  /** Throws what is wrong if nothing can be called any more. */
+  check() {
+    this.#alive();
   }
 
   /** Ends all threads. The memory goes when the garbage collector has seen the instance. */
@@ -114,8 +119,7 @@ export class Core {
     if (error instanceof WebAssembly.RuntimeError) {
       return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
     }
-    // "Maximum call stack size exceeded"; "too much recursion" in Firefox
-    if (error instanceof RangeError || error?.name === 'InternalError') {
+    if (isLimit(error)) {
       return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });
     }
     return error;

@@ -1,6 +1,6 @@
 /** Arguments whose dynamic dimensions are shorter than their bounds. */
 import { invalidArgument } from './error.mjs';
-import { Shape } from './shape.mjs';
+import { isShape, Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
 /**
@@ -11,7 +11,7 @@ import { ELEMENT_TYPES } from './types.mjs';
  */
 export function actualShape(value, shape) {
   if (!shape.isDynamic) return shape;
-  const sizes = value?.shape instanceof Shape ? value.shape.dimensions : sizesOf(value, shape);
+  const sizes = isShape(value?.shape) ? value.shape.dimensions : sizesOf(value, shape);
   const dimensions = shape.dimensions.map((bound, i) => {
     if (!shape.dynamicDimensions[i] || sizes[i] === undefined) return bound;
     if (sizes[i] <= bound) return sizes[i];

@@ -50,14 +50,23 @@ export function invalidArgument(operation, message) {
 
 const MOST_SHOWN = 60;
 
-/** A value as an error message shows it: short, on one line. */
+/** A value as an error message shows it: short, on one line; whatever it is, it never throws. */
 export function describe(value) {
+  try {
+    return described(value);
+  } catch {
+    return 'a value that cannot be looked at';
+  }
+}
+
+function described(value) {
   if (typeof value === 'string') return JSON.stringify(shorten(value));
-  if (typeof value === 'bigint') return `${value}n`;
-  if (value === null || typeof value !== 'object') return String(value).split('\n')[0];
+  if (typeof value === 'bigint') return shorten(`${value}n`);
+  if (typeof value === 'function') return `a function${value.name ? ` ${value.name}` : ''}`;
+  if (value === null || typeof value !== 'object') return shorten(String(value).split('\n')[0]);
   if (Array.isArray(value)) return shorten(describeList(value));
   if (Object.getPrototypeOf(value) === Object.prototype) return 'an object';
-  const name = value.constructor?.name ?? 'object';
+  const name = shorten(value.constructor?.name || 'object');
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
@@ -75,4 +84,24 @@ function describeList(values, depth = 0) {
 
 function shorten(text) {
   return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 3)}...` : text;
+}
+
+/** What is wrong, of anything that can be thrown; never throws itself. */
+export function messageOf(error) {
+  try {
+    if (typeof error?.message === 'string' && error.message) return error.message;
+    if (typeof error !== 'object') return String(error);
+  } catch {
+    // It has a message that throws.
+  }
+  return describe(error);
+}
+
+/** The engine's own failures: no stack, or no memory. Firefox says InternalError of the first. */
+export function isLimit(error) {
+  try {
+    return error instanceof RangeError || error?.name === 'InternalError';
+  } catch {
+    return false;
+  }
 }

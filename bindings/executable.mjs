@@ -1,11 +1,24 @@
+import { atBoundary } from './boundary.mjs';
 import { Buffer, upload } from './buffer.mjs';
+import { onAbort } from './cancellation.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { actualShape } from './dynamic.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
-import { Literal } from './literal.mjs';
+import { isLiteral, Literal } from './literal.mjs';
+import { boolean, checkOptions, copyList, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
 const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
+
+const RUN_OPTIONS = {
+  device: boolean,
+  donate: kind('an array of numbers of parameters', (value) => {
+    const numbers = Array.isArray(value) ? copyList(value) : [NaN];
+    return numbers.every(Number.isInteger) ? new Set(numbers) : undefined;
+  }),
+  profile: boolean,
+  signal,
+};
 
 /** A compiled program: takes arguments, gives results, as often as one likes. */
 export class Executable extends Handle {
@@ -15,8 +28,9 @@ export class Executable extends Handle {
     /** Number of replicas that it runs on. */
     this.replicas = replicas;
     /** Name and shape of each parameter. */
-    this.parameters = parameters;
+    this.parameters = Object.freeze(parameters.map(Object.freeze));
     this.resultShape = resultShape;
+    Object.freeze(this);
   }
 
   /**
@@ -26,9 +40,10 @@ export class Executable extends Handle {
    * @param {object} [options] see executeReplicas
    * @returns {Promise<any[]>} the results on replica 0: the elements of a tuple, or one array
    */
-  async execute(args = [], options = {}) {
-    const result = await this.#execute(new Array(this.replicas).fill(args), options, 1);
-    if (!options.profile) return result.outputs[0];
+  async execute(args = [], options) {
+    const checked = checkOptions('execute', options, RUN_OPTIONS);
+    const result = await this.#execute(new Array(this.replicas).fill(args), checked, 1);
+    if (!checked.profile) return result.outputs[0];
     return { outputs: result.outputs[0], events: result.events };
   }
 
@@ -43,7 +58,8 @@ export class Executable extends Handle {
    * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
    * @returns {Promise<any[][]>} the results of each replica
    */
-  async executeReplicas(argsPerReplica, options = {}) {
+  async executeReplicas(argsPerReplica, options) {
+    const checked = checkOptions('execute', options, RUN_OPTIONS);
     if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.replicas) {
       throw invalidArgument(
         'execute',
@@ -51,8 +67,8 @@ export class Executable extends Handle {
           `got ${describe(argsPerReplica)}`,
       );
     }
-    const result = await this.#execute(argsPerReplica, options, this.replicas);
-    return options.profile ? result : result.outputs;
+    const result = await this.#execute(copyList(argsPerReplica), checked, this.replicas);
+    return checked.profile ? result : result.outputs;
   }
 
   /** The optimised module as HLO text. */
@@ -70,7 +86,7 @@ export class Executable extends Handle {
     const core = coreOf(this);
     const { signal, profile = false } = options;
     throwIfAborted(signal);
-    const run = this.#start(argsPerReplica, options.donate ?? [], profile);
+    const run = this.#start(argsPerReplica, options.donate ?? new Set(), profile);
     const cancel = () => {
       try {
         if (!core.disposed) core.call('xla_run_cancel', run);
@@ -78,8 +94,9 @@ export class Executable extends Handle {
         core.runs.fail(run, error);
       }
     };
-    signal?.addEventListener('abort', cancel, { once: true });
+    const release = onAbort(signal, cancel);
     try {
+      throwIfAborted(signal); // meanwhile
       await core.runs.start(run);
       const outputs = Array.from({ length: count }, (_, replica) =>
         this.#outputs(run, replica, options.device));
@@ -88,7 +105,7 @@ export class Executable extends Handle {
       if (error.code === 'CANCELLED') throwIfAborted(signal);
       throw error;
     } finally {
-      signal?.removeEventListener('abort', cancel);
+      release();
       if (!core.disposed) core.call('xla_run_free', run);
     }
   }
@@ -96,11 +113,12 @@ export class Executable extends Handle {
   /** A new run with its arguments. What was uploaded for it belongs to it. */
   #start(argsPerReplica, donate, profile) {
     const core = coreOf(this);
-    const executable = pointerOf(this);
+    pointerOf(this); // not disposed?
     const uploads = [];
     try {
       const leaves = this.#flatten(argsPerReplica, uploads);
       const donated = this.#donated(leaves, donate, argsPerReplica);
+      const executable = pointerOf(this); // now that nothing looks at the caller's values any more
       const pointers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
       const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
       const run = core.scoped((copy) =>
@@ -131,7 +149,7 @@ export class Executable extends Handle {
           (Array.isArray(args) ? `${args.length}` : describe(args)),
       );
     }
-    return args.flatMap((value, parameter) => {
+    return copyList(args).flatMap((value, parameter) => {
       const { name, shape } = parameters[parameter];
       try {
         const buffers = this.#leaves(value, shape, uploads);
@@ -147,11 +165,11 @@ export class Executable extends Handle {
   /** The buffers of a value: null for a token. */
   #leaves(value, shape, uploads) {
     if (shape.isTuple) {
-      const elements = value instanceof Literal ? value.elements : value;
+      const elements = isLiteral(value) ? value.elements : value;
       if (!Array.isArray(elements) || elements.length !== shape.tupleShapes.length) {
         throw invalidArgument('', `${shape} needs an array of ${shape.tupleShapes.length}`);
       }
-      return elements.flatMap((element, i) => this.#leaves(element, shape.tupleShapes[i], uploads));
+      return copyList(elements).flatMap((element, i) => this.#leaves(element, shape.tupleShapes[i], uploads));
     }
     if (!shape.isArray) return [null];
     if (value instanceof Buffer) return [checkBuffer(value, shape, coreOf(this))];
@@ -169,13 +187,13 @@ export class Executable extends Handle {
     const shared = this.replicas > 1 && new Set(argsPerReplica).size < this.replicas;
     const donated = new Set();
     for (const { buffer, parameter } of leaves) {
-      if (!buffer || !donate.includes(parameter)) continue;
+      if (!buffer || !donate.has(parameter)) continue;
       if (shared || donated.has(buffer)) {
         throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
       }
       donated.add(buffer);
     }
-    const kept = leaves.find((l) => donated.has(l.buffer) && !donate.includes(l.parameter));
+    const kept = leaves.find((l) => donated.has(l.buffer) && !donate.has(l.parameter));
     if (kept) throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
     return donated;
   }
@@ -239,3 +257,5 @@ function readProfile(core, run) {
     };
   });
 }
+
+atBoundary(Executable);

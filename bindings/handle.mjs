@@ -3,7 +3,8 @@
  * It is freed by dispose(), by `using`, or at the latest when the garbage collector finds that
  * nobody has it any more. A client that is disposed takes all of them with it.
  */
-import { XlaError } from './error.mjs';
+import { atBoundary, notConstructed } from './boundary.mjs';
+import { invalidArgument, XlaError } from './error.mjs';
 
 const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
   try {
@@ -31,6 +32,9 @@ export class Handle {
    * @param {string} free the function of api.h that takes it back
    */
   constructor(core, pointer, free) {
+    if (typeof core?.call !== 'function') {
+      throw notConstructed(new.target.name, 'the methods of a Client and of what it returns');
+    }
     this.#core = core;
     this.#pointer = pointer;
     this.#free = free;
@@ -38,8 +42,12 @@ export class Handle {
   }
 
   static {
-    coreOf = (handle) => handle.#core;
+    coreOf = (handle) => {
+      if (!(#core in handle)) throw invalidArgument('', 'a Proxy cannot stand for what it hides');
+      return handle.#core;
+    };
     pointerOf = (handle) => {
+      coreOf(handle);
       if (handle.#pointer) return handle.#pointer;
       const what = handle.constructor.name;
       throw new XlaError('FAILED_PRECONDITION', `this ${what} was disposed`);
@@ -70,5 +78,7 @@ if (Symbol.dispose) {
     },
   });
 }
+
+atBoundary(Handle);
 
 export { coreOf, forget, pointerOf };

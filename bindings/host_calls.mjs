@@ -2,8 +2,8 @@
  * What running programs ask of the host: data from an infeed, room in an outfeed, custom calls. The
  * replica waits until it has its answer; the others go on.
  */
-import { describe, invalidArgument, XlaError } from './error.mjs';
-import { Literal, rowMajor } from './literal.mjs';
+import { describe, invalidArgument, messageOf, STATUS_CODES, XlaError } from './error.mjs';
+import { Literal, rowMajorData } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
@@ -26,6 +26,7 @@ export class HostCalls {
   }
 
   register(target, callback) {
+    this.#core.check();
     if (typeof target !== 'string' || !target) {
       throw invalidArgument('registerCustomCall', `needs a target's name; got ${describe(target)}`);
     }
@@ -37,6 +38,7 @@ export class HostCalls {
 
   /** A value for the next infeed of a replica. */
   pushInfeed(replica, value) {
+    this.#core.check();
     const feed = feedOf(this.#infeeds, replica);
     feed.waiting = feed.waiting.filter((call) => this.#isAlive(call));
     const call = feed.waiting.shift();
@@ -46,6 +48,7 @@ export class HostCalls {
 
   /** @returns {Promise<any>} what the next outfeed of a replica puts out */
   takeOutfeed(replica) {
+    this.#core.check();
     const feed = feedOf(this.#outfeeds, replica);
     if (feed.values.length) return Promise.resolve(feed.values.shift());
     return new Promise((resolve, reject) => feed.waiting.push({ resolve, reject }));
@@ -132,18 +135,20 @@ export class HostCalls {
   /** Ends a call with what `produce` gives, now or later, or with what it throws. */
   async #answer(call, produce) {
     let message = null;
+    let code = 0;
     try {
       const value = await produce();
       if (!this.#isAlive(call)) return;
       this.#write(call, value);
     } catch (error) {
       // Not so long that it would have to be allocated: memory may be what is missing.
-      message = (String(error?.message ?? error) || 'the host failed').slice(0, MOST_MESSAGE);
+      message = messageOf(error).slice(0, MOST_MESSAGE) || 'the host failed';
+      code = codeOf(error);
     }
     if (!this.#isAlive(call)) return;
     try {
       const core = this.#core;
-      core.scoped((copy) => core.call('xla_host_call_done', call.pointer, copy(message)));
+      core.scoped((copy) => core.call('xla_host_call_done', call.pointer, code, copy(message)));
       core.runs.look();
     } catch (error) {
       this.#core.runs.fail(call.run, error);
@@ -155,19 +160,27 @@ export class HostCalls {
     return !this.#core.disposed && this.#core.runs.identity(run) === identity;
   }
 
-  #write({ opcode, results }, value) {
+  #write(call, value) {
+    const { opcode, results } = call;
     const values = results.length === 1 ? [value] : results.length === 0 ? [] : value;
     if (!Array.isArray(values) || values.length !== results.length) {
       throw invalidArgument(opcode,
         `needs ${results.length} values, one per array of the result; got ${describe(value)}`);
     }
+    const elements = results.map(({ shape }, i) =>
+      rowMajorData(values[i], Shape.array(shape.elementType, shape.dimensions)));
+    if (!this.#isAlive(call)) return; // the values were the caller's, and could do anything
     results.forEach(({ shape, data }, i) => {
-      const plain = Shape.array(shape.elementType, shape.dimensions);
-      const literal = rowMajor(Literal.from(values[i], plain));
-      const type = ELEMENT_TYPES.get(plain.elementType);
-      this.#core.view(type.Array, data, literal.data.length).set(literal.data);
+      const type = ELEMENT_TYPES.get(shape.elementType);
+      this.#core.view(type.Array, data, elements[i].length).set(elements[i]);
     });
   }
+}
+
+/** What fails a run: its own code where it is an XlaError; the host's fault otherwise. */
+function codeOf(error) {
+  const isOurs = error instanceof XlaError && STATUS_CODES.includes(error.code);
+  return STATUS_CODES.indexOf(isOurs && error.code !== 'OK' ? error.code : 'INTERNAL');
 }
 
 function feedOf(feeds, replica) {

@@ -1,6 +1,14 @@
-import { describe, invalidArgument } from './error.mjs';
+import { atBoundary, guarded } from './boundary.mjs';
+import { describe, invalidArgument, XlaError } from './error.mjs';
+import { copyList } from './options.mjs';
 import { MAX_RANK, Shape } from './shape.mjs';
 import { ELEMENT_TYPES, typeOfTypedArray, typeOfValue } from './types.mjs';
+
+/**
+ * Whether a value is a Literal, and no imitation.
+ * @type {(value: unknown) => value is Literal}
+ */
+export let isLiteral;
 
 /**
  * A value on the host: an array of elements, or a tuple of literals.
@@ -9,6 +17,12 @@ import { ELEMENT_TYPES, typeOfTypedArray, typeOfValue } from './types.mjs';
  * is row-major unless another one was asked for.
  */
 export class Literal {
+  #genuine = true;
+
+  static {
+    isLiteral = (value) => typeof value === 'object' && value !== null && #genuine in value;
+  }
+
   /**
    * @param {Shape | string} shape
    * @param {ArrayBufferView | readonly Literal[] | null} data of an array: the natural typed array
@@ -16,13 +30,8 @@ export class Literal {
    */
   constructor(shape, data) {
     this.shape = Shape.of(shape);
-    if (this.shape.isTuple) {
-      this.elements = checkElements(this.shape, data);
-      this.data = null;
-    } else {
-      this.elements = null;
-      this.data = this.shape.isArray ? checkData(this.shape, data) : null;
-    }
+    this.elements = this.shape.isTuple ? checkElements(this.shape, data) : null;
+    this.data = this.shape.isArray ? checkData(this.shape, data) : null;
     Object.freeze(this);
   }
 
@@ -49,7 +58,11 @@ export class Literal {
 
   /** @param {readonly Literal[]} elements */
   static tuple(elements) {
-    return new Literal(Shape.tuple(elements.map((element) => element.shape)), elements);
+    const copy = Array.isArray(elements) ? copyList(elements) : [null];
+    if (!copy.every(isLiteral)) {
+      throw invalidArgument('literal', `a tuple takes an array of literals; got ${describe(elements)}`);
+    }
+    return new Literal(Shape.tuple(copy.map((element) => element.shape)), copy);
   }
 
   /** All zeros. */
@@ -64,6 +77,7 @@ export class Literal {
     const { shape, data, elements } = this;
     if (elements) return elements.map((element) => element.toArray());
     if (!shape.isArray) return null;
+    checkData(shape, data);
     const { read } = ELEMENT_TYPES.get(shape.elementType);
     const { dimensions } = shape;
     const strides = shape.strides();
@@ -80,7 +94,8 @@ export class Literal {
   get(multiIndex = []) {
     if (!this.data) throw invalidArgument('literal', `${this.shape} has no array elements`);
     const { read } = ELEMENT_TYPES.get(this.shape.elementType);
-    return read(this.data, this.shape.linearIndex(multiIndex));
+    const index = this.shape.linearIndex(multiIndex);
+    return read(checkData(this.shape, this.data), index);
   }
 
   /**
@@ -93,7 +108,7 @@ export class Literal {
     if (shape.effectiveLayout.equals(this.shape.effectiveLayout)) return this;
     const data = allocate(shape);
     fillPadding(shape, data);
-    copyElements(this.shape, this.data, shape, data);
+    copyElements(this.shape, checkData(this.shape, this.data), shape, data);
     return new Literal(shape, data);
   }
 
@@ -118,28 +133,48 @@ export class Literal {
 /** Cross-realm, and blind to subclasses such as Node's Buffer: what kind of view is it? */
 const arrayKind = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStringTag] : undefined);
 
-function checkElements(shape, elements) {
+const checkElements = guarded(function literal(shape, elements) {
   const expected = shape.tupleShapes;
   if (!Array.isArray(elements) || elements.length !== expected.length) {
     throw invalidArgument('literal', `${shape} needs an array of ${expected.length} literals`);
   }
-  elements.forEach((element, i) => {
-    if (element instanceof Literal && element.shape.compatible(expected[i])) return;
+  const copy = copyList(elements);
+  copy.forEach((element, i) => {
+    if (isLiteral(element) && element.shape.compatible(expected[i])) return;
     throw invalidArgument('literal', `element ${i} must be a literal of ${expected[i]}`);
   });
-  return Object.freeze([...elements]);
-}
+  return Object.freeze(copy);
+});
 
-function checkData(shape, data) {
+/** Also of data that was right once: its memory may have been transferred away since. */
+const checkData = guarded(function literal(shape, data) {
   const type = ELEMENT_TYPES.get(shape.elementType);
   const length = shape.linearSize * type.lanes;
   if (arrayKind(data) !== type.Array.name) {
     throw invalidArgument('literal', `${shape} needs a ${type.Array.name}; got ${describe(data)}`);
   }
+  checkAttached(data);
   if (data.length !== length) {
     throw invalidArgument('literal', `${shape} needs ${length} entries; got ${data.length}`);
   }
   return data;
+});
+
+function checkAttached(view) {
+  if (view.byteLength || !isDetached(view.buffer)) return;
+  throw invalidArgument(
+    'literal',
+    `the memory of this ${arrayKind(view)} was transferred away (its ArrayBuffer is detached)`,
+  );
+}
+
+function isDetached(buffer) {
+  try {
+    new Uint8Array(buffer);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 function allocate(shape) {
@@ -147,14 +182,15 @@ function allocate(shape) {
   try {
     return new type.Array(shape.linearSize * type.lanes);
   } catch (error) {
-    throw invalidArgument('literal', `${shape} is too large: ${error.message}`);
+    const code = shape.byteSize > Number.MAX_SAFE_INTEGER ? 'INVALID_ARGUMENT' : 'RESOURCE_EXHAUSTED';
+    throw new XlaError(code, `literal: ${shape} is too large: ${error.message}`, { cause: error });
   }
 }
 
 /* ---- From JavaScript values ---- */
 
 function makeLiteral(value, shape, path) {
-  if (value instanceof Literal) return adaptLiteral(value, shape, path);
+  if (isLiteral(value)) return adaptLiteral(value, shape, path);
   if (shape.isTuple) return makeTuple(value, shape, path);
   if (!shape.isArray) return new Literal(shape, null);
   const isWhole = arrayKind(value) !== undefined && shape.layout;
@@ -175,7 +211,7 @@ function makeTuple(value, shape, path) {
     const text = `needs an array of ${tupleShapes.length}; got ${describe(value)}`;
     throw problem({ shape, path }, text);
   }
-  const elements = value.map((element, i) => makeLiteral(element, tupleShapes[i], [...path, i]));
+  const elements = copyList(value).map((element, i) => makeLiteral(element, tupleShapes[i], [...path, i]));
   return new Literal(shape, elements);
 }
 
@@ -228,6 +264,7 @@ function fillNested(target, value, dim, at) {
 function copyTypedArray(target, source, at, count) {
   const { shape, data } = target;
   const type = ELEMENT_TYPES.get(shape.elementType);
+  checkAttached(source);
   const kind = arrayKind(source) === 'Uint8ClampedArray' ? 'Uint8Array' : arrayKind(source);
   const natural = kind === type.Array.name || (kind === 'Float16Array' && type.name === 'f16');
   const length = count * (natural ? type.lanes : 1);
@@ -251,7 +288,8 @@ function copyTypedArray(target, source, at, count) {
 }
 
 function shapeOfValue(value) {
-  if (value instanceof Literal) return value.shape;
+  if (isLiteral(value)) return value.shape;
+  if (ArrayBuffer.isView(value)) checkAttached(value);
   const dimensions = [];
   let inner = value;
   while (Array.isArray(inner) && dimensions.length <= MAX_RANK) { // or is it a part of itself?
@@ -317,9 +355,11 @@ export function rowMajorData(value, shape) {
     const type = ELEMENT_TYPES.get(shape.elementType);
     const anyBits = type.bits >= 8 || type.kind === 'float';
     const isNatural = arrayKind(value) === type.Array.name;
-    if (isNatural && anyBits && value.length === shape.elementCount * type.lanes) return value;
+    const isWhole = value.length === shape.elementCount * type.lanes;
+    if (isNatural && anyBits && isWhole && value.length) return value;
   }
-  return rowMajor(Literal.from(value, shape)).data;
+  const literal = rowMajor(Literal.from(value, shape));
+  return literal.data && checkData(literal.shape, literal.data);
 }
 
 /* ---- Text ---- */
@@ -352,3 +392,5 @@ function formatElement(value, elementType) {
   }
   return String(value);
 }
+
+atBoundary(Literal);

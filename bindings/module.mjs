@@ -1,3 +1,4 @@
+import { atBoundary } from './boundary.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { Shape } from './shape.mjs';
 
@@ -43,6 +44,8 @@ export class HloModule extends Handle {
     return coreOf(this).takeString(coreOf(this).call('xla_module_print', pointerOf(this)));
   }
 }
+
+atBoundary(HloModule);
 
 export function takeShape(core, pointer) {
   return Shape.parse(core.takeString(pointer));

@@ -1,5 +1,7 @@
+import { atBoundary, guarded, notConstructed, PRIVATE } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
-import { ELEMENT_TYPES } from './types.mjs';
+import { checkOptions, copyList, kind } from './options.mjs';
+import { ELEMENT_TYPES, meantType } from './types.mjs';
 
 export const MAX_RANK = 64; // the core's
 const MAX_NESTING = 100; // of tuples; the core's parser has the same
@@ -16,35 +18,19 @@ export class Layout {
    * @param {string} [fields.paddingValue] 'ZERO_PAD' (the default), 'ONE_PAD', 'LOWEST_PAD',
    *   'HIGHEST_PAD' or 'UNKNOWN_PAD' (which leaves zeros)
    */
-  constructor({ minorToMajor, paddedDimensions, paddingValue = 'ZERO_PAD' } = {}) {
-    if (!Array.isArray(minorToMajor) || !isPermutation(minorToMajor)) {
-      throw invalidArgument(
-        'layout',
-        `minorToMajor must name each dimension once; got ${describe(minorToMajor)}`,
-      );
-    }
-    if (paddedDimensions !== undefined) checkSizes('layout', 'paddedDimensions', paddedDimensions);
-    if (paddedDimensions && paddedDimensions.length !== minorToMajor.length) {
-      throw invalidArgument(
-        'layout',
-        `paddedDimensions has ${paddedDimensions.length} entries for ` +
-          `${minorToMajor.length} dimensions; it needs one for each`,
-      );
-    }
-    if (!PADDING_VALUES.includes(paddingValue)) {
-      throw invalidArgument(
-        'layout',
-        `paddingValue must be one of ${PADDING_VALUES.join(', ')}; got ${describe(paddingValue)}`,
-      );
-    }
-    this.minorToMajor = Object.freeze([...minorToMajor]);
-    this.paddedDimensions = paddedDimensions ? Object.freeze([...paddedDimensions]) : null;
+  constructor(fields) {
+    const { minorToMajor, paddedDimensions, paddingValue } = checkLayout(fields);
+    this.minorToMajor = Object.freeze(minorToMajor);
+    this.paddedDimensions = paddedDimensions && Object.freeze(paddedDimensions);
     this.paddingValue = paddingValue;
     Object.freeze(this);
   }
 
   /** The default layout of a rank, dimension 0 most major: {rank-1, ..., 0}. */
   static rowMajor(rank) {
+    if (!Number.isInteger(rank) || rank < 0 || rank > MAX_RANK) {
+      throw invalidArgument('layout', `a rank is from 0 to ${MAX_RANK}; got ${describe(rank)}`);
+    }
     return new Layout({ minorToMajor: Array.from({ length: rank }, (_, i) => rank - 1 - i) });
   }
 
@@ -55,6 +41,7 @@ export class Layout {
 
   equals(other) {
     return (
+      other instanceof Layout &&
       sameNumbers(this.minorToMajor, other.minorToMajor) &&
       sameNumbers(this.paddedDimensions ?? [], other.paddedDimensions ?? []) &&
       (!this.paddedDimensions || this.paddingValue === other.paddingValue)
@@ -68,12 +55,26 @@ export class Layout {
 }
 
 /**
+ * Whether a value is a Shape, and no imitation.
+ * @type {(value: unknown) => value is Shape}
+ */
+export let isShape;
+
+/**
  * XLA's Shape: element type, dimensions and layout of an array; a tuple of shapes; or a token.
  * Immutable.
  */
 export class Shape {
+  #genuine = true;
+
+  static {
+    isShape = (value) => typeof value === 'object' && value !== null && #genuine in value;
+  }
+
   /** Not for callers: see parse, array, tuple, token. */
-  constructor({ elementType, dimensions = [], dynamicDimensions, layout, tupleShapes = null }) {
+  constructor(fields, key) {
+    if (key !== PRIVATE) throw notConstructed('Shape', 'Shape.parse(), array(), tuple() or token()');
+    const { elementType, dimensions = [], dynamicDimensions, layout, tupleShapes = null } = fields;
     this.elementType = elementType;
     this.dimensions = Object.freeze([...dimensions]);
     this.dynamicDimensions = Object.freeze(
@@ -91,34 +92,33 @@ export class Shape {
    * @param {Layout | readonly number[]} [options.layout] a Layout, or its minorToMajor
    * @param {readonly boolean[]} [options.dynamicDimensions] which sizes are upper bounds
    */
-  static array(elementType, dimensions = [], { layout, dynamicDimensions } = {}) {
+  static array(elementType, dimensions = [], options = {}) {
     if (!ELEMENT_TYPES.has(elementType)) {
-      throw invalidArgument('shape', `${describe(elementType)} is no array element type`);
+      throw invalidArgument('shape', noType(`${describe(elementType)} is no array element type`,
+        elementType));
     }
-    checkSizes('shape', 'dimensions', dimensions);
-    if (dimensions.length > MAX_RANK) {
-      throw invalidArgument('shape', `rank ${dimensions.length} is more than ${MAX_RANK}`);
-    }
-    if (dynamicDimensions && dynamicDimensions.length !== dimensions.length) {
+    const sizes = checkSizes('shape', 'dimensions', dimensions);
+    const { layout, dynamicDimensions } = checkOptions('shape', options, ARRAY_OPTIONS);
+    if (dynamicDimensions && dynamicDimensions.length !== sizes.length) {
       throw invalidArgument('shape', 'dynamicDimensions needs one entry for each dimension');
     }
-    const shape = new Shape({ elementType, dimensions, dynamicDimensions });
+    const shape = new Shape({ elementType, dimensions: sizes, dynamicDimensions }, PRIVATE);
     return layout ? shape.withLayout(layout) : shape;
   }
 
   /** @param {readonly (Shape | string)[]} shapes */
   static tuple(shapes) {
     if (!Array.isArray(shapes)) throw invalidArgument('shape', 'a tuple takes an array of shapes');
-    return new Shape({ elementType: 'tuple', tupleShapes: shapes.map((s) => Shape.of(s)) });
+    return new Shape({ elementType: 'tuple', tupleShapes: copyList(shapes).map((s) => Shape.of(s)) }, PRIVATE);
   }
 
   static token() {
-    return new Shape({ elementType: 'token' });
+    return new Shape({ elementType: 'token' }, PRIVATE);
   }
 
   /** A Shape as it is, a string parsed. */
   static of(shape) {
-    if (shape instanceof Shape) return shape;
+    if (isShape(shape)) return shape;
     if (typeof shape === 'string') return Shape.parse(shape);
     throw invalidArgument(
       'shape',
@@ -132,6 +132,9 @@ export class Shape {
    * @param {string} text
    */
   static parse(text) {
+    if (typeof text !== 'string') {
+      throw invalidArgument('shape', `parse needs a text such as "f32[2,3]"; got ${describe(text)}`);
+    }
     const parser = { text, at: 0, depth: 0 };
     const shape = parseShape(parser);
     skipSpace(parser);
@@ -187,7 +190,13 @@ export class Shape {
   /** The same array in another layout: a Layout, its minorToMajor, or null for the default one. */
   withLayout(layout) {
     if (!this.isArray) throw invalidArgument('shape', `${this} is no array: it has no layout`);
-    const made = Array.isArray(layout) ? new Layout({ minorToMajor: layout }) : layout;
+    const made = Array.isArray(layout) ? new Layout({ minorToMajor: layout }) : (layout ?? null);
+    if (made && !(made instanceof Layout)) {
+      throw invalidArgument(
+        'shape',
+        `a layout is a Layout, an array of dimension numbers or null; got ${describe(layout)}`,
+      );
+    }
     if (made && made.minorToMajor.length !== this.rank) {
       throw invalidArgument(
         'shape',
@@ -202,17 +211,18 @@ export class Shape {
           `elements of ${this}`,
       );
     });
-    return new Shape({ ...this, layout: made });
+    return new Shape({ ...this, layout: made }, PRIVATE);
   }
 
   /** The same shape, tuples too, with default layouts. */
   withoutLayout() {
     if (this.isTuple) return Shape.tuple(this.tupleShapes.map((s) => s.withoutLayout()));
-    return this.layout ? new Shape({ ...this, layout: null }) : this;
+    return this.layout ? new Shape({ ...this, layout: null }, PRIVATE) : this;
   }
 
   /** Whether all but layouts and dynamic dimensions agree. */
   compatible(other) {
+    other = Shape.of(other);
     if (this.elementType !== other.elementType) return false;
     if (!this.isTuple) return sameNumbers(this.dimensions, other.dimensions);
     const [a, b] = [this.tupleShapes, other.tupleShapes];
@@ -224,6 +234,7 @@ export class Shape {
    * dimensions may be shorter than their bounds, all else agrees but for layouts.
    */
   accepts(other) {
+    other = Shape.of(other);
     if (!this.isArray || !other.isArray) return this.compatible(other);
     const fits = (size, i) =>
       size === this.dimensions[i] || (this.dynamicDimensions[i] && size < this.dimensions[i]);
@@ -236,6 +247,7 @@ export class Shape {
 
   /** Whether everything agrees. */
   equals(other) {
+    other = Shape.of(other);
     if (!this.compatible(other)) return false;
     if (this.isTuple) return this.tupleShapes.every((s, i) => s.equals(other.tupleShapes[i]));
     if (!this.isArray) return true;
@@ -251,8 +263,11 @@ export class Shape {
    * @param {readonly number[]} multiIndex one index per dimension
    */
   linearIndex(multiIndex) {
-    if (multiIndex.length !== this.rank) {
-      throw invalidArgument('shape', `an index of ${this} has ${this.rank} entries`);
+    if (!Array.isArray(multiIndex) || multiIndex.length !== this.rank) {
+      throw invalidArgument(
+        'shape',
+        `an index of ${this} has ${this.rank} entries; got ${describe(multiIndex)}`,
+      );
     }
     const strides = this.strides();
     return multiIndex.reduce((sum, index, dim) => {
@@ -317,12 +332,56 @@ function sameNumbers(a, b) {
   return a.length === b.length && a.every((n, i) => n === b[i]);
 }
 
-function isPermutation(numbers) {
-  return numbers.every((_, i) => numbers.includes(i));
+const noType = (problem, name) => {
+  const meant = meantType(name);
+  return meant ? `${problem}; did you mean ${meant}?` : problem;
+};
+
+const LAYOUT_FIELDS = {
+  minorToMajor: kind('an array that names each dimension once', (value) => {
+    const sizes = sizesOf(value);
+    return sizes?.every((_, i) => sizes.includes(i)) ? sizes : undefined;
+  }),
+  paddedDimensions: kind('an array of non-negative integers', sizesOf),
+  paddingValue: kind(`one of ${PADDING_VALUES.join(', ')}`, (value) =>
+    PADDING_VALUES.includes(value) ? value : undefined),
+};
+const ARRAY_OPTIONS = {
+  layout: kind('a Layout or an array of dimension numbers', (value) =>
+    value instanceof Layout || Array.isArray(value) ? value : undefined),
+  dynamicDimensions: kind('an array of booleans', (value) =>
+    Array.isArray(value) && value.length <= MAX_RANK ? copyList(value).map(Boolean) : undefined),
+};
+
+const checkLayout = guarded(function layout(fields) {
+  const options = checkOptions('layout', fields, LAYOUT_FIELDS);
+  const { minorToMajor, paddedDimensions = null, paddingValue = 'ZERO_PAD' } = options;
+  if (!minorToMajor) {
+    throw invalidArgument('layout', 'minorToMajor must name each dimension once; it is missing');
+  }
+  if (paddedDimensions && paddedDimensions.length !== minorToMajor.length) {
+    throw invalidArgument(
+      'layout',
+      `paddedDimensions has ${paddedDimensions.length} entries for ` +
+        `${minorToMajor.length} dimensions; it needs one for each`,
+    );
+  }
+  return { minorToMajor, paddedDimensions, paddingValue };
+});
+
+/** A copy, in which nothing changes any more; undefined if these are no sizes of dimensions. */
+function sizesOf(value) {
+  if (!Array.isArray(value) || value.length > MAX_RANK) return undefined;
+  const copy = copyList(value);
+  return copy.every((n) => Number.isSafeInteger(n) && n >= 0) ? copy : undefined;
 }
 
 function checkSizes(operation, what, sizes) {
-  if (Array.isArray(sizes) && sizes.every((n) => Number.isSafeInteger(n) && n >= 0)) return;
+  const copy = sizesOf(sizes);
+  if (copy) return copy;
+  if (Array.isArray(sizes) && sizes.length > MAX_RANK) {
+    throw invalidArgument(operation, `rank ${sizes.length} is more than ${MAX_RANK}`);
+  }
   throw invalidArgument(
     operation,
     `${what} must be an array of non-negative integers; got ${describe(sizes)}`,
@@ -377,11 +436,11 @@ const parseNumber = (parser) => Number(match(parser, /\d+/, 'a number'));
 function parseShape(parser) {
   if (accept(parser, '(')) return parseTuple(parser);
   const start = parser.at;
-  const elementType = match(parser, /[a-z]\w*/, 'an element type');
+  const elementType = match(parser, /[A-Za-z]\w*/, 'an element type');
   const isArray = ELEMENT_TYPES.has(elementType);
   if (!isArray && elementType !== 'token' && elementType !== 'opaque') {
     parser.at = start;
-    fail(parser, 'is no element type');
+    fail(parser, noType('is no element type', elementType));
   }
   expect(parser, '[');
   const dynamicDimensions = [];
@@ -390,7 +449,7 @@ function parseShape(parser) {
     return parseNumber(parser);
   });
   if (!isArray) {
-    if (!dimensions.length) return new Shape({ elementType });
+    if (!dimensions.length) return new Shape({ elementType }, PRIVATE);
     throw invalidArgument('shape', `${describe(parser.text)}: ${elementType} has no dimensions`);
   }
   return Shape.array(elementType, dimensions, { dynamicDimensions, layout: parseLayout(parser) });
@@ -418,3 +477,6 @@ function parseLayout(parser) {
   }
   return minorToMajor.length ? new Layout({ minorToMajor }) : undefined;
 }
+
+atBoundary(Layout);
+atBoundary(Shape);

@@ -82,7 +82,8 @@ function complex(name, bits, Array) {
   return {
     read: (data, index) => [data[2 * index], data[2 * index + 1]],
     write(data, index, value) {
-      const [re, im] = globalThis.Array.isArray(value) ? value : [value, 0];
+      const isPair = globalThis.Array.isArray(value) && value.length === 2;
+      const [re, im] = isPair ? [value[0], value[1]] : [value, 0];
       if (typeof re !== 'number' || typeof im !== 'number') return false;
       data[2 * index] = re;
       data[2 * index + 1] = im;
@@ -136,6 +137,27 @@ const ROWS = [
 
 /** All array element types by name. @type {ReadonlyMap<string, ElementType>} */
 export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(row)]));
+
+/** What other systems call them. */
+const ALIASES = {
+  bool: 'pred', boolean: 'pred', i1: 'pred',
+  char: 's8', byte: 'u8', short: 's16', int: 's32', long: 's64',
+  half: 'f16', float: 'f32', single: 'f32', double: 'f64', bfloat16: 'bf16',
+};
+
+/**
+ * The element type that somebody meant who wrote something else, such as 'float32', 'F32' or 'i32':
+ * undefined where that is anybody's guess.
+ * @param {unknown} name
+ */
+export function meantType(name) {
+  if (typeof name !== 'string') return undefined;
+  const lower = name.toLowerCase().replace(/_/g, '');
+  const [, kind, bits] = /^(u?int|i|float|complex)(\d+)$/.exec(lower) ?? [];
+  const short = { int: 's', i: 's', uint: 'u', float: 'f', complex: 'c' }[kind];
+  const meant = ALIASES[lower] ?? (short ? short + bits : lower.replace(/^float(?=8|4)/, 'f'));
+  return ELEMENT_TYPES.has(meant) ? meant : undefined;
+}
 
 /** The element type that a constant of unstated type gets. */
 export function typeOfValue(value) {

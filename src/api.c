@@ -265,8 +265,8 @@ XLA_API void *xla_host_call_result_data(const HostCall *call, int leaf) {
   return replica_pointer(call, call->parked_at->results[leaf]);
 }
 
-XLA_API void xla_host_call_done(HostCall *call, const char *message) {
-  host_call_done(call, message && *message ? message : NULL);
+XLA_API void xla_host_call_done(HostCall *call, int code, const char *message) {
+  host_call_done(call, (StatusCode)code, message && *message ? message : NULL);
 }
 
 /* ---- The host's part in the work ---- */

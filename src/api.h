@@ -109,7 +109,7 @@ XLA_API int xla_run_profile_count(Run *run);
 /*
 ** Calls of the host (infeed, outfeed, custom-call, host sends and receives): whenever
 ** platform_notify() is heard, take calls until there are none, write the results' data, and end
-** each. `message`, if not NULL or "", fails the run. Operands and results are leaves in order; a
+** each. `message`, if not NULL or "", fails the run with status `code`. Operands and results are leaves in order; a
 ** token's data is NULL. Handles stay good until the call is done or the run is freed.
 */
 XLA_API HostCall *xla_run_host_call(Run *run);
@@ -123,7 +123,7 @@ XLA_API const void *xla_host_call_operand_data(const HostCall *call, int leaf);
 XLA_API int xla_host_call_result_count(const HostCall *call);
 XLA_API char *xla_host_call_result_shape(const HostCall *call, int leaf);
 XLA_API void *xla_host_call_result_data(const HostCall *call, int leaf);
-XLA_API void xla_host_call_done(HostCall *call, const char *message);
+XLA_API void xla_host_call_done(HostCall *call, int code, const char *message);
 
 /* Single-threaded build: works for about `budget_us`; returns true if there is more to do now. */
 XLA_API bool xla_step(double budget_us);

@@ -29,7 +29,7 @@ describe('shapes in text', () => {
     'f32[2] x': /"x" does not belong there/,
     'f32[-1]': /"-1\]" should be a number/,
     'f32[2]{0,1}': /layout \{0,1\} has 2 dimensions; f32\[2\] has 1/,
-    'f32[2,3]{0,0}': /minorToMajor must name each dimension once/,
+    'f32[2,3]{0,0}': /minorToMajor must be an array that names each dimension once/,
     'token[3]': /token has no dimensions/,
     '(f32[2]': /the end should be ","/,
     'tuple[]': /is no element type/,

@@ -24,14 +24,13 @@ HostCall *host_call_take(Run *run) {
   return replica;
 }
 
-void host_call_done(HostCall *call, const char *message) {
+void host_call_done(HostCall *call, StatusCode code, const char *message) {
   Run *run = call->run;
   scheduler_lock();
   if (call->state == REPLICA_HOST) {
     if (message) {
       Error error;
-      error_set_op(&error, STATUS_INTERNAL, opcode_name(call->parked_at->instruction->opcode), "%s",
-                   message);
+      error_set_op(&error, code, opcode_name(call->parked_at->instruction->opcode), "%s", message);
       scheduler_fail_run(run, &error);
     } else {
       scheduler_resume(call);

@@ -18,8 +18,8 @@ Outcome host_call_arrive(Replica *replica, const Thunk *thunk);
 HostCall *host_call_take(Run *run);
 
 /* Ends a call that was taken: the replica goes on, or if `message` is not NULL, its run fails with
-** that. Nothing happens if the run has failed meanwhile. */
-void host_call_done(HostCall *call, const char *message);
+** that and `code`. Nothing happens if the run has failed meanwhile. */
+void host_call_done(HostCall *call, StatusCode code, const char *message);
 
 /* The name by which the host knows what to do: custom_call_target, or the feed's config. */
 const char *host_call_target(const HostCall *call);

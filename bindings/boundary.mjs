@@ -1,0 +1,82 @@
+/**
+ * The boundary of the package: whatever leaves a public method is an XlaError. The methods check
+ * what they are given; what is left for here are values that fail while they are looked at (a
+ * getter or a Proxy that throws, a method without its object), and the engine's own limits.
+ */
+import { isLimit, messageOf, XlaError } from './error.mjs';
+
+/** Who constructs an object of this package's with this is the package. */
+export const PRIVATE = Symbol('xla-wasm');
+
+/** @returns {XlaError} to be thrown by the constructor of what has another way to be made */
+export function notConstructed(name, remedy) {
+  return new XlaError('FAILED_PRECONDITION', `new ${name}() is not for callers; use ${remedy}`);
+}
+
+const callersOwn = new WeakSet();
+
+/**
+ * Calls a function of the caller's. What it throws is the caller's own, and reaches him as it is.
+ * @template Result
+ * @param {() => Result} body
+ * @returns {Result}
+ */
+export function callersFunction(body) {
+  try {
+    return body();
+  } catch (error) {
+    if (error !== null && typeof error === 'object') callersOwn.add(error);
+    throw error;
+  }
+}
+
+/**
+ * Guards a class's methods, static ones too.
+ * @param {Function} Class
+ */
+export function atBoundary(Class) {
+  for (const target of [Class, Class.prototype]) {
+    for (const name of Reflect.ownKeys(target)) {
+      const property = Object.getOwnPropertyDescriptor(target, name);
+      if (name === 'constructor' || typeof name === 'symbol') continue;
+      if (typeof property.value !== 'function') continue;
+      Object.defineProperty(target, name, { ...property, value: guarded(property.value, name) });
+    }
+  }
+}
+
+/** A function that does as `method`, but fails with XlaErrors only. */
+export function guarded(method, name = method.name) {
+  const wrapped = {
+    [name](...args) {
+      let result;
+      try {
+        result = method.apply(this, args);
+      } catch (error) {
+        throw foreign(name, error);
+      }
+      if (!(result instanceof Promise)) return result;
+      return result.catch((error) => {
+        throw foreign(name, error);
+      });
+    },
+  }[name];
+  return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
+}
+
+function foreign(operation, error) {
+  if (isKnown(error)) return error;
+  const message = `${operation}: ${messageOf(error)}`;
+  return new XlaError(isLimit(error) ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT', message, {
+    operation,
+    cause: error,
+  });
+}
+
+function isKnown(error) {
+  try {
+    return error instanceof XlaError || callersOwn.has(error);
+  } catch {
+    return false; // a Proxy
+  }
+}

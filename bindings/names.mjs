@@ -1,0 +1,36 @@
+/** Names that were meant: for errors about those that there are not. */
+
+const MOST_LENGTH = 60;
+
+/**
+ * The known name that is nearest to one that is not known: undefined if none is near, that is, if
+ * more than a third of its letters would have to change.
+ * @param {string} name
+ * @param {Iterable<string>} known
+ */
+export function suggestion(name, known) {
+  if (name.length > MOST_LENGTH) return undefined;
+  let nearest;
+  let least = Infinity;
+  for (const other of known) {
+    const steps = distance(name.toLowerCase(), other.toLowerCase());
+    if (steps < least && steps <= Math.max(1, Math.floor(other.length / 3))) {
+      [nearest, least] = [other, steps];
+    }
+  }
+  return nearest;
+}
+
+/** Levenshtein's: how many letters must be put in, taken out or replaced. */
+function distance(from, to) {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (let i = 0; i < from.length; i++) {
+    const next = [i + 1];
+    for (let j = 0; j < to.length; j++) {
+      const replaced = row[j] + (from[i] === to[j] ? 0 : 1);
+      next.push(Math.min(replaced, row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row.at(-1);
+}

@@ -1,0 +1,77 @@
+/**
+ * What a call's options may be. An option's kind is, as an argument's (arguments.mjs), a function
+ * that returns the value in the form in which it is wanted, or undefined if it is none of the kind;
+ * `kind.wants` says what is.
+ */
+import { describe, invalidArgument } from './error.mjs';
+import { suggestion } from './names.mjs';
+
+const MOST_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
+
+export function kind(wants, convert) {
+  return Object.assign(convert, { wants });
+}
+
+export const boolean = kind('true or false', (value) =>
+  typeof value === 'boolean' ? value : undefined);
+
+export const string = kind('a string', (value) => (typeof value === 'string' ? value : undefined));
+
+export const count = (least, most) =>
+  kind(`an integer from ${least} to ${most}`, (value) =>
+    Number.isInteger(value) && value >= least && value <= most ? value : undefined);
+
+/** By what it does: a signal may come from another realm, or from a polyfill. */
+export const signal = kind('an AbortSignal', (value) =>
+  typeof value?.addEventListener === 'function' && typeof value.removeEventListener === 'function' &&
+  typeof value.aborted === 'boolean' ? value : undefined);
+
+/**
+ * A copy of an array that is the caller's: each element looked at once, none left out, whatever the
+ * array's own iterator does. Not for elements of arrays, of which there may be any number.
+ * @param {ArrayLike<any>} list
+ */
+export function copyList(list) {
+  if (list.length > MOST_ENTRIES) {
+    throw invalidArgument('', `an array of ${list.length} entries is longer than ${MOST_ENTRIES}`);
+  }
+  const copy = new Array(list.length);
+  for (let i = 0; i < copy.length; i++) copy[i] = list[i];
+  return copy;
+}
+
+/**
+ * The options of a call, each read once and checked. What is null or undefined is left out.
+ * @template {Record<string, Function>} Known
+ * @param {string} operation for errors
+ * @param {unknown} options what the caller gave
+ * @param {Known} known the kinds of all options there are, by name
+ * @returns {{ [name in keyof Known]?: any }}
+ */
+export function checkOptions(operation, options, known) {
+  if (options === undefined) return {};
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+    throw invalidArgument(operation, `options must be an object; got ${describe(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name)) throw unknownName(operation, name, Object.keys(known));
+  }
+  const checked = {};
+  for (const [name, kindOf] of Object.entries(known)) {
+    const value = options[name];
+    if (value === undefined || value === null) continue;
+    checked[name] = kindOf(value);
+    if (checked[name] !== undefined) continue;
+    throw invalidArgument(operation, `${name} must be ${kindOf.wants}; got ${describe(value)}`);
+  }
+  return checked;
+}
+
+/** @returns {XlaError} to be thrown: there is no option, or no field, of this name */
+export function unknownName(operation, name, known, prefix = '') {
+  const nearest = suggestion(name, known);
+  const remedy = nearest
+    ? `did you mean ${prefix}${nearest}?`
+    : `there are ${known.join(', ') || 'none'}`;
+  return invalidArgument(operation, `${prefix}${name} is not known here; ${remedy}`);
+}

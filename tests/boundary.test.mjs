@@ -1,0 +1,323 @@
+/**
+ * The API under attack: every public method with values that nobody should pass. Whatever it says
+ * must be an XlaError of a code that fits, said at once, and the client must live on.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import {
+  Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder, XlaError, XlaOp,
+} from '../bindings/index.mjs';
+import { STATUS_CODES } from '../bindings/error.mjs';
+import { OPERATIONS } from '../bindings/operations.mjs';
+
+const SENTINEL = new Error('the value defends itself');
+const trap = () => {
+  throw SENTINEL;
+};
+const TRAPS = Object.fromEntries(Object.getOwnPropertyNames(Reflect).map((name) => [name, trap]));
+
+function detached(array) {
+  structuredClone(array, { transfer: [array.buffer] });
+  return array;
+}
+
+function deep(depth) {
+  let array = [];
+  for (let i = 0; i < depth; i++) array = [array];
+  return array;
+}
+
+function selfContaining() {
+  const array = [1];
+  array.push(array);
+  array[0] = array;
+  return array;
+}
+
+function revoked() {
+  const { proxy, revoke } = Proxy.revocable([], {});
+  revoke();
+  return proxy;
+}
+
+/** An array that looks different every time. */
+function shifty() {
+  let count = 0;
+  return new Proxy([1, 2, 3], { get: (target, name) => {
+    if (name === 'length') return count++ % 5;
+    return name === Symbol.iterator ? undefined : target[name];
+  } });
+}
+
+const hostile = (client, other) => ({
+  undefined, null: null, true: true, symbol: Symbol('s'), zero: 0, minus: -1, NaN: NaN,
+  Infinity, huge: 1e300, safe: 2 ** 53, bigint: 10n ** 40n, fraction: 0.5,
+  empty: '', word: 'x', nul: '\0', long: 'a'.repeat(1e5), braces: '{'.repeat(1e5), '%': '%s%n{}="',
+  object: {}, bare: Object.create(null), list: [], word_list: ['x'], nulls: [null],
+  holes: new Array(3), vast: new Array(2 ** 32 - 1),
+  self: selfContaining(), deep: deep(20_000), object_in_list: [{}], symbol_in_list: [Symbol('t')],
+  detached: detached(new Float32Array(4)), detached_in_list: [detached(new Float32Array(2))],
+  view: new DataView(new ArrayBuffer(8)), buffer: new ArrayBuffer(8), bytes: new Uint8Array(3),
+  function: () => 1, class: Map, map: new Map(), date: new Date(NaN), promise: Promise.resolve(),
+  revoked: revoked(), shifty: shifty(),
+  traps: new Proxy({}, TRAPS), list_traps: new Proxy([1], TRAPS),
+  function_traps: new Proxy(() => {}, TRAPS),
+  getter: { get replicas() { return trap(); }, get dimensions() { return trap(); } },
+  getter_in_list: [{ get shape() { return trap(); } }],
+  words: { toString: trap, valueOf: trap, [Symbol.toPrimitive]: trap },
+  named: { constructor: { name: Symbol('n') } },
+  unknown: { unheardOf: 1 },
+  a_client: client, another_client: other,
+  imitation: Object.create(XlaOp.prototype), literal_imitation: Object.create(Literal.prototype),
+  module_imitation: Object.create(HloModule.prototype), op_proxy: new Proxy(opOf(client), {}),
+  foreign_op: opOf(other), foreign_buffer: other.buffer([1, 2]),
+  foreign_module: other.parseHlo('ENTRY e { ROOT r = f32[] constant(1) }'),
+  disposed_buffer: disposed(client.buffer([1, 2])),
+  disposed_module: disposed(client.parseHlo('ENTRY e { ROOT r = f32[] constant(1) }')),
+  foreign_shape: { elementType: 'f32', dimensions: [-1] },
+});
+
+function opOf(client) {
+  return client.builder('b').parameter(0, 'f32[2,2]');
+}
+
+function disposed(thing) {
+  thing.dispose();
+  return thing;
+}
+
+/** An error that may leave the package. */
+function checkError(error, what) {
+  assert.ok(error instanceof XlaError, `${what}: ${error?.stack ?? String(error)}`);
+  assert.ok(STATUS_CODES.includes(error.code) && error.code !== 'OK', `${what}: ${error.code}`);
+  assert.notEqual(error.code, 'INTERNAL', `${what}: ${error.stack}`);
+  assert.equal(typeof error.message, 'string', what);
+  assert.ok(error.message.length < 2000, `${what}: ${error.message.length} characters`);
+  // Of our own mistakes, the boundary makes XlaErrors too: they have them as their cause.
+  if (error.cause === undefined || error.cause === SENTINEL) return;
+  const isOurs = /Cannot read|is not a function|is not defined|not iterable|null|Reduce of/;
+  const text = String(error.cause?.message);
+  const ofTheProxy = /revoked|TypedArray|detached/.test(text);
+  assert.ok(ofTheProxy || !isOurs.test(text), `${what}: ${error.cause?.stack}`);
+}
+
+const SOON = 3000; // milliseconds, on a busy machine
+
+/** Calls, and waits for what is promised. What it must not do: hang, or throw something else. */
+async function attack(what, call) {
+  const start = performance.now();
+  try {
+    const result = call();
+    if (result instanceof Promise) await result;
+    return result;
+  } catch (error) {
+    checkError(error, what);
+    return error;
+  } finally {
+    const took = performance.now() - start;
+    assert.ok(took < SOON, `${what} took ${took} ms`);
+  }
+}
+
+/** Each of `args` replaced by each hostile value. */
+async function attackAll(name, values, args, call) {
+  for (let position = 0; position < args.length; position++) {
+    for (const [kind, value] of Object.entries(values)) {
+      await attack(`${name}(${position}: ${kind})`, () => call(args.with
+        ? args.with(position, value)
+        : args.map((arg, i) => (i === position ? value : arg))));
+    }
+  }
+}
+
+const ADD = `HloModule add
+ENTRY main {
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  ROOT sum = f32[2] add(x, y)
+}`;
+
+for (const threads of [0, 1]) {
+  describe(`whatever is passed, with ${threads} threads`, () => {
+    let client, other, values;
+    before(async () => {
+      client = await Client.create({ threads });
+      other = await Client.create({ threads: 0 });
+      values = hostile(client, other);
+    });
+    after(() => {
+      client.dispose();
+      other.dispose();
+    });
+    const checkThatItWorks = async () => {
+      const executable = await client.compile(client.parseHlo(ADD));
+      assert.deepEqual((await executable.execute([[1, 2], [3, 4]]))[0].toArray(), [4, 6]);
+      executable.dispose();
+    };
+
+    test('to a client', async () => {
+      const module = client.parseHlo(ADD);
+      await attackAll('create', values, [{ threads: 0 }], async (args) => {
+        (await Client.create({ threads: 0, ...(args[0] === undefined ? { threads: 0 } : null) }))
+          .dispose();
+        const made = await Client.create(...args);
+        made.dispose();
+      });
+      await attackAll('builder', values, ['b'], (args) => client.builder(...args));
+      await attackAll('parseHlo', values, [ADD], (args) => client.parseHlo(...args));
+      await attackAll('parseHloProto', values, [new Uint8Array(8)],
+        (args) => client.parseHloProto(...args));
+      await attackAll('compile', values, [module, {}], (args) => client.compile(...args));
+      await attackAll('compile replicas', values, [2],
+        ([replicas]) => client.compile(module, { replicas }));
+      await attackAll('buffer', values, [[1, 2], 'f32[2]'], (args) => client.buffer(...args));
+      await attackAll('registerCustomCall', values, ['t', () => 1],
+        (args) => client.registerCustomCall(...args));
+      await attackAll('transferToInfeed', values, [[1], {}],
+        (args) => client.transferToInfeed(...args));
+      await attackAll('transferFromOutfeed replica', values, [1], async ([replica]) => {
+        client.transferFromOutfeed({ replica }).catch((error) => checkError(error, 'outfeed'));
+      });
+      for (const options of [null, 5, 'x', Symbol('s'), [], { replicas: 1 }]) {
+        checkError(await client.transferFromOutfeed(options).catch((error) => error), 'outfeed');
+      }
+      await checkThatItWorks();
+    });
+
+    test('to an executable', async () => {
+      const executable = await client.compile(client.parseHlo(ADD));
+      const args = [[1, 2], [3, 4]];
+      await attackAll('execute', values, [args, {}], (all) => executable.execute(...all));
+      await attackAll('argument', values, args, (all) => executable.execute(all));
+      await attackAll('element', values, [1, 2], (all) => executable.execute([all, args[1]]));
+      await attackAll('executeReplicas', values, [[args], {}],
+        (all) => executable.executeReplicas(...all));
+      await attackAll('arguments of a replica', values, [args],
+        (all) => executable.executeReplicas(all));
+      for (const option of ['device', 'donate', 'profile', 'signal', 'seed']) {
+        await attackAll(option, values, [undefined],
+          ([value]) => executable.execute(args, { [option]: value }));
+      }
+      await attackAll('donate', values, [0], ([number]) => executable.execute(args, {
+        donate: [number] }));
+      await checkThatItWorks();
+      assert.deepEqual((await executable.execute(args))[0].toArray(), [4, 6]);
+    });
+
+    test('to a builder', async () => {
+      for (const method of ['parameter', 'constant', 'constantLiteral', 'constantR0', 'constantR1',
+        'constantR2', 'constantR3', 'constantR4', 'createSubBuilder', 'build']) {
+        await attackAll(method, values, method === 'parameter' ? [0, 'f32[2]', 'x'] : [1, undefined],
+          (args) => client.builder('b')[method](...args));
+      }
+    });
+
+    for (const method of Object.keys(OPERATIONS)) {
+      test(`to the operation ${method}`, async () => {
+        const b = client.builder('b');
+        const x = b.parameter(0, 'f32[2,2]');
+        await attackAll(method, values, new Array(5).fill(x), (args) => b[method](...args));
+        for (const count of [0, 1, 2, 3, 4, 9]) {
+          await attack(method, () => b[method](...new Array(count).fill(x)));
+        }
+        assert.equal(String(b.add(x, x).shape), 'f32[2,2]');
+        b.dispose();
+      });
+    }
+
+    test('what is asked of what is disposed', async () => {
+      const executable = disposed(await client.compile(client.parseHlo(ADD)));
+      for (const call of [
+        () => executable.execute([[1, 2], [3, 4]]), () => executable.toString(),
+        () => executable.thunks(), () => values.disposed_buffer.toLiteral(),
+        () => values.disposed_buffer.view(), () => values.disposed_module.toString(),
+        () => values.disposed_module.parameters, () => client.compile(values.disposed_module),
+      ]) {
+        assert.equal((await attack('disposed', call)).code, 'FAILED_PRECONDITION');
+      }
+      executable.dispose();
+    });
+  });
+}
+
+describe('values on the host', () => {
+  let client, other, values;
+  before(async () => {
+    [client, other] = [await Client.create({ threads: 0 }), await Client.create({ threads: 0 })];
+    values = hostile(client, other);
+  });
+  after(() => {
+    client.dispose();
+    other.dispose();
+  });
+
+  test('shapes and layouts', async () => {
+    const shape = Shape.parse('f32[2,3]');
+    await attackAll('Shape.array', values, ['f32', [2], {}], (args) => Shape.array(...args));
+    await attackAll('layout', values, [0], ([layout]) => Shape.array('f32', [2], { layout }));
+    await attackAll('dynamic', values, [0], ([dynamicDimensions]) =>
+      Shape.array('f32', [2], { dynamicDimensions }));
+    for (const method of ['parse', 'of', 'tuple']) {
+      await attackAll(method, values, [0], (args) => Shape[method](...args));
+    }
+    for (const method of ['withElementType', 'withLayout', 'compatible', 'accepts', 'equals',
+      'linearIndex', 'multiIndex']) {
+      await attackAll(method, values, [0], (args) => shape[method](...args));
+    }
+    await attackAll('new Shape', values, [0, 0], (args) => new Shape(...args));
+    await attackAll('new Layout', values, [{}], (args) => new Layout(...args));
+    for (const field of ['minorToMajor', 'paddedDimensions', 'paddingValue']) {
+      await attackAll(field, values, [0], ([value]) =>
+        new Layout({ minorToMajor: [0], [field]: value }));
+    }
+    await attackAll('rowMajor', values, [0], (args) => Layout.rowMajor(...args));
+    await attackAll('equals', values, [0], (args) => Layout.rowMajor(2).equals(...args));
+  });
+
+  test('literals', async () => {
+    const literal = Literal.from([[1, 2], [3, 4]]);
+    await attackAll('new Literal', values, ['f32[4]', new Float32Array(4)],
+      (args) => new Literal(...args));
+    await attackAll('new Literal', values, ['(f32[4], s32[])', [literal]],
+      (args) => new Literal(...args));
+    for (const shape of [undefined, 'f32[2]', 'f32[2,2]{0,1}', 's4[2]', 'c64[]', 'pred[3]', 'bf16[1]',
+      '(f32[2], s32[])', '()', 'token[]', 'f32[0]']) {
+      await attackAll(`from ${shape}`, values, [0], ([value]) => Literal.from(value, shape));
+      await attackAll(`from list ${shape}`, values, [1, 2], (list) => Literal.from(list, shape));
+    }
+    await attackAll('shape', values, ['f32[2]'], ([shape]) => Literal.from([1, 2], shape));
+    await attackAll('tuple', values, [0], (args) => Literal.tuple(...args));
+    await attackAll('zeros', values, [0], (args) => Literal.zeros(...args));
+    await attackAll('get', values, [[0, 0]], (args) => literal.get(...args));
+    await attackAll('get', values, [0, 0], (index) => literal.get(index));
+    await attackAll('inLayout', values, [0], (args) => literal.inLayout(...args));
+  });
+
+  test('methods without their object', async () => {
+    const classes = { Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder };
+    for (const [name, { prototype }] of Object.entries(classes)) {
+      for (const method of Object.getOwnPropertyNames(prototype)) {
+        const { value } = Object.getOwnPropertyDescriptor(prototype, method);
+        if (method === 'constructor' || typeof value !== 'function') continue;
+        try {
+          await value.call(undefined);
+        } catch (error) {
+          assert.ok(error instanceof XlaError, `${name}.${method}: ${error.stack}`);
+        }
+      }
+    }
+  });
+
+  test('what is not constructed says how it is made', () => {
+    const refused = (body, pattern) => assert.throws(body, (error) =>
+      error instanceof XlaError && error.code === 'FAILED_PRECONDITION' && pattern.test(error.message));
+    refused(() => new Client(), /await Client\.create\(\)/);
+    refused(() => new XlaOp(), /methods of a builder/);
+    refused(() => new XlaOp(client.builder(), 1e6, Shape.parse('f32[]')), /methods of a builder/);
+    refused(() => new Shape({ elementType: 'f32', dimensions: [-1] }), /Shape\.parse/);
+    for (const Class of [Buffer, Executable, HloModule, XlaBuilder]) {
+      refused(() => new Class(undefined, 1, { parameters: [] }), /client/i);
+    }
+  });
+});
