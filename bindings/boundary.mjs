@@ -3,7 +3,7 @@
  * what they are given; what is left for here are values that fail while they are looked at (a
  * getter or a Proxy that throws, a method without its object), and the engine's own limits.
  */
-import { isLimit, messageOf, XlaError } from './error.mjs';
+import { isLimit, isXlaError, messageOf, XlaError } from './error.mjs';
 
 /** Who constructs an object of this package's with this is the package. */
 export const PRIVATE = Symbol('xla-wasm');
@@ -65,18 +65,10 @@ export function guarded(method, name = method.name) {
 }
 
 function foreign(operation, error) {
-  if (isKnown(error)) return error;
+  if (isXlaError(error) || callersOwn.has(error)) return error;
   const message = `${operation}: ${messageOf(error)}`;
   return new XlaError(isLimit(error) ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT', message, {
     operation,
     cause: error,
   });
-}
-
-function isKnown(error) {
-  try {
-    return error instanceof XlaError || callersOwn.has(error);
-  } catch {
-    return false; // a Proxy
-  }
 }

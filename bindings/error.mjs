@@ -97,6 +97,15 @@ export function messageOf(error) {
   return describe(error);
 }
 
+/** Of anything that can be thrown, even a Proxy. @returns {error is XlaError} */
+export function isXlaError(error) {
+  try {
+    return error instanceof XlaError;
+  } catch {
+    return false;
+  }
+}
+
 /** The engine's own failures: no stack, or no memory. Firefox says InternalError of the first. */
 export function isLimit(error) {
   try {

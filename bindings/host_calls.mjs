@@ -2,7 +2,7 @@
  * What running programs ask of the host: data from an infeed, room in an outfeed, custom calls. The
  * replica waits until it has its answer; the others go on.
  */
-import { describe, invalidArgument, messageOf, STATUS_CODES, XlaError } from './error.mjs';
+import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaError } from './error.mjs';
 import { Literal, rowMajorData } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
@@ -179,7 +179,7 @@ export class HostCalls {
 
 /** What fails a run: its own code where it is an XlaError; the host's fault otherwise. */
 function codeOf(error) {
-  const isOurs = error instanceof XlaError && STATUS_CODES.includes(error.code);
+  const isOurs = isXlaError(error) && STATUS_CODES.includes(error.code);
   return STATUS_CODES.indexOf(isOurs && error.code !== 'OK' ? error.code : 'INTERNAL');
 }
 

@@ -213,19 +213,6 @@ for (const threads of [0, 1]) {
       }
     });
 
-    for (const method of Object.keys(OPERATIONS)) {
-      test(`to the operation ${method}`, async () => {
-        const b = client.builder('b');
-        const x = b.parameter(0, 'f32[2,2]');
-        await attackAll(method, values, new Array(5).fill(x), (args) => b[method](...args));
-        for (const count of [0, 1, 2, 3, 4, 9]) {
-          await attack(method, () => b[method](...new Array(count).fill(x)));
-        }
-        assert.equal(String(b.add(x, x).shape), 'f32[2,2]');
-        b.dispose();
-      });
-    }
-
     test('what is asked of what is disposed', async () => {
       const executable = disposed(await client.compile(client.parseHlo(ADD)));
       for (const call of [
@@ -240,6 +227,28 @@ for (const threads of [0, 1]) {
     });
   });
 }
+
+describe('whatever is passed to the operation', () => {
+  let client, values;
+  before(async () => {
+    client = await Client.create({ threads: 0 });
+    values = hostile(client, await Client.create({ threads: 0 }));
+  });
+  after(() => client.dispose());
+
+  for (const method of Object.keys(OPERATIONS)) {
+    test(method, async () => {
+      const b = client.builder('b');
+      const x = b.parameter(0, 'f32[2,2]');
+      await attackAll(method, values, new Array(5).fill(x), (args) => b[method](...args));
+      for (const count of [0, 1, 2, 3, 4, 9]) {
+        await attack(method, () => b[method](...new Array(count).fill(x)));
+      }
+      assert.equal(String(b.add(x, x).shape), 'f32[2,2]');
+      b.dispose();
+    });
+  }
+});
 
 describe('values on the host', () => {
   let client, other, values;
@@ -319,5 +328,155 @@ describe('values on the host', () => {
     for (const Class of [Buffer, Executable, HloModule, XlaBuilder]) {
       refused(() => new Class(undefined, 1, { parameters: [] }), /client/i);
     }
+  });
+});
+
+describe('failures let go', () => {
+  let client;
+  before(async () => {
+    client = await Client.create({ threads: 1 });
+  });
+  after(() => client.dispose());
+  const refused = (promise, code, pattern) => assert.rejects(promise, (error) => {
+    assert.ok(error instanceof XlaError, error?.stack);
+    assert.equal(error.code, code, error.stack);
+    assert.match(error.message, pattern);
+    return true;
+  });
+
+  const CALL = `ENTRY main {
+    x = f32[2] parameter(0)
+    ROOT y = f32[3] custom-call(x), custom_call_target="f"
+  }`;
+  const thrown = {
+    'an Error': [new Error('not today'), 'INTERNAL', /not today/],
+    'a message that throws': [{ get message() { return trap(); } }, 'INTERNAL', /an object/],
+    'an Error whose message throws': [
+      Object.defineProperty(new Error(), 'message', { get: trap }), 'INTERNAL', /an Error/],
+    'words that throw': [{ toString: trap }, 'INTERNAL', /an object/],
+    'a Proxy of traps': [new Proxy({}, TRAPS), 'INTERNAL', /cannot be looked at/],
+    'a symbol': [Symbol('s'), 'INTERNAL', /Symbol\(s\)/],
+    nothing: [undefined, 'INTERNAL', /undefined/],
+    'an XlaError': [new XlaError('RESOURCE_EXHAUSTED', 'no room'), 'RESOURCE_EXHAUSTED', /no room/],
+    'a code that is none': [new XlaError('EIEIO', 'odd'), 'INTERNAL', /odd/],
+    'a long message': [new Error('x'.repeat(1e6)), 'INTERNAL', /xxx/],
+  };
+  for (const [what, [value, code, pattern]] of Object.entries(thrown)) {
+    test(`a callback throws ${what}`, async () => {
+      const executable = await client.compile(client.parseHlo(CALL));
+      for (const callback of [() => { throw value; }, async () => { throw value; }]) {
+        client.registerCustomCall('f', callback);
+        await refused(executable.execute([[1, 2]]), code, pattern);
+      }
+      client.registerCustomCall('f', () => [1, 2, 3]);
+      assert.deepEqual((await executable.execute([[1, 2]]))[0].toArray(), [1, 2, 3]);
+    });
+  }
+  test('a callback returns what does not fit', async () => {
+    const executable = await client.compile(client.parseHlo(CALL));
+    for (const result of [undefined, 5, [1], 'abc', [[1, 2, 3]], new Map(),
+      new Float64Array(2), detached(new Float32Array(3)), Symbol('s')]) {
+      client.registerCustomCall('f', () => result);
+      await refused(executable.execute([[1, 2]]), 'INVALID_ARGUMENT', /custom-call/);
+    }
+  });
+  test('a callback for a target that nobody registered', async () => {
+    const executable = await client.compile(client.parseHlo(CALL.replace('"f"', '"nobody"')));
+    await refused(executable.execute([[1, 2]]), 'UNIMPLEMENTED', /"nobody"/);
+  });
+
+  test('wrong options leave no run behind', async () => {
+    const executable = await client.compile(client.parseHlo(ADD));
+    const before = client.heapInUse;
+    for (let i = 0; i < 20; i++) {
+      for (const options of [{ signal: {} }, { signal: 5 }, { donate: 5 }, { donate: [0.5] },
+        { donate: {} }, { device: 'yes' }, { device: true, thread: 1 }, null, { donate: [9] }]) {
+        await refused(executable.execute([[1, 2], [3, 4]], options), 'INVALID_ARGUMENT', /execute/);
+      }
+    }
+    assert.equal(client.memoryInUse, 0);
+    assert.ok(client.heapInUse - before < 1000, `${client.heapInUse - before} bytes`);
+  });
+  test('unknown options have a nearest name', async () => {
+    const module = client.parseHlo(ADD);
+    await refused(Client.create({ thread: 1 }), 'INVALID_ARGUMENT', /did you mean threads\?/);
+    await refused(Client.create({ maxmemory: 1 }), 'INVALID_ARGUMENT', /did you mean maxMemory\?/);
+    await refused(client.compile(module, { replica: 2 }), 'INVALID_ARGUMENT', /mean replicas\?/);
+    await refused(client.compile(module, { colour: 2 }), 'INVALID_ARGUMENT', /there are replicas/);
+    await refused(client.transferFromOutfeed({ replicas: 0 }), 'INVALID_ARGUMENT', /mean replica\?/);
+  });
+  test('element types have a nearest name', () => {
+    const meant = {
+      'float32[2]': 'f32', 'F32[2]': 'f32', 'int64[]': 's64', 'i8[3]': 's8', 'bool[]': 'pred',
+      'BF16[2]': 'bf16', 'double[2]': 'f64', 'uint8[]': 'u8', 'complex64[1]': 'c64',
+      'float8_e4m3fn[2]': 'f8e4m3fn',
+    };
+    for (const [text, type] of Object.entries(meant)) {
+      assert.throws(() => Shape.parse(text), new RegExp(`did you mean ${type}\\?`));
+      assert.throws(() => Shape.array(text.split('[')[0]), new RegExp(`did you mean ${type}\\?`));
+    }
+  });
+  test('more replicas than there can be, in the text', async () => {
+    const text = (count) => `HloModule m, replica_count=${count}\nENTRY e { ROOT r = u32[] replica-id() }`;
+    await refused(client.compile(client.parseHlo(text(4097))), 'INVALID_ARGUMENT', /4096/);
+    (await client.compile(client.parseHlo(text(4096)))).dispose();
+  });
+
+  test('one AbortSignal for many runs: no warning, and it cancels them all', async () => {
+    const warnings = [];
+    const listen = (warning) => warnings.push(warning);
+    process.on('warning', listen);
+    const controller = new AbortController();
+    const executable = await client.compile(client.parseHlo(CALL));
+    const pending = [];
+    client.registerCustomCall('f', () => new Promise((resolve) => pending.push(resolve)));
+    const runs = Array.from({ length: 40 }, () =>
+      executable.execute([[1, 2]], { signal: controller.signal }));
+    const ends = Promise.allSettled(runs);
+    controller.abort();
+    for (const { reason } of await ends) assert.equal(reason.code, 'CANCELLED');
+    pending.forEach((resolve) => resolve([1, 2, 3]));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    process.off('warning', listen);
+    assert.deepEqual(warnings, []);
+    assert.equal(client.memoryInUse, 0);
+  });
+
+  test('a client that is disposed', async () => {
+    const gone = await Client.create({ threads: 0 });
+    const waiting = gone.transferFromOutfeed();
+    gone.dispose();
+    await refused(waiting, 'CANCELLED', /disposed/);
+    await refused(gone.transferFromOutfeed(), 'FAILED_PRECONDITION', /disposed/);
+    for (const call of [
+      () => gone.transferToInfeed([1]), () => gone.registerCustomCall('t', () => 1),
+      () => gone.builder(), () => gone.parseHlo(ADD), () => gone.buffer([1]),
+      () => gone.memoryInUse,
+    ]) {
+      assert.throws(call, { name: 'XlaError', code: 'FAILED_PRECONDITION' });
+    }
+  });
+
+  test('values that dispose what they are passed to', async () => {
+    const executable = await client.compile(client.parseHlo(ADD));
+    const args = [[1, 2], [3, 4]];
+    const sly = (effect) => new Proxy([1, 2], { get(target, name) {
+      if (name === '0') effect();
+      return target[name];
+    } });
+    const buffer = client.buffer([5, 6]);
+    await refused(executable.execute([buffer, sly(() => buffer.dispose())]),
+      'FAILED_PRECONDITION', /Buffer was disposed/);
+    const controller = new AbortController();
+    await refused(executable.execute([args[0], sly(() => controller.abort())],
+      { signal: controller.signal }), 'CANCELLED', /./);
+    await refused(executable.execute([args[0], sly(() => executable.dispose())]),
+      'FAILED_PRECONDITION', /Executable was disposed/);
+    const b = client.builder();
+    const x = b.parameter(0, 'f32[2]');
+    assert.throws(() => b.broadcast(x, sly(() => b.dispose())), { code: 'FAILED_PRECONDITION' });
+    const gone = await Client.create({ threads: 0 });
+    const last = await gone.compile(gone.parseHlo(ADD));
+    await refused(last.execute([args[0], sly(() => gone.dispose())]), 'FAILED_PRECONDITION', /./);
   });
 });
