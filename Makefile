@@ -118,7 +118,7 @@ $(B)/obj/sources: FORCE
 
 # --- linking: WebAssembly --------------------------------------------------------------------------
 
-# -lexports.js keeps the names of exports, by which generated modules import the core's functions.
+# --stack-first: a stack that overflows traps, instead of writing over static data.
 # noExitRuntime must stay: without it, the first message of a worker's would end the runtime.
 # -lexports.js keeps the exports' C names, by which generated modules import them.
 comma := ,
@@ -130,7 +130,7 @@ LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
   -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/library.js \
-  -lexports.js
+  -lexports.js -Wl,--stack-first
 LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 -sDEFAULT_PTHREAD_STACK_SIZE=1MB \
   -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
 LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS))

@@ -25,6 +25,8 @@ export class Core {
     this.runs = new Runs(this);
     this.hostCalls = new HostCalls(this);
     glue.onXlaNotify = () => this.runs.look();
+    // Later, when the call of the core that it comes from has ended.
+    glue.onXlaBroken = (reason) => queueMicrotask(() => this.fail(reason));
   }
 
   /**
@@ -93,7 +95,8 @@ export class Core {
   }
 
   /**
-   * Calls a function of api.h. A trap becomes an XlaError, and the core can be called again.
+   * Calls a function of api.h. What the core throws becomes an XlaError, and it can be called
+   * again; but not after a trap of the engine's, which comes after who knows what was written.
    * @returns {number} pointers are unsigned
    */
   call(name, ...args) {
@@ -117,7 +120,7 @@ export class Core {
     }
     if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], error.message);
     if (error instanceof WebAssembly.RuntimeError) {
-      return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
+      return this.fail(`the core trapped: ${error.message}`);
     }
     if (isLimit(error)) {
       return new XlaError('RESOURCE_EXHAUSTED', `out of stack: ${error.message}`, { cause: error });

@@ -73,8 +73,19 @@ addToLibrary({
     }
   },
 
+  // A trap of the engine's (out of bounds, unreachable) comes after something went wrong, and who
+  // knows what it wrote before: nothing that this memory holds is to be believed any more.
+  $xlaTellBroken: (reason) => {
+    const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
+    if (isWorker) postMessage({ cmd: 'xlaBroken', reason });
+    else Module['onXlaBroken']?.(reason);
+  },
+
+  xla_js_broken__deps: ['$xlaTellBroken', '$UTF8ToString'],
+  xla_js_broken: (message) => xlaTellBroken(UTF8ToString(message)),
+
   // Returns 0, or if function(argument) trapped a StatusCode; then `message` says why.
-  xla_js_try__deps: ['$stringToUTF8', '$stackSave', '$stackRestore'],
+  xla_js_try__deps: ['$stringToUTF8', '$stackSave', '$stackRestore', '$xlaTellBroken'],
   xla_js_try: (func, argument, message, messageSize) => {
     const stack = stackSave();
     try {
@@ -84,8 +95,12 @@ addToLibrary({
       if (error === 'unwind') throw error; // the glue's own
       stackRestore(stack);
       const isTrap = error instanceof WebAssembly.RuntimeError;
-      const text = `${isTrap ? 'trapped: ' : ''}${error?.message ?? error}`;
+      const text = `${isTrap ? 'the core trapped: ' : ''}${error?.message ?? error}`;
       stringToUTF8(text, message, messageSize);
+      if (isTrap) {
+        xlaTellBroken(text);
+        return 14; // UNAVAILABLE
+      }
       // RangeError: "Maximum call stack size exceeded", or no memory for JavaScript
       return error?.xlaCode ?? (error instanceof RangeError ? 8 : 13);
     }

@@ -87,12 +87,17 @@ export class Runs {
     this.#core.hostCalls.serve(run);
     const state = this.#core.call('xla_run_state', run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;
+    const error = state === RUN_FAILED ? this.#error(run) : null;
+    if (error?.code === 'UNAVAILABLE') return this.#core.fail(error.message); // all that is pending
     const { resolve, reject } = this.#pending.get(run);
     this.#pending.delete(run);
     this.#settled();
-    if (state === RUN_DONE) return resolve();
+    return error ? reject(error) : resolve();
+  }
+
+  #error(run) {
     this.#core.call('xla_run_error', run);
-    return reject(this.#core.lastError());
+    return this.#core.lastError();
   }
 
   #settled() {

@@ -60,6 +60,7 @@ export class Workers {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
         if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
+        if (event.data?.cmd === 'xlaBroken') return this.#core.fail(event.data.reason);
         glueListener(event);
         if (event.data?.cmd !== 'loaded') return;
         this.#failures.delete(number);

@@ -8,6 +8,12 @@ enum { MOST_NODES = 1024, TABLE_SIZE = 2 * MOST_NODES };
 
 typedef enum PlanResult { PLAN_OK, PLAN_IMPOSSIBLE, PLAN_AGAIN } PlanResult;
 
+/* A node whose operands are being visited. */
+typedef struct Visit {
+  LoopNode *node;
+  int next; /* operand */
+} Visit;
+
 /* What the walk from the root down knows. */
 typedef struct Planner {
   LoopPlan *plan;
@@ -16,10 +22,9 @@ typedef struct Planner {
   Affine *root_map; /* of the index that the walk starts with */
   int root_rank;
   LoopNode **table; /* of all nodes, by key and map */
+  int depth;
+  Visit *stack; /* MOST_NODES of them */
 } Planner;
-
-static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
-                        LoopNode **out);
 
 /* The shape of each result of a reduction, which is a tuple if there are several. */
 static const Shape *reduce_leaf(const Shape *shape) {
@@ -239,33 +244,45 @@ static LoopNode *reshaped_input(Planner *planner, const Instruction *reshape, co
   return node;
 }
 
-static PlanResult visit_index_operation(Planner *planner, const Instruction *instruction,
-                                        const Affine *map, LoopNode **out) {
-  const Instruction *operand = instruction->operands[0];
-  bool reshapes = instruction->opcode == HLO_RESHAPE || instruction->opcode == HLO_BITCAST;
-  if (reshapes && planner->is_input(operand, planner->data)) {
-    *out = reshaped_input(planner, instruction, map);
-    return PLAN_OK;
+/*
+** Goes through index operations, to what computes or holds the element of `*at` at `map`, which is then
+** in `maps[0]` or `maps[1]` if not still in `map`. `*node` is set, and all is done, where that is an
+** input behind a reshape.
+*/
+static PlanResult skip_index_operations(Planner *planner, const Instruction **at,
+                                        const Affine **map, Affine maps[2][MOST_DIMENSIONS],
+                                        LoopNode **node) {
+  for (int turn = 0; !planner->is_input(*at, planner->data) && is_index_operation((*at)->opcode);
+       turn ^= 1) {
+    const Instruction *operand = (*at)->operands[0];
+    bool reshapes = (*at)->opcode == HLO_RESHAPE || (*at)->opcode == HLO_BITCAST;
+    if (reshapes && planner->is_input(operand, planner->data)) {
+      *node = reshaped_input(planner, *at, *map);
+      return PLAN_OK;
+    }
+    memset(maps[turn], 0, sizeof *maps[turn] * (size_t)operand->shape->rank);
+    PlanResult made = operand_map(planner, *at, *map, maps[turn]);
+    if (made != PLAN_OK) return made;
+    *at = operand;
+    *map = maps[turn];
   }
-  Affine inner[MOST_DIMENSIONS];
-  memset(inner, 0, sizeof *inner * (size_t)operand->shape->rank);
-  PlanResult made = operand_map(planner, instruction, map, inner);
-  return made == PLAN_OK ? visit(planner, operand, inner, out) : made;
+  return PLAN_OK;
 }
 
-static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
+/* The node of an instruction's element, which is put on the stack if it is new and has operands. */
+static PlanResult enter(Planner *planner, const Instruction *instruction, const Affine *map,
                         LoopNode **out) {
   LoopPlan *plan = planner->plan;
-  bool is_input = planner->is_input(instruction, planner->data);
-  if (plan->count >= MOST_NODES) return PLAN_IMPOSSIBLE;
-  if (!is_input && is_index_operation(instruction->opcode)) {
-    return visit_index_operation(planner, instruction, map, out);
-  }
+  Affine maps[2][MOST_DIMENSIONS];
+  if (plan->count + planner->depth >= MOST_NODES) return PLAN_IMPOSSIBLE;
+  *out = NULL;
+  PlanResult made = skip_index_operations(planner, &instruction, &map, maps, out);
+  if (made != PLAN_OK || *out) return made;
   LoopNode **slot = find_slot(planner, instruction, map);
   *out = *slot;
   if (*out) return PLAN_OK;
   LoopNode *node = *out = *slot = new_node(plan, instruction, map);
-  if (is_input) {
+  if (planner->is_input(instruction, planner->data)) {
     node->kind = NODE_INPUT;
     node->operand_count = 0;
     node->offset = linear_offset(instruction->shape, map);
@@ -275,13 +292,28 @@ static PlanResult visit(Planner *planner, const Instruction *instruction, const 
   } else if (instruction->opcode == HLO_CONSTANT) {
     node->kind = NODE_CONSTANT;
   }
-  for (int i = 0; i < node->operand_count; i++) {
-    /* Operands have the result's index, but for select's and clamp's scalars, which have none. */
-    PlanResult made = visit(planner, instruction->operands[i], map, &node->operands[i]);
-    if (made != PLAN_OK) return made;
-  }
-  add_node(plan, node);
+  planner->stack[planner->depth++] = (Visit){node, 0};
   return PLAN_OK;
+}
+
+/* Depth first, operands before users. The stack is the planner's own: programs are as deep as their
+** authors like, and the machine's stack is not. */
+static PlanResult visit(Planner *planner, const Instruction *instruction, const Affine *map,
+                        LoopNode **out) {
+  PlanResult made = enter(planner, instruction, map, out);
+  while (made == PLAN_OK && planner->depth > 0) {
+    Visit *top = &planner->stack[planner->depth - 1];
+    LoopNode *node = top->node;
+    if (top->next == node->operand_count) {
+      planner->depth--;
+      add_node(planner->plan, node);
+      continue;
+    }
+    /* Operands have the result's index, but for select's and clamp's scalars, which have none. */
+    int k = top->next++;
+    made = enter(planner, node->instruction->operands[k], node->map, &node->operands[k]);
+  }
+  return made;
 }
 
 static bool has_offset(const LoopNode *node) { return node->kind != NODE_OPERATION; }
@@ -500,7 +532,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
   bool several = plan->reduce || root->opcode == HLO_TUPLE_OP;
   int count = plan->reduce ? root->operand_count / 2 : several ? root->operand_count : 1;
-  plan->count = 0;
+  plan->count = planner->depth = 0;
   memset(planner->table, 0, sizeof *planner->table * TABLE_SIZE);
   plan->output_count = count;
   plan->outputs = ARENA_ARRAY(plan->arena, LoopNode *, count);
@@ -535,6 +567,7 @@ bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *i
   Planner planner = {.plan = plan, .is_input = is_input, .data = data};
   if (!start(&planner, root)) return false;
   planner.table = ARENA_ARRAY(arena, LoopNode *, TABLE_SIZE);
+  planner.stack = ARENA_ARRAY(arena, Visit, MOST_NODES);
   PlanResult made;
   do {
     made = visit_outputs(&planner, root);

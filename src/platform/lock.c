@@ -12,6 +12,7 @@ static const double NAP_US = 10000, PATIENCE_US = 5e6; /* the host's */
 static _Thread_local uint32_t self = THREAD_HOST + 1;
 
 void lock_set_thread(int number) { self = (uint32_t)number + 1; }
+int lock_thread(void) { return (int)self - 1; }
 
 static int owner_of(uint32_t word) { return (int)(word & ~SLEEPERS) - 1; }
 

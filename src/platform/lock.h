@@ -16,6 +16,7 @@ enum { THREAD_HOST = 0, THREAD_NONE = -1 };
 
 /* Which thread this is: the host's, 0, until something else is said. */
 void lock_set_thread(int number);
+int lock_thread(void);
 
 /*
 ** A thread other than the host's sleeps until it has the lock. The host's must not sleep for long,

@@ -54,7 +54,8 @@ typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t 
 GeneratedKernel platform_module_function(int module, int function);
 
 /* Calls `function(argument)`; returns false if it trapped, with the reason in `error`, and then puts
-** this thread's stack right. Natively only platform_trap() is caught, as there are no other traps.
+** this thread's stack right. Natively only platform_trap() is caught, as there are no other traps. A
+** trap of the engine's own is UNAVAILABLE, and the host is told that all is broken.
 ** Every task on every thread runs inside one of these. */
 bool platform_try(void (*function)(void *), void *argument, Error *error);
 

@@ -3,6 +3,7 @@
 ** modules, catch traps, post messages) is in bindings/library.js.
 */
 #include <emscripten.h>
+#include <emscripten/stack.h>
 #include <emscripten/threading.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 /* bindings/library.js */
 extern void xla_js_notify(void);
+extern void xla_js_broken(const char *message);
 extern bool xla_js_module_validate(const uint8_t *bytes, size_t size);
 extern void xla_js_modules_sweep(void);
 extern int xla_js_module_function(int module, int function);
@@ -89,9 +91,35 @@ GeneratedKernel platform_module_function(int module, int function) {
   return cached->address;
 }
 
+/*
+** The host's stack lies at the bottom of memory (--stack-first), where to overflow it is a trap. A
+** worker's is on the heap, with other things below: its last words are a guard, and who finds them
+** written over knows that more was.
+*/
+enum { GUARD_WORDS = 64, GUARD = 0x57acced5 };
+static _Thread_local uint32_t *stack_guard;
+
+static void set_stack_guard(void) {
+  if (stack_guard || lock_thread() == THREAD_HOST) return;
+  stack_guard = (uint32_t *)emscripten_stack_get_end();
+  for (int i = 0; i < GUARD_WORDS; i++) stack_guard[i] = GUARD;
+}
+
+static bool stack_guard_stands(void) {
+  for (int i = 0; stack_guard && i < GUARD_WORDS; i++) {
+    if (stack_guard[i] != GUARD) return false;
+  }
+  return true;
+}
+
 bool platform_try(void (*function)(void *), void *argument, Error *error) {
   char message[256];
+  set_stack_guard();
   int code = xla_js_try(function, argument, message, sizeof message);
+  if (!stack_guard_stands()) {
+    xla_js_broken("a worker's stack overflowed");
+    return error_set(error, STATUS_UNAVAILABLE, "a worker's stack overflowed");
+  }
   if (code == STATUS_OK) return true;
   return error_set(error, (StatusCode)code, "%s", message);
 }
