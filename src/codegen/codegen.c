@@ -40,7 +40,7 @@ static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *a
   ScatterPlan plan;
   scatter_plan(&plan, arena, fusion->a.calls->root);
   Emitter emitter = {.plan = &plan.loops, .operand_count = fusion->operand_count};
-  wasm_function_begin(&emitter.function, module);
+  wasm_function_begin(&emitter.function, module, SIGNATURE_KERNEL);
   init_nodes(&emitter);
   emit_scatter_kernel(&emitter, &plan);
   wasm_function_end(&emitter.function);
@@ -54,7 +54,7 @@ static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *aren
   }
   Emitter emitter = {.plan = &plan, .operand_count = fusion->operand_count};
   if (plan.reduce) reduce_plan(&plan);
-  wasm_function_begin(&emitter.function, module);
+  wasm_function_begin(&emitter.function, module, SIGNATURE_KERNEL);
   init_nodes(&emitter);
   if (plan.reduce) {
     emit_reduce_kernel(&emitter);
@@ -77,11 +77,13 @@ static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *er
   return ok;
 }
 
-bool codegen_emit(Instruction *const *fusions, int count, bool shared_memory, ByteBuf *out,
-                  Error *error) {
+bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, Error *error) {
   WasmModule module = {0};
   bool ok = true;
-  for (int i = 0; i < count && ok; i++) ok = emit_kernel(&module, fusions[i], error);
+  for (int i = 0; i < input->fusion_count && ok; i++) {
+    ok = emit_kernel(&module, input->fusions[i], error);
+  }
+  for (int i = 0; i < input->region_count && ok; i++) emit_region(&module, &input->regions[i]);
   if (ok) wasm_module_encode(&module, shared_memory, out);
   wasm_module_free(&module);
   return ok;

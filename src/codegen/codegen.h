@@ -18,6 +18,7 @@
 #ifndef XLA_CODEGEN_CODEGEN_H
 #define XLA_CODEGEN_CODEGEN_H
 
+#include "codegen/region.h"
 #include "lower/fusible.h"
 
 typedef struct ByteBuf {
@@ -32,9 +33,15 @@ extern const Target codegen_target;
 ** kernel computes at once. Depends on shapes alone. */
 int64_t codegen_chunk(const Instruction *fusion);
 
-/* Emits one module with one function per fusion instruction, in order. */
-bool codegen_emit(Instruction *const *fusions, int count, bool shared_memory, ByteBuf *out,
-                  Error *error);
+/* What becomes one module: a function per fusion instruction, and after these one per region. */
+typedef struct CodegenInput {
+  Instruction *const *fusions;
+  int fusion_count;
+  const Region *regions;
+  int region_count;
+} CodegenInput;
+
+bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, Error *error);
 void bytebuf_free(ByteBuf *buffer);
 
 #endif

@@ -16,6 +16,7 @@
 #ifndef XLA_CODEGEN_EMITTER_H
 #define XLA_CODEGEN_EMITTER_H
 
+#include "codegen/region.h"
 #include "codegen/wasm_encoder.h"
 #include "lower/loop_plan.h"
 #include "scalar/scalar.h"
@@ -59,8 +60,10 @@ typedef struct Emitter {
   NodeState *nodes;  /* by node id */
   int operand_count; /* of the fusion: as many buffers come before those of the results */
   int *bases;        /* locals with the addresses of the kernel's buffers, of those that it uses */
-  bool one_lane;     /* only lane 0 of the first part matters, or of the first two if complex */
-  bool unrounded;    /* narrow floats stay f32: in the sums of a reduction */
+  const Place
+      *places;    /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
+  bool one_lane;  /* only lane 0 of the first part matters, or of the first two if complex */
+  bool unrounded; /* narrow floats stay f32: in the sums of a reduction */
   int64_t lane_zero; /* how many elements after the pointers' the first lane is */
   int math_count, math_capacity;
   MathConstant *math;
@@ -89,7 +92,7 @@ static inline bool is_narrow_float(PrimitiveType type) {
 static inline void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
 static inline void emit_local(Emitter *e, int local) { wasm_get(&e->function, local); }
 static inline void emit_call(Emitter *e, const char *name, int arity) {
-  wasm_call(&e->function, name, arity);
+  wasm_call(&e->function, name, (WasmSignature)(SIGNATURE_VECTOR + arity - 1));
 }
 /* A shift of all lanes by the same amount. */
 static inline void emit_shift(Emitter *e, int opcode, int amount) {
@@ -114,6 +117,8 @@ void emit_buffer(Emitter *e, int64_t index);
 
 /* Sets the pointers of all leaves from the locals with the loops' indices; NO_LOCAL means 0. */
 void emit_pointers(Emitter *e, const int *indices);
+/* The same for indices that are known. */
+void emit_pointers_at(Emitter *e, const int64_t *indices);
 /* Moves the pointers along the loop that is innermost in time. */
 void emit_advance_leaves(Emitter *e, int64_t steps);
 /* How many elements a leaf's lanes are apart. */
@@ -171,6 +176,12 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values);
 /* Settles the order of the loops of a reduction, before any code. */
 void reduce_plan(LoopPlan *plan);
 void emit_reduce_kernel(Emitter *e);
+
+/* --- region_emitter.c --- */
+
+void emit_region(WasmModule *module, const Region *region);
+/* Pushes the address of a buffer, in a region's function. */
+void emit_place(WasmFunction *f, Place place);
 
 /* --- scatter_emitter.c --- */
 

@@ -221,6 +221,10 @@ void end_combining(Emitter *e) {
 
 /* Pushes the address of buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index) {
+  if (e->places) {
+    emit_place(&e->function, e->places[index]);
+    return;
+  }
   wasm_get(&e->function, 0);
   wasm_memory(&e->function, OP_I32_LOAD, 4 * index); /* pointers are of 32 bits */
 }
@@ -253,18 +257,41 @@ void emit_advance(Emitter *e, int local, int64_t by) {
   wasm_set(&e->function, local);
 }
 
+/* Pushes a leaf's pointer at so many units from its array's start. */
+static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
+  wasm_i32(&e->function, units * pointer_unit(leaf));
+  if (!is_in_memory(leaf)) return;
+  wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
+  wasm_op(&e->function, OP_I32_ADD);
+}
+
+static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
+  int *pointer = &e->nodes[leaf->id].pointer;
+  if (*pointer == NO_LOCAL) *pointer = wasm_local(&e->function, WASM_I32);
+  wasm_set(&e->function, *pointer);
+}
+
+static bool has_pointer(const LoopNode *node) { return is_leaf(node) && node->level != LEVEL_CALL; }
+
+void emit_pointers_at(Emitter *e, const int64_t *indices) {
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!has_pointer(leaf)) continue;
+    int64_t units = leaf->offset.constant;
+    for (int k = 0; k < e->plan->rank; k++) units += leaf->offset.coefficient[k] * indices[k];
+    emit_pointer(e, leaf, units);
+    emit_set_pointer(e, leaf);
+  }
+}
+
 /* Sets the pointers of leaves from the loop indices, of which NO_LOCAL means 0. */
 void emit_pointers(Emitter *e, const int *indices) {
   WasmFunction *f = &e->function;
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
-    if (!is_leaf(leaf) || leaf->level == LEVEL_CALL) continue;
+    if (!has_pointer(leaf)) continue;
     int64_t unit = pointer_unit(leaf);
-    wasm_i32(f, leaf->offset.constant * unit);
-    if (is_in_memory(leaf)) {
-      wasm_get(f, e->bases[buffer_of(e, leaf)]);
-      wasm_op(f, OP_I32_ADD);
-    }
+    emit_pointer(e, leaf, leaf->offset.constant);
     for (int k = 0; k < e->plan->rank; k++) {
       int64_t coefficient = leaf->offset.coefficient[k];
       if (coefficient == 0 || indices[k] == NO_LOCAL) continue;
@@ -273,9 +300,7 @@ void emit_pointers(Emitter *e, const int *indices) {
       wasm_op(f, OP_I32_MUL);
       wasm_op(f, OP_I32_ADD);
     }
-    int *pointer = &e->nodes[i].pointer;
-    if (*pointer == NO_LOCAL) *pointer = wasm_local(f, WASM_I32);
-    wasm_set(f, *pointer);
+    emit_set_pointer(e, leaf);
   }
 }
 

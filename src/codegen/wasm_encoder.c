@@ -37,11 +37,18 @@ void bytebuf_free(ByteBuf *buffer) {
 /* --- Modules ---------------------------------------------------------------------------------- */
 
 enum { SECTION_TYPE = 1, SECTION_IMPORT, SECTION_FUNCTION, SECTION_EXPORT = 7, SECTION_CODE = 10 };
-enum { KERNEL_TYPE = 0 }; /* type n > 0: n v128 to one */
+enum { CALL_BYTES = 5 }; /* of an index that is filled in later */
+
+/* Parameters, then the result, if any, behind a 0. */
+static const char *const signatures[SIGNATURE_COUNT] = {
+    [SIGNATURE_KERNEL] = "\x7f\x7e\x7e",          [SIGNATURE_VECTOR] = "\x7b:\x7b",
+    [SIGNATURE_VECTOR_2] = "\x7b\x7b:\x7b",       [SIGNATURE_VECTOR_3] = "\x7b\x7b\x7b:\x7b",
+    [SIGNATURE_REGION] = "\x7f\x7f\x7f\x7f:\x7f", [SIGNATURE_STEP] = "\x7f\x7f:\x7f",
+};
 enum { EXTERN_FUNCTION = 0, EXTERN_MEMORY = 2 };
 enum { MOST_PAGES = 65536 }; /* of 64 KiB */
 
-int wasm_import(WasmModule *module, const char *name, int arity) {
+int wasm_import(WasmModule *module, const char *name, WasmSignature signature) {
   for (int i = 0; i < module->import_count; i++) {
     if (!strcmp(module->imports[i].name, name)) return i;
   }
@@ -50,7 +57,7 @@ int wasm_import(WasmModule *module, const char *name, int arity) {
     module->imports =
         scope_realloc(module->imports, sizeof *module->imports * (size_t)module->import_capacity);
   }
-  module->imports[module->import_count] = (WasmImport){name, arity};
+  module->imports[module->import_count] = (WasmImport){name, signature};
   return module->import_count++;
 }
 
@@ -69,12 +76,14 @@ static void put_section(ByteBuf *out, int id, ByteBuf *content) {
 
 static void put_types(ByteBuf *out) {
   ByteBuf section = {0};
-  bytebuf_leb(&section, 1 + MOST_ARITY);
-  bytebuf_append(&section, (uint8_t[]){0x60, 3, WASM_I32, WASM_I64, WASM_I64, 0}, 6);
-  for (int arity = 1; arity <= MOST_ARITY; arity++) {
-    bytebuf_append(&section, (uint8_t[]){0x60, (uint8_t)arity}, 2);
-    for (int i = 0; i < arity; i++) bytebuf_put(&section, WASM_V128);
-    bytebuf_append(&section, (uint8_t[]){1, WASM_V128}, 2);
+  bytebuf_leb(&section, SIGNATURE_COUNT);
+  for (int i = 0; i < SIGNATURE_COUNT; i++) {
+    size_t parameters = strcspn(signatures[i], ":");
+    const char *result = signatures[i] + parameters;
+    bytebuf_append(&section, (uint8_t[]){0x60, (uint8_t)parameters}, 2);
+    bytebuf_append(&section, signatures[i], parameters);
+    bytebuf_put(&section, *result ? 1 : 0);
+    if (*result) bytebuf_put(&section, (uint8_t)result[1]);
   }
   put_section(out, SECTION_TYPE, &section);
 }
@@ -86,7 +95,7 @@ static void put_imports(ByteBuf *out, const WasmModule *module, bool shared_memo
     put_name(&section, "env");
     put_name(&section, module->imports[i].name);
     bytebuf_put(&section, EXTERN_FUNCTION);
-    bytebuf_leb(&section, (uint64_t)module->imports[i].arity);
+    bytebuf_leb(&section, module->imports[i].signature);
   }
   put_name(&section, "env");
   put_name(&section, "memory");
@@ -97,10 +106,21 @@ static void put_imports(ByteBuf *out, const WasmModule *module, bool shared_memo
   put_section(out, SECTION_IMPORT, &section);
 }
 
+/* The final indices of functions that are called. */
+static void settle_calls(WasmModule *module) {
+  for (int i = 0; i < module->call_count; i++) {
+    uint32_t index = (uint32_t)(module->import_count + module->calls[i].body);
+    uint8_t *at = module->code.bytes + module->calls[i].at;
+    for (int k = 0; k < CALL_BYTES; k++, index >>= 7) {
+      at[k] = (uint8_t)((index & 0x7f) | (k < CALL_BYTES - 1 ? 0x80 : 0));
+    }
+  }
+}
+
 static void put_functions(ByteBuf *out, const WasmModule *module) {
   ByteBuf types = {0}, exports = {0}, code = {0};
   bytebuf_leb(&types, (uint64_t)module->body_count);
-  for (int i = 0; i < module->body_count; i++) bytebuf_leb(&types, KERNEL_TYPE);
+  for (int i = 0; i < module->body_count; i++) bytebuf_leb(&types, module->bodies[i].signature);
   bytebuf_leb(&exports, (uint64_t)module->export_count);
   for (int i = 0; i < module->export_count; i++) {
     char name[16];
@@ -116,11 +136,12 @@ static void put_functions(ByteBuf *out, const WasmModule *module) {
   put_section(out, SECTION_CODE, &code);
 }
 
-void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *out) {
+void wasm_module_encode(WasmModule *module, bool shared_memory, ByteBuf *out) {
   static const uint8_t magic_and_version[] = {0, 'a', 's', 'm', 1, 0, 0, 0};
   bytebuf_append(out, magic_and_version, sizeof magic_and_version);
   put_types(out);
   put_imports(out, module, shared_memory);
+  settle_calls(module);
   put_functions(out, module);
 }
 
@@ -128,12 +149,11 @@ void wasm_module_free(WasmModule *module) {
   scope_free(module->imports);
   scope_free(module->bodies);
   scope_free(module->exports);
+  scope_free(module->calls);
   bytebuf_free(&module->code);
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
-
-enum { PARAMETERS = 3 };
 
 static int add_local(WasmFunction *function, WasmType type) {
   if (function->local_count == function->local_capacity) {
@@ -147,11 +167,12 @@ static int add_local(WasmFunction *function, WasmType type) {
   return function->local_count++;
 }
 
-void wasm_function_begin(WasmFunction *function, WasmModule *module) {
-  *function = (WasmFunction){.module = module};
-  add_local(function, WASM_I32);
-  add_local(function, WASM_I64);
-  add_local(function, WASM_I64);
+void wasm_function_begin(WasmFunction *function, WasmModule *module, WasmSignature signature) {
+  *function = (WasmFunction){.module = module, .signature = signature};
+  for (const char *type = signatures[signature]; *type && *type != ':'; type++) {
+    add_local(function, (WasmType)*type);
+    function->parameters++;
+  }
 }
 
 static uint64_t hash_of(const uint8_t *bytes, size_t size) { /* FNV-1a */
@@ -162,11 +183,12 @@ static uint64_t hash_of(const uint8_t *bytes, size_t size) { /* FNV-1a */
 
 /* The number of a body: of an equal one that is there already, or of this one, added. The layers of
 ** a network often need the same loops. */
-static int find_or_add_body(WasmModule *module, const ByteBuf *content) {
-  WasmBody body = {module->code.size, content->size, hash_of(content->bytes, content->size)};
+static int find_or_add_body(WasmModule *module, const ByteBuf *content, WasmSignature signature) {
+  WasmBody body = {module->code.size, content->size, hash_of(content->bytes, content->size),
+                   signature};
   for (int i = 0; i < module->body_count; i++) {
     const WasmBody *other = &module->bodies[i];
-    if (other->hash == body.hash && other->size == body.size &&
+    if (other->hash == body.hash && other->size == body.size && other->signature == signature &&
         !memcmp(module->code.bytes + other->offset, content->bytes, body.size)) {
       return i;
     }
@@ -180,11 +202,29 @@ static int find_or_add_body(WasmModule *module, const ByteBuf *content) {
   return module->body_count++;
 }
 
+static void add_call(WasmCall **calls, int *count, int *capacity, WasmCall call) {
+  if (*count == *capacity) {
+    *capacity = *capacity * 2 + 16;
+    *calls = scope_realloc(*calls, sizeof call * (size_t)*capacity);
+  }
+  (*calls)[(*count)++] = call;
+}
+
+/* Of a function whose code begins at `start` of the module's. */
+static void take_calls(WasmFunction *function, size_t start) {
+  WasmModule *module = function->module;
+  for (int i = 0; i < function->call_count; i++) {
+    WasmCall call = {start + function->calls[i].at, function->calls[i].body};
+    add_call(&module->calls, &module->call_count, &module->call_capacity, call);
+  }
+  scope_free(function->calls);
+}
+
 void wasm_function_end(WasmFunction *function) {
   WasmModule *module = function->module;
   ByteBuf locals = {0}, content = {0};
-  bytebuf_leb(&locals, (uint64_t)(function->local_count - PARAMETERS));
-  for (int i = PARAMETERS; i < function->local_count; i++) {
+  bytebuf_leb(&locals, (uint64_t)(function->local_count - function->parameters));
+  for (int i = function->parameters; i < function->local_count; i++) {
     bytebuf_put(&locals, 1); /* a run of one */
     bytebuf_put(&locals, function->local_types[i]);
   }
@@ -196,7 +236,13 @@ void wasm_function_end(WasmFunction *function) {
     module->export_capacity = module->export_capacity * 2 + 16;
     module->exports = scope_realloc(module->exports, sizeof(int) * (size_t)module->export_capacity);
   }
-  module->exports[module->export_count++] = find_or_add_body(module, &content);
+  size_t before = module->code.size;
+  module->exports[module->export_count++] = find_or_add_body(module, &content, function->signature);
+  if (module->code.size > before) {
+    take_calls(function, module->code.size - function->body.size);
+  } else {
+    scope_free(function->calls);
+  }
   bytebuf_free(&locals);
   bytebuf_free(&content);
   bytebuf_free(&function->body);
@@ -205,7 +251,7 @@ void wasm_function_end(WasmFunction *function) {
 }
 
 int wasm_local(WasmFunction *function, WasmType type) {
-  for (int i = PARAMETERS; i < function->local_count; i++) {
+  for (int i = function->parameters; i < function->local_count; i++) {
     if (function->local_free[i] && function->local_types[i] == type) {
       function->local_free[i] = false;
       return i;
@@ -215,6 +261,19 @@ int wasm_local(WasmFunction *function, WasmType type) {
 }
 
 void wasm_local_release(WasmFunction *function, int local) { function->local_free[local] = true; }
+
+bool *wasm_locals_in_use(const WasmFunction *function, int *count) {
+  *count = function->local_count;
+  bool *was_free = scope_new((size_t)*count, sizeof *was_free);
+  memcpy(was_free, function->local_free, sizeof *was_free * (size_t)*count);
+  return was_free;
+}
+
+void wasm_locals_restore(WasmFunction *function, bool *was_free, int count) {
+  memcpy(function->local_free, was_free, sizeof *was_free * (size_t)count);
+  for (int i = count; i < function->local_count; i++) function->local_free[i] = true;
+  scope_free(was_free);
+}
 
 void wasm_op(WasmFunction *function, int opcode) { bytebuf_put(&function->body, (uint8_t)opcode); }
 
@@ -251,8 +310,23 @@ void wasm_branch(WasmFunction *function, int opcode, int depth) {
   op_with_index(function, opcode, depth);
 }
 
-void wasm_call(WasmFunction *function, const char *name, int arity) {
-  op_with_index(function, OP_CALL, wasm_import(function->module, name, arity));
+void wasm_i64(WasmFunction *function, int64_t value) {
+  wasm_op(function, OP_I64_CONST);
+  bytebuf_sleb(&function->body, value);
+}
+
+void wasm_call(WasmFunction *function, const char *name, WasmSignature signature) {
+  op_with_index(function, OP_CALL, wasm_import(function->module, name, signature));
+}
+
+/* Until the index is known there is the body's number, so that functions which call other ones are
+** other bytes. */
+void wasm_call_function(WasmFunction *function, int number) {
+  int body = function->module->exports[number];
+  wasm_op(function, OP_CALL);
+  add_call(&function->calls, &function->call_count, &function->call_capacity,
+           (WasmCall){function->body.size, body});
+  for (int k = 0; k < CALL_BYTES; k++) bytebuf_put(&function->body, (uint8_t)(body >> (7 * k)));
 }
 
 void wasm_memory(WasmFunction *function, int opcode, int64_t offset) {

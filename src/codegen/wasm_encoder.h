@@ -20,9 +20,12 @@ enum {
   OP_BLOCK = 0x02,
   OP_LOOP = 0x03,
   OP_IF = 0x04,
+  OP_ELSE = 0x05,
   OP_END = 0x0b,
   OP_BR = 0x0c,
   OP_BR_IF = 0x0d,
+  OP_BR_TABLE = 0x0e,
+  OP_RETURN = 0x0f,
   OP_CALL = 0x10,
   OP_DROP = 0x1a,
   OP_SELECT = 0x1b,
@@ -37,6 +40,7 @@ enum {
   OP_I32_LOAD8_U = 0x2d,
   OP_I32_LOAD16_S = 0x2e,
   OP_I32_LOAD16_U = 0x2f,
+  OP_I32_STORE = 0x36,
   /* Scalars */
   OP_I32_CONST = 0x41,
   OP_I64_CONST = 0x42,
@@ -44,6 +48,7 @@ enum {
   OP_I32_EQ = 0x46,
   OP_I32_NE = 0x47,
   OP_I32_LT_S = 0x48,
+  OP_I32_LT_U = 0x49,
   OP_I32_GT_S = 0x4a,
   OP_I32_GT_U = 0x4b,
   OP_I32_GE_S = 0x4e,
@@ -53,6 +58,7 @@ enum {
   OP_I32_MUL = 0x6c,
   OP_I32_DIV_U = 0x6e,
   OP_I32_REM_U = 0x70,
+  OP_I32_OR = 0x72,
   OP_I32_WRAP_I64 = 0xa7,
   OP_I64_EXTEND_I32_S = 0xac,
 };
@@ -63,6 +69,8 @@ enum {
   V128_LOAD = 0x00,
   V128_LOAD16X4_S = 0x03,
   V128_LOAD16X4_U = 0x04,
+  V128_LOAD8_SPLAT = 0x07,
+  V128_LOAD16_SPLAT = 0x08,
   V128_LOAD32_SPLAT = 0x09,
   V128_LOAD64_SPLAT = 0x0a,
   V128_STORE = 0x0b,
@@ -193,19 +201,34 @@ void bytebuf_sleb(ByteBuf *buffer, int64_t value); /* signed LEB128 */
 
 /* --- Modules ---------------------------------------------------------------------------------- */
 
-/* Every imported function takes `arity` v128 and returns one. */
+/* What functions take and return. */
+typedef enum WasmSignature {
+  SIGNATURE_KERNEL, /* void(i32, i64, i64) */
+  SIGNATURE_VECTOR, /* v128(v128) */
+  SIGNATURE_VECTOR_2,
+  SIGNATURE_VECTOR_3,
+  SIGNATURE_REGION, /* i32(i32, i32, i32, i32) */
+  SIGNATURE_STEP,   /* i32(i32, i32) */
+  SIGNATURE_COUNT,
+} WasmSignature;
+
 typedef struct WasmImport {
   const char *name; /* static storage */
-  int arity;
+  WasmSignature signature;
 } WasmImport;
-
-enum { MOST_ARITY = 3 };
 
 /* A body in the module's code, and what tells it from others at a glance. */
 typedef struct WasmBody {
   size_t offset, size;
   uint64_t hash;
+  WasmSignature signature;
 } WasmBody;
+
+/* A call of another body: its function's index is known when all imports are. */
+typedef struct WasmCall {
+  size_t at; /* of five bytes, in the code of the function or of the module */
+  int body;
+} WasmCall;
 
 typedef struct WasmModule {
   int import_count, import_capacity;
@@ -215,13 +238,14 @@ typedef struct WasmModule {
   ByteBuf code; /* the bodies so far, each with its size in front */
   int export_count, export_capacity;
   int *exports; /* the body of each function: equal functions share one */
+  int call_count, call_capacity;
+  WasmCall *calls;
 } WasmModule;
 
 /* The index by which `call` knows an imported function; imports it at its first mention. */
-int wasm_import(WasmModule *module, const char *name, int arity);
-/* The whole module: exports its functions, all void(i32, i64, i64), as "0", "1", ..., in the order in
-** which they ended. */
-void wasm_module_encode(const WasmModule *module, bool shared_memory, ByteBuf *out);
+int wasm_import(WasmModule *module, const char *name, WasmSignature signature);
+/* The whole module: exports its functions as "0", "1", ..., in the order in which they ended. */
+void wasm_module_encode(WasmModule *module, bool shared_memory, ByteBuf *out);
 void wasm_module_free(WasmModule *module);
 
 /* --- Functions -------------------------------------------------------------------------------- */
@@ -229,19 +253,27 @@ void wasm_module_free(WasmModule *module);
 /* The function that is being written. */
 typedef struct WasmFunction {
   WasmModule *module;
+  WasmSignature signature;
   ByteBuf body;
+  int parameters;
+  int call_count, call_capacity;
+  WasmCall *calls; /* in `body` */
   int local_count, local_capacity;
   uint8_t *local_types; /* of locals 0, 1, ..., parameters first */
   bool *local_free;
 } WasmFunction;
 
-/* Parameters are locals 0 (i32), 1 and 2 (i64). */
-void wasm_function_begin(WasmFunction *function, WasmModule *module);
+/* Parameters are locals 0, 1, .... */
+void wasm_function_begin(WasmFunction *function, WasmModule *module, WasmSignature signature);
 void wasm_function_end(WasmFunction *function); /* appends it to the module */
 
 /* A local to use, and to give back when its value is no longer needed. */
 int wasm_local(WasmFunction *function, WasmType type);
 void wasm_local_release(WasmFunction *function, int local);
+/* Gives back all that was taken since as many locals were in use as the list `was_free` says, which
+** wasm_locals_in_use made: for code that lies between others. The list is a scope's. */
+bool *wasm_locals_in_use(const WasmFunction *function, int *count);
+void wasm_locals_restore(WasmFunction *function, bool *was_free, int count);
 
 void wasm_op(WasmFunction *function, int opcode);
 void wasm_simd(WasmFunction *function, int opcode);
@@ -252,7 +284,10 @@ void wasm_i32(WasmFunction *function, int64_t value);
 void wasm_v128(WasmFunction *function, const void *bytes); /* 16 of them */
 void wasm_block(WasmFunction *function, int opcode);       /* block, loop or if, without a value */
 void wasm_branch(WasmFunction *function, int opcode, int depth);
-void wasm_call(WasmFunction *function, const char *name, int arity);
+void wasm_call(WasmFunction *function, const char *name, WasmSignature signature);
+/* Calls a function of the same module, by its number: one that has ended. */
+void wasm_call_function(WasmFunction *function, int number);
+void wasm_i64(WasmFunction *function, int64_t value);
 
 /* Loads and stores. No alignment is promised: it is a hint that engines ignore. */
 void wasm_memory(WasmFunction *function, int opcode, int64_t offset);

@@ -3,7 +3,7 @@
 
 const char *thunk_kind_name(ThunkKind kind) {
   static const char *const names[] = {"eval",        "generated",  "kernel",  "copy", "while",
-                                      "conditional", "collective", "channel", "host"};
+                                      "conditional", "collective", "channel", "host", "region"};
   return names[kind];
 }
 
@@ -35,6 +35,7 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
     strbuf_append(out, " ->");
     for (int j = 0; j < thunk->result_count; j++) print_buffer(out, program, thunk->results[j]);
     strbuf_append(out, "\n");
+    if (thunk->kind == THUNK_REGION) print_sequence(out, program, thunk->steps, indent + 2);
     if (thunk->kind == THUNK_WHILE) {
       strbuf_printf(out, "%*scondition\n", indent + 2, "");
       print_sequence(out, program, thunk->condition, indent + 4);

@@ -29,6 +29,7 @@ static int sequence_depth(const ThunkSequence *sequence) {
   int depth = 0;
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
+    if (thunk->kind == THUNK_REGION) depth = max_int(depth, sequence_depth(thunk->steps));
     if (thunk->kind == THUNK_WHILE) {
       depth = max_int(depth, sequence_depth(thunk->condition));
       depth = max_int(depth, sequence_depth(thunk->body));
@@ -43,10 +44,11 @@ static int sequence_depth(const ThunkSequence *sequence) {
 
 /* From fusions to a generated module. Without an engine it is emitted all the same, for the sanitizers. */
 static bool compile_fusions(Program *program, Error *error) {
-  if (!program->fusion_count) return true;
+  if (!program->fusion_count && !program->region_count) return true;
   ByteBuf bytes = {0};
-  bool ok = codegen_emit(program->fusions, program->fusion_count, platform_shared_memory(), &bytes,
-                         error);
+  CodegenInput input = {program->fusions, program->fusion_count, program->regions,
+                        program->region_count};
+  bool ok = codegen_emit(&input, platform_shared_memory(), &bytes, error);
   if (ok && platform_has_codegen()) {
     program->generated_module = platform_module_register(bytes.bytes, bytes.size, error);
     ok = program->generated_module != 0;
@@ -67,6 +69,7 @@ Program *program_new(const Module *module, const CompileOptions *options, Error 
   program->arena = arena;
   program->module = optimized;
   compile_thunks(program, options);
+  if (!options->evaluate) compile_regions(program);
   program->depth = sequence_depth(&program->entry);
   state_shapes(program, module);
   /* Last, as nothing but program_free gives a registered module back. */

@@ -16,6 +16,7 @@
 #ifndef XLA_COMPILE_PROGRAM_H
 #define XLA_COMPILE_PROGRAM_H
 
+#include "codegen/region.h"
 #include "hlo/module.h"
 #include "kernels/kernels.h"
 
@@ -41,6 +42,7 @@ typedef enum ThunkKind {
   THUNK_COLLECTIVE,
   THUNK_CHANNEL,
   THUNK_HOST,
+  THUNK_REGION,
 } ThunkKind;
 
 typedef struct Thunk Thunk;
@@ -69,6 +71,11 @@ struct Thunk {
       ThunkSequence *condition, *body;
       LogicalBuffer *predicate;
     };
+    struct { /* REGION: its number; what it is made of, and the names of these, a line each */
+      int region;
+      ThunkSequence *steps;
+      const char *holds;
+    };
     struct { /* CONDITIONAL: operands[0] is the index or predicate */
       ThunkSequence *branches;
       int branch_count;
@@ -90,6 +97,8 @@ typedef struct Program {
   int depth;        /* of sequences in sequences: so many frames does a replica need */
   int fusion_count; /* that want generated code */
   Instruction **fusions;
+  int region_count;
+  Region *regions;      /* their functions come after those of the fusions */
   int generated_module; /* see platform.h; 0: none */
 } Program;
 
@@ -108,6 +117,8 @@ void program_print_thunks(const Program *program, StrBuf *out);
 
 /* thunks.c: from computations to thunks. */
 void compile_thunks(Program *program, const CompileOptions *options);
+/* regions.c: puts runs of small thunks together, once all buffers have their places. */
+void compile_regions(Program *program);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
 void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes);
 

@@ -48,6 +48,9 @@ void platform_module_release(int module);
 /* A kernel as C sees it: see codegen/codegen.h for what the arguments mean. */
 typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t end);
 
+/* A region as C sees it: see codegen/region.h. */
+typedef int (*GeneratedRegion)(void *context, uint8_t *const *slots, int resume, int fuel);
+
 /* This thread's function `function` (exports are named "0", "1", ...) of a registered module, or
 ** NULL if it cannot be instantiated. The pointer is valid on this thread only. Costs a few loads, but
 ** for the first time. */

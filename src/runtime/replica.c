@@ -12,6 +12,8 @@
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
+enum { MOST_STEP_LEAVES = 32 }; /* of a kernel that regions call without more ado */
+
 static void push_frame(Replica *replica, const ThunkSequence *sequence) {
   replica->frames[replica->depth++] = (Frame){sequence, 0, 0};
 }
@@ -27,13 +29,15 @@ static void record(Replica *replica, const Thunk *thunk, double start_us) {
     replica->events = grown;
     replica->event_capacity = capacity;
   }
-  replica->events[replica->event_count++] = (ProfileEvent){start_us,
-                                                           platform_now_us(),
-                                                           replica->id,
-                                                           scheduler_current_worker(),
-                                                           thunk->instruction->name,
-                                                           thunk_kind_name(thunk->kind),
-                                                           {0, 0}};
+  replica->events[replica->event_count++] =
+      (ProfileEvent){start_us,
+                     platform_now_us(),
+                     replica->id,
+                     scheduler_current_worker(),
+                     thunk->instruction->name,
+                     thunk_kind_name(thunk->kind),
+                     thunk->kind == THUNK_REGION ? thunk->holds : NULL,
+                     0};
 }
 
 /* ---- Thunks that compute ---- */
@@ -73,15 +77,18 @@ static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
   return ok;
 }
 
-static uint8_t **pointers(Replica *replica, const Thunk *thunk, Arena *arena) {
-  int n = thunk->operand_count + thunk->result_count;
-  uint8_t **list = ARENA_ARRAY(arena, uint8_t *, n);
+static void put_pointers(const Replica *replica, const Thunk *thunk, uint8_t **list) {
   for (int i = 0; i < thunk->operand_count; i++) {
     list[i] = replica_pointer(replica, thunk->operands[i]);
   }
   for (int i = 0; i < thunk->result_count; i++) {
     list[thunk->operand_count + i] = replica_pointer(replica, thunk->results[i]);
   }
+}
+
+static uint8_t **pointers(const Replica *replica, const Thunk *thunk, Arena *arena) {
+  uint8_t **list = ARENA_ARRAY(arena, uint8_t *, thunk->operand_count + thunk->result_count);
+  put_pointers(replica, thunk, list);
   return list;
 }
 
@@ -159,20 +166,24 @@ static void run_kernel_chunk(void *argument, int chunk) {
   phase->call.plan->kernel->run(&phase->call, phase->phase, chunk);
 }
 
+static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_t **list,
+                              KernelFusion *computed) {
+  *computed = (KernelFusion){thunk->fusion, replica->run->executable->program->generated_module,
+                             thunk->fusion_function};
+  return (KernelCall){.plan = thunk->plan,
+                      .instruction = thunk->instruction,
+                      .operands = (const uint8_t *const *)list,
+                      .results = list + thunk->operand_count,
+                      .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL,
+                      .compute = platform_has_codegen() ? compute_generated : compute_evaluated,
+                      .computed = computed};
+}
+
 static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
   ArenaMark mark = arena_mark(replica->scratch);
+  KernelFusion computed;
   uint8_t **list = pointers(replica, thunk, replica->scratch);
-  const KernelFusion computed = {thunk->fusion, replica->run->executable->program->generated_module,
-                                 thunk->fusion_function};
-  KernelPhase work = {
-      .call = {.plan = thunk->plan,
-               .instruction = thunk->instruction,
-               .operands = (const uint8_t *const *)list,
-               .results = list + thunk->operand_count,
-               .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL,
-               .compute = platform_has_codegen() ? compute_generated : compute_evaluated,
-               .computed = &computed},
-  };
+  KernelPhase work = {.call = kernel_call(replica, thunk, list, &computed)};
   bool ok = true;
   for (; ok && work.phase < thunk->plan->phases; work.phase++) {
     ok = parallel_for(thunk->plan->chunks[work.phase], run_kernel_chunk, &work, error);
@@ -184,6 +195,54 @@ static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
 static void run_copy(Replica *replica, const Thunk *thunk) {
   const LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
   memcpy(replica_pointer(replica, to), replica_pointer(replica, from), (size_t)from->bytes);
+}
+
+/* ---- Regions ---- */
+
+/* A step that a region calls, here and now: nobody would share it. */
+static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
+  if (thunk->kind == THUNK_EVAL) return run_eval(replica, thunk, error);
+  uint8_t *list[MOST_STEP_LEAVES];
+  KernelFusion computed;
+  int n = thunk->operand_count + thunk->result_count;
+  if (n > MOST_STEP_LEAVES) return run_kernel(replica, thunk, error);
+  put_pointers(replica, thunk, list);
+  KernelCall call = kernel_call(replica, thunk, list, &computed);
+  for (int phase = 0; phase < thunk->plan->phases; phase++) {
+    if (thunk->plan->chunks[phase]) thunk->plan->kernel->run(&call, phase, 0);
+  }
+  return true;
+}
+
+/* Called by regions; see codegen/region.h. */
+int xla_region_step(Replica *replica, const Thunk *thunk);
+__attribute__((used, visibility("default"))) int xla_region_step(Replica *replica,
+                                                                 const Thunk *thunk) {
+  const Thunk *region = replica->at;
+  replica->at = thunk;
+  bool ok = run_step(replica, thunk, replica->error);
+  replica->at = region;
+  return ok;
+}
+
+/* A region comes back now and then, to go on where it was: frame->phase. */
+static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
+  enum { FUEL = 100 * 1000 };
+  const Program *program = replica->run->executable->program;
+  if (!platform_has_codegen()) {
+    frame->next++;
+    push_frame(replica, thunk->steps);
+    return true;
+  }
+  GeneratedRegion function = (GeneratedRegion)(void (*)(void))generated_function(
+      program->generated_module, program->fusion_count + thunk->region);
+  if (frame->phase == 0 && replica->run->profile) replica->region_since = platform_now_us();
+  replica->error = error;
+  frame->phase = function(replica, replica->slots, frame->phase, FUEL);
+  if (frame->phase > 0) return true;
+  record(replica, thunk, replica->region_since);
+  frame->next++;
+  return frame->phase == 0;
 }
 
 /* ---- Control flow: frames instead of recursion ---- */
@@ -242,6 +301,8 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
     frame->next++;
     replica->parked_since = start;
     return host_call_arrive(replica, thunk);
+  case THUNK_REGION:
+    return step_region(replica, frame, thunk, error) ? OUTCOME_DONE : OUTCOME_FAILED;
   case THUNK_EVAL: ok = run_eval(replica, thunk, error); break;
   case THUNK_GENERATED: ok = run_generated(replica, thunk, error); break;
   case THUNK_KERNEL: ok = run_kernel(replica, thunk, error); break;
@@ -274,7 +335,8 @@ static bool finish_parked(Replica *replica, Error *error) {
 static bool is_over(const Replica *replica, double deadline_us, int *unclocked) {
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
   const Thunk *last = replica->at;
-  bool is_large = last && last->result_count && last->results[0]->bytes > LARGE_BYTES;
+  bool is_large = last && (last->kind == THUNK_REGION ||
+                           (last->result_count && last->results[0]->bytes > LARGE_BYTES));
   if (!is_large && ++*unclocked < THUNKS_A_CLOCK) return false;
   *unclocked = 0;
   return platform_now_us() >= deadline_us;

@@ -26,7 +26,8 @@ typedef struct ProfileEvent {
   int replica, worker;
   const char *name;     /* the instruction's */
   const char *category; /* "eval", "generated", ... the thunk's kind */
-  int padding[2];
+  const char *holds;    /* of regions: the instructions' names, a line each; else NULL */
+  int padding;
 } ProfileEvent;
 
 typedef struct Run Run;
@@ -60,6 +61,8 @@ struct Replica {
   Rendezvous own_rendezvous, *rendezvous; /* the one that it waits in */
   struct Message *message;                /* that it receives when it goes on */
   double parked_since;
+  double region_since;
+  Error *error; /* while a region runs: where its calls say what went wrong */
   uint64_t rng_state[2];
   int event_count, event_capacity;
   ProfileEvent *events; /* heap */

@@ -1,0 +1,240 @@
+/*
+** Which thunks become regions (codegen/region.h): the longest runs of steps that nobody would share,
+** as they are one chunk each, with the loops and branches that hold nothing else. What a replica may
+** have to wait for stays a thunk.
+*/
+#include <string.h>
+
+#include "compile/program.h"
+
+enum {
+  MOST_STEPS =
+      512, /* of a region, those of its loops included: engines don't like large functions */
+  MOST_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
+};
+
+typedef struct Former {
+  Program *program;
+  Arena *arena;
+  int capacity;    /* of the program's regions */
+  int most_places; /* of a call */
+  int64_t cost;    /* of the run that is being measured */
+  int loops;       /* of the region that is being made */
+} Former;
+
+/* ---- What may go in ---- */
+
+static int64_t thunk_bytes(const Thunk *thunk) {
+  int64_t bytes = 0;
+  for (int i = 0; i < thunk->operand_count; i++) bytes += thunk->operands[i]->bytes;
+  for (int i = 0; i < thunk->result_count; i++) bytes += thunk->results[i]->bytes;
+  return bytes;
+}
+
+static bool has_one_chunk(const KernelPlan *plan) {
+  for (int i = 0; i < plan->phases; i++) {
+    if (plan->chunks[i] > 1) return false;
+  }
+  return true;
+}
+
+/* The steps of a sequence, if all of it may be part of a region; else more than there may be. */
+static int sequence_steps(const ThunkSequence *sequence);
+
+static int thunk_steps(const Thunk *thunk) {
+  enum { NO = MOST_STEPS + 1 };
+  switch (thunk->kind) {
+  case THUNK_GENERATED: return shape_elements(thunk->results[0]->shape) <= thunk->chunk ? 1 : NO;
+  case THUNK_KERNEL: return has_one_chunk(thunk->plan) ? 1 : NO;
+  case THUNK_COPY: return thunk->operands[0]->bytes <= 1 << 16 ? 1 : NO;
+  case THUNK_EVAL: return thunk_bytes(thunk) <= MOST_EVALUATED ? 1 : NO;
+  case THUNK_WHILE: {
+    int body = sequence_steps(thunk->body), condition = sequence_steps(thunk->condition);
+    for (int i = 0; i < thunk->condition->count; i++) {
+      ThunkKind kind = thunk->condition->thunks[i].kind;
+      if (kind == THUNK_WHILE || kind == THUNK_CONDITIONAL) return NO;
+    }
+    return 1 + body + condition;
+  }
+  case THUNK_CONDITIONAL: {
+    int steps = 1;
+    for (int b = 0; b < thunk->branch_count && steps < NO; b++) {
+      steps += 1 + sequence_steps(&thunk->branches[b]);
+    }
+    return steps;
+  }
+  default: return NO;
+  }
+}
+
+static int sequence_steps(const ThunkSequence *sequence) {
+  int steps = 0;
+  for (int i = 0; i < sequence->count && steps <= MOST_STEPS; i++) {
+    steps += thunk_steps(&sequence->thunks[i]);
+  }
+  return steps;
+}
+
+/* ---- From thunks to steps ---- */
+
+static Place place_of(const LogicalBuffer *buffer) {
+  return (Place){buffer->slot, buffer->slot == SLOT_NONE ? 0 : buffer->offset};
+}
+
+static void set_places(Former *former, RegionStep *step, const Thunk *thunk) {
+  Place *places = ARENA_ARRAY(former->arena, Place, thunk->operand_count + thunk->result_count);
+  for (int i = 0; i < thunk->operand_count; i++) {
+    places[step->place_count++] = place_of(thunk->operands[i]);
+  }
+  for (int i = 0; i < thunk->result_count; i++) {
+    places[step->place_count++] = place_of(thunk->results[i]);
+  }
+  step->places = places;
+  if (step->place_count > former->most_places) former->most_places = step->place_count;
+}
+
+static RegionSteps steps_of(Former *former, const ThunkSequence *sequence);
+
+static int64_t total_cost(const RegionSteps *steps) {
+  int64_t cost = 0;
+  for (int i = 0; i < steps->count; i++) cost += steps->items[i].cost;
+  return cost;
+}
+
+static void make_loop(Former *former, RegionStep *step, const Thunk *thunk) {
+  step->kind = REGION_LOOP;
+  step->fusion = thunk->instruction;
+  step->function = thunk->function;
+  step->elements = shape_elements(thunk->results[0]->shape);
+  step->cost = 5 + thunk_bytes(thunk) / 4;
+  set_places(former, step, thunk);
+}
+
+static void make_while(Former *former, RegionStep *step, const Thunk *thunk) {
+  Place *predicate = ARENA_NEW(former->arena, Place);
+  *predicate = place_of(thunk->predicate);
+  step->kind = REGION_WHILE;
+  step->places = predicate;
+  step->place_count = 1;
+  former->loops++;
+  step->condition = steps_of(former, thunk->condition);
+  step->body = steps_of(former, thunk->body);
+  step->cost = 1;
+}
+
+static void make_conditional(Former *former, RegionStep *step, const Thunk *thunk) {
+  step->kind = REGION_CONDITIONAL;
+  step->branches = ARENA_ARRAY(former->arena, RegionSteps, thunk->branch_count);
+  step->branch_count = thunk->branch_count;
+  step->predicated = thunk->instruction->operands[0]->shape->type == PRED;
+  set_places(former, step, thunk);
+  for (int b = 0; b < thunk->branch_count; b++) {
+    step->branches[b] = steps_of(former, &thunk->branches[b]);
+    int64_t cost = total_cost(&step->branches[b]);
+    if (cost > step->cost) step->cost = cost;
+  }
+}
+
+static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
+  step->first_loop = former->loops + 1;
+  switch (thunk->kind) {
+  case THUNK_GENERATED: make_loop(former, step, thunk); break;
+  case THUNK_COPY:
+    step->kind = REGION_COPY;
+    step->bytes = thunk->operands[0]->bytes;
+    step->cost = 2 + step->bytes / 16;
+    set_places(former, step, thunk);
+    break;
+  case THUNK_WHILE: make_while(former, step, thunk); break;
+  case THUNK_CONDITIONAL: make_conditional(former, step, thunk); break;
+  default:
+    step->kind = REGION_CALL;
+    step->call = thunk;
+    step->cost = 500 + thunk_bytes(thunk);
+  }
+  step->end_loop = former->loops + 1;
+}
+
+static RegionSteps steps_of(Former *former, const ThunkSequence *sequence) {
+  RegionSteps steps = {sequence->count, sequence->count,
+                       ARENA_ARRAY(former->arena, RegionStep, sequence->count)};
+  for (int i = 0; i < sequence->count; i++) {
+    make_step(former, &steps.items[i], &sequence->thunks[i]);
+  }
+  return steps;
+}
+
+/* ---- The runs of a sequence ---- */
+
+/* A name for each step, a line each, for profiles. */
+static void list_names(StrBuf *out, const ThunkSequence *sequence) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    strbuf_printf(out, "%s%s", out->length ? "\n" : "", thunk->instruction->name);
+    if (thunk->kind == THUNK_WHILE) {
+      list_names(out, thunk->condition);
+      list_names(out, thunk->body);
+    }
+    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
+      list_names(out, &thunk->branches[b]);
+    }
+  }
+}
+
+static Thunk make_region(Former *former, const Thunk *first, int count) {
+  Program *program = former->program;
+  Thunk thunk = {.kind = THUNK_REGION, .instruction = first[count - 1].instruction};
+  ThunkSequence *steps = ARENA_NEW(former->arena, ThunkSequence);
+  *steps = (ThunkSequence){count, count,
+                           arena_copy(former->arena, first, sizeof *first * (size_t)count)};
+  former->loops = 0;
+  Region region = {.steps = steps_of(former, steps)};
+  thunk.steps = steps;
+  thunk.region = program->region_count;
+  StrBuf names = {0};
+  list_names(&names, steps);
+  thunk.holds = arena_strndup(former->arena, names.text ? names.text : "", names.length);
+  strbuf_free(&names);
+  ARENA_PUSH(former->arena, program->regions, program->region_count, former->capacity, region);
+  return thunk;
+}
+
+static bool is_worth_it(const Thunk *first, int count) {
+  return count > 1 || first->kind == THUNK_WHILE || first->kind == THUNK_CONDITIONAL;
+}
+
+static void form(Former *former, ThunkSequence *sequence) {
+  int kept = 0;
+  for (int i = 0; i < sequence->count;) {
+    Thunk *first = &sequence->thunks[i];
+    int count = 0, steps = 0;
+    for (; i + count < sequence->count; count++) {
+      int more = thunk_steps(&first[count]);
+      if (steps + more > MOST_STEPS) break;
+      steps += more;
+    }
+    if (count && is_worth_it(first, count)) {
+      sequence->thunks[kept++] = make_region(former, first, count);
+      i += count;
+      continue;
+    }
+    if (first->kind == THUNK_WHILE) {
+      form(former, first->condition);
+      form(former, first->body);
+    }
+    for (int b = 0; first->kind == THUNK_CONDITIONAL && b < first->branch_count; b++) {
+      form(former, &first->branches[b]);
+    }
+    sequence->thunks[kept++] = *first;
+    i++;
+  }
+  sequence->count = kept;
+}
+
+void compile_regions(Program *program) {
+  Former former = {.program = program, .arena = program->arena};
+  form(&former, &program->entry);
+  Place list = {SLOT_ARENA, program->arena_bytes};
+  for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
+  program->arena_bytes += (4 * former.most_places + 63) & -64;
+}
