@@ -246,7 +246,7 @@ function readProfile(core, run) {
   return Array.from({ length: count }, (_, i) => {
     const at = events + i * PROFILE_EVENT_BYTES;
     const [startUs, endUs] = core.view(Float64Array, at, 2);
-    const [replica, worker, name, category] = core.view(Uint32Array, at + 16, 4);
+    const [replica, worker, name, category, holds] = core.view(Uint32Array, at + 16, 5);
     return {
       name: core.string(name),
       category: core.string(category),
@@ -254,6 +254,7 @@ function readProfile(core, run) {
       worker,
       startUs,
       endUs,
+      ...(holds && { holds: core.string(holds).split('\n') }),
     };
   });
 }

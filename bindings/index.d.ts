@@ -317,6 +317,8 @@ export interface ProfileEvent {
   readonly name: string;
   /** The kind of step: 'generated', 'kernel', 'eval', 'collective', ... */
   readonly category: string;
+  /** Of a region, which is measured whole: the names of the instructions in it. */
+  readonly holds?: readonly string[];
   readonly replica: number;
   /** The thread that did it. */
   readonly worker: number;

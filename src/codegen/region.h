@@ -22,11 +22,28 @@ typedef struct Place {
 
 typedef enum RegionStepKind {
   REGION_LOOP, /* a fusion: written out if it is small enough, else its function is called */
-  REGION_COPY,
+  REGION_MOVE, /* bytes from some places to others */
   REGION_CALL, /* of xla_region_step(context, step), which returns whether it succeeded */
   REGION_WHILE,
   REGION_CONDITIONAL,
 } RegionStepKind;
+
+/* So many bytes, from a place of the step's list to another: memory.copy, or a few moves. A fill: as
+** often as it takes, the `element` bytes that are there. */
+typedef struct RegionMove {
+  int from_place, to_place;
+  int64_t from, to, bytes; /* more than the places' own offsets */
+  int element;             /* 0: not a fill */
+  bool is_fixed;           /* the step's shift is not for this one */
+} RegionMove;
+
+/* What all moves' sources (or targets) are shifted by: a start index, clamped to [0, most], times a
+** stride in bytes. */
+typedef struct RegionStart {
+  Place place;
+  PrimitiveType type;
+  int64_t most, stride;
+} RegionStart;
 
 typedef struct RegionStep RegionStep;
 typedef struct RegionSteps {
@@ -37,7 +54,7 @@ typedef struct RegionSteps {
 struct RegionStep {
   RegionStepKind kind;
   int64_t cost; /* fuel; about as many nanoseconds */
-  /* Of a loop: its operands and results; of a copy: from, to; else: the predicate or index. */
+  /* Of a loop: its operands and results; of moves: those they name; else: the predicate or index. */
   const Place *places;
   int place_count;
   int first_loop, end_loop; /* the numbers of the loops in it; a while's own is the first */
@@ -47,7 +64,12 @@ struct RegionStep {
       int function; /* its number among the fusions */
       int64_t elements;
     };
-    int64_t bytes;
+    struct {
+      int move_count, start_count;
+      RegionMove *moves;
+      RegionStart *starts;
+      bool shifts_target;
+    };
     const void *call; /* what to call with */
     struct {
       RegionSteps condition, body; /* there are no loops in the condition */

@@ -112,37 +112,156 @@ static void emit_loop(RegionEmitter *r, const RegionStep *step) {
   arena_release(r->arena, mark);
 }
 
-static void emit_copy(RegionEmitter *r, const RegionStep *step) {
+/* --- Moves ------------------------------------------------------------------------------------ */
+
+/* Pushes a start index, clamped, as an i32. */
+static void emit_start(RegionEmitter *r, const RegionStart *start) {
+  WasmFunction *f = &r->function;
+  bool wide = type_bits(start->type) == 64, with_sign = type_kind(start->type) == KIND_SIGNED;
+  int index = wasm_local(f, wide ? WASM_I64 : WASM_I32);
+  emit_place(f, start->place);
+  switch (type_bytes(start->type)) {
+  case 1: wasm_memory(f, with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U, 0); break;
+  case 2: wasm_memory(f, with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U, 0); break;
+  case 4: wasm_memory(f, OP_I32_LOAD, 0); break;
+  default: wasm_memory(f, OP_I64_LOAD, 0);
+  }
+  wasm_set(f, index);
+  if (with_sign) { /* max(index, 0) */
+    wasm_get(f, index);
+    if (wide) {
+      wasm_i64(f, 0);
+    } else {
+      wasm_i32(f, 0);
+    }
+    wasm_get(f, index);
+    if (wide) {
+      wasm_i64(f, 0);
+      wasm_op(f, OP_I64_GT_S);
+    } else {
+      wasm_i32(f, 0);
+      wasm_op(f, OP_I32_GT_S);
+    }
+    wasm_op(f, OP_SELECT);
+    wasm_set(f, index);
+  }
+  wasm_get(f, index); /* min(index, most), unsigned */
+  if (wide) wasm_op(f, OP_I32_WRAP_I64);
+  wasm_i32(f, start->most);
+  wasm_get(f, index);
+  if (wide) {
+    wasm_i64(f, start->most);
+    wasm_op(f, OP_I64_LT_U);
+  } else {
+    wasm_i32(f, start->most);
+    wasm_op(f, OP_I32_LT_U);
+  }
+  wasm_op(f, OP_SELECT);
+  wasm_local_release(f, index);
+}
+
+/* The shift of a step's moves, in a local; NO_LOCAL: none. */
+static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
+  WasmFunction *f = &r->function;
+  if (!step->start_count) return NO_LOCAL;
+  int shift = wasm_local(f, WASM_I32);
+  for (int i = 0; i < step->start_count; i++) {
+    emit_start(r, &step->starts[i]);
+    wasm_i32(f, step->starts[i].stride);
+    wasm_op(f, OP_I32_MUL);
+    if (i > 0) {
+      wasm_get(f, shift);
+      wasm_op(f, OP_I32_ADD);
+    }
+    wasm_set(f, shift);
+  }
+  return shift;
+}
+
+static void emit_end(RegionEmitter *r, Place place, int64_t more, int shift) {
+  WasmFunction *f = &r->function;
+  place.offset += more;
+  emit_place(f, place);
+  if (shift == NO_LOCAL) return;
+  wasm_get(f, shift);
+  wasm_op(f, OP_I32_ADD);
+}
+
+static const struct {
+  int bytes, load, store;
+} moves[] = {{16, V128_LOAD, V128_STORE},
+             {8, V128_LOAD64_SPLAT, V128_STORE64_LANE},
+             {4, V128_LOAD32_SPLAT, V128_STORE32_LANE},
+             {2, V128_LOAD16_SPLAT, V128_STORE16_LANE},
+             {1, V128_LOAD8_SPLAT, V128_STORE8_LANE}};
+
+static void emit_store_bytes(WasmFunction *f, int bytes, int store, int64_t offset) {
+  if (bytes == 16) {
+    wasm_simd_memory(f, store, offset);
+  } else {
+    wasm_simd_memory_lane(f, store, offset, 0);
+  }
+}
+
+/* The bytes of a few elements, from one of them in all lanes. */
+static void emit_fill(RegionEmitter *r, const RegionMove *move, const Place *places) {
+  WasmFunction *f = &r->function;
+  int value = wasm_local(f, WASM_V128);
+  Place from = places[move->from_place], to = places[move->to_place];
+  emit_place(f, from);
+  for (int i = 0; i < 5; i++) {
+    if (moves[i].bytes == move->element) wasm_simd_memory(f, moves[i].load, move->from);
+  }
+  wasm_set(f, value);
+  int64_t done = 0;
+  for (int i = 0; i < 5; i++) {
+    for (; done + moves[i].bytes <= move->bytes; done += moves[i].bytes) {
+      emit_end(r, to, move->to + done, NO_LOCAL);
+      wasm_get(f, value);
+      emit_store_bytes(f, moves[i].bytes, moves[i].store, 0);
+    }
+  }
+  wasm_local_release(f, value);
+}
+
+static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep *step, int shift) {
   enum { MOST_WRITTEN = 64 };
   WasmFunction *f = &r->function;
-  if (step->bytes > MOST_WRITTEN) {
-    emit_place(f, step->places[1]);
-    emit_place(f, step->places[0]);
-    wasm_i32(f, step->bytes);
+  Place from = step->places[move->from_place], to = step->places[move->to_place];
+  int from_shift = step->shifts_target || move->is_fixed ? NO_LOCAL : shift;
+  int to_shift = step->shifts_target && !move->is_fixed ? shift : NO_LOCAL;
+  if (move->bytes > MOST_WRITTEN) {
+    emit_end(r, to, move->to, to_shift);
+    emit_end(r, from, move->from, from_shift);
+    wasm_i32(f, move->bytes);
     wasm_memory_copy(f);
     return;
   }
-  static const struct {
-    int bytes, load, store;
-  } moves[] = {{16, V128_LOAD, V128_STORE},
-               {8, V128_LOAD64_SPLAT, V128_STORE64_LANE},
-               {4, V128_LOAD32_SPLAT, V128_STORE32_LANE},
-               {2, V128_LOAD16_SPLAT, V128_STORE16_LANE},
-               {1, V128_LOAD8_SPLAT, V128_STORE8_LANE}};
   int64_t done = 0;
   for (int i = 0; i < 5; i++) {
-    for (; done + moves[i].bytes <= step->bytes; done += moves[i].bytes) {
-      emit_place(f, step->places[1]);
-      emit_place(f, step->places[0]);
+    for (; done + moves[i].bytes <= move->bytes; done += moves[i].bytes) {
+      emit_end(r, to, move->to, to_shift);
+      emit_end(r, from, move->from, from_shift);
       wasm_simd_memory(f, moves[i].load, done);
-      if (moves[i].bytes == 16) {
-        wasm_simd_memory(f, moves[i].store, done);
-      } else {
-        wasm_simd_memory_lane(f, moves[i].store, done, 0);
-      }
+      emit_store_bytes(f, moves[i].bytes, moves[i].store, done);
     }
   }
 }
+
+static void emit_moves(RegionEmitter *r, const RegionStep *step) {
+  int shift = emit_shift_of(r, step);
+  for (int i = 0; i < step->move_count; i++) {
+    const RegionMove *move = &step->moves[i];
+    if (move->element) {
+      emit_fill(r, move, step->places);
+    } else {
+      emit_move(r, move, step, shift);
+    }
+  }
+  if (shift != NO_LOCAL) wasm_local_release(&r->function, shift);
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
 
 static void emit_step_call(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
@@ -287,7 +406,7 @@ static void emit_conditional(RegionEmitter *r, const RegionStep *step) {
 static void emit_step(RegionEmitter *r, const RegionStep *step) {
   switch (step->kind) {
   case REGION_LOOP: emit_loop(r, step); break;
-  case REGION_COPY: emit_copy(r, step); break;
+  case REGION_MOVE: emit_moves(r, step); break;
   case REGION_CALL: emit_step_call(r, step); break;
   case REGION_WHILE: emit_while(r, step); break;
   case REGION_CONDITIONAL: emit_conditional(r, step); break;

@@ -53,6 +53,8 @@ enum {
   OP_I32_GT_U = 0x4b,
   OP_I32_GE_S = 0x4e,
   OP_I64_EQZ = 0x50,
+  OP_I64_LT_U = 0x54,
+  OP_I64_GT_S = 0x55,
   OP_I32_ADD = 0x6a,
   OP_I32_SUB = 0x6b,
   OP_I32_MUL = 0x6c,

@@ -5,7 +5,7 @@
 */
 #include <string.h>
 
-#include "compile/program.h"
+#include "compile/regions.h"
 
 enum {
   MOST_STEPS =
@@ -18,7 +18,6 @@ typedef struct Former {
   Arena *arena;
   int capacity;    /* of the program's regions */
   int most_places; /* of a call */
-  int64_t cost;    /* of the run that is being measured */
   int loops;       /* of the region that is being made */
 } Former;
 
@@ -38,18 +37,27 @@ static bool has_one_chunk(const KernelPlan *plan) {
   return true;
 }
 
-/* The steps of a sequence, if all of it may be part of a region; else more than there may be. */
-static int sequence_steps(const ThunkSequence *sequence);
+static bool is_moves(const Former *former, const Thunk *thunk) {
+  RegionStep step;
+  ArenaMark mark = arena_mark(former->arena);
+  bool is = region_moves(former->arena, thunk, &step);
+  arena_release(former->arena, mark);
+  return is;
+}
 
-static int thunk_steps(const Thunk *thunk) {
+/* The steps of a sequence, if all of it may be part of a region; else more than there may be. */
+static int sequence_steps(const Former *former, const ThunkSequence *sequence);
+
+static int thunk_steps(const Former *former, const Thunk *thunk) {
   enum { NO = MOST_STEPS + 1 };
   switch (thunk->kind) {
   case THUNK_GENERATED: return shape_elements(thunk->results[0]->shape) <= thunk->chunk ? 1 : NO;
-  case THUNK_KERNEL: return has_one_chunk(thunk->plan) ? 1 : NO;
-  case THUNK_COPY: return thunk->operands[0]->bytes <= 1 << 16 ? 1 : NO;
-  case THUNK_EVAL: return thunk_bytes(thunk) <= MOST_EVALUATED ? 1 : NO;
+  case THUNK_COPY: return is_moves(former, thunk) ? 1 : NO;
+  case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(former, thunk) ? 1 : NO;
+  case THUNK_EVAL: return thunk_bytes(thunk) <= MOST_EVALUATED || is_moves(former, thunk) ? 1 : NO;
   case THUNK_WHILE: {
-    int body = sequence_steps(thunk->body), condition = sequence_steps(thunk->condition);
+    int body = sequence_steps(former, thunk->body),
+        condition = sequence_steps(former, thunk->condition);
     for (int i = 0; i < thunk->condition->count; i++) {
       ThunkKind kind = thunk->condition->thunks[i].kind;
       if (kind == THUNK_WHILE || kind == THUNK_CONDITIONAL) return NO;
@@ -59,7 +67,7 @@ static int thunk_steps(const Thunk *thunk) {
   case THUNK_CONDITIONAL: {
     int steps = 1;
     for (int b = 0; b < thunk->branch_count && steps < NO; b++) {
-      steps += 1 + sequence_steps(&thunk->branches[b]);
+      steps += 1 + sequence_steps(former, &thunk->branches[b]);
     }
     return steps;
   }
@@ -67,10 +75,10 @@ static int thunk_steps(const Thunk *thunk) {
   }
 }
 
-static int sequence_steps(const ThunkSequence *sequence) {
+static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
   int steps = 0;
   for (int i = 0; i < sequence->count && steps <= MOST_STEPS; i++) {
-    steps += thunk_steps(&sequence->thunks[i]);
+    steps += thunk_steps(former, &sequence->thunks[i]);
   }
   return steps;
 }
@@ -81,15 +89,17 @@ static Place place_of(const LogicalBuffer *buffer) {
   return (Place){buffer->slot, buffer->slot == SLOT_NONE ? 0 : buffer->offset};
 }
 
+const Place *region_places(Arena *arena, const Thunk *thunk) {
+  int count = 0;
+  Place *places = ARENA_ARRAY(arena, Place, thunk->operand_count + thunk->result_count);
+  for (int i = 0; i < thunk->operand_count; i++) places[count++] = place_of(thunk->operands[i]);
+  for (int i = 0; i < thunk->result_count; i++) places[count++] = place_of(thunk->results[i]);
+  return places;
+}
+
 static void set_places(Former *former, RegionStep *step, const Thunk *thunk) {
-  Place *places = ARENA_ARRAY(former->arena, Place, thunk->operand_count + thunk->result_count);
-  for (int i = 0; i < thunk->operand_count; i++) {
-    places[step->place_count++] = place_of(thunk->operands[i]);
-  }
-  for (int i = 0; i < thunk->result_count; i++) {
-    places[step->place_count++] = place_of(thunk->results[i]);
-  }
-  step->places = places;
+  step->places = region_places(former->arena, thunk);
+  step->place_count = thunk->operand_count + thunk->result_count;
   if (step->place_count > former->most_places) former->most_places = step->place_count;
 }
 
@@ -139,15 +149,10 @@ static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
   step->first_loop = former->loops + 1;
   switch (thunk->kind) {
   case THUNK_GENERATED: make_loop(former, step, thunk); break;
-  case THUNK_COPY:
-    step->kind = REGION_COPY;
-    step->bytes = thunk->operands[0]->bytes;
-    step->cost = 2 + step->bytes / 16;
-    set_places(former, step, thunk);
-    break;
   case THUNK_WHILE: make_while(former, step, thunk); break;
   case THUNK_CONDITIONAL: make_conditional(former, step, thunk); break;
   default:
+    if (region_moves(former->arena, thunk, step)) break;
     step->kind = REGION_CALL;
     step->call = thunk;
     step->cost = 500 + thunk_bytes(thunk);
@@ -209,7 +214,7 @@ static void form(Former *former, ThunkSequence *sequence) {
     Thunk *first = &sequence->thunks[i];
     int count = 0, steps = 0;
     for (; i + count < sequence->count; count++) {
-      int more = thunk_steps(&first[count]);
+      int more = thunk_steps(former, &first[count]);
       if (steps + more > MOST_STEPS) break;
       steps += more;
     }

@@ -224,7 +224,8 @@ static void check_code(const Row *row, const Module *fused) {
     Instruction *instruction = fused->entry->instructions[k];
     if (instruction->opcode == HLO_FUSION) fusions[count++] = instruction;
   }
-  if (!codegen_emit(fusions, count, true, &bytes, &error)) fail(row, "no code: ", error.message);
+  CodegenInput input = {.fusions = fusions, .fusion_count = count};
+  if (!codegen_emit(&input, true, &bytes, &error)) fail(row, "no code: ", error.message);
   if (bytes.size < 8 || memcmp(bytes.bytes, "\0asm\1\0\0", 8)) fail(row, "no module", "");
   bytebuf_free(&bytes);
 }

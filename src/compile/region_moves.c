@@ -1,0 +1,166 @@
+/*
+** Operations that only move elements, as the few moves that they are where arrays are small or rows
+** are long: concatenate, pad, dynamic-slice, dynamic-update-slice, and copies of buffers.
+*/
+#include "compile/regions.h"
+
+enum { MOST_MOVES = 32, MOST_FILLED = 256, MOST_COPIED = 1 << 16 };
+
+/* Elements of a box, from one array to another; strides and offsets in bytes. */
+typedef struct Box {
+  int rank;
+  int64_t sizes[MAX_RANK], from_strides[MAX_RANK], to_strides[MAX_RANK], from, to;
+} Box;
+
+static bool add_move(RegionStep *step, RegionMove move) {
+  if (step->move_count == MOST_MOVES) return false;
+  step->moves[step->move_count++] = move;
+  return true;
+}
+
+/* Row by row, each as long as both sides have it in one piece. */
+static bool add_box(RegionStep *step, const Box *box, int from_place, int to_place, int64_t width) {
+  int64_t index[MAX_RANK] = {0}, run = width;
+  int outer = box->rank;
+  for (; outer > 0 && box->from_strides[outer - 1] == run && box->to_strides[outer - 1] == run;
+       outer--) {
+    run *= box->sizes[outer - 1];
+  }
+  for (int d = 0; d < box->rank; d++) {
+    if (box->sizes[d] <= 0) return true;
+  }
+  for (int d = 0; d >= 0;) {
+    RegionMove move = {.from_place = from_place,
+                       .to_place = to_place,
+                       .from = box->from,
+                       .to = box->to,
+                       .bytes = run};
+    for (int k = 0; k < outer; k++) {
+      move.from += index[k] * box->from_strides[k];
+      move.to += index[k] * box->to_strides[k];
+    }
+    if (!add_move(step, move)) return false;
+    for (d = outer - 1; d >= 0 && ++index[d] == box->sizes[d]; d--) index[d] = 0;
+  }
+  return true;
+}
+
+static void byte_strides(const Shape *shape, int64_t *strides) {
+  shape_strides(shape, strides);
+  for (int d = 0; d < shape->rank; d++) strides[d] *= type_bytes(shape->type);
+}
+
+/* All of an array's elements, if they lie in another one's order. */
+static Box whole_box(const Shape *sizes, const Shape *from, const Shape *to) {
+  Box box = {.rank = sizes->rank};
+  for (int d = 0; d < sizes->rank; d++) box.sizes[d] = sizes->dims[d];
+  byte_strides(from, box.from_strides);
+  byte_strides(to, box.to_strides);
+  return box;
+}
+
+static bool concatenate_moves(const Instruction *instruction, RegionStep *step) {
+  int dimension = (int)instruction->a.dimensions.items[0];
+  int64_t done = 0;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    const Shape *operand = instruction->operands[i]->shape;
+    Box box = whole_box(operand, operand, instruction->shape);
+    box.to = done * box.to_strides[dimension];
+    done += operand->dims[dimension];
+    int width = type_bytes(operand->type);
+    if (!add_box(step, &box, i, instruction->operand_count, width)) return false;
+  }
+  return true;
+}
+
+static bool pad_moves(const Instruction *instruction, RegionStep *step) {
+  const Shape *operand = instruction->operands[0]->shape, *result = instruction->shape;
+  int width = type_bytes(result->type);
+  int64_t bytes = shape_bytes(result);
+  if (bytes > MOST_FILLED) return false;
+  add_move(step, (RegionMove){.from_place = 1, .to_place = 2, .bytes = bytes, .element = width});
+  Box box = whole_box(operand, operand, result);
+  for (int d = 0; d < operand->rank; d++) {
+    const PaddingDimension *padding = &instruction->a.padding.items[d];
+    int64_t step_size = padding->interior + 1, first = 0, end = operand->dims[d];
+    while (first < end && padding->low + first * step_size < 0) first++;
+    while (end > first && padding->low + (end - 1) * step_size >= result->dims[d]) end--;
+    box.sizes[d] = end - first;
+    box.from += first * box.from_strides[d];
+    box.to += (padding->low + first * step_size) * box.to_strides[d];
+    box.to_strides[d] *= step_size;
+  }
+  return add_box(step, &box, 0, 2, width);
+}
+
+/* The start indices of `sliced`, of which `size` is taken. */
+static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const Shape *sliced,
+                       const Shape *size, RegionStep *step) {
+  const Instruction *instruction = thunk->instruction;
+  int64_t strides[MAX_RANK];
+  byte_strides(sliced, strides);
+  step->starts = ARENA_ARRAY(arena, RegionStart, sliced->rank);
+  bool is_vector = sliced->rank > 0 && instruction->operands[first_index]->shape->rank == 1;
+  for (int d = 0; d < sliced->rank; d++) {
+    int operand = is_vector ? first_index : first_index + d;
+    PrimitiveType type = instruction->operands[operand]->shape->type;
+    int64_t most = sliced->dims[d] - size->dims[d];
+    if (type_bits(type) < 8) return false;
+    if (most == 0) continue;
+    Place place = step->places[operand];
+    if (is_vector) place.offset += (int64_t)d * type_bytes(type);
+    step->starts[step->start_count++] = (RegionStart){place, type, most, strides[d]};
+  }
+  return true;
+}
+
+static bool dynamic_slice_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
+  const Shape *from = thunk->instruction->operands[0]->shape, *to = thunk->instruction->shape;
+  Box box = whole_box(to, from, to);
+  return add_starts(arena, thunk, 1, from, to, step) &&
+         add_box(step, &box, 0, thunk->operand_count, type_bytes(to->type));
+}
+
+static bool dynamic_update_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
+  const Shape *update = thunk->instruction->operands[1]->shape, *to = thunk->instruction->shape;
+  const Place *all = step->places, *result = &all[thunk->operand_count];
+  step->shifts_target = true;
+  if (all[0].slot != result->slot || all[0].offset != result->offset) {
+    if (shape_bytes(to) > MOST_COPIED) return false;
+    add_move(
+        step,
+        (RegionMove){.to_place = thunk->operand_count, .bytes = shape_bytes(to), .is_fixed = true});
+  }
+  Box box = whole_box(update, update, to);
+  return add_starts(arena, thunk, 2, to, update, step) &&
+         add_box(step, &box, 1, thunk->operand_count, type_bytes(to->type));
+}
+
+static bool list_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
+  if (thunk->kind == THUNK_COPY) {
+    int64_t bytes = thunk->operands[0]->bytes;
+    return bytes <= MOST_COPIED &&
+           add_move(step, (RegionMove){.from_place = 0, .to_place = 1, .bytes = bytes});
+  }
+  switch (thunk->instruction->opcode) {
+  case HLO_CONCATENATE: return concatenate_moves(thunk->instruction, step);
+  case HLO_PAD: return pad_moves(thunk->instruction, step);
+  case HLO_DYNAMIC_SLICE: return dynamic_slice_moves(arena, thunk, step);
+  case HLO_DYNAMIC_UPDATE_SLICE: return dynamic_update_moves(arena, thunk, step);
+  default: return false;
+  }
+}
+
+bool region_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
+  RegionMove moves[MOST_MOVES];
+  step->kind = REGION_MOVE;
+  step->places = region_places(arena, thunk);
+  step->place_count = thunk->operand_count + thunk->result_count;
+  step->moves = moves;
+  step->move_count = step->start_count = 0;
+  if (!list_moves(arena, thunk, step)) return false;
+  step->moves = arena_copy(arena, moves, sizeof *moves * (size_t)step->move_count);
+  step->cost = 2;
+  for (int i = 0; i < step->move_count; i++) step->cost += 1 + moves[i].bytes / 16;
+  return true;
+}

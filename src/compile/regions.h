@@ -1,0 +1,14 @@
+/* What the two halves of making regions share. */
+#ifndef XLA_COMPILE_REGIONS_H
+#define XLA_COMPILE_REGIONS_H
+
+#include "compile/program.h"
+
+/* The places of a thunk's operands, then of its results. */
+const Place *region_places(Arena *arena, const Thunk *thunk);
+
+/* Makes a thunk that only moves elements a step of moves; false if it is of another kind, or too many
+** moves. Only looks at buffers' places if they have them yet. */
+bool region_moves(Arena *arena, const Thunk *thunk, RegionStep *step);
+
+#endif
