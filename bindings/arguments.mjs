@@ -4,7 +4,6 @@
  * operation's row wants it, or undefined if it is none of the kind; `kind.wants` says what is.
  */
 import { describe, invalidArgument } from './error.mjs';
-import { HloModule } from './module.mjs';
 import { isOp } from './op.mjs';
 import { boolean, copyList, kind, string, unknownName } from './options.mjs';
 import { isShape, Shape } from './shape.mjs';
@@ -12,7 +11,7 @@ import { ELEMENT_TYPES, meantType } from './types.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
-function listOf(item, wants) {
+export function listOf(item, wants) {
   return kind(wants, (value, context) => {
     if (!isList(value)) return undefined;
     const items = copyList(value).map((entry) => item(entry, context));
@@ -20,22 +19,104 @@ function listOf(item, wants) {
   });
 }
 
-/** An operand: an XlaOp of the same builder. */
-export const op = kind('an XlaOp', (value, { builder, operation, argument }) => {
+/** An operand: an XlaOp of the same builder, or of one around the function that is traced. */
+export const op = operandKind('an XlaOp', (value, { builder, adopt, operation, argument }) => {
   if (!isOp(value)) return undefined;
-  if (value.builder !== builder) {
-    throw invalidArgument(
-      operation,
-      `${argument} is an XlaOp of builder "${value.builder.name}"; ` +
-        `the operands of an operation are of its own builder, "${builder.name}"`,
-    );
-  }
-  return value;
+  const own = value.builder === builder ? value : adopt(value, argument);
+  if (own) return own;
+  throw invalidArgument(
+    operation,
+    `${argument} is an XlaOp of builder "${value.builder.name}"; ` +
+      `the operands of an operation are of its own builder, "${builder.name}"`,
+  );
 });
 export const ops = listOf(op, 'an array of XlaOps');
 /** One operand stands for an array of one. */
-export const opOrOps = kind('an XlaOp or an array of them', (value, context) =>
+export const opOrOps = operandKind('an XlaOp or an array of them', (value, context) =>
   isOp(value) ? [op(value, context)] : ops(value, context));
+
+/** A kind whose values are operands: what an XlaOp's own methods have it for. */
+function operandKind(wants, convert) {
+  return Object.assign(kind(wants, convert), { isOperand: true });
+}
+
+/* ---- Numbers as operands: constants of the type that another argument gives ---- */
+
+const isScalar = (value) => ['number', 'bigint', 'boolean'].includes(typeof value);
+
+/** The constant that a number stands for; an operand as it is. */
+function constantOf(value, elementType, { builder, operation, argument }) {
+  if (isOp(value)) return value;
+  if (!elementType) {
+    throw invalidArgument(
+      operation,
+      `${argument} is the number ${describe(value)}, whose type nothing says; ` +
+        'at least one operand must be an XlaOp',
+    );
+  }
+  try {
+    return builder.constantR0(value, elementType);
+  } catch (error) {
+    throw invalidArgument(operation, `${argument}: ${error.message}`);
+  }
+}
+
+const scalarOr = (operand) => (value, context) =>
+  isScalar(value) ? value : operand(value, context);
+
+/** The element type of an argument: of an operand, or of the array of them, number `i`. */
+function typeOf(argument, i = 0) {
+  const given = Array.isArray(argument) ? argument[i] : argument;
+  return isOp(given) ? given.shape.elementType : given?.elementType;
+}
+
+/**
+ * An operand, or a number: a scalar constant of the element type of the argument `other` (an
+ * operand or a shape), which the operation broadcasts.
+ */
+export function operandLike(other) {
+  return Object.assign(operandKind('an XlaOp or a number', scalarOr(op)), {
+    settle: (value, bound, context) => constantOf(value, typeOf(bound[other]), context),
+  });
+}
+
+/** As operandLike, where the operation wants the other's dimensions too. */
+export function operandOfShape(other) {
+  return Object.assign(operandKind('an XlaOp or a number', scalarOr(op)), {
+    settle(value, bound, context) {
+      if (isOp(value)) return value;
+      const scalar = constantOf(value, typeOf(bound[other]), context);
+      const { dimensions } = bound[other].shape;
+      return dimensions.length ? context.builder.broadcast(scalar, dimensions) : scalar;
+    },
+  });
+}
+
+const scalarsOrOps = listOf(scalarOr(op), 'an array of XlaOps and numbers');
+
+/** One or several operands, or numbers: of the types of the argument `other`, one by one. */
+export function operandsLike(other) {
+  const convert = (value, context) =>
+    isOp(value) || isScalar(value) ? [scalarOr(op)(value, context)] : scalarsOrOps(value, context);
+  return Object.assign(operandKind('an XlaOp, a number, or an array of them', convert), {
+    settle: (values, bound, context) =>
+      values.map((value, i) => constantOf(value, typeOf(bound[other], i), context)),
+  });
+}
+
+/** Scalar operands that are indices or sizes; numbers are of their type, or else s32. */
+const indexType = (values) => values.find(isOp)?.shape.elementType ?? 's32';
+export const index = Object.assign(operandKind('an XlaOp or an integer', scalarOr(op)), {
+  settle: (value, _bound, context) => constantOf(value, 's32', context),
+});
+export const indices = Object.assign(
+  operandKind('an XlaOp, or an array of XlaOps and integers', (value, context) =>
+    isOp(value) ? [op(value, context)] : scalarsOrOps(value, context)),
+  {
+    settle: (values, _bound, context) =>
+      values.map((value) => constantOf(value, indexType(values), context)),
+  },
+);
 
 export const integer = kind('an integer', (value) => {
   const number = typeof value === 'bigint' ? Number(value) : value;
@@ -62,11 +143,6 @@ export const elementType = kind('an element type, such as "f32"', (value, contex
   throw invalidArgument(operation, `${argument}: ${describe(value)} is no element type; ` +
     `did you mean ${meant}?`);
 });
-
-/** The result of a builder's build(), or any module: its entry computation. */
-export const computation = kind('a computation', (value) =>
-  value instanceof HloModule ? value : undefined);
-export const computations = listOf(computation, 'an array of computations');
 
 /** One of a few words, upper or lower case; XLA's constants have a k in front, which may stay. */
 export function oneOf(...words) {
@@ -112,8 +188,7 @@ export function record(fields) {
 /** An argument that may be left out, null or undefined; then it is `value`. */
 export function optional(inner, value) {
   const convert = (given, context) => inner(given, context);
-  const { takesObject, wants } = inner;
-  return Object.assign(kind(wants, convert), { isOptional: true, default: value, takesObject });
+  return Object.assign(convert, inner, { isOptional: true, default: value });
 }
 
 function isPlainObject(value) {
@@ -153,6 +228,19 @@ export function bindArguments(parameters, values, context) {
   return Object.assign(bound, bindByName(optionals, last, (name) => name, context));
 }
 
+/**
+ * Gives the arguments their meaning that depends on others: numbers become constants, functions
+ * computations. What has to be added to the builder is added here, when all arguments are known to
+ * be of their kinds.
+ */
+export function settleArguments(parameters, bound, context) {
+  for (const [argument, { settle }] of Object.entries(parameters)) {
+    if (!settle || bound[argument] === undefined) continue;
+    bound[argument] = settle(bound[argument], bound, { ...context, argument });
+  }
+  return bound;
+}
+
 function bindByName(fields, values, nameOf, context) {
   for (const name of Object.keys(values)) {
     if (Object.hasOwn(fields, name)) continue;
@@ -190,4 +278,13 @@ function bindOne(argumentKind, value, context) {
  */
 export function row(opcode, parameters, lower) {
   return { opcode, parameters, lower };
+}
+
+/**
+ * An operation of several signatures.
+ * @param {(values: any[]) => Operation} rowOf which row a call's arguments mean
+ * @param {readonly Operation[]} rows all of them
+ */
+export function overloaded(rowOf, rows) {
+  return { rowOf, rows };
 }

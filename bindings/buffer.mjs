@@ -1,7 +1,8 @@
 import { atBoundary } from './boundary.mjs';
 import { invalidArgument } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
-import { Literal, rowMajorData } from './literal.mjs';
+import { INSPECT } from './inspect.mjs';
+import { Literal, rowMajorData, shortText } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
@@ -20,6 +21,16 @@ export class Buffer extends Handle {
   /** A copy on the host. */
   toLiteral() {
     return new Literal(this.shape, this.view().slice());
+  }
+
+  /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
+  toArray() {
+    return this.toLiteral().toArray();
+  }
+
+  [INSPECT]() {
+    if (this.disposed) return `Buffer { ${this.shape}, disposed }`;
+    return `Buffer { ${shortText(this.shape, this.view())} }`;
   }
 
   /**

@@ -1,12 +1,14 @@
-import { bindArguments } from './arguments.mjs';
+import { bindArguments, settleArguments } from './arguments.mjs';
 import { attributeText, cleanName } from './attribute_text.mjs';
 import { atBoundary, guarded, notConstructed, PRIVATE } from './boundary.mjs';
+import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
+import { INSPECT } from './inspect.mjs';
 import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
 import { isOp, XlaOp } from './op.mjs';
-import { OPERATIONS } from './operations.mjs';
+import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
 import { Shape } from './shape.mjs';
 
 /**
@@ -16,6 +18,15 @@ import { Shape } from './shape.mjs';
  */
 export class XlaBuilder extends Handle {
   #built = false;
+  #last; // what the last call of an operation returned
+  #parameters = 0;
+  #imported = new WeakMap(); // HloModule -> its computation's name in here
+  #scalars = new Map(); // handle -> Literal of scalar constants, which functions inside can repeat
+  #around = null; // of a function that is traced: { builder, captures, sealed, operation }
+
+  get #depth() {
+    return this.#around ? this.#around.builder.#depth + 1 : 0;
+  }
 
   /** Not for callers: see client.builder(). */
   constructor(core, name) {
@@ -24,6 +35,10 @@ export class XlaBuilder extends Handle {
     const pointer = core.scoped((copy) => core.need('xla_builder_new', copy(cleaned)));
     super(core, pointer, 'xla_builder_free');
     this.name = cleaned;
+  }
+
+  [INSPECT]() {
+    return `XlaBuilder { ${this.name} }`;
   }
 
   /** A builder for a computation that this one is going to call. */
@@ -42,8 +57,10 @@ export class XlaBuilder extends Handle {
     }
     const text = String(Shape.of(shape));
     const cleaned = cleanName(checkName('parameter', name));
-    return this.#add((core, builder, copy) =>
+    const op = this.#add((core, builder, copy) =>
       core.need('xla_builder_parameter', builder, number, copy(text), copy(cleaned)));
+    this.#parameters = Math.max(this.#parameters, number + 1);
+    return op;
   }
 
   /**
@@ -66,8 +83,10 @@ export class XlaBuilder extends Handle {
     if (!literal.data) return this.createToken();
     const shape = literal.shape.withLayout(null);
     const data = rowMajorData(literal, shape);
-    return this.#add((core, builder, copy) =>
+    const op = this.#add((core, builder, copy) =>
       core.need('xla_builder_constant', builder, copy(String(shape)), copy(data)));
+    if (shape.isScalar) this.#scalars.set(op.handle, new Literal(shape, data.slice()));
+    return op;
   }
 
   constantR0(value, elementType) {
@@ -111,7 +130,7 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('build', `root must be an XlaOp of this builder; got ${got}`);
     }
     const core = coreOf(this);
-    const module = core.need('xla_builder_build', this.#pointer(), root?.handle ?? 0);
+    const module = core.need('xla_builder_build', this.#pointer(), (root ?? this.#last)?.handle ?? 0);
     this.#built = true;
     this.dispose();
     return new HloModule(core, module);
@@ -127,15 +146,17 @@ export class XlaBuilder extends Handle {
     const core = coreOf(this);
     const builder = this.#pointer();
     const handle = core.scoped((copy) => call(core, builder, copy));
-    return new XlaOp(PRIVATE, this, handle, takeShape(core, core.call('xla_instruction_shape', handle)));
+    const shape = takeShape(core, core.call('xla_instruction_shape', handle));
+    const name = core.string(core.call('xla_instruction_name', handle));
+    this.#last = new XlaOp(PRIVATE, this, handle, shape, name);
+    return this.#last;
   }
 
   #emit(opcode, operands, attributes = {}, shape = '') {
     const handles = Uint32Array.from(operands, (operand) => operand.handle);
     const shapeText = String(shape);
     const call = (core, builder, copy) => {
-      const importName = (module) =>
-        core.string(core.need('xla_builder_import', builder, this.#callable(opcode, module)));
+      const importName = (module) => this.#import(opcode, module);
       const text = Object.entries(attributes)
         .filter(([, value]) => value !== undefined)
         .map(([name, value]) => `${name}=${attributeText(value, importName)}`)
@@ -154,29 +175,111 @@ export class XlaBuilder extends Handle {
     }
   }
 
-  #callable(opcode, module) {
-    if (coreOf(module) === coreOf(this)) return pointerOf(module);
-    throw invalidArgument(opcode, `computation "${module.name}" belongs to another client`);
+  /** The name in here of a module's computation, which comes along when it is first used. */
+  #import(opcode, module) {
+    const known = this.#imported.get(module);
+    if (known) return known;
+    const core = coreOf(this);
+    if (coreOf(module) !== core) {
+      throw invalidArgument(opcode, `computation "${module.name}" belongs to another client`);
+    }
+    const builder = this.#pointer();
+    const name = core.string(core.need('xla_builder_import', builder, pointerOf(module)));
+    this.#imported.set(module, name);
+    return name;
+  }
+
+  /* ---- Functions that build computations: see computations.mjs ---- */
+
+  /**
+   * Calls a function with a builder of its own and parameters of `shapes`, and builds what it
+   * returns: { module, captures: what it used of this builder, which its last parameters are,
+   * isTuple: whether it returned a list, call(b, own, captures): calls it from another builder }.
+   */
+  #trace(operation, fn, shapes, { argument, name, sealed = false, results }) {
+    const inner = this.createSubBuilder(name);
+    try {
+      inner.#around = { builder: this, captures: new Map(), sealed, operation };
+      const parameters = shapes.map((shape, i) => inner.parameter(i, shape));
+      const returned = callBody(fn, inner, parameters);
+      const context = { ...inner.#context(operation), argument };
+      const list = resultsOf(returned, results, context);
+      const isTuple = Array.isArray(returned);
+      const module = inner.build(isTuple ? inner.tuple(list) : list[0]);
+      const captures = [...inner.#around.captures.keys()];
+      const call = (b, own, outer) => b.call(module, [...own, ...outer]);
+      return { module, captures, isTuple, call };
+    } catch (error) {
+      inner.dispose();
+      throw error;
+    }
+  }
+
+  /** What stands in here for a value of a builder around this one; undefined if it is of none. */
+  #adopt(value, argument) {
+    if (value.builder === this) return value;
+    if (!this.#around) return undefined;
+    const { builder, captures, sealed, operation } = this.#around;
+    const outer = builder.#adopt(value, argument);
+    if (!outer || captures.has(outer)) return captures.get(outer);
+    const scalar = builder.#scalars.get(outer.handle);
+    if (!scalar && sealed) throw outsideOfSealed(operation, argument, value);
+    const own = scalar ? this.constantLiteral(scalar) : this.parameter(this.#parameters, outer.shape);
+    if (!scalar) captures.set(outer, own);
+    return own;
+  }
+
+  #context(operation) {
+    return {
+      builder: this,
+      operation,
+      adopt: (value, argument) => this.#adopt(value, argument),
+      trace: (fn, shapes, options) =>
+        this.#trace(operation, fn, shapes, { argument: options.name, ...options }),
+      elementwise: ELEMENTWISE,
+    };
+  }
+
+  #operation(entry, values) {
+    const { opcode, parameters, lower } = entry.rowOf ? entry.rowOf(values) : entry;
+    const context = this.#context(opcode);
+    const bound = bindArguments(parameters, values, context);
+    const before = this.#last;
+    try {
+      settleArguments(parameters, bound, context);
+      const emit = (operands, attributes, shape) =>
+        this.#emit(opcode, operands, attributes, shape);
+      emit.other = (...step) => this.#emit(...step);
+      emit.trace = context.trace;
+      this.#last = lower(emit, bound, this);
+      return this.#last;
+    } catch (error) {
+      this.#last = before; // what was added on the way is nobody's
+      throw error;
+    }
   }
 
   static {
     atBoundary(XlaBuilder);
+    const define = (Class, method, value) => {
+      Object.defineProperty(value, 'name', { value: method });
+      Object.defineProperty(Class.prototype, method, {
+        value: guarded(value), writable: true, configurable: true,
+      });
+    };
     for (const [method, entry] of Object.entries(OPERATIONS)) {
-      const call = function (...values) {
-        const { opcode, parameters, lower } = typeof entry === 'function' ? entry(values) : entry;
-        const bound = bindArguments(parameters, values, { builder: this, operation: opcode });
-        const emit = (operands, attributes, shape) =>
-          this.#emit(opcode, operands, attributes, shape);
-        emit.other = (...step) => this.#emit(...step);
-        return lower(emit, bound, this);
-      };
-      Object.defineProperty(call, 'name', { value: method });
-      Object.defineProperty(XlaBuilder.prototype, method, {
-        value: guarded(call),
-        writable: true,
-        configurable: true,
+      define(XlaBuilder, method, function (...values) {
+        return this.#operation(entry, values);
+      });
+      if (!isMethodOfOps(entry)) continue;
+      define(XlaOp, method, function (...values) {
+        return innermost([this, ...values])[method](this, ...values);
       });
     }
+    // Of all operands' builders, that of the innermost function: only there all can be used.
+    const innermost = (values) =>
+      values.flat(2).filter(isOp).map(({ builder }) => builder)
+        .reduce((inner, builder) => (builder.#depth > inner.#depth ? builder : inner));
   }
 }
 

@@ -6,6 +6,7 @@ import { describe, invalidArgument, XlaError } from './error.mjs';
 import { Executable } from './executable.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { hloTextOfProto } from './hlo_proto.mjs';
+import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
 import { MIN_MEMORY } from './loader.mjs';
 import { HloModule } from './module.mjs';
@@ -28,6 +29,7 @@ const TRANSFER_OPTIONS = { replica: count(0, MAX_REPLICAS - 1) };
 export class Client {
   #core;
   #replicas;
+  #builders = 1;
 
   /** Not for callers: see Client.create(). */
   constructor(core, replicas) {
@@ -76,8 +78,16 @@ export class Client {
     return this.#core.call('xla_heap_in_use');
   }
 
-  /** @returns {XlaBuilder} */
-  builder(name = 'computation') {
+  [INSPECT]() {
+    if (this.disposed) return 'Client { disposed }';
+    return `Client { replicas: ${this.replicas}, threads: ${this.threads} }`;
+  }
+
+  /**
+   * @param {string} [name] by default a number tells builders apart
+   * @returns {XlaBuilder}
+   */
+  builder(name = `computation.${this.#builders++}`) {
     return new XlaBuilder(this.#core, name);
   }
 

@@ -1,12 +1,15 @@
 /** The rows of the operations that replicas do together, or with the host and other programs. */
 import {
-  boolean, computation, integer, integerLists, op, ops, optional, pairs, row, shape, string,
+  boolean, integer, integerLists, op, ops, optional, pairs, row, shape, string,
 } from './arguments.mjs';
 import { quote } from './attribute_text.mjs';
+import { combiner, scalarsOf } from './computations.mjs';
 import { invalidArgument } from './error.mjs';
 import { Shape } from './shape.mjs';
 
 /* ---- Collectives ---- */
+
+const reducer = combiner(({ operand }) => scalarsOf([operand, operand]));
 
 const group = {
   replicaGroups: optional(integerLists, []),
@@ -97,11 +100,7 @@ function allToAll(emit, bound, b) {
 function crossReplicaSum(_emit, { operand, replicaGroups }, b) {
   const { shape } = operand;
   const { elementType } = shape.isTuple ? (shape.leaves()[0] ?? shape) : shape;
-  const adder = b.createSubBuilder('sum');
-  const x = adder.parameter(0, Shape.array(elementType), 'x');
-  const y = adder.parameter(1, Shape.array(elementType), 'y');
-  const sum = adder.build(elementType === 'pred' ? adder.or(x, y) : adder.add(x, y));
-  return b.allReduce(operand, sum, replicaGroups);
+  return b.allReduce(operand, elementType === 'pred' ? 'or' : 'add', replicaGroups);
 }
 
 /* ---- Infeed, outfeed, send and receive ---- */
@@ -154,7 +153,7 @@ export const collectives = {
   ),
   allReduce: row(
     'all-reduce',
-    { operand: op, computation, ...deviceGroup },
+    { operand: op, computation: reducer, ...deviceGroup },
     (emit, { operand, computation, ...rest }, b) =>
       elementwise(b, operand, (operands) =>
         emit(operands, { ...groupAttributes(rest), to_apply: computation })),
@@ -206,7 +205,7 @@ export const collectives = {
   reduceScatter: row(
     'reduce-scatter',
     {
-      operand: op, computation, scatterDimension: integer, shardCount: integer,
+      operand: op, computation: reducer, scatterDimension: integer, shardCount: integer,
       ...deviceGroup,
     },
     reduceScatter,

@@ -4,7 +4,9 @@ import { onAbort } from './cancellation.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { actualShape } from './dynamic.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
+import { INSPECT } from './inspect.mjs';
 import { isLiteral, Literal } from './literal.mjs';
+import { signature } from './module.mjs';
 import { boolean, checkOptions, copyList, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
@@ -69,6 +71,11 @@ export class Executable extends Handle {
     }
     const result = await this.#execute(copyList(argsPerReplica), checked, this.replicas);
     return checked.profile ? result : result.outputs;
+  }
+
+  [INSPECT]() {
+    const replicas = this.replicas === 1 ? '' : `, ${this.replicas} replicas`;
+    return `Executable { ${signature(this)}${replicas}${this.disposed ? ', disposed' : ''} }`;
   }
 
   /** The optimised module as HLO text. */

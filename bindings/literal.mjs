@@ -1,5 +1,6 @@
 import { atBoundary, guarded } from './boundary.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
+import { INSPECT } from './inspect.mjs';
 import { copyList } from './options.mjs';
 import { MAX_RANK, Shape } from './shape.mjs';
 import { ELEMENT_TYPES, typeOfTypedArray, typeOfValue } from './types.mjs';
@@ -116,6 +117,11 @@ export class Literal {
   leaves() {
     if (this.elements) return this.elements.flatMap((element) => element.leaves());
     return [this.shape.isArray ? this : null];
+  }
+
+  [INSPECT]() {
+    if (this.elements) return `Literal { ${this.shape} }`;
+    return `Literal { ${this.data ? shortText(this.shape, this.data) : this.shape} }`;
   }
 
   /** As XLA prints literals: 'f32[2] {1, 2}'; from rank 2 on, a row a line. */
@@ -370,6 +376,19 @@ function formatNested(value, shape, dim) {
   if (dim === shape.rank - 1) return `{${items.join(', ')}}`;
   const indent = '  '.repeat(dim + 1);
   return `{\n${items.map((item) => indent + item).join(',\n')}\n${'  '.repeat(dim)}}`;
+}
+
+const MOST_SHOWN = 100;
+
+/** As a literal prints, but no more of it than fits a screen: the first elements of the first rows. */
+export function shortText(shape, data) {
+  if (shape.elementCount <= MOST_SHOWN) {
+    return String(new Literal(shape, data.slice()));
+  }
+  const { read } = ELEMENT_TYPES.get(shape.elementType);
+  const first = Array.from({ length: MOST_SHOWN }, (_, i) =>
+    formatElement(read(data, i), shape.elementType));
+  return `${shape} {${first.join(', ')}, ...}`;
 }
 
 /** Shortest decimal that names the value in its own type, with XLA's spelling of inf and nan. */

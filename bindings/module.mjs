@@ -1,5 +1,6 @@
 import { atBoundary } from './boundary.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
+import { INSPECT } from './inspect.mjs';
 import { Shape } from './shape.mjs';
 
 /**
@@ -39,6 +40,11 @@ export class HloModule extends Handle {
     return takeShape(coreOf(this), coreOf(this).call('xla_module_result_shape', pointerOf(this)));
   }
 
+  [INSPECT]() {
+    if (this.disposed) return 'HloModule { disposed }';
+    return `HloModule { ${this.name}${signature(this)} }`;
+  }
+
   /** The program as HLO text. */
   toString() {
     return coreOf(this).takeString(coreOf(this).call('xla_module_print', pointerOf(this)));
@@ -46,6 +52,12 @@ export class HloModule extends Handle {
 }
 
 atBoundary(HloModule);
+
+/** '(x: f32[2]) -> f32[2]' */
+export function signature({ parameters, resultShape }) {
+  const list = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+  return `(${list}) -> ${resultShape}`;
+}
 
 export function takeShape(core, pointer) {
   return Shape.parse(core.takeString(pointer));

@@ -1,4 +1,6 @@
-import { notConstructed, PRIVATE } from './boundary.mjs';
+import { atBoundary, notConstructed, PRIVATE } from './boundary.mjs';
+import { invalidArgument } from './error.mjs';
+import { INSPECT } from './inspect.mjs';
 
 /**
  * Whether a value is an XlaOp, and no imitation: its handle is a pointer.
@@ -6,7 +8,11 @@ import { notConstructed, PRIVATE } from './boundary.mjs';
  */
 export let isOp;
 
-/** A value within a computation that is being built: what the operations of a builder return. */
+/**
+ * A value within a computation that is being built: what the operations of a builder return. It has
+ * the operations of its builder as methods, of which it is the first operand; and where it is a
+ * tuple, its elements can be iterated.
+ */
 export class XlaOp {
   #genuine = true;
 
@@ -20,12 +26,36 @@ export class XlaOp {
    * @param {import('./builder.mjs').XlaBuilder} builder
    * @param {number} handle the core's instruction
    * @param {import('./shape.mjs').Shape} shape
+   * @param {string} name the instruction's
    */
-  constructor(key, builder, handle, shape) {
+  constructor(key, builder, handle, shape, name) {
     if (key !== PRIVATE) throw notConstructed('XlaOp', 'the methods of a builder');
     this.builder = builder;
     this.handle = handle;
     this.shape = shape;
+    this.name = name;
     Object.freeze(this);
   }
+
+  /** The elements of a tuple. */
+  [Symbol.iterator]() {
+    if (this.shape.isTuple) return elementsOf(this)[Symbol.iterator]();
+    throw invalidArgument('get-tuple-element', `${this} is no tuple, whose elements could be taken`);
+  }
+
+  /** 'f32[2] add.3' */
+  toString() {
+    return `${this.shape} ${this.name}`;
+  }
+
+  [INSPECT]() {
+    return `XlaOp { ${this} }`;
+  }
+}
+atBoundary(XlaOp);
+
+/** A tuple's elements; what is no tuple is the only one. */
+export function elementsOf(op) {
+  const { shape, builder } = op;
+  return shape.isTuple ? shape.tupleShapes.map((_, i) => builder.getTupleElement(op, i)) : [op];
 }

@@ -4,13 +4,16 @@
  * shapes fit together is the core's to say.
  */
 import {
-  boolean, booleans, computation, computations, elementType, integer, integers, number, oneOf, op,
-  opOrOps, ops, optional, precision, record, row, shape, string,
+  boolean, booleans, elementType, index, indices, integer, integers, number, oneOf, op,
+  operandLike, operandOfShape, operandsLike, opOrOps, ops, optional, overloaded, precision, record,
+  row, shape,
 } from './arguments.mjs';
-import { paddingText, quote, sliceText } from './attribute_text.mjs';
+import { paddingText, sliceText } from './attribute_text.mjs';
 import { collectives } from './collectives.mjs';
+import { body, combiner, map, scalarsOf } from './computations.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { Shape } from './shape.mjs';
+import { structure } from './structure_operations.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 import { windowOperations } from './window_operations.mjs';
 
@@ -18,7 +21,8 @@ import { windowOperations } from './window_operations.mjs';
 
 const unary = (opcode) => row(opcode, { operand: op }, (emit, { operand }) => emit([operand]));
 
-const binaryParameters = { lhs: op, rhs: op, broadcastDimensions: optional(integers) };
+const lhsAndRhs = { lhs: operandLike('rhs'), rhs: operandLike('lhs') };
+const binaryParameters = { ...lhsAndRhs, broadcastDimensions: optional(integers) };
 const binary = (opcode) =>
   row(opcode, binaryParameters, (emit, { lhs, rhs, broadcastDimensions }) =>
     emit([lhs, rhs], { broadcast_dimensions: broadcastDimensions }));
@@ -39,12 +43,12 @@ const totalOrder = (direction) =>
 const direction = oneOf('EQ', 'NE', 'GE', 'GT', 'LE', 'LT');
 const comparisonType = oneOf('FLOAT', 'TOTALORDER', 'SIGNED', 'UNSIGNED');
 const compare = {
-  short: row('compare', { lhs: op, rhs: op, direction }, (emit, { lhs, rhs, direction }) =>
+  short: row('compare', { ...lhsAndRhs, direction }, (emit, { lhs, rhs, direction }) =>
     emit([lhs, rhs], { direction })),
   full: row(
     'compare',
     {
-      lhs: op, rhs: op, broadcastDimensions: integers,
+      ...lhsAndRhs, broadcastDimensions: integers,
       direction, compareType: optional(comparisonType),
     },
     (emit, { lhs, rhs, broadcastDimensions, direction, compareType }) =>
@@ -123,12 +127,21 @@ const elementwise = {
   gtTotalOrder: totalOrder('GT'),
   leTotalOrder: totalOrder('LE'),
   ltTotalOrder: totalOrder('LT'),
-  compare: (values) => (typeof values[2] === 'string' ? compare.short : compare.full),
+  compare: overloaded(
+    (values) => (typeof values[2] === 'string' ? compare.short : compare.full),
+    [compare.short, compare.full],
+  ),
 
-  clamp: row('clamp', { min: op, operand: op, max: op }, (emit, { min, operand, max }) =>
-    emit([min, operand, max])),
-  select: row('select', { pred: op, onTrue: op, onFalse: op }, (emit, { pred, onTrue, onFalse }) =>
-    emit([pred, onTrue, onFalse])),
+  clamp: row(
+    'clamp',
+    { min: operandLike('operand'), operand: op, max: operandLike('operand') },
+    (emit, { min, operand, max }) => emit([min, operand, max]),
+  ),
+  select: row(
+    'select',
+    { pred: op, onTrue: operandOfShape('onFalse'), onFalse: operandOfShape('onTrue') },
+    (emit, { pred, onTrue, onFalse }) => emit([pred, onTrue, onFalse]),
+  ),
   // The documents list mantissa_bits first in the signature, last in the table; XlaBuilder: last.
   reducePrecision: row(
     'reduce-precision',
@@ -136,15 +149,7 @@ const elementwise = {
     (emit, { operand, exponentBits, mantissaBits }) =>
       emit([operand], { exponent_bits: exponentBits, mantissa_bits: mantissaBits }),
   ),
-  map: row(
-    'map',
-    { operands: opOrOps, computation, dimensions: optional(integers) },
-    (emit, { operands, computation, dimensions }) =>
-      emit(operands, {
-        dimensions: dimensions ?? (operands[0]?.shape.dimensions.map((_, i) => i) || []),
-        to_apply: computation,
-      }),
-  ),
+  map: row('map', { operands: opOrOps, computation: body, dimensions: optional(integers) }, map),
 };
 
 /* ---- Element types ---- */
@@ -275,6 +280,45 @@ const paddingConfig = Object.assign(
   { wants: 'a PaddingConfig or an array of [low, high, interior]', takesObject: true },
 );
 
+/**
+ * Which dimensions of a reshape's result are dynamic: of those that a dynamic dimension is merged
+ * with or split into, the first that is more than 1, so that elements stay where they are.
+ */
+function reshapedDynamic({ dimensions, dynamicDimensions }, newSizes) {
+  const dynamic = newSizes.map(() => false);
+  if ([...dimensions, ...newSizes].includes(0)) return dynamic;
+  for (let i = 0, o = 0; i < dimensions.length;) {
+    const [iStart, oStart] = [i, o];
+    let [from, to] = [dimensions[i++], newSizes[o++] ?? 1];
+    while (from !== to) {
+      if (from < to && i < dimensions.length) from *= dimensions[i++];
+      else if (from > to && o < newSizes.length) to *= newSizes[o++];
+      else return dynamic; // not as many elements, which the core says
+    }
+    if (!dynamicDimensions.slice(iStart, i).includes(true)) continue;
+    const end = Math.min(o, newSizes.length);
+    const chosen = newSizes.findIndex((size, d) => d >= oStart && d < end && size !== 1);
+    if (oStart < end) dynamic[chosen < 0 ? oStart : chosen] = true;
+  }
+  return dynamic;
+}
+
+const reshape = row('reshape', { operand: op, newSizes: integers }, (emit, { operand, newSizes }) =>
+  emit([operand], {}, Shape.array(operand.shape.elementType, newSizes, {
+    dynamicDimensions: operand.shape.isDynamic ? reshapedDynamic(operand.shape, newSizes) : undefined,
+  })));
+
+/** `dimensions` is the order in which the dimensions are collapsed, the slowest varying first. */
+const reshapeInOrder = row(
+  'reshape',
+  { operand: op, dimensions: integers, newSizes: integers },
+  (_emit, { operand, dimensions, newSizes }, b) => {
+    const inOrder = dimensions.every((dimension, i) => dimension === i);
+    const isWhole = dimensions.length === operand.shape.rank;
+    return b.reshape(inOrder && isWhole ? operand : b.transpose(operand, dimensions), newSizes);
+  },
+);
+
 const movement = {
   broadcast: row(
     'broadcast',
@@ -312,13 +356,13 @@ const movement = {
   ),
   dynamicSlice: row(
     'dynamic-slice',
-    { operand: op, startIndices: opOrOps, sizeIndices: integers },
+    { operand: op, startIndices: indices, sizeIndices: integers },
     (emit, { operand, startIndices, sizeIndices }, b) =>
       emit([operand, ...scalars(b, startIndices)], { dynamic_slice_sizes: sizeIndices }),
   ),
   dynamicUpdateSlice: row(
     'dynamic-update-slice',
-    { operand: op, update: op, startIndices: opOrOps },
+    { operand: op, update: op, startIndices: indices },
     (emit, { operand, update, startIndices }, b) =>
       emit([operand, update, ...scalars(b, startIndices)]),
   ),
@@ -376,18 +420,21 @@ const movement = {
   ),
   setDimensionSize: row(
     'set-dimension-size',
-    { operand: op, size: op, dimension: integer },
+    { operand: op, size: index, dimension: integer },
     (emit, { operand, size, dimension }) => emit([operand, size], { dimensions: [dimension] }),
   ),
   pad: row(
     'pad',
-    { operand: op, paddingValue: op, paddingConfig },
+    { operand: op, paddingValue: operandLike('operand'), paddingConfig },
     (emit, { operand, paddingValue, paddingConfig }) =>
       emit([operand, paddingValue], { padding: paddingText(paddingConfig) }),
   ),
   padInDim: row(
     'pad',
-    { operand: op, paddingValue: op, dimno: integer, padLo: integer, padHi: integer },
+    {
+      operand: op, paddingValue: operandLike('operand'),
+      dimno: integer, padLo: integer, padHi: integer,
+    },
     (_emit, { operand, paddingValue, dimno, padLo, padHi }, b) =>
       b.pad(
         operand,
@@ -396,7 +443,8 @@ const movement = {
       ),
   ),
   // reshape(operand, newSizes) or reshape(operand, dimensions, newSizes)
-  reshape: (values) => (values.length > 2 ? reshapeInOrder : reshape),
+  reshape: overloaded(
+    (values) => (values.length > 2 ? reshapeInOrder : reshape), [reshape, reshapeInOrder]),
   rev: row('reverse', { operand: op, dimensions: integers }, (emit, { operand, dimensions }) =>
     emit([operand], { dimensions })),
   scatter: row(
@@ -405,7 +453,7 @@ const movement = {
       operands: opOrOps,
       scatterIndices: op,
       updates: opOrOps,
-      updateComputation: computation,
+      updateComputation: combiner(({ operands, updates }) => scalarsOf(operands, updates)),
       dimensionNumbers: record({
         updateWindowDims: integers,
         insertedWindowDims: optional(integers, []),
@@ -465,45 +513,6 @@ const movement = {
     emit([bound.operand], { dimensions: bound.permutation })),
 };
 
-/**
- * Which dimensions of a reshape's result are dynamic: of those that a dynamic dimension is merged
- * with or split into, the first that is more than 1, so that elements stay where they are.
- */
-function reshapedDynamic({ dimensions, dynamicDimensions }, newSizes) {
-  const dynamic = newSizes.map(() => false);
-  if ([...dimensions, ...newSizes].includes(0)) return dynamic;
-  for (let i = 0, o = 0; i < dimensions.length;) {
-    const [iStart, oStart] = [i, o];
-    let [from, to] = [dimensions[i++], newSizes[o++] ?? 1];
-    while (from !== to) {
-      if (from < to && i < dimensions.length) from *= dimensions[i++];
-      else if (from > to && o < newSizes.length) to *= newSizes[o++];
-      else return dynamic; // not as many elements, which the core says
-    }
-    if (!dynamicDimensions.slice(iStart, i).includes(true)) continue;
-    const end = Math.min(o, newSizes.length);
-    const chosen = newSizes.findIndex((size, d) => d >= oStart && d < end && size !== 1);
-    if (oStart < end) dynamic[chosen < 0 ? oStart : chosen] = true;
-  }
-  return dynamic;
-}
-
-const reshape = row('reshape', { operand: op, newSizes: integers }, (emit, { operand, newSizes }) =>
-  emit([operand], {}, Shape.array(operand.shape.elementType, newSizes, {
-    dynamicDimensions: operand.shape.isDynamic ? reshapedDynamic(operand.shape, newSizes) : undefined,
-  })));
-
-/** `dimensions` is the order in which the dimensions are collapsed, the slowest varying first. */
-const reshapeInOrder = row(
-  'reshape',
-  { operand: op, dimensions: integers, newSizes: integers },
-  (_emit, { operand, dimensions, newSizes }, b) => {
-    const inOrder = dimensions.every((dimension, i) => dimension === i);
-    const isWhole = dimensions.length === operand.shape.rank;
-    return b.reshape(inOrder && isWhole ? operand : b.transpose(operand, dimensions), newSizes);
-  },
-);
-
 /* ---- Contractions, reductions, sorting ---- */
 
 function dotShape(lhs, rhs, n, type) {
@@ -535,6 +544,12 @@ const dotAttributes = (numbers) => ({
   rhs_batch_dims: numbers.rhsBatchDimensions,
   rhs_contracting_dims: numbers.rhsContractingDimensions,
 });
+
+/** Takes what was combined so far, of each operand, and then an element of each. */
+const reducer = combiner(({ operands, initValues }) => scalarsOf(initValues, operands));
+/** Takes the two elements of each operand that are compared. */
+const comparator = combiner(({ operands }) => operands.flatMap((operand) =>
+  scalarsOf([operand, operand])));
 
 const resultOptions = {
   precision: optional(precision),
@@ -605,20 +620,26 @@ const contractions = {
   ),
   reduce: row(
     'reduce',
-    { operands: opOrOps, initValues: opOrOps, computation, dimensions: integers },
+    {
+      operands: opOrOps, initValues: operandsLike('operands'), computation: reducer,
+      dimensions: integers,
+    },
     (emit, { operands, initValues, computation, dimensions }) =>
       emit([...operands, ...initValues], { dimensions, to_apply: computation }),
   ),
   reduceAll: row(
     'reduce',
-    { operand: op, initValue: op, computation },
+    {
+      operand: op, initValue: operandLike('operand'),
+      computation: combiner(({ operand, initValue }) => scalarsOf([initValue], [operand])),
+    },
     (_emit, { operand, initValue, computation }, b) =>
       b.reduce(operand, initValue, computation, operand.shape.dimensions.map((_, i) => i)),
   ),
   sort: row(
     'sort',
     {
-      operands: opOrOps, comparator: computation,
+      operands: opOrOps, comparator,
       dimension: optional(integer, -1), isStable: optional(boolean, false),
     },
     (emit, { operands, comparator, dimension, isStable }) =>
@@ -652,7 +673,7 @@ const normalisation = (opcode, operands) =>
   );
 
 const random = (distribution, [first, second]) =>
-  row('rng', { [first]: op, [second]: op, shape }, (emit, bound) =>
+  row('rng', { [first]: operandLike('shape'), [second]: operandLike('shape'), shape }, (emit, bound) =>
     emit([bound[first], bound[second]], { distribution }, bound.shape));
 
 const rngAlgorithm = oneOf('RNG_DEFAULT', 'RNG_THREE_FRY', 'RNG_PHILOX');
@@ -704,127 +725,7 @@ const library = {
   ),
 };
 
-/* ---- Sources, tuples, control flow, the world outside ---- */
-
-const iota = {
-  shaped: row('iota', { shape, iotaDimension: integer }, (emit, { shape, iotaDimension }) =>
-    emit([], { iota_dimension: iotaDimension }, shape)),
-  vector: row('iota', { type: elementType, size: integer }, (_emit, { type, size }, b) =>
-    b.iota(Shape.array(type, [size]), 0)),
-};
-
-const conditional = {
-  predicated: row(
-    'conditional',
-    {
-      pred: op, trueOperand: op, trueComputation: computation,
-      falseOperand: op, falseComputation: computation,
-    },
-    (emit, { pred, trueOperand, trueComputation, falseOperand, falseComputation }) =>
-      emit([pred, trueOperand, falseOperand], {
-        true_computation: trueComputation,
-        false_computation: falseComputation,
-      }),
-  ),
-  indexed: row(
-    'conditional',
-    { branchIndex: op, branchComputations: computations, branchOperands: ops },
-    (emit, { branchIndex, branchComputations, branchOperands }) =>
-      emit([branchIndex, ...branchOperands], { branch_computations: branchComputations }),
-  ),
-};
-
-/** What `size` steps make of the results of one: the outputs get the scanned dimension. */
-function scanShape(step, carries, dimension, size) {
-  const results = step.tupleShapes ?? [step];
-  const outputs = results.length - carries;
-  const shapes = results.map((result, i) => {
-    if (i >= outputs || !result.isArray) return result;
-    const { dimensions } = result;
-    const stacked = [...dimensions.slice(0, dimension), size, ...dimensions.slice(dimension)];
-    return Shape.array(result.elementType, stacked);
-  });
-  return step.isTuple ? Shape.tuple(shapes) : shapes[0];
-}
-
-const structure = {
-  afterAll: row('after-all', { operands: ops }, (emit, { operands }) => emit(operands)),
-  call: row('call', { computation, args: ops }, (emit, { computation, args }) =>
-    emit(args, { to_apply: computation })),
-  conditional: (values) => (values.length > 3 ? conditional.predicated : conditional.indexed),
-  createToken: row('after-all', {}, (emit) => emit([])),
-  customCall: row(
-    'custom-call',
-    {
-      targetName: string,
-      args: ops,
-      shape,
-      opaque: optional(string),
-      hasSideEffect: optional(boolean),
-      operandShapesWithLayout: optional(Object.assign(
-        (value) => (Array.isArray(value) ? value.map((entry) => Shape.of(entry)) : undefined),
-        { wants: 'an array of shapes' },
-      )),
-      computation: optional(computation),
-      apiVersion: optional(string),
-    },
-    (emit, { targetName, args, shape, ...rest }) =>
-      emit(
-        args,
-        {
-          custom_call_target: quote(targetName),
-          operand_layout_constraints: rest.operandShapesWithLayout?.map(
-            (s) => `${s.withoutLayout()}${s.effectiveLayout}`,
-          ),
-          to_apply: rest.computation,
-          custom_call_has_side_effect: rest.hasSideEffect,
-          api_version: rest.apiVersion,
-          backend_config: rest.opaque === undefined ? undefined : quote(rest.opaque),
-        },
-        shape,
-      ),
-  ),
-  getTupleElement: row(
-    'get-tuple-element',
-    { tupleData: op, index: integer },
-    (emit, { tupleData, index }) => emit([tupleData], { index }),
-  ),
-  iota: (values) => (ELEMENT_TYPES.has(values[0]) ? iota.vector : iota.shaped),
-  optimizationBarrier: unary('opt-barrier'),
-  scan: row(
-    'scan',
-    {
-      inputs: opOrOps, inits: opOrOps, computation, scanDimension: integer,
-      scanDimensionSize: optional(integer), isReverse: optional(boolean),
-      isAssociative: optional(boolean),
-    },
-    (emit, { inputs, inits, computation, scanDimension, scanDimensionSize: size, ...rest }) =>
-      emit(
-        [...inputs, ...inits],
-        {
-          dimensions: [scanDimension],
-          num_carries: inits.length,
-          is_reverse: rest.isReverse,
-          is_associative: rest.isAssociative,
-          to_apply: computation,
-        },
-        size === undefined
-          ? undefined
-          : scanShape(computation.resultShape, inits.length, scanDimension, size),
-      ),
-  ),
-  tuple: row('tuple', { elements: ops }, (emit, { elements }) => emit(elements)),
-  while: row(
-    'while',
-    { condition: computation, body: computation, init: op },
-    (emit, { condition, body, init }) => emit([init], { condition, body }),
-  ),
-};
-
-/**
- * All operations by method name. An operation with several signatures is a function from a call's
- * arguments to the row that they mean.
- */
+/** All operations by method name. */
 export const OPERATIONS = {
   ...elementwise,
   ...conversions,
@@ -835,3 +736,17 @@ export const OPERATIONS = {
   ...structure,
   ...collectives,
 };
+
+const ofOperands = ({ parameters }) => parameters && !parameters.operands &&
+  Object.values(parameters).every((kind) => kind.isOperand || kind.isOptional);
+
+/** How many operands the operations have that work element by element and need nothing else. */
+export const ELEMENTWISE = new Map(Object.entries(elementwise)
+  .filter(([, entry]) => ofOperands(entry))
+  .map(([name, { parameters }]) =>
+    [name, Object.values(parameters).filter((kind) => !kind.isOptional).length]));
+
+/** Whether an operation's first argument is an operand, whose method it can be. */
+export function isMethodOfOps({ rows, parameters = rows[0].parameters }) {
+  return Boolean(Object.values(parameters)[0]?.isOperand);
+}

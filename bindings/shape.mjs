@@ -1,5 +1,6 @@
 import { atBoundary, guarded, notConstructed, PRIVATE } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
+import { INSPECT } from './inspect.mjs';
 import { checkOptions, copyList, kind } from './options.mjs';
 import { ELEMENT_TYPES, meantType } from './types.mjs';
 
@@ -46,6 +47,10 @@ export class Layout {
       sameNumbers(this.paddedDimensions ?? [], other.paddedDimensions ?? []) &&
       (!this.paddedDimensions || this.paddingValue === other.paddingValue)
     );
+  }
+
+  [INSPECT]() {
+    return `Layout { ${this} }`;
   }
 
   /** '{0,1}'. Padding has no place in HLO text. */
@@ -319,6 +324,10 @@ export class Shape {
     if (this.isTuple) return `(${this.tupleShapes.join(', ')})`;
     const sizes = this.dimensions.map((n, i) => (this.dynamicDimensions[i] ? `<=${n}` : `${n}`));
     return `${this.elementType}[${sizes.join(',')}]${this.layout ?? ''}`;
+  }
+
+  [INSPECT]() {
+    return `Shape { ${this} }`;
   }
 
   toJSON() {

@@ -1,9 +1,10 @@
 /** The rows of the operations that slide a window: convolutions, reduce-window and its gradient. */
 import {
-  booleans, computation, either, elementType, integer, integers, op, opOrOps, optional, padding,
-  pairs, precision, record, row, string,
+  booleans, either, elementType, integer, integers, op, operandLike, operandsLike, opOrOps, optional,
+  padding, pairs, precision, record, row, string,
 } from './arguments.mjs';
 import { convolutionLabels, makePadding, windowText } from './attribute_text.mjs';
+import { combiner, scalarsOf } from './computations.mjs';
 import { invalidArgument } from './error.mjs';
 import { Shape } from './shape.mjs';
 
@@ -183,14 +184,19 @@ function selectAndScatter(emit, bound) {
 }
 
 const windowParameters = { windowDimensions: integers, windowStrides: integers };
-const reduction = { operands: opOrOps, initValues: opOrOps, computation };
+const reduction = {
+  operands: opOrOps,
+  initValues: operandsLike('operands'),
+  computation: combiner(({ operands, initValues }) => scalarsOf(initValues, operands)),
+};
+const ofTwo = combiner(({ operand }) => scalarsOf([operand, operand]));
 const selectAndScatterRow = (paddingKind) =>
   row(
     'select-and-scatter',
     {
-      operand: op, select: computation,
+      operand: op, select: ofTwo,
       ...windowParameters,
-      padding: paddingKind, source: op, initValue: op, scatter: computation,
+      padding: paddingKind, source: op, initValue: operandLike('operand'), scatter: ofTwo,
     },
     selectAndScatter,
   );

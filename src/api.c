@@ -112,6 +112,10 @@ XLA_API const char *xla_builder_import(Builder *builder, const Module *module) {
   return builder_import(builder, module->entry)->name;
 }
 
+XLA_API const char *xla_instruction_name(const Instruction *instruction) {
+  return instruction->name;
+}
+
 XLA_API char *xla_instruction_shape(const Instruction *instruction) {
   return shape_text(instruction->shape);
 }

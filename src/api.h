@@ -54,8 +54,10 @@ XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, c
 XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
                                      Instruction *const *operands, int operand_count,
                                      const char *attributes);
-/* Copies the entry computation of `module` in (once) and returns its name here. */
+/* Copies the entry computation of `module` in and returns its name here. */
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module);
+/* Unique in its computation; as long as the builder's module. */
+XLA_API const char *xla_instruction_name(const Instruction *instruction);
 XLA_API char *xla_instruction_shape(const Instruction *instruction);
 /* Ends the builder (which stays a handle to be freed) and returns its module. */
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);

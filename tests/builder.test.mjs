@@ -682,7 +682,7 @@ describe('what they become in HLO', () => {
     /channel_id=3, replica_groups=\{\{0,1\}\}, use_global_device_ids=true/],
     ['allReduce of a tuple', (b, x) => b.allReduce(b.tuple([x, x]), binary('add')),
       /\(f32\[2,2\]\S*, f32\[2,2\]\S*\) all-reduce\(/],
-    ['crossReplicaSum', (b, x) => b.crossReplicaSum(x), /all-reduce\(.*to_apply=sum/],
+    ['crossReplicaSum', (b, x) => b.crossReplicaSum(x), /all-reduce\(.*to_apply=add/],
     ['crossReplicaSum of predicates', (b) => b.crossReplicaSum(b.constant([true])), / or\(/],
     ['allGather', (b, x) => b.allGather(x, 1, 4), /f32\[2,8\]\S* all-gather\(.*dimensions=\{1\}/],
     ['reduceScatter', (b, x) => b.reduceScatter(x, binary('add'), 0, 2),
@@ -735,7 +735,9 @@ describe('what they become in HLO', () => {
 describe('mistakes', () => {
   const cases = [
     ['no operand', (b) => b.abs(), /abs: operand is missing; it must be an XlaOp/],
-    ['a number for an operand', (b, x) => b.add(x, 1), /add: rhs must be an XlaOp; got 1/],
+    ['a word for an operand', (b, x) => b.add(x, '1'),
+      /add: rhs must be an XlaOp or a number; got "1"/],
+    ['numbers for all operands', (b) => b.add(1, 2), /lhs is the number 1, whose type nothing says/],
     ['too many arguments', (b, x) => b.sub(x, x, [0], 1),
       /subtract: 4 arguments are more than the 3 there are: lhs, rhs, broadcastDimensions/],
     ['a fraction', (b, x) => b.broadcast(x, [1.5]), /broadcast: broadcastSizes must be an array/],
@@ -749,7 +751,7 @@ describe('mistakes', () => {
       /dimensionNumbers\.lhsContractingDims is not known here/],
     ['a missing field', (b, x) => b.gather(x, x, { offsetDims: [] }, [1]),
       /dimensionNumbers\.startIndexMap is missing/],
-    ['no computation', (b, x) => b.reduce(x, x, 'add', [0]), /computation must be a computation/],
+    ['no computation', (b, x) => b.reduce(x, x, 5, [0]), /computation must be a computation/],
     ['no element type', (b, x) => b.convertElementType(x, 'f31'), /newElementType must be an el/],
     ["another system's type", (b, x) => b.convertElementType(x, 'float'), /did you mean f32/],
     ['no shape', (b) => b.iota(4, 0), /iota: shape must be a shape.*got 4/],

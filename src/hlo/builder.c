@@ -387,7 +387,7 @@ Instruction *builder_constant(Builder *builder, const Literal *literal, Error *e
 }
 
 Computation *builder_import(Builder *builder, const Computation *computation) {
-  return module_clone_computation(builder->module, computation, &builder->imported);
+  return module_clone_computation(builder->module, computation, NULL);
 }
 
 /* ---- Ending ---- */

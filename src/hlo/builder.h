@@ -12,7 +12,6 @@
 typedef struct Builder {
   Module *module;
   Computation *computation; /* the one being built: the module's entry */
-  CloneMap imported;        /* other builders' computations that were copied in */
 } Builder;
 
 Builder *builder_new(const char *name);
@@ -34,7 +33,9 @@ Instruction *builder_parameter(Builder *builder, int64_t number, const Shape *sh
 /* Copies the literal. */
 Instruction *builder_constant(Builder *builder, const Literal *literal, Error *error);
 
-/* Makes `computation` (of any module) callable from this builder: returns its copy in here. */
+/* Makes `computation` (of any module) callable from this builder: returns a new copy in here. Who
+** imports the same twice remembers the copy; by address it is not known, which may be another's
+** later. */
 Computation *builder_import(Builder *builder, const Computation *computation);
 
 /* Ends building with `root` (NULL: the last instruction). Checks that parameter numbers are
