@@ -1,8 +1,9 @@
 /*
-** Kernels that move elements or make bits: against the evaluator, bit for bit, on sizes around their
-** blocks and chunks. Every buffer is a block of its own, so that the sanitizer sees what goes beyond
+** Kernels against the evaluator, on sizes around their blocks and chunks: bit for bit, or, of those
+** that round on other ways, within a bound. Every buffer is a block of its own, so that the sanitizer sees what goes beyond
 ** it; chunks run last to first, as no chunk may need another of its phase.
 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +13,46 @@
 #include "kernels/kernels.h"
 
 /* An instruction and what it reads: x, of bytes that are not all alike (a generator's counter is near
-** its end), and i, of numbers that also lie below and above what indices may be. */
+** its end), and i, of numbers that also lie below and above what indices may be. With a bound, both
+** are numbers within -1 .. 1, and results may be off by that much of the largest. */
 typedef struct Row {
   const char *x, *i, *result;
+  double bound;
 } Row;
 
 static const Row rows[] = {
-    {"u64[2]", "", "(u64[2], u32[40001]) rng-bit-generator(x), algorithm=rng_three_fry"},
-    {"u64[2]", "", "(u64[2], u32[91,101]) rng-bit-generator(x), algorithm=rng_three_fry"},
-    {"u64[2]", "", "(u64[2], u32[3,74,77]) rng-bit-generator(x), algorithm=rng_three_fry"},
-    {"u64[2]", "", "(u64[2], u8[130,131]) rng-bit-generator(x), algorithm=rng_three_fry"},
-    {"u64[2]", "", "(u64[2], s64[5,1031]) rng-bit-generator(x), algorithm=rng_three_fry"},
-    {"u64[2]", "", "u16[20000] rng-bit-generator(x), algorithm=rng_three_fry"},
-    {"u64[3]", "", "(u64[3], u32[40001]) rng-bit-generator(x), algorithm=rng_philox"},
-    {"u64[2]", "", "(u64[2], u64[9001]) rng-bit-generator(x), algorithm=rng_philox"},
-    {"u64[3]", "", "(u64[3], s16[20003]) rng-bit-generator(x), algorithm=rng_default"},
-    {"u64[3]", "", "(u64[3], u8[129]) rng-bit-generator(x), algorithm=rng_philox"},
+    {"u64[2]", "", "(u64[2], u32[40001]) rng-bit-generator(x), algorithm=rng_three_fry", 0},
+    {"u64[2]", "", "(u64[2], u32[91,101]) rng-bit-generator(x), algorithm=rng_three_fry", 0},
+    {"u64[2]", "", "(u64[2], u32[3,74,77]) rng-bit-generator(x), algorithm=rng_three_fry", 0},
+    {"u64[2]", "", "(u64[2], u8[130,131]) rng-bit-generator(x), algorithm=rng_three_fry", 0},
+    {"u64[2]", "", "(u64[2], s64[5,1031]) rng-bit-generator(x), algorithm=rng_three_fry", 0},
+    {"u64[2]", "", "u16[20000] rng-bit-generator(x), algorithm=rng_three_fry", 0},
+    {"u64[3]", "", "(u64[3], u32[40001]) rng-bit-generator(x), algorithm=rng_philox", 0},
+    {"u64[2]", "", "(u64[2], u64[9001]) rng-bit-generator(x), algorithm=rng_philox", 0},
+    {"u64[3]", "", "(u64[3], s16[20003]) rng-bit-generator(x), algorithm=rng_default", 0},
+    {"u64[3]", "", "(u64[3], u8[129]) rng-bit-generator(x), algorithm=rng_philox", 0},
+    /* stages of every radix, of several lines and of one; convolutions; lines that are two passes */
+    {"c64[9,60]", "", "c64[9,60] fft(x), fft_type=FFT, fft_length={60}", 1e-6},
+    {"c128[3,1001]", "", "c128[3,1001] fft(x), fft_type=IFFT, fft_length={1001}", 1e-14},
+    {"c64[5,997]", "", "c64[5,997] fft(x), fft_type=FFT, fft_length={997}", 2e-6},
+    {"c128[997]", "", "c128[997] fft(x), fft_type=FFT, fft_length={997}", 1e-14},
+    {"c64[2,244]", "", "c64[2,244] fft(x), fft_type=IFFT, fft_length={244}", 1e-6},
+    {"c64[1]", "", "c64[1] fft(x), fft_type=FFT, fft_length={1}", 1e-6},
+    {"c64[18000]", "", "c64[18000] fft(x), fft_type=FFT, fft_length={18000}", 1e-6},
+    {"c128[2,8206]", "", "c128[2,8206] fft(x), fft_type=IFFT, fft_length={8206}", 1e-14},
+    {"c64[4,21,6]", "", "c64[4,21,6] fft(x), fft_type=FFT, fft_length={4,21,6}", 1e-6},
+    {"c64[5,33,3]", "", "c64[5,33,3] fft(x), fft_type=IFFT, fft_length={33,3}", 1e-6},
+    /* of reals, even and odd, and so on */
+    {"f32[6,30]", "", "c64[6,16] fft(x), fft_type=RFFT, fft_length={30}", 1e-6},
+    {"f64[3,45]", "", "c128[3,23] fft(x), fft_type=RFFT, fft_length={45}", 1e-14},
+    {"f32[488]", "", "c64[245] fft(x), fft_type=RFFT, fft_length={488}", 1e-6},
+    {"f64[2,40000]", "", "c128[2,20001] fft(x), fft_type=RFFT, fft_length={40000}", 1e-14},
+    {"f32[3,5,8]", "", "c64[3,5,5] fft(x), fft_type=RFFT, fft_length={3,5,8}", 1e-6},
+    {"c64[6,16]", "", "f32[6,30] fft(x), fft_type=IRFFT, fft_length={30}", 1e-6},
+    {"c128[3,23]", "", "f64[3,45] fft(x), fft_type=IRFFT, fft_length={45}", 1e-14},
+    {"c64[245]", "", "f32[488] fft(x), fft_type=IRFFT, fft_length={488}", 1e-6},
+    {"c128[2,20001]", "", "f64[2,40000] fft(x), fft_type=IRFFT, fft_length={40000}", 1e-14},
+    {"c64[3,5,4]", "", "f32[3,5,7] fft(x), fft_type=IRFFT, fft_length={3,5,7}", 1e-6},
 };
 
 static int failures;
@@ -83,6 +108,27 @@ static void fill(const Literal *literal, bool is_index) {
   if (literal->shape->type == U64) ((uint64_t *)literal->data)[1] = UINT64_MAX - 1000;
 }
 
+/* Numbers within -1 .. 1. */
+static void fill_numbers(const Literal *literal) {
+  uint32_t state = 1;
+  for (int64_t i = 0; i < shape_elements(literal->shape); i++) {
+    double re = next_random(&state) / 8388608.0 - 1, im = next_random(&state) / 8388608.0 - 1;
+    scalar_store(literal->shape->type, literal->data, i, (Scalar){.f = re, .im = im});
+  }
+}
+
+static bool are_near(const Shape *shape, const uint8_t *got, const uint8_t *wanted, double bound) {
+  double most = 0, largest = 0;
+  for (int64_t i = 0; i < shape_elements(shape); i++) {
+    Scalar x = scalar_load(shape->type, got, i), y = scalar_load(shape->type, wanted, i);
+    double difference = fabs(x.f - y.f) + fabs(x.im - y.im), size = fabs(y.f) + fabs(y.im);
+    if (difference != difference && !(x.f != x.f && y.f != y.f)) return false;
+    if (difference > most) most = difference;
+    if (size > largest) largest = size;
+  }
+  return most <= bound * largest;
+}
+
 static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
                        uint8_t *const *operands, uint8_t *const *results) {
   int64_t bytes = plan->scratch_bytes;
@@ -114,7 +160,11 @@ static void check(const Row *row) {
   int operand_leaves = 0, wanted_leaves = 0, got_leaves = 0;
   for (int k = 0; k < root->operand_count; k++) {
     operands[k] = allocate(arena, root->operands[k]->shape, operand_data, &operand_leaves);
-    fill(operands[k], root->operands[k]->parameter_number > 0);
+    if (row->bound > 0) {
+      fill_numbers(operands[k]);
+    } else {
+      fill(operands[k], root->operands[k]->parameter_number > 0);
+    }
   }
   Literal *wanted = allocate(arena, root->shape, wanted_data, &wanted_leaves);
   allocate(arena, root->shape, got_data, &got_leaves);
@@ -125,8 +175,10 @@ static void check(const Row *row) {
   } else {
     run_kernel(plan, root, operand_data, got_data);
     for (int i = 0; i < got_leaves; i++) {
-      size_t bytes = (size_t)shape_bytes(shape_leaf(root->shape, i));
-      if (memcmp(got_data[i], wanted_data[i], bytes)) fail(row, "other bits than the evaluator's");
+      const Shape *leaf = shape_leaf(root->shape, i);
+      bool same = row->bound > 0 ? are_near(leaf, got_data[i], wanted_data[i], row->bound)
+                                 : !memcmp(got_data[i], wanted_data[i], (size_t)shape_bytes(leaf));
+      if (!same) fail(row, "another result than the evaluator's");
     }
   }
   for (int i = 0; i < operand_leaves; i++) free(operand_data[i]);
