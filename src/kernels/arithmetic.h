@@ -1,6 +1,6 @@
 /*
 ** What contractions compute with. Operands of any type are converted to one of seven element types
-** when they are packed, multiplied by a micro-kernel, and added up as one of six:
+** when they are packed, multiplied by the loops of lanes.h, and added up as one of six:
 **
 **     results              elements   sums
 **     f64, or an operand   f64        f64
@@ -19,32 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/lanes.h"
 #include "shape/types.h"
-
-/* What a micro-kernel's sums are added to: a zero, or what is at `out`. */
-typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
-
-enum {
-  PANEL_ROWS = 4, /* with two vectors of columns, 8 vectors of sums: see arithmetic.c */
-  PANEL_COLUMN_BYTES = 32,
-};
-
-/*
-** A panel of columns times `panels` panels of rows, which are `lhs_stride` bytes apart:
-**
-**     out[row][column] (+)= sum over depth of lhs[depth][row] * rhs[depth][column]
-**
-** `out` points to PANEL_COLUMN_BYTES of sums for each row.
-*/
-typedef void MicroKernel(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs,
-                         void *const *out, Start start);
 
 typedef struct Arithmetic {
   PrimitiveType element, sum;
   int reals;         /* 2 if complex */
   int lane_bytes;    /* of one lane of a panel: a real, or a pair of s16 */
   int lane_elements; /* reals of the depth in a lane: 2 for s16 */
-  MicroKernel *multiply;
+  LaneKind lanes;
 } Arithmetic;
 
 const Arithmetic *arithmetic_for(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "kernels/elements.h"
-#include "kernels/tiles.h"
+#include "kernels/small.h"
+#include "kernels/stream.h"
 
 enum {
   CHUNK_PRODUCTS = 200 * 1000, /* multiplications that are worth a chunk */
@@ -19,6 +20,10 @@ int64_t axes_size(const Axes *axes) {
   int64_t size = 1;
   for (int i = 0; i < axes->count; i++) size *= axes->items[i].size;
   return size;
+}
+
+int64_t axes_stride(const Axes *axes, Operand operand) {
+  return axes->count ? axes->items[0].stride[operand] : 0;
 }
 
 /* ---- Order ---- */
@@ -108,22 +113,66 @@ static bool should_swap(const Contraction *c) {
   return has_neighbours(&c->rows, OUT) && !has_neighbours(&c->columns, OUT);
 }
 
+static bool are_neighbours(const Axes *axes, Operand operand) {
+  return axes->count == 0 || axes->items[0].stride[operand] == 1;
+}
+
+enum { THIN = 3 /* so few rows are streamed, however small the matrix is */ };
+
+/* With few rows: whether the rhs could be streamed, or its columns used where they are. */
+static int64_t swapping_cost(const Contraction *c, bool swapped) {
+  int64_t rows = axes_size(swapped ? &c->columns : &c->rows);
+  const Axes *columns = swapped ? &c->rows : &c->columns;
+  int64_t cost = are_neighbours(columns, swapped ? LHS : RHS) ? 0 : 1;
+  if (!are_neighbours(columns, OUT)) cost++;
+  if (axes_size(columns) < 4 && rows > axes_size(columns)) cost += 4;
+  return cost;
+}
+
+static void set_lines(ContractionPlan *plan, const Contraction *c) {
+  plan->lines[LHS] = axes_size(&c->rows);
+  plan->lines[RHS] = axes_size(&c->columns);
+}
+
+static void swap_plan(ContractionPlan *plan, Contraction *c) {
+  plan->swapped = !plan->swapped;
+  swap_operands(c);
+  set_lines(plan, c);
+}
+
+/* Without packing, if there are few rows or columns, or both operands are small. */
+static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
+  if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
+  int64_t *lines = plan->lines, fewest = lines[LHS] < lines[RHS] ? lines[LHS] : lines[RHS];
+  if (fewest > THIN) {
+    if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
+    if (small_plan(plan, c)) return BY_SMALL;
+  }
+  if (lines[RHS] < lines[LHS]) swap_plan(plan, c);
+  return stream_plan(plan, c) ? BY_STREAM : BY_TILES;
+}
+
 ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements) {
   ContractionPlan plan = {.swapped = should_swap(largest)};
   contraction_arrange(largest, &plan);
   const PrimitiveType *type = largest->type;
   plan.arithmetic = arithmetic_for(type[LHS], type[RHS], type[OUT]);
   plan.batches = axes_size(&largest->batch);
-  plan.lines[LHS] = axes_size(&largest->rows);
-  plan.lines[RHS] = axes_size(&largest->columns);
-  tiles_plan(&plan, largest, parts);
+  set_lines(&plan, largest);
+  bool swapped = plan.swapped;
+  if (parts == 1) plan.way = plan_unpacked(&plan, largest);
+  if (plan.way == BY_TILES) {
+    if (plan.swapped != swapped) swap_plan(&plan, largest);
+    tiles_plan(&plan, largest, parts);
+  }
   plan.units_per_part = plan.batches * plan.tiles[LHS] * plan.tiles[RHS] * plan.splits;
   plan.units = plan.units_per_part * parts;
   int64_t depth = plan.blocks / plan.splits * plan.depth_block;
   int64_t products = plan.tile[LHS] * plan.tile[RHS] * (depth + 1);
   plan.units_per_chunk = products < CHUNK_PRODUCTS ? CHUNK_PRODUCTS / products : 1;
   plan.result_elements = result_elements;
-  plan.finishes = plan.splits > 1 || !sums_are_results(plan.arithmetic, type[OUT]);
+  plan.finishes =
+      plan.splits > 1 || (plan.way == BY_TILES && !sums_are_results(plan.arithmetic, type[OUT]));
   return plan;
 }
 
@@ -151,29 +200,88 @@ void contraction_pack(const Contraction *contraction, const ContractionPlan *pla
   tiles_pack(contraction, plan, sides, data->scratch, chunk);
 }
 
-void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
-                          const ContractionData *data, int64_t unit) {
-  int64_t split = unit % plan->splits, rest = unit / plan->splits;
+/* Where a batch begins. Going from one to the next is cheaper than dividing its number. */
+typedef struct Batch {
+  int64_t index[MAX_RANK];
+  size_t offset[3];
+} Batch;
+
+static void batch_find(Batch *batch, const Contraction *c, int64_t number) {
+  for (int o = LHS; o <= OUT; o++) batch->offset[o] = (size_t)c->base[o];
+  for (int d = c->batch.count - 1; d >= 0; d--) {
+    const Axis *axis = &c->batch.items[d];
+    batch->index[d] = number % axis->size;
+    number /= axis->size;
+    for (int o = LHS; o <= OUT; o++) {
+      batch->offset[o] += (size_t)(batch->index[d] * axis->stride[o]);
+    }
+  }
+}
+
+static void batch_next(Batch *batch, const Contraction *c) {
+  for (int d = c->batch.count - 1; d >= 0; d--) {
+    const Axis *axis = &c->batch.items[d];
+    bool ends = ++batch->index[d] == axis->size;
+    int64_t steps = ends ? 1 - axis->size : 1;
+    for (int o = LHS; o <= OUT; o++) batch->offset[o] += (size_t)(steps * axis->stride[o]);
+    if (!ends) return;
+    batch->index[d] = 0;
+  }
+}
+
+/* The unit's lines and depth; false if this part has fewer than the largest. */
+static bool unit_find(Unit *unit, const Contraction *part, const ContractionPlan *plan,
+                      int64_t number) {
+  int64_t split = number % plan->splits, rest = number / plan->splits;
   int64_t tile[2] = {rest / plan->tiles[RHS] % plan->tiles[LHS], rest % plan->tiles[RHS]};
   int64_t lines[2] = {axes_size(&part->rows), axes_size(&part->columns)};
   int64_t depth = axes_size(&part->depth);
   int64_t split_depth = plan->blocks / plan->splits * plan->depth_block;
-  Unit work = {.batch = rest / plan->tiles[RHS] / plan->tiles[LHS],
-               .depth = split * split_depth,
-               .depth_end = (split + 1) * split_depth};
-  if (work.depth > depth) work.depth = depth;
-  if (work.depth_end > depth) work.depth_end = depth;
+  *unit = (Unit){.batch = rest / plan->tiles[RHS] / plan->tiles[LHS],
+                 .split = split,
+                 .depth = split * split_depth,
+                 .depth_end = (split + 1) * split_depth};
+  if (unit->depth > depth) unit->depth = depth;
+  if (unit->depth_end > depth) unit->depth_end = depth;
   for (int side = LHS; side <= RHS; side++) {
-    work.first[side] = tile[side] * plan->tile[side];
-    work.lines[side] = lines[side] - work.first[side];
-    if (work.lines[side] <= 0) return; /* this part has fewer than the largest */
-    if (work.lines[side] > plan->tile[side]) work.lines[side] = plan->tile[side];
+    unit->first[side] = tile[side] * plan->tile[side];
+    unit->lines[side] = lines[side] - unit->first[side];
+    if (unit->lines[side] <= 0) return false;
+    if (unit->lines[side] > plan->tile[side]) unit->lines[side] = plan->tile[side];
   }
-  uint8_t *sums =
-      plan->finishes ? data->scratch + plan->sums_at + split * sum_bytes(plan) : data->result;
+  return true;
+}
+
+void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
+                          const ContractionData *data, int64_t unit, int64_t end) {
   const uint8_t *sides[2] = {plan->swapped ? data->rhs : data->lhs,
                              plan->swapped ? data->lhs : data->rhs};
-  tiles_multiply(part, plan, &work, sides, data->scratch, sums);
+  PrimitiveType to = plan->finishes ? plan->arithmetic->sum : part->type[OUT];
+  bool whole = plan->units_per_part == plan->batches; /* a unit is a batch */
+  Unit work = {.lines = {plan->lines[LHS], plan->lines[RHS]}, .depth_end = plan->depth_block};
+  Batch batch;
+  batch_find(&batch, part, whole ? unit : 0);
+  for (; unit < end; unit++) {
+    if (plan->way == BY_SMALL) {
+      small_multiply(part, plan, batch.offset, sides, data->result);
+      batch_next(&batch, part);
+      continue;
+    }
+    if (!whole || plan->way == BY_TILES) {
+      if (!unit_find(&work, part, plan, unit)) continue;
+    } else {
+      work.depth_end = axes_size(&part->depth);
+    }
+    uint8_t *sums = plan->finishes ? data->scratch + plan->sums_at + work.split * sum_bytes(plan)
+                                   : data->result;
+    if (plan->way == BY_TILES) {
+      tiles_multiply(part, plan, &work, sides, data->scratch, sums);
+      continue;
+    }
+    if (!whole) batch_find(&batch, part, work.batch);
+    stream_multiply(part, plan, &work, batch.offset, sides, to, sums);
+    if (whole) batch_next(&batch, part);
+  }
 }
 
 /* ---- Finishing ---- */

@@ -35,6 +35,8 @@ typedef struct Contraction {
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
 int64_t axes_size(const Axes *axes);
+/* Of axes that are one at most: 0 where there is none. */
+int64_t axes_stride(const Axes *axes, Operand operand);
 
 /*
 ** How contractions are computed: several of them, `parts`, which differ in sizes of rows and depth
@@ -45,7 +47,10 @@ int64_t axes_size(const Axes *axes);
 ** not what the result holds, units write sums into scratch memory, in the order of the result, and
 ** the finishing chunks add them up and convert them.
 */
+typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_SMALL } ContractionWay;
+
 typedef struct ContractionPlan {
+  ContractionWay way;
   bool swapped; /* what is lhs here is the instruction's rhs: products commute */
   const Arithmetic *arithmetic;
   int64_t batches, lines[2];           /* of the largest part: rows and columns */
@@ -75,9 +80,9 @@ typedef struct ContractionData {
 
 void contraction_pack(const Contraction *contraction, const ContractionPlan *plan,
                       const ContractionData *data, int64_t chunk);
-/* One unit of a part that was arranged; `unit` counts from the part's first one. */
+/* Units [unit, end) of a part that was arranged; they count from the part's first one. */
 void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
-                          const ContractionData *data, int64_t unit);
+                          const ContractionData *data, int64_t unit, int64_t end);
 void contraction_finish(const ContractionPlan *plan, PrimitiveType type,
                         const ContractionData *data, int64_t chunk);
 

@@ -270,12 +270,16 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
 static void multiply(const ConvolutionPlan *p, const ContractionData *data, int64_t chunk) {
   const ContractionPlan *plan = &p->plan;
   int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk, made = 0;
+  int64_t per_part = plan->units_per_part;
   Contraction other;
-  for (; unit < end && unit < plan->units; unit++) {
-    int64_t part = unit / plan->units_per_part;
+  if (end > plan->units) end = plan->units;
+  while (unit < end) {
+    int64_t part = unit / per_part, first = part * per_part;
+    int64_t stop = first + per_part < end ? first + per_part : end;
     if (part != made) part_of(&p->conv, plan, part, &other);
     made = part;
-    contraction_multiply(part ? &other : &p->first, plan, data, unit % plan->units_per_part);
+    contraction_multiply(part ? &other : &p->first, plan, data, unit - first, stop - first);
+    unit = stop;
   }
 }
 

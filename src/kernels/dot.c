@@ -73,9 +73,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
     contraction_finish(plan, call->instruction->shape->type, &data, chunk);
   } else {
     int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk;
-    for (; unit < end && unit < plan->units; unit++) {
-      contraction_multiply(&p->contraction, plan, &data, unit);
-    }
+    contraction_multiply(&p->contraction, plan, &data, unit, end < plan->units ? end : plan->units);
   }
 }
 

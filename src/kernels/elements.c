@@ -83,6 +83,55 @@ Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveTyp
   return loader;
 }
 
+/* ---- Strides ---- */
+
+#define FOR_WIDTHS(MOVE)             \
+  switch (bytes) {                   \
+  case 1: MOVE(uint8_t); break;      \
+  case 2: MOVE(uint16_t); break;     \
+  case 4: MOVE(uint32_t); break;     \
+  case 8: MOVE(uint64_t); break;     \
+  default: MOVE(struct Wide); break; \
+  }
+
+struct Wide {
+  uint64_t words[2];
+};
+
+static void gather_elements(const uint8_t *elements, int64_t stride, int64_t count, size_t bytes,
+                            uint8_t *out) {
+#define GATHER(type) \
+  for (int64_t i = 0; i < count; i++) ((type *)out)[i] = ((const type *)elements)[i * stride]
+  FOR_WIDTHS(GATHER)
+}
+
+void scatter_elements(const uint8_t *elements, int64_t count, size_t bytes, uint8_t *out,
+                      int64_t stride) {
+#define SCATTER(type) \
+  for (int64_t i = 0; i < count; i++) ((type *)out)[i * stride] = ((const type *)elements)[i]
+  FOR_WIDTHS(SCATTER)
+}
+
+void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
+                   uint8_t *out) {
+  enum { GATHERED = 64 };
+  _Alignas(16) uint8_t gathered[GATHERED * 16];
+  size_t from_bytes = (size_t)type_bytes(loader->from);
+  size_t to_bytes = (size_t)type_bytes(loader->element);
+  if (stride == 1 && loader->run) {
+    loader->run(loader, elements, count, out);
+  } else if (!loader->run) {
+    gather_elements(elements, stride, count, to_bytes, out);
+  } else {
+    for (int64_t i = 0; i < count; i += GATHERED) {
+      int64_t some = count - i < GATHERED ? count - i : GATHERED;
+      gather_elements(elements + (size_t)(i * stride) * from_bytes, stride, some, from_bytes,
+                      gathered);
+      loader->run(loader, gathered, some, out + (size_t)i * to_bytes);
+    }
+  }
+}
+
 /* ---- Results ---- */
 
 bool sums_are_results(const Arithmetic *arithmetic, PrimitiveType result) {

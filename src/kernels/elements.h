@@ -17,10 +17,17 @@ struct Loader {
 };
 Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveType result);
 
+/* The same of `count` elements that are `stride` elements apart, or dense ones where that is 1. */
+void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride, int64_t count,
+                   uint8_t *out);
+
 /* Whether the result's elements are the arithmetic's sums as they are. */
 bool sums_are_results(const Arithmetic *arithmetic, PrimitiveType result);
 /* Converts sums to the result's type: rounds floats to nearest even, wraps integers. */
 void store_sums(const Arithmetic *arithmetic, const void *sums, int64_t count, PrimitiveType result,
                 void *out);
+/* Elements so many bytes wide, `stride` elements apart. */
+void scatter_elements(const uint8_t *elements, int64_t count, size_t bytes, uint8_t *out,
+                      int64_t stride);
 
 #endif

@@ -18,7 +18,7 @@ void tiles_pack(const Contraction *contraction, const ContractionPlan *plan,
 
 /* A unit of work: which part of rows, columns and depth, in which batch. */
 typedef struct Unit {
-  int64_t batch, first[2], lines[2], depth, depth_end;
+  int64_t batch, split, first[2], lines[2], depth, depth_end;
 } Unit;
 
 /* Overwrites the unit's sums; an empty depth gives zeros. */

@@ -1,0 +1,321 @@
+#include "kernels/lanes.h"
+
+#include <stdbool.h>
+#include <wasm_simd128.h>
+
+/* ---- Vectors ---- */
+
+typedef uint8_t Byte;
+
+/* The first few lanes of a vector; the others are zero. */
+static inline v128_t first_of_4(const void *from, int lanes) {
+  if (lanes == 1) return wasm_v128_load32_zero(from);
+  v128_t two = wasm_v128_load64_zero(from);
+  return lanes == 2 ? two : wasm_v128_load32_lane((const uint32_t *)from + 2, two, 2);
+}
+static inline v128_t first_of_2(const void *from, int lanes) { return wasm_v128_load64_zero(from); }
+
+static inline v128_t sum_of_f32(v128_t x) {
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  return wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+}
+static inline v128_t sum_of_f64(v128_t x) {
+  return wasm_f64x2_add(x, wasm_i64x2_shuffle(x, x, 1, 0));
+}
+static inline v128_t sum_of_s32(v128_t x) {
+  x = wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  return wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+}
+static inline v128_t sum_of_s64(v128_t x) {
+  return wasm_i64x2_add(x, wasm_i64x2_shuffle(x, x, 1, 0));
+}
+
+#define MADD_F32(sum, x, y) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+#define MADD_F64(sum, x, y) wasm_f64x2_add(sum, wasm_f64x2_mul(x, y))
+#define MADD_S32(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_mul(x, y))
+#define MADD_S64(sum, x, y) wasm_i64x2_add(sum, wasm_i64x2_mul(x, y))
+/* One instruction multiplies and adds both. Its only sum that does not fit into 32 bits wraps as it
+** should. */
+#define MADD_S16(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(x, y))
+#ifdef XLA_RELAXED_SIMD
+#undef MADD_F32
+#undef MADD_F64
+#define MADD_F32(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
+#define MADD_F64(sum, x, y) wasm_f64x2_relaxed_madd(x, y, sum)
+#endif
+
+/* ---- Panels ---- */
+
+/*
+** 8 vectors of sums, 2 of rhs, one of lhs and one product: more than that does not fit into the 16
+** registers of x86, 15 of which V8 gives out. Against this, under V8 11.3 on a Zen 4 (f32, a depth of
+** 256), 5 x 8 ran at 0.85, 6 x 8 and 4 x 12 at 0.65, and four pointers to the rows of a lhs that is
+** not packed at 0.9.
+**
+** V8 unrolls inner loops itself, the further the deeper they are nested; hence the loop over the
+** rows in here, and the depth in two loops: without them it is 0.8. Unrolled by hand it is slower,
+** as V8 then loads early what it must spill. Sums start at zero and meet those at `out` in the end:
+** two ways into the loop cost as much as a tenth.
+*/
+#define TILE_LOOP(name, real, splat, madd, add, negative_zero)                                 \
+  static void name(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs, \
+                   void *const *out, Start start) {                                            \
+    enum { LANES = 16 / sizeof(real), NESTED = 128 };                                          \
+    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);    \
+    for (int panel = 0; panel < panels; panel++, out += PANEL_ROWS) {                          \
+      const real *a = (const real *)((const Byte *)lhs + (size_t)panel * lhs_stride);          \
+      const real *b = rhs;                                                                     \
+      v128_t sum[PANEL_ROWS][2];                                                               \
+      for (int i = 0; i < PANEL_ROWS; i++) sum[i][0] = sum[i][1] = zero;                       \
+      for (int k = 0; k < depth;) {                                                            \
+        int end = k + NESTED < depth ? k + NESTED : depth;                                     \
+        for (; k < end; k++, a += PANEL_ROWS, b += 2 * LANES) {                                \
+          v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                       \
+          for (int i = 0; i < PANEL_ROWS; i++) {                                               \
+            v128_t x = splat(a + i);                                                           \
+            sum[i][0] = madd(sum[i][0], x, b0);                                                \
+            sum[i][1] = madd(sum[i][1], x, b1);                                                \
+          }                                                                                    \
+        }                                                                                      \
+      }                                                                                        \
+      for (int i = 0; i < PANEL_ROWS; i++) {                                                   \
+        real *row = out[i];                                                                    \
+        if (start == START_OUT) {                                                              \
+          sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                     \
+          sum[i][1] = add(sum[i][1], wasm_v128_load(row + LANES));                             \
+        }                                                                                      \
+        wasm_v128_store(row, sum[i][0]);                                                       \
+        wasm_v128_store(row + LANES, sum[i][1]);                                               \
+      }                                                                                        \
+    }                                                                                          \
+  }
+
+/* ---- Small matrices ---- */
+
+/* ROWS rows of all columns, so many vectors at a time. Those that would go beyond the last column
+** begin earlier instead, and compute some columns once more. */
+#define SMALL_ROWS(name, real, splat, madd, ROWS, VECTORS)                                    \
+  static void name(int columns, int depth, const Byte *lhs, const Matrix *l, const Matrix *r, \
+                   Byte *out, size_t out_row, v128_t zero) {                                  \
+    enum { LANES = 16 / sizeof(real), WIDTH = (VECTORS) * LANES };                            \
+    for (int j = 0; j < columns; j += WIDTH) {                                                \
+      int first = j + LANES <= columns ? j : columns - LANES;                                 \
+      int last = j + WIDTH <= columns ? j + WIDTH - LANES : columns - LANES;                  \
+      const Byte *a = lhs, *b0 = (const Byte *)r->data + (size_t)first * sizeof(real);        \
+      const Byte *b1 = (const Byte *)r->data + (size_t)last * sizeof(real);                   \
+      v128_t sum[ROWS][VECTORS];                                                              \
+      for (int i = 0; i < (ROWS); i++) {                                                      \
+        for (int v = 0; v < (VECTORS); v++) sum[i][v] = zero;                                 \
+      }                                                                                       \
+      for (int k = 0; k < depth; k++, a += l->depth, b0 += r->depth, b1 += r->depth) {        \
+        v128_t b[2] = {wasm_v128_load(b0), (VECTORS) > 1 ? wasm_v128_load(b1) : zero};        \
+        for (int i = 0; i < (ROWS); i++) {                                                    \
+          v128_t x = splat(a + (size_t)i * l->row);                                           \
+          for (int v = 0; v < (VECTORS); v++) sum[i][v] = madd(sum[i][v], x, b[v]);           \
+        }                                                                                     \
+      }                                                                                       \
+      for (int i = 0; i < (ROWS); i++) {                                                      \
+        real *row = (real *)(out + (size_t)i * out_row);                                      \
+        wasm_v128_store(row + first, sum[i][0]);                                              \
+        if ((VECTORS) > 1) wasm_v128_store(row + last, sum[i][(VECTORS) - 1]);                \
+      }                                                                                       \
+    }                                                                                         \
+  }
+
+/* The same with rows: the last ones are computed together with some that were already. */
+#define SMALL_LOOP(name, real, splat, madd, negative_zero)                                  \
+  SMALL_ROWS(name##_1x1, real, splat, madd, 1, 1)                                           \
+  SMALL_ROWS(name##_1x2, real, splat, madd, 1, 2)                                           \
+  SMALL_ROWS(name##_2x1, real, splat, madd, 2, 1)                                           \
+  SMALL_ROWS(name##_2x2, real, splat, madd, 2, 2)                                           \
+  SMALL_ROWS(name##_4x1, real, splat, madd, 4, 1)                                           \
+  SMALL_ROWS(name##_4x2, real, splat, madd, 4, 2)                                           \
+  static void name(int rows, int columns, int depth, const Matrix *lhs, const Matrix *rhs,  \
+                   void *out, size_t out_row, Start start) {                                \
+    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0); \
+    int height = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;                                         \
+    bool wide = columns > (int)(16 / sizeof(real));                                         \
+    for (int i = 0; i < rows; i += height) {                                                \
+      int row = i + height <= rows ? i : rows - height;                                     \
+      const Byte *a = (const Byte *)lhs->data + (size_t)row * lhs->row;                     \
+      Byte *to = (Byte *)out + (size_t)row * out_row;                                       \
+      if (height == 4 && wide) {                                                            \
+        name##_4x2(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+      } else if (height == 4) {                                                             \
+        name##_4x1(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+      } else if (height == 2 && wide) {                                                     \
+        name##_2x2(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+      } else if (height == 2) {                                                             \
+        name##_2x1(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+      } else if (wide) {                                                                    \
+        name##_1x2(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+      } else {                                                                              \
+        name##_1x1(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+      }                                                                                     \
+    }                                                                                       \
+  }
+
+/* ---- Streams ---- */
+
+/* ROWS vectors with DEPTH rows of the matrix: the sums stay in the first cache. */
+#define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                            \
+  static void name(int columns, const Byte *vectors, size_t vector_stride, const Byte *matrix,  \
+                   size_t matrix_stride, Byte *sums, size_t sums_stride) {                      \
+    enum { LANES = 16 / sizeof(real) };                                                         \
+    v128_t x[ROWS][DEPTH];                                                                      \
+    for (int i = 0; i < (ROWS); i++) {                                                          \
+      const real *vector = (const real *)(vectors + (size_t)i * vector_stride);                 \
+      for (int k = 0; k < (DEPTH); k++) x[i][k] = splat(vector + k);                            \
+    }                                                                                           \
+    int j = 0;                                                                                  \
+    for (; j + LANES <= columns; j += LANES, matrix += 16, sums += 16) {                        \
+      v128_t sum[ROWS];                                                                         \
+      for (int i = 0; i < (ROWS); i++) sum[i] = wasm_v128_load(sums + (size_t)i * sums_stride); \
+      for (int k = 0; k < (DEPTH); k++) {                                                       \
+        v128_t y = wasm_v128_load(matrix + (size_t)k * matrix_stride);                          \
+        for (int i = 0; i < (ROWS); i++) sum[i] = madd(sum[i], x[i][k], y);                     \
+      }                                                                                         \
+      for (int i = 0; i < (ROWS); i++) wasm_v128_store(sums + (size_t)i * sums_stride, sum[i]); \
+    }                                                                                           \
+    for (int i = 0; i < (ROWS) && j < columns; i++) {                                           \
+      Byte *to = sums + (size_t)i * sums_stride;                                                \
+      v128_t sum = wasm_v128_load(to);                                                          \
+      for (int k = 0; k < (DEPTH); k++) {                                                       \
+        sum = madd(sum, x[i][k], partial(matrix + (size_t)k * matrix_stride, columns - j));     \
+      }                                                                                         \
+      wasm_v128_store(to, sum);                                                                 \
+    }                                                                                           \
+  }
+
+/* So many vectors with as much of the depth as there is. */
+#define BY_DEPTH_CASE(name, real, ROWS, DEPTH)                                                  \
+  for (; rows - i >= (ROWS); i += (ROWS)) {                                                     \
+    const Byte *x = (const Byte *)vectors + (size_t)i * vector_stride;                          \
+    const Byte *m = matrix;                                                                     \
+    Byte *to = (Byte *)sums + (size_t)i * sums_stride;                                          \
+    int k = 0;                                                                                  \
+    for (; k + (DEPTH) <= depth; k += (DEPTH), m += (size_t)(DEPTH) * matrix_stride) {          \
+      name##_##ROWS##x##DEPTH(columns, x + (size_t)k * sizeof(real), vector_stride, m,          \
+                              matrix_stride, to, sums_stride);                                  \
+    }                                                                                           \
+    for (; k < depth; k++, m += matrix_stride) {                                                \
+      name##_##ROWS##x1(columns, x + (size_t)k * sizeof(real), vector_stride, m, matrix_stride, \
+                        to, sums_stride);                                                       \
+    }                                                                                           \
+  }
+
+#define BY_DEPTH(name, real, splat, madd, partial)                                              \
+  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                   \
+  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                   \
+  BY_DEPTH_ROWS(name##_2x4, real, splat, madd, partial, 2, 4)                                   \
+  BY_DEPTH_ROWS(name##_2x1, real, splat, madd, partial, 2, 1)                                   \
+  BY_DEPTH_ROWS(name##_4x2, real, splat, madd, partial, 4, 2)                                   \
+  BY_DEPTH_ROWS(name##_4x1, real, splat, madd, partial, 4, 1)                                   \
+  static void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
+                   const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
+    int i = 0;                                                                                  \
+    BY_DEPTH_CASE(name, real, 4, 2)                                                             \
+    BY_DEPTH_CASE(name, real, 2, 4)                                                             \
+    BY_DEPTH_CASE(name, real, 1, 8)                                                             \
+  }
+
+/* ROWS vectors with LINES lines of the matrix, UNROLLED sums of each. */
+#define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \
+  static void name(int depth, const Byte *vectors, size_t vector_stride, const Byte *matrix,      \
+                   size_t matrix_stride, Byte *sums, size_t sums_stride) {                        \
+    enum { LANES = 16 / sizeof(real), STEP = (UNROLLED) * LANES };                                \
+    v128_t sum[ROWS][LINES][UNROLLED];                                                            \
+    for (int i = 0; i < (ROWS); i++) {                                                            \
+      for (int j = 0; j < (LINES); j++) {                                                         \
+        for (int u = 0; u < (UNROLLED); u++) sum[i][j][u] = wasm_i32x4_const_splat(0);            \
+      }                                                                                           \
+    }                                                                                             \
+    int k = 0;                                                                                    \
+    for (; k + STEP <= depth; k += STEP, vectors += 16 * (UNROLLED), matrix += 16 * (UNROLLED)) { \
+      for (int u = 0; u < (UNROLLED); u++) {                                                      \
+        v128_t x[ROWS];                                                                           \
+        for (int i = 0; i < (ROWS); i++) {                                                        \
+          x[i] = wasm_v128_load(vectors + (size_t)i * vector_stride + 16 * u);                    \
+        }                                                                                         \
+        for (int j = 0; j < (LINES); j++) {                                                       \
+          v128_t y = wasm_v128_load(matrix + (size_t)j * matrix_stride + 16 * u);                 \
+          for (int i = 0; i < (ROWS); i++) sum[i][j][u] = madd(sum[i][j][u], x[i], y);            \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    for (; k < depth; k += LANES, vectors += 16, matrix += 16) {                                  \
+      bool whole = k + LANES <= depth;                                                            \
+      v128_t x[ROWS];                                                                             \
+      for (int i = 0; i < (ROWS); i++) {                                                          \
+        const Byte *from = vectors + (size_t)i * vector_stride;                                   \
+        x[i] = whole ? wasm_v128_load(from) : partial(from, depth - k);                           \
+      }                                                                                           \
+      for (int j = 0; j < (LINES); j++) {                                                         \
+        const Byte *from = matrix + (size_t)j * matrix_stride;                                    \
+        v128_t y = whole ? wasm_v128_load(from) : partial(from, depth - k);                       \
+        for (int i = 0; i < (ROWS); i++) sum[i][j][0] = madd(sum[i][j][0], x[i], y);              \
+      }                                                                                           \
+    }                                                                                             \
+    for (int i = 0; i < (ROWS); i++) {                                                            \
+      real *to = (real *)(sums + (size_t)i * sums_stride);                                        \
+      for (int j = 0; j < (LINES); j++) {                                                         \
+        for (int u = 1; u < (UNROLLED); u++) sum[i][j][0] = add(sum[i][j][0], sum[i][j][u]);      \
+        to[j] += (real)lane_of(sum_of(sum[i][j][0]), 0);                                          \
+      }                                                                                           \
+    }                                                                                             \
+  }
+
+#define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                         \
+  for (; columns - j >= (LINES); j += (LINES)) {                                         \
+    name##_##ROWS##x##LINES(                                                             \
+        depth, (const Byte *)vectors + (size_t)i * vector_stride, vector_stride,         \
+        (const Byte *)matrix + (size_t)j * matrix_stride, matrix_stride,                 \
+        (Byte *)sums + (size_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride); \
+  }
+
+#define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                             \
+  BY_COLUMNS_LINES(name##_2x4, real, madd, add, partial, sum_of, lane_of, 2, 4, 1)              \
+  BY_COLUMNS_LINES(name##_2x1, real, madd, add, partial, sum_of, lane_of, 2, 1, 2)              \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)              \
+  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)              \
+  static void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
+                   const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
+    int i = 0;                                                                                  \
+    for (; i + 2 <= rows; i += 2) {                                                             \
+      int j = 0;                                                                                \
+      BY_COLUMNS_CASE(name, real, 2, 4)                                                         \
+      BY_COLUMNS_CASE(name, real, 2, 1)                                                         \
+    }                                                                                           \
+    for (; i < rows; i++) {                                                                     \
+      int j = 0;                                                                                \
+      BY_COLUMNS_CASE(name, real, 1, 4)                                                         \
+      BY_COLUMNS_CASE(name, real, 1, 1)                                                         \
+    }                                                                                           \
+  }
+
+/* ---- The table ---- */
+
+#define LANE_LOOPS(lanes, real, splat, madd, add, partial, sum_of, lane_of, negative_zero) \
+  TILE_LOOP(tile_##lanes, real, splat, madd, add, negative_zero)                           \
+  SMALL_LOOP(small_##lanes, real, splat, madd, negative_zero)                              \
+  BY_DEPTH(by_depth_##lanes, real, splat, madd, partial)                                   \
+  BY_COLUMNS(by_columns_##lanes, real, madd, add, partial, sum_of, lane_of)
+
+LANE_LOOPS(f32, float, wasm_v128_load32_splat, MADD_F32, wasm_f32x4_add, first_of_4, sum_of_f32,
+           wasm_f32x4_extract_lane, wasm_f32x4_const_splat(-0.0f))
+LANE_LOOPS(f64, double, wasm_v128_load64_splat, MADD_F64, wasm_f64x2_add, first_of_2, sum_of_f64,
+           wasm_f64x2_extract_lane, wasm_f64x2_const_splat(-0.0))
+#ifndef XLA_RELAXED_SIMD
+LANE_LOOPS(s32, uint32_t, wasm_v128_load32_splat, MADD_S32, wasm_i32x4_add, first_of_4, sum_of_s32,
+           wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
+LANE_LOOPS(s64, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add, first_of_2, sum_of_s64,
+           wasm_i64x2_extract_lane, wasm_i32x4_const_splat(0))
+LANE_LOOPS(s16, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i32x4_add, first_of_4, sum_of_s32,
+           wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
+
+#define LANE_TABLE(lanes) {tile_##lanes, small_##lanes, by_depth_##lanes, by_columns_##lanes}
+const LaneLoops lane_loops[LANE_KINDS] = {
+    [LANES_F32] = LANE_TABLE(f32), [LANES_F64] = LANE_TABLE(f64), [LANES_S32] = LANE_TABLE(s32),
+    [LANES_S64] = LANE_TABLE(s64), [LANES_S16] = LANE_TABLE(s16),
+};
+#endif

@@ -1,0 +1,73 @@
+/*
+** The innermost loops of contractions, for each kind of lane that they compute with. They know
+** pointers and strides (in bytes) only, and call nothing; so they can be compiled a second time, into
+** a module of their own, for engines with fused multiply-add.
+*/
+#ifndef XLA_KERNELS_LANES_H
+#define XLA_KERNELS_LANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A lane is a number, or of LANES_S16 two numbers that follow each other along the depth, whose sum
+** of products is one s32. */
+typedef enum LaneKind {
+  LANES_F32,
+  LANES_F64,
+  LANES_S32,
+  LANES_S64,
+  LANES_S16,
+  LANE_KINDS
+} LaneKind;
+
+/* What sums are added to: a zero, or what is at `out`. */
+typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
+
+enum {
+  PANEL_ROWS = 4, /* with two vectors of columns, 8 vectors of sums: see lanes.c */
+  PANEL_COLUMN_BYTES = 32,
+};
+
+/*
+** A panel of columns times `panels` panels of rows, which are `lhs_stride` apart:
+**
+**     out[row][column] (+)= sum over depth of lhs[depth][row] * rhs[depth][column]
+**
+** `out` points to PANEL_COLUMN_BYTES of sums for each row.
+*/
+typedef void TileLoop(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs,
+                      void *const *out, Start start);
+
+/* Where a matrix is: the strides from one row, and from one number of the depth, to the next. */
+typedef struct Matrix {
+  const void *data;
+  size_t row, depth;
+} Matrix;
+
+/*
+** A product of matrices that need no packing. The columns of the rhs are neighbours, and so are those
+** of `out`; there are at least as many as a vector has lanes.
+*/
+typedef void SmallLoop(int rows, int columns, int depth, const Matrix *lhs, const Matrix *rhs,
+                       void *out, size_t out_row, Start start);
+
+/*
+** A few vectors times a matrix, as its elements come by:
+**
+**     sums[row][column] += sum over depth of vectors[row][depth] * matrix[depth][column]
+**
+** The vectors' depth is dense. `sums` has room for whole vectors of columns.
+*/
+typedef void StreamLoop(int rows, int columns, int depth, const void *vectors, size_t vector_stride,
+                        const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride);
+
+typedef struct LaneLoops {
+  TileLoop *tile;
+  SmallLoop *small;
+  StreamLoop *by_depth;   /* matrix[depth] are rows of neighbours, matrix_stride apart */
+  StreamLoop *by_columns; /* matrix[column] are lines of neighbours, matrix_stride apart */
+} LaneLoops;
+
+extern const LaneLoops lane_loops[LANE_KINDS];
+
+#endif
