@@ -9,6 +9,7 @@
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
 #   make format             rewrites the C sources as clang-format wants them
+#   make declarations       writes bindings/index.d.ts anew where the table of operations says it
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
@@ -23,7 +24,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test bench native native-tsan lint format golden fuzz fuzz-text clean \
+.PHONY: build run demo test bench native native-tsan lint format declarations golden fuzz fuzz-text clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -217,6 +218,9 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 
 bench: build $(NODE_MODULES) $(PEERS) $(TOOLCHAIN)/browser.stamp
 	@node tests/bench/bench.mjs $(ARGS)
+
+declarations:
+	@node bindings/declarations/generate.mjs
 
 golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)

@@ -11,16 +11,17 @@ import { ELEMENT_TYPES, meantType } from './types.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
-export function listOf(item, wants) {
+export function listOf(item, wants, type = `readonly ${item.type}[]`) {
   return kind(wants, (value, context) => {
     if (!isList(value)) return undefined;
     const items = copyList(value).map((entry) => item(entry, context));
     return items.includes(undefined) ? undefined : items;
-  });
+  }, type);
 }
 
 /** An operand: an XlaOp of the same builder, or of one around the function that is traced. */
-export const op = operandKind('an XlaOp', (value, { builder, adopt, operation, argument }) => {
+export const op = operandKind('an XlaOp', 'XlaOp', (value, context) => {
+  const { builder, adopt, operation, argument } = context;
   if (!isOp(value)) return undefined;
   const own = value.builder === builder ? value : adopt(value, argument);
   if (own) return own;
@@ -32,12 +33,12 @@ export const op = operandKind('an XlaOp', (value, { builder, adopt, operation, a
 });
 export const ops = listOf(op, 'an array of XlaOps');
 /** One operand stands for an array of one. */
-export const opOrOps = operandKind('an XlaOp or an array of them', (value, context) =>
+export const opOrOps = operandKind('an XlaOp or an array of them', 'Operands', (value, context) =>
   isOp(value) ? [op(value, context)] : ops(value, context));
 
 /** A kind whose values are operands: what an XlaOp's own methods have it for. */
-function operandKind(wants, convert) {
-  return Object.assign(kind(wants, convert), { isOperand: true });
+function operandKind(wants, type, convert) {
+  return Object.assign(kind(wants, convert, type), { isOperand: true });
 }
 
 /* ---- Numbers as operands: constants of the type that another argument gives ---- */
@@ -75,14 +76,14 @@ function typeOf(argument, i = 0) {
  * operand or a shape), which the operation broadcasts.
  */
 export function operandLike(other) {
-  return Object.assign(operandKind('an XlaOp or a number', scalarOr(op)), {
+  return Object.assign(operandKind('an XlaOp or a number', 'Operand', scalarOr(op)), {
     settle: (value, bound, context) => constantOf(value, typeOf(bound[other]), context),
   });
 }
 
 /** As operandLike, where the operation wants the other's dimensions too. */
 export function operandOfShape(other) {
-  return Object.assign(operandKind('an XlaOp or a number', scalarOr(op)), {
+  return Object.assign(operandKind('an XlaOp or a number', 'Operand', scalarOr(op)), {
     settle(value, bound, context) {
       if (isOp(value)) return value;
       const scalar = constantOf(value, typeOf(bound[other]), context);
@@ -92,13 +93,14 @@ export function operandOfShape(other) {
   });
 }
 
-const scalarsOrOps = listOf(scalarOr(op), 'an array of XlaOps and numbers');
+const scalarsOrOps = listOf(scalarOr(op), 'an array of XlaOps and numbers', 'readonly Operand[]');
 
 /** One or several operands, or numbers: of the types of the argument `other`, one by one. */
 export function operandsLike(other) {
   const convert = (value, context) =>
     isOp(value) || isScalar(value) ? [scalarOr(op)(value, context)] : scalarsOrOps(value, context);
-  return Object.assign(operandKind('an XlaOp, a number, or an array of them', convert), {
+  const wants = 'an XlaOp, a number, or an array of them';
+  return Object.assign(operandKind(wants, 'Operand | readonly Operand[]', convert), {
     settle: (values, bound, context) =>
       values.map((value, i) => constantOf(value, typeOf(bound[other], i), context)),
   });
@@ -106,12 +108,15 @@ export function operandsLike(other) {
 
 /** Scalar operands that are indices or sizes; numbers are of their type, or else s32. */
 const indexType = (values) => values.find(isOp)?.shape.elementType ?? 's32';
-export const index = Object.assign(operandKind('an XlaOp or an integer', scalarOr(op)), {
+export const index = Object.assign(operandKind('an XlaOp or an integer', 'Operand', scalarOr(op)), {
   settle: (value, _bound, context) => constantOf(value, 's32', context),
 });
 export const indices = Object.assign(
-  operandKind('an XlaOp, or an array of XlaOps and integers', (value, context) =>
-    isOp(value) ? [op(value, context)] : scalarsOrOps(value, context)),
+  operandKind(
+    'an XlaOp, or an array of XlaOps and integers',
+    'XlaOp | readonly Operand[]',
+    (value, context) => (isOp(value) ? [op(value, context)] : scalarsOrOps(value, context)),
+  ),
   {
     settle: (values, _bound, context) =>
       values.map((value) => constantOf(value, indexType(values), context)),
@@ -121,20 +126,20 @@ export const indices = Object.assign(
 export const integer = kind('an integer', (value) => {
   const number = typeof value === 'bigint' ? Number(value) : value;
   return Number.isSafeInteger(number) ? number : undefined;
-});
-export const integers = listOf(integer, 'an array of integers');
+}, 'number');
+export const integers = listOf(integer, 'an array of integers', 'Integers');
 export const integerLists = listOf(integers, 'an array of arrays of integers');
 export const pairs = kind('an array of pairs of integers', (value, context) => {
   const lists = integerLists(value, context);
   return lists?.every((pair) => pair.length === 2) ? lists : undefined;
-});
+}, 'Pairs');
 export const number = kind('a finite number', (value) =>
-  Number.isFinite(value) ? value : undefined);
+  Number.isFinite(value) ? value : undefined, 'number');
 export const booleans = listOf(boolean, 'an array of booleans');
 export { boolean, string };
 
 export const shape = kind('a shape, such as "f32[2,3]"', (value) =>
-  typeof value === 'string' || isShape(value) ? Shape.of(value) : undefined);
+  typeof value === 'string' || isShape(value) ? Shape.of(value) : undefined, 'ShapeLike');
 export const elementType = kind('an element type, such as "f32"', (value, context) => {
   if (ELEMENT_TYPES.has(value)) return value;
   const meant = meantType(value);
@@ -142,14 +147,14 @@ export const elementType = kind('an element type, such as "f32"', (value, contex
   const { operation, argument } = context;
   throw invalidArgument(operation, `${argument}: ${describe(value)} is no element type; ` +
     `did you mean ${meant}?`);
-});
+}, 'ElementType');
 
 /** One of a few words, upper or lower case; XLA's constants have a k in front, which may stay. */
 export function oneOf(...words) {
   return kind(`one of ${words.map((word) => `"${word}"`).join(', ')}`, (value) =>
     typeof value === 'string'
       ? words.find((word) => word.toLowerCase() === value.toLowerCase().replace(/^k(?=[A-Z])/, ''))
-      : undefined);
+      : undefined, words.map((word) => `'${word}'`).join(' | '));
 }
 
 /** PrecisionConfig: one word for both operands, or one for each. */
@@ -158,11 +163,11 @@ export const precision = kind(`${precisionWord.wants}, or an array of two`, (val
   const words = Array.isArray(value) ? value : [value, value];
   const converted = words.map((word) => precisionWord(word, context));
   return converted.includes(undefined) ? undefined : converted;
-});
+}, 'Precision | readonly [Precision, Precision]');
 
 const paddingWord = oneOf('SAME', 'VALID');
 export const padding = kind('"SAME", "VALID" or an array of [low, high]', (value, context) =>
-  typeof value === 'string' ? paddingWord(value) : pairs(value, context));
+  typeof value === 'string' ? paddingWord(value) : pairs(value, context), 'Padding');
 
 /** Either of two kinds. */
 export function either(first, second) {
@@ -171,17 +176,20 @@ export function either(first, second) {
     return converted === undefined ? second(value, context) : converted;
   };
   const takesObject = first.takesObject || second.takesObject;
-  return Object.assign(kind(`${first.wants} or ${second.wants}`, convert), { takesObject });
+  const type = `${first.type} | ${second.type}`;
+  const among = [first, second];
+  return Object.assign(kind(`${first.wants} or ${second.wants}`, convert, type), { takesObject, among });
 }
 
-/** An object with fields of these kinds, such as dimension numbers. */
-export function record(fields) {
+/** An object with fields of these kinds, such as dimension numbers; `type` is its interface. */
+export function record(fields, type) {
   const convert = (value, context) => {
     if (!isPlainObject(value)) return undefined;
     return bindByName(fields, value, (field) => `${context.argument}.${field}`, context);
   };
-  return Object.assign(kind(`an object with ${Object.keys(fields).join(', ')}`, convert), {
+  return Object.assign(kind(`an object with ${Object.keys(fields).join(', ')}`, convert, type), {
     takesObject: true,
+    fields,
   });
 }
 

@@ -130,7 +130,8 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('build', `root must be an XlaOp of this builder; got ${got}`);
     }
     const core = coreOf(this);
-    const module = core.need('xla_builder_build', this.#pointer(), (root ?? this.#last)?.handle ?? 0);
+    const { handle = 0 } = root ?? this.#last ?? {};
+    const module = core.need('xla_builder_build', this.#pointer(), handle);
     this.#built = true;
     this.dispose();
     return new HloModule(core, module);
@@ -224,8 +225,9 @@ export class XlaBuilder extends Handle {
     if (!outer || captures.has(outer)) return captures.get(outer);
     const scalar = builder.#scalars.get(outer.handle);
     if (!scalar && sealed) throw outsideOfSealed(operation, argument, value);
-    const own = scalar ? this.constantLiteral(scalar) : this.parameter(this.#parameters, outer.shape);
-    if (!scalar) captures.set(outer, own);
+    if (scalar) return this.constantLiteral(scalar);
+    const own = this.parameter(this.#parameters, outer.shape);
+    captures.set(outer, own);
     return own;
   }
 

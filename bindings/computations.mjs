@@ -14,15 +14,16 @@ import { Shape } from './shape.mjs';
 
 /** The result of a builder's build(), or any module: its entry computation. */
 export const computation = kind('a computation', (value) =>
-  value instanceof HloModule ? value : undefined);
+  value instanceof HloModule ? value : undefined, 'XlaComputation');
 
 const isFunction = (value) => typeof value === 'function';
 
 /** A computation, or a function that builds one; which parameters it gets, its operation says. */
 export const body = kind('a computation or a function that builds one', (value, context) =>
-  isFunction(value) ? value : computation(value, context));
+  isFunction(value) ? value : computation(value, context), 'XlaComputation | Body');
 
-export const bodies = listOf(body, 'an array of computations or functions');
+export const bodies = listOf(
+  body, 'an array of computations or functions', 'readonly (XlaComputation | Body)[]');
 
 /**
  * A computation that combines scalars, and sees nothing else: also by the name of an operation.
@@ -32,7 +33,8 @@ export function combiner(shapesOf) {
   const convert = (value, context) =>
     typeof value === 'string' ? value : body(value, context);
   return Object.assign(
-    kind('a computation, the name of an operation, or a function (b, x, y) => result', convert),
+    kind('a computation, the name of an operation, or a function (b, x, y) => result', convert,
+      'Combiner'),
     {
       settle(value, bound, context) {
         if (value instanceof HloModule) return value;
@@ -50,7 +52,7 @@ export function combiner(shapesOf) {
 export const scalarsOf = (...lists) =>
   lists.flat().map(({ shape }) => Shape.array((shape.leaves()[0] ?? shape).elementType));
 
-/** The computation of one operation of the parameters: of the first two, in a comparator of more. */
+/** The computation of one operation on the parameters: in a comparator, on the first two. */
 function namedComputation(name, shapes, context) {
   const { operation, argument, elementwise } = context;
   const arity = elementwise.get(name);
@@ -211,7 +213,8 @@ export function conditionalOfMany(emit, { branchIndex, branchComputations, branc
 export function call(emit, { computation: callee, args }) {
   if (!isFunction(callee)) return emit(args, { to_apply: callee });
   const shapes = args.map(({ shape }) => shape);
-  const { module, captures } = emit.trace(callee, shapes, { argument: 'computation', name: 'call' });
+  const traced = emit.trace(callee, shapes, { argument: 'computation', name: 'call' });
+  const { module, captures } = traced;
   return emit([...args, ...captures], { to_apply: module });
 }
 
@@ -236,8 +239,8 @@ export function map(emit, { operands, computation: apply, dimensions }, b) {
 export function outsideOfSealed(operation, argument, value) {
   return new XlaError(
     'INVALID_ARGUMENT',
-    `${operation}: ${argument} is ${value} from outside of the function; what an operation applies ` +
-      'to elements sees its parameters and constants only',
+    `${operation}: ${argument} is ${value} from outside of the function; what an operation ` +
+      'applies to elements sees its parameters and constants only',
     { operation },
   );
 }

@@ -176,7 +176,8 @@ export class Executable extends Handle {
       if (!Array.isArray(elements) || elements.length !== shape.tupleShapes.length) {
         throw invalidArgument('', `${shape} needs an array of ${shape.tupleShapes.length}`);
       }
-      return copyList(elements).flatMap((element, i) => this.#leaves(element, shape.tupleShapes[i], uploads));
+      return copyList(elements).flatMap((element, i) =>
+        this.#leaves(element, shape.tupleShapes[i], uploads));
     }
     if (!shape.isArray) return [null];
     if (value instanceof Buffer) return [checkBuffer(value, shape, coreOf(this))];

@@ -5,6 +5,14 @@
  * Whatever fails throws (or rejects with) an XlaError.
  */
 
+declare global {
+  /** As where they are known already, with which these merge. */
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /* ---- Errors ---- */
 
 /** XLA's status codes. */
@@ -100,6 +108,32 @@ export class Layout {
 
 /** A shape, or its text: 'f32[2,3]', 'f32[2,3]{0,1}', '(f32[2], s32[])'. */
 export type ShapeLike = Shape | string;
+
+/** What holds the elements of an element type: see ArrayData. */
+export interface DataByType {
+  pred: Uint8Array; s2: Int8Array; s4: Int8Array; s8: Int8Array; s16: Int16Array; s32: Int32Array;
+  s64: BigInt64Array; u2: Uint8Array; u4: Uint8Array; u8: Uint8Array; u16: Uint16Array;
+  u32: Uint32Array; u64: BigUint64Array; f16: Uint16Array; bf16: Uint16Array; f32: Float32Array;
+  f64: Float64Array; c64: Float32Array; c128: Float64Array;
+}
+type ValueOf<T> = T extends 'pred' ? boolean
+  : T extends 's64' | 'u64' ? bigint
+  : T extends 'c64' | 'c128' ? [number, number]
+  : number;
+type Nested<V, Dimensions extends string> = Dimensions extends '' ? V
+  : Dimensions extends `${string},${infer Rest}` ? Nested<V, Rest>[]
+  : V[];
+
+/** The data of a literal whose shape is known as text: Float32Array for 'f32[2,3]'. */
+export type DataOf<S extends string> = string extends S ? any
+  : S extends `(${string}` ? null
+  : S extends `${infer T}[${string}` ? T extends keyof DataByType ? DataByType[T] : Uint8Array
+  : any;
+/** Its elements in nested arrays: number[][] for 'f32[2,3]'. */
+export type NestedOf<S extends string> = string extends S ? any
+  : S extends `(${string}` ? any
+  : S extends `${infer T}[${infer Dimensions}]${string}` ? Nested<ValueOf<T>, Dimensions>
+  : any;
 
 /** Element type, dimensions and layout of an array; or a tuple of shapes; or a token. Immutable. */
 export class Shape {
@@ -219,29 +253,32 @@ export type LiteralLike =
   | Literal
   | readonly LiteralLike[];
 
-/** A value on the host: an array of elements, or a tuple of literals. */
-export class Literal {
+/**
+ * A value on the host: an array of elements, or a tuple of literals. Where its shape is known as
+ * text, `Literal<'f32[2,3]'>`, so are the types of `data` and `toArray()`.
+ */
+export class Literal<S extends string = string> {
   /** Of an array, `data` is its typed array, which is kept; of a tuple, its elements. */
-  constructor(shape: ShapeLike, data: ArrayData | readonly Literal[] | null);
+  constructor(shape: S | Shape, data: ArrayData | readonly Literal[] | null);
   /**
    * Without a shape, it follows from the value: a typed array is a vector of its own type; other
    * arrays and scalars are pred, s64 or f32 as their first element is a boolean, bigint or number.
    */
-  static from(value: LiteralLike, shape?: ShapeLike): Literal;
+  static from<S extends string = string>(value: LiteralLike, shape?: S | Shape): Literal<S>;
   static tuple(elements: readonly Literal[]): Literal;
-  static zeros(shape: ShapeLike): Literal;
+  static zeros<S extends string = string>(shape: S | Shape): Literal<S>;
 
   readonly shape: Shape;
   /** The elements as they lie in memory: row-major, unless the shape has another layout. */
-  readonly data: any;
+  readonly data: DataOf<S>;
   /** Of a tuple. */
   readonly elements: readonly Literal[] | null;
   /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
-  toArray(): any;
+  toArray(): NestedOf<S>;
   /** One element. */
   get(multiIndex?: readonly number[]): ElementValue;
   /** The same value in another layout: a Layout, its minorToMajor, or null for the default one. */
-  inLayout(layout: Layout | readonly number[] | null): Literal;
+  inLayout(layout: Layout | readonly number[] | null): Literal<S>;
   /** The arrays in it, depth first; null for tokens. */
   leaves(): (Literal | null)[];
   /** As XLA prints literals. */
@@ -260,17 +297,19 @@ declare abstract class Handle {
   [Symbol.dispose](): void;
 }
 
-/** An array on the device. */
-export class Buffer extends Handle {
+/** An array on the device. `Buffer<'f32[2,3]'>`: as Literal. */
+export class Buffer<S extends string = string> extends Handle {
   private constructor();
   readonly shape: Shape;
   /** A copy on the host. */
-  toLiteral(): Literal;
+  toLiteral(): Literal<S>;
+  /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
+  toArray(): NestedOf<S>;
   /**
    * The elements where they are, row-major, without a copy; writing changes the buffer. Good until
    * the next call into this package.
    */
-  view(): any;
+  view(): DataOf<S>;
 }
 
 export interface Parameter {
@@ -330,6 +369,9 @@ export interface ProfileEvent {
 /** A result on the device: a Buffer; of a tuple within a tuple, its elements; null for a token. */
 export type DeviceValue = Buffer | null | DeviceValue[];
 
+/** An array of which there is a first element, so that `const [y] = ...` is one. */
+export type AtLeastOne<T> = [T, ...T[]];
+
 type Profiled<T> = { outputs: T; events: ProfileEvent[] };
 
 /** A compiled program. */
@@ -340,38 +382,42 @@ export class Executable extends Handle {
   readonly resultShape: Shape;
   /**
    * Runs on all replicas with the same arguments, one per parameter. Resolves to the results on
-   * replica 0: the elements of a tuple, or one array.
+   * replica 0: the elements of a tuple, or one array. What they are may be stated:
+   * `execute<[Literal<'f32[2,3]'>]>(args)`; otherwise there is at least one.
    */
-  execute(
+  execute<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
     args: readonly Argument[] | undefined,
     options: ExecuteOptions & { device: true; profile: true },
-  ): Promise<Profiled<any[]>>;
-  execute(
+  ): Promise<Profiled<R>>;
+  execute<R extends readonly Literal[] = AtLeastOne<Literal>>(
     args: readonly Argument[] | undefined,
-    options: ExecuteOptions & { profile: true },
-  ): Promise<Profiled<Literal[]>>;
-  execute(
+    options: ExecuteOptions & { device?: false; profile: true },
+  ): Promise<Profiled<R>>;
+  execute<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
     args: readonly Argument[] | undefined,
-    options: ExecuteOptions & { device: true },
-  ): Promise<any[]>;
-  execute(args?: readonly Argument[], options?: ExecuteOptions): Promise<Literal[]>;
+    options: ExecuteOptions & { device: true; profile?: false },
+  ): Promise<R>;
+  execute<R extends readonly Literal[] = AtLeastOne<Literal>>(
+    args?: readonly Argument[],
+    options?: ExecuteOptions & { device?: false; profile?: false },
+  ): Promise<R>;
   /** Runs with arguments of each replica's own. Resolves to the results of each replica. */
-  executeReplicas(
+  executeReplicas<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
     argsPerReplica: readonly (readonly Argument[])[],
     options: ExecuteOptions & { device: true; profile: true },
-  ): Promise<Profiled<any[][]>>;
-  executeReplicas(
+  ): Promise<Profiled<AtLeastOne<R>>>;
+  executeReplicas<R extends readonly Literal[] = AtLeastOne<Literal>>(
     argsPerReplica: readonly (readonly Argument[])[],
-    options: ExecuteOptions & { profile: true },
-  ): Promise<Profiled<Literal[][]>>;
-  executeReplicas(
+    options: ExecuteOptions & { device?: false; profile: true },
+  ): Promise<Profiled<AtLeastOne<R>>>;
+  executeReplicas<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
     argsPerReplica: readonly (readonly Argument[])[],
-    options: ExecuteOptions & { device: true },
-  ): Promise<any[][]>;
-  executeReplicas(
+    options: ExecuteOptions & { device: true; profile?: false },
+  ): Promise<AtLeastOne<R>>;
+  executeReplicas<R extends readonly Literal[] = AtLeastOne<Literal>>(
     argsPerReplica: readonly (readonly Argument[])[],
-    options?: ExecuteOptions,
-  ): Promise<Literal[][]>;
+    options?: ExecuteOptions & { device?: false; profile?: false },
+  ): Promise<AtLeastOne<R>>;
   /** The optimised module as HLO text. */
   toString(): string;
   /** The steps that a replica takes, one a line, for people. */
@@ -434,7 +480,7 @@ export class Client {
   /** What the next outfeed of a replica (default 0) puts out; tuples as arrays of leaves. */
   transferFromOutfeed(options?: { replica?: number }): Promise<Literal | Literal[]>;
   /** Puts an array on the device. */
-  buffer(value: LiteralLike | Buffer, shape?: ShapeLike): Buffer;
+  buffer<S extends string = string>(value: LiteralLike | Buffer, shape?: S | Shape): Buffer<S>;
   /**
    * Ends the threads and gives everything back. Pending runs reject with CANCELLED; later calls
    * throw FAILED_PRECONDITION.
@@ -446,12 +492,680 @@ export class Client {
 
 /* ---- Building ---- */
 
-/** A value within a computation that is being built. */
+/**
+ * A value within a computation that is being built. Operations are methods of their first operand
+ * too: `x.add(y).mul(2)`.
+ */
 export class XlaOp {
   private constructor();
   readonly builder: XlaBuilder;
   readonly handle: number;
   readonly shape: Shape;
+  /** The instruction's: 'add.3'. */
+  readonly name: string;
+  /** The elements of a tuple. */
+  [Symbol.iterator](): IterableIterator<XlaOp>;
+  /** 'f32[2] add.3' */
+  toString(): string;
+
+  /* begin: operations of an operand */
+  /** The absolute value; of complex numbers, the modulus. */
+  abs(): XlaOp;
+  /** The arc cosine. */
+  acos(): XlaOp;
+  /** The inverse hyperbolic cosine. */
+  acosh(): XlaOp;
+  /** The arc sine. */
+  asin(): XlaOp;
+  /** The inverse hyperbolic sine. */
+  asinh(): XlaOp;
+  /** The inverse hyperbolic tangent. */
+  atanh(): XlaOp;
+  /** The cube root. */
+  cbrt(): XlaOp;
+  /** To the next integer up. */
+  ceil(): XlaOp;
+  /** Number of leading zero bits. */
+  clz(): XlaOp;
+  /** The cosine. */
+  cos(): XlaOp;
+  /** The hyperbolic cosine. */
+  cosh(): XlaOp;
+  /** The error function. */
+  erf(): XlaOp;
+  /** e to the power of the operand. */
+  exp(): XlaOp;
+  /** exp(x) - 1, exact near zero. */
+  expm1(): XlaOp;
+  /** To the next integer down. */
+  floor(): XlaOp;
+  /** The imaginary part. */
+  imag(): XlaOp;
+  /** Whether it is neither infinite nor NaN: pred. */
+  isFinite(): XlaOp;
+  /** The natural logarithm. */
+  log(): XlaOp;
+  /** log(1 + x), exact near zero. */
+  log1p(): XlaOp;
+  /** 1 / (1 + exp(-x)). */
+  logistic(): XlaOp;
+  /** The negative. */
+  neg(): XlaOp;
+  /** Of integers, each bit the other way; of predicates, the negation. */
+  not(): XlaOp;
+  /** Number of bits that are set. */
+  populationCount(): XlaOp;
+  /** The real part. */
+  real(): XlaOp;
+  /** To the nearest integer, ties away from zero. */
+  round(): XlaOp;
+  /** To the nearest integer, ties to even ones. */
+  roundNearestEven(): XlaOp;
+  /** 1 / sqrt(x). */
+  rsqrt(): XlaOp;
+  /** -1, 0 or 1; of complex numbers, x / |x|; -0 and NaN stay. */
+  sign(): XlaOp;
+  /** The sine. */
+  sin(): XlaOp;
+  /** The hyperbolic sine. */
+  sinh(): XlaOp;
+  /** The square root. */
+  sqrt(): XlaOp;
+  /** The tangent. */
+  tan(): XlaOp;
+  /** The hyperbolic tangent. */
+  tanh(): XlaOp;
+  /** The complex conjugate. */
+  conj(): XlaOp;
+  /** The sum; of predicates, or. */
+  add(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The difference. */
+  sub(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The product; of predicates, and. */
+  mul(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The upper half of the product of integers. */
+  mulhi(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The quotient; of integers, towards zero. x / 0 is -1 (all bits), the lowest / -1 itself. */
+  div(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** What is left of the division, with the sign of lhs. */
+  rem(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The larger; NaN if one of them is. */
+  max(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The smaller; NaN if one of them is. */
+  min(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** lhs to the power of rhs. */
+  pow(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Bit by bit, or of predicates. */
+  and(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Bit by bit, or of predicates. */
+  or(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Bit by bit, or of predicates. */
+  xor(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** lhs shifted by rhs bits; 0 where that is all of them. */
+  shiftLeft(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** lhs shifted by rhs bits, filled with the sign. */
+  shiftRightArithmetic(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** lhs shifted by rhs bits, filled with zeros. */
+  shiftRightLogical(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The angle of the point (rhs, lhs). */
+  atan2(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** The complex number lhs + i * rhs. */
+  complex(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Whether lhs equals rhs, element by element: pred. */
+  eq(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Whether lhs does not equal rhs, element by element: pred. */
+  ne(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Whether lhs is at least rhs, element by element: pred. */
+  ge(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Whether lhs is more than rhs, element by element: pred. */
+  gt(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Whether lhs is at most rhs, element by element: pred. */
+  le(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /** Whether lhs is less than rhs, element by element: pred. */
+  lt(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  /**
+   * Whether lhs equals rhs, element by element: pred. In total order: -NaN < -Inf < -Finite < -0 <
+   * +0 < +Finite < +Inf < +NaN.
+   */
+  eqTotalOrder(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs does not equal rhs, element by element: pred. In total order: -NaN < -Inf < -Finite
+   * < -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  neTotalOrder(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is at least rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  geTotalOrder(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is more than rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  gtTotalOrder(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is at most rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  leTotalOrder(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is less than rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  ltTotalOrder(
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** A comparison whose direction is an argument: pred. */
+  compare(rhs: Operand, direction: 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT'): XlaOp;
+  compare(
+    rhs: Operand,
+    broadcastDimensions: Integers,
+    direction: 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT',
+    compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' | { compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' },
+  ): XlaOp;
+  /** min(max(min, operand), max); the limits may be scalars. */
+  clamp(operand: XlaOp, max: Operand): XlaOp;
+  /** Of each element, onTrue where pred is true, and onFalse elsewhere. */
+  select(onTrue: Operand, onFalse: Operand): XlaOp;
+  /** Rounded as a float of fewer bits would be, in the same type. */
+  reducePrecision(exponentBits: number, mantissaBits: number): XlaOp;
+  /** Applies a computation of scalars to the elements. A function may use scalars from outside. */
+  map(computation: XlaComputation | Body, dimensions?: Integers | { dimensions?: Integers }): XlaOp;
+  /** The values in another type: floats become integers towards zero. */
+  convertElementType(newElementType: ElementType): XlaOp;
+  /** The bits in another type. Narrower: the result has one more dimension; wider: one less. */
+  bitcastConvertType(newElementType: ElementType): XlaOp;
+  /** To a narrower float or an integer, up or down as the random bits say. */
+  stochasticConvertType(random: XlaOp, newElementType: ElementType): XlaOp;
+  /** Repeats the operand; the new dimensions come first. */
+  broadcast(broadcastSizes: Integers): XlaOp;
+  /** Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result. */
+  broadcastInDim(outDimSize: Integers, broadcastDimensions: Integers): XlaOp;
+  /** Makes consecutive dimensions one. */
+  collapse(dimensions: Integers): XlaOp;
+  /** The same array. */
+  copy(): XlaOp;
+  /** A reshape whose sizes are operands, with bounds. */
+  dynamicReshape(
+    dimSizes: readonly XlaOp[],
+    newSizeBounds: Integers,
+    dimsAreDynamic: readonly boolean[],
+  ): XlaOp;
+  /** A slice that starts where operands say: scalars, or one vector of them. It is moved inside. */
+  dynamicSlice(startIndices: XlaOp | readonly Operand[], sizeIndices: Integers): XlaOp;
+  /** The operand with `update` in the place where operands say. */
+  dynamicUpdateSlice(update: XlaOp, startIndices: XlaOp | readonly Operand[]): XlaOp;
+  /** Slices from where the indices say, put together. */
+  gather(
+    startIndices: XlaOp,
+    dimensionNumbers: GatherDimensionNumbers,
+    sliceSizes: Integers,
+    indicesAreSorted?: boolean | { indicesAreSorted?: boolean },
+  ): XlaOp;
+  /** The size of a dimension: s32. */
+  getDimensionSize(dimension: number): XlaOp;
+  /** Static again, of its bound; what is past the size is of no particular value. */
+  removeDynamicDimension(dimension: number): XlaOp;
+  /** Makes a dimension dynamic, of the size that an operand says. */
+  setDimensionSize(size: Operand, dimension: number): XlaOp;
+  /** Padding around and between the elements; negative: elements are cut off. */
+  pad(paddingValue: Operand, paddingConfig: PaddingConfig): XlaOp;
+  /** Padding before and after, in one dimension. */
+  padInDim(paddingValue: Operand, dimno: number, padLo: number, padHi: number): XlaOp;
+  /**
+   * The same elements with other dimensions. `dimensions`: the order in which they are collapsed
+   * first, the slowest varying first.
+   */
+  reshape(newSizes: Integers): XlaOp;
+  reshape(dimensions: Integers, newSizes: Integers): XlaOp;
+  /** The elements in reverse order along dimensions. */
+  rev(dimensions: Integers): XlaOp;
+  /** The operand with updates combined in where the indices say. Several operands: a tuple. */
+  scatter(
+    scatterIndices: XlaOp,
+    updates: Operands,
+    updateComputation: Combiner,
+    dimensionNumbers: ScatterDimensionNumbers,
+    indicesAreSorted?: boolean,
+    uniqueIndices?: boolean,
+  ): XlaOp;
+  scatter(
+    scatterIndices: XlaOp,
+    updates: Operands,
+    updateComputation: Combiner,
+    dimensionNumbers: ScatterDimensionNumbers,
+    options: { indicesAreSorted?: boolean; uniqueIndices?: boolean },
+  ): XlaOp;
+  /** From start to limit, which is not in it, in steps. */
+  slice(
+    startIndices: Integers,
+    limitIndices: Integers,
+    strides?: Integers | { strides?: Integers },
+  ): XlaOp;
+  /** A slice of one dimension. */
+  sliceInDim(startIndex: number, limitIndex: number, stride: number, dimno: number): XlaOp;
+  /** Dimension i of the result is dimension permutation[i] of the operand. */
+  transpose(permutation: Integers): XlaOp;
+  /** The product of vectors and matrices. */
+  dot(
+    rhs: XlaOp,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+  ): XlaOp;
+  dot(
+    rhs: XlaOp,
+    options: { precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType },
+  ): XlaOp;
+  /** The product over contracting dimensions, batch by batch. */
+  dotGeneral(
+    rhs: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+  ): XlaOp;
+  dotGeneral(
+    rhs: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    options: { precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType },
+  ): XlaOp;
+  /** A dot in which each group of rows of one operand meets a part of its own of the other. */
+  raggedDot(
+    rhs: XlaOp,
+    groupSizes: XlaOp,
+    dimensionNumbers: RaggedDotDimensionNumbers,
+    precision?: Precision | readonly [Precision, Precision] | { precision?: Precision | readonly [Precision, Precision] },
+  ): XlaOp;
+  /**
+   * A dot of scaled operands: a scale has its operand's rank, and each of its elements is for a
+   * block of the operand's. Exactly one dimension is contracted.
+   */
+  scaledDot(
+    rhs: XlaOp,
+    lhsScale: XlaOp,
+    rhsScale: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+  ): XlaOp;
+  scaledDot(
+    rhs: XlaOp,
+    lhsScale: XlaOp,
+    rhsScale: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    options: { precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType },
+  ): XlaOp;
+  /**
+   * Combines the elements along dimensions, in no particular order. Several operands: the result is
+   * a tuple.
+   */
+  reduce(
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
+    dimensions: Integers,
+  ): XlaOp;
+  /** Combines all elements. */
+  reduceAll(initValue: Operand, computation: Combiner): XlaOp;
+  /**
+   * Sorts along a dimension; -1 is the last. Several operands: the result is a tuple. The
+   * comparator gets two elements of each.
+   */
+  sort(comparator: Combiner, dimension?: number, isStable?: boolean): XlaOp;
+  sort(comparator: Combiner, options: { dimension?: number; isStable?: boolean }): XlaOp;
+  /** A tuple: the values and, as s32, their indices in the last dimension. */
+  topK(k: number, largest?: boolean | { largest?: boolean }): XlaOp;
+  /** A convolution: batch, feature, spatial dimensions; the kernel: output, input, spatial. */
+  conv(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
+  ): XlaOp;
+  conv(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution with padding in numbers. */
+  convWithGeneralPadding(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Pairs,
+    lhsDilation?: Integers,
+    rhsDilation?: Integers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
+  ): XlaOp;
+  convWithGeneralPadding(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Pairs,
+    options: { lhsDilation?: Integers; rhsDilation?: Integers; featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution whose dimensions are in another order. */
+  convWithGeneralDimensions(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
+  ): XlaOp;
+  convWithGeneralDimensions(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution with padding in numbers and dimensions in any order. */
+  convGeneral(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Pairs,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
+  ): XlaOp;
+  convGeneral(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Pairs,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution with holes between elements of the operand or the kernel. */
+  convGeneralDilated(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    lhsDilation: Integers,
+    rhsDilation: Integers,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
+  ): XlaOp;
+  convGeneralDilated(
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    lhsDilation: Integers,
+    rhsDilation: Integers,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /**
+   * Combines the elements in each position of a window. Several operands: the result is a tuple.
+   */
+  reduceWindow(
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
+    windowDimensions: Integers,
+    windowStrides: Integers,
+    padding: Padding,
+    baseDilations?: Integers,
+    windowDilations?: Integers,
+  ): XlaOp;
+  reduceWindow(
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
+    windowDimensions: Integers,
+    windowStrides: Integers,
+    padding: Padding,
+    options: { baseDilations?: Integers; windowDilations?: Integers },
+  ): XlaOp;
+  /**
+   * reduceWindow with padding in numbers and dilations. Several operands: the result is a tuple.
+   */
+  reduceWindowWithGeneralPadding(
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
+    windowDimensions: Integers,
+    windowStrides: Integers,
+    baseDilations: Integers,
+    windowDilations: Integers,
+    padding: Pairs,
+  ): XlaOp;
+  /** Combines each element of source into the one that `select` chooses in its window. */
+  selectAndScatter(
+    select: Combiner,
+    windowDimensions: Integers,
+    windowStrides: Integers,
+    padding: Padding,
+    source: XlaOp,
+    initValue: Operand,
+    scatter: Combiner,
+  ): XlaOp;
+  /** selectAndScatter with padding in numbers. */
+  selectAndScatterWithGeneralPadding(
+    select: Combiner,
+    windowDimensions: Integers,
+    windowStrides: Integers,
+    padding: Pairs,
+    source: XlaOp,
+    initValue: Operand,
+    scatter: Combiner,
+  ): XlaOp;
+  /** A tuple: output, batch mean and batch variance. */
+  batchNormTraining(scale: XlaOp, offset: XlaOp, epsilon: number, featureIndex: number): XlaOp;
+  /** Normalises by a given mean and variance. */
+  batchNormInference(
+    scale: XlaOp,
+    offset: XlaOp,
+    mean: XlaOp,
+    variance: XlaOp,
+    epsilon: number,
+    featureIndex: number,
+  ): XlaOp;
+  /** A tuple: the gradients of operand, scale and offset. */
+  batchNormGrad(
+    scale: XlaOp,
+    mean: XlaOp,
+    variance: XlaOp,
+    gradOutput: XlaOp,
+    epsilon: number,
+    featureIndex: number,
+  ): XlaOp;
+  /** The triangular factor of a positive definite matrix. */
+  cholesky(lower?: boolean | { lower?: boolean }): XlaOp;
+  /** Fourier transforms of the last dimensions, as many as fftLength has. */
+  fft(fftType: 'FFT' | 'IFFT' | 'RFFT' | 'IRFFT', fftLength: Integers): XlaOp;
+  /** Normally distributed; see execute's seed. */
+  rngNormal(sigma: Operand, shape: ShapeLike): XlaOp;
+  /** Uniformly distributed in [a, b); see execute's seed. */
+  rngUniform(b: Operand, shape: ShapeLike): XlaOp;
+  /** x of a x = b (or x a = b), for a triangular a. */
+  triangularSolve(
+    b: XlaOp,
+    leftSide: boolean,
+    lower: boolean,
+    unitDiagonal: boolean,
+    transposeA: 'NO_TRANSPOSE' | 'TRANSPOSE' | 'ADJOINT',
+  ): XlaOp;
+  /**
+   * Calls one of several computations; an index out of range takes the last. Functions may use
+   * values from outside, and then need no operands.
+   */
+  conditional(
+    trueOperand: XlaOp,
+    trueComputation: XlaComputation | Body,
+    falseOperand: XlaOp,
+    falseComputation: XlaComputation | Body,
+  ): XlaOp;
+  conditional(
+    trueComputation: XlaComputation | Body,
+    falseComputation: XlaComputation | Body,
+  ): XlaOp;
+  conditional(
+    branchComputations: readonly (XlaComputation | Body)[],
+    branchOperands?: readonly XlaOp[] | { branchOperands?: readonly XlaOp[] },
+  ): XlaOp;
+  /** An element of a tuple; or iterate it: `const [a, b] = op`. */
+  getTupleElement(index: number): XlaOp;
+  /** The same value, across which no pass moves anything. */
+  optimizationBarrier(): XlaOp;
+  /**
+   * Calls the computation once per element of the inputs along a dimension, with the elements and
+   * the carries; it returns the elements of the outputs and the next carries. So the result is: the
+   * outputs, then the last carries.
+   */
+  scan(
+    inits: Operands,
+    computation: Combiner,
+    scanDimension: number,
+    scanDimensionSize?: number,
+    isReverse?: boolean,
+    isAssociative?: boolean,
+  ): XlaOp;
+  scan(
+    inits: Operands,
+    computation: Combiner,
+    scanDimension: number,
+    options: { scanDimensionSize?: number; isReverse?: boolean; isAssociative?: boolean },
+  ): XlaOp;
+  /** All replicas' operands, one behind the other along a dimension. */
+  allGather(
+    allGatherDim: number,
+    shardCount: number,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+    useGlobalDeviceIds?: boolean,
+  ): XlaOp;
+  allGather(
+    allGatherDim: number,
+    shardCount: number,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number; useGlobalDeviceIds?: boolean },
+  ): XlaOp;
+  /** All replicas' operands combined, the same on all of them. */
+  allReduce(
+    computation: Combiner,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+    useGlobalDeviceIds?: boolean,
+  ): XlaOp;
+  allReduce(
+    computation: Combiner,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number; useGlobalDeviceIds?: boolean },
+  ): XlaOp;
+  /** Replica i gets part i of each operand, in the order of the replicas. */
+  allToAll(
+    splitDimension: number,
+    concatDimension: number,
+    splitCount: number,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+  ): XlaOp;
+  allToAll(
+    splitDimension: number,
+    concatDimension: number,
+    splitCount: number,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number },
+  ): XlaOp;
+  /** The operand of the first replica of the group. */
+  collectiveBroadcast(replicaGroups?: readonly Integers[], channelId?: number): XlaOp;
+  collectiveBroadcast(options: { replicaGroups?: readonly Integers[]; channelId?: number }): XlaOp;
+  /** Each source sends to its target; replicas that are no target get zeros. */
+  collectivePermute(sourceTargetPairs: Pairs, channelId?: number | { channelId?: number }): XlaOp;
+  /** allReduce with addition; of predicates, or. */
+  crossReplicaSum(
+    replicaGroups?: readonly Integers[] | { replicaGroups?: readonly Integers[] },
+  ): XlaOp;
+  /** allToAll of parts whose sizes are operands. */
+  raggedAllToAll(
+    inputOffsets: XlaOp,
+    sendSizes: XlaOp,
+    output: XlaOp,
+    outputOffsets: XlaOp,
+    recvSizes: XlaOp,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+  ): XlaOp;
+  raggedAllToAll(
+    inputOffsets: XlaOp,
+    sendSizes: XlaOp,
+    output: XlaOp,
+    outputOffsets: XlaOp,
+    recvSizes: XlaOp,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number },
+  ): XlaOp;
+  /** A part of all replicas' operands combined, another one for each replica. */
+  reduceScatter(
+    computation: Combiner,
+    scatterDimension: number,
+    shardCount: number,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+    useGlobalDeviceIds?: boolean,
+  ): XlaOp;
+  reduceScatter(
+    computation: Combiner,
+    scatterDimension: number,
+    shardCount: number,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number; useGlobalDeviceIds?: boolean },
+  ): XlaOp;
+  /** A tuple: the data and a token. */
+  infeedWithToken(shape: ShapeLike, config?: string | { config?: string }): XlaOp;
+  /** A token; client.transferFromOutfeed() gets the operand. */
+  outfeed(shapeWithLayout?: ShapeLike, outfeedConfig?: string): XlaOp;
+  outfeed(options: { shapeWithLayout?: ShapeLike; outfeedConfig?: string }): XlaOp;
+  /** A token. */
+  outfeedWithToken(token: XlaOp, shapeWithLayout?: ShapeLike, outfeedConfig?: string): XlaOp;
+  outfeedWithToken(
+    token: XlaOp,
+    options: { shapeWithLayout?: ShapeLike; outfeedConfig?: string },
+  ): XlaOp;
+  /** A token; the recv of the same channel gets the operand. */
+  send(channelHandle: number): XlaOp;
+  /** A token. */
+  sendWithToken(token: XlaOp, channelHandle: number): XlaOp;
+  /** A token; the host gets the operand. */
+  sendToHost(token: XlaOp, channelHandle: number): XlaOp;
+  /** A tuple: the data and a token. */
+  recvWithToken(shape: ShapeLike, channelHandle: number): XlaOp;
+  /** A tuple: the data and a token. */
+  recvFromHost(shape: ShapeLike, channelHandle: number): XlaOp;
+  /* end: operations of an operand */
 }
 
 /** What operations call: a computation that was built, or a module's entry computation. */
@@ -459,8 +1173,9 @@ export type XlaComputation = HloModule;
 
 type Integers = readonly number[] | readonly bigint[] | Int32Array | Uint32Array | BigInt64Array;
 type Operands = XlaOp | readonly XlaOp[];
+/** An operand, or a number: a constant of the other operand's type, which is broadcast. */
+export type Operand = XlaOp | number | bigint | boolean;
 type Pairs = readonly (readonly [number, number])[];
-type ReplicaGroups = readonly Integers[];
 type Padding = 'SAME' | 'VALID' | 'same' | 'valid' | Pairs;
 
 export interface PaddingConfigDimension {
@@ -473,21 +1188,7 @@ export type PaddingConfig =
   | { dimensions: readonly (PaddingConfigDimension | readonly number[])[] }
   | readonly (PaddingConfigDimension | readonly number[])[];
 
-export interface DotDimensionNumbers {
-  lhsContractingDimensions?: Integers;
-  rhsContractingDimensions?: Integers;
-  lhsBatchDimensions?: Integers;
-  rhsBatchDimensions?: Integers;
-}
-
-export interface RaggedDotDimensionNumbers {
-  dotDimensionNumbers: DotDimensionNumbers;
-  /** The dimension of the left operand that the groups divide. */
-  lhsRaggedDimensions: Integers;
-  /** The dimension of the right operand that is the number of the group. */
-  rhsGroupDimensions?: Integers;
-}
-
+/* begin: dimension numbers */
 export interface GatherDimensionNumbers {
   offsetDims: Integers;
   collapsedSliceDims?: Integers;
@@ -496,7 +1197,6 @@ export interface GatherDimensionNumbers {
   operandBatchingDims?: Integers;
   startIndicesBatchingDims?: Integers;
 }
-
 export interface ScatterDimensionNumbers {
   updateWindowDims: Integers;
   insertedWindowDims?: Integers;
@@ -505,9 +1205,21 @@ export interface ScatterDimensionNumbers {
   inputBatchingDims?: Integers;
   scatterIndicesBatchingDims?: Integers;
 }
-
-/** Or as HLO text labels them: 'b01f_01io->b01f'. */
+export interface DotDimensionNumbers {
+  lhsContractingDimensions?: Integers;
+  rhsContractingDimensions?: Integers;
+  lhsBatchDimensions?: Integers;
+  rhsBatchDimensions?: Integers;
+}
+export interface RaggedDotDimensionNumbers {
+  dotDimensionNumbers: DotDimensionNumbers;
+  /** The dimension of the left operand that the groups divide. */
+  lhsRaggedDimensions: Integers;
+  /** The dimension of the right operand that is the number of the group. */
+  rhsGroupDimensions?: Integers;
+}
 export interface ConvolutionDimensionNumbers {
+  /** Or in short, as HLO text has them all: 'b01f_01io->b01f'. */
   inputBatchDimension: number;
   inputFeatureDimension: number;
   inputSpatialDimensions: Integers;
@@ -518,55 +1230,28 @@ export interface ConvolutionDimensionNumbers {
   outputFeatureDimension: number;
   outputSpatialDimensions: Integers;
 }
+/* end: dimension numbers */
 
 export type Precision = 'default' | 'high' | 'highest' | 'DEFAULT' | 'HIGH' | 'HIGHEST';
 
-export interface DotOptions {
-  /** For both operands, or for each. Has no effect on this backend: it is always the highest. */
-  precision?: Precision | readonly [Precision, Precision];
-  /** The element type of the result. */
-  preferredElementType?: ElementType;
-}
+/** What combines two scalars, or orders them, by the name of an operation. */
+export type CombinerName = 
+  'add' | 'sub' | 'mul' | 'div' | 'rem' | 'max' | 'min' | 'pow' | 'and' | 'or' | 'xor' | 'atan2'
+  | 'eq' | 'ne' | 'ge' | 'gt' | 'le' | 'lt'
+  | 'eqTotalOrder' | 'neTotalOrder' | 'geTotalOrder' | 'gtTotalOrder' | 'leTotalOrder'
+  | 'ltTotalOrder';
 
-export interface ScanOptions {
-  /** How many steps; needed where there are no inputs to say it. */
-  scanDimensionSize?: number;
-  /** From the last element to the first. */
-  isReverse?: boolean;
-  /** A hint. */
-  isAssociative?: boolean;
-}
-
-export interface ConvolutionOptions extends DotOptions {
-  featureGroupCount?: number;
-  batchGroupCount?: number;
-  /** Per spatial dimension: whether the kernel is reversed. */
-  windowReversal?: readonly boolean[];
-}
-
-export interface CollectiveOptions {
-  /** Which replicas do it together, in which order; none: all in one group. */
-  replicaGroups?: ReplicaGroups;
-  /** Relates the collectives of different modules. */
-  channelId?: number;
-}
-export interface DeviceCollectiveOptions extends CollectiveOptions {
-  useGlobalDeviceIds?: boolean;
-}
-
-export type ComparisonDirection = 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT';
-export type ComparisonType = 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED';
-export type FftType = 'FFT' | 'IFFT' | 'RFFT' | 'IRFFT';
-export type RandomAlgorithm = 'RNG_DEFAULT' | 'RNG_THREE_FRY' | 'RNG_PHILOX';
-export type Transpose = 'NO_TRANSPOSE' | 'TRANSPOSE' | 'ADJOINT';
-
-type Unary = (operand: XlaOp) => XlaOp;
 /**
- * Operands of the same shape; or a scalar and an array; or of different ranks, with the dimensions
- * of the higher-ranked that the dimensions of the lower-ranked are matched with. Dimensions of size
- * 1 are repeated.
+ * A function that builds a computation: gets a builder and the computation's parameters, and returns
+ * its result, or an array of results.
  */
-type Binary = (lhs: XlaOp, rhs: XlaOp, broadcastDimensions?: Integers) => XlaOp;
+export type Body = (
+  b: XlaBuilder,
+  ...parameters: XlaOp[]
+) => XlaOp | number | bigint | boolean | readonly (XlaOp | number | bigint | boolean)[];
+
+/** A computation of scalars: built, by the name of an operation ('add'), or a function. */
+export type Combiner = XlaComputation | CombinerName | Body;
 
 /**
  * Builds a computation. Operations are XlaBuilder's, with their documented arguments in the
@@ -594,151 +1279,381 @@ export class XlaBuilder extends Handle {
   constantR3(values: LiteralLike, elementType?: ElementType): XlaOp;
   constantR4(values: LiteralLike, elementType?: ElementType): XlaOp;
 
-  /* Element-wise, one operand */
-  abs: Unary;
-  acos: Unary;
-  acosh: Unary;
-  asin: Unary;
-  asinh: Unary;
-  atanh: Unary;
-  cbrt: Unary;
-  ceil: Unary;
+  /* begin: operations of a builder */
+  /** The absolute value; of complex numbers, the modulus. */
+  abs(operand: XlaOp): XlaOp;
+  /** The arc cosine. */
+  acos(operand: XlaOp): XlaOp;
+  /** The inverse hyperbolic cosine. */
+  acosh(operand: XlaOp): XlaOp;
+  /** The arc sine. */
+  asin(operand: XlaOp): XlaOp;
+  /** The inverse hyperbolic sine. */
+  asinh(operand: XlaOp): XlaOp;
+  /** The inverse hyperbolic tangent. */
+  atanh(operand: XlaOp): XlaOp;
+  /** The cube root. */
+  cbrt(operand: XlaOp): XlaOp;
+  /** To the next integer up. */
+  ceil(operand: XlaOp): XlaOp;
   /** Number of leading zero bits. */
-  clz: Unary;
-  conj: Unary;
-  cos: Unary;
-  cosh: Unary;
-  erf: Unary;
-  exp: Unary;
-  expm1: Unary;
-  floor: Unary;
-  imag: Unary;
-  isFinite: Unary;
-  log: Unary;
-  log1p: Unary;
-  logistic: Unary;
-  neg: Unary;
-  not: Unary;
-  populationCount: Unary;
-  real: Unary;
+  clz(operand: XlaOp): XlaOp;
+  /** The cosine. */
+  cos(operand: XlaOp): XlaOp;
+  /** The hyperbolic cosine. */
+  cosh(operand: XlaOp): XlaOp;
+  /** The error function. */
+  erf(operand: XlaOp): XlaOp;
+  /** e to the power of the operand. */
+  exp(operand: XlaOp): XlaOp;
+  /** exp(x) - 1, exact near zero. */
+  expm1(operand: XlaOp): XlaOp;
+  /** To the next integer down. */
+  floor(operand: XlaOp): XlaOp;
+  /** The imaginary part. */
+  imag(operand: XlaOp): XlaOp;
+  /** Whether it is neither infinite nor NaN: pred. */
+  isFinite(operand: XlaOp): XlaOp;
+  /** The natural logarithm. */
+  log(operand: XlaOp): XlaOp;
+  /** log(1 + x), exact near zero. */
+  log1p(operand: XlaOp): XlaOp;
+  /** 1 / (1 + exp(-x)). */
+  logistic(operand: XlaOp): XlaOp;
+  /** The negative. */
+  neg(operand: XlaOp): XlaOp;
+  /** Of integers, each bit the other way; of predicates, the negation. */
+  not(operand: XlaOp): XlaOp;
+  /** Number of bits that are set. */
+  populationCount(operand: XlaOp): XlaOp;
+  /** The real part. */
+  real(operand: XlaOp): XlaOp;
   /** To the nearest integer, ties away from zero. */
-  round: Unary;
-  roundNearestEven: Unary;
-  rsqrt: Unary;
-  sign: Unary;
-  sin: Unary;
-  sinh: Unary;
-  sqrt: Unary;
-  tan: Unary;
-  tanh: Unary;
-  reducePrecision(operand: XlaOp, exponentBits: number, mantissaBits: number): XlaOp;
-
-  /* Element-wise, two operands */
-  add: Binary;
-  sub: Binary;
-  mul: Binary;
-  /** The upper half of the product of integers. */
-  mulhi: Binary;
-  div: Binary;
-  rem: Binary;
-  max: Binary;
-  min: Binary;
-  pow: Binary;
-  and: Binary;
-  or: Binary;
-  xor: Binary;
-  shiftLeft: Binary;
-  shiftRightArithmetic: Binary;
-  shiftRightLogical: Binary;
-  atan2: Binary;
-  complex: Binary;
-  eq: Binary;
-  ne: Binary;
-  ge: Binary;
-  gt: Binary;
-  le: Binary;
-  lt: Binary;
-  /** -NaN < -Inf < -Finite < -0 < +0 < +Finite < +Inf < +NaN */
-  eqTotalOrder: Binary;
-  neTotalOrder: Binary;
-  geTotalOrder: Binary;
-  gtTotalOrder: Binary;
-  leTotalOrder: Binary;
-  ltTotalOrder: Binary;
-  compare(lhs: XlaOp, rhs: XlaOp, direction: ComparisonDirection): XlaOp;
-  compare(
-    lhs: XlaOp,
-    rhs: XlaOp,
-    broadcastDimensions: Integers,
-    direction: ComparisonDirection,
-    compareType?: ComparisonType,
+  round(operand: XlaOp): XlaOp;
+  /** To the nearest integer, ties to even ones. */
+  roundNearestEven(operand: XlaOp): XlaOp;
+  /** 1 / sqrt(x). */
+  rsqrt(operand: XlaOp): XlaOp;
+  /** -1, 0 or 1; of complex numbers, x / |x|; -0 and NaN stay. */
+  sign(operand: XlaOp): XlaOp;
+  /** The sine. */
+  sin(operand: XlaOp): XlaOp;
+  /** The hyperbolic sine. */
+  sinh(operand: XlaOp): XlaOp;
+  /** The square root. */
+  sqrt(operand: XlaOp): XlaOp;
+  /** The tangent. */
+  tan(operand: XlaOp): XlaOp;
+  /** The hyperbolic tangent. */
+  tanh(operand: XlaOp): XlaOp;
+  /** The complex conjugate. */
+  conj(operand: XlaOp): XlaOp;
+  /** The sum; of predicates, or. */
+  add(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-
-  /* Element-wise, more operands */
-  clamp(min: XlaOp, operand: XlaOp, max: XlaOp): XlaOp;
-  select(pred: XlaOp, onTrue: XlaOp, onFalse: XlaOp): XlaOp;
-  map(operands: Operands, computation: XlaComputation, dimensions?: Integers): XlaOp;
-
-  /* Element types */
+  /** The difference. */
+  sub(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The product; of predicates, and. */
+  mul(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The upper half of the product of integers. */
+  mulhi(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The quotient; of integers, towards zero. x / 0 is -1 (all bits), the lowest / -1 itself. */
+  div(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** What is left of the division, with the sign of lhs. */
+  rem(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The larger; NaN if one of them is. */
+  max(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The smaller; NaN if one of them is. */
+  min(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** lhs to the power of rhs. */
+  pow(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Bit by bit, or of predicates. */
+  and(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Bit by bit, or of predicates. */
+  or(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Bit by bit, or of predicates. */
+  xor(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** lhs shifted by rhs bits; 0 where that is all of them. */
+  shiftLeft(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** lhs shifted by rhs bits, filled with the sign. */
+  shiftRightArithmetic(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** lhs shifted by rhs bits, filled with zeros. */
+  shiftRightLogical(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The angle of the point (rhs, lhs). */
+  atan2(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** The complex number lhs + i * rhs. */
+  complex(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Whether lhs equals rhs, element by element: pred. */
+  eq(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Whether lhs does not equal rhs, element by element: pred. */
+  ne(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Whether lhs is at least rhs, element by element: pred. */
+  ge(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Whether lhs is more than rhs, element by element: pred. */
+  gt(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Whether lhs is at most rhs, element by element: pred. */
+  le(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** Whether lhs is less than rhs, element by element: pred. */
+  lt(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs equals rhs, element by element: pred. In total order: -NaN < -Inf < -Finite < -0 <
+   * +0 < +Finite < +Inf < +NaN.
+   */
+  eqTotalOrder(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs does not equal rhs, element by element: pred. In total order: -NaN < -Inf < -Finite
+   * < -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  neTotalOrder(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is at least rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  geTotalOrder(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is more than rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  gtTotalOrder(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is at most rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  leTotalOrder(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /**
+   * Whether lhs is less than rhs, element by element: pred. In total order: -NaN < -Inf < -Finite <
+   * -0 < +0 < +Finite < +Inf < +NaN.
+   */
+  ltTotalOrder(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
+  ): XlaOp;
+  /** A comparison whose direction is an argument: pred. */
+  compare(lhs: Operand, rhs: Operand, direction: 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT'): XlaOp;
+  compare(
+    lhs: Operand,
+    rhs: Operand,
+    broadcastDimensions: Integers,
+    direction: 'EQ' | 'NE' | 'GE' | 'GT' | 'LE' | 'LT',
+    compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' | { compareType?: 'FLOAT' | 'TOTALORDER' | 'SIGNED' | 'UNSIGNED' },
+  ): XlaOp;
+  /** min(max(min, operand), max); the limits may be scalars. */
+  clamp(min: Operand, operand: XlaOp, max: Operand): XlaOp;
+  /** Of each element, onTrue where pred is true, and onFalse elsewhere. */
+  select(pred: XlaOp, onTrue: Operand, onFalse: Operand): XlaOp;
+  /** Rounded as a float of fewer bits would be, in the same type. */
+  reducePrecision(operand: XlaOp, exponentBits: number, mantissaBits: number): XlaOp;
+  /** Applies a computation of scalars to the elements. A function may use scalars from outside. */
+  map(
+    operands: Operands,
+    computation: XlaComputation | Body,
+    dimensions?: Integers | { dimensions?: Integers },
+  ): XlaOp;
+  /** The values in another type: floats become integers towards zero. */
   convertElementType(operand: XlaOp, newElementType: ElementType): XlaOp;
-  /** To a narrower type: the result has one more dimension; to a wider one: one less. */
+  /** The bits in another type. Narrower: the result has one more dimension; wider: one less. */
   bitcastConvertType(operand: XlaOp, newElementType: ElementType): XlaOp;
+  /** To a narrower float or an integer, up or down as the random bits say. */
   stochasticConvertType(operand: XlaOp, random: XlaOp, newElementType: ElementType): XlaOp;
-
-  /* Data movement */
-  /** The new dimensions come first. */
+  /** Repeats the operand; the new dimensions come first. */
   broadcast(operand: XlaOp, broadcastSizes: Integers): XlaOp;
+  /** Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result. */
   broadcastInDim(operand: XlaOp, outDimSize: Integers, broadcastDimensions: Integers): XlaOp;
+  /** Makes consecutive dimensions one. */
   collapse(operand: XlaOp, dimensions: Integers): XlaOp;
+  /** Puts the operands one behind the other along a dimension. */
   concatInDim(operands: readonly XlaOp[], dimension: number): XlaOp;
-  copy: Unary;
+  /** The same array. */
+  copy(operand: XlaOp): XlaOp;
+  /** A reshape whose sizes are operands, with bounds. */
   dynamicReshape(
     operand: XlaOp,
     dimSizes: readonly XlaOp[],
     newSizeBounds: Integers,
     dimsAreDynamic: readonly boolean[],
   ): XlaOp;
-  /** Start indices: scalars, or one vector of them. */
-  dynamicSlice(operand: XlaOp, startIndices: Operands, sizeIndices: Integers): XlaOp;
-  dynamicUpdateSlice(operand: XlaOp, update: XlaOp, startIndices: Operands): XlaOp;
+  /** A slice that starts where operands say: scalars, or one vector of them. It is moved inside. */
+  dynamicSlice(
+    operand: XlaOp,
+    startIndices: XlaOp | readonly Operand[],
+    sizeIndices: Integers,
+  ): XlaOp;
+  /** The operand with `update` in the place where operands say. */
+  dynamicUpdateSlice(
+    operand: XlaOp,
+    update: XlaOp,
+    startIndices: XlaOp | readonly Operand[],
+  ): XlaOp;
+  /** Slices from where the indices say, put together. */
   gather(
     operand: XlaOp,
     startIndices: XlaOp,
     dimensionNumbers: GatherDimensionNumbers,
     sliceSizes: Integers,
-    indicesAreSorted?: boolean,
+    indicesAreSorted?: boolean | { indicesAreSorted?: boolean },
   ): XlaOp;
+  /** The size of a dimension: s32. */
   getDimensionSize(operand: XlaOp, dimension: number): XlaOp;
-  setDimensionSize(operand: XlaOp, size: XlaOp, dimension: number): XlaOp;
   /** Static again, of its bound; what is past the size is of no particular value. */
   removeDynamicDimension(operand: XlaOp, dimension: number): XlaOp;
-  pad(operand: XlaOp, paddingValue: XlaOp, paddingConfig: PaddingConfig): XlaOp;
+  /** Makes a dimension dynamic, of the size that an operand says. */
+  setDimensionSize(operand: XlaOp, size: Operand, dimension: number): XlaOp;
+  /** Padding around and between the elements; negative: elements are cut off. */
+  pad(operand: XlaOp, paddingValue: Operand, paddingConfig: PaddingConfig): XlaOp;
+  /** Padding before and after, in one dimension. */
   padInDim(
     operand: XlaOp,
-    paddingValue: XlaOp,
+    paddingValue: Operand,
     dimno: number,
     padLo: number,
     padHi: number,
   ): XlaOp;
+  /**
+   * The same elements with other dimensions. `dimensions`: the order in which they are collapsed
+   * first, the slowest varying first.
+   */
   reshape(operand: XlaOp, newSizes: Integers): XlaOp;
-  /** `dimensions`: the order in which they are collapsed first, the slowest varying first. */
   reshape(operand: XlaOp, dimensions: Integers, newSizes: Integers): XlaOp;
+  /** The elements in reverse order along dimensions. */
   rev(operand: XlaOp, dimensions: Integers): XlaOp;
+  /** The operand with updates combined in where the indices say. Several operands: a tuple. */
   scatter(
     operands: Operands,
     scatterIndices: XlaOp,
     updates: Operands,
-    updateComputation: XlaComputation,
+    updateComputation: Combiner,
     dimensionNumbers: ScatterDimensionNumbers,
     indicesAreSorted?: boolean,
     uniqueIndices?: boolean,
   ): XlaOp;
+  scatter(
+    operands: Operands,
+    scatterIndices: XlaOp,
+    updates: Operands,
+    updateComputation: Combiner,
+    dimensionNumbers: ScatterDimensionNumbers,
+    options: { indicesAreSorted?: boolean; uniqueIndices?: boolean },
+  ): XlaOp;
+  /** From start to limit, which is not in it, in steps. */
   slice(
     operand: XlaOp,
     startIndices: Integers,
     limitIndices: Integers,
-    strides?: Integers,
+    strides?: Integers | { strides?: Integers },
   ): XlaOp;
+  /** A slice of one dimension. */
   sliceInDim(
     operand: XlaOp,
     startIndex: number,
@@ -746,15 +1661,33 @@ export class XlaBuilder extends Handle {
     stride: number,
     dimno: number,
   ): XlaOp;
+  /** Dimension i of the result is dimension permutation[i] of the operand. */
   transpose(operand: XlaOp, permutation: Integers): XlaOp;
-
-  /* Contractions and reductions */
-  dot(lhs: XlaOp, rhs: XlaOp, options?: DotOptions): XlaOp;
+  /** The product of vectors and matrices. */
+  dot(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+  ): XlaOp;
+  dot(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    options: { precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType },
+  ): XlaOp;
+  /** The product over contracting dimensions, batch by batch. */
   dotGeneral(
     lhs: XlaOp,
     rhs: XlaOp,
     dimensionNumbers: DotDimensionNumbers,
-    options?: DotOptions,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+  ): XlaOp;
+  dotGeneral(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    options: { precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType },
   ): XlaOp;
   /** A dot in which each group of rows of one operand meets a part of its own of the other. */
   raggedDot(
@@ -762,7 +1695,7 @@ export class XlaBuilder extends Handle {
     rhs: XlaOp,
     groupSizes: XlaOp,
     dimensionNumbers: RaggedDotDimensionNumbers,
-    precision?: DotOptions['precision'],
+    precision?: Precision | readonly [Precision, Precision] | { precision?: Precision | readonly [Precision, Precision] },
   ): XlaOp;
   /**
    * A dot of scaled operands: a scale has its operand's rank, and each of its elements is for a
@@ -774,56 +1707,137 @@ export class XlaBuilder extends Handle {
     lhsScale: XlaOp,
     rhsScale: XlaOp,
     dimensionNumbers: DotDimensionNumbers,
-    options?: DotOptions,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
   ): XlaOp;
-  /** Several operands: the result is a tuple. */
+  scaledDot(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    lhsScale: XlaOp,
+    rhsScale: XlaOp,
+    dimensionNumbers: DotDimensionNumbers,
+    options: { precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType },
+  ): XlaOp;
+  /**
+   * Combines the elements along dimensions, in no particular order. Several operands: the result is
+   * a tuple.
+   */
   reduce(
     operands: Operands,
-    initValues: Operands,
-    computation: XlaComputation,
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
     dimensions: Integers,
   ): XlaOp;
-  reduceAll(operand: XlaOp, initValue: XlaOp, computation: XlaComputation): XlaOp;
-  /** Several operands: the result is a tuple. Dimension -1 is the last. */
+  /** Combines all elements. */
+  reduceAll(operand: XlaOp, initValue: Operand, computation: Combiner): XlaOp;
+  /**
+   * Sorts along a dimension; -1 is the last. Several operands: the result is a tuple. The
+   * comparator gets two elements of each.
+   */
+  sort(operands: Operands, comparator: Combiner, dimension?: number, isStable?: boolean): XlaOp;
   sort(
     operands: Operands,
-    comparator: XlaComputation,
-    dimension?: number,
-    isStable?: boolean,
+    comparator: Combiner,
+    options: { dimension?: number; isStable?: boolean },
   ): XlaOp;
   /** A tuple: the values and, as s32, their indices in the last dimension. */
-  topK(operand: XlaOp, k: number, largest?: boolean): XlaOp;
-
-  /* Windows */
+  topK(operand: XlaOp, k: number, largest?: boolean | { largest?: boolean }): XlaOp;
+  /** A convolution: batch, feature, spatial dimensions; the kernel: output, input, spatial. */
   conv(
     lhs: XlaOp,
     rhs: XlaOp,
     windowStrides: Integers,
     padding: Padding,
-    options?: ConvolutionOptions,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
+  ): XlaOp;
+  conv(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution with padding in numbers. */
+  convWithGeneralPadding(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Pairs,
+    lhsDilation?: Integers,
+    rhsDilation?: Integers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
   ): XlaOp;
   convWithGeneralPadding(
     lhs: XlaOp,
     rhs: XlaOp,
     windowStrides: Integers,
     padding: Pairs,
-    options?: ConvolutionOptions & { lhsDilation?: Integers; rhsDilation?: Integers },
+    options: { lhsDilation?: Integers; rhsDilation?: Integers; featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution whose dimensions are in another order. */
+  convWithGeneralDimensions(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
   ): XlaOp;
   convWithGeneralDimensions(
     lhs: XlaOp,
     rhs: XlaOp,
     windowStrides: Integers,
     padding: Padding,
-    dimensionNumbers: ConvolutionDimensionNumbers | string,
-    options?: ConvolutionOptions,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution with padding in numbers and dimensions in any order. */
+  convGeneral(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Pairs,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
   ): XlaOp;
   convGeneral(
     lhs: XlaOp,
     rhs: XlaOp,
     windowStrides: Integers,
     padding: Pairs,
-    dimensionNumbers: ConvolutionDimensionNumbers | string,
-    options?: ConvolutionOptions,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
+  ): XlaOp;
+  /** A convolution with holes between elements of the operand or the kernel. */
+  convGeneralDilated(
+    lhs: XlaOp,
+    rhs: XlaOp,
+    windowStrides: Integers,
+    padding: Padding,
+    lhsDilation: Integers,
+    rhsDilation: Integers,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    featureGroupCount?: number,
+    batchGroupCount?: number,
+    precision?: Precision | readonly [Precision, Precision],
+    preferredElementType?: ElementType,
+    windowReversal?: readonly boolean[],
   ): XlaOp;
   convGeneralDilated(
     lhs: XlaOp,
@@ -832,51 +1846,84 @@ export class XlaBuilder extends Handle {
     padding: Padding,
     lhsDilation: Integers,
     rhsDilation: Integers,
-    dimensionNumbers: ConvolutionDimensionNumbers | string,
-    options?: ConvolutionOptions,
+    dimensionNumbers: string | ConvolutionDimensionNumbers,
+    options: { featureGroupCount?: number; batchGroupCount?: number; precision?: Precision | readonly [Precision, Precision]; preferredElementType?: ElementType; windowReversal?: readonly boolean[] },
   ): XlaOp;
-  /** Several operands: the result is a tuple. */
+  /**
+   * Combines the elements in each position of a window. Several operands: the result is a tuple.
+   */
   reduceWindow(
     operands: Operands,
-    initValues: Operands,
-    computation: XlaComputation,
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
     windowDimensions: Integers,
     windowStrides: Integers,
     padding: Padding,
-    options?: { baseDilations?: Integers; windowDilations?: Integers },
+    baseDilations?: Integers,
+    windowDilations?: Integers,
   ): XlaOp;
+  reduceWindow(
+    operands: Operands,
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
+    windowDimensions: Integers,
+    windowStrides: Integers,
+    padding: Padding,
+    options: { baseDilations?: Integers; windowDilations?: Integers },
+  ): XlaOp;
+  /**
+   * reduceWindow with padding in numbers and dilations. Several operands: the result is a tuple.
+   */
   reduceWindowWithGeneralPadding(
     operands: Operands,
-    initValues: Operands,
-    computation: XlaComputation,
+    initValues: Operand | readonly Operand[],
+    computation: Combiner,
     windowDimensions: Integers,
     windowStrides: Integers,
     baseDilations: Integers,
     windowDilations: Integers,
     padding: Pairs,
   ): XlaOp;
+  /** Combines each element of source into the one that `select` chooses in its window. */
   selectAndScatter(
     operand: XlaOp,
-    select: XlaComputation,
+    select: Combiner,
     windowDimensions: Integers,
     windowStrides: Integers,
     padding: Padding,
     source: XlaOp,
-    initValue: XlaOp,
-    scatter: XlaComputation,
+    initValue: Operand,
+    scatter: Combiner,
   ): XlaOp;
+  /** selectAndScatter with padding in numbers. */
   selectAndScatterWithGeneralPadding(
     operand: XlaOp,
-    select: XlaComputation,
+    select: Combiner,
     windowDimensions: Integers,
     windowStrides: Integers,
     padding: Pairs,
     source: XlaOp,
-    initValue: XlaOp,
-    scatter: XlaComputation,
+    initValue: Operand,
+    scatter: Combiner,
   ): XlaOp;
-
-  /* Library operations */
+  /** A tuple: output, batch mean and batch variance. */
+  batchNormTraining(
+    operand: XlaOp,
+    scale: XlaOp,
+    offset: XlaOp,
+    epsilon: number,
+    featureIndex: number,
+  ): XlaOp;
+  /** Normalises by a given mean and variance. */
+  batchNormInference(
+    operand: XlaOp,
+    scale: XlaOp,
+    offset: XlaOp,
+    mean: XlaOp,
+    variance: XlaOp,
+    epsilon: number,
+    featureIndex: number,
+  ): XlaOp;
   /** A tuple: the gradients of operand, scale and offset. */
   batchNormGrad(
     operand: XlaOp,
@@ -887,71 +1934,80 @@ export class XlaBuilder extends Handle {
     epsilon: number,
     featureIndex: number,
   ): XlaOp;
-  batchNormInference(
-    operand: XlaOp,
-    scale: XlaOp,
-    offset: XlaOp,
-    mean: XlaOp,
-    variance: XlaOp,
-    epsilon: number,
-    featureIndex: number,
-  ): XlaOp;
-  /** A tuple: output, batch mean and batch variance. */
-  batchNormTraining(
-    operand: XlaOp,
-    scale: XlaOp,
-    offset: XlaOp,
-    epsilon: number,
-    featureIndex: number,
-  ): XlaOp;
-  cholesky(a: XlaOp, lower?: boolean): XlaOp;
-  fft(operand: XlaOp, fftType: FftType, fftLength: Integers): XlaOp;
+  /** The triangular factor of a positive definite matrix. */
+  cholesky(a: XlaOp, lower?: boolean | { lower?: boolean }): XlaOp;
+  /** Fourier transforms of the last dimensions, as many as fftLength has. */
+  fft(operand: XlaOp, fftType: 'FFT' | 'IFFT' | 'RFFT' | 'IRFFT', fftLength: Integers): XlaOp;
   /** A tuple: the next state and the bits. */
-  rngBitGenerator(algorithm: RandomAlgorithm, initialState: XlaOp, shape: ShapeLike): XlaOp;
-  rngNormal(mu: XlaOp, sigma: XlaOp, shape: ShapeLike): XlaOp;
-  rngUniform(a: XlaOp, b: XlaOp, shape: ShapeLike): XlaOp;
+  rngBitGenerator(
+    algorithm: 'RNG_DEFAULT' | 'RNG_THREE_FRY' | 'RNG_PHILOX',
+    initialState: XlaOp,
+    shape: ShapeLike,
+  ): XlaOp;
+  /** Normally distributed; see execute's seed. */
+  rngNormal(mu: Operand, sigma: Operand, shape: ShapeLike): XlaOp;
+  /** Uniformly distributed in [a, b); see execute's seed. */
+  rngUniform(a: Operand, b: Operand, shape: ShapeLike): XlaOp;
+  /** x of a x = b (or x a = b), for a triangular a. */
   triangularSolve(
     a: XlaOp,
     b: XlaOp,
     leftSide: boolean,
     lower: boolean,
     unitDiagonal: boolean,
-    transposeA: Transpose,
+    transposeA: 'NO_TRANSPOSE' | 'TRANSPOSE' | 'ADJOINT',
   ): XlaOp;
-
-  /* Sources, tuples, control flow */
+  /** A token that comes after other tokens. */
   afterAll(operands: readonly XlaOp[]): XlaOp;
-  call(computation: XlaComputation, args: readonly XlaOp[]): XlaOp;
+  /** Calls a computation. A function may use values from outside. */
+  call(computation: XlaComputation | Body, args: readonly XlaOp[]): XlaOp;
+  /**
+   * Calls one of several computations; an index out of range takes the last. Functions may use
+   * values from outside, and then need no operands.
+   */
   conditional(
     pred: XlaOp,
     trueOperand: XlaOp,
-    trueComputation: XlaComputation,
+    trueComputation: XlaComputation | Body,
     falseOperand: XlaOp,
-    falseComputation: XlaComputation,
+    falseComputation: XlaComputation | Body,
   ): XlaOp;
-  /** An index out of range takes the last branch. */
+  conditional(
+    pred: XlaOp,
+    trueComputation: XlaComputation | Body,
+    falseComputation: XlaComputation | Body,
+  ): XlaOp;
   conditional(
     branchIndex: XlaOp,
-    branchComputations: readonly XlaComputation[],
-    branchOperands: readonly XlaOp[],
+    branchComputations: readonly (XlaComputation | Body)[],
+    branchOperands?: readonly XlaOp[] | { branchOperands?: readonly XlaOp[] },
   ): XlaOp;
+  /** A token that comes after nothing. */
   createToken(): XlaOp;
+  /** Calls what client.registerCustomCall() has given a meaning. */
   customCall(
     targetName: string,
     args: readonly XlaOp[],
     shape: ShapeLike,
-    options?: {
-      opaque?: string;
-      hasSideEffect?: boolean;
-      operandShapesWithLayout?: readonly ShapeLike[];
-      computation?: XlaComputation;
-      apiVersion?: string;
-    },
+    opaque?: string,
+    hasSideEffect?: boolean,
+    operandShapesWithLayout?: readonly ShapeLike[],
+    computation?: XlaComputation,
+    apiVersion?: string,
   ): XlaOp;
+  customCall(
+    targetName: string,
+    args: readonly XlaOp[],
+    shape: ShapeLike,
+    options: { opaque?: string; hasSideEffect?: boolean; operandShapesWithLayout?: readonly ShapeLike[]; computation?: XlaComputation; apiVersion?: string },
+  ): XlaOp;
+  /** An element of a tuple; or iterate it: `const [a, b] = op`. */
   getTupleElement(tupleData: XlaOp, index: number): XlaOp;
+  /** 0, 1, 2, ... along a dimension. */
   iota(shape: ShapeLike, iotaDimension: number): XlaOp;
   iota(type: ElementType, size: number): XlaOp;
-  optimizationBarrier: Unary;
+  /** The same value, across which no pass moves anything. */
+  optimizationBarrier(operand: XlaOp): XlaOp;
   /**
    * Calls the computation once per element of the inputs along a dimension, with the elements and
    * the carries; it returns the elements of the outputs and the next carries. So the result is: the
@@ -960,36 +2016,65 @@ export class XlaBuilder extends Handle {
   scan(
     inputs: Operands,
     inits: Operands,
-    computation: XlaComputation,
+    computation: Combiner,
     scanDimension: number,
-    options?: ScanOptions,
+    scanDimensionSize?: number,
+    isReverse?: boolean,
+    isAssociative?: boolean,
   ): XlaOp;
+  scan(
+    inputs: Operands,
+    inits: Operands,
+    computation: Combiner,
+    scanDimension: number,
+    options: { scanDimensionSize?: number; isReverse?: boolean; isAssociative?: boolean },
+  ): XlaOp;
+  /** Puts values together. */
   tuple(elements: readonly XlaOp[]): XlaOp;
-  while(condition: XlaComputation, body: XlaComputation, init: XlaOp): XlaOp;
-
-  /* Collectives. Of a tuple, each element. */
-  allGather(
-    operand: XlaOp,
-    allGatherDim: number,
-    shardCount: number,
-    options?: DeviceCollectiveOptions,
+  /**
+   * Calls the body as long as the condition is true. Functions get the elements of the state one by
+   * one, return the next ones in an array, and may use values from outside.
+   */
+  while(
+    condition: XlaComputation | Body,
+    body: XlaComputation | Body,
+    init: XlaOp | readonly XlaOp[],
   ): XlaOp;
+  /** All replicas' operands, one behind the other along a dimension. */
   allGather(
     operand: XlaOp,
     allGatherDim: number,
     shardCount: number,
-    replicaGroups?: ReplicaGroups,
+    replicaGroups?: readonly Integers[],
     channelId?: number,
+    useGlobalDeviceIds?: boolean,
+  ): XlaOp;
+  allGather(
+    operand: XlaOp,
+    allGatherDim: number,
+    shardCount: number,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number; useGlobalDeviceIds?: boolean },
+  ): XlaOp;
+  /** All replicas' operands combined, the same on all of them. */
+  allReduce(
+    operand: XlaOp,
+    computation: Combiner,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+    useGlobalDeviceIds?: boolean,
   ): XlaOp;
   allReduce(
     operand: XlaOp,
-    computation: XlaComputation,
-    options?: DeviceCollectiveOptions,
+    computation: Combiner,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number; useGlobalDeviceIds?: boolean },
   ): XlaOp;
-  allReduce(
+  /** Replica i gets part i of each operand, in the order of the replicas. */
+  allToAll(
     operand: XlaOp,
-    computation: XlaComputation,
-    replicaGroups?: ReplicaGroups,
+    splitDimension: number,
+    concatDimension: number,
+    splitCount: number,
+    replicaGroups?: readonly Integers[],
     channelId?: number,
   ): XlaOp;
   allToAll(
@@ -997,25 +2082,42 @@ export class XlaBuilder extends Handle {
     splitDimension: number,
     concatDimension: number,
     splitCount: number,
-    options?: CollectiveOptions,
-  ): XlaOp;
-  allToAll(
-    operand: XlaOp,
-    splitDimension: number,
-    concatDimension: number,
-    splitCount: number,
-    replicaGroups?: ReplicaGroups,
-    channelId?: number,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number },
   ): XlaOp;
   /** Operand i goes to the i-th replica of the group; element i of the result came from there. */
-  allToAllTuple(operands: Operands, options?: CollectiveOptions): XlaOp;
-  allToAllTuple(operands: Operands, replicaGroups?: ReplicaGroups, channelId?: number): XlaOp;
-  collectiveBroadcast(operand: XlaOp, replicaGroups?: ReplicaGroups, channelId?: number): XlaOp;
-  /** Replicas that are no target get zeros. */
-  collectivePermute(operand: XlaOp, sourceTargetPairs: Pairs, channelId?: number): XlaOp;
+  allToAllTuple(
+    operands: readonly XlaOp[],
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+  ): XlaOp;
+  allToAllTuple(
+    operands: readonly XlaOp[],
+    options: { replicaGroups?: readonly Integers[]; channelId?: number },
+  ): XlaOp;
+  /** The operand of the first replica of the group. */
+  collectiveBroadcast(
+    operand: XlaOp,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+  ): XlaOp;
+  collectiveBroadcast(
+    operand: XlaOp,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number },
+  ): XlaOp;
+  /** Each source sends to its target; replicas that are no target get zeros. */
+  collectivePermute(
+    operand: XlaOp,
+    sourceTargetPairs: Pairs,
+    channelId?: number | { channelId?: number },
+  ): XlaOp;
   /** allReduce with addition; of predicates, or. */
-  crossReplicaSum(operand: XlaOp, replicaGroups?: ReplicaGroups): XlaOp;
+  crossReplicaSum(
+    operand: XlaOp,
+    replicaGroups?: readonly Integers[] | { replicaGroups?: readonly Integers[] },
+  ): XlaOp;
+  /** The number of the partition: u32. */
   partitionId(): XlaOp;
+  /** allToAll of parts whose sizes are operands. */
   raggedAllToAll(
     input: XlaOp,
     inputOffsets: XlaOp,
@@ -1023,44 +2125,67 @@ export class XlaBuilder extends Handle {
     output: XlaOp,
     outputOffsets: XlaOp,
     recvSizes: XlaOp,
-    replicaGroups?: ReplicaGroups,
+    replicaGroups?: readonly Integers[],
     channelId?: number,
+  ): XlaOp;
+  raggedAllToAll(
+    input: XlaOp,
+    inputOffsets: XlaOp,
+    sendSizes: XlaOp,
+    output: XlaOp,
+    outputOffsets: XlaOp,
+    recvSizes: XlaOp,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number },
+  ): XlaOp;
+  /** A part of all replicas' operands combined, another one for each replica. */
+  reduceScatter(
+    operand: XlaOp,
+    computation: Combiner,
+    scatterDimension: number,
+    shardCount: number,
+    replicaGroups?: readonly Integers[],
+    channelId?: number,
+    useGlobalDeviceIds?: boolean,
   ): XlaOp;
   reduceScatter(
     operand: XlaOp,
-    computation: XlaComputation,
+    computation: Combiner,
     scatterDimension: number,
     shardCount: number,
-    options?: DeviceCollectiveOptions,
+    options: { replicaGroups?: readonly Integers[]; channelId?: number; useGlobalDeviceIds?: boolean },
   ): XlaOp;
-  reduceScatter(
-    operand: XlaOp,
-    computation: XlaComputation,
-    scatterDimension: number,
-    shardCount: number,
-    replicaGroups?: ReplicaGroups,
-    channelId?: number,
-  ): XlaOp;
+  /** The number of the replica: u32. */
   replicaId(): XlaOp;
-
-  /* The host and other programs. Without tokens, in the order in which they are added. */
-  infeed(shape: ShapeLike, config?: string): XlaOp;
+  /** What client.transferToInfeed() queued. */
+  infeed(shape: ShapeLike, config?: string | { config?: string }): XlaOp;
   /** A tuple: the data and a token. */
-  infeedWithToken(token: XlaOp, shape: ShapeLike, config?: string): XlaOp;
-  /** A token. */
+  infeedWithToken(token: XlaOp, shape: ShapeLike, config?: string | { config?: string }): XlaOp;
+  /** A token; client.transferFromOutfeed() gets the operand. */
   outfeed(operand: XlaOp, shapeWithLayout?: ShapeLike, outfeedConfig?: string): XlaOp;
+  outfeed(operand: XlaOp, options: { shapeWithLayout?: ShapeLike; outfeedConfig?: string }): XlaOp;
+  /** A token. */
   outfeedWithToken(
     operand: XlaOp,
     token: XlaOp,
     shapeWithLayout?: ShapeLike,
     outfeedConfig?: string,
   ): XlaOp;
-  /** A token. */
+  outfeedWithToken(
+    operand: XlaOp,
+    token: XlaOp,
+    options: { shapeWithLayout?: ShapeLike; outfeedConfig?: string },
+  ): XlaOp;
+  /** A token; the recv of the same channel gets the operand. */
   send(operand: XlaOp, channelHandle: number): XlaOp;
+  /** A token. */
   sendWithToken(operand: XlaOp, token: XlaOp, channelHandle: number): XlaOp;
+  /** A token; the host gets the operand. */
   sendToHost(operand: XlaOp, token: XlaOp, channelHandle: number): XlaOp;
+  /** What the send of the same channel sent. */
   recv(shape: ShapeLike, channelHandle: number): XlaOp;
   /** A tuple: the data and a token. */
   recvWithToken(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
+  /** A tuple: the data and a token. */
   recvFromHost(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
+  /* end: operations of a builder */
 }

@@ -277,7 +277,10 @@ const paddingConfig = Object.assign(
     });
     return dimensions.includes(undefined) ? undefined : dimensions;
   },
-  { wants: 'a PaddingConfig or an array of [low, high, interior]', takesObject: true },
+  {
+    wants: 'a PaddingConfig or an array of [low, high, interior]', takesObject: true,
+    type: 'PaddingConfig',
+  },
 );
 
 /**
@@ -378,7 +381,7 @@ const movement = {
         indexVectorDim: integer,
         operandBatchingDims: optional(integers),
         startIndicesBatchingDims: optional(integers),
-      }),
+      }, 'GatherDimensionNumbers'),
       sliceSizes: integers,
       indicesAreSorted: optional(boolean),
     },
@@ -461,7 +464,7 @@ const movement = {
         indexVectorDim: integer,
         inputBatchingDims: optional(integers),
         scatterIndicesBatchingDims: optional(integers),
-      }),
+      }, 'ScatterDimensionNumbers'),
       indicesAreSorted: optional(boolean),
       uniqueIndices: optional(boolean),
     },
@@ -531,12 +534,12 @@ const dotNumbers = record({
   rhsContractingDimensions: optional(integers, []),
   lhsBatchDimensions: optional(integers, []),
   rhsBatchDimensions: optional(integers, []),
-});
+}, 'DotDimensionNumbers');
 const raggedDotNumbers = record({
   dotDimensionNumbers: dotNumbers,
   lhsRaggedDimensions: integers,
   rhsGroupDimensions: optional(integers, []),
-});
+}, 'RaggedDotDimensionNumbers');
 
 const dotAttributes = (numbers) => ({
   lhs_batch_dims: numbers.lhsBatchDimensions,

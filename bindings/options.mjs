@@ -8,14 +8,16 @@ import { suggestion } from './names.mjs';
 
 const MOST_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
 
-export function kind(wants, convert) {
-  return Object.assign(convert, { wants });
+/** @param {string} [type] what index.d.ts calls it */
+export function kind(wants, convert, type) {
+  return Object.assign(convert, { wants, type });
 }
 
 export const boolean = kind('true or false', (value) =>
-  typeof value === 'boolean' ? value : undefined);
+  typeof value === 'boolean' ? value : undefined, 'boolean');
 
-export const string = kind('a string', (value) => (typeof value === 'string' ? value : undefined));
+export const string = kind('a string', (value) =>
+  typeof value === 'string' ? value : undefined, 'string');
 
 export const count = (least, most) =>
   kind(`an integer from ${least} to ${most}`, (value) =>

@@ -74,7 +74,7 @@ export const structure = {
       hasSideEffect: optional(boolean),
       operandShapesWithLayout: optional(Object.assign(
         (value) => (Array.isArray(value) ? value.map((entry) => Shape.of(entry)) : undefined),
-        { wants: 'an array of shapes' },
+        { wants: 'an array of shapes', type: 'readonly ShapeLike[]' },
       )),
       computation: optional(computation),
       apiVersion: optional(string),

@@ -23,7 +23,7 @@ const convolutionNumbers = record({
   outputBatchDimension: integer,
   outputFeatureDimension: integer,
   outputSpatialDimensions: integers,
-});
+}, 'ConvolutionDimensionNumbers');
 
 /** XLA's default: batch, feature, spatial dimensions; the kernel's output feature first. */
 function defaultNumbers(rank) {

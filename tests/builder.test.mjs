@@ -6,8 +6,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, XlaBuilder } from '../bindings/index.mjs';
-import { OPERATIONS } from '../bindings/operations.mjs';
+import { DECLARATIONS, disagreements, generate } from '../bindings/declarations/generate.mjs';
+import {
+  Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder, XlaOp,
+} from '../bindings/index.mjs';
 
 let client;
 before(async () => {
@@ -56,18 +58,33 @@ const refuses = (body, pattern, operation) =>
     return true;
   });
 
-test('every operation is a method, and is declared', async () => {
-  const declarations = await readFile(new URL('../bindings/index.d.ts', import.meta.url), 'utf8');
-  const body = declarations.slice(declarations.indexOf('export class XlaBuilder'));
-  const declarationsOfMethods = body.matchAll(/^ {2}(\w+)(?:\(|: (?:Unary|Binary);)/gm);
-  const declared = new Set([...declarationsOfMethods].map((match) => match[1]));
-  for (const method of Object.keys(OPERATIONS)) {
-    assert.equal(typeof XlaBuilder.prototype[method], 'function', method);
-    assert.ok(declared.has(method), `${method} is not declared`);
-    declared.delete(method);
+describe('the declarations', async () => {
+  const text = await readFile(DECLARATIONS, 'utf8');
+  test('are what the table of operations says: make declarations', () => {
+    assert.deepEqual(disagreements(), []);
+    assert.equal(generate(text), text);
+  });
+  for (const Class of [Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder,
+    XlaOp]) {
+    test(`name what ${Class.name} has, and nothing else`, () => {
+      const from = text.search(new RegExp(`^export class ${Class.name}\\b`, 'm'));
+      const body = text.slice(from, text.indexOf('\n}\n', from));
+      const declared = new Set(Array.from(
+        body.matchAll(/^ {2}(?:readonly |static )*(?!readonly|static|private)(\w+)[?]?[(<:]/gm),
+        ([, name]) => name));
+      declared.delete('constructor');
+      const names = ({ prototype }) => Object.getOwnPropertyNames(prototype);
+      const statics = Object.getOwnPropertyNames(Class)
+        .filter((name) => !['length', 'name', 'prototype'].includes(name));
+      for (const name of [...names(Class), ...statics]) {
+        if (name !== 'constructor') assert.ok(declared.has(name), `${name} is not declared`);
+        declared.delete(name);
+      }
+      // What is left are fields, which instances have.
+      const source = String(Class);
+      for (const name of declared) assert.match(source, new RegExp(`this\\.${name} =`), name);
+    });
   }
-  const others = Object.getOwnPropertyNames(XlaBuilder.prototype);
-  for (const method of declared) assert.ok(others.includes(method), `${method} does not exist`);
 });
 
 describe('element-wise operations', () => {

@@ -5,6 +5,7 @@ import {
   Literal,
   Shape,
   XlaError,
+  type Executable,
   type Buffer,
   type HloModule,
   type ProfileEvent,
@@ -20,21 +21,23 @@ export async function axpy(): Promise<number[][]> {
   const module: HloModule = b.build(b.add(x, v, [1]));
   const exe = await client.compile(module, { replicas: 1 });
   const [y] = await exe.execute([[[1, 2, 3], [4, 5, 6]], Float32Array.of(7, 8, 9)]);
-  const text: string = y!.shape.toString();
-  const perReplica: Literal[][] = await exe.executeReplicas([[1, y!], [2, client.buffer([1])]]);
-  console.log(text, perReplica[0]![0]!.data.length, client.parseHlo(module.toString()).parameters);
-  return y!.toArray();
+  const text: string = y.shape.toString();
+  const perReplica = await exe.executeReplicas([[1, y], [2, client.buffer([1])]]);
+  console.log(text, perReplica[0][0].data.length, client.parseHlo(module.toString()).parameters);
+  return y.toArray();
 }
 
 export async function options(client: Client, module: HloModule): Promise<void> {
   using exe = await client.compile(module);
   const controller = new AbortController();
-  const kept: Buffer[] = await exe.execute([], { device: true, donate: [0] });
-  kept[0]?.dispose();
+  const [kept] = await exe.execute([], { device: true, donate: [0] });
+  const buffer: Buffer = kept;
+  const values: number[] = (await exe.execute<[Buffer<'f32[3]'>]>([], { device: true }))[0].toArray();
+  buffer.dispose();
   const profiled = await exe.execute(undefined, { profile: true, signal: controller.signal });
   const event: ProfileEvent | undefined = profiled.events[0];
   const first: Literal | undefined = profiled.outputs[0];
-  console.log(event?.category, event && event.endUs - event.startUs, first?.get([0]));
+  console.log(values, event?.category, event && event.endUs - event.startUs, first?.get([0]));
 }
 
 export function operations(b: XlaBuilder, x: XlaOp, sum: HloModule): XlaOp {
@@ -51,6 +54,13 @@ export function operations(b: XlaBuilder, x: XlaOp, sum: HloModule): XlaOp {
   b.while(sum, sum, b.tuple([x, total]));
   b.conditional(x, [sum, sum], [x, x]);
   b.rngBitGenerator('RNG_PHILOX', x, 'u32[4]');
+  b.reduce(x, 0, 'add', [1]).add(c).mul(2).transpose([1, 0]);
+  b.sort([x, c], (s, p, q) => s.lt(p, q), { dimension: 0, isStable: true });
+  const [i, state] = b.while((s, n) => s.lt(n, 5), (_, n, y) => [n.add(1), y.mul(x)], [total, x]);
+  b.conditional(i!, () => state!, (s) => s.neg(x));
+  b.add(x, c, { broadcastDimensions: [0] });
+  // @ts-expect-error: there is no such combiner
+  b.reduce(x, 0, 'plus', [0]);
   // @ts-expect-error: a shape is no operand
   b.add(x, 'f32[2]');
   // @ts-expect-error: there is no such direction
@@ -60,6 +70,22 @@ export function operations(b: XlaBuilder, x: XlaOp, sum: HloModule): XlaOp {
   // @ts-expect-error: an operation is not created by hand
   void (() => new x.constructor());
   return c;
+}
+
+export async function typed(client: Client, exe: Executable): Promise<number[][]> {
+  const [y, n] = await exe.execute<[Literal<'f32[2,3]'>, Literal<'s64[]'>]>([]);
+  const data: Float32Array = y.data;
+  const count: bigint = n.toArray();
+  const bits: Uint16Array = Literal.zeros('bf16[2]').data;
+  const flags: boolean[] = client.buffer([true], 'pred[1]').toArray();
+  const pairs: [number, number][] = Literal.from([[1, 2]], 'c64[1]').toArray();
+  console.log(data.length, count, bits, flags, pairs);
+  // @ts-expect-error: of 64-bit integers, elements are bigints
+  const wrong: number = n.toArray();
+  // @ts-expect-error: and data a BigInt64Array
+  const wrongData: Float32Array = n.data;
+  console.log(wrong, wrongData);
+  return y.toArray();
 }
 
 export function literals(): void {
