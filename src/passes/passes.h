@@ -13,6 +13,7 @@ bool pass_inline_calls(Module *module);    /* call and async-start/done: their b
 bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);
 bool pass_simplify_algebra(Module *module);   /* only what keeps every bit */
+bool pass_fold_transposes(Module *module);    /* into dots and convolutions */
 bool pass_fold_constants(Module *module);     /* by the evaluator, for small results */
 bool pass_expand_scans(Module *module);       /* as while loops */
 bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */

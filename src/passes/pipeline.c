@@ -3,8 +3,8 @@
 /* Each makes work for the others: an inlined body has constants, a folded condition leaves a call.
 ** Dead code goes last, as every pass leaves what it replaced behind. */
 static Pass *const passes[] = {
-    pass_inline_calls,          pass_simplify_algebra, pass_fold_constants,
-    pass_common_subexpressions, pass_dead_code,
+    pass_inline_calls,   pass_simplify_algebra,      pass_fold_transposes,
+    pass_fold_constants, pass_common_subexpressions, pass_dead_code,
 };
 
 /* Every round makes the program smaller, so this is only reached by long chains of such chances,

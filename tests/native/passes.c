@@ -61,6 +61,30 @@ static const Row rows[] = {
      "t = f32[3,2] transpose(x), dimensions={1,0}\n"
      "ROOT r = f32[2,3] transpose(t), dimensions={1,0}",
      ""},
+    {"transposes into a dot", "",
+     "t = f32[3,2] transpose(x), dimensions={1,0}\nu = f32[3,2] transpose(y), dimensions={1,0}\n"
+     "ROOT r = f32[3,3] dot(t, u), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+     "dot"},
+    {"a dot's transpose", "",
+     "d = f32[2,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"
+     "ROOT r = f32[2,2] transpose(d), dimensions={1,0}",
+     "dot"},
+    {"a dot that others need as it is", "",
+     "d = f32[2,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"
+     "t = f32[2,2] transpose(d), dimensions={1,0}\nROOT r = f32[2,2] add(d, t)",
+     "dot transpose add"},
+    {"a transpose whose order a dot keeps", "",
+     "a = f32[2,3,2] broadcast(x), dimensions={0,1}\n"
+     "t = f32[2,2,3] transpose(a), dimensions={2,0,1}\n"
+     "ROOT r = f32[2,2,2] dot(t, y), lhs_contracting_dims={2}, rhs_contracting_dims={1}",
+     "broadcast transpose dot"},
+    {"transposes around a convolution", "",
+     "a = f32[1,2,3,1] reshape(x)\nt = f32[1,1,3,2] transpose(a), dimensions={0,3,2,1}\n"
+     "b = f32[2,3,1,1] reshape(y)\nu = f32[3,2,1,1] transpose(b), dimensions={1,0,2,3}\n"
+     "c = f32[1,1,4,2] convolution(t, u), window={size=3x2 pad=2_1x0_1}, "
+     "dim_labels=bf01_01io->bf01\n"
+     "ROOT r = f32[1,1,2,4] transpose(c), dimensions={0,1,3,2}",
+     "reshape reshape convolution"},
     {"reshapes", "", "a = f32[6] reshape(x)\nROOT r = f32[3,2] reshape(a)", "reshape"},
     {"a transpose of a dimension of one", "",
      "a = f32[1,2,3] reshape(x)\nROOT r = f32[2,1,3] transpose(a), dimensions={1,0,2}", "reshape"},
