@@ -132,7 +132,7 @@ LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
   -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/library.js \
   -lexports.js -Wl,--stack-first
-LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 -sDEFAULT_PTHREAD_STACK_SIZE=1MB \
+LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 \
   -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
 LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS))
 

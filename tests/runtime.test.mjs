@@ -247,6 +247,23 @@ describe('a worker that dies', () => {
     client.dispose();
   });
 
+  test('leaves little behind', { timeout: 120000 }, async () => {
+    const { result: client, workers } = await workersOf(() => Client.create({ threads: 1 }));
+    let [worker] = workers, before = 0;
+    const deaths = 12;
+    for (let i = 0; i <= deaths; i++) {
+      const { workers: others } = await workersOf(async () => {
+        await worker.terminate();
+        await isUsable(client);
+      });
+      if (i === 0) before = client.heapInUse;
+      [worker] = others;
+    }
+    const bytes = (client.heapInUse - before) / deaths;
+    assert.ok(bytes < 64 << 10, `${bytes} bytes stay for each`); // no stack, of 1 MB
+    client.dispose();
+  });
+
   // At any moment, with the scheduler's lock too: then the client says so, and is over.
   test('fails what is pending, and nothing ever waits for it', { timeout: 120000 }, async () => {
     const create = async () => {

@@ -60,9 +60,9 @@ void arena_free(Arena *arena) {
   free(arena);
 }
 
-void *arena_try_alloc(Arena *arena, size_t bytes) {
-  if (bytes > SIZE_MAX / 4) return NULL;
-  bytes = (bytes + 15) & ~(size_t)15;
+void *arena_try_alloc(Arena *arena, uint64_t wanted) {
+  if (wanted > SIZE_MAX / 4) return NULL;
+  size_t bytes = ((size_t)wanted + 15) & ~(size_t)15;
   Block *block = arena->last;
   if (block->size - block->used < bytes) {
     size_t size = block->size < LARGEST_STEP ? block->size * 2 : LARGEST_STEP;
@@ -81,10 +81,12 @@ void *arena_alloc(Arena *arena, size_t bytes) {
   return memory;
 }
 
-void *arena_alloc_array(Arena *arena, size_t count, size_t size) {
-  size_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes)) platform_fatal("out of memory");
-  return arena_alloc(arena, bytes);
+void *arena_alloc_array(Arena *arena, uint64_t count, size_t size) {
+  uint64_t bytes;
+  bool overflows = __builtin_mul_overflow(count, size, &bytes);
+  void *memory = overflows ? NULL : arena_try_alloc(arena, bytes);
+  if (!memory) platform_fatal("out of memory");
+  return memory;
 }
 
 void *arena_copy(Arena *arena, const void *data, size_t bytes) {

@@ -24,8 +24,9 @@ Arena *arena_try_new(void);
 /* Zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
 void *arena_alloc(Arena *arena, size_t bytes);
 /* The same memory, but NULL where there is not enough: for data, whose size a program chooses. */
-void *arena_try_alloc(Arena *arena, size_t bytes);
-void *arena_alloc_array(Arena *arena, size_t count, size_t size);
+void *arena_try_alloc(Arena *arena, uint64_t bytes);
+/* Counts and sizes are of 64 bits, as programs' are, where pointers have 32. */
+void *arena_alloc_array(Arena *arena, uint64_t count, size_t size);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);
@@ -41,14 +42,14 @@ void arena_release(Arena *arena, ArenaMark mark);
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) \
-  ((type *)arena_alloc_array(arena, (size_t)((count) > 0 ? (count) : 1), sizeof(type)))
+  ((type *)arena_alloc_array(arena, (count) > 0 ? (uint64_t)(count) : 1, sizeof(type)))
 
 /* Appends to a growing array {items, count, capacity} whose memory is the arena's. */
 #define ARENA_PUSH(arena, items, count, capacity, value)                                \
   do {                                                                                  \
     if ((count) == (capacity)) {                                                        \
       (capacity) = (capacity) ? (capacity) * 2 : 8;                                     \
-      void *grown_ = arena_alloc_array(arena, (size_t)(capacity), sizeof(*(items)));    \
+      void *grown_ = arena_alloc_array(arena, (uint64_t)(capacity), sizeof(*(items)));  \
       if (count) __builtin_memcpy(grown_, (items), sizeof(*(items)) * (size_t)(count)); \
       (items) = grown_;                                                                 \
     }                                                                                   \

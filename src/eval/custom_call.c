@@ -208,7 +208,7 @@ static void store(const Matrix *m, const Literal *literal, int64_t batch) {
   int64_t count = m->rows * m->columns;
   for (int64_t i = 0; i < count; i++) {
     Scalar x = {.f = creal(m->items[i]), .im = cimag(m->items[i])};
-    if (type_kind(type) == KIND_SIGNED) x.i = (int64_t)creal(m->items[i]);
+    if (type_kind(type) == KIND_SIGNED) x = scalar_convert(F64, type, x); /* saturates */
     scalar_store(type, literal->data, batch * count + i, x);
   }
 }

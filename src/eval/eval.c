@@ -99,8 +99,7 @@ Literal *evaluation_literal(const Shape *shape, EvalContext *context) {
   Literal *literal = literal_view(context->arena, shape, NULL);
   if (shape_is_array(shape)) {
     int64_t bytes = shape_bytes(shape);
-    bool possible = (uint64_t)bytes <= SIZE_MAX; /* where pointers have 32 bits */
-    literal->data = possible ? arena_try_alloc(context->arena, (size_t)bytes) : NULL;
+    literal->data = arena_try_alloc(context->arena, (uint64_t)bytes);
     if (!literal->data) {
       error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
                 "out of memory: a value of shape %s needs %lld bytes",

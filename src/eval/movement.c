@@ -42,7 +42,7 @@ bool eval_bitcast(const Instruction *instruction, Literal *const *operands, Lite
                         shape_str(context->arena, from), shape_str(context->arena, to),
                         (long long)bytes, (long long)shape_physical_bytes(to));
   }
-  void *physical = arena_try_alloc(context->arena, (size_t)bytes);
+  void *physical = arena_try_alloc(context->arena, (uint64_t)bytes);
   if (!physical) {
     return error_set_op(context->error, STATUS_RESOURCE_EXHAUSTED, "bitcast",
                         "operand %s needs %lld more bytes", shape_str(context->arena, from),

@@ -14,7 +14,9 @@
 
 WindowLine window_line(const WindowDimension *window, int64_t length, int64_t stride,
                        int64_t places, Arena *arena) {
-  int64_t *at = ARENA_ARRAY(arena, int64_t, places * window->size);
+  int64_t entries;
+  if (__builtin_mul_overflow(places, window->size, &entries)) entries = INT64_MAX; /* too many */
+  int64_t *at = ARENA_ARRAY(arena, int64_t, entries);
   for (int64_t place = 0, i = 0; place < places; place++) {
     for (int64_t w = 0; w < window->size; w++, i++) {
       int64_t position = window->window_reversal ? window->size - 1 - w : w;

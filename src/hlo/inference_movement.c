@@ -61,7 +61,9 @@ const Shape *infer_concatenate(Inference *in) {
   for (int i = 1; i < in->operand_count; i++) {
     if (!check_concatenable(in, i, along)) return NULL;
     const Shape *shape = operand_shape(in, i);
-    dims.sizes[along] += shape->dims[along];
+    REQUIRE(in, !__builtin_add_overflow(dims.sizes[along], shape->dims[along], &dims.sizes[along]),
+            "the sizes of operands %s, ... in dimension %lld overflow; their sum must fit 64 bits",
+            text_operand(in, 0), (long long)along);
     for (int d = 0; d < dims.rank; d++) {
       dims.dynamic[d] |= dimension_is_dynamic(shape, d);
       dims.any_dynamic |= dims.dynamic[d];
@@ -177,10 +179,12 @@ const Shape *infer_pad(Inference *in) {
             "interior padding %lld in dimension %d of operand %s; it must not be negative",
             (long long)p.interior, d, text_operand(in, 0));
     int64_t size = operand->dims[d], interior = 0;
-    bool overflow = __builtin_mul_overflow(max_int64(size - 1, 0), p.interior, &interior) ||
-                    __builtin_add_overflow(size, interior, &size) ||
-                    __builtin_add_overflow(size, p.low, &size) ||
-                    __builtin_add_overflow(size, p.high, &size);
+    const int64_t most = INT64_C(1) << 60; /* so that no place of an element overflows */
+    bool overflow =
+        p.low < -most || p.low > most || p.high < -most || p.high > most || p.interior > most ||
+        __builtin_mul_overflow(max_int64(size - 1, 0), p.interior, &interior) ||
+        __builtin_add_overflow(size, interior, &size) ||
+        __builtin_add_overflow(size, p.low, &size) || __builtin_add_overflow(size, p.high, &size);
     REQUIRE(in, !overflow,
             "padding of dimension %d of operand %s overflows; sizes must fit 64 bits", d,
             text_operand(in, 0));

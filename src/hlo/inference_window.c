@@ -32,9 +32,19 @@ static bool check_window_dimension(Inference *in, const WindowDimension *w, int 
   REQUIRE(in, w->window_dilation > 0,
           "window dilation (rhs_dilate) %lld in window dimension %d; it must be positive",
           (long long)w->window_dilation, d);
+  /* So that no product or sum of these overflows, wherever the places of a window are counted. */
+  const int64_t most_steps = INT64_C(1) << 31, most = INT64_C(1) << 60;
+  REQUIRE(in,
+          w->stride <= most_steps && w->base_dilation <= most_steps &&
+              w->window_dilation <= most_steps,
+          "stride or dilation in window dimension %d is too large; they must be at most %lld", d,
+          (long long)most_steps);
   int64_t base, extent;
-  REQUIRE(in, padded_base(size, w, &base) && dilated(w->size, w->window_dilation, &extent),
-          "padding or dilation in window dimension %d overflows; sizes must fit 64 bits", d);
+  bool fits = padded_base(size, w, &base) && dilated(w->size, w->window_dilation, &extent) &&
+              base <= most && extent <= most && w->padding_low >= -most && w->padding_low <= most &&
+              w->padding_high >= -most && w->padding_high <= most;
+  REQUIRE(in, fits,
+          "padding or dilation in window dimension %d overflows; sizes must be below 2^60", d);
   return true;
 }
 

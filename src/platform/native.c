@@ -59,6 +59,8 @@ int platform_concurrency(void) {
   return count > 0 ? (int)count : 1;
 }
 
+size_t platform_stack_bytes(void) { return 0; }
+
 double platform_heap_in_use(void) {
 #ifdef __GLIBC__
   return (double)mallinfo2().uordblks;

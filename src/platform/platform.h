@@ -23,6 +23,9 @@ double platform_now_us(void);
 /* Number of threads that the machine can run at once; 1 in the single-threaded build. */
 int platform_concurrency(void);
 
+/* Bytes of a worker's stack that whoever starts it has to allocate; 0: none. */
+size_t platform_stack_bytes(void);
+
 /* Bytes that malloc has given out and not got back; 0 where that can't be known. */
 double platform_heap_in_use(void);
 

@@ -32,6 +32,8 @@ _Noreturn void platform_fatal(const char *message) {
 
 double platform_now_us(void) { return emscripten_get_now() * 1e3; }
 
+size_t platform_stack_bytes(void) { return 1 << 20; }
+
 double platform_heap_in_use(void) { return (double)mallinfo().uordblks; }
 
 void platform_notify(void) { xla_js_notify(); }

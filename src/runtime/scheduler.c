@@ -32,6 +32,7 @@ typedef _Atomic uint32_t Event;
 /* A thread that runs replicas: what it is at, so that all of it can fail if the thread dies. */
 typedef struct Worker {
   pthread_t thread;
+  void *stack; /* where it is ours; it goes with the next one that takes the place */
   int index;
   bool idle;
   Replica *running; /* NULL from the moment at which it is parked: then it is another thread's */
@@ -402,16 +403,33 @@ static void *worker_main(void *argument) {
   return NULL;
 }
 
+static void free_worker(Worker *worker) {
+  if (worker) free(worker->stack);
+  free(worker);
+}
+
+/* On a stack of our own, where the platform asks for it: then it can be freed when the thread is dead,
+** and a stack that cannot be had is an error. */
+static bool start_thread(Worker *worker) {
+  size_t bytes = platform_stack_bytes();
+  pthread_attr_t attributes;
+  if (bytes && !(worker->stack = aligned_alloc(16, bytes))) return false;
+  pthread_attr_init(&attributes);
+  if (bytes) pthread_attr_setstack(&attributes, worker->stack, bytes);
+  int failed = pthread_create(&worker->thread, &attributes, worker_main, worker);
+  pthread_attr_destroy(&attributes);
+  if (!failed) pthread_detach(worker->thread);
+  return !failed;
+}
+
 static bool start_worker(int index) {
   Worker *worker = calloc(1, sizeof *worker);
-  if (!worker) return false;
-  worker->index = index;
-  if (pthread_create(&worker->thread, NULL, worker_main, worker)) {
-    free(worker);
+  if (worker) worker->index = index;
+  if (!worker || !start_thread(worker)) {
+    free_worker(worker);
     return false;
   }
-  pthread_detach(worker->thread);
-  free(scheduler.workers[index]); /* of a dead one */
+  free_worker(scheduler.workers[index]); /* a dead one */
   scheduler.workers[index] = worker;
   return true;
 }
@@ -426,8 +444,8 @@ int scheduler_start(int threads) {
 }
 
 /*
-** What the dead worker was at fails. Its own job is on its stack, which nobody frees: helpers still
-** in it can finish, and only then does its replica fail, as they are in the replica's memory.
+** What the dead worker was at fails. Its own job is on its stack, which nobody frees then: helpers
+** still in it can finish, and only then does its replica fail, as they are in the replica's memory.
 */
 static void bury(Worker *worker) {
   Replica *replica = worker->running;
@@ -444,6 +462,7 @@ static void bury(Worker *worker) {
     remove_job(worker->owns);
     worker->owns->failed = true;
   }
+  if (worker->owns && worker->owns->helpers) worker->stack = NULL; /* they are in it: it stays */
   if (replica && worker->owns && worker->owns->helpers) {
     worker->owns->orphan = replica;
   } else if (replica) {

@@ -7,9 +7,7 @@
 Literal *literal_new(Arena *arena, const Shape *shape) {
   Literal *literal = literal_view(arena, shape, NULL);
   if (shape_is_array(shape)) {
-    int64_t bytes = shape_bytes(shape);
-    bool possible = (uint64_t)bytes <= SIZE_MAX; /* where pointers have 32 bits */
-    literal->data = arena_alloc(arena, possible ? (size_t)bytes : SIZE_MAX);
+    literal->data = arena_alloc_array(arena, (uint64_t)shape_bytes(shape), 1);
   }
   for (int i = 0; i < shape->tuple_size; i++) {
     literal->elements[i] = literal_new(arena, shape->elements[i]);

@@ -56,3 +56,18 @@ ENTRY e {
     });
   }
 }
+
+test('sizes whose product needs more than 32 bits', TIMEOUT, async () => {
+  const text = `HloModule m
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %r = f32[] add(%a, %b)
+}
+ENTRY e {
+  x = f32[65536] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[65536] reduce-window(x, z), window={size=65536 pad=32767_32768 rhs_reversal=1}, to_apply=%add
+}`;
+  await assert.rejects(run(text, new Float32Array(65536)), { code: 'RESOURCE_EXHAUSTED' });
+});
