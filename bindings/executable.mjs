@@ -7,7 +7,7 @@ import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { signature } from './module.mjs';
-import { boolean, checkOptions, copyList, kind, signal } from './options.mjs';
+import { boolean, checkOptions, copyList, count, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
 const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
@@ -19,6 +19,7 @@ const RUN_OPTIONS = {
     return numbers.every(Number.isInteger) ? new Set(numbers) : undefined;
   }),
   profile: boolean,
+  seed: count(0, Number.MAX_SAFE_INTEGER),
   signal,
 };
 
@@ -57,6 +58,8 @@ export class Executable extends Handle {
    * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are given away:
    *   disposed here, their memory free to be reused
    * @param {boolean} [options.profile] resolves to { outputs, events } instead
+   * @param {number} [options.seed] of the rng operations, an integer (default 0): the same numbers
+   *   in each run with the same seed, others on each replica
    * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
    * @returns {Promise<any[][]>} the results of each replica
    */
@@ -104,6 +107,7 @@ export class Executable extends Handle {
     const release = onAbort(signal, cancel);
     try {
       throwIfAborted(signal); // meanwhile
+      if (options.seed) core.call('xla_run_seed', run, options.seed);
       await core.runs.start(run);
       const outputs = Array.from({ length: count }, (_, replica) =>
         this.#outputs(run, replica, options.device));

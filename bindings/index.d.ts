@@ -346,6 +346,11 @@ export interface ExecuteOptions {
   donate?: readonly number[];
   /** Resolve to { outputs, events }. */
   profile?: boolean;
+  /**
+   * Of `rngUniform` and `rngNormal`, from 0 (the default) to 2^53 - 1. Their numbers repeat from run
+   * to run with the same seed; each replica has others.
+   */
+  seed?: number;
   /** Cancels the run: it rejects with CANCELLED, and the signal's reason as the cause. */
   signal?: AbortSignal;
 }

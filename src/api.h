@@ -94,6 +94,8 @@ XLA_API double xla_buffer_bytes(const Buffer *buffer);
 */
 XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                          bool profile);
+/* Before the start: which numbers rng gives; an integer, 0 by default. */
+XLA_API void xla_run_seed(Run *run, double seed);
 XLA_API void xla_run_start(Run *run);
 /* RunState: 0 new, 1 running, 2 done, 3 failed. platform_notify() tells when to look. */
 XLA_API int xla_run_state(Run *run);

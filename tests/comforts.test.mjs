@@ -201,6 +201,24 @@ test('operations are methods, of whatever their operands are', async () => {
   assert.throws(() => [...b.constant([1, 2])], { name: 'XlaError', message: /is no tuple/ });
 });
 
+test('the seed of a run says which numbers rng gives', async () => {
+  const b = client.builder('rng');
+  const executable = await client.compile(b.build(b.rngUniform(0, 1, 'f32[64]')), { replicas: 2 });
+  const draw = async (options) =>
+    (await executable.executeReplicas([[], []], options)).map(([y]) => y.toArray());
+  const [first, other] = await draw();
+  assert.deepEqual(await draw(), [first, other]);
+  assert.deepEqual(await draw({ seed: 0 }), [first, other]);
+  const seeded = await draw({ seed: 2 ** 53 - 1 });
+  assert.deepEqual(await draw({ seed: 2 ** 53 - 1 }), seeded);
+  const all = new Set([first, other, ...seeded, ...(await draw({ seed: 1 }))].flat());
+  assert.ok(all.size > 6 * 64 - 3, `${all.size} numbers`);
+  assert.ok([...all].every((x) => x >= 0 && x < 1));
+  for (const seed of [-1, 0.5, 2 ** 53, '1']) {
+    await assert.rejects(executable.execute([], { seed }), { message: /seed must be an integer/ });
+  }
+});
+
 test('a computation is known by itself, not by its address', () => {
   const b = client.builder('b');
   const x = b.parameter(0, 'f32[4]');

@@ -11,8 +11,10 @@
 #include "hlo/module.h"
 #include "scalar/scalar.h"
 
-/* Where rng_state begins on replica 0: XLA:CPU's. Replica r begins r further. */
-#define RNG_STATE_START UINT64_C(0x7012395)
+/* Where rng_state's low word begins on replica 0: XLA:CPU's. Each other replica begins so much
+** further that they do not meet. The high word is the run's seed. */
+#define RNG_STATE_START      UINT64_C(0x7012395)
+#define RNG_STATE_OF_REPLICA (UINT64_C(1) << 48)
 
 /* What an evaluation may need besides operands. */
 typedef struct EvalContext {

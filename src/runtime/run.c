@@ -133,7 +133,7 @@ static Run *new_run(Executable *executable, bool profile) {
     replica->frames = ARENA_ARRAY(memory, Frame, executable->program->depth);
     replica->frames[replica->depth++] = (Frame){&executable->program->entry, 0, 0};
     replica->scratch = arena_new();
-    replica->rng_state[0] = RNG_STATE_START + (uint64_t)r;
+    replica->rng_state[0] = RNG_STATE_START + (uint64_t)r * RNG_STATE_OF_REPLICA;
   }
   return run;
 }
@@ -156,6 +156,10 @@ Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *do
   }
   for (int r = 0; r < run->replica_count; r++) fill_slots(run, r);
   return run;
+}
+
+void run_seed(Run *run, uint64_t seed) {
+  for (int r = 0; r < run->replica_count; r++) run->replicas[r].rng_state[1] = seed;
 }
 
 void run_start(Run *run) {

@@ -94,6 +94,8 @@ struct Run {
 /* See api.h for the meaning of arguments. */
 Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated, bool profile,
              Error *error);
+/* Before it starts: other numbers of rng for another seed; 0 is what it has anyway. */
+void run_seed(Run *run, uint64_t seed);
 void run_start(Run *run);
 RunState run_state(Run *run);
 /* A reference of the caller's, of the actual size where dimensions are dynamic. NULL for tokens, or
