@@ -12,6 +12,17 @@ import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
 import { Shape } from './shape.mjs';
 
 /**
+ * For the rest of the package: emit(builder, opcode, operands, attributes, shape) adds any operation
+ * by its HLO text name with attributes as in HLO text, and header(builder, text) states attributes of
+ * the module, such as "replica_count=2".
+ * @type {(builder: XlaBuilder, opcode: string, operands: XlaOp[], attributes?: any, shape?: any)
+ *   => XlaOp}
+ */
+let emit;
+/** @type {(builder: XlaBuilder, text: string) => void} */
+let header;
+
+/**
  * Builds a computation: XLA's XlaBuilder. Every operation is a method, and so are parameters and
  * constants; each returns the XlaOp to go on with. A mistake is thrown as an XlaError by the call
  * that makes it, and leaves the builder as it was.
@@ -262,6 +273,11 @@ export class XlaBuilder extends Handle {
   }
 
   static {
+    emit = (builder, ...step) => builder.#emit(...step);
+    header = (builder, text) => {
+      const core = coreOf(builder);
+      core.scoped((copy) => core.need('xla_builder_header', builder.#pointer(), copy(text)));
+    };
     atBoundary(XlaBuilder);
     const define = (Class, method, value) => {
       Object.defineProperty(value, 'name', { value: method });
@@ -289,3 +305,5 @@ function checkName(operation, name) {
   if (typeof name === 'string') return name;
   throw invalidArgument(operation, `the name must be a string; got ${describe(name)}`);
 }
+
+export { emit, header };

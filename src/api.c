@@ -116,6 +116,10 @@ XLA_API const char *xla_instruction_name(const Instruction *instruction) {
   return instruction->name;
 }
 
+XLA_API bool xla_builder_header(Builder *builder, const char *text) {
+  return hlo_parse_header(builder->module, text, &last_error);
+}
+
 XLA_API char *xla_instruction_shape(const Instruction *instruction) {
   return shape_text(instruction->shape);
 }

@@ -58,6 +58,8 @@ XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module);
 /* Unique in its computation; as long as the builder's module. */
 XLA_API const char *xla_instruction_name(const Instruction *instruction);
+/* States attributes of the module as in the first line of HLO text: "replica_count=2, ...". */
+XLA_API bool xla_builder_header(Builder *builder, const char *text);
 XLA_API char *xla_instruction_shape(const Instruction *instruction);
 /* Ends the builder (which stays a handle to be freed) and returns its module. */
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);

@@ -257,6 +257,22 @@ bool hlo_parse_attributes(Module *module, Opcode opcode, const char *text, Attri
   return good;
 }
 
+bool hlo_parse_header(Module *module, const char *text, Error *error) {
+  Error ignored;
+  Parser p;
+  Symbols seen = {0};
+  EntryLayout layout = {0};
+  parser_init(&p, module, text, strlen(text), error ? error : &ignored);
+  bool good = parse_header_attribute(&p, &seen, &layout);
+  while (good && parser_accept(&p, ',')) good = parse_header_attribute(&p, &seen, &layout);
+  good = good && (p.lexer.kind == TOKEN_END || parser_expected(&p, "',' or the end"));
+  if (good && layout.at) {
+    good = parser_error(&p, layout.at, "entry_computation_layout cannot be stated here");
+  }
+  arena_free(p.scratch);
+  return good;
+}
+
 Literal *hlo_parse_literal(Arena *arena, const Shape *shape, const char *text, Error *error) {
   Error ignored;
   Parser p = {.arena = arena, .scratch = arena_new(), .error = error ? error : &ignored};

@@ -25,6 +25,9 @@ void hlo_print_literal(const Literal *literal, StrBuf *out);
 bool hlo_parse_attributes(Module *module, Opcode opcode, const char *text, Attributes *attributes,
                           Int64List *broadcast_dimensions, Error *error);
 
+/* Parses attributes of a module's first line, without "HloModule name,", into `module`. */
+bool hlo_parse_header(Module *module, const char *text, Error *error);
+
 /* Parses a literal of a known shape, e.g. "{ {1,2}, {3,4} }" for s32[2,2]. */
 Literal *hlo_parse_literal(Arena *arena, const Shape *shape, const char *text, Error *error);
 

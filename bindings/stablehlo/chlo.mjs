@@ -1,0 +1,219 @@
+/** CHLO: the operations of client libraries, decomposed into HLO's as XLA does. */
+import { ELEMENT_TYPES } from '../types.mjs';
+import { complexFunctions, Maths, realFunctions } from './chlo_math.mjs';
+import { malformed } from './ir.mjs';
+import { broadcastInDim, constantOfDense, operations, precisions } from './operations.mjs';
+import { COMPLEX, REAL } from './types.mjs';
+
+/** Functions that are computed in f32 where the type is narrower. */
+const WIDENED = new Set([
+  'bessel_i1e', 'cosh', 'sinh', 'digamma', 'erf_inv', 'erfc', 'lgamma', 'polygamma', 'zeta',
+]);
+
+const isNarrow = (elementType) => ELEMENT_TYPES.get(elementType).bits < 32;
+
+/** Real or complex, and widened where XLA widens. */
+function computed(name) {
+  return (c) => {
+    const { elementType } = c.x.shape;
+    const { kind } = ELEMENT_TYPES.get(elementType);
+    if (REAL[elementType]) return ofComplex(c, name);
+    if (kind !== 'float' && name !== 'square') throw malformed(`is of floats, not of ${elementType}`);
+    const wide = WIDENED.has(name) && isNarrow(elementType) ? 'f32' : elementType;
+    const operands = wide === elementType
+      ? c.in : c.in.map((x) => c.b.convertElementType(x, wide));
+    const result = realFunctions[name](new Maths(c.b, wide), ...operands);
+    return wide === elementType ? result : c.b.convertElementType(result, elementType);
+  };
+}
+
+function ofComplex(c, name) {
+  if (complexFunctions[name]) {
+    const m = new Maths(c.b, REAL[c.x.shape.elementType]);
+    const [re, im] = complexFunctions[name](m, c.b.real(c.x), c.b.imag(c.x));
+    return c.b.complex(re, im);
+  }
+  if (name === 'cosh' || name === 'sinh') return hyperbolic(c, name);
+  throw malformed(`is not of complex numbers: ${c.x.shape}`);
+}
+
+/** The formulas of the real functions, in complex numbers. */
+function hyperbolic(c, name) {
+  const { b, x } = c;
+  const half = b.constantR0([0.5, 0], x.shape.elementType);
+  const shift = b.log(half);
+  const [plus, minus] = [b.exp(b.add(x, shift)), b.exp(b.sub(b.neg(x), b.neg(shift)))];
+  if (name === 'cosh') return b.add(plus, minus);
+  const e = b.expm1(x);
+  const one = b.constantR0([1, 0], x.shape.elementType);
+  const near = b.mul(half, b.add(e, b.div(e, b.add(e, one))));
+  const isNear = b.lt(b.abs(x), b.constantR0(1, REAL[x.shape.elementType]));
+  return b.select(isNear, near, b.sub(plus, minus));
+}
+
+const test = (value, absolute) => (c) => {
+  const x = absolute ? c.b.abs(c.x) : c.x;
+  return c.b.eq(x, c.b.constantR0(value, x.shape.elementType));
+};
+
+/** The neighbour of x towards y, by its bits. */
+function nextAfter(c) {
+  const { b } = c;
+  const { elementType } = c.x.shape;
+  const { bits } = ELEMENT_TYPES.get(elementType);
+  const m = new Maths(b, `s${bits}`);
+  const [x, y] = c.in.map((value) => b.bitcastConvertType(value, `s${bits}`));
+  const exact = (value) => (bits === 64 ? value : Number(value));
+  const sign = exact(BigInt.asIntN(bits, 1n << BigInt(bits - 1)));
+  const rest = exact((1n << BigInt(bits - 1)) - 1n);
+  const [xSize, ySize] = [x, y].map((value) => b.and(value, m.k(rest)));
+  const [xSign, ySign] = [x, y].map((value) => b.and(value, m.k(sign)));
+  const shrinks = b.or(m.gt(xSize, ySize), b.ne(xSign, ySign));
+  const stepped = m.add(x, m.select(shrinks, -1, 1));
+  const fromZero = m.select(m.eq(ySize, 0), y, b.or(ySign, m.k(1)));
+  const moved = m.select(m.eq(xSize, 0), fromZero, stepped);
+  const result = b.bitcastConvertType(m.select(b.eq(c.in[0], c.in[1]), y, moved), elementType);
+  const isNaN = b.or(b.ne(c.in[0], c.in[0]), b.ne(c.in[1], c.in[1]));
+  return new Maths(b, elementType).select(isNaN, NaN, result);
+}
+
+/** The high half of the product of two integers. */
+function mulhi(c, [x, y] = c.in) {
+  const { b } = c;
+  const { elementType } = x.shape;
+  const { bits, kind } = ELEMENT_TYPES.get(elementType);
+  if (kind !== 'signed' && kind !== 'unsigned') throw malformed(`is of integers, not ${elementType}`);
+  if (bits < 64) {
+    const wide = `${elementType[0]}${bits < 8 ? 8 : 2 * bits}`;
+    const product = b.mul(b.convertElementType(x, wide), b.convertElementType(y, wide));
+    const shift = b.constantR0(bits, wide);
+    const high = kind === 'signed'
+      ? b.shiftRightArithmetic(product, shift) : b.shiftRightLogical(product, shift);
+    return b.convertElementType(high, elementType);
+  }
+  if (kind === 'unsigned') return mulhiU64(b, x, y);
+  const [ux, uy] = [x, y].map((value) => b.bitcastConvertType(value, 'u64'));
+  const m = new Maths(b, 's64');
+  const u = new Maths(b, 'u64');
+  let high = mulhiU64(b, ux, uy);
+  high = b.sub(high, u.select(m.lt(x, 0), uy, 0));
+  high = b.sub(high, u.select(m.lt(y, 0), ux, 0));
+  return b.bitcastConvertType(high, 's64');
+}
+
+function mulhiU64(b, x, y) {
+  const m = new Maths(b, 'u64');
+  const high = (value) => b.shiftRightLogical(value, m.k(32));
+  const low = (value) => b.and(value, m.k(0xffffffff));
+  const middle = b.add(b.mul(low(x), high(y)), high(b.mul(low(x), low(y))));
+  const other = b.add(b.mul(high(x), low(y)), low(middle));
+  return b.add(b.add(b.mul(high(x), high(y)), high(middle)), high(other));
+}
+
+function topK(c) {
+  const k = c.has('k') ? c.int('k') : c.sizes(1)[0];
+  return c.b.topK(c.x, k, true);
+}
+
+function raggedDot(c) {
+  const numbers = (name) => c.ints(name, []);
+  return c.b.raggedDot(c.in[0], c.in[1], c.in[2], {
+    dotDimensionNumbers: {
+      lhsBatchDimensions: numbers('lhs_batching_dimensions'),
+      rhsBatchDimensions: numbers('rhs_batching_dimensions'),
+      lhsContractingDimensions: numbers('lhs_contracting_dimensions'),
+      rhsContractingDimensions: numbers('rhs_contracting_dimensions'),
+    },
+    lhsRaggedDimensions: numbers('lhs_ragged_dimensions'),
+    rhsGroupDimensions: numbers('rhs_group_dimensions'),
+  }, precisions(c)?.map((word) => word.toUpperCase()));
+}
+
+function scan(c) {
+  const segments = c.ints('operandSegmentSizes', []);
+  const count = segments[0] ?? c.in.length / 2;
+  const dimension = c.int('dimension');
+  const region = c.region(0);
+  const size = c.in[0]?.shape.dimensions[dimension] ?? c.int('scan_dim_size');
+  return c.b.scan(c.in.slice(0, count), c.in.slice(count), c.computation(0), dimension, {
+    scanDimensionSize: region && size, isReverse: c.bool('is_reverse'),
+    isAssociative: c.has('is_associative') ? c.bool('is_associative') : undefined,
+  });
+}
+
+/* ---- Broadcasting as in NumPy ---- */
+
+/** Both operands in the sizes that they make together. */
+function together(c, operands) {
+  const rank = Math.max(...operands.map(({ shape }) => shape.rank));
+  const places = operands.map(({ shape }, i) => {
+    const given = c.has('broadcast_dimensions') && shape.rank < rank && i < 2;
+    return given ? c.ints('broadcast_dimensions') : shape.dimensions.map((_, d) => rank - shape.rank + d);
+  });
+  const sizes = Array(rank).fill(1);
+  operands.forEach(({ shape }, i) => shape.dimensions.forEach((size, d) => {
+    const at = places[i][d];
+    if (sizes[at] !== 1 && size !== 1 && sizes[at] !== size) {
+      throw malformed(`operands ${operands.map((x) => x.shape).join(' and ')} do not broadcast`);
+    }
+    if (size !== 1) sizes[at] = size;
+  }));
+  return operands.map((x, i) => (x.shape.rank === rank && sizes.every((n, d) => n === x.shape.dimensions[d])
+    ? x : broadcastInDim(c.b, x, sizes, places[i])));
+}
+
+const BROADCASTING = [
+  'add', 'and', 'atan2', 'complex', 'divide', 'maximum', 'minimum', 'multiply', 'or', 'power',
+  'remainder', 'shift_left', 'shift_right_arithmetic', 'shift_right_logical', 'subtract', 'xor',
+  'compare', 'select', 'next_after', 'polygamma', 'zeta',
+];
+
+const functions = Object.fromEntries(
+  Object.keys(realFunctions).map((name) => [`chlo.${name}`, computed(name)]));
+
+const plain = {
+  ...functions,
+  'chlo.next_after': nextAfter,
+};
+
+const broadcasting = Object.fromEntries(BROADCASTING.map((name) => {
+  const row = operations[`stablehlo.${name}`] ?? plain[`chlo.${name}`];
+  return [`chlo.broadcast_${name}`, (c) => {
+    c.in = together(c, c.in);
+    return row(c);
+  }];
+}));
+
+function constantLike(c) {
+  const value = c.attribute('value');
+  const { elementType, dimensions } = c.x.shape;
+  const data = value?.value ?? value;
+  const scalar = ArrayBuffer.isView(data)
+    ? c.b.constant(ELEMENT_TYPES.get(elementType).read(data, 0), `${elementType}[]`)
+    : c.b.constantR0(typeof data === 'boolean' ? data : exact(data, elementType), elementType);
+  return c.b.broadcastInDim(scalar, [...dimensions], []);
+}
+
+const exact = (value, elementType) => (/^[su]64$/.test(elementType) ? BigInt(value) : Number(value));
+
+function conj(c) {
+  return COMPLEX[REAL[c.x.shape.elementType]] ? c.b.conj(c.x) : c.x;
+}
+
+export const chlo = {
+  ...plain,
+  ...broadcasting,
+  'chlo.tan': (c) => c.b.tan(c.x),
+  'chlo.erf': (c) => c.b.erf(c.x),
+  'chlo.conj': conj,
+  'chlo.is_inf': test(Infinity, true),
+  'chlo.is_pos_inf': test(Infinity, false),
+  'chlo.is_neg_inf': test(-Infinity, false),
+  'chlo.mulhi': (c) => mulhi(c),
+  'chlo.top_k': topK,
+  'chlo.ragged_dot': raggedDot,
+  'chlo.scan': scan,
+  'chlo.constant': (c) => constantOfDense(c.b, c.attribute('value'), c.name),
+  'chlo.constant_like': constantLike,
+};
+

@@ -1,0 +1,194 @@
+/** What the row of an operation is given: operands, attributes, and ways to make HLO. */
+import { XlaError } from '../error.mjs';
+import { ELEMENT_TYPES } from '../types.mjs';
+import { Dense, Float, Integer, malformed, nameOf } from './ir.mjs';
+import { isStatic, shapeOf, storageType, typeText } from './types.mjs';
+
+export class Context {
+  /**
+   * @param {import('./lower.mjs').Lowering} lowering
+   * @param {import('./lower.mjs').Frame} frame
+   * @param {import('./ir.mjs').Operation} operation
+   * @param {import('../op.mjs').XlaOp[]} operands
+   */
+  constructor(lowering, frame, operation, operands) {
+    this.lowering = lowering;
+    this.frame = frame;
+    this.operation = operation;
+    this.in = operands;
+    this.b = frame.builder;
+  }
+
+  get name() {
+    return this.operation.name;
+  }
+
+  /** The first operand. */
+  get x() {
+    return this.in[0];
+  }
+
+  /** Makes an instruction: HLO's opcode, and attributes as in HLO text. */
+  emit(opcode, operands, attributes = {}, shape = undefined) {
+    return this.lowering.emit(this.frame, opcode, operands, attributes, shape, this.operation);
+  }
+
+  /* ---- Attributes ---- */
+
+  attribute(name) {
+    return this.operation.attributes[name];
+  }
+
+  has(name) {
+    return this.attribute(name) !== undefined;
+  }
+
+  #missing(name, what) {
+    const got = this.attribute(name);
+    return malformed(got === undefined ? `the attribute ${name} is missing` : `${name} must be ${what}`);
+  }
+
+  /** A list of integers. Without a fallback it must be there. */
+  ints(name, fallback = undefined) {
+    const value = this.attribute(name);
+    if (value === undefined && fallback !== undefined) return fallback;
+    const list = numbersOf(value);
+    if (list) return list;
+    throw this.#missing(name, 'a list of integers');
+  }
+
+  bools(name, fallback = undefined) {
+    return this.ints(name, fallback)?.map(Boolean);
+  }
+
+  int(name, fallback = undefined) {
+    const value = this.attribute(name);
+    if (value === undefined && fallback !== undefined) return fallback;
+    const number = value instanceof Integer ? Number(value.value) : value;
+    if (Number.isSafeInteger(number)) return number;
+    throw this.#missing(name, 'an integer');
+  }
+
+  bool(name) {
+    const value = this.attribute(name);
+    if (value === undefined || typeof value === 'boolean') return value ?? false;
+    if (value instanceof Integer) return Number(value.value) !== 0;
+    throw this.#missing(name, 'true or false');
+  }
+
+  float(name) {
+    const value = this.attribute(name);
+    if (value instanceof Float) return scalarValue(value);
+    throw this.#missing(name, 'a number');
+  }
+
+  /** A string, a word of an enumeration, or a symbol's name. */
+  string(name, fallback = undefined) {
+    const value = this.attribute(name);
+    if (value === undefined && fallback !== undefined) return fallback;
+    const text = nameOf(value);
+    if (text !== undefined) return text;
+    throw this.#missing(name, 'a string');
+  }
+
+  /** A list of lists, given as a matrix: replica groups, pairs. */
+  rows(name, fallback = undefined) {
+    const value = this.attribute(name);
+    if (value === undefined && fallback !== undefined) return fallback;
+    if (Array.isArray(value) && value.every(Array.isArray)) return value.map(numbersOf);
+    if (!(value instanceof Dense) || value.type.dimensions.length !== 2) {
+      throw this.#missing(name, 'a matrix of integers');
+    }
+    const [count, width] = value.type.dimensions;
+    const list = numbersOf(value);
+    return Array.from({ length: count }, (_, i) => list.slice(i * width, (i + 1) * width));
+  }
+
+  /* ---- Results ---- */
+
+  type(i = 0) {
+    return this.operation.results[i].type;
+  }
+
+  /** The declared shape of a result; undefined where its sizes are not declared. */
+  declared(i = 0) {
+    const type = this.type(i);
+    return isStatic(type) ? shapeOf(type, this.name) : undefined;
+  }
+
+  /** The same where it has to be there. */
+  shape(i = 0) {
+    return shapeOf(this.type(i), this.name);
+  }
+
+  /** The element type of a result's array. */
+  elementType(i = 0) {
+    const type = this.type(i);
+    if (type.kind === 'tensor') return storageType(type);
+    throw malformed(`the result must be an array, not ${typeText(type)}`);
+  }
+
+  /* ---- Known values ---- */
+
+  /** The elements of an operand, if they are known now. */
+  known(i) {
+    return this.frame.known.get(this.in[i]);
+  }
+
+  /** An operand of sizes or indices, which have to be known. */
+  sizes(i) {
+    const known = this.known(i) ?? constantOf(this.operation.operands[i]);
+    if (known) return known.map(Number);
+    throw new XlaError('UNIMPLEMENTED', `operand ${i} does not follow from the sizes of the ` +
+      "program's arguments", { operation: this.name });
+  }
+
+  /* ---- Regions ---- */
+
+  region(i) {
+    const region = this.operation.regions[i];
+    if (region) return region;
+    throw malformed(`region ${i} is missing`);
+  }
+
+  /** A region as a computation of arguments of these shapes; by default, those declared. */
+  computation(i, shapes = undefined, name = `region_${i}`) {
+    const region = this.region(i);
+    const own = shapes ?? region.arguments.map(({ type }) => shapeOf(type, this.name));
+    return this.lowering.computation(this.frame, region, own, name);
+  }
+
+  /** A constant of a type: a number for all elements of `like`'s shape. */
+  constant(value, elementType) {
+    return this.b.constantR0(value, elementType);
+  }
+}
+
+/** A number attribute's value. */
+export function scalarValue(attribute) {
+  if (attribute instanceof Integer) return attribute.value;
+  if (!(attribute instanceof Float)) return attribute;
+  const elementType = attribute.type?.elementType ?? 'f64';
+  return ELEMENT_TYPES.get(elementType).read(attribute.value, 0);
+}
+
+/** @returns {number[] | undefined} */
+export function numbersOf(value) {
+  if (value instanceof Dense) {
+    const count = value.type.dimensions.reduce((n, size) => n * size, 1);
+    if (typeof value.type.elementType !== 'string' || !/^(pred|[su]\d+)$/.test(value.type.elementType) ||
+      count > 1e6) {
+      return undefined;
+    }
+    return Array.from({ length: count }, (_, i) => Number(value.data[value.splat ? 0 : i]));
+  }
+  if (!Array.isArray(value)) return undefined;
+  const list = value.flat().map((item) => Number(item instanceof Integer ? item.value : item));
+  return list.every((n) => Number.isSafeInteger(n)) ? list : undefined;
+}
+
+/** The elements of a value that is a constant of the program. */
+export function constantOf(value) {
+  const dense = value.owner?.name === 'stablehlo.constant' && value.owner.attributes.value;
+  return dense ? numbersOf(dense) : undefined;
+}

@@ -1,0 +1,298 @@
+/** Control flow, calls, tuples and the world outside of the program. */
+import { quote } from '../attribute_text.mjs';
+import { Shape } from '../shape.mjs';
+import { numbersOf, scalarValue } from './context.mjs';
+import { Dense, Dictionary, Float, Integer, malformed, nameOf, Struct } from './ir.mjs';
+import { Frame, tupled, untupled } from './lower.mjs';
+import { custom } from './custom_calls.mjs';
+import { shapeOf } from './types.mjs';
+
+/* ---- Regions that use values from outside ---- */
+
+const freeValues = new WeakMap();
+
+/** The values that a region uses and does not make. @returns {Set<import('./ir.mjs').Value>} */
+function freeOf(region) {
+  if (freeValues.has(region)) return freeValues.get(region);
+  const made = new Set(region.arguments);
+  const free = new Set();
+  for (const operation of region.operations) {
+    for (const value of operation.operands) if (!made.has(value)) free.add(value);
+    for (const inner of operation.regions) {
+      for (const value of freeOf(inner)) if (!made.has(value)) free.add(value);
+    }
+    for (const value of operation.results) made.add(value);
+  }
+  freeValues.set(region, free);
+  return free;
+}
+
+/** A constant is made again inside, so that the inside can make use of what it is. */
+const isSmallConstant = ({ owner }) => owner?.name === 'stablehlo.constant' &&
+  owner.attributes.value instanceof Dense && owner.attributes.value.data?.length <= 64;
+
+/** What the regions have to be given beside their arguments. */
+function captures(regions) {
+  const all = new Set();
+  for (const region of regions) for (const value of freeOf(region)) all.add(value);
+  return [...all].filter((value) => !isSmallConstant(value));
+}
+
+/**
+ * A region as a computation of one parameter, which holds its arguments and the captured values.
+ * @param {boolean} passes whether it gives the captured values back, behind its results
+ */
+function stateComputation(c, region, shapes, captured, name, passes) {
+  const { lowering } = c;
+  if (region.arguments.length + captured.length !== shapes.length) {
+    throw malformed(`a region takes ${region.arguments.length} arguments, not ` +
+      `${shapes.length - captured.length}`);
+  }
+  const builder = lowering.builder(name);
+  const state = builder.parameter(0, stateShape(shapes));
+  const parts = shapes.length === 1 ? [state] : untupled(builder, state);
+  const inner = new Frame(builder, c.frame);
+  [...region.arguments, ...captured].forEach((value, i) => inner.set(value, parts[i]));
+  const results = lowering.body(inner, region);
+  const rest = passes ? parts.slice(region.arguments.length) : [];
+  return lowering.keep(builder.build(tupled(builder, [...results, ...rest])));
+}
+
+const stateShape = (shapes) => (shapes.length === 1 ? shapes[0] : Shape.tuple(shapes));
+
+function whileLoop(c) {
+  const [cond, body] = [c.region(0), c.region(1)];
+  const captured = captures([cond, body]);
+  const state = [...c.in, ...captured.map((value) => c.lowering.value(c.frame, value))];
+  const shapes = state.map(({ shape }) => shape);
+  const condition = stateComputation(c, cond, shapes, captured, 'cond', false);
+  const step = stateComputation(c, body, shapes, captured, 'body', true);
+  const result = c.emit('while', [tupled(c.b, state)], { condition, body: step });
+  const all = shapes.length === 1 ? [result] : untupled(c.b, result);
+  return all.slice(0, c.in.length);
+}
+
+/** All branches take what any of them captures. */
+function branches(c) {
+  const { regions } = c.operation;
+  if (!regions.length) throw malformed('needs branches');
+  const captured = captures(regions);
+  const state = captured.map((value) => c.lowering.value(c.frame, value));
+  const shapes = state.map(({ shape }) => shape);
+  const operand = tupled(c.b, state);
+  const computations = regions.map((region, i) =>
+    stateComputation(c, region, shapes, captured, `branch_${i}`, false));
+  return { operand, computations };
+}
+
+function caseOf(c) {
+  const known = c.known(0);
+  const { regions } = c.operation;
+  // Only one of the branches may make sense for the sizes that are wanted.
+  if (known && c.lowering.isDynamic) {
+    const index = Number(known[0]);
+    return inlined(c, regions[index >= 0 && index < regions.length ? index : regions.length - 1]);
+  }
+  const { operand, computations } = branches(c);
+  const operands = [c.x, ...computations.map(() => operand)];
+  return c.emit('conditional', operands, { branch_computations: computations });
+}
+
+function ifThen(c) {
+  const known = c.known(0);
+  if (known && c.lowering.isDynamic) return inlined(c, c.region(known[0] ? 0 : 1));
+  const { operand, computations } = branches(c);
+  if (computations.length !== 2) throw malformed('needs two branches');
+  return c.emit('conditional', [c.x, operand, operand], {
+    true_computation: computations[0], false_computation: computations[1],
+  });
+}
+
+function inlined(c, region) {
+  return c.lowering.body(c.frame, region);
+}
+
+/* ---- Calls ---- */
+
+const call = (c) => c.lowering.call(c.string('callee'), c.frame, c.in);
+const composite = (c) => c.lowering.call(c.string('decomposition'), c.frame, c.in);
+
+/** An attribute as MLIR prints it in a backend_config: {a = 1 : i32}. */
+export function attributeText(value) {
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'boolean') return String(value);
+  if (Array.isArray(value)) return `[${value.map(attributeText).join(', ')}]`;
+  if (value instanceof Integer) return `${value.value} : ${mlirType(value.type)}`;
+  if (value instanceof Float) return `${floatText(scalarValue(value))} : ${mlirType(value.type)}`;
+  if (value instanceof Dictionary) return dictionaryText(value.entries);
+  if (value instanceof Dense) {
+    const list = numbersOf(value) ?? [];
+    const type = mlirType({ ...value.type, dimensions: [] });
+    return list.length ? `array<${type}: ${list.join(', ')}>` : `array<${type}>`;
+  }
+  if (value?.kind) return mlirType(value);
+  if (nameOf(value) !== undefined) return `@${nameOf(value)}`;
+  return quote(String(value?.text ?? ''));
+}
+
+/** In order of the names, as XLA prints them. */
+export function dictionaryText(entries) {
+  const names = Object.keys(entries).sort();
+  return `{${names.map((name) => `${name} = ${attributeText(entries[name])}`).join(', ')}}`;
+}
+
+const floatText = (value) => {
+  const text = String(value);
+  return /[.]/.test(text) ? text : text.replace(/^(-?\d+)/, '$1.0');
+};
+
+function mlirType(type) {
+  const name = type?.elementType ?? 's64';
+  if (name === 'pred') return 'i1';
+  return name.replace(/^s(\d+)$/, 'i$1').replace(/^u(\d+)$/, 'ui$1');
+}
+
+const API_VERSIONS = [
+  undefined, undefined, 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
+  'API_VERSION_TYPED_FFI',
+];
+
+function apiVersion(c) {
+  const value = c.attribute('api_version');
+  if (typeof value === 'string') return API_VERSIONS.includes(value) ? value : undefined;
+  return value === undefined ? undefined : API_VERSIONS[c.int('api_version')];
+}
+
+function backendConfig(c) {
+  const value = c.attribute('backend_config') ?? c.attribute('mhlo.backend_config');
+  if (value instanceof Dictionary) return dictionaryText(value.entries);
+  if (typeof value !== 'string' || !value) return undefined;
+  return value.startsWith('{') && value.endsWith('}') ? value : quote(value);
+}
+
+/** A layout is a list, minor to major. */
+function withLayout(shape, layout, isSpelled) {
+  const order = numbersOf(layout);
+  if (!shape.isArray || !order || order.length !== shape.rank) return String(shape);
+  return isSpelled || shape.rank ? `${shape}{${order}}` : String(shape);
+}
+
+/** A result, or the parts of one that is a tuple, laid out as asked for. */
+function laidOut(shape, layouts) {
+  if (!Array.isArray(layouts) || !layouts.length) return shape;
+  if (!shape.isTuple) return Shape.parse(withLayout(shape, layouts[0]));
+  if (layouts.length !== shape.tupleShapes.length) return shape;
+  return Shape.tuple(shape.tupleShapes.map((part, i) => Shape.parse(withLayout(part, layouts[i]))));
+}
+
+/** What custom_call says with the results' shapes; one of them, or a tuple. */
+function customCall(c) {
+  const target = c.string('call_target_name');
+  if (custom[target]) return custom[target](c);
+  const declared = c.operation.results.map((_, i) => c.shape(i));
+  const whole = declared.length === 1 ? declared[0] : Shape.tuple(declared);
+  const shape = laidOut(whole, c.attribute('result_layouts'));
+  const operandLayouts = c.attribute('operand_layouts');
+  const called = c.attribute('called_computations') ?? [];
+  return c.emit('custom-call', c.in, {
+    custom_call_target: quote(target),
+    operand_layout_constraints: Array.isArray(operandLayouts)
+      ? c.in.map(({ shape: s }, i) => withLayout(s.withoutLayout(), operandLayouts[i], true)) : undefined,
+    called_computations: called.length ? called.map((name) => functionOf(c, nameOf(name))) : undefined,
+    custom_call_has_side_effect: c.bool('has_side_effect') || undefined,
+    api_version: apiVersion(c),
+    backend_config: backendConfig(c),
+    frontend_attributes: frontendAttributes(c),
+  }, shape);
+}
+
+export function frontendAttributes(c) {
+  const value = c.attribute('mhlo.frontend_attributes');
+  if (!(value instanceof Dictionary)) return undefined;
+  const entries = Object.entries(value.entries).filter(([, text]) => typeof text === 'string');
+  return entries.length ? `{${entries.map(([name, text]) => `${name}=${quote(text)}`).join(',')}}` : undefined;
+}
+
+function functionOf(c, name) {
+  const [region] = c.lowering.function(name).regions;
+  return c.lowering.computation(c.frame, region, region.arguments.map(({ type }) => shapeOf(type, name)), name);
+}
+
+/* ---- Infeed, outfeed, send and receive ---- */
+
+/** All results but the last, which is a token: one shape, or a tuple. */
+function dataShapes(c) {
+  return c.operation.results.slice(0, -1).map((_, i) => c.shape(i));
+}
+
+function received(c, pair, count) {
+  const data = c.b.getTupleElement(pair, 0);
+  const parts = count === 1 ? [data] : untupled(c.b, data);
+  return [...parts, c.b.getTupleElement(pair, 1)];
+}
+
+function infeed(c) {
+  const shapes = dataShapes(c);
+  const config = c.string('infeed_config', '');
+  return received(c, c.b.infeedWithToken(c.x, stateShape(shapes), config || undefined), shapes.length);
+}
+
+function outfeed(c) {
+  const token = c.in.at(-1);
+  const data = tupled(c.b, c.in.slice(0, -1));
+  const config = c.string('outfeed_config', '');
+  return c.b.outfeedWithToken(data, token, data.shape, config || undefined);
+}
+
+function send(c) {
+  const token = c.in.at(-1);
+  const data = tupled(c.b, c.in.slice(0, -1));
+  const method = c.bool('is_host_transfer') ? 'sendToHost' : 'sendWithToken';
+  return c.b[method](data, token, c.int('channel_id'));
+}
+
+function recv(c) {
+  const shapes = dataShapes(c);
+  const method = c.bool('is_host_transfer') ? 'recvFromHost' : 'recvWithToken';
+  return received(c, c.b[method](c.x, stateShape(shapes), c.int('channel_id')), shapes.length);
+}
+
+/* ---- Tuples and tokens ---- */
+
+/** Values that belong together pass the barrier together. */
+function optimizationBarrier(c) {
+  if (!c.in.length) return [];
+  const result = c.emit('opt-barrier', [tupled(c.b, c.in)]);
+  return c.in.length === 1 ? [result] : untupled(c.b, result);
+}
+
+/** The body runs at once; what is done later is nothing. */
+function asyncStart(c) {
+  const region = c.region(0);
+  const inner = new Frame(c.b, c.frame);
+  inner.values = new Map(c.frame.values);
+  region.arguments.forEach((value, i) => inner.set(value, c.in[i]));
+  return [tupled(c.b, c.lowering.body(inner, region))];
+}
+
+export const control = {
+  'stablehlo.while': whileLoop,
+  'stablehlo.case': caseOf,
+  'stablehlo.if': ifThen,
+  'func.call': call,
+  'stablehlo.composite': composite,
+  'stablehlo.custom_call': customCall,
+  'stablehlo.infeed': infeed,
+  'stablehlo.outfeed': outfeed,
+  'stablehlo.send': send,
+  'stablehlo.recv': recv,
+  'stablehlo.after_all': (c) => c.b.afterAll(c.in),
+  'stablehlo.create_token': (c) => c.b.createToken(),
+  'stablehlo.optimization_barrier': optimizationBarrier,
+  'stablehlo.tuple': (c) => c.b.tuple(c.in),
+  'stablehlo.get_tuple_element': (c) => c.emit('get-tuple-element', [c.x], { index: c.int('index') }),
+  'stablehlo.async_start': asyncStart,
+  'stablehlo.async_done': (c) => c.x,
+};
+
+void Struct;

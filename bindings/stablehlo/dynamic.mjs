@@ -1,0 +1,43 @@
+/**
+ * Operations whose sizes are operands. A program is lowered for given sizes of its arguments, from
+ * which those of everything else follow: see known.mjs.
+ */
+import { Shape } from '../shape.mjs';
+import { malformed } from './ir.mjs';
+import { broadcastInDim, convolution, gather, iota, pad, slice } from './operations.mjs';
+
+function rowsOf(list) {
+  return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
+}
+
+function checkedSizes(sizes) {
+  if (sizes.every((n) => Number.isSafeInteger(n) && n >= 0)) return sizes;
+  throw malformed(`sizes [${sizes}] must not be negative`);
+}
+
+/** A result whose sizes are bounds stays as it is declared. */
+function dynamicReshape(c) {
+  const known = c.known(1);
+  const shape = !known && c.declared()?.isDynamic
+    ? c.declared() : Shape.array(c.elementType(), checkedSizes(c.sizes(1)));
+  return shape.isDynamic ? c.emit('reshape', [c.x], {}, shape) : c.b.reshape(c.x, [...shape.dimensions]);
+}
+
+const dynamicBroadcast = (c) =>
+  broadcastInDim(c.b, c.x, checkedSizes(c.sizes(1)), c.ints('broadcast_dimensions'));
+
+const dynamicIota = (c) => iota(c, Shape.array(c.elementType(), checkedSizes(c.sizes(0))));
+
+function realDynamicSlice(c) {
+  return slice(c, c.sizes(1), c.sizes(2), c.sizes(3));
+}
+
+export const dynamic = {
+  'stablehlo.dynamic_reshape': dynamicReshape,
+  'stablehlo.dynamic_broadcast_in_dim': dynamicBroadcast,
+  'stablehlo.dynamic_iota': dynamicIota,
+  'stablehlo.dynamic_pad': (c) => pad(c, c.sizes(2), c.sizes(3), c.sizes(4)),
+  'stablehlo.dynamic_gather': (c) => gather(c, c.sizes(2)),
+  'stablehlo.dynamic_conv': (c) => convolution(c, rowsOf(c.sizes(2))),
+  'stablehlo.real_dynamic_slice': realDynamicSlice,
+};

@@ -1,0 +1,118 @@
+/** Elements of constants: from bytes as MLIR keeps them, and from numbers as its text has them. */
+import { ELEMENT_TYPES } from '../types.mjs';
+
+/** Bits below a byte, as XLA keeps them in one: signed ones extended, others cut. */
+function inByte(data, { bits, kind }) {
+  const [signed, free] = [kind === 'signed', 8 - bits];
+  for (let i = 0; i < data.length; i++) {
+    data[i] = signed ? (data[i] << 24 + free) >> 24 + free : data[i] & (255 >> free);
+  }
+  return data;
+}
+
+function unpackBits(bytes, count) {
+  return Uint8Array.from({ length: count }, (_, i) => (bytes[i >> 3] >> (i & 7)) & 1);
+}
+
+/**
+ * The elements in little-endian bytes: all, or one that stands for all.
+ * @param {Uint8Array} bytes kept where they can be used as they lie
+ * @param {string} elementType
+ * @param {number} count
+ * @returns {{ data: any, splat: boolean } | undefined} undefined: not as many bytes
+ */
+export function elementsOfBytes(bytes, elementType, count) {
+  const type = ELEMENT_TYPES.get(elementType);
+  if (elementType === 'pred') return predicatesOfBytes(bytes, count);
+  const splat = bytes.length === type.bytes && count !== 1;
+  const wanted = (splat ? 1 : count) * type.bytes;
+  if (bytes.length !== wanted) return undefined;
+  const { Array: Natural } = type;
+  const isAligned = bytes.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
+  const { buffer, byteOffset } = isAligned ? bytes : bytes.slice();
+  const data = new Natural(buffer, byteOffset, bytes.length / Natural.BYTES_PER_ELEMENT);
+  return { data: type.bits < 8 ? inByte(data.slice(), type) : data, splat };
+}
+
+/** A byte or a bit for each; 0xff or 0x00, and 1, are splats where there are more. */
+function predicatesOfBytes(bytes, count) {
+  const isSplat = bytes.length === 1 && (count > 8 || [0, 255].includes(bytes[0])) && count !== 1;
+  if (isSplat) return { data: Uint8Array.of(bytes[0] ? 1 : 0), splat: true };
+  if (bytes.length === count) return { data: bytes.map((byte) => (byte ? 1 : 0)), splat: false };
+  if (bytes.length !== Math.ceil(count / 8)) return undefined;
+  return { data: unpackBits(bytes, count), splat: false };
+}
+
+/** "0x00FF..." or undefined. */
+export function bytesOfHex(text) {
+  if (!/^0x/i.test(text) || text.length % 2) return undefined;
+  const digit = (code) => {
+    if (code >= 48 && code <= 57) return code - 48;
+    const letter = (code | 32) - 97;
+    return letter >= 0 && letter < 6 ? letter + 10 : -1;
+  };
+  const bytes = new Uint8Array(text.length / 2 - 1);
+  for (let i = 0; i < bytes.length; i++) {
+    const high = digit(text.charCodeAt(2 * i + 2));
+    const low = digit(text.charCodeAt(2 * i + 3));
+    if (high < 0 || low < 0) return undefined;
+    bytes[i] = high * 16 + low;
+  }
+  return bytes;
+}
+
+/** Real and imaginary parts are written as their own type. */
+const PARTS = { c64: 'f32', c128: 'f64' };
+
+/**
+ * The numbers of MLIR text, as elements; hexadecimal ones are the bits of floats.
+ * @param {string[]} texts a complex number is two
+ * @param {string} elementType
+ * @returns {any} the natural typed array; undefined: the type has no such value
+ */
+export function elementsOfText(texts, elementType) {
+  const type = ELEMENT_TYPES.get(PARTS[elementType] ?? elementType);
+  const data = new type.Array(texts.length);
+  const write = writers(type, data);
+  return texts.every((text, i) => write(text, i)) ? data : undefined;
+}
+
+function writers(type, data) {
+  const bits = new DataView(data.buffer);
+  const setBits = (value, i) => {
+    if (value >> BigInt(type.bits)) return false;
+    for (let byte = 0; byte < type.bytes; byte++) {
+      bits.setUint8(i * type.bytes + byte, Number((value >> BigInt(8 * byte)) & 255n));
+    }
+    return true;
+  };
+  if (type.kind === 'float') {
+    return (text, i) => {
+      if (/^0x/i.test(text)) return setBits(BigInt(text), i);
+      return /^-?[\d.]/.test(text) && type.write(data, i, Number(text));
+    };
+  }
+  const words = { true: type.kind === 'pred' ? 1 : undefined, false: 0 };
+  return (text, i) => {
+    if (text in words) {
+      data[i] = words[text];
+      return type.kind === 'pred';
+    }
+    return writeInteger(type, data, text, i);
+  };
+}
+
+/** -1 is all ones in unsigned types too, as MLIR reads it. */
+function writeInteger(type, data, text, i) {
+  if (!/^-?(0x[\da-f]+|\d+)$/i.test(text)) return false;
+  const value = text[0] === '-' ? -BigInt(text.slice(1)) : BigInt(text);
+  const { bits, kind } = type;
+  if (kind === 'pred') {
+    data[i] = value ? 1 : 0;
+    return value === 0n || value === 1n || value === -1n;
+  }
+  if (BigInt.asIntN(bits, value) !== value && BigInt.asUintN(bits, value) !== value) return false;
+  const wrapped = kind === 'signed' ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
+  data[i] = bits === 64 ? wrapped : Number(wrapped);
+  return true;
+}

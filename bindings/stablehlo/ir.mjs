@@ -1,0 +1,121 @@
+/**
+ * The plain form of an MLIR program that both readers (text.mjs, bytecode.mjs) make and lower.mjs
+ * reads.
+ *
+ * - Module: { name, attributes, operations }: functions, meshes, whatever stands at the top.
+ * - Operation: { name, operands: Value[], results: Value[], attributes, regions: Region[],
+ *   location }. Names are those of the current dialects: "stablehlo.add", "func.call".
+ * - Region: { arguments: Value[], operations: Operation[] }: one block, as StableHLO has them.
+ * - Value: { type, owner: Operation | null, index }.
+ * - Types: see types.mjs.
+ * - Attributes, by name, in an object without a prototype: strings; booleans (a unit is true);
+ *   arrays; Integer, Float, Dense, Symbol, Dictionary, Struct, Opaque as below; a type is itself.
+ *   A structured attribute such as #stablehlo.dot<...> of an operation is laid flat: its fields are
+ *   attributes of the operation, as in VHLO.
+ * - Location: a function that gives { line, column, name, file, fileLine } as far as they are known.
+ */
+import { XlaError } from '../error.mjs';
+
+/** How deep types, attributes and regions may be in each other. */
+export const MOST_LEVELS = 200;
+
+/** @param {string} problem @param {{ line?: number, column?: number }} [place] */
+export function malformed(problem, { line, column } = {}) {
+  return new XlaError('INVALID_ARGUMENT', problem, { line, column });
+}
+
+export class Value {
+  constructor(type, owner = null, index = 0) {
+    this.type = type;
+    this.owner = owner;
+    this.index = index;
+  }
+}
+
+export class Integer {
+  /** @param {number | bigint} value @param {object} type */
+  constructor(value, type) {
+    this.value = value;
+    this.type = type;
+  }
+}
+
+export class Float {
+  constructor(value, type) {
+    this.value = value;
+    this.type = type;
+  }
+}
+
+/** Elements of an array, row-major, in the natural typed array of their type; or one, for all. */
+export class Dense {
+  /**
+   * @param {object} type a tensor type
+   * @param {ArrayLike<any>} data
+   * @param {boolean} splat whether `data` has one element, which stands for all
+   */
+  constructor(type, data, splat) {
+    this.type = type;
+    this.data = data;
+    this.splat = splat;
+  }
+}
+
+export class SymbolName {
+  constructor(name) {
+    this.name = name;
+  }
+}
+
+export class Dictionary {
+  /** @param {Record<string, any>} entries */
+  constructor(entries) {
+    this.entries = entries;
+  }
+}
+
+/** #dialect.name<key = value, ...>; or with values in order, <value, ...>, in `list`. */
+export class Struct {
+  constructor(name, fields, list = []) {
+    this.name = name;
+    this.fields = fields;
+    this.list = list;
+  }
+}
+
+/** What this package makes no use of, as text. */
+export class Opaque {
+  constructor(text) {
+    this.text = text;
+  }
+}
+
+const INLINED = new Set([
+  'dot', 'gather', 'scatter', 'conv', 'dot_algorithm', 'ragged_dot', 'channel_handle',
+]);
+
+/** Lays structured attributes flat, and gives fields the names that VHLO has. */
+export function flattened(attributes) {
+  const flat = Object.create(null);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (!(value instanceof Struct && INLINED.has(value.name))) flat[name] = value;
+    else if (value.name === 'channel_handle') {
+      flat.channel_id = value.fields.handle;
+      flat.channel_type = value.fields.type;
+    } else Object.assign(flat, value.fields);
+  }
+  return flat;
+}
+
+/** The name without the dialect's version: "stablehlo.add" of "vhlo.add_v1". */
+export function currentName(name) {
+  const [, bare] = /^vhlo\.(.+)_v\d+$/.exec(name) ?? [];
+  if (!bare) return name === 'func.return' || name === 'sdy.return' ? 'stablehlo.return' : name;
+  return { func: 'func.func', call: 'func.call' }[bare] ?? `stablehlo.${bare}`;
+}
+
+/** A symbol's or a string's text. */
+export function nameOf(attribute) {
+  if (attribute instanceof SymbolName) return attribute.name;
+  return typeof attribute === 'string' ? attribute : undefined;
+}

@@ -1,0 +1,357 @@
+/**
+ * Programs in the form of ir.mjs to HLO, through builders: each operation becomes what its row in
+ * the tables says (operations.mjs and others). Shapes are the core's to infer, so a program of
+ * unknown sizes is lowered for the sizes of its arguments, as if it had been written for them.
+ */
+import { emit as emitInto, header } from '../builder.mjs';
+import { quote } from '../attribute_text.mjs';
+import { XlaError } from '../error.mjs';
+import { XlaOp } from '../op.mjs';
+import { Shape } from '../shape.mjs';
+import { chlo } from './chlo.mjs';
+import { collectives } from './collectives.mjs';
+import { control } from './control.mjs';
+import { dynamic } from './dynamic.mjs';
+import { Dictionary, malformed, nameOf } from './ir.mjs';
+import { foldKnown } from './known.mjs';
+import { operations } from './operations.mjs';
+import { quantized, throughFloats } from './quantized.mjs';
+import { Context } from './context.mjs';
+import { headerOf, sharded } from './sharding.mjs';
+import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
+
+/** @type {Record<string, (c: Context) => any>} by name, what an operation becomes */
+const ROWS = { ...operations, ...control, ...collectives, ...dynamic, ...chlo, ...quantized, ...sharded };
+
+/** Functions with as few operations as that are written out where they are called. */
+const SMALL = 4;
+const MOST_CALLS = 200; // in each other
+
+/** Operations that give their operands on, as far as values are concerned. */
+const ENDS = new Set(['stablehlo.return', 'func.return']);
+
+/**
+ * @param {import('../client.mjs').Client} client
+ * @param {import('./ir.mjs').Module} module
+ * @param {object} [options]
+ * @param {(Shape | string)[]} [options.arguments] the sizes for which a program of unknown sizes is
+ *   wanted
+ * @returns {import('../module.mjs').HloModule}
+ */
+export function lower(client, module, options = {}) {
+  const lowering = new Lowering(client, module, options);
+  try {
+    return lowering.entry();
+  } finally {
+    lowering.clear();
+  }
+}
+
+/** Values of one computation. */
+export class Frame {
+  constructor(builder, outer = null) {
+    this.builder = builder;
+    this.outer = outer;
+    /** @type {Map<import('./ir.mjs').Value, XlaOp>} */
+    this.values = new Map();
+    /** Integers that are known now: what sizes are computed from. @type {Map<XlaOp, any[]>} */
+    this.known = new Map();
+  }
+
+  set(value, op) {
+    this.values.set(value, op);
+  }
+}
+
+export class Lowering {
+  #client;
+  #functions = new Map(); // name -> operation
+  #calls = new Map(); // name -> how many
+  #made = new Map(); // name -> HloModule
+  #garbage = [];
+  #depth = 0;
+  #options;
+
+  constructor(client, module, options) {
+    this.#client = client;
+    this.module = module;
+    this.#options = options;
+    for (const operation of module.operations) {
+      if (operation.name === 'func.func') this.#functions.set(nameOf(operation.attributes.sym_name), operation);
+    }
+    this.header = headerOf(module);
+    this.isDynamic = false;
+    for (const operation of this.#functions.values()) this.#survey(operation.regions);
+  }
+
+  /** Counts calls, and notices sizes that are not known. */
+  #survey(regions) {
+    const pending = [...regions];
+    while (pending.length) {
+      const region = pending.pop();
+      this.isDynamic ||= region.arguments.some(({ type }) => !isStatic(type));
+      for (const operation of region.operations) {
+        const callee = nameOf(operation.attributes.callee ?? operation.attributes.decomposition);
+        if (callee !== undefined) this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
+        this.isDynamic ||= operation.results.some(({ type }) => !isStatic(type));
+        pending.push(...operation.regions);
+      }
+    }
+  }
+
+  /** Modules and builders on the way to the one that is wanted. */
+  clear() {
+    for (const thing of this.#garbage) thing.dispose();
+    this.#garbage = [];
+  }
+
+  builder(name) {
+    const builder = this.#client.builder(name);
+    this.#garbage.push(builder);
+    if (this.header) header(builder, this.header);
+    return builder;
+  }
+
+  /* ---- Functions ---- */
+
+  function(name) {
+    const found = this.#functions.get(name);
+    if (!found) throw malformed(`there is no function @${name}`);
+    if (found.regions[0]?.operations.length) return found;
+    throw new XlaError('UNIMPLEMENTED', `function @${name} has no body`);
+  }
+
+  #main() {
+    if (this.#functions.has('main')) return this.function('main');
+    const open = [...this.#functions].filter(([, f]) => f.attributes.sym_visibility !== 'private');
+    if (open.length === 1) return this.function(open[0][0]);
+    const names = [...this.#functions.keys()].map((name) => `@${name}`).join(', ') || 'none';
+    throw malformed(`the program has no function @main; it has ${names}`);
+  }
+
+  entry() {
+    const main = this.#main();
+    const region = main.regions[0];
+    const shapes = this.#argumentShapes(region.arguments);
+    const builder = this.builder(this.module.name);
+    const frame = new Frame(builder);
+    region.arguments.forEach((value, i) => {
+      const name = value.location?.().name ?? `arg${i}`;
+      frame.set(value, builder.parameter(i, shapes[i], name));
+    });
+    const results = this.body(frame, region);
+    return builder.build(tupled(builder, results));
+  }
+
+  #argumentShapes(values) {
+    const given = this.#options.arguments;
+    if (given && given.length !== values.length) {
+      throw malformed(`arguments has ${given.length} shapes; the program takes ${values.length}`);
+    }
+    return values.map(({ type }, i) => {
+      if (given) return checkedArgument(Shape.of(given[i]), type, i);
+      if (isStatic(type)) return shapeOf(type, `argument ${i}`);
+      throw malformed(`argument ${i} is ${typeText(type)}: say for which sizes the program is ` +
+        "wanted, as in load(source, { arguments: ['f32[8,128]', ...] })");
+    });
+  }
+
+  /** The results of a function with these operands. */
+  call(name, frame, operands) {
+    const target = this.function(name);
+    const region = target.regions[0];
+    if (region.arguments.length !== operands.length) {
+      throw malformed(`@${name} takes ${region.arguments.length} operands, not ${operands.length}`);
+    }
+    if (this.#depth >= MOST_CALLS) throw malformed(`@${name} calls itself, or is called too deeply`);
+    this.#depth++;
+    try {
+      const isOnce = this.#calls.get(name) === 1;
+      if (this.isDynamic || isOnce || region.operations.length <= SMALL) {
+        return this.#inline(frame, region, operands);
+      }
+      return this.#called(name, frame, region, operands);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #inline(frame, region, operands) {
+    const inner = new Frame(frame.builder);
+    inner.known = frame.known;
+    region.arguments.forEach((value, i) => inner.set(value, operands[i]));
+    return this.body(inner, region);
+  }
+
+  #called(name, frame, region, operands) {
+    if (!this.#made.has(name)) {
+      const builder = this.builder(name);
+      const inner = new Frame(builder);
+      region.arguments.forEach((value, i) =>
+        inner.set(value, builder.parameter(i, operands[i].shape, `arg${i}`)));
+      this.#made.set(name, this.keep(builder.build(tupled(builder, this.body(inner, region)))));
+      this.#made.get(name).resultCount = this.resultCount(region);
+    }
+    const computation = this.#made.get(name);
+    const result = frame.builder.call(computation, operands);
+    return computation.resultCount === 1 ? [result] : untupled(frame.builder, result);
+  }
+
+  resultCount(region) {
+    return region.operations.at(-1).operands.length;
+  }
+
+  keep(module) {
+    this.#garbage.push(module);
+    return module;
+  }
+
+  /* ---- Bodies ---- */
+
+  /** What the last operation of a region returns. */
+  body(frame, region) {
+    const { operations: list } = region;
+    for (const operation of list) {
+      if (ENDS.has(operation.name)) return operation.operands.map((value) => this.value(frame, value));
+      this.#operation(frame, operation);
+    }
+    throw malformed('a region ends without a return');
+  }
+
+  value(frame, value) {
+    const found = frame.values.get(value);
+    if (found) return found;
+    const remade = this.#remade(frame, value, 0);
+    if (remade) return remade;
+    throw malformed(`a region uses a value from outside: ${value.owner?.name ?? 'an argument'} of ` +
+      typeText(value.type));
+  }
+
+  /** What is computed from constants alone is computed again where a region uses it. */
+  #remade(frame, value, depth) {
+    const { owner } = value;
+    if (!owner || depth > 20 || owner.regions.length || !frame.outer) return undefined;
+    if (/token|rng|recv|infeed|custom_call|call$/.test(owner.name)) return undefined;
+    for (const operand of owner.operands) {
+      if (!frame.values.has(operand) && !this.#remade(frame, operand, depth + 1)) return undefined;
+    }
+    this.#operation(frame, owner);
+    return frame.values.get(value);
+  }
+
+  #operation(frame, operation) {
+    try {
+      const results = this.results(frame, operation);
+      if (results.length !== operation.results.length) {
+        throw malformed(`gives ${results.length} results; ${operation.results.length} are declared`);
+      }
+      results.forEach((op, i) => {
+        checkResult(op, operation.results[i].type);
+        frame.set(operation.results[i], op);
+      });
+    } catch (error) {
+      throw located(error, operation);
+    }
+  }
+
+  /** @returns {XlaOp[]} */
+  results(frame, operation) {
+    const row = ROWS[operation.name];
+    if (!row) throw unknownOperation(operation.name);
+    const operands = operation.operands.map((value) => this.value(frame, value));
+    const context = new Context(this, frame, operation, operands);
+    const isThroughFloats = !quantized[operation.name] &&
+      (operation.operands.some(({ type }) => isQuantized(type)) ||
+        operation.results.some(({ type }) => isQuantized(type)));
+    const made = isThroughFloats ? throughFloats(context, row) : row(context);
+    const results = Array.isArray(made) ? made : this.#split(context, made);
+    if (this.isDynamic) foldKnown(context, results);
+    return results;
+  }
+
+  /** A tuple where several results are declared is all of them. */
+  #split({ b, operation }, made) {
+    const isOne = operation.results.length === 1;
+    if (!made) return [];
+    const isTuple = made.shape.isTuple && !(isOne && operation.results[0].type.kind === 'tuple');
+    return isTuple ? untupled(b, made) : [made];
+  }
+
+  /**
+   * A region as a computation: its parameters, then one for each captured value.
+   * @param {import('./ir.mjs').Region} region
+   * @param {Shape[]} shapes of its arguments
+   * @param {string} name
+   */
+  computation(frame, region, shapes, name) {
+    if (region.arguments.length !== shapes.length) {
+      throw malformed(`a region takes ${region.arguments.length} arguments, not ${shapes.length}`);
+    }
+    const builder = this.builder(name);
+    const inner = new Frame(builder, frame);
+    region.arguments.forEach((value, i) => inner.set(value, builder.parameter(i, shapes[i])));
+    const results = this.body(inner, region);
+    return this.keep(builder.build(tupled(builder, results)));
+  }
+
+  emit(frame, opcode, operands, attributes, shape, operation) {
+    return emitInto(frame.builder, opcode, operands, { ...attributes, ...common(operation) }, shape);
+  }
+}
+
+/** Shardings and names are kept as they are. */
+function common(operation) {
+  const sharding = operation?.attributes['mhlo.sharding'];
+  const name = operation?.location().name;
+  return {
+    sharding: typeof sharding === 'string' && sharding.startsWith('{') ? sharding : undefined,
+    metadata: name ? `{op_name=${quote(name)}}` : undefined,
+  };
+}
+
+export function tupled(builder, results) {
+  return results.length === 1 ? results[0] : builder.tuple(results);
+}
+
+export function untupled(builder, tuple) {
+  return tuple.shape.tupleShapes.map((_, i) => builder.getTupleElement(tuple, i));
+}
+
+function checkedArgument(shape, type, i) {
+  const fits = type.kind === 'tensor' && shape.isArray && shape.elementType === storageType(type) &&
+    (!type.dimensions || (type.dimensions.length === shape.rank && type.dimensions.every((n, d) =>
+      (n >= 0 ? n === shape.dimensions[d] : !(type.bounds?.[d] < shape.dimensions[d])))));
+  if (fits || type.kind === 'token') return shape;
+  throw malformed(`arguments[${i}] is ${shape}; the program takes ${typeText(type)}`);
+}
+
+/** What is declared must be what was inferred, as far as it is declared. */
+function checkResult(op, type) {
+  const { shape } = op;
+  if (type.kind !== 'tensor' || !(op instanceof XlaOp)) return;
+  const fits = shape.elementType === storageType(type) &&
+    (!type.dimensions || (type.dimensions.length === shape.rank &&
+      type.dimensions.every((n, i) => n < 0 || n === shape.dimensions[i])));
+  if (!fits) throw malformed(`the result is declared ${typeText(type)}, but is ${shape}`);
+}
+
+function unknownOperation(name) {
+  return new XlaError('UNIMPLEMENTED', `there is no way to run ${name}: programs must be StableHLO ` +
+    'with CHLO', { operation: name });
+}
+
+/** An error of the core's says which operation of the program it was. */
+function located(error, operation) {
+  if (!(error instanceof XlaError)) return error;
+  if (error.located) return error;
+  const { line, column, name } = operation.location();
+  const of = name && !line ? `${operation.name} (${name})` : operation.name;
+  const message = error.message.startsWith(`${operation.name}:`) ? error.message : `${of}: ${error.message}`;
+  const made = new XlaError(error.code, message, {
+    operation: operation.name, line, column, cause: error.cause,
+  });
+  Object.defineProperty(made, 'located', { value: true });
+  return made;
+}
+
+export { Dictionary };

@@ -1,0 +1,116 @@
+/** Where values lie on many devices: meshes and shardings of Shardy (sdy) and of XLA itself. */
+import { quote } from '../attribute_text.mjs';
+import { Shape } from '../shape.mjs';
+import { Dictionary, Integer, malformed, nameOf, Opaque, Struct } from './ir.mjs';
+
+const textOf = (value) => {
+  if (value instanceof Opaque) return value.text;
+  return value instanceof Struct ? String(value.list[0] ?? '') : '';
+};
+
+/** #sdy.mesh<["x"=2]> as its text, without the name of the attribute. */
+const meshBody = (value) => textOf(value).replace(/^#sdy\.mesh<|>$/g, '');
+
+/**
+ * The attributes of the module that a computation may ask for: replica_count, and the meshes.
+ * @returns {string} as in HLO text; "" if there are none
+ */
+export function headerOf(module) {
+  const parts = [];
+  const replicas = module.attributes['mhlo.num_replicas'];
+  if (replicas instanceof Integer && replicas.value > 1) parts.push(`replica_count=${replicas.value}`);
+  const frontend = { ...stringsOf(module.attributes['mhlo.frontend_attributes']) };
+  const meshes = module.operations.filter(({ name }) => name === 'sdy.mesh').map(({ attributes }) =>
+    `${nameOf(attributes.sym_name)} = #sdy.mesh<${meshBody(attributes.mesh)}>`);
+  if (meshes.length) frontend['xla.sdy.meshes'] ??= `{${meshes.join(', ')}}`;
+  const entries = Object.entries(frontend).map(([name, text]) => `${name}=${rawOrQuoted(text)}`);
+  if (entries.length) parts.push(`frontend_attributes={${entries.join(',')}}`);
+  return parts.join(', ');
+}
+
+const rawOrQuoted = (text) => (/^\{[^]*\}$/.test(text) ? text : quote(text));
+
+function stringsOf(value) {
+  if (!(value instanceof Dictionary)) return {};
+  return Object.fromEntries(Object.entries(value.entries).filter(([, text]) => typeof text === 'string'));
+}
+
+/** The names and sizes of a mesh's axes: ["x"=2, "y"=4]. */
+function axesOf(c, mesh) {
+  const named = nameOf(mesh);
+  let body = textOf(mesh);
+  if (named !== undefined) {
+    const found = c.lowering.module.operations.find(({ name, attributes }) =>
+      name === 'sdy.mesh' && nameOf(attributes.sym_name) === named);
+    body = found ? meshBody(found.attributes.mesh) : '';
+  }
+  return [...body.matchAll(/"([^"]+)"\s*=\s*(\d+)/g)].map(([, name, size]) => ({ name, size: Number(size) }));
+}
+
+/** Groups of devices that differ along some axes of a mesh only. */
+export function groupsOfMesh(c, { fields }) {
+  const axes = axesOf(c, fields.mesh);
+  const wanted = (Array.isArray(fields.axes) ? fields.axes : []).map((axis) =>
+    nameOf(axis) ?? (axis instanceof Struct ? nameOf(axis.fields.name ?? axis.list[0]) : undefined));
+  if (!axes.length || wanted.some((name) => !axes.some((axis) => axis.name === name))) {
+    throw malformed('replica_groups names axes of a mesh that is not known');
+  }
+  const count = axes.reduce((n, { size }) => n * size, 1);
+  if (count > 4096) throw malformed(`a mesh of ${count} devices`);
+  const groups = new Map();
+  for (let device = 0; device < count; device++) {
+    const key = [];
+    const place = {};
+    let rest = device;
+    for (const { name, size } of [...axes].reverse()) {
+      place[name] = rest % size;
+      if (!wanted.includes(name)) key.push(rest % size);
+      rest = Math.floor(rest / size);
+    }
+    const order = wanted.reduce((at, name) => at * axes.find((a) => a.name === name).size + place[name], 0);
+    if (!groups.has(String(key))) groups.set(String(key), []);
+    groups.get(String(key))[order] = device;
+  }
+  return [...groups.values()];
+}
+
+/**
+ * shard_map: into the parts that each device has, through the body, and out again, as XLA hands it
+ * to the partitioner.
+ */
+function manualComputation(c) {
+  const region = c.region(0);
+  const axes = `#sdy<manual_axes{${textOf(c.attribute('manual_axes')).replace(/^#sdy<?[. ]?manual_axes<?\s*\{?|\}?>*$/g, '')}}>`;
+  const attributes = (key, name) => ({
+    'xla.sdy.manual_axes': axes,
+    [`xla.sdy.${name}`]: `#sdy.sharding_per_value<[${shardings(c.attribute(key))}]>`,
+  });
+  const local = region.arguments.map(({ type }) => Shape.array(type.elementType, type.dimensions));
+  const parts = local.length
+    ? converted(c, 'xla.sdy.GlobalToLocalShape', c.in, local, attributes('in_shardings', 'in_shardings')) : [];
+  const body = c.lowering.computation(c.frame, region, parts.map(({ shape }) => shape), 'xla.sdy.manual_computation_body');
+  const called = c.emit('call', parts, { to_apply: body, frontend_attributes: '{inlineable="false"}' });
+  const results = c.lowering.resultCount(region) === 1
+    ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
+  if (!results.length) return [];
+  const global = c.operation.results.map((_, i) => c.shape(i));
+  return converted(c, 'xla.sdy.LocalToGlobalShape', results, global, attributes('out_shardings', 'out_shardings'));
+}
+
+const shardings = (value) => textOf(value).replace(/^#sdy\.sharding_per_value<\[|\]>$/g, '');
+
+function converted(c, target, operands, shapes, attributes) {
+  const frontend = Object.entries(attributes).map(([name, text]) => `${name}=${quote(text)}`);
+  const result = c.emit('custom-call', operands, {
+    custom_call_target: quote(target), custom_call_has_side_effect: true,
+    frontend_attributes: `{${frontend.join(',')}}`,
+  }, shapes.length === 1 ? shapes[0] : Shape.tuple(shapes));
+  return shapes.length === 1 ? [result] : shapes.map((_, i) => c.b.getTupleElement(result, i));
+}
+
+export const sharded = {
+  'sdy.sharding_constraint': (c) => c.x,
+  'sdy.reshard': (c) => c.x,
+  'sdy.propagation_barrier': (c) => c.x,
+  'sdy.manual_computation': manualComputation,
+};

@@ -1,0 +1,501 @@
+/** Types and attributes of MLIR text. */
+import { XlaError } from '../error.mjs';
+import { bytesOfHex, elementsOfBytes, elementsOfText } from './elements.mjs';
+import { Dense, Dictionary, Float, Integer, Opaque, Struct, SymbolName } from './ir.mjs';
+import { Lexer } from './lexer.mjs';
+import { COMPLEX, elementTypeOf, REAL, storageType, tensor, typeText } from './types.mjs';
+
+const DIMENSION = /(\d+|\?)x/y;
+
+/** Dialects whose attributes mean something here. */
+const STRUCTURED = new Set(['stablehlo', 'chlo', 'mhlo']);
+
+const NAMES = { conv: convolution, bounds: list, type_extensions: list };
+
+export class Syntax extends Lexer {
+  attributeAliases = new Map();
+  typeAliases = new Map();
+  /** Of dense_resource<...>, by key; filled at the end of the text. @type {Map<string, Uint8Array>} */
+  resources = new Map();
+  /** Constants to be filled in once the resources are known. @type {(() => void)[]} */
+  late = [];
+
+  /* ---- Types ---- */
+
+  type() {
+    return this.nested(() => this.#type());
+  }
+
+  #type() {
+    if (this.peek('!')) return this.#dialectType();
+    if (this.peek('(')) return this.functionType();
+    const start = this.at;
+    const word = this.identifier('a type');
+    switch (word) {
+      case 'tensor': return this.#tensor();
+      case 'tuple':
+        this.expect('<');
+        return { kind: 'tuple', types: this.list('>', () => this.type()) };
+      case 'none': return { kind: 'none' };
+      case 'memref': case 'vector':
+        this.expect('<');
+        return { kind: 'opaque', text: `${word}<${this.balanced('<')}>` };
+      default: {
+        const elementType = this.#elementTypeNamed(word);
+        if (elementType) return tensor(elementType, []);
+        if (/^[su]?i\d+$|^b?f\d/.test(word)) {
+          throw new XlaError('UNIMPLEMENTED', this.fail(`there are no arrays of ${word}`, start).message,
+            this.placeOf(start));
+        }
+        throw this.fail(`expected a type, found "${word}"`, start);
+      }
+    }
+  }
+
+  #dialectType() {
+    const name = this.sigil('!');
+    if (this.typeAliases.has(name)) return this.typeAliases.get(name);
+    if (/^(stablehlo|mhlo)\.token$/.test(name)) return { kind: 'token' };
+    if (name === 'quant.uniform') return tensor(this.#quantized(), []);
+    if (/\.(future|async_bundle)$/.test(name) && this.accept('<')) {
+      return { kind: 'future', types: this.list('>', () => this.type()) };
+    }
+    const text = this.accept('<') ? `!${name}<${this.balanced('<')}>` : `!${name}`;
+    return { kind: 'opaque', text };
+  }
+
+  functionType() {
+    const inputs = this.#typesInParentheses();
+    this.expect('->');
+    return { kind: 'function', inputs, results: this.resultTypes() };
+  }
+
+  #typesInParentheses() {
+    this.expect('(');
+    return this.list(')', () => this.type());
+  }
+
+  resultTypes() {
+    return this.peek('(') ? this.#typesInParentheses() : [this.type()];
+  }
+
+  #tensor() {
+    this.expect('<');
+    if (this.accept('*')) {
+      this.expect('x');
+      const elementType = this.elementType();
+      this.expect('>');
+      return { kind: 'tensor', dimensions: null, elementType, bounds: null };
+    }
+    const dimensions = [];
+    for (;;) {
+      DIMENSION.lastIndex = this.at;
+      const found = DIMENSION.exec(this.text);
+      if (!found) break;
+      this.at = DIMENSION.lastIndex;
+      dimensions.push(found[1] === '?' ? -1 : Number(found[1]));
+      if (dimensions.at(-1) > Number.MAX_SAFE_INTEGER) throw this.fail('a size that is too large');
+      this.skipSpace();
+    }
+    const elementType = this.elementType();
+    const encoding = this.accept(',') ? this.attribute() : null;
+    this.expect('>');
+    const bounds = encoding instanceof Struct ? encoding.list : null;
+    const fits = bounds?.length === dimensions.length;
+    return tensor(elementType, dimensions, fits ? bounds : null);
+  }
+
+  /** What a tensor is made of. */
+  elementType() {
+    if (this.peek('!')) {
+      const start = this.at;
+      const type = this.#dialectType();
+      if (type.kind === 'tensor' && !type.dimensions.length) return type.elementType;
+      throw this.fail(`${typeText(type)} is no type of elements`, start);
+    }
+    const start = this.at;
+    const word = this.identifier('a type of elements');
+    const elementType = this.#elementTypeNamed(word);
+    if (elementType) return elementType;
+    const { message } = this.fail(`there are no arrays of ${word}`, start);
+    throw new XlaError('UNIMPLEMENTED', message, this.placeOf(start));
+  }
+
+  #elementTypeNamed(word) {
+    if (word !== 'complex') return elementTypeOf(word);
+    this.expect('<');
+    const start = this.at;
+    const part = this.elementType();
+    this.expect('>');
+    if (COMPLEX[part]) return COMPLEX[part];
+    throw this.fail(`complex numbers are of f32 or f64, not ${part}`, start);
+  }
+
+  /** !quant.uniform<i8<-127:127>:f32:1, {0.1:3, 0.2}> */
+  #quantized() {
+    this.expect('<');
+    const start = this.at;
+    const word = this.identifier('a type');
+    const storage = elementTypeOf(word.replace(/^u(?=\d)/, 'ui'));
+    if (!storage || !/^[su]/.test(storage)) throw this.fail(`${word} is no type of integers`, start);
+    const [, bits] = /(\d+)/.exec(storage);
+    let [low, high] = storage[0] === 's' ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+    if (this.accept('<')) {
+      low = this.integer();
+      this.expect(':');
+      high = this.integer();
+      this.expect('>');
+    }
+    this.expect(':');
+    const expressed = this.elementType();
+    const type = { kind: 'quantized', storage, expressed, low, high, dimension: -1 };
+    if (this.accept(':')) this.#quantizedAxes(type);
+    this.expect(',');
+    const pairs = this.#scales();
+    this.expect('>');
+    const flat = pairs.flat(Infinity);
+    return { ...type, scales: flat.map((p) => p.scale), zeroPoints: flat.map((p) => p.zeroPoint) };
+  }
+
+  #quantizedAxes(type) {
+    if (!this.accept('{')) {
+      type.dimension = this.integer();
+      return;
+    }
+    type.blockSizes = this.list('}', () => {
+      const dimension = this.integer();
+      this.expect(':');
+      return [dimension, this.integer()];
+    });
+  }
+
+  #scales() {
+    if (this.accept('{')) return this.nested(() => this.list('}', () => this.#scales()).flat());
+    const start = this.at;
+    const scale = Number(this.number());
+    if (!(scale > 0)) throw this.fail('expected a scale, which is positive', start);
+    return [{ scale, zeroPoint: this.accept(':') ? this.integer() : 0 }];
+  }
+
+  /* ---- Attributes ---- */
+
+  attribute() {
+    return this.nested(() => this.#attribute());
+  }
+
+  #attribute() {
+    const c = this.text[this.at];
+    switch (c) {
+      case '"': {
+        const text = this.string();
+        if (this.accept(':')) this.type();
+        return text;
+      }
+      case '[':
+        this.at++;
+        this.skipSpace();
+        return this.list(']', () => this.attribute());
+      case '{': return new Dictionary(this.dictionary());
+      case '@': return this.symbol();
+      case '#': return this.#dialectAttribute();
+      case '!': case '(': return this.type();
+      default:
+    }
+    if (c !== undefined && /[-\d]/.test(c)) return this.#number();
+    return this.#word();
+  }
+
+  symbol() {
+    const parts = [this.sigil('@')];
+    while (this.peek('::@')) {
+      this.at += 2;
+      parts.push(this.sigil('@'));
+    }
+    return new SymbolName(parts.join('::'));
+  }
+
+  /** { key = value, unit } */
+  dictionary() {
+    this.expect('{');
+    const entries = Object.create(null);
+    this.list('}', () => {
+      const key = this.peek('"') ? this.string() : this.dotted('a name');
+      entries[key] = this.accept('=') ? this.attribute() : true;
+    });
+    return entries;
+  }
+
+  /** A number; in clauses no type follows, and a colon means something else. */
+  #number(isTyped = true) {
+    const start = this.at;
+    const text = this.number();
+    if (text === undefined) throw this.fail(`expected an attribute, found ${this.found()}`);
+    const isFloat = /[.]/.test(text) && !/^-?0x/i.test(text);
+    const type = isTyped && this.accept(':') ? this.type() : null;
+    const elementType = type ? type.elementType : isFloat ? 'f64' : 's64';
+    if (typeof elementType !== 'string') throw this.fail('a number of no number\'s type', start);
+    const data = elementsOfText([text], elementType);
+    if (!data || REAL[elementType]) throw this.fail(`${text} is no ${elementType}`, start);
+    return scalarOf(elementType, data, type);
+  }
+
+  #word() {
+    const start = this.at;
+    const word = this.peekWord();
+    switch (word) {
+      case 'true': case 'false':
+        this.acceptWord(word);
+        return word === 'true';
+      case 'unit':
+        this.acceptWord(word);
+        return true;
+      case 'dense': return this.#dense();
+      case 'dense_resource': return this.#denseResource();
+      case 'array': return this.#array();
+      case 'loc': {
+        this.acceptWord('loc');
+        this.expect('(');
+        return new Opaque(`loc(${this.balanced('(')})`);
+      }
+      case 'affine_map': case 'affine_set': case 'strided': case 'opaque': case 'sparse':
+      case 'distinct': {
+        this.identifier();
+        if (this.accept('[')) this.balanced('[');
+        return this.accept('<') ? new Opaque(`${word}<${this.balanced('<')}>`) : new Opaque(word);
+      }
+      case undefined: throw this.fail(`expected an attribute, found ${this.found()}`, start);
+      default: return this.type();
+    }
+  }
+
+  /** array<i64: 1, 2> */
+  #array() {
+    this.acceptWord('array');
+    this.expect('<');
+    const start = this.at;
+    const elementType = this.elementType();
+    const texts = this.accept(':')
+      ? this.list('>', () => this.number() ?? this.identifier('a number')) : [];
+    if (!texts.length) this.accept('>');
+    const data = typeof elementType === 'string' && elementsOfText(texts, elementType);
+    if (!data) throw this.fail(`a value that is no ${elementType}`, start);
+    return new Dense(tensor(elementType, [texts.length]), data, false);
+  }
+
+  /* ---- Constants ---- */
+
+  #dense() {
+    const start = this.at;
+    this.acceptWord('dense');
+    this.expect('<');
+    const literal = this.peek('"') ? { raw: this.rawString() } : this.#denseItems();
+    this.expect('>');
+    this.expect(':');
+    const type = this.#arrayType();
+    const data = literal.raw === undefined
+      ? this.#denseOfItems(literal, type, start) : this.#denseOfHex(literal.raw, type, start);
+    return new Dense(type, data.data, data.splat);
+  }
+
+  #arrayType() {
+    const start = this.at;
+    const type = this.type();
+    const known = type.kind === 'tensor' && type.dimensions?.every((n) => n >= 0);
+    if (!known) throw this.fail(`${typeText(type)} is no type of a constant`, start);
+    return type;
+  }
+
+  /** The numbers, and the sizes of the lists around them. */
+  #denseItems() {
+    const texts = [];
+    const sizes = [];
+    if (this.peek('>')) return { texts, sizes: [0], isEmpty: true };
+    const item = (level) => {
+      if (this.accept('[')) {
+        const items = this.nested(() => this.list(']', () => item(level + 1)));
+        if (sizes[level] !== undefined && sizes[level] !== items.length) {
+          throw this.fail(`lists of ${sizes[level]} and of ${items.length} items beside each other`);
+        }
+        sizes[level] = items.length;
+      } else if (this.accept('(')) {
+        texts.push(this.#scalar());
+        this.expect(',');
+        texts.push(this.#scalar());
+        this.expect(')');
+      } else texts.push(this.#scalar());
+    };
+    item(0);
+    return { texts, sizes };
+  }
+
+  #scalar() {
+    return this.number() ?? this.identifier('a number');
+  }
+
+  #denseOfItems({ texts, sizes, isEmpty }, type, start) {
+    const elementType = storageType(type);
+    const lanes = REAL[elementType] ? 2 : 1;
+    const { dimensions } = type;
+    const count = dimensions.reduce((n, size) => n * size, 1);
+    if (count === 0 && (isEmpty || !texts.length)) {
+      return { data: elementsOfText([], elementType), splat: false };
+    }
+    const isList = sizes.length > 0;
+    const fits = isList ? sizes.length === dimensions.length &&
+      sizes.every((size, i) => size === dimensions[i]) : texts.length === lanes;
+    if (!fits || (isList && texts.length !== count * lanes)) {
+      throw this.fail(`the elements do not make a ${typeText(type)}`, start);
+    }
+    const data = elementsOfText(texts, elementType);
+    if (!data) throw this.fail(`not all elements are ${elementType}`, start);
+    return { data, splat: !isList && dimensions.length > 0 };
+  }
+
+  #denseOfHex(raw, type, start) {
+    const bytes = bytesOfHex(raw);
+    if (!bytes) throw this.fail('expected bytes in hexadecimal, "0x..."', start);
+    const count = type.dimensions.reduce((n, size) => n * size, 1);
+    const made = elementsOfBytes(bytes, storageType(type), count);
+    if (made) return made;
+    throw this.fail(`${bytes.length} bytes are not the elements of ${typeText(type)}`, start);
+  }
+
+  /** Its bytes come at the end of the text. */
+  #denseResource() {
+    const start = this.at;
+    this.acceptWord('dense_resource');
+    this.expect('<');
+    const key = this.peek('"') ? this.string() : this.dotted('the name of a resource');
+    this.expect('>');
+    this.expect(':');
+    const type = this.#arrayType();
+    const dense = new Dense(type, null, false);
+    this.late.push(() => {
+      const bytes = this.resources.get(key);
+      if (!bytes) {
+        throw this.fail(`there is no resource "${key}" at the end of the text; print the program ` +
+          'with its large constants', start);
+      }
+      const count = type.dimensions.reduce((n, size) => n * size, 1);
+      const made = elementsOfBytes(bytes, storageType(type), count);
+      if (!made) throw this.fail(`resource "${key}" is no ${typeText(type)}`, start);
+      Object.assign(dense, made);
+    });
+    return dense;
+  }
+
+  /* ---- Attributes of dialects ---- */
+
+  #dialectAttribute() {
+    const start = this.at;
+    const name = this.sigil('#');
+    if (!name.includes('.') && !this.peek('<')) {
+      if (!this.attributeAliases.has(name)) throw this.fail(`there is no alias #${name}`, start);
+      return this.attributeAliases.get(name);
+    }
+    const [dialect, ...rest] = name.split('.');
+    if (!this.accept('<')) return new Opaque(`#${name}`);
+    if (!STRUCTURED.has(dialect)) return new Opaque(`#${name}<${this.balanced('<')}>`);
+    // #stablehlo<precision HIGH> or #stablehlo.precision<HIGH>
+    const kind = rest.length ? rest.join('.') : this.identifier('the name of an attribute');
+    if (!rest.length && this.accept('<')) {
+      const value = this.struct(kind);
+      this.expect('>');
+      return value;
+    }
+    return this.struct(kind);
+  }
+
+  /** What stands up to '>', which is taken. */
+  struct(kind) {
+    if (NAMES[kind]) return new Struct(kind, ...NAMES[kind](this));
+    const fields = Object.create(null);
+    const values = [];
+    this.list('>', () => {
+      const start = this.at;
+      const word = this.peekWord();
+      if (word) {
+        this.identifier();
+        if (this.accept('=')) {
+          fields[word] = this.fieldValue();
+          return;
+        }
+        this.at = start;
+      }
+      values.push(this.fieldValue());
+    });
+    const isWord = values.length === 1 && typeof values[0] === 'string' && !Object.keys(fields).length;
+    return isWord ? values[0] : new Struct(kind, fields, values);
+  }
+
+  /** An attribute, a bare word, a list of them, or a structure without its name. */
+  fieldValue() {
+    if (this.accept('<')) return this.nested(() => this.struct(''));
+    if (this.accept('[')) return this.nested(() => this.list(']', () => this.fieldValue()));
+    if (/[-\d]/.test(this.text[this.at] ?? '')) return this.#number(false);
+    const word = this.peekWord();
+    const isWord = word && !/^(true|false|unit|dense|array|tensor|tuple|dense_resource)$/.test(word) &&
+      !elementTypeOf(word);
+    if (isWord) return this.identifier();
+    return this.attribute();
+  }
+
+  /** [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] as the fields of its dimension numbers. */
+  convolutionDimensions() {
+    const side = (labels) => {
+      this.expect('[');
+      const found = Object.create(null);
+      const spatial = [];
+      this.list(']', (at) => {
+        const label = this.accept('?') ? '?' : this.number() ?? this.identifier('a dimension');
+        if (/^\d\d?$/.test(label)) spatial[label] = at;
+        else if (label in labels) found[labels[label]] = at;
+        else if (label !== '?') throw this.fail(`${label} is none of ${Object.keys(labels)}`);
+      });
+      return { found, spatial };
+    };
+    const input = side({ b: 'batch', f: 'feature' });
+    this.expect('x');
+    const kernel = side({ i: 'input_feature', o: 'output_feature' });
+    this.expect('->');
+    const output = side({ b: 'batch', f: 'feature' });
+    const fields = Object.create(null);
+    const put = (name, { found, spatial }) => {
+      for (const [label, at] of Object.entries(found)) fields[`${name}_${label}_dimension`] = at;
+      fields[`${name}_spatial_dimensions`] = Array.from(spatial, (at) => at ?? -1);
+    };
+    put('input', input);
+    put('kernel', kernel);
+    put('output', output);
+    return fields;
+  }
+}
+
+/** A number's value, as attributes have it: predicates are booleans, the rest knows its type. */
+export function scalarOf(elementType, data, type) {
+  if (elementType === 'pred') return data[0] === 1;
+  if (/^[su]\d/.test(elementType)) {
+    const value = Number(data[0]);
+    return new Integer(Number.isSafeInteger(value) ? value : data[0], type);
+  }
+  return new Float(data, type);
+}
+
+/** <[b, 0, f]x[0, i, o]->[b, 0, f]> */
+function convolution(syntax) {
+  const fields = syntax.convolutionDimensions();
+  syntax.expect('>');
+  return [fields];
+}
+
+/** <?, 5> or <bounds = [?, 5]> */
+function list(syntax) {
+  const wrapped = syntax.acceptWord('bounds');
+  if (wrapped) {
+    syntax.expect('=');
+    syntax.expect('[');
+  }
+  const bounds = syntax.list(wrapped ? ']' : '>', () => (syntax.accept('?') ? -1 : syntax.integer()));
+  if (wrapped) syntax.expect('>');
+  return [{}, bounds];
+}

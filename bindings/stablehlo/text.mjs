@@ -1,0 +1,747 @@
+/**
+ * Reads StableHLO text, in MLIR's generic form and in the pretty one, into the form of ir.mjs.
+ * A pretty operation is operands, words and clauses (`dims = [0]`) in any order up to the colon;
+ * tables say which attribute a clause is. The few that are otherwise have a function each.
+ */
+import { XlaError } from '../error.mjs';
+import { bytesOfHex } from './elements.mjs';
+import { currentName, Dictionary, flattened, Struct, Value } from './ir.mjs';
+import { Syntax } from './syntax.mjs';
+import { tensor, typeText } from './types.mjs';
+
+/** The attribute that a clause gives; others are called as they are. */
+const CLAUSES = {
+  'broadcast_in_dim': { dims: 'broadcast_dimensions' },
+  'dynamic_broadcast_in_dim': { dims: 'broadcast_dimensions' },
+  'transpose': { dims: 'permutation' },
+  'reverse': { dims: 'dimensions' },
+  'broadcast': { sizes: 'broadcast_sizes' },
+  'concatenate': { dim: 'dimension' },
+  'iota': { dim: 'iota_dimension' },
+  'dynamic_iota': { dim: 'iota_dimension' },
+  'get_dimension_size': { dim: 'dimension' },
+  'set_dimension_size': { dim: 'dimension' },
+  'dynamic_slice': { sizes: 'slice_sizes' },
+  'pad': {
+    low: 'edge_padding_low', high: 'edge_padding_high', interior: 'interior_padding',
+  },
+  'fft': { type: 'fft_type', length: 'fft_length' },
+  'rng': { distribution: 'rng_distribution' },
+  'rng_bit_generator': { algorithm: 'rng_algorithm' },
+  'dot_general': { precision: 'precision_config' },
+  'dot': { precision: 'precision_config' },
+  'einsum': { config: 'einsum_config' },
+  'unary_einsum': { config: 'einsum_config' },
+  'convolution': { dim_numbers: 'dimension_numbers' },
+};
+
+/** What bare words are, in order. */
+const WORDS = { compare: ['comparison_direction', 'compare_type'] };
+
+/** x in `batching_dims = [0] x [0]` */
+const PAIRS = {
+  batching_dims: ['lhs_batching_dimensions', 'rhs_batching_dimensions'],
+  contracting_dims: ['lhs_contracting_dimensions', 'rhs_contracting_dimensions'],
+};
+
+const WINDOW = {
+  stride: 'window_strides', pad: 'padding', lhs_dilate: 'lhs_dilation', rhs_dilate: 'rhs_dilation',
+  reverse: 'window_reversal',
+};
+
+const DEFAULT_DIALECT = { return: 'func.return', call: 'func.call', func: 'func.func' };
+
+/**
+ * @param {string} text
+ * @returns {import('./ir.mjs').Module}
+ */
+export function readText(text) {
+  return new Reader(text).module();
+}
+
+class Reader extends Syntax {
+  #scopes = [];
+  #locations = new Map(); // #loc1 -> its text
+
+  module() {
+    const operations = [];
+    while (!this.atEnd) {
+      if (this.peek('#')) this.#alias('#');
+      else if (this.peek('!')) this.#alias('!');
+      else if (this.accept('{-#')) this.#resources();
+      else operations.push(...this.#inScope(() => [this.operation()]));
+    }
+    for (const fill of this.late) fill();
+    const [only] = operations;
+    const isModule = operations.length === 1 && only.name === 'builtin.module';
+    return {
+      name: (isModule && only.attributes.sym_name) || 'module',
+      attributes: isModule ? only.attributes : {},
+      operations: isModule ? only.regions[0].operations : operations,
+    };
+  }
+
+  #alias(sign) {
+    const name = this.sigil(sign);
+    this.expect('=');
+    if (sign === '!') {
+      this.typeAliases.set(name, this.type());
+    } else if (this.peek('loc')) {
+      this.acceptWord('loc');
+      this.expect('(');
+      this.#locations.set(name, this.balanced('('));
+    } else this.attributeAliases.set(name, this.attribute());
+  }
+
+  /** {-# dialect_resources: { builtin: { key: "0x..." } } #-} */
+  #resources() {
+    const entries = (level) => {
+      this.list('}', () => {
+        const key = this.peek('"') ? this.string() : this.dotted('the name of a resource');
+        this.expect(':');
+        if (this.accept('{')) return this.nested(() => entries(level + 1));
+        const start = this.at;
+        if (!this.peek('"')) return this.identifier();
+        const bytes = bytesOfHex(this.rawString());
+        // The first four bytes say how the rest is aligned.
+        if (level === 2 && bytes) this.resources.set(key, bytes.slice(4));
+        else if (level === 2) throw this.fail('expected bytes in hexadecimal', start);
+        return undefined;
+      });
+    };
+    this.list('#-}', () => {
+      this.dotted('a section');
+      this.expect(':');
+      this.expect('{');
+      entries(1);
+    });
+  }
+
+  /* ---- Values ---- */
+
+  #inScope(body, isolated = true) {
+    const before = this.#scopes;
+    this.#scopes = isolated ? [new Map()] : [...before, new Map()];
+    try {
+      return body();
+    } finally {
+      this.#scopes = before;
+    }
+  }
+
+  #define(name, value, at) {
+    const scope = this.#scopes.at(-1);
+    if (scope.has(name)) throw this.fail(`%${name} is defined twice`, at);
+    scope.set(name, value);
+  }
+
+  #operand() {
+    const start = this.at;
+    const name = this.#valueName();
+    for (let i = this.#scopes.length - 1; i >= 0; i--) {
+      const value = this.#scopes[i].get(name);
+      if (value) return value;
+    }
+    throw this.fail(`%${name} is not defined`, start);
+  }
+
+  /** "0", "arg0", "0#1" */
+  #valueName() {
+    const name = this.sigil('%');
+    return this.accept('#') ? `${name}#${this.integer()}` : name;
+  }
+
+  /* ---- Locations ---- */
+
+  /** loc(...), if it is there. */
+  #location(at) {
+    let text;
+    if (this.acceptWord('loc')) {
+      this.expect('(');
+      text = this.balanced('(');
+    }
+    return () => ({ ...this.placeOf(at), ...this.#named(text, 0) });
+  }
+
+  /** The name and the file of a location's text, following aliases. */
+  #named(text, depth) {
+    if (!text || depth > 20) return {};
+    const alias = /^#(\w+)$/.exec(text);
+    if (alias) return this.#named(this.#locations.get(alias[1]), depth + 1);
+    const file = /^"((?:[^"\\]|\\.)*)":(\d+)/.exec(text);
+    if (file) return { file: file[1], fileLine: Number(file[2]) };
+    const named = /^"((?:[^"\\]|\\.)*)"(?:\(([^]*)\))?$/.exec(text);
+    if (!named) return {};
+    return { ...this.#named(named[2]?.trim(), depth + 1), name: named[1] };
+  }
+
+  /* ---- Operations ---- */
+
+  operation() {
+    return this.nested(() => this.#operation());
+  }
+
+  #operation() {
+    const start = this.at;
+    const names = [];
+    if (this.peek('%')) {
+      do {
+        const at = this.at;
+        const name = this.sigil('%');
+        const count = this.accept(':') ? this.integer() : undefined;
+        if (count > 1e5) throw this.fail(`${count} results`, at);
+        for (let i = 0; i < (count ?? 1); i++) names.push({ name, i: count === undefined ? -1 : i, at });
+      } while (this.accept(','));
+      this.expect('=');
+    }
+    const generic = this.peek('"');
+    const written = generic ? this.string() : this.#customName();
+    const name = currentName(written);
+    const parsed = generic ? this.#generic(name) : this.#custom(name);
+    const operation = {
+      name, operands: parsed.operands ?? [], results: [], regions: parsed.regions ?? [],
+      attributes: flattened(parsed.attributes ?? {}),
+      location: parsed.location ?? this.#location(start),
+    };
+    const { results } = parsed;
+    if (names.length && names.length !== results.length) {
+      throw this.fail(`${name} has ${results.length} results, not ${names.length}`, start);
+    }
+    operation.results = results.map((type, i) => new Value(type, operation, i));
+    names.forEach((result, i) => {
+      const value = operation.results[i];
+      if (result.i <= 0) this.#define(result.name, value, result.at);
+      if (result.i >= 0) this.#define(`${result.name}#${result.i}`, value, result.at);
+    });
+    return operation;
+  }
+
+  #customName() {
+    const start = this.at;
+    const word = this.dotted();
+    if (word.includes('.')) return word;
+    if (word === 'module') return 'builtin.module';
+    if (DEFAULT_DIALECT[word]) return DEFAULT_DIALECT[word];
+    throw this.fail(word === 'HloModule'
+      ? 'this is HLO text, not StableHLO: use parseHlo' : `there is no operation "${word}"`, start);
+  }
+
+  /** (%a, %b) <{properties}> ({regions}) {attributes} : (types) -> types */
+  #generic(name) {
+    this.expect('(');
+    const operands = this.list(')', () => this.#operand());
+    if (this.accept('[')) this.#noBlocks();
+    let attributes = Object.create(null);
+    if (this.accept('<')) {
+      attributes = this.dictionary();
+      this.expect('>');
+    }
+    const isolated = name === 'func.func' || name === 'builtin.module';
+    const regions = this.accept('(')
+      ? this.list(')', () => this.region({ isolated })) : [];
+    if (this.peek('{')) Object.assign(attributes, this.dictionary());
+    this.expect(':');
+    const { results } = this.functionType();
+    return { operands, attributes, regions, results };
+  }
+
+  #noBlocks() {
+    const { message, line, column } = this.fail('branches between blocks are not StableHLO');
+    throw new XlaError('UNIMPLEMENTED', message, { line, column });
+  }
+
+  /** { ^bb0(%a: type): operations }; `args` where another place names the arguments. */
+  region({ args, isolated = false }) {
+    return this.#inScope(() => {
+      this.expect('{');
+      const values = args?.() ?? [];
+      if (this.peek('^')) {
+        this.sigil('^');
+        if (this.accept('(')) values.push(...this.list(')', () => this.#blockArgument()));
+        this.expect(':');
+      }
+      const operations = [];
+      while (!this.accept('}')) {
+        if (this.atEnd) throw this.fail("nothing closes '{'");
+        if (this.peek('^')) this.#noBlocks();
+        operations.push(this.operation());
+      }
+      return { arguments: values, operations };
+    }, isolated);
+  }
+
+  #blockArgument() {
+    const at = this.at;
+    const name = this.#valueName();
+    this.expect(':');
+    const value = new Value(this.type());
+    this.#define(name, value, at);
+    value.location = this.#location(at);
+    return value;
+  }
+
+  /** The types behind the colon: of everything, or (operands) -> results. */
+  #types(operands) {
+    const start = this.at;
+    if (this.peek('(')) {
+      const inputs = this.#parenthesised();
+      if (!this.accept('->')) return inputs;
+      const results = this.resultTypes();
+      this.#checkOperands(inputs, operands, start);
+      return results;
+    }
+    const types = [this.type()];
+    while (this.accept(',')) types.push(this.type());
+    return this.accept('->') ? this.resultTypes() : types;
+  }
+
+  #parenthesised() {
+    this.expect('(');
+    return this.list(')', () => this.type());
+  }
+
+  #checkOperands(types, operands, at) {
+    if (types.length === operands.length) return;
+    throw this.fail(`${types.length} types for ${operands.length} operands`, at);
+  }
+
+  #custom(name) {
+    const special = SPECIAL[name];
+    if (special) return this.#special(special, name);
+    const bare = name.slice(name.indexOf('.') + 1);
+    const operands = [];
+    const regions = [];
+    let attributes = Object.create(null);
+    const words = [...(WORDS[bare] ?? [])];
+    while (!this.peek(':') && !this.atEnd) {
+      if (this.peek('%')) operands.push(this.#operand());
+      else if (this.accept(',') || this.accept('(') || this.accept(')')) continue;
+      else if (this.peek('{')) attributes = { ...attributes, ...this.dictionary() };
+      else if (this.peek('@')) attributes.callee = this.symbol();
+      else if (this.accept('[')) {
+        attributes.index = this.integer();
+        this.expect(']');
+      } else if (this.peekWord()) this.#clause(bare, attributes, words);
+      else throw this.fail(`expected operands, attributes or ':', found ${this.found()}`);
+    }
+    let results = [];
+    if (this.accept(':')) results = this.#types(operands);
+    return { operands, attributes, regions, results: resultsOf(bare, results, operands) };
+  }
+
+  #clause(bare, attributes, words) {
+    const start = this.at;
+    const word = this.identifier();
+    if (!this.accept('=')) {
+      const name = words.shift();
+      if (!name) throw this.fail(`"${word}" does not belong to ${bare}`, start);
+      attributes[name] = word;
+    } else if (PAIRS[word]) {
+      const [lhs, rhs] = PAIRS[word];
+      attributes[lhs] = this.attribute();
+      this.expectWord('x');
+      attributes[rhs] = this.attribute();
+    } else if (word === 'window') {
+      for (const [key, value] of Object.entries(this.dictionary())) {
+        attributes[WINDOW[key] ?? key] = value;
+      }
+    } else if (word === 'dim_numbers') {
+      Object.assign(attributes, this.convolutionDimensions());
+    } else if (word === 'format') {
+      const [, exponent, mantissa] = /^e(\d+)m(\d+)$/.exec(this.identifier()) ?? [];
+      if (!exponent) throw this.fail('expected a format such as e5m10', start);
+      Object.assign(attributes, { exponent_bits: Number(exponent), mantissa_bits: Number(mantissa) });
+    } else if (word === 'algorithm' && this.peek('<')) {
+      this.expect('<');
+      const { fields } = this.struct('dot_algorithm');
+      Object.assign(attributes, fields);
+    } else attributes[CLAUSES[bare]?.[word] ?? word] = this.fieldValue();
+  }
+
+  /** The functions below are outside of the class, but read what it keeps. */
+  #special(read, name) {
+    return read({
+      reader: this,
+      name,
+      operand: () => this.#operand(),
+      define: (valueName, value, at) => this.#define(valueName, value, at),
+      valueName: () => this.#valueName(),
+      types: (operands) => this.#types(operands),
+      location: (at) => this.#location(at),
+    });
+  }
+}
+
+/** What the short forms of types leave out. */
+function resultsOf(bare, types, operands) {
+  switch (bare) {
+    case 'select': case 'broadcast_select': return types.slice(-1);
+    case 'return': case 'func.return': return [];
+    case 'complex': return types;
+    case 'after_all': case 'optimization_barrier': case 'create_token': return types;
+    default: return types.length > 1 && operands.length === types.length ? types.slice(-1) : types;
+  }
+}
+
+/* ---- Operations with a form of their own ---- */
+
+function builtinModule({ reader }) {
+  const attributes = Object.create(null);
+  if (reader.peek('@')) attributes.sym_name = reader.symbol().name;
+  if (reader.acceptWord('attributes')) Object.assign(attributes, reader.dictionary());
+  return { attributes, regions: [reader.region({ isolated: true })], results: [] };
+}
+
+function func({ reader, define, valueName, location }) {
+  const attributes = Object.create(null);
+  const visibility = ['public', 'private', 'nested'].find((word) => reader.acceptWord(word));
+  if (visibility) attributes.sym_visibility = visibility;
+  attributes.sym_name = reader.symbol().name;
+  const named = [];
+  reader.expect('(');
+  const inputs = [];
+  const argAttributes = [];
+  reader.list(')', () => {
+    const at = reader.at;
+    const name = reader.peek('%') ? valueName() : undefined;
+    if (name !== undefined) reader.expect(':');
+    inputs.push(reader.type());
+    argAttributes.push(reader.peek('{') ? reader.dictionary() : {});
+    const value = new Value(inputs.at(-1));
+    value.location = location(at);
+    named.push({ name, value, at });
+  });
+  const results = [];
+  const resultAttributes = [];
+  if (reader.accept('->')) {
+    const one = () => {
+      results.push(reader.type());
+      resultAttributes.push(reader.peek('{') ? reader.dictionary() : {});
+    };
+    if (reader.accept('(')) reader.list(')', one);
+    else results.push(reader.type());
+  }
+  if (reader.acceptWord('attributes')) Object.assign(attributes, reader.dictionary());
+  attributes.function_type = { kind: 'function', inputs, results };
+  attributes.arg_attrs = argAttributes.map((entries) => new Dictionary(entries));
+  attributes.res_attrs = resultAttributes.map((entries) => new Dictionary(entries));
+  const args = () => named.map(({ name, value, at }) => {
+    define(name, value, at);
+    return value;
+  });
+  const regions = reader.peek('{') ? [reader.region({ args, isolated: true })] : [];
+  return { attributes, regions, results: [] };
+}
+
+/** constant dense<1.0> : tensor<f32>; chlo.constant too */
+function constant({ reader }) {
+  const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
+  if (reader.accept('(')) { // the older form: () {value = ...} : () -> type
+    reader.expect(')');
+    if (reader.accept('<')) {
+      Object.assign(attributes, reader.dictionary());
+      reader.expect('>');
+    }
+    if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
+    reader.expect(':');
+    return { attributes, results: reader.functionType().results };
+  }
+  const start = reader.at;
+  attributes.value = reader.attribute();
+  const type = attributes.value?.type;
+  if (!type) throw reader.fail('expected the elements of a constant', start);
+  // A quantised constant says its own type behind that of its elements.
+  return { attributes, results: [reader.accept(':') ? reader.type() : type] };
+}
+
+function call({ reader, operand }) {
+  const callee = reader.symbol();
+  reader.expect('(');
+  const operands = reader.list(')', operand);
+  const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
+  reader.expect(':');
+  const { results } = reader.functionType();
+  return { operands, attributes: { ...attributes, callee }, results };
+}
+
+function customCall({ reader, operand }) {
+  const target = reader.symbol().name;
+  reader.expect('(');
+  const operands = reader.list(')', operand);
+  const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
+  reader.expect(':');
+  const { results } = reader.functionType();
+  return { operands, attributes: { ...attributes, call_target_name: target }, results };
+}
+
+function composite({ reader, operand }) {
+  const name = reader.string();
+  const operands = [];
+  while (reader.peek('%')) {
+    operands.push(operand());
+    reader.accept(',');
+  }
+  const regions = reader.accept('(') ? reader.list(')', () => reader.region({})) : [];
+  const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
+  reader.expect(':');
+  return { operands, regions, attributes: { ...attributes, name }, results: reader.functionType().results };
+}
+
+/** slice %a [0:2, 1:7:3] : ... */
+function slice({ reader, operand, types }) {
+  const operands = [operand()];
+  const [starts, limits, strides] = [[], [], []];
+  reader.expect('[');
+  reader.list(']', () => {
+    starts.push(reader.integer());
+    reader.expect(':');
+    limits.push(reader.integer());
+    strides.push(reader.accept(':') ? reader.integer() : 1);
+  });
+  const more = reader.peek('{') ? reader.dictionary() : {};
+  reader.expect(':');
+  const results = types(operands);
+  const attributes = { ...more, start_indices: starts, limit_indices: limits, strides };
+  return { operands, attributes, results };
+}
+
+/** reduce(%a init: %i), (%b init: %j) applies stablehlo.add across dimensions = [0] : type */
+function reduce(context) {
+  const { reader, operand } = context;
+  const [inputs, inits] = [[], []];
+  while (reader.accept('(')) {
+    inputs.push(operand());
+    reader.expectWord('init');
+    reader.expect(':');
+    inits.push(operand());
+    reader.expect(')');
+    reader.accept(',');
+  }
+  const inner = reader.acceptWord('applies') ? currentName(reader.dotted()) : undefined;
+  reader.expectWord('across');
+  reader.expectWord('dimensions');
+  reader.expect('=');
+  const dimensions = reader.attribute();
+  const more = reader.peek('{') ? reader.dictionary() : {};
+  reader.expect(':');
+  const { results } = reader.functionType();
+  const region = inner === undefined ? reducer(context) : simpleReducer(inner, inputs[0], context);
+  return {
+    operands: [...inputs, ...inits], attributes: { ...more, dimensions }, regions: [region], results,
+  };
+}
+
+/** reducer(%a: t, %b: t) (%c: t, %d: t) {...}: pairs, but the region takes all first ones first. */
+function reducer({ reader, define, valueName, location }) {
+  reader.expectWord('reducer');
+  const pairs = [];
+  while (reader.accept('(')) {
+    pairs.push(reader.list(')', () => {
+      const at = reader.at;
+      const name = valueName();
+      reader.expect(':');
+      const value = new Value(reader.type());
+      value.location = location(at);
+      return { name, value, at };
+    }));
+  }
+  const all = [...pairs.map(([first]) => first), ...pairs.map(([, second]) => second)];
+  if (pairs.some((pair) => pair.length !== 2)) throw reader.fail('a reducer takes pairs of values');
+  const args = () => all.map(({ name, value, at }) => {
+    define(name, value, at);
+    return value;
+  });
+  return reader.region({ args });
+}
+
+function simpleReducer(inner, input, { reader, location }) {
+  if (!input) throw reader.fail('reduce needs operands');
+  const type = tensor(storageOf(input.type, reader), []);
+  const args = [new Value(type), new Value(type)];
+  const place = location(reader.at);
+  const body = { name: inner, operands: args, attributes: {}, regions: [], location: place };
+  body.results = [new Value(type, body, 0)];
+  const end = {
+    name: 'stablehlo.return', operands: body.results, results: [], attributes: {}, regions: [],
+    location: place,
+  };
+  return { arguments: args, operations: [body, end] };
+}
+
+function storageOf(type, reader) {
+  if (type.kind === 'tensor') return type.elementType;
+  throw reader.fail(`reduce takes no ${typeText(type)}`);
+}
+
+/** while(%i = %a, ...) : types attributes {...} cond {...} do {...} */
+function whileLoop({ reader, define, operand, valueName }) {
+  const names = [];
+  const operands = [];
+  reader.expect('(');
+  reader.list(')', () => {
+    const at = reader.at;
+    names.push({ name: valueName(), at });
+    reader.expect('=');
+    operands.push(operand());
+  });
+  const results = [];
+  if (reader.accept(':')) do results.push(reader.type()); while (reader.accept(','));
+  if (results.length !== operands.length) {
+    throw reader.fail(`${results.length} types for ${operands.length} operands of while`);
+  }
+  const attributes = reader.acceptWord('attributes') ? reader.dictionary() : {};
+  const args = () => names.map(({ name, at }, i) => {
+    const value = new Value(results[i]);
+    define(name, value, at);
+    return value;
+  });
+  reader.expectWord('cond');
+  const cond = reader.region({ args });
+  reader.expectWord('do');
+  const body = reader.region({ args });
+  return { operands, attributes, regions: [cond, body], results };
+}
+
+/** chlo.top_k(%a, k = 8) : type -> (type, type) */
+function topK({ reader, operand }) {
+  reader.expect('(');
+  const operands = [operand()];
+  const attributes = Object.create(null);
+  while (reader.accept(',')) {
+    const word = reader.identifier();
+    reader.expect('=');
+    attributes[word] = reader.attribute();
+  }
+  reader.expect(')');
+  if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
+  reader.expect(':');
+  reader.type();
+  reader.expect('->');
+  return { operands, attributes, results: reader.resultTypes() };
+}
+
+/** chlo.scan(%a) inits (%b) dimension=0 {...} : (types) -> types */
+function scan({ reader, operand }) {
+  const list = () => {
+    reader.expect('(');
+    return reader.list(')', operand);
+  };
+  const inputs = list();
+  reader.expectWord('inits');
+  const inits = list();
+  const attributes = Object.create(null);
+  while (reader.peekWord() && !['attributes'].includes(reader.peekWord())) {
+    const word = reader.identifier();
+    reader.expect('=');
+    attributes[word] = reader.attribute();
+    reader.accept(',');
+  }
+  const region = reader.peek('{') ? reader.region({}) : undefined;
+  if (reader.acceptWord('attributes')) Object.assign(attributes, reader.dictionary());
+  reader.expect(':');
+  const { results } = reader.functionType();
+  const operandSegmentSizes = [inputs.length, inits.length];
+  return {
+    operands: [...inputs, ...inits], regions: region ? [region] : [],
+    attributes: { ...attributes, operandSegmentSizes }, results,
+  };
+}
+
+/** optimization_barrier %a, %b : types; after_all %a, %b : !stablehlo.token */
+function listed({ reader, name, operand }) {
+  const attributes = reader.peek('{') ? reader.dictionary() : {};
+  const operands = [];
+  if (reader.accept('(')) reader.expect(')');
+  while (reader.peek('%')) {
+    operands.push(operand());
+    reader.accept(',');
+  }
+  if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
+  const results = [];
+  if (reader.accept(':')) do results.push(reader.type()); while (reader.accept(','));
+  return { operands, attributes, results: name === 'stablehlo.return' ? [] : results };
+}
+
+/** tuple %a, %b : tuple<...> */
+function tuple(context) {
+  const parsed = listed(context);
+  return { ...parsed, results: parsed.results.slice(-1) };
+}
+
+/** sdy.mesh @mesh = <["x"=2]> */
+function mesh({ reader }) {
+  const sym_name = reader.symbol().name;
+  reader.expect('=');
+  reader.expect('<');
+  const text = reader.balanced('<');
+  return { attributes: { sym_name, mesh: new Struct('mesh', {}, [text]) }, results: [] };
+}
+
+/** sdy.sharding_constraint %a <@mesh, [{}]> : type */
+function shardingConstraint({ reader, operand, types }) {
+  const operands = [operand()];
+  reader.expect('<');
+  const sharding = new Struct('sharding', {}, [reader.balanced('<')]);
+  reader.expect(':');
+  return { operands, attributes: { sharding }, results: types(operands) };
+}
+
+/** sdy.manual_computation(%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: t) {} */
+function manualComputation({ reader, operand, define }) {
+  reader.expect('(');
+  const operands = reader.list(')', operand);
+  const attributes = Object.create(null);
+  for (const key of ['in_shardings', 'out_shardings', 'manual_axes']) {
+    reader.expectWord(key);
+    reader.expect('=');
+    const open = key === 'manual_axes' ? '{' : '[';
+    reader.expect(open);
+    attributes[key] = new Struct(key, {}, [reader.balanced(open)]);
+  }
+  reader.expect('(');
+  const values = [];
+  const inner = reader.list(')', () => {
+    const at = reader.at;
+    const name = reader.sigil('%');
+    reader.expect(':');
+    const value = new Value(reader.type());
+    values.push(value);
+    if (reader.peekWord() === 'loc') {
+      reader.acceptWord('loc');
+      reader.expect('(');
+      reader.balanced('(');
+    }
+    return { name, value, at };
+  });
+  const args = () => inner.map(({ name, value, at }) => {
+    define(name, value, at);
+    return value;
+  });
+  const region = reader.region({ args });
+  if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
+  reader.expect(':');
+  return { operands, attributes, regions: [region], results: reader.functionType().results };
+}
+
+const SPECIAL = {
+  'builtin.module': builtinModule,
+  'func.func': func,
+  'func.call': call,
+  'stablehlo.return': listed,
+  'stablehlo.constant': constant,
+  'chlo.constant': constant,
+  'stablehlo.custom_call': customCall,
+  'stablehlo.composite': composite,
+  'stablehlo.slice': slice,
+  'stablehlo.reduce': reduce,
+  'stablehlo.while': whileLoop,
+  'stablehlo.optimization_barrier': listed,
+  'stablehlo.after_all': listed,
+  'stablehlo.tuple': tuple,
+  'chlo.top_k': topK,
+  'chlo.scan': scan,
+  'sdy.mesh': mesh,
+  'sdy.sharding_constraint': shardingConstraint,
+  'sdy.manual_computation': manualComputation,
+};
+

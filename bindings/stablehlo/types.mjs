@@ -1,0 +1,95 @@
+/**
+ * The types of StableHLO programs, and what they are in HLO.
+ *
+ * - { kind: 'tensor', dimensions, elementType, bounds }: dimensions of -1 are not known; `bounds`
+ *   is null or has, for each dimension, the most that it can be, or -1. elementType is a name as in
+ *   HLO text ('f32', 's32', 'pred', 'c64'), or a quantised type. `rank` null: unranked.
+ * - { kind: 'quantized', storage, expressed, scales, zeroPoints, dimension, low, high }: real value =
+ *   scale * (stored - zero point); dimension -1: one scale for all. blockSizes: of sub-channels.
+ * - { kind: 'token' }, { kind: 'none' }, { kind: 'tuple' | 'future', types }
+ * - { kind: 'function', inputs, results }, { kind: 'opaque', text }
+ */
+import { invalidArgument, XlaError } from '../error.mjs';
+import { Shape } from '../shape.mjs';
+import { ELEMENT_TYPES } from '../types.mjs';
+
+/** MLIR's names of element types that differ from HLO's. */
+const INTEGERS = { i: 's', si: 's', ui: 'u' };
+
+/** @returns {string | undefined} */
+export function elementTypeOf(name) {
+  if (name === 'i1') return 'pred';
+  if (name === 'index') return 's64';
+  const [, sign, bits] = /^(i|si|ui)(\d+)$/.exec(name) ?? [];
+  const hlo = sign ? INTEGERS[sign] + bits : name.toLowerCase();
+  return ELEMENT_TYPES.has(hlo) && !/^[usc]\d/.test(name) && name !== 'pred' ? hlo : undefined;
+}
+
+export const COMPLEX = { f32: 'c64', f64: 'c128' };
+export const REAL = { c64: 'f32', c128: 'f64' };
+
+export function tensor(elementType, dimensions, bounds = null) {
+  return { kind: 'tensor', elementType, dimensions, bounds };
+}
+
+export const isQuantized = (type) => type?.kind === 'tensor' && typeof type.elementType === 'object';
+
+/** The type in which a tensor's elements are kept. */
+export function storageType(type) {
+  return isQuantized(type) ? type.elementType.storage : type.elementType;
+}
+
+/** As messages show it: in MLIR's own spelling. */
+export function typeText(type) {
+  switch (type?.kind) {
+    case 'tensor': {
+      const sizes = type.dimensions?.map((n) => `${n < 0 ? '?' : n}x`).join('') ?? '*x';
+      return `tensor<${sizes}${elementText(type.elementType)}>`;
+    }
+    case 'tuple': return `tuple<${type.types.map(typeText).join(', ')}>`;
+    case 'token': return '!stablehlo.token';
+    case 'opaque': return type.text;
+    case 'function':
+      return `(${type.inputs.map(typeText).join(', ')}) -> (${type.results.map(typeText).join(', ')})`;
+    default: return type?.kind ?? 'no type';
+  }
+}
+
+function elementText(type) {
+  if (typeof type === 'object') return `!quant.uniform<${elementText(type.storage)}:...>`;
+  if (type === 'pred') return 'i1';
+  if (REAL[type]) return `complex<${REAL[type]}>`;
+  return type.replace(/^s(\d+)$/, 'i$1').replace(/^u(\d+)$/, 'ui$1');
+}
+
+/** Whether a shape of HLO follows from the type alone. */
+export function isStatic(type) {
+  if (type.kind === 'tuple') return type.types.every(isStatic);
+  if (type.kind !== 'tensor') return true;
+  if (!type.dimensions) return false;
+  return type.dimensions.every((n, i) => n >= 0 || (type.bounds && type.bounds[i] >= 0));
+}
+
+/**
+ * @param {object} type
+ * @param {string} operation for the message
+ * @returns {Shape}
+ */
+export function shapeOf(type, operation) {
+  if (type.kind === 'token') return Shape.token();
+  if (type.kind === 'tuple') return Shape.tuple(type.types.map((t) => shapeOf(t, operation)));
+  if (type.kind !== 'tensor') {
+    throw new XlaError('UNIMPLEMENTED', `${operation}: values of type ${typeText(type)}`, {
+      operation,
+    });
+  }
+  if (!isStatic(type)) {
+    throw invalidArgument(
+      operation,
+      `the size of ${typeText(type)} does not follow from the sizes of the program's arguments`,
+    );
+  }
+  const dynamicDimensions = type.dimensions.map((n) => n < 0);
+  const sizes = type.dimensions.map((n, i) => (n < 0 ? type.bounds[i] : n));
+  return Shape.array(storageType(type), sizes, { dynamicDimensions });
+}
