@@ -11,6 +11,9 @@ import { Literal } from './literal.mjs';
 import { MIN_MEMORY } from './loader.mjs';
 import { HloModule } from './module.mjs';
 import { checkOptions, count } from './options.mjs';
+import {
+  bytecodeOfJaxExport, contentOf, gunzip, isGzip, isText, kindOfText, refusal,
+} from './sources.mjs';
 import { Shape } from './shape.mjs';
 
 const MAX_REPLICAS = 4096;
@@ -92,19 +95,71 @@ export class Client {
   }
 
   /**
+   * Reads a program, whatever form it has: HLO text, a serialized HloModuleProto, HloProto or
+   * HloSnapshot, StableHLO as text or as MLIR bytecode (portable artifacts), the file of JAX's
+   * `jax.export`; each also compressed by gzip.
+   * @param {any} source text, bytes, a File or Blob, a Response, a URL; in Node also a path
+   * @param {object} [options]
+   * @param {(Shape | string)[]} [options.arguments] shapes of the arguments: for StableHLO programs
+   *   of unknown sizes, which are read for these
+   * @returns {Promise<HloModule>}
+   */
+  async load(source, options = {}) {
+    let { content } = await contentOf(source);
+    if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
+    if (typeof content === 'string') return this.#loadText(content, options);
+    const refused = refusal(content);
+    if (refused) throw refused;
+    const { isBytecode } = await stablehlo();
+    const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
+    if (bytecode) return this.parseStableHlo(bytecode, options);
+    if (!isText(content)) return this.parseHloProto(content);
+    const head = new TextDecoder().decode(content.subarray(0, 100000));
+    if (kindOfText(head) === 'stablehlo') return this.parseStableHlo(content, options);
+    return this.parseHlo(content);
+  }
+
+  #loadText(text, options) {
+    const kind = kindOfText(text);
+    if (kind === 'stablehlo') return this.parseStableHlo(text, options);
+    const refused = kind ? undefined : refusal(new TextEncoder().encode(text.slice(0, 1000)));
+    if (refused) throw refused;
+    return this.parseHlo(text);
+  }
+
+  /**
    * Reads a module from HLO text, as XLA and JAX print it.
-   * @param {string} text
+   * @param {string | Uint8Array} text or its UTF-8 bytes
    * @returns {HloModule}
    */
   parseHlo(text) {
-    if (typeof text !== 'string') {
-      throw invalidArgument('parseHlo', `needs HLO text; got ${describe(text)}`);
+    const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : bytesOf('parseHlo', text);
+    const head = new TextDecoder().decode(bytes.subarray(0, 2000));
+    if (kindOfText(head) === 'stablehlo') {
+      throw invalidArgument('parseHlo', 'this is StableHLO, not HLO text: use parseStableHlo() or load()');
     }
-    const bytes = new TextEncoder().encode(text);
+    if (bytes.length && !isText(bytes) && typeof text !== 'string') {
+      throw invalidArgument('parseHlo', 'these bytes are no text: use parseHloProto(), parseStableHlo() or load()');
+    }
     const pointer = this.#core.scoped((copy) =>
       // The text may hold NULs, so its length is given; and it may be empty.
       this.#core.need('xla_module_parse', copy(bytes), bytes.length));
     return new HloModule(this.#core, pointer);
+  }
+
+  /**
+   * Reads a module from StableHLO (with CHLO), as text or as MLIR bytecode.
+   * @param {string | Uint8Array} source text, its UTF-8 bytes, or bytecode
+   * @param {object} [options] as of load()
+   * @returns {Promise<HloModule>}
+   */
+  async parseStableHlo(source, options = {}) {
+    const given = typeof source === 'string' ? source : bytesOf('parseStableHlo', source);
+    const { isBytecode, parseStableHlo } = await stablehlo();
+    if (typeof given !== 'string' && !isBytecode(given) && !isText(given)) {
+      throw invalidArgument('parseStableHlo', 'these bytes are no MLIR bytecode: use parseHloProto() or load()');
+    }
+    return parseStableHlo(this, given, options);
   }
 
   /**
@@ -114,10 +169,11 @@ export class Client {
    * @returns {HloModule}
    */
   parseHloProto(bytes) {
-    if (!(ArrayBuffer.isView(bytes) && bytes.BYTES_PER_ELEMENT === 1)) { // Node's Buffers, too
-      throw invalidArgument('parseHloProto', `needs a Uint8Array; got ${describe(bytes)}`);
+    const given = bytesOf('parseHloProto', bytes);
+    if (given.length && isText(given)) {
+      throw invalidArgument('parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
     }
-    const text = hloTextOfProto(bytes);
+    const text = hloTextOfProto(given);
     try {
       return this.parseHlo(text);
     } catch (error) {
@@ -221,6 +277,20 @@ if (Symbol.dispose) {
       this.dispose();
     },
   });
+}
+
+/** Loaded when it is first needed. A literal, so that bundlers make a file of its own of it. */
+const stablehlo = () => import('./stablehlo/index.mjs');
+
+/** Bytes of any kind, Node's Buffers too. */
+function bytesOf(operation, value) {
+  if (ArrayBuffer.isView(value) && value.BYTES_PER_ELEMENT === 1) {
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  }
+  const what = {
+    parseHloProto: 'a Uint8Array', parseHlo: 'HLO text or its bytes',
+  }[operation] ?? 'text or a Uint8Array';
+  throw invalidArgument(operation, `needs ${what}; got ${describe(value)}`);
 }
 
 atBoundary(Client);

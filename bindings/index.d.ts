@@ -320,7 +320,7 @@ export interface Parameter {
 
 /**
  * A program, or a computation that operations call (then its entry computation is meant). Comes
- * from a builder's build(), client.parseHlo() or client.parseHloProto(). Immutable.
+ * from a builder's build(), client.load() or its parse methods. Immutable.
  */
 export class HloModule extends Handle {
   private constructor();
@@ -456,6 +456,14 @@ export interface CustomCall {
   readonly backendConfig: string;
 }
 
+/** What client.load() takes: text, bytes, a File or Blob, a Response, a URL; in Node also a path. */
+export type ProgramSource = string | Uint8Array | ArrayBuffer | Blob | Response | URL;
+
+export interface LoadOptions {
+  /** Shapes of the arguments, for StableHLO programs of unknown sizes: they are read for these. */
+  arguments?: readonly (Shape | string)[];
+}
+
 /** Where programs are built, compiled and run. */
 export class Client {
   private constructor();
@@ -470,8 +478,16 @@ export class Client {
   /** Bytes that are allocated in the core's memory in all: programs and bookkeeping too. */
   readonly heapInUse: number;
   builder(name?: string): XlaBuilder;
-  /** Reads HLO text, as XLA and JAX print it. An error has line and column. */
-  parseHlo(text: string): HloModule;
+  /**
+   * Reads a program, whatever form it has: HLO text, HLO protos, StableHLO as text or bytecode, the
+   * file of `jax.export`; each also compressed by gzip. A string without a line break is a URL, in
+   * Node also a path.
+   */
+  load(source: ProgramSource | Promise<ProgramSource>, options?: LoadOptions): Promise<HloModule>;
+  /** Reads HLO text, as XLA and JAX print it, or its UTF-8 bytes. An error has line and column. */
+  parseHlo(text: string | Uint8Array): HloModule;
+  /** Reads StableHLO with CHLO: text, its UTF-8 bytes, or MLIR bytecode. Errors have a place. */
+  parseStableHlo(source: string | Uint8Array, options?: LoadOptions): Promise<HloModule>;
   /** Reads a serialized HloModuleProto, HloProto or HloSnapshot. */
   parseHloProto(bytes: Uint8Array): HloModule;
   compile(module: HloModule, options?: { replicas?: number }): Promise<Executable>;

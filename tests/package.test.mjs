@@ -42,8 +42,9 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 test('the tarball holds what users need, and nothing else', async () => {
-  const bindings = (await readdir(join(ROOT, 'bindings'))).filter((name) =>
-    !['library.js', 'declarations'].includes(name));
+  const inBindings = await readdir(join(ROOT, 'bindings'), { recursive: true });
+  const bindings = inBindings.filter((name) => 
+    name.includes('.') && name !== 'library.js' && !name.startsWith('declarations'));
   const web = await readdir(join(ROOT, 'web'));
   const expected = [
     'LICENSE', 'README.md', 'package.json',

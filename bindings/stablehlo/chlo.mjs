@@ -200,7 +200,20 @@ function conj(c) {
   return COMPLEX[REAL[c.x.shape.elementType]] ? c.b.conj(c.x) : c.x;
 }
 
+/** MHLO: StableHLO's origin, of which XLA's own dumps still have what StableHLO lacks. */
+const mhlo = {
+  'mhlo.copy': (c) => c.emit('copy', [c.x]),
+  'mhlo.erf': (c) => c.b.erf(c.x),
+  'mhlo.topk': (c) => c.b.topK(c.x, c.int('k'), !c.has('largest') || c.bool('largest')),
+  'mhlo.ragged_dot': raggedDot,
+  'mhlo.scan': scan,
+  'mhlo.stochastic_convert': (c) => c.b.stochasticConvertType(c.in[0], c.in[1], c.elementType()),
+  ...Object.fromEntries(['acos', 'acosh', 'asin', 'asinh', 'atanh', 'cosh', 'sinh'].map((name) =>
+    [`mhlo.${name}`, (c) => c.b[name](c.x)])),
+};
+
 export const chlo = {
+  ...mhlo,
   ...plain,
   ...broadcasting,
   'chlo.tan': (c) => c.b.tan(c.x),

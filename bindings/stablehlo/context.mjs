@@ -25,7 +25,8 @@ export class Context {
 
   /** The first operand. */
   get x() {
-    return this.in[0];
+    if (this.in.length) return this.in[0];
+    throw malformed('takes operands, not none');
   }
 
   /** Makes an instruction: HLO's opcode, and attributes as in HLO text. */
@@ -107,7 +108,9 @@ export class Context {
   /* ---- Results ---- */
 
   type(i = 0) {
-    return this.operation.results[i].type;
+    const result = this.operation.results[i];
+    if (result) return result.type;
+    throw malformed(`has no result ${i}`);
   }
 
   /** The declared shape of a result; undefined where its sizes are not declared. */
@@ -137,6 +140,7 @@ export class Context {
 
   /** An operand of sizes or indices, which have to be known. */
   sizes(i) {
+    if (i < 0 || i >= this.in.length) throw malformed(`has no operand ${i}`);
     const known = this.known(i) ?? constantOf(this.operation.operands[i]);
     if (known) return known.map(Number);
     throw new XlaError('UNIMPLEMENTED', `operand ${i} does not follow from the sizes of the ` +

@@ -2,7 +2,7 @@
 import { quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
 import { numbersOf, scalarValue } from './context.mjs';
-import { Dense, Dictionary, Float, Integer, malformed, nameOf, Struct } from './ir.mjs';
+import { Dense, Dictionary, Float, Integer, malformed, nameOf } from './ir.mjs';
 import { Frame, tupled, untupled } from './lower.mjs';
 import { custom } from './custom_calls.mjs';
 import { shapeOf } from './types.mjs';
@@ -159,12 +159,13 @@ const API_VERSIONS = [
 
 function apiVersion(c) {
   const value = c.attribute('api_version');
+  if (c.attribute('mhlo.backend_config') instanceof Dictionary) return API_VERSIONS[4];
   if (typeof value === 'string') return API_VERSIONS.includes(value) ? value : undefined;
   return value === undefined ? undefined : API_VERSIONS[c.int('api_version')];
 }
 
 function backendConfig(c) {
-  const value = c.attribute('backend_config') ?? c.attribute('mhlo.backend_config');
+  const value = c.attribute('backend_config') || c.attribute('mhlo.backend_config');
   if (value instanceof Dictionary) return dictionaryText(value.entries);
   if (typeof value !== 'string' || !value) return undefined;
   return value.startsWith('{') && value.endsWith('}') ? value : quote(value);
@@ -185,6 +186,17 @@ function laidOut(shape, layouts) {
   return Shape.tuple(shape.tupleShapes.map((part, i) => Shape.parse(withLayout(part, layouts[i]))));
 }
 
+/** {{0}: (1, {})} */
+function aliases(c) {
+  const list = c.attribute('output_operand_aliases');
+  if (!Array.isArray(list) || !list.length) return undefined;
+  return `{${list.map(({ fields = {} }) => {
+    const index = (name) => `{${numbersOf(fields[name]) ?? ''}}`;
+    const operand = fields.operand_index?.value ?? fields.operand_index ?? 0;
+    return `${index('output_tuple_indices')}: (${operand}, ${index('operand_tuple_indices')})`;
+  }).join(', ')}}`;
+}
+
 /** What custom_call says with the results' shapes; one of them, or a tuple. */
 function customCall(c) {
   const target = c.string('call_target_name');
@@ -200,6 +212,7 @@ function customCall(c) {
       ? c.in.map(({ shape: s }, i) => withLayout(s.withoutLayout(), operandLayouts[i], true)) : undefined,
     called_computations: called.length ? called.map((name) => functionOf(c, nameOf(name))) : undefined,
     custom_call_has_side_effect: c.bool('has_side_effect') || undefined,
+    output_to_operand_aliasing: aliases(c),
     api_version: apiVersion(c),
     backend_config: backendConfig(c),
     frontend_attributes: frontendAttributes(c),
@@ -294,5 +307,3 @@ export const control = {
   'stablehlo.async_start': asyncStart,
   'stablehlo.async_done': (c) => c.x,
 };
-
-void Struct;

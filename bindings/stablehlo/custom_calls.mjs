@@ -1,6 +1,7 @@
 /** Custom calls that are operations: what StableHLO has no operation for, or not yet. */
 import { Shape } from '../shape.mjs';
 import { XlaError } from '../error.mjs';
+import { numbersOf } from './context.mjs';
 import { Dictionary, malformed, nameOf } from './ir.mjs';
 import { reduceWindow, rngBitGenerator } from './operations.mjs';
 
@@ -48,7 +49,42 @@ function dynamicReduceWindow(c) {
 
 const dynamicRng = (c) => rngBitGenerator(c, Shape.array(c.elementType(1), c.sizes(1)));
 
+function raggedAllToAll(c) {
+  const groups = c.rows('replica_groups', []).map((group) => group.filter((id) => id >= 0));
+  const [input, output, inputOffsets, sendSizes, outputOffsets, recvSizes] = c.in;
+  const entries = configOf(c);
+  const rows = numbersOf(entries.replica_groups);
+  const width = entries.replica_groups?.type?.dimensions?.[1];
+  const own = rows && width
+    ? Array.from({ length: rows.length / width }, (_, i) => rows.slice(i * width, (i + 1) * width)) : groups;
+  const channelId = entries.channel_id && Number(entries.channel_id.value);
+  return c.b.raggedAllToAll(
+    input, inputOffsets, sendSizes, output, outputOffsets, recvSizes, own, channelId || undefined);
+}
+
+function configOf(c) {
+  const value = c.attribute('backend_config') || c.attribute('mhlo.backend_config');
+  return value instanceof Dictionary ? value.entries : {};
+}
+
+/** The k best by a comparator: all are sorted, as XLA does where it has nothing better. */
+function approxTopK(c) {
+  const entries = configOf(c);
+  const number = (name) => Number(entries[name]?.value ?? entries[name]);
+  const [dimension, k] = [number('reduction_dim'), number('top_k')];
+  const operands = c.in.slice(0, c.in.length / 2);
+  const [comparator] = c.attribute('called_computations') ?? [];
+  const [region] = c.lowering.function(nameOf(comparator)).regions;
+  const shapes = operands.flatMap(({ shape }) => Array(2).fill(Shape.array(shape.elementType)));
+  const toApply = c.lowering.computation(c.frame, region, shapes, nameOf(comparator));
+  const sorted = c.emit('sort', operands, { dimensions: [dimension], to_apply: toApply });
+  const parts = operands.length === 1 ? [sorted] : operands.map((_, i) => c.b.getTupleElement(sorted, i));
+  return parts.map((part) => c.b.sliceInDim(part, 0, k, 1, dimension));
+}
+
 export const custom = {
+  'ApproxTopK': approxTopK,
+  'ragged_all_to_all': raggedAllToAll,
   'shape_assertion': shapeAssertion,
   'mhlo.topk': topK,
   'mhlo.erf': unary('erf'),

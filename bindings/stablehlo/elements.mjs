@@ -29,7 +29,7 @@ export function elementsOfBytes(bytes, elementType, count) {
   if (bytes.length !== wanted) return undefined;
   const { Array: Natural } = type;
   const isAligned = bytes.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
-  const { buffer, byteOffset } = isAligned ? bytes : bytes.slice();
+  const { buffer, byteOffset } = isAligned ? bytes : new Uint8Array(bytes);
   const data = new Natural(buffer, byteOffset, bytes.length / Natural.BYTES_PER_ELEMENT);
   return { data: type.bits < 8 ? inByte(data.slice(), type) : data, splat };
 }
@@ -38,7 +38,7 @@ export function elementsOfBytes(bytes, elementType, count) {
 function predicatesOfBytes(bytes, count) {
   const isSplat = bytes.length === 1 && (count > 8 || [0, 255].includes(bytes[0])) && count !== 1;
   if (isSplat) return { data: Uint8Array.of(bytes[0] ? 1 : 0), splat: true };
-  if (bytes.length === count) return { data: bytes.map((byte) => (byte ? 1 : 0)), splat: false };
+  if (bytes.length === count) return { data: Uint8Array.from(bytes, (byte) => (byte ? 1 : 0)), splat: false };
   if (bytes.length !== Math.ceil(count / 8)) return undefined;
   return { data: unpackBits(bytes, count), splat: false };
 }

@@ -1,12 +1,24 @@
-/** Reads StableHLO: loaded by client.load() and client.parseStableHlo() when they are first called. */
+/**
+ * StableHLO's way in: `xla-wasm/stablehlo`, which client.load() and client.parseStableHlo() import
+ * when they need it.
+ */
+import { isBytecode, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';
 
 /**
+ * Reads StableHLO, with CHLO, as text or as MLIR bytecode.
  * @param {import('../client.mjs').Client} client
- * @param {string} text
- * @param {object} [options] see lower()
+ * @param {string | Uint8Array} source bytes are bytecode or UTF-8
+ * @param {object} [options]
+ * @param {(import('../shape.mjs').Shape | string)[]} [options.arguments] shapes of the arguments, for
+ *   programs of unknown sizes
+ * @returns {import('../module.mjs').HloModule}
  */
-export function parseStableHloText(client, text, options) {
-  return lower(client, readText(text), options);
+export function parseStableHlo(client, source, options) {
+  if (typeof source === 'string') return lower(client, readText(source), options);
+  if (isBytecode(source)) return lower(client, readBytecode(source), options);
+  return lower(client, readText(new TextDecoder().decode(source)), options);
 }
+
+export { isBytecode };

@@ -110,7 +110,7 @@ export function flattened(attributes) {
 /** The name without the dialect's version: "stablehlo.add" of "vhlo.add_v1". */
 export function currentName(name) {
   const [, bare] = /^vhlo\.(.+)_v\d+$/.exec(name) ?? [];
-  if (!bare) return name === 'func.return' || name === 'sdy.return' ? 'stablehlo.return' : name;
+  if (!bare) return /^(func|sdy|mhlo|chlo)\.return$/.test(name) ? 'stablehlo.return' : name;
   return { func: 'func.func', call: 'func.call' }[bare] ?? `stablehlo.${bare}`;
 }
 

@@ -12,9 +12,9 @@ import { chlo } from './chlo.mjs';
 import { collectives } from './collectives.mjs';
 import { control } from './control.mjs';
 import { dynamic } from './dynamic.mjs';
-import { Dictionary, malformed, nameOf } from './ir.mjs';
+import { malformed, nameOf } from './ir.mjs';
 import { foldKnown } from './known.mjs';
-import { operations } from './operations.mjs';
+import { ARITY, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
 import { Context } from './context.mjs';
 import { headerOf, sharded } from './sharding.mjs';
@@ -258,6 +258,9 @@ export class Lowering {
   results(frame, operation) {
     const row = ROWS[operation.name];
     if (!row) throw unknownOperation(operation.name);
+    const { length } = operation.operands;
+    const arity = ARITY.get(operation.name);
+    if (arity !== undefined && length !== arity) throw malformed(`takes ${arity} operands, not ${length}`);
     const operands = operation.operands.map((value) => this.value(frame, value));
     const context = new Context(this, frame, operation, operands);
     const isThroughFloats = !quantized[operation.name] &&
@@ -353,5 +356,3 @@ function located(error, operation) {
   Object.defineProperty(made, 'located', { value: true });
   return made;
 }
-
-export { Dictionary };

@@ -630,14 +630,14 @@ function scan({ reader, operand }) {
   reader.expectWord('inits');
   const inits = list();
   const attributes = Object.create(null);
-  while (reader.peekWord() && !['attributes'].includes(reader.peekWord())) {
+  while (reader.peekWord() && reader.peekWord() !== 'attributes') {
     const word = reader.identifier();
     reader.expect('=');
     attributes[word] = reader.attribute();
     reader.accept(',');
   }
-  const region = reader.peek('{') ? reader.region({}) : undefined;
   if (reader.acceptWord('attributes')) Object.assign(attributes, reader.dictionary());
+  const region = reader.peek('{') ? reader.region({}) : undefined;
   reader.expect(':');
   const { results } = reader.functionType();
   const operandSegmentSizes = [inputs.length, inits.length];
@@ -740,6 +740,7 @@ const SPECIAL = {
   'stablehlo.tuple': tuple,
   'chlo.top_k': topK,
   'chlo.scan': scan,
+  'mhlo.scan': scan,
   'sdy.mesh': mesh,
   'sdy.sharding_constraint': shardingConstraint,
   'sdy.manual_computation': manualComputation,

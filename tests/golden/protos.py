@@ -50,4 +50,5 @@ def main():
   print(f'protos.txt: {len(lines)} protos, {sum(map(len, lines))} bytes')
 
 
-main()
+if __name__ == '__main__':
+  main()

@@ -27,6 +27,14 @@ export async function axpy(): Promise<number[][]> {
   return y.toArray();
 }
 
+export async function load(client: Client, file: File): Promise<HloModule> {
+  (await client.load(fetch('model.mlirbc'))).dispose();
+  (await client.parseStableHlo('module {}')).dispose();
+  // @ts-expect-error: a number is no program
+  void client.load(5);
+  return client.load(file, { arguments: ['f32[8,128]', Shape.array('s32')] });
+}
+
 export async function options(client: Client, module: HloModule): Promise<void> {
   using exe = await client.compile(module);
   const controller = new AbortController();

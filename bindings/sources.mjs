@@ -1,0 +1,163 @@
+/**
+ * What client.load() is given: where its bytes come from, what they are, and what to say of those
+ * that are no program.
+ */
+import { describe, invalidArgument, XlaError } from './error.mjs';
+
+/* ---- Where from ---- */
+
+/**
+ * @param {any} source text, bytes, a Blob, a Response, a URL; in Node also a path
+ * @returns {Promise<{ content: string | Uint8Array, name?: string }>}
+ */
+export async function contentOf(source) {
+  const given = await source;
+  if (typeof given === 'string') {
+    return isProgramText(given) ? { content: given } : { content: await bytesAt(given), name: given };
+  }
+  if (ArrayBuffer.isView(given)) {
+    return { content: new Uint8Array(given.buffer, given.byteOffset, given.byteLength) };
+  }
+  if (isBuffer(given)) return { content: new Uint8Array(given) };
+  if (given instanceof URL) return { content: await bytesAt(given.href), name: given.href };
+  if (typeof given?.arrayBuffer === 'function') return { content: await bodyOf(given), name: given.name ?? given.url };
+  throw invalidArgument('load', `needs text, bytes, a Blob, a Response or a URL; got ${describe(given)}`);
+}
+
+const isBuffer = (value) =>
+  ['ArrayBuffer', 'SharedArrayBuffer'].includes(Object.prototype.toString.call(value).slice(8, -1));
+
+/** A program has several lines, or braces; the name of a file has neither. */
+function isProgramText(text) {
+  return text.length > 4096 || /[\n{]/.test(text) || !text.trim() || /^\s*HloModule\b/.test(text);
+}
+
+/** A Response says whether it is one. */
+async function bodyOf(body) {
+  if (body.ok === false) {
+    const address = body.url ? `${body.url}: ` : '';
+    throw new XlaError('NOT_FOUND', `load: ${address}the server answered ${body.status} ${body.statusText ?? ''}`.trim());
+  }
+  return new Uint8Array(await body.arrayBuffer());
+}
+
+async function bytesAt(address) {
+  const isPath = !/^[a-z][a-z\d+.-]+:/i.test(address);
+  const inNode = typeof process === 'object' && Boolean(process.versions?.node);
+  if (inNode && (isPath || address.startsWith('file:'))) return readFileAt(address, isPath);
+  let response;
+  try {
+    response = await fetch(address);
+  } catch (error) {
+    throw new XlaError('NOT_FOUND', `load: ${address}: ${error.message}`, { cause: error });
+  }
+  return bodyOf(response);
+}
+
+async function readFileAt(address, isPath) {
+  // For bundlers, which are not to look for it: it is asked for in Node only.
+  const { readFile } = await import(/* @vite-ignore */ /* webpackIgnore: true */ 'node:fs/promises');
+  try {
+    const buffer = await readFile(isPath ? address : new URL(address));
+    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  } catch (error) {
+    throw new XlaError('NOT_FOUND', `load: cannot read ${address}: ${error.code ?? error.message}`, { cause: error });
+  }
+}
+
+/* ---- What it is ---- */
+
+const startsWith = (bytes, ...start) => start.every((byte, i) => bytes[i] === byte);
+const ascii = (bytes, from, to) => String.fromCharCode(...bytes.subarray(from, to));
+
+export const isGzip = (bytes) => startsWith(bytes, 0x1f, 0x8b);
+
+/** @param {Uint8Array} bytes */
+export async function gunzip(bytes) {
+  if (typeof DecompressionStream === 'undefined') {
+    throw new XlaError('UNIMPLEMENTED', 'load: this is compressed by gzip, which this browser cannot undo');
+  }
+  try {
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch (error) {
+    throw invalidArgument('load', `the gzip data is damaged: ${error.message}`);
+  }
+}
+
+/**
+ * The MLIR bytecode in the flatbuffer that jax.export's serialize() writes; undefined if it is none.
+ * The root table's field 11 (jax/_src/export/serialization.fbs: mlir_module_serialized) is a vector
+ * of bytes; it is found by what it starts with, as fields move between versions.
+ */
+export function bytecodeOfJaxExport(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.length < 16) return undefined;
+  const root = view.getUint32(0, true);
+  if (root < 4 || root + 4 > bytes.length) return undefined;
+  const table = root - view.getInt32(root, true);
+  if (table < 0 || table + 4 > bytes.length) return undefined;
+  const size = view.getUint16(table, true);
+  if (size < 4 || size % 2 || table + size > bytes.length) return undefined;
+  for (let at = table + 4; at < table + size; at += 2) {
+    const field = root + view.getUint16(at, true);
+    if (field === root || field + 4 > bytes.length) continue;
+    const vector = field + view.getUint32(field, true);
+    if (vector + 8 > bytes.length) continue;
+    const length = view.getUint32(vector, true);
+    const start = vector + 4;
+    if (length <= bytes.length - start && startsWith(bytes.subarray(start), 0x4d, 0x4c, 0xef, 0x52)) {
+      return bytes.subarray(start, start + length);
+    }
+  }
+  return undefined;
+}
+
+/** What is no program, by how it starts: its name, and what to do with it. */
+const OTHERS = [
+  [(b) => startsWith(b, 0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59), 'a NumPy array', 'pass it as an argument: readNpy()'],
+  [(b) => startsWith(b, 0x50, 0x4b, 3, 4) && /^[^]{0,60}\.npy/.test(ascii(b, 0, 90)), 'NumPy arrays in a zip (.npz)',
+    'they are arguments: readNpz()'],
+  [(b) => startsWith(b, 0x50, 0x4b, 3, 4), 'a zip', 'unpack it, and load the program in it ' +
+    '(torch.export: export it by torch_xla; Keras: jax.export)'],
+  [(b) => startsWith(b, 0x7b) === false && /^.{7}\0\{"/s.test(ascii(b, 0, 12)), 'a safetensors file', 'it holds weights: readSafetensors()'],
+  [(b) => ascii(b, 4, 8) === 'TFL3', 'a TFLite file', 'export the model to StableHLO (tf.function: jax2tf, or ' +
+    'tf.mlir.experimental; ai_edge)'],
+  [(b) => /^\s*(<!doctype html|<html)/i.test(ascii(b, 0, 200)), 'an HTML page', 'was the address not found (404)?'],
+  [(b) => /^\s*[{[]\s*["\d]/.test(ascii(b, 0, 60)), 'JSON', 'load the program itself'],
+  [(b) => startsWith(b, 0x80, 2) || startsWith(b, 0x80, 4) || startsWith(b, 0x80, 5), 'a Python pickle',
+    'export the model to StableHLO instead'],
+  [(b) => ascii(b, 0, 4) === 'GGUF', 'a GGUF file', 'it holds weights, not a program'],
+  [(b) => startsWith(b, 0x89, 0x48, 0x44, 0x46), 'an HDF5 file', 'export the model to StableHLO instead'],
+  [(b) => startsWith(b, 0, 0x61, 0x73, 0x6d), 'WebAssembly', 'load the program that it was made from'],
+  [(b) => startsWith(b, 0x42, 0x43, 0xc0, 0xde), 'LLVM bitcode', 'load the StableHLO that it was made from'],
+  [isOnnx, 'an ONNX model', 'convert the model to StableHLO where it comes from'],
+];
+
+/** ModelProto: ir_version first, then a producer or the graph's nodes with ONNX's field numbers. */
+function isOnnx(bytes) {
+  return startsWith(bytes, 8) && bytes[1] < 32 && [0x12, 0x1a, 0x3a, 0x42].includes(bytes[2]) &&
+    /pytorch|onnx|tf2onnx|keras2onnx|skl2onnx|backend/i.test(ascii(bytes, 0, 64));
+}
+
+/** @returns {XlaError | undefined} what is wrong with bytes that are no program */
+export function refusal(bytes, operation = 'load') {
+  if (!bytes.length) return invalidArgument(operation, 'there is nothing: the source is empty');
+  const found = OTHERS.find(([test]) => test(bytes));
+  return found && invalidArgument(operation, `this is ${found[1]}, not a program: ${found[2]}`);
+}
+
+/** 'hlo' or 'stablehlo' by the first words of a text that are no comment; undefined: neither. */
+export function kindOfText(text) {
+  const head = text.slice(0, 100000).replace(/^(\s+|\/\/[^\n]*|\/\*[^]*?\*\/)*/, '');
+  if (/^HloModule\b/.test(head) || /^(ENTRY\b|%?[\w.-]+\s*(\([^\n]*\)\s*->[^\n]*)?\{)/.test(head)) {
+    return /^module\b/.test(head) ? 'stablehlo' : 'hlo';
+  }
+  if (/^(module\b|"builtin\.module"|func\.func\b|"func\.func"|#\w+\s*=|!\w+\s*=|sdy\.mesh\b|\{-#)/.test(head)) return 'stablehlo';
+  return /^(ROOT\s|%?[\w.-]+\s*=\s*\(?[a-z]\w*\[)/.test(head) ? 'hlo' : undefined;
+}
+
+/** Only protos and bytecode hold control codes. */
+export function isText(bytes) {
+  return !bytes.subarray(0, 1000).some((byte) => byte < 9);
+}

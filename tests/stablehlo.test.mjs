@@ -1,0 +1,290 @@
+/** StableHLO: the corpus' JAX programs in every form, what is read on the way, and what is refused. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync, gzipSync } from 'node:zlib';
+
+import { Client, XlaError } from '../bindings/index.mjs';
+import { checkCase, readGolden } from './golden.mjs';
+
+const folder = new URL('./golden/', import.meta.url);
+
+/** The programs in stablehlo.gz, whose format is in golden/stablehlo.py. */
+async function readPrograms() {
+  const bytes = gunzipSync(await readFile(new URL('stablehlo.gz', folder)));
+  const programs = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(10, at);
+    const [family, name, form, size] = bytes.toString('utf8', at, end).split(' ');
+    at = end + 1 + Number(size);
+    programs.push({ family, name, form, bytes: bytes.subarray(end + 1, at) });
+  }
+  return programs;
+}
+
+const programs = await readPrograms();
+const families = new Map();
+for (const { family } of programs) {
+  if (families.has(family)) continue;
+  const cases = await readGolden(new URL(`${family}.golden`, folder));
+  families.set(family, new Map(cases.map((golden) => [golden.name, golden])));
+}
+
+let client;
+before(async () => {
+  client = await Client.create({ threads: 0 });
+});
+after(() => client.dispose());
+
+describe('the corpus of JAX programs', () => {
+  const forms = Map.groupBy?.(programs, ({ form }) => form) ?? new Map([['all', programs]]);
+  for (const [form, list] of forms) {
+    test(`${form}: ${list.length} programs`, { timeout: 120_000 }, async () => {
+      for (const { family, name, form: own, bytes } of list) {
+        const golden = families.get(family).get(name);
+        try {
+          await checkCase(client, golden, await client.load(bytes));
+        } catch (error) {
+          throw new Error(`${family} ${name} ${own}: ${error.message}`, { cause: error });
+        }
+      }
+    });
+  }
+});
+
+async function run(text, args, options) {
+  const module = await client.load(text, options);
+  const executable = await client.compile(module);
+  const results = await executable.execute(args);
+  executable.dispose();
+  module.dispose();
+  return results.map((result) => result.toArray());
+}
+
+describe('text', () => {
+  test('regions use values from outside', async () => {
+    const text = `func.func @main(%n: tensor<i32>, %step: tensor<f32>) -> (tensor<f32>, tensor<i32>) {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %start = stablehlo.constant dense<0.0> : tensor<f32>
+      %r:2 = stablehlo.while(%i = %zero, %x = %start) : tensor<i32>, tensor<f32>
+        cond { %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %c : tensor<i1> }
+        do { %one = stablehlo.constant dense<1> : tensor<i32>
+          %j = stablehlo.add %i, %one : tensor<i32>
+          %p = stablehlo.compare GT, %i, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          %y = "stablehlo.if"(%p) ({
+            %d = stablehlo.add %step, %step : tensor<f32>
+            stablehlo.return %d : tensor<f32>
+          }, { stablehlo.return %step : tensor<f32> }) : (tensor<i1>) -> tensor<f32>
+          %z = stablehlo.add %x, %y : tensor<f32>
+          stablehlo.return %j, %z : tensor<i32>, tensor<f32> }
+      return %r#1, %r#0 : tensor<f32>, tensor<i32>
+    }`;
+    assert.deepEqual(await run(text, [5, 1.5]), [12, 5]);
+  });
+
+  test('types, constants and aliases', async () => {
+    const text = `#where = loc("x.py":3:1)
+    !vector = tensor<2xf32>
+    module @types {
+      func.func @main() -> (!vector, tensor<2xbf16>, tensor<3xui8>, tensor<2xcomplex<f32>>, tensor<3xi1>, tensor<2xi4>, tensor<f8E4M3FN>, tensor<2x2xi64>) {
+        %0 = stablehlo.constant dense<[0x7F800000, -1.5]> : !vector loc(#where)
+        %1 = stablehlo.constant dense<"0x803F0040"> : tensor<2xbf16>
+        %2 = stablehlo.constant dense<[255, 0xFF, 1]> : tensor<3xui8>
+        %3 = stablehlo.constant dense<[(1.0, -2.0), (0.5, 0x7FC00000)]> : tensor<2xcomplex<f32>>
+        %4 = stablehlo.constant dense<[true, false, true]> : tensor<3xi1>
+        %5 = stablehlo.constant dense<[-8, 7]> : tensor<2xi4>
+        %6 = stablehlo.constant dense<1.5> : tensor<f8E4M3FN>
+        %7 = stablehlo.constant dense_resource<seven> : tensor<2x2xi64>
+        return %0, %1, %2, %3, %4, %5, %6, %7 : !vector, tensor<2xbf16>, tensor<3xui8>, tensor<2xcomplex<f32>>, tensor<3xi1>, tensor<2xi4>, tensor<f8E4M3FN>, tensor<2x2xi64>
+      }
+    }
+    {-#
+      dialect_resources: { builtin: { seven: "0x080000000700000000000000FFFFFFFFFFFFFFFF02000000000000000300000000000000" } }
+    #-}`;
+    assert.deepEqual(await run(text, []), [
+      [Infinity, -1.5], [1, 2], [255, 255, 1], [[1, -2], [0.5, NaN]], [true, false, true], [-8, 7], 1.5,
+      [[7n, -1n], [2n, 3n]],
+    ]);
+  });
+
+  test('calls, composites and several results', async () => {
+    const text = `module {
+      func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+        %a:2 = call @both(%x) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+        %b:2 = func.call @both(%a#1) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+        %c = stablehlo.composite "my.double" %b#0 {decomposition = @double} : (tensor<2xf32>) -> tensor<2xf32>
+        return %b#1, %c : tensor<2xf32>, tensor<2xf32>
+      }
+      func.func private @both(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+        %0 = stablehlo.negate %x : tensor<2xf32>
+        %1 = stablehlo.abs %0 : tensor<2xf32>
+        %2 = stablehlo.add %1, %x : tensor<2xf32>
+        %3 = stablehlo.multiply %2, %2 : tensor<2xf32>
+        %4 = stablehlo.subtract %3, %x : tensor<2xf32>
+        return %0, %4 : tensor<2xf32>, tensor<2xf32>
+      }
+      func.func private @double(%x: tensor<2xf32>) -> tensor<2xf32> {
+        %0 = stablehlo.add %x, %x : tensor<2xf32>
+        return %0 : tensor<2xf32>
+      }
+    }`;
+    assert.deepEqual(await run(text, [[1, -2]]), [[33, 14], [-6, -4]]);
+  });
+
+  test('quantised types', async () => {
+    const q = '!quant.uniform<i8:f32, 0.5:-1>';
+    const text = `func.func @main(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi8>) {
+      %a = stablehlo.uniform_quantize %x : (tensor<3xf32>) -> tensor<3x${q}>
+      %b = stablehlo.uniform_quantize %y : (tensor<3xf32>) -> tensor<3x${q}>
+      %c = stablehlo.add %a, %b : tensor<3x${q}>
+      %d = stablehlo.uniform_dequantize %c : (tensor<3x${q}>) -> tensor<3xf32>
+      %e = stablehlo.bitcast_convert %c : (tensor<3x${q}>) -> tensor<3xi8>
+      return %d, %e : tensor<3xf32>, tensor<3xi8>
+    }`;
+    assert.deepEqual(await run(text, [[1, 2.2, 100], [0.5, -4, 100]]), [[1.5, -2, 64], [2, -5, 127]]);
+  });
+});
+
+describe('programs of unknown sizes', () => {
+  const text = `func.func @main(%x: tensor<?x3xf32>) -> (tensor<?xf32>, tensor<?x3xf32>) {
+    %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %ok = stablehlo.compare GE, %n, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.custom_call @shape_assertion(%ok, %n) {error_message = "needs a row; got {0}", has_side_effect = true} : (tensor<i1>, tensor<i32>) -> ()
+    %three = stablehlo.constant dense<3> : tensor<i32>
+    %size = stablehlo.multiply %n, %three : tensor<i32>
+    %shape = stablehlo.reshape %size : (tensor<i32>) -> tensor<1xi32>
+    %flat = stablehlo.dynamic_reshape %x, %shape : (tensor<?x3xf32>, tensor<1xi32>) -> tensor<?xf32>
+    %y = stablehlo.add %x, %x : tensor<?x3xf32>
+    return %flat, %y : tensor<?xf32>, tensor<?x3xf32>
+  }`;
+
+  test('are read for the sizes of their arguments', async () => {
+    const x = [[1, 2, 3], [4, 5, 6]];
+    const results = await run(text, [x], { arguments: ['f32[2,3]'] });
+    assert.deepEqual(results, [x.flat(), x.map((row) => row.map((value) => 2 * value))]);
+  });
+
+  const refusals = {
+    'without sizes': [undefined, /argument 0 is tensor<\?x3xf32>: say for which sizes/],
+    'of other sizes': [['f32[2,4]'], /arguments\[0\] is f32\[2,4\]; the program takes tensor<\?x3xf32>/],
+    'another number of them': [['f32[2,3]', 's32[]'], /arguments has 2 shapes; the program takes 1/],
+    'an assertion of the program': [['f32[0,3]'], /needs a row; got 0/],
+  };
+  for (const [what, [shapes, message]] of Object.entries(refusals)) {
+    test(`refuse: ${what}`, () => assert.rejects(client.load(text, { arguments: shapes }), message));
+  }
+});
+
+describe('what is wrong has a place', () => {
+  const body = (lines) => `func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  ${lines}\n}`;
+  const rows = [
+    [body('%0 = stablehlo.add %x, %y : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 26, /%y is not defined/],
+    [body('%0 = stablehlo.ad %x : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 3, /no way to run stablehlo.ad/],
+    [body('%0 = stablehlo.reshape %x : (tensor<2xf32>) -> tensor<3xf32>\n return %0 : tensor<3xf32>'), 2, 3, /reshape/],
+    [body('%0 = stablehlo.abs %x : tensor<2xf33>'), 2, 36, /no arrays of f33/],
+    [body('return %x : tensor<2xf32>').replace('}', ''), 3, 1, /nothing closes/],
+    [body('%0 = stablehlo.constant dense<[1, 2, 3]> : tensor<2xf32>'), 2, 27, /do not make a tensor<2xf32>/],
+    [body('%0 = stablehlo.negate %x : tensor<4xf32>\n return %0 : tensor<4xf32>'), 2, 3, /declared tensor<4xf32>, but is f32\[2\]/],
+    [body('cf.br ^bb1 : ()'), 2, 9, /expected operands/],
+  ];
+  for (const [text, line, column, message] of rows) {
+    test(String(message), async () => {
+      await assert.rejects(client.parseStableHlo(text), (error) => {
+        assert.ok(error instanceof XlaError, error.stack);
+        assert.match(error.message, message);
+        assert.deepEqual([error.line, column && error.column], [line, column]);
+        return true;
+      });
+    });
+  }
+});
+
+describe('load', () => {
+  const hlo = 'HloModule m\nENTRY e { ROOT p = f32[2]{0} parameter(0) }\n';
+  const mlir = 'module @m { func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> } }';
+  const bytes = (text) => new TextEncoder().encode(text);
+
+  test('text, bytes, gzip, Blob, Response, URL', async () => {
+    for (const text of [hlo, mlir, `// a comment\n${mlir}`]) {
+      const sources = [
+        text, bytes(text), bytes(text).buffer, gzipSync(text), new Blob([text]), new Response(text),
+        `data:text/plain;base64,${Buffer.from(text).toString('base64')}`,
+        new URL(`data:text/plain;base64,${gzipSync(text).toString('base64')}`),
+      ];
+      for (const source of sources) {
+        const module = await client.load(source);
+        assert.equal(String(module.resultShape), 'f32[2]');
+        module.dispose();
+      }
+    }
+    assert.equal(String(client.parseHlo(bytes(hlo)).resultShape), 'f32[2]');
+  });
+
+  test('paths, in Node', async () => {
+    await assert.rejects(client.load('no/such/file.mlir'), /cannot read no\/such\/file.mlir: ENOENT/);
+    await assert.rejects(client.load(new URL('file:///no/such')), { code: 'NOT_FOUND' });
+  });
+
+  const refusals = {
+    'nothing': ['', /empty|expected/],
+    'NumPy': [Buffer.from('\x93NUMPY\x01\0', 'latin1'), /this is a NumPy array, not a program.*readNpy/],
+    'npz': [Buffer.from(`PK\x03\x04${'\0'.repeat(26)}x.npy`, 'latin1'), /\.npz.*readNpz/],
+    'a zip': [Buffer.from(`PK\x03\x04${'\0'.repeat(26)}model.json`, 'latin1'), /this is a zip/],
+    'HTML': ['<!DOCTYPE html>\n<html></html>', /an HTML page.*404/],
+    'TFLite': [Buffer.from('\x1c\0\0\0TFL3\0\0\0\0', 'latin1'), /a TFLite file/],
+    'ONNX': [Buffer.from('\x08\x07\x12\x07pytorch\x1a\x03', 'latin1'), /an ONNX model/],
+    'safetensors': [Buffer.from('\x20\0\0\0\0\0\0\0{"a":{}}', 'latin1'), /a safetensors file.*readSafetensors/],
+    'JSON': ['{"a": 1}\n', /this is JSON/],
+    'damaged gzip': [gzipSync(hlo).subarray(0, 20), /gzip data is damaged/],
+    'a response of 404': [new Response('', { status: 404 }), /the server answered 404/],
+    'a number': [5, /needs text, bytes, a Blob, a Response or a URL; got 5/],
+  };
+  for (const [what, [source, message]] of Object.entries(refusals)) {
+    test(`refuses ${what}`, () => assert.rejects(client.load(source), (error) => {
+      assert.ok(error instanceof XlaError, error.stack);
+      assert.match(error.message, message);
+      return true;
+    }));
+  }
+
+  test('the explicit ways name each other', async () => {
+    assert.throws(() => client.parseHlo(mlir), /StableHLO.*parseStableHlo/);
+    assert.throws(() => client.parseHloProto(bytes(hlo)), /text: use parseHlo/);
+    await assert.rejects(client.parseStableHlo(hlo), /HLO text.*parseHlo/);
+    await assert.rejects(client.parseStableHlo(Uint8Array.of(1, 2, 3)), /no MLIR bytecode/);
+  });
+});
+
+describe('damaged programs', () => {
+  /** Numbers that look random, the same ones each time. */
+  function random(seed) {
+    let state = seed;
+    return (limit) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor(state / 2 ** 32 * limit);
+    };
+  }
+
+  for (const form of ['text', 'generic', 'export', '0.9.0', '1.17.0']) {
+    test(`${form}: are read, or refused with an XlaError`, { timeout: 60_000 }, async () => {
+      const list = programs.filter((program) => program.form === form && program.bytes.length < 4000);
+      const next = random(form.length);
+      for (let i = 0; i < 400; i++) {
+        const bytes = Uint8Array.from(list[next(list.length)].bytes);
+        for (let k = next(4); k >= 0; k--) {
+          const at = next(bytes.length);
+          if (next(3)) bytes[at] = next(2) ? next(256) : bytes[next(bytes.length)];
+          else bytes.copyWithin(at, next(bytes.length), at + next(20));
+        }
+        const source = next(8) ? bytes : bytes.subarray(0, next(bytes.length));
+        try {
+          (await client.parseStableHlo(form === 'export' ? source.subarray(0) : source)).dispose();
+        } catch (error) {
+          if (!(error instanceof XlaError) || error.code === 'INTERNAL') throw error;
+        }
+      }
+    });
+  }
+});
