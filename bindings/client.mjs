@@ -10,12 +10,16 @@ import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
 import { MIN_MEMORY } from './loader.mjs';
 import { HloModule } from './module.mjs';
-import { checkOptions, count } from './options.mjs';
+import { checkOptions, count, kind } from './options.mjs';
 import {
   bytecodeOfJaxExport, contentOf, gunzip, isGzip, isText, kindOfText, refusal,
 } from './sources.mjs';
 import { Shape } from './shape.mjs';
 
+const LOAD_OPTIONS = {
+  arguments: kind('an array of shapes', (value) =>
+    (Array.isArray(value) ? value.map((shape) => Shape.of(shape)) : undefined)),
+};
 const MAX_REPLICAS = 4096;
 const MAX_THREADS = 256;
 
@@ -104,24 +108,27 @@ export class Client {
    *   of unknown sizes, which are read for these
    * @returns {Promise<HloModule>}
    */
-  async load(source, options = {}) {
+  async load(source, options) {
+    const { arguments: shapes } = checkOptions('load', options, LOAD_OPTIONS);
     let { content } = await contentOf(source);
     if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
-    if (typeof content === 'string') return this.#loadText(content, options);
+    if (typeof content === 'string') return this.#loadText(content, shapes);
     const refused = refusal(content);
     if (refused) throw refused;
     const { isBytecode } = await stablehlo();
     const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
-    if (bytecode) return this.parseStableHlo(bytecode, options);
+    if (bytecode) return this.parseStableHlo(bytecode, { arguments: shapes });
     if (!isText(content)) return this.parseHloProto(content);
     const head = new TextDecoder().decode(content.subarray(0, 100000));
-    if (kindOfText(head) === 'stablehlo') return this.parseStableHlo(content, options);
+    if (kindOfText(head) === 'stablehlo') {
+      return this.parseStableHlo(content, { arguments: shapes });
+    }
     return this.parseHlo(content);
   }
 
-  #loadText(text, options) {
+  #loadText(text, shapes) {
     const kind = kindOfText(text);
-    if (kind === 'stablehlo') return this.parseStableHlo(text, options);
+    if (kind === 'stablehlo') return this.parseStableHlo(text, { arguments: shapes });
     const refused = kind ? undefined : refusal(new TextEncoder().encode(text.slice(0, 1000)));
     if (refused) throw refused;
     return this.parseHlo(text);
@@ -133,13 +140,16 @@ export class Client {
    * @returns {HloModule}
    */
   parseHlo(text) {
-    const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : bytesOf('parseHlo', text);
+    const bytes = typeof text === 'string'
+      ? new TextEncoder().encode(text) : bytesOf('parseHlo', text);
     const head = new TextDecoder().decode(bytes.subarray(0, 2000));
     if (kindOfText(head) === 'stablehlo') {
-      throw invalidArgument('parseHlo', 'this is StableHLO, not HLO text: use parseStableHlo() or load()');
+      throw invalidArgument(
+        'parseHlo', 'this is StableHLO, not HLO text: use parseStableHlo() or load()');
     }
     if (bytes.length && !isText(bytes) && typeof text !== 'string') {
-      throw invalidArgument('parseHlo', 'these bytes are no text: use parseHloProto(), parseStableHlo() or load()');
+      throw invalidArgument(
+        'parseHlo', 'these bytes are no text: use parseHloProto(), parseStableHlo() or load()');
     }
     const pointer = this.#core.scoped((copy) =>
       // The text may hold NULs, so its length is given; and it may be empty.
@@ -153,13 +163,15 @@ export class Client {
    * @param {object} [options] as of load()
    * @returns {Promise<HloModule>}
    */
-  async parseStableHlo(source, options = {}) {
+  async parseStableHlo(source, options) {
+    const checked = checkOptions('parseStableHlo', options, LOAD_OPTIONS);
     const given = typeof source === 'string' ? source : bytesOf('parseStableHlo', source);
     const { isBytecode, parseStableHlo } = await stablehlo();
     if (typeof given !== 'string' && !isBytecode(given) && !isText(given)) {
-      throw invalidArgument('parseStableHlo', 'these bytes are no MLIR bytecode: use parseHloProto() or load()');
+      throw invalidArgument(
+        'parseStableHlo', 'these bytes are no MLIR bytecode: use parseHloProto() or load()');
     }
-    return parseStableHlo(this, given, options);
+    return parseStableHlo(this, given, checked);
   }
 
   /**
@@ -171,7 +183,8 @@ export class Client {
   parseHloProto(bytes) {
     const given = bytesOf('parseHloProto', bytes);
     if (given.length && isText(given)) {
-      throw invalidArgument('parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
+      throw invalidArgument(
+        'parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
     }
     const text = hloTextOfProto(given);
     try {

@@ -462,7 +462,7 @@ describe('options', () => {
     assert.equal((await client.compile(module)).replicas, 3);
     assert.equal((await client.compile(module, { replicas: 2 })).replicas, 2);
     await rejects(client.compile(AXPY), 'INVALID_ARGUMENT', /needs an HloModule/);
-    throws(() => client.parseHlo(5), 'INVALID_ARGUMENT', /needs HLO text; got 5/);
+    throws(() => client.parseHlo(5), 'INVALID_ARGUMENT', /needs HLO text or its bytes; got 5/);
     const other = await Client.create({ threads: 0 });
     await rejects(other.compile(module), 'INVALID_ARGUMENT', /another client/);
     other.dispose();

@@ -66,7 +66,7 @@ describe('HLO protos', () => {
         message.test(error.message));
     refused(new Uint8Array(0), /no HloModuleProto/);
     refused('HloModule m', /needs a Uint8Array/);
-    refused(Buffer.from('HloModule m'), /at byte|no HloModuleProto/);
+    refused(Buffer.from('HloModule m'), /text: use parseHlo/);
     refused(protos[0].bytes.subarray(0, 100), /at byte/);
   });
 
