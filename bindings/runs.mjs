@@ -20,11 +20,12 @@ export class Runs {
 
   /**
    * Starts a run of xla_run_new's.
-   * @returns {Promise<void>} resolved when it is done, rejected with its XlaError when it failed
+   * @returns {Promise<void> | undefined} resolved when it is done, rejected with its XlaError when it
+   *   failed; undefined if it is done already, as those that take no time are
    */
   start(run) {
+    if (this.#core.call('xla_run_start', run) === RUN_DONE) return undefined;
     return new Promise((resolve, reject) => {
-      this.#core.call('xla_run_start', run);
       this.#pending.set(run, { resolve, reject });
       this.#release ??= keepAlive();
       this.look();

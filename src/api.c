@@ -217,7 +217,10 @@ XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const
 }
 
 XLA_API void xla_run_seed(Run *run, double seed) { run_seed(run, (uint64_t)seed); }
-XLA_API void xla_run_start(Run *run) { run_start(run); }
+XLA_API int xla_run_start(Run *run) {
+  run_start(run);
+  return (int)run_state(run);
+}
 XLA_API int xla_run_state(Run *run) { return (int)run_state(run); }
 XLA_API void xla_run_error(Run *run) { last_error = run->error; }
 

@@ -98,7 +98,8 @@ XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const
                          bool profile);
 /* Before the start: which numbers rng gives; an integer, 0 by default. */
 XLA_API void xla_run_seed(Run *run, double seed);
-XLA_API void xla_run_start(Run *run);
+/* Returns the state: short runs have ended when it returns. */
+XLA_API int xla_run_start(Run *run);
 /* RunState: 0 new, 1 running, 2 done, 3 failed. platform_notify() tells when to look. */
 XLA_API int xla_run_state(Run *run);
 /* Makes the run's error the last error (see xla_error_code). */

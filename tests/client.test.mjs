@@ -514,7 +514,9 @@ test('a worker that dies fails its run, and another takes its place', async () =
   const first = workers.length;
   const client = await Client.create({ threads: 2 });
   const [forever, short] = [await compile(client, sines(FOREVER)), await compile(client, AXPY)];
+  const long = await compile(client, sines(300000)); // too long for the host's thread
   for (let round = 0; round < 2; round++) {
+    await long.execute(ONES); // there are workers again
     const running = forever.execute(ONES);
     const failed = rejects(running, 'INTERNAL', /worker/);
     await sleep(50);

@@ -94,6 +94,7 @@ typedef struct Program {
   int hidden_parameters, hidden_results;
   uint8_t **constants;
   int64_t arena_bytes;
+  bool is_quick;    /* small steps only, which wait for nobody: it may start where its caller is */
   int depth;        /* of sequences in sequences: so many frames does a replica need */
   int fusion_count; /* that want generated code */
   Instruction **fusions;

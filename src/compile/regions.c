@@ -10,6 +10,7 @@
 enum {
   MOST_STEPS =
       512, /* of a region, those of its loops included: engines don't like large functions */
+  MOST_QUICK = 1 << 17, /* bytes that a step of a quick program reads and writes */
   MOST_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
 };
 
@@ -236,8 +237,19 @@ static void form(Former *former, ThunkSequence *sequence) {
   sequence->count = kept;
 }
 
+static bool is_quick(const Former *former, const ThunkSequence *sequence) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    bool bounded = thunk->kind == THUNK_WHILE || thunk->kind == THUNK_CONDITIONAL ||
+                   thunk_bytes(thunk) <= MOST_QUICK;
+    if (!bounded || thunk_steps(former, thunk) > MOST_STEPS) return false;
+  }
+  return true;
+}
+
 void compile_regions(Program *program) {
   Former former = {.program = program, .arena = program->arena};
+  program->is_quick = is_quick(&former, &program->entry);
   form(&former, &program->entry);
   Place list = {SLOT_ARENA, program->arena_bytes};
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;

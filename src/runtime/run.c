@@ -5,6 +5,7 @@
 
 #include "dynamic/dimensions.h"
 #include "eval/eval.h"
+#include "platform/platform.h"
 #include "runtime/channels.h"
 #include "runtime/dynamic_buffer.h"
 #include "runtime/run_arena.h"
@@ -163,13 +164,18 @@ void run_seed(Run *run, uint64_t seed) {
 }
 
 void run_start(Run *run) {
+  enum { MOST_US = 300 }; /* of the host's own time, which may be a page's */
   scheduler_lock();
-  if (run->state == RUN_NEW) {
+  bool is_new = run->state == RUN_NEW, is_quick = run->executable->program->is_quick;
+  if (is_new) {
     run->state = RUN_RUNNING;
     run->active = run->replica_count;
-    for (int r = 0; r < run->replica_count; r++) scheduler_make_ready(&run->replicas[r]);
+    for (int r = 0; r < run->replica_count && !is_quick; r++) {
+      scheduler_make_ready(&run->replicas[r]);
+    }
   }
   scheduler_unlock();
+  if (is_new && is_quick) scheduler_run_here(run, platform_now_us() + MOST_US);
 }
 
 RunState run_state(Run *run) {

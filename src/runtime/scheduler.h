@@ -38,6 +38,10 @@ void scheduler_fail_run(Run *run, const Error *error);
 /* Single-threaded: works until `deadline_us`; true if there is more to do. */
 bool scheduler_step(double deadline_us);
 
+/* Runs a new run's replicas on the host's own thread, until `deadline_us` at most: what is left is the
+** workers'. For runs that take less time than waking a worker. */
+void scheduler_run_here(Run *run, double deadline_us);
+
 /* Waits (natively) until the run has ended. */
 void scheduler_wait(Run *run);
 
