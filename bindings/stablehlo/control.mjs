@@ -32,10 +32,12 @@ const isSmallConstant = ({ owner }) => owner?.name === 'stablehlo.constant' &&
   owner.attributes.value instanceof Dense && owner.attributes.value.data?.length <= 64;
 
 /** What the regions have to be given beside their arguments. */
-function captures(regions) {
+function captures(c, regions) {
   const all = new Set();
   for (const region of regions) for (const value of freeOf(region)) all.add(value);
-  return [...all].filter((value) => !isSmallConstant(value));
+  const inside = new Frame(c.b, c.frame);
+  return [...all].filter((value) =>
+    !isSmallConstant(value) && !c.lowering.knownOutside(inside, value));
 }
 
 /**
@@ -62,7 +64,7 @@ const stateShape = (shapes) => (shapes.length === 1 ? shapes[0] : Shape.tuple(sh
 
 function whileLoop(c) {
   const [cond, body] = [c.region(0), c.region(1)];
-  const captured = captures([cond, body]);
+  const captured = captures(c, [cond, body]);
   const state = [...c.in, ...captured.map((value) => c.lowering.value(c.frame, value))];
   const shapes = state.map(({ shape }) => shape);
   const condition = stateComputation(c, cond, shapes, captured, 'cond', false);
@@ -76,7 +78,7 @@ function whileLoop(c) {
 function branches(c) {
   const { regions } = c.operation;
   if (!regions.length) throw malformed('needs branches');
-  const captured = captures(regions);
+  const captured = captures(c, regions);
   const state = captured.map((value) => c.lowering.value(c.frame, value));
   const shapes = state.map(({ shape }) => shape);
   const operand = tupled(c.b, state);

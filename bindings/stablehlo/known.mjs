@@ -3,6 +3,7 @@
  * them. Sizes of programs with symbolic dimensions are computed by ordinary operations on small
  * arrays of integers; this is as much of their arithmetic as such programs use.
  */
+import { Literal } from '../literal.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 import { numbersOf } from './context.mjs';
 
@@ -61,16 +62,21 @@ function gathered(shape, from) {
 
 const offset = (dimensions, index) => index.reduce((at, i, d) => at * dimensions[d] + i, 0);
 
+/** Along the first dimension, whose rows lie behind each other. */
 function concatenated(c, ...lists) {
-  const dimension = c.int('dimension');
-  if (c.x.shape.rank !== 1 || dimension !== 0) return undefined;
-  return lists.flat();
+  return c.int('dimension') === 0 ? lists.flat() : undefined;
 }
 
 function sliced(c, list) {
   const [starts, strides] = [c.ints('start_indices'), c.ints('strides')];
   return (result) => gathered(result.shape, (index) =>
     list[offset(c.x.shape.dimensions, index.map((i, d) => starts[d] + i * strides[d]))]);
+}
+
+function transposed(c, list) {
+  const order = c.ints('permutation');
+  return (result) => gathered(result.shape, (index) =>
+    list[offset(c.x.shape.dimensions, order.map((_, d) => index[order.indexOf(d)]))]);
 }
 
 function broadcasted(c, list) {
@@ -100,10 +106,18 @@ const ROWS = {
   dynamic_reshape: (c, x) => x,
   concatenate: concatenated,
   slice: sliced,
+  transpose: transposed,
   broadcast_in_dim: broadcasted,
   dynamic_broadcast_in_dim: broadcasted,
   reduce: reduced,
 };
+
+/** A constant of what is known, in another computation. */
+export function constantOfKnown(builder, { shape }, list) {
+  const { Array: Natural, bits } = ELEMENT_TYPES.get(shape.elementType);
+  const data = Natural.from(list, (value) => (bits === 64 ? value : Number(value)));
+  return builder.constantLiteral(new Literal(shape, data));
+}
 
 /** Notes what is known of an operation's results. */
 export function foldKnown(c, results) {

@@ -13,7 +13,7 @@ import { collectives } from './collectives.mjs';
 import { control } from './control.mjs';
 import { dynamic } from './dynamic.mjs';
 import { malformed, nameOf } from './ir.mjs';
-import { foldKnown } from './known.mjs';
+import { constantOfKnown, foldKnown } from './known.mjs';
 import { ARITY, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
 import { Context } from './context.mjs';
@@ -221,10 +221,26 @@ export class Lowering {
   value(frame, value) {
     const found = frame.values.get(value);
     if (found) return found;
+    const known = this.knownOutside(frame, value);
+    if (known) {
+      const constant = constantOfKnown(frame.builder, ...known);
+      frame.set(value, constant);
+      frame.known.set(constant, known[1]);
+      return constant;
+    }
     const remade = this.#remade(frame, value, 0);
     if (remade) return remade;
     throw malformed(`a region uses a value from outside: ${value.owner?.name ?? 'an argument'} of ` +
       typeText(value.type));
+  }
+
+  /** [op, elements] of a value of an outer computation whose elements are known. */
+  knownOutside(frame, value) {
+    for (let outer = frame.outer; outer; outer = outer.outer) {
+      const op = outer.values.get(value);
+      if (op) return outer.known.has(op) ? [op, outer.known.get(op)] : undefined;
+    }
+    return undefined;
   }
 
   /** What is computed from constants alone is computed again where a region uses it. */
