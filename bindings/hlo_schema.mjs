@@ -247,11 +247,16 @@ const INSTRUCTION = {
   96: ['isAssociative', 'int'], // 0: not said; 1: it is; 2: it is not
 };
 
-const PROGRAM_SHAPE = { 1: ['parameters', many(shape)], 2: ['result', shape] };
+const PROGRAM_SHAPE = {
+  1: ['parameters', many(shape)],
+  2: ['result', shape],
+  3: ['parameterNames', many('string')],
+};
 
 const COMPUTATION = {
   1: ['name', 'string'],
   2: ['instructions', many(() => INSTRUCTION)],
+  4: ['programShape', () => PROGRAM_SHAPE],
   5: ['id', 'int'],
   6: ['rootId', 'int'],
   8: ['executionThread', 'string'],
@@ -269,8 +274,10 @@ const DONORS = { 1: ['entries', many(() => DONOR)] };
 
 export const HLO_MODULE = {
   1: ['name', 'string'],
+  2: ['entryName', 'string'],
   3: ['computations', many(() => COMPUTATION)],
   4: ['programShape', () => PROGRAM_SHAPE],
+  5: ['id', 'int'],
   6: ['entryId', 'int'],
   8: ['aliases', () => ALIASES],
   18: ['donors', () => DONORS],

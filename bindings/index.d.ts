@@ -331,6 +331,8 @@ export class HloModule extends Handle {
   readonly resultShape: Shape;
   /** HLO text. */
   toString(): string;
+  /** A serialized HloModuleProto, which real XLA loads. Shardings are left out. */
+  toProto(): Promise<Uint8Array>;
 }
 
 /** An argument of a program: anything that fits the parameter's shape, or a Buffer of it. */

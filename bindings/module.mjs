@@ -45,6 +45,15 @@ export class HloModule extends Handle {
     return `HloModule { ${this.name}${signature(this)} }`;
   }
 
+  /**
+   * The program as a serialized HloModuleProto, which real XLA loads. Shardings are left out.
+   * @returns {Promise<Uint8Array>}
+   */
+  async toProto() {
+    const { protoOfHloText } = await import('./hlo_to_proto.mjs');
+    return protoOfHloText(this.toString());
+  }
+
   /** The program as HLO text. */
   toString() {
     return coreOf(this).takeString(coreOf(this).call('xla_module_print', pointerOf(this)));

@@ -1,5 +1,5 @@
 /**
- * Reads protocol buffers by tables: as much of the wire format as HLO's messages use.
+ * Reads and writes protocol buffers by tables: as much of the wire format as HLO's messages use.
  *
  * A schema is an object from field number to [name, kind]. Kinds are 'int', 'bool', 'float',
  * 'double', 'string', 'bytes', a function that gives a schema (messages refer to each other), and
@@ -137,4 +137,93 @@ export function decode(bytes, schema, level = 0) {
     else message[name] = reader.value(kind, level);
   }
   return message;
+}
+
+/* ---- Writing ---- */
+
+/** Bytes that grow. */
+class Sink {
+  #bytes = new Uint8Array(256);
+  length = 0;
+
+  #room(more) {
+    if (this.length + more <= this.#bytes.length) return;
+    const grown = new Uint8Array(Math.max(2 * this.#bytes.length, this.length + more));
+    grown.set(this.#bytes.subarray(0, this.length));
+    this.#bytes = grown;
+  }
+
+  put(bytes) {
+    this.#room(bytes.length);
+    this.#bytes.set(bytes, this.length);
+    this.length += bytes.length;
+  }
+
+  /** Negative ones take ten bytes. @param {number | bigint} value */
+  varint(value) {
+    let rest = BigInt.asUintN(64, BigInt(value));
+    this.#room(10);
+    do {
+      const low = Number(rest & 127n);
+      rest >>= 7n;
+      this.#bytes[this.length++] = rest ? low | 128 : low;
+    } while (rest);
+  }
+
+  get bytes() {
+    return this.#bytes.subarray(0, this.length);
+  }
+}
+
+const bytesOfView = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+
+function writeValue(sink, kind, value) {
+  const delimited = (bytes) => {
+    sink.varint(bytes.length);
+    sink.put(bytes);
+  };
+  switch (kind) {
+    case 'int': return sink.varint(value);
+    case 'bool': return sink.varint(value ? 1 : 0);
+    case 'float': return sink.put(bytesOfView(Float32Array.of(value)));
+    case 'double': return sink.put(bytesOfView(Float64Array.of(value)));
+    case 'bytes': return delimited(bytesOfView(value));
+    case 'string': return delimited(new TextEncoder().encode(value));
+    default: return delimited(encode(value, kind()));
+  }
+}
+
+/** Numbers in one piece; in a typed array, floats as they lie there. */
+function packed(kind, values) {
+  const sink = new Sink();
+  if (ArrayBuffer.isView(values) && wireType(kind) !== VARINT) sink.put(bytesOfView(values));
+  else for (const value of values) writeValue(sink, kind, value);
+  return sink.bytes;
+}
+
+function writeField(sink, number, kind, value) {
+  const tag = (type) => sink.varint(number * 8 + type);
+  if (!kind.kind) {
+    tag(wireType(kind));
+    writeValue(sink, kind, value);
+  } else if (wireType(kind.kind) === BYTES) {
+    for (const item of value) writeField(sink, number, kind.kind, item);
+  } else if (value.length) {
+    tag(BYTES);
+    writeValue(sink, 'bytes', packed(kind.kind, value));
+  }
+}
+
+/**
+ * The bytes of a message; fields that are undefined are left out.
+ * @param {Record<string, any>} message
+ * @param {Record<number, [string, any]>} schema
+ * @returns {Uint8Array}
+ */
+export function encode(message, schema) {
+  const sink = new Sink();
+  for (const [number, [name, kind]] of Object.entries(schema)) {
+    if (message[name] !== undefined) writeField(sink, Number(number), kind, message[name]);
+  }
+  return sink.bytes;
 }

@@ -52,6 +52,18 @@ describe('HLO protos', () => {
     });
   }
 
+  test('toProto() says what the text says', async () => {
+    for (const { family, golden } of protos) {
+      const module = client.parseHlo(golden.hlo);
+      const read = client.parseHloProto(await module.toProto());
+      if (!/sharding=|metadata=|origin=|schedule=/.test(golden.hlo)) {
+        assert.equal(comparable(read), comparable(module), `${family} ${golden.name}`);
+      }
+      module.dispose();
+      await checkCase(client, golden, read);
+    }
+  });
+
   test('HloProto and HloSnapshot', async () => {
     const [{ golden, bytes }] = protos;
     const hloProto = field(1, bytes);
