@@ -54,6 +54,7 @@ describe('HLO protos', () => {
 
   test('toProto() says what the text says', async () => {
     for (const { family, golden } of protos) {
+      if (golden.hlo.includes(' domain(')) continue; // of shardings
       const module = client.parseHlo(golden.hlo);
       const read = client.parseHloProto(await module.toProto());
       if (!/sharding=|metadata=|origin=|schedule=/.test(golden.hlo)) {
