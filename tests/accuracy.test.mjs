@@ -83,6 +83,9 @@ for (const type of ['f16', 'bf16']) {
 /** Those that are written out in generated code; the others' sweeps are in tests/native. */
 const WRITTEN_OUT = {
   exponential: { function: Math.exp, bound: 1 },
+  'exponential-minus-one': { function: Math.expm1, bound: 2 },
+  log: { function: Math.log, bound: 1 },
+  'log-plus-one': { function: Math.log1p, bound: 1 },
   logistic: { function: (x) => (x < 0 ? Math.exp(x) : 1) / (1 + Math.exp(-Math.abs(x))), bound: 2.5 },
   tanh: { function: Math.tanh, bound: 2.5 },
 };
@@ -105,6 +108,44 @@ describe('f32, a sweep over bit patterns', () => {
         if (error > worst) [worst, at] = [error, i];
       });
       assert.ok(worst <= bound, `${worst} ulp: (${operands[at]}) is ${got[at]}`);
+    });
+  }
+});
+
+describe('conversions from f32 to narrower floats, a sweep over bit patterns', () => {
+  const operands = new Float32Array(
+    Uint32Array.from({ length: 65_536 }, (_, i) => (i * 65_537 + (i & 3)) >>> 0).buffer);
+  for (const type of ['f16', 'bf16', 'f8e5m2', 'f8e4m3', 'f8e3m4', 'f8e4m3fn', 'f8e4m3b11fnuz',
+    'f8e5m2fnuz', 'f8e4m3fnuz']) {
+    test(type, async () => {
+      const { Array: TypedArray, read } = ELEMENT_TYPES.get(type);
+      const sign = 1 << (8 * TypedArray.BYTES_PER_ELEMENT - 1);
+      const all = TypedArray.from({ length: sign }, (_, i) => i);
+      const magnitudes = Float64Array.from(all, (_, i) => read(all, i));
+      const special = magnitudes.findIndex((x) => !Number.isFinite(x)); // -1: none but -0
+      const finite = special < 0 ? magnitudes : magnitudes.subarray(0, special);
+      const past = special < 0 ? NaN : magnitudes[special];
+      const nearest = (x) => { // the bits of a magnitude; of a tie, the even ones
+        let [low, high] = [0, finite.length];
+        while (high - low > 1) {
+          const middle = (low + high) >> 1;
+          if (finite[middle] <= x) low = middle;
+          else high = middle;
+        }
+        const above = high < finite.length ? finite[high]
+          : 2 * finite[low] - finite[low - 1]; // where overflow begins
+        const [down, up] = [x - finite[low], above - x];
+        return down < up || (down === up && low % 2 === 0) ? low : low + 1;
+      };
+      const got = await runOperation(client, 'convert', type, [operands], 'f32');
+      operands.forEach((x, i) => {
+        const bits = Number.isNaN(x) ? -1 : nearest(Math.abs(x));
+        const size = bits < 0 ? NaN : bits < finite.length ? finite[bits] : past;
+        const want = x < 0 || (Object.is(x, -0)) ? -size : size;
+        const value = read(got, i);
+        const same = want === 0 && special < 0 ? Object.is(value, 0) : Object.is(value, want);
+        assert.ok(same, `${x} is ${value}, should be ${want}`);
+      });
     });
   }
 });

@@ -49,10 +49,7 @@ static void emit_saturate(Emitter *e, PrimitiveType type) {
 static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
   bool to_signed = is_signed(to);
   switch (from) {
-  case LANES_I64:
-    emit_joined(e, x, 0, low_halves);
-    emit_round(e, to);
-    return;
+  case LANES_I64: emit_joined(e, x, 0, low_halves); return;
   case LANES_F64:
     emit_joined(e, x, to_signed ? I32X4_TRUNC_SAT_F64X2_S_ZERO : I32X4_TRUNC_SAT_F64X2_U_ZERO,
                 first_pairs);
@@ -66,9 +63,7 @@ static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, Pr
   } else if (from == LANES_F32) {
     emit_simd(e, to_signed ? I32X4_TRUNC_SAT_F32X4_S : I32X4_TRUNC_SAT_F32X4_U);
     emit_saturate(e, to);
-    return;
   }
-  emit_round(e, to);
 }
 
 static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to,
@@ -91,7 +86,7 @@ static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, Pr
   }
 }
 
-static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
+static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from) {
   bool from_signed = is_signed(x->instruction->shape->type);
   if (from == LANES_F64) {
     emit_joined(e, x, F32X4_DEMOTE_F64X2_ZERO, first_pairs);
@@ -110,7 +105,6 @@ static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from, Pr
     break;
   default: break;
   }
-  emit_round(e, to);
 }
 
 static void emit_convert_to_f64(Emitter *e, const LoopNode *x, LaneKind from, int part) {
@@ -141,7 +135,7 @@ void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part) {
   case LANES_MASK: emit_convert_to_mask(e, x, from); break;
   case LANES_I32: emit_convert_to_i32(e, x, from, to); break;
   case LANES_I64: emit_convert_to_i64(e, x, from, to, part); break;
-  case LANES_F32: emit_convert_to_f32(e, x, from, to); break;
+  case LANES_F32: emit_convert_to_f32(e, x, from); break;
   default: emit_convert_to_f64(e, x, from, part); break;
   }
 }

@@ -1,12 +1,12 @@
 /*
 ** Element-wise operations as vector code. What one or two SIMD instructions do is written out; what
-** takes more is a list of steps (math_emitter.c) or a call of a vector function
+** takes more is a formula (math_functions.c) or a call of a vector function
 ** (vector_functions.def). The results are those of the evaluator's rules, bit for bit except in the
 ** transcendental functions.
 */
 #include <string.h>
 
-#include "codegen/emitter.h"
+#include "codegen/math_functions.h"
 
 /* The evaluator does for the formats in which scale factors and their like are kept. */
 LaneKind lane_kind(PrimitiveType type) {
@@ -59,27 +59,14 @@ static const OpByLanes compare_ops[] = {
 static const char *const float_functions[OPCODE_COUNT][2] = {
 #define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
 #define F64_FUNCTION(opcode, name)   [opcode] = {NULL, "xla_" name "_f64x2"} /* see math_emitter.c */
-    FLOAT_FUNCTION(HLO_ACOS, "acos"),
-    FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
-    FLOAT_FUNCTION(HLO_ASIN, "asin"),
-    FLOAT_FUNCTION(HLO_ASINH, "asinh"),
-    FLOAT_FUNCTION(HLO_ATAN2, "atan2"),
-    FLOAT_FUNCTION(HLO_ATANH, "atanh"),
-    FLOAT_FUNCTION(HLO_CBRT, "cbrt"),
-    FLOAT_FUNCTION(HLO_COS, "cos"),
-    FLOAT_FUNCTION(HLO_COSH, "cosh"),
-    FLOAT_FUNCTION(HLO_ERF, "erf"),
-    F64_FUNCTION(HLO_EXP, "exp"),
-    FLOAT_FUNCTION(HLO_EXPM1, "expm1"),
-    FLOAT_FUNCTION(HLO_LOG, "log"),
-    FLOAT_FUNCTION(HLO_LOG1P, "log1p"),
-    F64_FUNCTION(HLO_LOGISTIC, "logistic"),
-    FLOAT_FUNCTION(HLO_POWER, "power"),
-    FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
-    FLOAT_FUNCTION(HLO_SIN, "sin"),
-    FLOAT_FUNCTION(HLO_SINH, "sinh"),
+    FLOAT_FUNCTION(HLO_ACOS, "acos"),   FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
+    FLOAT_FUNCTION(HLO_ASIN, "asin"),   FLOAT_FUNCTION(HLO_ASINH, "asinh"),
+    FLOAT_FUNCTION(HLO_ATAN2, "atan2"), FLOAT_FUNCTION(HLO_ATANH, "atanh"),
+    FLOAT_FUNCTION(HLO_CBRT, "cbrt"),   FLOAT_FUNCTION(HLO_COS, "cos"),
+    FLOAT_FUNCTION(HLO_COSH, "cosh"),   F64_FUNCTION(HLO_ERF, "erf"),
+    FLOAT_FUNCTION(HLO_POWER, "power"), FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
+    FLOAT_FUNCTION(HLO_SIN, "sin"),     FLOAT_FUNCTION(HLO_SINH, "sinh"),
     FLOAT_FUNCTION(HLO_TAN, "tan"),
-    F64_FUNCTION(HLO_TANH, "tanh"),
 #undef FLOAT_FUNCTION
 #undef F64_FUNCTION
 };
@@ -171,43 +158,12 @@ void emit_widen(Emitter *e, bool with_sign, int part) {
 
 /* --- The values that an element type can hold ------------------------------------------------- */
 
-static const char *decode_function(PrimitiveType type) {
-  switch (type) {
-  case F16: return "xla_decode_f16";
-  case F8E5M2: return "xla_decode_f8e5m2";
-  case F8E4M3FN: return "xla_decode_f8e4m3fn";
-  case F8E4M3B11FNUZ: return "xla_decode_f8e4m3b11fnuz";
-  case F8E5M2FNUZ: return "xla_decode_f8e5m2fnuz";
-  case F8E4M3FNUZ: return "xla_decode_f8e4m3fnuz";
-  case F8E4M3: return "xla_decode_f8e4m3";
-  case F8E3M4: return "xla_decode_f8e3m4";
-  default: return NULL;
-  }
-}
-
-static const char *encode_function(PrimitiveType type) {
-  switch (type) {
-  case BF16: return "xla_encode_bf16";
-  case F16: return "xla_encode_f16";
-  case F8E5M2: return "xla_encode_f8e5m2";
-  case F8E4M3FN: return "xla_encode_f8e4m3fn";
-  case F8E4M3B11FNUZ: return "xla_encode_f8e4m3b11fnuz";
-  case F8E5M2FNUZ: return "xla_encode_f8e5m2fnuz";
-  case F8E4M3FNUZ: return "xla_encode_f8e4m3fnuz";
-  case F8E4M3: return "xla_encode_f8e4m3";
-  case F8E3M4: return "xla_encode_f8e3m4";
-  default: return NULL;
-  }
-}
-
 void emit_bits_to_value(Emitter *e, PrimitiveType type) {
   if (type == PRED) {
     emit_splat32(e, 0);
     emit_simd(e, I32X4_NE);
-  } else if (type == BF16) {
-    emit_shift(e, I32X4_SHL, 16);
   } else if (is_narrow_float(type)) {
-    emit_call(e, decode_function(type), 1);
+    emit_narrow(e, decoded, type);
   }
 }
 
@@ -217,16 +173,17 @@ void emit_value_to_bits(Emitter *e, PrimitiveType type) {
   } else if (type == BF16) {
     emit_shift(e, I32X4_SHR_U, 16);
   } else if (is_narrow_float(type)) {
-    emit_call(e, encode_function(type), 1);
+    emit_narrow(e, encoded, type);
   }
 }
+
+void emit_rounded_bits(Emitter *e, PrimitiveType type) { emit_narrow(e, encoded, type); }
 
 void emit_round(Emitter *e, PrimitiveType type) {
   int bits = type_bits(type);
   if (is_narrow_float(type)) {
     if (e->unrounded) return;
-    emit_call(e, encode_function(type), 1);
-    emit_bits_to_value(e, type);
+    emit_narrow(e, rounded, type);
   } else if (lane_kind(type) == LANES_I32 && bits < 32) {
     if (is_signed(type)) {
       emit_shift(e, I32X4_SHL, 32 - bits);
@@ -549,7 +506,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   case HLO_COMPARE: emit_compare(e, node); return;
   case HLO_SELECT: emit_select(e, node, part); return;
   case HLO_CLAMP: emit_clamp(e, node, part); return;
-  case HLO_CONVERT: emit_converted(e, node->operands[0], node_type(node), part); return;
+  case HLO_CONVERT: emit_converted(e, node->operands[0], node_type(node), part); break;
   case HLO_BITCAST_CONVERT: emit_bitcast_convert(e, node, part); return;
   case HLO_IS_FINITE: emit_is_finite(e, node); return;
   case HLO_REDUCE_PRECISION: emit_reduce_precision(e, node, part); return;
@@ -563,7 +520,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   }
   PrimitiveType type = node->instruction->shape->type;
   if (rounds_twice(node->instruction->opcode, type)) emit_round(e, F16);
-  emit_round(e, type);
+  if (node != e->stored) emit_round(e, type);
 }
 
 static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opcode) {

@@ -50,7 +50,7 @@ typedef struct NodeState {
 
 /* A constant of a function that is written out, and the local that holds it in all lanes. */
 typedef struct MathConstant {
-  uint32_t bits;
+  uint64_t bits; /* in each half of the vector */
   int local;
 } MathConstant;
 
@@ -64,7 +64,8 @@ typedef struct Emitter {
       *places;    /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
   bool one_lane;  /* only lane 0 of the first part matters, or of the first two if complex */
   bool unrounded; /* narrow floats stay f32: in the sums of a reduction */
-  int64_t lane_zero; /* how many elements after the pointers' the first lane is */
+  const LoopNode *stored; /* its result stays f32, as the store is to round it */
+  int64_t lane_zero;      /* how many elements after the pointers' the first lane is */
   int math_count, math_capacity;
   MathConstant *math;
 } Emitter;
@@ -103,6 +104,12 @@ static inline void emit_shift(Emitter *e, int opcode, int amount) {
 static inline int emit_keep(Emitter *e) {
   int local = wasm_local(&e->function, WASM_V128);
   wasm_tee(&e->function, local);
+  return local;
+}
+/* Moves it there. */
+static inline int emit_take(Emitter *e) {
+  int local = wasm_local(&e->function, WASM_V128);
+  wasm_set(&e->function, local);
   return local;
 }
 
@@ -212,6 +219,8 @@ void emit_round(Emitter *e, PrimitiveType type);
 ** integers, sign-extended, and its value, on top of the stack. */
 void emit_bits_to_value(Emitter *e, PrimitiveType type);
 void emit_value_to_bits(Emitter *e, PrimitiveType type);
+/* The same of an f32 that is yet to be rounded to `type`. */
+void emit_rounded_bits(Emitter *e, PrimitiveType type);
 
 void emit_splat32(Emitter *e, uint32_t bits);
 void emit_splat64(Emitter *e, uint64_t bits);
@@ -221,7 +230,7 @@ void emit_take_part(Emitter *e, int part);
 
 /* --- convert_emitter.c --- */
 
-/* One part of x as `to`, both real. */
+/* One part of x as `to`, both real; narrow results are yet to be rounded or cut to it. */
 void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part);
 void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part);
 void emit_reduce_precision(Emitter *e, const LoopNode *node, int part);
@@ -233,6 +242,8 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
 /* Makes the constants of all such functions that the plan's nodes are, before any loop. */
 void emit_math_constants(Emitter *e);
 /* Whether a function is written out; replaces the operand on the stack by its result. */
+/* Pushes a vector with these bits in each half: made before the loops, if it is one of those. */
+void emit_hoisted(Emitter *e, uint64_t bits);
 bool has_math(Opcode opcode, LaneKind kind);
 void emit_math(Emitter *e, Opcode opcode, LaneKind kind);
 

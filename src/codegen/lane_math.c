@@ -3,9 +3,7 @@
 ** once, and with the evaluator's own rules where XLA's differ from C's.
 */
 #include <math.h>
-#include <string.h>
 
-#include "base/fp.h"
 #include "codegen/vector_functions.h"
 #include "scalar/scalar_math.h"
 
@@ -25,12 +23,6 @@
   }
 #define LANES_FLOAT(name, function) LANES_F32(name, function) LANES_F64(name, function)
 
-/* As in vector_math.c: of negative numbers e^-x could overflow, where the result is denormal. */
-static double logistic(double x) {
-  double e = exp(-fabs(x));
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
 /* musl's acosh does not look for numbers below 1. */
 static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }
 
@@ -44,14 +36,8 @@ LANES_FLOAT(cosh, cosh)
 LANES_FLOAT(sinh, sinh)
 LANES_F64(cos, cos)
 LANES_F64(erf, erf)
-LANES_F64(exp, exp)
-LANES_F64(expm1, expm1)
-LANES_F64(log1p, log1p)
-LANES_F64(log, log)
-LANES_F64(logistic, logistic)
 LANES_F64(sin, sin)
 LANES_F64(tan, tan)
-LANES_F64(tanh, tanh)
 
 /* The absolute value of complex numbers; NaN if either part is, as XLA has it. */
 static double absolute(double x, double y) { return x != x || y != y ? NAN : hypot(x, y); }
@@ -196,47 +182,3 @@ V128 xla_f64x2_to_u64x2(V128 x) {
   }
   return (V128)out;
 }
-
-/* --- Floats of eight bits --------------------------------------------------------------------- */
-
-/* NaNs of the formats that have several keep their payload: see vector_math.c on f16. */
-
-static float decode_lane(const FpFormat *format, uint32_t bits) {
-  float value = (float)fp_to_double(format, bits);
-  if (value == value || format->specials != FP_IEEE) return value;
-  uint32_t payload = bits << (23 - format->mantissa_bits) & 0x7fffff;
-  uint32_t nan = (bits & 0x80) << 24 | 0x7f800000 | payload;
-  memcpy(&value, &nan, sizeof value);
-  return value;
-}
-
-static int32_t encode_lane(const FpFormat *format, float value) {
-  if (value == value || format->specials != FP_IEEE) {
-    return (int32_t)fp_from_double(format, value);
-  }
-  uint32_t bits, exponent = ((1u << format->exponent_bits) - 1) << format->mantissa_bits;
-  memcpy(&bits, &value, sizeof bits);
-  uint32_t payload = (bits & 0x7fffff) >> (23 - format->mantissa_bits);
-  if (payload == 0) payload = 1u << (format->mantissa_bits - 1);
-  return (int32_t)((bits >> 24 & 0x80) | exponent | payload);
-}
-
-#define NARROW_FLOAT(name)                                                           \
-  V128 xla_decode_##name(V128 bits) {                                                \
-    f32x4 out;                                                                       \
-    for (int i = 0; i < 4; i++) out[i] = decode_lane(&fp_##name, (uint32_t)bits[i]); \
-    return (V128)out;                                                                \
-  }                                                                                  \
-  V128 xla_encode_##name(V128 x) {                                                   \
-    f32x4 value = (f32x4)x;                                                          \
-    for (int i = 0; i < 4; i++) x[i] = encode_lane(&fp_##name, value[i]);            \
-    return x;                                                                        \
-  }
-
-NARROW_FLOAT(f8e5m2)
-NARROW_FLOAT(f8e4m3fn)
-NARROW_FLOAT(f8e4m3b11fnuz)
-NARROW_FLOAT(f8e5m2fnuz)
-NARROW_FLOAT(f8e4m3fnuz)
-NARROW_FLOAT(f8e4m3)
-NARROW_FLOAT(f8e3m4)

@@ -335,12 +335,11 @@ static int store_lane_op(int bytes) {
   }
 }
 
-/* Stores the part on top of the stack; below it is the address. */
-static void emit_store_part(Emitter *e, PrimitiveType type, int part) {
+/* Stores the part, or the bits of it, on top of the stack; below it is the address. */
+static void emit_store_bits(Emitter *e, PrimitiveType type, int part) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(type);
   int64_t offset = e->lane_zero * bytes + 16 * part;
-  if (bytes < 4) emit_value_to_bits(e, type);
   if (e->one_lane) {
     wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
   } else if (bytes < 4) {
@@ -348,6 +347,21 @@ static void emit_store_part(Emitter *e, PrimitiveType type, int part) {
     wasm_simd_memory_lane(f, store_lane_op(LANES * bytes), offset, 0);
   } else {
     wasm_simd_memory(f, V128_STORE, offset);
+  }
+}
+
+/* Pushes the bits of a value. What only the store wants it rounds. */
+static void emit_bits(Emitter *e, const LoopNode *node, int part) {
+  PrimitiveType type = node_type(node);
+  bool kept = e->nodes[node->id].kept || e->nodes[node->id].value[part] != NO_LOCAL;
+  bool rounds = node->kind == NODE_OPERATION && is_narrow_float(type) && !kept && !e->unrounded;
+  e->stored = rounds ? node : NULL;
+  emit_value(e, node, part);
+  e->stored = NULL;
+  if (rounds) {
+    emit_rounded_bits(e, type);
+  } else if (type_bytes(type) < 4) {
+    emit_value_to_bits(e, type);
   }
 }
 
@@ -395,8 +409,8 @@ void emit_store(Emitter *e, const LoopNode *node, int pointer) {
   }
   for (int part = 0; part < live_parts(e, type); part++) {
     wasm_get(&e->function, pointer);
-    emit_value(e, node, part);
-    emit_store_part(e, type, part);
+    emit_bits(e, node, part);
+    emit_store_bits(e, type, part);
   }
 }
 
@@ -408,6 +422,7 @@ void emit_store_locals(Emitter *e, PrimitiveType type, const int *locals, int po
   for (int part = 0; part < live_parts(e, type); part++) {
     wasm_get(&e->function, pointer);
     wasm_get(&e->function, locals[part]);
-    emit_store_part(e, type, part);
+    if (type_bytes(type) < 4) emit_value_to_bits(e, type);
+    emit_store_bits(e, type, part);
   }
 }

@@ -192,6 +192,13 @@ static void emit_elements(Emitter *e, void *data) {
   emit_advance_outputs(e, rows, step);
 }
 
+/* In instructions, roughly. */
+static int work_of(const LoopNode *node) {
+  bool written_out =
+      !is_leaf(node) && has_math(node->instruction->opcode, lane_kind(node_type(node)));
+  return written_out ? 24 : is_narrow_float(node_type(node)) ? 8 : 1;
+}
+
 /* How many vectors to compute per turn: small bodies are bound by the loop itself. */
 static int unroll_factor(const Emitter *e) {
   int work = 0;
@@ -199,7 +206,7 @@ static int unroll_factor(const Emitter *e) {
     const LoopNode *node = e->plan->nodes[i];
     if (node->level < LEVEL_ELEMENT) continue;
     if (is_leaf(node) && lane_stride(e, node) != 1) return 1;
-    work += node_parts(node);
+    work += node_parts(node) * work_of(node);
   }
   return work <= 8 ? 4 : work <= 24 ? 2 : 1;
 }

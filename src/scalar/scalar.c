@@ -5,8 +5,7 @@
 
 #include "base/fp.h"
 
-/* The narrow float formats by element type; NULL for types that are C's own. */
-static const FpFormat *narrow_format(PrimitiveType type) {
+const FpFormat *narrow_format(PrimitiveType type) {
   switch (type) {
   case F16: return &fp_f16;
   case BF16: return &fp_bf16;

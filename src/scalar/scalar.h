@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "base/fp.h"
 #include "shape/types.h"
 
 typedef struct Scalar {
@@ -23,6 +24,9 @@ typedef struct Scalar {
   };
   double im;
 } Scalar;
+
+/* The format of a float narrower than f32; NULL for types that are C's own. */
+const FpFormat *narrow_format(PrimitiveType type);
 
 /* Element `index` of an array of `type` at `data`. */
 Scalar scalar_load(PrimitiveType type, const void *data, int64_t index);

@@ -37,11 +37,12 @@ export async function readSweeps(url, type) {
   });
 }
 
-/** Runs `name` on arrays of bits or values as the compiled program does. */
-export async function runOperation(client, name, type, operands) {
+/** Runs `name` on arrays of bits or values as the compiled program does; from another type if said. */
+export async function runOperation(client, name, type, operands, from = type) {
   const shape = `${type}[${operands[0].length}]`;
   const names = operands.map((_, i) => `p${i}`);
-  const parameters = names.map((p, i) => `  ${p} = ${shape} parameter(${i})\n`).join('');
+  const parameters = names
+    .map((p, i) => `  ${p} = ${from}[${operands[i].length}] parameter(${i})\n`).join('');
   const root = `  ROOT r = ${shape} ${name}(${names.join(', ')})\n`;
   const module = client.parseHlo(`HloModule sweep\nENTRY e {\n${parameters}${root}}\n`);
   const executable = await client.compile(module);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fp.h"
 #include "codegen/vector_functions.h"
 
 typedef struct Row {
@@ -18,11 +17,9 @@ typedef struct Row {
 } Row;
 
 static const Row rows[] = {
-    {"log", xla_log_f32x4, log, 1.0},        {"expm1", xla_expm1_f32x4, expm1, 0.51},
-    {"log1p", xla_log1p_f32x4, log1p, 0.51}, {"sin", xla_sin_f32x4, sin, 0.51},
-    {"cos", xla_cos_f32x4, cos, 0.51},       {"tan", xla_tan_f32x4, tan, 0.51},
-    {"erf", xla_erf_f32x4, erf, 0.55},       {"cbrt", xla_cbrt_f32x4, cbrt, 0.51},
-    {"asin", xla_asin_f32x4, asin, 0.51},    {"acosh", xla_acosh_f32x4, acosh, 0.51},
+    {"sin", xla_sin_f32x4, sin, 0.51},    {"cos", xla_cos_f32x4, cos, 0.51},
+    {"tan", xla_tan_f32x4, tan, 0.51},    {"cbrt", xla_cbrt_f32x4, cbrt, 0.51},
+    {"asin", xla_asin_f32x4, asin, 0.51}, {"acosh", xla_acosh_f32x4, acosh, 0.51},
 };
 
 static int failures;
@@ -68,30 +65,6 @@ static void expect(bool holds, const char *what, uint32_t a, uint32_t b) {
   if (failures < 20) printf("%s: wrong for %#x, %#x\n", what, a, b);
 }
 
-/* Every pattern decodes to its value, and comes back; NaNs with what they carry. */
-static void check_narrow(const char *name, const FpFormat *format, V128 (*decode)(V128),
-                         V128 (*encode)(V128), uint32_t patterns) {
-  for (uint32_t bits = 0; bits < patterns; bits++) {
-    V128 in = {0, 0, (int32_t)bits, 0};
-    f32x4 value = (f32x4)decode(in);
-    double exact = fp_to_double(format, bits);
-    expect(value[2] == exact || (exact != exact && value[2] != value[2]), name, bits, 0);
-    expect((uint32_t)encode((V128)value)[2] == bits, name, bits, 1);
-  }
-}
-
-/* Rounding is that of base/fp.c, for all but NaNs that carry something. */
-static void check_rounding(const char *name, const FpFormat *format, V128 (*encode)(V128)) {
-  for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 4093) {
-    float x = from_bits((uint32_t)i);
-    if (x != x) continue;
-    uint32_t bits = (uint32_t)encode((V128)(f32x4){x, 0, 0, 0})[0];
-    expect(bits == fp_from_double(format, x), name, (uint32_t)i, bits);
-  }
-}
-
-static V128 decode_bf16(V128 bits) { return (V128)((u32x4)bits << 16); }
-
 /* Quotients next to the powers of two and at the ends, where rounding could go wrong. */
 static void check_division(void) {
   uint32_t values[200];
@@ -116,13 +89,6 @@ static void check_division(void) {
 
 int main(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
-  check_narrow("f16", &fp_f16, xla_decode_f16, xla_encode_f16, 1 << 16);
-  check_narrow("bf16", &fp_bf16, decode_bf16, xla_encode_bf16, 1 << 16);
-  check_narrow("f8e5m2", &fp_f8e5m2, xla_decode_f8e5m2, xla_encode_f8e5m2, 1 << 8);
-  check_narrow("f8e4m3", &fp_f8e4m3, xla_decode_f8e4m3, xla_encode_f8e4m3, 1 << 8);
-  check_narrow("f8e3m4", &fp_f8e3m4, xla_decode_f8e3m4, xla_encode_f8e3m4, 1 << 8);
-  check_rounding("f16", &fp_f16, xla_encode_f16);
-  check_rounding("bf16", &fp_bf16, xla_encode_bf16);
   check_division();
   printf(failures ? "%d wrong\n" : "vector math: all right\n", failures);
   return failures != 0;

@@ -1,0 +1,129 @@
+#include "codegen/expression.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "codegen/emitter.h"
+
+/* --- Building --------------------------------------------------------------------------------- */
+
+static Value add_node(Expression *m, ExpressionNode node) {
+  assert(m->count < MOST_VALUES);
+  for (int i = 0; i < node.count; i++) m->nodes[node.operands[i]].uses++;
+  m->nodes[m->count] = node;
+  return m->count++;
+}
+
+Value expression_input(Expression *m, int local) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_INPUT, .local = local});
+}
+
+Value expression_word(Expression *m, uint64_t bits) {
+  return add_node(m,
+                  (ExpressionNode){.kind = EXPRESSION_CONSTANT, .bits = bits, .local = NO_LOCAL});
+}
+
+Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SIMD,
+                                      .op = op,
+                                      .count = count,
+                                      .operands = {a, b, c},
+                                      .local = NO_LOCAL});
+}
+
+Value expression_shift(Expression *m, int op, Value a, int amount) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SHIFT,
+                                      .op = op,
+                                      .count = 1,
+                                      .operands = {a},
+                                      .bits = (uint64_t)amount,
+                                      .local = NO_LOCAL});
+}
+
+Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l) {
+  return add_node(m, (ExpressionNode){.kind = EXPRESSION_SHUFFLE,
+                                      .count = 2,
+                                      .operands = {a, b},
+                                      .bits = (uint64_t)(i | j << 8 | k << 16 | l << 24),
+                                      .local = NO_LOCAL});
+}
+
+Value expression_call(Expression *m, const char *name, int count, const Value *operands) {
+  ExpressionNode node = {.kind = EXPRESSION_CALL, .count = count, .name = name, .local = NO_LOCAL};
+  for (int i = 0; i < count; i++) node.operands[i] = operands[i];
+  return add_node(m, node);
+}
+
+Value constant(Expression *m, double value) {
+  float narrow = (float)value;
+  uint64_t bits = 0;
+  if (m->wide) {
+    memcpy(&bits, &value, sizeof value);
+  } else {
+    memcpy(&bits, &narrow, sizeof narrow);
+    bits |= bits << 32;
+  }
+  return expression_word(m, bits);
+}
+
+Value integer(Expression *m, int64_t value) {
+  uint64_t bits = (uint64_t)value;
+  return expression_word(m, m->wide ? bits : (bits & UINT32_MAX) | bits << 32);
+}
+
+Value polynomial(Expression *m, Value x, const double *coefficients, int count) {
+  Value total = constant(m, coefficients[0]);
+  for (int i = 1; i < count; i++) {
+    total = sum(m, product(m, total, x), constant(m, coefficients[i]));
+  }
+  return total;
+}
+
+/* --- Writing ---------------------------------------------------------------------------------- */
+
+static void emit_node(Emitter *e, Expression *m, Value value);
+
+static void emit_code(Emitter *e, const ExpressionNode *node) {
+  WasmFunction *f = &e->function;
+  uint64_t lanes = node->bits;
+  switch (node->kind) {
+  case EXPRESSION_CONSTANT: emit_hoisted(e, node->bits); break;
+  case EXPRESSION_SIMD: wasm_simd(f, node->op); break;
+  case EXPRESSION_SHIFT: emit_shift(e, node->op, (int)node->bits); break;
+  case EXPRESSION_SHUFFLE:
+    wasm_shuffle32(f, lanes & 7, lanes >> 8 & 7, lanes >> 16 & 7, lanes >> 24 & 7);
+    break;
+  case EXPRESSION_CALL: wasm_call(f, node->name, node->count); break;
+  default: break;
+  }
+}
+
+/* Pushes a value for one of its users; the last one frees the local. */
+static void emit_node(Emitter *e, Expression *m, Value value) {
+  ExpressionNode *node = &m->nodes[value];
+  if (node->local != NO_LOCAL) {
+    wasm_get(&e->function, node->local);
+    if (--node->uses == 0 && node->kind != EXPRESSION_INPUT) {
+      wasm_local_release(&e->function, node->local);
+    }
+    return;
+  }
+  for (int i = 0; i < node->count; i++) emit_node(e, m, node->operands[i]);
+  emit_code(e, node);
+  if (node->uses > 1 && node->kind != EXPRESSION_CONSTANT) node->local = emit_keep(e);
+  node->uses--;
+}
+
+void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals) {
+  /* What no result needs must not keep what it uses in a local. */
+  for (int i = 0; i < count; i++) m->nodes[results[i]].uses++;
+  for (Value v = m->count - 1; v >= 0; v--) {
+    if (m->nodes[v].uses > 0) continue;
+    for (int i = 0; i < m->nodes[v].count; i++) m->nodes[m->nodes[v].operands[i]].uses--;
+  }
+  for (int i = 0; i < count; i++) {
+    emit_node(e, m, results[i]);
+    locals[i] = wasm_local(&e->function, WASM_V128);
+    wasm_set(&e->function, locals[i]);
+  }
+}

@@ -1,0 +1,116 @@
+/*
+** Formulas over vectors, and their code. A formula is built as a graph of values, by functions that
+** read like the formula; emit_expression() then writes it: what is used once stays on WebAssembly's
+** stack, what is used more often gets a local for as long. Constants are hoisted: emitter.h has
+** emit_math_constants().
+**
+** A formula computes in lanes of 32 bits or, if `wide`, of 64; the operations named without a type
+** are then those of f64x2 and i64x2.
+*/
+#ifndef XLA_CODEGEN_EXPRESSION_H
+#define XLA_CODEGEN_EXPRESSION_H
+
+#include "codegen/wasm_encoder.h"
+
+enum { MOST_VALUES = 640, MOST_INPUTS = 4, MOST_RESULTS = 2 };
+
+typedef int Value; /* index of a node */
+
+typedef enum ExpressionKind {
+  EXPRESSION_INPUT,
+  EXPRESSION_CONSTANT,
+  EXPRESSION_SIMD,    /* the instruction `op` */
+  EXPRESSION_SHIFT,   /* the same, of all lanes by `bits` */
+  EXPRESSION_SHUFFLE, /* of 32-bit lanes: the bytes of `bits` */
+  EXPRESSION_CALL,    /* of the vector function `name` */
+} ExpressionKind;
+
+typedef struct ExpressionNode {
+  ExpressionKind kind;
+  int op, count;
+  Value operands[MOST_INPUTS];
+  uint64_t bits; /* of a constant: in each half of the vector */
+  const char *name;
+  int uses, local;
+} ExpressionNode;
+
+typedef struct Expression {
+  bool wide;
+  int count;
+  ExpressionNode nodes[MOST_VALUES];
+} Expression;
+
+/* --- Building --- */
+
+Value expression_input(Expression *m, int local); /* NO_LOCAL while only constants are asked for */
+Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
+Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
+Value expression_shift(Expression *m, int op, Value a, int amount);
+Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
+Value expression_call(Expression *m, const char *name, int count, const Value *operands);
+
+/* A float in all lanes, or an integer; of f64x2 or i64x2 if wide. */
+Value constant(Expression *m, double value);
+Value integer(Expression *m, int64_t value);
+
+#define UNARY_OPERATION(name, narrow_op, wide_op)                             \
+  static inline Value name(Expression *m, Value a) {                          \
+    return expression_op(m, m->wide ? (wide_op) : (narrow_op), 1, a, -1, -1); \
+  }
+#define BINARY_OPERATION(name, narrow_op, wide_op)                           \
+  static inline Value name(Expression *m, Value a, Value b) {                \
+    return expression_op(m, m->wide ? (wide_op) : (narrow_op), 2, a, b, -1); \
+  }
+#define SHIFT_OPERATION(name, narrow_op, wide_op)                             \
+  static inline Value name(Expression *m, Value a, int amount) {              \
+    return expression_shift(m, m->wide ? (wide_op) : (narrow_op), a, amount); \
+  }
+
+UNARY_OPERATION(absolute, F32X4_ABS, F64X2_ABS)
+UNARY_OPERATION(negated, F32X4_NEG, F64X2_NEG)
+UNARY_OPERATION(square_root, F32X4_SQRT, F64X2_SQRT)
+UNARY_OPERATION(not_of, V128_NOT, V128_NOT)
+BINARY_OPERATION(sum, F32X4_ADD, F64X2_ADD)
+BINARY_OPERATION(difference, F32X4_SUB, F64X2_SUB)
+BINARY_OPERATION(product, F32X4_MUL, F64X2_MUL)
+BINARY_OPERATION(quotient, F32X4_DIV, F64X2_DIV)
+BINARY_OPERATION(is_less, F32X4_LT, F64X2_LT)
+BINARY_OPERATION(is_equal, F32X4_EQ, F64X2_EQ)
+BINARY_OPERATION(is_unequal, F32X4_NE, F64X2_NE)
+/* b < a ? b : a, and a < b ? b : a: NaN if a is, at one instruction where min and max are six. */
+BINARY_OPERATION(least, F32X4_PMIN, F64X2_PMIN)
+BINARY_OPERATION(most, F32X4_PMAX, F64X2_PMAX)
+BINARY_OPERATION(integer_sum, I32X4_ADD, I64X2_ADD)
+BINARY_OPERATION(integer_difference, I32X4_SUB, I64X2_SUB)
+BINARY_OPERATION(integer_less, I32X4_LT_S, I64X2_LT_S)
+BINARY_OPERATION(both, V128_AND, V128_AND)
+BINARY_OPERATION(either, V128_OR, V128_OR)
+BINARY_OPERATION(exclusive, V128_XOR, V128_XOR)
+BINARY_OPERATION(without, V128_ANDNOT, V128_ANDNOT) /* a & ~b */
+SHIFT_OPERATION(shifted_left, I32X4_SHL, I64X2_SHL)
+SHIFT_OPERATION(shifted_right, I32X4_SHR_S, I64X2_SHR_S)
+SHIFT_OPERATION(shifted_right_unsigned, I32X4_SHR_U, I64X2_SHR_U)
+
+#undef UNARY_OPERATION
+#undef BINARY_OPERATION
+#undef SHIFT_OPERATION
+
+/* Bit by bit: mask ? yes : no */
+static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
+  return expression_op(m, V128_BITSELECT, 3, yes, no, mask);
+}
+
+/* By Horner's rule, highest coefficient first. */
+Value polynomial(Expression *m, Value x, const double *coefficients, int count);
+#define POLYNOMIAL(m, x, ...)                     \
+  polynomial(m, x, (const double[]){__VA_ARGS__}, \
+             (int)(sizeof(const double[]){__VA_ARGS__} / sizeof(double)))
+
+/* --- Writing --- */
+
+struct Emitter;
+/* Leaves each result in a local of its own, which the caller releases. Inputs' locals stay. */
+void emit_expression(struct Emitter *e, Expression *m, const Value *results, int count,
+                     int *locals);
+
+#endif

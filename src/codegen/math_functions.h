@@ -1,0 +1,24 @@
+/* Real functions as formulas: what programs spend time in, and takes no branches. */
+#ifndef XLA_CODEGEN_MATH_FUNCTIONS_H
+#define XLA_CODEGEN_MATH_FUNCTIONS_H
+
+#include "codegen/emitter.h"
+#include "codegen/expression.h"
+
+typedef Value Formula(Expression *m, Value x);
+
+/* Of f32x4 or f64x2, as `m->wide` says; NULL where there is none. */
+Formula *math_formula(Opcode opcode, LaneKind kind);
+
+/* narrow_floats.c: between the bits of a float narrower than f32, zero-extended, and its value */
+Value decoded(Expression *m, PrimitiveType type, Value bits);
+Value encoded(Expression *m, PrimitiveType type, Value x);
+Value rounded(Expression *m, PrimitiveType type, Value x);
+typedef Value NarrowStep(Expression *m, PrimitiveType type, Value x);
+void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type);
+
+/* Pieces that others are made of */
+Value exponential_formula(Expression *m, Value x);
+Value log_formula(Expression *m, Value x);
+
+#endif
