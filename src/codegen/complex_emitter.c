@@ -1,10 +1,10 @@
 /*
 ** Complex numbers in loops: as vectors of real and of imaginary parts, from and to memory where the
-** two alternate. What is not arithmetic on these parts is left to the evaluator.
+** two alternate. complex_functions.c has what takes more than an instruction or two.
 **
 ** Part number 2h of a C128 is the real part, and 2h + 1 the imaginary part, of lanes 2h and 2h + 1.
 */
-#include "codegen/emitter.h"
+#include "codegen/math_functions.h"
 
 static bool is_wide(PrimitiveType type) { return type == C128; }
 
@@ -135,7 +135,7 @@ static void emit_select(Emitter *e, const LoopNode *node, int part) {
   emit_simd(e, V128_BITSELECT);
 }
 
-static void emit_narrow(Emitter *e, const LoopNode *x, int component) {
+static void emit_narrowed(Emitter *e, const LoopNode *x, int component) {
   emit_value(e, x, component);
   emit_simd(e, F32X4_DEMOTE_F64X2_ZERO);
   if (e->one_lane) return;
@@ -159,9 +159,65 @@ static void emit_convert(Emitter *e, const LoopNode *x, PrimitiveType to, int pa
     emit_take_part(e, part / 2);
     emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
   } else {
-    emit_narrow(e, x, part);
+    emit_narrowed(e, x, part);
   }
 }
+
+/* --- Formulas --------------------------------------------------------------------------------- */
+
+/* Both parts of half `half` of an operand, as inputs in locals of their own. */
+static void emit_inputs(Emitter *e, Expression *m, const LoopNode *x, int half, int *locals,
+                        Value *inputs) {
+  for (int i = 0; i < 2; i++) {
+    emit_value(e, x, 2 * half + i);
+    locals[i] = emit_take(e);
+    inputs[i] = expression_input(m, locals[i]);
+  }
+}
+
+static void emit_modulus(Emitter *e, const LoopNode *x, int half) {
+  Expression m = {.wide = is_wide(node_type(x))};
+  int locals[2], result;
+  Value inputs[2];
+  emit_inputs(e, &m, x, half, locals, inputs);
+  Value value = complex_modulus(&m, inputs[0], inputs[1]);
+  emit_expression(e, &m, &value, 1, &result);
+  wasm_get(&e->function, result);
+  wasm_local_release(&e->function, result);
+  for (int i = 0; i < 2; i++) wasm_local_release(&e->function, locals[i]);
+}
+
+/* Both parts of the result are made at once, and kept until the node is forgotten. */
+static void emit_formula(Emitter *e, const LoopNode *node, int part) {
+  Expression m = {.wide = is_wide(node_type(node))};
+  int half = part / 2, locals[4], count = node->operand_count;
+  Value inputs[4], results[2];
+  for (int i = 0; i < count; i++) {
+    emit_inputs(e, &m, node->operands[i], half, &locals[2 * i], &inputs[2 * i]);
+  }
+  complex_formula(&m, node->instruction->opcode, inputs, count, e->one_lane, results);
+  int *value = &e->nodes[node->id].value[2 * half];
+  emit_expression(e, &m, results, 2, value);
+  for (int i = 0; i < 2 * count; i++) wasm_local_release(&e->function, locals[i]);
+  wasm_get(&e->function, value[part % 2]);
+}
+
+void hoist_complex_constants(Emitter *e, const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  const LoopNode *x = node->operands[0];
+  if (!type_is_complex(node_type(x))) return;
+  Expression m = {.wide = is_wide(node_type(x))};
+  Value inputs[4], results[2];
+  for (int i = 0; i < 4; i++) inputs[i] = expression_input(&m, NO_LOCAL);
+  if (opcode == HLO_ABS) {
+    complex_modulus(&m, inputs[0], inputs[1]);
+  } else if (has_complex_formula(opcode)) {
+    complex_formula(&m, opcode, inputs, node->operand_count, false, results);
+  }
+  hoist_constants(e, &m);
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
 
 /* An operation on each component by itself. */
 static int component_op(Opcode opcode, bool wide) {
@@ -180,16 +236,16 @@ void emit_complex_operation(Emitter *e, const LoopNode *node, int part) {
   case HLO_COMPLEX: emit_value(e, node->operands[part % 2], part / 2); return;
   case HLO_REAL: emit_value(e, x, 2 * part); return;
   case HLO_IMAG: emit_value(e, x, 2 * part + 1); return;
-  case HLO_ABS:
-    emit_value(e, x, 2 * part);
-    emit_value(e, x, 2 * part + 1);
-    wasm_call(&e->function, is_wide(node_type(x)) ? "xla_hypot_f64x2" : "xla_hypot_f32x4", 2);
-    return;
+  case HLO_ABS: emit_modulus(e, x, part); return;
   case HLO_COMPARE: emit_compare(e, node); return;
   case HLO_CONVERT: emit_convert(e, x, node_type(node), part); return;
   case HLO_MULTIPLY: emit_multiply(e, node, part); return;
   case HLO_SELECT: emit_select(e, node, part); return;
   default: break;
+  }
+  if (has_complex_formula(opcode)) {
+    emit_formula(e, node, part);
+    return;
   }
   for (int i = 0; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
   emit_simd(e, component_op(opcode, is_wide(node_type(node))));
@@ -207,6 +263,8 @@ bool can_emit_complex(const Instruction *instruction) {
   case HLO_COMPARE:
     return instruction->a.direction == COMPARE_EQ || instruction->a.direction == COMPARE_NE;
   case HLO_CONVERT: return type_is_complex(type);
-  default: return component_op(instruction->opcode, is_wide(type)) != 0;
+  default:
+    return has_complex_formula(instruction->opcode) ||
+           component_op(instruction->opcode, is_wide(type)) != 0;
   }
 }

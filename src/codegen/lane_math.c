@@ -39,21 +39,6 @@ LANES_F64(erf, erf)
 LANES_F64(sin, sin)
 LANES_F64(tan, tan)
 
-/* The absolute value of complex numbers; NaN if either part is, as XLA has it. */
-static double absolute(double x, double y) { return x != x || y != y ? NAN : hypot(x, y); }
-
-V128 xla_hypot_f32x4(V128 x, V128 y) {
-  f32x4 a = (f32x4)x, b = (f32x4)y;
-  for (int i = 0; i < 4; i++) a[i] = (float)absolute(a[i], b[i]);
-  return (V128)a;
-}
-
-V128 xla_hypot_f64x2(V128 x, V128 y) {
-  f64x2 a = (f64x2)x, b = (f64x2)y;
-  for (int i = 0; i < 2; i++) a[i] = absolute(a[i], b[i]);
-  return (V128)a;
-}
-
 /* --- By the evaluator's rules ----------------------------------------------------------------- */
 
 #define EVAL_LANES(name, lanes, vector, field, type, opcode)                              \

@@ -143,7 +143,7 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
   case NODE_OPERATION: emit_operation(e, node, part); break;
   default: emit_load(e, node, part);
   }
-  if (state->kept) {
+  if (state->kept && state->value[part] == NO_LOCAL) {
     state->value[part] = wasm_local(&e->function, WASM_V128);
     wasm_tee(&e->function, state->value[part]);
   }

@@ -25,7 +25,7 @@ void emit_hoisted(Emitter *e, uint64_t bits) {
   }
 }
 
-static void hoist_constants(Emitter *e, const Expression *m) {
+void hoist_constants(Emitter *e, const Expression *m) {
   for (int i = 0; i < m->count; i++) {
     uint64_t bits = m->nodes[i].bits;
     if (m->nodes[i].kind != EXPRESSION_CONSTANT || constant_local(e, bits) != NO_LOCAL) continue;
@@ -50,6 +50,7 @@ static void hoist_of_type(Emitter *e, PrimitiveType type) {
 static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
   if (node->kind != NODE_OPERATION) return;
+  if (node->operand_count > 0) hoist_complex_constants(e, node);
   LaneKind kind = lane_kind(node_type(node));
   Formula *formula = math_formula(node->instruction->opcode, kind);
   if (!formula) return;

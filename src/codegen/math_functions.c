@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "codegen/coefficients.h"
+
 /* --- Exponentials ----------------------------------------------------------------------------- */
 
 /* x = n ln 2 + r with |r| <= ln 2 / 2. */
@@ -23,10 +25,7 @@ static Exponent reduced(Expression *m, Value x) {
   if (m->wide) {
     r = sum(m, x, product(m, n, constant(m, -0.693145751953125)));
     r = sum(m, r, product(m, n, constant(m, -1.42860682030941723212e-6)));
-    q = POLYNOMIAL(m, r, 2.5117912028360455e-08, 2.7631339260741451e-07, 2.755721613961388e-06,
-                   2.4801489787183635e-05, 0.0001984126991756511, 0.0013888888947154664,
-                   0.0083333333333071198, 0.041666666666514938, 0.16666666666666699,
-                   0.50000000000000133);
+    q = POLYNOMIAL(m, r, EXP_COEFFICIENTS);
   } else {
     r = sum(m, x, product(m, n, constant(m, -0.693359375)));
     r = sum(m, r, product(m, n, constant(m, 2.12194440e-4)));
@@ -123,9 +122,7 @@ static Value log_of(Expression *m, Mantissa x, Value rest) {
   Value y;
   if (m->wide) { /* with s = f / (2 + f): 2 atanh s = f - f^2/2 + s (f^2/2 + s^2 R(s^2)) */
     Value s = quotient(m, f, sum(m, f, constant(m, 2))), z = product(m, s, s);
-    Value r = POLYNOMIAL(m, z, 0.14789512461887783, 0.15314758963665534, 0.18183533508535976,
-                         0.22222199243199017, 0.28571428734843479, 0.39999999999455293,
-                         0.66666666666667262);
+    Value r = POLYNOMIAL(m, z, LOG_COEFFICIENTS);
     y = sum(m, product(m, s, sum(m, half, product(m, z, r))), low);
   } else {
     Value p = POLYNOMIAL(m, f, 7.0376836292E-2, -1.1514610310E-1, 1.1676998740E-1, -1.2420140846E-1,

@@ -17,6 +17,15 @@ Value rounded(Expression *m, PrimitiveType type, Value x);
 typedef Value NarrowStep(Expression *m, PrimitiveType type, Value x);
 void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type);
 
+/* complex_functions.c: of operations with complex operands. `parts` are the real and imaginary parts
+** of each operand, `results` those of the result; in one lane only the first one counts. */
+bool has_complex_formula(Opcode opcode);
+void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count, bool one_lane,
+                     Value *results);
+Value complex_modulus(Expression *m, Value re, Value im);
+/* Makes them before the loops: as emitter.h's emit_math_constants() does for all of a plan's. */
+void hoist_constants(Emitter *e, const Expression *m);
+
 /* Pieces that others are made of */
 Value exponential_formula(Expression *m, Value x);
 Value log_formula(Expression *m, Value x);
