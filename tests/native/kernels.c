@@ -31,6 +31,15 @@ static const Row rows[] = {
     {"u64[2]", "", "(u64[2], u64[9001]) rng-bit-generator(x), algorithm=rng_philox", 0},
     {"u64[3]", "", "(u64[3], s16[20003]) rng-bit-generator(x), algorithm=rng_default", 0},
     {"u64[3]", "", "(u64[3], u8[129]) rng-bit-generator(x), algorithm=rng_philox", 0},
+    /* NaNs, infinities and zeros of both signs; equal ones; one range of a line and several */
+    {"f32[70000]", "", "(f32[100], s32[100]) topk(x), k=100, largest=true", 0},
+    {"f64[2,40000]", "", "(f64[2,7], s32[2,7]) topk(x), k=7, largest=false", 0},
+    {"s8[3,33000]", "", "(s8[3,300], s32[3,300]) topk(x), k=300, largest=false", 0},
+    {"bf16[5,3001]", "", "(bf16[5,3001], s32[5,3001]) topk(x), k=3001, largest=true", 0},
+    {"u64[300,9]", "", "(u64[300,2], s32[300,2]) topk(x), k=2, largest=true", 0},
+    {"u16[99000]", "", "(u16[2500], s32[2500]) topk(x), k=2500, largest=true", 0},
+    {"f8e4m3fn[500]", "", "(f8e4m3fn[20], s32[20]) topk(x), k=20, largest=true", 0},
+    {"pred[2,40]", "", "(pred[2,5], s32[2,5]) topk(x), k=5, largest=true", 0},
     /* stages of every radix, of several lines and of one; convolutions; lines that are two passes */
     {"c64[9,60]", "", "c64[9,60] fft(x), fft_type=FFT, fft_length={60}", 1e-6},
     {"c128[3,1001]", "", "c128[3,1001] fft(x), fft_type=IFFT, fft_length={1001}", 1e-14},
