@@ -254,7 +254,9 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   switch (instruction->opcode) {
   case HLO_INFEED:
   case HLO_OUTFEED: return THUNK_HOST;
-  case HLO_CUSTOM_CALL: return custom_call_is_built_in(instruction) ? THUNK_EVAL : THUNK_HOST;
+  case HLO_CUSTOM_CALL:
+    if (!custom_call_is_built_in(instruction)) return THUNK_HOST;
+    break;
   case HLO_SEND:
   case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;

@@ -144,6 +144,31 @@ static bool check_shapes(const Instruction *instruction, const Routine *routine,
                       routine->results);
 }
 
+static const char *next_word(const char *letters) {
+  letters += strcspn(letters, " ");
+  return letters + (*letters == ' ');
+}
+
+static void set_sizes(const Sizes *sizes, const char *letters, int64_t (*matrix)[2]) {
+  for (; *letters; letters = next_word(letters), matrix++) {
+    size_t rank = *letters == '-' ? 0 : strcspn(letters, " ");
+    for (size_t d = 0; d < 2; d++) {
+      (*matrix)[d] = d < rank ? sizes->of[(unsigned char)letters[d]] : 1;
+    }
+  }
+}
+
+const char *custom_call_sizes(const Instruction *instruction, CustomCallSizes *out) {
+  const Routine *routine = routine_of(instruction->a.custom_call_target);
+  Sizes sizes;
+  Error error;
+  if (!check_shapes(instruction, routine, &sizes, &error)) return NULL;
+  out->batch = sizes.batch;
+  set_sizes(&sizes, routine->operands, out->operands);
+  set_sizes(&sizes, routine->results, out->results);
+  return routine->names;
+}
+
 /* ---- Data ---- */
 
 Matrix matrix_new(Arena *arena, int64_t rows, int64_t columns) {
@@ -175,16 +200,20 @@ Number number_divide(Number x, Number y) {
   return cimag(y) == 0 ? number(creal(x) / creal(y), cimag(x) / creal(y)) : x / y;
 }
 
-int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise) {
+int64_t custom_call_attribute(const char *config, const char *name, int64_t otherwise) {
   size_t size = strlen(name);
-  for (const char *text = call->config; text && (text = strstr(text, name)); text += size) {
-    bool starts = text == call->config || strchr("{, ", text[-1]);
+  for (const char *text = config; text && (text = strstr(text, name)); text += size) {
+    bool starts = text == config || strchr("{, ", text[-1]);
     const char *value = text + size + strspn(text + size, " ");
     if (!starts || *value != '=') continue;
     value += 1 + strspn(value + 1, " ");
     return *value == 't' ? 1 : strtoll(value, NULL, 10); /* true, false or a number */
   }
   return otherwise;
+}
+
+int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise) {
+  return custom_call_attribute(call->config, name, otherwise);
 }
 
 static Matrix new_matrix(const Sizes *sizes, const char *letters, Arena *arena) {
@@ -211,11 +240,6 @@ static void store(const Matrix *m, const Literal *literal, int64_t batch) {
     if (type_kind(type) == KIND_SIGNED) x = scalar_convert(F64, type, x); /* saturates */
     scalar_store(type, literal->data, batch * count + i, x);
   }
-}
-
-static const char *next_word(const char *letters) {
-  letters += strcspn(letters, " ");
-  return letters + (*letters == ' ');
 }
 
 static bool run(const Instruction *instruction, const Routine *routine, const Sizes *sizes,

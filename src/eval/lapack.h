@@ -26,7 +26,7 @@ static inline Number *at(const Matrix *m, int64_t row, int64_t column) {
   return &m->items[row * m->columns + column];
 }
 
-enum { LAPACK_OPERANDS = 4, LAPACK_RESULTS = 6 };
+enum { LAPACK_OPERANDS = CUSTOM_CALL_OPERANDS, LAPACK_RESULTS = CUSTOM_CALL_RESULTS };
 
 /* One call, of one matrix of a batch. */
 typedef struct Lapack {
@@ -40,8 +40,7 @@ typedef struct Lapack {
 /* False with the context's error. */
 typedef bool LapackRoutine(Lapack *call);
 
-/* An attribute of backend_config: a number, as LAPACK's letters are there, or true as 1:
-** {uplo = 76 : ui8, left = true}. */
+/* custom_call_attribute of it. */
 int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise);
 
 /* lapack_factor.c */

@@ -22,7 +22,7 @@ enum {
   CHUNK_REALS = 16384,   /* that are worth a chunk */
   MOST_CHUNKS = 16,      /* each has a tile's memory */
   CHUNK_PAIRS = 4096,
-  MOST_PASSES = 3 * MAX_RANK,
+  STEPS_PER_AXIS = 3,
 };
 
 /* Where lines are: leaves, or scratch. */
@@ -44,7 +44,7 @@ typedef struct FftPlan {
   int64_t at[4], tile_bytes; /* in scratch, of MIDDLE and SPECTRUM; of one chunk's tile */
   int64_t tiles_at;
   int count;
-  Step steps[MOST_PASSES];
+  Step *steps;
 } FftPlan;
 
 /* An axis of which lines are to be transformed. */
@@ -292,6 +292,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   FftPlan *p = ARENA_NEW(arena, FftPlan);
   PrimitiveType type = instruction->shape->type;
   p->real = type == C128 || type == F64 ? F64 : F32;
+  p->steps = ARENA_ARRAY(arena, Step, STEPS_PER_AXIS * instruction->a.fft_length.count);
   plan_axes(p, instruction, arena);
   const Shape *operand = instruction->operands[0]->shape;
   int64_t bytes = shape_bytes(operand), result_bytes = shape_bytes(instruction->shape), scratch = 0;

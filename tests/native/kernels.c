@@ -14,11 +14,14 @@
 
 /* An instruction and what it reads: x, of bytes that are not all alike (a generator's counter is near
 ** its end), and i, of numbers that also lie below and above what indices may be. With a bound, both
-** are numbers within -1 .. 1, and results may be off by that much of the largest. */
+** are numbers within -1 .. 1, but for the diagonals of square matrices, which are large; and results
+** may be off by that much of the largest. */
 typedef struct Row {
   const char *x, *i, *result;
   double bound;
 } Row;
+
+#define LAPACK(target, operands) "custom-call(" operands "), custom_call_target=\"" target "\""
 
 static const Row rows[] = {
     {"u64[2]", "", "(u64[2], u32[40001]) rng-bit-generator(x), algorithm=rng_three_fry", 0},
@@ -62,6 +65,27 @@ static const Row rows[] = {
     {"c64[245]", "", "f32[488] fft(x), fft_type=IRFFT, fft_length={488}", 1e-6},
     {"c128[2,20001]", "", "f64[2,40000] fft(x), fft_type=IRFFT, fft_length={40000}", 1e-14},
     {"c64[3,5,4]", "", "f32[3,5,7] fft(x), fft_type=IRFFT, fft_length={3,5,7}", 1e-6},
+    /* several blocks, edges of blocks; all ways to solve; few vectors and many */
+    {"f32[2,75,75]", "", "f32[2,75,75] cholesky(x), lower=true", 1e-6},
+    {"c128[3,37,37]", "", "c128[3,37,37] cholesky(x), lower=false", 1e-14},
+    {"f64[69,69]", "f64[69,41]",
+     "f64[69,41] triangular-solve(x, i), left_side=true, lower=true, transpose_a=NO_TRANSPOSE",
+     1e-14},
+    {"c64[2,7,7]", "c64[2,5,7]",
+     "c64[2,5,7] triangular-solve(x, i), left_side=false, lower=false, transpose_a=ADJOINT", 1e-6},
+    {"f32[40,9,9]", "f32[40,9,2]",
+     "f32[40,9,2] triangular-solve(x, i), left_side=true, lower=false, unit_diagonal=true, "
+     "transpose_a=TRANSPOSE",
+     1e-5},
+    {"f64[2,50,61]", "", "(f64[2,50,61], s32[2,50], s32[2]) " LAPACK("lapack_dgetrf_ffi", "x"),
+     1e-13},
+    {"c64[77,39]", "", "(c64[77,39], s32[39], s32[]) " LAPACK("lapack_cgetrf_ffi", "x"), 1e-5},
+    {"f32[2,71,71]", "", "(f32[2,71,71], s32[2]) " LAPACK("lapack_spotrf_ffi", "x"), 1e-6},
+    {"f64[50,50]", "f64[50,3]", "f64[50,3] " LAPACK("lapack_dtrsm_ffi", "x, i"), 1e-13},
+    {"c128[70,45]", "", "(c128[70,45], c128[45]) " LAPACK("lapack_zgeqrf_ffi", "x"), 1e-13},
+    {"f32[40,90]", "", "(f32[40,90], f32[40]) " LAPACK("lapack_sgeqrf_ffi", "x"), 1e-5},
+    {"f64[70,45]", "f64[45]", "f64[70,45] " LAPACK("lapack_dorgqr_ffi", "x, i"), 1e-13},
+    {"c64[40,39]", "c64[37]", "c64[40,39] " LAPACK("lapack_cungqr_ffi", "x, i"), 1e-5},
 };
 
 static int failures;
@@ -117,11 +141,14 @@ static void fill(const Literal *literal, bool is_index) {
   if (literal->shape->type == U64) ((uint64_t *)literal->data)[1] = UINT64_MAX - 1000;
 }
 
-/* Numbers within -1 .. 1. */
 static void fill_numbers(const Literal *literal) {
   uint32_t state = 1;
+  const Shape *shape = literal->shape;
+  int64_t n = shape->rank ? shape->dims[shape->rank - 1] : 0;
+  bool is_square = shape->rank > 1 && shape->dims[shape->rank - 2] == n;
   for (int64_t i = 0; i < shape_elements(literal->shape); i++) {
     double re = next_random(&state) / 8388608.0 - 1, im = next_random(&state) / 8388608.0 - 1;
+    if (is_square && i % (n * n) % (n + 1) == 0) re += (double)n, im = 0;
     scalar_store(literal->shape->type, literal->data, i, (Scalar){.f = re, .im = im});
   }
 }

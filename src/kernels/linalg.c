@@ -1,0 +1,205 @@
+/*
+** cholesky, triangular-solve and LAPACK's custom calls: one matrix of the batch after the other, many
+** of them a chunk. Where they are singular or not finite, what XLA makes of them depends on how it
+** goes about it, which the evaluator knows; such matrices are given to it.
+*/
+#include "kernels/linalg.h"
+
+#include <string.h>
+
+#include "eval/eval.h"
+
+enum {
+  LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
+  MOST_CHUNKS = 32,   /* each has its own memory */
+  BLOCK = 32,         /* linalg_factor.h's */
+  XLA_BLOCK = 128,    /* of its triangular-solve */
+};
+
+typedef struct RoutineName {
+  const char *names; /* eval/custom_call.c's */
+  LinalgRoutine routine;
+  const char *results; /* what they are of: numbers, their real parts, or integers */
+} RoutineName;
+
+static const RoutineName routines[] = {
+    {"potrf", LINALG_POTRF, "ni"},          {"trsm", LINALG_TRSM, "n"},
+    {"getrf", LINALG_GETRF, "nii"},         {"geqrf", LINALG_GEQRF, "nn"},
+    {"orgqr|ungqr", LINALG_ORGQR, "n"},     {"syevd|heevd", LINALG_SYEVD, "nri"},
+    {"gesdd|gesvd", LINALG_GESDD, "nrnni"},
+};
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static int64_t linalg_numbers_of(const LinalgPlan *p) {
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = most(rows, columns);
+  int64_t panels = 4 * BLOCK * size + BLOCK * BLOCK, right = p->in[1].rows * p->in[1].columns;
+  switch (p->routine) {
+  case LINALG_CHOLESKY:
+  case LINALG_POTRF: return rows * rows + BLOCK * rows;
+  case LINALG_TRIANGULAR_SOLVE:
+  case LINALG_TRSM: return rows * rows + right;
+  case LINALG_GETRF: return rows * columns;
+  case LINALG_GEQRF: return rows * columns + size + panels;
+  case LINALG_ORGQR: return 2 * rows * columns + size + panels;
+  case LINALG_SYEVD: return 2 * rows * linalg_stride(rows) + 3 * rows + panels;
+  default: return 4 * size * linalg_stride(size) + 4 * size + panels;
+  }
+}
+
+/* --- What there is to compute ----------------------------------------------------------------- */
+
+static bool is_transposed(const Attributes *a) { return a->transpose_a != NO_TRANSPOSE; }
+
+static LinalgSize matrix_size(const Shape *shape) {
+  return (LinalgSize){shape->dims[shape->rank - 2], shape->dims[shape->rank - 1]};
+}
+
+/* One matrix of a batch. */
+static const Shape *matrix_shape(const Shape *shape, Arena *arena) {
+  LinalgSize size = matrix_size(shape);
+  int64_t dims[] = {size.rows, size.columns};
+  Error error;
+  return shape_make(arena, shape->type, 2, dims, &error);
+}
+
+static void set_operation(LinalgPlan *p, const Instruction *x, Arena *arena) {
+  const Attributes *a = &x->a;
+  p->operands = x->operand_count;
+  p->results = 1;
+  for (int i = 0; i < p->operands; i++) {
+    p->in[i] = matrix_size(x->operands[i]->shape);
+    p->shapes[i] = matrix_shape(x->operands[i]->shape, arena);
+  }
+  p->out[0] = matrix_size(x->shape);
+  p->batch = shape_elements(x->shape) / (p->out[0].rows * p->out[0].columns);
+  p->lower = a->lower;
+  p->routine = LINALG_CHOLESKY;
+  if (x->opcode == HLO_CHOLESKY) return;
+  p->routine = LINALG_TRIANGULAR_SOLVE;
+  p->left = a->left_side;
+  p->transposed = is_transposed(a) == p->left;
+  p->conjugated = a->transpose_a == ADJOINT;
+  p->unit = a->unit_diagonal;
+  bool by_substitution = p->batch > XLA_BLOCK / 16 && p->in[0].rows < XLA_BLOCK / 4;
+  p->by_blocks = !by_substitution && p->in[0].rows > 1;
+}
+
+static int64_t letter(const Instruction *x, const char *name, char otherwise) {
+  return custom_call_attribute(x->a.backend_config, name, otherwise);
+}
+
+static bool is_wide(PrimitiveType type) { return type == C64 || type == C128; }
+
+static bool has_types(const Instruction *x, const char *results) {
+  PrimitiveType type = x->operands[0]->shape->type;
+  PrimitiveType real = type == C64 ? F32 : type == C128 ? F64 : type;
+  for (int i = 0; i < x->operand_count; i++) {
+    if (x->operands[i]->shape->type != type) return false;
+  }
+  for (int i = 0; results[i]; i++) {
+    PrimitiveType wanted = results[i] == 'n' ? type : results[i] == 'r' ? real : S32;
+    if (shape_leaf(x->shape, i)->type != wanted) return false;
+  }
+  return true;
+}
+
+static bool set_call(LinalgPlan *p, const Instruction *x) {
+  CustomCallSizes sizes;
+  const char *names = custom_call_sizes(x, &sizes);
+  size_t i = 0, count = sizeof routines / sizeof *routines;
+  while (names && i < count && strcmp(names, routines[i].names) != 0) i++;
+  if (!names || i == count || sizes.batch == 0) return false;
+  if (!has_types(x, routines[i].results)) return false;
+  p->routine = routines[i].routine;
+  p->operands = x->operand_count;
+  p->results = x->shape->type == TUPLE ? x->shape->tuple_size : 1;
+  for (int k = 0; k < p->operands; k++) {
+    p->in[k] = (LinalgSize){sizes.operands[k][0], sizes.operands[k][1]};
+    if (p->in[k].rows * p->in[k].columns == 0) return false;
+  }
+  for (int k = 0; k < p->results; k++) {
+    p->out[k] = (LinalgSize){sizes.results[k][0], sizes.results[k][1]};
+  }
+  p->batch = sizes.batch;
+  p->lower = letter(x, "uplo", 'L') == 'L';
+  p->left = letter(x, "side", 'L') == 'L';
+  p->transposed = (letter(x, "trans_x", 'N') != 'N') == p->left;
+  p->conjugated = letter(x, "trans_x", 'N') == 'C';
+  p->unit = letter(x, "diag", 'N') == 'U';
+  p->vectors = letter(x, "mode", 'V') != 'N';
+  if (p->routine == LINALG_ORGQR) return p->in[0].rows >= p->in[0].columns;
+  if (p->routine != LINALG_TRSM) return true;
+  return p->in[0].rows == (p->left ? p->out[0].rows : p->out[0].columns);
+}
+
+/* --- The kernel's interface ------------------------------------------------------------------- */
+
+static int64_t memory_bytes(const LinalgPlan *p, PrimitiveType type) {
+  return (p->numbers * (is_wide(type) ? 16 : 8) + 63) & -64;
+}
+
+static KernelPlan *plan(const Instruction *x, Arena *arena) {
+  bool is_call = x->opcode == HLO_CUSTOM_CALL;
+  if (is_call ? !custom_call_is_built_in(x)
+              : x->opcode != HLO_CHOLESKY && x->opcode != HLO_TRIANGULAR_SOLVE) {
+    return NULL;
+  }
+  PrimitiveType type = x->operands[0]->shape->type;
+  if (type != F32 && type != F64 && !is_wide(type)) return NULL;
+  if (!is_call && shape_elements(x->shape) == 0) return NULL;
+  LinalgPlan *p = ARENA_NEW(arena, LinalgPlan);
+  p->narrow = type == F32 || type == C64;
+  if (is_call) {
+    if (!set_call(p, x)) return NULL;
+  } else {
+    set_operation(p, x, arena);
+  }
+  p->numbers = linalg_numbers_of(p);
+  int64_t size = most(p->in[0].rows, p->in[0].columns), work = size * size * size + 64;
+  int64_t chunks = work >= LEAST_WORK ? p->batch : (p->batch * work + LEAST_WORK - 1) / LEAST_WORK;
+  if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
+  p->per_chunk = (p->batch + chunks - 1) / chunks;
+  int *all = kernel_phases(&p->kernel, arena, 1);
+  all[0] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
+  p->kernel.scratch_bytes = all[0] * memory_bytes(p, type);
+  return &p->kernel;
+}
+
+/* XLA's way, which the evaluator has. */
+static void run_exactly(const LinalgPlan *p, const Instruction *x, const LinalgData *data) {
+  Arena *arena = arena_new();
+  Error error = {0};
+  EvalContext context = {.arena = arena, .error = &error};
+  Literal *operands[LINALG_OPERANDS];
+  for (int i = 0; i < p->operands; i++) {
+    operands[i] = literal_view(arena, p->shapes[i], (void *)data->in[i]);
+  }
+  const Shape *shape = p->shapes[p->operands - 1]; /* the last operand's */
+  eval_instruction(x, operands, literal_view(arena, shape, data->out[0]), &context);
+  arena_free(arena);
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const LinalgPlan *p = (const LinalgPlan *)call->plan;
+  const Instruction *x = call->instruction;
+  PrimitiveType type = x->operands[0]->shape->type;
+  uint8_t *memory = call->scratch + chunk * memory_bytes(p, type);
+  int64_t first = chunk * p->per_chunk, end = first + p->per_chunk;
+  for (int64_t i = first; i < end && i < p->batch; i++) {
+    LinalgData data;
+    for (int k = 0; k < p->operands; k++) {
+      int64_t bytes = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
+      data.in[k] = call->operands[k] + i * bytes;
+    }
+    for (int k = 0; k < p->results; k++) {
+      PrimitiveType out = shape_leaf(x->shape, k)->type;
+      data.out[k] = call->results[k] + i * p->out[k].rows * p->out[k].columns * type_bytes(out);
+    }
+    bool done = is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory)
+                              : linalg_run_f64(p, &data, (double *)memory);
+    if (!done) run_exactly(p, x, &data);
+  }
+}
+
+const Kernel kernel_linalg = {"linalg", plan, run};

@@ -1,0 +1,91 @@
+/*
+** Linear algebra: the routines that linalg.c plans; matrices of a batch are computed one by one. Golub
+** and Van Loan, Matrix Computations, chapters 3 to 5 and 8.
+**
+** f32 and f64 are computed with in f64, and c64 and c128 in c128: results of the narrower types are
+** right to the last digits, and there is one set of functions for two. These are written once for
+** both, in linalg_numbers.h, linalg_factor.h and linalg_routines.h.
+*/
+#ifndef XLA_KERNELS_LINALG_H
+#define XLA_KERNELS_LINALG_H
+
+#include <stddef.h>
+
+#include "kernels/kernels.h"
+
+typedef struct LinalgComplex {
+  double re, im;
+} LinalgComplex;
+
+typedef enum LinalgRoutine {
+  LINALG_CHOLESKY,         /* the operation: NaN where there is no result */
+  LINALG_TRIANGULAR_SOLVE, /* the operation */
+  /* LAPACK's: */
+  LINALG_POTRF,
+  LINALG_TRSM,
+  LINALG_GETRF,
+  LINALG_GEQRF,
+  LINALG_ORGQR,
+  LINALG_SYEVD,
+  LINALG_GESDD,
+  LINALG_ROUTINES,
+} LinalgRoutine;
+
+enum { LINALG_OPERANDS = 2, LINALG_RESULTS = 5 };
+
+typedef struct LinalgSize {
+  int64_t rows, columns;
+} LinalgSize;
+
+typedef struct LinalgPlan {
+  KernelPlan kernel;
+  LinalgRoutine routine;
+  bool narrow; /* f32 or c64 */
+  LinalgSize in[LINALG_OPERANDS], out[LINALG_RESULTS];
+  const Shape *shapes[LINALG_OPERANDS]; /* of one matrix of the batch */
+  int operands, results;
+  bool lower, left, transposed, conjugated, unit, vectors;
+  /* Where T is nearly singular or not finite, XLA's way decides what the result is. */
+  bool by_blocks;
+  int64_t batch, per_chunk, numbers; /* of memory, for one matrix */
+} LinalgPlan;
+
+/* Numbers from one row to the next, so that rows are not in each other's way in the cache. */
+static inline int64_t linalg_stride(int64_t columns) {
+  return columns < 64 ? columns : columns + 8;
+}
+
+/* One matrix, the operands and results of which are given. False: there is no result but XLA's. */
+typedef struct LinalgData {
+  const uint8_t *in[LINALG_OPERANDS];
+  uint8_t *out[LINALG_RESULTS];
+} LinalgData;
+bool linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double *memory);
+bool linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory);
+
+/*
+** Rotations one after the other, of neighbouring rows of z, which are `step` reals apart (or `step`
+** the other way): for i < count, rows i and i + 1 become c[i] z[i] + s[i] z[i + 1] and
+** c[i] z[i + 1] - s[i] z[i].
+*/
+void rotate_rows(double *z, ptrdiff_t columns, ptrdiff_t step, ptrdiff_t count, const double *c,
+                 const double *s);
+
+/* Rows that rotations are to be applied to: `columns` reals each. */
+typedef struct LinalgRows {
+  double *at;
+  ptrdiff_t columns, stride; /* no columns: nobody wants them */
+} LinalgRows;
+
+/* Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,
+** its subdiagonal, is used up; both have n. The rows of z are rotated as the matrix' columns, and ordered.
+** scratch: 4 n. False: it does not converge. */
+bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch);
+
+/* Singular values of an upper bidiagonal matrix in descending order, d, by the implicit QR method; e,
+** its superdiagonal, is used up; both have n. The rows of u and v are rotated as its rows and columns, and
+** ordered. scratch: 4 n. */
+bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
+                       double *scratch);
+
+#endif

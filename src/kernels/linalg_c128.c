@@ -1,0 +1,4 @@
+/* Linear algebra of complex numbers: see linalg_routines.h. */
+#define NAMED(name) name##_c128
+#define IS_COMPLEX  1
+#include "kernels/linalg_routines.h"

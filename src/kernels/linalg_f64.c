@@ -1,0 +1,4 @@
+/* Linear algebra of real numbers: see linalg_routines.h. */
+#define NAMED(name) name##_f64
+#define IS_COMPLEX  0
+#include "kernels/linalg_routines.h"

@@ -1,0 +1,360 @@
+/*
+** Factorisations, for one kind of number; included once for each. linalg.h says what they make.
+** They work on blocks of columns, so that most of the work is products of matrices.
+*/
+#include "kernels/linalg_numbers.h"
+
+enum { BLOCK = 32 };
+
+static ptrdiff_t panel_numbers(ptrdiff_t size) { return 4 * BLOCK * size + BLOCK * BLOCK; }
+
+static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
+/* --- Triangular systems ----------------------------------------------------------------------- */
+
+/* X = T^-1 X for a lower triangular T, whose diagonal may be ones. X: [n][columns]. */
+static void solve_lower(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
+                        ptrdiff_t columns, ptrdiff_t x_stride) {
+  for (ptrdiff_t k = 0; k < n; k += BLOCK) {
+    ptrdiff_t end = least(k + BLOCK, n);
+    Number *block = x + k * x_stride;
+    subtract_product(end - k, columns, (Left){t + k * t_stride, t_stride, 1}, k, x, x_stride, block,
+                     x_stride);
+    for (ptrdiff_t i = k; i < end; i += BLOCK_ROWS) {
+      ptrdiff_t rows = least(BLOCK_ROWS, end - i);
+      subtract_product(rows, columns, (Left){t + i * t_stride + k, t_stride, 1}, i - k, block,
+                       x_stride, x + i * x_stride, x_stride);
+      for (ptrdiff_t r = i; r < i + rows; r++) {
+        Number *row = x + r * x_stride;
+        for (ptrdiff_t l = i; l < r; l++) {
+          subtract_row(row, t[r * t_stride + l], x + l * x_stride, columns);
+        }
+        Number pivot = t[r * t_stride + r];
+        for (ptrdiff_t l = 0; !unit && l < columns; l++) row[l] = over(row[l], pivot);
+      }
+    }
+  }
+}
+
+/* A few vectors at once: x is [vector][n]. */
+static void solve_vectors(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
+                          ptrdiff_t vectors) {
+  for (ptrdiff_t i = 0; i < n; i++) {
+    const Number *row = t + i * t_stride;
+    for (ptrdiff_t v = 0; v < vectors; v++) {
+      Number *y = x + v * n;
+      y[i] = minus(y[i], inner(row, y, i, false));
+      if (!unit) y[i] = over(y[i], row[i]);
+    }
+  }
+}
+
+/* --- Cholesky --------------------------------------------------------------------------------- */
+
+/* The diagonal block of `size` at a; returns as cholesky does. */
+static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
+  for (ptrdiff_t i = 0; i < size; i++) {
+    Number *row = a + i * stride;
+    for (ptrdiff_t j = 0; j < i; j++) {
+      const Number *above = a + j * stride;
+      Number sum = minus(row[j], inner(above, row, j, true));
+      row[j] = scaled(sum, 1 / real(above[j]));
+    }
+    double pivot = real(row[i]) - real(inner(row, row, i, true));
+    bool is_positive = pivot > 0 && pivot - pivot == 0;
+    row[i] = number(is_positive ? sqrt(pivot) : pivot);
+    if (!is_positive) return i + 1;
+  }
+  return 0;
+}
+
+/* A = L L^H of the lower triangle, in place. Returns the first column (from 1) whose pivot is not a
+** positive number, in which it stops with what was left of the pivot, or 0. scratch: BLOCK n.
+**
+** Of each block of columns: the block on the diagonal; what is below, Y = conj(A21)^T, by L11 Y;
+** and A22 less L21 Y. */
+static ptrdiff_t cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch) {
+  for (ptrdiff_t k = 0; k < n; k += BLOCK) {
+    ptrdiff_t size = least(BLOCK, n - k), rest = n - k - size;
+    Number *block = a + k * stride + k, *below = block + size * stride;
+    ptrdiff_t stopped = cholesky_block(block, size, stride);
+    if (stopped) return k + stopped;
+    for (ptrdiff_t i = 0; i < rest; i++) {
+      for (ptrdiff_t j = 0; j < size; j++) scratch[j * rest + i] = conjugate(below[i * stride + j]);
+    }
+    solve_lower(block, size, stride, false, scratch, rest, rest);
+    for (ptrdiff_t i = 0; i < rest; i++) {
+      for (ptrdiff_t j = 0; j < size; j++) below[i * stride + j] = conjugate(scratch[j * rest + i]);
+    }
+    for (ptrdiff_t i = 0; i < rest; i += BLOCK) {
+      ptrdiff_t rows = least(BLOCK, rest - i);
+      Number *row = below + i * stride;
+      subtract_product(rows, i + rows, (Left){row, stride, 1}, size, scratch, rest, row + size,
+                       stride);
+    }
+  }
+  return 0;
+}
+
+/* --- LU --------------------------------------------------------------------------------------- */
+
+static void swap_rows(Number *x, Number *y, ptrdiff_t count) {
+  for (ptrdiff_t j = 0; x != y && j < count; j++) {
+    Number z = x[j];
+    x[j] = y[j];
+    y[j] = z;
+  }
+}
+
+/* Columns [k, end), all rows from k on. */
+static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
+                          ptrdiff_t k, ptrdiff_t end, int32_t *pivots) {
+  ptrdiff_t missing = 0;
+  for (; k < end; k++) {
+    ptrdiff_t pivot = k;
+    double largest = size_of(a[k * stride + k]);
+    for (ptrdiff_t i = k + 1; i < rows; i++) {
+      double size = size_of(a[i * stride + k]);
+      if (size > largest) largest = size, pivot = i;
+    }
+    pivots[k] = (int32_t)pivot;
+    Number *row = a + k * stride;
+    if (is_zero(a[pivot * stride + k])) {
+      if (!missing) missing = k + 1;
+      continue;
+    }
+    swap_rows(row, a + pivot * stride, columns);
+    for (ptrdiff_t i = k + 1; i < rows; i++) {
+      Number *below = a + i * stride;
+      below[k] = over(below[k], row[k]);
+      subtract_row(below + k + 1, below[k], row + k + 1, end - k - 1);
+    }
+  }
+  return missing;
+}
+
+/* P A = L U, in place; row k was swapped with row pivots[k]. Returns the first column (from 1)
+** without a pivot, or 0. */
+static ptrdiff_t lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
+                    int32_t *pivots) {
+  ptrdiff_t steps = least(rows, columns), missing = 0;
+  for (ptrdiff_t k = 0; k < steps; k += BLOCK / 2) {
+    ptrdiff_t end = least(k + BLOCK / 2, steps);
+    ptrdiff_t first = lu_panel(a, rows, columns, stride, k, end, pivots);
+    if (!missing) missing = first;
+    Number *above = a + k * stride + end, *below = a + end * stride;
+    solve_lower(a + k * stride + k, end - k, stride, true, above, columns - end, stride);
+    subtract_product(rows - end, columns - end, (Left){below + k, stride, 1}, end - k, above,
+                     stride, below + end, stride);
+  }
+  return missing;
+}
+
+/* --- Reflectors ------------------------------------------------------------------------------- */
+
+static double norm_of(const Number *x, ptrdiff_t count) {
+  double sum = real(inner(x, x, count, true)), norm = 0;
+  if (sum > 1e-280 && sum < 1e300) return sqrt(sum);
+  for (ptrdiff_t i = 0; i < count; i++) norm = hypot(norm, length_of(x[i]));
+  return norm;
+}
+
+/*
+** A reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1, beta real: LAPACK's larfg. x becomes
+** v, but for the first number, which becomes beta.
+*/
+static Number reflector(Number *x, ptrdiff_t count) {
+  double rest = norm_of(x + 1, count - 1);
+  Number alpha = x[0];
+  if (rest == 0 && is_real(alpha)) return number(0);
+  double beta = -copysign(hypot(length_of(alpha), rest), real(alpha));
+  scale_row(x + 1, over(number(1), minus(alpha, number(beta))), count - 1);
+  x[0] = number(beta);
+  return over(minus(number(beta), alpha), number(beta));
+}
+
+/* A product of reflectors, I - V T V^H. Its vectors are rows of v and columns of w, conjugates. */
+typedef struct Panel {
+  ptrdiff_t size, count; /* of vectors; how many, BLOCK at most */
+  Number *v, *w, *t, *u, *part;
+} Panel;
+
+/* In panel_numbers(size), for as many lines and vectors of up to `size`. */
+static Panel panel_in(Number *scratch, ptrdiff_t size) {
+  Panel p = {.v = scratch, .w = scratch + size * BLOCK};
+  p.part = p.w + size * BLOCK; /* [line][BLOCK], of as many lines */
+  p.u = p.part + size * BLOCK;
+  p.t = p.u + size * BLOCK;
+  return p;
+}
+
+/* From vectors in the rows at `from`, the first number of which, on the diagonal, is 1. */
+static void set_panel(Panel *p, const Number *from, ptrdiff_t stride, const Number *tau,
+                      ptrdiff_t size, ptrdiff_t count) {
+  p->size = size;
+  p->count = count;
+  for (ptrdiff_t k = 0; k < count; k++) {
+    Number *v = p->v + k * size, *t = p->t;
+    for (ptrdiff_t i = 0; i < size; i++) {
+      v[i] = i < k ? number(0) : i == k ? number(1) : from[k * stride + i];
+      p->w[i * BLOCK + k] = conjugate(v[i]);
+    }
+    /* T's column: -tau T (V^H v) */
+    Number factor = minus(number(0), tau[k]);
+    for (ptrdiff_t i = 0; i < k; i++) {
+      t[k * BLOCK + i] = number(0);
+      p->u[i] = times(factor, inner(p->v + i * size + k, v + k, size - k, true));
+    }
+    for (ptrdiff_t i = 0; i < k; i++) {
+      Number sum = number(0);
+      for (ptrdiff_t j = i; j < k; j++) sum = plus(sum, times(t[i * BLOCK + j], p->u[j]));
+      t[i * BLOCK + k] = sum;
+    }
+    t[k * BLOCK + k] = tau[k];
+  }
+}
+
+/* Lines x (columns of a matrix) become (I - V T V^H) x, or with T^H instead of T. */
+static void reflect_lines(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
+                          bool adjoint) {
+  ptrdiff_t count = p->count;
+  Number *part = p->part, *sums = p->u;
+  for (ptrdiff_t i = 0; i < lines * BLOCK; i++) part[i] = sums[i] = number(0);
+  subtract_product(lines, count, (Left){x, stride, 1}, p->size, p->w, BLOCK, part, BLOCK);
+  /* T's other factor comes from the left: by rows of T^T or conj(T). */
+  Number transposed[BLOCK * BLOCK];
+  for (ptrdiff_t i = 0; i < count; i++) {
+    for (ptrdiff_t j = 0; j < count; j++) {
+      bool upper = adjoint ? i <= j : j <= i;
+      Number factor = adjoint ? conjugate(p->t[i * BLOCK + j]) : p->t[j * BLOCK + i];
+      transposed[i * BLOCK + j] = upper ? factor : number(0);
+    }
+  }
+  subtract_product(lines, count, (Left){part, BLOCK, 1}, count, transposed, BLOCK, sums, BLOCK);
+  subtract_product(lines, p->size, (Left){sums, BLOCK, 1}, count, p->v, p->size, x, stride);
+}
+
+/* A reflector, of v with v[0] = 1, for lines. */
+static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor, Number *x,
+                           ptrdiff_t lines, ptrdiff_t stride) {
+  for (ptrdiff_t j = 0; j < lines; j++) {
+    Number *line = x + j * stride;
+    Number sum = plus(line[0], inner(v + 1, line + 1, size - 1, true));
+    sum = times(factor, sum);
+    line[0] = minus(line[0], sum);
+    subtract_row(line + 1, sum, v + 1, size - 1);
+  }
+}
+
+/* Householder's QR, in place, of a matrix given by columns: at[column][row]. What LAPACK's geqrf
+** makes. tau: min(rows, columns). */
+static void qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
+               Number *scratch) {
+  ptrdiff_t steps = least(rows, columns);
+  Panel panel = panel_in(scratch, rows > columns ? rows : columns);
+  for (ptrdiff_t k = 0; k < steps; k += BLOCK) {
+    ptrdiff_t end = least(k + BLOCK, steps);
+    for (ptrdiff_t j = k; j < end; j++) {
+      Number *line = at + j * stride + j;
+      tau[j] = reflector(line, rows - j);
+      reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, end - j - 1, stride);
+    }
+    if (end == columns) break;
+    set_panel(&panel, at + k * stride + k, stride, tau + k, rows - k, end - k);
+    reflect_lines(&panel, at + end * stride + k, columns - end, stride, true);
+  }
+}
+
+/* The first columns of Q = H_0 H_1 ... H_(count-1), by columns, of reflectors whose vectors are the
+** rows of v, from element k + shift on, which is taken for 1. */
+static void form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
+                   ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
+                   ptrdiff_t q_stride, Number *scratch) {
+  Panel panel = panel_in(scratch, rows > columns ? rows : columns);
+  for (ptrdiff_t j = 0; j < columns; j++) {
+    for (ptrdiff_t i = 0; i < rows; i++) qt[j * q_stride + i] = number(i == j);
+  }
+  for (ptrdiff_t k = (count - 1) / BLOCK * BLOCK; count > 0 && k >= 0; k -= BLOCK) {
+    ptrdiff_t first = k + shift, size = least(BLOCK, count - k);
+    if (first >= columns) continue;
+    const Number *from = v + k * v_stride + first;
+    if (size == 1) {
+      reflect_by_one(from, rows - first, tau[k], qt + first * q_stride + first, columns - first,
+                     q_stride);
+      continue;
+    }
+    set_panel(&panel, from, v_stride, tau + k, rows - first, size);
+    reflect_lines(&panel, qt + first * q_stride + first, columns - first, q_stride, false);
+  }
+}
+
+/* --- Two-sided reductions --------------------------------------------------------------------- */
+
+/* A = Q T Q^H of a Hermitian matrix (all of it is given): T's diagonal and subdiagonal, and
+** reflectors in the rows of a, as form_q has them with a shift of 1. tau: n - 1. scratch: 4 n.
+**
+** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v. */
+static void tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
+                           Number *tau, Number *scratch) {
+  Number *v = scratch, *w = scratch + n, *conj_v = scratch + 2 * n, *conj_w = scratch + 3 * n;
+  for (ptrdiff_t k = 0; k + 1 < n; k++) {
+    Number *row = a + k * stride + k + 1, *rest = row + stride;
+    ptrdiff_t size = n - k - 1;
+    d[k] = real(a[k * stride + k]);
+    for (ptrdiff_t i = 0; i < size; i++) row[i] = conjugate(row[i]); /* the column */
+    Number factor = tau[k] = reflector(row, size);
+    e[k] = real(row[0]);
+    row[0] = number(1);
+    if (is_zero(factor)) continue;
+    for (ptrdiff_t i = 0; i < size; i++) v[i] = row[i], conj_v[i] = conjugate(v[i]);
+    for (ptrdiff_t i = 0; i < size; i++) {
+      w[i] = times(factor, inner(rest + i * stride, v, size, false));
+    }
+    Number half = scaled(times(factor, inner(w, v, size, true)), -0.5);
+    for (ptrdiff_t i = 0; i < size; i++) {
+      w[i] = plus(w[i], times(half, v[i]));
+      conj_w[i] = conjugate(w[i]);
+    }
+    for (ptrdiff_t i = 0; i < size; i++) {
+      subtract_rows(rest + i * stride, v[i], conj_w, w[i], conj_v, size);
+    }
+  }
+  if (n > 0) d[n - 1] = real(a[(n - 1) * stride + n - 1]);
+}
+
+/* A = Q B P^H of a matrix with rows >= columns: B's diagonal and superdiagonal, and reflectors: of Q
+** in the rows of qv, of P, with a shift of 1, in the rows of a. scratch: 2 columns.
+**
+** Column k becomes zero below the diagonal by a reflector from the left; then row k, behind the
+** superdiagonal, by one from the right. Both are applied on one way through the rows. */
+static void bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
+                          Number *qv, ptrdiff_t qv_stride, double *d, double *e, Number *tau_q,
+                          Number *tau_p, Number *scratch) {
+  Number *sums = scratch, *conj_u = scratch + columns;
+  for (ptrdiff_t k = 0; k < columns; k++) {
+    Number *corner = a + k * stride + k, *v = qv + k * qv_stride + k;
+    ptrdiff_t height = rows - k, width = columns - k - 1;
+    for (ptrdiff_t i = 0; i < height; i++) v[i] = corner[i * stride];
+    Number left = conjugate(tau_q[k] = reflector(v, height));
+    d[k] = real(v[0]);
+    v[0] = number(1);
+    if (width == 0) break;
+    for (ptrdiff_t j = 0; j < width; j++) sums[j] = number(0);
+    for (ptrdiff_t i = 0; i < height; i++) {
+      subtract_row(sums, minus(number(0), times(left, conjugate(v[i]))), corner + i * stride + 1,
+                   width);
+    }
+    Number *row = corner + 1;
+    subtract_row(row, v[0], sums, width);
+    for (ptrdiff_t j = 0; j < width; j++) row[j] = conjugate(row[j]);
+    Number right = tau_p[k] = reflector(row, width);
+    e[k] = real(row[0]);
+    row[0] = number(1);
+    for (ptrdiff_t j = 0; j < width; j++) conj_u[j] = conjugate(row[j]);
+    for (ptrdiff_t i = 1; i < height; i++) {
+      Number *line = row + i * stride;
+      subtract_row(line, v[i], sums, width);
+      subtract_row(line, times(right, inner(line, row, width, false)), conj_u, width);
+    }
+  }
+}

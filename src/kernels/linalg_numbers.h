@@ -1,0 +1,215 @@
+/*
+** Numbers, real or complex (IS_COMPLEX), rows of them, and products of matrices: what linalg_factor.h
+** is written in. A complex number is one vector, two real ones are one.
+*/
+#include <math.h>
+#include <string.h>
+
+#include "kernels/linalg.h"
+
+typedef double Vector __attribute__((vector_size(16)));
+
+#if IS_COMPLEX
+typedef LinalgComplex Number;
+enum { WIDTH = 1 }; /* numbers in a vector */
+
+static inline Number number(double re) { return (Number){re, 0}; }
+static inline double real(Number x) { return x.re; }
+static inline bool is_real(Number x) { return x.im == 0; }
+static inline Number conjugate(Number x) { return (Number){x.re, -x.im}; }
+static inline Number plus(Number x, Number y) { return (Number){x.re + y.re, x.im + y.im}; }
+static inline Number minus(Number x, Number y) { return (Number){x.re - y.re, x.im - y.im}; }
+static inline Number times(Number x, Number y) {
+  return (Number){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+static inline Number scaled(Number x, double by) { return (Number){x.re * by, x.im * by}; }
+static inline double size_of(Number x) { return fabs(x.re) + fabs(x.im); }
+static inline double length_of(Number x) { return hypot(x.re, x.im); }
+
+/* By the larger part of y first (Smith), so that nothing overflows on the way. */
+static inline Number over(Number x, Number y) {
+  if (y.im == 0) return (Number){x.re / y.re, x.im / y.re};
+  if (fabs(y.re) >= fabs(y.im)) {
+    double r = y.im / y.re, d = y.re + y.im * r;
+    return (Number){(x.re + x.im * r) / d, (x.im - x.re * r) / d};
+  }
+  double r = y.re / y.im, d = y.re * r + y.im;
+  return (Number){(x.re * r + x.im) / d, (x.im * r - x.re) / d};
+}
+
+typedef struct Factor {
+  Vector same, crossed;
+} Factor;
+
+static inline Factor factor_of(Number x) { return (Factor){{x.re, x.re}, {-x.im, x.im}}; }
+static inline Vector product(Vector x, Factor f) {
+  return x * f.same + __builtin_shufflevector(x, x, 1, 0) * f.crossed;
+}
+#else
+typedef double Number;
+enum { WIDTH = 2 };
+
+static inline Number number(double re) { return re; }
+static inline double real(Number x) { return x; }
+static inline bool is_real(Number x) { return true; }
+static inline Number conjugate(Number x) { return x; }
+static inline Number plus(Number x, Number y) { return x + y; }
+static inline Number minus(Number x, Number y) { return x - y; }
+static inline Number times(Number x, Number y) { return x * y; }
+static inline Number scaled(Number x, double by) { return x * by; }
+static inline double size_of(Number x) { return fabs(x); }
+static inline double length_of(Number x) { return fabs(x); }
+static inline Number over(Number x, Number y) { return x / y; }
+
+typedef Vector Factor;
+
+static inline Factor factor_of(Number x) { return (Vector){x, x}; }
+static inline Vector product(Vector x, Factor f) { return x * f; }
+#endif
+
+static inline bool is_zero(Number x) { return size_of(x) == 0; }
+
+static inline Vector load(const Number *from) {
+  Vector v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+/* y -= a x */
+static inline void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t count) {
+  Factor factor = factor_of(a);
+  ptrdiff_t i = 0;
+  for (; i + 2 * WIDTH <= count; i += 2 * WIDTH) {
+    store(y + i, load(y + i) - product(load(x + i), factor));
+    store(y + i + WIDTH, load(y + i + WIDTH) - product(load(x + i + WIDTH), factor));
+  }
+  for (; i < count; i++) y[i] = minus(y[i], times(a, x[i]));
+}
+
+/* y -= a x + b z */
+static inline void subtract_rows(Number *y, Number a, const Number *x, Number b, const Number *z,
+                                 ptrdiff_t count) {
+  Factor of_x = factor_of(a), of_z = factor_of(b);
+  ptrdiff_t i = 0;
+  for (; i + WIDTH <= count; i += WIDTH) {
+    store(y + i, load(y + i) - product(load(x + i), of_x) - product(load(z + i), of_z));
+  }
+  for (; i < count; i++) y[i] = minus(minus(y[i], times(a, x[i])), times(b, z[i]));
+}
+
+/* sum of x y, or of conj(x) y */
+static inline Number inner(const Number *x, const Number *y, ptrdiff_t count, bool conjugates) {
+#if IS_COMPLEX
+  double rr = 0, ii = 0, ri = 0, ir = 0;
+  for (ptrdiff_t i = 0; i < count; i++) {
+    rr += x[i].re * y[i].re;
+    ii += x[i].im * y[i].im;
+    ri += x[i].re * y[i].im;
+    ir += x[i].im * y[i].re;
+  }
+  return conjugates ? (Number){rr + ii, ri - ir} : (Number){rr - ii, ri + ir};
+#else
+  Vector a = {0, 0}, b = {0, 0};
+  ptrdiff_t i = 0;
+  for (; i + 2 * WIDTH <= count; i += 2 * WIDTH) {
+    a += load(x + i) * load(y + i);
+    b += load(x + i + WIDTH) * load(y + i + WIDTH);
+  }
+  a += b;
+  double sum = a[0] + a[1];
+  for (; i < count; i++) sum += x[i] * y[i];
+  return sum;
+#endif
+}
+
+static inline void scale_row(Number *x, Number by, ptrdiff_t count) {
+  for (ptrdiff_t i = 0; i < count; i++) x[i] = times(x[i], by);
+}
+
+/* --- Products --------------------------------------------------------------------------------- */
+
+/* Where a factor of a product is: element (row, depth) of a, and rows of b. */
+typedef struct Left {
+  const Number *at;
+  ptrdiff_t row, depth; /* strides */
+} Left;
+
+enum { BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * WIDTH, STRIP_COLUMNS = 16 * WIDTH, STRIP_DEPTH = 64 };
+
+/* c -= a b for BLOCK_ROWS rows and BLOCK_COLUMNS columns. */
+static inline void subtract_block(Left a, ptrdiff_t depth, const Number *b, ptrdiff_t b_stride,
+                                  Number *c, ptrdiff_t c_stride) {
+  Vector sum[BLOCK_ROWS][2];
+#pragma unroll
+  for (int r = 0; r < BLOCK_ROWS; r++) {
+    sum[r][0] = load(c + r * c_stride);
+    sum[r][1] = load(c + r * c_stride + WIDTH);
+  }
+  for (ptrdiff_t k = 0; k < depth; k++) {
+    const Number *row = b + k * b_stride, *column = a.at + k * a.depth;
+    Vector x = load(row), y = load(row + WIDTH);
+#pragma unroll
+    for (int r = 0; r < BLOCK_ROWS; r++) {
+      Factor factor = factor_of(column[r * a.row]);
+      sum[r][0] -= product(x, factor);
+      sum[r][1] -= product(y, factor);
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < BLOCK_ROWS; r++) {
+    store(c + r * c_stride, sum[r][0]);
+    store(c + r * c_stride + WIDTH, sum[r][1]);
+  }
+}
+
+static void subtract_corner(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
+                            const Number *b, ptrdiff_t b_stride, Number *c, ptrdiff_t c_stride) {
+  for (ptrdiff_t i = 0; i < rows; i++) {
+    for (ptrdiff_t k = 0; k < depth; k++) {
+      subtract_row(c + i * c_stride, a.at[i * a.row + k * a.depth], b + k * b_stride, columns);
+    }
+  }
+}
+
+/* What several rows of a are multiplied by is copied: rows of b may be far apart, and more of them
+** in the way of each other than the cache has places for. */
+static void subtract_strip(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
+                           const Number *b, ptrdiff_t b_stride, Number *c, ptrdiff_t c_stride) {
+  ptrdiff_t i = 0, j = 0, whole = columns - columns % BLOCK_COLUMNS;
+  for (; i + BLOCK_ROWS <= rows; i += BLOCK_ROWS) {
+    Left left = {a.at + i * a.row, a.row, a.depth};
+    for (j = 0; j < whole; j += BLOCK_COLUMNS) {
+      subtract_block(left, depth, b + j, b_stride, c + i * c_stride + j, c_stride);
+    }
+    subtract_corner(BLOCK_ROWS, columns - j, left, depth, b + j, b_stride, c + i * c_stride + j,
+                    c_stride);
+  }
+  Left left = {a.at + i * a.row, a.row, a.depth};
+  subtract_corner(rows - i, columns, left, depth, b, b_stride, c + i * c_stride, c_stride);
+}
+
+/* c -= a b, a strip of columns and a block of the depth at a time. */
+static void subtract_product(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
+                             const Number *b, ptrdiff_t b_stride, Number *c, ptrdiff_t c_stride) {
+  Number copy[STRIP_DEPTH * STRIP_COLUMNS];
+  for (ptrdiff_t j = 0; j < columns; j += STRIP_COLUMNS) {
+    ptrdiff_t width = columns - j < STRIP_COLUMNS ? columns - j : STRIP_COLUMNS;
+    for (ptrdiff_t k = 0; k < depth; k += STRIP_DEPTH) {
+      ptrdiff_t size = depth - k < STRIP_DEPTH ? depth - k : STRIP_DEPTH;
+      Left left = {a.at + k * a.depth, a.row, a.depth};
+      const Number *strip = b + k * b_stride + j;
+      if (rows < 3 * BLOCK_ROWS) {
+        subtract_strip(rows, width, left, size, strip, b_stride, c + j, c_stride);
+        continue;
+      }
+      for (ptrdiff_t i = 0; i < size; i++) {
+        memcpy(copy + i * STRIP_COLUMNS, strip + i * b_stride, (size_t)width * sizeof *copy);
+      }
+      subtract_strip(rows, width, left, size, copy, STRIP_COLUMNS, c + j, c_stride);
+    }
+  }
+}
