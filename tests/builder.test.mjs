@@ -538,8 +538,8 @@ describe('library operations', () => {
       await run(build, [[[2, 0], [1, 2]], 'f32[2,2]'], [[[2], [5]], 'f32[2,1]']), [[1], [2]]);
   });
   test('fft', async () => {
-    const x = [[1, 0, 0, 0], 'f32[4]'];
-    assert.deepEqual(await run((b, p) => b.fft(p, 'RFFT', [4]), x), [[1, 0], [1, 0], [1, 0]]);
+    const x = [[1, 2, 3, 4], 'f32[4]'];
+    assert.deepEqual(await run((b, p) => b.fft(p, 'RFFT', [4]), x), [[10, 0], [-2, 2], [-2, 0]]);
     assert.deepEqual(await run((b, p) => b.fft(b.fft(p, 'RFFT', [4]), 'irfft', [4]), x), x[0]);
   });
   test('batch normalisation', async () => {
