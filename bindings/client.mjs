@@ -8,7 +8,7 @@ import { coreOf, pointerOf } from './handle.mjs';
 import { hloTextOfProto } from './hlo_proto.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
-import { MIN_MEMORY } from './loader.mjs';
+import { assets, MIN_MEMORY } from './loader.mjs';
 import { HloModule } from './module.mjs';
 import { checkOptions, count, kind } from './options.mjs';
 import {
@@ -25,7 +25,7 @@ const MAX_THREADS = 256;
 
 const replicas = count(1, MAX_REPLICAS);
 const CREATE_OPTIONS = {
-  replicas, threads: count(0, MAX_THREADS), maxMemory: count(MIN_MEMORY, 2 ** 32),
+  replicas, threads: count(0, MAX_THREADS), maxMemory: count(MIN_MEMORY, 2 ** 32), assets,
 };
 const TRANSFER_OPTIONS = { replica: count(0, MAX_REPLICAS - 1) };
 
@@ -56,10 +56,13 @@ export class Client {
    * @param {number} [options.maxMemory] how many bytes of memory everything of this client may take
    *   together; by default as many as WebAssembly can address, 4 GB. What does not fit fails with
    *   RESOURCE_EXHAUSTED, and the client goes on.
+   * @param {string | URL | ((name: string) => string | URL)} [options.assets] where the files of the
+   *   package's folder build/dist are served, for bundlers that do not take them along by themselves:
+   *   the folder, or a function from a file's name to its address
    */
   static async create(options) {
-    const { replicas = 1, threads, maxMemory } = checkOptions('client', options, CREATE_OPTIONS);
-    return new Client(await Core.create(threads, maxMemory), replicas);
+    const { replicas = 1, ...rest } = checkOptions('client', options, CREATE_OPTIONS);
+    return new Client(await Core.create(rest.threads, rest.maxMemory, rest.assets), replicas);
   }
 
   /** Number of worker threads; 0 where there are none: see create(). */

@@ -32,10 +32,11 @@ export class Core {
   /**
    * @param {number} [threads] worker threads; 0 for the single-threaded build
    * @param {number} [maxMemory] bytes of linear memory, at most
+   * @param {string | URL | Function} [assets] where the package's files are: see loader.mjs
    */
-  static async create(threads, maxMemory) {
+  static async create(threads, maxMemory, assets) {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single', maxMemory));
+    const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single', maxMemory, assets));
     try {
       await core.#start(wanted);
     } catch (error) {

@@ -445,6 +445,11 @@ export interface ClientOptions {
    * as many as WebAssembly can address, 4 GB. What does not fit fails with RESOURCE_EXHAUSTED.
    */
   maxMemory?: number;
+  /**
+   * Where the files of the package's folder build/dist are served, for bundlers that do not take
+   * them along by themselves: the folder, or a function from a file's name to its address.
+   */
+  assets?: string | URL | ((name: string) => string | URL);
 }
 
 /** A custom call on its way to the function that was registered for its target. */

@@ -2,20 +2,47 @@
  * Which of the two builds runs here: the one with threads needs shared memory, which a page has
  * only if it is cross-origin isolated. Each build is a WebAssembly file and its Emscripten glue.
  */
-import { XlaError } from './error.mjs';
+import { messageOf, XlaError } from './error.mjs';
+import { kind } from './options.mjs';
 
 // Spelled out, so that bundlers see the files. The glue is an asset to them, like the WebAssembly:
-// its workers start from its own address, and it must not become part of a chunk.
-const BUILDS = {
-  threads: {
-    glue: new URL('../build/dist/xla-threads.mjs', import.meta.url),
-    wasm: new URL('../build/dist/xla-threads.wasm', import.meta.url),
-  },
-  single: {
-    glue: new URL('../build/dist/xla-single.mjs', import.meta.url),
-    wasm: new URL('../build/dist/xla-single.wasm', import.meta.url),
-  },
+// its workers start from its own address, and it must not become part of a chunk. In functions, as
+// import.meta.url is empty where a bundler makes a script of it all.
+const FILES = {
+  'xla-threads.mjs': () => new URL('../build/dist/xla-threads.mjs', import.meta.url),
+  'xla-threads.wasm': () => new URL('../build/dist/xla-threads.wasm', import.meta.url),
+  'xla-single.mjs': () => new URL('../build/dist/xla-single.mjs', import.meta.url),
+  'xla-single.wasm': () => new URL('../build/dist/xla-single.wasm', import.meta.url),
 };
+
+/** Where the files of dist/ are: the folder's address, or a function from a file's name to its. */
+export const assets = kind('a URL, a path or a function from file names to these', (value) =>
+  typeof value === 'function' || typeof value === 'string' || value instanceof URL
+    ? value : undefined);
+
+const REMEDY = "if a bundler left this file behind, serve the package's folder build/dist " +
+  '(importable as xla-wasm/dist/...) and say where it is: Client.create({ assets: "/that/folder/" })';
+
+/** @returns {XlaError} to be thrown: a file of the package is not to be had */
+function cannotLoad(file, why, cause) {
+  return new XlaError('UNAVAILABLE', `cannot load ${file}: ${why}; ${REMEDY}`, { cause });
+}
+
+/** What addresses are relative to: the page's, the script's, or in Node the current folder. */
+function baseAddress() {
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  return base ?? (isNode ? `file://${process.cwd()}/` : undefined);
+}
+
+function addressOf(name, assets) {
+  try {
+    if (assets === undefined) return FILES[name]();
+    if (typeof assets === 'function') return new URL(assets(name), baseAddress());
+    return new URL(name, new URL(String(assets).replace(/\/?$/, '/'), baseAddress()));
+  } catch (error) {
+    throw cannotLoad(name, messageOf(error), error);
+  }
+}
 
 const hadWorker = Object.hasOwn(globalThis, 'Worker');
 export const isNode = typeof process === 'object' && typeof process.versions?.node === 'string';
@@ -42,11 +69,12 @@ const PAGE = 65536;
  * A fresh instance of a build, as its glue makes it.
  * @param {'threads' | 'single'} build
  * @param {number} [maxMemory] bytes of linear memory, at most; at least MIN_MEMORY
+ * @param {string | URL | ((name: string) => string | URL)} [assets] where the files are
  */
-export async function instantiate(build, maxMemory) {
-  const [{ default: factory }, module] = await Promise.all([
-    import(/* @vite-ignore */ /* webpackIgnore: true */ BUILDS[build].glue.href),
-    compiledModule(build),
+export async function instantiate(build, maxMemory, assets) {
+  const [factory, module] = await Promise.all([
+    importGlue(addressOf(`xla-${build}.mjs`, assets)),
+    compiledModule(addressOf(`xla-${build}.wasm`, assets)),
   ]);
   try {
     return await new Promise((resolve, reject) => {
@@ -69,6 +97,17 @@ export async function instantiate(build, maxMemory) {
   }
 }
 
+async function importGlue({ href }) {
+  let glue;
+  try {
+    glue = await import(/* @vite-ignore */ /* webpackIgnore: true */ href);
+  } catch (error) {
+    throw cannotLoad(href, messageOf(error), error);
+  }
+  if (typeof glue.default === 'function') return glue.default;
+  throw cannotLoad(href, 'it is no build of this package');
+}
+
 /** What an instance begins with: the glue's INITIAL_MEMORY. */
 export const MIN_MEMORY = 2 ** 24;
 
@@ -77,15 +116,16 @@ function newMemory(most, shared) {
   return new WebAssembly.Memory({ initial: MIN_MEMORY / PAGE, maximum, shared });
 }
 
-const compiled = new Map(); // by build: clients share the compiled module, not the instance
+const compiled = new Map(); // by address: clients share the compiled module, not the instance
 
-function compiledModule(build) {
-  if (!compiled.has(build)) {
-    const promise = compile(BUILDS[build].wasm);
-    compiled.set(build, promise);
-    promise.catch(() => compiled.delete(build)); // the network may be back next time
+function compiledModule(url) {
+  const { href } = url;
+  if (!compiled.has(href)) {
+    const promise = compile(url);
+    compiled.set(href, promise);
+    promise.catch(() => compiled.delete(href)); // the network may be back next time
   }
-  return compiled.get(build);
+  return compiled.get(href);
 }
 
 async function compile(url) {
@@ -101,6 +141,6 @@ async function compile(url) {
       ? await WebAssembly.compileStreaming(response)
       : await WebAssembly.compile(await response.arrayBuffer());
   } catch (error) {
-    throw new XlaError('UNAVAILABLE', `cannot load ${url}: ${error.message}`, { cause: error });
+    throw cannotLoad(url.href, messageOf(error), error);
   }
 }

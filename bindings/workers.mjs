@@ -15,17 +15,17 @@ export class Workers {
   #core;
   #numbers = new Map(); // the core's number of each Worker
   #failures = new Map(); // by number: how often in a row none could start in its place
-  #nodeWorker;
+  #Worker;
   #terminated = false;
 
-  constructor(glue, core, nodeWorker) {
+  constructor(glue, core, Worker) {
     this.#glue = glue;
     this.#core = core;
-    this.#nodeWorker = nodeWorker;
+    this.#Worker = Worker;
   }
 
   static async create(glue, core) {
-    return new Workers(glue, core, isNode ? await nodeWorkerClass() : null);
+    return new Workers(glue, core, isNode ? await nodeWorkerClass() : pageWorkerClass());
   }
 
   /** Starts `count` threads. Resolves to their number when they have loaded the core. */
@@ -47,10 +47,12 @@ export class Workers {
     this.#glue.terminateAllThreads();
   }
 
-  /** In Node, the glue puts Worker among the globals, where nobody else should find it. */
+  /**
+   * The glue takes Worker from the globals. In Node it puts it there, where nobody else should find
+   * it; in a page, its own may be from another origin.
+   */
   #spawning(body) {
-    if (!this.#nodeWorker) return body();
-    return withGlobal('Worker', this.#nodeWorker, body);
+    return withGlobal('Worker', this.#Worker, body);
   }
 
   /** @returns {Promise<void>} resolved when loaded */
@@ -123,6 +125,26 @@ function withGlobal(name, value, body) {
     delete globalThis[name];
     if (previous) Object.defineProperty(globalThis, name, previous);
   }
+}
+
+/**
+ * A page starts workers from its own origin only. Where the package is from another one, such as a
+ * CDN, a script of the page's own imports it.
+ */
+function pageWorkerClass() {
+  return class extends globalThis.Worker {
+    constructor(url, options) {
+      const { href, origin } = new URL(url);
+      if (origin === globalThis.location.origin || !/^https?:/.test(href)) {
+        super(url, options);
+        return;
+      }
+      const script = new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' });
+      const own = URL.createObjectURL(script);
+      super(own, options);
+      setTimeout(() => URL.revokeObjectURL(own), 60_000); // it has been fetched by then
+    }
+  };
 }
 
 /** Without the flags of the process, of which some (--input-type) are not for workers. */

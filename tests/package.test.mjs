@@ -1,45 +1,22 @@
 /** The npm package: what is in it, and that an empty project, tsc and Vite can do with it. */
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 
 import { build } from 'vite';
 
 import { launch, newPage } from './browser.mjs';
 import { ROOT, run } from './program.mjs';
+import { ISOLATED, output, pack, project, removeProjects, serveFolder } from './project.mjs';
 
-let folder; // temporary
 let packed; // what npm pack says
 
-/** Runs a program that must succeed, and returns what it wrote to stdout. */
-async function output(file, args, options) {
-  const { code, stdout, stderr } = await run(file, args, { seconds: 120, ...options });
-  assert.equal(code, 0, `${file} ${args.join(' ')}: ${stdout}${stderr}`);
-  return stdout;
-}
-
-/** An empty project with the package installed, without a network. */
-async function project(name, files) {
-  const path = join(folder, name);
-  await mkdir(path);
-  const description = JSON.stringify({ name, private: true, type: 'module' });
-  await writeFile(join(path, 'package.json'), description);
-  const tarball = join(folder, packed.filename);
-  await output('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: path });
-  for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), text);
-  return path;
-}
-
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'xla-wasm-package-'));
-  // make built it already: no scripts.
-  const options = ['--json', '--ignore-scripts', '--pack-destination', folder];
-  [packed] = JSON.parse(await output('npm', ['pack', ...options]));
+  packed = await pack();
 });
-after(() => rm(folder, { recursive: true, force: true }));
+after(removeProjects);
 
 test('the tarball holds what users need, and nothing else', async () => {
   const inBindings = await readdir(join(ROOT, 'bindings'), { recursive: true });
@@ -154,30 +131,6 @@ main().then((result) => { document.title = JSON.stringify(result); },
   (error) => { document.title = JSON.stringify({ error: String(error.stack) }); });
 `,
 };
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript',
-  '.wasm': 'application/wasm' };
-
-/** Serves the files of a folder, with given headers. */
-async function serveFolder(path, headers) {
-  const server = createServer(async (request, response) => {
-    const name = request.url === '/' ? '/index.html' : request.url;
-    try {
-      const bytes = await readFile(join(path, name));
-      response.writeHead(200, { 'Content-Type': TYPES[extname(name)], ...headers }).end(bytes);
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
-  await new Promise((resolve) => server.listen(0, 'localhost', resolve));
-  return {
-    address: `http://localhost:${server.address().port}/`,
-    close: () => new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    }),
-  };
-}
-
 describe('a site that Vite makes of it', () => {
   let dist, browser;
   before(async () => {
@@ -200,9 +153,6 @@ describe('a site that Vite makes of it', () => {
   });
   after(() => browser?.close());
 
-  const ISOLATED = {
-    'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp',
-  };
   for (const [name, headers, threads] of [['with', ISOLATED, 2], ['without', {}, 0]]) {
     test(`runs ${name} shared memory`, { timeout: 60000 }, async () => {
       const server = await serveFolder(dist, headers);
@@ -232,5 +182,73 @@ describe('a site that Vite makes of it', () => {
     assert.deepEqual(complaints.filter((complaint) => !complaint.includes('ERR_ABORTED')), []);
     await page.close();
     await server.close();
+  });
+});
+
+/* ---- Where the files are ---- */
+
+describe("the package's files", () => {
+  let path, browser, server;
+  const MAIN = (options) => `
+import { Client } from '/node_modules/xla-wasm/bindings/index.mjs';
+${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${options}`)}`;
+  const page = (script) => `<!doctype html><link rel="icon" href="data:,">
+<script type="module" src="${script}"></script>`;
+  before(async () => {
+    path = await project('files', {
+      'elsewhere.html': page('elsewhere.js'), 'elsewhere.js': MAIN("assets: 'moved/'"),
+      'chosen.html': page('chosen.js'), 'chosen.js': MAIN("assets: (name) => '/moved/' + name"),
+      'missing.html': page('missing.js'), 'missing.js': MAIN("assets: '/nowhere'"),
+    });
+    await cp(join(path, 'node_modules/xla-wasm/build/dist'), join(path, 'moved'), { recursive: true });
+    server = await serveFolder(path, { ...ISOLATED, 'Access-Control-Allow-Origin': '*',
+      'Cross-Origin-Resource-Policy': 'cross-origin' });
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  async function resultOf(address) {
+    const { page: tab, complaints } = await newPage(browser);
+    await tab.goto(address);
+    await tab.waitForFunction(() => document.title !== '', null, { timeout: 30000 })
+      .catch((error) => assert.fail(`${error.message} ${complaints}`));
+    const result = JSON.parse(await tab.title());
+    await tab.close();
+    return result;
+  }
+
+  for (const name of ['elsewhere', 'chosen']) {
+    test(`are where assets says: ${name}`, { timeout: 60000 }, async () => {
+      assert.deepEqual((await resultOf(`${server.address}${name}.html`)).threads, 2);
+    });
+  }
+  test('that are missing are named, with the remedy', { timeout: 60000 }, async () => {
+    const { error } = await resultOf(`${server.address}missing.html`);
+    assert.match(error, /XlaError: cannot load \S+\/nowhere\/xla-threads\.\w+: .*assets/);
+  });
+  test('in Node, too', async () => {
+    const { Client } = await import(join(path, 'node_modules/xla-wasm/bindings/index.mjs'));
+    for (const assets of [join(path, 'moved'), pathToFileURL(join(path, 'moved')),
+      (name) => pathToFileURL(join(path, 'moved', name))]) {
+      (await Client.create({ threads: 1, assets })).dispose();
+    }
+    await assert.rejects(Client.create({ threads: 1, assets: join(path, 'nowhere') }),
+      { code: 'UNAVAILABLE', message: /cannot load .*nowhere\/xla-threads.*assets/ });
+    await assert.rejects(Client.create({ assets: () => Symbol('s') }), { code: 'UNAVAILABLE' });
+  });
+
+  test('come from another origin, with threads', { timeout: 60000 }, async () => {
+    const main = MAIN('').replace('/node_modules', `${server.address}node_modules`);
+    const site = await project('other', { 'index.html': page('main.js'), 'main.js': main });
+    for (const [headers, threads] of [[ISOLATED, 2], [{}, 0]]) {
+      const other = await serveFolder(site, headers);
+      const result = await resultOf(other.address);
+      assert.equal(result.error, undefined);
+      assert.equal(result.threads, threads);
+      await other.close();
+    }
   });
 });
