@@ -1,0 +1,87 @@
+"""Native XLA:CPU on one thread, for programs.mjs: a line of JSON in, a line of JSON out.
+
+    {"prepare": NAME, "folder": DIR}  draws NAME's inputs, runs it; writes NAME.inI.npy, NAME.outI.npy
+    {"round": MS}                     runs what was prepared for so long; milliseconds per call
+"""
+import json
+import os
+import pathlib
+import sys
+import time
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.environ['XLA_FLAGS'] = '--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1'
+os.environ['JAX_PLATFORMS'] = 'cpu'
+
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+from jaxlib import _hlo, _jax  # noqa: E402
+from jaxlib import xla_client as xc  # noqa: E402
+
+FOLDER = pathlib.Path(__file__).parent
+DTYPES = {'f32': np.float32, 's32': np.int32, 'u32': np.uint32}
+
+
+def draw(spec, random):
+    """One parameter's numbers; export.py has the specifications."""
+    shape, scale, shift = spec['shape'], spec['scale'], spec['shift']
+    if spec['draw'] == 'normal':
+        numbers = random.standard_normal(shape) * scale + shift
+    elif spec['draw'] == 'uniform':
+        numbers = random.random(shape) * scale + shift
+    elif spec['draw'] == 'integers':
+        numbers = random.integers(0, int(scale), shape)
+    else:
+        numbers = np.full(shape, scale)
+    return np.asarray(numbers, DTYPES[spec['dtype']])
+
+
+class Program:
+
+    def __init__(self, name, folder):
+        text = (FOLDER / f'{name}.hlo').read_text()
+        specs = json.loads((FOLDER / f'{name}.json').read_text())
+        random = np.random.default_rng(0)
+        inputs = [draw(spec, random) for spec in specs]
+        for i, array in enumerate(inputs):
+            np.save(f'{folder}/{name}.in{i}.npy', array)
+        client = jax.devices()[0].client
+        module = _hlo.hlo_module_from_text(text)
+        mlir = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
+        devices = xc.DeviceList(tuple(client.devices()[:1]))
+        start = time.perf_counter()
+        self.executable = client.compile_and_load(mlir, devices, xc.CompileOptions())
+        self.compile_ms = (time.perf_counter() - start) * 1e3
+        self.inputs = [jax.device_put(x) for x in inputs]
+        for i, array in enumerate(self.run()):
+            np.save(f'{folder}/{name}.out{i}.npy', np.asarray(array))
+
+    def run(self):
+        sharded = self.executable.execute_sharded(self.inputs)
+        arrays = [shards[0] for shards in sharded.disassemble_into_single_device_arrays()]
+        return jax.block_until_ready(arrays)
+
+    def round(self, milliseconds):
+        calls, start = 0, time.perf_counter()
+        while calls == 0 or (time.perf_counter() - start) * 1e3 < milliseconds:
+            self.run()
+            calls += 1
+        return (time.perf_counter() - start) * 1e3 / calls
+
+
+# LAPACK's functions are looked up at their first use by jax itself.
+jax.block_until_ready(jax.numpy.linalg.cholesky(jax.numpy.eye(2)))
+
+program = None
+for line in sys.stdin:
+    request = json.loads(line)
+    try:
+        if 'prepare' in request:
+            program = Program(request['prepare'], request['folder'])
+            stats = program.executable.get_compiled_memory_stats()
+            reply = {'compileMs': program.compile_ms, 'temporaries': stats.temp_size_in_bytes}
+        else:
+            reply = {'ms': program.round(request['round'])}
+    except Exception as error:  # told, and the next program goes on
+        reply = {'error': f'{type(error).__name__}: {str(error)[:300]}'}
+    print(json.dumps(reply), flush=True)
