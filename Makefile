@@ -5,6 +5,7 @@
 #   make demo [ARGS=...]    serve the page
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
+#   make bench ARGS=programs   whole programs, against native XLA on one thread
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
@@ -216,8 +217,14 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 	$(Q)npm ci --prefix $(B)/bench --ignore-scripts --loglevel=error --no-audit --no-fund >/dev/null
 	$(Q)touch $@
 
+# ARGS="programs ...": whole programs against native XLA; ARGS="...": computations against those peers.
+ifeq ($(firstword $(ARGS)),programs)
+bench: build $(NODE_MODULES) $(VENV)/stamp
+	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else
 bench: build $(NODE_MODULES) $(PEERS) $(TOOLCHAIN)/browser.stamp
 	@node tests/bench/bench.mjs $(ARGS)
+endif
 
 declarations:
 	@node bindings/declarations/generate.mjs

@@ -54,7 +54,7 @@ class Program:
         self.compile_ms = (time.perf_counter() - start) * 1e3
         self.inputs = [jax.device_put(x) for x in inputs]
         for i, array in enumerate(self.run()):
-            np.save(f'{folder}/{name}.out{i}.npy', np.asarray(array))
+            np.save(f'{folder}/{name}.out{i}.npy', np.ascontiguousarray(array))
 
     def run(self):
         sharded = self.executable.execute_sharded(self.inputs)
