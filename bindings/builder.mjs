@@ -11,6 +11,9 @@ import { isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
 import { Shape } from './shape.mjs';
 
+/** Constants of so many bytes are handed over, not copied twice. */
+const LARGE = 65536;
+
 /**
  * For the rest of the package: emit(builder, opcode, operands, attributes, shape) adds any operation
  * by its HLO text name with attributes as in HLO text, and header(builder, text) states attributes of
@@ -21,6 +24,8 @@ import { Shape } from './shape.mjs';
 let emit;
 /** @type {(builder: XlaBuilder, text: string) => void} */
 let header;
+/** A constant of row-major elements, as any view. @type {(builder: XlaBuilder, shape: any, view: any) => XlaOp} */
+let constantOfBytes;
 
 /**
  * Builds a computation: XLA's XlaBuilder. Every operation is a method, and so are parameters and
@@ -94,10 +99,18 @@ export class XlaBuilder extends Handle {
     if (!literal.data) return this.createToken();
     const shape = literal.shape.withLayout(null);
     const data = rowMajorData(literal, shape);
-    const op = this.#add((core, builder, copy) =>
-      core.need('xla_builder_constant', builder, copy(String(shape)), copy(data)));
+    const op = data.byteLength < LARGE
+      ? this.#add((core, builder, copy) =>
+        core.need('xla_builder_constant', builder, copy(String(shape)), copy(data)))
+      : this.#constantOf(shape, data);
     if (shape.isScalar) this.#scalars.set(op.handle, new Literal(shape, data.slice()));
     return op;
+  }
+
+  /** Elements, row-major, which are copied once. */
+  #constantOf(shape, view) {
+    return coreOf(this).giving([view], ([pointer]) => this.#add((core, builder, copy) =>
+      core.need('xla_builder_constant_of', builder, copy(String(shape)), pointer)));
   }
 
   constantR0(value, elementType) {
@@ -274,6 +287,7 @@ export class XlaBuilder extends Handle {
 
   static {
     emit = (builder, ...step) => builder.#emit(...step);
+    constantOfBytes = (builder, shape, view) => builder.#constantOf(shape, view);
     header = (builder, text) => {
       const core = coreOf(builder);
       core.scoped((copy) => core.need('xla_builder_header', builder.#pointer(), copy(text)));
@@ -306,4 +320,4 @@ function checkName(operation, name) {
   throw invalidArgument(operation, `the name must be a string; got ${describe(name)}`);
 }
 
-export { emit, header };
+export { constantOfBytes, emit, header };

@@ -1,132 +1,171 @@
 #!/usr/bin/env node
-/** The command line: xla-wasm run MODULE.hlo. See USAGE. */
+/** The command line: xla-wasm run MODULE and others. See USAGE. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
-import { Client, XlaError } from './index.mjs';
+import {
+  readArguments, readModule, randomNumbers, traceOf, UsageError, writeOut, writeResults,
+} from './cli_files.mjs';
+import { Client, Shape, XlaError } from './index.mjs';
 import { jsonOfLiteral } from './json.mjs';
-import { readNpy } from './npy.mjs';
+import { suggestion } from './names.mjs';
 
 const USAGE = `usage: xla-wasm run MODULE.hlo [options]
+       xla-wasm info|print|compile|convert MODULE [options]
 
-Runs an HLO module, given as text or as a serialized proto ("-": standard input), and prints its
-results.
+MODULE is HLO or StableHLO, whatever its form: text, a serialized proto, MLIR bytecode, the file of
+jax.export; compressed by gzip or not; "-": standard input.
 
-  --input FILE.npy   the next parameter's argument, the same on every replica
-  --replicas N       run on N replicas (default: what the module states, or 1)
-  --threads N        use N threads; 0: none (default: as many as the machine has)
-  --json             print one line of JSON per replica
-  --help             print this
-  --version          print the version`;
+  run       runs it, and prints its results
+  info      prints its parameters and results
+  print     prints it as HLO text
+  compile   prints it as HLO text after all optimisations, and with --steps what it does
+  convert   writes it as --output FILE.hlo (text) or FILE.pb (a proto, for real XLA)
 
+  --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
+  --replicas N        for N replicas (default: what the module states, or 1)
+  --threads N         use N threads; 0: none (default: as many as the machine has)
+
+run:
+  --input FILE.npy    the next parameter's argument, the same on every replica
+  --input NAME=FILE   the argument of the parameter of this name (or number)
+  --input NAME=VALUE  the same, as it is: 1.5 or [1, 2]
+  --input FILE.npz    arguments by name; FILE.safetensors too
+  --random            random numbers for the other parameters; --seed N for others (default 0)
+  --output FILE       write replica 0's results as .npy, .npz or .safetensors
+  --json              print one line of JSON per replica
+  --time N            run N times, and print the least and the median time
+  --profile FILE      write what ran when, as a Chrome trace
+  --help              print this
+  --version           print the version`;
+
+const TEXT = { type: 'string' };
+const FLAG = { type: 'boolean', default: false };
+const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
-  input: { type: 'string', multiple: true, default: [] },
-  replicas: { type: 'string' },
-  threads: { type: 'string' },
-  json: { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-  version: { type: 'boolean', default: false },
+  input: LIST, shape: LIST, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
+  profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
+  help: { ...FLAG, short: 'h' },
+  version: FLAG,
 };
 
-class UsageError extends Error {}
+const ALWAYS = ['shape', 'threads', 'replicas', 'help', 'version'];
+/** What each command does, and the options that it takes. */
+const COMMANDS = {
+  run: {
+    run, options: ['input', 'random', 'seed', 'output', 'json', 'time', 'profile'],
+  },
+  info: { run: info, options: ['json'] },
+  print: { run: printModule, options: ['output'] },
+  compile: { run: printCompiled, options: ['output', 'steps'] },
+  convert: { run: convert, options: ['output'] },
+};
 
 async function main(argv) {
-  const { values, positionals } = parseCommandLine(argv);
+  const { values, positionals, tokens } = parseCommandLine(argv);
   if (values.help) return print(USAGE);
   if (values.version) return print(await version());
-  const [command, file, ...rest] = positionals;
-  if (command !== 'run') {
-    throw new UsageError(command ? `there is no command "${command}"` : 'a command is missing');
+  const [name, file, ...rest] = positionals;
+  const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : undefined;
+  if (!command) throw new UsageError(name ? unknown('command', name, Object.keys(COMMANDS)) : 'a command is missing');
+  if (file === undefined) throw new UsageError(`${name} needs the file of a module`);
+  if (rest.length) throw new UsageError(`${name} takes one module, not "${rest[0]}" too`);
+  const known = [...ALWAYS, ...command.options];
+  const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
+  if (stray) throw new UsageError(`${name} takes no --${stray.name}`);
+  countOption('replicas', values.replicas, 1);
+  const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
+  try {
+    const shapes = values.shape.length ? values.shape.map((shape) => Shape.of(shape)) : undefined;
+    return await command.run(client, await readModule(client, file, shapes), values);
+  } finally {
+    client.dispose();
   }
-  if (file === undefined) throw new UsageError('run needs the file of a module');
-  if (rest.length) throw new UsageError(`run takes one module, not "${rest[0]}" too`);
-  return run(file, values);
+}
+
+function unknown(what, name, known) {
+  const near = suggestion(name, known);
+  return `there is no ${what} "${name}"${near ? `; did you mean ${near}?` : ''}`;
 }
 
 function parseCommandLine(argv) {
   try {
-    return parseArgs({ args: argv, options: OPTIONS, allowPositionals: true });
+    return parseArgs({ args: argv, options: OPTIONS, allowPositionals: true, tokens: true });
   } catch (error) {
-    throw new UsageError(error.message.split('\n')[0]);
+    const [, option] = /Unknown option '--([^']+)'/.exec(error.message) ?? [];
+    const near = option && suggestion(option, Object.keys(OPTIONS));
+    throw new UsageError(near ? `there is no option --${option}; did you mean --${near}?`
+      : error.message.split('\n')[0]);
   }
 }
 
-async function run(file, options) {
+/* ---- Commands ---- */
+
+async function run(client, module, options) {
   const replicas = countOption('replicas', options.replicas, 1);
-  const threads = countOption('threads', options.threads, 0);
-  const bytes = await readInput(file);
-  const client = await Client.create({ threads });
-  try {
-    const module = parseModule(client, file, bytes);
-    const args = await readArguments(options.input, module.parameters);
-    const executable = await client.compile(module, { replicas });
-    const results = await executable.executeReplicas(new Array(executable.replicas).fill(args));
-    await printResults(results, options.json);
-  } finally {
-    client.dispose();
+  const seed = countOption('seed', options.seed, 0) ?? 0;
+  const times = countOption('time', options.time, 1);
+  const random = options.random ? randomNumbers(seed) : undefined;
+  const args = await readArguments(options.input, module.parameters, random);
+  const executable = await client.compile(module, { replicas });
+  const all = new Array(executable.replicas).fill(args);
+  if (times !== undefined) await time(executable, all, times);
+  const profile = options.profile !== undefined;
+  const made = await executable.executeReplicas(all, { profile });
+  const results = profile ? made.outputs : made;
+  if (profile) await writeOut(options.profile, traceOf(made.events));
+  if (options.output !== undefined) await writeResults(options.output, results[0]);
+  if (options.output === undefined || options.json) await printResults(results, options.json);
+}
+
+/** On standard error, so that results are all of standard output. */
+async function time(executable, args, count) {
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    const start = performance.now();
+    await executable.executeReplicas(args);
+    times.push(performance.now() - start);
   }
+  times.sort((a, b) => a - b);
+  const [least, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
+  process.stderr.write(`${count} runs: least ${least}, median ${median}\n`);
+}
+
+async function info(client, module, { json }) {
+  const { name, replicaCount, parameters, resultShape } = module;
+  if (json) return print(JSON.stringify({ name, replicas: replicaCount, parameters, result: resultShape }));
+  await print(`${name}${replicaCount ? `, ${replicaCount} replicas` : ''}`);
+  for (const [i, parameter] of parameters.entries()) {
+    await print(`parameter ${i}  ${parameter.name}: ${parameter.shape}`);
+  }
+  const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
+  for (const [i, shape] of results.entries()) await print(`result ${i}  ${shape}`);
+}
+
+const put = (options, text) =>
+  (options.output === undefined ? print(text.trimEnd()) : writeOut(options.output, `${text.trimEnd()}\n`));
+
+function printModule(_client, module, options) {
+  return put(options, module.toString());
+}
+
+async function printCompiled(client, module, options) {
+  const replicas = countOption('replicas', options.replicas, 1);
+  const executable = await client.compile(module, { replicas });
+  return put(options, options.steps ? executable.thunks() : executable.toString());
+}
+
+async function convert(_client, module, { output }) {
+  const form = /\.(\w+)$/.exec(output ?? '')?.[1];
+  if (form === 'pb') return writeOut(output, await module.toProto());
+  if (form === 'hlo' || form === 'txt') return writeOut(output, module.toString());
+  throw new UsageError('convert needs --output FILE.hlo or FILE.pb');
 }
 
 function countOption(name, text, least) {
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
   throw new UsageError(`--${name} must be a number from ${least} on; got "${text}"`);
-}
-
-async function readInput(file) {
-  try {
-    return file === '-' ? await readStandardInput() : await readFile(file);
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${error.code ?? error.message}`);
-  }
-}
-
-async function readStandardInput() {
-  const chunks = [];
-  for await (const chunk of process.stdin) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-/** With the place in the file in front, as compilers have it. Only protos hold control codes. */
-function parseModule(client, file, bytes) {
-  try {
-    if (bytes.subarray(0, 1000).some((byte) => byte < 9)) return client.parseHloProto(bytes);
-    return client.parseHlo(bytes.toString('utf8'));
-  } catch (error) {
-    if (!error.line) throw error;
-    const { code, operation, line, column } = error;
-    const place = `${file}:${line}:${column ?? 1}`;
-    throw new XlaError(code, `${place}: ${error.message}`, { operation, line, column });
-  }
-}
-
-async function readArguments(files, parameters) {
-  if (files.length !== parameters.length) {
-    const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ') || 'none';
-    throw new UsageError(
-      `the module has ${parameters.length} parameters (${wanted}); ` +
-        `${files.length} --input were given`,
-    );
-  }
-  const args = [];
-  for (const [i, file] of files.entries()) {
-    args.push(await readArgument(file, i, parameters[i]));
-  }
-  return args;
-}
-
-async function readArgument(file, number, { name, shape }) {
-  const bytes = await readInput(file);
-  let literal;
-  try {
-    literal = readNpy(bytes, shape.elementType);
-  } catch (error) {
-    throw new UsageError(`${file}: ${error.message}`);
-  }
-  if (shape.accepts(literal.shape)) return literal;
-  throw new UsageError(
-    `${file} holds ${literal.shape}; parameter ${number} (${name}) is ${shape.withoutLayout()}`,
-  );
 }
 
 async function printResults(results, json) {

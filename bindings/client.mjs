@@ -189,9 +189,16 @@ export class Client {
       throw invalidArgument(
         'parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
     }
-    const text = hloTextOfProto(given);
+    const { text, data } = hloTextOfProto(given);
     try {
-      return this.parseHlo(text);
+      const core = this.#core;
+      const bytes = new TextEncoder().encode(text);
+      return core.giving(data, (pointers) => core.scoped((copy) => {
+        const [list, sizes] = [pointers, data.map((view) => view.byteLength)];
+        return new HloModule(core, core.need(
+          'xla_module_parse_with_data', copy(bytes), bytes.length,
+          copy(Uint32Array.from(list)), copy(Uint32Array.from(sizes)), list.length));
+      }));
     } catch (error) {
       // A place in a text that the caller has never seen.
       const { code, message, operation } = error;

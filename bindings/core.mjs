@@ -177,6 +177,30 @@ export class Core {
   }
 
   /**
+   * Copies views into memory that the core takes over, and calls `body` with the pointers. What
+   * body throws gives them back.
+   * @param {ArrayBufferView[]} views
+   */
+  giving(views, body) {
+    const glue = this.#alive();
+    const pointers = [];
+    try {
+      for (const view of views) {
+        const pointer = glue._malloc(Math.max(view.byteLength, 1)) >>> 0;
+        if (!pointer) {
+          throw new XlaError('RESOURCE_EXHAUSTED', `cannot allocate ${view.byteLength} bytes`);
+        }
+        pointers.push(pointer);
+        this.heap.set(bytesOf(view), pointer);
+      }
+      return body(pointers);
+    } catch (error) {
+      if (!this.disposed) for (const pointer of pointers) glue._free(pointer);
+      throw error;
+    }
+  }
+
+  /**
    * Calls `body` with a function that copies what it is given into the core's memory (a string as
    * NUL-terminated UTF-8, null as NULL, any view byte by byte) and returns the pointer. The copies
    * live until body returns.

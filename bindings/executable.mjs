@@ -6,6 +6,7 @@ import { actualShape } from './dynamic.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { isLiteral, Literal } from './literal.mjs';
+import { argumentsByName, isNamed } from './named_arguments.mjs';
 import { signature } from './module.mjs';
 import { boolean, checkOptions, copyList, count, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
@@ -150,8 +151,9 @@ export class Executable extends Handle {
     });
   }
 
-  #flattenOne(args, uploads) {
+  #flattenOne(given, uploads) {
     const { parameters } = this;
+    const args = isNamed(given) ? argumentsByName(parameters, given) : given;
     if (!Array.isArray(args) || args.length !== parameters.length) {
       const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
       throw invalidArgument(

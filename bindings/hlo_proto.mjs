@@ -6,7 +6,7 @@
 import { cleanName, convolutionLabels, paddingText, quote } from './attribute_text.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
-import { literalText, shapeText } from './hlo_proto_literal.mjs';
+import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
 import { decode } from './protobuf.mjs';
 
 const list = (values = []) => `{${values.join(',')}}`;
@@ -317,6 +317,8 @@ function rename(things, kind) {
 
 class Writer {
   #computations = new Map(); // id -> name
+  /** Elements of large constants, which come beside the text: constant(data.0). @type {any[]} */
+  data = [];
 
   module(module) {
     const computations = module.computations ?? [];
@@ -367,19 +369,20 @@ class Writer {
     };
     const tail = Object.entries(attributes).filter(([, value]) => value !== undefined)
       .map(([name, value]) => `, ${name}=${value}`);
-    return `%${i.name} = ${shapeText(i.shape)} ${i.opcode}(${inside(i, operands)})${tail.join('')}`;
+    return `%${i.name} = ${shapeText(i.shape)} ${i.opcode}(${this.#inside(i, operands)})${tail.join('')}`;
+  }
+
+  #inside(i, operands) {
+    if (i.opcode === 'parameter') return i.parameterNumber ?? 0;
+    if (i.opcode !== 'constant') return operands.map(({ name }) => `%${name}`).join(', ');
+    const elements = largeElements(i.literal ?? {});
+    return elements ? `data.${this.data.push(elements) - 1}` : literalText(i.literal ?? {});
   }
 
   #name(id, { name }) {
     if (this.#computations.has(id)) return `%${this.#computations.get(id)}`;
     throw invalidArgument('parseHloProto', `${name} calls a computation ${id} that is not there`);
   }
-}
-
-function inside(i, operands) {
-  if (i.opcode === 'parameter') return i.parameterNumber ?? 0;
-  if (i.opcode === 'constant') return literalText(i.literal ?? {});
-  return operands.map(({ name }) => `%${name}`).join(', ');
 }
 
 function aliasHeader({ aliases, donors }) {
@@ -424,10 +427,13 @@ function isWrapper(bytes) {
 
 /**
  * @param {Uint8Array} bytes of an HloModuleProto, HloProto or HloSnapshot
- * @returns {string} HLO text
+ * @returns {{ text: string, data: any[] }} HLO text, and the elements of its large constants, in
+ *   typed arrays
  */
 export function hloTextOfProto(bytes) {
   // Not a Node Buffer, whose slice() is no copy.
   const plain = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return new Writer().module(unwrapped(plain));
+  const writer = new Writer();
+  const text = writer.module(unwrapped(plain));
+  return { text, data: writer.data };
 }

@@ -1,7 +1,7 @@
 /** Shapes and literals of HLO protos as HLO text. */
 import { invalidArgument } from './error.mjs';
 import { PRIMITIVE_TYPES } from './hlo_schema.mjs';
-import { Literal } from './literal.mjs';
+import { Literal, rowMajor } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
@@ -35,6 +35,7 @@ function dataOf(proto, shape) {
   const found = proto[shape.elementType] ?? [];
   const stored = type.bits < 8 && type.kind !== 'pred'
     ? unpack(found, type, shape.elementCount) : found;
+  if (stored instanceof type.Array) return stored;
   if (!(stored instanceof Uint8Array)) return type.Array.from(stored);
   return new type.Array(stored.slice().buffer, 0, Math.floor(stored.length / type.bytes));
 }
@@ -78,6 +79,16 @@ function nested(literal, dimension, at) {
   const items = Array.from({ length: dimensions[dimension] }, () =>
     nested(literal, dimension + 1, at));
   return `{${items.join(',')}}`;
+}
+
+const LARGE = 4096; // bytes of a constant
+
+/** The elements of a large array, row-major; undefined: it is small, or no array. */
+export function largeElements(proto) {
+  const shape = shapeOf(proto.shape ?? {});
+  if (!shape.isArray || shape.byteSize < LARGE) return undefined;
+  const data = dataOf(proto, shape);
+  return rowMajor(new Literal(shape, data)).data;
 }
 
 /** What stands in the parentheses of `constant(...)`. */

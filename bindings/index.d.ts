@@ -338,6 +338,12 @@ export class HloModule extends Handle {
 /** An argument of a program: anything that fits the parameter's shape, or a Buffer of it. */
 export type Argument = LiteralLike | Buffer | readonly Argument[];
 
+/**
+ * One argument per parameter; or by the parameters' names, in an object or a tree of them:
+ * { x, params: { w1 } } or { x, 'params.w1': w1 } for JAX's x and params['w1'].
+ */
+export type Arguments = readonly Argument[] | { readonly [name: string]: unknown };
+
 export interface ExecuteOptions {
   /** Results stay on the device, as Buffers instead of Literals. */
   device?: boolean;
@@ -393,36 +399,36 @@ export class Executable extends Handle {
    * `execute<[Literal<'f32[2,3]'>]>(args)`; otherwise there is at least one.
    */
   execute<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
-    args: readonly Argument[] | undefined,
+    args: Arguments | undefined,
     options: ExecuteOptions & { device: true; profile: true },
   ): Promise<Profiled<R>>;
   execute<R extends readonly Literal[] = AtLeastOne<Literal>>(
-    args: readonly Argument[] | undefined,
+    args: Arguments | undefined,
     options: ExecuteOptions & { device?: false; profile: true },
   ): Promise<Profiled<R>>;
   execute<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
-    args: readonly Argument[] | undefined,
+    args: Arguments | undefined,
     options: ExecuteOptions & { device: true; profile?: false },
   ): Promise<R>;
   execute<R extends readonly Literal[] = AtLeastOne<Literal>>(
-    args?: readonly Argument[],
+    args?: Arguments,
     options?: ExecuteOptions & { device?: false; profile?: false },
   ): Promise<R>;
   /** Runs with arguments of each replica's own. Resolves to the results of each replica. */
   executeReplicas<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
-    argsPerReplica: readonly (readonly Argument[])[],
+    argsPerReplica: readonly Arguments[],
     options: ExecuteOptions & { device: true; profile: true },
   ): Promise<Profiled<AtLeastOne<R>>>;
   executeReplicas<R extends readonly Literal[] = AtLeastOne<Literal>>(
-    argsPerReplica: readonly (readonly Argument[])[],
+    argsPerReplica: readonly Arguments[],
     options: ExecuteOptions & { device?: false; profile: true },
   ): Promise<Profiled<AtLeastOne<R>>>;
   executeReplicas<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
-    argsPerReplica: readonly (readonly Argument[])[],
+    argsPerReplica: readonly Arguments[],
     options: ExecuteOptions & { device: true; profile?: false },
   ): Promise<AtLeastOne<R>>;
   executeReplicas<R extends readonly Literal[] = AtLeastOne<Literal>>(
-    argsPerReplica: readonly (readonly Argument[])[],
+    argsPerReplica: readonly Arguments[],
     options?: ExecuteOptions & { device?: false; profile?: false },
   ): Promise<AtLeastOne<R>>;
   /** The optimised module as HLO text. */
@@ -2217,3 +2223,30 @@ export class XlaBuilder extends Handle {
   recvFromHost(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
   /* end: operations of a builder */
 }
+
+/* ---- Weights ---- */
+
+/** Bytes, a Blob, a Response, a URL; in Node also a path. */
+export type FileSource = Exclude<ProgramSource, string> | string | Promise<Response>;
+
+export interface ReadOptions {
+  /** Bytes that have come so far, of how many, if that is known. */
+  onProgress?: (loaded: number, total: number | undefined) => void;
+}
+
+/** A .npy file. elementType: what NumPy keeps as raw bytes, such as 'bf16'. */
+export function readNpy(
+  source: FileSource, options?: ReadOptions & { elementType?: string },
+): Promise<Literal>;
+/** A .npz file: literals by name, without ".npy". */
+export function readNpz(source: FileSource, options?: ReadOptions): Promise<Record<string, Literal>>;
+/** A safetensors file: literals by name. */
+export function readSafetensors(
+  source: FileSource, options?: ReadOptions,
+): Promise<Record<string, Literal>>;
+export function writeNpy(literal: Literal): Uint8Array;
+/** Not compressed. */
+export function writeNpz(arrays: Readonly<Record<string, Literal>>): Uint8Array;
+export function writeSafetensors(
+  tensors: Readonly<Record<string, Literal>>, metadata?: Readonly<Record<string, string>>,
+): Uint8Array;

@@ -8,3 +8,6 @@ export { Literal } from './literal.mjs';
 export { HloModule } from './module.mjs';
 export { XlaOp } from './op.mjs';
 export { Layout, Shape } from './shape.mjs';
+export {
+  readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors,
+} from './weights.mjs';

@@ -96,3 +96,26 @@ function readDescr(descr) {
 function reverseBytes(bytes, size) {
   for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
 }
+
+/** NumPy's names of element types; those that it lacks are raw bytes. */
+const DTYPES = {
+  pred: '|b1', s8: '|i1', s16: '<i2', s32: '<i4', s64: '<i8', u8: '|u1', u16: '<u2', u32: '<u4',
+  u64: '<u8', f16: '<f2', f32: '<f4', f64: '<f8', c64: '<c8', c128: '<c16', bf16: '|V2',
+  s2: '|i1', s4: '|i1', u2: '|u1', u4: '|u1',
+};
+
+/**
+ * @param {Literal} literal of an array, row-major
+ * @returns {Uint8Array} a whole file
+ */
+export function writeNpy({ shape, data }) {
+  const descr = DTYPES[shape.elementType] ?? '|V1';
+  const sizes = `(${shape.dimensions.join(', ')}${shape.rank === 1 ? ',' : ''})`;
+  const text = `{'descr': '${descr}', 'fortran_order': False, 'shape': ${sizes}, }`;
+  const length = Math.ceil((10 + text.length + 1) / 64) * 64 - 10; // where the data start, aligned
+  const bytes = new Uint8Array(10 + length + data.byteLength);
+  bytes.set([...MAGIC, 1, 0, length & 255, length >> 8]);
+  bytes.set(new TextEncoder().encode(`${text.padEnd(length - 1)}\n`), 10);
+  bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), 10 + length);
+  return bytes;
+}

@@ -96,7 +96,9 @@ class Reader {
 function unpack(bytes, { kind, Array: TypedArray }) {
   if (kind === 'float' || kind === 'double') {
     if (bytes.length % TypedArray.BYTES_PER_ELEMENT) throw problem('a part of a number', 0);
-    return new TypedArray(bytes.slice().buffer);
+    const isAligned = bytes.byteOffset % TypedArray.BYTES_PER_ELEMENT === 0;
+    const { buffer, byteOffset } = isAligned ? bytes : bytes.slice();
+    return new TypedArray(buffer, byteOffset, bytes.length / TypedArray.BYTES_PER_ELEMENT);
   }
   const reader = new Reader(bytes);
   const values = [];

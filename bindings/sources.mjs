@@ -10,18 +10,25 @@ import { describe, invalidArgument, XlaError } from './error.mjs';
  * @param {any} source text, bytes, a Blob, a Response, a URL; in Node also a path
  * @returns {Promise<{ content: string | Uint8Array, name?: string }>}
  */
-export async function contentOf(source) {
+export async function contentOf(source, { operation = 'load', isFile = false, onProgress } = {}) {
   const given = await source;
   if (typeof given === 'string') {
-    return isProgramText(given) ? { content: given } : { content: await bytesAt(given), name: given };
+    if (!isFile && isProgramText(given)) return { content: given };
+    return { content: await bytesAt(given, operation, onProgress), name: given };
   }
   if (ArrayBuffer.isView(given)) {
     return { content: new Uint8Array(given.buffer, given.byteOffset, given.byteLength) };
   }
   if (isBuffer(given)) return { content: new Uint8Array(given) };
-  if (given instanceof URL) return { content: await bytesAt(given.href), name: given.href };
-  if (typeof given?.arrayBuffer === 'function') return { content: await bodyOf(given), name: given.name ?? given.url };
-  throw invalidArgument('load', `needs text, bytes, a Blob, a Response or a URL; got ${describe(given)}`);
+  if (given instanceof URL) {
+    return { content: await bytesAt(given.href, operation, onProgress), name: given.href };
+  }
+  if (typeof given?.arrayBuffer === 'function') {
+    return { content: await bodyOf(given, operation, onProgress), name: given.name ?? given.url };
+  }
+  const what = isFile ? 'bytes' : 'text, bytes';
+  throw invalidArgument(
+    operation, `needs ${what}, a Blob, a Response or a URL; got ${describe(given)}`);
 }
 
 const isBuffer = (value) =>
@@ -33,35 +40,59 @@ function isProgramText(text) {
 }
 
 /** A Response says whether it is one. */
-async function bodyOf(body) {
+async function bodyOf(body, operation, onProgress) {
   if (body.ok === false) {
     const address = body.url ? `${body.url}: ` : '';
-    throw new XlaError('NOT_FOUND', `load: ${address}the server answered ${body.status} ${body.statusText ?? ''}`.trim());
+    const answer = `${body.status} ${body.statusText ?? ''}`.trim();
+    throw new XlaError('NOT_FOUND', `${operation}: ${address}the server answered ${answer}`);
   }
-  return new Uint8Array(await body.arrayBuffer());
+  if (!onProgress || !body.body) return new Uint8Array(await body.arrayBuffer());
+  return streamed(body.body, Number(body.headers?.get('content-length')) || undefined, onProgress);
 }
 
-async function bytesAt(address) {
+/** Bytes as they come; into one array at once where it is known how many there are. */
+async function streamed(stream, total, onProgress) {
+  let bytes = new Uint8Array(total ?? 65536);
+  let loaded = 0;
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return bytes.subarray(0, loaded);
+    if (loaded + value.length > bytes.length) {
+      const grown = new Uint8Array(Math.max(2 * bytes.length, loaded + value.length));
+      grown.set(bytes.subarray(0, loaded));
+      bytes = grown;
+    }
+    bytes.set(value, loaded);
+    loaded += value.length;
+    onProgress(loaded, total);
+  }
+}
+
+async function bytesAt(address, operation, onProgress) {
   const isPath = !/^[a-z][a-z\d+.-]+:/i.test(address);
   const inNode = typeof process === 'object' && Boolean(process.versions?.node);
-  if (inNode && (isPath || address.startsWith('file:'))) return readFileAt(address, isPath);
+  if (inNode && (isPath || address.startsWith('file:'))) {
+    return readFileAt(address, isPath, operation);
+  }
   let response;
   try {
     response = await fetch(address);
   } catch (error) {
-    throw new XlaError('NOT_FOUND', `load: ${address}: ${error.message}`, { cause: error });
+    throw new XlaError('NOT_FOUND', `${operation}: ${address}: ${error.message}`, { cause: error });
   }
-  return bodyOf(response);
+  return bodyOf(response, operation, onProgress);
 }
 
-async function readFileAt(address, isPath) {
+async function readFileAt(address, isPath, operation) {
   // For bundlers, which are not to look for it: it is asked for in Node only.
   const { readFile } = await import(/* @vite-ignore */ /* webpackIgnore: true */ 'node:fs/promises');
   try {
     const buffer = await readFile(isPath ? address : new URL(address));
     return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
   } catch (error) {
-    throw new XlaError('NOT_FOUND', `load: cannot read ${address}: ${error.code ?? error.message}`, { cause: error });
+    const why = error.code ?? error.message;
+    throw new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${why}`, { cause: error });
   }
 }
 

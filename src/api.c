@@ -74,17 +74,28 @@ XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const c
   return builder_parameter(builder, number, parsed, name, &last_error);
 }
 
-XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data) {
+/* A literal over `data`; its shape goes into the builder's module. */
+static bool literal_of(Builder *builder, const char *shape, void *data, Literal *literal) {
   bool failed;
   const Shape *parsed = parse_shape(builder->module->arena, shape, &failed);
-  if (failed) return NULL;
-  if (!parsed || !shape_is_array(parsed)) {
-    invalid_argument(&last_error, "constant", "\"%s\" is not the shape of an array",
-                     shape ? shape : "");
-    return NULL;
-  }
-  Literal literal = {.shape = parsed, .data = (void *)data};
+  if (failed) return false;
+  *literal = (Literal){.shape = parsed, .data = data};
+  if (parsed && shape_is_array(parsed)) return true;
+  invalid_argument(&last_error, "constant", "\"%s\" is not the shape of an array",
+                   shape ? shape : "");
+  return false;
+}
+
+XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data) {
+  Literal literal;
+  if (!literal_of(builder, shape, (void *)data, &literal)) return NULL;
   return builder_constant(builder, &literal, &last_error);
+}
+
+XLA_API Instruction *xla_builder_constant_of(Builder *builder, const char *shape, void *data) {
+  Literal literal;
+  if (!literal_of(builder, shape, data, &literal)) return NULL;
+  return builder_constant_of(builder, &literal, &last_error);
 }
 
 XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const char *shape,
@@ -132,6 +143,12 @@ XLA_API Module *xla_builder_build(Builder *builder, Instruction *root) {
 
 XLA_API Module *xla_module_parse(const char *text, int length) {
   return hlo_parse(text, (size_t)length, &last_error);
+}
+
+XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
+                                           const uint32_t *sizes, int count) {
+  TextData given = {count, data, sizes};
+  return hlo_parse_with_data(text, (size_t)length, &given, &last_error);
 }
 
 XLA_API char *xla_module_print(const Module *module) {

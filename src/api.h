@@ -47,6 +47,8 @@ XLA_API Instruction *xla_builder_parameter(Builder *builder, int number, const c
                                            const char *name);
 /* An array constant: `data` is dense, row-major, shape_bytes long; it is copied. */
 XLA_API Instruction *xla_builder_constant(Builder *builder, const char *shape, const void *data);
+/* The same, over `data` from malloc, which the module takes over unless this fails. */
+XLA_API Instruction *xla_builder_constant_of(Builder *builder, const char *shape, void *data);
 /* Any other operation by its HLO text name, with attributes as in HLO text ("dimensions={1}"),
 ** called computations by the name that xla_builder_import gave ("to_apply=%add"), and for
 ** element-wise operations XlaBuilder's "broadcast_dimensions={1}". `shape` may be NULL or "" where
@@ -66,6 +68,9 @@ XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
 
 /* Modules. */
 XLA_API Module *xla_module_parse(const char *text, int length);
+/* `count` constants' elements beside the text: see TextData in hlo/text.h. */
+XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
+                                           const uint32_t *sizes, int count);
 XLA_API char *xla_module_print(const Module *module);
 XLA_API void xla_module_free(Module *module);
 XLA_API const char *xla_module_name(const Module *module);

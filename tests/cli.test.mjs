@@ -209,3 +209,64 @@ describe('usage', () => {
     test(args.join(' ') || 'nothing', () => fails(args, pattern));
   }
 });
+
+describe('other commands and options', () => {
+  const MLIR = `func.func @main(%x: tensor<?xf32> loc("x"), %s: tensor<f32> loc("s")) -> tensor<?xf32> {
+    %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+    %d = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+    %b = stablehlo.dynamic_broadcast_in_dim %s, %d, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+    %r = stablehlo.multiply %x, %b : tensor<?xf32>
+    return %r : tensor<?xf32>
+  }`;
+  const shapes = ['--shape', 'f32[3]', '--shape=f32[]'];
+  let mlir, axpy, pb;
+  before(async () => {
+    mlir = await write('scale.mlir', MLIR);
+    axpy = await write('again.hlo', AXPY);
+    pb = path.join(folder, 'scale.pb');
+  });
+
+  test('info', () => prints(['info', axpy],
+    'axpy\nparameter 0  x: f32[2,3]\nparameter 1  v: f32[3]\nresult 0  f32[2,3]\n'));
+
+  test('StableHLO of unknown sizes, values as arguments, by name', () => prints(
+    ['run', mlir, ...shapes, '--input', 's=2', '--input', 'x=[1, 2, 3]'], 'f32[3] {2, 4, 6}\n'));
+
+  test('convert, and run what that gave', async () => {
+    await prints(['convert', mlir, ...shapes, '--output', pb], '');
+    await prints(['run', pb, '--input=0=[1, 2, 3]', '--input', '1=3'], 'f32[3] {3, 6, 9}\n');
+    assert.match((await xlaWasm('print', pb)).stdout, /^HloModule [^]*ROOT [^]*multiply/);
+    assert.match((await xlaWasm('compile', axpy, '--threads', '0')).stdout, /^HloModule axpy[^]*ROOT/);
+  });
+
+  test('results into a file, and arguments from it; a trace; times', async () => {
+    const [npz, st, npy, trace] = ['r.npz', 'r.safetensors', 'r.npy', 't.json'].map((name) => path.join(folder, name));
+    const x = ['--input', 'x=[[1,2,3],[4,5,6]]', '--input', 'v=[1,1,1]'];
+    for (const out of [npz, st, npy]) await prints(['run', axpy, ...x, '--output', out], '');
+    await prints(['run', axpy, '--input', npy, '--input', 'v=[0,0,0]'],
+      'f32[2,3] {\n  {2, 3, 4},\n  {5, 6, 7}\n}\n');
+    const double = await write('double.hlo', `ENTRY main {
+      result.0 = f32[2,3] parameter(0)
+      ROOT r = f32[2,3] add(result.0, result.0)
+    }`);
+    for (const file of [npz, st]) {
+      await prints(['run', double, '--input', file, '--json'],
+        '{"replica":0,"outputs":[{"shape":"f32[2,3]","data":[4,6,8,10,12,14]}]}\n');
+    }
+    const { code, stderr } = await xlaWasm('run', axpy, '--random', '--seed', '3', '--time', '3', '--profile', trace, '--json');
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^3 runs: least [\d.]+ ms, median [\d.]+ ms\n$/);
+    assert.ok(JSON.parse(await readFile(trace, 'utf8')).traceEvents.length > 0);
+  });
+
+  test('mistakes', async () => {
+    await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);
+    await fails(['run', axpy, '--outptu', 'x'], /there is no option --outptu; did you mean --output\?/);
+    await fails(['info', axpy, '--input', 'x'], /info takes no --input/);
+    await fails(['run', axpy, '--input', 'y=1'], /there is no parameter "y"; there are x, v/);
+    await fails(['run', axpy, '--random', '--output', 'r.txt'], /written as \.npy, \.npz or \.safetensors/);
+    await fails(['convert', axpy], /convert needs --output/);
+    await fails(['run', mlir], /scale\.mlir: argument 0 is|argument 0 is tensor<\?xf32>/);
+    await fails(['run', await write('page.html', '<!DOCTYPE html>')], /page\.html: this is an HTML page/);
+  });
+});

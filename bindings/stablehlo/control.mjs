@@ -29,7 +29,8 @@ function freeOf(region) {
 
 /** A constant is made again inside, so that the inside can make use of what it is. */
 const isSmallConstant = ({ owner }) => owner?.name === 'stablehlo.constant' &&
-  owner.attributes.value instanceof Dense && owner.attributes.value.data?.length <= 64;
+  owner.attributes.value instanceof Dense && !owner.attributes.value.bytes &&
+  owner.attributes.value.data?.length <= 64;
 
 /** What the regions have to be given beside their arguments. */
 function captures(c, regions) {

@@ -1,6 +1,9 @@
 /** Elements of constants: from bytes as MLIR keeps them, and from numbers as its text has them. */
 import { ELEMENT_TYPES } from '../types.mjs';
 
+/** What is not copied before it is looked at. */
+const LARGE = 65536;
+
 /** Bits below a byte, as XLA keeps them in one: signed ones extended, others cut. */
 function inByte(data, { bits, kind }) {
   const [signed, free] = [kind === 'signed', 8 - bits];
@@ -19,7 +22,8 @@ function unpackBits(bytes, count) {
  * @param {Uint8Array} bytes kept where they can be used as they lie
  * @param {string} elementType
  * @param {number} count
- * @returns {{ data: any, splat: boolean } | undefined} undefined: not as many bytes
+ * @returns {{ data?: any, bytes?: Uint8Array, splat: boolean } | undefined} undefined: not as many
+ *   bytes; `bytes` instead of data: see Dense
  */
 export function elementsOfBytes(bytes, elementType, count) {
   const type = ELEMENT_TYPES.get(elementType);
@@ -29,6 +33,7 @@ export function elementsOfBytes(bytes, elementType, count) {
   if (bytes.length !== wanted) return undefined;
   const { Array: Natural } = type;
   const isAligned = bytes.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
+  if (!isAligned && !splat && bytes.length >= LARGE) return { bytes, splat };
   const { buffer, byteOffset } = isAligned ? bytes : new Uint8Array(bytes);
   const data = new Natural(buffer, byteOffset, bytes.length / Natural.BYTES_PER_ELEMENT);
   return { data: type.bits < 8 ? inByte(data.slice(), type) : data, splat };

@@ -74,7 +74,7 @@ function dense(r, type, bytes) {
   const count = type.dimensions.reduce((n, size) => n * size, 1);
   const made = Number.isSafeInteger(count) && elementsOfBytes(bytes, storageType(type), count);
   if (!made) throw r.fail(`${bytes.length} bytes are not the elements of ${typeText(type)}`);
-  return new Dense(type, made.data, made.splat);
+  return new Dense(type, made.data, made.splat, made.bytes);
 }
 
 /** array<i64: 1, 2> */

@@ -15,6 +15,8 @@
  * - Location: a function that gives { line, column, name, file, fileLine } as far as they are known.
  */
 import { XlaError } from '../error.mjs';
+import { ELEMENT_TYPES } from '../types.mjs';
+import { storageType } from './types.mjs';
 
 /** How deep types, attributes and regions may be in each other. */
 export const MOST_LEVELS = 200;
@@ -53,11 +55,22 @@ export class Dense {
    * @param {object} type a tensor type
    * @param {ArrayLike<any>} data
    * @param {boolean} splat whether `data` has one element, which stands for all
+   * @param {Uint8Array} [bytes] instead of `data`, where they lie as no typed array can: many of
+   *   them need not be copied, if nobody looks at them
    */
-  constructor(type, data, splat) {
+  constructor(type, data, splat, bytes = undefined) {
     this.type = type;
-    this.data = data;
+    this.own = data;
     this.splat = splat;
+    this.bytes = bytes;
+  }
+
+  get data() {
+    if (!this.own && this.bytes) {
+      const { Array: Natural } = ELEMENT_TYPES.get(storageType(this.type));
+      this.own = new Natural(new Uint8Array(this.bytes).buffer);
+    }
+    return this.own;
   }
 }
 

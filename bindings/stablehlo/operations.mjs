@@ -3,6 +3,7 @@
  * Source: openxla.org/stablehlo/spec
  */
 import { paddingText, sliceText } from '../attribute_text.mjs';
+import { constantOfBytes } from '../builder.mjs';
 import { Literal } from '../literal.mjs';
 import { Shape } from '../shape.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
@@ -60,8 +61,10 @@ const reducePrecision = (c) => c.emit('reduce-precision', [c.x], {
 
 /** A constant whose elements are all the same is one that is broadcast. */
 export function constantOfDense(b, dense, operation) {
-  if (!(dense instanceof Dense) || !dense.data) throw malformed('a constant needs elements');
+  if (!(dense instanceof Dense)) throw malformed('a constant needs elements');
   const shape = shapeOf(dense.type, operation);
+  if (dense.bytes) return constantOfBytes(b, shape, dense.bytes);
+  if (!dense.data) throw malformed('a constant needs elements');
   if (!dense.splat) return b.constantLiteral(new Literal(shape, dense.data));
   const scalar = b.constantLiteral(new Literal(Shape.array(shape.elementType), dense.data));
   return shape.rank ? b.broadcastInDim(scalar, [...shape.dimensions], []) : scalar;

@@ -294,7 +294,7 @@ export class Syntax extends Lexer {
     const type = this.#arrayType();
     const data = literal.raw === undefined
       ? this.#denseOfItems(literal, type, start) : this.#denseOfHex(literal.raw, type, start);
-    return new Dense(type, data.data, data.splat);
+    return new Dense(type, data.data, data.splat, data.bytes);
   }
 
   #arrayType() {
@@ -379,7 +379,7 @@ export class Syntax extends Lexer {
       const count = type.dimensions.reduce((n, size) => n * size, 1);
       const made = elementsOfBytes(bytes, storageType(type), count);
       if (!made) throw this.fail(`resource "${key}" is no ${typeText(type)}`, start);
-      Object.assign(dense, made);
+      Object.assign(dense, { own: made.data, splat: made.splat, bytes: made.bytes });
     });
     return dense;
   }

@@ -386,6 +386,15 @@ Instruction *builder_constant(Builder *builder, const Literal *literal, Error *e
                                   copy_literal(builder->module->arena, literal), NULL);
 }
 
+Instruction *builder_constant_of(Builder *builder, const Literal *literal, Error *error) {
+  if (!check_open(builder, "constant", error)) return NULL;
+  Module *module = builder->module;
+  Literal *view = literal_view(module->arena, literal->shape, literal->data);
+  Instruction *constant = computation_add_constant(builder->computation, view, NULL);
+  module_own(module, literal->data);
+  return constant;
+}
+
 Computation *builder_import(Builder *builder, const Computation *computation) {
   return module_clone_computation(builder->module, computation, NULL);
 }

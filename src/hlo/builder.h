@@ -30,6 +30,8 @@ Instruction *builder_add(Builder *builder, Opcode opcode, const Shape *shape,
                          Error *error);
 Instruction *builder_parameter(Builder *builder, int64_t number, const Shape *shape,
                                const char *name, Error *error);
+/* The literal's data came from malloc: if there is no error, the module takes it over. */
+Instruction *builder_constant_of(Builder *builder, const Literal *literal, Error *error);
 /* Copies the literal. */
 Instruction *builder_constant(Builder *builder, const Literal *literal, Error *error);
 

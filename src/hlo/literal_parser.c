@@ -270,7 +270,34 @@ static bool check_size(Parser *p, const Shape *shape) {
                       shape_str(p->scratch, shape), (long long)shape_elements(shape));
 }
 
+static bool is_given(const Parser *p) {
+  return p->data && p->lexer.kind == TOKEN_WORD && p->lexer.end - p->lexer.start > 5 &&
+         !memcmp(p->lexer.start, "data.", 5);
+}
+
+/* data.3: see TextData. */
+static Literal *parse_given_literal(Parser *p, const Shape *shape) {
+  const TextData *given = p->data;
+  const char *at = p->lexer.start;
+  int64_t index = p->lexer.end - at < 15 ? 0 : -1;
+  for (const char *c = at + 5; index >= 0 && c < p->lexer.end; c++) {
+    index = *c >= '0' && *c <= '9' ? index * 10 + (*c - '0') : -1;
+  }
+  if (index < 0 || index >= given->count) {
+    parser_expected(p, "the number of data that was given");
+    return NULL;
+  }
+  if (shape_bytes(shape) != (int64_t)given->sizes[index]) {
+    parser_error(p, at, "%u bytes of data are not the elements of %s", given->sizes[index],
+                 shape_str(p->scratch, shape));
+    return NULL;
+  }
+  lexer_next(&p->lexer);
+  return literal_view(p->arena, shape, given->data[index]);
+}
+
 static Literal *parse_array_literal(Parser *p, const Shape *shape) {
+  if (is_given(p)) return parse_given_literal(p, shape);
   if (!check_size(p, shape)) return NULL;
   Literal *literal = literal_new(p->arena, shape);
   LiteralReader reader = {

@@ -1,5 +1,6 @@
 #include "hlo/module.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"
@@ -13,7 +14,13 @@ Module *module_new(const char *name) {
 }
 
 void module_free(Module *module) {
-  if (module) arena_free(module->arena);
+  if (!module) return;
+  for (int i = 0; i < module->owned_count; i++) free(module->owned[i]);
+  arena_free(module->arena);
+}
+
+void module_own(Module *module, void *memory) {
+  ARENA_PUSH(module->arena, module->owned, module->owned_count, module->owned_capacity, memory);
 }
 
 Computation *module_add_computation(Module *module, const char *name) {

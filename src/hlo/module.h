@@ -59,10 +59,14 @@ struct Module {
   const Alias *aliases;
   const char
       *extra_header; /* other header attributes, kept as text and printed back; may be NULL */
+  int owned_count, owned_capacity;
+  void **owned; /* memory from malloc that literals lie in; freed with the module */
 };
 
 Module *module_new(const char *name);
 void module_free(Module *module);
+/* The module takes over memory from malloc, for the data of its literals. */
+void module_own(Module *module, void *memory);
 
 /* An empty computation, appended to the module. The name is made unique. */
 Computation *module_add_computation(Module *module, const char *name);

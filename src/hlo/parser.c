@@ -229,15 +229,23 @@ static bool verify(Parser *p) {
 }
 
 Module *hlo_parse(const char *text, size_t length, Error *error) {
+  return hlo_parse_with_data(text, length, NULL, error);
+}
+
+Module *hlo_parse_with_data(const char *text, size_t length, const TextData *data, Error *error) {
   Error ignored;
   Parser p;
   Module *module = module_new(NULL);
   parser_init(&p, module, text, length, error ? error : &ignored);
+  p.data = data;
   bool good = parse_module(&p) && verify(&p);
   arena_free(p.scratch);
-  if (good) return module;
-  module_free(module);
-  return NULL;
+  if (!good) {
+    module_free(module);
+    return NULL;
+  }
+  for (int i = 0; data && i < data->count; i++) module_own(module, data->data[i]);
+  return module;
 }
 
 /* ---- Parts ---- */

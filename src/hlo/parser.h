@@ -9,6 +9,7 @@
 
 #include "hlo/lexer.h"
 #include "hlo/module.h"
+#include "hlo/text.h"
 
 /* Operands in operands, computations in attributes, tuples in tuple literals: XLA's own programs
 ** stay far below; the stack of a WebAssembly worker is small. */
@@ -48,6 +49,7 @@ typedef struct Parser {
   Arena *arena;   /* the module's */
   Arena *scratch; /* for what only the parser needs */
   Error *error;
+  const TextData *data;  /* what comes beside the text; may be NULL */
   const char *operation; /* opcode name to put into errors; NULL outside of instructions */
   int nesting;
 

@@ -12,6 +12,20 @@
 ** `HloModule` header that is a single computation body is accepted too. */
 Module *hlo_parse(const char *text, size_t length, Error *error);
 
+/*
+** Data that comes beside a text, so that large constants need not be spelled: `constant(data.3)` has
+** the elements data[3], which are sizes[3] bytes, dense and row-major.
+*/
+typedef struct TextData {
+  int count;
+  void *const *data;
+  const uint32_t *sizes;
+} TextData;
+
+/* As hlo_parse. The literals lie in `data`, which came from malloc: if the text is good, the module
+** takes all of it over. */
+Module *hlo_parse_with_data(const char *text, size_t length, const TextData *data, Error *error);
+
 /* Appends the module's text. Large constants are printed in full. */
 void hlo_print(const Module *module, StrBuf *out);
 void hlo_print_instruction(const Instruction *instruction, StrBuf *out);

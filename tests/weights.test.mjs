@@ -1,0 +1,140 @@
+/** Weights: files in and out, arguments by name, and large constants of programs. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { deflateRawSync } from 'node:zlib';
+
+import {
+  Client, Literal, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors, XlaError,
+} from '../bindings/index.mjs';
+
+let client;
+before(async () => {
+  client = await Client.create({ threads: 0 });
+});
+after(() => client.dispose());
+
+const literals = {
+  'params.w1': Literal.from([[1, 2.5, -3], [4, 5, 6]], 'f32[2,3]'),
+  'steps': Literal.from(7n, 's64[]'),
+  'flags': Literal.from([true, false, true], 'pred[3]'),
+  'half': Literal.from([1, -2], 'bf16[2]'),
+  'z': Literal.from([[1, 2]], 'c64[1]'),
+  'none': Literal.from([], 'u16[0]'),
+};
+const plain = (map) => Object.fromEntries(Object.entries(map).map(([name, literal]) => [name, String(literal)]));
+
+describe('files', () => {
+  test('safetensors', async () => {
+    const bytes = writeSafetensors(literals, { made: 'here' });
+    assert.deepEqual(plain(await readSafetensors(bytes)), plain(literals));
+    // From a place that no element type is aligned to.
+    const moved = new Uint8Array(bytes.length + 1);
+    moved.set(bytes, 1);
+    assert.deepEqual(plain(await readSafetensors(moved.subarray(1))), plain(literals));
+  });
+
+  test('npy and npz', async () => {
+    const { half, ...others } = literals;
+    for (const literal of Object.values(others)) {
+      assert.equal(String(await readNpy(writeNpy(literal))), String(literal));
+    }
+    assert.equal(String(await readNpy(new Blob([writeNpy(half)]), { elementType: 'bf16' })), String(half));
+    assert.deepEqual(plain(await readNpz(writeNpz(others))), plain(others));
+  });
+
+  test('compressed npz', async () => {
+    const content = writeNpy(literals['params.w1']);
+    const packed = deflateRawSync(content);
+    const stored = writeNpz({ w: literals['params.w1'] });
+    const view = Buffer.from(stored);
+    // The same zip with the method, sizes and bytes of a compressed one.
+    const at = view.indexOf(Buffer.from(content));
+    const head = view.subarray(0, at);
+    const tail = Buffer.from(view.subarray(at + content.length));
+    head.writeUInt16LE(8, 8);
+    head.writeUInt32LE(packed.length, 18);
+    tail.writeUInt16LE(8, 10);
+    tail.writeUInt32LE(packed.length, 20);
+    tail.writeUInt32LE(at + packed.length, tail.length - 6);
+    const { w } = await readNpz(Buffer.concat([head, packed, tail]));
+    assert.equal(String(w), String(literals['params.w1']));
+  });
+
+  test('progress of a Response', async () => {
+    const bytes = writeSafetensors(literals);
+    const seen = [];
+    const response = new Response(bytes, { headers: { 'content-length': String(bytes.length) } });
+    const read = await readSafetensors(response, { onProgress: (...progress) => seen.push(progress) });
+    assert.deepEqual(plain(read), plain(literals));
+    assert.deepEqual(seen.at(-1), [bytes.length, bytes.length]);
+  });
+
+  test('what is none is refused, and no byte that is changed does more', async () => {
+    await assert.rejects(readNpz(new Uint8Array(30)), /no \.npz file/);
+    await assert.rejects(readSafetensors(new Uint8Array(30)), /no JSON|no safetensors/);
+    await assert.rejects(readNpy(5), /readNpy: needs bytes, a Blob/);
+    await assert.rejects(readNpy('/no/such'), /readNpy: cannot read \/no\/such/);
+    for (const [bytes, read] of [[writeNpz(literals), readNpz], [writeSafetensors(literals), readSafetensors]]) {
+      for (let i = 0; i < bytes.length; i++) {
+        const changed = bytes.slice();
+        changed[i] ^= 1 << (i % 8);
+        await read(changed).catch((error) => assert.ok(error instanceof XlaError, error.stack));
+        if (i % 7 === 0) await read(bytes.subarray(0, i)).catch((error) => assert.ok(error instanceof XlaError, error.stack));
+      }
+    }
+  });
+});
+
+describe('arguments by name', () => {
+  const text = `func.func @main(%0: tensor<2xf32> loc("params['w1']"), %1: tensor<f32> loc("params['layers'][0]"),
+      %2: tensor<2xf32> loc("x")) -> tensor<2xf32> {
+    %3 = stablehlo.multiply %0, %2 : tensor<2xf32>
+    %4 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %5 = stablehlo.add %3, %4 : tensor<2xf32>
+    return %5 : tensor<2xf32>
+  }`;
+
+  test('trees, and paths in names', async () => {
+    const executable = await client.compile(await client.load(text));
+    for (const args of [
+      { x: [10, 20], params: { w1: [1, 2], layers: [5] } },
+      { x: [10, 20], 'params.w1': [1, 2], 'params.layers.0': 5 },
+      [[1, 2], 5, [10, 20]],
+    ]) {
+      assert.deepEqual((await executable.execute(args))[0].toArray(), [15, 45]);
+      assert.deepEqual((await executable.executeReplicas([args]))[0][0].toArray(), [15, 45]);
+    }
+    await assert.rejects(executable.execute({ x: [1, 2] }), /no argument is named params__w1__: f32\[2\], params__layers___0_: f32\[\]/);
+    await assert.rejects(
+      executable.execute({ x: [1, 2], params: { w1: [1, 2], layers: [5] }, y: 1 }),
+      /there is no parameter y; there are/);
+  });
+});
+
+describe('large constants', () => {
+  const size = 1 << 20; // elements
+  const values = Float32Array.from({ length: size }, (_, i) => i % 1000);
+
+  test('of protos and builders reach the core as bytes', async () => {
+    const b = client.builder('weights');
+    const x = b.parameter(0, 'f32[]', 'x');
+    const built = b.build(b.mul(b.constantLiteral(new Literal(`f32[${size}]`, values)), x));
+    const read = client.parseHloProto(await built.toProto());
+    for (const module of [built, read]) {
+      const executable = await client.compile(module);
+      const [y] = await executable.execute([2]);
+      assert.deepEqual(y.data.subarray(990, 1010), values.subarray(990, 1010).map((v) => 2 * v));
+      executable.dispose();
+      module.dispose();
+    }
+  });
+
+  test('come back with the module', async () => {
+    const start = client.heapInUse;
+    for (let i = 0; i < 3; i++) {
+      const b = client.builder(`weights.${i}`);
+      b.build(b.constantLiteral(new Literal(`f32[${size}]`, values))).dispose();
+    }
+    assert.ok(client.heapInUse - start < size, `${client.heapInUse - start} bytes are left`);
+  });
+});
