@@ -14,6 +14,7 @@
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
+#   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
 #   make clean              removes what was built, keeps the toolchain
 #
 # V=1 shows whole commands.
@@ -25,7 +26,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test bench native native-tsan lint format declarations golden fuzz fuzz-text clean \
+.PHONY: build run demo test bench native native-tsan lint format declarations golden fuzz fuzz-text fuzz-stablehlo clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -238,6 +239,9 @@ fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
 
 # A million little changes to the corpus's programs: no text may crash the parser.
+fuzz-stablehlo: build
+	@node tests/fuzz/stablehlo.mjs --seconds $(SECONDS) $(ARGS)
+
 fuzz-text: $(B)/native/fuzz-parse
 	@mkdir -p $(B)/fuzz-text
 	@$< -max_total_time=$(SECONDS) -max_len=4096 -rss_limit_mb=4096 -print_final_stats=1 \

@@ -36,6 +36,9 @@ run:
   --json              print one line of JSON per replica
   --time N            run N times, and print the least and the median time
   --profile FILE      write what ran when, as a Chrome trace
+  --on pjrt           run on real XLA instead: needs Python with jax (PYTHON names another python3)
+  --check             with --on pjrt: compare with the simulated run, device by device
+  --partitions N, --platform cpu|gpu|tpu, --coordinator HOST:PORT --process I --processes N
   --help              print this
   --version           print the version`;
 
@@ -44,7 +47,8 @@ const FLAG = { type: 'boolean', default: false };
 const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
   input: LIST, shape: LIST, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
-  profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
+  on: TEXT, check: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
+  processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
   help: { ...FLAG, short: 'h' },
   version: FLAG,
 };
@@ -53,7 +57,11 @@ const ALWAYS = ['shape', 'threads', 'replicas', 'help', 'version'];
 /** What each command does, and the options that it takes. */
 const COMMANDS = {
   run: {
-    run, options: ['input', 'random', 'seed', 'output', 'json', 'time', 'profile'],
+    run,
+    options: [
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'partitions',
+      'platform', 'coordinator', 'process', 'processes',
+    ],
   },
   info: { run: info, options: ['json'] },
   print: { run: printModule, options: ['output'] },
@@ -107,6 +115,7 @@ async function run(client, module, options) {
   const times = countOption('time', options.time, 1);
   const random = options.random ? randomNumbers(seed) : undefined;
   const args = await readArguments(options.input, module.parameters, random);
+  if (options.on !== undefined) return runElsewhere(client, module, args, options);
   const executable = await client.compile(module, { replicas });
   const all = new Array(executable.replicas).fill(args);
   if (times !== undefined) await time(executable, all, times);
@@ -116,6 +125,31 @@ async function run(client, module, options) {
   if (profile) await writeOut(options.profile, traceOf(made.events));
   if (options.output !== undefined) await writeResults(options.output, results[0]);
   if (options.output === undefined || options.json) await printResults(results, options.json);
+}
+
+async function runElsewhere(client, module, args, options) {
+  if (options.on !== 'pjrt') throw new UsageError(`--on ${options.on}: there is only pjrt`);
+  const { difference, runOnPjrt } = await import('./cli_pjrt.mjs');
+  const count = (name, least) => countOption(name, options[name], least);
+  const where = {
+    replicas: count('replicas', 1) ?? module.replicaCount ?? 1, partitions: count('partitions', 1) ?? 1,
+    process: count('process', 0), processes: count('processes', 1),
+    coordinator: options.coordinator, platform: options.platform,
+  };
+  if (where.processes > 1 && (!where.coordinator || where.process === undefined)) {
+    throw new UsageError('several processes need --coordinator HOST:PORT and --process I');
+  }
+  const made = await runOnPjrt(module, args, where);
+  await printResults([...made.values()], options.json, [...made.keys()]);
+  if (!options.check) return;
+  const executable = await client.compile(module, { replicas: where.replicas * where.partitions });
+  const simulated = await executable.executeReplicas(Array(executable.replicas).fill(args));
+  for (const [device, results] of made) {
+    const leaves = simulated[device].flatMap((output) => output.leaves()).filter(Boolean);
+    const problem = difference(leaves, results);
+    if (problem) throw new XlaError('DATA_LOSS', `device ${device} differs from real XLA: ${problem}`);
+  }
+  process.stderr.write(`${made.size} devices agree with the simulated run\n`);
 }
 
 /** On standard error, so that results are all of standard output. */
@@ -168,8 +202,9 @@ function countOption(name, text, least) {
   throw new UsageError(`--${name} must be a number from ${least} on; got "${text}"`);
 }
 
-async function printResults(results, json) {
-  for (const [replica, outputs] of results.entries()) {
+async function printResults(results, json, numbers = [...results.keys()]) {
+  for (const [i, outputs] of results.entries()) {
+    const replica = numbers[i];
     if (json) {
       const line = outputs.map(jsonOfLiteral).join(',');
       await print(`{"replica":${replica},"outputs":[${line}]}`);

@@ -1,0 +1,98 @@
+/** `xla-wasm run --on pjrt`: the same module with the same arguments on real XLA, by pjrt.py. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { UsageError } from './cli_files.mjs';
+import { Literal, Shape, XlaError } from './index.mjs';
+import { ELEMENT_TYPES } from './types.mjs';
+
+const SCRIPT = fileURLToPath(new URL('pjrt.py', import.meta.url));
+
+/**
+ * @param {import('./module.mjs').HloModule} module
+ * @param {any[]} args one for each parameter, the same on all devices
+ * @param {{ replicas: number, partitions: number, coordinator?: string, process?: number,
+ *   processes?: number, platform?: string }} where
+ * @returns {Promise<Map<number, Literal[]>>} results by the devices of this process
+ */
+export async function runOnPjrt(module, args, where) {
+  const folder = await mkdtemp(join(tmpdir(), 'xla-wasm-pjrt-'));
+  try {
+    await writeFile(join(folder, 'module.pb'), await module.toProto());
+    const leaves = args.flatMap((arg, i) => literalOf(arg, module.parameters[i].shape).leaves())
+      .filter(Boolean).map((leaf) => leaf.inLayout(null));
+    const inputs = [];
+    for (const [i, { shape, data }] of leaves.entries()) {
+      inputs.push({ type: shape.elementType, dims: shape.dimensions, file: `input.${i}.bin` });
+      await writeFile(join(folder, `input.${i}.bin`), new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    }
+    const count = where.replicas * where.partitions;
+    const job = { ...where, module: 'module.pb', inputs: Array(count).fill(inputs) };
+    await writeFile(join(folder, 'run.json'), JSON.stringify(job));
+    await python(folder);
+    return await readResults(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const literalOf = (value, shape) => (value instanceof Literal ? value : Literal.from(value, shape));
+
+function python(folder) {
+  const program = process.env.PYTHON || 'python3';
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [SCRIPT, folder], { stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (chunk) => { said += chunk; });
+    child.on('error', (error) => reject(new UsageError(`--on pjrt needs Python with jax; ${program}: ${error.code}`)));
+    child.on('close', (code) => {
+      if (code === 0) return resolve();
+      const [last] = said.trim().split('\n').slice(-1);
+      return reject(new XlaError('INTERNAL', `pjrt: ${last || `${program} ended with ${code}`}`));
+    });
+  });
+}
+
+async function readResults(folder) {
+  const said = JSON.parse(await readFile(join(folder, 'results.json'), 'utf8'));
+  const results = new Map();
+  for (const [device, leaves] of Object.entries(said)) {
+    const literals = [];
+    for (const { type, dims, file } of leaves) {
+      const bytes = await readFile(join(folder, file));
+      const { Array: Natural } = ELEMENT_TYPES.get(type);
+      literals.push(new Literal(Shape.array(type, dims), new Natural(new Uint8Array(bytes).buffer)));
+    }
+    results.set(Number(device), literals);
+  }
+  return results;
+}
+
+const RELATIVE = 1e-4;
+const ABSOLUTE = 1e-5;
+
+/**
+ * What differs between two devices' results: integers and predicates by a bit, floats by more than
+ * sums in another order do. undefined: nothing.
+ */
+export function difference(got, want) {
+  if (got.length !== want.length) return `${got.length} results, not ${want.length}`;
+  for (const [i, literal] of got.entries()) {
+    const other = want[i];
+    if (!literal.shape.compatible(other.shape)) return `result ${i}: ${literal.shape}, not ${other.shape}`;
+    const { kind, read } = ELEMENT_TYPES.get(literal.shape.elementType);
+    const [a, b] = [literal.inLayout(null).data, other.inLayout(null).data];
+    const near = (x, y) => x === y || (x !== x && y !== y) || (kind === 'float' &&
+      Math.abs(x - y) <= ABSOLUTE + RELATIVE * Math.abs(y));
+    for (let k = 0; k < literal.shape.elementCount; k++) {
+      const [x, y] = [read(a, k), read(b, k)].map((value) => (Array.isArray(value) ? value : [value]));
+      const isNear = x.every((part, j) => (kind === 'complex'
+        ? part === y[j] || Math.abs(part - y[j]) <= ABSOLUTE + RELATIVE * Math.abs(y[j]) : near(part, y[j])));
+      if (!isNear) return `result ${i}, element ${k}: ${x}, not ${y}`;
+    }
+  }
+  return undefined;
+}
