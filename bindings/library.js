@@ -69,6 +69,9 @@ addToLibrary({
       }
       return slot;
     } catch (error) {
+      if (error instanceof WebAssembly.LinkError) { // an import that the core does not have
+        throw Object.assign(new Error(`generated code: ${error.message}`), { xlaCode: 13 });
+      }
       return 0; // out of memory, or out of table: the caller has another way
     }
   },

@@ -290,7 +290,7 @@ Scalar complex_unary(Opcode opcode, Scalar z) {
   case HLO_SQRT: return xla_square_root(z);
   case HLO_TAN: return over_i(hyperbolic_tangent(times_i(z)));
   case HLO_TANH: return hyperbolic_tangent(z);
-  default: return z;
+  default: scalar_missing(opcode);
   }
 }
 
@@ -302,6 +302,6 @@ Scalar complex_binary(Opcode opcode, PrimitiveType type, Scalar x, Scalar y) {
   case HLO_DIVIDE: return divide(type, x, y);
   case HLO_POWER: return power(x, y);
   case HLO_ATAN2: return arc_tangent(x, y);
-  default: return x;
+  default: scalar_missing(opcode);
   }
 }

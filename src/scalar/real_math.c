@@ -8,7 +8,17 @@
 #include "scalar/scalar_math.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "platform/platform.h"
+
+_Noreturn void scalar_missing(Opcode opcode) {
+  char message[128];
+  snprintf(message, sizeof message, "%s: there is no rule for one element (src/scalar)",
+           opcode_name(opcode));
+  platform_trap(STATUS_INTERNAL, message);
+}
 
 /* ---- Integers ---- */
 
@@ -38,7 +48,7 @@ static uint64_t integer_unary(Opcode opcode, PrimitiveType type, Scalar x) {
   case HLO_NOT: return type == PRED ? !x.u : ~x.u;
   case HLO_POPCNT: return (uint64_t)__builtin_popcountll(x.u & popcnt_mask(type));
   case HLO_SIGN: return is_signed && x.i < 0 ? UINT64_MAX : x.u != 0;
-  default: return x.u;
+  default: scalar_missing(opcode);
   }
 }
 
@@ -103,7 +113,10 @@ static uint64_t integer_binary(Opcode opcode, PrimitiveType type, Scalar x, Scal
   case HLO_AND: return x.u & y.u;
   case HLO_OR: return x.u | y.u;
   case HLO_XOR: return x.u ^ y.u;
-  default: return shift(opcode, type, x, y);
+  case HLO_SHIFT_LEFT:
+  case HLO_SHIFT_RIGHT_ARITHMETIC:
+  case HLO_SHIFT_RIGHT_LOGICAL: return shift(opcode, type, x, y);
+  default: scalar_missing(opcode);
   }
 }
 
@@ -165,7 +178,8 @@ static double real_unary(Opcode opcode, double x) {
   case HLO_SQRT: return sqrt(x);
   case HLO_TAN: return tan(x);
   case HLO_TANH: return tanh(x);
-  default: return x;
+  case HLO_REAL: return x;
+  default: scalar_missing(opcode);
   }
 }
 
@@ -193,7 +207,7 @@ static double real_binary(Opcode opcode, double x, double y) {
   case HLO_ATAN2: return atan2(x, y);
   case HLO_MAXIMUM: return maximum(x, y);
   case HLO_MINIMUM: return minimum(x, y);
-  default: return x;
+  default: scalar_missing(opcode);
   }
 }
 

@@ -1,0 +1,105 @@
+/*
+** That no row is missing: what opcodes.def lists as element-wise has a rule for one element of every
+** type that inference takes, and is written by the emitter or named here; every function that
+** generated code calls is there, which linking this shows.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/codegen.h"
+#include "codegen/vector_functions.h"
+#include "eval/eval.h"
+#include "hlo/builder.h"
+#include "platform/platform.h"
+#include "scalar/scalar_math.h"
+
+#define VECTOR_FUNCTION(name, arity) (const void *)name,
+static const void *const vector_functions[] = {
+#include "codegen/vector_functions.def"
+};
+#undef VECTOR_FUNCTION
+
+/* Element-wise, and not written by the emitter for these types; why. */
+static const struct {
+  const char *opcode;
+  const char *types; /* separated by spaces; NULL: all */
+} not_emitted[] = {
+    {"mulhi", NULL}, /* products of double width; nobody has asked for it */
+    /* Of real numbers, which only hand-written programs have: */
+    {"real", "f16 f32 f64 bf16 f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
+    {"imag", "f16 f32 f64 bf16 f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
+    /* A chain of operations in f16, of which the last bits of exp show: */
+    {"logistic", "f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
+    /* The exponent's sign is its type's, which is gone in 32-bit lanes: */
+    {"power", "s2 s4 s8 s16 u2 u4 u8 u16"},
+    {NULL, NULL},
+};
+
+static int failures, rules;
+
+static void fail(Opcode opcode, PrimitiveType type, const char *what) {
+  failures++;
+  printf("%s of %s: %s\n", opcode_name(opcode), type_name(type), what);
+}
+
+static bool is_excepted(Opcode opcode, PrimitiveType type) {
+  for (int i = 0; not_emitted[i].opcode; i++) {
+    if (strcmp(not_emitted[i].opcode, opcode_name(opcode)) != 0) continue;
+    if (!not_emitted[i].types || strstr(not_emitted[i].types, type_name(type))) return true;
+  }
+  return false;
+}
+
+static void apply(void *argument) {
+  const Instruction *instruction = argument;
+  PrimitiveType type = instruction->operands[0]->shape->type;
+  Scalar one = scalar_one(type);
+  if (instruction->operand_count == 1) {
+    scalar_unary(instruction, type, one);
+  } else {
+    scalar_binary(instruction, type, one, one);
+  }
+}
+
+static void check(Opcode opcode, PrimitiveType type) {
+  Builder *builder = builder_new("row");
+  Error error = {0};
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.exponent_bits = 5;
+  attributes.mantissa_bits = 2;
+  Instruction *operands[2];
+  int count = opcode_rows[opcode].arity;
+  int64_t four = 4;
+  const Shape *shape = shape_make(builder->module->arena, type, 1, &four, NULL);
+  for (int i = 0; i < count; i++) {
+    operands[i] = builder_parameter(builder, i, shape, NULL, &error);
+  }
+  Instruction *instruction = builder_add(builder, opcode, NULL, operands, count, &attributes,
+                                         (Int64List){.count = -1}, &error);
+  if (instruction) {
+    rules++;
+    if (!platform_try(apply, instruction, &error)) fail(opcode, type, error.message);
+    bool emits = can_fuse(&codegen_target, instruction);
+    if (!emits && codegen_target.has_type(type) && !is_excepted(opcode, type)) {
+      fail(opcode, type, "the emitter does not write it");
+    }
+  }
+  builder_free(builder);
+}
+
+int main(void) {
+  int functions = 0;
+  for (size_t i = 0; i < sizeof vector_functions / sizeof *vector_functions; i++) {
+    functions += vector_functions[i] != NULL;
+  }
+  for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
+    OpCategory category = opcode_category((Opcode)opcode);
+    if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY) continue;
+    for (int type = 0; type < 64; type++) {
+      if (type_is_array((PrimitiveType)type)) check((Opcode)opcode, (PrimitiveType)type);
+    }
+  }
+  printf("%d rules, %d functions, %d failures\n", rules, functions, failures);
+  return failures != 0;
+}
