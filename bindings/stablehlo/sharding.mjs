@@ -113,4 +113,6 @@ export const sharded = {
   'sdy.reshard': (c) => c.x,
   'sdy.propagation_barrier': (c) => c.x,
   'sdy.manual_computation': manualComputation,
+  // Between VHLO's types and MLIR's own, where an artifact mixes dialects.
+  'builtin.unrealized_conversion_cast': (c) => c.in,
 };

@@ -674,7 +674,8 @@ function mesh({ reader }) {
   reader.expect('=');
   reader.expect('<');
   const text = reader.balanced('<');
-  return { attributes: { sym_name, mesh: new Struct('mesh', {}, [text]) }, results: [] };
+  const more = reader.peek('{') ? reader.dictionary() : {};
+  return { attributes: { ...more, sym_name, mesh: new Struct('mesh', {}, [text]) }, results: [] };
 }
 
 /** sdy.sharding_constraint %a <@mesh, [{}]> : type */
