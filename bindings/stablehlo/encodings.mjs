@@ -360,7 +360,50 @@ const STABLEHLO_ATTRIBUTES = {
   19: record('sub_axis_info', 'pre_size', 'size'),
 };
 
+/* ---- Shardy, as its text. Source: shardy/dialect/sdy/ir/bytecode.td ---- */
+
+const textsOf = (r) => r.list(() => {
+  const value = r.attribute();
+  return value instanceof Opaque ? value.text : `"${nameOf(value) ?? ''}"`;
+}).join(', ');
+
+function shardingText(r) {
+  const meshName = r.attribute();
+  const meshText = nameOf(meshName) === undefined ? (meshName.text ?? '') : `@${nameOf(meshName)}`;
+  const dimensions = textsOf(r);
+  const replicated = textsOf(r);
+  return place(`<${meshText}, [${dimensions}]${replicated ? `, replicated={${replicated}}` : ''}>`);
+}
+
+const perValue = (r) => place(`#sdy.sharding_per_value<[${textsOf(r)}]>`);
+
+const SDY_ATTRIBUTES = {
+  0: (r) => place(`#sdy<manual_axes{${textsOf(r)}}>`),
+  1: (r) => place(`"${r.string()}"=${r.signed()}`),
+  2: (r) => {
+    const axes = textsOf(r);
+    const devices = r.signedList();
+    return place(`#sdy.mesh<[${axes}]${devices.length ? `, device_ids=[${devices.join(', ')}]` : ''}>`);
+  },
+  3: (r) => place(`:(${r.signed()})${r.signed()}`),
+  4: (r) => {
+    const name = r.string();
+    return place(`"${name}"${r.optionalAttribute()?.text ?? ''}`);
+  },
+  5: (r) => {
+    const axes = textsOf(r);
+    const open = r.byte() ? '' : '?';
+    return place(`{${[axes, open].filter(Boolean).join(', ')}}`);
+  },
+  6: shardingText,
+  7: perValue,
+  15: shardingText,
+  16: perValue,
+  17: shardingText,
+};
+
 export const ATTRIBUTES = {
+  sdy: SDY_ATTRIBUTES,
   builtin: BUILTIN_ATTRIBUTES,
   vhlo: VHLO_ATTRIBUTES,
   stablehlo: STABLEHLO_ATTRIBUTES,
