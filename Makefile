@@ -4,6 +4,7 @@
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
 #   make test               every test: Node, native under sanitizers, Chromium
+#   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
 #   make bench ARGS=programs   whole programs, against native XLA on one thread
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
@@ -26,7 +27,8 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test bench native native-tsan lint format declarations golden fuzz fuzz-text fuzz-stablehlo clean \
+.PHONY: build run demo test hosts bench native native-tsan lint format declarations golden fuzz \
+  fuzz-text fuzz-stablehlo clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -223,6 +225,18 @@ ifeq ($(firstword $(ARGS)),programs)
 bench: build $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else
+# Most of a gigabyte, for a few minutes: not part of make test.
+HOSTS := $(B)/hosts/node_modules/.package-lock.json
+$(HOSTS): tests/hosts/package.json
+	@echo "  NPM     $(@D) (Node, Bun, Deno, bundlers)"
+	@mkdir -p $(B)/hosts
+	$(Q)cp $^ $(B)/hosts
+	$(Q)npm install --prefix $(B)/hosts --loglevel=error --no-audit --no-fund >/dev/null
+	$(Q)touch $@
+
+hosts: build $(NODE_MODULES) $(HOSTS) $(TOOLCHAIN)/browser.stamp
+	@node --test tests/hosts/hosts.mjs
+
 bench: build $(NODE_MODULES) $(PEERS) $(TOOLCHAIN)/browser.stamp
 	@node tests/bench/bench.mjs $(ARGS)
 endif
@@ -284,7 +298,7 @@ lint-types: $(NODE_MODULES)
 # --- cleaning ----------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(B)/bench $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+	rm -rf $(B)/bench $(B)/hosts $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
 
 distclean:
 	rm -rf $(B) node_modules

@@ -31,7 +31,7 @@ function cannotLoad(file, why, cause) {
 /** What addresses are relative to: the page's, the script's, or in Node the current folder. */
 function baseAddress() {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
-  return base ?? (isNode ? `file://${process.cwd()}/` : undefined);
+  return base ?? (isNode ? `file://${globalThis.process.cwd()}/` : undefined);
 }
 
 function addressOf(name, assets) {
@@ -45,7 +45,8 @@ function addressOf(name, assets) {
 }
 
 const hadWorker = Object.hasOwn(globalThis, 'Worker');
-export const isNode = typeof process === 'object' && typeof process.versions?.node === 'string';
+// By way of globalThis: bundlers would give a page a process of their own.
+export const isNode = typeof globalThis.process?.versions?.node === 'string';
 
 /** A module of Node's, out of the sight of bundlers for browsers. */
 export function importNode(name) {

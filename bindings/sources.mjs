@@ -3,6 +3,7 @@
  * that are no program.
  */
 import { describe, invalidArgument, XlaError } from './error.mjs';
+import { importNode } from './loader.mjs';
 
 /* ---- Where from ---- */
 
@@ -85,8 +86,7 @@ async function bytesAt(address, operation, onProgress) {
 }
 
 async function readFileAt(address, isPath, operation) {
-  // For bundlers, which are not to look for it: it is asked for in Node only.
-  const { readFile } = await import(/* @vite-ignore */ /* webpackIgnore: true */ 'node:fs/promises');
+  const { readFile } = await importNode('fs/promises');
   try {
     const buffer = await readFile(isPath ? address : new URL(address));
     return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
