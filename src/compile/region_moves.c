@@ -3,14 +3,9 @@
 ** are long: concatenate, pad, dynamic-slice, dynamic-update-slice, and copies of buffers.
 */
 #include "compile/regions.h"
+#include "kernels/box.h"
 
 enum { MOST_MOVES = 32, MOST_FILLED = 256, MOST_COPIED = 1 << 16 };
-
-/* Elements of a box, from one array to another; strides and offsets in bytes. */
-typedef struct Box {
-  int rank;
-  int64_t sizes[MAX_RANK], from_strides[MAX_RANK], to_strides[MAX_RANK], from, to;
-} Box;
 
 static bool add_move(RegionStep *step, RegionMove move) {
   if (step->move_count == MOST_MOVES) return false;
@@ -45,51 +40,22 @@ static bool add_box(RegionStep *step, const Box *box, int from_place, int to_pla
   return true;
 }
 
-static void byte_strides(const Shape *shape, int64_t *strides) {
-  shape_strides(shape, strides);
-  for (int d = 0; d < shape->rank; d++) strides[d] *= type_bytes(shape->type);
-}
-
-/* All of an array's elements, if they lie in another one's order. */
-static Box whole_box(const Shape *sizes, const Shape *from, const Shape *to) {
-  Box box = {.rank = sizes->rank};
-  for (int d = 0; d < sizes->rank; d++) box.sizes[d] = sizes->dims[d];
-  byte_strides(from, box.from_strides);
-  byte_strides(to, box.to_strides);
-  return box;
-}
-
 static bool concatenate_moves(const Instruction *instruction, RegionStep *step) {
-  int dimension = (int)instruction->a.dimensions.items[0];
-  int64_t done = 0;
-  for (int i = 0; i < instruction->operand_count; i++) {
-    const Shape *operand = instruction->operands[i]->shape;
-    Box box = whole_box(operand, operand, instruction->shape);
-    box.to = done * box.to_strides[dimension];
-    done += operand->dims[dimension];
-    int width = type_bytes(operand->type);
-    if (!add_box(step, &box, i, instruction->operand_count, width)) return false;
+  int width = type_bytes(instruction->shape->type), count = instruction->operand_count;
+  for (int i = 0; i < count; i++) {
+    Box box = box_concatenated(instruction, i);
+    if (!add_box(step, &box, i, count, width)) return false;
   }
   return true;
 }
 
 static bool pad_moves(const Instruction *instruction, RegionStep *step) {
-  const Shape *operand = instruction->operands[0]->shape, *result = instruction->shape;
+  const Shape *result = instruction->shape;
   int width = type_bytes(result->type);
   int64_t bytes = shape_bytes(result);
   if (bytes > MOST_FILLED) return false;
   add_move(step, (RegionMove){.from_place = 1, .to_place = 2, .bytes = bytes, .element = width});
-  Box box = whole_box(operand, operand, result);
-  for (int d = 0; d < operand->rank; d++) {
-    const PaddingDimension *padding = &instruction->a.padding.items[d];
-    int64_t step_size = padding->interior + 1, first = 0, end = operand->dims[d];
-    while (first < end && padding->low + first * step_size < 0) first++;
-    while (end > first && padding->low + (end - 1) * step_size >= result->dims[d]) end--;
-    box.sizes[d] = end - first;
-    box.from += first * box.from_strides[d];
-    box.to += (padding->low + first * step_size) * box.to_strides[d];
-    box.to_strides[d] *= step_size;
-  }
+  Box box = box_padded(instruction);
   return add_box(step, &box, 0, 2, width);
 }
 
@@ -98,7 +64,7 @@ static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const 
                        const Shape *size, RegionStep *step) {
   const Instruction *instruction = thunk->instruction;
   int64_t strides[MAX_RANK];
-  byte_strides(sliced, strides);
+  shape_strides(sliced, strides);
   step->starts = ARENA_ARRAY(arena, RegionStart, sliced->rank);
   bool is_vector = sliced->rank > 0 && instruction->operands[first_index]->shape->rank == 1;
   for (int d = 0; d < sliced->rank; d++) {
@@ -109,14 +75,15 @@ static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const 
     if (most == 0) continue;
     Place place = step->places[operand];
     if (is_vector) place.offset += (int64_t)d * type_bytes(type);
-    step->starts[step->start_count++] = (RegionStart){place, type, most, strides[d]};
+    step->starts[step->start_count++] =
+        (RegionStart){place, type, most, strides[d] * type_bytes(sliced->type)};
   }
   return true;
 }
 
 static bool dynamic_slice_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
   const Shape *from = thunk->instruction->operands[0]->shape, *to = thunk->instruction->shape;
-  Box box = whole_box(to, from, to);
+  Box box = box_between(to, from, to);
   return add_starts(arena, thunk, 1, from, to, step) &&
          add_box(step, &box, 0, thunk->operand_count, type_bytes(to->type));
 }
@@ -131,7 +98,7 @@ static bool dynamic_update_moves(Arena *arena, const Thunk *thunk, RegionStep *s
         step,
         (RegionMove){.to_place = thunk->operand_count, .bytes = shape_bytes(to), .is_fixed = true});
   }
-  Box box = whole_box(update, update, to);
+  Box box = box_between(update, update, to);
   return add_starts(arena, thunk, 2, to, update, step) &&
          add_box(step, &box, 1, thunk->operand_count, type_bytes(to->type));
 }

@@ -4,8 +4,8 @@
 */
 #include <string.h>
 
+#include "kernels/box.h"
 #include "kernels/kernels.h"
-#include "scalar/scalar.h"
 
 enum { PHASE_COPY, PHASE_UPDATE, PHASES };
 
@@ -19,22 +19,6 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   return plan;
 }
 
-/* Start indices, clamped so that the update lies inside. They are one operand per dimension, or in
-** the old form one vector. */
-static void read_starts(const KernelCall *call, int64_t *starts) {
-  const Instruction *instruction = call->instruction;
-  const Shape *shape = instruction->shape, *update = instruction->operands[1]->shape;
-  for (int d = 0; d < shape->rank; d++) {
-    bool vector = instruction->operands[2]->shape->rank == 1;
-    PrimitiveType type = instruction->operands[vector ? 2 : 2 + d]->shape->type;
-    Scalar start = scalar_load(type, call->operands[vector ? 2 : 2 + d], vector ? d : 0);
-    int64_t most = shape->dims[d] - update->dims[d];
-    bool is_unsigned = type_kind(type) == KIND_UNSIGNED;
-    if (is_unsigned ? start.u > (uint64_t)most : start.i > most) start.i = most;
-    starts[d] = start.i < 0 ? 0 : start.i;
-  }
-}
-
 /* Copies the update row by row: its last dimension is contiguous on both sides. */
 static void write_update(const KernelCall *call) {
   const Shape *shape = call->instruction->shape, *update = call->instruction->operands[1]->shape;
@@ -45,7 +29,10 @@ static void write_update(const KernelCall *call) {
     return;
   }
   if (shape_elements(update) == 0) return;
-  read_starts(call, starts);
+  for (int d = 0; d < shape->rank; d++) {
+    starts[d] =
+        dynamic_start(call->instruction, call->operands, 2, d, shape->dims[d], update->dims[d]);
+  }
   shape_strides(shape, strides);
   int last = shape->rank - 1;
   size_t row = (size_t)update->dims[last] * width;

@@ -77,6 +77,20 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
   return type_bytes(scatter->operands[count]->shape->type) >= 1 && can_combine(target, a->to_apply);
 }
 
+/* Loops go along the result's rows, which in the operand are columns then: kernels/move.c has tiles.
+** Small arrays are in the cache anyway. */
+static bool turns_rows(const Instruction *x) {
+  enum { LEAST_ELEMENTS = 4096 };
+  const Int64List order = x->a.dimensions;
+  int last = x->shape->rank - 1;
+  if (x->opcode != HLO_TRANSPOSE || shape_elements(x->shape) < LEAST_ELEMENTS) return false;
+  while (last >= 0 && x->shape->dims[last] == 1) last--; /* of the others, */
+  for (int d = last - 1; d >= 0; d--) { /* is the innermost of the result that of the operand? */
+    if (x->shape->dims[d] > 1 && order.items[d] > order.items[last]) return true;
+  }
+  return false;
+}
+
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
@@ -89,6 +103,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
   case HLO_IOTA: return true;
+  case HLO_TRANSPOSE: return !turns_rows(instruction);
   case HLO_BITCAST: return false; /* those that mean something are about layouts */
   default: break;
   }
