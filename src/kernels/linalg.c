@@ -136,7 +136,7 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
 static int64_t memory_bytes(const LinalgPlan *p, PrimitiveType type) {
-  return (p->numbers * (is_wide(type) ? 16 : 8) + 63) & -64;
+  return (p->numbers * (is_wide(type) ? 16 : 8) + 16 + 63) & -64;
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
@@ -197,6 +197,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       data.out[k] = call->results[k] + i * p->out[k].rows * p->out[k].columns * type_bytes(out);
     }
     bool done = is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory)
+                : type == F32 ? linalg_run_f32(p, &data, (float *)memory)
                               : linalg_run_f64(p, &data, (double *)memory);
     if (!done) run_exactly(p, x, &data);
   }

@@ -2,9 +2,8 @@
 ** Linear algebra: the routines that linalg.c plans; matrices of a batch are computed one by one. Golub
 ** and Van Loan, Matrix Computations, chapters 3 to 5 and 8.
 **
-** f32 and f64 are computed with in f64, and c64 and c128 in c128: results of the narrower types are
-** right to the last digits, and there is one set of functions for two. These are written once for
-** both, in linalg_numbers.h, linalg_factor.h and linalg_routines.h.
+** f32, f64 and c128 are computed with as they are, c64 in c128. Functions are written once for all, in
+** linalg_numbers.h, linalg_factor.h and linalg_routines.h.
 */
 #ifndef XLA_KERNELS_LINALG_H
 #define XLA_KERNELS_LINALG_H
@@ -60,21 +59,16 @@ typedef struct LinalgData {
   const uint8_t *in[LINALG_OPERANDS];
   uint8_t *out[LINALG_RESULTS];
 } LinalgData;
+bool linalg_run_f32(const LinalgPlan *plan, const LinalgData *data, float *memory);
 bool linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double *memory);
 bool linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory);
 
-/*
-** Rotations one after the other, of neighbouring rows of z, which are `step` reals apart (or `step`
-** the other way): for i < count, rows i and i + 1 become c[i] z[i] + s[i] z[i + 1] and
-** c[i] z[i + 1] - s[i] z[i].
-*/
-void rotate_rows(double *z, ptrdiff_t columns, ptrdiff_t step, ptrdiff_t count, const double *c,
-                 const double *s);
-
-/* Rows that rotations are to be applied to: `columns` reals each. */
+/* Rows of reals that rotations are to be applied to. */
 typedef struct LinalgRows {
-  double *at;
-  ptrdiff_t columns, stride; /* no columns: nobody wants them */
+  void *at;
+  bool narrow;       /* of f32 */
+  ptrdiff_t columns; /* none: nobody wants them */
+  ptrdiff_t stride;
 } LinalgRows;
 
 /* Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,

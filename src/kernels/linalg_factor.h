@@ -154,7 +154,7 @@ static ptrdiff_t lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stri
 
 static double norm_of(const Number *x, ptrdiff_t count) {
   double sum = real(inner(x, x, count, true)), norm = 0;
-  if (sum > 1e-280 && sum < 1e300) return sqrt(sum);
+  if (sum > (IS_NARROW ? 1e-25 : 1e-280) && sum < (IS_NARROW ? 1e36 : 1e300)) return sqrt(sum);
   for (ptrdiff_t i = 0; i < count; i++) norm = hypot(norm, length_of(x[i]));
   return norm;
 }
@@ -168,7 +168,8 @@ static Number reflector(Number *x, ptrdiff_t count) {
   Number alpha = x[0];
   if (rest == 0 && is_real(alpha)) return number(0);
   double beta = -copysign(hypot(length_of(alpha), rest), real(alpha));
-  scale_row(x + 1, over(number(1), minus(alpha, number(beta))), count - 1);
+  Number by = minus(alpha, number(beta));
+  for (ptrdiff_t i = 1; i < count; i++) x[i] = over(x[i], by);
   x[0] = number(beta);
   return over(minus(number(beta), alpha), number(beta));
 }

@@ -1,13 +1,19 @@
 /*
-** Numbers, real or complex (IS_COMPLEX), rows of them, and products of matrices: what linalg_factor.h
-** is written in. A complex number is one vector, two real ones are one.
+** Numbers, real (of 32 bits: IS_NARROW) or complex (IS_COMPLEX), rows of them, and products of matrices: what linalg_factor.h
+** is written in. A complex number is one vector; two real ones, or four narrow ones, are one.
 */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/linalg.h"
 
-typedef double Vector __attribute__((vector_size(16)));
+#if IS_NARROW
+typedef float Real;
+#else
+typedef double Real;
+#endif
+
+typedef Real Vector __attribute__((vector_size(16)));
 
 #if IS_COMPLEX
 typedef LinalgComplex Number;
@@ -46,24 +52,24 @@ static inline Vector product(Vector x, Factor f) {
   return x * f.same + __builtin_shufflevector(x, x, 1, 0) * f.crossed;
 }
 #else
-typedef double Number;
-enum { WIDTH = 2 };
+typedef Real Number;
+enum { WIDTH = 16 / sizeof(Real) };
 
-static inline Number number(double re) { return re; }
+static inline Number number(double re) { return (Real)re; }
 static inline double real(Number x) { return x; }
 static inline bool is_real(Number x) { return true; }
 static inline Number conjugate(Number x) { return x; }
 static inline Number plus(Number x, Number y) { return x + y; }
 static inline Number minus(Number x, Number y) { return x - y; }
 static inline Number times(Number x, Number y) { return x * y; }
-static inline Number scaled(Number x, double by) { return x * by; }
+static inline Number scaled(Number x, double by) { return (Real)(x * by); }
 static inline double size_of(Number x) { return fabs(x); }
 static inline double length_of(Number x) { return fabs(x); }
 static inline Number over(Number x, Number y) { return x / y; }
 
 typedef Vector Factor;
 
-static inline Factor factor_of(Number x) { return (Vector){x, x}; }
+static inline Factor factor_of(Number x) { return (Vector){0} + x; }
 static inline Vector product(Vector x, Factor f) { return x * f; }
 #endif
 
@@ -113,21 +119,18 @@ static inline Number inner(const Number *x, const Number *y, ptrdiff_t count, bo
   }
   return conjugates ? (Number){rr + ii, ri - ir} : (Number){rr - ii, ri + ir};
 #else
-  Vector a = {0, 0}, b = {0, 0};
+  Vector a = {0}, b = {0};
   ptrdiff_t i = 0;
   for (; i + 2 * WIDTH <= count; i += 2 * WIDTH) {
     a += load(x + i) * load(y + i);
     b += load(x + i + WIDTH) * load(y + i + WIDTH);
   }
   a += b;
-  double sum = a[0] + a[1];
+  Real sum = 0;
+  for (int lane = 0; lane < WIDTH; lane++) sum += a[lane];
   for (; i < count; i++) sum += x[i] * y[i];
   return sum;
 #endif
-}
-
-static inline void scale_row(Number *x, Number by, ptrdiff_t count) {
-  for (ptrdiff_t i = 0; i < count; i++) x[i] = times(x[i], by);
 }
 
 /* --- Products --------------------------------------------------------------------------------- */

@@ -9,50 +9,77 @@
 
 #include "kernels/linalg.h"
 
-enum { MOST_STEPS_EACH = 60, VECTORS = 4, WIDTH = 2 * VECTORS };
+enum { MOST_STEPS_EACH = 60, VECTORS = 4 };
 
-typedef double Vector __attribute__((vector_size(16)));
-
-static Vector load(const double *from) {
-  Vector v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-static void store(double *to, Vector v) { memcpy(to, &v, sizeof v); }
-
-/* WIDTH columns: row i + 1, turned, stays in registers for the next rotation. */
-static void rotate_block(double *z, ptrdiff_t step, ptrdiff_t count, const double *c,
-                         const double *s) {
-  Vector x[VECTORS];
-#pragma unroll
-  for (int v = 0; v < VECTORS; v++) x[v] = load(z + (ptrdiff_t)2 * v);
-  for (ptrdiff_t i = 0; i < count; i++) {
-    Vector cosine = {c[i], c[i]}, sine = {s[i], s[i]};
-    double *row = z + i * step;
-#pragma unroll
-    for (int v = 0; v < VECTORS; v++) {
-      Vector y = load(row + step + (ptrdiff_t)2 * v);
-      store(row + (ptrdiff_t)2 * v, x[v] * cosine + y * sine);
-      x[v] = y * cosine - x[v] * sine;
-    }
+/*
+** Rotations one after the other, of rows that are `step` reals apart (or `step` the other way): for
+** i < count, rows i and i + 1 become c[i] z[i] + s[i] z[i + 1] and c[i] z[i + 1] - s[i] z[i]. A block
+** of columns at a time: row i + 1, turned, stays in registers for the next rotation.
+*/
+#define ROTATE(name, Real)                                                                   \
+  typedef Real Vector_##name __attribute__((vector_size(16)));                               \
+  static void rotate_block_##name(Real *z, ptrdiff_t step, ptrdiff_t count, const double *c, \
+                                  const double *s) {                                         \
+    enum { WIDTH = 16 / sizeof(Real) };                                                      \
+    Vector_##name x[VECTORS], y;                                                             \
+    _Pragma("unroll") for (int v = 0; v < VECTORS; v++) {                                    \
+      memcpy(&x[v], z + (ptrdiff_t)WIDTH * v, sizeof y);                                     \
+    }                                                                                        \
+    for (ptrdiff_t i = 0; i < count; i++) {                                                  \
+      Vector_##name cosine = (Vector_##name){0} + (Real)c[i];                                \
+      Vector_##name sine = (Vector_##name){0} + (Real)s[i], turned;                          \
+      Real *row = z + i * step;                                                              \
+      _Pragma("unroll") for (int v = 0; v < VECTORS; v++) {                                  \
+        memcpy(&y, row + step + (ptrdiff_t)WIDTH * v, sizeof y);                             \
+        turned = x[v] * cosine + y * sine;                                                   \
+        memcpy(row + (ptrdiff_t)WIDTH * v, &turned, sizeof turned);                          \
+        x[v] = y * cosine - x[v] * sine;                                                     \
+      }                                                                                      \
+    }                                                                                        \
+    _Pragma("unroll") for (int v = 0; v < VECTORS; v++) {                                    \
+      memcpy(z + count * step + (ptrdiff_t)WIDTH * v, &x[v], sizeof y);                      \
+    }                                                                                        \
+  }                                                                                          \
+  static void rotate_##name(Real *z, ptrdiff_t columns, ptrdiff_t step, ptrdiff_t count,     \
+                            const double *c, const double *s) {                              \
+    const ptrdiff_t width = VECTORS * 16 / sizeof(Real);                                     \
+    ptrdiff_t j = 0;                                                                         \
+    for (; j + width <= columns; j += width) rotate_block_##name(z + j, step, count, c, s);  \
+    for (; j < columns; j++) {                                                               \
+      Real x = z[j];                                                                         \
+      for (ptrdiff_t i = 0; i < count; i++) {                                                \
+        Real y = z[(i + 1) * step + j];                                                      \
+        z[i * step + j] = (Real)c[i] * x + (Real)s[i] * y;                                   \
+        x = (Real)c[i] * y - (Real)s[i] * x;                                                 \
+      }                                                                                      \
+      z[count * step + j] = x;                                                               \
+    }                                                                                        \
   }
-#pragma unroll
-  for (int v = 0; v < VECTORS; v++) store(z + count * step + (ptrdiff_t)2 * v, x[v]);
+ROTATE(f32, float)
+ROTATE(f64, double)
+#undef ROTATE
+
+/* From row `first` on, every `step`-th one. */
+static void rotate_rows(LinalgRows z, ptrdiff_t first, ptrdiff_t step, ptrdiff_t count,
+                        const double *c, const double *s) {
+  ptrdiff_t at = first * z.stride;
+  step *= z.stride;
+  if (z.narrow) {
+    rotate_f32((float *)z.at + at, z.columns, step, count, c, s);
+  } else {
+    rotate_f64((double *)z.at + at, z.columns, step, count, c, s);
+  }
 }
 
-void rotate_rows(double *z, ptrdiff_t columns, ptrdiff_t step, ptrdiff_t count, const double *c,
-                 const double *s) {
-  ptrdiff_t j = 0;
-  for (; j + WIDTH <= columns; j += WIDTH) rotate_block(z + j, step, count, c, s);
-  for (; j < columns; j++) {
-    double x = z[j];
-    for (ptrdiff_t i = 0; i < count; i++) {
-      double y = z[(i + 1) * step + j];
-      z[i * step + j] = c[i] * x + s[i] * y;
-      x = c[i] * y - s[i] * x;
-    }
-    z[count * step + j] = x;
+static double get(LinalgRows z, ptrdiff_t i) {
+  return z.narrow ? (double)((float *)z.at)[i] : ((double *)z.at)[i];
+}
+
+static void put(LinalgRows z, ptrdiff_t i, double x) {
+  if (z.narrow) {
+    ((float *)z.at)[i] = (float)x;
+  } else {
+    ((double *)z.at)[i] = x;
   }
 }
 
@@ -62,16 +89,18 @@ static double length_of(double x, double y) {
   return square > 1e-280 && square < 1e300 ? sqrt(square) : hypot(x, y);
 }
 
-static void swap_reals(double *x, double *y, ptrdiff_t count) {
-  for (ptrdiff_t j = 0; j < count; j++) {
-    double z = x[j];
-    x[j] = y[j];
-    y[j] = z;
-  }
+static void swap_reals(double *x, double *y) {
+  double z = *x;
+  *x = *y;
+  *y = z;
 }
 
 static void swap_lines(LinalgRows z, ptrdiff_t i, ptrdiff_t j) {
-  swap_reals(z.at + i * z.stride, z.at + j * z.stride, z.columns);
+  for (ptrdiff_t k = 0; k < z.columns; k++) {
+    double x = get(z, i * z.stride + k);
+    put(z, i * z.stride + k, get(z, j * z.stride + k));
+    put(z, j * z.stride + k, x);
+  }
 }
 
 /* --- Eigenvalues ------------------------------------------------------------------------------ */
@@ -120,7 +149,7 @@ bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, do
       if (m == l) break;
       if (steps == MOST_STEPS_EACH) return false;
       ptrdiff_t count = ql_step(d, e, l, m, c, s);
-      rotate_rows(z.at + m * z.stride, z.columns, -z.stride, count, c, s);
+      rotate_rows(z, m, -1, count, c, s);
     }
   }
   for (ptrdiff_t i = 0; i + 1 < n; i++) {
@@ -129,7 +158,7 @@ bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, do
       if (d[j] < d[first]) first = j;
     }
     if (first == i) continue;
-    swap_reals(d + i, d + first, 1);
+    swap_reals(d + i, d + first);
     swap_lines(z, i, first);
   }
   return true;
@@ -162,8 +191,7 @@ static ptrdiff_t block_start(const Bidiagonal *b, ptrdiff_t k) {
       b->d[i] = h;
       c = g / h;
       s = -f / h;
-      LinalgRows u = b->u;
-      rotate_rows(u.at + (l - 1) * u.stride, u.columns, (i - l + 1) * u.stride, 1, &c, &s);
+      rotate_rows(b->u, l - 1, i - l + 1, 1, &c, &s);
     }
     return l;
   }
@@ -200,14 +228,15 @@ static void qr_step(const Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
   e[l] = 0;
   e[k] = f;
   d[k] = x;
-  rotate_rows(b->v.at + l * b->v.stride, b->v.columns, b->v.stride, k - l, b->c_of_v, b->s_of_v);
-  rotate_rows(b->u.at + l * b->u.stride, b->u.columns, b->u.stride, k - l, b->c, b->s);
+  rotate_rows(b->v, l, 1, k - l, b->c_of_v, b->s_of_v);
+  rotate_rows(b->u, l, 1, k - l, b->c, b->s);
 }
 
 static void order_values(const Bidiagonal *b, ptrdiff_t n) {
   for (ptrdiff_t i = 0; i < n; i++) {
-    double *row = b->v.at + i * b->v.stride;
-    for (ptrdiff_t j = 0; b->d[i] < 0 && j < b->v.columns; j++) row[j] = -row[j];
+    for (ptrdiff_t j = 0; b->d[i] < 0 && j < b->v.columns; j++) {
+      put(b->v, i * b->v.stride + j, -get(b->v, i * b->v.stride + j));
+    }
     b->d[i] = fabs(b->d[i]);
   }
   for (ptrdiff_t i = 0; i + 1 < n; i++) {
@@ -216,7 +245,7 @@ static void order_values(const Bidiagonal *b, ptrdiff_t n) {
       if (b->d[j] > b->d[first]) first = j;
     }
     if (first == i) continue;
-    swap_reals(b->d + i, b->d + first, 1);
+    swap_reals(b->d + i, b->d + first);
     swap_lines(b->u, i, first);
     swap_lines(b->v, i, first);
   }

@@ -7,6 +7,14 @@
 
 enum { REALS = IS_COMPLEX ? 2 : 1, FEW_VECTORS = 4 };
 
+enum { MOST_EXPONENT = IS_NARROW ? 120 : 1000 };
+#define ORDINARY (IS_NARROW ? 1e8 : 1e100) /* sizes that need no scaling */
+
+/* Where doubles may be, in memory of numbers. */
+static double *doubles_at(Number *memory) {
+  return (double *)(((uintptr_t)memory + 7) & ~(uintptr_t)7);
+}
+
 /* --- Memory ----------------------------------------------------------------------------------- */
 
 static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
@@ -191,10 +199,10 @@ static bool run_orgqr(const LinalgPlan *plan, const LinalgData *data, Number *me
 
 /* A power of two by which squares of numbers of this size neither overflow nor vanish. */
 static double scale_for(double largest) {
-  if (largest == 0 || (largest > 1e-100 && largest < 1e100)) return 1;
+  if (largest == 0 || (largest > 1 / ORDINARY && largest < ORDINARY)) return 1;
   int exponent;
   frexp(largest, &exponent);
-  return ldexp(1, -exponent > 1000 ? 1000 : -exponent);
+  return ldexp(1, -exponent > MOST_EXPONENT ? MOST_EXPONENT : -exponent);
 }
 
 static void scale_all(Number *x, ptrdiff_t count, double by) {
@@ -204,7 +212,7 @@ static void scale_all(Number *x, ptrdiff_t count, double by) {
 static bool run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
   ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
   Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
-  double *d = (double *)(scratch + panel_numbers(n)), *e = d + n;
+  double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n;
   for (ptrdiff_t i = 0; i < n; i++) {
     for (ptrdiff_t j = 0; j <= i; j++) {
       Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
@@ -229,8 +237,8 @@ static bool run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *me
   tridiagonalize(a, n, stride, d, e, tau, scratch);
   if (n > 0) e[n - 1] = 0;
   if (plan->vectors) form_q(a, stride, tau, n - 1, 1, n, qt, n, stride, scratch);
-  LinalgRows z = {(double *)qt, plan->vectors ? REALS * n : 0, REALS * stride};
-  if (!tridiagonal_eigenvalues(d, e, n, z, (double *)scratch)) put_info(data, 2, 1);
+  LinalgRows z = {qt, IS_NARROW, plan->vectors ? REALS * n : 0, REALS * stride};
+  if (!tridiagonal_eigenvalues(d, e, n, z, doubles_at(scratch))) put_info(data, 2, 1);
   for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / scale);
   if (plan->vectors) {
     store_matrix(plan, 0, data, qt, stride, true);
@@ -249,7 +257,7 @@ static bool run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *me
   ptrdiff_t high = linalg_stride(rows), stride = linalg_stride(columns);
   Number *a = memory, *qv = a + rows * stride, *qt = qv + columns * high, *pt = qt + wanted * high;
   Number *tau_q = pt + columns * stride, *tau_p = tau_q + columns, *scratch = tau_p + columns;
-  double *d = (double *)(scratch + panel_numbers(rows)), *e = d + columns;
+  double *d = doubles_at(scratch + panel_numbers(rows)), *e = d + columns;
   load_matrix(plan, 0, data, qv, wide); /* qv is not needed yet */
   double largest = largest_of(qv, rows * columns), scale = scale_for(largest);
   bool is_finite = largest - largest == 0;
@@ -270,14 +278,14 @@ static bool run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *me
     }
   }
   bidiagonalize(a, rows, columns, stride, qv, high, d, e, tau_q, tau_p, scratch);
-  LinalgRows u = {(double *)qt, 0, REALS * high}, v = {(double *)pt, 0, REALS * stride};
+  LinalgRows u = {qt, IS_NARROW, 0, REALS * high}, v = {pt, IS_NARROW, 0, REALS * stride};
   if (plan->vectors) {
     form_q(qv, high, tau_q, columns, 0, rows, qt, wanted, high, scratch);
     form_q(a, stride, tau_p, columns - 1, 1, columns, pt, columns, stride, scratch);
     u.columns = REALS * rows;
     v.columns = REALS * columns;
   }
-  if (!bidiagonal_values(d, e, columns, u, v, (double *)scratch)) put_info(data, 4, 1);
+  if (!bidiagonal_values(d, e, columns, u, v, doubles_at(scratch))) put_info(data, 4, 1);
   for (ptrdiff_t i = 0; i < columns; i++) put_real(plan, data->out[1], i, d[i] / scale);
   if (!plan->vectors) return true;
   Number *adjoint = wide ? qt : pt; /* its rows are V's columns */
