@@ -45,9 +45,9 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
-WASM_CFLAGS := $(CFLAGS) -O3 -msimd128
-CFLAGS_threads := $(WASM_CFLAGS) -pthread
-CFLAGS_single := $(WASM_CFLAGS) -DXLA_SINGLE_THREADED
+WASM_CFLAGS := $(CFLAGS) -O3 -msimd128 -Wno-c23-extensions
+CFLAGS_threads := $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
+CFLAGS_single := $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 
 # Natively, SIMDe gives wasm_simd128.h's functions, under their own names: SIMD_HEADER stands in for
 # the compiler's header of that name, and adds what Debian's SIMDe lacks.
@@ -115,6 +115,20 @@ $(B)/obj/$(1)/%.o: src/%.c Makefile $(TOOLS_$(1))
 -include $(OBJECTS_$(1):.o=.d)
 endef
 $(foreach v,$(VARIANTS),$(eval $(call compile,$(v))))
+
+# The loops for engines with fused multiply-add: a module inside the module (src/kernels/fused.c).
+# It calls nothing and has no memory of its own; so it has no globals, nor a stack.
+WASM_LD := $(shell command -v wasm-ld-19 || command -v wasm-ld || echo wasm-ld-19)
+LD_FUSED_threads := --shared-memory --max-memory=4294967296
+define fused
+$(B)/obj/$(1)/fused.wasm: src/kernels/lanes.c src/kernels/lanes.h Makefile $(TOOLS_$(1))
+	@mkdir -p $$(@D)
+	@printf '  %-7s %s\n' CC $$@
+	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) -mrelaxed-simd -DXLA_RELAXED_SIMD -c $$< -o $$(@:.wasm=.o)
+	$(Q)$(WASM_LD) --no-entry --import-memory $(LD_FUSED_$(1)) --strip-all $$(@:.wasm=.o) -o $$@
+$(B)/obj/$(1)/kernels/fused.o: $(B)/obj/$(1)/fused.wasm
+endef
+$(foreach v,threads single,$(eval $(call fused,$(v))))
 
 # Changes when a source file comes or goes, so that what links them all is made again.
 $(B)/obj/sources: FORCE

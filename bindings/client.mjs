@@ -1,3 +1,4 @@
+import { oneOf } from './arguments.mjs';
 import { atBoundary, notConstructed } from './boundary.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { XlaBuilder } from './builder.mjs';
@@ -25,7 +26,11 @@ const MAX_THREADS = 256;
 
 const replicas = count(1, MAX_REPLICAS);
 const CREATE_OPTIONS = {
-  replicas, threads: count(0, MAX_THREADS), maxMemory: count(MIN_MEMORY, 2 ** 32), assets,
+  replicas,
+  threads: count(0, MAX_THREADS),
+  maxMemory: count(MIN_MEMORY, 2 ** 32),
+  assets,
+  fusedMultiplyAdd: oneOf('auto', 'never'),
 };
 const TRANSFER_OPTIONS = { replica: count(0, MAX_REPLICAS - 1) };
 
@@ -59,10 +64,15 @@ export class Client {
    * @param {string | URL | ((name: string) => string | URL)} [options.assets] where the files of the
    *   package's folder build/dist are served, for bundlers that do not take them along by themselves:
    *   the folder, or a function from a file's name to its address
+   * @param {'auto' | 'never'} [options.fusedMultiplyAdd] whether dots and convolutions of floats
+   *   round a product and its sum together where the engine can do that (relaxed SIMD), which is
+   *   faster: 'auto', the default. With 'never' results are the same bits on every machine. With
+   *   either they are the same for any number of threads.
    */
   static async create(options) {
     const { replicas = 1, ...rest } = checkOptions('client', options, CREATE_OPTIONS);
-    return new Client(await Core.create(rest.threads, rest.maxMemory, rest.assets), replicas);
+    const { threads, maxMemory, assets, fusedMultiplyAdd } = rest;
+    return new Client(await Core.create(threads, maxMemory, assets, fusedMultiplyAdd), replicas);
   }
 
   /** Number of worker threads; 0 where there are none: see create(). */

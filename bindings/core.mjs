@@ -33,11 +33,13 @@ export class Core {
    * @param {number} [threads] worker threads; 0 for the single-threaded build
    * @param {number} [maxMemory] bytes of linear memory, at most
    * @param {string | URL | Function} [assets] where the package's files are: see loader.mjs
+   * @param {'auto' | 'never'} [fusedMultiplyAdd] as in Client.create
    */
-  static async create(threads, maxMemory, assets) {
+  static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
     const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single', maxMemory, assets));
     try {
+      core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
       await core.#start(wanted);
     } catch (error) {
       core.dispose();

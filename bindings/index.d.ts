@@ -456,6 +456,12 @@ export interface ClientOptions {
    * them along by themselves: the folder, or a function from a file's name to its address.
    */
   assets?: string | URL | ((name: string) => string | URL);
+  /**
+   * Whether dots and convolutions of floats round a product and its sum together where the engine
+   * can do that (relaxed SIMD), which is faster: 'auto', the default. With 'never' results are the
+   * same bits on every machine. With either they are the same for any number of threads.
+   */
+  fusedMultiplyAdd?: 'auto' | 'never';
 }
 
 /** A custom call on its way to the function that was registered for its target. */

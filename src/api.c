@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "hlo/text.h"
 #include "hlo/verifier.h"
+#include "kernels/lanes.h"
 #include "platform/platform.h"
 #include "runtime/scheduler.h"
 
@@ -13,6 +14,7 @@ static Error last_error;
 static int call_scope;
 
 XLA_API int xla_start(int threads) { return scheduler_start(threads); }
+XLA_API void xla_allow_fused_multiply_add(bool allow) { lanes_allow_fused(allow); }
 XLA_API void xla_free(void *memory) { scope_free(memory); }
 
 XLA_API void xla_call_begin(void) { call_scope = scope_begin(); }

@@ -22,6 +22,9 @@
 /* Starts `threads` worker threads (0 in the single-threaded build, where xla_step does the work).
 ** Once, before anything else. Returns the number started. */
 XLA_API int xla_start(int threads);
+/* Before xla_start: whether products and sums may be rounded once, where the engine can do so (by
+** default), or never. */
+XLA_API void xla_allow_fused_multiply_add(bool allow);
 XLA_API void xla_free(void *memory);
 
 /*

@@ -581,3 +581,50 @@ describe('a process', () => {
     assert.equal(stdout, '80000 0\n');
   });
 });
+
+describe('fused multiply-add', () => {
+  const DOT = `HloModule dot
+ENTRY main {
+  a = f32[70,300] parameter(0)
+  b = f32[300,90] parameter(1)
+  ROOT dot = f32[70,90] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}`;
+  // Whose products need more bits than a float has.
+  const floats = (count) => Float32Array.from({ length: count }, (_, i) => Math.sin(i * 1.7) / 3);
+  const bits = ({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+
+  async function dot(options) {
+    const client = await Client.create(options);
+    const exe = await client.compile(client.parseHlo(DOT));
+    const [result] = await exe.execute([floats(70 * 300), floats(300 * 90)]);
+    const copy = Buffer.from(bits(result));
+    client.dispose();
+    return copy;
+  }
+
+  test('gives the same bits on any number of threads', async () => {
+    const auto = await dot({ threads: 0 });
+    assert.deepEqual(await dot({ threads: 1, fusedMultiplyAdd: 'auto' }), auto);
+    assert.deepEqual(await dot({ threads: 3 }), auto);
+  });
+
+  test("'never' rounds products, one after the other", async () => {
+    const never = await dot({ threads: 0, fusedMultiplyAdd: 'never' });
+    assert.deepEqual(await dot({ threads: 2, fusedMultiplyAdd: 'never' }), never);
+    const a = floats(70 * 300);
+    const b = floats(300 * 90);
+    let sum = 0; // of row 1, column 2, in the blocks of the depth that tiles.c makes
+    for (const [begin, end] of [[0, 152], [152, 300]]) {
+      let block = 0;
+      for (let k = begin; k < end; k++) {
+        block = Math.fround(block + Math.fround(a[300 + k] * b[k * 90 + 2]));
+      }
+      sum = Math.fround(sum + block);
+    }
+    assert.equal(never.readFloatLE(4 * (90 + 2)), sum);
+  });
+
+  test('is asked for by its name', async () => {
+    await assert.rejects(Client.create({ fusedMultiplyAdd: true }), /fusedMultiplyAdd must be/);
+  });
+});

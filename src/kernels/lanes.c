@@ -22,6 +22,7 @@ static inline v128_t sum_of_f32(v128_t x) {
 static inline v128_t sum_of_f64(v128_t x) {
   return wasm_f64x2_add(x, wasm_i64x2_shuffle(x, x, 1, 0));
 }
+#ifndef XLA_RELAXED_SIMD
 static inline v128_t sum_of_s32(v128_t x) {
   x = wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
   return wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
@@ -29,6 +30,7 @@ static inline v128_t sum_of_s32(v128_t x) {
 static inline v128_t sum_of_s64(v128_t x) {
   return wasm_i64x2_add(x, wasm_i64x2_shuffle(x, x, 1, 0));
 }
+#endif
 
 #define MADD_F32(sum, x, y) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
 #define MADD_F64(sum, x, y) wasm_f64x2_add(sum, wasm_f64x2_mul(x, y))
@@ -44,6 +46,22 @@ static inline v128_t sum_of_s64(v128_t x) {
 #define MADD_F64(sum, x, y) wasm_f64x2_relaxed_madd(x, y, sum)
 #endif
 
+/* Whatever the module for fused multiply-add exports is known by its number (fused.c). */
+#ifdef XLA_RELAXED_SIMD
+#define LOOP
+#define EXPORT(number) __attribute__((export_name(number)))
+EXPORT("0") TileLoop tile_f32;
+EXPORT("1") SmallLoop small_f32;
+EXPORT("2") StreamLoop by_depth_f32;
+EXPORT("3") StreamLoop by_columns_f32;
+EXPORT("4") TileLoop tile_f64;
+EXPORT("5") SmallLoop small_f64;
+EXPORT("6") StreamLoop by_depth_f64;
+EXPORT("7") StreamLoop by_columns_f64;
+#else
+#define LOOP static
+#endif
+
 /* ---- Panels ---- */
 
 /*
@@ -57,37 +75,37 @@ static inline v128_t sum_of_s64(v128_t x) {
 ** as V8 then loads early what it must spill. Sums start at zero and meet those at `out` in the end:
 ** two ways into the loop cost as much as a tenth.
 */
-#define TILE_LOOP(name, real, splat, madd, add, negative_zero)                                 \
-  static void name(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs, \
-                   void *const *out, Start start) {                                            \
-    enum { LANES = 16 / sizeof(real), NESTED = 128 };                                          \
-    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);    \
-    for (int panel = 0; panel < panels; panel++, out += PANEL_ROWS) {                          \
-      const real *a = (const real *)((const Byte *)lhs + (size_t)panel * lhs_stride);          \
-      const real *b = rhs;                                                                     \
-      v128_t sum[PANEL_ROWS][2];                                                               \
-      for (int i = 0; i < PANEL_ROWS; i++) sum[i][0] = sum[i][1] = zero;                       \
-      for (int k = 0; k < depth;) {                                                            \
-        int end = k + NESTED < depth ? k + NESTED : depth;                                     \
-        for (; k < end; k++, a += PANEL_ROWS, b += 2 * LANES) {                                \
-          v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                       \
-          for (int i = 0; i < PANEL_ROWS; i++) {                                               \
-            v128_t x = splat(a + i);                                                           \
-            sum[i][0] = madd(sum[i][0], x, b0);                                                \
-            sum[i][1] = madd(sum[i][1], x, b1);                                                \
-          }                                                                                    \
-        }                                                                                      \
-      }                                                                                        \
-      for (int i = 0; i < PANEL_ROWS; i++) {                                                   \
-        real *row = out[i];                                                                    \
-        if (start == START_OUT) {                                                              \
-          sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                     \
-          sum[i][1] = add(sum[i][1], wasm_v128_load(row + LANES));                             \
-        }                                                                                      \
-        wasm_v128_store(row, sum[i][0]);                                                       \
-        wasm_v128_store(row + LANES, sum[i][1]);                                               \
-      }                                                                                        \
-    }                                                                                          \
+#define TILE_LOOP(name, real, splat, madd, add, negative_zero)                               \
+  LOOP void name(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs, \
+                 void *const *out, Start start) {                                            \
+    enum { LANES = 16 / sizeof(real), NESTED = 128 };                                        \
+    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);  \
+    for (int panel = 0; panel < panels; panel++, out += PANEL_ROWS) {                        \
+      const real *a = (const real *)((const Byte *)lhs + (size_t)panel * lhs_stride);        \
+      const real *b = rhs;                                                                   \
+      v128_t sum[PANEL_ROWS][2];                                                             \
+      for (int i = 0; i < PANEL_ROWS; i++) sum[i][0] = sum[i][1] = zero;                     \
+      for (int k = 0; k < depth;) {                                                          \
+        int end = k + NESTED < depth ? k + NESTED : depth;                                   \
+        for (; k < end; k++, a += PANEL_ROWS, b += 2 * LANES) {                              \
+          v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                     \
+          for (int i = 0; i < PANEL_ROWS; i++) {                                             \
+            v128_t x = splat(a + i);                                                         \
+            sum[i][0] = madd(sum[i][0], x, b0);                                              \
+            sum[i][1] = madd(sum[i][1], x, b1);                                              \
+          }                                                                                  \
+        }                                                                                    \
+      }                                                                                      \
+      for (int i = 0; i < PANEL_ROWS; i++) {                                                 \
+        real *row = out[i];                                                                  \
+        if (start == START_OUT) {                                                            \
+          sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                   \
+          sum[i][1] = add(sum[i][1], wasm_v128_load(row + LANES));                           \
+        }                                                                                    \
+        wasm_v128_store(row, sum[i][0]);                                                     \
+        wasm_v128_store(row + LANES, sum[i][1]);                                             \
+      }                                                                                      \
+    }                                                                                        \
   }
 
 /* ---- Small matrices ---- */
@@ -130,8 +148,8 @@ static inline v128_t sum_of_s64(v128_t x) {
   SMALL_ROWS(name##_2x2, real, splat, madd, 2, 2)                                           \
   SMALL_ROWS(name##_4x1, real, splat, madd, 4, 1)                                           \
   SMALL_ROWS(name##_4x2, real, splat, madd, 4, 2)                                           \
-  static void name(int rows, int columns, int depth, const Matrix *lhs, const Matrix *rhs,  \
-                   void *out, size_t out_row, Start start) {                                \
+  LOOP void name(int rows, int columns, int depth, const Matrix *lhs, const Matrix *rhs,    \
+                 void *out, size_t out_row, Start start) {                                  \
     v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0); \
     int height = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;                                         \
     bool wide = columns > (int)(16 / sizeof(real));                                         \
@@ -204,19 +222,19 @@ static inline v128_t sum_of_s64(v128_t x) {
     }                                                                                           \
   }
 
-#define BY_DEPTH(name, real, splat, madd, partial)                                              \
-  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                   \
-  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                   \
-  BY_DEPTH_ROWS(name##_2x4, real, splat, madd, partial, 2, 4)                                   \
-  BY_DEPTH_ROWS(name##_2x1, real, splat, madd, partial, 2, 1)                                   \
-  BY_DEPTH_ROWS(name##_4x2, real, splat, madd, partial, 4, 2)                                   \
-  BY_DEPTH_ROWS(name##_4x1, real, splat, madd, partial, 4, 1)                                   \
-  static void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
-                   const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
-    int i = 0;                                                                                  \
-    BY_DEPTH_CASE(name, real, 4, 2)                                                             \
-    BY_DEPTH_CASE(name, real, 2, 4)                                                             \
-    BY_DEPTH_CASE(name, real, 1, 8)                                                             \
+#define BY_DEPTH(name, real, splat, madd, partial)                                            \
+  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                 \
+  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                 \
+  BY_DEPTH_ROWS(name##_2x4, real, splat, madd, partial, 2, 4)                                 \
+  BY_DEPTH_ROWS(name##_2x1, real, splat, madd, partial, 2, 1)                                 \
+  BY_DEPTH_ROWS(name##_4x2, real, splat, madd, partial, 4, 2)                                 \
+  BY_DEPTH_ROWS(name##_4x1, real, splat, madd, partial, 4, 1)                                 \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
+                 const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
+    int i = 0;                                                                                \
+    BY_DEPTH_CASE(name, real, 4, 2)                                                           \
+    BY_DEPTH_CASE(name, real, 2, 4)                                                           \
+    BY_DEPTH_CASE(name, real, 1, 8)                                                           \
   }
 
 /* ROWS vectors with LINES lines of the matrix, UNROLLED sums of each. */
@@ -273,24 +291,24 @@ static inline v128_t sum_of_s64(v128_t x) {
         (Byte *)sums + (size_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride); \
   }
 
-#define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                             \
-  BY_COLUMNS_LINES(name##_2x4, real, madd, add, partial, sum_of, lane_of, 2, 4, 1)              \
-  BY_COLUMNS_LINES(name##_2x1, real, madd, add, partial, sum_of, lane_of, 2, 1, 2)              \
-  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)              \
-  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)              \
-  static void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
-                   const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
-    int i = 0;                                                                                  \
-    for (; i + 2 <= rows; i += 2) {                                                             \
-      int j = 0;                                                                                \
-      BY_COLUMNS_CASE(name, real, 2, 4)                                                         \
-      BY_COLUMNS_CASE(name, real, 2, 1)                                                         \
-    }                                                                                           \
-    for (; i < rows; i++) {                                                                     \
-      int j = 0;                                                                                \
-      BY_COLUMNS_CASE(name, real, 1, 4)                                                         \
-      BY_COLUMNS_CASE(name, real, 1, 1)                                                         \
-    }                                                                                           \
+#define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                           \
+  BY_COLUMNS_LINES(name##_2x4, real, madd, add, partial, sum_of, lane_of, 2, 4, 1)            \
+  BY_COLUMNS_LINES(name##_2x1, real, madd, add, partial, sum_of, lane_of, 2, 1, 2)            \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)            \
+  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)            \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
+                 const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
+    int i = 0;                                                                                \
+    for (; i + 2 <= rows; i += 2) {                                                           \
+      int j = 0;                                                                              \
+      BY_COLUMNS_CASE(name, real, 2, 4)                                                       \
+      BY_COLUMNS_CASE(name, real, 2, 1)                                                       \
+    }                                                                                         \
+    for (; i < rows; i++) {                                                                   \
+      int j = 0;                                                                              \
+      BY_COLUMNS_CASE(name, real, 1, 4)                                                       \
+      BY_COLUMNS_CASE(name, real, 1, 1)                                                       \
+    }                                                                                         \
   }
 
 /* ---- The table ---- */

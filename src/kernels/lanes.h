@@ -6,6 +6,7 @@
 #ifndef XLA_KERNELS_LANES_H
 #define XLA_KERNELS_LANES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,16 @@ typedef struct LaneLoops {
   StreamLoop *by_columns; /* matrix[column] are lines of neighbours, matrix_stride apart */
 } LaneLoops;
 
+/* Without fused multiply-add. */
 extern const LaneLoops lane_loops[LANE_KINDS];
+
+/*
+** The loops that this thread uses: with fused multiply-add where the engine has it (relaxed SIMD) and
+** it is allowed, as it is until lanes_allow_fused(false), before anything is computed. All threads use
+** the same.
+*/
+const LaneLoops *lanes_of(LaneKind kind);
+void lanes_allow_fused(bool allow);
+bool lanes_are_fused(void);
 
 #endif

@@ -183,7 +183,7 @@ void small_multiply(const Contraction *c, const ContractionPlan *plan, const siz
   Matrix rhs = load_rhs(c, arithmetic, &sizes,
                         data[RHS] + offset[RHS] * (size_t)type_bytes(c->type[RHS]), rhs_copy);
   Start start = c->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
-  SmallLoop *loop = lane_loops[arithmetic->lanes].small;
+  SmallLoop *loop = lanes_of(arithmetic->lanes)->small;
   bool in_place = sums_are_results(arithmetic, c->type[OUT]) &&
                   axes_stride(&c->columns, OUT) == 1 &&
                   sizes.columns * arithmetic->lane_bytes >= 16;

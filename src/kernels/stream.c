@@ -190,7 +190,7 @@ typedef struct Block {
 
 static void add_by_depth(const Block *block, const Vectors *vectors) {
   const Arithmetic *arithmetic = block->arithmetic;
-  StreamLoop *loop = lane_loops[arithmetic->lanes].by_depth;
+  StreamLoop *loop = lanes_of(arithmetic->lanes)->by_depth;
   int columns = (int)block->columns * arithmetic->reals, lanes = arithmetic->lane_elements;
   if (!block->loader.run && lanes == 1) {
     loop(vectors->count, columns, vectors->depth, vectors->data, vectors->stride, block->data,
@@ -220,7 +220,7 @@ static void add_by_depth(const Block *block, const Vectors *vectors) {
 static void add_by_columns(const Block *block, const Vectors *vectors) {
   enum { LINES = CONVERTED_ROWS / 2, LINE_BYTES = MATRIX_BYTES / LINES };
   const Arithmetic *arithmetic = block->arithmetic;
-  StreamLoop *loop = lane_loops[arithmetic->lanes].by_columns;
+  StreamLoop *loop = lanes_of(arithmetic->lanes)->by_columns;
   if (!block->loader.run && block->depth % arithmetic->lane_elements == 0) {
     loop(vectors->count, (int)block->columns, vectors->depth, vectors->data, vectors->stride,
          block->data, block->stride, block->sums, block->sums_stride);

@@ -177,7 +177,7 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
              place->sums + (place->row[i] + place->column[j]) * place->bytes, place->bytes);
     }
   }
-  lane_loops[arithmetic->lanes].tile(depth, lhs, 0, 1, rhs, out, start);
+  lanes_of(arithmetic->lanes)->tile(depth, lhs, 0, 1, rhs, out, start);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t j = 0; j < columns; j++) {
       memcpy(place->sums + (place->row[i] + place->column[j]) * place->bytes,
@@ -196,8 +196,8 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
   if (whole) {
     uint8_t *sums = place->sums + place->column[0] * place->bytes;
     for (; i < rows / PANEL_ROWS * PANEL_ROWS; i++) out[i] = sums + place->row[i] * place->bytes;
-    lane_loops[arithmetic->lanes].tile(depth, lhs.first, lhs.stride, (int)(i / PANEL_ROWS), rhs,
-                                       out, start);
+    lanes_of(arithmetic->lanes)
+        ->tile(depth, lhs.first, lhs.stride, (int)(i / PANEL_ROWS), rhs, out, start);
   }
   for (; i < rows; i += PANEL_ROWS) {
     Place apart = {place->sums, place->row + i, place->column, place->bytes};
