@@ -147,6 +147,35 @@ static void store_bf16(const uint32_t *sums, int64_t count, uint16_t *out) {
   }
 }
 
+/* Normal numbers as bf16, but with a smaller exponent. To add 1/2 rounds smaller ones, as it has its
+** last bit where they have theirs. */
+static v128_t narrow_f16(v128_t bits) {
+  v128_t sign = wasm_u32x4_shr(wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MIN)), 16);
+  v128_t magnitude = wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MAX));
+  v128_t even = wasm_v128_and(wasm_u32x4_shr(magnitude, 13), wasm_i32x4_const_splat(1));
+  v128_t rebased = wasm_i32x4_sub(magnitude, wasm_i32x4_const_splat((112 << 23) - 0xfff));
+  v128_t normal = wasm_u32x4_shr(wasm_i32x4_add(rebased, even), 13);
+  v128_t half = wasm_f32x4_const_splat(0.5f);
+  v128_t tiny = wasm_i32x4_sub(wasm_f32x4_add(magnitude, half), half);
+  v128_t is_tiny = wasm_i32x4_lt(magnitude, wasm_i32x4_const_splat(113 << 23));
+  v128_t value = wasm_v128_bitselect(tiny, normal, is_tiny);
+  value = wasm_i32x4_min(value, wasm_i32x4_const_splat(0x7c00));
+  v128_t is_nan = wasm_i32x4_gt(magnitude, wasm_i32x4_const_splat(0x7f800000));
+  value = wasm_v128_bitselect(wasm_i32x4_const_splat(0x7e00), value, is_nan);
+  return wasm_v128_or(value, sign);
+}
+
+static void store_f16(const uint32_t *sums, int64_t count, uint16_t *out) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    wasm_v128_store(out + i, wasm_u16x8_narrow_i32x4(narrow_f16(wasm_v128_load(sums + i)),
+                                                     narrow_f16(wasm_v128_load(sums + i + 4))));
+  }
+  for (; i < count; i++) {
+    out[i] = (uint16_t)wasm_i32x4_extract_lane(narrow_f16(wasm_i32x4_splat((int)sums[i])), 0);
+  }
+}
+
 static void store_any(PrimitiveType sum, const void *sums, int64_t count, PrimitiveType result,
                       void *out) {
   for (int64_t i = 0; i < count; i++) scalar_store(result, out, i, scalar_load(sum, sums, i));
@@ -158,6 +187,8 @@ void store_sums(const Arithmetic *arithmetic, const void *sums, int64_t count, P
     memcpy(out, sums, (size_t)(count * type_bytes(result)));
   } else if (arithmetic->sum == F32 && result == BF16) {
     store_bf16(sums, count, out);
+  } else if (arithmetic->sum == F32 && result == F16) {
+    store_f16(sums, count, out);
   } else {
     store_any(arithmetic->sum, sums, count, result, out);
   }

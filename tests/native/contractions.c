@@ -1,9 +1,10 @@
 /*
-** dot's kernel against the evaluator, bit for bit: all element types, sizes around those of vectors,
+** Kernels of dot and convolution against the evaluator, bit for bit: all element types, sizes around those of vectors,
 ** tiles, units and splits, each operand either way around, batched or not. Elements are small integers,
 ** so that sums are the same in any order. Every buffer is a block of its own, so that the sanitizer
 ** sees what goes beyond it; chunks run last to first, as no chunk may need another of its phase.
 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ typedef struct Case {
 } Case;
 
 static int failures, cases;
+static bool infinities; /* in the lhs, now and then; all other elements are 1 or 2 */
 
 static void text_of(const Case *c, char *text, size_t size) {
   const char *dims = c->batch ? "lhs_batch_dims={0}, rhs_batch_dims={0}, " : "";
@@ -61,7 +63,8 @@ static Literal *allocate(Arena *arena, const Shape *shape) {
   return literal;
 }
 
-static void fill(const Literal *literal, uint32_t seed) {
+static void fill(const Literal *literal, int operand) {
+  uint32_t seed = (uint32_t)operand;
   PrimitiveType type = literal->shape->type;
   bool is_signed = type_kind(type) != KIND_UNSIGNED;
   int64_t count = shape_elements(literal->shape);
@@ -70,6 +73,7 @@ static void fill(const Literal *literal, uint32_t seed) {
     Scalar value = {.i = (int64_t)(seed >> 16) % 3 - (is_signed ? 1 : 0)};
     Scalar converted = scalar_convert(S64, type, value);
     if (type_is_complex(type)) converted.im = (double)((int)(seed >> 20) % 3 - 1);
+    if (infinities) converted.f = operand == 0 && i % 397 == 5 ? INFINITY : 1 + (seed >> 20) % 2;
     scalar_store(type, literal->data, i, converted);
   }
 }
@@ -92,9 +96,7 @@ static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
   free(call.scratch);
 }
 
-static void check(const Case *c) {
-  char text[1024];
-  text_of(c, text, sizeof text);
+static void check_text(const char *text, const char *kernel) {
   cases++;
   Error error = {0};
   Module *module = hlo_parse(text, strlen(text), &error);
@@ -109,11 +111,13 @@ static void check(const Case *c) {
   Literal *operands[2];
   for (int k = 0; k < 2; k++) {
     operands[k] = allocate(arena, root->operands[k]->shape);
-    fill(operands[k], (uint32_t)k);
+    fill(operands[k], k);
   }
   Literal *wanted = allocate(arena, root->shape), *got = allocate(arena, root->shape);
   if (!plan) {
     fail(text, "no kernel runs it");
+  } else if (kernel && strcmp(plan->kernel->name, kernel) != 0) {
+    fail(text, "another kernel runs it");
   } else if (!eval_instruction(root, operands, wanted, &context)) {
     fail(text, error.message);
   } else {
@@ -130,6 +134,12 @@ static void check(const Case *c) {
   module_free(module);
 }
 
+static void check(const Case *c) {
+  char text[1024];
+  text_of(c, text, sizeof text);
+  check_text(text, NULL);
+}
+
 static void check_turned(Case c) {
   for (int turned = 0; turned < 4; turned++) {
     c.turned_lhs = turned & 1;
@@ -138,7 +148,109 @@ static void check_turned(Case c) {
   }
 }
 
+/* ---- Windows of 3 x 3 ---- */
+
+typedef struct Convolution {
+  int images, height, width, inputs, outputs;
+  const char *padding, *labels;
+} Convolution;
+
+static void check_convolution(const Convolution *c) {
+  static const char *const reversals[] = {"", " rhs_reversal=1x0"};
+  bool last = strstr(c->labels, "b01f_") != NULL, kernel_last = strstr(c->labels, "_01io") != NULL;
+  char text[1024], lhs[64], rhs[64];
+  int low[2], high[2];
+  sscanf(c->padding, "%d_%dx%d_%d", &low[0], &high[0], &low[1], &high[1]);
+  int h = c->height + low[0] + high[0] - 2, w = c->width + low[1] + high[1] - 2;
+  const char *const order = "%d,%d,%d,%d";
+  if (last)
+    snprintf(lhs, sizeof lhs, order, c->images, c->height, c->width, c->inputs);
+  else
+    snprintf(lhs, sizeof lhs, order, c->images, c->inputs, c->height, c->width);
+  if (kernel_last)
+    snprintf(rhs, sizeof rhs, order, 3, 3, c->inputs, c->outputs);
+  else
+    snprintf(rhs, sizeof rhs, order, c->outputs, c->inputs, 3, 3);
+  for (int r = 0; r < 2; r++) {
+    char out[64];
+    if (last)
+      snprintf(out, sizeof out, order, c->images, h, w, c->outputs);
+    else
+      snprintf(out, sizeof out, order, c->images, c->outputs, h, w);
+    snprintf(text, sizeof text,
+             "HloModule m\nENTRY e {\n  x = f32[%s] parameter(0)\n  y = f32[%s] parameter(1)\n"
+             "  ROOT r = f32[%s] convolution(x, y), window={size=3x3 pad=%s%s}, dim_labels=%s\n}\n",
+             lhs, rhs, out, c->padding, reversals[r], c->labels);
+    check_text(text, "winograd");
+  }
+}
+
+/* The largest difference from sums in double precision, of the kernel and of plain sums in single. */
+static void check_error(void) {
+  enum { SIZE = 12, FEATURES = 64, PLACES = SIZE - 2 };
+  static const char text[] = "HloModule m\nENTRY e {\n  x = f32[1,12,12,64] parameter(0)\n  y = "
+                             "f32[3,3,64,64] parameter(1)\n"
+                             "  ROOT r = f32[1,10,10,64] convolution(x, y), window={size=3x3}, "
+                             "dim_labels=b01f_01io->b01f\n}\n";
+  Error error = {0};
+  Module *module = hlo_parse(text, strlen(text), &error);
+  Arena *arena = arena_new();
+  const Instruction *root = module->entry->root;
+  const KernelPlan *plan = kernel_plan(root, arena);
+  Literal *operands[2], *got = allocate(arena, root->shape);
+  uint32_t seed = 1;
+  for (int k = 0; k < 2; k++) {
+    operands[k] = allocate(arena, root->operands[k]->shape);
+    float *data = (float *)operands[k]->data;
+    for (int64_t i = 0; i < shape_elements(operands[k]->shape); i++) {
+      seed = seed * 1664525 + 1013904223;
+      data[i] = (float)(seed >> 8) / (float)(1 << 24) - 0.5f;
+    }
+  }
+  run_kernel(plan, root, operands, got);
+  const float *x = (const float *)operands[0]->data, *y = (const float *)operands[1]->data;
+  double kernel_error = 0, plain_error = 0;
+  for (int at = 0; at < PLACES * PLACES * FEATURES; at++) {
+    int o = at % FEATURES, column = at / FEATURES % PLACES, row = at / FEATURES / PLACES;
+    double exact = 0;
+    float plain = 0;
+    for (int t = 0; t < 9 * FEATURES; t++) {
+      int f = t % FEATURES, kx = t / FEATURES % 3, ky = t / FEATURES / 3;
+      float a = x[((row + ky) * SIZE + column + kx) * FEATURES + f], b = y[t * FEATURES + o];
+      exact += (double)a * b;
+      plain += a * b;
+    }
+    double kernel = fabs(((const float *)got->data)[at] - exact);
+    if (kernel > kernel_error) kernel_error = kernel;
+    if (fabs(plain - exact) > plain_error) plain_error = fabs(plain - exact);
+  }
+  cases++;
+  printf("winograd is off by %.3g, a plain sum by %.3g\n", kernel_error, plain_error);
+  if (kernel_error > plain_error) fail(text, "less exact than a plain sum");
+  free(operands[0]->data);
+  free(operands[1]->data);
+  free(got->data);
+  arena_free(arena);
+  module_free(module);
+}
+
+static const Convolution convolutions[] = {
+    {1, 12, 12, 32, 32, "1_1x1_1", "b01f_01io->b01f"},
+    {1, 13, 16, 33, 30, "1_1x1_1", "b01f_01io->b01f"},
+    {2, 13, 12, 32, 37, "0_0x0_0", "b01f_01io->b01f"},
+    {1, 14, 17, 40, 32, "2_1x0_3", "b01f_01io->b01f"},
+    {2, 15, 12, 33, 34, "1_1x1_1", "bf01_oi01->bf01"},
+    {1, 16, 13, 32, 32, "1_0x1_1", "b01f_oi01->b01f"},
+    {3, 24, 22, 48, 33, "1_1x1_1", "b01f_01io->b01f"}, /* several rounds */
+};
+
 int main(void) {
+  for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++) {
+    infinities = i % 2;
+    check_convolution(&convolutions[i]);
+  }
+  infinities = false;
+  check_error();
   static const int lines[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 33};
   static const int depths[] = {1, 2, 3, 4, 7, 8, 17};
   enum { LINES = sizeof lines / sizeof *lines, DEPTHS = sizeof depths / sizeof *depths };
