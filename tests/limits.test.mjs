@@ -71,3 +71,129 @@ ENTRY e {
 }`;
   await assert.rejects(run(text, new Float32Array(65536)), { code: 'RESOURCE_EXHAUSTED' });
 });
+
+/* ---- Computations that call the next one twice, 40 levels deep ---- */
+
+const scalar = (type, name, body) => `${name} {
+  x = ${type}[] parameter(0)
+  ${body.join('\n  ')}
+}
+`;
+const BASE = scalar('f32', 'k0', ['ROOT r = f32[] negate(x)']);
+const IS_SMALL = scalar('s32', 'small', [
+  'three = s32[] constant(3)', 'ROOT r = pred[] compare(x, three), direction=LT']);
+
+/** [what, the innermost computation and its helpers, the body of level i, type] */
+const TREES = [
+  ['calls', BASE, (last) => [
+    `a = f32[] call(x), to_apply=${last}`, `ROOT r = f32[] call(a), to_apply=${last}`], 'f32'],
+  ['maps', BASE, (last) => [
+    `a = f32[] map(x), dimensions={}, to_apply=${last}`,
+    `ROOT r = f32[] map(a), dimensions={}, to_apply=${last}`], 'f32'],
+  ['conditionals', BASE, (last) => [
+    'zero = f32[] constant(0)', 'p = pred[] compare(x, zero), direction=GT',
+    `ROOT r = f32[] conditional(p, x, x), branch_computations={${last}, ${last}}`], 'f32'],
+  ['whiles', IS_SMALL + scalar('s32', 'k0', [
+    'one = s32[] constant(1)', 'ROOT r = s32[] add(x, one)']), (last) => [
+    `a = s32[] while(x), condition=small, body=${last}`,
+    `ROOT r = s32[] while(a), condition=small, body=${last}`], 's32'],
+];
+
+const tree = (base, body, type, levels) => {
+  let text = `HloModule m\n${base}`;
+  for (let i = 1; i < levels; i++) text += scalar(type, `k${i}`, body(`k${i - 1}`));
+  return `${text}ENTRY ${scalar(type, 'main', [`ROOT r = ${type}[] call(x), to_apply=k${levels - 1}`])}`;
+};
+
+for (const [what, base, body, type] of TREES) {
+  test(`${what} of two each, 40 levels deep, compile`, TIMEOUT, async () => {
+    const module = client.parseHlo(tree(base, body, type, 40));
+    (await client.compile(module)).dispose();
+    module.dispose();
+  });
+
+  test(`${what} of two each, 8 levels deep, run`, TIMEOUT, async () => {
+    const [y] = await run(tree(base, body, type, 8), 1);
+    assert.equal(y.data[0], { calls: 1, maps: 1, conditionals: -1, whiles: 3 }[what]);
+  });
+}
+
+test('a tree of conditionals with collectives in it is refused', TIMEOUT, async () => {
+  const [, , body] = TREES.find(([what]) => what === 'conditionals');
+  const base = `add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+${scalar('f32', 'k0', ['ROOT r = f32[] all-reduce(x), replica_groups={}, to_apply=add'])}`;
+  await assert.rejects(run(tree(base, body, 'f32', 40), 1), {
+    code: 'RESOURCE_EXHAUSTED', message: /conditional: .* more than 262144 instructions/ });
+});
+
+/* ---- Width ---- */
+
+const count = (n, line) => Array.from({ length: n }, (_, i) => line(i));
+
+test('10,000 parameters, tuple elements and results', TIMEOUT, async () => {
+  const n = 10000, tuple = `(${Array(n).fill('f32[]').join(', ')})`;
+  const [first] = await run(`HloModule m
+ENTRY e {
+  t = ${tuple} parameter(0)
+  ${count(n, (i) => `g${i} = f32[] get-tuple-element(t), index=${i}`).join('\n  ')}
+  ${count(n, (i) => `h${i} = f32[] negate(g${i})`).join('\n  ')}
+  ROOT r = ${tuple} tuple(${count(n, (i) => `h${i}`).join(', ')})
+}`, count(n, (i) => i));
+  assert.equal(Math.abs(first.data[0]), 0);
+  const [sum] = await run(`HloModule m
+ENTRY e {
+  ${count(n, (i) => `p${i} = f32[] parameter(${i})`).join('\n  ')}
+  ROOT r = f32[] add(p0, p${n - 1})
+}`, ...count(n, (i) => i));
+  assert.equal(sum.data[0], n - 1);
+});
+
+test('a loop whose state has 5,000 parts, each moved on to the next', TIMEOUT, async () => {
+  const n = 5000, state = `(${Array(n).fill('s32[]').join(', ')})`;
+  const results = await run(`HloModule m
+body {
+  s = ${state} parameter(0)
+  ${count(n, (i) => `g${i} = s32[] get-tuple-element(s), index=${i}`).join('\n  ')}
+  one = s32[] constant(1)
+  next = s32[] add(g0, one)
+  ROOT t = ${state} tuple(next, ${count(n - 1, (i) => `g${i}`).join(', ')})
+}
+more {
+  s = ${state} parameter(0)
+  g = s32[] get-tuple-element(s), index=0
+  three = s32[] constant(3)
+  ROOT p = pred[] compare(g, three), direction=LT
+}
+ENTRY e {
+  x = s32[] parameter(0)
+  t = ${state} tuple(${Array(n).fill('x').join(', ')})
+  ROOT w = ${state} while(t), condition=more, body=body
+}`, 0);
+  assert.deepEqual(results.slice(0, 5).map(({ data }) => data[0]), [3, 2, 1, 0, 0]);
+});
+
+test('so many temporaries that they are placed in the order of time', TIMEOUT, async () => {
+  const n = 6000, lines = [];
+  for (let i = 0; i < n; i++) {
+    const from = i ? `v${i - 1}` : 'x', size = 8 + (i % 7);
+    lines.push(`b${i} = s32[${size}] pad(${from}, zero), padding=0_${i ? size - 8 - ((i - 1) % 7) : 0}`,
+      `v${i} = s32[${size}] sort(b${i}), dimensions={0}, to_apply=greater`);
+  }
+  const [y] = await run(`HloModule m
+greater {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GT
+}
+ENTRY e {
+  x = s32[8] parameter(0)
+  zero = s32[] constant(0)
+  ${lines.join('\n  ')}
+  ROOT r = s32[8] slice(v${n - 1}), slice={[0:8]}
+}`, [3, 1, 4, 1, 5, 9, 2, 6]);
+  assert.deepEqual([...y.data], [9, 6, 5, 4, 3, 2, 1, 1]);
+});

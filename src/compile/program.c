@@ -12,15 +12,12 @@ static void state_shapes(Program *program, const Module *module) {
   for (int p = 0; p < entry->parameter_count; p++) {
     const Shape *shape = entry->parameters[p]->shape;
     program->hidden_parameters += shape_dynamic_dimensions(shape);
-    for (int i = 0; i < shape_leaves(shape); i++) {
-      program->parameter_shapes[leaf++] = shape_copy(program->arena, shape_leaf(shape, i));
-    }
+    const Shape **first = &program->parameter_shapes[leaf];
+    leaf += (int)(shape_put_leaves(shape_copy(program->arena, shape), first) - first);
   }
   const Shape *result = entry->root->shape;
   program->hidden_results = shape_dynamic_dimensions(result);
-  for (int i = 0; i < shape_leaves(result); i++) {
-    program->result_shapes[i] = shape_copy(program->arena, shape_leaf(result, i));
-  }
+  shape_put_leaves(shape_copy(program->arena, result), program->result_shapes);
 }
 
 static int max_int(int a, int b) { return a > b ? a : b; }
@@ -68,7 +65,10 @@ Program *program_new(const Module *module, const CompileOptions *options, Error 
   Program *program = ARENA_NEW(arena, Program);
   program->arena = arena;
   program->module = optimized;
-  compile_thunks(program, options);
+  if (!compile_thunks(program, options, error)) {
+    module_free(optimized);
+    return NULL;
+  }
   if (!options->evaluate) compile_regions(program);
   program->depth = sequence_depth(&program->entry);
   state_shapes(program, module);

@@ -30,6 +30,8 @@ typedef struct LogicalBuffer {
   int64_t offset;
   struct LogicalBuffer *same; /* it shares that one's memory; NULL: it has its own */
   const Instruction *definer; /* of temporaries */
+  int loop, place;            /* in the state of which while, and where; 0: in none */
+  int result_of;              /* a while whose new state it is part of; 0: of none */
 } LogicalBuffer;
 
 typedef enum ThunkKind {
@@ -117,7 +119,7 @@ const char *thunk_kind_name(ThunkKind kind);
 void program_print_thunks(const Program *program, StrBuf *out);
 
 /* thunks.c: from computations to thunks. */
-void compile_thunks(Program *program, const CompileOptions *options);
+bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
 /* regions.c: puts runs of small thunks together, once all buffers have their places. */
 void compile_regions(Program *program);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */

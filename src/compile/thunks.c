@@ -8,9 +8,11 @@
 */
 #include <string.h>
 
+#include "base/scope.h"
 #include "codegen/codegen.h"
 #include "compile/program.h"
 #include "eval/eval.h"
+#include "passes/rewrite.h"
 
 typedef struct Compiler {
   Program *program;
@@ -20,13 +22,25 @@ typedef struct Compiler {
   int count, capacity;
   LogicalBuffer **buffers; /* all of them */
   int fusion_capacity;
+  int loops;        /* whiles so far */
+  int64_t room;     /* instructions that loops and branches may still be written out to */
+  int64_t **starts; /* of the computation at work, by id: where a tuple's elements' leaves begin */
+  const Instruction *too_large; /* what cannot be written out, nor be evaluated */
 } Compiler;
+
+/* No program that anybody wrote gets there; one whose loops and branches call the next ones twice, at
+** each of many levels, would. What does not fit the evaluator runs. */
+enum { MOST_INSTRUCTIONS = 1 << 18 };
+
+/* Engines take at most 100,000 exports. */
+enum { MOST_FUNCTIONS = 1 << 16 };
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
 
 static LogicalBuffer *new_buffer(Compiler *c, const Shape *leaf, int slot) {
   LogicalBuffer *buffer = ARENA_NEW(c->arena, LogicalBuffer);
-  *buffer = (LogicalBuffer){leaf, shape_bytes(leaf), c->time, c->time, slot, 0, NULL, NULL};
+  *buffer = (LogicalBuffer){.shape = leaf, .bytes = shape_bytes(leaf), .slot = slot};
+  buffer->first = buffer->last = c->time;
   if (shape_is_token(leaf)) buffer->slot = SLOT_NONE;
   ARENA_PUSH(c->arena, c->buffers, c->count, c->capacity, buffer);
   return buffer;
@@ -35,7 +49,10 @@ static LogicalBuffer *new_buffer(Compiler *c, const Shape *leaf, int slot) {
 static Leaves new_leaves(Compiler *c, const Shape *shape) {
   int n = shape_leaves(shape);
   Leaves leaves = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
-  for (int i = 0; i < n; i++) leaves[i] = new_buffer(c, shape_leaf(shape, i), SLOT_ARENA);
+  const Shape **shapes = scope_new((size_t)n, sizeof *shapes);
+  shape_put_leaves(shape, shapes);
+  for (int i = 0; i < n; i++) leaves[i] = new_buffer(c, shapes[i], SLOT_ARENA);
+  scope_free(shapes);
   return leaves;
 }
 
@@ -117,9 +134,16 @@ static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves
   return leaves;
 }
 
-static Leaves element_leaves(const Shape *tuple, Leaves leaves, int64_t index) {
-  for (int i = 0; i < index; i++) leaves += shape_leaves(tuple->elements[i]);
-  return leaves;
+static Leaves element_leaves(Compiler *c, const Instruction *tuple, Leaves leaves, int64_t index) {
+  const Shape *shape = tuple->shape;
+  int64_t **starts = &c->starts[tuple->id];
+  if (!*starts) {
+    *starts = ARENA_ARRAY(c->arena, int64_t, shape->tuple_size);
+    for (int i = 0; i + 1 < shape->tuple_size; i++) {
+      (*starts)[i + 1] = (*starts)[i] + shape_leaves(shape->elements[i]);
+    }
+  }
+  return leaves + (*starts)[index];
 }
 
 static bool fills_its_bytes(const Shape *shape) {
@@ -161,17 +185,14 @@ static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *
 ** reads the old one any more when the new one is made. dynamic-update-slice may read it even then,
 ** as it leaves in place what it does not update (kernels/update_slice.c).
 */
-static bool can_update_in_place(const Leaves root, const Leaves state, int n, int i,
-                                int body_begin) {
-  const LogicalBuffer *new_value = root[i];
+static bool can_update_in_place(const LogicalBuffer *new_value, const LogicalBuffer *old,
+                                bool moves_on, int loop, int body_begin) {
   const Instruction *definer = new_value->definer;
   if (new_value->slot != SLOT_ARENA || new_value->first < body_begin || !definer) return false;
-  for (int j = 0; j < n; j++) {
-    if (j != i && root[j] == state[i]) return false; /* the old value moves on to another leaf */
-    if (j < i && root[j] == new_value) return false; /* taken */
-  }
-  if (state[i]->last < new_value->first) return true;
-  return definer->opcode == HLO_DYNAMIC_UPDATE_SLICE && state[i]->last == new_value->first;
+  if (moves_on) return false;                     /* the old value, to another leaf */
+  if (new_value->result_of == loop) return false; /* it is taken */
+  if (old->last < new_value->first) return true;
+  return definer->opcode == HLO_DYNAMIC_UPDATE_SLICE && old->last == new_value->first;
 }
 
 /*
@@ -186,7 +207,12 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   int n = shape_leaves(instruction->shape);
   c->time++;
   Leaves state = new_leaves(c, instruction->shape);
-  for (int i = 0; i < n; i++) add_copy(c, sequence, instruction, init[i], state[i]);
+  int loop = ++c->loops;
+  for (int i = 0; i < n; i++) {
+    add_copy(c, sequence, instruction, init[i], state[i]);
+    state[i]->loop = loop;
+    state[i]->place = i;
+  }
   Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction};
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
   thunk.body = ARENA_NEW(c->arena, ThunkSequence);
@@ -196,15 +222,19 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   int body_begin = c->time;
   Leaves root = compile_computation(c, instruction->a.body, &state, thunk.body);
   Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+  bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by place: to another place */
   for (int i = 0; i < n; i++) {
-    if (can_update_in_place(root, state, n, i, body_begin)) root[i]->same = state[i];
-    from[i] = root[i]->same == state[i] ? state[i] : root[i];
-    for (int j = 0; j < n; j++) {
-      if (j == i || root[i] != state[j]) continue;
-      from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
-      add_copy(c, thunk.body, instruction, root[i], from[i]);
-      break;
+    if (root[i]->loop == loop && root[i]->place != i) moves_on[root[i]->place] = true;
+  }
+  for (int i = 0; i < n; i++) {
+    if (can_update_in_place(root[i], state[i], moves_on[i], loop, body_begin)) {
+      root[i]->same = state[i];
     }
+    root[i]->result_of = loop;
+    from[i] = root[i]->same == state[i] ? state[i] : root[i];
+    if (root[i]->loop != loop || root[i]->place == i) continue;
+    from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
+    add_copy(c, thunk.body, instruction, root[i], from[i]);
   }
   for (int i = 0; i < n; i++) add_copy(c, thunk.body, instruction, from[i], state[i]);
   c->time++;
@@ -261,7 +291,9 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;
   }
-  if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
+  if (instruction->opcode == HLO_FUSION) {
+    return c->program->fusion_count < MOST_FUNCTIONS ? THUNK_GENERATED : THUNK_EVAL;
+  }
   *plan = c->options->evaluate ? NULL : kernel_plan(instruction, c->arena);
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
@@ -315,6 +347,36 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   return results;
 }
 
+/* What the evaluator cannot do, as it needs other replicas or the host. */
+static bool is_of_runtime(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_INFEED:
+  case HLO_OUTFEED:
+  case HLO_SEND:
+  case HLO_RECV:
+  case HLO_RECV_DONE: return true;
+  case HLO_CUSTOM_CALL: return !custom_call_is_built_in(instruction);
+  default: return opcode_category(instruction->opcode) == COLLECTIVE;
+  }
+}
+
+static bool needs_runtime(const Instruction *instruction) {
+  return instruction_reaches(instruction, is_of_runtime);
+}
+
+/* Whether there is room to write a loop or a branch out as thunks. */
+static bool fits(Compiler *c, const Instruction *instruction) {
+  int count = instruction_called(instruction, NULL);
+  Computation **called = scope_new((size_t)count, sizeof *called);
+  instruction_called(instruction, called);
+  int64_t size = 0;
+  for (int i = 0; i < count; i++) size += called[i]->size;
+  scope_free(called);
+  if (size <= c->room) return true;
+  if (needs_runtime(instruction)) c->too_large = instruction;
+  return false;
+}
+
 static Leaves compile_instruction(Compiler *c, const Instruction *instruction, Leaves *values,
                                   const Leaves *arguments, ThunkSequence *sequence) {
   int next = 0;
@@ -323,11 +385,17 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
   case HLO_CONSTANT: return constant_leaves(c, instruction->literal, NULL, &next);
   case HLO_GET_TUPLE_ELEMENT: {
     const Instruction *tuple = instruction->operands[0];
-    return element_leaves(tuple->shape, values[tuple->id], instruction->a.tuple_index);
+    return element_leaves(c, tuple, values[tuple->id], instruction->a.tuple_index);
   }
   case HLO_WHILE:
+    if (!fits(c, instruction)) return compile_plain(c, instruction, values, sequence);
     return compile_while(c, instruction, values[instruction->operands[0]->id], sequence);
-  case HLO_CONDITIONAL: return compile_conditional(c, instruction, values, sequence);
+  case HLO_CONDITIONAL:
+    if (!fits(c, instruction)) return compile_plain(c, instruction, values, sequence);
+    return compile_conditional(c, instruction, values, sequence);
+  case HLO_CALL: /* that was too much to inline */
+    if (needs_runtime(instruction)) c->too_large = instruction;
+    return compile_plain(c, instruction, values, sequence);
   default:
     if (is_alias(instruction)) return alias_leaves(c, instruction, values);
     return compile_plain(c, instruction, values, sequence);
@@ -337,10 +405,14 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
 static Leaves compile_computation(Compiler *c, const Computation *computation,
                                   const Leaves *arguments, ThunkSequence *sequence) {
   Leaves *values = ARENA_ARRAY(c->arena, Leaves, computation->count);
+  int64_t **starts = c->starts;
+  c->starts = ARENA_ARRAY(c->arena, int64_t *, computation->count);
+  c->room -= computation->count;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *instruction = computation->instructions[i];
     values[instruction->id] = compile_instruction(c, instruction, values, arguments, sequence);
   }
+  c->starts = starts;
   return values[computation->root->id];
 }
 
@@ -354,9 +426,10 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
     const Shape *shape = entry->parameters[p]->shape;
     int n = shape_leaves(shape);
     arguments[p] = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
+    shape_put_leaves(shape, program->parameter_shapes + leaf);
     for (int i = 0; i < n; i++, leaf++) {
-      program->parameter_shapes[leaf] = shape_leaf(shape, i);
-      arguments[p][i] = new_buffer(c, shape_leaf(shape, i), SLOT_FIRST_PARAMETER + leaf);
+      const Shape *part = program->parameter_shapes[leaf];
+      arguments[p][i] = new_buffer(c, part, SLOT_FIRST_PARAMETER + leaf);
     }
   }
   return arguments;
@@ -367,9 +440,9 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
 static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   Program *program = c->program;
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  shape_put_leaves(entry->root->shape, program->result_shapes);
   for (int i = 0; i < program->result_leaves; i++) {
-    const Shape *shape = shape_leaf(entry->root->shape, i);
-    program->result_shapes[i] = shape;
+    const Shape *shape = program->result_shapes[i];
     if (root[i]->slot == SLOT_NONE) continue;
     if (root[i]->slot == SLOT_ARENA && !root[i]->same) {
       root[i]->slot = first + i;
@@ -379,8 +452,9 @@ static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   }
 }
 
-void compile_thunks(Program *program, const CompileOptions *options) {
+bool compile_thunks(Program *program, const CompileOptions *options, Error *error) {
   Compiler c = {.program = program, .options = options, .arena = program->arena};
+  module_measure(program->module);
   const Computation *entry = program->module->entry;
   for (int p = 0; p < entry->parameter_count; p++) {
     program->parameter_leaves += shape_leaves(entry->parameters[p]->shape);
@@ -389,9 +463,19 @@ void compile_thunks(Program *program, const CompileOptions *options) {
   program->parameter_shapes = ARENA_ARRAY(c.arena, const Shape *, program->parameter_leaves);
   program->result_shapes = ARENA_ARRAY(c.arena, const Shape *, program->result_leaves);
   Leaves *arguments = entry_arguments(&c, entry);
+  c.room = MOST_INSTRUCTIONS + entry->count;
   Leaves root = compile_computation(&c, entry, arguments, &program->entry);
+  if (c.too_large) {
+    return error_set_op(
+        error, STATUS_RESOURCE_EXHAUSTED, opcode_name(c.too_large->opcode),
+        "%s calls computations that call others, which written out are more than "
+        "%d instructions, and with collectives or the host's part in them they must "
+        "be; call fewer of them",
+        c.too_large->name, MOST_INSTRUCTIONS);
+  }
   finish_entry(&c, entry, root);
   program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
                         program->constant_count;
   buffer_plan(c.buffers, c.count, &program->arena_bytes);
+  return true;
 }

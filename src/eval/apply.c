@@ -31,6 +31,7 @@ typedef struct Step {
 } Step;
 
 struct EvalApply {
+  struct EvalApply *next; /* of the context's list */
   const Computation *computation;
   EvalContext *context;
   Opcode simple; /* op(p0, p1); OPCODE_COUNT otherwise */
@@ -41,6 +42,8 @@ struct EvalApply {
   Scalar *registers; /* one per instruction, by its id */
   int *results;      /* registers of the root's leaves */
 };
+
+static EvalApply *new_apply(const Computation *computation, EvalContext *context);
 
 /* ---- Planning ---- */
 
@@ -93,7 +96,7 @@ static bool plan_step(EvalApply *apply, const Instruction *instruction) {
   }
   if (step.kind == STEP_NONE) return true;
   if (step.kind == STEP_CALL) {
-    step.callee = eval_apply_new(callee_of(instruction), apply->context);
+    step.callee = new_apply(callee_of(instruction), apply->context);
     if (!step.callee) return false;
   }
   if (instruction->operand_count > 0) step.type = instruction->operands[0]->shape->type;
@@ -139,14 +142,28 @@ static bool plan(EvalApply *apply) {
   return true;
 }
 
-EvalApply *eval_apply_new(const Computation *computation, EvalContext *context) {
+/* A computation that is called in several places is planned once: nothing calls itself, so its
+** registers are never used twice at a time. */
+static EvalApply *new_apply(const Computation *computation, EvalContext *context) {
+  for (EvalApply *known = context->applies; known; known = known->next) {
+    if (known->computation == computation) return known;
+  }
   EvalApply *apply = ARENA_NEW(context->arena, EvalApply);
   apply->computation = computation;
   apply->context = context;
   if (!evaluation_enter(computation, context)) return NULL;
   bool ok = plan(apply);
   context->depth--;
+  apply->next = context->applies;
+  context->applies = apply;
   return ok ? apply : NULL;
+}
+
+EvalApply *eval_apply_new(const Computation *computation, EvalContext *context) {
+  context->applies = NULL;
+  EvalApply *apply = new_apply(computation, context);
+  context->applies = NULL; /* their memory may go before the context */
+  return apply;
 }
 
 /* ---- Running ---- */

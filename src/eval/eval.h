@@ -23,6 +23,7 @@ typedef struct EvalContext {
   int replica_id, partition_id;
   uint64_t *rng_state; /* 2 words; for rng and rng-get-and-update-state, advanced by their use */
   int depth;           /* of computations that are being evaluated; 0 at first */
+  struct EvalApply *applies; /* apply.c's: those that are planned in the innermost eval_apply_new */
 } EvalContext;
 
 /*

@@ -62,12 +62,16 @@ Instruction *computation_add_parameter(Computation *computation, int64_t number,
   Arena *arena = computation->module->arena;
   Instruction *parameter = computation_add(computation, HLO_PARAMETER, shape, NULL, 0, NULL, name);
   parameter->parameter_number = number;
-  if (number >= computation->parameter_count) {
-    Instruction **grown = ARENA_ARRAY(arena, Instruction *, number + 1);
+  if (number >= computation->parameter_capacity) {
+    int count =
+        computation->parameter_count > number ? computation->parameter_count : (int)number + 1;
+    int capacity = 2 * count;
+    Instruction **grown = ARENA_ARRAY(arena, Instruction *, capacity);
     for (int i = 0; i < computation->parameter_count; i++) grown[i] = computation->parameters[i];
     computation->parameters = grown;
-    computation->parameter_count = (int)number + 1;
+    computation->parameter_capacity = capacity;
   }
+  if (number >= computation->parameter_count) computation->parameter_count = (int)number + 1;
   computation->parameters[number] = parameter;
   return parameter;
 }
@@ -322,6 +326,38 @@ Module *module_clone(const Module *module) {
   }
   copy->aliases = aliases;
   return copy;
+}
+
+unsigned module_walk(Module *module) { return ++module->walks; }
+
+bool computation_enter(Computation *computation, unsigned walk) {
+  bool first = computation->walk != walk;
+  computation->walk = walk;
+  return first;
+}
+
+static int64_t called_size(const Instruction *instruction, Arena *scratch) {
+  int count = instruction_called(instruction, NULL);
+  if (!count) return 0;
+  Computation **called = ARENA_ARRAY(scratch, Computation *, count);
+  int64_t size = 0;
+  instruction_called(instruction, called);
+  for (int i = 0; i < count && size < MOST_SIZE; i++) size += called[i]->size;
+  return size;
+}
+
+int64_t module_measure(Module *module) {
+  Arena *scratch = arena_new();
+  for (int i = 0; i < module->count; i++) {
+    Computation *computation = module->computations[i];
+    int64_t size = computation->count;
+    for (int k = 0; k < computation->count && size < MOST_SIZE; k++) {
+      size += called_size(computation->instructions[k], scratch);
+    }
+    computation->size = size < MOST_SIZE ? size : MOST_SIZE;
+  }
+  arena_free(scratch);
+  return module->entry->size;
 }
 
 Opcode computation_simple_binary(const Computation *computation) {

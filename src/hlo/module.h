@@ -32,9 +32,11 @@ struct Computation {
   int count, capacity;
   Instruction **instructions;
   Instruction *root;
-  int parameter_count;
+  int parameter_count, parameter_capacity;
   Instruction **parameters; /* by parameter number */
   NameSet names;            /* of its instructions */
+  unsigned walk;            /* the last walk that came by; see module_walk */
+  int64_t size;             /* see module_measure */
 };
 
 typedef struct Alias { /* one entry of input_output_alias */
@@ -52,6 +54,8 @@ struct Module {
   Computation *entry;
   NameSet names;                     /* of its computations */
   int replica_count, num_partitions; /* 0: not stated in the text */
+  unsigned walks;                    /* that were begun */
+  int64_t growth;                    /* instructions that inlining may still add; 0: not set yet */
   /* entry_computation_layout: shapes with the layouts asked for; NULL where not stated */
   const Shape **parameter_layouts; /* entry->parameter_count of them */
   const Shape *result_layout;
@@ -114,6 +118,19 @@ Computation *module_clone_computation(Module *target, const Computation *computa
 
 /* A deep copy of a whole module in an arena of its own. */
 Module *module_clone(const Module *module);
+
+/*
+** Walks over what calls what, of which there may be exponentially many ways: each computation is
+** entered once a walk. module_walk begins one; computation_enter is true when it comes there first.
+*/
+unsigned module_walk(Module *module);
+bool computation_enter(Computation *computation, unsigned walk);
+
+/* Sets every computation's `size`: its instructions, and for each call the size of what it calls, as
+** if all were written out. Called ones must come before their callers. Returns the entry's; at most
+** MOST_SIZE, which stands for anything beyond. */
+#define MOST_SIZE (INT64_C(1) << 40)
+int64_t module_measure(Module *module);
 
 /* The program shape: parameters' shapes and the result's. */
 static inline const Shape *computation_result_shape(const Computation *c) { return c->root->shape; }

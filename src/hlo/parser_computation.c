@@ -10,7 +10,7 @@ bool number_parameters(Parser *p, Computation *computation) {
   for (int i = 0; i < computation->count; i++) {
     count += computation->instructions[i]->opcode == HLO_PARAMETER;
   }
-  computation->parameter_count = count;
+  computation->parameter_count = computation->parameter_capacity = count;
   computation->parameters = ARENA_ARRAY(p->arena, Instruction *, count);
   for (int i = 0; i < computation->count; i++) {
     Instruction *in = computation->instructions[i];

@@ -329,21 +329,22 @@ static bool fuse_computation(Computation *computation, const Target *target) {
 
 /* Thunks are made of the entry and of what control flow calls. Computations that are applied to
 ** elements stay as they are: the evaluator and the emitter read them. */
-static bool fuse_reached(Computation *computation, const Target *target) {
+static bool fuse_reached(Computation *computation, const Target *target, unsigned walk) {
   bool changed = false;
+  if (!computation_enter(computation, walk)) return false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_WHILE && x->opcode != HLO_CONDITIONAL && x->opcode != HLO_CALL) continue;
     int count = instruction_called(x, NULL);
     Computation **called = scope_new((size_t)count, sizeof *called);
     instruction_called(x, called);
-    for (int k = 0; k < count; k++) changed |= fuse_reached(called[k], target);
+    for (int k = 0; k < count; k++) changed |= fuse_reached(called[k], target, walk);
     scope_free(called);
   }
   return fuse_computation(computation, target) | changed;
 }
 
 bool lower_fuse_loops(Module *module, const Target *target) {
-  bool changed = fuse_reached(module->entry, target);
+  bool changed = fuse_reached(module->entry, target, module_walk(module));
   return pass_dead_code(module) | changed;
 }

@@ -18,7 +18,7 @@ static bool can_combine(const Target *target, const Computation *computation) {
     if (x->opcode == HLO_TUPLE_OP && x == computation->root) continue;
     if (!shape_is_scalar(x->shape) || !target->has_type(x->shape->type)) return false;
     if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) continue;
-    if (!can_fuse(target, x)) return false;
+    if (instruction_called(x, NULL) || !can_fuse(target, x)) return false;
   }
   return true;
 }

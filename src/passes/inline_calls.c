@@ -9,8 +9,9 @@
 #include "passes/rewrite.h"
 #include "platform/platform.h"
 
-/* No program that anybody wrote gets there; one that calls itself up exponentially could. */
-enum { LARGEST_COMPUTATION = 1 << 18 };
+/* How far a program may grow. One whose calls double at each of many levels would grow for ever; what
+** goes beyond stays a call, which the evaluator runs. */
+enum { LARGEST_COMPUTATION = 1 << 18, LEAST_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
 
 /* The walk over one computation, whose instructions are put into a new list. */
 typedef struct Inliner {
@@ -114,8 +115,11 @@ static const Computation *body_of(const Inliner *inliner, const Instruction *ins
     break;
   default: break;
   }
-  bool fits = body && body->count + inliner->computation->count <= LARGEST_COMPUTATION;
-  return fits ? body : NULL;
+  if (!body || body->count + inliner->computation->count > LARGEST_COMPUTATION) return NULL;
+  Module *module = inliner->computation->module;
+  if (body->count >= module->growth) return NULL;
+  module->growth -= body->count;
+  return body;
 }
 
 /* A start whose one user is its -done, whose shape is that of the synchronous operation. */
@@ -211,4 +215,13 @@ static bool inline_calls(Computation *computation) {
   return inliner.changed;
 }
 
-bool pass_inline_calls(Module *module) { return for_each_computation(module, inline_calls); }
+static int64_t count_all(const Module *module) {
+  int64_t count = 0;
+  for (int i = 0; i < module->count; i++) count += module->computations[i]->count;
+  return count;
+}
+
+bool pass_inline_calls(Module *module) {
+  if (!module->growth) module->growth = LEAST_GROWTH + GROWTH_FACTOR * count_all(module);
+  return for_each_computation(module, inline_calls);
+}

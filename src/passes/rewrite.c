@@ -92,14 +92,8 @@ void instruction_replace_uses(Instruction *from, Instruction *to) {
   if (computation->root == from) computation->root = to;
 }
 
-static bool computation_has_side_effect(const Computation *computation) {
-  for (int i = 0; i < computation->count; i++) {
-    if (instruction_has_side_effect(computation->instructions[i])) return true;
-  }
-  return false;
-}
-
-bool instruction_has_side_effect(const Instruction *instruction) {
+/* Of the operation itself, whatever it calls. */
+static bool has_side_effect(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_INFEED:
   case HLO_OUTFEED:
@@ -114,18 +108,38 @@ bool instruction_has_side_effect(const Instruction *instruction) {
   case HLO_ASYNC_START:
   case HLO_ASYNC_UPDATE:
   case HLO_ASYNC_DONE: return true;
-  default: break;
-  }
   /* A collective is a meeting of replicas: to drop an unused one could hide a deadlock that the
   ** program has. */
-  if (opcode_category(instruction->opcode) == COLLECTIVE) return true;
+  default: return opcode_category(instruction->opcode) == COLLECTIVE;
+  }
+}
+
+/* Whether `is` holds for the instruction or one that it calls, directly or not. */
+static bool reaches(const Instruction *instruction, bool (*is)(const Instruction *), unsigned walk,
+                    Arena *scratch) {
+  if (is(instruction)) return true;
   int count = instruction_called(instruction, NULL);
   if (!count) return false;
-  Arena *scratch = arena_new();
   Computation **called = ARENA_ARRAY(scratch, Computation *, count);
   instruction_called(instruction, called);
-  bool found = false;
-  for (int i = 0; i < count && !found; i++) found = computation_has_side_effect(called[i]);
+  for (int i = 0; i < count; i++) {
+    if (!computation_enter(called[i], walk)) continue;
+    for (int k = 0; k < called[i]->count; k++) {
+      if (reaches(called[i]->instructions[k], is, walk, scratch)) return true;
+    }
+  }
+  return false;
+}
+
+bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *)) {
+  if (is(instruction)) return true;
+  if (!instruction_called(instruction, NULL)) return false;
+  Arena *scratch = arena_new();
+  bool found = reaches(instruction, is, module_walk(instruction->parent->module), scratch);
   arena_free(scratch);
   return found;
+}
+
+bool instruction_has_side_effect(const Instruction *instruction) {
+  return instruction_reaches(instruction, has_side_effect);
 }

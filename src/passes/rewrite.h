@@ -42,6 +42,9 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
 /* Runs a rewrite of one computation on all of a module's. */
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
 
+/* Whether `is` holds for the instruction or for one that it calls, directly or not. */
+bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
+
 /* Keeps the computations that the entry reaches, called ones before their callers; true if that
 ** dropped any. After module_add_computation, this restores the order. */
 bool module_keep_reached(Module *module);

@@ -134,6 +134,15 @@ int shape_leaves(const Shape *shape) {
   return count;
 }
 
+const Shape **shape_put_leaves(const Shape *shape, const Shape **out) {
+  if (!shape_is_tuple(shape)) {
+    *out++ = shape;
+    return out;
+  }
+  for (int i = 0; i < shape->tuple_size; i++) out = shape_put_leaves(shape->elements[i], out);
+  return out;
+}
+
 const Shape *shape_leaf(const Shape *shape, int index) {
   if (!shape_is_tuple(shape)) return index == 0 ? shape : NULL;
   for (int i = 0; i < shape->tuple_size; i++) {
