@@ -24,21 +24,22 @@ jax.export; compressed by gzip or not; "-": standard input.
 
   --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
   --replicas N        for N replicas (default: what the module states, or 1)
+  --partitions N      of N partitions each (default: what the module states, or 1)
   --threads N         use N threads; 0: none (default: as many as the machine has)
 
 run:
-  --input FILE.npy    the next parameter's argument, the same on every replica
+  --input FILE.npy    the next parameter's argument, the same on every device
   --input NAME=FILE   the argument of the parameter of this name (or number)
   --input NAME=VALUE  the same, as it is: 1.5 or [1, 2]
   --input FILE.npz    arguments by name; FILE.safetensors too
   --random            random numbers for the other parameters; --seed N for others (default 0)
   --output FILE       write replica 0's results as .npy, .npz or .safetensors
-  --json              print one line of JSON per replica
+  --json              print one line of JSON per device
   --time N            run N times, and print the least and the median time
   --profile FILE      write what ran when, as a Chrome trace
   --on pjrt           run on real XLA instead: needs Python with jax (PYTHON names another python3)
   --check             with --on pjrt: compare with the simulated run, device by device
-  --partitions N, --platform cpu|gpu|tpu, --coordinator HOST:PORT --process I --processes N
+  --platform cpu|gpu|tpu, --coordinator HOST:PORT --process I --processes N
   --help              print this
   --version           print the version`;
 
@@ -53,13 +54,13 @@ const OPTIONS = {
   version: FLAG,
 };
 
-const ALWAYS = ['shape', 'threads', 'replicas', 'help', 'version'];
+const ALWAYS = ['shape', 'threads', 'replicas', 'partitions', 'help', 'version'];
 /** What each command does, and the options that it takes. */
 const COMMANDS = {
   run: {
     run,
     options: [
-      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'partitions',
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check',
       'platform', 'coordinator', 'process', 'processes',
     ],
   },
@@ -111,20 +112,23 @@ function parseCommandLine(argv) {
 
 async function run(client, module, options) {
   const replicas = countOption('replicas', options.replicas, 1);
+  const partitions = countOption('partitions', options.partitions, 1);
   const seed = countOption('seed', options.seed, 0) ?? 0;
   const times = countOption('time', options.time, 1);
   const random = options.random ? randomNumbers(seed) : undefined;
   const args = await readArguments(options.input, module.parameters, random);
   if (options.on !== undefined) return runElsewhere(client, module, args, options);
-  const executable = await client.compile(module, { replicas });
-  const all = new Array(executable.replicas).fill(args);
+  const executable = await client.compile(module, { replicas, partitions });
+  const all = new Array(executable.replicas * executable.partitions).fill(args);
   if (times !== undefined) await time(executable, all, times);
   const profile = options.profile !== undefined;
   const made = await executable.executeReplicas(all, { profile });
   const results = profile ? made.outputs : made;
   if (profile) await writeOut(options.profile, traceOf(made.events));
   if (options.output !== undefined) await writeResults(options.output, results[0]);
-  if (options.output === undefined || options.json) await printResults(results, options.json);
+  if (options.output === undefined || options.json) {
+    await printResults(results, options.json, executable.partitions);
+  }
 }
 
 async function runElsewhere(client, module, args, options) {
@@ -132,7 +136,8 @@ async function runElsewhere(client, module, args, options) {
   const { difference, runOnPjrt } = await import('./cli_pjrt.mjs');
   const count = (name, least) => countOption(name, options[name], least);
   const where = {
-    replicas: count('replicas', 1) ?? module.replicaCount ?? 1, partitions: count('partitions', 1) ?? 1,
+    replicas: count('replicas', 1) ?? module.replicaCount ?? 1,
+    partitions: count('partitions', 1) ?? module.partitionCount ?? 1,
     process: count('process', 0), processes: count('processes', 1),
     coordinator: options.coordinator, platform: options.platform,
   };
@@ -140,10 +145,11 @@ async function runElsewhere(client, module, args, options) {
     throw new UsageError('several processes need --coordinator HOST:PORT and --process I');
   }
   const made = await runOnPjrt(module, args, where);
-  await printResults([...made.values()], options.json, [...made.keys()]);
+  await printResults([...made.values()], options.json, where.partitions, [...made.keys()]);
   if (!options.check) return;
-  const executable = await client.compile(module, { replicas: where.replicas * where.partitions });
-  const simulated = await executable.executeReplicas(Array(executable.replicas).fill(args));
+  const executable = await client.compile(module, { replicas: where.replicas, partitions: where.partitions });
+  const simulated = await executable.executeReplicas(
+    Array(where.replicas * where.partitions).fill(args));
   for (const [device, results] of made) {
     const leaves = simulated[device].flatMap((output) => output.leaves()).filter(Boolean);
     const problem = difference(leaves, results);
@@ -185,7 +191,8 @@ function printModule(_client, module, options) {
 
 async function printCompiled(client, module, options) {
   const replicas = countOption('replicas', options.replicas, 1);
-  const executable = await client.compile(module, { replicas });
+  const partitions = countOption('partitions', options.partitions, 1);
+  const executable = await client.compile(module, { replicas, partitions });
   return put(options, options.steps ? executable.thunks() : executable.toString());
 }
 
@@ -202,14 +209,17 @@ function countOption(name, text, least) {
   throw new UsageError(`--${name} must be a number from ${least} on; got "${text}"`);
 }
 
-async function printResults(results, json, numbers = [...results.keys()]) {
+/** @param {number[]} [devices] the numbers of those that the results are of, replica-major */
+async function printResults(results, json, partitions, devices = [...results.keys()]) {
   for (const [i, outputs] of results.entries()) {
-    const replica = numbers[i];
+    const place = { replica: Math.floor(devices[i] / partitions) };
+    if (partitions > 1) place.partition = devices[i] % partitions;
     if (json) {
       const line = outputs.map(jsonOfLiteral).join(',');
-      await print(`{"replica":${replica},"outputs":[${line}]}`);
+      await print(`${JSON.stringify(place).slice(0, -1)},"outputs":[${line}]}`);
     } else {
-      if (results.length > 1) await print(`replica ${replica}`);
+      const name = Object.entries(place).map((pair) => pair.join(' ')).join(', ');
+      if (results.length > 1) await print(name);
       for (const output of outputs) await print(output.toString());
     }
   }

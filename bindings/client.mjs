@@ -21,10 +21,10 @@ const LOAD_OPTIONS = {
   arguments: kind('an array of shapes', (value) =>
     (Array.isArray(value) ? value.map((shape) => Shape.of(shape)) : undefined)),
 };
-const MAX_REPLICAS = 4096;
+const MAX_DEVICES = 4096; // MOST_DEVICES in src/hlo/mesh.h
 const MAX_THREADS = 256;
 
-const replicas = count(1, MAX_REPLICAS);
+const replicas = count(1, MAX_DEVICES);
 const CREATE_OPTIONS = {
   replicas,
   threads: count(0, MAX_THREADS),
@@ -32,7 +32,10 @@ const CREATE_OPTIONS = {
   assets,
   fusedMultiplyAdd: oneOf('auto', 'never'),
 };
-const TRANSFER_OPTIONS = { replica: count(0, MAX_REPLICAS - 1) };
+const COMPILE_OPTIONS = { replicas, partitions: count(1, MAX_DEVICES) };
+const TRANSFER_OPTIONS = {
+  replica: count(0, MAX_DEVICES - 1), partition: count(0, MAX_DEVICES - 1),
+};
 
 /**
  * Where programs are built, compiled and run: an instance of the core with memory and threads of
@@ -219,8 +222,10 @@ export class Client {
   /**
    * @param {HloModule} module from a builder's build(), parseHlo() or parseHloProto()
    * @param {object} [options]
-   * @param {number} [options.replicas] by default what the module states, or else the client's
-   * @returns {Promise<Executable>}
+   * @param {number} [options.replicas] by default what the module states, or else 1; the client's
+   *   where the module states no mesh at all
+   * @param {number} [options.partitions] by default what the module states, or else 1
+   * @returns {Promise<Executable>} for replicas x partitions devices
    */
   async compile(module, options) {
     if (!(module instanceof HloModule)) {
@@ -229,17 +234,17 @@ export class Client {
     if (coreOf(module) !== this.#core) {
       throw invalidArgument('compile', 'the module belongs to another client');
     }
-    const stated = checkOptions('compile', options, { replicas }).replicas ?? module.replicaCount;
-    const count = stated ?? this.#replicas;
-    if (count > MAX_REPLICAS) {
-      throw invalidArgument(
-        'compile',
-        `the module states replica_count=${count}; there can be ${MAX_REPLICAS} at most`,
-      );
-    }
-    const pointer = this.#core.need('xla_compile', pointerOf(module), count);
-    const { parameters, resultShape } = module;
-    return new Executable(this.#core, pointer, { replicas: count, parameters, resultShape });
+    const asked = checkOptions('compile', options, COMPILE_OPTIONS);
+    const { parameters, resultShape, replicaCount, partitionCount } = module;
+    const isOpen = !replicaCount && !partitionCount;
+    const pointer = this.#core.need('xla_compile', pointerOf(module),
+      asked.replicas ?? (isOpen ? this.#replicas : 0), asked.partitions ?? 0);
+    return new Executable(this.#core, pointer, {
+      replicas: this.#core.call('xla_executable_replicas', pointer),
+      partitions: this.#core.call('xla_executable_partitions', pointer),
+      parameters,
+      resultShape,
+    });
   }
 
   /**
@@ -260,7 +265,7 @@ export class Client {
    * counts.
    * @param {string} target the custom_call_target
    * @param {(call: object) => any} callback gets { operands: Literal[], resultShapes: Shape[],
-   *   replica: number, backendConfig: string } and returns, or promises, the result: whatever
+   *   replica: number, partition: number, backendConfig: string } and returns, or promises, the result: whatever
    *   Literal.from() takes, or an array of these where the result is a tuple. What it throws fails
    *   the run.
    */
@@ -273,21 +278,23 @@ export class Client {
    * @param {any} value whatever Literal.from() takes
    * @param {object} [options]
    * @param {number} [options.replica] whose infeed (default 0)
+   * @param {number} [options.partition] (default 0)
    */
   transferToInfeed(value, options) {
-    const { replica = 0 } = checkOptions('transferToInfeed', options, TRANSFER_OPTIONS);
-    this.#core.hostCalls.pushInfeed(replica, value);
+    const device = checkOptions('transferToInfeed', options, TRANSFER_OPTIONS);
+    this.#core.hostCalls.pushInfeed(device, value);
   }
 
   /**
    * What the next outfeed of a replica puts out, in order.
    * @param {object} [options]
    * @param {number} [options.replica] whose outfeed (default 0)
+   * @param {number} [options.partition] (default 0)
    * @returns {Promise<Literal | Literal[]>} an array of the leaves of tuples
    */
   async transferFromOutfeed(options) {
-    const { replica = 0 } = checkOptions('transferFromOutfeed', options, TRANSFER_OPTIONS);
-    return this.#core.hostCalls.takeOutfeed(replica);
+    const device = checkOptions('transferFromOutfeed', options, TRANSFER_OPTIONS);
+    return this.#core.hostCalls.takeOutfeed(device);
   }
 
   /**

@@ -27,10 +27,12 @@ const RUN_OPTIONS = {
 /** A compiled program: takes arguments, gives results, as often as one likes. */
 export class Executable extends Handle {
   /** Not for callers: see client.compile(). */
-  constructor(core, pointer, { replicas, parameters, resultShape }) {
+  constructor(core, pointer, { replicas, partitions, parameters, resultShape }) {
     super(core, pointer, 'xla_executable_free');
     /** Number of replicas that it runs on. */
     this.replicas = replicas;
+    /** Number of partitions of each replica. */
+    this.partitions = partitions;
     /** Name and shape of each parameter. */
     this.parameters = Object.freeze(parameters.map(Object.freeze));
     this.resultShape = resultShape;
@@ -38,22 +40,23 @@ export class Executable extends Handle {
   }
 
   /**
-   * Runs on all replicas with the same arguments.
+   * Runs on all devices with the same arguments.
    * @param {readonly any[]} [args] one per parameter: whatever Literal.from() takes for its shape,
    *   or a Buffer (for a tuple: an array of such); dynamic dimensions may be shorter than bounds
    * @param {object} [options] see executeReplicas
-   * @returns {Promise<any[]>} the results on replica 0: the elements of a tuple, or one array
+   * @returns {Promise<any[]>} the results on the first device: the elements of a tuple, or one array
    */
   async execute(args = [], options) {
     const checked = checkOptions('execute', options, RUN_OPTIONS);
-    const result = await this.#execute(new Array(this.replicas).fill(args), checked, 1);
+    const result = await this.#execute(new Array(this.#devices).fill(args), checked, 1);
     if (!checked.profile) return result.outputs[0];
     return { outputs: result.outputs[0], events: result.events };
   }
 
   /**
-   * Runs with arguments of each replica's own.
-   * @param {readonly (readonly any[])[]} argsPerReplica
+   * Runs with arguments of each device's own.
+   * @param {readonly (readonly any[])[]} argsPerReplica one entry for each device, replica-major:
+   *   those of replica 0's partitions, then those of replica 1's
    * @param {object} [options]
    * @param {boolean} [options.device] results stay on the device, as Buffers instead of Literals
    * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are given away:
@@ -62,24 +65,35 @@ export class Executable extends Handle {
    * @param {number} [options.seed] of the rng operations, an integer (default 0): the same numbers
    *   in each run with the same seed, others on each replica
    * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
-   * @returns {Promise<any[][]>} the results of each replica
+   * @returns {Promise<any[][]>} the results of each device, in the same order
    */
   async executeReplicas(argsPerReplica, options) {
     const checked = checkOptions('execute', options, RUN_OPTIONS);
-    if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.replicas) {
+    if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.#devices) {
       throw invalidArgument(
         'execute',
-        `needs an array of ${this.replicas} arrays of arguments, one per replica; ` +
+        `needs an array of ${this.#devices} arrays of arguments, one per ${this.#noun}; ` +
           `got ${describe(argsPerReplica)}`,
       );
     }
-    const result = await this.#execute(copyList(argsPerReplica), checked, this.replicas);
+    const result = await this.#execute(copyList(argsPerReplica), checked, this.#devices);
     return checked.profile ? result : result.outputs;
+  }
+
+  get #devices() {
+    return this.replicas * this.partitions;
+  }
+
+  /** What each of them is called. */
+  get #noun() {
+    if (this.partitions === 1) return 'replica';
+    return this.replicas === 1 ? 'partition' : 'device';
   }
 
   [INSPECT]() {
     const replicas = this.replicas === 1 ? '' : `, ${this.replicas} replicas`;
-    return `Executable { ${signature(this)}${replicas}${this.disposed ? ', disposed' : ''} }`;
+    const partitions = this.partitions === 1 ? '' : `, ${this.partitions} partitions`;
+    return `Executable { ${signature(this)}${replicas}${partitions}${this.disposed ? ', disposed' : ''} }`;
   }
 
   /** The optimised module as HLO text. */
@@ -92,7 +106,7 @@ export class Executable extends Handle {
     return coreOf(this).takeString(coreOf(this).call('xla_executable_thunks', pointerOf(this)));
   }
 
-  /** @param {number} count of replicas whose results are wanted */
+  /** @param {number} count of devices whose results are wanted */
   async #execute(argsPerReplica, options, count) {
     const core = coreOf(this);
     const { signal, profile = false } = options;
@@ -110,8 +124,8 @@ export class Executable extends Handle {
       throwIfAborted(signal); // meanwhile
       if (options.seed) core.call('xla_run_seed', run, options.seed);
       await core.runs.start(run);
-      const outputs = Array.from({ length: count }, (_, replica) =>
-        this.#outputs(run, replica, options.device));
+      const outputs = Array.from({ length: count }, (_, device) =>
+        this.#outputs(run, device, options.device));
       return { outputs, events: profile ? readProfile(core, run) : [] };
     } catch (error) {
       if (error.code === 'CANCELLED') throwIfAborted(signal);
@@ -142,9 +156,9 @@ export class Executable extends Handle {
     }
   }
 
-  /** The leaves of all arguments, replica by replica: { buffer, parameter }. */
+  /** The leaves of all arguments, device by device: { buffer, parameter }. */
   #flatten(argsPerReplica, uploads) {
-    const flattened = new Map(); // so that what all replicas share is uploaded once
+    const flattened = new Map(); // so that what all devices share is uploaded once
     return argsPerReplica.flatMap((args) => {
       if (!flattened.has(args)) flattened.set(args, this.#flattenOne(args, uploads));
       return flattened.get(args);
@@ -198,7 +212,7 @@ export class Executable extends Handle {
       if (this.parameters[number]) continue;
       throw invalidArgument('execute', `donate: there is no parameter ${describe(number)}`);
     }
-    const shared = this.replicas > 1 && new Set(argsPerReplica).size < this.replicas;
+    const shared = this.#devices > 1 && new Set(argsPerReplica).size < this.#devices;
     const donated = new Set();
     for (const { buffer, parameter } of leaves) {
       if (!buffer || !donate.has(parameter)) continue;
@@ -212,7 +226,7 @@ export class Executable extends Handle {
     return donated;
   }
 
-  #outputs(run, replica, device = false) {
+  #outputs(run, number, device = false) {
     const core = coreOf(this);
     let leaf = 0;
     const take = (shape) => {
@@ -220,9 +234,9 @@ export class Executable extends Handle {
         const elements = shape.tupleShapes.map(take);
         return device ? elements : Literal.tuple(elements);
       }
-      const number = leaf++;
+      const at = leaf++;
       if (!shape.isArray) return device ? null : new Literal(shape, null);
-      const pointer = core.need('xla_run_result', run, replica, number);
+      const pointer = core.need('xla_run_result', run, number, at);
       const buffer = new Buffer(core, pointer, shapeOfResult(core, pointer, shape));
       if (device) return buffer;
       try {
@@ -260,11 +274,12 @@ function readProfile(core, run) {
   return Array.from({ length: count }, (_, i) => {
     const at = events + i * PROFILE_EVENT_BYTES;
     const [startUs, endUs] = core.view(Float64Array, at, 2);
-    const [replica, worker, name, category, holds] = core.view(Uint32Array, at + 16, 5);
+    const [replica, worker, name, category, holds, partition] = core.view(Uint32Array, at + 16, 6);
     return {
       name: core.string(name),
       category: core.string(category),
       replica,
+      partition,
       worker,
       startUs,
       endUs,

@@ -9,7 +9,7 @@ import { ELEMENT_TYPES } from './types.mjs';
 
 const MOST_MESSAGE = 1000;
 
-/** Values of one feed of one replica, and who waits for them. At most one side is not empty. */
+/** Values of one feed of one device, and who waits for them. At most one side is not empty. */
 class Feed {
   values = [];
   waiting = [];
@@ -18,8 +18,8 @@ class Feed {
 export class HostCalls {
   #core;
   #targets = new Map(); // custom_call_target -> function
-  #infeeds = new Map(); // replica -> Feed of values; calls wait
-  #outfeeds = new Map(); // replica -> Feed of values; promises wait
+  #infeeds = new Map(); // device -> Feed of values; calls wait
+  #outfeeds = new Map(); // device -> Feed of values; promises wait
 
   constructor(core) {
     this.#core = core;
@@ -36,20 +36,20 @@ export class HostCalls {
     this.#targets.set(target, callback);
   }
 
-  /** A value for the next infeed of a replica. */
-  pushInfeed(replica, value) {
+  /** A value for the next infeed of a device: { replica, partition }. */
+  pushInfeed(device, value) {
     this.#core.check();
-    const feed = feedOf(this.#infeeds, replica);
+    const feed = feedOf(this.#infeeds, device);
     feed.waiting = feed.waiting.filter((call) => this.#isAlive(call));
     const call = feed.waiting.shift();
     if (call) this.#answer(call, () => value);
     else feed.values.push(value);
   }
 
-  /** @returns {Promise<any>} what the next outfeed of a replica puts out */
-  takeOutfeed(replica) {
+  /** @returns {Promise<any>} what the next outfeed of a device puts out */
+  takeOutfeed(device) {
     this.#core.check();
-    const feed = feedOf(this.#outfeeds, replica);
+    const feed = feedOf(this.#outfeeds, device);
     if (feed.values.length) return Promise.resolve(feed.values.shift());
     return new Promise((resolve, reject) => feed.waiting.push({ resolve, reject }));
   }
@@ -81,6 +81,7 @@ export class HostCalls {
       identity: core.runs.identity(run),
       pointer,
       replica: ask('replica'),
+      partition: ask('partition'),
       opcode: core.string(ask('opcode')),
       target: core.string(ask('target')),
       backendConfig: unquote(core.string(ask('backend_config'))),
@@ -92,13 +93,13 @@ export class HostCalls {
   #serveOne(call) {
     switch (call.opcode) {
       case 'infeed': {
-        const feed = feedOf(this.#infeeds, call.replica);
+        const feed = feedOf(this.#infeeds, call);
         if (feed.values.length) this.#answer(call, () => feed.values.shift());
         else feed.waiting.push(call);
         return;
       }
       case 'outfeed': {
-        const feed = feedOf(this.#outfeeds, call.replica);
+        const feed = feedOf(this.#outfeeds, call);
         const value = single(call.operands.map((leaf) => this.#literal(leaf)));
         if (feed.waiting.length) feed.waiting.shift().resolve(value);
         else feed.values.push(value);
@@ -110,7 +111,7 @@ export class HostCalls {
     }
   }
 
-  #callTarget({ opcode, target, backendConfig, operands, results, replica }) {
+  #callTarget({ opcode, target, backendConfig, operands, results, replica, partition }) {
     const callback = this.#targets.get(target);
     if (opcode !== 'custom-call' || !callback) {
       const wanted = opcode === 'custom-call' ? `the target "${target}"` : `${opcode} to the host`;
@@ -121,6 +122,7 @@ export class HostCalls {
       operands: operands.map((leaf) => this.#literal(leaf)),
       resultShapes: results.map(({ shape }) => shape),
       replica,
+      partition,
       backendConfig,
     });
   }
@@ -183,9 +185,10 @@ function codeOf(error) {
   return STATUS_CODES.indexOf(isOurs && error.code !== 'OK' ? error.code : 'INTERNAL');
 }
 
-function feedOf(feeds, replica) {
-  if (!feeds.has(replica)) feeds.set(replica, new Feed());
-  return feeds.get(replica);
+function feedOf(feeds, { replica = 0, partition = 0 }) {
+  const device = `${replica}.${partition}`;
+  if (!feeds.has(device)) feeds.set(device, new Feed());
+  return feeds.get(device);
 }
 
 const LETTERS = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };

@@ -327,6 +327,8 @@ export class HloModule extends Handle {
   readonly name: string;
   /** The number of replicas that the text states. */
   readonly replicaCount: number | undefined;
+  /** The number of partitions that the text states, or that its shard_maps are for. */
+  readonly partitionCount: number | undefined;
   readonly parameters: readonly Parameter[];
   readonly resultShape: Shape;
   /** HLO text. */
@@ -372,6 +374,7 @@ export interface ProfileEvent {
   /** Of a region, which is measured whole: the names of the instructions in it. */
   readonly holds?: readonly string[];
   readonly replica: number;
+  readonly partition: number;
   /** The thread that did it. */
   readonly worker: number;
   /** Microseconds on a clock that only goes forward. */
@@ -391,11 +394,13 @@ type Profiled<T> = { outputs: T; events: ProfileEvent[] };
 export class Executable extends Handle {
   private constructor();
   readonly replicas: number;
+  /** Of each replica. */
+  readonly partitions: number;
   readonly parameters: readonly Parameter[];
   readonly resultShape: Shape;
   /**
-   * Runs on all replicas with the same arguments, one per parameter. Resolves to the results on
-   * replica 0: the elements of a tuple, or one array. What they are may be stated:
+   * Runs on all devices with the same arguments, one per parameter. Resolves to the results on the
+   * first device: the elements of a tuple, or one array. What they are may be stated:
    * `execute<[Literal<'f32[2,3]'>]>(args)`; otherwise there is at least one.
    */
   execute<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
@@ -414,7 +419,10 @@ export class Executable extends Handle {
     args?: Arguments,
     options?: ExecuteOptions & { device?: false; profile?: false },
   ): Promise<R>;
-  /** Runs with arguments of each replica's own. Resolves to the results of each replica. */
+  /**
+   * Runs with arguments of each device's own, replica-major: those of replica 0's partitions, then
+   * those of replica 1's. Resolves to the results of each device, in the same order.
+   */
   executeReplicas<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
     argsPerReplica: readonly Arguments[],
     options: ExecuteOptions & { device: true; profile: true },
@@ -471,6 +479,7 @@ export interface CustomCall {
   /** The leaves of the result. */
   readonly resultShapes: readonly Shape[];
   readonly replica: number;
+  readonly partition: number;
   /** backend_config as the program's text has it; '' where it has none. */
   readonly backendConfig: string;
 }
@@ -481,6 +490,12 @@ export type ProgramSource = string | Uint8Array | ArrayBuffer | Blob | Response 
 export interface LoadOptions {
   /** Shapes of the arguments, for StableHLO programs of unknown sizes: they are read for these. */
   arguments?: readonly (Shape | string)[];
+}
+
+/** Which device: by default the first. */
+export interface DeviceOptions {
+  replica?: number;
+  partition?: number;
 }
 
 /** Where programs are built, compiled and run. */
@@ -509,16 +524,23 @@ export class Client {
   parseStableHlo(source: string | Uint8Array, options?: LoadOptions): Promise<HloModule>;
   /** Reads a serialized HloModuleProto, HloProto or HloSnapshot. */
   parseHloProto(bytes: Uint8Array): HloModule;
-  compile(module: HloModule, options?: { replicas?: number }): Promise<Executable>;
+  /**
+   * For replicas x partitions devices: by default as many as the module states, else 1 (the client's
+   * replicas, where the module states no mesh).
+   */
+  compile(
+    module: HloModule,
+    options?: { replicas?: number; partitions?: number },
+  ): Promise<Executable>;
   /**
    * Gives a custom-call target its meaning. The callback returns, or promises, the result; an array
    * of values where it is a tuple. What it throws fails the run.
    */
   registerCustomCall(target: string, callback: (call: CustomCall) => unknown): void;
-  /** Queues a value for the next infeed of a replica (default 0); tuples as arrays of leaves. */
-  transferToInfeed(value: unknown, options?: { replica?: number }): void;
-  /** What the next outfeed of a replica (default 0) puts out; tuples as arrays of leaves. */
-  transferFromOutfeed(options?: { replica?: number }): Promise<Literal | Literal[]>;
+  /** Queues a value for the next infeed of a device (default 0); tuples as arrays of leaves. */
+  transferToInfeed(value: unknown, options?: DeviceOptions): void;
+  /** What the next outfeed of a device (default 0) puts out; tuples as arrays of leaves. */
+  transferFromOutfeed(options?: DeviceOptions): Promise<Literal | Literal[]>;
   /** Puts an array on the device. */
   buffer<S extends string = string>(value: LiteralLike | Buffer, shape?: S | Shape): Buffer<S>;
   /**

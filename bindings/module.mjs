@@ -24,6 +24,11 @@ export class HloModule extends Handle {
     return coreOf(this).call('xla_module_replica_count', pointerOf(this)) || undefined;
   }
 
+  /** The number of partitions that the text states, or that its shard_maps are for; or undefined. */
+  get partitionCount() {
+    return coreOf(this).call('xla_module_partition_count', pointerOf(this)) || undefined;
+  }
+
   /** Names and shapes of the entry computation's parameters; with the layouts that it asks for. */
   get parameters() {
     const core = coreOf(this);

@@ -161,7 +161,10 @@ XLA_API char *xla_module_print(const Module *module) {
 
 XLA_API void xla_module_free(Module *module) { module_free(module); }
 XLA_API const char *xla_module_name(const Module *module) { return module->name; }
-XLA_API int xla_module_replica_count(const Module *module) { return module->replica_count; }
+XLA_API int xla_module_replica_count(const Module *module) { return module_mesh(module).replicas; }
+XLA_API int xla_module_partition_count(const Module *module) {
+  return module_mesh(module).partitions;
+}
 
 XLA_API int xla_module_parameter_count(const Module *module) {
   return module->entry->parameter_count;
@@ -185,9 +188,16 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 
 /* ---- Executables ---- */
 
-XLA_API Executable *xla_compile(const Module *module, int replicas) {
+XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions) {
   if (!verify_module(module, &last_error)) return NULL;
-  return executable_new(module, replicas, NULL, &last_error);
+  return executable_new(module, (Mesh){replicas, partitions}, NULL, &last_error);
+}
+
+XLA_API int xla_executable_replicas(const Executable *executable) {
+  return executable->mesh.replicas;
+}
+XLA_API int xla_executable_partitions(const Executable *executable) {
+  return executable->mesh.partitions;
 }
 
 XLA_API void xla_executable_free(Executable *executable) { executable_release(executable); }
@@ -232,7 +242,7 @@ XLA_API double xla_buffer_bytes(const Buffer *buffer) { return (double)buffer->b
 
 XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                          bool profile) {
-  return run_new(executable, arguments, donated, profile, &last_error);
+  return run_new_replicated(executable, arguments, donated, profile, &last_error);
 }
 
 XLA_API void xla_run_seed(Run *run, double seed) { run_seed(run, (uint64_t)seed); }
@@ -243,8 +253,8 @@ XLA_API int xla_run_start(Run *run) {
 XLA_API int xla_run_state(Run *run) { return (int)run_state(run); }
 XLA_API void xla_run_error(Run *run) { last_error = run->error; }
 
-XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf) {
-  return run_result(run, replica, leaf, &last_error);
+XLA_API Buffer *xla_run_result(Run *run, int device, int leaf) {
+  return run_result(run, device, leaf, &last_error);
 }
 
 XLA_API void xla_run_cancel(Run *run) { run_cancel(run); }
@@ -264,7 +274,8 @@ XLA_API int xla_run_profile_count(Run *run) {
 /* ---- Calls of the host ---- */
 
 XLA_API HostCall *xla_run_host_call(Run *run) { return host_call_take(run); }
-XLA_API int xla_host_call_replica(const HostCall *call) { return call->id; }
+XLA_API int xla_host_call_replica(const HostCall *call) { return replica_number(call); }
+XLA_API int xla_host_call_partition(const HostCall *call) { return partition_number(call); }
 
 XLA_API const char *xla_host_call_opcode(const HostCall *call) {
   return opcode_name(call->parked_at->instruction->opcode);

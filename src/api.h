@@ -77,14 +77,18 @@ XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *c
 XLA_API char *xla_module_print(const Module *module);
 XLA_API void xla_module_free(Module *module);
 XLA_API const char *xla_module_name(const Module *module);
-XLA_API int xla_module_replica_count(const Module *module); /* 0: not stated */
+XLA_API int xla_module_replica_count(const Module *module);   /* 0: not stated */
+XLA_API int xla_module_partition_count(const Module *module); /* 0: not stated */
 XLA_API int xla_module_parameter_count(const Module *module);
 XLA_API char *xla_module_parameter_shape(const Module *module, int number); /* with layout if any */
 XLA_API const char *xla_module_parameter_name(const Module *module, int number);
 XLA_API char *xla_module_result_shape(const Module *module);
 
-/* Executables: `replicas` >= 1. The module is copied and may be freed. */
-XLA_API Executable *xla_compile(const Module *module, int replicas);
+/* Executables, for replicas x partitions devices; 0: as many as the module says. The module is copied
+** and may be freed. */
+XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions);
+XLA_API int xla_executable_replicas(const Executable *executable);
+XLA_API int xla_executable_partitions(const Executable *executable);
 XLA_API void xla_executable_free(Executable *executable);
 XLA_API char *xla_executable_print(const Executable *executable);  /* the optimised module */
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
@@ -97,7 +101,7 @@ XLA_API char *xla_buffer_shape(const Buffer *buffer); /* all static */
 XLA_API double xla_buffer_bytes(const Buffer *buffer);
 
 /*
-** Runs. `arguments` are replicas x (leaves of all parameters in order) buffers, replica-major;
+** Runs. `arguments` are devices x (leaves of all parameters in order) buffers, replica-major;
 ** tuples are given as their leaves; a token leaf is NULL. `donated` (may be NULL) marks those whose
 ** memory the run may overwrite, and takes over one reference of each; the others are borrowed until
 ** the run is freed. Shapes are checked. Dynamic dimensions may be shorter than their bound.
@@ -112,9 +116,9 @@ XLA_API int xla_run_start(Run *run);
 XLA_API int xla_run_state(Run *run);
 /* Makes the run's error the last error (see xla_error_code). */
 XLA_API void xla_run_error(Run *run);
-/* The result's leaf number `leaf` on a replica: a reference of the caller's. NULL for tokens, and
+/* The result's leaf number `leaf` on a device: a reference of the caller's. NULL for tokens, and
 ** when memory is out. Dynamic dimensions are as long as they turned out: see xla_buffer_shape. */
-XLA_API Buffer *xla_run_result(Run *run, int replica, int leaf);
+XLA_API Buffer *xla_run_result(Run *run, int device, int leaf);
 XLA_API void xla_run_cancel(Run *run);
 XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
 /* Profile: `count` events; see ProfileEvent in runtime/run.h. */
@@ -129,6 +133,7 @@ XLA_API int xla_run_profile_count(Run *run);
 */
 XLA_API HostCall *xla_run_host_call(Run *run);
 XLA_API int xla_host_call_replica(const HostCall *call);
+XLA_API int xla_host_call_partition(const HostCall *call);
 XLA_API const char *xla_host_call_opcode(const HostCall *call); /* "infeed", "custom-call", ... */
 XLA_API const char *xla_host_call_target(const HostCall *call); /* see runtime/host.h */
 XLA_API const char *xla_host_call_backend_config(const HostCall *call); /* raw text or "" */

@@ -1,9 +1,10 @@
 /*
 ** The native program: runs an HLO file on the same core that WebAssembly gets.
 **
-**     xla-run MODULE.hlo [--input "f32[2] {1, 2}"]... [--replicas N] [--threads N] [--print]
+**     xla-run MODULE.hlo [--input "f32[2] {1, 2}"]... [--replicas N] [--partitions N]
+**         [--threads N] [--print]
 **
-** Inputs are literals in HLO text, one per parameter, the same on every replica.
+** Inputs are literals in HLO text, one per parameter, the same on every device.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ enum { MAX_INPUTS = 256 };
 typedef struct Options {
   const char *file;
   const char *inputs[MAX_INPUTS];
-  int input_count, replicas, threads;
+  int input_count, threads;
+  Mesh asked;
   bool print;
 } Options;
 
@@ -40,7 +42,9 @@ static bool parse_options(int argc, char **argv, Options *options) {
     } else if (!value) {
       return false;
     } else if (!strcmp(argv[i], "--replicas")) {
-      options->replicas = atoi(argv[++i]);
+      options->asked.replicas = atoi(argv[++i]);
+    } else if (!strcmp(argv[i], "--partitions")) {
+      options->asked.partitions = atoi(argv[++i]);
     } else if (!strcmp(argv[i], "--threads")) {
       options->threads = atoi(argv[++i]);
     } else if (!strcmp(argv[i], "--input") && options->input_count < MAX_INPUTS) {
@@ -104,10 +108,9 @@ static bool read_inputs(const Options *options, const Executable *executable, Ar
 }
 
 static void print_results(Run *run, Arena *arena) {
-  const Executable *executable = run->executable;
-  for (int r = 0; r < run->replica_count; r++) {
-    for (int i = 0; i < executable->program->result_leaves - executable->program->hidden_results;
-         i++) {
+  for (int r = 0; r < run->device_count; r++) {
+    const Program *program = run->replicas[r].executable->program;
+    for (int i = 0; i < program->result_leaves - program->hidden_results; i++) {
       Error error = {0};
       Buffer *buffer = run_result(run, r, i, &error);
       if (error.code) fail(error.message);
@@ -126,14 +129,14 @@ static void print_results(Run *run, Arena *arena) {
 }
 
 static bool run_module(const Options *options, Module *module, Error *error) {
-  int replicas = options->replicas ? options->replicas : module->replica_count;
-  Executable *executable = executable_new(module, replicas ? replicas : 1, NULL, error);
+  Executable *executable = executable_new(module, options->asked, NULL, error);
   if (!executable) return false;
   Arena *arena = arena_new();
   int n = executable->program->parameter_leaves - executable->program->hidden_parameters, count = 0;
-  Buffer **arguments = ARENA_ARRAY(arena, Buffer *, n * executable->replica_count);
+  int devices = mesh_devices(executable->mesh);
+  Buffer **arguments = ARENA_ARRAY(arena, Buffer *, n * devices);
   bool ok = read_inputs(options, executable, arena, arguments, &count, error);
-  for (int i = n; ok && i < n * executable->replica_count; i++) arguments[i] = arguments[i - n];
+  for (int i = n; ok && i < n * devices; i++) arguments[i] = arguments[i - n];
   if (ok && options->print) {
     StrBuf out = {0};
     hlo_print(executable->program->module, &out);
@@ -141,7 +144,7 @@ static bool run_module(const Options *options, Module *module, Error *error) {
     fputs(out.text, stdout);
     strbuf_free(&out);
   }
-  Run *run = ok ? run_new(executable, arguments, NULL, false, error) : NULL;
+  Run *run = ok ? run_new_replicated(executable, arguments, NULL, false, error) : NULL;
   ok = run != NULL;
   if (run) {
     run_start(run);
@@ -160,7 +163,8 @@ static bool run_module(const Options *options, Module *module, Error *error) {
 int main(int argc, char **argv) {
   Options options;
   if (!parse_options(argc, argv, &options)) {
-    return fail("usage: xla-run MODULE.hlo [--input LITERAL]... [--replicas N] [--threads N] "
+    return fail("usage: xla-run MODULE.hlo [--input LITERAL]... [--replicas N] [--partitions N] "
+                "[--threads N] "
                 "[--print]");
   }
   size_t length;

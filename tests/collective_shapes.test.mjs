@@ -56,8 +56,7 @@ const REFUSED = [
   ['all-gather: the header says another number',
     gather('f32[2]', 'f32[4]', undefined, ', replica_count=2'), 4, 'f32[4]'],
   ['all-gather over partitions that do not run',
-    gather('f32[2]', 'f32[8]', 'channel_id=1, replica_groups={{0,1}}, dimensions={0}',
-      ', num_partitions=2'), 2, 'f32[8]'],
+    gather('f32[2]', 'f32[8]', 'channel_id=1, replica_groups={{0,1}}, dimensions={0}'), 2, 'f32[8]'],
   ['all-gather: partitions not stated',
     gather('f32[2]', 'f32[12]', 'channel_id=1, replica_groups={{0,1}}, dimensions={0}'), 2, 'f32[12]'],
   ['all-gather of several operands', entry([

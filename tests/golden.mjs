@@ -12,6 +12,7 @@ import { ELEMENT_TYPES } from '../bindings/types.mjs';
  * @typedef {object} GoldenCase
  * @property {string} name
  * @property {number} replicas
+ * @property {number} partitions
  * @property {string} tolerance 'exact', 'ulp 4', 'abs 1e-5 rel 1e-5'
  * @property {string} hlo
  * @property {[string, string][][]} inputs leaves of the parameters, per replica: shape, base64
@@ -34,9 +35,11 @@ export async function readGolden(url) {
     const current = cases.at(-1);
     if (word === 'case') {
       const name = rest.join(' ');
-      cases.push({ name, replicas: 1, tolerance: 'exact', inputs: [], outputs: [] });
+      cases.push({ name, replicas: 1, partitions: 1, tolerance: 'exact', inputs: [], outputs: [] });
     } else if (word === 'replicas') {
       current.replicas = Number(rest[0]);
+    } else if (word === 'partitions') {
+      current.partitions = Number(rest[0]);
     } else if (word === 'tol') {
       current.tolerance = rest.join(' ');
     } else if (word === 'hlo') {
@@ -82,20 +85,22 @@ export function argumentsOf(leaves, parameters) {
  * @param {HloModule} module the case's, in one form or another; disposed
  */
 export async function checkCase(client, golden, module) {
-  const executable = await client.compile(module, { replicas: golden.replicas });
+  const { replicas, partitions } = golden;
+  const executable = await client.compile(
+    module, partitions > 1 ? { replicas, partitions } : { replicas });
   try {
-    const args = Array.from({ length: golden.replicas }, (_, replica) => {
-      const leaves = (golden.inputs[replica] ?? []).map((leaf) => literalOf(leaf));
+    const args = Array.from({ length: replicas * partitions }, (_, device) => {
+      const leaves = (golden.inputs[device] ?? []).map((leaf) => literalOf(leaf));
       return argumentsOf(leaves, module.parameters);
     });
     const results = await executable.executeReplicas(args);
-    const problems = results.flatMap((outputs, replica) => {
+    const problems = results.flatMap((outputs, device) => {
       const leaves = outputs.flatMap((output) => output.leaves()).filter((leaf) => leaf);
-      const expected = golden.outputs[replica] ?? [];
+      const expected = golden.outputs[device] ?? [];
       assert.equal(leaves.length, expected.length, 'number of results');
       return leaves.map((leaf, i) => {
         const problem = difference(leaf, expected[i], golden.tolerance);
-        return problem && `replica ${replica}, result ${i}: ${problem}`;
+        return problem && `device ${device}, result ${i}: ${problem}`;
       });
     });
     const wrong = problems.filter(Boolean);

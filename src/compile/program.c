@@ -1,6 +1,7 @@
 #include "compile/program.h"
 
 #include "codegen/codegen.h"
+#include "compile/collective_check.h"
 #include "dynamic/dimensions.h"
 #include "lower/lower.h"
 #include "platform/platform.h"
@@ -54,17 +55,29 @@ static bool compile_fusions(Program *program, Error *error) {
   return ok;
 }
 
-Program *program_new(const Module *module, const CompileOptions *options, Error *error) {
+/* From here on the module says what it is compiled for. */
+static void state_mesh(Module *module, Mesh mesh) {
+  if (mesh.replicas > 1 || module->replica_count) module->replica_count = mesh.replicas;
+  if (mesh.partitions > 1 || module->num_partitions) module->num_partitions = mesh.partitions;
+}
+
+Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error) {
   Module *optimized = module_clone(module);
+  state_mesh(optimized, mesh);
   if (!dynamic_dimensions_resolve(optimized, error)) {
     module_free(optimized);
     return NULL;
   }
   lower_run(optimized, options->evaluate ? NULL : &codegen_target);
+  if (!collectives_check(optimized, mesh, error)) {
+    module_free(optimized);
+    return NULL;
+  }
   Arena *arena = optimized->arena; /* one arena for all: they live and go together */
   Program *program = ARENA_NEW(arena, Program);
   program->arena = arena;
   program->module = optimized;
+  program->mesh = mesh;
   if (!compile_thunks(program, options, error)) {
     module_free(optimized);
     return NULL;

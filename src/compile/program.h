@@ -6,9 +6,9 @@
 **
 ** Values live in logical buffers (XLA's term): one per array leaf that some instruction defines.
 ** Tuples are never materialised: a tuple is its leaves. The buffer plan (buffer_plan.c) gives each
-** logical buffer a slot and an offset; a run has one table of slots per replica:
+** logical buffer a slot and an offset; a run has one table of slots per device:
 **
-**     slot 0                      the replica's arena, for everything temporary
+**     slot 0                      the device's arena, for everything temporary
 **     slots 1 .. P                the leaves of the parameters, as the caller gave them
 **     slots P+1 .. P+R            the leaves of the result, freshly allocated
 **     slots P+R+1 ..              constants
@@ -17,7 +17,7 @@
 #define XLA_COMPILE_PROGRAM_H
 
 #include "codegen/region.h"
-#include "hlo/module.h"
+#include "hlo/mesh.h"
 #include "kernels/kernels.h"
 
 enum { SLOT_NONE = -1, SLOT_ARENA = 0, SLOT_FIRST_PARAMETER = 1 };
@@ -73,6 +73,8 @@ struct Thunk {
       ThunkSequence *condition, *body;
       LogicalBuffer *predicate;
     };
+    const DeviceGroups *groups; /* COLLECTIVE: who meets */
+    const int *peers;           /* CHANNEL: see channel_peers_resolve */
     struct { /* REGION: its number; what it is made of, and the names of these, a line each */
       int region;
       ThunkSequence *steps;
@@ -88,6 +90,7 @@ struct Thunk {
 typedef struct Program {
   Arena *arena;
   Module *module; /* optimised; owned */
+  Mesh mesh;
   ThunkSequence entry;
   int parameter_leaves, result_leaves, constant_count, slot_count;
   const Shape **parameter_shapes, **result_shapes; /* of the leaves */
@@ -109,8 +112,8 @@ typedef struct CompileOptions {
   bool evaluate; /* as it is written: nothing is fused, and the evaluator runs what it can */
 } CompileOptions;
 
-/* Compiles a copy of `module`. NULL with the reason. */
-Program *program_new(const Module *module, const CompileOptions *options, Error *error);
+/* Compiles a copy of `module` for a mesh of devices. NULL with the reason. */
+Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error);
 void program_free(Program *program);
 
 const char *thunk_kind_name(ThunkKind kind);

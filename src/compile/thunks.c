@@ -340,6 +340,13 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
     if (scratch) use(c, scratch);
     if (instruction->a.calls) add_kernel_fusion(c, thunk, instruction->a.calls);
   }
+  if (kind == THUNK_COLLECTIVE) { /* collectives_check has been through them */
+    Error error;
+    thunk->groups = device_groups_resolve(c->arena, instruction, c->program->mesh, &error);
+  }
+  if (kind == THUNK_CHANNEL) {
+    thunk->peers = channel_peers_resolve(c->arena, instruction, c->program->mesh);
+  }
   if (kind == THUNK_GENERATED) {
     thunk->function = add_function(c, instruction);
     thunk->chunk = codegen_chunk(instruction);

@@ -1,45 +1,46 @@
 /*
-** Collectives: operations that replicas do together. Replica groups are checked here too, as far
+** Collectives: operations that devices do together. Replica groups are checked here too, as far
 ** as the module states how many replicas (or partitions) there are.
 */
 #include "hlo/inference_rules.h"
+#include "hlo/mesh.h"
 
-/*
-** How XLA reads the ids in replica_groups:
-**   no channel_id: replicas; channel_id and use_global_device_ids: devices (replica * partitions +
-**   partition); channel_id alone: replicas, over all partitions of each - but partitions for the
-**   operations that have no use_global_device_ids.
-*/
-static int64_t participants(const Inference *in, bool has_global_ids) {
+static GroupMode mode_of(const Inference *in) {
+  return collective_group_mode(in->instruction->opcode, in->a);
+}
+
+/* How many there are of what the ids in replica_groups are; 0: not stated. */
+static int64_t participants(const Inference *in) {
   const Computation *parent = in->instruction->parent;
   const Module *module = parent ? parent->module : NULL;
   int64_t replicas = module ? module->replica_count : 0;
   int64_t partitions = module ? module->num_partitions : 0;
-  if (in->a->channel_id == 0) return replicas;
-  if (!has_global_ids) return partitions;
-  if (!in->a->use_global_device_ids) return replicas;
-  return max_int64(replicas, 1) * max_int64(partitions, 1);
+  GroupMode mode = mode_of(in);
+  if (mode != FLATTENED_ID) return group_mode_ids(mode, replicas, partitions);
+  return group_mode_ids(mode, max_int64(replicas, 1), max_int64(partitions, 1));
 }
 
-/* Every id once, none missing, none empty. */
-static bool check_group_ids(Inference *in) {
+/* Which ids the groups may have: `complete` ones, every id once and none missing; others, any that
+** there are. */
+static bool check_group_ids(Inference *in, bool complete) {
   const ReplicaGroups *groups = &in->a->replica_groups;
-  int64_t total = 0;
+  const char *noun = group_mode_noun(mode_of(in));
+  int64_t total = 0, there = participants(in);
   for (int g = 0; g < groups->count; g++) {
     REQUIRE(in, groups->groups[g].count > 0,
-            "replica_groups has an empty group; each group must have at least one replica");
+            "replica_groups has an empty group; each group must have at least one %s", noun);
     total += groups->groups[g].count;
   }
-  bool *seen = ARENA_ARRAY(in->arena, bool, total);
+  int64_t limit = complete ? total : there > 1 ? there : MOST_DEVICES;
+  bool *seen = ARENA_ARRAY(in->arena, bool, limit);
   for (int g = 0; g < groups->count; g++) {
     for (int i = 0; i < groups->groups[g].count; i++) {
       int64_t id = groups->groups[g].items[i];
-      REQUIRE(
-          in, id >= 0 && id < total,
-          "replica %lld in replica_groups is out of range; with %lld replicas listed it must be "
-          "in [0, %lld)",
-          (long long)id, (long long)total, (long long)total);
-      REQUIRE(in, !seen[id], "replica %lld is repeated in replica_groups; it must appear once",
+      REQUIRE(in, id >= 0 && id < limit,
+              "%s %lld in replica_groups is out of range; with %lld %ss listed it must be in [0, "
+              "%lld)",
+              noun, (long long)id, (long long)total, noun, (long long)limit);
+      REQUIRE(in, !seen[id], "%s %lld is repeated in replica_groups; it must appear once", noun,
               (long long)id);
       seen[id] = true;
     }
@@ -47,7 +48,14 @@ static bool check_group_ids(Inference *in) {
   return true;
 }
 
-static bool check_replica_groups(Inference *in, bool has_global_ids, bool uniform) {
+/* What an operation's groups may be. */
+typedef enum GroupRule {
+  GROUPS_UNIFORM,  /* all of the same size; every id is listed */
+  GROUPS_COMPLETE, /* every id is listed */
+  GROUPS_ANY,
+} GroupRule;
+
+static bool check_replica_groups(Inference *in, GroupRule rule) {
   const ReplicaGroups *groups = &in->a->replica_groups;
   REQUIRE(in, in->a->channel_id >= 0, "channel_id=%lld; it must be positive",
           (long long)in->a->channel_id);
@@ -55,33 +63,32 @@ static bool check_replica_groups(Inference *in, bool has_global_ids, bool unifor
           "use_global_device_ids=true without channel_id; global device ids need a channel_id");
   REQUIRE(in, groups->count > 0 || !in->a->use_global_device_ids,
           "use_global_device_ids=true without replica_groups; they must be specified");
-  if (!check_group_ids(in)) return false;
-  int64_t total = 0, expected = participants(in, has_global_ids);
+  if (!check_group_ids(in, rule != GROUPS_ANY)) return false;
+  int64_t total = 0, expected = participants(in);
+  const char *noun = group_mode_noun(mode_of(in));
   for (int g = 0; g < groups->count; g++) {
     total += groups->groups[g].count;
-    REQUIRE(in, !uniform || groups->groups[g].count == groups->groups[0].count,
-            "replica_groups have groups of %d and %d replicas; all groups must have the same size",
-            groups->groups[0].count, groups->groups[g].count);
+    REQUIRE(in, rule != GROUPS_UNIFORM || groups->groups[g].count == groups->groups[0].count,
+            "replica_groups have groups of %d and %d %ss; all groups must have the same size",
+            groups->groups[0].count, groups->groups[g].count, noun);
   }
-  REQUIRE(
-      in, groups->count == 0 || expected <= 1 || total == expected,
-      "replica_groups list %lld replicas, but the module has %lld; every replica must be listed",
-      (long long)total, (long long)expected);
+  REQUIRE(in, rule == GROUPS_ANY || groups->count == 0 || expected <= 1 || total == expected,
+          "replica_groups list %lld %ss, but the module has %lld; every %s must be listed",
+          (long long)total, noun, (long long)expected, noun);
   return true;
 }
 
-/* Whether the ids are replicas and stand for all partitions of each. */
-static bool spans_partitions(const Inference *in, bool has_global_ids) {
-  return has_global_ids && in->a->channel_id > 0 && !in->a->use_global_device_ids;
+static bool spans_partitions(const Inference *in) {
+  return mode_of(in) == CROSS_REPLICA_AND_PARTITION;
 }
 
 /* Participants in each group; 0 if neither the groups nor the module say. */
-static int64_t group_size(const Inference *in, bool has_global_ids) {
+static int64_t group_size(const Inference *in) {
   const ReplicaGroups *groups = &in->a->replica_groups;
   const Computation *parent = in->instruction->parent;
   int64_t partitions = parent ? max_int64(parent->module->num_partitions, 1) : 1;
-  int64_t size = groups->count > 0 ? groups->groups[0].count : participants(in, has_global_ids);
-  return spans_partitions(in, has_global_ids) ? size * partitions : size;
+  int64_t size = groups->count > 0 ? groups->groups[0].count : participants(in);
+  return spans_partitions(in) ? size * partitions : size;
 }
 
 static bool check_arrays(Inference *in) {
@@ -104,7 +111,7 @@ static bool check_reduction(Inference *in) {
 }
 
 const Shape *infer_all_reduce(Inference *in) {
-  if (!check_arrays(in) || !check_replica_groups(in, true, false) || !check_reduction(in))
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_COMPLETE) || !check_reduction(in))
     return NULL;
   return operands_one_or_tuple(in, in->operand_count);
 }
@@ -134,11 +141,11 @@ static const Shape *stated_result(const Inference *in, const Shape *result, int 
 static bool shards_follow_stated(const Inference *in, int64_t size) {
   const Computation *parent = in->instruction->parent;
   if (in->a->replica_groups.count == 0) return size <= 1;
-  return spans_partitions(in, true) && parent && parent->module->num_partitions == 0;
+  return spans_partitions(in) && parent && parent->module->num_partitions == 0;
 }
 
 static bool shard_count(Inference *in, const Shape *stated, bool grows, int64_t *out) {
-  int64_t size = group_size(in, true), d = in->a->dimensions.items[0];
+  int64_t size = group_size(in), d = in->a->dimensions.items[0];
   if (stated && d < stated->rank && shards_follow_stated(in, size)) {
     int64_t from = operand_shape(in, 0)->dims[d], to = stated->dims[d];
     int64_t large = grows ? to : from, small = grows ? from : to;
@@ -152,7 +159,7 @@ static bool shard_count(Inference *in, const Shape *stated, bool grows, int64_t 
 }
 
 static const Shape *gathered(Inference *in, const Shape *stated) {
-  if (!check_arrays(in) || !check_replica_groups(in, true, true) || !check_one_dimension(in))
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM) || !check_one_dimension(in))
     return NULL;
   int64_t shards, d = in->a->dimensions.items[0];
   if (!shard_count(in, stated_result(in, stated, 0), true, &shards)) return NULL;
@@ -182,7 +189,7 @@ const Shape *infer_all_gather_start(Inference *in) {
 }
 
 const Shape *infer_reduce_scatter(Inference *in) {
-  if (!check_arrays(in) || !check_replica_groups(in, true, true) || !check_one_dimension(in) ||
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM) || !check_one_dimension(in) ||
       !check_reduction(in)) {
     return NULL;
   }
@@ -207,8 +214,8 @@ const Shape *infer_reduce_scatter(Inference *in) {
 /* Array form (dimensions given): the operand is split along one dimension and the pieces that
 ** arrive are concatenated along the same. Tuple form: operand i goes to member i of the group. */
 const Shape *infer_all_to_all(Inference *in) {
-  if (!check_arrays(in) || !check_replica_groups(in, false, true)) return NULL;
-  int64_t size = group_size(in, false);
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM)) return NULL;
+  int64_t size = group_size(in);
   if (in->a->dimensions.count > 0) {
     REQUIRE(in, in->operand_count == 1,
             "%d operands are given with dimensions=%s; the array form takes one", in->operand_count,
@@ -236,7 +243,7 @@ const Shape *infer_all_to_all(Inference *in) {
 
 /* input, output, input offsets, send sizes, output offsets, receive sizes */
 const Shape *infer_ragged_all_to_all(Inference *in) {
-  if (!check_arrays(in) || !check_replica_groups(in, false, true)) return NULL;
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_UNIFORM)) return NULL;
   const Shape *input = operand_shape(in, 0), *output = operand_shape(in, 1);
   bool rows = input->rank >= 1 && input->rank == output->rank && input->type == output->type;
   for (int d = 1; d < input->rank && rows; d++) rows = input->dims[d] == output->dims[d];
@@ -257,7 +264,7 @@ const Shape *infer_ragged_all_to_all(Inference *in) {
 }
 
 const Shape *infer_collective_broadcast(Inference *in) {
-  if (!check_arrays(in) || !check_replica_groups(in, false, false)) return NULL;
+  if (!check_arrays(in) || !check_replica_groups(in, GROUPS_ANY)) return NULL;
   return operands_one_or_tuple(in, in->operand_count);
 }
 
@@ -266,7 +273,7 @@ const Shape *infer_collective_broadcast(Inference *in) {
 /* Each replica sends at most once and receives at most once. */
 static bool check_pairs(Inference *in) {
   PairList pairs = in->a->source_target_pairs;
-  int64_t limit = participants(in, false), largest = -1;
+  int64_t limit = participants(in), largest = -1;
   for (int i = 0; i < pairs.count; i++) {
     Pair p = pairs.items[i];
     bool fits =

@@ -1,8 +1,8 @@
 /*
 ** shard_map and pmap: JAX exports them as a program over whole arrays, of which every device takes
 ** its shard by a custom call, xla.sdy.GlobalToLocalShape, and gives its shard of the result back by
-** another, LocalToGlobalShape. Here a device is a replica: each is given the whole array, takes its
-** shard by a dynamic-slice, and gathers the result from all. partition-id is then the replica.
+** another, LocalToGlobalShape. The devices are the partitions of a replica: each is given the whole
+** array, takes its shard by a dynamic-slice, and gathers the result from all.
 **
 ** The mesh stands in the module's header, {mesh = #sdy.mesh<["i"=4, "j"=2]>}; a call says by which
 ** of its axes each dimension is cut, "#sdy.sharding_per_value<[<@mesh, [{"i"}, {}]>]>". Devices
@@ -121,7 +121,7 @@ static Instruction *constants(Computation *computation, int rank, int64_t count,
   return computation_add_constant(computation, literal, NULL);
 }
 
-/* Where this replica's block begins along a dimension: s32[], looked up in a table by replica. */
+/* Where this device's block begins along a dimension: s32[], looked up in a table by partition. */
 static Instruction *own_start(Computation *computation, const Mesh *mesh, const Cut *cut,
                               int64_t size) {
   int64_t starts[MOST_DEVICES], one = 1;
@@ -132,7 +132,7 @@ static Instruction *own_start(Computation *computation, const Mesh *mesh, const 
   attributes.slice_sizes = (Int64List){1, arena_copy(arena, &one, sizeof one)};
   Instruction *operands[] = {
       constants(computation, 1, mesh->devices, starts),
-      add(computation, HLO_REPLICA_ID, shape_scalar(U32), NULL, 0, NULL),
+      add(computation, HLO_PARTITION_ID, shape_scalar(U32), NULL, 0, NULL),
   };
   Instruction *start = add(computation, HLO_DYNAMIC_SLICE, shape_make(arena, S32, 1, &one, NULL),
                            operands, 2, &attributes);
@@ -151,9 +151,34 @@ static Instruction *take_shard(Instruction *whole, const Shape *shape, const Mes
   return add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank, &attributes);
 }
 
-/* All replicas' shards, in their order, along a new dimension in front. */
+/* A group for each replica: of all its partitions, as global device ids. */
+static ReplicaGroups groups_of_partitions(const Module *module, int64_t partitions) {
+  int replicas = module->replica_count ? module->replica_count : 1;
+  Int64List *lists = ARENA_ARRAY(module->arena, Int64List, replicas);
+  for (int r = 0; r < replicas; r++) {
+    int64_t *ids = ARENA_ARRAY(module->arena, int64_t, partitions);
+    for (int64_t i = 0; i < partitions; i++) ids[i] = r * partitions + i;
+    lists[r] = (Int64List){(int)partitions, ids};
+  }
+  return (ReplicaGroups){replicas, lists, true};
+}
+
+static int64_t unused_channel(const Module *module) {
+  int64_t channel = 1;
+  for (int c = 0; c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      int64_t used = computation->instructions[i]->a.channel_id;
+      if (used >= channel && used < INT64_MAX) channel = used + 1;
+    }
+  }
+  return channel;
+}
+
+/* All partitions' shards, in their order, along a new dimension in front. */
 static Instruction *gather_shards(Instruction *shard, const Mesh *mesh) {
-  Arena *arena = shard->parent->module->arena;
+  Module *module = shard->parent->module;
+  Arena *arena = module->arena;
   const Shape *shape = shard->shape;
   int64_t dims[1 + MAX_RANK] = {1}, dimension = 0;
   for (int d = 0; d < shape->rank; d++) dims[1 + d] = shape->dims[d];
@@ -163,10 +188,9 @@ static Instruction *gather_shards(Instruction *shard, const Mesh *mesh) {
   Attributes attributes;
   attributes_init(&attributes);
   attributes.dimensions = (Int64List){1, arena_copy(arena, &dimension, sizeof dimension)};
-  int64_t *ids = ARENA_ARRAY(arena, int64_t, mesh->devices);
-  for (int64_t i = 0; i < mesh->devices; i++) ids[i] = i;
-  Int64List group = {(int)mesh->devices, ids};
-  attributes.replica_groups = (ReplicaGroups){1, arena_copy(arena, &group, sizeof group), true};
+  attributes.channel_id = unused_channel(module);
+  attributes.use_global_device_ids = true;
+  attributes.replica_groups = groups_of_partitions(module, mesh->devices);
   Instruction *first = add(shard->parent, HLO_RESHAPE, row, &shard, 1, NULL);
   return add(shard->parent, HLO_ALL_GATHER, all, &first, 1, &attributes);
 }
@@ -189,7 +213,7 @@ static Instruction *shard_of(Instruction *gathered, const Shape *shape, int64_t 
   return add(gathered->parent, HLO_RESHAPE, shape, &slice, 1, NULL);
 }
 
-/* Every block at its place; where several replicas have the same one, that of the last. */
+/* Every block at its place; where several devices have the same one, that of the last. */
 static Instruction *put_together(Instruction *shard, const Shape *shape, const Mesh *mesh,
                                  const Cut *cuts) {
   Computation *computation = shard->parent;
@@ -244,10 +268,18 @@ static Cut **cuts_of(const Instruction *call, const Mesh *mesh, bool take) {
   return cuts;
 }
 
+typedef enum CallKind { OTHER_CALL, TAKE_SHARD, PUT_TOGETHER } CallKind;
+
+static CallKind kind_of(const Instruction *x) {
+  if (x->opcode != HLO_CUSTOM_CALL || !x->a.custom_call_target) return OTHER_CALL;
+  if (strcmp(x->a.custom_call_target, "xla.sdy.GlobalToLocalShape") == 0) return TAKE_SHARD;
+  if (strcmp(x->a.custom_call_target, "xla.sdy.LocalToGlobalShape") == 0) return PUT_TOGETHER;
+  return OTHER_CALL;
+}
+
 static bool rewrite_call(Instruction *call, const Mesh *mesh) {
-  bool take = strcmp(call->a.custom_call_target, "xla.sdy.GlobalToLocalShape") == 0;
-  bool put = strcmp(call->a.custom_call_target, "xla.sdy.LocalToGlobalShape") == 0;
-  Cut **cuts = take || put ? cuts_of(call, mesh, take) : NULL;
+  bool take = kind_of(call) == TAKE_SHARD;
+  Cut **cuts = cuts_of(call, mesh, take);
   if (!cuts) return false;
   Instruction **parts =
       ARENA_ARRAY(call->parent->module->arena, Instruction *, call->operand_count);
@@ -268,24 +300,30 @@ static bool rewrite_calls(Computation *computation, const Mesh *mesh) {
   Instruction *root = computation->root;
   for (int i = 0, count = computation->count; i < count; i++) {
     Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_CUSTOM_CALL && x->a.custom_call_target) changed |= rewrite_call(x, mesh);
+    if (kind_of(x) != OTHER_CALL) changed |= rewrite_call(x, mesh);
   }
   computation->root = root; /* adding makes the last one the root */
   if (changed) computation_sort(computation);
   return changed;
 }
 
+int manual_sharding_devices(const Module *module) {
+  Mesh mesh;
+  if (!parse_mesh(module->extra_header, &mesh)) return 0;
+  for (int c = 0; c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      if (kind_of(computation->instructions[i]) != OTHER_CALL) return (int)mesh.devices;
+    }
+  }
+  return 0;
+}
+
 bool pass_manual_sharding(Module *module) {
   Mesh mesh;
   bool changed = false;
   if (!parse_mesh(module->extra_header, &mesh)) return false;
+  if (mesh.devices != (module->num_partitions ? module->num_partitions : 1)) return false;
   for (int c = 0; c < module->count; c++) changed |= rewrite_calls(module->computations[c], &mesh);
-  for (int c = 0; changed && c < module->count; c++) {
-    Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      Instruction *x = computation->instructions[i];
-      if (x->opcode == HLO_PARTITION_ID) instruction_become(x, HLO_REPLICA_ID, NULL, 0, NULL);
-    }
-  }
   return changed;
 }

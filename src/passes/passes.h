@@ -8,7 +8,7 @@
 #include "hlo/module.h"
 
 bool pass_custom_calls(Module *module);    /* those that spell an operation XLA has */
-bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are replicas */
+bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are partitions */
 bool pass_inline_calls(Module *module);    /* call and async-start/done: their bodies in place */
 bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);
@@ -17,6 +17,9 @@ bool pass_fold_transposes(Module *module);    /* into dots and convolutions */
 bool pass_fold_constants(Module *module);     /* by the evaluator, for small results */
 bool pass_expand_scans(Module *module);       /* as while loops */
 bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
+
+/* How many devices a module's shard_maps are for; 0: it has none. */
+int manual_sharding_devices(const Module *module);
 
 /* The passes in order (pipeline.c): those that only go once, which leave fewer kinds of operations; and
 ** those that make work for each other, until nothing changes. `more`, if any, is one more of these. */

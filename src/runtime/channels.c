@@ -6,7 +6,7 @@
 #include "runtime/buffer.h"
 #include "runtime/scheduler.h"
 
-enum { NOBODY = -1, ANYBODY = -2 };
+enum { ANYBODY = -2 };
 
 typedef struct Message {
   struct Message *next;
@@ -16,25 +16,9 @@ typedef struct Message {
   uint8_t *data;
 } Message;
 
-/* The partner of `id` in the instruction's pairs, on the other side; ANYBODY without pairs. */
-static int partner(const Instruction *instruction, int id, bool is_source) {
-  static const char key[] = "_xla_send_recv_source_target_pairs";
-  const char *text = instruction->a.frontend_attributes;
-  const char *at = text ? strstr(text, key) : NULL;
-  if (!at) return ANYBODY;
-  at += sizeof key - 1;
-  int depth = 0;
-  do { /* {{0,1},{1,2}}, with or without quotes around it */
-    if (*at == '{') depth++;
-    if (*at == '}') depth--;
-    if (depth == 2 && at[0] == '{') {
-      char *end;
-      long source = strtol(at + 1, &end, 10);
-      long target = *end == ',' ? strtol(end + 1, &end, 10) : NOBODY;
-      if ((is_source ? source : target) == id) return (int)(is_source ? target : source);
-    }
-  } while (*at && *++at && depth >= 0 && !(depth == 0 && *at == ','));
-  return NOBODY;
+/* With whom a device deals at a thunk; NO_PEER, or ANYBODY where the program does not say. */
+static int peer_of(const Thunk *thunk, const Replica *device) {
+  return thunk->peers ? thunk->peers[device->id] : ANYBODY;
 }
 
 static Message *message_new(int64_t bytes, Error *error) {
@@ -111,7 +95,7 @@ static bool deliver(Run *run, Replica *replica, bool rest) {
 
 bool channels_deliver_rest(Run *run) {
   bool delivered = false;
-  for (int i = 0; i < run->replica_count && !run->failing; i++) {
+  for (int i = 0; i < run->device_count && !run->failing; i++) {
     if (waits_for_message(&run->replicas[i])) delivered |= deliver(run, &run->replicas[i], true);
   }
   return delivered;
@@ -127,8 +111,10 @@ bool channel_take(Replica *replica, const Thunk *thunk, Error *error) {
   if (ok) {
     write_results(replica, thunk, message->data);
   } else {
+    char name[DEVICE_NAME_SIZE];
     error_set_op(error, STATUS_INVALID_ARGUMENT, "recv-done",
-                 "replica %d receives %lld bytes on channel %lld but %lld were sent", replica->id,
+                 "%s receives %lld bytes on channel %lld but %lld were sent",
+                 mesh_device_name(replica->run->mesh, replica->id, name),
                  (long long)data_bytes(thunk), (long long)message->channel,
                  (long long)message->bytes);
   }
@@ -138,8 +124,8 @@ bool channel_take(Replica *replica, const Thunk *thunk, Error *error) {
 
 Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
   Run *run = replica->run;
-  int target = partner(thunk->instruction, replica->id, true);
-  if (target == NOBODY) return OUTCOME_DONE;
+  int target = peer_of(thunk, replica);
+  if (target == NO_PEER) return OUTCOME_DONE;
   int64_t bytes = 0;
   for (int i = 0; i < thunk->operand_count; i++) bytes += thunk->operands[i]->bytes;
   Message *message = message_new(bytes, error);
@@ -158,7 +144,7 @@ Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
   Message **link = &run->messages;
   while (*link) link = &(*link)->next;
   *link = message;
-  if (target >= 0 && target < run->replica_count && waits_for_message(&run->replicas[target])) {
+  if (target >= 0 && target < run->device_count && waits_for_message(&run->replicas[target])) {
     deliver(run, &run->replicas[target], false);
   }
   scheduler_unlock();
@@ -167,7 +153,7 @@ Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
 
 Outcome channel_receive(Replica *replica, const Thunk *thunk) {
   Run *run = replica->run;
-  if (partner(thunk->instruction, replica->id, false) == NOBODY) {
+  if (peer_of(thunk, replica) == NO_PEER) {
     write_results(replica, thunk, NULL);
     return OUTCOME_DONE;
   }
@@ -181,7 +167,7 @@ Outcome channel_receive(Replica *replica, const Thunk *thunk) {
 }
 
 void channels_free(Run *run) {
-  for (int i = 0; i < run->replica_count; i++) {
+  for (int i = 0; i < run->device_count; i++) {
     if (run->replicas[i].message) message_free(run->replicas[i].message);
   }
   while (run->messages) {

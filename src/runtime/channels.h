@@ -1,9 +1,9 @@
 /*
-** Channels: send and recv between replicas. A send leaves a message and goes on; recv-done takes
+** Channels: send and recv between devices. A send leaves a message and goes on; recv-done takes
 ** one, or parks until there is one.
 **
 ** Who gets it: with frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},...}} what the
-** pairs say, as in XLA; replicas that are no source send nothing, those that are no target receive
+** pairs say, as in XLA; devices that are no source send nothing, those that are no target receive
 ** zeros. Without pairs a replica first takes what it sent itself. If no replica can go on, messages
 ** that are left go to those who wait on their channel, both in replica order: that is when a channel
 ** connects different replicas, and the order keeps the outcome independent of timing.

@@ -286,11 +286,6 @@ static bool collective_permute(const Thunk *thunk, Replica *const *replicas, int
     for (int m = 0; m < count; m++) memset(result_of(replicas, m, leaf), 0, bytes);
     for (int p = 0; p < pairs.count; p++) {
       int64_t source = pairs.items[p].source, target = pairs.items[p].target;
-      if (source >= count || target >= count) {
-        return invalid_argument(error, "collective-permute",
-                                "source_target_pairs names replica %lld, but there are only %d",
-                                (long long)(source >= count ? source : target), count);
-      }
       memcpy(result_of(replicas, (int)target, leaf), operand_of(replicas, (int)source, leaf),
              bytes);
     }
@@ -322,6 +317,7 @@ static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int 
     memcpy(result_of(replicas, m, 0), operand_of(replicas, m, OUTPUT),
            (size_t)thunk->operands[OUTPUT]->bytes);
   }
+  char name[DEVICE_NAME_SIZE];
   for (int from = 0; from < count; from++) {
     for (int64_t e = 0; e < entries; e++) {
       int64_t begin = scalar_load(type, operand_of(replicas, from, INPUT_OFFSETS), e).i;
@@ -329,12 +325,13 @@ static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int 
       int64_t at = scalar_load(type, operand_of(replicas, from, OUTPUT_OFFSETS), e).i;
       if (begin < 0 || rows < 0 || at < 0 || begin > input->dims[0] - rows ||
           at > output->dims[0] - rows) {
-        return invalid_argument(error, "ragged-all-to-all",
-                                "entry %lld of replica %d moves %lld rows from %lld to %lld, which "
-                                "is outside of the input's %lld or the output's %lld rows",
-                                (long long)e, from, (long long)rows, (long long)begin,
-                                (long long)at, (long long)input->dims[0],
-                                (long long)output->dims[0]);
+        return invalid_argument(
+            error, "ragged-all-to-all",
+            "entry %lld of %s moves %lld rows from %lld to %lld, which "
+            "is outside of the input's %lld or the output's %lld rows",
+            (long long)e, mesh_device_name(replicas[from]->run->mesh, replicas[from]->id, name),
+            (long long)rows, (long long)begin, (long long)at, (long long)input->dims[0],
+            (long long)output->dims[0]);
       }
       int to = (int)(e / (entries / count));
       memcpy(result_of(replicas, to, 0) + at * row.inner,
@@ -356,6 +353,13 @@ static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Err
   default:
     return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(thunk->instruction->opcode),
                         "this form is resolved by a pass, and should not get here");
+  }
+}
+
+void collective_stay_out(const Thunk *thunk, Replica *replica) {
+  for (int leaf = 0; leaf < thunk->result_count; leaf++) {
+    const LogicalBuffer *to = thunk->results[leaf];
+    memset(replica_pointer(replica, to), 0, (size_t)to->bytes);
   }
 }
 

@@ -2,25 +2,54 @@
 
 #include <stdlib.h>
 
-#include "runtime/collective_check.h"
+#include "passes/passes.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
-Executable *executable_new(const Module *module, int replica_count, const CompileOptions *options,
+Mesh module_mesh(const Module *module) {
+  Mesh mesh = {module->replica_count, module->num_partitions};
+  if (!mesh.partitions) mesh.partitions = manual_sharding_devices(module);
+  return mesh;
+}
+
+static bool check_count(const char *what, const char *attribute, int given, int stated,
+                        Error *error) {
+  if (given < 0) {
+    return error_set(error, STATUS_INVALID_ARGUMENT, "%s must be at least 1, not %d", what, given);
+  }
+  if (given >= stated) return true;
+  return invalid_argument(error, "compile", "the module needs %s=%d, but is given %d %s", attribute,
+                          stated, given, what);
+}
+
+/* What was asked for, and where nothing was, what the module says. */
+static bool choose_mesh(const Module *module, Mesh asked, Mesh *mesh, Error *error) {
+  Mesh stated = module_mesh(module);
+  /* The devices of a shard_map may be asked for as replicas: it is all the same to it. */
+  bool is_sharded = !module->num_partitions && stated.partitions > 1;
+  if (is_sharded && asked.replicas == stated.partitions && !asked.partitions) asked.replicas = 1;
+  *mesh = asked;
+  if (!asked.replicas) mesh->replicas = stated.replicas ? stated.replicas : 1;
+  if (!asked.partitions) mesh->partitions = stated.partitions ? stated.partitions : 1;
+  if (!check_count("replicas", "replica_count", mesh->replicas, stated.replicas, error) ||
+      !check_count("partitions", "num_partitions", mesh->partitions, stated.partitions, error)) {
+    return false;
+  }
+  if ((int64_t)mesh->replicas * mesh->partitions <= MOST_DEVICES) return true;
+  return invalid_argument(
+      error, "compile", "%d replicas by %d partitions are %lld devices; there can be %d at most",
+      mesh->replicas, mesh->partitions, (long long)mesh->replicas * mesh->partitions, MOST_DEVICES);
+}
+
+Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error) {
   static const CompileOptions defaults = {0};
-  if (replica_count < 1) {
-    error_set(error, STATUS_INVALID_ARGUMENT, "replicas must be at least 1, not %d", replica_count);
-    return NULL;
-  }
-  Program *program = program_new(module, options ? options : &defaults, error);
+  Mesh mesh;
+  if (!choose_mesh(module, asked, &mesh, error)) return NULL;
+  Program *program = program_new(module, mesh, options ? options : &defaults, error);
   if (!program) return NULL;
-  if (!collectives_check(program->module, replica_count, error)) {
-    program_free(program);
-    return NULL;
-  }
   Executable *executable = ARENA_NEW(program->arena, Executable);
-  *executable = (Executable){.program = program, .replica_count = replica_count};
+  *executable = (Executable){.program = program, .mesh = mesh};
   return executable;
 }
 

@@ -1,5 +1,5 @@
 /*
-** Executable: a program that is loaded, for so many replicas, and the runs of it. Its owner may
+** Executable: a program that is loaded, for a mesh of devices, and the runs of it. Its owner may
 ** release it while it runs; it goes with its last run.
 */
 #ifndef XLA_RUNTIME_EXECUTABLE_H
@@ -9,16 +9,22 @@
 
 typedef struct Executable {
   Program *program;
-  int replica_count;
+  Mesh mesh;
   struct RunArena *free_arenas; /* of finished runs, for the next one; see run_arena.c */
-  int runs;                     /* that use it */
+  int runs;                     /* devices of runs that use it */
   bool released;                /* by its owner */
 } Executable;
 
-/* Optimises a copy of `module`, compiles it and plans its memory. `options` may be NULL. */
-Executable *executable_new(const Module *module, int replica_count, const CompileOptions *options,
+/* Optimises a copy of `module`, compiles it and plans its memory. `asked`: how many replicas and
+** partitions; 0: as many as the module says (module_mesh()). `options` may be NULL. */
+Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error);
+
+/* The mesh that a module itself asks for: replica_count and num_partitions of its header, or of the
+** mesh that its shard_maps are for; 0 where it does not say. */
+Mesh module_mesh(const Module *module);
+
 void executable_release(Executable *executable);
-void executable_leave(Executable *executable); /* a run of it ended */
+void executable_leave(Executable *executable); /* a device of a run of it ended */
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** Rendezvous: where the replicas of one group meet for one collective.
+** Rendezvous: where the devices of one group meet for one collective.
 **
 ** A rendezvous is open from the arrival of its first member to that of its last. The last one does
 ** the work for all while the others are parked (so their buffers stand still), then wakes them.
@@ -7,46 +7,19 @@
 ** id, collectives of that channel and those members meet wherever in the program they stand, as in
 ** XLA, if they have the same shapes; a channel may serve several that differ.
 */
+#include <string.h>
+
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
-/* The replicas that take part in `thunk` with `replica`: a group, or all of them. */
-typedef struct Group {
-  int size;
-  const int64_t *ids; /* NULL: 0 .. size-1 */
-} Group;
-
-static int64_t group_member(const int64_t *ids, int i) { return ids ? ids[i] : i; }
-
-/* The opcodes without replica groups (collective-permute) involve every replica. */
-static bool find_group(const Run *run, const Thunk *thunk, int replica, Group *group) {
-  const ReplicaGroups *groups = &thunk->instruction->a.replica_groups;
-  if (groups->count == 0 || (groups->count == 1 && groups->groups[0].count == 0)) {
-    *group = (Group){run->replica_count, NULL};
-    return true;
-  }
-  for (int g = 0; g < groups->count; g++) {
-    for (int i = 0; i < groups->groups[g].count; i++) {
-      if (groups->groups[g].items[i] != replica) continue;
-      *group = (Group){groups->groups[g].count, groups->groups[g].items};
-      return true;
-    }
-  }
-  return false;
+static const DeviceGroup *group_of(const Thunk *thunk, const Replica *device) {
+  int number = thunk->groups->group_of[device->id];
+  return number < 0 ? NULL : &thunk->groups->groups[number];
 }
 
-/* The group's member number `i`; NULL if there is no such replica. */
-static Replica *member_at(const Run *run, const Group *group, int i) {
-  int64_t id = group_member(group->ids, i);
-  return id >= 0 && id < run->replica_count ? &run->replicas[id] : NULL;
-}
-
-static bool same_members(const Rendezvous *r, const Group *group) {
-  if (r->size != group->size) return false;
-  for (int i = 0; i < r->size; i++) {
-    if (group_member(r->ids, i) != group_member(group->ids, i)) return false;
-  }
-  return true;
+static bool same_members(const DeviceGroup *a, const DeviceGroup *b) {
+  return a == b || (a->size == b->size &&
+                    memcmp(a->devices, b->devices, sizeof *a->devices * (size_t)a->size) == 0);
 }
 
 static bool same_collective(const Instruction *a, const Instruction *b) {
@@ -63,14 +36,15 @@ static bool same_collective(const Instruction *a, const Instruction *b) {
 
 /* ---- With the lock held: so nothing is allocated ---- */
 
-static Rendezvous *find_or_open(Replica *replica, const Thunk *thunk, const Group *group) {
+static Rendezvous *find_or_open(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
   Run *run = replica->run;
   for (Rendezvous *r = run->rendezvous; r; r = r->next) {
-    if (same_members(r, group) && same_collective(r->thunk->instruction, thunk->instruction)) {
+    if (same_members(r->group, group) &&
+        same_collective(r->thunk->instruction, thunk->instruction)) {
       return r;
     }
   }
-  replica->own_rendezvous = (Rendezvous){run->rendezvous, thunk, group->ids, group->size, 0};
+  replica->own_rendezvous = (Rendezvous){run->rendezvous, thunk, group, 0};
   return run->rendezvous = &replica->own_rendezvous;
 }
 
@@ -81,11 +55,11 @@ static void close_rendezvous(Run *run, const Rendezvous *closed) {
 }
 
 /* The replica has arrived; whether it is the last one, and the rendezvous is over. */
-static bool arrive(Replica *replica, const Thunk *thunk, const Group *group) {
+static bool arrive(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
   Rendezvous *r = find_or_open(replica, thunk, group);
   replica->parked_at = thunk;
   replica->rendezvous = r;
-  if (++r->arrived < r->size) {
+  if (++r->arrived < group->size) {
     scheduler_park(replica, REPLICA_PARKED);
     return false;
   }
@@ -101,9 +75,9 @@ static void leave(Replica *member, const Replica *last) {
 
 /* ---- Without ---- */
 
-static bool meet(Replica *last, const Thunk *thunk, const Group *group, Replica **members,
+static bool meet(Replica *last, const Thunk *thunk, const DeviceGroup *group, Replica **members,
                  Error *error) {
-  for (int i = 0; i < group->size; i++) members[i] = member_at(last->run, group, i);
+  for (int i = 0; i < group->size; i++) members[i] = &last->run->replicas[group->devices[i]];
   bool ok = collective_perform(members[0]->parked_at, members, group->size, error);
   for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
   scheduler_lock();
@@ -112,22 +86,31 @@ static bool meet(Replica *last, const Thunk *thunk, const Group *group, Replica 
   return ok;
 }
 
-Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error) {
-  Group group;
-  if (!find_group(replica->run, thunk, replica->id, &group)) {
-    error_set_op(error, STATUS_INVALID_ARGUMENT, opcode_name(thunk->instruction->opcode),
-                 "replica %d is in none of the replica_groups of %s; every replica that executes "
-                 "a collective must be in exactly one group",
-                 replica->id, thunk->instruction->name);
-    return OUTCOME_FAILED;
+/* A broadcast leaves zeros where it does not come; of everything else, each device is a part. */
+static Outcome stay_out(Replica *replica, const Thunk *thunk, Error *error) {
+  if (thunk->instruction->opcode == HLO_COLLECTIVE_BROADCAST) {
+    collective_stay_out(thunk, replica);
+    replica_record(replica, thunk);
+    return OUTCOME_DONE;
   }
+  char name[DEVICE_NAME_SIZE];
+  error_set_op(error, STATUS_INVALID_ARGUMENT, opcode_name(thunk->instruction->opcode),
+               "%s is in none of the replica_groups of %s; every device that executes a collective "
+               "must be in exactly one group",
+               mesh_device_name(replica->run->mesh, replica->id, name), thunk->instruction->name);
+  return OUTCOME_FAILED;
+}
+
+Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error) {
+  const DeviceGroup *group = group_of(thunk, replica);
+  if (!group) return stay_out(replica, thunk, error);
   scheduler_lock();
-  bool last = arrive(replica, thunk, &group);
+  bool last = arrive(replica, thunk, group);
   scheduler_unlock();
   if (!last) return OUTCOME_PARKED; /* from here on the replica is another thread's */
   ArenaMark mark = arena_mark(replica->scratch);
-  Replica **members = ARENA_ARRAY(replica->scratch, Replica *, group.size);
-  bool ok = meet(replica, thunk, &group, members, error);
+  Replica **members = ARENA_ARRAY(replica->scratch, Replica *, group->size);
+  bool ok = meet(replica, thunk, group, members, error);
   arena_release(replica->scratch, mark);
   return ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
@@ -142,18 +125,16 @@ static void describe_missing(const Run *run, const Replica *waiting, Error *erro
                  (long long)waiting->parked_at->instruction->a.channel_id);
     return;
   }
-  Group group;
-  find_group(run, waiting->parked_at, waiting->id, &group);
+  const DeviceGroup *group = waiting->rendezvous->group;
+  char name[DEVICE_NAME_SIZE];
   int missing = 0;
-  for (int i = 0; i < group.size; i++) {
-    const Replica *member = member_at(run, &group, i);
-    if (member && member->rendezvous == waiting->rendezvous) continue;
+  for (int i = 0; i < group->size; i++) {
+    const Replica *member = &run->replicas[group->devices[i]];
+    if (member->rendezvous == waiting->rendezvous) continue;
     if (missing++ >= MOST_SHOWN) continue;
-    error_append(error, "%sreplica %d", missing == 1 ? " for " : ", ",
-                 (int)group_member(group.ids, i));
-    if (!member) {
-      error_append(error, " (which does not exist)");
-    } else if (member->state == REPLICA_STOPPED) {
+    error_append(error, "%s%s", missing == 1 ? " for " : ", ",
+                 mesh_device_name(run->mesh, member->id, name));
+    if (member->state == REPLICA_STOPPED) {
       error_append(error, " (which has finished)");
     } else if (member->parked_at) {
       error_append(error, " (which waits at %s)", member->parked_at->instruction->name);
@@ -164,7 +145,7 @@ static void describe_missing(const Run *run, const Replica *waiting, Error *erro
 
 void rendezvous_report_deadlock(const Run *run, Error *error) {
   int parked = 0;
-  for (int i = 0; i < run->replica_count; i++) {
+  for (int i = 0; i < run->device_count; i++) {
     const Replica *replica = &run->replicas[i];
     if (replica->state != REPLICA_PARKED) continue;
     const Instruction *at = replica->parked_at->instruction;
@@ -173,8 +154,9 @@ void rendezvous_report_deadlock(const Run *run, Error *error) {
                    "deadlock: no replica can go on:");
     }
     if (parked > MOST_SHOWN) continue;
-    error_append(error, "%s replica %d waits at %s %s", parked > 1 ? ";" : "", i,
-                 opcode_name(at->opcode), at->name);
+    char name[DEVICE_NAME_SIZE];
+    error_append(error, "%s %s waits at %s %s", parked > 1 ? ";" : "",
+                 mesh_device_name(run->mesh, i, name), opcode_name(at->opcode), at->name);
     describe_missing(run, replica, error);
   }
   if (parked > MOST_SHOWN) {

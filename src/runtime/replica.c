@@ -32,12 +32,12 @@ static void record(Replica *replica, const Thunk *thunk, double start_us) {
   replica->events[replica->event_count++] =
       (ProfileEvent){start_us,
                      platform_now_us(),
-                     replica->id,
+                     replica_number(replica),
                      scheduler_current_worker(),
                      thunk->instruction->name,
                      thunk_kind_name(thunk->kind),
                      thunk->kind == THUNK_REGION ? thunk->holds : NULL,
-                     0};
+                     partition_number(replica)};
 }
 
 /* ---- Thunks that compute ---- */
@@ -69,7 +69,8 @@ static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
   EvalContext context = {
       .arena = replica->scratch,
       .error = error,
-      .replica_id = replica->id,
+      .replica_id = replica_number(replica),
+      .partition_id = partition_number(replica),
       .rng_state = replica->rng_state,
   };
   bool ok = eval_instruction(instruction, operands, result, &context);
@@ -115,7 +116,7 @@ static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
   if (!platform_has_codegen()) return run_eval(replica, thunk, error);
   ArenaMark mark = arena_mark(replica->scratch);
   GeneratedLoop loop = {
-      .module = replica->run->executable->program->generated_module,
+      .module = replica->executable->program->generated_module,
       .function = thunk->function,
       .buffers = pointers(replica, thunk, replica->scratch),
       .elements = shape_elements(thunk->results[0]->shape),
@@ -168,7 +169,7 @@ static void run_kernel_chunk(void *argument, int chunk) {
 
 static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_t **list,
                               KernelFusion *computed) {
-  *computed = (KernelFusion){thunk->fusion, replica->run->executable->program->generated_module,
+  *computed = (KernelFusion){thunk->fusion, replica->executable->program->generated_module,
                              thunk->fusion_function};
   return (KernelCall){.plan = thunk->plan,
                       .instruction = thunk->instruction,
@@ -228,7 +229,7 @@ __attribute__((used, visibility("default"))) int xla_region_step(Replica *replic
 /* A region comes back now and then, to go on where it was: frame->phase. */
 static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
   enum { FUEL = 100 * 1000 };
-  const Program *program = replica->run->executable->program;
+  const Program *program = replica->executable->program;
   if (!platform_has_codegen()) {
     frame->next++;
     push_frame(replica, thunk->steps);

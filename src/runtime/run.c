@@ -15,34 +15,36 @@ static int given_leaves(const Executable *executable) {
   return executable->program->parameter_leaves - executable->program->hidden_parameters;
 }
 
-static bool check_argument(const Executable *executable, int replica, int leaf,
-                           const Buffer *buffer, Error *error) {
+static bool check_argument(const Executable *executable, int device, int leaf, const Buffer *buffer,
+                           Error *error) {
   const Shape *shape = executable->program->parameter_shapes[leaf];
   if (shape_is_token(shape) || (buffer && buffer_fits(buffer, shape))) return true;
   StrBuf expected = {0}, given = {0};
+  char name[DEVICE_NAME_SIZE];
+  mesh_device_name(executable->mesh, device, name);
   shape_print(&expected, shape, false);
   if (!buffer) {
-    invalid_argument(error, "execute",
-                     "argument leaf %d of replica %d is missing; %s is "
-                     "expected",
-                     leaf, replica, expected.text);
+    invalid_argument(error, "execute", "argument leaf %d of %s is missing; %s is expected", leaf,
+                     name, expected.text);
   } else {
     Shape actual = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
     shape_print(&given, &actual, false);
     invalid_argument(error, "execute",
-                     "argument leaf %d of replica %d is %s, which does not fit parameter %s", leaf,
-                     replica, given.text, expected.text);
+                     "argument leaf %d of %s is %s, which does not fit parameter %s", leaf, name,
+                     given.text, expected.text);
   }
   strbuf_free(&expected);
   strbuf_free(&given);
   return false;
 }
 
-static bool check_arguments(const Executable *executable, Buffer *const *arguments, Error *error) {
-  int n = given_leaves(executable);
-  for (int r = 0; r < executable->replica_count; r++) {
+static bool check_arguments(Executable *const *executables, Buffer *const *arguments,
+                            Error *error) {
+  Mesh mesh = executables[0]->mesh;
+  for (int d = 0; d < mesh_devices(mesh); d++) {
+    int n = given_leaves(executables[d]);
     for (int i = 0; i < n; i++) {
-      if (!check_argument(executable, r, i, *arguments++, error)) return false;
+      if (!check_argument(executables[d], d, i, *arguments++, error)) return false;
     }
   }
   return true;
@@ -70,108 +72,131 @@ static bool retain_replica_arguments(const Executable *executable, Buffer *const
 }
 
 static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
-  const Executable *executable = run->executable;
-  Buffer **retained = run->arguments;
-  int n = given_leaves(executable);
-  for (int r = 0; n && r < run->replica_count; r++) {
-    if (!retain_replica_arguments(executable, arguments, retained, error)) return false;
-    arguments += n;
-    retained += executable->program->parameter_leaves;
-  }
-  return true;
-}
-
-/* Everything that a replica may touch, at once, so that a run that starts does not run out. */
-static bool allocate(Run *run, Error *error) {
-  Executable *executable = run->executable;
-  int results = executable->program->result_leaves;
-  for (int r = 0; r < run->replica_count; r++) {
-    run->arenas[r] = run_arena_take(executable, error);
-    if (!run->arenas[r]) return false;
-    for (int i = 0; i < results; i++) {
-      const Shape *shape = executable->program->result_shapes[i];
-      if (shape_is_token(shape)) continue;
-      run->results[r * results + i] = buffer_new(shape, error);
-      if (!run->results[r * results + i]) return false;
+  for (int d = 0; d < run->device_count; d++) {
+    const Replica *device = &run->replicas[d];
+    int n = given_leaves(device->executable);
+    if (n && !retain_replica_arguments(device->executable, arguments, device->arguments, error)) {
+      return false;
     }
+    arguments += n;
   }
   return true;
 }
 
-static void fill_slots(Run *run, int r) {
-  const Executable *executable = run->executable;
-  uint8_t **slot = run->replicas[r].slots;
-  *slot++ = run->arenas[r]->memory;
-  for (int i = 0; i < executable->program->parameter_leaves; i++) {
-    const Buffer *buffer = run->arguments[r * executable->program->parameter_leaves + i];
-    *slot++ = buffer ? buffer->data : NULL;
+/* Everything that a device may touch, at once, so that a run that starts does not run out. */
+static bool allocate(Replica *device, Error *error) {
+  const Program *program = device->executable->program;
+  device->arena = run_arena_take(device->executable, error);
+  if (!device->arena) return false;
+  for (int i = 0; i < program->result_leaves; i++) {
+    const Shape *shape = program->result_shapes[i];
+    if (shape_is_token(shape)) continue;
+    device->results[i] = buffer_new(shape, error);
+    if (!device->results[i]) return false;
   }
-  for (int i = 0; i < executable->program->result_leaves; i++) {
-    const Buffer *buffer = run->results[r * executable->program->result_leaves + i];
-    *slot++ = buffer ? buffer->data : NULL;
+  return true;
+}
+
+static bool allocate_all(Run *run, Error *error) {
+  for (int d = 0; d < run->device_count; d++) {
+    if (!allocate(&run->replicas[d], error)) return false;
   }
-  for (int i = 0; i < executable->program->constant_count; i++)
-    *slot++ = executable->program->constants[i];
+  return true;
+}
+
+static uint8_t *data_of(const Buffer *buffer) { return buffer ? buffer->data : NULL; }
+
+static void fill_slots(Replica *device) {
+  const Program *program = device->executable->program;
+  uint8_t **slot = device->slots;
+  *slot++ = device->arena->memory;
+  for (int i = 0; i < program->parameter_leaves; i++) *slot++ = data_of(device->arguments[i]);
+  for (int i = 0; i < program->result_leaves; i++) *slot++ = data_of(device->results[i]);
+  for (int i = 0; i < program->constant_count; i++) *slot++ = program->constants[i];
+}
+
+static void init_device(Run *run, int id, Executable *executable) {
+  Replica *device = &run->replicas[id];
+  const Program *program = executable->program;
+  device->run = run;
+  device->id = id;
+  device->executable = executable;
+  device->arguments = ARENA_ARRAY(run->memory, Buffer *, program->parameter_leaves);
+  device->results = ARENA_ARRAY(run->memory, Buffer *, program->result_leaves);
+  device->slots = ARENA_ARRAY(run->memory, uint8_t *, program->slot_count);
+  device->frames = ARENA_ARRAY(run->memory, Frame, program->depth);
+  device->frames[device->depth++] = (Frame){&program->entry, 0, 0};
+  device->scratch = arena_new();
+  device->rng_state[0] = RNG_STATE_START + (uint64_t)id * RNG_STATE_OF_REPLICA;
 }
 
 /* All of the run but buffers: what may trap comes first, while there is nothing to give back. */
-static Run *new_run(Executable *executable, bool profile) {
+static Run *new_run(Executable *const *executables, bool profile) {
   Arena *memory = arena_new();
   Run *run = ARENA_NEW(memory, Run);
-  int n = executable->replica_count;
-  size_t count = (size_t)n;
-  *run = (Run){.executable = executable, .memory = memory, .replica_count = n, .profile = profile};
-  run->replicas = ARENA_ARRAY(memory, Replica, n);
-  run->arenas = ARENA_ARRAY(memory, RunArena *, n);
-  run->arguments =
-      ARENA_ARRAY(memory, Buffer *, count * (size_t)executable->program->parameter_leaves);
-  run->results = ARENA_ARRAY(memory, Buffer *, count * (size_t)executable->program->result_leaves);
-  for (int r = 0; r < n; r++) {
-    Replica *replica = &run->replicas[r];
-    replica->run = run;
-    replica->id = r;
-    replica->slots = ARENA_ARRAY(memory, uint8_t *, executable->program->slot_count);
-    replica->frames = ARENA_ARRAY(memory, Frame, executable->program->depth);
-    replica->frames[replica->depth++] = (Frame){&executable->program->entry, 0, 0};
-    replica->scratch = arena_new();
-    replica->rng_state[0] = RNG_STATE_START + (uint64_t)r * RNG_STATE_OF_REPLICA;
+  Mesh mesh = executables[0]->mesh;
+  *run =
+      (Run){.mesh = mesh, .memory = memory, .device_count = mesh_devices(mesh), .profile = profile};
+  run->replicas = ARENA_ARRAY(memory, Replica, run->device_count);
+  for (int d = 0; d < run->device_count; d++) init_device(run, d, executables[d]);
+  return run;
+}
+
+Run *run_new(Executable *const *executables, Buffer *const *arguments, const uint8_t *donated,
+             bool profile, Error *error) {
+  if (!check_arguments(executables, arguments, error)) return NULL;
+  Run *run = new_run(executables, profile);
+  scheduler_lock();
+  for (int d = 0; d < run->device_count; d++) executables[d]->runs++;
+  scheduler_unlock();
+  if (!retain_arguments(run, arguments, error) || !allocate_all(run, error)) {
+    run_destroy(run);
+    return NULL;
+  }
+  for (int d = 0; d < run->device_count; d++) {
+    int n = given_leaves(executables[d]);
+    /* A donated argument's memory goes when the run does, instead of staying with the caller. */
+    for (int i = 0; donated && i < n; i++) {
+      if (*donated++) buffer_release(arguments[i]);
+    }
+    arguments += n;
+    fill_slots(&run->replicas[d]);
   }
   return run;
 }
 
-Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated, bool profile,
-             Error *error) {
-  if (!check_arguments(executable, arguments, error)) return NULL;
-  Run *run = new_run(executable, profile);
-  scheduler_lock();
-  executable->runs++;
-  scheduler_unlock();
-  if (!retain_arguments(run, arguments, error) || !allocate(run, error)) {
-    run_destroy(run);
-    return NULL;
-  }
-  /* A donated argument's memory goes when the run does, instead of staying with the caller. */
-  size_t given = (size_t)run->replica_count * (size_t)given_leaves(executable);
-  for (size_t i = 0; donated && i < given; i++) {
-    if (donated[i]) buffer_release(arguments[i]);
-  }
-  for (int r = 0; r < run->replica_count; r++) fill_slots(run, r);
+Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
+                        bool profile, Error *error) {
+  Arena *arena = arena_new();
+  int count = mesh_devices(executable->mesh);
+  Executable **executables = ARENA_ARRAY(arena, Executable *, count);
+  for (int d = 0; d < count; d++) executables[d] = executable;
+  Run *run = run_new(executables, arguments, donated, profile, error);
+  arena_free(arena);
   return run;
 }
 
 void run_seed(Run *run, uint64_t seed) {
-  for (int r = 0; r < run->replica_count; r++) run->replicas[r].rng_state[1] = seed;
+  for (int d = 0; d < run->device_count; d++) run->replicas[d].rng_state[1] = seed;
+}
+
+/* Whether all of it is done sooner than a thread is woken. */
+static bool run_is_quick(const Run *run) {
+  for (int d = 0; d < run->device_count; d++) {
+    if (!run->replicas[d].executable->program->is_quick) return false;
+  }
+  return true;
 }
 
 void run_start(Run *run) {
   enum { MOST_US = 300 }; /* of the host's own time, which may be a page's */
   scheduler_lock();
-  bool is_new = run->state == RUN_NEW, is_quick = run->executable->program->is_quick;
+  bool is_new = run->state == RUN_NEW, is_quick = run_is_quick(run);
   if (is_new) {
     run->state = RUN_RUNNING;
-    run->active = run->replica_count;
-    for (int r = 0; r < run->replica_count && !is_quick; r++) {
-      scheduler_make_ready(&run->replicas[r]);
+    run->active = run->device_count;
+    for (int d = 0; d < run->device_count && !is_quick; d++) {
+      scheduler_make_ready(&run->replicas[d]);
     }
   }
   scheduler_unlock();
@@ -193,14 +218,13 @@ void run_cancel(Run *run) {
   scheduler_unlock();
 }
 
-Buffer *run_result(Run *run, int replica, int leaf, Error *error) {
-  const Executable *executable = run->executable;
-  Buffer **results = &run->results[replica * executable->program->result_leaves];
-  const Shape *shape = executable->program->result_shapes[leaf];
+Buffer *run_result(Run *run, int device, int leaf, Error *error) {
+  const Program *program = run->replicas[device].executable->program;
+  Buffer **results = run->replicas[device].results;
+  const Shape *shape = program->result_shapes[leaf];
   if (!shape->dynamic || !results[leaf]) return buffer_retain(results[leaf]);
-  int next = executable->program->result_leaves - executable->program->hidden_results;
-  for (int i = 0; i < leaf; i++)
-    next += shape_dynamic_dimensions(executable->program->result_shapes[i]);
+  int next = program->result_leaves - program->hidden_results;
+  for (int i = 0; i < leaf; i++) next += shape_dynamic_dimensions(program->result_shapes[i]);
   int64_t dims[MAX_RANK];
   for (int d = 0; d < shape->rank; d++) {
     dims[d] = shape->dims[d];
@@ -226,24 +250,21 @@ void run_free(Run *run) {
   if (unused) run_destroy(run);
 }
 
+static void release_device(Replica *device) {
+  const Program *program = device->executable->program;
+  arena_free(device->scratch);
+  free(device->events);
+  run_arena_give_back(device->executable, device->arena);
+  for (int i = 0; i < program->parameter_leaves; i++) buffer_release(device->arguments[i]);
+  for (int i = 0; i < program->result_leaves; i++) buffer_release(device->results[i]);
+  executable_leave(device->executable);
+}
+
 void run_destroy(Run *run) {
-  Executable *executable = run->executable;
-  for (int r = 0; r < run->replica_count; r++) {
-    Replica *replica = &run->replicas[r];
-    arena_free(replica->scratch);
-    free(replica->events);
-    run_arena_give_back(executable, run->arenas[r]);
-    for (int i = 0; i < executable->program->parameter_leaves; i++) {
-      buffer_release(run->arguments[r * executable->program->parameter_leaves + i]);
-    }
-    for (int i = 0; i < executable->program->result_leaves; i++) {
-      buffer_release(run->results[r * executable->program->result_leaves + i]);
-    }
-  }
   channels_free(run);
+  for (int d = 0; d < run->device_count; d++) release_device(&run->replicas[d]);
   free(run->profile_events);
   arena_free(run->memory);
-  executable_leave(executable);
 }
 
 static int by_start(const void *a, const void *b) {
@@ -254,9 +275,9 @@ static int by_start(const void *a, const void *b) {
 const ProfileEvent *run_profile(Run *run, int *count) {
   if (!run->profile_events) {
     int total = 0;
-    for (int r = 0; r < run->replica_count; r++) total += run->replicas[r].event_count;
+    for (int r = 0; r < run->device_count; r++) total += run->replicas[r].event_count;
     run->profile_events = malloc(sizeof(ProfileEvent) * (size_t)(total + 1));
-    for (int r = 0; run->profile_events && r < run->replica_count; r++) {
+    for (int r = 0; run->profile_events && r < run->device_count; r++) {
       const Replica *replica = &run->replicas[r];
       if (!replica->event_count) continue;
       memcpy(run->profile_events + run->profile_count, replica->events,

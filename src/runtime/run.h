@@ -1,6 +1,7 @@
 /*
-** Run: one execution of an executable on all its replicas. A replica is a task: a stack of frames
-** over thunk sequences. It runs on any worker, parks at collectives and host calls, and is resumed
+** Run: one execution on all devices of a mesh, of one executable or of one for each device. A device
+** is a task: a stack of frames over thunk sequences. Its type is Replica, as where there are no
+** partitions each replica is one. It runs on any worker, parks at collectives and host calls, and is resumed
 ** by whoever completes what it waits for. Nothing blocks.
 */
 #ifndef XLA_RUNTIME_RUN_H
@@ -27,7 +28,7 @@ typedef struct ProfileEvent {
   const char *name;     /* the instruction's */
   const char *category; /* "eval", "generated", ... the thunk's kind */
   const char *holds;    /* of regions: the instructions' names, a line each; else NULL */
-  int padding;
+  int partition;
 } ProfileEvent;
 
 typedef struct Run Run;
@@ -39,17 +40,21 @@ typedef struct Frame {
   int phase; /* of that thunk, if it is a loop or a branch */
 } Frame;
 
-/* Where the replicas of one group meet for one collective: part of the one that came first. */
+/* Where the devices of one group meet for one collective: part of the one that came first. */
 typedef struct Rendezvous {
   struct Rendezvous *next; /* open ones of the run */
   const Thunk *thunk;
-  const int64_t *ids; /* of the group's replicas; NULL: 0 .. size-1 */
-  int size, arrived;
+  const DeviceGroup *group;
+  int arrived;
 } Rendezvous;
 
 struct Replica {
   Run *run;
-  int id;
+  int id; /* the device's: its place in the mesh, replica-major */
+  Executable *executable;
+  struct RunArena *arena;
+  Buffer **arguments; /* retained */
+  Buffer **results;   /* NULL once taken */
   ReplicaState state;
   Replica *queue_next; /* in the scheduler's queue */
   uint8_t **slots;
@@ -69,20 +74,17 @@ struct Replica {
 };
 
 struct Run {
-  Executable *executable;
+  Mesh mesh;
   RunState state;
   bool profile;
   _Atomic bool failing; /* some replica failed; the others stop at their next thunk */
-  int replica_count;
-  Replica *replicas;
-  int active;     /* replicas that are READY or RUNNING */
-  int stopped;    /* replicas that are STOPPED */
-  int holds;      /* workers that are in its code; it ends when there are none */
-  bool abandoned; /* by its owner: the last worker that holds it destroys it */
+  int device_count;
+  Replica *replicas; /* one a device */
+  int active;        /* replicas that are READY or RUNNING */
+  int stopped;       /* replicas that are STOPPED */
+  int holds;         /* workers that are in its code; it ends when there are none */
+  bool abandoned;    /* by its owner: the last worker that holds it destroys it */
   Error error;
-  Buffer **arguments; /* retained; replica-major */
-  Buffer **results;   /* replica-major; NULL once taken */
-  struct RunArena **arenas;
   Rendezvous *rendezvous;       /* open ones */
   struct Message *messages;     /* sent and not yet received; channels.c */
   Replica *host_calls;          /* replicas that wait for the host and were not taken yet; host.c */
@@ -91,16 +93,20 @@ struct Run {
   int profile_count;
 };
 
-/* See api.h for the meaning of arguments. */
-Run *run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated, bool profile,
-             Error *error);
+/* `executables`: one for each device of the mesh that all of them were compiled for. See api.h for the
+** meaning of the other arguments; they are those of one device behind those of another. */
+Run *run_new(Executable *const *executables, Buffer *const *arguments, const uint8_t *donated,
+             bool profile, Error *error);
+/* The same executable on all devices. */
+Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
+                        bool profile, Error *error);
 /* Before it starts: other numbers of rng for another seed; 0 is what it has anyway. */
 void run_seed(Run *run, uint64_t seed);
 void run_start(Run *run);
 RunState run_state(Run *run);
 /* A reference of the caller's, of the actual size where dimensions are dynamic. NULL for tokens, or
 ** with RESOURCE_EXHAUSTED. */
-Buffer *run_result(Run *run, int replica, int leaf, Error *error);
+Buffer *run_result(Run *run, int device, int leaf, Error *error);
 void run_cancel(Run *run);
 void run_free(Run *run);
 /* All replicas' events by start time; they belong to the run, which must have ended. */
@@ -109,6 +115,14 @@ const ProfileEvent *run_profile(Run *run, int *count);
 /* For the scheduler, with its lock held: whether it must destroy the run; and doing it, without. */
 bool run_is_abandoned(const Run *run);
 void run_destroy(Run *run);
+
+/* Where in the mesh a device is. */
+static inline int replica_number(const Replica *device) {
+  return device->id / device->run->mesh.partitions;
+}
+static inline int partition_number(const Replica *device) {
+  return device->id % device->run->mesh.partitions;
+}
 
 /* A thunk's view of memory. */
 static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuffer *buffer) {
@@ -143,5 +157,8 @@ void rendezvous_report_deadlock(const Run *run, Error *error);
 
 /* Does a collective: `replicas` are the members of a group in group order. collectives.c */
 bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error);
+
+/* A device that a collective leaves out gets zeros. */
+void collective_stay_out(const Thunk *thunk, Replica *replica);
 
 #endif

@@ -136,7 +136,7 @@ static void end_run(Run *run) {
 }
 
 static void stop_parked(Run *run) {
-  for (int i = 0; i < run->replica_count; i++) {
+  for (int i = 0; i < run->device_count; i++) {
     Replica *replica = &run->replicas[i];
     if (replica->state != REPLICA_PARKED && replica->state != REPLICA_HOST) continue;
     replica->state = REPLICA_STOPPED;
@@ -145,7 +145,7 @@ static void stop_parked(Run *run) {
 }
 
 static bool waits_for_host(const Run *run) {
-  for (int i = 0; i < run->replica_count; i++) {
+  for (int i = 0; i < run->device_count; i++) {
     if (run->replicas[i].state == REPLICA_HOST) return true;
   }
   return false;
@@ -155,7 +155,7 @@ static bool waits_for_host(const Run *run) {
 ** worker that is on its way out says so in its turn: when a run has ended, nobody is in it. */
 static void run_is_quiet(Run *run) {
   if (run->state != RUN_RUNNING || run->active > 0 || run->holds > 0) return;
-  if (!run->failing && run->stopped < run->replica_count) {
+  if (!run->failing && run->stopped < run->device_count) {
     if (channels_deliver_rest(run) || waits_for_host(run)) return;
     rendezvous_report_deadlock(run, &run->error);
     run->failing = true;
@@ -262,7 +262,7 @@ bool scheduler_step(double deadline_us) {
 void scheduler_run_here(Run *run, double deadline_us) {
   scheduler_lock();
   run->holds++; /* it must outlive its first replica */
-  for (int r = 0; r < run->replica_count; r++) {
+  for (int r = 0; r < run->device_count; r++) {
     Replica *replica = &run->replicas[r];
     if (platform_now_us() >= deadline_us) {
       scheduler_make_ready(replica);

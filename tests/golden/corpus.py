@@ -93,7 +93,7 @@ class Family:
       tol = reference.tolerance(function, operands[0], results[0], tol)
     if stored:
       _hlo.hlo_module_from_text(stored)
-    self.add(name, stored or text, operands, results, tol)
+    self.add(name, stored or text, operands, results, tol, partitions)
     return results[0] if devices == 1 else results
 
   def jax(self, name, f, *args, tol='exact', function=None, large_constants=False, **jit):
@@ -112,11 +112,12 @@ class Family:
     self.add(name, text.rstrip() + '\n', [operands], [results], tol)
     return results
 
-  def spec(self, name, params, body, operands, results, computations='', tol='exact'):
+  def spec(self, name, params, body, operands, results, computations='', tol='exact',
+           partitions=1):
     """A case that XLA:CPU refuses: XLA parses the text, the results are the specification's."""
     text = program(name, params, body, computations)
     _hlo.hlo_module_from_text(text)
-    self.add(name, text, operands, results, tol)
+    self.add(name, text, operands, results, tol, partitions)
 
   def jax_tpu(self, name, f, *args, tol='exact'):
     """What JAX lowers f to for a TPU, run on the CPU: XLA's own operations, not LAPACK's."""
@@ -125,15 +126,17 @@ class Family:
     operands = [np.asarray(x) for x in jax.tree.leaves(args)]
     return self.text(name, text.rstrip() + '\n', *operands, tol=tol, check=False, restyle=False)
 
-  def add(self, name, text, operands, results, tol):
+  def add(self, name, text, operands, results, tol, partitions=1):
     assert name not in self.names, f'two cases are named {name}'
     assert re.fullmatch(r'[\w.-]+', name), name
     assert '{...}' not in text, f'{name}: a constant is elided'
     self.names.add(name)
     data = text.encode()
     lines = [f'case {name}']
-    if len(operands) > 1:
-      lines.append(f'replicas {len(operands)}')
+    if len(operands) > partitions:
+      lines.append(f'replicas {len(operands) // partitions}')
+    if partitions > 1:
+      lines.append(f'partitions {partitions}')
     lines += [f'tol {tol}', f'hlo {len(data)}']
     tail = []
     for word, arrays in (('in', operands), ('out', results)):

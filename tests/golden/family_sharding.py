@@ -1,5 +1,5 @@
 """shard_map and pmap as JAX exports them: a program over whole arrays for several devices, which
-are replicas here. Every replica is given the whole arrays, and has the whole results."""
+are partitions here. Every one is given the whole arrays, and has the whole results."""
 
 import jax
 import jax.numpy as jnp

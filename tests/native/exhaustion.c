@@ -143,7 +143,7 @@ static void print(void *argument) {
 
 static void compile(void *argument) {
   Round *r = argument;
-  r->executable = executable_new(r->module, REPLICAS, NULL, &r->error);
+  r->executable = executable_new(r->module, (Mesh){REPLICAS, 1}, NULL, &r->error);
   r->ok = r->executable != NULL;
 }
 
@@ -159,7 +159,7 @@ static void upload(void *argument) {
 static void start(void *argument) {
   Round *r = argument;
   Buffer *arguments[REPLICAS] = {r->argument, r->argument, r->argument};
-  r->run = run_new(r->executable, arguments, NULL, true, &r->error);
+  r->run = run_new_replicated(r->executable, arguments, NULL, true, &r->error);
   r->ok = r->run != NULL;
   if (r->ok) run_start(r->run);
 }

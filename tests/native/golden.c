@@ -37,7 +37,7 @@ typedef struct Field {
 
 typedef struct Case {
   const char *name;
-  int replicas;
+  int replicas, partitions;
   Tolerance tolerance;
   char *hlo;
   size_t hlo_length;
@@ -119,10 +119,12 @@ static bool read_case(const char *file, char **at, Case *c) {
   char *line = next_line(at);
   if (!line) return false;
   if (strncmp(line, "case ", 5)) die(file, "expected a line `case <name>`");
-  *c = (Case){.name = line + 5, .replicas = 1};
+  *c = (Case){.name = line + 5, .replicas = 1, .partitions = 1};
   while ((line = next_line(at)) && strcmp(line, "end")) {
     if (!strncmp(line, "replicas ", 9)) {
       c->replicas = atoi(line + 9);
+    } else if (!strncmp(line, "partitions ", 11)) {
+      c->partitions = atoi(line + 11);
     } else if (!strncmp(line, "tol ", 4)) {
       c->tolerance = read_tolerance(file, line + 4);
     } else if (!strncmp(line, "hlo ", 4)) {
@@ -253,8 +255,8 @@ static bool compare_leaves(const Tolerance *tolerance, const Literal *got, const
 /* ---- Evaluating ---- */
 
 static Verdict evaluate(const Case *c, const Module *module, Arena *arena, char *why, size_t size) {
-  if (c->replicas > 1) {
-    snprintf(why, size, "needs %d replicas", c->replicas);
+  if (c->replicas * c->partitions > 1) {
+    snprintf(why, size, "needs %d devices", c->replicas * c->partitions);
     return SKIPPED;
   }
   const Computation *entry = module->entry;
@@ -306,7 +308,7 @@ static bool calls_host(const ThunkSequence *sequence) {
 /* The argument buffers of all replicas, replica-major; those that could not be made are NULL. */
 static bool make_arguments(const Case *c, const Executable *executable, Buffer **buffers,
                            Error *error) {
-  for (int r = 0; r < c->replicas; r++) {
+  for (int r = 0; r < c->replicas * c->partitions; r++) {
     Leaves in = {c->in, c->in_count, r, 0};
     for (int i = 0; i < executable->program->parameter_leaves; i++) {
       const Shape *shape = executable->program->parameter_shapes[i];
@@ -324,13 +326,13 @@ static bool make_arguments(const Case *c, const Executable *executable, Buffer *
 
 static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char *why,
                                size_t size) {
-  const Executable *executable = run->executable;
-  for (int r = 0; r < c->replicas; r++) {
+  const Executable *executable = run->replicas[0].executable;
+  for (int r = 0; r < c->replicas * c->partitions; r++) {
     Leaves out = {c->out, c->out_count, r, 0};
     for (int i = 0; i < executable->program->result_leaves; i++) {
       const Shape *shape = executable->program->result_shapes[i];
       if (!shape_is_array(shape)) continue;
-      Buffer *buffer = run->results[r * executable->program->result_leaves + i];
+      Buffer *buffer = run->replicas[r].results[i];
       Literal *want = literal_new(arena, shape);
       if (!load_leaves(want, &out)) {
         snprintf(why, size, "the out lines do not fit the result");
@@ -349,12 +351,12 @@ static Verdict compare_results(const Case *c, const Run *run, Arena *arena, char
 
 static Verdict run_executable(const Case *c, Executable *executable, Arena *arena, char *why,
                               size_t size) {
-  int count = executable->program->parameter_leaves * c->replicas;
+  int count = executable->program->parameter_leaves * c->replicas * c->partitions;
   Buffer **arguments = ARENA_ARRAY(arena, Buffer *, count);
   memset(arguments, 0, sizeof *arguments * (size_t)count);
   Error error = {0};
   Run *run = make_arguments(c, executable, arguments, &error)
-                 ? run_new(executable, arguments, NULL, false, &error)
+                 ? run_new_replicated(executable, arguments, NULL, false, &error)
                  : NULL;
   Verdict verdict = FAILED;
   if (run) {
@@ -377,7 +379,8 @@ static Verdict run_executable(const Case *c, Executable *executable, Arena *aren
 static Verdict compile_and_run(const Case *c, const Module *module, Arena *arena, char *why,
                                size_t size) {
   Error error = {0};
-  Executable *executable = executable_new(module, c->replicas, NULL, &error);
+  Executable *executable = executable_new(
+      module, (Mesh){c->replicas, c->partitions > 1 ? c->partitions : 0}, NULL, &error);
   if (!executable) {
     snprintf(why, size, "%s: %s", status_code_name(error.code), error.message);
     return FAILED;

@@ -215,10 +215,10 @@ static void execute(Executable *executable) {
   Error error = {0};
   const Program *program = executable->program;
   int given = program->parameter_leaves - program->hidden_parameters;
-  int count = given * executable->replica_count;
+  int count = given * mesh_devices(executable->mesh);
   Buffer **arguments = calloc((size_t)count + 1, sizeof(Buffer *));
   Run *run = fill_arguments(executable, arguments, count)
-                 ? run_new(executable, arguments, NULL, false, &error)
+                 ? run_new_replicated(executable, arguments, NULL, false, &error)
                  : NULL;
   if (run) {
     run_start(run);
@@ -242,7 +242,7 @@ typedef struct Work {
 static void compile_and_run(void *argument) {
   Work *work = argument;
   Error error = {0};
-  work->executable = executable_new(work->module, work->replicas, work->options, &error);
+  work->executable = executable_new(work->module, (Mesh){work->replicas, 0}, work->options, &error);
   if (!work->executable) return;
   work->ran++;
   execute(work->executable);

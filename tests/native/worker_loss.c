@@ -117,7 +117,7 @@ static RunState wait_for(Run *run, WorkerLoss *loss) {
 static bool play(Executable *executable, Death how, const char *name) {
   Error error = {0};
   WorkerLoss loss = WORKER_REPLACED;
-  Run *run = run_new(executable, NULL, NULL, false, &error);
+  Run *run = run_new_replicated(executable, NULL, NULL, false, &error);
   check(run != NULL, name, error.message);
   death = how;
   run_start(run);
@@ -151,7 +151,7 @@ int main(void) {
   const CompileOptions evaluate = {.evaluate = true}; /* each instruction as one thunk */
   Module *module = hlo_parse(text, strlen(text), &error);
   check(module != NULL, "parse", error.message);
-  Executable *executable = executable_new(module, 3, &evaluate, &error);
+  Executable *executable = executable_new(module, (Mesh){3, 1}, &evaluate, &error);
   check(executable != NULL, "compile", error.message);
   bool sound = true;
   for (int round = 0; round < 20; round++) {

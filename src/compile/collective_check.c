@@ -1,9 +1,10 @@
-#include "runtime/collective_check.h"
+#include "compile/collective_check.h"
 
 typedef struct Check {
   const Instruction *instruction;
-  int64_t members; /* of each group */
-  Arena *arena;    /* of the messages */
+  int64_t members;  /* of the group that is looked at */
+  const char *noun; /* what they are: "replica" */
+  Arena *arena;     /* of the messages */
   Error *error;
 } Check;
 
@@ -28,13 +29,13 @@ static bool check_parts(const Check *check, const Shape *large, const Shape *sma
   const Instruction *instruction = check->instruction;
   return invalid_argument(
       check->error, name_of(check),
-      "%s has operand %s and result %s, but its groups have %lld replicas: of %s and %s, dimension "
+      "%s has operand %s and result %s, but its groups have %lld %ss: of %s and %s, dimension "
       "%lld of the larger must be %lld times that of the smaller; state the shape for that many, "
       "or "
       "other replica_groups",
       instruction->name, text(check, instruction->operands[index]->shape),
-      text(check, result_shape(check, index)), (long long)check->members, text(check, large),
-      text(check, small), (long long)d, (long long)check->members);
+      text(check, result_shape(check, index)), (long long)check->members, check->noun,
+      text(check, large), text(check, small), (long long)d, (long long)check->members);
 }
 
 static bool check_all_parts(const Check *check, bool grows) {
@@ -55,18 +56,16 @@ static bool check_all_to_all(const Check *check) {
     if (operand->dims[d] % check->members == 0) return true;
     return invalid_argument(check->error, name_of(check),
                             "split dimension %lld of operand %s of %s has size %lld, but its "
-                            "groups have %lld replicas; "
-                            "the size must be divisible by that",
+                            "groups have %lld %ss; the size must be divisible by that",
                             (long long)d, text(check, operand), instruction->name,
-                            (long long)operand->dims[d], (long long)check->members);
+                            (long long)operand->dims[d], (long long)check->members, check->noun);
   }
   if (instruction->operand_count == check->members) return true;
-  return invalid_argument(
-      check->error, name_of(check),
-      "%s has %d operands like %s, but its groups have %lld replicas; there must "
-      "be one operand for each",
-      instruction->name, instruction->operand_count, text(check, operand),
-      (long long)check->members);
+  return invalid_argument(check->error, name_of(check),
+                          "%s has %d operands like %s, but its groups have %lld %ss; there must "
+                          "be one operand for each",
+                          instruction->name, instruction->operand_count, text(check, operand),
+                          (long long)check->members, check->noun);
 }
 
 static bool check_ragged_all_to_all(const Check *check) {
@@ -75,9 +74,9 @@ static bool check_ragged_all_to_all(const Check *check) {
   if (entries >= check->members && entries % check->members == 0) return true;
   return invalid_argument(check->error, name_of(check),
                           "offsets and sizes of %s have shape %s, %lld entries for groups of %lld "
-                          "replicas; there must be as many entries for each replica",
+                          "%ss; there must be as many entries for each",
                           check->instruction->name, text(check, offsets), (long long)entries,
-                          (long long)check->members);
+                          (long long)check->members, check->noun);
 }
 
 static bool check_group(const Check *check) {
@@ -90,20 +89,24 @@ static bool check_group(const Check *check) {
   }
 }
 
-static bool check_instruction(const Instruction *instruction, int replica_count, Arena *arena,
+static bool check_instruction(const Instruction *instruction, Mesh mesh, Arena *arena,
                               Error *error) {
-  const ReplicaGroups *groups = &instruction->a.replica_groups;
-  Check check = {instruction, replica_count, arena, error};
-  bool all = groups->count == 0 || (groups->count == 1 && groups->groups[0].count == 0);
-  if (all) return check_group(&check);
-  for (int g = 0; g < groups->count; g++) {
-    check.members = groups->groups[g].count;
-    if (!check_group(&check)) return false;
+  ArenaMark mark = arena_mark(arena);
+  const DeviceGroups *groups = device_groups_resolve(arena, instruction, mesh, error);
+  bool right = groups != NULL;
+  GroupMode mode = collective_group_mode(instruction->opcode, &instruction->a);
+  const char *noun =
+      mode == CROSS_REPLICA_AND_PARTITION && mesh.partitions > 1 ? "device" : group_mode_noun(mode);
+  for (int g = 0; right && g < groups->count; g++) {
+    Check check = {instruction, groups->groups[g].size, noun, arena, error};
+    if (g > 0 && groups->groups[g].size == groups->groups[g - 1].size) continue;
+    right = check_group(&check);
   }
-  return true;
+  arena_release(arena, mark);
+  return right;
 }
 
-bool collectives_check(const Module *module, int replica_count, Error *error) {
+bool collectives_check(const Module *module, Mesh mesh, Error *error) {
   Arena *arena = arena_new();
   bool right = true;
   for (int i = 0; right && i < module->count; i++) {
@@ -111,7 +114,7 @@ bool collectives_check(const Module *module, int replica_count, Error *error) {
     for (int k = 0; right && k < computation->count; k++) {
       const Instruction *instruction = computation->instructions[k];
       if (opcode_category(instruction->opcode) != COLLECTIVE) continue;
-      right = check_instruction(instruction, replica_count, arena, error);
+      right = check_instruction(instruction, mesh, arena, error);
     }
   }
   arena_free(arena);
