@@ -10,6 +10,7 @@ import { hloTextOfProto } from './hlo_proto.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
+import { launch } from './launch.mjs';
 import { HloModule } from './module.mjs';
 import { checkOptions, count, kind } from './options.mjs';
 import {
@@ -248,6 +249,18 @@ export class Client {
   }
 
   /**
+   * Runs several programs at once, as the devices of one mesh: they meet in collectives and channels
+   * of the same channel_id. Each is compiled for the whole mesh.
+   * @param {readonly object[]} entries one for each device, in any order: { executable, replica,
+   *   partition, arguments }; by default the entry's number is the replica, the partition 0
+   * @param {object} [options] device, profile, seed, signal, timeoutMs: as of executeReplicas
+   * @returns {Promise<any[][]>} the results of each entry
+   */
+  async launch(entries, options) {
+    return launch(this.#core, entries, options);
+  }
+
+  /**
    * Puts an array on the device.
    * @param {any} value whatever Literal.from() takes
    * @param {Shape | string} [shape]
@@ -295,6 +308,35 @@ export class Client {
   async transferFromOutfeed(options) {
     const device = checkOptions('transferFromOutfeed', options, TRANSFER_OPTIONS);
     return this.#core.hostCalls.takeOutfeed(device);
+  }
+
+  /**
+   * What a device's outfeeds put out, one after the other, without end: for `for await`.
+   * @param {object} [options] as of transferFromOutfeed
+   * @returns {AsyncIterableIterator<Literal | Literal[]>}
+   */
+  outfeed(options) {
+    const device = checkOptions('outfeed', options, TRANSFER_OPTIONS);
+    const { hostCalls } = this.#core;
+    return {
+      next: async () => ({ value: await hostCalls.takeOutfeed(device), done: false }),
+      return: async (value) => ({ value, done: true }),
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
+  }
+
+  /**
+   * Where a device's infeeds get their values from, each when it is asked for; after what was
+   * transferred before, and after other sources.
+   * @param {Iterable<any> | AsyncIterable<any>} source of values as of transferToInfeed; what it
+   *   throws fails the run that asked
+   * @param {object} [options] as of transferToInfeed
+   */
+  infeed(source, options) {
+    const device = checkOptions('infeed', options, TRANSFER_OPTIONS);
+    this.#core.hostCalls.addInfeedSource(device, source);
   }
 
   /**

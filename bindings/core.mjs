@@ -138,7 +138,8 @@ export class Core {
     return result;
   }
 
-  lastError() {
+  /** @param {object} [more] details that the core's error has not */
+  lastError(more) {
     return new XlaError(
       STATUS_CODES[this.call('xla_error_code')] ?? 'UNKNOWN',
       this.string(this.call('xla_error_message')),
@@ -146,6 +147,7 @@ export class Core {
         operation: this.string(this.call('xla_error_operation')) || undefined,
         line: this.call('xla_error_line') || undefined,
         column: this.call('xla_error_column') || undefined,
+        ...more,
       },
     );
   }

@@ -28,14 +28,16 @@ export class XlaError extends Error {
    * @param {string} [details.operation] HLO text name of the operation at fault
    * @param {number} [details.line] 1-based position in HLO text
    * @param {number} [details.column]
+   * @param {object[]} [details.waiting] of a deadlock, or a run that timed out: who waits for what
    * @param {unknown} [details.cause]
    */
-  constructor(code, message, { operation, line, column, cause } = {}) {
+  constructor(code, message, { operation, line, column, waiting, cause } = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.operation = operation;
     this.line = line;
     this.column = column;
+    if (waiting) this.waiting = waiting;
   }
 }
 // On the prototype, as the built-in errors have it: not one more field when an error is printed.

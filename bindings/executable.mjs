@@ -1,27 +1,19 @@
 import { atBoundary } from './boundary.mjs';
-import { Buffer, upload } from './buffer.mjs';
-import { onAbort } from './cancellation.mjs';
-import { describe, invalidArgument, XlaError } from './error.mjs';
-import { actualShape } from './dynamic.mjs';
+import { describe, invalidArgument } from './error.mjs';
+import {
+  EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
+} from './execution.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
-import { isLiteral, Literal } from './literal.mjs';
-import { argumentsByName, isNamed } from './named_arguments.mjs';
 import { signature } from './module.mjs';
-import { boolean, checkOptions, copyList, count, kind, signal } from './options.mjs';
-import { Shape } from './shape.mjs';
-
-const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
+import { checkOptions, copyList, kind } from './options.mjs';
 
 const RUN_OPTIONS = {
-  device: boolean,
+  ...EXECUTION_OPTIONS,
   donate: kind('an array of numbers of parameters', (value) => {
     const numbers = Array.isArray(value) ? copyList(value) : [NaN];
     return numbers.every(Number.isInteger) ? new Set(numbers) : undefined;
   }),
-  profile: boolean,
-  seed: count(0, Number.MAX_SAFE_INTEGER),
-  signal,
 };
 
 /** A compiled program: takes arguments, gives results, as often as one likes. */
@@ -65,6 +57,8 @@ export class Executable extends Handle {
    * @param {number} [options.seed] of the rng operations, an integer (default 0): the same numbers
    *   in each run with the same seed, others on each replica
    * @param {AbortSignal} [options.signal] cancels the run: it rejects with CANCELLED
+   * @param {number} [options.timeoutMs] rejects with DEADLINE_EXCEEDED if it is not done by then; the
+   *   error's `waiting` says who waits for what
    * @returns {Promise<any[][]>} the results of each device, in the same order
    */
   async executeReplicas(argsPerReplica, options) {
@@ -109,31 +103,10 @@ export class Executable extends Handle {
   /** @param {number} count of devices whose results are wanted */
   async #execute(argsPerReplica, options, count) {
     const core = coreOf(this);
-    const { signal, profile = false } = options;
-    throwIfAborted(signal);
-    const run = this.#start(argsPerReplica, options.donate ?? new Set(), profile);
-    const cancel = () => {
-      try {
-        if (!core.disposed) core.call('xla_run_cancel', run);
-      } catch (error) {
-        core.runs.fail(run, error);
-      }
-    };
-    const release = onAbort(signal, cancel);
-    try {
-      throwIfAborted(signal); // meanwhile
-      if (options.seed) core.call('xla_run_seed', run, options.seed);
-      await core.runs.start(run);
-      const outputs = Array.from({ length: count }, (_, device) =>
-        this.#outputs(run, device, options.device));
-      return { outputs, events: profile ? readProfile(core, run) : [] };
-    } catch (error) {
-      if (error.code === 'CANCELLED') throwIfAborted(signal);
-      throw error;
-    } finally {
-      release();
-      if (!core.disposed) core.call('xla_run_free', run);
-    }
+    throwIfAborted(options.signal);
+    const run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
+    return finishRun(core, run, options, () => Array.from({ length: count }, (_, device) =>
+      outputsOf(core, run, device, this.resultShape, options.device)));
   }
 
   /** A new run with its arguments. What was uploaded for it belongs to it. */
@@ -160,50 +133,11 @@ export class Executable extends Handle {
   #flatten(argsPerReplica, uploads) {
     const flattened = new Map(); // so that what all devices share is uploaded once
     return argsPerReplica.flatMap((args) => {
-      if (!flattened.has(args)) flattened.set(args, this.#flattenOne(args, uploads));
+      if (!flattened.has(args)) {
+        flattened.set(args, leavesOf(coreOf(this), this.parameters, args, uploads));
+      }
       return flattened.get(args);
     });
-  }
-
-  #flattenOne(given, uploads) {
-    const { parameters } = this;
-    const args = isNamed(given) ? argumentsByName(parameters, given) : given;
-    if (!Array.isArray(args) || args.length !== parameters.length) {
-      const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
-      throw invalidArgument(
-        'execute',
-        `needs an array of ${parameters.length} arguments (${wanted}); got ` +
-          (Array.isArray(args) ? `${args.length}` : describe(args)),
-      );
-    }
-    return copyList(args).flatMap((value, parameter) => {
-      const { name, shape } = parameters[parameter];
-      try {
-        const buffers = this.#leaves(value, shape, uploads);
-        return buffers.map((buffer) => ({ buffer, parameter }));
-      } catch (error) {
-        if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
-        const why = error.message.replace(/^literal: /, '');
-        throw invalidArgument('execute', `argument ${parameter} (${name}): ${why}`);
-      }
-    });
-  }
-
-  /** The buffers of a value: null for a token. */
-  #leaves(value, shape, uploads) {
-    if (shape.isTuple) {
-      const elements = isLiteral(value) ? value.elements : value;
-      if (!Array.isArray(elements) || elements.length !== shape.tupleShapes.length) {
-        throw invalidArgument('', `${shape} needs an array of ${shape.tupleShapes.length}`);
-      }
-      return copyList(elements).flatMap((element, i) =>
-        this.#leaves(element, shape.tupleShapes[i], uploads));
-    }
-    if (!shape.isArray) return [null];
-    if (value instanceof Buffer) return [checkBuffer(value, shape, coreOf(this))];
-    const buffer = upload(coreOf(this), value, actualShape(value, shape));
-    uploads.push(buffer);
-    return [buffer];
   }
 
   /** The caller's Buffers that are given away. */
@@ -225,67 +159,6 @@ export class Executable extends Handle {
     if (kept) throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
     return donated;
   }
-
-  #outputs(run, number, device = false) {
-    const core = coreOf(this);
-    let leaf = 0;
-    const take = (shape) => {
-      if (shape.isTuple) {
-        const elements = shape.tupleShapes.map(take);
-        return device ? elements : Literal.tuple(elements);
-      }
-      const at = leaf++;
-      if (!shape.isArray) return device ? null : new Literal(shape, null);
-      const pointer = core.need('xla_run_result', run, number, at);
-      const buffer = new Buffer(core, pointer, shapeOfResult(core, pointer, shape));
-      if (device) return buffer;
-      try {
-        return buffer.toLiteral().inLayout(shape.layout);
-      } finally {
-        buffer.dispose();
-      }
-    };
-    const { resultShape } = this;
-    return resultShape.isTuple ? resultShape.tupleShapes.map(take) : [take(resultShape)];
-  }
-}
-
-/** What a result of dynamic dimensions turned out to be. */
-function shapeOfResult(core, pointer, shape) {
-  if (!shape.isDynamic) return shape.withoutLayout();
-  return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
-}
-
-function throwIfAborted(signal) {
-  if (!signal?.aborted) return;
-  throw new XlaError('CANCELLED', 'the run was cancelled', { cause: signal.reason });
-}
-
-function checkBuffer(buffer, shape, core) {
-  if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client');
-  pointerOf(buffer); // not disposed?
-  if (shape.accepts(buffer.shape)) return buffer;
-  throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);
-}
-
-function readProfile(core, run) {
-  const count = core.call('xla_run_profile_count', run);
-  const events = core.call('xla_run_profile', run);
-  return Array.from({ length: count }, (_, i) => {
-    const at = events + i * PROFILE_EVENT_BYTES;
-    const [startUs, endUs] = core.view(Float64Array, at, 2);
-    const [replica, worker, name, category, holds, partition] = core.view(Uint32Array, at + 16, 6);
-    return {
-      name: core.string(name),
-      category: core.string(category),
-      replica,
-      partition,
-      worker,
-      startUs,
-      endUs,
-      ...(holds && { holds: core.string(holds).split('\n') }),
-    };
-  });
 }
 
 atBoundary(Executable);

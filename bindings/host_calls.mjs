@@ -13,6 +13,7 @@ const MOST_MESSAGE = 1000;
 class Feed {
   values = [];
   waiting = [];
+  sources = []; // iterators, asked when there are no values
 }
 
 export class HostCalls {
@@ -44,6 +45,41 @@ export class HostCalls {
     const call = feed.waiting.shift();
     if (call) this.#answer(call, () => value);
     else feed.values.push(value);
+  }
+
+  /** Values for infeeds that find none: from an iterable, of promises or not. */
+  addInfeedSource(device, source) {
+    this.#core.check();
+    const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
+    if (typeof iterator?.next !== 'function') {
+      throw invalidArgument('infeed', `needs an iterable of values; got ${describe(source)}`);
+    }
+    const feed = feedOf(this.#infeeds, device);
+    feed.sources.push(iterator);
+    for (const call of feed.waiting.splice(0)) this.#pull(feed, call);
+  }
+
+  /** Answers an infeed by what its sources have; or it waits, if they have no more. */
+  async #pull(feed, call) {
+    while (feed.sources.length && !feed.values.length) {
+      const [source] = feed.sources;
+      let step;
+      try {
+        step = await source.next();
+      } catch (error) {
+        feed.sources = feed.sources.filter((other) => other !== source);
+        return this.#answer(call, () => Promise.reject(error));
+      }
+      if (!step.done) {
+        feed.values.push(step.value);
+      } else {
+        feed.sources = feed.sources.filter((other) => other !== source);
+      }
+    }
+    if (!this.#isAlive(call)) return undefined; // the value is for the next one
+    if (feed.values.length) return this.#answer(call, () => feed.values.shift());
+    feed.waiting.push(call);
+    return undefined;
   }
 
   /** @returns {Promise<any>} what the next outfeed of a device puts out */
@@ -95,6 +131,7 @@ export class HostCalls {
       case 'infeed': {
         const feed = feedOf(this.#infeeds, call);
         if (feed.values.length) this.#answer(call, () => feed.values.shift());
+        else if (feed.sources.length) this.#pull(feed, call);
         else feed.waiting.push(call);
         return;
       }

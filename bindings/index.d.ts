@@ -38,7 +38,13 @@ export class XlaError extends Error {
   constructor(
     code: StatusCode,
     message: string,
-    details?: { operation?: string; line?: number; column?: number; cause?: unknown },
+    details?: {
+      operation?: string;
+      line?: number;
+      column?: number;
+      waiting?: readonly WaitingDevice[];
+      cause?: unknown;
+    },
   );
   readonly name: 'XlaError';
   readonly code: StatusCode;
@@ -47,6 +53,30 @@ export class XlaError extends Error {
   /** 1-based place in HLO text, where there is text. */
   readonly line: number | undefined;
   readonly column: number | undefined;
+  /** Of a deadlock, and of a run that timed out: who waits for what. */
+  readonly waiting?: readonly WaitingDevice[];
+}
+
+/** A device, in an error. */
+export interface DevicePlace {
+  readonly replica: number;
+  readonly partition: number;
+}
+
+/** A device that waits, when a run cannot go on or takes too long. */
+export interface WaitingDevice extends DevicePlace {
+  /** Where: the instruction's name, its operation, and its line where the program has text. */
+  readonly instruction: string;
+  readonly operation: string;
+  readonly line?: number;
+  /** For members of a collective's group, for a message of a send's, or for the host. */
+  readonly waitsFor: 'members' | 'message' | 'host';
+  readonly channel?: number;
+  /** Of a custom-call. */
+  readonly target?: string;
+  /** Who is there, and who is not; that one has finished, or waits at an instruction itself. */
+  readonly arrived?: readonly DevicePlace[];
+  readonly missing?: readonly (DevicePlace & { finished: boolean; waitsAt?: string })[];
 }
 
 /* ---- Shapes ---- */
@@ -363,6 +393,8 @@ export interface ExecuteOptions {
   seed?: number;
   /** Cancels the run: it rejects with CANCELLED, and the signal's reason as the cause. */
   signal?: AbortSignal;
+  /** Rejects with DEADLINE_EXCEEDED if it is not done by then; its `waiting` says who waits. */
+  timeoutMs?: number;
 }
 
 /** What a replica did when. */
@@ -492,6 +524,16 @@ export interface LoadOptions {
   arguments?: readonly (Shape | string)[];
 }
 
+/** One device of a launch. */
+export interface LaunchEntry {
+  /** Compiled for the mesh of the whole launch. */
+  executable: Executable;
+  /** By default the entry's number. */
+  replica?: number;
+  partition?: number;
+  arguments?: readonly Argument[];
+}
+
 /** Which device: by default the first. */
 export interface DeviceOptions {
   replica?: number;
@@ -541,6 +583,26 @@ export class Client {
   transferToInfeed(value: unknown, options?: DeviceOptions): void;
   /** What the next outfeed of a device (default 0) puts out; tuples as arrays of leaves. */
   transferFromOutfeed(options?: DeviceOptions): Promise<Literal | Literal[]>;
+  /** What a device's outfeeds put out, without end: for `for await`. */
+  outfeed(options?: DeviceOptions): AsyncIterableIterator<Literal | Literal[]>;
+  /** Where a device's infeeds get their values from, each when it is asked for. */
+  infeed(source: Iterable<unknown> | AsyncIterable<unknown>, options?: DeviceOptions): void;
+  /**
+   * Runs several programs at once, as the devices of one mesh; they meet in collectives and channels
+   * of the same channel_id. Resolves to the results of each entry.
+   */
+  launch(
+    entries: readonly LaunchEntry[],
+    options: Omit<ExecuteOptions, 'donate'> & { profile: true },
+  ): Promise<Profiled<DeviceValue[][] | Literal[][]>>;
+  launch(
+    entries: readonly LaunchEntry[],
+    options: Omit<ExecuteOptions, 'donate'> & { device: true; profile?: false },
+  ): Promise<DeviceValue[][]>;
+  launch(
+    entries: readonly LaunchEntry[],
+    options?: Omit<ExecuteOptions, 'donate'> & { device?: false; profile?: false },
+  ): Promise<AtLeastOne<Literal>[]>;
   /** Puts an array on the device. */
   buffer<S extends string = string>(value: LiteralLike | Buffer, shape?: S | Shape): Buffer<S>;
   /**

@@ -97,8 +97,9 @@ export class Runs {
   }
 
   #error(run) {
+    const waiting = JSON.parse(this.#core.takeString(this.#core.call('xla_run_waiting', run)));
     this.#core.call('xla_run_error', run);
-    return this.#core.lastError();
+    return this.#core.lastError(waiting.length ? { waiting } : undefined);
   }
 
   #settled() {

@@ -8,6 +8,7 @@
 #include "kernels/lanes.h"
 #include "platform/platform.h"
 #include "runtime/scheduler.h"
+#include "runtime/waiting.h"
 
 /* The host calls from one thread. */
 static Error last_error;
@@ -246,6 +247,12 @@ XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const
 }
 
 XLA_API void xla_run_seed(Run *run, double seed) { run_seed(run, (uint64_t)seed); }
+XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *const *arguments,
+                            const uint8_t *donated, bool profile) {
+  if (!run_check_devices(executables, count, &last_error)) return NULL;
+  return run_new(executables, arguments, donated, profile, &last_error);
+}
+
 XLA_API int xla_run_start(Run *run) {
   run_start(run);
   return (int)run_state(run);
@@ -258,6 +265,13 @@ XLA_API Buffer *xla_run_result(Run *run, int device, int leaf) {
 }
 
 XLA_API void xla_run_cancel(Run *run) { run_cancel(run); }
+XLA_API void xla_run_time_out(Run *run, double ms) { run_time_out(run, ms); }
+
+XLA_API char *xla_run_waiting(Run *run) {
+  StrBuf out = {0};
+  waiting_print(run, &out);
+  return text_of(&out);
+}
 XLA_API void xla_run_free(Run *run) { run_free(run); }
 
 XLA_API const ProfileEvent *xla_run_profile(Run *run) {

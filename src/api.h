@@ -108,6 +108,9 @@ XLA_API double xla_buffer_bytes(const Buffer *buffer);
 */
 XLA_API Run *xla_run_new(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                          bool profile);
+/* The same with an executable for each device; all of them compiled for the mesh of these devices. */
+XLA_API Run *xla_launch_new(Executable *const *executables, int count, Buffer *const *arguments,
+                            const uint8_t *donated, bool profile);
 /* Before the start: which numbers rng gives; an integer, 0 by default. */
 XLA_API void xla_run_seed(Run *run, double seed);
 /* Returns the state: short runs have ended when it returns. */
@@ -120,6 +123,10 @@ XLA_API void xla_run_error(Run *run);
 ** when memory is out. Dynamic dimensions are as long as they turned out: see xla_buffer_shape. */
 XLA_API Buffer *xla_run_result(Run *run, int device, int leaf);
 XLA_API void xla_run_cancel(Run *run);
+/* As _cancel, because it took longer than so many ms: DEADLINE_EXCEEDED, with who waits for what. */
+XLA_API void xla_run_time_out(Run *run, double ms);
+/* Who waited for what when the run could not go on, or was timed out: JSON; see runtime/waiting.h. */
+XLA_API char *xla_run_waiting(Run *run);
 XLA_API void xla_run_free(Run *run); /* a running run is cancelled first */
 /* Profile: `count` events; see ProfileEvent in runtime/run.h. */
 XLA_API const ProfileEvent *xla_run_profile(Run *run);

@@ -269,6 +269,7 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
     copy =
         computation_add(into, from->opcode, shape, operands, from->operand_count, &a, from->name);
   }
+  copy->line = from->line;
   if (from->literal) copy->literal = copy_literal(arena, from->literal);
   return copy;
 }

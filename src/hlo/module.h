@@ -24,6 +24,7 @@ struct Instruction {
   Attributes a;
   int64_t parameter_number; /* parameter */
   Literal *literal;         /* constant: array, or tuple of them */
+  int line;                 /* of the HLO text that it comes from, from 1 on; 0: of none */
 };
 
 struct Computation {

@@ -228,6 +228,16 @@ static bool verify(Parser *p) {
   return false;
 }
 
+/* Instructions were read in the text's order, but for those that a line makes more than one of. */
+static void note_lines(Parser *p) {
+  const char *at = p->lexer.text;
+  int line = 1;
+  for (int i = 0; i < p->position_count; i++) {
+    for (; at < p->positions[i].at; at++) line += *at == '\n';
+    ((Instruction *)p->positions[i].instruction)->line = line;
+  }
+}
+
 Module *hlo_parse(const char *text, size_t length, Error *error) {
   return hlo_parse_with_data(text, length, NULL, error);
 }
@@ -239,6 +249,7 @@ Module *hlo_parse_with_data(const char *text, size_t length, const TextData *dat
   parser_init(&p, module, text, length, error ? error : &ignored);
   p.data = data;
   bool good = parse_module(&p) && verify(&p);
+  if (good) note_lines(&p);
   arena_free(p.scratch);
   if (!good) {
     module_free(module);

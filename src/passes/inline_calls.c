@@ -76,8 +76,10 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
   const Shape *shape = map ? shape_with_type(arena, map->shape, from->shape->type) : from->shape;
   Attributes attributes = from->a;
   attributes.control_predecessors = (InstructionList){0}; /* the list's order says it already */
-  return computation_add(into, from->opcode, shape, operands, from->operand_count, &attributes,
-                         from->name);
+  Instruction *copy = computation_add(into, from->opcode, shape, operands, from->operand_count,
+                                      &attributes, from->name);
+  copy->line = from->line;
+  return copy;
 }
 
 /* Copies the body of `callee` into `into`. Returns what stands for its root. */
@@ -125,8 +127,11 @@ static const Computation *body_of(const Inliner *inliner, const Instruction *ins
 /* A start whose one user is its -done, whose shape is that of the synchronous operation. */
 static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const Shape *shape) {
   Attributes attributes = start->a;
-  return computation_add(inliner->computation, synchronous_form(start->opcode), shape,
-                         start->operands, start->operand_count, &attributes, start->name);
+  Instruction *synchronous =
+      computation_add(inliner->computation, synchronous_form(start->opcode), shape, start->operands,
+                      start->operand_count, &attributes, start->name);
+  synchronous->line = start->line;
+  return synchronous;
 }
 
 /* What stands for `instruction` in the new list. `done_shape`, by id: what the -done of a start

@@ -10,6 +10,7 @@
 #include "runtime/dynamic_buffer.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
+#include "runtime/waiting.h"
 
 static int given_leaves(const Executable *executable) {
   return executable->program->parameter_leaves - executable->program->hidden_parameters;
@@ -138,8 +139,26 @@ static Run *new_run(Executable *const *executables, bool profile) {
   *run =
       (Run){.mesh = mesh, .memory = memory, .device_count = mesh_devices(mesh), .profile = profile};
   run->replicas = ARENA_ARRAY(memory, Replica, run->device_count);
+  run->waiting = ARENA_ARRAY(memory, Waiting, run->device_count);
   for (int d = 0; d < run->device_count; d++) init_device(run, d, executables[d]);
   return run;
+}
+
+bool run_check_devices(Executable *const *executables, int count, Error *error) {
+  Mesh mesh = count > 0 ? executables[0]->mesh : (Mesh){1, 1};
+  for (int i = 0; i < count; i++) {
+    Mesh other = executables[i]->mesh;
+    if (other.replicas == mesh.replicas && other.partitions == mesh.partitions) continue;
+    return invalid_argument(error, "launch",
+                            "the executables are compiled for different meshes: %d replicas by %d "
+                            "partitions, and %d by %d; compile all of them for that of the launch",
+                            mesh.replicas, mesh.partitions, other.replicas, other.partitions);
+  }
+  if (count == mesh_devices(mesh)) return true;
+  return invalid_argument(error, "launch",
+                          "%d devices are given, but the executables are compiled for %d replicas "
+                          "by %d partitions; each of them needs one entry",
+                          count, mesh.replicas, mesh.partitions);
 }
 
 Run *run_new(Executable *const *executables, Buffer *const *arguments, const uint8_t *donated,
@@ -215,6 +234,17 @@ void run_cancel(Run *run) {
   error_set(&error, STATUS_CANCELLED, "the run was cancelled");
   scheduler_lock();
   scheduler_fail_run(run, &error);
+  scheduler_unlock();
+}
+
+void run_time_out(Run *run, double ms) {
+  Error error;
+  scheduler_lock();
+  if (run->state == RUN_RUNNING && !run->failing) {
+    waiting_note(run);
+    waiting_report_timeout(run, ms, &error);
+    scheduler_fail_run(run, &error);
+  }
   scheduler_unlock();
 }
 

@@ -85,6 +85,8 @@ struct Run {
   int holds;         /* workers that are in its code; it ends when there are none */
   bool abandoned;    /* by its owner: the last worker that holds it destroys it */
   Error error;
+  struct Waiting *waiting; /* who waited for what when it could not go on; waiting.c */
+  bool has_waiting;
   Rendezvous *rendezvous;       /* open ones */
   struct Message *messages;     /* sent and not yet received; channels.c */
   Replica *host_calls;          /* replicas that wait for the host and were not taken yet; host.c */
@@ -97,6 +99,8 @@ struct Run {
 ** meaning of the other arguments; they are those of one device behind those of another. */
 Run *run_new(Executable *const *executables, Buffer *const *arguments, const uint8_t *donated,
              bool profile, Error *error);
+/* Whether they are that: `count` of them, for one mesh, as large. */
+bool run_check_devices(Executable *const *executables, int count, Error *error);
 /* The same executable on all devices. */
 Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                         bool profile, Error *error);
@@ -108,6 +112,8 @@ RunState run_state(Run *run);
 ** with RESOURCE_EXHAUSTED. */
 Buffer *run_result(Run *run, int device, int leaf, Error *error);
 void run_cancel(Run *run);
+/* As run_cancel, with DEADLINE_EXCEEDED, which says who waits for what after so many ms. */
+void run_time_out(Run *run, double ms);
 void run_free(Run *run);
 /* All replicas' events by start time; they belong to the run, which must have ended. */
 const ProfileEvent *run_profile(Run *run, int *count);
@@ -150,10 +156,6 @@ void replica_trapped(const Replica *replica, Error *error);
 
 /* Notes for the profile that a parked replica goes on. */
 void replica_record(Replica *replica, const Thunk *thunk);
-
-/* All replicas are parked or stopped, and some are parked for good: writes who waits for whom.
-** The scheduler's lock is held. rendezvous.c */
-void rendezvous_report_deadlock(const Run *run, Error *error);
 
 /* Does a collective: `replicas` are the members of a group in group order. collectives.c */
 bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error);

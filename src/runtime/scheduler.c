@@ -9,6 +9,7 @@
 #include "platform/lock.h"
 #include "platform/platform.h"
 #include "runtime/channels.h"
+#include "runtime/waiting.h"
 
 /* A loop over chunks that others may join: it lives on the stack of the thread that began it. */
 typedef struct Job {
@@ -157,7 +158,8 @@ static void run_is_quiet(Run *run) {
   if (run->state != RUN_RUNNING || run->active > 0 || run->holds > 0) return;
   if (!run->failing && run->stopped < run->device_count) {
     if (channels_deliver_rest(run) || waits_for_host(run)) return;
-    rendezvous_report_deadlock(run, &run->error);
+    waiting_note(run);
+    waiting_report_deadlock(run, &run->error);
     run->failing = true;
   }
   stop_parked(run);

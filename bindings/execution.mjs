@@ -1,0 +1,165 @@
+/** What executions have in common: arguments in, waiting for the end, results out. */
+import { Buffer, upload } from './buffer.mjs';
+import { onAbort } from './cancellation.mjs';
+import { actualShape } from './dynamic.mjs';
+import { describe, invalidArgument, XlaError } from './error.mjs';
+import { coreOf, pointerOf } from './handle.mjs';
+import { isLiteral, Literal } from './literal.mjs';
+import { argumentsByName, isNamed } from './named_arguments.mjs';
+import { boolean, copyList, count, signal } from './options.mjs';
+import { Shape } from './shape.mjs';
+
+const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
+const MOST_MS = 2 ** 31 - 1; // of a timer
+
+export const EXECUTION_OPTIONS = {
+  device: boolean,
+  profile: boolean,
+  seed: count(0, Number.MAX_SAFE_INTEGER),
+  signal,
+  timeoutMs: count(0, MOST_MS),
+};
+
+/* ---- Arguments ---- */
+
+/**
+ * The leaves of one device's arguments: { buffer, parameter }.
+ * @param {Buffer[]} uploads where Buffers are added that nobody has but the run
+ */
+export function leavesOf(core, parameters, given, uploads) {
+  const args = isNamed(given) ? argumentsByName(parameters, given) : given;
+  if (!Array.isArray(args) || args.length !== parameters.length) {
+    const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
+    throw invalidArgument(
+      'execute',
+      `needs an array of ${parameters.length} arguments (${wanted}); got ` +
+        (Array.isArray(args) ? `${args.length}` : describe(args)),
+    );
+  }
+  return copyList(args).flatMap((value, parameter) => {
+    const { name, shape } = parameters[parameter];
+    try {
+      const buffers = buffersOf(core, value, shape, uploads);
+      return buffers.map((buffer) => ({ buffer, parameter }));
+    } catch (error) {
+      if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
+      const why = error.message.replace(/^literal: /, '');
+      throw invalidArgument('execute', `argument ${parameter} (${name}): ${why}`);
+    }
+  });
+}
+
+/** The buffers of a value: null for a token. */
+function buffersOf(core, value, shape, uploads) {
+  if (shape.isTuple) {
+    const elements = isLiteral(value) ? value.elements : value;
+    if (!Array.isArray(elements) || elements.length !== shape.tupleShapes.length) {
+      throw invalidArgument('', `${shape} needs an array of ${shape.tupleShapes.length}`);
+    }
+    return copyList(elements).flatMap((element, i) =>
+      buffersOf(core, element, shape.tupleShapes[i], uploads));
+  }
+  if (!shape.isArray) return [null];
+  if (value instanceof Buffer) return [checkBuffer(value, shape, core)];
+  const buffer = upload(core, value, actualShape(value, shape));
+  uploads.push(buffer);
+  return [buffer];
+}
+
+function checkBuffer(buffer, shape, core) {
+  if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client');
+  pointerOf(buffer); // not disposed?
+  if (shape.accepts(buffer.shape)) return buffer;
+  throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);
+}
+
+/* ---- The run ---- */
+
+/**
+ * Runs to the end, and gives what `takeOutputs` makes of it; the run is freed, whatever happens.
+ * @returns {Promise<{ outputs: any, events: object[] }>}
+ */
+export async function finishRun(core, run, options, takeOutputs) {
+  const end = (name, ...args) => {
+    try {
+      if (!core.disposed) core.call(name, run, ...args);
+    } catch (error) {
+      core.runs.fail(run, error);
+    }
+  };
+  const { signal, timeoutMs } = options;
+  let timer;
+  const release = onAbort(signal, () => end('xla_run_cancel'));
+  try {
+    throwIfAborted(signal); // meanwhile
+    if (options.seed) core.call('xla_run_seed', run, options.seed);
+    const running = core.runs.start(run);
+    if (running && timeoutMs !== undefined) {
+      timer = setTimeout(() => end('xla_run_time_out', timeoutMs), timeoutMs);
+    }
+    await running;
+    return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run) : [] };
+  } catch (error) {
+    if (error.code === 'CANCELLED') throwIfAborted(signal);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    release();
+    if (!core.disposed) core.call('xla_run_free', run);
+  }
+}
+
+export function throwIfAborted(signal) {
+  if (!signal?.aborted) return;
+  throw new XlaError('CANCELLED', 'the run was cancelled', { cause: signal.reason });
+}
+
+/* ---- Results ---- */
+
+/** The results on one device: the elements of a tuple, or one array. */
+export function outputsOf(core, run, number, resultShape, onDevice = false) {
+  let leaf = 0;
+  const take = (shape) => {
+    if (shape.isTuple) {
+      const elements = shape.tupleShapes.map(take);
+      return onDevice ? elements : Literal.tuple(elements);
+    }
+    const at = leaf++;
+    if (!shape.isArray) return onDevice ? null : new Literal(shape, null);
+    const pointer = core.need('xla_run_result', run, number, at);
+    const buffer = new Buffer(core, pointer, shapeOfResult(core, pointer, shape));
+    if (onDevice) return buffer;
+    try {
+      return buffer.toLiteral().inLayout(shape.layout);
+    } finally {
+      buffer.dispose();
+    }
+  };
+  return resultShape.isTuple ? resultShape.tupleShapes.map(take) : [take(resultShape)];
+}
+
+/** What a result of dynamic dimensions turned out to be. */
+function shapeOfResult(core, pointer, shape) {
+  if (!shape.isDynamic) return shape.withoutLayout();
+  return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
+}
+
+function readProfile(core, run) {
+  const length = core.call('xla_run_profile_count', run);
+  const events = core.call('xla_run_profile', run);
+  return Array.from({ length }, (_, i) => {
+    const at = events + i * PROFILE_EVENT_BYTES;
+    const [startUs, endUs] = core.view(Float64Array, at, 2);
+    const [replica, worker, name, category, holds, partition] = core.view(Uint32Array, at + 16, 6);
+    return {
+      name: core.string(name),
+      category: core.string(category),
+      replica,
+      partition,
+      worker,
+      startUs,
+      endUs,
+      ...(holds && { holds: core.string(holds).split('\n') }),
+    };
+  });
+}

@@ -1,0 +1,225 @@
+/**
+ * Runs that cannot go on: what is wrong is said at once, in words and as data (`error.waiting`), by an
+ * error of that run alone; with threads and without.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { Client, XlaError } from '../bindings/index.mjs';
+
+const ADD = `add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }`;
+
+/** A program whose entry has these lines; `r` and the like are on the lines that `at` finds. */
+const program = (lines, computations = '') => `HloModule m
+${ADD}
+${computations}
+ENTRY e {
+${lines}
+}`;
+
+const lineOf = (text, what) => text.split('\n').findIndex((line) => line.includes(what)) + 1;
+
+/** A branch for each replica; those after the last take the last one. */
+const branches = (...bodies) => program(
+  `  p = f32[2] parameter(0)
+  id = u32[] replica-id()
+  i = s32[] convert(id)
+  ROOT c = f32[2] conditional(i, ${bodies.map(() => 'p').join(', ')}), branch_computations={${
+  bodies.map((_, i) => `b${i}`).join(', ')}}`,
+  bodies.map((body, i) => `b${i} {\n  x = f32[2] parameter(0)\n${body}\n}`).join('\n'));
+
+const MEET = (name, rest = '') =>
+  `  ROOT ${name} = f32[2] all-reduce(x), replica_groups={}, to_apply=add${rest}`;
+const GO = '  ROOT n = f32[2] negate(x)';
+const send = (channel) => `  t = token[] after-all()
+  s = (f32[2], u32[], token[]) send(x, t), channel_id=${channel}
+  d = token[] send-done(s), channel_id=${channel}`;
+const receive = (channel, name = 'got') => `  ${name}.t = token[] after-all()
+  ${name}.r = (f32[2], u32[], token[]) recv(${name}.t), channel_id=${channel}
+  ${name} = (f32[2], token[]) recv-done(${name}.r), channel_id=${channel}`;
+
+async function failure(client, text, { replicas = 2, args = [[1, 2]], ...options } = {}) {
+  const module = client.parseHlo(text);
+  const executable = await client.compile(module, { replicas });
+  try {
+    await executable.executeReplicas(new Array(replicas).fill(args), options);
+    return assert.fail('it went on');
+  } catch (error) {
+    assert.ok(error instanceof XlaError, String(error?.stack));
+    return error;
+  } finally {
+    module.dispose();
+    executable.dispose();
+  }
+}
+
+const device = (replica) => ({ replica, partition: 0 });
+
+/** [what, program, options, what waits: by replica, and what the message says] */
+const DEADLOCKS = [
+  ['a device that leaves early', branches(MEET('r'), GO), {}, {
+    0: { instruction: 'r', operation: 'all-reduce', waitsFor: 'members', arrived: [device(0)],
+      missing: [{ ...device(1), finished: true }] },
+  }, /replica 0 waits at all-reduce r for replica 1 \(which has finished\), on line \d+/],
+  ['one collective too many', branches(
+    `  one = f32[2] all-reduce(x), replica_groups={}, to_apply=add, channel_id=1\n${
+      MEET('two', ', channel_id=1').replace('(x)', '(one)')}`, MEET('r', ', channel_id=1')), {}, {
+    0: { instruction: 'two', waitsFor: 'members', channel: 1, missing: [{ ...device(1), finished: true }] },
+  }, /two for replica 1/],
+  ['mismatched channels', branches(MEET('a', ', channel_id=1'), MEET('b', ', channel_id=2')), {}, {
+    0: { instruction: 'a', channel: 1, missing: [{ ...device(1), finished: false, waitsAt: 'b' }] },
+    1: { instruction: 'b', channel: 2, missing: [{ ...device(0), finished: false, waitsAt: 'a' }] },
+  }, /replica 0 waits at all-reduce a for replica 1 \(which waits at b\)/],
+  ['mismatched shapes', branches(MEET('a', ', channel_id=1'), `  one = f32[1] slice(x), slice={[0:1]}
+  b = f32[1] all-reduce(one), replica_groups={}, to_apply=add, channel_id=1
+  ROOT y = f32[2] concatenate(b, b), dimensions={0}`), {}, {
+    0: { instruction: 'a', missing: [{ ...device(1), finished: false, waitsAt: 'b' }] },
+    1: { instruction: 'b' },
+  }, /which waits at b/],
+  ['mismatched groups', branches(
+    MEET('a', ', channel_id=1').replace('{}', '{{0,1}}'),
+    MEET('b', ', channel_id=1').replace('{}', '{{1,0}}')), {}, {
+    0: { instruction: 'a', arrived: [device(0)] }, 1: { instruction: 'b', arrived: [device(1)] },
+  }, /which waits at a/],
+  ['a receive without a send', branches(`${receive(7)}\n  ROOT y = f32[2] get-tuple-element(got), index=0`,
+    GO), {}, {
+    0: { instruction: 'got', operation: 'recv-done', waitsFor: 'message', channel: 7 },
+  }, /replica 0 waits at recv-done got for a send on channel 7, on line/],
+  ['a cycle of sends', branches(...[[1, 2], [2, 1]].map(([from, to]) => `${receive(from)}
+  y = f32[2] get-tuple-element(got), index=0
+${send(to).replace('send(x', 'send(y')}
+  ROOT z = f32[2] negate(y)`)), {}, {
+    0: { instruction: 'got', waitsFor: 'message', channel: 1 },
+    1: { waitsFor: 'message', channel: 2 },
+  }, /channel 1.*channel 2/],
+  ['a sender that has nothing to send', program(`  x = f32[2] parameter(0)
+  t = token[] after-all()
+  r = (f32[2], u32[], token[]) recv(t), channel_id=3
+  got = (f32[2], token[]) recv-done(r), channel_id=3, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}
+  ROOT y = f32[2] get-tuple-element(got), index=0`), {}, {
+    1: { instruction: 'got', waitsFor: 'message', missing: [{ ...device(0), finished: true }] },
+  }, /for a send on channel 3 from replica 0 \(which has finished\)/],
+  ['different trip counts', program(`  p = f32[2] parameter(0)
+  id = u32[] replica-id()
+  n = s32[] convert(id)
+  t = (s32[], f32[2]) tuple(n, p)
+  w = (s32[], f32[2]) while(t), condition=more, body=turn
+  ROOT y = f32[2] get-tuple-element(w), index=1`, `more {
+  s = (s32[], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(5)
+  ROOT l = pred[] compare(i, k), direction=LT
+}
+turn {
+  s = (s32[], f32[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[2] get-tuple-element(s), index=1
+  o = s32[] constant(1)
+  j = s32[] add(i, o)
+  r = f32[2] all-reduce(x), replica_groups={}, to_apply=add
+  ROOT u = (s32[], f32[2]) tuple(j, r)
+}`), { replicas: 3 }, {
+    0: { instruction: 'r', arrived: [device(0), device(1)], missing: [{ ...device(2), finished: true }] },
+    1: { instruction: 'r' },
+  }, /for replica 2 \(which has finished\)/],
+];
+
+for (const threads of [0, 2]) {
+  describe(`${threads} threads`, () => {
+    for (const [what, text, options, expected, message] of DEADLOCKS) {
+      test(what, { timeout: 20000 }, async () => {
+        const client = await Client.create({ threads });
+        try {
+          const error = await failure(client, text, options);
+          assert.equal(error.code, 'FAILED_PRECONDITION', error.message);
+          assert.match(error.message, message);
+          const places = error.waiting.map(({ replica }) => String(replica));
+          assert.deepEqual(places, Object.keys(expected), error.message);
+          for (const [replica, fields] of Object.entries(expected)) {
+            const entry = error.waiting[places.indexOf(replica)];
+            assert.equal(entry.partition, 0);
+            assert.equal(entry.line, lineOf(text, `${entry.instruction} = `), entry.instruction);
+            for (const [name, value] of Object.entries(fields)) {
+              assert.deepEqual(entry[name], value, `${replica}: ${name}`);
+            }
+          }
+        } finally {
+          client.dispose();
+        }
+      });
+    }
+
+    test('an infeed that never comes: who waits for the host', { timeout: 20000 }, async () => {
+      const client = await Client.create({ threads });
+      try {
+        const text = branches(`  t = token[] after-all()
+  f = (f32[2], token[]) infeed(t)
+  v = f32[2] get-tuple-element(f), index=0
+  ROOT r = f32[2] all-reduce(v), replica_groups={}, to_apply=add, channel_id=1`, MEET('q', ', channel_id=1'));
+        const error = await failure(client, text, { timeoutMs: 60 });
+        assert.equal(error.code, 'DEADLINE_EXCEEDED');
+        assert.match(error.message, /not done after 60 ms/);
+        assert.match(error.message, /replica 0 waits at infeed f for the host: transferToInfeed/);
+        assert.match(error.message, /replica 1 waits at all-reduce q for replica 0 \(which waits at f\)/);
+        assert.deepEqual(error.waiting.map((w) => w.waitsFor), ['host', 'members']);
+        assert.equal(error.waiting[0].operation, 'infeed');
+        assert.equal(client.memoryInUse, 0);
+      } finally {
+        client.dispose();
+      }
+    });
+
+    test('a callback that never answers', { timeout: 20000 }, async () => {
+      const client = await Client.create({ threads });
+      try {
+        client.registerCustomCall('never', () => new Promise(() => {}));
+        const error = await failure(client, program(`  x = f32[2] parameter(0)
+  ROOT c = f32[2] custom-call(x), custom_call_target="never"`), { timeoutMs: 50 });
+        assert.equal(error.code, 'DEADLINE_EXCEEDED');
+        assert.match(error.message, /the callback of "never" has not answered/);
+        assert.deepEqual(error.waiting.map((w) => w.target), ['never', 'never']);
+      } finally {
+        client.dispose();
+      }
+    });
+
+    test('a loop without end; and a run that is done in time', { timeout: 20000 }, async () => {
+      const client = await Client.create({ threads });
+      try {
+        const error = await failure(client, program(`  x = f32[2] parameter(0)
+  ROOT w = f32[2] while(x), condition=yes, body=same`, `yes {
+  x = f32[2] parameter(0)
+  ROOT t = pred[] constant(true)
+}
+same {
+  x = f32[2] parameter(0)
+  ROOT n = f32[2] negate(x)
+}`), { timeoutMs: 50 });
+        assert.equal(error.code, 'DEADLINE_EXCEEDED');
+        assert.match(error.message, /2 of 2 devices still compute/);
+        const module = client.parseHlo(program('  x = f32[2] parameter(0)\n  ROOT n = f32[2] negate(x)'));
+        const executable = await client.compile(module);
+        const [y] = await executable.execute([[1, 2]], { timeoutMs: 20000 });
+        assert.deepEqual(y.toArray(), [-1, -2]);
+      } finally {
+        client.dispose();
+      }
+    });
+
+    test('a send that nobody receives is no error', { timeout: 20000 }, async () => {
+      const client = await Client.create({ threads });
+      try {
+        const text = branches(`${send(9)}\n${GO}`, GO);
+        const executable = await client.compile(client.parseHlo(text), { replicas: 2 });
+        const [y] = await executable.execute([[1, 2]]);
+        assert.deepEqual(y.toArray(), [-1, -2]);
+        executable.dispose();
+        assert.equal(client.memoryInUse, 0);
+      } finally {
+        client.dispose();
+      }
+    });
+  });
+}
