@@ -197,3 +197,29 @@ ENTRY e {
 }`, [3, 1, 4, 1, 5, 9, 2, 6]);
   assert.deepEqual([...y.data], [9, 6, 5, 4, 3, 2, 1, 1]);
 });
+
+test('what never ends is not folded, and can be cancelled', { timeout: 60000 }, async () => {
+  const client = await Client.create({ threads: 2 });
+  const reduce = (operand) => `HloModule m
+more { s = (f32[]) parameter(0)
+  ROOT r = pred[] constant(true) }
+turn { s = (f32[]) parameter(0)
+  x = f32[] get-tuple-element(s), index=0
+  ROOT r = (f32[]) tuple(x) }
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  t = (f32[]) tuple(a)
+  w = (f32[]) while(t), condition=more, body=turn
+  c = f32[] get-tuple-element(w), index=0
+  ROOT r = f32[] add(b, c) }
+ENTRY e { z = f32[] constant(0)
+  x = f32[4] ${operand}
+  ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add }`;
+  for (const operand of ['constant({1, 2, 3, 4})', 'parameter(0)']) {
+    const executable = await client.compile(client.parseHlo(reduce(operand)));
+    const signal = AbortSignal.timeout(200);
+    const args = operand === 'parameter(0)' ? [[1, 2, 3, 4]] : [];
+    await assert.rejects(executable.execute(args, { signal }), { code: 'CANCELLED' });
+  }
+  client.dispose();
+});

@@ -242,7 +242,9 @@ static bool is_quick(const Former *former, const ThunkSequence *sequence) {
     const Thunk *thunk = &sequence->thunks[i];
     bool bounded = thunk->kind == THUNK_WHILE || thunk->kind == THUNK_CONDITIONAL ||
                    thunk_bytes(thunk) <= MOST_QUICK;
-    if (!bounded || thunk_steps(former, thunk) > MOST_STEPS) return false;
+    /* What the evaluator calls may hold loops, which it would not come back from. */
+    bool calls = thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0;
+    if (calls || !bounded || thunk_steps(former, thunk) > MOST_STEPS) return false;
   }
   return true;
 }

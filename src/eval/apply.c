@@ -213,6 +213,7 @@ static bool run_step(const EvalApply *apply, const Step *step) {
 
 static bool run_plan(const EvalApply *apply, const Scalar *arguments, Scalar *results) {
   const Computation *computation = apply->computation;
+  if (!evaluation_spend(apply->context, apply->step_count)) return false;
   for (int i = 0; i < computation->parameter_count; i++) {
     apply->registers[computation->parameters[i]->id] = arguments[i];
   }

@@ -159,6 +159,15 @@ bool evaluation_enter(const Computation *computation, EvalContext *context) {
                    computation->name, context->depth, MAX_EVALUATION_DEPTH);
 }
 
+bool evaluation_spend(EvalContext *context, int64_t steps) {
+  if (context->cancelled && *context->cancelled) {
+    return error_set(context->error, STATUS_CANCELLED, "the run was cancelled");
+  }
+  if (!context->budget || (*context->budget -= steps) >= 0) return true;
+  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
+                   "the evaluation takes more steps than it may");
+}
+
 Literal *eval_computation(const Computation *computation, Literal *const *arguments,
                           EvalContext *context) {
   if (!evaluation_enter(computation, context)) return NULL;
@@ -166,8 +175,9 @@ Literal *eval_computation(const Computation *computation, Literal *const *argume
   bool ok = true;
   for (int i = 0; ok && i < computation->count; i++) {
     const Instruction *instruction = computation->instructions[i];
-    values[instruction->id] = evaluate(instruction, values, arguments, context);
-    ok = values[instruction->id] != NULL;
+    ok = evaluation_spend(context, 1);
+    if (ok) values[instruction->id] = evaluate(instruction, values, arguments, context);
+    ok = ok && values[instruction->id];
   }
   context->depth--;
   return ok ? values[computation->root->id] : NULL;

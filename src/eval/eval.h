@@ -23,6 +23,8 @@ typedef struct EvalContext {
   int replica_id, partition_id;
   uint64_t *rng_state; /* 2 words; for rng and rng-get-and-update-state, advanced by their use */
   int depth;           /* of computations that are being evaluated; 0 at first */
+  int64_t *budget; /* NULL, or of how many steps it may take: RESOURCE_EXHAUSTED where it ends */
+  const _Atomic bool *cancelled; /* NULL, or set by whoever wants it to stop: CANCELLED */
   struct EvalApply *applies; /* apply.c's: those that are planned in the innermost eval_apply_new */
 } EvalContext;
 

@@ -10,6 +10,9 @@ enum { MAX_EVALUATION_DEPTH = 128 }; /* calls within calls; a worker's stack is 
 ** too many. */
 bool evaluation_enter(const Computation *computation, EvalContext *context);
 
+/* Before so many steps are taken: false with an error if they may not be, see EvalContext. */
+bool evaluation_spend(EvalContext *context, int64_t steps);
+
 /* A zeroed value in the context's arena. NULL with RESOURCE_EXHAUSTED if it does not fit. */
 Literal *evaluation_literal(const Shape *shape, EvalContext *context);
 

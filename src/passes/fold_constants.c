@@ -5,7 +5,11 @@
 #include "eval/eval.h"
 #include "passes/rewrite.h"
 
-enum { LARGEST_RESULT = 64 << 10, LARGEST_OPERANDS = 64 << 10 }; /* bytes */
+enum {
+  LARGEST_RESULT = 64 << 10, /* bytes */
+  LARGEST_OPERANDS = 64 << 10,
+  MOST_STEPS = 1 << 20, /* of computations that are called: a loop need not end */
+};
 
 static bool worth_folding(const Instruction *instruction) {
   if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
@@ -38,9 +42,11 @@ static bool fold(Instruction *instruction, Arena *scratch) {
   for (int i = 0; i < instruction->operand_count; i++) {
     operands[i] = instruction->operands[i]->literal;
   }
-  EvalContext context = {.arena = scratch};
+  int64_t budget = MOST_STEPS;
+  EvalContext context = {.arena = scratch,
+                         .budget = &budget}; /* what fails does so when it runs, too */
   if (!eval_instruction(instruction, operands, result, &context)) {
-    arena_release(arena, mark); /* it fails when it runs, too, and then the user is told */
+    arena_release(arena, mark);
     return false;
   }
   instruction_become(instruction, HLO_CONSTANT, NULL, 0, NULL);

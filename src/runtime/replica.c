@@ -72,6 +72,7 @@ static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
       .replica_id = replica_number(replica),
       .partition_id = partition_number(replica),
       .rng_state = replica->rng_state,
+      .cancelled = &replica->run->failing,
   };
   bool ok = eval_instruction(instruction, operands, result, &context);
   arena_release(replica->scratch, mark);
