@@ -237,16 +237,30 @@ static void form(Former *former, ThunkSequence *sequence) {
   sequence->count = kept;
 }
 
+/* Whether it comes back soon, or at all, from each of its steps: what the evaluator calls may hold
+** loops, which it does not leave before their end. */
+static bool comes_back(const ThunkSequence *sequence) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    if (thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0) return false;
+    if (thunk->kind == THUNK_WHILE && !(comes_back(thunk->condition) && comes_back(thunk->body))) {
+      return false;
+    }
+    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
+      if (!comes_back(&thunk->branches[b])) return false;
+    }
+  }
+  return true;
+}
+
 static bool is_quick(const Former *former, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
     bool bounded = thunk->kind == THUNK_WHILE || thunk->kind == THUNK_CONDITIONAL ||
                    thunk_bytes(thunk) <= MOST_QUICK;
-    /* What the evaluator calls may hold loops, which it would not come back from. */
-    bool calls = thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0;
-    if (calls || !bounded || thunk_steps(former, thunk) > MOST_STEPS) return false;
+    if (!bounded || thunk_steps(former, thunk) > MOST_STEPS) return false;
   }
-  return true;
+  return comes_back(sequence);
 }
 
 void compile_regions(Program *program) {
