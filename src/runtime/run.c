@@ -76,7 +76,8 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   for (int d = 0; d < run->device_count; d++) {
     const Replica *device = &run->replicas[d];
     int n = given_leaves(device->executable);
-    if (n && !retain_replica_arguments(device->executable, arguments, device->arguments, error)) {
+    if (n == 0) continue; /* there may be no list */
+    if (!retain_replica_arguments(device->executable, arguments, device->arguments, error)) {
       return false;
     }
     arguments += n;
@@ -178,7 +179,7 @@ Run *run_new(Executable *const *executables, Buffer *const *arguments, const uin
     for (int i = 0; donated && i < n; i++) {
       if (*donated++) buffer_release(arguments[i]);
     }
-    arguments += n;
+    if (n) arguments += n;
     fill_slots(&run->replicas[d]);
   }
   return run;
