@@ -296,7 +296,8 @@ static void run(const KernelCall *call, int phase, int chunk) {
   case PHASE_FINISH:
     contraction_finish(&p->plan, call->instruction->shape->type, &data, chunk);
     break;
-  default: copy_chunk(&p->conv, call->operands[0], call->scratch, chunk);
+  default:
+    if (call->scratch) copy_chunk(&p->conv, call->operands[0], call->scratch, chunk);
   }
 }
 

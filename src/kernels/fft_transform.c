@@ -131,7 +131,8 @@ static void plan_convolution(FftTransform *t, PrimitiveType real, Arena *arena) 
     set_real(chirp, n + k, real, y);
     re[k] = re[k ? size - k : 0] = x;
     im[k] = im[k ? size - k : 0] = -y;
-    square = (square + 2 * k + 1) % (2 * n);
+    square += 2 * k + 1;
+    if (square >= 2 * n) square -= 2 * n;
   }
   fft_alone_f64(exact, re, im, memory);
   for (int64_t k = 0; k < size; k++) {
