@@ -223,7 +223,7 @@ demo: build $(NODE_MODULES)
 TESTS ?= $(wildcard tests/*.test.mjs)
 test: build native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
-	@node --test --test-concurrency=$(CORES) --test-timeout=300000 $(TESTS)
+	@node --test --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
 # What it compares with is installed for it alone.
 PEERS := $(B)/bench/node_modules/.package-lock.json

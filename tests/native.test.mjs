@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { lines, ROOT, run } from './program.mjs';
 
-const TIMEOUT = { timeout: 300000 };
+const TIMEOUT = { timeout: 900000 };
 const BUILDS = { 'ASan and UBSan': 'build/native', ThreadSanitizer: 'build/native-tsan' };
 const OPTIONS = {
   env: {
@@ -21,7 +21,7 @@ const OPTIONS = {
   },
 };
 
-async function passes(program, args, seconds = 240) {
+async function passes(program, args, seconds = 800) {
   const { code, stdout, stderr } = await run(join(ROOT, program), args, { ...OPTIONS, seconds });
   assert.equal(code, 0, `${program}:\n${stdout.slice(-3000)}\n${stderr.slice(0, 3000)}`);
   return stdout;
