@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 
 import { build } from 'vite';
 
+import { downloadSize } from './bench/packages.mjs';
 import { launch, newPage } from './browser.mjs';
 import { ROOT, run } from './program.mjs';
 import { ISOLATED, output, pack, project, removeProjects, serveFolder } from './project.mjs';
@@ -33,6 +34,11 @@ test('the tarball holds what users need, and nothing else', async () => {
   assert.ok(packed.size < 1.5e6, `${packed.size} bytes`);
   const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   assert.deepEqual(dependencies ?? {}, {});
+});
+
+test('a page downloads at most 420 kB, gzipped, to use it', async () => {
+  const bytes = await downloadSize();
+  assert.ok(bytes <= 420e3, `${bytes} bytes`);
 });
 
 const AXPY = `HloModule axpy

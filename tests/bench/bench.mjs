@@ -192,7 +192,7 @@ const report = {
   date: new Date().toISOString().slice(0, 10),
   machine: machine(),
   versions: versionsOf(),
-  bytes: sizesOf(),
+  bytes: await sizesOf(),
   settings: [],
 };
 console.log(`${report.date}, ${report.machine}; ` +

@@ -1,17 +1,15 @@
 /** The versions of what is compared, and how many bytes a page must load to use it. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
 
 const ROOT = new URL('../../', import.meta.url);
 const PEERS = 'build/bench/node_modules/';
 
-const bindings = readdirSync(new URL('bindings/', ROOT))
-  .filter((name) => name.endsWith('.mjs') && name !== 'cli.mjs' && name !== 'npy.mjs')
-  .map((name) => `bindings/${name}`);
-
 /** As a page would load them that has WebAssembly with SIMD and threads. */
-const FILES = {
-  'xla-wasm': [...bindings, 'build/dist/xla-threads.mjs', 'build/dist/xla-threads.wasm'],
+const OURS = ['build/dist/xla-threads.mjs', 'build/dist/xla-threads.wasm'];
+const peerFiles = () => ({
   'onnxruntime-web': [
     `${PEERS}onnxruntime-web/dist/ort.wasm.bundle.min.mjs`,
     `${PEERS}onnxruntime-web/dist/ort-wasm-simd-threaded.wasm`,
@@ -23,7 +21,7 @@ const FILES = {
     `${PEERS}@tensorflow/tfjs-backend-wasm/dist/tfjs-backend-wasm-threaded-simd.wasm`,
   ],
   '@jax-js/jax': [`${PEERS}@jax-js/jax/dist/index.js`, ...jaxModules()],
-};
+});
 
 /** What its index imports, under names that change with each version. */
 function jaxModules() {
@@ -32,15 +30,43 @@ function jaxModules() {
     `${PEERS}@jax-js/jax/dist/${name}`);
 }
 
-/** Bytes after gzip, file by file, by package. */
-export function sizesOf() {
-  const size = (file) => gzipSync(readFileSync(new URL(file, ROOT)), { level: 9 }).length;
-  return Object.fromEntries(Object.entries(FILES).map(([name, files]) =>
-    [name, files.reduce((sum, file) => sum + size(file), 0)]));
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const gzipped = (content) => gzipSync(content, { level: 9 }).length;
+const gzippedFiles = (files) => sum(files.map((file) => gzipped(readFileSync(new URL(file, ROOT)))));
+
+/**
+ * What `import 'xla-wasm'` becomes in a bundle, as the peers' own files are bundled: one entry for
+ * each chunk that is loaded at once; those loaded when asked for (StableHLO's reader) don't count.
+ */
+async function bundledBindings() {
+  const { output } = await build({
+    root: fileURLToPath(ROOT),
+    configFile: false,
+    logLevel: 'error',
+    build: {
+      write: false,
+      modulePreload: false,
+      rollupOptions: { input: 'bindings/index.mjs', preserveEntrySignatures: 'strict' },
+    },
+  });
+  const chunks = new Map(output.map((chunk) => [chunk.fileName, chunk]));
+  const loaded = new Set(output.filter((chunk) => chunk.isEntry).map((chunk) => chunk.fileName));
+  for (const name of loaded) for (const next of chunks.get(name).imports) loaded.add(next);
+  return Array.from(loaded, (name) => chunks.get(name).code);
+}
+
+/** Bytes after gzip that a page downloads before its first result. */
+export const downloadSize = async () =>
+  gzippedFiles(OURS) + sum((await bundledBindings()).map(gzipped));
+
+/** The same of each peer, by package. */
+export async function sizesOf() {
+  const peers = Object.entries(peerFiles()).map(([name, files]) => [name, gzippedFiles(files)]);
+  return { 'xla-wasm': await downloadSize(), ...Object.fromEntries(peers) };
 }
 
 export function versionsOf() {
-  return Object.fromEntries(Object.keys(FILES).map((name) => {
+  return Object.fromEntries(['xla-wasm', ...Object.keys(peerFiles())].map((name) => {
     const folder = name === 'xla-wasm' ? '' : `${PEERS}${name}/`;
     return [name, JSON.parse(readFileSync(new URL(`${folder}package.json`, ROOT), 'utf8')).version];
   }));
