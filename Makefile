@@ -3,6 +3,7 @@
 #   make                    both WebAssembly builds, into build/dist
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
+#   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
@@ -27,7 +28,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test hosts bench native native-tsan lint format declarations golden fuzz \
+.PHONY: build run demo site test hosts bench native native-tsan lint format declarations golden fuzz \
   fuzz-text fuzz-stablehlo clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -221,12 +222,23 @@ $(B)/native/fuzz-parse: tests/fuzz/parse.c $(PARSER_SOURCES) $(TOOLS_native)
 run: build $(NODE_MODULES)
 	@node demo/train.mjs $(ARGS)
 
-demo: build $(NODE_MODULES)
+demo: site
 	@node demo/serve.mjs $(ARGS)
+
+$(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODULES)
+	$(Q)node $< $@
+
+SITE := $(B)/site/index.html
+SITE_SOURCES := $(shell find demo bindings web -type f)
+site: $(SITE)
+$(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
+	@echo "  VITE    $(@D)"
+	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
+	$(Q)touch $@
 
 # TESTS=tests/one.test.mjs runs only that.
 TESTS ?= $(wildcard tests/*.test.mjs)
-test: build native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+test: build site native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
@@ -317,7 +329,7 @@ lint-types: $(NODE_MODULES)
 # --- cleaning ----------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(B)/bench $(B)/hosts $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+	rm -rf $(B)/bench $(B)/hosts $(B)/site $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
 
 distclean:
 	rm -rf $(B) node_modules

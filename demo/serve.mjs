@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * Serves the demo on localhost, with the headers that make the page cross-origin isolated.
+ * Serves the page that `make site` made, on localhost, with the headers that make it cross-origin
+ * isolated.
  *
  *     node demo/serve.mjs [--port N] [--no-isolation]
  */
@@ -11,16 +12,10 @@ import { extname, join, normalize, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { packDigits } from './digits.mjs';
-
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** What the page may ask for; everything else of the checkout stays unserved. */
-const FOLDERS = ['demo', 'bindings', 'web', join('build', 'dist')];
-/** Files of development dependencies, by the URL under which the page knows them. */
-const VENDOR = {
-  '/demo/vendor/uPlot.esm.js': join('node_modules', 'uplot', 'dist', 'uPlot.esm.js'),
-  '/demo/vendor/uPlot.min.css': join('node_modules', 'uplot', 'dist', 'uPlot.min.css'),
-};
+const SITE = join(ROOT, 'build', 'site');
+/** What else may be asked for; everything else of the checkout stays unserved. */
+const FOLDERS = ['bindings', 'web', join('build', 'dist')];
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -34,43 +29,46 @@ const ISOLATION = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-/** The file for a URL path, or null. */
+/** The file for a URL path: of the site, or else of the checkout. Or null. */
 async function fileFor(path, folders) {
-  if (VENDOR[path]) return join(ROOT, VENDOR[path]);
-  const name = normalize(decodeURIComponent(path)).replace(/^[/\\]+/, '');
-  if (!folders.some((folder) => name.startsWith(folder + sep))) return null;
-  const file = join(ROOT, name);
-  const found = await stat(file).catch(() => null);
-  return found?.isFile() ? file : null;
+  const name = normalize(decodeURIComponent(path)).replace(/^[/\\]+/, '') || 'index.html';
+  if (name.startsWith('..')) return null;
+  const files = [join(SITE, name)];
+  if (folders.some((folder) => name.startsWith(folder + sep))) files.push(join(ROOT, name));
+  for (const file of files) {
+    const found = await stat(file).catch(() => null);
+    if (found?.isFile()) return file;
+  }
+  return null;
 }
 
 /**
  * Starts the server.
- * @param {{port?: number, isolated?: boolean, folders?: string[]}} options  port 0: any free one;
- *   folders: further ones of the checkout to serve
+ * @param {object} [options]
+ * @param {number} [options.port] 0: any free one
+ * @param {boolean | 'by worker'} [options.isolated] whether the headers are sent; 'by worker': they
+ *   are not, and the page's service worker adds them. With false it does nothing either, as on
+ *   hosts where there can be none.
+ * @param {string[]} [options.folders] further ones of the checkout to serve
  * @returns {Promise<{address: string, close: () => Promise<void>}>}
  */
 export async function serve({ port = 8080, isolated = true, folders = [] } = {}) {
-  let digits; /* made when first asked for: it takes a second */
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
-    const headers = { 'Cache-Control': 'no-cache', ...(isolated ? ISOLATION : {}) };
-    if (path === '/') {
-      response.writeHead(302, { ...headers, Location: '/demo/index.html' }).end();
-    } else if (path === '/digits.bin') {
-      digits ??= packDigits();
-      response.writeHead(200, { ...headers, 'Content-Type': 'application/octet-stream' });
-      response.end(await digits);
-    } else {
-      const file = await fileFor(path, [...FOLDERS, ...folders]).catch(() => null);
-      if (!file) {
-        response.writeHead(404, headers).end('not found\n');
-        return;
-      }
-      const type = TYPES[extname(file)] ?? 'application/octet-stream';
-      response.writeHead(200, { ...headers, 'Content-Type': type });
-      createReadStream(file).pipe(response);
+    const headers = { 'Cache-Control': 'no-cache', ...(isolated === true ? ISOLATION : {}) };
+    if (path === '/isolation.js' && isolated === false) {
+      response.writeHead(200, { ...headers, 'Content-Type': TYPES['.js'] }).end();
+      return;
     }
+    const file = await fileFor(path, [...FOLDERS, ...folders]).catch(() => null);
+    if (!file) {
+      const hint = path === '/' ? 'the page is not built: make site\n' : 'not found\n';
+      response.writeHead(404, headers).end(hint);
+      return;
+    }
+    const type = TYPES[extname(file)] ?? 'application/octet-stream';
+    response.writeHead(200, { ...headers, 'Content-Type': type });
+    createReadStream(file).pipe(response);
   });
   await new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -93,7 +91,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     const { address } = await serve({
       port: Number(values.port), isolated: !values['no-isolation'],
     });
-    console.log(`the demo is at ${address}  (ctrl-c ends it)`);
+    console.log(`the page is at ${address}  (ctrl-c ends it)`);
   } catch (error) {
     const busy = error.code === 'EADDRINUSE';
     process.stderr.write(`error: ${busy ? `port ${values.port} is taken; choose another with ` +

@@ -4,8 +4,9 @@ import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
 
 import { Client } from '../bindings/index.mjs';
-import { packDigits, splitDigits } from './digits.mjs';
-import { Training } from './model.mjs';
+import { splitDigits } from './train/digits.mjs';
+import { Training } from './train/model.mjs';
+import { packDigits } from './train/pack_digits.mjs';
 
 const USAGE = `Trains a 784-128-10 perceptron on 8,000 handwritten digits; each step is one XLA
 computation on N replicas that all-reduce their gradients.

@@ -34,7 +34,7 @@ export async function newPage(browser, options = {}) {
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => complaints.push(error.stack ?? String(error)));
   page.on('requestfailed', (request) => {
     complaints.push(`${request.url()}: ${request.failure()?.errorText}`);
   });

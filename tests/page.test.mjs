@@ -95,8 +95,8 @@ async function open(server, options) {
   const opened = await newPage(browser, options);
   await opened.page.goto(server.address);
   await opened.page.waitForFunction(() =>
-    !document.getElementById('start').disabled ||
-    document.getElementById('status').classList.contains('problem'));
+    document.getElementById('start')?.disabled === false ||
+    document.getElementById('status')?.classList.contains('problem'));
   assert.doesNotMatch(await opened.page.textContent('#status'), /wrong/);
   return opened;
 }
@@ -232,7 +232,7 @@ describe('the page fits', () => {
         await until(page, '#step', '> 50');
         const { scrollWidth, boxes } = await page.evaluate(() => ({
           scrollWidth: document.documentElement.scrollWidth,
-          boxes: [...document.querySelectorAll('header, .controls, #numbers, main > section')]
+          boxes: [...document.querySelectorAll('.masthead, .lead, .controls, #numbers, .panel')]
             .map((element) => {
               const { left, right, top, bottom } = element.getBoundingClientRect();
               return { left, right, top, bottom };

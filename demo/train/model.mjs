@@ -6,7 +6,8 @@
  * all replicas, update. Each replica gets its own shard of the batch, and keeps its own copy of the
  * weights in device buffers from step to step.
  */
-import { PIXELS, randomNumbers, shuffle } from './digits.mjs';
+import { randomNumbers } from '../shared/random.mjs';
+import { PIXELS, shuffle } from './digits.mjs';
 
 const HIDDEN = 128;
 const CLASSES = 10;

@@ -1,4 +1,7 @@
-/** One step as a picture: a row per replica, time to the right, a bar per thunk. */
+/** A run as a picture: a row per replica, time to the right, a bar per thunk. */
+import { h } from './dom.mjs';
+import { keepDrawn } from './draw.mjs';
+import { colour } from './theme.mjs';
 
 const MARGIN = { left: 66, right: 8, top: 4, bottom: 20 };
 const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
@@ -35,20 +38,34 @@ function meetings(events) {
   return keys.map((key, i) => (key ? Math.min(latest.get(key), events[i].endUs) : null));
 }
 
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {import('../bindings/index.mjs').ProfileEvent[]} events of one run
- */
-export function drawTimeline(canvas, events) {
-  if (!events?.length) return;
-  const scale = window.devicePixelRatio || 1;
-  const { clientWidth: width, clientHeight: height } = canvas;
-  canvas.width = width * scale;
-  canvas.height = height * scale;
-  const context = canvas.getContext('2d');
-  context.scale(scale, scale);
-  const style = getComputedStyle(canvas);
+/** What the colours mean. */
+export function legend() {
+  const entry = (name, text) => h('li', {}, h('i', { class: name }), text);
+  return h('ul', { class: 'legend' },
+    entry('dot', 'matrix products'), entry('loop', 'fused loops'), entry('other', 'other steps'),
+    entry('wait', 'waiting for the others'), entry('meet', 'collectives'));
+}
 
+/** A timeline on a canvas, kept as large and as light or dark as the page. */
+export class Timeline {
+  constructor(canvas) {
+    this.events = null;
+    this.kept = keepDrawn(canvas, (context, width, height) => draw(context, width, height, this.events));
+  }
+
+  /** @param {import('../../bindings/index.mjs').ProfileEvent[] | null} events of one run */
+  show(events) {
+    this.events = events?.length ? events : null;
+    this.kept.redraw();
+  }
+
+  dispose() {
+    this.kept.dispose();
+  }
+}
+
+function draw(context, width, height, events) {
+  if (!events) return;
   const begin = Math.min(...events.map((e) => e.startUs));
   const span = Math.max(...events.map((e) => e.endUs)) - begin || 1;
   const rows = Math.max(...events.map((e) => e.replica)) + 1;
@@ -58,7 +75,7 @@ export function drawTimeline(canvas, events) {
   const x = (time) => MARGIN.left + ((time - begin) / span) * room;
 
   context.font = '12px system-ui, sans-serif';
-  context.fillStyle = style.color;
+  context.fillStyle = colour('--ink');
   context.textBaseline = 'middle';
   for (let row = 0; row < rows; row++) {
     context.fillText(`replica ${row}`, 0, MARGIN.top + (row + 0.5) * rowHeight);
@@ -68,8 +85,8 @@ export function drawTimeline(canvas, events) {
   const met = meetings(events);
   events.forEach((event, i) => {
     const top = MARGIN.top + event.replica * rowHeight + rowHeight * 0.15;
-    const bar = (from, to, colour, least) => {
-      context.fillStyle = style.getPropertyValue(colour);
+    const bar = (from, to, name, least) => {
+      context.fillStyle = colour(name);
       context.fillRect(x(from), top, Math.max(least, x(to) - x(from)), rowHeight * 0.7);
     };
     if (met[i] !== null) bar(event.startUs, met[i], '--wait', 0);

@@ -1,0 +1,23 @@
+/** A state as a part of an address: JSON, deflated, in the letters that addresses allow. */
+
+async function through(bytes, transform) {
+  const stream = new Blob([bytes]).stream().pipeThrough(transform);
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** @returns {Promise<string>} letters, digits, - and _ */
+export async function pack(state) {
+  const json = new TextEncoder().encode(JSON.stringify(state));
+  const bytes = await through(json, new CompressionStream('deflate-raw'));
+  let letters = '';
+  for (const byte of bytes) letters += String.fromCharCode(byte);
+  return btoa(letters).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+}
+
+/** What pack() was given; rejects where the text is none of its. */
+export async function unpack(text) {
+  const letters = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  const json = await through(bytes, new DecompressionStream('deflate-raw'));
+  return JSON.parse(new TextDecoder().decode(json));
+}

@@ -1,0 +1,75 @@
+/** Arguments that nobody wants to type: zeros, ones, 0 1 2 ..., random numbers. */
+import { Literal, Shape } from '../../bindings/index.mjs';
+import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { randomNumbers } from './random.mjs';
+
+/** What an input can be filled with. */
+export const FILLS = ['random', 'iota', 'zeros', 'ones'];
+
+/* Random integers are small: mostly they are indices, or read by people. */
+const MOST_INTEGER = 10;
+
+/** A number for an element of a type; each type takes what it has. */
+function fitting(type, value) {
+  switch (type.kind) {
+    case 'pred': return Boolean(Math.round(Math.abs(value)) % 2);
+    case 'complex': return [value, 0];
+    case 'float': return value;
+    default: {
+      const [least, most] = type.limits;
+      const range = Number(most) - Number(least) + 1;
+      const whole = Math.trunc(value) % range;
+      const fit = Number.isSafeInteger(range) && whole > Number(most) ? whole - range : whole;
+      return type.bits === 64 ? BigInt(fit) : fit;
+    }
+  }
+}
+
+function randomElement(type, random) {
+  switch (type.kind) {
+    case 'pred': return random() < 0.5;
+    case 'complex': return [random() * 2 - 1, random() * 2 - 1];
+    case 'float': return random() * 2 - 1;
+    default: {
+      const whole = Math.floor(random() * Math.min(MOST_INTEGER, Number(type.limits[1]) + 1));
+      return type.bits === 64 ? BigInt(whole) : whole;
+    }
+  }
+}
+
+function arrayOf(shape, fill, random) {
+  const literal = Literal.zeros(shape.withoutLayout());
+  if (fill === 'zeros') return literal;
+  const type = ELEMENT_TYPES.get(shape.elementType);
+  const [, most] = type.limits ?? [];
+  for (let i = 0; i < shape.elementCount; i++) {
+    let value;
+    if (fill === 'random') value = randomElement(type, random);
+    else value = fitting(type, fill === 'iota' ? i : 1);
+    /* A narrow float has not every number; then it is its largest. */
+    const stores = type.lanes === 1 ? type.write(literal.data, i, value) : complex(literal.data, i, value);
+    if (!stores && most !== undefined) type.write(literal.data, i, most);
+  }
+  return literal;
+}
+
+function complex(data, i, [re, im]) {
+  data[2 * i] = re;
+  data[2 * i + 1] = im;
+  return true;
+}
+
+/**
+ * An argument for a shape: a Literal, or an array of such for a tuple; null for a token.
+ * @param {Shape | string} shape
+ * @param {{ fill?: string, seed?: number }} [how] random numbers are uniform: floats in [-1, 1),
+ *   integers in 0..9
+ */
+export function makeArgument(shape, { fill = 'random', seed = 0 } = {}) {
+  const random = randomNumbers(seed * 7919 + 1);
+  const make = (of) => {
+    if (of.isTuple) return of.tupleShapes.map(make);
+    return of.isArray ? arrayOf(of, fill, random) : null;
+  };
+  return make(Shape.of(shape));
+}

@@ -1,0 +1,119 @@
+/**
+ * A client in a worker, and the programs that it has read: see programs.mjs, which calls it.
+ */
+import { Client, Literal, Shape } from '../../bindings/index.mjs';
+import { makeArgument } from './inputs.mjs';
+import { serve } from './rpc.mjs';
+
+let client;
+let clientThreads;
+let next = 1;
+const programs = new Map(); /* { module, executable, controller } by number */
+
+async function clientFor(threads) {
+  if (client && !client.disposed && clientThreads === threads) return client;
+  client?.dispose();
+  programs.clear();
+  clientThreads = threads;
+  client = await Client.create(threads === undefined ? {} : { threads });
+  return client;
+}
+
+const plainShape = (shape) => ({ text: String(shape), type: shape.elementType, dimensions: [...shape.dimensions], bytes: shape.byteSize });
+
+/** How a source is read; 'any' is whatever it is. */
+const READERS = {
+  any: (of, source) => of.load(source),
+  hlo: (of, source) => of.parseHlo(source),
+  stablehlo: (of, source) => of.parseStableHlo(source),
+};
+
+async function open({ source, kind = 'any', mesh = {}, threads }) {
+  const of = await clientFor(threads);
+  const began = performance.now();
+  const module = await READERS[kind](of, source);
+  const read = performance.now();
+  const executable = await of.compile(module, mesh);
+  const compiled = performance.now();
+  const id = next++;
+  programs.set(id, { module, executable, controller: null });
+  return {
+    id,
+    name: module.name,
+    parameters: executable.parameters.map(({ name, shape }) => ({ name, shape: plainShape(shape) })),
+    result: plainShape(executable.resultShape),
+    leaves: executable.resultShape.leaves().map(plainShape),
+    isTuple: executable.resultShape.isTuple,
+    replicas: executable.replicas,
+    partitions: executable.partitions,
+    threads: of.threads,
+    readMs: read - began,
+    compileMs: compiled - read,
+  };
+}
+
+/** What can be asked of a program. */
+const VIEWS = {
+  text: ({ module }) => module.toString(),
+  optimised: ({ executable }) => executable.toString(),
+  thunks: ({ executable }) => executable.thunks(),
+};
+
+function programOf(id) {
+  const program = programs.get(id);
+  if (program) return program;
+  throw Object.assign(new Error('this program was closed'), { code: 'FAILED_PRECONDITION' });
+}
+
+/** An argument as it came over: how to fill it, or { shape, data } of a literal. */
+function argumentOf(shape, given, device) {
+  if (given?.data) return Literal.from(given.data, Shape.parse(given.shape));
+  if (given?.value !== undefined) return given.value;
+  const { fill, seed = 0, perDevice = false } = given ?? {};
+  return makeArgument(shape, { fill, seed: seed + (perDevice ? device * 1009 : 0) });
+}
+
+const plainLiteral = (literal) => ({ ...plainShape(literal.shape), data: literal.data });
+
+/** The leaves of what one device gave. */
+const plainOutputs = (outputs) => outputs.flatMap((output) => output.leaves()).map(plainLiteral);
+
+async function run(id, { inputs = [], seed, profile = true, timeoutMs = 20000 } = {}) {
+  const program = programOf(id);
+  const { executable } = program;
+  const devices = executable.replicas * executable.partitions;
+  const args = Array.from({ length: devices }, (_, device) =>
+    executable.parameters.map(({ shape }, i) => argumentOf(shape, inputs[i], device)));
+  program.controller = new AbortController();
+  const began = performance.now();
+  try {
+    const { outputs, events } = await executable.executeReplicas(args, {
+      profile: true, timeoutMs, signal: program.controller.signal, ...(seed !== undefined && { seed }),
+    });
+    const ms = performance.now() - began;
+    return {
+      outputs: outputs.map(plainOutputs),
+      inputs: args[0].map((argument) => [argument].flat(Infinity).filter((a) => a?.shape).map(plainLiteral)),
+      events: profile ? events : [],
+      ms,
+    };
+  } finally {
+    program.controller = null;
+  }
+}
+
+serve({
+  open,
+  view: (id, what) => VIEWS[what](programOf(id)),
+  run,
+  stop: (id) => programs.get(id)?.controller?.abort(),
+  close(id) {
+    const program = programs.get(id);
+    programs.delete(id);
+    if (!program || program.executable.disposed) return;
+    program.controller?.abort();
+    program.executable.dispose();
+    program.module.dispose();
+  },
+  memory: () => ({ inUse: client?.memoryInUse ?? 0, heap: client?.heapInUse ?? 0 }),
+});

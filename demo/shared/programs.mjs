@@ -1,0 +1,57 @@
+/**
+ * Programs of a client in a worker, from the page.
+ *
+ *     const programs = createPrograms();
+ *     const program = await programs.open({ source: text, mesh: { replicas: 4 } });
+ *     const { outputs, events, ms } = await programs.run(program.id, { inputs: [{ fill: 'iota' }] });
+ *     programs.close(program.id);
+ *     programs.dispose();
+ *
+ * Errors have the fields of XlaError: code, operation, line, column, waiting.
+ */
+import { connect } from './rpc.mjs';
+
+export function createPrograms() {
+  let worker = null;
+  const connection = () => {
+    worker ??= connect(new Worker(new URL('program_worker.mjs', import.meta.url), { type: 'module' }));
+    return worker;
+  };
+  return {
+    /**
+     * Reads and compiles. `source` is text or bytes; `kind` 'hlo', 'stablehlo' or 'any'; `mesh` as
+     * of client.compile; `threads` as of Client.create (another number closes all programs).
+     * @returns {Promise<{ id: number, name: string, parameters: { name: string, shape: object }[],
+     *   result: object, leaves: object[], isTuple: boolean, replicas: number, partitions: number,
+     *   threads: number, readMs: number, compileMs: number }>}
+     *   shapes are { text, type, dimensions, bytes }
+     */
+    open: (options) => connection().call('open', options),
+    /** Text of a program: 'text' (as HLO), 'optimised', 'thunks'. */
+    view: (id, what) => connection().call('view', id, what),
+    /**
+     * @param {number} id
+     * @param {object} options
+     * @param {object[]} [options.inputs] one a parameter: { fill, seed, perDevice }, { shape, data }
+     *   with the elements as a typed array, or { value }, which is whatever Literal.from() takes
+     * @param {number} [options.seed] of rng operations
+     * @param {number} [options.timeoutMs]
+     * @returns {Promise<{ outputs: object[][], inputs: object[][], events: object[], ms: number }>}
+     *   `outputs`: for each device the leaves of the result, { text, type, dimensions, data };
+     *   `inputs`: the leaves of the first device's arguments
+     */
+    run: (id, options) => connection().call('run', id, options),
+    /** Cancels what it runs. */
+    stop: (id) => connection().call('stop', id),
+    close: (id) => connection().call('close', id),
+    memory: () => connection().call('memory'),
+    /** Ends the worker with all that it does; the next call starts another. */
+    restart() {
+      worker?.terminate();
+      worker = null;
+    },
+    dispose() {
+      worker?.terminate();
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/** Light or dark: as the system has it, until somebody chooses. Kept in this browser. */
+
+const system = matchMedia('(prefers-color-scheme: dark)');
+const listeners = new Set();
+let chosen = read();
+
+function read() {
+  try {
+    return /^(light|dark)$/.test(localStorage.theme) ? localStorage.theme : null;
+  } catch {
+    return null; /* no storage here */
+  }
+}
+
+function write(value) {
+  try {
+    if (value) localStorage.theme = value;
+    else delete localStorage.theme;
+  } catch {
+    /* then it lasts as long as the page */
+  }
+}
+
+/** @returns {'light' | 'dark'} */
+export function current() {
+  return chosen ?? (system.matches ? 'dark' : 'light');
+}
+
+function apply() {
+  document.documentElement.dataset.theme = current();
+  for (const listener of listeners) listener(current());
+}
+
+/** Canvases must be drawn anew then. @returns a function that ends it */
+export function onChange(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The value of a custom property, for what CSS does not paint. */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+const ICON = { light: '☀', dark: '☾' };
+
+export function bindButton(button) {
+  const label = () => {
+    button.textContent = ICON[current()];
+    const other = current() === 'dark' ? 'light' : 'dark';
+    button.setAttribute('aria-label', `Show the page ${other}`);
+    button.title = `Show the page ${other}`;
+  };
+  button.addEventListener('click', () => {
+    const other = current() === 'dark' ? 'light' : 'dark';
+    chosen = other === (system.matches ? 'dark' : 'light') ? null : other;
+    write(chosen);
+    apply();
+  });
+  system.addEventListener('change', apply);
+  listeners.add(label);
+  label();
+}

@@ -1,0 +1,15 @@
+/**
+ * The views of the page. A view is a folder; its entry is loaded when the view is first shown, and
+ * exports
+ *
+ *     mount(element, { state, setState, link, theme }) -> { dispose(), update?(state) }
+ *
+ * `state` is what the address holds after `#view/` (undefined: nothing): any JSON value, compressed;
+ * or, where `plain` says so, text as it stands. `setState(state)` writes it there. `link(state, id)`
+ * promises an address with that state, of this view or of another. `theme` is shared/theme.mjs's.
+ * Where the address changes to another state of the view that is shown, `update(state)` is called,
+ * or without one the view is mounted anew. `mount` may be async.
+ */
+export const VIEWS = [
+  { id: 'train', title: 'Train', load: () => import('./train/index.mjs') },
+];
