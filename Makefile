@@ -8,6 +8,7 @@
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
 #   make bench ARGS=programs   whole programs, against native XLA on one thread
+#   make bench ARGS=operations   operations by element type, against that and those
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
@@ -251,10 +252,15 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 	$(Q)npm ci --prefix $(B)/bench --ignore-scripts --loglevel=error --no-audit --no-fund >/dev/null
 	$(Q)touch $@
 
-# ARGS="programs ...": whole programs against native XLA; ARGS="...": computations against those peers.
+# ARGS="programs ...": whole programs against native XLA; ARGS="operations ...": operations against
+# native XLA and those peers; ARGS="...": computations against the peers.
 ifeq ($(firstword $(ARGS)),programs)
 bench: build $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else ifeq ($(firstword $(ARGS)),operations)
+bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
+	@$(VENV)/bin/python tests/bench/operations/operations.py $(B)/operations
+	@PYTHON=$(VENV)/bin/python node tests/bench/operations.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else
 # Most of a gigabyte, for a few minutes: not part of make test.
 HOSTS := $(B)/hosts/node_modules/.package-lock.json

@@ -11,6 +11,8 @@
  *     --markdown              print README.md's table, too
  *     --json FILE             write all that was measured
  *
+ * ARGS="programs ..." and ARGS="operations ..." are programs.mjs and operations.mjs.
+ *
  * Each engine has a process (or page) of its own, is warmed up until it becomes no faster, and then
  * all take turns, round by round: the machine's speed drifts, ratios within a round hardly do.
  * Results are compared before the clock runs. It is a measurement, not a test: whatever comes out,
@@ -20,6 +22,7 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 
+import { distance } from './digest.mjs';
 import { chromiumHosts, nodeHosts } from './hosts.mjs';
 import { sizesOf, versionsOf } from './packages.mjs';
 import { printMarkdown, printSizes, Table } from './table.mjs';
@@ -79,20 +82,6 @@ class Engine {
   close() {
     return this.host?.close();
   }
-}
-
-/** How far results are apart, as a part of the largest element; 0: the same. */
-function distance(digests, others) {
-  if (digests.length !== others.length) return Infinity;
-  return Math.max(...digests.map((x, k) => {
-    const y = others[k];
-    if (x.length !== y.length) return Infinity;
-    const largest = Math.max(...x.samples.map(Math.abs));
-    const apart = Math.max(...x.samples.map((v, i) => Math.abs(v - y.samples[i])));
-    const sums = Math.max(Math.abs(x.sum - y.sum), Math.abs(x.weighted - y.weighted));
-    const far = Math.max(apart / largest, sums / x.absolute);
-    return Number.isNaN(far) ? Infinity : far;
-  }));
 }
 
 /** Those of `engines` that have the workload ready, and what they said of it. */

@@ -1,5 +1,5 @@
 /** jax-js with its WebAssembly backend, each workload in one jit(). */
-import { EPSILON, LEARNING_RATE, TOP, transposed } from './workloads.mjs';
+import { ELEMENTARY, EPSILON, LEARNING_RATE, TOP, transposed } from './workloads.mjs';
 
 /* A function owns its arguments: it uses each once, or says `x.ref` to use it once more. */
 
@@ -40,7 +40,19 @@ const interleaved = ([re, im]) => {
   return [data];
 };
 
+/** Of elements: NumPy's names, where it has others. */
+const NAMES = {
+  add: 'add', max: 'maximum', mul: 'multiply', div: 'divide', pow: 'power', acos: 'arccos', acosh: 'arccosh',
+  asin: 'arcsin', asinh: 'arcsinh', atan: 'arctan', atan2: 'arctan2', atanh: 'arctanh', mod: 'fmod',
+};
+const elementary = (name) => ({ np, nn, lax }, { x, y }) => {
+  const call = np[NAMES[name] ?? name] ?? { logistic: nn.sigmoid, erf: lax.erf, rsqrt: lax.rsqrt }[name];
+  if (!call) throw new Error('there is none');
+  return y ? call(x, y) : call(x);
+};
+
 const FUNCTIONS = {
+  ...Object.fromEntries(ELEMENTARY.map((name) => [name, { call: elementary(name) }])),
   matmul256: { call: ({ np }, { x, y }) => np.matmul(x, y) },
   matmul1024: { call: ({ np }, { x, y }) => np.matmul(x, y) },
   matvec: { call: ({ np }, { x, y }) => np.matmul(x, y) },

@@ -39,8 +39,16 @@ const convolution = (filterShape, permutation, group) => ({
   back: imageBack,
 });
 
+/** Whose names differ from the workloads' in the first letter. */
+const ELEMENTARY_UNARY = `Abs Acos Acosh Asin Asinh Atan Atanh Cos Cosh Erf Floor Log Sign Sin Sinh Sqrt
+  Tan`.split(/\s+/);
+
 /** Per workload the nodes; constants; what the operands are converted to, and results back. */
 const MODELS = {
+  ...Object.fromEntries(ELEMENTARY_UNARY.map((name) => [name.toLowerCase(), unary(name)])),
+  add: binary('Add'), mul: binary('Mul'), div: binary('Div'), max: binary('Max'), pow: binary('Pow'),
+  logistic: unary('Sigmoid'),
+  mod: { nodes: () => [node('Mod', ['x', 'y'], ['out'], { fmod: 1 })] },
   matmul256: binary('MatMul'),
   matmul1024: binary('MatMul'),
   matvec: binary('MatMul'),

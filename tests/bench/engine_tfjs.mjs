@@ -1,5 +1,5 @@
 /** tfjs with its WebAssembly backend. It works at once, one kernel after the other. */
-import { EPSILON, LEARNING_RATE, TOP } from './workloads.mjs';
+import { ELEMENTARY, EPSILON, LEARNING_RATE, TOP } from './workloads.mjs';
 
 function perceptron(tf, { x, w1, b1, w2, b2 }) {
   const hidden = tf.relu(tf.add(tf.matMul(x, w1), b1));
@@ -25,7 +25,14 @@ function layerNorm(tf, { x, scale, bias }) {
   return tf.add(tf.mul(normal, scale), bias);
 }
 
+/** Of elements: the same names, but for these. */
+const NAMES = { logistic: 'sigmoid', max: 'maximum' };
+const elementary = (name) => (tf, { x, y }) => tf[NAMES[name] ?? name](x, y);
+
 const FUNCTIONS = {
+  // Its mod() is another, and it has no cube root.
+  ...Object.fromEntries(ELEMENTARY.filter((name) => !['mod', 'cbrt'].includes(name))
+    .map((name) => [name, elementary(name)])),
   matmul256: (tf, { x, y }) => tf.matMul(x, y),
   matmul1024: (tf, { x, y }) => tf.matMul(x, y),
   matvec: (tf, { x, y }) => tf.matMul(x, y),

@@ -1,16 +1,28 @@
 /** A subject in a process of Node's, which bench.mjs forks and talks to. */
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
+import { readNpy } from '../../bindings/npy.mjs';
+import { digestOf } from './digest.mjs';
 import { Subject } from './subject.mjs';
 
 const require = createRequire(new URL('../../build/bench/package.json', import.meta.url));
 const load = (name) =>
   name === 'xla-wasm' ? import('../../bindings/index.mjs') : require(name);
 
+/** What a file of NumPy's holds, as workloads.mjs has operands. */
+function operandFrom(file) {
+  const { shape, data } = readNpy(readFileSync(file));
+  return { shape: shape.dimensions, data };
+}
+
 const subject = new Subject();
 const METHODS = {
   start: (name, threads) => subject.start(name, { threads, load }),
   prepare: (id) => subject.prepare(id),
+  prepareFrom: (id, files) => subject.prepare(id, Object.fromEntries(
+    Object.entries(files).map(([name, file]) => [name, operandFrom(file)]))),
+  digest: (file) => digestOf(operandFrom(file).data),
   round: (milliseconds) => subject.round(milliseconds),
   end: () => subject.end(),
 };

@@ -2,12 +2,12 @@
  * One engine, alone in a process or page of its own: prepares a workload, says what comes out, and
  * takes times. bench.mjs tells it when.
  */
-import { operandsOf, WORKLOADS } from './workloads.mjs';
+import { digestOf } from './digest.mjs';
+import { ELEMENTARY, operandsOf, WORKLOADS } from './workloads.mjs';
 
 const WARM_ROUND = 40; // ms
 const WARM_LEAST = 250;
 const WARM_MOST = 1000;
-const SAMPLES = 4096;
 
 const ENGINES = {
   'xla': () => import('./engine_xla.mjs'),
@@ -17,22 +17,6 @@ const ENGINES = {
   'jax': () => import('./engine_jax.mjs'),
   'plain': () => import('./engine_plain.mjs'),
 };
-
-/** What is compared of an array, instead of all of it: sums, and elements here and there. */
-function digestOf(data) {
-  let sum = 0;
-  let absolute = 0;
-  let weighted = 0; // so that elements in the wrong places are seen
-  for (let i = 0; i < data.length; i++) {
-    sum += data[i];
-    absolute += Math.abs(data[i]);
-    weighted += data[i] * (((i * 40503) & 1023) / 1024);
-  }
-  const step = Math.max(1, data.length / SAMPLES);
-  const samples = Array.from({ length: Math.min(SAMPLES, data.length) },
-    (_, i) => Number(data[Math.floor(i * step)]));
-  return { length: data.length, sum, absolute, weighted, samples };
-}
 
 export class Subject {
   #engine;
@@ -52,12 +36,12 @@ export class Subject {
     prepared.free(await prepared.run());
     const loadMs = performance.now() - begin;
     await prepared.end();
-    return { workloads: Object.keys(WORKLOADS).filter((id) => this.#engine.has(id)), loadMs };
+    const all = [...Object.keys(WORKLOADS), ...ELEMENTARY];
+    return { workloads: all.filter((id) => this.#engine.has(id)), loadMs };
   }
 
   /** Compiles, runs once, and goes on until it becomes no faster any more. */
-  async prepare(id) {
-    const operands = operandsOf(id);
+  async prepare(id, operands = operandsOf(id)) {
     const begin = performance.now();
     this.#prepared = await this.#engine.prepare(id, operands);
     const results = await this.#prepared.run();

@@ -97,6 +97,10 @@ export const WORKLOADS = {
 };
 
 /** The difference that is still called equal, as a part of the largest element. */
+/** What operations.mjs asks for besides, of one operand or two: element by element, as lax names it. */
+export const ELEMENTARY = `abs acos acosh add asin asinh atan atan2 atanh cbrt cos cosh div erf expm1 floor
+  log log1p logistic max mod mul pow rsqrt sign sin sinh sqrt tan`.split(/\s+/);
+
 export const TOLERANCE = 1e-4;
 export const LEARNING_RATE = 0.1;
 export const TOP = 100;

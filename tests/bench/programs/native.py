@@ -1,4 +1,6 @@
-"""Native XLA:CPU on one thread, for programs.mjs: a line of JSON in, a line of JSON out.
+"""Native XLA:CPU on one thread, for against_native.mjs: a line of JSON in, a line of JSON out.
+
+    native.py FOLDER    NAME.hlo and NAME.json are there
 
     {"prepare": NAME, "folder": DIR}  draws NAME's inputs, runs it; writes NAME.inI.npy, NAME.outI.npy
     {"round": MS}                     runs what was prepared for so long; milliseconds per call
@@ -14,12 +16,21 @@ os.environ['XLA_FLAGS'] = '--xla_cpu_multi_thread_eigen=false intra_op_paralleli
 os.environ['JAX_PLATFORMS'] = 'cpu'
 
 import jax  # noqa: E402
+import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 from jaxlib import _hlo, _jax  # noqa: E402
 from jaxlib import xla_client as xc  # noqa: E402
 
-FOLDER = pathlib.Path(__file__).parent
-DTYPES = {'f32': np.float32, 's32': np.int32, 'u32': np.uint32}
+jax.config.update('jax_enable_x64', True)
+
+FOLDER = pathlib.Path(sys.argv[1])
+DTYPES = {
+    'pred': np.bool_, 'f16': np.float16, 'f32': np.float32, 'f64': np.float64, 'bf16': ml_dtypes.bfloat16,
+    'c64': np.complex64, 'c128': np.complex128, 'f8e5m2': ml_dtypes.float8_e5m2,
+    'f8e4m3fn': ml_dtypes.float8_e4m3fn,
+    **{f'{kind}{bits}': np.dtype(f'{name}{bits}')
+       for bits in (8, 16, 32, 64) for kind, name in (('s', 'int'), ('u', 'uint'))},
+}
 
 
 def draw(spec, random):
@@ -27,13 +38,22 @@ def draw(spec, random):
     shape, scale, shift = spec['shape'], spec['scale'], spec['shift']
     if spec['draw'] == 'normal':
         numbers = random.standard_normal(shape) * scale + shift
+        if spec['dtype'] in ('c64', 'c128'):
+            numbers = numbers + 1j * random.standard_normal(shape) * scale
     elif spec['draw'] == 'uniform':
         numbers = random.random(shape) * scale + shift
     elif spec['draw'] == 'integers':
-        numbers = random.integers(0, int(scale), shape)
+        numbers = random.integers(int(shift), int(shift) + int(scale), shape)
     else:
         numbers = np.full(shape, scale)
-    return np.asarray(numbers, DTYPES[spec['dtype']])
+    return np.asarray(numbers).astype(DTYPES[spec['dtype']])
+
+
+def save(path, array):
+    """As .npy; types that NumPy does not have itself as raw bytes."""
+    array = np.ascontiguousarray(array)
+    own = array.dtype.kind in 'biufc' and array.dtype.itemsize > 1 or array.dtype.kind in 'biu'
+    np.save(path, array if own else array.view(f'V{array.dtype.itemsize}'))
 
 
 class Program:
@@ -44,7 +64,7 @@ class Program:
         random = np.random.default_rng(0)
         inputs = [draw(spec, random) for spec in specs]
         for i, array in enumerate(inputs):
-            np.save(f'{folder}/{name}.in{i}.npy', array)
+            save(f'{folder}/{name}.in{i}.npy', array)
         client = jax.devices()[0].client
         module = _hlo.hlo_module_from_text(text)
         mlir = _jax.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
@@ -54,7 +74,7 @@ class Program:
         self.compile_ms = (time.perf_counter() - start) * 1e3
         self.inputs = [jax.device_put(x) for x in inputs]
         for i, array in enumerate(self.run()):
-            np.save(f'{folder}/{name}.out{i}.npy', np.ascontiguousarray(array))
+            save(f'{folder}/{name}.out{i}.npy', np.asarray(array))
 
     def run(self):
         sharded = self.executable.execute_sharded(self.inputs)

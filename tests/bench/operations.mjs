@@ -1,0 +1,157 @@
+/**
+ * Operations by element type (operations/operations.py), here and on native XLA:CPU held to one
+ * thread, and with the JavaScript engines that have them: results are compared, then all take turns.
+ *
+ *     make bench ARGS="operations [--only PATTERN] [--threads 1] [--rounds N] [--peers ort,tfjs,jax]
+ *                      [--write]"
+ *
+ * --write: puts the table into operations/README.md, with machine and date.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { Client } from '../../bindings/index.mjs';
+import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
+import { distance } from './digest.mjs';
+import { nodeHosts } from './hosts.mjs';
+import { probe } from './probes.mjs';
+import { TOLERANCE } from './workloads.mjs';
+
+const PROGRAMS = fileURLToPath(new URL('../../build/operations', import.meta.url));
+const PAGE = new URL('operations/README.md', import.meta.url);
+const ROUND_MS = 50;
+const PEERS = { ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
+
+const { values: given } = parseArgs({
+  args: process.argv.slice(2),
+  options: {
+    only: { type: 'string', default: '' },
+    threads: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '5' },
+    peers: { type: 'string', default: Object.keys(PEERS).join() },
+    write: { type: 'boolean', default: false },
+  },
+});
+const settings = given.threads.split(',').map(Number);
+
+/** An engine in a process of its own, with what it has ready. */
+class Peer {
+  static async start(hosts, name) {
+    const peer = new Peer();
+    peer.name = name;
+    peer.host = await hosts.start(1);
+    ({ workloads: peer.workloads } = await peer.host.call('start', name, 1));
+    return peer;
+  }
+
+  prepare(row, folder) {
+    const files = Object.fromEntries(row.operands.map((operand, i) => [operand, `${folder}/${row.name}.in${i}.npy`]));
+    return this.host.call('prepareFrom', row.peer, files);
+  }
+
+  round(milliseconds) {
+    return this.host.call('round', milliseconds);
+  }
+}
+
+/** Those that have the operation and agree with native. */
+async function preparePeers(row, peers, folder, native) {
+  const ready = [];
+  const able = peers.filter(({ workloads }) => workloads.includes(row.peer));
+  if (!able.length) return ready;
+  await native.ask({ prepare: row.name, folder });
+  const wanted = await able[0].host.call('digest', `${folder}/${row.name}.out0.npy`);
+  for (const peer of able) {
+    try {
+      const { digests } = await peer.prepare(row, folder);
+      const apart = distance([wanted], digests.slice(0, 1));
+      if (apart > TOLERANCE) throw new Error(`its results differ by ${apart.toPrecision(2)}`);
+      ready.push(peer);
+    } catch (error) {
+      console.error(`  ${PEERS[peer.name]}, ${row.title}: ${error.message}`);
+    }
+  }
+  return ready;
+}
+
+function line({ title, nativeMs, ms, ratios, apart, evaluates, peers }) {
+  const cells = [evaluates ? `${title} (evaluated)` : title, time(nativeMs)];
+  ms.forEach((one, i) => cells.push(time(one), bold(ratios[i])));
+  cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), apart.toExponential(0));
+  return `| ${cells.join(' | ')} |`;
+}
+
+function table(results) {
+  const columns = ['operation', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
+    ...Object.values(PEERS), 'apart'];
+  const mean = (values) => (values.length ? geometric(values).toPrecision(3) : '');
+  const ours = settings.flatMap((_, i) => ['', mean(results.map((r) => r.ratios[i]))]);
+  const theirs = Object.keys(PEERS).map((name) => mean(results.map((r) => r.peers[name]).filter(Boolean)));
+  return [
+    `| ${columns.join(' | ')} |`,
+    `| --- |${' --: |'.repeat(columns.length - 1)}`,
+    ...results.map(line),
+    `| geometric mean | | ${ours.join(' | ')} | ${theirs.join(' | ')} | |`,
+  ].join('\n');
+}
+
+function summary(results) {
+  const ratios = results.map((r) => r.ratios[0]);
+  const above = (limit) => ratios.filter((ratio) => ratio > limit).length;
+  return `${results.length} rows, one thread: ${above(1)} slower than native, ${above(2)} more than twice, ` +
+    `${above(4)} more than four times.`;
+}
+
+function page(results, limits) {
+  return `# Operations
+
+What \`make bench ARGS="operations --write"\` measured ${circumstances()}. Operations are
+JAX's ([operations.py](operations.py)), of 2^20 elements unless the row says otherwise; native is XLA:CPU held to
+one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
+theirs, round by round; **bold**, and we are slower. onnxruntime-web copies operands in and results out
+in each call; its ratio is to our time without that. "Apart" is how far results are from native's, as a part of the largest
+element. A row that is "evaluated" has a step that the evaluator runs.
+
+Limits, by loops of WebAssembly that do nothing else: ${
+  Object.entries(limits).map(([what, much]) => `${what} ${much}`).join('; ')}.
+
+${summary(results)}
+
+${table(results)}
+`;
+}
+
+const rows = JSON.parse(readFileSync(`${PROGRAMS}/rows.json`, 'utf8'))
+  .filter(({ name, title }) => new RegExp(given.only).test(`${name} ${title}`));
+const limits = probe();
+for (const [what, much] of Object.entries(limits)) console.log(`${what}: ${much}`);
+const folder = mkdtempSync(`${tmpdir()}/xla-wasm-operations-`);
+const native = new Native(PROGRAMS);
+const hosts = await nodeHosts();
+const [clients, peers, results] = [[], [], []];
+for (const threads of settings) clients.push(await Client.create({ threads }));
+for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name));
+try {
+  for (const row of rows) {
+    let ready = [];
+    try {
+      ready = await preparePeers(row, peers, folder, native);
+      const options = { clients, native, programs: PROGRAMS, folder, rounds: Number(given.rounds), roundMs: ROUND_MS };
+      results.push({ ...await measure(row.name, { ...options, peers: ready }), title: row.title });
+      console.log(line(results.at(-1)));
+    } catch (error) {
+      console.log(`| ${row.title} | failed: ${error.message} |`);
+    }
+    for (const peer of ready) await peer.host.call('end');
+  }
+  console.log(`\n${table(results)}\n\n${summary(results)}`);
+  if (given.write) writeFileSync(PAGE, page(results, limits));
+} finally {
+  clients.forEach((client) => client.dispose());
+  for (const { host } of peers) await host.close();
+  await hosts.close();
+  native.close();
+  rmSync(folder, { recursive: true });
+}
