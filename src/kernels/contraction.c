@@ -2,12 +2,13 @@
 
 #include <string.h>
 
+#include "kernels/direct.h"
 #include "kernels/elements.h"
 #include "kernels/small.h"
 #include "kernels/stream.h"
 
 enum {
-  CHUNK_PRODUCTS = 200 * 1000, /* multiplications that are worth a chunk */
+  CHUNK_PRODUCTS = 400 * 1000, /* multiplications that are worth a chunk */
   FINISH_ELEMENTS = 16 * 1024, /* of a finishing chunk */
 };
 
@@ -163,7 +164,10 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   if (parts == 1) plan.way = plan_unpacked(&plan, largest);
   if (plan.way == BY_TILES) {
     if (plan.swapped != swapped) swap_plan(&plan, largest);
-    tiles_plan(&plan, largest, parts);
+    if (direct_plan(&plan, largest))
+      plan.way = DIRECTLY;
+    else
+      tiles_plan(&plan, largest, parts);
   }
   plan.units_per_part = plan.batches * plan.tiles[LHS] * plan.tiles[RHS] * plan.splits;
   plan.units = plan.units_per_part * parts;
@@ -171,8 +175,8 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   int64_t products = plan.tile[LHS] * plan.tile[RHS] * (depth + 1);
   plan.units_per_chunk = products < CHUNK_PRODUCTS ? CHUNK_PRODUCTS / products : 1;
   plan.result_elements = result_elements;
-  plan.finishes =
-      plan.splits > 1 || (plan.way == BY_TILES && !sums_are_results(plan.arithmetic, type[OUT]));
+  bool converts = plan.way == BY_STREAM || plan.way == BY_SMALL;
+  plan.finishes = plan.splits > 1 || (!converts && !sums_are_results(plan.arithmetic, type[OUT]));
   return plan;
 }
 
@@ -258,12 +262,19 @@ void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
                              plan->swapped ? data->lhs : data->rhs};
   PrimitiveType to = plan->finishes ? plan->arithmetic->sum : part->type[OUT];
   bool whole = plan->units_per_part == plan->batches; /* a unit is a batch */
+  if (plan->way == DIRECTLY) {
+    direct_multiply(part, plan, unit, end, sides,
+                    plan->finishes ? data->scratch + plan->sums_at : data->result);
+    return;
+  }
   Unit work = {.lines = {plan->lines[LHS], plan->lines[RHS]}, .depth_end = plan->depth_block};
   Batch batch;
+  Small small;
   batch_find(&batch, part, whole ? unit : 0);
+  if (plan->way == BY_SMALL) small_init(&small, part, plan);
   for (; unit < end; unit++) {
     if (plan->way == BY_SMALL) {
-      small_multiply(part, plan, batch.offset, sides, data->result);
+      small_multiply(&small, batch.offset, sides, data->result);
       batch_next(&batch, part);
       continue;
     }

@@ -31,6 +31,7 @@ typedef struct Contraction {
   PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
   bool keeps_negative_zero; /* a sum of one product is that product, even where it is -0 */
   bool windowed;            /* the lhs' rows overlap: they are more elements than the lhs has */
+  bool pairs;               /* packing could do with narrower types: twice as many at a time */
 } Contraction;
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
@@ -47,7 +48,7 @@ int64_t axes_stride(const Axes *axes, Operand operand);
 ** not what the result holds, units write sums into scratch memory, in the order of the result, and
 ** the finishing chunks add them up and convert them.
 */
-typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_SMALL } ContractionWay;
+typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_SMALL, DIRECTLY } ContractionWay;
 
 typedef struct ContractionPlan {
   ContractionWay way;
@@ -55,6 +56,7 @@ typedef struct ContractionPlan {
   const Arithmetic *arithmetic;
   int64_t batches, lines[2];           /* of the largest part: rows and columns */
   int64_t tile[2], tiles[2];           /* rows and columns of a unit, and how many such there are */
+  int64_t run_parts;                   /* DIRECTLY: units of one run of neighbouring columns */
   int64_t depth_block, blocks, splits; /* depth packed at a time; blocks and splits of the depth */
   int64_t units_per_part, units, units_per_chunk;
   int64_t packed_at[2], packed_bytes[2]; /* in scratch; 0 bytes: packed by units */

@@ -21,8 +21,8 @@ typedef struct Convolution {
   const Instruction *instruction;
   Line lines[MAX_RANK];
   const Arithmetic *arithmetic;
-  bool copies;
-  PrimitiveType lhs_type;                             /* of the copy, if there is one */
+  bool copies, copies_rhs;
+  PrimitiveType lhs_type, rhs_type;                   /* of the copies, if there are any */
   int64_t lhs_sizes[MAX_RANK], lhs_strides[MAX_RANK]; /* as well */
   int64_t parts;
 } Convolution;
@@ -39,11 +39,13 @@ static bool wants_copy(const Convolution *conv) {
   return windowed && loader_for(lhs->type, conv->arithmetic, conv->instruction->shape->type).run;
 }
 
-static void convolution_of(const Instruction *instruction, Convolution *conv) {
+/* `plainly`: both operands are converted to what can be computed with where it is. */
+static void convolution_of(const Instruction *instruction, bool plainly, Convolution *conv) {
   const ConvDims *dims = &instruction->a.conv_dims;
   const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
   conv->instruction = instruction;
-  conv->arithmetic = arithmetic_for(lhs->type, rhs->type, instruction->shape->type);
+  conv->arithmetic =
+      (plainly ? arithmetic_plain : arithmetic_for)(lhs->type, rhs->type, instruction->shape->type);
   conv->parts = 1;
   for (int d = 0; d < lhs->rank; d++) conv->lhs_sizes[d] = lhs->dims[d];
   for (int i = 0; i < dims->spatial; i++) {
@@ -54,6 +56,9 @@ static void convolution_of(const Instruction *instruction, Convolution *conv) {
   }
   conv->copies = wants_copy(conv);
   conv->lhs_type = conv->copies ? conv->arithmetic->element : lhs->type;
+  conv->copies_rhs =
+      plainly && loader_for(rhs->type, conv->arithmetic, instruction->shape->type).run;
+  conv->rhs_type = conv->copies_rhs ? conv->arithmetic->element : rhs->type;
   for (int i = 0; i < dims->spatial && conv->copies; i++) {
     conv->lhs_sizes[dims->input_spatial[i]] += conv->lines[i].low + conv->lines[i].high;
   }
@@ -95,9 +100,13 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
   c->batch.count = c->rows.count = c->columns.count = c->depth.count = 0;
   c->base[LHS] = c->base[RHS] = c->base[OUT] = 0;
   c->type[LHS] = conv->lhs_type;
-  c->type[RHS] = rhs->type;
+  c->type[RHS] = conv->rhs_type;
   c->type[OUT] = out->type;
   c->keeps_negative_zero = c->windowed = false;
+  c->pairs =
+      conv->arithmetic->element == S32 &&
+      arithmetic_for(conv->instruction->operands[0]->shape->type, rhs->type, out->type)->element ==
+          S16;
   for (int i = 0; i < dims->spatial; i++) {
     const Line *line = &conv->lines[i];
     LineClass own = {.places = (line->places + line->classes - 1) / line->classes,
@@ -182,6 +191,14 @@ static int64_t copy_bytes(const Convolution *conv) {
   return (copy_elements(conv) * type_bytes(conv->lhs_type) + 63) & -64;
 }
 
+static int64_t rhs_elements(const Convolution *conv) {
+  return conv->copies_rhs ? shape_elements(conv->instruction->operands[1]->shape) : 0;
+}
+
+static int64_t rhs_copy_bytes(const Convolution *conv) {
+  return (rhs_elements(conv) * type_bytes(conv->rhs_type) + 63) & -64;
+}
+
 /* Where row number `row` of the copy begins in the lhs; -1 if it is all zeros. */
 static int64_t row_source(const Convolution *conv, const CopyRows *rows, int64_t row) {
   const Shape *lhs = conv->instruction->operands[0]->shape;
@@ -230,6 +247,21 @@ static void copy_chunk(const Convolution *conv, const uint8_t *lhs, uint8_t *cop
   }
 }
 
+static int64_t lhs_chunks(const Convolution *conv) {
+  if (!conv->copies) return 0;
+  CopyRows rows = copy_rows(conv);
+  return (rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows);
+}
+
+static void copy_rhs_chunk(const Convolution *conv, const uint8_t *rhs, uint8_t *copy,
+                           int64_t chunk) {
+  PrimitiveType from = conv->instruction->operands[1]->shape->type;
+  Loader loader = loader_for(from, conv->arithmetic, conv->instruction->shape->type);
+  int64_t first = chunk * COPY_ELEMENTS, count = rhs_elements(conv) - first;
+  loader.run(&loader, rhs + first * type_bytes(from), count < COPY_ELEMENTS ? count : COPY_ELEMENTS,
+             copy + first * type_bytes(conv->rhs_type));
+}
+
 /* ---- The kernel's interface ---- */
 
 enum { COPY_PHASE, FIRST_CONTRACTION_PHASE, PHASES = FIRST_CONTRACTION_PHASE + CONTRACTION_PHASES };
@@ -253,16 +285,19 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
     return NULL;
   }
   ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
-  convolution_of(instruction, &p->conv);
+  convolution_of(instruction, true, &p->conv);
   if (!suits(instruction, &p->conv)) return NULL;
   p->plan = plan_of(&p->conv, &p->first);
-  part_of(&p->conv, &p->plan, 0, &p->first);
-  p->kernel.scratch_bytes = copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
-  int *chunks = kernel_phases(&p->kernel, arena, PHASES);
-  if (p->conv.copies) {
-    CopyRows rows = copy_rows(&p->conv);
-    chunks[COPY_PHASE] = (int)((rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows));
+  if (p->plan.way != DIRECTLY) {
+    convolution_of(instruction, false, &p->conv);
+    p->plan = plan_of(&p->conv, &p->first);
   }
+  part_of(&p->conv, &p->plan, 0, &p->first);
+  p->kernel.scratch_bytes =
+      copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
+  int *chunks = kernel_phases(&p->kernel, arena, PHASES);
+  int64_t rhs_chunks = (rhs_elements(&p->conv) + COPY_ELEMENTS - 1) / COPY_ELEMENTS;
+  chunks[COPY_PHASE] = (int)(lhs_chunks(&p->conv) + rhs_chunks);
   contraction_phases(&p->plan, chunks + FIRST_CONTRACTION_PHASE);
   return &p->kernel;
 }
@@ -283,11 +318,21 @@ static void multiply(const ConvolutionPlan *p, const ContractionData *data, int6
   }
 }
 
+static void copy(const Convolution *conv, const KernelCall *call, int64_t chunk) {
+  int64_t of_lhs = lhs_chunks(conv);
+  if (chunk < of_lhs) {
+    copy_chunk(conv, call->operands[0], call->scratch, chunk);
+  } else {
+    copy_rhs_chunk(conv, call->operands[1], call->scratch + copy_bytes(conv), chunk - of_lhs);
+  }
+}
+
 static void run(const KernelCall *call, int phase, int chunk) {
   const ConvolutionPlan *p = (const ConvolutionPlan *)call->plan;
-  ContractionData data = {p->conv.copies ? call->scratch : call->operands[0], call->operands[1],
-                          call->results[0],
-                          call->scratch ? call->scratch + copy_bytes(&p->conv) : NULL};
+  ContractionData data = {call->operands[0], call->operands[1], call->results[0], call->scratch};
+  if (p->conv.copies) data.lhs = call->scratch;
+  if (p->conv.copies_rhs) data.rhs = call->scratch + copy_bytes(&p->conv);
+  if (call->scratch) data.scratch += copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv);
   switch (phase - FIRST_CONTRACTION_PHASE) {
   case PHASE_PACK: /* with several parts nothing is packed beforehand */
     contraction_pack(&p->first, &p->plan, &data, chunk);
@@ -297,7 +342,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
     contraction_finish(&p->plan, call->instruction->shape->type, &data, chunk);
     break;
   default:
-    if (call->scratch) copy_chunk(&p->conv, call->operands[0], call->scratch, chunk);
+    if (call->scratch) copy(&p->conv, call, chunk);
   }
 }
 

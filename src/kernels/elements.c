@@ -63,6 +63,19 @@ static void load_u8_as_s16(const Loader *loader, const uint8_t *elements, int64_
   for (; i < count; i++) to[i] = elements[i];
 }
 
+static void load_s8_as_s32(const Loader *loader, const uint8_t *elements, int64_t count,
+                           void *out) {
+  const int8_t *from = (const int8_t *)elements;
+  int32_t *to = out;
+  for (int64_t i = 0; i < count; i++) to[i] = from[i];
+}
+
+static void load_u8_as_s32(const Loader *loader, const uint8_t *elements, int64_t count,
+                           void *out) {
+  int32_t *to = out;
+  for (int64_t i = 0; i < count; i++) to[i] = elements[i];
+}
+
 static bool is_same_bits(PrimitiveType a, PrimitiveType b) {
   return a == b || (type_is_integral(a) && type_is_integral(b) && type_bits(a) == type_bits(b));
 }
@@ -79,6 +92,8 @@ Loader loader_for(PrimitiveType from, const Arithmetic *arithmetic, PrimitiveTyp
     loader.run = load_f16;
   } else if (element == S16 && integral && type_bytes(from) == 1) {
     loader.run = type_kind(from) == KIND_SIGNED ? load_s8_as_s16 : load_u8_as_s16;
+  } else if (element == S32 && integral && type_bits(from) == 8) {
+    loader.run = type_kind(from) == KIND_SIGNED ? load_s8_as_s32 : load_u8_as_s32;
   }
   return loader;
 }

@@ -52,7 +52,7 @@ const LaneLoops *lanes_of(LaneKind kind) {
   LaneLoops *loops = &fused[kind];
   if (!loops->by_columns) {
     loops->tile = (TileLoop *)loop_of(kind, 0);
-    loops->small = (SmallLoop *)loop_of(kind, 1);
+    loops->plain = (PlainLoop *)loop_of(kind, 1);
     loops->by_depth = (StreamLoop *)loop_of(kind, 2);
     loops->by_columns = (StreamLoop *)loop_of(kind, 3);
   }

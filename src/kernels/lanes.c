@@ -51,11 +51,11 @@ static inline v128_t sum_of_s64(v128_t x) {
 #define LOOP
 #define EXPORT(number) __attribute__((export_name(number)))
 EXPORT("0") TileLoop tile_f32;
-EXPORT("1") SmallLoop small_f32;
+EXPORT("1") PlainLoop plain_f32;
 EXPORT("2") StreamLoop by_depth_f32;
 EXPORT("3") StreamLoop by_columns_f32;
 EXPORT("4") TileLoop tile_f64;
-EXPORT("5") SmallLoop small_f64;
+EXPORT("5") PlainLoop plain_f64;
 EXPORT("6") StreamLoop by_depth_f64;
 EXPORT("7") StreamLoop by_columns_f64;
 #else
@@ -108,67 +108,70 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                        \
   }
 
-/* ---- Small matrices ---- */
+/* ---- Without packing ---- */
 
-/* ROWS rows of all columns, so many vectors at a time. Those that would go beyond the last column
-** begin earlier instead, and compute some columns once more. */
-#define SMALL_ROWS(name, real, splat, madd, ROWS, VECTORS)                                    \
-  static void name(int columns, int depth, const Byte *lhs, const Matrix *l, const Matrix *r, \
-                   Byte *out, size_t out_row, v128_t zero) {                                  \
-    enum { LANES = 16 / sizeof(real), WIDTH = (VECTORS) * LANES };                            \
-    for (int j = 0; j < columns; j += WIDTH) {                                                \
-      int first = j + LANES <= columns ? j : columns - LANES;                                 \
-      int last = j + WIDTH <= columns ? j + WIDTH - LANES : columns - LANES;                  \
-      const Byte *a = lhs, *b0 = (const Byte *)r->data + (size_t)first * sizeof(real);        \
-      const Byte *b1 = (const Byte *)r->data + (size_t)last * sizeof(real);                   \
-      v128_t sum[ROWS][VECTORS];                                                              \
-      for (int i = 0; i < (ROWS); i++) {                                                      \
-        for (int v = 0; v < (VECTORS); v++) sum[i][v] = zero;                                 \
-      }                                                                                       \
-      for (int k = 0; k < depth; k++, a += l->depth, b0 += r->depth, b1 += r->depth) {        \
-        v128_t b[2] = {wasm_v128_load(b0), (VECTORS) > 1 ? wasm_v128_load(b1) : zero};        \
-        for (int i = 0; i < (ROWS); i++) {                                                    \
-          v128_t x = splat(a + (size_t)i * l->row);                                           \
-          for (int v = 0; v < (VECTORS); v++) sum[i][v] = madd(sum[i][v], x, b[v]);           \
-        }                                                                                     \
-      }                                                                                       \
-      for (int i = 0; i < (ROWS); i++) {                                                      \
-        real *row = (real *)(out + (size_t)i * out_row);                                      \
-        wasm_v128_store(row + first, sum[i][0]);                                              \
-        if ((VECTORS) > 1) wasm_v128_store(row + last, sum[i][(VECTORS) - 1]);                \
-      }                                                                                       \
-    }                                                                                         \
+/* ROWS rows, so many vectors of columns at a time, up to where less than LEAST columns are left; that
+** column is the result. Of two vectors the second one ends at the last column at most. */
+#define PLAIN_ROWS(name, real, splat, madd, ROWS, VECTORS, LEAST)                                 \
+  static int name(int j, int columns, int depth, const Byte *lhs, const RowAt *row,               \
+                  const Byte *rhs, const DepthAt *at, Byte *out, v128_t zero) {                   \
+    enum { LANES = 16 / sizeof(real), WIDTH = (VECTORS) * LANES };                                \
+    for (; columns - j >= (LEAST); j += WIDTH) {                                                  \
+      int first = j + LANES <= columns ? j : columns - LANES;                                     \
+      int last = j + WIDTH <= columns ? j + WIDTH - LANES : columns - LANES;                      \
+      const Byte *b0 = rhs + (size_t)first * sizeof(real);                                        \
+      const Byte *b1 = rhs + (size_t)last * sizeof(real), *a[ROWS];                               \
+      v128_t sum[ROWS][VECTORS];                                                                  \
+      for (int i = 0; i < (ROWS); i++) {                                                          \
+        a[i] = lhs + row[i].lhs;                                                                  \
+        for (int v = 0; v < (VECTORS); v++) sum[i][v] = zero;                                     \
+      }                                                                                           \
+      const DepthAt *end = at + depth;                                                            \
+      for (const DepthAt *k = at; k < end; k++) {                                                 \
+        v128_t b[VECTORS];                                                                        \
+        for (int v = 0; v < (VECTORS); v++) {                                                     \
+          b[v] = wasm_v128_load((VECTORS) == 2 && v == 1 ? b1 + k->rhs : b0 + k->rhs + 16 * v);   \
+        }                                                                                         \
+        for (int i = 0; i < (ROWS); i++) {                                                        \
+          v128_t x = splat(a[i] + k->lhs);                                                        \
+          for (int v = 0; v < (VECTORS); v++) sum[i][v] = madd(sum[i][v], x, b[v]);               \
+        }                                                                                         \
+      }                                                                                           \
+      for (int i = 0; i < (ROWS); i++) {                                                          \
+        real *to = (real *)(out + row[i].out);                                                    \
+        for (int v = 0; v < (VECTORS); v++) {                                                     \
+          wasm_v128_store(to + ((VECTORS) == 2 && v == 1 ? last : first + v * LANES), sum[i][v]); \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    return j;                                                                                     \
   }
 
-/* The same with rows: the last ones are computed together with some that were already. */
-#define SMALL_LOOP(name, real, splat, madd, negative_zero)                                  \
-  SMALL_ROWS(name##_1x1, real, splat, madd, 1, 1)                                           \
-  SMALL_ROWS(name##_1x2, real, splat, madd, 1, 2)                                           \
-  SMALL_ROWS(name##_2x1, real, splat, madd, 2, 1)                                           \
-  SMALL_ROWS(name##_2x2, real, splat, madd, 2, 2)                                           \
-  SMALL_ROWS(name##_4x1, real, splat, madd, 4, 1)                                           \
-  SMALL_ROWS(name##_4x2, real, splat, madd, 4, 2)                                           \
-  LOOP void name(int rows, int columns, int depth, const Matrix *lhs, const Matrix *rhs,    \
-                 void *out, size_t out_row, Start start) {                                  \
+/* As many sums at a time as registers allow, whatever the number of rows: four of them, the last of
+** which may be computed a second time, or two, or one. */
+#define PLAIN_LOOP(name, real, splat, madd, negative_zero)                                  \
+  PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                                    \
+  PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                        \
+  PLAIN_ROWS(name##_2x4, real, splat, madd, 2, 4, WIDTH)                                    \
+  PLAIN_ROWS(name##_2x2, real, splat, madd, 2, 2, 1)                                        \
+  PLAIN_ROWS(name##_4x2, real, splat, madd, 4, 2, LANES + 1)                                \
+  PLAIN_ROWS(name##_4x1, real, splat, madd, 4, 1, 1)                                        \
+  LOOP void name(int rows, int columns, int depth, const void *lhs, const RowAt *row,       \
+                 const void *rhs, const DepthAt *at, void *out, Start start) {              \
     v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0); \
-    int height = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;                                         \
-    bool wide = columns > (int)(16 / sizeof(real));                                         \
-    for (int i = 0; i < rows; i += height) {                                                \
-      int row = i + height <= rows ? i : rows - height;                                     \
-      const Byte *a = (const Byte *)lhs->data + (size_t)row * lhs->row;                     \
-      Byte *to = (Byte *)out + (size_t)row * out_row;                                       \
-      if (height == 4 && wide) {                                                            \
-        name##_4x2(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
-      } else if (height == 4) {                                                             \
-        name##_4x1(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
-      } else if (height == 2 && wide) {                                                     \
-        name##_2x2(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+    for (int i = 0, height; i < rows; i += height) {                                        \
+      int rest = rows - i, j = 0;                                                           \
+      height = rest >= 4 || (rest == 3 && i) ? 4 : rest >= 2 ? 2 : 1;                       \
+      const RowAt *first = row + (rest < height ? rows - height : i);                       \
+      if (height == 4) {                                                                    \
+        j = name##_4x2(j, columns, depth, lhs, first, rhs, at, out, zero);                  \
+        name##_4x1(j, columns, depth, lhs, first, rhs, at, out, zero);                      \
       } else if (height == 2) {                                                             \
-        name##_2x1(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
-      } else if (wide) {                                                                    \
-        name##_1x2(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+        j = name##_2x4(j, columns, depth, lhs, first, rhs, at, out, zero);                  \
+        name##_2x2(j, columns, depth, lhs, first, rhs, at, out, zero);                      \
       } else {                                                                              \
-        name##_1x1(columns, depth, a, lhs, rhs, to, out_row, zero);                         \
+        j = name##_1x8(j, columns, depth, lhs, first, rhs, at, out, zero);                  \
+        name##_1x2(j, columns, depth, lhs, first, rhs, at, out, zero);                      \
       }                                                                                     \
     }                                                                                       \
   }
@@ -315,7 +318,7 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 #define LANE_LOOPS(lanes, real, splat, madd, add, partial, sum_of, lane_of, negative_zero) \
   TILE_LOOP(tile_##lanes, real, splat, madd, add, negative_zero)                           \
-  SMALL_LOOP(small_##lanes, real, splat, madd, negative_zero)                              \
+  PLAIN_LOOP(plain_##lanes, real, splat, madd, negative_zero)                              \
   BY_DEPTH(by_depth_##lanes, real, splat, madd, partial)                                   \
   BY_COLUMNS(by_columns_##lanes, real, madd, add, partial, sum_of, lane_of)
 
@@ -331,7 +334,7 @@ LANE_LOOPS(s64, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add, firs
 LANE_LOOPS(s16, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i32x4_add, first_of_4, sum_of_s32,
            wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
 
-#define LANE_TABLE(lanes) {tile_##lanes, small_##lanes, by_depth_##lanes, by_columns_##lanes}
+#define LANE_TABLE(lanes) {tile_##lanes, plain_##lanes, by_depth_##lanes, by_columns_##lanes}
 const LaneLoops lane_loops[LANE_KINDS] = {
     [LANES_F32] = LANE_TABLE(f32), [LANES_F64] = LANE_TABLE(f64), [LANES_S32] = LANE_TABLE(s32),
     [LANES_S64] = LANE_TABLE(s64), [LANES_S16] = LANE_TABLE(s16),

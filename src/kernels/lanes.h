@@ -39,18 +39,24 @@ enum {
 typedef void TileLoop(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs,
                       void *const *out, Start start);
 
-/* Where a matrix is: the strides from one row, and from one number of the depth, to the next. */
-typedef struct Matrix {
-  const void *data;
-  size_t row, depth;
-} Matrix;
+/* Where rows, and numbers of the depth, are: in bytes, from the first one on. */
+typedef struct RowAt {
+  size_t lhs, out;
+} RowAt;
+typedef struct DepthAt {
+  size_t lhs, rhs;
+} DepthAt;
 
 /*
-** A product of matrices that need no packing. The columns of the rhs are neighbours, and so are those
-** of `out`; there are at least as many as a vector has lanes.
+** A product of matrices where they are, wherever that is:
+**
+**     out[row[i].out][column] = sum over k of lhs[row[i].lhs + at[k].lhs] * rhs[at[k].rhs][column]
+**
+** The columns of the rhs are neighbours, and so are those of `out`; there are at least as many as a
+** vector has lanes. Some are computed twice.
 */
-typedef void SmallLoop(int rows, int columns, int depth, const Matrix *lhs, const Matrix *rhs,
-                       void *out, size_t out_row, Start start);
+typedef void PlainLoop(int rows, int columns, int depth, const void *lhs, const RowAt *row,
+                       const void *rhs, const DepthAt *at, void *out, Start start);
 
 /*
 ** A few vectors times a matrix, as its elements come by:
@@ -64,7 +70,7 @@ typedef void StreamLoop(int rows, int columns, int depth, const void *vectors, s
 
 typedef struct LaneLoops {
   TileLoop *tile;
-  SmallLoop *small;
+  PlainLoop *plain;
   StreamLoop *by_depth;   /* matrix[depth] are rows of neighbours, matrix_stride apart */
   StreamLoop *by_columns; /* matrix[column] are lines of neighbours, matrix_stride apart */
 } LaneLoops;

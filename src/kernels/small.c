@@ -3,40 +3,33 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "kernels/elements.h"
-
 enum {
   COPY_BYTES = 16384, /* of each matrix: then they stay in the first cache */
-  MOST_PRODUCTS = 64 * 64 * 64,
+  MOST_LINES = 256,   /* of rows and of the depth, in lanes */
 };
 
 static int64_t round_up(int64_t a, int64_t step) { return (a + step - 1) / step * step; }
 
 /* ---- Planning ---- */
 
-/* The sizes in lanes: a complex depth is of reals, s16 are pairs. Columns are filled up to whole
-** vectors. */
-typedef struct Sizes {
-  int64_t rows, columns, depth, padded;
-} Sizes;
-
-static Sizes sizes_of(const Contraction *c, const Arithmetic *arithmetic) {
+/* Columns are filled up to whole vectors. */
+static void set_sizes(Small *s, const Contraction *c, const Arithmetic *arithmetic) {
   int64_t lanes = arithmetic->lane_elements;
-  Sizes sizes = {.rows = axes_size(&c->rows),
-                 .columns = axes_size(&c->columns) * arithmetic->reals,
-                 .depth = (axes_size(&c->depth) + lanes - 1) / lanes * arithmetic->reals};
-  sizes.padded = round_up(sizes.columns, 16 / arithmetic->lane_bytes);
-  return sizes;
+  s->rows = axes_size(&c->rows);
+  s->columns = axes_size(&c->columns) * arithmetic->reals;
+  s->depth = (axes_size(&c->depth) + lanes - 1) / lanes * arithmetic->reals;
+  s->padded = round_up(s->columns, 16 / arithmetic->lane_bytes);
 }
 
 bool small_plan(ContractionPlan *plan, const Contraction *c) {
   const Arithmetic *arithmetic = plan->arithmetic;
-  if (plan->lines[LHS] > COPY_BYTES || plan->lines[RHS] > COPY_BYTES) return false;
-  if (axes_size(&c->depth) > COPY_BYTES) return false;
-  Sizes sizes = sizes_of(c, arithmetic);
+  if (plan->lines[LHS] > SMALL_LINES || plan->lines[RHS] > COPY_BYTES) return false;
+  if (axes_size(&c->depth) > SMALL_LINES) return false;
+  Small sizes;
+  set_sizes(&sizes, c, arithmetic);
   int64_t most = COPY_BYTES / arithmetic->lane_bytes;
   if (sizes.rows * sizes.depth > most || sizes.depth * sizes.padded > most ||
-      sizes.rows * sizes.padded > most || sizes.depth == 0) {
+      sizes.rows * sizes.padded > most || sizes.depth == 0 || sizes.depth > SMALL_LINES) {
     return false;
   }
   for (int side = LHS; side <= RHS; side++) {
@@ -50,24 +43,18 @@ bool small_plan(ContractionPlan *plan, const Contraction *c) {
 
 /* ---- Copies ---- */
 
-/* The lhs as rows of lanes along the depth: of complex numbers, the parts in turn. */
-static Matrix load_lhs(const Contraction *c, const Arithmetic *arithmetic, const Sizes *sizes,
-                       const uint8_t *from, uint8_t *copy) {
-  Loader loader = loader_for(c->type[LHS], arithmetic, c->type[OUT]);
+/* Rows of lanes along the depth: of complex numbers, the parts in turn. */
+static void copy_lhs(const Small *s, const uint8_t *from, uint8_t *copy) {
+  const Contraction *c = s->contraction;
   int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
   int64_t count = axes_size(&c->depth);
-  size_t bytes = (size_t)type_bytes(loader.from), lane = (size_t)arithmetic->lane_bytes;
-  if (!loader.run && arithmetic->lane_elements == 1) {
-    if (arithmetic->reals == 1) return (Matrix){from, (size_t)row * bytes, (size_t)depth * bytes};
-    if (depth == 1 || count == 1) return (Matrix){from, (size_t)row * bytes, lane};
+  const Loader *loader = &s->loader[LHS];
+  size_t stride = (size_t)(s->depth * s->arithmetic->lane_bytes);
+  size_t bytes = (size_t)type_bytes(loader->from), loaded = (size_t)type_bytes(loader->element);
+  for (int64_t i = 0; i < s->rows; i++, copy += stride) {
+    load_elements(loader, from + (size_t)(i * row) * bytes, depth, count, copy);
+    memset(copy + (size_t)count * loaded, 0, stride - (size_t)count * loaded);
   }
-  size_t stride = (size_t)sizes->depth * lane, loaded = (size_t)type_bytes(loader.element);
-  for (int64_t i = 0; i < sizes->rows; i++) {
-    uint8_t *to = copy + (size_t)i * stride;
-    load_elements(&loader, from + (size_t)(i * row) * bytes, depth, count, to);
-    memset(to + (size_t)count * loaded, 0, stride - (size_t)count * loaded);
-  }
-  return (Matrix){copy, stride, lane};
 }
 
 /* Lines of 4-byte lanes along the depth, as rows of columns. */
@@ -96,6 +83,14 @@ static void turn_lines(const float *from, int64_t line, int64_t columns, int64_t
   }
 }
 
+/* Elements of 4 bytes, one by one: matrices of a few of them. */
+static void move_few(const uint32_t *from, int64_t from_row, int64_t from_column, int64_t rows,
+                     int64_t columns, uint32_t *to, int64_t to_row, int64_t to_column) {
+  for (int64_t i = 0; i < rows; i++, from += from_row, to += to_row) {
+    for (int64_t j = 0; j < columns; j++) to[j * to_column] = from[j * from_column];
+  }
+}
+
 /* Row k of a complex rhs meets real parts of the lhs, and below it is what imaginary parts meet. */
 #define TURN_ROW(name, real)                                  \
   static void name(void *row, void *below, int64_t count) {   \
@@ -116,85 +111,116 @@ static void interleave(const int16_t *a, const int16_t *b, int64_t count, int16_
   }
 }
 
-/* The rhs as rows of columns that are neighbours, at least a vector of them. */
-static Matrix load_rhs(const Contraction *c, const Arithmetic *arithmetic, const Sizes *sizes,
-                       const uint8_t *from, uint8_t *copy) {
-  Loader loader = loader_for(c->type[RHS], arithmetic, c->type[OUT]);
+/* Rows of columns that are neighbours, at least a vector of them. */
+static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
+  const Contraction *c = s->contraction;
+  const Arithmetic *arithmetic = s->arithmetic;
   int64_t column = axes_stride(&c->columns, RHS), depth = axes_stride(&c->depth, RHS);
   int64_t count = axes_size(&c->depth), columns = axes_size(&c->columns);
-  size_t bytes = (size_t)type_bytes(loader.from);
-  size_t stride = (size_t)(sizes->padded * arithmetic->lane_bytes);
-  bool plain = !loader.run && arithmetic->lane_elements == 1 && arithmetic->reals == 1;
-  if (plain && column == 1 && columns * (int64_t)bytes >= 16) {
-    return (Matrix){from, 0, (size_t)depth * bytes};
+  const Loader *loader = &s->loader[RHS];
+  size_t bytes = (size_t)type_bytes(loader->from);
+  size_t stride = (size_t)(s->padded * arithmetic->lane_bytes);
+  if (s->turns_rhs) {
+    turn_lines((const float *)from, column, columns, count, (float *)copy, s->padded);
+    return;
   }
-  if (plain && bytes == 4 && (depth == 1 || count == 1) && column != 1) {
-    turn_lines((const float *)from, column, columns, count, (float *)copy, sizes->padded);
-    return (Matrix){copy, 0, stride};
+  if (s->is_few) {
+    move_few((const uint32_t *)from, depth, column, count, columns, (uint32_t *)copy, s->padded, 1);
+    return;
   }
   int16_t pair[2][COPY_BYTES / 4];
   for (int64_t k = 0; k < count; k++) {
     const uint8_t *row = from + (size_t)(k * depth) * bytes;
     uint8_t *to = copy + (size_t)k * stride;
     if (arithmetic->lane_elements == 2) {
-      load_elements(&loader, row, column, columns, (uint8_t *)pair[k % 2]);
+      load_elements(loader, row, column, columns, (uint8_t *)pair[k % 2]);
       if (k % 2 == 0) memset(pair[1], 0, (size_t)columns * sizeof **pair);
       interleave(pair[0], pair[1], columns, (int16_t *)(copy + (size_t)(k / 2) * stride));
     } else if (arithmetic->reals == 2) {
       to += (size_t)k * stride;
-      load_elements(&loader, row, column, columns, to);
+      load_elements(loader, row, column, columns, to);
       (arithmetic->sum == C64 ? turn_row_c64 : turn_row_c128)(to, to + stride, columns);
     } else {
-      load_elements(&loader, row, column, columns, to);
+      load_elements(loader, row, column, columns, to);
     }
   }
-  return (Matrix){copy, 0, stride};
 }
 
-/* ---- A batch ---- */
-
-static void store_out(const Contraction *c, const Arithmetic *arithmetic, const uint8_t *sums,
-                      size_t stride, uint8_t *out) {
+static void store_out(const Small *s, const uint8_t *sums, uint8_t *out) {
   _Alignas(16) uint8_t converted[COPY_BYTES];
+  const Contraction *c = s->contraction;
   PrimitiveType type = c->type[OUT];
-  int64_t rows = axes_size(&c->rows), columns = axes_size(&c->columns);
+  int64_t columns = axes_size(&c->columns);
   int64_t row = axes_stride(&c->rows, OUT), column = axes_stride(&c->columns, OUT);
-  size_t bytes = (size_t)type_bytes(type);
-  for (int64_t i = 0; i < rows; i++, sums += stride) {
+  size_t bytes = (size_t)type_bytes(type), stride = (size_t)(s->padded * s->arithmetic->lane_bytes);
+  if (s->is_few) {
+    move_few((const uint32_t *)sums, s->padded, 1, s->rows, columns, (uint32_t *)out, row, column);
+    return;
+  }
+  for (int64_t i = 0; i < s->rows; i++, sums += stride) {
     uint8_t *to = out + (size_t)(i * row) * bytes;
     if (column == 1 || columns == 1) {
-      store_sums(arithmetic, sums, columns, type, to);
+      store_sums(s->arithmetic, sums, columns, type, to);
     } else {
-      store_sums(arithmetic, sums, columns, type, converted);
+      store_sums(s->arithmetic, sums, columns, type, converted);
       scatter_elements(converted, columns, bytes, to, column);
     }
   }
 }
 
-void small_multiply(const Contraction *c, const ContractionPlan *plan, const size_t offset[3],
-                    const uint8_t *const data[2], uint8_t *result) {
-  _Alignas(16) uint8_t lhs_copy[COPY_BYTES], rhs_copy[COPY_BYTES], sums[COPY_BYTES];
-  const Arithmetic *arithmetic = plan->arithmetic;
-  Sizes sizes = sizes_of(c, arithmetic);
-  size_t bytes = (size_t)type_bytes(c->type[OUT]);
-  uint8_t *out = result + offset[OUT] * bytes;
-  Matrix lhs = load_lhs(c, arithmetic, &sizes,
-                        data[LHS] + offset[LHS] * (size_t)type_bytes(c->type[LHS]), lhs_copy);
-  Matrix rhs = load_rhs(c, arithmetic, &sizes,
-                        data[RHS] + offset[RHS] * (size_t)type_bytes(c->type[RHS]), rhs_copy);
-  Start start = c->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
-  SmallLoop *loop = lanes_of(arithmetic->lanes)->small;
-  bool in_place = sums_are_results(arithmetic, c->type[OUT]) &&
-                  axes_stride(&c->columns, OUT) == 1 &&
-                  sizes.columns * arithmetic->lane_bytes >= 16;
-  if (in_place) {
-    loop((int)sizes.rows, (int)sizes.columns, (int)sizes.depth, &lhs, &rhs, out,
-         (size_t)axes_stride(&c->rows, OUT) * bytes, start);
-    return;
+/* ---- A batch ---- */
+
+static void set_lists(Small *s) {
+  const Contraction *c = s->contraction;
+  size_t lane = (size_t)s->arithmetic->lane_bytes, padded = (size_t)s->padded * lane;
+  RowAt row = {(size_t)s->depth * lane, padded};
+  DepthAt at = {lane, padded};
+  if (s->keeps_lhs) {
+    size_t bytes = (size_t)type_bytes(s->loader[LHS].from);
+    row.lhs = (size_t)axes_stride(&c->rows, LHS) * bytes;
+    if (s->arithmetic->reals == 1) at.lhs = (size_t)axes_stride(&c->depth, LHS) * bytes;
   }
-  size_t stride = (size_t)(sizes.padded * arithmetic->lane_bytes);
-  bool padded = rhs.data == rhs_copy;
-  loop((int)sizes.rows, (int)(padded ? sizes.padded : sizes.columns), (int)sizes.depth, &lhs, &rhs,
-       sums, stride, start);
-  store_out(c, arithmetic, sums, stride, out);
+  if (s->keeps_rhs) at.rhs = (size_t)axes_stride(&c->depth, RHS) * lane;
+  if (s->keeps_out) row.out = (size_t)axes_stride(&c->rows, OUT) * (size_t)type_bytes(c->type[OUT]);
+  for (size_t i = 0; i < (size_t)s->rows; i++) s->row[i] = (RowAt){i * row.lhs, i * row.out};
+  for (size_t k = 0; k < (size_t)s->depth; k++) s->at[k] = (DepthAt){k * at.lhs, k * at.rhs};
+}
+
+void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
+  const Arithmetic *arithmetic = plan->arithmetic;
+  s->contraction = c;
+  s->arithmetic = arithmetic;
+  s->loop = lanes_of(arithmetic->lanes)->plain;
+  set_sizes(s, c, arithmetic);
+  for (int side = LHS; side <= RHS; side++) {
+    s->loader[side] = loader_for(c->type[side], arithmetic, c->type[OUT]);
+  }
+  bool one = axes_size(&c->depth) == 1, whole = s->columns * arithmetic->lane_bytes >= 16;
+  bool plain = !s->loader[RHS].run && arithmetic->lane_elements == 1 && arithmetic->reals == 1;
+  s->keeps_lhs = !s->loader[LHS].run && arithmetic->lane_elements == 1 &&
+                 (arithmetic->reals == 1 || one || axes_stride(&c->depth, LHS) == 1);
+  s->is_few = plain && arithmetic->lane_bytes == 4 && s->columns <= 4 &&
+              sums_are_results(arithmetic, c->type[OUT]);
+  s->keeps_rhs = plain && whole && axes_stride(&c->columns, RHS) == 1;
+  s->turns_rhs = plain && arithmetic->lane_bytes == 4 && axes_stride(&c->columns, RHS) != 1 &&
+                 s->columns >= 4 && (one || axes_stride(&c->depth, RHS) == 1);
+  s->keeps_out =
+      whole && sums_are_results(arithmetic, c->type[OUT]) && axes_stride(&c->columns, OUT) == 1;
+  s->multiplied = (int)(s->keeps_out || s->keeps_rhs ? s->columns : s->padded);
+  set_lists(s);
+}
+
+void small_multiply(const Small *s, const size_t offset[3], const uint8_t *const data[2],
+                    uint8_t *result) {
+  _Alignas(16) uint8_t lhs_copy[COPY_BYTES], rhs_copy[COPY_BYTES], sums[COPY_BYTES];
+  const Contraction *c = s->contraction;
+  const uint8_t *lhs = data[LHS] + offset[LHS] * (size_t)type_bytes(c->type[LHS]);
+  const uint8_t *rhs = data[RHS] + offset[RHS] * (size_t)type_bytes(c->type[RHS]);
+  uint8_t *out = result + offset[OUT] * (size_t)type_bytes(c->type[OUT]);
+  if (!s->keeps_lhs) copy_lhs(s, lhs, lhs_copy);
+  if (!s->keeps_rhs) copy_rhs(s, rhs, rhs_copy);
+  s->loop((int)s->rows, s->multiplied, (int)s->depth, s->keeps_lhs ? lhs : lhs_copy, s->row,
+          s->keeps_rhs ? rhs : rhs_copy, s->at, s->keeps_out ? out : sums,
+          c->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO);
+  if (!s->keeps_out) store_out(s, sums, out);
 }

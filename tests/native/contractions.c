@@ -234,6 +234,39 @@ static void check_error(void) {
   module_free(module);
 }
 
+/* ---- Windows over a few features, where they are ---- */
+
+/* Types, and then shapes and attributes, with %s for the types. */
+static const char *const direct_convolutions[] = {
+    "x = %s[1,1,19,23] parameter(0)|y = %s[1,1,3,3] parameter(1)|%s[1,1,19,23]|"
+    "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01",
+    "x = %s[2,37,70,1] parameter(0)|y = %s[5,5,1,1] parameter(1)|%s[2,29,62,1]|"
+    "window={size=5x5 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f",
+    "x = %s[2,2,9,140] parameter(0)|y = %s[3,2,3,2] parameter(1)|%s[2,3,8,141]|"
+    "window={size=3x2 pad=1_0x1_1 rhs_reversal=1x0}, dim_labels=bf01_oi01->bf01",
+    "x = %s[1,9,10,12] parameter(0)|y = %s[3,3,4,15] parameter(1)|%s[1,5,5,15]|"
+    "window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=3",
+    "x = %s[1,6,7,8] parameter(0)|y = %s[3,3,2,16] parameter(1)|%s[1,12,14,16]|"
+    "window={size=3x3 pad=1_2x2_1 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f, "
+    "feature_group_count=4",
+    "x = %s[1,16,7,9] parameter(0)|y = %s[8,4,3,3] parameter(1)|%s[1,8,13,9]|"
+    "window={size=3x3 pad=1_1x1_1 lhs_dilate=2x1}, dim_labels=bf01_oi01->bf01, "
+    "feature_group_count=4",
+    "x = %s[1,1,700] parameter(0)|y = %s[2,1,9] parameter(1)|%s[1,2,700]|"
+    "window={size=9 pad=4_4}, dim_labels=bf0_oi0->bf0",
+};
+
+static void check_direct(const char *operand, const char *result, const char *form) {
+  char text[1024], shapes[512], *part[4];
+  snprintf(shapes, sizeof shapes, form, operand, operand, result);
+  part[0] = strtok(shapes, "|");
+  for (int i = 1; i < 4; i++) part[i] = strtok(NULL, "|");
+  snprintf(text, sizeof text,
+           "HloModule m\nENTRY e {\n  %s\n  %s\n  ROOT r = %s convolution(x, y), %s\n}\n", part[0],
+           part[1], part[2], part[3]);
+  check_text(text, "convolution");
+}
+
 static const Convolution convolutions[] = {
     {1, 12, 12, 32, 32, "1_1x1_1", "b01f_01io->b01f"},
     {1, 13, 16, 33, 30, "1_1x1_1", "b01f_01io->b01f"},
@@ -251,6 +284,11 @@ int main(void) {
   }
   infinities = false;
   check_error();
+  for (int t = 0; t < TYPES; t++) {
+    for (size_t i = 0; i < sizeof direct_convolutions / sizeof *direct_convolutions; i++) {
+      check_direct(types[t].operand, types[t].result, direct_convolutions[i]);
+    }
+  }
   static const int lines[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 33};
   static const int depths[] = {1, 2, 3, 4, 7, 8, 17};
   enum { LINES = sizeof lines / sizeof *lines, DEPTHS = sizeof depths / sizeof *depths };
