@@ -229,23 +229,48 @@ export class Client {
    * @returns {Promise<Executable>} for replicas x partitions devices
    */
   async compile(module, options) {
-    if (!(module instanceof HloModule)) {
-      throw invalidArgument('compile', `needs an HloModule; got ${describe(module)}`);
-    }
-    if (coreOf(module) !== this.#core) {
-      throw invalidArgument('compile', 'the module belongs to another client');
-    }
-    const asked = checkOptions('compile', options, COMPILE_OPTIONS);
-    const { parameters, resultShape, replicaCount, partitionCount } = module;
-    const isOpen = !replicaCount && !partitionCount;
-    const pointer = this.#core.need('xla_compile', pointerOf(module),
-      asked.replicas ?? (isOpen ? this.#replicas : 0), asked.partitions ?? 0);
+    const { parameters, resultShape } = this.#own('compile', module);
+    const pointer = this.#core.need('xla_compile', ...this.#asked('compile', module, options));
     return new Executable(this.#core, pointer, {
       replicas: this.#core.call('xla_executable_replicas', pointer),
       partitions: this.#core.call('xla_executable_partitions', pointer),
       parameters,
       resultShape,
     });
+  }
+
+  /**
+   * What each pass of the compiler makes of a module.
+   * @param {HloModule} module
+   * @param {object} [options] as of compile()
+   * @returns {{ pass: string, text: string }[]} for each pass that changed something, in order, the
+   *   module after it as HLO text; 'dynamic-dimensions', with which it begins, always
+   */
+  passes(module, options) {
+    this.#own('passes', module);
+    const pointer = this.#core.need('xla_compile_passes', ...this.#asked('passes', module, options));
+    return this.#core.takeString(pointer).split('\f').slice(1).map((snapshot) => {
+      const end = snapshot.indexOf('\n');
+      return { pass: snapshot.slice(0, end), text: snapshot.slice(end + 1) };
+    });
+  }
+
+  #own(operation, module) {
+    if (!(module instanceof HloModule)) {
+      throw invalidArgument(operation, `needs an HloModule; got ${describe(module)}`);
+    }
+    if (coreOf(module) !== this.#core) {
+      throw invalidArgument(operation, 'the module belongs to another client');
+    }
+    return module;
+  }
+
+  /** What the core is asked for: a module, and for how many replicas and partitions; 0: as it says. */
+  #asked(operation, module, options) {
+    const asked = checkOptions(operation, options, COMPILE_OPTIONS);
+    const isOpen = !module.replicaCount && !module.partitionCount;
+    const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
+    return [pointerOf(module), replicas, asked.partitions ?? 0];
   }
 
   /**

@@ -100,6 +100,36 @@ export class Executable extends Handle {
     return coreOf(this).takeString(coreOf(this).call('xla_executable_thunks', pointerOf(this)));
   }
 
+  /** The WebAssembly module that was generated for it; null if none was. @returns {Uint8Array | null} */
+  generatedCode() {
+    const core = coreOf(this);
+    const pointer = core.call('xla_executable_code', pointerOf(this));
+    if (!pointer) return null;
+    return core.view(Uint8Array, pointer + 4, core.view(Uint32Array, pointer, 1)[0]).slice();
+  }
+
+  /**
+   * What is where in the memory of a device, and when.
+   * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, place, offset, bytes,
+   *   first, last }: of which instruction; 'arena' (at `offset`), 'parameter0', 'result0' or
+   *   'constant0'; the numbers of the first and the last step that want it
+   */
+  memoryPlan() {
+    const core = coreOf(this);
+    const text = core.takeString(core.call('xla_executable_memory', pointerOf(this)));
+    const [arenaBytes, ...lines] = text.trim().split('\n');
+    const buffers = [...new Set(lines)].map((line) => {
+      const [name, place, ...numbers] = line.split(' ');
+      const [bytes, first, last] = numbers.map(Number);
+      const inArena = place.startsWith('@');
+      return {
+        name: name === '-' ? '' : name, place: inArena ? 'arena' : place,
+        offset: inArena ? Number(place.slice(1)) : 0, bytes, first, last,
+      };
+    });
+    return { arenaBytes: Number(arenaBytes), buffers };
+  }
+
   /** @param {number} count of devices whose results are wanted */
   async #execute(argsPerReplica, options, count) {
     const core = coreOf(this);

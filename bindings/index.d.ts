@@ -475,6 +475,24 @@ export class Executable extends Handle {
   toString(): string;
   /** The steps that a replica takes, one a line, for people. */
   thunks(): string;
+  /** The WebAssembly module that was generated for it; null if none was. */
+  generatedCode(): Uint8Array | null;
+  /** What is where in the memory of a device, and when. */
+  memoryPlan(): { arenaBytes: number; buffers: PlannedBuffer[] };
+}
+
+/** A value that has a place in memory from one step of a program to another. */
+export interface PlannedBuffer {
+  /** The instruction's that defines it; '' for what is not the program's own. */
+  readonly name: string;
+  /** 'arena', or 'parameter0', 'result0', 'constant0', ... */
+  readonly place: string;
+  /** In the arena, in bytes. */
+  readonly offset: number;
+  readonly bytes: number;
+  /** The first and the last step that want it. */
+  readonly first: number;
+  readonly last: number;
 }
 
 export interface ClientOptions {
@@ -574,6 +592,14 @@ export class Client {
     module: HloModule,
     options?: { replicas?: number; partitions?: number },
   ): Promise<Executable>;
+  /**
+   * What each pass of the compiler makes of a module: for each that changed something, in order, the
+   * module after it as HLO text. It begins with 'dynamic-dimensions', whether it changed anything or not.
+   */
+  passes(
+    module: HloModule,
+    options?: { replicas?: number; partitions?: number },
+  ): { pass: string; text: string }[];
   /**
    * Gives a custom-call target its meaning. The callback returns, or promises, the result; an array
    * of values where it is a tuple. What it throws fails the run.

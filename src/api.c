@@ -213,6 +213,42 @@ XLA_API char *xla_executable_thunks(const Executable *executable) {
   return text_of(&out);
 }
 
+XLA_API char *xla_executable_memory(const Executable *executable) {
+  StrBuf out = {0};
+  program_print_memory(executable->program, &out);
+  return text_of(&out);
+}
+
+XLA_API const uint32_t *xla_executable_code(const Executable *executable) {
+  int module = executable->program->generated_module;
+  return module ? platform_module_code(module) : NULL;
+}
+
+typedef struct Snapshots {
+  PassWatch watch;
+  StrBuf out;
+} Snapshots;
+
+static void snapshot(PassWatch *watch, const char *pass, const Module *module) {
+  StrBuf *out = &((Snapshots *)watch)->out;
+  strbuf_printf(out, "\f%s\n", pass);
+  hlo_print(module, out);
+}
+
+XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions) {
+  if (!verify_module(module, &last_error)) return NULL;
+  Snapshots snapshots = {{snapshot}, {0}};
+  CompileOptions options = {.watch = &snapshots.watch};
+  Executable *executable =
+      executable_new(module, (Mesh){replicas, partitions}, &options, &last_error);
+  if (!executable) {
+    strbuf_free(&snapshots.out);
+    return NULL;
+  }
+  executable_release(executable);
+  return text_of(&snapshots.out);
+}
+
 /* ---- Buffers ---- */
 
 XLA_API Buffer *xla_buffer_new(const char *shape) {

@@ -92,6 +92,13 @@ XLA_API int xla_executable_partitions(const Executable *executable);
 XLA_API void xla_executable_free(Executable *executable);
 XLA_API char *xla_executable_print(const Executable *executable);  /* the optimised module */
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
+/* The bytes of its arena; then what is where: see program_print_memory. */
+XLA_API char *xla_executable_memory(const Executable *executable);
+/* The generated module: its size in bytes, then these. NULL if nothing was generated. */
+XLA_API const uint32_t *xla_executable_code(const Executable *executable);
+/* Compiles as xla_compile does, and returns what each pass that changed something made of it, in
+** order: a form feed, the pass's name, a newline, the module. */
+XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions);
 
 /* Device buffers: the memory of one array leaf, reference-counted; new ones have one reference. */
 XLA_API Buffer *xla_buffer_new(const char *shape);    /* its elements are not set */

@@ -169,6 +169,7 @@ for (const threads of [0, 1]) {
       await attackAll('parseHloProto', values, [new Uint8Array(8)],
         (args) => client.parseHloProto(...args));
       await attackAll('compile', values, [module, {}], (args) => client.compile(...args));
+      await attackAll('passes', values, [module, {}], (args) => client.passes(...args));
       await attackAll('compile replicas', values, [2],
         ([replicas]) => client.compile(module, { replicas }));
       await attackAll('buffer', values, [[1, 2], 'f32[2]'], (args) => client.buffer(...args));
@@ -217,7 +218,8 @@ for (const threads of [0, 1]) {
       const executable = disposed(await client.compile(client.parseHlo(ADD)));
       for (const call of [
         () => executable.execute([[1, 2], [3, 4]]), () => executable.toString(),
-        () => executable.thunks(), () => values.disposed_buffer.toLiteral(),
+        () => executable.thunks(), () => executable.memoryPlan(),
+        () => executable.generatedCode(), () => values.disposed_buffer.toLiteral(),
         () => values.disposed_buffer.view(), () => values.disposed_module.toString(),
         () => values.disposed_module.parameters, () => client.compile(values.disposed_module),
       ]) {

@@ -137,6 +137,43 @@ for (const threads of [0, 2]) {
       await rejects(executable.execute(AXPY_ARGS), 'FAILED_PRECONDITION', /Executable was disp/);
     });
 
+    test('shows what the passes do, the code, and where the memory is', async () => {
+      const text = `HloModule m
+f { x = f32[64,64] parameter(0)  y = f32[64,64] negate(x)  ROOT z = f32[64,64] negate(y) }
+ENTRY e {
+  p = f32[64,64] parameter(0)
+  c = f32[64,64] call(p), to_apply=f
+  d = f32[64,64] dot(c, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[64,64] exponential(d)
+  ROOT r = f32[64,64] dot(e, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}`;
+      const module = client.parseHlo(text);
+      const passes = client.passes(module);
+      assert.equal(passes[0].pass, 'dynamic-dimensions');
+      assert.deepEqual(passes.slice(1, 3).map(({ pass }) => pass), ['inline-calls', 'simplify-algebra']);
+      assert.match(passes[0].text, /call/);
+      assert.doesNotMatch(passes[1].text, /call/);
+      assert.ok(passes.some(({ pass, text: after }) => pass === 'fuse-loops' && /fusion/.test(after)));
+      for (const { text: after } of passes) client.parseHlo(after).dispose();
+
+      const executable = await client.compile(module);
+      assert.equal(passes.at(-1).text, executable.toString());
+      const code = executable.generatedCode();
+      assert.ok(WebAssembly.validate(code));
+      const { arenaBytes, buffers } = executable.memoryPlan();
+      const own = buffers.filter(({ place }) => place === 'arena');
+      assert.ok(own.length >= 1 && own.every(({ offset, bytes }) => offset + bytes <= arenaBytes));
+      assert.ok(own.some(({ bytes }) => bytes === 64 * 64 * 4));
+      assert.ok(buffers.every(({ first, last }) => first <= last));
+      assert.ok(buffers.some(({ place }) => place === 'result0'));
+
+      const simple = await client.compile(client.parseHlo('HloModule m\nENTRY e { ROOT c = f32[] constant(1) }'));
+      assert.equal(simple.generatedCode(), null);
+      assert.equal(simple.memoryPlan().arenaBytes, 0);
+      throws(() => client.passes(text), 'INVALID_ARGUMENT', /needs an HloModule/);
+      throws(() => client.passes(module, { replicas: 0 }), 'INVALID_ARGUMENT', /replicas/);
+    });
+
     test('takes arguments of all kinds', async () => {
       const executable = await compile(client, AXPY);
       const x = client.buffer(Literal.from(AXPY_ARGS[0], 'f32[2,3]{0,1}'));

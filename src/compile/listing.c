@@ -50,6 +50,42 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
   }
 }
 
+static void print_place(StrBuf *out, const Program *program, const char *name,
+                        const LogicalBuffer *buffer) {
+  if (!buffer || buffer->slot == SLOT_NONE) return;
+  strbuf_append(out, name);
+  print_buffer(out, program, buffer);
+  strbuf_printf(out, " %lld %d %d\n", (long long)buffer->bytes, buffer->first, buffer->last);
+}
+
+/* Each buffer where it is defined, and the program's own where they are used. */
+static void print_memory(StrBuf *out, const Program *program, const ThunkSequence *sequence) {
+  for (int i = 0; sequence && i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    const char *name = thunk->instruction->name;
+    for (int j = 0; j < thunk->operand_count; j++) {
+      const LogicalBuffer *operand = thunk->operands[j];
+      if (operand->slot != SLOT_ARENA) print_place(out, program, "-", operand);
+    }
+    for (int j = 0; j < thunk->result_count; j++) {
+      print_place(out, program, name, thunk->results[j]);
+    }
+    if (thunk->kind == THUNK_KERNEL) print_place(out, program, name, thunk->scratch);
+    if (thunk->kind == THUNK_REGION) print_memory(out, program, thunk->steps);
+    if (thunk->kind == THUNK_WHILE) {
+      print_memory(out, program, thunk->condition);
+      print_memory(out, program, thunk->body);
+    }
+    if (thunk->kind != THUNK_CONDITIONAL) continue;
+    for (int b = 0; b < thunk->branch_count; b++) print_memory(out, program, &thunk->branches[b]);
+  }
+}
+
+void program_print_memory(const Program *program, StrBuf *out) {
+  strbuf_printf(out, "%lld\n", (long long)program->arena_bytes);
+  print_memory(out, program, &program->entry);
+}
+
 void program_print_thunks(const Program *program, StrBuf *out) {
   strbuf_printf(out, "arena of %lld bytes per replica\n", (long long)program->arena_bytes);
   print_sequence(out, program, &program->entry, 0);

@@ -68,7 +68,8 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
     module_free(optimized);
     return NULL;
   }
-  lower_run(optimized, options->evaluate ? NULL : &codegen_target);
+  if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", optimized);
+  lower_run(optimized, options->evaluate ? NULL : &codegen_target, options->watch);
   if (!collectives_check(optimized, mesh, error)) {
     module_free(optimized);
     return NULL;

@@ -19,6 +19,7 @@
 #include "codegen/region.h"
 #include "hlo/mesh.h"
 #include "kernels/kernels.h"
+#include "passes/passes.h"
 
 enum { SLOT_NONE = -1, SLOT_ARENA = 0, SLOT_FIRST_PARAMETER = 1 };
 
@@ -109,7 +110,8 @@ typedef struct Program {
 } Program;
 
 typedef struct CompileOptions {
-  bool evaluate; /* as it is written: nothing is fused, and the evaluator runs what it can */
+  bool evaluate;    /* as it is written: nothing is fused, and the evaluator runs what it can */
+  PassWatch *watch; /* of the passes; may be NULL */
 } CompileOptions;
 
 /* Compiles a copy of `module` for a mesh of devices. NULL with the reason. */
@@ -120,6 +122,9 @@ const char *thunk_kind_name(ThunkKind kind);
 
 /* The passes' result is in program->module; this lists the thunks, for people. */
 void program_print_thunks(const Program *program, StrBuf *out);
+/* What is where in memory, and when, a line each: a name, a place as in the list of thunks, the bytes,
+** and the first and the last thunk that want it. */
+void program_print_memory(const Program *program, StrBuf *out);
 
 /* thunks.c: from computations to thunks. */
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);

@@ -1,18 +1,28 @@
 #include "lower/lower.h"
 
-#include "passes/passes.h"
+/* Those that ask what the target can do. */
+static const struct {
+  const char *name;
+  bool (*run)(Module *module, const Target *target);
+} targeting[] = {
+    {"batch-comparators", lower_batch_comparators},
+    {"pad-windows", lower_pad_windows},
+    {"fuse-loops", lower_fuse_loops},
+};
 
-void lower_run(Module *module, const Target *target) {
-  passes_prepare(module);
+void lower_run(Module *module, const Target *target, PassWatch *watch) {
+  static const NamedPass unroll_loops = {"unroll-loops", lower_unroll_loops};
+  passes_prepare(module, watch);
   if (target) {
-    lower_expand_pooling(module);
-    lower_scatter_windows(module);
+    pass_run((NamedPass){"expand-pooling", lower_expand_pooling}, module, watch);
+    pass_run((NamedPass){"scatter-windows", lower_scatter_windows}, module, watch);
   }
-  passes_simplify(module, target ? lower_unroll_loops : NULL);
-  lower_sort_keys(module);
+  passes_simplify(module, target ? &unroll_loops : NULL, watch);
+  pass_run((NamedPass){"sort-keys", lower_sort_keys}, module, watch);
   if (!target) return;
-  lower_batch_comparators(module, target);
-  lower_pad_windows(module, target);
-  lower_fuse_loops(module, target);
-  pass_dead_code(module);
+  for (size_t i = 0; i < sizeof targeting / sizeof *targeting; i++) {
+    bool changed = targeting[i].run(module, target);
+    if (changed && watch) watch->changed(watch, targeting[i].name, module);
+  }
+  pass_run((NamedPass){"dead-code", pass_dead_code}, module, watch);
 }

@@ -6,10 +6,11 @@
 #define XLA_LOWER_LOWER_H
 
 #include "lower/fusible.h"
+#include "passes/passes.h"
 
 /* All passes and all of lowering, in order. Without a target there will be no generated code: then
-** nothing is fused, nor made ready for it. */
-void lower_run(Module *module, const Target *target);
+** nothing is fused, nor made ready for it. `watch` may be NULL. */
+void lower_run(Module *module, const Target *target, PassWatch *watch);
 
 bool lower_unroll_loops(Module *module);    /* short ones, of element-wise operations */
 bool lower_expand_pooling(Module *module);  /* select-and-scatter, as reduce and select */

@@ -21,11 +21,25 @@ bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
 /* How many devices a module's shard_maps are for; 0: it has none. */
 int manual_sharding_devices(const Module *module);
 
+/* Is told what a pass, which changed something, made of the module. */
+typedef struct PassWatch PassWatch;
+struct PassWatch {
+  void (*changed)(PassWatch *watch, const char *pass, const Module *module);
+};
+
+typedef bool Pass(Module *module);
+typedef struct NamedPass {
+  const char *name;
+  Pass *run;
+} NamedPass;
+
+/* Returns what the pass does. `watch` may be NULL, here and below. */
+bool pass_run(NamedPass pass, Module *module, PassWatch *watch);
+
 /* The passes in order (pipeline.c): those that only go once, which leave fewer kinds of operations; and
 ** those that make work for each other, until nothing changes. `more`, if any, is one more of these. */
-typedef bool Pass(Module *module);
-void passes_prepare(Module *module);
-void passes_simplify(Module *module, Pass *more);
+void passes_prepare(Module *module, PassWatch *watch);
+void passes_simplify(Module *module, const NamedPass *more, PassWatch *watch);
 
 /* Shared by passes. */
 bool instruction_has_side_effect(const Instruction *instruction); /* or calls something that has */

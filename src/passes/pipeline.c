@@ -1,29 +1,47 @@
 #include "passes/passes.h"
 
+static const NamedPass preparing[] = {
+    {"dead-code", pass_dead_code},
+    {"manual-sharding", pass_manual_sharding},
+    {"custom-calls", pass_custom_calls},
+    {"expand-scans", pass_expand_scans},
+    {"expand-scaled-dots", pass_expand_scaled_dots},
+};
+
 /* Each makes work for the others: an inlined body has constants, a folded condition leaves a call.
 ** Dead code goes last, as every pass leaves what it replaced behind. */
-static Pass *const passes[] = {
-    pass_inline_calls,   pass_simplify_algebra,      pass_fold_transposes,
-    pass_fold_constants, pass_common_subexpressions, pass_dead_code,
+static const NamedPass simplifying[] = {
+    {"inline-calls", pass_inline_calls},
+    {"simplify-algebra", pass_simplify_algebra},
+    {"fold-transposes", pass_fold_transposes},
+    {"fold-constants", pass_fold_constants},
+    {"common-subexpressions", pass_common_subexpressions},
+    {"dead-code", pass_dead_code},
 };
 
 /* Every round makes the program smaller, so this is only reached by long chains of such chances,
 ** which are correct as they are. */
 enum { MOST_ROUNDS = 16 };
 
-void passes_prepare(Module *module) {
-  pass_dead_code(module);
-  pass_manual_sharding(module);
-  pass_custom_calls(module);
-  pass_expand_scans(module);
-  pass_expand_scaled_dots(module);
+bool pass_run(NamedPass pass, Module *module, PassWatch *watch) {
+  bool changed = pass.run(module);
+  if (changed && watch) watch->changed(watch, pass.name, module);
+  return changed;
 }
 
-void passes_simplify(Module *module, Pass *more) {
+void passes_prepare(Module *module, PassWatch *watch) {
+  for (size_t i = 0; i < sizeof preparing / sizeof *preparing; i++) {
+    pass_run(preparing[i], module, watch);
+  }
+}
+
+void passes_simplify(Module *module, const NamedPass *more, PassWatch *watch) {
   for (int round = 0; round < MOST_ROUNDS; round++) {
     bool changed = false;
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) changed |= passes[i](module);
-    if (more) changed |= more(module);
+    for (size_t i = 0; i < sizeof simplifying / sizeof *simplifying; i++) {
+      changed |= pass_run(simplifying[i], module, watch);
+    }
+    if (more) changed |= pass_run(*more, module, watch);
     if (!changed) break;
   }
 }

@@ -47,6 +47,8 @@ bool platform_shared_memory(void);
 ** bytes are copied. platform_module_release makes the number invalid. */
 int platform_module_register(const uint8_t *bytes, size_t size, Error *error);
 void platform_module_release(int module);
+/* The size of a registered module, then its bytes. */
+const uint32_t *platform_module_code(int module);
 
 /* A kernel as C sees it: see codegen/codegen.h for what the arguments mean. */
 typedef void (*GeneratedKernel)(uint8_t *const *buffers, int64_t begin, int64_t end);

@@ -60,6 +60,10 @@ int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
   return (int)((uintptr_t)record >> 3);
 }
 
+const uint32_t *platform_module_code(int module) {
+  return &((const ModuleRecord *)((uintptr_t)module << 3))->size;
+}
+
 void platform_module_release(int module) {
   ModuleRecord *record = (ModuleRecord *)((uintptr_t)module << 3);
   record->serial = 0;

@@ -306,11 +306,11 @@ static void check(const Row *row) {
   char left[1024];
   Module *before = parse(row), *after = parse(row), *fused = parse(row);
   if (!before) return;
-  lower_run(after, NULL);
+  lower_run(after, NULL, NULL);
   list_operations(after, left, sizeof left);
   if (strcmp(left, row->left)) fail(row, "leaves ", left);
   check_results(row, before, after);
-  lower_run(fused, &codegen_target);
+  lower_run(fused, &codegen_target, NULL);
   check_results(row, before, fused);
   check_code(row, fused);
   module_free(before);
