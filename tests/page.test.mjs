@@ -202,19 +202,45 @@ for (const { name, isolated, status, least } of SCENES) {
       assert.equal(await number(page, '#step'), stopped);
     });
 
-    test('starts anew on another number of replicas', async () => {
-      for (const replicas of [8, 1]) {
-        await page.selectOption('#replicas', String(replicas));
-        await page.waitForFunction((count) => {
-          const text = document.getElementById('status').textContent;
-          return new RegExp(`\\b${count} replica`).test(text);
-        }, replicas);
-        assert.equal(await number(page, '#step'), 0);
-        await page.click('#start');
-        await until(page, '#step', '> 100');
-        await timelineShows(page, replicas, ({ dot }) => dot > 0);
-        await page.click('#start');
+    test('goes on with other devices and threads, and starts anew', async () => {
+      await page.click('#start');
+      for (const [id, value, says] of [['#replicas', '8', /\b8 replicas/], ['#threads', '1', isolated ? /on 1 worker thread / : /single-threaded/], ['#replicas', '3', /\b3 replicas/]]) {
+        const before = await number(page, '#step');
+        await page.selectOption(id, value);
+        await page.waitForFunction(([source, flags]) =>
+          new RegExp(source, flags).test(document.getElementById('status').textContent), [says.source, says.flags]);
+        await until(page, '#step', `> ${before + 60}`);
+        const rows = Number(await page.inputValue('#replicas'));
+        await timelineShows(page, rows, ({ dot }) => dot > 0);
       }
+      assert.ok(await number(page, '#accuracy') > 85); // it has forgotten nothing
+      assert.match(await page.textContent('#reduced'), /^[\d.]+ [MG]B$/);
+      await page.click('#start');
+      await page.click('#again');
+      await page.waitForFunction(() => document.getElementById('step').textContent === '0');
+      await page.selectOption('#replicas', '1');
+      await page.waitForFunction(() => document.getElementById('status').textContent.includes('1 replica '));
+      await page.click('#start');
+      await until(page, '#step', '> 100');
+      await timelineShows(page, 1, ({ dot }) => dot > 0);
+      assert.equal(await page.textContent('#reduced'), '0 bytes');
+      await page.click('#start');
+    });
+
+    test('shows digits, the wrong ones marked, and the first layer', async () => {
+      const { red, shades } = await page.evaluate(() => {
+        const pixels = (id) => {
+          const canvas = document.getElementById(id);
+          return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        };
+        const mosaic = pixels('mosaic');
+        let marked = 0;
+        for (let i = 0; i < mosaic.length; i += 4) marked += mosaic[i] - mosaic[i + 2] > 10 ? 1 : 0;
+        return { red: marked / 784, shades: new Set(new Uint32Array(pixels('layer').buffer)).size };
+      });
+      const told = await number(page, '#mistakes');
+      assert.ok(Math.abs(red - told) < 0.2 * told + 1, `${red} cells are marked, ${told} are told of`);
+      assert.ok(shades > 100, `${shades}`);
     });
 
     test('complained of nothing', () => assert.deepEqual(complaints, []));

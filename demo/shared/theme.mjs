@@ -42,6 +42,16 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+/** That as numbers 0..255: red, green, blue. The property must be #rgb or #rrggbb. */
+export function rgb(name) {
+  const hex = colour(name).slice(1);
+  const digits = hex.length < 6 ? 1 : 2;
+  return [0, 1, 2].map((i) => {
+    const part = hex.slice(i * digits, (i + 1) * digits);
+    return parseInt(digits === 1 ? part + part : part, 16);
+  });
+}
+
 const ICON = { light: '☀', dark: '☾' };
 
 export function bindButton(button) {

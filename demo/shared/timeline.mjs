@@ -3,7 +3,7 @@ import { h } from './dom.mjs';
 import { keepDrawn } from './draw.mjs';
 import { colour } from './theme.mjs';
 
-const MARGIN = { left: 66, right: 8, top: 4, bottom: 20 };
+const MARGIN = { left: 70, right: 8, top: 4, bottom: 20 };
 const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
 
 /** Which of the legend's colours a thunk gets. */
@@ -46,11 +46,25 @@ export function legend() {
     entry('wait', 'waiting for the others'), entry('meet', 'collectives'));
 }
 
+/** What a row can be: how its events are known, and what it is called. */
+const ROWS = {
+  devices: { of: ({ replica }) => replica, name: (row) => `replica ${row}`, meets: true },
+  threads: { of: ({ worker }) => worker, name: (row) => `thread ${row}`, meets: false },
+};
+
 /** A timeline on a canvas, kept as large and as light or dark as the page. */
 export class Timeline {
-  constructor(canvas) {
+  /** @param {'devices' | 'threads'} rows what a row is */
+  constructor(canvas, rows = 'devices') {
     this.events = null;
-    this.kept = keepDrawn(canvas, (context, width, height) => draw(context, width, height, this.events));
+    this.rows = rows;
+    this.kept = keepDrawn(canvas, (context, width, height) =>
+      draw(context, width, height, this.events, ROWS[this.rows]));
+  }
+
+  showRows(rows) {
+    this.rows = rows;
+    this.kept.redraw();
   }
 
   /** @param {import('../../bindings/index.mjs').ProfileEvent[] | null} events of one run */
@@ -64,11 +78,11 @@ export class Timeline {
   }
 }
 
-function draw(context, width, height, events) {
+function draw(context, width, height, events, kind) {
   if (!events) return;
   const begin = Math.min(...events.map((e) => e.startUs));
   const span = Math.max(...events.map((e) => e.endUs)) - begin || 1;
-  const rows = Math.max(...events.map((e) => e.replica)) + 1;
+  const rows = Math.max(...events.map(kind.of)) + 1;
   const bottom = height - MARGIN.bottom;
   const rowHeight = (bottom - MARGIN.top) / rows;
   const room = width - MARGIN.left - MARGIN.right;
@@ -78,18 +92,20 @@ function draw(context, width, height, events) {
   context.fillStyle = colour('--ink');
   context.textBaseline = 'middle';
   for (let row = 0; row < rows; row++) {
-    context.fillText(`replica ${row}`, 0, MARGIN.top + (row + 0.5) * rowHeight);
+    context.fillText(kind.name(row), 0, MARGIN.top + (row + 0.5) * rowHeight);
   }
   drawTicks(context, { x, begin, span, bottom, most: Math.max(1, Math.floor(room / LABEL_WIDTH)) });
 
   const met = meetings(events);
   events.forEach((event, i) => {
-    const top = MARGIN.top + event.replica * rowHeight + rowHeight * 0.15;
+    /* A thread does other things while a replica waits. */
+    const waited = met[i] !== null && kind.meets;
+    const top = MARGIN.top + kind.of(event) * rowHeight + rowHeight * 0.15;
     const bar = (from, to, name, least) => {
       context.fillStyle = colour(name);
       context.fillRect(x(from), top, Math.max(least, x(to) - x(from)), rowHeight * 0.7);
     };
-    if (met[i] !== null) bar(event.startUs, met[i], '--wait', 0);
+    if (waited) bar(event.startUs, met[i], '--wait', 0);
     bar(met[i] ?? event.startUs, event.endUs, colourOf(event), 1);
   });
 }

@@ -1,52 +1,79 @@
 /** Train: a perceptron learns digits on simulated devices. All computing is in worker.mjs. */
-import { plural, whole } from '../shared/format.mjs';
+import { bytes, plural, whole } from '../shared/format.mjs';
 import { h, select } from '../shared/dom.mjs';
 import { createPlot } from '../shared/plot.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { legend, Timeline } from '../shared/timeline.mjs';
+import { HIDDEN } from './model.mjs';
 import { DrawingPad } from './pad.mjs';
+import { drawLayer, Mosaic } from './pictures.mjs';
 import './train.css';
 
 const MOST_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
+const MOSAIC = { count: 480, columns: 40 };
+const LAYER = { count: 32, columns: 8 };
+const DEVICES = [1, 2, 3, 4, 5, 6, 7, 8];
 
-function describe({ threads, replicas }) {
+function describe({ threads, replicas }, asked) {
   const many = plural(replicas, 'replica');
   if (threads > 0) return `${many} on ${plural(threads, 'worker thread')} with shared memory.`;
+  if (asked === 0) return `${many} on the single-threaded build, as asked for.`;
   return 'SharedArrayBuffer is missing, because this page is not cross-origin isolated: ' +
     `${many} on the single-threaded build. Everything works, only slower. Serving the page with ` +
     'the headers COOP: same-origin and COEP: require-corp brings the threads back.';
 }
 
-const figure = (label, id, value) => h('div', {}, h('dt', {}, label), h('dd', { id }, value));
+/** Numbers of threads to choose from. */
+function threadChoices() {
+  const most = Math.max(2, Math.min(8, navigator.hardwareConcurrency || 2));
+  const numbers = Array.from({ length: most }, (_, i) => [i + 1, i + 1]);
+  return [['all', 'all cores'], ...numbers, [0, 'none']];
+}
 
-function layout(replicas) {
+const figure = (label, id, value) => h('div', {}, h('dt', {}, label), h('dd', { id }, value));
+const panel = (kind, title, ...children) =>
+  h('section', { class: `panel ${kind}` }, h('h2', {}, title), children);
+
+function layout({ replicas, threads }) {
   const part = {
     start: h('button', { id: 'start', class: 'primary', type: 'button', disabled: true }, 'Loading…'),
-    replicas: select('Replicas', [1, 2, 4, 8], replicas),
+    again: h('button', { id: 'again', type: 'button', disabled: true }, 'Start anew'),
+    replicas: select('Replicas', DEVICES, replicas),
+    threads: select('Threads', threadChoices(), threads),
     status: h('p', { id: 'status', class: 'soft', role: 'status' }),
     plot: h('div', { id: 'plot' }),
     timeline: h('canvas', { id: 'timeline', class: 'timeline', role: 'img', 'aria-label': 'When each replica computed, waited and met the others' }),
+    rows: select('Rows', [['devices', 'replicas'], ['threads', 'threads']], 'devices'),
     pad: h('canvas', { id: 'pad', width: 280, height: 280, 'aria-label': 'Drawing area' }),
     clear: h('button', { id: 'clear', class: 'quiet', type: 'button' }, 'Clear'),
     answer: h('p', { id: 'answer', role: 'status' }, 'The classifier answers as you draw.'),
     guess: h('ol', { id: 'guess', 'aria-label': 'Probability of each digit' }, Array.from({ length: 10 }, (_, digit) => h('li', {}, String(digit)))),
+    mosaic: h('canvas', { id: 'mosaic', class: 'pixels', role: 'img', 'aria-label': 'Test digits; those that are taken for others are marked' }),
+    layer: h('canvas', { id: 'layer', class: 'pixels', role: 'img', 'aria-label': 'The first layer: what its neurons look for' }),
   };
   part.replicas.querySelector('select').id = 'replicas';
+  part.threads.querySelector('select').id = 'threads';
   const elements = [
     h('div', { class: 'lead' },
       h('h1', {}, 'A network learns to read, in this page'),
       h('p', {}, 'An XLA program, compiled to WebAssembly here, trains a 784-128-10 perceptron on 8,000 ' +
         'handwritten digits. Every replica has its own copy of the weights; each step ends in an ',
-      h('em', {}, 'all-reduce'), ' of the gradients.')),
-    h('section', { class: 'controls', 'aria-label': 'Controls' }, part.start, part.replicas, part.status),
+      h('em', {}, 'all-reduce'), ' of the gradients. Change the devices while it runs.')),
+    h('section', { class: 'controls', 'aria-label': 'Controls' },
+      part.start, part.again, part.replicas, part.threads, part.status),
     h('dl', { id: 'numbers', class: 'figures' },
       figure('Step', 'step', '0'), figure('Epoch', 'epoch', '0.0'), figure('Loss', 'loss', '–'),
-      figure('Test accuracy', 'accuracy', '–'), figure('Steps/s', 'rate', '–')),
+      figure('Test accuracy', 'accuracy', '–'), figure('Steps/s', 'rate', '–'),
+      figure('All-reduced', 'reduced', '–')),
     h('div', { class: 'panels' },
-      h('section', { class: 'panel wide' }, h('h2', {}, 'Loss and accuracy'), part.plot),
-      h('section', { class: 'panel draw' }, h('h2', {}, 'Draw a digit'),
-        h('div', { class: 'pad' }, part.pad, part.clear), part.answer, part.guess),
-      h('section', { class: 'panel wide' }, h('h2', {}, 'One step, replica by replica'), part.timeline, legend())),
+      panel('wide', 'Loss and accuracy', part.plot),
+      panel('draw', 'Draw a digit',
+        h('div', { class: 'pad empty' }, part.pad, part.clear), part.answer, part.guess),
+      panel('wide', 'One step', h('div', { class: 'rows' }, part.rows), part.timeline, legend()),
+      panel('wide', 'Digits it has never seen', part.mosaic,
+        h('p', { class: 'small soft caption', id: 'mistakes' }, 'Those that it takes for others will be marked.')),
+      panel('', 'What the first layer looks for', part.layer,
+        h('p', { class: 'small soft caption' }, `Weights of ${LAYER.count} of ${HIDDEN} neurons: ink where it is red speaks for the neuron, where it is blue against it.`))),
   ];
   return { elements, part };
 }
@@ -90,18 +117,28 @@ class Curve {
   }
 }
 
+/** The state of the address, where it makes sense. */
+function readState(state) {
+  const { replicas, threads } = state ?? {};
+  return {
+    replicas: DEVICES.includes(replicas) ? replicas : 4,
+    threads: threadChoices().some(([value]) => value === threads) ? threads : 'all',
+  };
+}
+
 export function mount(element, { state, setState }) {
-  const replicas = [1, 2, 4, 8].includes(state?.replicas) ? state.replicas : 4;
-  const { elements, part } = layout(replicas);
+  const { elements, part } = layout(readState(state));
   element.append(...elements);
   const $ = (id) => element.querySelector(`#${id}`);
-  const chosen = $('replicas');
   const worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
   const curve = new Curve(part.plot);
   const timeline = new Timeline(part.timeline);
   const digitsAt = new URL('digits.bin.gz', document.baseURI).href;
 
   let running = false;
+  let mosaic = null;
+  let reduced = { bytes: 0, step: 0, perStep: 0 }; /* up to `step`, and from there on */
+  let resets = 0;
 
   const problem = (error) => {
     if (error.code === 'CANCELLED') return;
@@ -119,18 +156,41 @@ export function mount(element, { state, setState }) {
     $('epoch').textContent = epoch.toFixed(1);
     $('loss').textContent = loss?.toFixed(3) ?? '–';
     $('rate').textContent = rate?.toFixed(0) ?? '–';
+    $('reduced').textContent = bytes(reduced.bytes + (step - reduced.step) * reduced.perStep);
   };
-  const reset = async (resume) => {
-    const ready = await worker.call('reset', { replicas: Number(chosen.value), digitsAt });
-    if (ready.replicas !== Number(chosen.value)) return;
-    part.status.textContent = describe(ready);
+
+  const chosen = () => {
+    const threads = $('threads').value;
+    return { replicas: Number($('replicas').value), threads: threads === 'all' ? threads : Number(threads) };
+  };
+  const showMosaic = async () => {
+    if (mosaic) return;
+    mosaic = new Mosaic(part.mosaic, await worker.call('testDigits', MOSAIC.count), MOSAIC.columns);
+    await worker.call('test'); /* of weights that know nothing yet */
+  };
+  /** Other devices, or anew; `keep`: what was learned stays. */
+  const reset = async (keep) => {
+    const number = ++resets;
+    const { replicas, threads } = chosen();
+    const ready = await worker.call('reset', { replicas, threads: threads === 'all' ? undefined : threads, keep, digitsAt });
+    if (number !== resets) return;
+    part.status.textContent = describe(ready, threads);
     part.status.classList.remove('problem');
-    part.start.disabled = false;
-    curve.clear(); /* of what came in between */
+    part.start.disabled = part.again.disabled = false;
+    const { step, reducedBytes } = ready;
+    reduced = {
+      bytes: keep ? reduced.bytes + (step - reduced.step) * reduced.perStep : 0,
+      step,
+      perStep: replicas > 1 ? reducedBytes * replicas : 0,
+    };
     timeline.show(null);
-    showNumbers({});
-    $('accuracy').textContent = '–';
-    setRunning(resume);
+    if (!keep) {
+      curve.clear(); /* of what came in between */
+      showNumbers({});
+      $('accuracy').textContent = '–';
+      setRunning(running);
+    }
+    await showMosaic();
   };
 
   const showGuess = (probabilities) => {
@@ -143,12 +203,14 @@ export function mount(element, { state, setState }) {
       `This is a ${best}, with a probability of ${(probabilities[best] * 100).toFixed(0)} %.`;
   };
   const pad = new DrawingPad(part.pad, async (pixels) => {
+    part.pad.parentElement.classList.remove('empty');
     const probabilities = await worker.call('classify', pixels).catch(problem);
     if (probabilities && pad.ink()) showGuess(probabilities);
   });
 
   part.clear.onclick = () => {
     pad.clear();
+    part.pad.parentElement.classList.add('empty');
     for (const item of part.guess.children) {
       item.style.setProperty('--p', 0);
       item.classList.remove('best');
@@ -156,21 +218,25 @@ export function mount(element, { state, setState }) {
     part.answer.textContent = 'The classifier answers as you draw.';
   };
   part.start.onclick = () => setRunning(!running);
-  chosen.onchange = () => {
-    const resume = running;
-    setRunning(false);
-    part.start.disabled = true;
-    setState({ replicas: Number(chosen.value) });
-    reset(resume).catch(problem);
+  part.again.onclick = () => reset(false).catch(problem);
+  $('replicas').onchange = $('threads').onchange = () => {
+    setState(chosen());
+    reset(true).catch(problem);
   };
+  part.rows.addEventListener('change', (event) => timeline.showRows(event.target.value));
+
   worker.on('steps', ({ steps, rate, epoch }) => {
     curve.add(steps);
     showNumbers({ step: steps.at(-1).step, epoch, loss: curve.smooth.loss, rate });
   });
   worker.on('timeline', (events) => timeline.show(events));
-  worker.on('test', ({ accuracy }) => {
+  worker.on('test', ({ accuracy, answers, layer }) => {
     curve.test = accuracy;
     $('accuracy').textContent = `${(accuracy * 100).toFixed(2)} %`;
+    mosaic?.show(answers);
+    const wrong = mosaic?.labels.reduce((sum, label, n) => sum + (answers[n] !== label ? 1 : 0), 0);
+    if (mosaic) $('mistakes').textContent = `${wrong} of these ${MOSAIC.count} are taken for others: they are marked. Point at one to see for which.`;
+    drawLayer(part.layer, layer, HIDDEN, LAYER.count, LAYER.columns);
     pad.schedule(); /* the weights know better now what is drawn */
   });
   worker.on('problem', (message) => problem(new Error(message)));
@@ -179,6 +245,7 @@ export function mount(element, { state, setState }) {
   return {
     dispose() {
       worker.terminate();
+      mosaic?.dispose();
       curve.plot.dispose();
       timeline.dispose();
     },

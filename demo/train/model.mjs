@@ -9,7 +9,7 @@
 import { randomNumbers } from '../shared/random.mjs';
 import { PIXELS, shuffle } from './digits.mjs';
 
-const HIDDEN = 128;
+export const HIDDEN = 128;
 const CLASSES = 10;
 
 /** Names and shapes of the weights, in the order of parameters and results. */
@@ -132,21 +132,24 @@ function checksum(arrays) {
  *
  * @param client   a Client
  * @param digits   { train, test } from splitDigits()
- * @param options  replicas, batch (global, a multiple of replicas), learningRate, seed
+ * @param options  replicas, batch (global, a multiple of replicas), learningRate, seed; `from`: what
+ *   another training's state() gave, to go on from there
  */
 export class Training {
   static async create(client, digits, options = {}) {
-    const { replicas = 4, batch = 64, learningRate = 0.15, seed = 7 } = options;
+    const { replicas = 4, batch = 64, learningRate = 0.15, seed = 7, from } = options;
     if (batch % replicas) throw new RangeError(`a batch of ${batch} can't be cut into ${replicas}`);
     const training = new Training();
-    Object.assign(training, { client, digits, replicas, batch, learningRate, step: 0 });
-    training.random = randomNumbers(seed);
+    Object.assign(training, { client, digits, replicas, batch, learningRate });
+    training.step = from?.step ?? 0;
+    training.random = randomNumbers(seed + training.step);
     training.order = Int32Array.from({ length: digits.train.count }, (_, i) => i);
     training.stepsPerEpoch = Math.floor(digits.train.count / batch);
+    if (from) shuffle(training.order, training.random);
     training.trainer = await client.compile(
       buildTrainingStep(client, batch / replicas, replicas), { replicas });
     training.classifiers = new Map();
-    const initial = initialWeights(seed);
+    const initial = from?.weights ?? initialWeights(seed);
     training.weights = Array.from({ length: replicas }, () =>
       initial.map((data, i) => client.buffer(data, f32(...WEIGHTS[i][1]))));
     return training;
@@ -200,16 +203,36 @@ export class Training {
     return probabilities.data;
   }
 
+  /** What replica 0's weights take each test image for: the digits. */
+  async answers() {
+    const { images, count } = this.digits.test;
+    const probabilities = await this.classify(images, count);
+    return Uint8Array.from({ length: count }, (_, n) => {
+      const row = probabilities.subarray(n * CLASSES, (n + 1) * CLASSES);
+      return row.indexOf(Math.max(...row));
+    });
+  }
+
   /** The share of test images that replica 0's weights classify rightly. */
   async evaluate() {
-    const { images, labels, count } = this.digits.test;
-    const probabilities = await this.classify(images, count);
-    let right = 0;
-    for (let n = 0; n < count; n++) {
-      const row = probabilities.subarray(n * CLASSES, (n + 1) * CLASSES);
-      right += row.indexOf(Math.max(...row)) === labels[n] ? 1 : 0;
-    }
-    return right / count;
+    const { labels, count } = this.digits.test;
+    const answers = await this.answers();
+    return answers.reduce((right, answer, n) => right + (answer === labels[n] ? 1 : 0), 0) / count;
+  }
+
+  /** What a training can go on from: weights, as Float32Arrays, and the number of the step. */
+  state() {
+    return { step: this.step, weights: this.weights[0].map((buffer) => buffer.toLiteral().data) };
+  }
+
+  /** The first layer: f32[784,128], row-major. */
+  firstLayer() {
+    return this.weights[0][0].toLiteral().data;
+  }
+
+  /** Bytes that one replica gives to the all-reduce of a step: gradients, loss, correct answers. */
+  get reducedBytes() {
+    return WEIGHTS.reduce((sum, [, dims]) => sum + 4 * dims.reduce((n, d) => n * d, 1), 0) + 8;
   }
 
   /** One checksum per replica, over all its weights. Equal replicas have equal ones. */

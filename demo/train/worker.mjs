@@ -1,18 +1,20 @@
 /**
  * The view's worker: it owns the client and the training.
  *
- * Calls: reset({ replicas }) -> { threads, replicas }, run(), pause(), classify(pixels) -> ten
- * probabilities. Tells: steps { steps: [{ step, loss, accuracy }], rate, epoch }, timeline (events),
- * test { accuracy, step }, problem (message).
+ * Calls: reset({ replicas, threads, keep, digitsAt }) -> { threads, replicas, step, reducedBytes },
+ * run(), pause(), classify(pixels) -> ten probabilities, testDigits(count) -> { images, labels }.
+ * Tells: steps { steps: [{ step, loss, accuracy }], rate, epoch }, timeline (events),
+ * test { accuracy, answers, layer }, problem (message).
  */
 import { Client } from '../../bindings/index.mjs';
 import { serve, tell } from '../shared/rpc.mjs';
-import { splitDigits } from './digits.mjs';
+import { PIXELS, splitDigits } from './digits.mjs';
 import { Training } from './model.mjs';
 
 /** How often the page is told: often enough to look alive, seldom enough to cost nothing. */
 const REPORT_MS = 100;
 const TIMELINE_MS = 400;
+const BATCH = 64;
 
 let client;
 let digits;
@@ -35,14 +37,26 @@ async function fetchDigits(address) {
   return splitDigits(new Uint8Array(await new Response(stream).arrayBuffer()));
 }
 
-async function reset({ replicas, digitsAt }) {
-  running = false;
+/** Another client where another number of threads is asked for; undefined: as many as there are. */
+async function useThreads(threads) {
+  if (client && client.wanted === threads) return;
+  client?.dispose();
+  client = await Client.create(threads === undefined ? {} : { threads });
+  client.wanted = threads;
+}
+
+/** With `keep` the weights stay what they have learned, on other devices. */
+async function reset({ replicas, threads, keep, digitsAt }) {
   return enqueue(async () => {
-    client ??= await Client.create({ replicas });
-    digits ??= await fetchDigits(digitsAt);
+    const from = keep ? training?.state() : undefined;
     training?.dispose();
-    training = await Training.create(client, digits, { replicas });
-    return { threads: client.threads, replicas };
+    training = null;
+    await useThreads(threads);
+    digits ??= await fetchDigits(digitsAt);
+    const batch = BATCH - (BATCH % replicas);
+    training = await Training.create(client, digits, { replicas, batch, from });
+    const { step, reducedBytes } = training;
+    return { threads: client.threads, replicas, step, reducedBytes };
   });
 }
 
@@ -52,13 +66,16 @@ async function train() {
   let reported = performance.now();
   let pictured = 0;
   let steps = [];
-  const began = performance.now();
-  const first = training.step;
+  let began = reported;
+  let first = training?.step ?? 0;
+  let trained = training;
   while (running && loops === number) {
     const now = performance.now();
     const picture = now - pictured > TIMELINE_MS;
-    const { step, loss, accuracy, events } =
-      await enqueue(() => training.next({ profile: picture }));
+    const { step, loss, accuracy, events } = await enqueue(() => training.next({ profile: picture }));
+    if (trained !== training) { /* other devices meanwhile */
+      [trained, began, first] = [training, now, step];
+    }
     steps.push({ step, loss, accuracy });
     if (picture) {
       pictured = now;
@@ -75,7 +92,11 @@ async function train() {
 }
 
 async function test() {
-  tell('test', { accuracy: await training.evaluate(), step: training.step });
+  const { labels, count } = digits.test;
+  const answers = await training.answers();
+  const right = answers.reduce((sum, answer, n) => sum + (answer === labels[n] ? 1 : 0), 0);
+  const layer = training.firstLayer();
+  tell('test', { accuracy: right / count, answers, layer }, [layer.buffer]);
 }
 
 serve({
@@ -91,5 +112,9 @@ serve({
   pause() {
     running = false;
   },
+  test: () => enqueue(test),
   classify: (pixels) => enqueue(async () => (training ? training.classify(pixels, 1) : null)),
+  testDigits: (count) => ({
+    images: digits.test.images.slice(0, count * PIXELS), labels: digits.test.labels.slice(0, count),
+  }),
 });

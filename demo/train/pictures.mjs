@@ -1,0 +1,81 @@
+/** What the network sees: a mosaic of test digits, and its first layer. */
+import { heatMap, putImage } from '../shared/draw.mjs';
+import { onChange, rgb } from '../shared/theme.mjs';
+
+const SIDE = 28;
+
+/** Copies an image of SIDE x SIDE into a larger one, at a cell of a grid. */
+function place(target, columns, index, pixel) {
+  const left = (index % columns) * SIDE;
+  const top = Math.floor(index / columns) * SIDE;
+  for (let y = 0; y < SIDE; y++) {
+    for (let x = 0; x < SIDE; x++) {
+      target.data.set(pixel(y * SIDE + x), ((top + y) * target.width + left + x) * 4);
+    }
+  }
+}
+
+const mix = (from, to, share) => from.map((value, i) => value + (to[i] - value) * share);
+
+/** Test digits in rows, those that are taken for others in the colour of problems. */
+export class Mosaic {
+  /** @param {{ images: Uint8Array, labels: Uint8Array }} digits */
+  constructor(canvas, { images, labels }, columns) {
+    Object.assign(this, { canvas, images, labels, columns, answers: null });
+    this.end = onChange(() => this.draw());
+    canvas.addEventListener('pointermove', (event) => this.tell(event));
+    this.draw();
+  }
+
+  show(answers) {
+    this.answers = answers;
+    this.draw();
+  }
+
+  draw() {
+    const { canvas, images, labels, columns, answers } = this;
+    const image = new ImageData(columns * SIDE, Math.ceil(labels.length / columns) * SIDE);
+    const [paper, right, wrong, wrongPaper] =
+      ['--paper', '--ink', '--problem', '--problem-soft'].map(rgb);
+    labels.forEach((label, n) => {
+      const isWrong = answers && answers[n] !== label;
+      const [back, ink] = isWrong ? [wrongPaper, wrong] : [paper, right];
+      place(image, columns, n, (p) => [...mix(back, ink, images[n * SIDE * SIDE + p] / 255), 255]);
+    });
+    putImage(canvas, image);
+  }
+
+  tell(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const cell = box.width / this.columns;
+    const n = Math.floor((event.clientY - box.top) / cell) * this.columns + Math.floor((event.clientX - box.left) / cell);
+    const label = this.labels[n];
+    if (label === undefined || !this.answers) return;
+    const answer = this.answers[n];
+    this.canvas.title = answer === label ? `a ${label}` : `a ${label}, taken for a ${answer}`;
+  }
+
+  dispose() {
+    this.end();
+  }
+}
+
+/** Columns of the first layer, each as what its neuron looks for: blue against, red for. */
+export function drawLayer(canvas, layer, hidden, count, columns) {
+  const image = new ImageData(columns * (SIDE + 1) - 1, Math.ceil(count / columns) * (SIDE + 1) - 1);
+  const values = new Float32Array(SIDE * SIDE);
+  for (let neuron = 0; neuron < count; neuron++) {
+    let most = 1e-6;
+    for (let p = 0; p < values.length; p++) {
+      values[p] = layer[p * hidden + neuron];
+      most = Math.max(most, Math.abs(values[p]));
+    }
+    const map = heatMap(values, SIDE, SIDE, { ramp: 'diverging', range: [-most, most] });
+    const left = (neuron % columns) * (SIDE + 1);
+    const top = Math.floor(neuron / columns) * (SIDE + 1);
+    for (let y = 0; y < SIDE; y++) {
+      image.data.set(map.data.subarray(y * SIDE * 4, (y + 1) * SIDE * 4), ((top + y) * image.width + left) * 4);
+    }
+  }
+  putImage(canvas, image);
+}
