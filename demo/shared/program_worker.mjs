@@ -1,9 +1,9 @@
 /**
  * A client in a worker, and the programs that it has read: see programs.mjs, which calls it.
  */
-import { Client, Literal, Shape } from '../../bindings/index.mjs';
-import { makeArgument } from './inputs.mjs';
+import { Client } from '../../bindings/index.mjs';
 import { serve } from './rpc.mjs';
+import { runProgram } from './run_program.mjs';
 
 let client;
 let clientThreads;
@@ -36,7 +36,7 @@ async function open({ source, kind = 'any', mesh = {}, threads }) {
   const executable = await of.compile(module, mesh);
   const compiled = performance.now();
   const id = next++;
-  programs.set(id, { module, executable, controller: null });
+  programs.set(id, { module, executable, mesh, source: module.toString(), controller: null });
   return {
     id,
     name: module.name,
@@ -57,6 +57,9 @@ const VIEWS = {
   text: ({ module }) => module.toString(),
   optimised: ({ executable }) => executable.toString(),
   thunks: ({ executable }) => executable.thunks(),
+  passes: ({ module, mesh }) => client.passes(module, mesh),
+  code: ({ executable }) => executable.generatedCode(),
+  memory: ({ executable }) => executable.memoryPlan(),
 };
 
 function programOf(id) {
@@ -65,35 +68,19 @@ function programOf(id) {
   throw Object.assign(new Error('this program was closed'), { code: 'FAILED_PRECONDITION' });
 }
 
-/** An argument as it came over: how to fill it, or { shape, data } of a literal. */
-function argumentOf(shape, given, device) {
-  if (given?.data) return Literal.from(given.data, Shape.parse(given.shape));
-  if (given?.value !== undefined) return given.value;
-  const { fill, seed = 0, perDevice = false } = given ?? {};
-  return makeArgument(shape, { fill, seed: seed + (perDevice ? device * 1009 : 0) });
-}
-
 const plainLiteral = (literal) => ({ ...plainShape(literal.shape), data: literal.data });
 
-/** The leaves of what one device gave. */
-const plainOutputs = (outputs) => outputs.flatMap((output) => output.leaves()).map(plainLiteral);
-
-async function run(id, { inputs = [], seed, profile = true, timeoutMs = 20000 } = {}) {
+async function run(id, { profile = true, timeoutMs = 20000, ...options } = {}) {
   const program = programOf(id);
-  const { executable } = program;
-  const devices = executable.replicas * executable.partitions;
-  const args = Array.from({ length: devices }, (_, device) =>
-    executable.parameters.map(({ shape }, i) => argumentOf(shape, inputs[i], device)));
   program.controller = new AbortController();
-  const began = performance.now();
+  const { signal } = program.controller;
   try {
-    const { outputs, events } = await executable.executeReplicas(args, {
-      profile: true, timeoutMs, signal: program.controller.signal, ...(seed !== undefined && { seed }),
-    });
-    const ms = performance.now() - began;
+    const { outputs, args, events, outfeeds, ms } = await runProgram(client, program.executable,
+      { ...options, text: program.source, timeoutMs, signal });
     return {
-      outputs: outputs.map(plainOutputs),
+      outputs: outputs.map((leaves) => leaves.map(plainLiteral)),
       inputs: args[0].map((argument) => [argument].flat(Infinity).filter((a) => a?.shape).map(plainLiteral)),
+      outfeeds: outfeeds.map(({ device, leaves }) => ({ device, leaves: leaves.map(plainLiteral) })),
       events: profile ? events : [],
       ms,
     };

@@ -27,16 +27,16 @@ export function createPrograms() {
      *   shapes are { text, type, dimensions, bytes }
      */
     open: (options) => connection().call('open', options),
-    /** Text of a program: 'text' (as HLO), 'optimised', 'thunks'. */
+    /** Of a program: 'text' (as HLO), 'optimised', 'thunks', 'passes', 'code', 'memory': what HloModule,
+     *  Executable and client.passes() tell. */
     view: (id, what) => connection().call('view', id, what),
     /**
      * @param {number} id
      * @param {object} options
-     * @param {object[]} [options.inputs] one a parameter: { fill, seed, perDevice }, { shape, data }
-     *   with the elements as a typed array, or { value }, which is whatever Literal.from() takes
+     * @param {any[]} [options.inputs] one a parameter: see run_program.mjs
      * @param {number} [options.seed] of rng operations
      * @param {number} [options.timeoutMs]
-     * @returns {Promise<{ outputs: object[][], inputs: object[][], events: object[], ms: number }>}
+     * @returns {Promise<{ outputs: object[][], inputs: object[][], outfeeds: object[], events: object[], ms: number }>}
      *   `outputs`: for each device the leaves of the result, { text, type, dimensions, data };
      *   `inputs`: the leaves of the first device's arguments
      */
