@@ -79,7 +79,6 @@ static const char *const integer_functions[OPCODE_COUNT][4] = {
   {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
     [HLO_CLZ] = FOR_BOTH("clz"),
     [HLO_DIVIDE] = BY_SIGN("divide"),
-    [HLO_POPCNT] = FOR_BOTH("popcnt"),
     [HLO_POWER] = FOR_BOTH("power"),
     [HLO_REMAINDER] = BY_SIGN("remainder"),
     [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
@@ -424,6 +423,19 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
   }
 }
 
+/* The ones of bytes, added up */
+static void emit_popcnt(Emitter *e, bool wide) {
+  emit_simd(e, I8X16_POPCNT);
+  emit_simd(e, I16X8_EXTADD_PAIRWISE_I8X16_U);
+  emit_simd(e, I32X4_EXTADD_PAIRWISE_I16X8_U);
+  if (!wide) return;
+  emit_twice(e);
+  emit_shift(e, I64X2_SHR_U, 32);
+  emit_simd(e, I32X4_ADD);
+  emit_splat64(e, UINT32_MAX);
+  emit_simd(e, V128_AND);
+}
+
 /* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. XLA counts
 ** the ones of 4-bit integers in whole bytes. */
 static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
@@ -433,8 +445,12 @@ static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
     emit_splat32(e, (1u << bits) - 1);
     emit_simd(e, V128_AND);
   }
+  if (opcode == HLO_POPCNT) {
+    emit_popcnt(e, lane_kind(type) == LANES_I64);
+    return;
+  }
   emit_call(e, vector_function(opcode, type), 1);
-  if (opcode == HLO_CLZ && bits < 32) {
+  if (bits < 32) {
     emit_splat32(e, (uint32_t)(32 - bits));
     emit_simd(e, I32X4_SUB);
   }
@@ -515,7 +531,12 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   case HLO_SHIFT_RIGHT_ARITHMETIC:
   case HLO_SHIFT_RIGHT_LOGICAL: emit_shift_operation(e, node, part); break;
   default:
-    for (int i = 0; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
+    emit_value(e, node->operands[0], part);
+    if (is_with_constant(node)) {
+      emit_with_constant(e, node);
+      break;
+    }
+    for (int i = 1; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
     emit_on_stack(e, node->instruction);
   }
   PrimitiveType type = node->instruction->shape->type;
@@ -561,6 +582,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_SIGN: return is_float || is_signed(type);
   case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: scalar/real_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
+  case HLO_POPCNT: return is_integer;
   default:
     return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type);
   }

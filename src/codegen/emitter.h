@@ -246,6 +246,9 @@ void emit_math_constants(Emitter *e);
 void emit_hoisted(Emitter *e, uint64_t bits);
 bool has_math(Opcode opcode, LaneKind kind);
 void emit_math(Emitter *e, Opcode opcode, LaneKind kind);
+/* The same for an operation whose second operand is a constant. */
+bool is_with_constant(const LoopNode *node);
+void emit_with_constant(Emitter *e, const LoopNode *node);
 
 /* --- complex_emitter.c: the same for operations that have complex operands or results --- */
 

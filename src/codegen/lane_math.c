@@ -9,58 +9,43 @@
 
 /* --- Real functions --------------------------------------------------------------------------- */
 
-#define LANES_F32(name, function)                                        \
-  V128 xla_##name##_f32x4(V128 x) {                                      \
-    f32x4 in = (f32x4)x, out;                                            \
-    for (int i = 0; i < 4; i++) out[i] = (float)function((double)in[i]); \
-    return (V128)out;                                                    \
-  }
-#define LANES_F64(name, function)                         \
-  V128 xla_##name##_f64x2(V128 x) {                       \
-    f64x2 in = (f64x2)x, out;                             \
-    for (int i = 0; i < 2; i++) out[i] = function(in[i]); \
-    return (V128)out;                                     \
-  }
-#define LANES_FLOAT(name, function) LANES_F32(name, function) LANES_F64(name, function)
+/* XLA has no better bounds on these than the C library's functions, nor faster ones. */
+V128 xla_cbrt_f32x4(V128 x) {
+  f32x4 in = (f32x4)x, out;
+  for (int i = 0; i < 4; i++) out[i] = (float)cbrt((double)in[i]);
+  return (V128)out;
+}
+V128 xla_cbrt_f64x2(V128 x) {
+  f64x2 in = (f64x2)x;
+  return (V128)(f64x2){cbrt(in[0]), cbrt(in[1])};
+}
+V128 xla_erf_f64x2(V128 x) {
+  f64x2 in = (f64x2)x;
+  return (V128)(f64x2){erf(in[0]), erf(in[1])};
+}
 
-/* musl's acosh does not look for numbers below 1. */
-static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }
+/* --- Integers of 64 bits ---------------------------------------------------------------------- */
 
-LANES_FLOAT(acos, acos)
-LANES_FLOAT(acosh, acosh_checked)
-LANES_FLOAT(asin, asin)
-LANES_FLOAT(asinh, asinh)
-LANES_FLOAT(atanh, atanh)
-LANES_FLOAT(cbrt, cbrt)
-LANES_FLOAT(cosh, cosh)
-LANES_FLOAT(sinh, sinh)
-LANES_F64(cos, cos)
-LANES_F64(erf, erf)
-LANES_F64(sin, sin)
-LANES_F64(tan, tan)
+/* Division by zero gives all ones, and the remainder is what is divided; as for the narrower ones. */
+static int64_t divide_s64(int64_t x, int64_t y) {
+  return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+}
+static uint64_t divide_u64(uint64_t x, uint64_t y) { return y == 0 ? UINT64_MAX : x / y; }
 
-/* --- By the evaluator's rules ----------------------------------------------------------------- */
-
-#define EVAL_LANES(name, lanes, vector, field, type, opcode)                              \
-  V128 xla_##name##_##vector(V128 x, V128 y) {                                            \
-    vector a = (vector)x, b = (vector)y, out;                                             \
-    for (int i = 0; i < lanes; i++) {                                                     \
-      Scalar left = {.field = a[i]}, right = {.field = b[i]};                             \
-      out[i] = (__typeof__(out[0]))scalar_binary_opcode(opcode, type, left, right).field; \
-    }                                                                                     \
-    return (V128)out;                                                                     \
-  }
-
-EVAL_LANES(atan2, 4, f32x4, f, F32, HLO_ATAN2)
-EVAL_LANES(atan2, 2, f64x2, f, F64, HLO_ATAN2)
-EVAL_LANES(power, 4, f32x4, f, F32, HLO_POWER)
-EVAL_LANES(power, 2, f64x2, f, F64, HLO_POWER)
-EVAL_LANES(remainder, 4, f32x4, f, F32, HLO_REMAINDER)
-EVAL_LANES(remainder, 2, f64x2, f, F64, HLO_REMAINDER)
-EVAL_LANES(divide, 2, s64x2, i, S64, HLO_DIVIDE)
-EVAL_LANES(divide, 2, u64x2, u, U64, HLO_DIVIDE)
-EVAL_LANES(remainder, 2, s64x2, i, S64, HLO_REMAINDER)
-EVAL_LANES(remainder, 2, u64x2, u, U64, HLO_REMAINDER)
+V128 xla_divide_s64x2(V128 v, V128 w) {
+  s64x2 x = (s64x2)v, y = (s64x2)w;
+  return (V128)(s64x2){divide_s64(x[0], y[0]), divide_s64(x[1], y[1])};
+}
+V128 xla_divide_u64x2(V128 v, V128 w) {
+  u64x2 x = (u64x2)v, y = (u64x2)w;
+  return (V128)(u64x2){divide_u64(x[0], y[0]), divide_u64(x[1], y[1])};
+}
+V128 xla_remainder_s64x2(V128 x, V128 y) {
+  return (V128)((u64x2)x - (u64x2)xla_divide_s64x2(x, y) * (u64x2)y);
+}
+V128 xla_remainder_u64x2(V128 x, V128 y) {
+  return (V128)((u64x2)x - (u64x2)xla_divide_u64x2(x, y) * (u64x2)y);
+}
 
 /* The low bits of a power do not depend on the sign of the type. */
 V128 xla_power_i32x4(V128 x, V128 y) {
@@ -110,17 +95,6 @@ V128 xla_clz_i32x4(V128 x) {
 V128 xla_clz_i64x2(V128 x) {
   u64x2 a = (u64x2)x;
   for (int i = 0; i < 2; i++) a[i] = a[i] ? (uint64_t)__builtin_clzll(a[i]) : 64;
-  return (V128)a;
-}
-
-V128 xla_popcnt_i32x4(V128 x) {
-  for (int i = 0; i < 4; i++) x[i] = __builtin_popcount((uint32_t)x[i]);
-  return x;
-}
-
-V128 xla_popcnt_i64x2(V128 x) {
-  u64x2 a = (u64x2)x;
-  for (int i = 0; i < 2; i++) a[i] = (uint64_t)__builtin_popcountll(a[i]);
   return (V128)a;
 }
 

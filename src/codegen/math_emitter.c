@@ -47,15 +47,36 @@ static void hoist_of_type(Emitter *e, PrimitiveType type) {
   hoist_constants(e, &m);
 }
 
+static bool is_wide(LaneKind kind) { return kind == LANES_F64 || kind == LANES_I64; }
+
+static Scalar second_constant(const LoopNode *node) {
+  return scalar_load(node_type(node), node->operands[1]->instruction->literal->data, 0);
+}
+
+bool is_with_constant(const LoopNode *node) {
+  return node->operand_count == 2 && node->operands[1]->kind == NODE_CONSTANT &&
+         has_constant_formula(node->instruction->opcode, node_type(node), second_constant(node));
+}
+
+static Value formula_with_constant(Expression *m, const LoopNode *node, Value x) {
+  return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
+}
+
 static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
   if (node->kind != NODE_OPERATION) return;
   if (node->operand_count > 0) hoist_complex_constants(e, node);
   LaneKind kind = lane_kind(node_type(node));
   Formula *formula = math_formula(node->instruction->opcode, kind);
-  if (!formula) return;
-  Expression m = {.wide = kind == LANES_F64};
-  formula(&m, expression_input(&m, NO_LOCAL));
+  bool with_constant = is_with_constant(node);
+  if (!formula && !with_constant) return;
+  Expression m = {.wide = is_wide(kind)};
+  Value x = expression_input(&m, NO_LOCAL);
+  if (with_constant) {
+    formula_with_constant(&m, node, x);
+  } else {
+    formula(&m, x);
+  }
   hoist_constants(e, &m);
 }
 
@@ -81,6 +102,12 @@ void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
   Expression m = {.wide = kind == LANES_F64};
   int x = emit_take(e);
   emit_value_of(e, &m, x, math_formula(opcode, kind)(&m, expression_input(&m, x)));
+}
+
+void emit_with_constant(Emitter *e, const LoopNode *node) {
+  Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
+  int x = emit_take(e);
+  emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
 }
 
 void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {

@@ -23,6 +23,10 @@ bool has_complex_formula(Opcode opcode);
 void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count, bool one_lane,
                      Value *results);
 Value complex_modulus(Expression *m, Value re, Value im);
+/* constant_operand.c: x op c, of real types, in lanes of their kind */
+bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c);
+Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar c, Value x);
+
 /* Makes them before the loops: as emitter.h's emit_math_constants() does for all of a plan's. */
 void hoist_constants(Emitter *e, const Expression *m);
 

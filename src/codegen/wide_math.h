@@ -123,12 +123,13 @@ static inline WideSinCos wide_sin_cos(f64x2 x) {
                       (f64x2)(SELECT(odd, (s64x2)sine, (s64x2)cosine) ^ cosine_sign)};
 }
 
-/* --- Arc tangents: of y / x, finite, not both zero, and whose sum is finite --- */
+/* --- Arc tangents: of y / x, finite, and whose sum is finite --- */
 
 static inline f64x2 wide_atan2(f64x2 y, f64x2 x) {
   f64x2 width = wide_abs(x), height = wide_abs(y);
   s64x2 steep = height > width;
   f64x2 large = SELECT(steep, height, width), small = SELECT(steep, width, height);
+  large = SELECT(large == 0, wide_splat(1), large);    /* of two zeros: 0 / 1 */
   s64x2 reduced = small > large * 0.41421356237309503; /* tan(pi/8): then of t - pi/4 */
   f64x2 t = SELECT(reduced, small - large, small) / SELECT(reduced, small + large, large);
   f64x2 z = t * t;

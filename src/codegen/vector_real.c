@@ -1,0 +1,231 @@
+/*
+** Real functions that generated code calls, computed in double: of f64x2 as they are, of f32x4 in two
+** halves that are rounded once. What is not ordinary (each function says what is) goes lane by lane,
+** with the functions of the C library.
+*/
+#include <wasm_simd128.h>
+
+#include "codegen/wide_math.h"
+
+static f64x2 low_half(V128 v) { return (f64x2)wasm_f64x2_promote_low_f32x4((v128_t)v); }
+static f64x2 high_half(V128 v) { return low_half(__builtin_shufflevector(v, v, 2, 3, 2, 3)); }
+static V128 narrowed(f64x2 low, f64x2 high) {
+  V128 a = (V128)wasm_f32x4_demote_f64x2_zero((v128_t)low);
+  V128 b = (V128)wasm_f32x4_demote_f64x2_zero((v128_t)high);
+  return __builtin_shufflevector(a, b, 0, 1, 4, 5);
+}
+
+/* |x| < limit; NaN is not. */
+static s64x2 within(f64x2 x, double limit) { return (s64x2)(wide_abs(x) < limit); }
+
+/* name(x): `formula` in the lanes where `ordinary` holds, in others the C function `plain`: a lane's
+** result does not depend on its neighbour. The bodies are functions, as those of f32x4 call them twice. */
+#define UNARY_BODY(name, ordinary, formula, plain)       \
+  __attribute__((noinline)) static f64x2 name(f64x2 x) { \
+    s64x2 mask = ordinary;                               \
+    f64x2 result = formula;                              \
+    if (!mask[0]) result[0] = plain(x[0]);               \
+    if (!mask[1]) result[1] = plain(x[1]);               \
+    return result;                                       \
+  }
+#define BINARY_BODY(name, ordinary, formula, plain)               \
+  __attribute__((noinline)) static f64x2 name(f64x2 x, f64x2 y) { \
+    s64x2 mask = ordinary;                                        \
+    f64x2 result = formula;                                       \
+    if (!mask[0]) result[0] = plain(x[0], y[0]);                  \
+    if (!mask[1]) result[1] = plain(x[1], y[1]);                  \
+    return result;                                                \
+  }
+#define UNARY_F64(name, ...)             \
+  UNARY_BODY(name##_of_f64, __VA_ARGS__) \
+  V128 xla_##name##_f64x2(V128 x) { return (V128)name##_of_f64((f64x2)x); }
+#define UNARY(name, ...)                                                      \
+  UNARY_F64(name, __VA_ARGS__)                                                \
+  V128 xla_##name##_f32x4(V128 x) {                                           \
+    return narrowed(name##_of_f64(low_half(x)), name##_of_f64(high_half(x))); \
+  }
+#define BINARY_F64(name, ...)             \
+  BINARY_BODY(name##_of_f64, __VA_ARGS__) \
+  V128 xla_##name##_f64x2(V128 x, V128 y) { return (V128)name##_of_f64((f64x2)x, (f64x2)y); }
+#define BINARY_F32_BY(name, body)                                                      \
+  V128 xla_##name##_f32x4(V128 x, V128 y) {                                            \
+    return narrowed(body(low_half(x), low_half(y)), body(high_half(x), high_half(y))); \
+  }
+#define BINARY_F32(name, ...)             \
+  BINARY_BODY(name##_of_f32, __VA_ARGS__) \
+  BINARY_F32_BY(name, name##_of_f32)
+#define BINARY(name, ...)       \
+  BINARY_F64(name, __VA_ARGS__) \
+  BINARY_F32_BY(name, name##_of_f64)
+
+/* --- Powers ----------------------------------------------------------------------------------- */
+
+/* The upper half of the mantissa: products of two such are exact. */
+static f64x2 upper(f64x2 x) { return (f64x2)((s64x2)x & -(INT64_C(1) << 32)); }
+
+typedef struct TwoParts {
+  f64x2 high, low; /* high has no lower half */
+} TwoParts;
+
+static TwoParts split_sum(f64x2 large, f64x2 small) {
+  f64x2 high = upper(large + small);
+  return (TwoParts){high, small - (high - large)};
+}
+
+/*
+** log2 of a positive normal number with some 68 bits, in the steps of fdlibm's e_pow.c, but with one
+** interval of arguments: x = 2^n (1 + f), s = f / (2 + f), and
+** log2(1 + f) = 2 / (3 ln 2) s (3 + s^2 + s^4 P(s^2)).
+*/
+static TwoParts wide_log2(f64x2 x) {
+  f64x2 n, f = wide_split(x, &n), inverse = 1 / (f + 2), s = f * inverse;
+  TwoParts divisor = split_sum(wide_splat(2), f);
+  f64x2 s_high = upper(s);
+  f64x2 s_low = inverse * ((f - s_high * divisor.high) - s_high * divisor.low);
+  f64x2 z = s * s, square = s_high * s_high;
+  f64x2 rest = z * z *
+                   WIDE_POLYNOMIAL(z, 0.17586388464693782, 0.1755918761078859, 0.2000221379294838,
+                                   0.2307689230833635, 0.27272727504483614, 0.33333333332476994,
+                                   0.42857142857144062, 0.6) +
+               s_low * (s_high + s);
+  TwoParts factor = split_sum(square + 3, rest);
+  factor.low = rest - ((factor.high - 3) - square);
+  f64x2 large = s_high * factor.high, small = s_low * factor.high + factor.low * s;
+  TwoParts p = split_sum(large, small);
+  const double scale = 9.61796693925975554329e-01, scale_high = 9.61796700954437255859e-01,
+               scale_low = -7.02846165095275826516e-09; /* 2 / (3 ln 2) */
+  large = p.high * scale_high, small = p.high * scale_low + p.low * scale;
+  f64x2 high = upper((large + small) + n);
+  return (TwoParts){high, small - ((high - n) - large)};
+}
+
+/* 2^(high + low), |high| < 1000 */
+static f64x2 wide_exp2(f64x2 high, f64x2 low) {
+  f64x2 magic = (high + low) + 0x1.8p52, n = magic - 0x1.8p52;
+  high = high - n;
+  f64x2 t = upper(high + low);
+  const double ln2_high = 6.93147182464599609375e-01, ln2_low = -1.90465429995776804525e-09;
+  f64x2 large = t * ln2_high, small = (low - (t - high)) * M_LN2 + t * ln2_low;
+  f64x2 r = large + small, tail = small - (r - large);
+  f64x2 q = r * r * WIDE_POLYNOMIAL(r, EXP_COEFFICIENTS);
+  f64x2 scale = (f64x2)(((s64x2)magic << 52) + INT64_C(0x3ff0000000000000));
+  return (1 + (r + (q + (tail + r * tail)))) * scale;
+}
+
+/* Finite and normal; and a product with the logarithm that is not out of range. */
+static s64x2 is_ordinary_power(f64x2 x, f64x2 y) {
+  f64x2 size = wide_abs(x);
+  s64x2 exponent = (s64x2)size >> 52; /* |log2 x| < |exponent - 1023| + 1 */
+  f64x2 bits = (f64x2)(exponent + (INT64_C(0x4338000000000000) - 1023)) - 0x1.8p52;
+  s64x2 normal = (s64x2)((u64x2)(exponent - 1) < 2046);
+  return normal & within(y * (wide_abs(bits) + 1), 1000);
+}
+
+/* The power of a negative number is a number if the exponent is whole, and negative if it is odd. */
+static f64x2 with_sign(f64x2 size, f64x2 x, f64x2 y) {
+  f64x2 half = y * 0.5;
+  s64x2 negative = x < 0, whole = __builtin_elementwise_floor(y) == y,
+        even = __builtin_elementwise_floor(half) == half;
+  f64x2 result = (f64x2)((s64x2)size ^ (negative & ~even & INT64_MIN));
+  return SELECT(negative & ~whole, wide_splat(NAN), result);
+}
+
+static f64x2 wide_power(f64x2 x, f64x2 y) {
+  TwoParts log = wide_log2(wide_abs(x));
+  f64x2 y_high = upper(y), low = (y - y_high) * log.high + y * log.low;
+  return with_sign(wide_exp2(y_high * log.high, low), x, y);
+}
+
+/* Enough for f32: the logarithm with 37 bits, the power with 29. */
+static f64x2 short_power(f64x2 x, f64x2 y) {
+  f64x2 n, f = wide_split(wide_abs(x), &n), s = f / (f + 2);
+  f64x2 log = n + s * WIDE_POLYNOMIAL(s * s, 0.34073010658534338, 0.41167271899777669,
+                                      0.57708358496515137, 0.96179667334179749, 2.8853900817900862);
+  f64x2 z = y * log, magic = z + 0x1.8p52, r = z - (magic - 0x1.8p52);
+  f64x2 size = WIDE_POLYNOMIAL(r, 0.00015345842445577669, 0.0013399933282964826,
+                               0.0096184888155829271, 0.055503287703652229, 0.24022646892432564,
+                               0.69314720574177279, 1.00000000055391);
+  f64x2 scale = (f64x2)(((s64x2)magic << 52) + INT64_C(0x3ff0000000000000));
+  return with_sign(size * scale, x, y);
+}
+
+BINARY_F64(power, is_ordinary_power(x, y), wide_power(x, y), pow)
+BINARY_F32(power, is_ordinary_power(x, y), short_power(x, y), pow)
+
+/* --- Remainders ------------------------------------------------------------------------------- */
+
+/*
+** With q = x / y rounded to nearest, q y is the sum of two exact products, as q has 25 bits at most, and
+** all differences are exact: the last but one is less than 3/4 y. Where it has not the sign of x, it
+** is y too small.
+*/
+static f64x2 wide_remainder(f64x2 x, f64x2 y) {
+  f64x2 a = wide_abs(x), b = wide_abs(y), q = a / b + 0x1.8p52;
+  q = q - 0x1.8p52;
+  f64x2 high = (f64x2)((s64x2)b & -(INT64_C(1) << 27)), low = b - high;
+  f64x2 r = (a - q * high) - q * low;
+  r = SELECT(r < 0, r + b, r);
+  return wide_sign_of(r, x);
+}
+
+/* y is not zero nor so small or large that the products are out of range. */
+static s64x2 is_ordinary_remainder(f64x2 x, f64x2 y) {
+  f64x2 b = wide_abs(y);
+  return within(x, 0x1p1000) & within(1 / y, 0x1p900) & within(x / y, 0x1p24) & within(b, 0x1p1000);
+}
+
+BINARY(remainder, is_ordinary_remainder(x, y), wide_remainder(x, y), fmod)
+
+/* --- Arcs ------------------------------------------------------------------------------------- */
+
+static f64x2 wide_cofunction(f64x2 x) { return wide_sqrt((1 - x) * (1 + x)); }
+
+BINARY(atan2, within(x, 0x1p1020) & within(y, 0x1p1020), wide_atan2(x, y), atan2)
+UNARY(asin, (s64x2)(x == x), wide_atan2(x, wide_cofunction(x)), asin) /* NaN beyond 1 */
+UNARY(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
+
+/* --- Sine, cosine and tangent ----------------------------------------------------------------- */
+
+static f64x2 wide_tangent(f64x2 x) {
+  WideSinCos angle = wide_sin_cos(x);
+  return SELECT(x == 0, x, angle.sin / angle.cos); /* keeps -0 */
+}
+/* Those of f32x4 are in vector_math.c. */
+UNARY_F64(sin, within(x, 0x1p20), SELECT(x == 0, x, wide_sin_cos(x).sin), sin)
+UNARY_F64(cos, within(x, 0x1p20), wide_sin_cos(x).cos, cos)
+UNARY_F64(tan, within(x, 0x1p20), wide_tangent(x), tan)
+
+/* --- Hyperbolic functions --------------------------------------------------------------------- */
+
+/* By e = e^|x| - 1: (e + e / (e + 1)) / 2, and 1 + (e - e / (e + 1)) / 2 */
+static f64x2 wide_sinh(f64x2 x) {
+  f64x2 e = wide_expm1(wide_abs(x));
+  return wide_sign_of((e + e / (e + 1)) * 0.5, x);
+}
+static f64x2 wide_cosh(f64x2 x) {
+  f64x2 e = wide_expm1(wide_abs(x));
+  return 1 + (e - e / (e + 1)) * 0.5;
+}
+
+/* log(|x| + sqrt(x^2 + 1)), and so on, by what is near 0 where the result is */
+static f64x2 wide_asinh(f64x2 x) {
+  f64x2 size = wide_abs(x), square = size * size;
+  return wide_sign_of(wide_log1p(size + square / (1 + wide_sqrt(square + 1))), x);
+}
+static f64x2 wide_acosh(f64x2 x) {
+  f64x2 t = x - 1;
+  return wide_log1p(t + wide_sqrt(t * (t + 2)));
+}
+static f64x2 wide_atanh(f64x2 x) {
+  f64x2 size = wide_abs(x);
+  return wide_sign_of(0.5 * wide_log1p(2 * size / (1 - size)), x);
+}
+static s64x2 is_above_1(f64x2 x) { return (s64x2)(x >= 1) & within(x, 0x1p500); }
+/* musl's acosh does not look for numbers below 1. */
+static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }
+
+UNARY(sinh, within(x, 700), wide_sinh(x), sinh)
+UNARY(cosh, within(x, 700), wide_cosh(x), cosh)
+UNARY(asinh, within(x, 0x1p500), wide_asinh(x), asinh)
+UNARY(acosh, is_above_1(x), wide_acosh(x), acosh_checked)
+UNARY(atanh, within(x, 1), wide_atanh(x), atanh)
