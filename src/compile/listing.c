@@ -23,12 +23,21 @@ static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffe
   }
 }
 
+/* Of what runs in the evaluator, what it is: a name says little. */
+static void print_operation(StrBuf *out, const Instruction *instruction) {
+  bool is_call = instruction->opcode == HLO_CUSTOM_CALL;
+  strbuf_printf(out, " [%s]",
+                is_call ? instruction->a.custom_call_target : opcode_name(instruction->opcode));
+}
+
 static void print_sequence(StrBuf *out, const Program *program, const ThunkSequence *sequence,
                            int indent) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
-    strbuf_printf(out, "%*s%s %s:", indent, "", thunk_kind_name(thunk->kind),
+    strbuf_printf(out, "%*s%s %s", indent, "", thunk_kind_name(thunk->kind),
                   thunk->instruction->name);
+    if (thunk->kind == THUNK_EVAL) print_operation(out, thunk->instruction);
+    strbuf_append(out, ":");
     for (int j = 0; j < thunk->operand_count; j++) {
       print_buffer(out, program, thunk->operands[j]);
     }

@@ -12,10 +12,11 @@
 ** nothing is fused, nor made ready for it. `watch` may be NULL. */
 void lower_run(Module *module, const Target *target, PassWatch *watch);
 
-bool lower_unroll_loops(Module *module);    /* short ones, of element-wise operations */
-bool lower_expand_pooling(Module *module);  /* select-and-scatter, as reduce and select */
-bool lower_scatter_windows(Module *module); /* the others, as reduce-window and scatter */
-bool lower_sort_keys(Module *module);       /* what a comparator computes of one side, beforehand */
+bool lower_unroll_loops(Module *module);      /* short ones, of element-wise operations */
+bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
+bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */
+bool lower_scatter_windows(Module *module);   /* the others, as reduce-window and scatter */
+bool lower_sort_keys(Module *module); /* what a comparator computes of one side, beforehand */
 bool lower_pad_windows(Module *module, const Target *target); /* of reduce-window, as `pad` */
 /* The comparators of sorts that are left, on arrays. */
 bool lower_batch_comparators(Module *module, const Target *target);
