@@ -21,19 +21,32 @@ static int64_t elements_per_result(const Instruction *root) {
   return count;
 }
 
-int64_t codegen_chunk(const Instruction *fusion) {
+static CodegenWork scatter_work(const Instruction *scatter) {
+  enum { CHUNK_WORK = 1 << 16 };
+  const Shape *updates = scatter->operands[scatter->operand_count / 2 + 1]->shape;
+  int windows = updates->rank - scatter->a.update_window_dims.count;
+  int64_t window = 1;
+  for (int d = windows; d < updates->rank; d++) window *= updates->dims[d];
+  int64_t chunk = CHUNK_WORK / window;
+  return (CodegenWork){shape_elements(updates) / window, chunk < 1 ? 1 : chunk, true};
+}
+
+CodegenWork codegen_work(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_LINES = 16 };
   const Instruction *root = fusion->a.calls->root;
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
-  if (root->opcode == HLO_SCATTER) return INT32_MAX; /* all */
-  if (along >= 0) {                                  /* whole lines */
+  if (root->opcode == HLO_SCATTER) return scatter_work(root);
+  CodegenWork all = {.units = shape_elements(shape_leaf(fusion->shape, 0))};
+  if (along >= 0) { /* whole lines */
     int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
-    return line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
+    all.chunk = line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
+    return all;
   }
   int64_t work = elements_per_result(root); /* 0 where a dimension is empty */
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
-  return chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
+  all.chunk = chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
+  return all;
 }
 
 static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *arena) {

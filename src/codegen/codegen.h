@@ -10,8 +10,8 @@
 **
 ** `buffers` holds one pointer per operand of the fusion (in order), then one per result leaf.
 ** The kernel computes the elements [begin, end) of the result's row-major index space; ranges may
-** be computed in any order and by several threads at once, and their union is the whole result. (A
-** scatter cannot be divided: the call whose range begins at 0 does it all.)
+** be computed in any order and by several threads at once, and their union is the whole result. Those
+** of a scatter are of its windows, and are computed in order, by one thread at a time.
 ** The module imports the core's memory as "env"."memory" (shared in the threaded build) and may
 ** import core functions as "env"."<name>".
 */
@@ -29,9 +29,15 @@ typedef struct ByteBuf {
 /* What fusions may hold: for lower/. */
 extern const Target codegen_target;
 
-/* How many results to compute per call when work is divided: worth a call, and a multiple of what a
-** kernel computes at once. Depends on shapes alone. */
-int64_t codegen_chunk(const Instruction *fusion);
+/* How much there is to compute, and how much of it per call when work is divided: worth a call, and a
+** multiple of what a kernel computes at once. Depends on shapes alone. */
+typedef struct CodegenWork {
+  int64_t units; /* elements of the result, or windows of a scatter */
+  int64_t chunk;
+  bool in_order;
+} CodegenWork;
+
+CodegenWork codegen_work(const Instruction *fusion);
 
 /* What becomes one module: a function per fusion instruction, and after these one per region. */
 typedef struct CodegenInput {

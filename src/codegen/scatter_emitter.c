@@ -1,11 +1,10 @@
 /*
 ** Scatter, with any computation that combines. The updates are taken in order by one thread, as two
-** may go to the same element.
+** may go to the same element: ranges are of index vectors, and are to be given in order.
 **
 **     kernel(buffers, begin, end)
-**       nothing, unless begin is 0: the call that has the first element does all of the work
-**       results = operands
-**       for each index vector
+**       if begin is 0: results = operands
+**       for each index vector from `begin` to `end`
 **         the window's place; on to the next if the window is not wholly inside
 **         for each row of the window
 **           target = f(target, update), four lanes at a time where the targets are side by side
@@ -120,6 +119,8 @@ typedef struct Scatterer {
   int indices[MAX_LOOPS];
   int place; /* of the window: elements from the target's first */
   int count; /* left of a row */
+  int starts[MAX_RANK]; /* of the loops over indices: where the range begins; then 0 */
+  int left;             /* index vectors of the range */
   int unroll;
   int *accumulators, *values; /* for emit_combine */
 } Scatterer;
@@ -240,6 +241,12 @@ static void emit_window(Emitter *e, Scatterer *s) {
   }
   emit_window_loops(e, s, index_loops);
   wasm_op(f, OP_END);
+  emit_advance(e, s->left, -1);
+  wasm_get(f, s->left);
+  wasm_op(f, OP_I32_EQZ);
+  wasm_block(f, OP_IF);
+  wasm_op(f, OP_RETURN);
+  wasm_op(f, OP_END);
 }
 
 /* Loops from number k on: over index vectors, then over the window but for its last loop. */
@@ -251,8 +258,13 @@ static void emit_window_loops(Emitter *e, Scatterer *s, int k) {
     return;
   }
   int index = s->indices[k] = wasm_local(f, WASM_I32);
+  bool is_of_indices = k < e->plan->rank - e->plan->reduced;
+  if (is_of_indices) {
+    wasm_get(f, s->starts[k]);
+    wasm_set(f, index);
+  }
   wasm_i32(f, 0);
-  wasm_set(f, index);
+  wasm_set(f, is_of_indices ? s->starts[k] : index);
   wasm_block(f, OP_LOOP);
   if (k + 1 == e->plan->rank - e->plan->reduced) {
     emit_window(e, s);
@@ -288,6 +300,32 @@ static void emit_copies(Emitter *e, const Scatterer *s) {
   }
 }
 
+/* Where the range begins, as an index of each loop; and how long it is. */
+static void emit_range(Emitter *e, Scatterer *s) {
+  WasmFunction *f = &e->function;
+  s->left = wasm_local(f, WASM_I32);
+  wasm_get(f, 1); /* begin */
+  wasm_op(f, OP_I32_WRAP_I64);
+  wasm_set(f, s->left);
+  for (int k = e->plan->rank - e->plan->reduced - 1; k >= 0; k--) {
+    s->starts[k] = wasm_local(f, WASM_I32);
+    wasm_get(f, s->left);
+    wasm_i32(f, e->plan->sizes[k]);
+    wasm_op(f, OP_I32_REM_U);
+    wasm_set(f, s->starts[k]);
+    wasm_get(f, s->left);
+    wasm_i32(f, e->plan->sizes[k]);
+    wasm_op(f, OP_I32_DIV_U);
+    wasm_set(f, s->left);
+  }
+  wasm_get(f, 2); /* end */
+  wasm_op(f, OP_I32_WRAP_I64);
+  wasm_get(f, 1);
+  wasm_op(f, OP_I32_WRAP_I64);
+  wasm_op(f, OP_I32_SUB);
+  wasm_set(f, s->left);
+}
+
 static int *new_locals(Emitter *e, int count) {
   int *locals = ARENA_ARRAY(e->plan->arena, int, count);
   for (int i = 0; i < count; i++) locals[i] = wasm_local(&e->function, WASM_V128);
@@ -302,14 +340,16 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   s.count = wasm_local(f, WASM_I32);
   s.accumulators = new_locals(e, count * MOST_PARTS);
   s.values = new_locals(e, count * MOST_PARTS);
+  emit_bases(e);
   wasm_get(f, 1); /* begin */
   wasm_op(f, OP_I64_EQZ);
   wasm_block(f, OP_IF);
-  emit_bases(e);
-  emit_math_constants(e);
   emit_copies(e, &s);
+  wasm_op(f, OP_END);
   bool fits = true; /* or the window is larger than the target, and no update is done */
   for (int i = 0; i < plan->start_count; i++) fits &= plan->limits[i] >= 0;
-  if (fits) emit_window_loops(e, &s, 0);
-  wasm_op(f, OP_END);
+  if (!fits) return;
+  emit_math_constants(e);
+  emit_range(e, &s);
+  emit_window_loops(e, &s, 0);
 }

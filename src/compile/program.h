@@ -16,7 +16,7 @@
 #ifndef XLA_COMPILE_PROGRAM_H
 #define XLA_COMPILE_PROGRAM_H
 
-#include "codegen/region.h"
+#include "codegen/codegen.h"
 #include "hlo/mesh.h"
 #include "kernels/kernels.h"
 #include "passes/passes.h"
@@ -60,9 +60,9 @@ struct Thunk {
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;
   union {
-    struct { /* GENERATED: in the executable's module; so many work items make a chunk */
+    struct { /* GENERATED: in the executable's module */
       int function;
-      int64_t chunk;
+      CodegenWork work;
     };
     struct { /* KERNEL; and the computation that the instruction calls on arrays, if any */
       const KernelPlan *plan;

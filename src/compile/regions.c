@@ -52,7 +52,7 @@ static int sequence_steps(const Former *former, const ThunkSequence *sequence);
 static int thunk_steps(const Former *former, const Thunk *thunk) {
   enum { NO = MOST_STEPS + 1 };
   switch (thunk->kind) {
-  case THUNK_GENERATED: return shape_elements(thunk->results[0]->shape) <= thunk->chunk ? 1 : NO;
+  case THUNK_GENERATED: return thunk->work.units <= thunk->work.chunk ? 1 : NO;
   case THUNK_COPY: return is_moves(former, thunk) ? 1 : NO;
   case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(former, thunk) ? 1 : NO;
   case THUNK_EVAL: return thunk_bytes(thunk) <= MOST_EVALUATED || is_moves(former, thunk) ? 1 : NO;

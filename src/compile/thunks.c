@@ -349,7 +349,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   }
   if (kind == THUNK_GENERATED) {
     thunk->function = add_function(c, instruction);
-    thunk->chunk = codegen_chunk(instruction);
+    thunk->work = codegen_work(instruction);
   }
   return results;
 }

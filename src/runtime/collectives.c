@@ -184,8 +184,12 @@ static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, 
         .elements = shape_elements(operand_shape(thunk, leaf)),
         .error = error,
     };
-    int chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
-    if (!parallel_for(chunks, all_reduce_chunk, &work, error)) {
+    ChunkLoop all = {.chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS),
+                     .body = all_reduce_chunk,
+                     .argument = &work,
+                     .stop = &replicas[0]->run->failing};
+    int next = 0;
+    if (!parallel_for(&all, &next, error)) {
       return error_name_op(error, "all-reduce");
     }
     if (work.failed) return false;

@@ -15,7 +15,7 @@
 enum { MOST_STEP_LEAVES = 32 }; /* of a kernel that regions call without more ado */
 
 static void push_frame(Replica *replica, const ThunkSequence *sequence) {
-  replica->frames[replica->depth++] = (Frame){sequence, 0, 0};
+  replica->frames[replica->depth++] = (Frame){sequence, 0, 0, 0};
 }
 
 /* ---- Profile ---- */
@@ -97,7 +97,7 @@ static uint8_t **pointers(const Replica *replica, const Thunk *thunk, Arena *are
 typedef struct GeneratedLoop {
   int module, function;
   uint8_t **buffers;
-  int64_t elements, chunk;
+  CodegenWork work;
 } GeneratedLoop;
 
 static GeneratedKernel generated_function(int module, int function) {
@@ -108,25 +108,42 @@ static GeneratedKernel generated_function(int module, int function) {
 
 static void run_generated_chunk(void *argument, int chunk) {
   const GeneratedLoop *loop = argument;
-  int64_t begin = (int64_t)chunk * loop->chunk, end = begin + loop->chunk;
-  if (end > loop->elements) end = loop->elements;
+  int64_t begin = (int64_t)chunk * loop->work.chunk, end = begin + loop->work.chunk;
+  if (end > loop->work.units) end = loop->work.units;
   generated_function(loop->module, loop->function)(loop->buffers, begin, end);
 }
 
-static bool run_generated(Replica *replica, const Thunk *thunk, Error *error) {
-  if (!platform_has_codegen()) return run_eval(replica, thunk, error);
+/* The loop over chunks of what a replica is at. */
+static ChunkLoop chunk_loop(const Replica *replica, int64_t chunks, void (*body)(void *, int),
+                            void *argument) {
+  return (ChunkLoop){.chunks = (int)chunks,
+                     .body = body,
+                     .argument = argument,
+                     .stop = &replica->run->failing,
+                     .deadline_us = replica->deadline_us};
+}
+
+/* Whether the thunk is done: *ok, or it has failed. Else the frame says where it goes on. */
+static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
+                          Error *error) {
+  if (!platform_has_codegen()) {
+    *ok = run_eval(replica, thunk, error);
+    return true;
+  }
   ArenaMark mark = arena_mark(replica->scratch);
   GeneratedLoop loop = {
       .module = replica->executable->program->generated_module,
       .function = thunk->function,
       .buffers = pointers(replica, thunk, replica->scratch),
-      .elements = shape_elements(thunk->results[0]->shape),
-      .chunk = thunk->chunk,
+      .work = thunk->work,
   };
-  int chunks = (int)((loop.elements + loop.chunk - 1) / loop.chunk);
-  bool ok = parallel_for(chunks, run_generated_chunk, &loop, error);
+  int64_t chunks = (loop.work.units + loop.work.chunk - 1) / loop.work.chunk;
+  ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loop);
+  all.in_order = thunk->work.in_order;
+  *ok = parallel_for(&all, &frame->chunk, error);
   arena_release(replica->scratch, mark);
-  return ok || error_name_op(error, thunk->instruction->name);
+  if (!*ok) error_name_op(error, thunk->instruction->name);
+  return !*ok || frame->chunk >= all.chunks;
 }
 
 typedef struct KernelPhase {
@@ -181,22 +198,48 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
                       .computed = computed};
 }
 
-static bool run_kernel(Replica *replica, const Thunk *thunk, Error *error) {
+/* As run_generated. */
+static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
+                       Error *error) {
   ArenaMark mark = arena_mark(replica->scratch);
   KernelFusion computed;
   uint8_t **list = pointers(replica, thunk, replica->scratch);
-  KernelPhase work = {.call = kernel_call(replica, thunk, list, &computed)};
-  bool ok = true;
-  for (; ok && work.phase < thunk->plan->phases; work.phase++) {
-    ok = parallel_for(thunk->plan->chunks[work.phase], run_kernel_chunk, &work, error);
+  KernelPhase work = {kernel_call(replica, thunk, list, &computed), frame->phase};
+  bool is_over = true;
+  *ok = true;
+  for (; *ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
+    ChunkLoop all =
+        chunk_loop(replica, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
+    *ok = parallel_for(&all, &frame->chunk, error);
+    is_over = frame->chunk >= all.chunks;
+    if (is_over) frame->phase++, frame->chunk = 0;
   }
   arena_release(replica->scratch, mark);
-  return ok || error_name_op(error, opcode_name(thunk->instruction->opcode));
+  if (!*ok) error_name_op(error, opcode_name(thunk->instruction->opcode));
+  return !*ok || is_over;
 }
 
-static void run_copy(Replica *replica, const Thunk *thunk) {
+typedef struct CopyLoop {
+  const uint8_t *from;
+  uint8_t *to;
+  int64_t bytes;
+} CopyLoop;
+
+enum { COPY_BYTES = 1 << 20 }; /* of a chunk */
+
+static void run_copy_chunk(void *argument, int chunk) {
+  const CopyLoop *copy = argument;
+  int64_t begin = (int64_t)chunk * COPY_BYTES, rest = copy->bytes - begin;
+  memcpy(copy->to + begin, copy->from + begin, (size_t)(rest < COPY_BYTES ? rest : COPY_BYTES));
+}
+
+static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
   const LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
-  memcpy(replica_pointer(replica, to), replica_pointer(replica, from), (size_t)from->bytes);
+  CopyLoop copy = {replica_pointer(replica, from), replica_pointer(replica, to), from->bytes};
+  ChunkLoop all =
+      chunk_loop(replica, (copy.bytes + COPY_BYTES - 1) / COPY_BYTES, run_copy_chunk, &copy);
+  *ok = parallel_for(&all, &frame->chunk, error);
+  return !*ok || frame->chunk >= all.chunks;
 }
 
 /* ---- Regions ---- */
@@ -207,7 +250,12 @@ static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
   uint8_t *list[MOST_STEP_LEAVES];
   KernelFusion computed;
   int n = thunk->operand_count + thunk->result_count;
-  if (n > MOST_STEP_LEAVES) return run_kernel(replica, thunk, error);
+  if (n > MOST_STEP_LEAVES) {
+    Frame all = {0};
+    bool ok;
+    while (!run_kernel(replica, &all, thunk, &ok, error) && !replica->run->failing) continue;
+    return ok;
+  }
   put_pointers(replica, thunk, list);
   KernelCall call = kernel_call(replica, thunk, list, &computed);
   for (int phase = 0; phase < thunk->plan->phases; phase++) {
@@ -238,11 +286,11 @@ static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Erro
   }
   GeneratedRegion function = (GeneratedRegion)(void (*)(void))generated_function(
       program->generated_module, program->fusion_count + thunk->region);
-  if (frame->phase == 0 && replica->run->profile) replica->region_since = platform_now_us();
+  if (frame->phase == 0 && replica->run->profile) replica->since = platform_now_us();
   replica->error = error;
   frame->phase = function(replica, replica->slots, frame->phase, FUEL);
   if (frame->phase > 0) return true;
-  record(replica, thunk, replica->region_since);
+  record(replica, thunk, replica->since);
   frame->next++;
   return frame->phase == 0;
 }
@@ -285,7 +333,7 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
   const Thunk *thunk = &frame->sequence->thunks[frame->next];
   replica->at = thunk;
   double start = replica->run->profile ? platform_now_us() : 0;
-  bool ok = true;
+  bool ok = true, is_over = true;
   switch (thunk->kind) {
   case THUNK_WHILE: step_while(replica, frame, thunk); return OUTCOME_DONE;
   case THUNK_CONDITIONAL: step_conditional(replica, frame, thunk); return OUTCOME_DONE;
@@ -305,12 +353,18 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
     return host_call_arrive(replica, thunk);
   case THUNK_REGION:
     return step_region(replica, frame, thunk, error) ? OUTCOME_DONE : OUTCOME_FAILED;
-  case THUNK_EVAL: ok = run_eval(replica, thunk, error); break;
-  case THUNK_GENERATED: ok = run_generated(replica, thunk, error); break;
-  case THUNK_KERNEL: ok = run_kernel(replica, thunk, error); break;
-  case THUNK_COPY: run_copy(replica, thunk); break;
+  default: break;
   }
-  record(replica, thunk, start);
+  if (frame->phase == 0 && frame->chunk == 0) replica->since = start;
+  switch (thunk->kind) {
+  case THUNK_GENERATED: is_over = run_generated(replica, frame, thunk, &ok, error); break;
+  case THUNK_KERNEL: is_over = run_kernel(replica, frame, thunk, &ok, error); break;
+  case THUNK_COPY: is_over = run_copy(replica, frame, thunk, &ok, error); break;
+  default: ok = run_eval(replica, thunk, error); break;
+  }
+  if (!is_over) return OUTCOME_YIELD;
+  record(replica, thunk, replica->since);
+  frame->phase = frame->chunk = 0;
   frame->next++;
   return ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
@@ -346,6 +400,7 @@ static bool is_over(const Replica *replica, double deadline_us, int *unclocked) 
 
 Outcome replica_run(Replica *replica, double deadline_us, Error *error) {
   int unclocked = 0;
+  replica->deadline_us = deadline_us;
   if (!finish_parked(replica, error)) return OUTCOME_FAILED;
   while (replica->depth) {
     if (replica->run->failing) {

@@ -127,7 +127,7 @@ static void init_device(Run *run, int id, Executable *executable) {
   device->results = ARENA_ARRAY(run->memory, Buffer *, program->result_leaves);
   device->slots = ARENA_ARRAY(run->memory, uint8_t *, program->slot_count);
   device->frames = ARENA_ARRAY(run->memory, Frame, program->depth);
-  device->frames[device->depth++] = (Frame){&program->entry, 0, 0};
+  device->frames[device->depth++] = (Frame){&program->entry, 0, 0, 0};
   device->scratch = arena_new();
   device->rng_state[0] = RNG_STATE_START + (uint64_t)id * RNG_STATE_OF_REPLICA;
 }

@@ -37,7 +37,8 @@ typedef struct Replica Replica;
 typedef struct Frame {
   const ThunkSequence *sequence;
   int next;  /* the thunk to run */
-  int phase; /* of that thunk, if it is a loop or a branch */
+  int phase; /* of that thunk, if it is a loop, a branch, a kernel or a region */
+  int chunk; /* of that phase, from which it goes on */
 } Frame;
 
 /* Where the devices of one group meet for one collective: part of the one that came first. */
@@ -66,8 +67,9 @@ struct Replica {
   Rendezvous own_rendezvous, *rendezvous; /* the one that it waits in */
   struct Message *message;                /* that it receives when it goes on */
   double parked_since;
-  double region_since;
-  Error *error; /* while a region runs: where its calls say what went wrong */
+  double since;       /* when it began with the thunk that it is at */
+  double deadline_us; /* of this turn; 0: none */
+  Error *error;       /* while a region runs: where its calls say what went wrong */
   uint64_t rng_state[2];
   int event_count, event_capacity;
   ProfileEvent *events; /* heap */
@@ -77,7 +79,7 @@ struct Run {
   Mesh mesh;
   RunState state;
   bool profile;
-  _Atomic bool failing; /* some replica failed; the others stop at their next thunk */
+  _Atomic bool failing; /* some replica failed; the others stop at their next chunk */
   int device_count;
   Replica *replicas; /* one a device */
   int active;        /* replicas that are READY or RUNNING */

@@ -14,10 +14,9 @@
 /* A loop over chunks that others may join: it lives on the stack of the thread that began it. */
 typedef struct Job {
   struct Job *next;
-  void (*body)(void *argument, int chunk);
-  void *argument;
-  int chunks, taken; /* taken: under the lock */
-  int helpers;       /* other threads that are in it, under the lock */
+  const ChunkLoop *loop;
+  int taken;   /* under the lock */
+  int helpers; /* other threads that are in it, under the lock */
   bool failed;
   Error *error;    /* why; not used any more once it has failed */
   int owner;       /* its worker */
@@ -301,7 +300,8 @@ typedef struct JobChunk {
 
 static void run_chunk(void *argument) {
   const JobChunk *work = argument;
-  work->job->body(work->job->argument, work->chunk);
+  const ChunkLoop *loop = work->job->loop;
+  loop->body(loop->argument, work->chunk);
 }
 
 /* Without the lock. What a chunk allocates and does not free goes if it traps. */
@@ -317,10 +317,14 @@ static bool try_chunk(JobChunk *work, Error *error) {
   return ok;
 }
 
+static bool has_chunks(const Job *job) {
+  return job->taken < job->loop->chunks && !job->failed && !*job->loop->stop;
+}
+
 /* Takes chunks until there are none left. The lock is held on entry and on return. */
 static void work_on(Job *job) {
   Error error;
-  while (job->taken < job->chunks && !job->failed) {
+  while (has_chunks(job)) {
     JobChunk work = {job, job->taken++};
     scheduler_unlock();
     bool ok = try_chunk(&work, &error);
@@ -340,21 +344,23 @@ static void remove_job(Job *job) {
 }
 
 /* Nobody to share with. A trap goes to whoever runs the replica, and the scope goes with it. */
-static void run_all_chunks(int chunks, void (*body)(void *argument, int chunk), void *argument) {
+static void run_alone(const ChunkLoop *loop, int *next) {
   int scope = scope_begin();
-  for (int i = 0; i < chunks; i++) body(argument, i);
+  while (*next < loop->chunks && !*loop->stop) {
+    loop->body(loop->argument, (*next)++);
+    if (loop->deadline_us && platform_now_us() >= loop->deadline_us) break;
+  }
   scope_commit(scope);
 }
 
-bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument,
-                  Error *error) {
-  if (chunks <= 1 || scheduler.worker_count <= 1) {
-    run_all_chunks(chunks, body, argument);
+bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
+  if (loop->chunks - *next <= 1 || loop->in_order || loop->deadline_us ||
+      scheduler.worker_count <= 1) {
+    run_alone(loop, next);
     return true;
   }
   Worker *self = current_worker();
-  Job job = {
-      .body = body, .argument = argument, .chunks = chunks, .error = error, .owner = self->index};
+  Job job = {.loop = loop, .taken = *next, .error = error, .owner = self->index};
   scheduler_lock();
   job.next = scheduler.jobs;
   scheduler.jobs = &job;
@@ -365,12 +371,13 @@ bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *arg
   while (job.helpers) event_wait(&scheduler.finished);
   self->owns = NULL;
   scheduler_unlock();
+  *next = job.taken;
   return !job.failed;
 }
 
 static Job *open_job(void) {
   for (Job *job = scheduler.jobs; job; job = job->next) {
-    if (job->taken < job->chunks && !job->failed) return job;
+    if (has_chunks(job)) return job;
   }
   return NULL;
 }

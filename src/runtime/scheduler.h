@@ -51,11 +51,21 @@ void scheduler_wait(Run *run);
 typedef enum WorkerLoss { WORKER_REPLACED, WORKER_GONE, WORKER_BROKE_SCHEDULER } WorkerLoss;
 WorkerLoss scheduler_worker_lost(int worker);
 
+/* A loop over chunks: body(argument, chunk) for each of them, in any order. */
+typedef struct ChunkLoop {
+  int chunks;
+  void (*body)(void *argument, int chunk);
+  void *argument;
+  const _Atomic bool *stop; /* no further chunk is begun when this is set */
+  double deadline_us;       /* 0: none */
+  bool in_order;            /* on this thread, one after the other */
+} ChunkLoop;
+
 /*
-** Calls body(argument, chunk) for chunk = 0 .. chunks-1, on this thread and on idle workers, in any
-** order. Returns when all are done; false with the reason if one trapped. Called from within a thunk.
+** Runs what is left of a loop, from chunk *next on, on this thread and on idle workers; with a deadline
+** on this one alone, until that has passed. It was all of it if *next is `chunks` afterwards; else
+** the loop goes on from there. False with the reason if a chunk trapped. Called from within a thunk.
 */
-bool parallel_for(int chunks, void (*body)(void *argument, int chunk), void *argument,
-                  Error *error);
+bool parallel_for(const ChunkLoop *loop, int *next, Error *error);
 
 #endif
