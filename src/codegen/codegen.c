@@ -28,11 +28,13 @@ static CodegenWork scatter_work(const Instruction *scatter) {
   int64_t window = 1;
   for (int d = windows; d < updates->rank; d++) window *= updates->dims[d];
   int64_t chunk = CHUNK_WORK / window;
-  return (CodegenWork){shape_elements(updates) / window, chunk < 1 ? 1 : chunk, true};
+  return (CodegenWork){.units = shape_elements(updates) / window,
+                       .chunk = chunk < 1 ? 1 : chunk,
+                       .in_order = true};
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
-  enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_LINES = 16 };
+  enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = fusion->a.calls->root;
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
@@ -41,11 +43,13 @@ CodegenWork codegen_work(const Instruction *fusion) {
   if (along >= 0) { /* whole lines */
     int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
     all.chunk = line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
+    all.is_long = line > LONG / LEAST_LINES;
     return all;
   }
   int64_t work = elements_per_result(root); /* 0 where a dimension is empty */
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   all.chunk = chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
+  all.is_long = work > LONG / LEAST;
   return all;
 }
 

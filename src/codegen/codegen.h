@@ -35,6 +35,7 @@ typedef struct CodegenWork {
   int64_t units; /* elements of the result, or windows of a scatter */
   int64_t chunk;
   bool in_order;
+  bool is_long; /* a chunk may take milliseconds, however few there are */
 } CodegenWork;
 
 CodegenWork codegen_work(const Instruction *fusion);

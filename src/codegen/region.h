@@ -62,7 +62,7 @@ struct RegionStep {
     struct {
       const Instruction *fusion;
       int function; /* its number among the fusions */
-      int64_t elements;
+      int64_t units; /* of its CodegenWork */
     };
     struct {
       int move_count, start_count;

@@ -94,7 +94,7 @@ static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
   }
   emit_place(f, r->region->list);
   wasm_i64(f, 0);
-  wasm_i64(f, step->elements);
+  wasm_i64(f, step->units);
   wasm_call_function(f, step->function);
 }
 

@@ -117,8 +117,8 @@ void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
 typedef struct Scatterer {
   const ScatterPlan *plan;
   int indices[MAX_LOOPS];
-  int place; /* of the window: elements from the target's first */
-  int count; /* left of a row */
+  int place;            /* of the window: elements from the target's first */
+  int count;            /* left of a row */
   int starts[MAX_RANK]; /* of the loops over indices: where the range begins; then 0 */
   int left;             /* index vectors of the range */
   int unroll;

@@ -32,11 +32,14 @@ static int64_t thunk_bytes(const Thunk *thunk) {
 }
 
 static bool has_one_chunk(const KernelPlan *plan) {
+  if (plan->is_long) return false;
   for (int i = 0; i < plan->phases; i++) {
     if (plan->chunks[i] > 1) return false;
   }
   return true;
 }
+
+static bool is_one_chunk(CodegenWork work) { return work.units <= work.chunk && !work.is_long; }
 
 static bool is_moves(const Former *former, const Thunk *thunk) {
   RegionStep step;
@@ -52,7 +55,7 @@ static int sequence_steps(const Former *former, const ThunkSequence *sequence);
 static int thunk_steps(const Former *former, const Thunk *thunk) {
   enum { NO = MOST_STEPS + 1 };
   switch (thunk->kind) {
-  case THUNK_GENERATED: return thunk->work.units <= thunk->work.chunk ? 1 : NO;
+  case THUNK_GENERATED: return is_one_chunk(thunk->work) ? 1 : NO;
   case THUNK_COPY: return is_moves(former, thunk) ? 1 : NO;
   case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(former, thunk) ? 1 : NO;
   case THUNK_EVAL: return thunk_bytes(thunk) <= MOST_EVALUATED || is_moves(former, thunk) ? 1 : NO;
@@ -116,7 +119,7 @@ static void make_loop(Former *former, RegionStep *step, const Thunk *thunk) {
   step->kind = REGION_LOOP;
   step->fusion = thunk->instruction;
   step->function = thunk->function;
-  step->elements = shape_elements(thunk->results[0]->shape);
+  step->units = thunk->work.units;
   step->cost = 5 + thunk_bytes(thunk) / 4;
   set_places(former, step, thunk);
 }

@@ -17,6 +17,7 @@ typedef struct KernelPlan {
   int64_t scratch_bytes; /* of one call */
   int phases;
   const int *chunks; /* of each phase; 0: it has nothing to do */
+  bool is_long;      /* a chunk may take milliseconds, however few there are */
 } KernelPlan;
 
 typedef struct KernelCall KernelCall;
@@ -31,6 +32,8 @@ struct KernelCall {
   ** where nobody looks at the result. Callable from any thread. */
   void (*compute)(const KernelCall *call, uint8_t *const *buffers);
   const void *computed; /* for `compute` */
+  /* A chunk that takes long and is not done says so here, and is run again soon, on any thread. */
+  bool *again;
 };
 
 struct Kernel {

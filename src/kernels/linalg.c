@@ -135,8 +135,12 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
 
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
+enum { PHASE_BEGIN, PHASE_RUN, PHASES };
+enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
+
+/* Of a chunk: a LinalgProgress, and a matrix' numbers. */
 static int64_t memory_bytes(const LinalgPlan *p, PrimitiveType type) {
-  return (p->numbers * (is_wide(type) ? 16 : 8) + 16 + 63) & -64;
+  return PROGRESS_BYTES + ((p->numbers * (is_wide(type) ? 16 : 8) + 16 + 63) & -64);
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
@@ -160,9 +164,11 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   int64_t chunks = work >= LEAST_WORK ? p->batch : (p->batch * work + LEAST_WORK - 1) / LEAST_WORK;
   if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
   p->per_chunk = (p->batch + chunks - 1) / chunks;
-  int *all = kernel_phases(&p->kernel, arena, 1);
-  all[0] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
-  p->kernel.scratch_bytes = all[0] * memory_bytes(p, type);
+  p->kernel.is_long = work > LINALG_TURN;
+  int *all = kernel_phases(&p->kernel, arena, PHASES);
+  all[PHASE_BEGIN] = 1;
+  all[PHASE_RUN] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
+  p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p, type);
   return &p->kernel;
 }
 
@@ -180,26 +186,46 @@ static void run_exactly(const LinalgPlan *p, const Instruction *x, const LinalgD
   arena_free(arena);
 }
 
+static LinalgData matrix_of(const KernelCall *call, int64_t number) {
+  const LinalgPlan *p = (const LinalgPlan *)call->plan;
+  const Instruction *x = call->instruction;
+  LinalgData data;
+  for (int k = 0; k < p->operands; k++) {
+    int64_t bytes = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
+    data.in[k] = call->operands[k] + number * bytes;
+  }
+  for (int k = 0; k < p->results; k++) {
+    PrimitiveType out = shape_leaf(x->shape, k)->type;
+    data.out[k] = call->results[k] + number * p->out[k].rows * p->out[k].columns * type_bytes(out);
+  }
+  return data;
+}
+
 static void run(const KernelCall *call, int phase, int chunk) {
   const LinalgPlan *p = (const LinalgPlan *)call->plan;
   const Instruction *x = call->instruction;
   PrimitiveType type = x->operands[0]->shape->type;
+  if (phase == PHASE_BEGIN) {
+    for (int i = 0; i < p->kernel.chunks[PHASE_RUN]; i++) {
+      memset(call->scratch + i * memory_bytes(p, type), 0, sizeof(LinalgProgress));
+    }
+    return;
+  }
   uint8_t *memory = call->scratch + chunk * memory_bytes(p, type);
+  LinalgProgress *progress = (LinalgProgress *)memory;
+  memory += PROGRESS_BYTES;
   int64_t first = chunk * p->per_chunk, end = first + p->per_chunk;
-  for (int64_t i = first; i < end && i < p->batch; i++) {
-    LinalgData data;
-    for (int k = 0; k < p->operands; k++) {
-      int64_t bytes = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
-      data.in[k] = call->operands[k] + i * bytes;
+  for (int64_t i = first + progress->matrix; i < end && i < p->batch; i++) {
+    LinalgData data = matrix_of(call, i);
+    LinalgEnd ended = is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory, progress)
+                      : type == F32 ? linalg_run_f32(p, &data, (float *)memory, progress)
+                                    : linalg_run_f64(p, &data, (double *)memory, progress);
+    if (ended == LINALG_PAUSED) {
+      *call->again = true;
+      return;
     }
-    for (int k = 0; k < p->results; k++) {
-      PrimitiveType out = shape_leaf(x->shape, k)->type;
-      data.out[k] = call->results[k] + i * p->out[k].rows * p->out[k].columns * type_bytes(out);
-    }
-    bool done = is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory)
-                : type == F32 ? linalg_run_f32(p, &data, (float *)memory)
-                              : linalg_run_f64(p, &data, (double *)memory);
-    if (!done) run_exactly(p, x, &data);
+    if (ended == LINALG_XLA_DECIDES) run_exactly(p, x, &data);
+    *progress = (LinalgProgress){.matrix = i + 1 - first};
   }
 }
 

@@ -54,14 +54,52 @@ static inline int64_t linalg_stride(int64_t columns) {
   return columns < 64 ? columns : columns + 8;
 }
 
-/* One matrix, the operands and results of which are given. False: there is no result but XLA's. */
+/* One matrix, the operands and results of which are given. */
 typedef struct LinalgData {
   const uint8_t *in[LINALG_OPERANDS];
   uint8_t *out[LINALG_RESULTS];
 } LinalgData;
-bool linalg_run_f32(const LinalgPlan *plan, const LinalgData *data, float *memory);
-bool linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double *memory);
-bool linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory);
+
+/*
+** A large matrix takes several turns, between which others may run or the run may be cancelled. A
+** routine is a few stages, one after the other; this says how far it has come. All zero at first.
+*/
+typedef struct LinalgProgress {
+  int64_t matrix; /* of the batch: linalg.c's */
+  int stage;
+  ptrdiff_t at;      /* in the stage: a row, a column */
+  ptrdiff_t info;    /* what the stages so far came to */
+  double numbers[2]; /* that a stage keeps */
+  double work;       /* operations in this turn */
+} LinalgProgress;
+
+enum { LINALG_TURN = 20 * 1000 * 1000 }; /* operations, about */
+
+/* Whether it is time to return, before the step `at`, which is so much work; the end of a stage. */
+static inline bool linalg_pauses(LinalgProgress *p, ptrdiff_t at, double work) {
+  p->at = at;
+  if (p->work > LINALG_TURN) return true;
+  p->work += work;
+  return false;
+}
+static inline bool linalg_stage_ends(LinalgProgress *p) {
+  p->stage++;
+  p->at = 0;
+  return true;
+}
+
+typedef enum LinalgEnd {
+  LINALG_DONE,
+  LINALG_PAUSED,
+  LINALG_XLA_DECIDES, /* there is no result but XLA's */
+} LinalgEnd;
+
+LinalgEnd linalg_run_f32(const LinalgPlan *plan, const LinalgData *data, float *memory,
+                         LinalgProgress *progress);
+LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double *memory,
+                         LinalgProgress *progress);
+LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
+                          LinalgProgress *progress);
 
 /* Rows of reals that rotations are to be applied to. */
 typedef struct LinalgRows {
@@ -71,15 +109,18 @@ typedef struct LinalgRows {
   ptrdiff_t stride;
 } LinalgRows;
 
-/* Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,
+/* A stage each; false: it goes on in another turn. `info` is 1 if they do not converge.
+**
+** Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,
 ** its subdiagonal, is used up; both have n. The rows of z are rotated as the matrix' columns, and ordered.
-** scratch: 4 n. False: it does not converge. */
-bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch);
+** scratch: 4 n. */
+bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
+                             LinalgProgress *progress);
 
 /* Singular values of an upper bidiagonal matrix in descending order, d, by the implicit QR method; e,
 ** its superdiagonal, is used up; both have n. The rows of u and v are rotated as its rows and columns, and
 ** ordered. scratch: 4 n. */
 bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
-                       double *scratch);
+                       double *scratch, LinalgProgress *progress);
 
 #endif

@@ -1,6 +1,7 @@
 /*
 ** Factorisations, for one kind of number; included once for each. linalg.h says what they make.
-** They work on blocks of columns, so that most of the work is products of matrices.
+** They work on blocks of columns, so that most of the work is products of matrices. Those with a
+** LinalgProgress are stages of a routine: false, if they go on in another turn.
 */
 #include "kernels/linalg_numbers.h"
 
@@ -12,27 +13,33 @@ static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
 /* --- Triangular systems ----------------------------------------------------------------------- */
 
-/* X = T^-1 X for a lower triangular T, whose diagonal may be ones. X: [n][columns]. */
+/* X = T^-1 X for a lower triangular T, whose diagonal may be ones. X: [n][columns]. Of this, a block of
+** rows from k on, with those above done. */
+static void solve_block(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
+                        ptrdiff_t columns, ptrdiff_t x_stride, ptrdiff_t k) {
+  ptrdiff_t end = least(k + BLOCK, n);
+  Number *block = x + k * x_stride;
+  subtract_product(end - k, columns, (Left){t + k * t_stride, t_stride, 1}, k, x, x_stride, block,
+                   x_stride);
+  for (ptrdiff_t i = k; i < end; i += BLOCK_ROWS) {
+    ptrdiff_t rows = least(BLOCK_ROWS, end - i);
+    subtract_product(rows, columns, (Left){t + i * t_stride + k, t_stride, 1}, i - k, block,
+                     x_stride, x + i * x_stride, x_stride);
+    for (ptrdiff_t r = i; r < i + rows; r++) {
+      Number *row = x + r * x_stride;
+      for (ptrdiff_t l = i; l < r; l++) {
+        subtract_row(row, t[r * t_stride + l], x + l * x_stride, columns);
+      }
+      Number pivot = t[r * t_stride + r];
+      for (ptrdiff_t l = 0; !unit && l < columns; l++) row[l] = over(row[l], pivot);
+    }
+  }
+}
+
 static void solve_lower(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
                         ptrdiff_t columns, ptrdiff_t x_stride) {
   for (ptrdiff_t k = 0; k < n; k += BLOCK) {
-    ptrdiff_t end = least(k + BLOCK, n);
-    Number *block = x + k * x_stride;
-    subtract_product(end - k, columns, (Left){t + k * t_stride, t_stride, 1}, k, x, x_stride, block,
-                     x_stride);
-    for (ptrdiff_t i = k; i < end; i += BLOCK_ROWS) {
-      ptrdiff_t rows = least(BLOCK_ROWS, end - i);
-      subtract_product(rows, columns, (Left){t + i * t_stride + k, t_stride, 1}, i - k, block,
-                       x_stride, x + i * x_stride, x_stride);
-      for (ptrdiff_t r = i; r < i + rows; r++) {
-        Number *row = x + r * x_stride;
-        for (ptrdiff_t l = i; l < r; l++) {
-          subtract_row(row, t[r * t_stride + l], x + l * x_stride, columns);
-        }
-        Number pivot = t[r * t_stride + r];
-        for (ptrdiff_t l = 0; !unit && l < columns; l++) row[l] = over(row[l], pivot);
-      }
-    }
+    solve_block(t, n, t_stride, unit, x, columns, x_stride, k);
   }
 }
 
@@ -68,17 +75,22 @@ static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
   return 0;
 }
 
-/* A = L L^H of the lower triangle, in place. Returns the first column (from 1) whose pivot is not a
+/* A = L L^H of the lower triangle, in place. info: the first column (from 1) whose pivot is not a
 ** positive number, in which it stops with what was left of the pivot, or 0. scratch: BLOCK n.
 **
 ** Of each block of columns: the block on the diagonal; what is below, Y = conj(A21)^T, by L11 Y;
 ** and A22 less L21 Y. */
-static ptrdiff_t cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch) {
-  for (ptrdiff_t k = 0; k < n; k += BLOCK) {
+static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
+                     LinalgProgress *progress) {
+  for (ptrdiff_t k = progress->at; k < n; k += BLOCK) {
     ptrdiff_t size = least(BLOCK, n - k), rest = n - k - size;
+    if (linalg_pauses(progress, k, (double)rest * (double)rest * BLOCK)) return false;
     Number *block = a + k * stride + k, *below = block + size * stride;
     ptrdiff_t stopped = cholesky_block(block, size, stride);
-    if (stopped) return k + stopped;
+    if (stopped) {
+      progress->info = k + stopped;
+      break;
+    }
     for (ptrdiff_t i = 0; i < rest; i++) {
       for (ptrdiff_t j = 0; j < size; j++) scratch[j * rest + i] = conjugate(below[i * stride + j]);
     }
@@ -93,7 +105,7 @@ static ptrdiff_t cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scra
                        stride);
     }
   }
-  return 0;
+  return linalg_stage_ends(progress);
 }
 
 /* --- LU --------------------------------------------------------------------------------------- */
@@ -133,21 +145,24 @@ static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_
   return missing;
 }
 
-/* P A = L U, in place; row k was swapped with row pivots[k]. Returns the first column (from 1)
-** without a pivot, or 0. */
-static ptrdiff_t lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
-                    int32_t *pivots) {
-  ptrdiff_t steps = least(rows, columns), missing = 0;
-  for (ptrdiff_t k = 0; k < steps; k += BLOCK / 2) {
-    ptrdiff_t end = least(k + BLOCK / 2, steps);
+/* P A = L U, in place; row k was swapped with row pivots[k]. info: the first column (from 1) without a
+** pivot, or 0. */
+static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, int32_t *pivots,
+               LinalgProgress *progress) {
+  ptrdiff_t steps = least(rows, columns);
+  for (ptrdiff_t k = progress->at; k < steps; k += BLOCK / 2) {
+    ptrdiff_t end = least(k + BLOCK / 2, steps), size = end - k;
+    if (linalg_pauses(progress, k, 2.0 * (double)(rows - k) * (double)(columns - k) * BLOCK / 2)) {
+      return false;
+    }
     ptrdiff_t first = lu_panel(a, rows, columns, stride, k, end, pivots);
-    if (!missing) missing = first;
+    if (!progress->info) progress->info = first;
     Number *above = a + k * stride + end, *below = a + end * stride;
-    solve_lower(a + k * stride + k, end - k, stride, true, above, columns - end, stride);
-    subtract_product(rows - end, columns - end, (Left){below + k, stride, 1}, end - k, above,
-                     stride, below + end, stride);
+    solve_lower(a + k * stride + k, size, stride, true, above, columns - end, stride);
+    subtract_product(rows - end, columns - end, (Left){below + k, stride, 1}, size, above, stride,
+                     below + end, stride);
   }
-  return missing;
+  return linalg_stage_ends(progress);
 }
 
 /* --- Reflectors ------------------------------------------------------------------------------- */
@@ -249,12 +264,15 @@ static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor, Numbe
 
 /* Householder's QR, in place, of a matrix given by columns: at[column][row]. What LAPACK's geqrf
 ** makes. tau: min(rows, columns). */
-static void qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
-               Number *scratch) {
+static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
+               Number *scratch, LinalgProgress *progress) {
   ptrdiff_t steps = least(rows, columns);
   Panel panel = panel_in(scratch, rows > columns ? rows : columns);
-  for (ptrdiff_t k = 0; k < steps; k += BLOCK) {
+  for (ptrdiff_t k = progress->at; k < steps; k += BLOCK) {
     ptrdiff_t end = least(k + BLOCK, steps);
+    if (linalg_pauses(progress, k, 4.0 * (double)(rows - k) * (double)(columns - k) * BLOCK)) {
+      return false;
+    }
     for (ptrdiff_t j = k; j < end; j++) {
       Number *line = at + j * stride + j;
       tau[j] = reflector(line, rows - j);
@@ -264,20 +282,26 @@ static void qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, 
     set_panel(&panel, at + k * stride + k, stride, tau + k, rows - k, end - k);
     reflect_lines(&panel, at + end * stride + k, columns - end, stride, true);
   }
+  return linalg_stage_ends(progress);
 }
 
 /* The first columns of Q = H_0 H_1 ... H_(count-1), by columns, of reflectors whose vectors are the
 ** rows of v, from element k + shift on, which is taken for 1. */
-static void form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
+static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
                    ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
-                   ptrdiff_t q_stride, Number *scratch) {
+                   ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
   Panel panel = panel_in(scratch, rows > columns ? rows : columns);
-  for (ptrdiff_t j = 0; j < columns; j++) {
+  for (ptrdiff_t j = 0; progress->at == 0 && j < columns; j++) {
     for (ptrdiff_t i = 0; i < rows; i++) qt[j * q_stride + i] = number(i == j);
   }
-  for (ptrdiff_t k = (count - 1) / BLOCK * BLOCK; count > 0 && k >= 0; k -= BLOCK) {
+  ptrdiff_t last = (count - 1) / BLOCK * BLOCK;
+  for (ptrdiff_t k = last - progress->at; count > 0 && k >= 0; k -= BLOCK) {
     ptrdiff_t first = k + shift, size = least(BLOCK, count - k);
     if (first >= columns) continue;
+    if (linalg_pauses(progress, last - k,
+                      4.0 * (double)(rows - k) * (double)(columns - k) * BLOCK)) {
+      return false;
+    }
     const Number *from = v + k * v_stride + first;
     if (size == 1) {
       reflect_by_one(from, rows - first, tau[k], qt + first * q_stride + first, columns - first,
@@ -287,6 +311,7 @@ static void form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
     set_panel(&panel, from, v_stride, tau + k, rows - first, size);
     reflect_lines(&panel, qt + first * q_stride + first, columns - first, q_stride, false);
   }
+  return linalg_stage_ends(progress);
 }
 
 /* --- Two-sided reductions --------------------------------------------------------------------- */
@@ -295,10 +320,11 @@ static void form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
 ** reflectors in the rows of a, as form_q has them with a shift of 1. tau: n - 1. scratch: 4 n.
 **
 ** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v. */
-static void tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
-                           Number *tau, Number *scratch) {
+static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
+                           Number *tau, Number *scratch, LinalgProgress *progress) {
   Number *v = scratch, *w = scratch + n, *conj_v = scratch + 2 * n, *conj_w = scratch + 3 * n;
-  for (ptrdiff_t k = 0; k + 1 < n; k++) {
+  for (ptrdiff_t k = progress->at; k + 1 < n; k++) {
+    if (linalg_pauses(progress, k, 4.0 * (double)(n - k) * (double)(n - k))) return false;
     Number *row = a + k * stride + k + 1, *rest = row + stride;
     ptrdiff_t size = n - k - 1;
     d[k] = real(a[k * stride + k]);
@@ -321,6 +347,7 @@ static void tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, 
     }
   }
   if (n > 0) d[n - 1] = real(a[(n - 1) * stride + n - 1]);
+  return linalg_stage_ends(progress);
 }
 
 /* A = Q B P^H of a matrix with rows >= columns: B's diagonal and superdiagonal, and reflectors: of Q
@@ -328,13 +355,14 @@ static void tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, 
 **
 ** Column k becomes zero below the diagonal by a reflector from the left; then row k, behind the
 ** superdiagonal, by one from the right. Both are applied on one way through the rows. */
-static void bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
+static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
                           Number *qv, ptrdiff_t qv_stride, double *d, double *e, Number *tau_q,
-                          Number *tau_p, Number *scratch) {
+                          Number *tau_p, Number *scratch, LinalgProgress *progress) {
   Number *sums = scratch, *conj_u = scratch + columns;
-  for (ptrdiff_t k = 0; k < columns; k++) {
+  for (ptrdiff_t k = progress->at; k < columns; k++) {
     Number *corner = a + k * stride + k, *v = qv + k * qv_stride + k;
     ptrdiff_t height = rows - k, width = columns - k - 1;
+    if (linalg_pauses(progress, k, 8.0 * (double)height * (double)width)) return false;
     for (ptrdiff_t i = 0; i < height; i++) v[i] = corner[i * stride];
     Number left = conjugate(tau_q[k] = reflector(v, height));
     d[k] = real(v[0]);
@@ -358,4 +386,5 @@ static void bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_
       subtract_row(line, times(right, inner(line, row, width, false)), conj_u, width);
     }
   }
+  return linalg_stage_ends(progress);
 }

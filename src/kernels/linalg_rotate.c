@@ -141,15 +141,21 @@ static ptrdiff_t ql_step(double *d, double *e, ptrdiff_t l, ptrdiff_t m, double 
   return m - l;
 }
 
-bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch) {
+bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
+                             LinalgProgress *progress) {
   double *c = scratch, *s = scratch + n;
-  for (ptrdiff_t l = 0; l < n; l++) {
+  for (ptrdiff_t l = progress->at; l < n; l++) {
+    if (linalg_pauses(progress, l, 0)) return false;
     for (int steps = 0;; steps++) {
       ptrdiff_t m = coupled(d, e, n, l);
       if (m == l) break;
-      if (steps == MOST_STEPS_EACH) return false;
+      if (steps == MOST_STEPS_EACH) {
+        progress->info = 1;
+        return linalg_stage_ends(progress);
+      }
       ptrdiff_t count = ql_step(d, e, l, m, c, s);
       rotate_rows(z, m, -1, count, c, s);
+      progress->work += 4.0 * (double)count * (double)z.columns;
     }
   }
   for (ptrdiff_t i = 0; i + 1 < n; i++) {
@@ -161,7 +167,7 @@ bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, do
     swap_reals(d + i, d + first);
     swap_lines(z, i, first);
   }
-  return true;
+  return linalg_stage_ends(progress);
 }
 
 /* --- Singular values -------------------------------------------------------------------------- */
@@ -252,21 +258,28 @@ static void order_values(const Bidiagonal *b, ptrdiff_t n) {
 }
 
 bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
-                       double *scratch) {
-  double norm = 0;
-  for (ptrdiff_t i = n - 1; i > 0; i--) e[i] = e[i - 1];
-  e[0] = 0;
-  for (ptrdiff_t i = 0; i < n; i++) norm = fmax(norm, fabs(d[i]) + fabs(e[i]));
-  Bidiagonal b = {d, e, scratch, scratch + n, scratch + 2 * n, scratch + 3 * n, norm * DBL_EPSILON,
+                       double *scratch, LinalgProgress *progress) {
+  double *norm = &progress->numbers[1];
+  if (progress->at == 0) {
+    for (ptrdiff_t i = n - 1; i > 0; i--) e[i] = e[i - 1];
+    e[0] = *norm = 0;
+    for (ptrdiff_t i = 0; i < n; i++) *norm = fmax(*norm, fabs(d[i]) + fabs(e[i]));
+  }
+  Bidiagonal b = {d, e, scratch, scratch + n, scratch + 2 * n, scratch + 3 * n, *norm * DBL_EPSILON,
                   u, v};
-  for (ptrdiff_t k = n - 1; k >= 0; k--) {
+  for (ptrdiff_t k = n - (progress->at ? progress->at : 1); k >= 0; k--) {
+    if (linalg_pauses(progress, n - k, 0)) return false;
     for (int steps = 0;; steps++) {
       ptrdiff_t l = block_start(&b, k);
       if (l == k) break;
-      if (steps == MOST_STEPS_EACH) return false;
+      if (steps == MOST_STEPS_EACH) {
+        progress->info = 1;
+        return linalg_stage_ends(progress);
+      }
       qr_step(&b, l, k);
+      progress->work += 4.0 * (double)(k - l) * (double)(u.columns + v.columns);
     }
   }
   order_values(&b, n);
-  return true;
+  return linalg_stage_ends(progress);
 }

@@ -1,11 +1,14 @@
 /*
 ** Routines, for one kind of number: from a matrix in memory to the results. Included once for each.
+** The first stage loads the matrix; what follows the last one stores the results.
 */
 #include <float.h>
 
 #include "kernels/linalg_factor.h"
 
 enum { REALS = IS_COMPLEX ? 2 : 1, FEW_VECTORS = 4 };
+
+enum { LOADS = 0 }; /* the first stage of all */
 
 enum { MOST_EXPONENT = IS_NARROW ? 120 : 1000 };
 #define ORDINARY (IS_NARROW ? 1e8 : 1e100) /* sizes that need no scaling */
@@ -93,18 +96,20 @@ static double largest_of(const Number *x, ptrdiff_t count) {
 /* --- Cholesky and triangular systems ---------------------------------------------------------- */
 
 /* The operation's upper form is the transpose, LAPACK's the adjoint. */
-static bool run_cholesky(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
+static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                              LinalgProgress *progress) {
   ptrdiff_t n = plan->in[0].rows;
   bool is_lapack = plan->routine == LINALG_POTRF;
   Number *a = memory;
-  for (ptrdiff_t i = 0; i < n; i++) {
+  for (ptrdiff_t i = 0; progress->stage == LOADS && i < n; i++) {
     for (ptrdiff_t j = 0; j <= i; j++) {
       Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
       a[i * n + j] = is_lapack && !plan->lower ? conjugate(x) : x;
     }
   }
-  ptrdiff_t stopped = cholesky(a, n, n, memory + n * n);
-  if (stopped && !is_lapack) return false;
+  if (progress->stage == LOADS) linalg_stage_ends(progress);
+  if (!cholesky(a, n, n, memory + n * n, progress)) return LINALG_PAUSED;
+  if (progress->info && !is_lapack) return LINALG_XLA_DECIDES;
   for (ptrdiff_t i = 0; i < n; i++) {
     for (ptrdiff_t j = 0; j < n; j++) {
       ptrdiff_t to = plan->lower ? i * n + j : j * n + i;
@@ -112,8 +117,8 @@ static bool run_cholesky(const LinalgPlan *plan, const LinalgData *data, Number 
       put(plan, data->out[0], to, is_lapack && !plan->lower && j <= i ? conjugate(x) : x);
     }
   }
-  if (is_lapack) put_info(data, 1, stopped);
-  return true;
+  if (is_lapack) put_info(data, 1, progress->info);
+  return LINALG_DONE;
 }
 
 /* Every system as one of a lower triangle: unknowns backwards where it is an upper one. False if the
@@ -133,66 +138,111 @@ static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, bool f
   return is_regular;
 }
 
-static bool run_triangular(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
+/* Systems of n unknowns; numbers from one unknown to the next, and from one vector to the next. */
+typedef struct Systems {
+  ptrdiff_t n, vectors, step, next;
+  bool forward, few;
+} Systems;
+
+static Systems systems_of(const LinalgPlan *plan) {
   ptrdiff_t rows = plan->out[0].rows, columns = plan->out[0].columns;
-  ptrdiff_t n = plan->left ? rows : columns, vectors = plan->left ? columns : rows;
-  bool forward = plan->lower != plan->transposed, few = vectors <= FEW_VECTORS;
-  Number *t = memory, *x = memory + n * n;
-  bool is_regular = load_triangle(plan, data, forward, t);
+  ptrdiff_t vectors = plan->left ? columns : rows;
+  return (Systems){.n = plan->left ? rows : columns,
+                   .vectors = vectors,
+                   .step = plan->left ? columns : 1,
+                   .next = plan->left ? 1 : columns,
+                   .forward = plan->lower != plan->transposed,
+                   .few = vectors <= FEW_VECTORS};
+}
+
+static bool load_systems(const LinalgPlan *plan, const LinalgData *data, Number *t, Number *x,
+                         Systems s) {
+  bool is_regular = load_triangle(plan, data, s.forward, t);
   if (plan->by_blocks && !is_regular) return false;
-  ptrdiff_t step = plan->left ? columns : 1, next = plan->left ? 1 : columns;
-  for (ptrdiff_t i = 0; i < n; i++) {
-    ptrdiff_t from = (forward ? i : n - 1 - i) * step;
-    for (ptrdiff_t v = 0; v < vectors; v++) {
-      x[few ? v * n + i : i * vectors + v] = get(plan, data->in[1], from + v * next);
-    }
-  }
-  if (few) {
-    solve_vectors(t, n, n, plan->unit, x, vectors);
-  } else {
-    solve_lower(t, n, n, plan->unit, x, vectors, vectors);
-  }
-  double largest = plan->by_blocks ? largest_of(x, n * vectors) : 0;
-  if (largest - largest != 0) return false;
-  for (ptrdiff_t i = 0; i < n; i++) {
-    ptrdiff_t to = (forward ? i : n - 1 - i) * step;
-    for (ptrdiff_t v = 0; v < vectors; v++) {
-      put(plan, data->out[0], to + v * next, x[few ? v * n + i : i * vectors + v]);
+  for (ptrdiff_t i = 0; i < s.n; i++) {
+    ptrdiff_t from = (s.forward ? i : s.n - 1 - i) * s.step;
+    for (ptrdiff_t v = 0; v < s.vectors; v++) {
+      x[s.few ? v * s.n + i : i * s.vectors + v] = get(plan, data->in[1], from + v * s.next);
     }
   }
   return true;
+}
+
+static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                LinalgProgress *progress) {
+  Systems s = systems_of(plan);
+  Number *t = memory, *x = memory + s.n * s.n;
+  if (progress->stage == LOADS) {
+    if (!load_systems(plan, data, t, x, s)) return LINALG_XLA_DECIDES;
+    linalg_stage_ends(progress);
+  }
+  if (s.few) {
+    solve_vectors(t, s.n, s.n, plan->unit, x, s.vectors);
+  } else {
+    for (ptrdiff_t k = progress->at; k < s.n; k += BLOCK) {
+      if (linalg_pauses(progress, k, 2.0 * (double)k * (double)s.vectors * BLOCK)) {
+        return LINALG_PAUSED;
+      }
+      solve_block(t, s.n, s.n, plan->unit, x, s.vectors, s.vectors, k);
+    }
+  }
+  double largest = plan->by_blocks ? largest_of(x, s.n * s.vectors) : 0;
+  if (largest - largest != 0) return LINALG_XLA_DECIDES;
+  for (ptrdiff_t i = 0; i < s.n; i++) {
+    ptrdiff_t to = (s.forward ? i : s.n - 1 - i) * s.step;
+    for (ptrdiff_t v = 0; v < s.vectors; v++) {
+      put(plan, data->out[0], to + v * s.next, x[s.few ? v * s.n + i : i * s.vectors + v]);
+    }
+  }
+  return LINALG_DONE;
 }
 
 /* --- LU and QR -------------------------------------------------------------------------------- */
 
-static bool run_getrf(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
+static LinalgEnd run_getrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                           LinalgProgress *progress) {
+  ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns;
   int32_t *pivots = (int32_t *)data->out[1];
-  load_matrix(plan, 0, data, memory, false);
-  put_info(data, 2, lu(memory, plan->in[0].rows, plan->in[0].columns, plan->in[0].columns, pivots));
-  store_matrix(plan, 0, data, memory, plan->in[0].columns, false);
+  if (progress->stage == LOADS) {
+    load_matrix(plan, 0, data, memory, false);
+    linalg_stage_ends(progress);
+  }
+  if (!lu(memory, rows, columns, columns, pivots, progress)) return LINALG_PAUSED;
+  put_info(data, 2, progress->info);
+  store_matrix(plan, 0, data, memory, columns, false);
   for (ptrdiff_t k = 0; k < plan->out[1].rows; k++) pivots[k]++;
-  return true;
+  return LINALG_DONE;
 }
 
-static bool run_geqrf(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
+static LinalgEnd run_geqrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                           LinalgProgress *progress) {
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns, steps = plan->out[1].rows;
   Number *tau = memory + rows * columns;
-  load_matrix(plan, 0, data, memory, true);
-  qr(memory, rows, columns, rows, tau, tau + steps);
+  if (progress->stage == LOADS) {
+    load_matrix(plan, 0, data, memory, true);
+    linalg_stage_ends(progress);
+  }
+  if (!qr(memory, rows, columns, rows, tau, tau + steps, progress)) return LINALG_PAUSED;
   store_matrix(plan, 0, data, memory, rows, true);
   for (ptrdiff_t k = 0; k < steps; k++) put(plan, data->out[1], k, tau[k]);
-  return true;
+  return LINALG_DONE;
 }
 
-static bool run_orgqr(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
+static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                           LinalgProgress *progress) {
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns;
   ptrdiff_t count = least(plan->in[1].rows, least(rows, columns));
   Number *v = memory, *qt = v + rows * columns, *tau = qt + rows * columns;
-  load_matrix(plan, 0, data, v, true);
-  for (ptrdiff_t k = 0; k < count; k++) tau[k] = get(plan, data->in[1], k);
-  form_q(v, rows, tau, count, 0, rows, qt, columns, rows, tau + count);
+  if (progress->stage == LOADS) {
+    load_matrix(plan, 0, data, v, true);
+    for (ptrdiff_t k = 0; k < count; k++) tau[k] = get(plan, data->in[1], k);
+    linalg_stage_ends(progress);
+  }
+  if (!form_q(v, rows, tau, count, 0, rows, qt, columns, rows, tau + count, progress)) {
+    return LINALG_PAUSED;
+  }
   store_matrix(plan, 0, data, qt, rows, true);
-  return true;
+  return LINALG_DONE;
 }
 
 /* --- Eigenvalues and singular values ---------------------------------------------------------- */
@@ -209,10 +259,10 @@ static void scale_all(Number *x, ptrdiff_t count, double by) {
   for (ptrdiff_t i = 0; by != 1 && i < count; i++) x[i] = scaled(x[i], by);
 }
 
-static bool run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
-  ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
-  Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
-  double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n;
+/* All of a Hermitian matrix, scaled; false if it is not finite. */
+static bool load_hermitian(const LinalgPlan *plan, const LinalgData *data, Number *a,
+                           ptrdiff_t stride, double *scale) {
+  ptrdiff_t n = plan->in[0].rows;
   for (ptrdiff_t i = 0; i < n; i++) {
     for (ptrdiff_t j = 0; j <= i; j++) {
       Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
@@ -226,84 +276,152 @@ static bool run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *me
     double of_row = largest_of(a + i * stride, n);
     if (!(of_row <= largest)) largest = of_row;
   }
-  double scale = scale_for(largest);
-  put_info(data, 2, 0);
-  if (largest - largest != 0) {
-    fill(plan, 0, data, NAN);
-    for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, NAN);
-    return true;
+  if (largest - largest != 0) return false;
+  *scale = scale_for(largest);
+  for (ptrdiff_t i = 0; i < n; i++) scale_all(a + i * stride, n, *scale);
+  return true;
+}
+
+static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                           LinalgProgress *progress) {
+  enum { REDUCES = LOADS + 1, FORMS, ITERATES };
+  ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
+  Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
+  double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n, *scale = &progress->numbers[0];
+  if (progress->stage == LOADS) {
+    if (!load_hermitian(plan, data, a, stride, scale)) {
+      put_info(data, 2, 0);
+      fill(plan, 0, data, NAN);
+      for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, NAN);
+      return LINALG_DONE;
+    }
+    linalg_stage_ends(progress);
   }
-  for (ptrdiff_t i = 0; i < n; i++) scale_all(a + i * stride, n, scale);
-  tridiagonalize(a, n, stride, d, e, tau, scratch);
-  if (n > 0) e[n - 1] = 0;
-  if (plan->vectors) form_q(a, stride, tau, n - 1, 1, n, qt, n, stride, scratch);
+  if (progress->stage == REDUCES) {
+    if (!tridiagonalize(a, n, stride, d, e, tau, scratch, progress)) return LINALG_PAUSED;
+    if (n > 0) e[n - 1] = 0;
+  }
+  if (progress->stage == FORMS) {
+    bool wanted = plan->vectors;
+    if (!wanted) linalg_stage_ends(progress);
+    if (wanted && !form_q(a, stride, tau, n - 1, 1, n, qt, n, stride, scratch, progress)) {
+      return LINALG_PAUSED;
+    }
+  }
   LinalgRows z = {qt, IS_NARROW, plan->vectors ? REALS * n : 0, REALS * stride};
-  if (!tridiagonal_eigenvalues(d, e, n, z, doubles_at(scratch))) put_info(data, 2, 1);
-  for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / scale);
+  if (!tridiagonal_eigenvalues(d, e, n, z, doubles_at(scratch), progress)) return LINALG_PAUSED;
+  put_info(data, 2, progress->info);
+  for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / *scale);
   if (plan->vectors) {
     store_matrix(plan, 0, data, qt, stride, true);
   } else {
     fill(plan, 0, data, 0);
   }
-  return true;
+  return LINALG_DONE;
 }
 
 /* Of a wide matrix, that of its adjoint: A^H = V S U^H. */
-static bool run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
-  bool wide = plan->in[0].columns > plan->in[0].rows;
-  ptrdiff_t rows = wide ? plan->in[0].columns : plan->in[0].rows;
-  ptrdiff_t columns = wide ? plan->in[0].rows : plan->in[0].columns;
-  ptrdiff_t wanted = least(wide ? plan->out[3].rows : plan->out[2].columns, rows);
-  ptrdiff_t high = linalg_stride(rows), stride = linalg_stride(columns);
-  Number *a = memory, *qv = a + rows * stride, *qt = qv + columns * high, *pt = qt + wanted * high;
-  Number *tau_q = pt + columns * stride, *tau_p = tau_q + columns, *scratch = tau_p + columns;
-  double *d = doubles_at(scratch + panel_numbers(rows)), *e = d + columns;
-  load_matrix(plan, 0, data, qv, wide); /* qv is not needed yet */
-  double largest = largest_of(qv, rows * columns), scale = scale_for(largest);
+typedef struct Svd {
+  bool wide;
+  ptrdiff_t rows, columns, wanted, high, stride;
+  Number *a, *qv, *qt, *pt, *tau_q, *tau_p, *scratch;
+  double *d, *e;
+} Svd;
+
+static Svd svd_in(const LinalgPlan *plan, Number *memory) {
+  Svd s = {.wide = plan->in[0].columns > plan->in[0].rows};
+  s.rows = s.wide ? plan->in[0].columns : plan->in[0].rows;
+  s.columns = s.wide ? plan->in[0].rows : plan->in[0].columns;
+  s.wanted = least(s.wide ? plan->out[3].rows : plan->out[2].columns, s.rows);
+  s.high = linalg_stride(s.rows);
+  s.stride = linalg_stride(s.columns);
+  s.a = memory;
+  s.qv = s.a + s.rows * s.stride;
+  s.qt = s.qv + s.columns * s.high;
+  s.pt = s.qt + s.wanted * s.high;
+  s.tau_q = s.pt + s.columns * s.stride;
+  s.tau_p = s.tau_q + s.columns;
+  s.scratch = s.tau_p + s.columns;
+  s.d = doubles_at(s.scratch + panel_numbers(s.rows));
+  s.e = s.d + s.columns;
+  return s;
+}
+
+/* False if it is not finite: then that is the result. */
+static bool load_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *s, double *scale) {
+  load_matrix(plan, 0, data, s->qv, s->wide); /* qv is not needed yet */
+  double largest = largest_of(s->qv, s->rows * s->columns);
   bool is_finite = largest - largest == 0;
+  *scale = scale_for(largest);
   fill(plan, 0, data, 0);
   put_info(data, 4, 0);
   if (!is_finite || !plan->vectors) {
     fill(plan, 2, data, is_finite ? 0 : NAN);
     fill(plan, 3, data, is_finite ? 0 : NAN);
   }
-  if (!is_finite) {
-    for (ptrdiff_t i = 0; i < columns; i++) put_real(plan, data->out[1], i, NAN);
-    return true;
-  }
-  for (ptrdiff_t i = 0; i < rows; i++) {
-    for (ptrdiff_t j = 0; j < columns; j++) {
-      Number x = qv[i * columns + j];
-      a[i * stride + j] = scaled(wide ? conjugate(x) : x, scale);
+  for (ptrdiff_t i = 0; !is_finite && i < s->columns; i++) put_real(plan, data->out[1], i, NAN);
+  for (ptrdiff_t i = 0; i < s->rows; i++) {
+    for (ptrdiff_t j = 0; j < s->columns; j++) {
+      Number x = s->qv[i * s->columns + j];
+      s->a[i * s->stride + j] = scaled(s->wide ? conjugate(x) : x, *scale);
     }
   }
-  bidiagonalize(a, rows, columns, stride, qv, high, d, e, tau_q, tau_p, scratch);
-  LinalgRows u = {qt, IS_NARROW, 0, REALS * high}, v = {pt, IS_NARROW, 0, REALS * stride};
-  if (plan->vectors) {
-    form_q(qv, high, tau_q, columns, 0, rows, qt, wanted, high, scratch);
-    form_q(a, stride, tau_p, columns - 1, 1, columns, pt, columns, stride, scratch);
-    u.columns = REALS * rows;
-    v.columns = REALS * columns;
-  }
-  if (!bidiagonal_values(d, e, columns, u, v, doubles_at(scratch))) put_info(data, 4, 1);
-  for (ptrdiff_t i = 0; i < columns; i++) put_real(plan, data->out[1], i, d[i] / scale);
-  if (!plan->vectors) return true;
-  Number *adjoint = wide ? qt : pt; /* its rows are V's columns */
-  ptrdiff_t next = wide ? high : stride, count = plan->out[3].rows * next;
-  store_matrix(plan, 2, data, wide ? pt : qt, wide ? stride : high, true);
-  for (ptrdiff_t i = 0; i < count; i++) adjoint[i] = conjugate(adjoint[i]);
-  store_matrix(plan, 3, data, adjoint, next, false);
-  return true;
+  return is_finite;
 }
 
-bool NAMED(linalg_run)(const LinalgPlan *plan, const LinalgData *data, Number *memory) {
-  static bool (*const routines[LINALG_ROUTINES])(const LinalgPlan *, const LinalgData *,
-                                                 Number *) = {
+static void store_vectors(const LinalgPlan *plan, const LinalgData *data, const Svd *s) {
+  Number *adjoint = s->wide ? s->qt : s->pt; /* its rows are V's columns */
+  ptrdiff_t next = s->wide ? s->high : s->stride, count = plan->out[3].rows * next;
+  store_matrix(plan, 2, data, s->wide ? s->pt : s->qt, s->wide ? s->stride : s->high, true);
+  for (ptrdiff_t i = 0; i < count; i++) adjoint[i] = conjugate(adjoint[i]);
+  store_matrix(plan, 3, data, adjoint, next, false);
+}
+
+static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                           LinalgProgress *progress) {
+  enum { REDUCES = LOADS + 1, FORMS_Q, FORMS_P, ITERATES };
+  Svd s = svd_in(plan, memory);
+  double *scale = &progress->numbers[0];
+  if (progress->stage == LOADS) {
+    if (!load_svd(plan, data, &s, scale)) return LINALG_DONE;
+    linalg_stage_ends(progress);
+  }
+  if (progress->stage == REDUCES) {
+    if (!bidiagonalize(s.a, s.rows, s.columns, s.stride, s.qv, s.high, s.d, s.e, s.tau_q, s.tau_p,
+                       s.scratch, progress)) {
+      return LINALG_PAUSED;
+    }
+    if (!plan->vectors) progress->stage = ITERATES;
+  }
+  if (progress->stage == FORMS_Q && !form_q(s.qv, s.high, s.tau_q, s.columns, 0, s.rows, s.qt,
+                                            s.wanted, s.high, s.scratch, progress)) {
+    return LINALG_PAUSED;
+  }
+  if (progress->stage == FORMS_P && !form_q(s.a, s.stride, s.tau_p, s.columns - 1, 1, s.columns,
+                                            s.pt, s.columns, s.stride, s.scratch, progress)) {
+    return LINALG_PAUSED;
+  }
+  LinalgRows u = {s.qt, IS_NARROW, plan->vectors ? REALS * s.rows : 0, REALS * s.high};
+  LinalgRows v = {s.pt, IS_NARROW, plan->vectors ? REALS * s.columns : 0, REALS * s.stride};
+  if (!bidiagonal_values(s.d, s.e, s.columns, u, v, doubles_at(s.scratch), progress)) {
+    return LINALG_PAUSED;
+  }
+  put_info(data, 4, progress->info);
+  for (ptrdiff_t i = 0; i < s.columns; i++) put_real(plan, data->out[1], i, s.d[i] / *scale);
+  if (plan->vectors) store_vectors(plan, data, &s);
+  return LINALG_DONE;
+}
+
+LinalgEnd NAMED(linalg_run)(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                            LinalgProgress *progress) {
+  static LinalgEnd (*const routines[LINALG_ROUTINES])(const LinalgPlan *, const LinalgData *,
+                                                      Number *, LinalgProgress *) = {
       [LINALG_CHOLESKY] = run_cholesky, [LINALG_TRIANGULAR_SOLVE] = run_triangular,
       [LINALG_POTRF] = run_cholesky,    [LINALG_TRSM] = run_triangular,
       [LINALG_GETRF] = run_getrf,       [LINALG_GEQRF] = run_geqrf,
       [LINALG_ORGQR] = run_orgqr,       [LINALG_SYEVD] = run_syevd,
       [LINALG_GESDD] = run_gesdd,
   };
-  return routines[plan->routine](plan, data, memory);
+  progress->work = 0;
+  return routines[plan->routine](plan, data, memory, progress);
 }

@@ -151,7 +151,7 @@ typedef struct AllReduce {
   Error *error;
 } AllReduce;
 
-static void all_reduce_chunk(void *argument, int chunk) {
+static bool all_reduce_chunk(void *argument, int chunk) {
   AllReduce *work = argument;
   int width = type_bytes(work->reducer.type);
   int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, n = work->elements - begin;
@@ -164,6 +164,7 @@ static void all_reduce_chunk(void *argument, int chunk) {
   for (int m = 1; m < work->count; m++) {
     memcpy(result_of(work->replicas, m, work->leaf) + offset, first, (size_t)(n * width));
   }
+  return true;
 }
 
 static Reducer reducer_of(const Thunk *thunk, int leaf) {

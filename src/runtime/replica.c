@@ -106,15 +106,16 @@ static GeneratedKernel generated_function(int module, int function) {
   return kernel;
 }
 
-static void run_generated_chunk(void *argument, int chunk) {
+static bool run_generated_chunk(void *argument, int chunk) {
   const GeneratedLoop *loop = argument;
   int64_t begin = (int64_t)chunk * loop->work.chunk, end = begin + loop->work.chunk;
   if (end > loop->work.units) end = loop->work.units;
   generated_function(loop->module, loop->function)(loop->buffers, begin, end);
+  return true;
 }
 
 /* The loop over chunks of what a replica is at. */
-static ChunkLoop chunk_loop(const Replica *replica, int64_t chunks, void (*body)(void *, int),
+static ChunkLoop chunk_loop(const Replica *replica, int64_t chunks, bool (*body)(void *, int),
                             void *argument) {
   return (ChunkLoop){.chunks = (int)chunks,
                      .body = body,
@@ -180,9 +181,13 @@ static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers) {
   arena_free(arena);
 }
 
-static void run_kernel_chunk(void *argument, int chunk) {
+static bool run_kernel_chunk(void *argument, int chunk) {
   const KernelPhase *phase = argument;
-  phase->call.plan->kernel->run(&phase->call, phase->phase, chunk);
+  KernelCall call = phase->call;
+  bool again = false;
+  call.again = &again;
+  call.plan->kernel->run(&call, phase->phase, chunk);
+  return !again;
 }
 
 static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_t **list,
@@ -199,8 +204,7 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
 }
 
 /* As run_generated. */
-static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
-                       Error *error) {
+static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
   ArenaMark mark = arena_mark(replica->scratch);
   KernelFusion computed;
   uint8_t **list = pointers(replica, thunk, replica->scratch);
@@ -208,8 +212,7 @@ static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool 
   bool is_over = true;
   *ok = true;
   for (; *ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
-    ChunkLoop all =
-        chunk_loop(replica, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
+    ChunkLoop all = chunk_loop(replica, thunk->plan->chunks[work.phase], run_kernel_chunk, &work);
     *ok = parallel_for(&all, &frame->chunk, error);
     is_over = frame->chunk >= all.chunks;
     if (is_over) frame->phase++, frame->chunk = 0;
@@ -227,10 +230,11 @@ typedef struct CopyLoop {
 
 enum { COPY_BYTES = 1 << 20 }; /* of a chunk */
 
-static void run_copy_chunk(void *argument, int chunk) {
+static bool run_copy_chunk(void *argument, int chunk) {
   const CopyLoop *copy = argument;
   int64_t begin = (int64_t)chunk * COPY_BYTES, rest = copy->bytes - begin;
   memcpy(copy->to + begin, copy->from + begin, (size_t)(rest < COPY_BYTES ? rest : COPY_BYTES));
+  return true;
 }
 
 static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
@@ -257,9 +261,9 @@ static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
     return ok;
   }
   put_pointers(replica, thunk, list);
-  KernelCall call = kernel_call(replica, thunk, list, &computed);
-  for (int phase = 0; phase < thunk->plan->phases; phase++) {
-    if (thunk->plan->chunks[phase]) thunk->plan->kernel->run(&call, phase, 0);
+  KernelPhase work = {.call = kernel_call(replica, thunk, list, &computed)};
+  for (; work.phase < thunk->plan->phases; work.phase++) {
+    while (thunk->plan->chunks[work.phase] && !run_kernel_chunk(&work, 0)) continue;
   }
   return true;
 }

@@ -301,7 +301,7 @@ typedef struct JobChunk {
 static void run_chunk(void *argument) {
   const JobChunk *work = argument;
   const ChunkLoop *loop = work->job->loop;
-  loop->body(loop->argument, work->chunk);
+  while (!loop->body(loop->argument, work->chunk) && !*loop->stop) continue;
 }
 
 /* Without the lock. What a chunk allocates and does not free goes if it traps. */
@@ -347,7 +347,7 @@ static void remove_job(Job *job) {
 static void run_alone(const ChunkLoop *loop, int *next) {
   int scope = scope_begin();
   while (*next < loop->chunks && !*loop->stop) {
-    loop->body(loop->argument, (*next)++);
+    if (loop->body(loop->argument, *next)) ++*next;
     if (loop->deadline_us && platform_now_us() >= loop->deadline_us) break;
   }
   scope_commit(scope);

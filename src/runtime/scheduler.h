@@ -51,10 +51,10 @@ void scheduler_wait(Run *run);
 typedef enum WorkerLoss { WORKER_REPLACED, WORKER_GONE, WORKER_BROKE_SCHEDULER } WorkerLoss;
 WorkerLoss scheduler_worker_lost(int worker);
 
-/* A loop over chunks: body(argument, chunk) for each of them, in any order. */
+/* A loop over chunks: body(argument, chunk) for each of them, in any order, until it returns true. */
 typedef struct ChunkLoop {
   int chunks;
-  void (*body)(void *argument, int chunk);
+  bool (*body)(void *argument, int chunk);
   void *argument;
   const _Atomic bool *stop; /* no further chunk is begun when this is set */
   double deadline_us;       /* 0: none */

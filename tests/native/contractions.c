@@ -83,14 +83,19 @@ static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
   size_t bytes = (size_t)plan->scratch_bytes;
   const uint8_t *const data[2] = {operands[0]->data, operands[1]->data};
   uint8_t *const results[1] = {result->data};
+  bool again;
   KernelCall call = {.plan = plan,
+                     .again = &again,
                      .instruction = instruction,
                      .operands = data,
                      .results = results,
                      .scratch = bytes ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL};
   for (int phase = 0; phase < plan->phases; phase++) {
     for (int chunk = plan->chunks[phase] - 1; chunk >= 0; chunk--) {
-      plan->kernel->run(&call, phase, chunk);
+      do {
+        again = false;
+        plan->kernel->run(&call, phase, chunk);
+      } while (again);
     }
   }
   free(call.scratch);

@@ -182,14 +182,19 @@ static bool is_compared(const Row *row, int leaf) {
 static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
                        uint8_t *const *operands, uint8_t *const *results) {
   int64_t bytes = plan->scratch_bytes;
+  bool again;
   KernelCall call = {.plan = plan,
+                     .again = &again,
                      .instruction = instruction,
                      .operands = (const uint8_t *const *)operands,
                      .results = results,
                      .scratch = bytes ? aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64) : NULL};
   for (int phase = 0; phase < plan->phases; phase++) {
     for (int chunk = plan->chunks[phase] - 1; chunk >= 0; chunk--) {
-      plan->kernel->run(&call, phase, chunk);
+      do {
+        again = false;
+        plan->kernel->run(&call, phase, chunk);
+      } while (again);
     }
   }
   free(call.scratch);

@@ -40,12 +40,13 @@ static void die_if(Death how) {
 }
 
 /* Two chunks, so that the owner and a helper are in one each. */
-static void chunk(void *argument, int number) {
+static bool chunk(void *argument, int number) {
   bool owner = *(int *)argument == scheduler_current_worker();
   entered++;
   while (entered < 2) usleep(100);
   die_if(owner ? IN_CHUNK_AS_OWNER : IN_CHUNK_AS_HELPER);
   usleep(20000); /* the one that is left is still in it when the other's death is known */
+  return true;
 }
 
 bool __real_eval_instruction(const Instruction *instruction, Literal *const *operands,
@@ -61,7 +62,10 @@ bool __wrap_eval_instruction(const Instruction *instruction, Literal *const *ope
   die_if(WITH_LOCK);
   bool in_chunk = death == IN_CHUNK_AS_OWNER || death == IN_CHUNK_AS_HELPER;
   entered = 0;
-  if (in_chunk && !parallel_for(2, chunk, &worker, context->error)) return false;
+  const _Atomic bool never = false;
+  ChunkLoop loop = {.chunks = 2, .body = chunk, .argument = &worker, .stop = &never};
+  int next = 0;
+  if (in_chunk && !parallel_for(&loop, &next, context->error)) return false;
   return __real_eval_instruction(instruction, operands, result, context);
 }
 

@@ -1,0 +1,143 @@
+/**
+ * Long operations: without threads the host's events come in between their chunks, and with threads a
+ * run that is cancelled ends after the chunks that are at work.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Client } from '../bindings/index.mjs';
+
+const MOST_MS = 50;
+const TRIES = 4; // the machine may be busy: the best one counts
+
+const comparator = 'less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }';
+const add = 'add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }';
+const n = 700, long = 6000000;
+
+/** name: [lines of the entry, whose last one is of r; computations] */
+const OPERATIONS = {
+  'dot of f64': [`x = f64[1200,1200] iota(), iota_dimension=0
+  ROOT r = f64[1200,1200] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}`],
+  scatter: [`i = s32[${long},1] iota(), iota_dimension=0
+  u = f32[${long}] iota(), iota_dimension=0
+  x = f32[1000] iota(), iota_dimension=0
+  c = s32[] constant(1000)
+  m = s32[${long},1] broadcast(c), dimensions={}
+  k = s32[${long},1] remainder(i, m)
+  ROOT r = f32[1000] scatter(x, k, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add`, add],
+  fft: [`x = f32[4,1048576] iota(), iota_dimension=1
+  c = c64[4,1048576] convert(x)
+  ROOT r = c64[4,1048576] fft(c), fft_type=FFT, fft_length={1048576}`],
+  sort: [`x = f32[${long}] iota(), iota_dimension=0
+  s = f32[${long}] sine(x)
+  ROOT r = f32[${long}] sort(s), dimensions={0}, to_apply=less`, comparator],
+  'dynamic-update-slice': [`x = f32[60000000] iota(), iota_dimension=0
+  u = f32[50000000] iota(), iota_dimension=0
+  z = s32[] constant(3)
+  ROOT r = f32[60000000] dynamic-update-slice(x, u, z)`],
+};
+for (const [routine, results] of [
+  ['getrf', `f32[${n},${n}], s32[${n}], s32[]`],
+  ['geqrf', `f32[${n},${n}], f32[${n}]`],
+  ['potrf', `f32[${n},${n}], s32[]`],
+  ['syevd', `f32[${n},${n}], f32[${n}], s32[]`],
+  ['gesdd', `f32[${n},${n}], f32[${n}], f32[${n},${n}], f32[${n},${n}], s32[]`],
+]) {
+  OPERATIONS[routine] = [`x = f32[${n},${n}] iota(), iota_dimension=0
+  y = f32[${n},${n}] iota(), iota_dimension=1
+  p = f32[${n},${n}] multiply(x, y)
+  s = f32[${n},${n}] sine(p)
+  e = pred[${n},${n}] compare(x, y), direction=EQ
+  k = f32[] constant(${n})
+  z = f32[] constant(0)
+  kb = f32[${n},${n}] broadcast(k), dimensions={}
+  zb = f32[${n},${n}] broadcast(z), dimensions={}
+  d = f32[${n},${n}] select(e, kb, zb)
+  a = f32[${n},${n}] add(s, d)
+  c = (${results}) custom-call(a), custom_call_target="lapack_s${routine}_ffi", api_version=API_VERSION_TYPED_FFI
+  ROOT r = f32[${n},${n}] get-tuple-element(c), index=0`];
+}
+
+async function compiled(client, [lines, computations = '']) {
+  const module = client.parseHlo(`HloModule m\n${computations}\nENTRY e {\n  ${lines}\n}`);
+  const executable = await client.compile(module);
+  module.dispose();
+  return executable;
+}
+
+/** The most milliseconds of this process that no event came in between. */
+async function longestBlock(work) {
+  let longest = 0, running = true, last = process.cpuUsage();
+  const look = () => {
+    const { user, system } = process.cpuUsage(last);
+    last = process.cpuUsage();
+    longest = Math.max(longest, (user + system) / 1000);
+  };
+  const tick = () => {
+    look();
+    if (running) setImmediate(tick);
+  };
+  setImmediate(tick);
+  await work();
+  look();
+  running = false;
+  return longest;
+}
+
+test('without threads no operation blocks for long', { timeout: 120000 }, async (t) => {
+  const client = await Client.create({ threads: 0 });
+  for (const [name, program] of Object.entries(OPERATIONS)) {
+    await t.test(name, async () => {
+      const executable = await compiled(client, program);
+      let best = Infinity;
+      for (let i = 0; i < TRIES && best > MOST_MS; i++) {
+        best = Math.min(best, await longestBlock(async () => {
+          const results = await executable.execute([], { device: true });
+          results.forEach((buffer) => buffer.dispose());
+        }));
+      }
+      assert.ok(best <= MOST_MS, `${name} blocks for ${best.toFixed(0)} ms`);
+      executable.dispose();
+    });
+  }
+  client.dispose();
+});
+
+test('the same bits in one go and in turns', { timeout: 120000 }, async () => {
+  const single = await Client.create({ threads: 0 }), threaded = await Client.create({ threads: 2 });
+  for (const [name, program] of Object.entries(OPERATIONS)) {
+    const data = [];
+    for (const client of [single, threaded]) {
+      const executable = await compiled(client, program);
+      const [result] = await executable.execute([]);
+      data.push(Buffer.from(result.data.buffer, result.data.byteOffset, result.data.byteLength));
+      executable.dispose();
+    }
+    assert.ok(data[0].equals(data[1]), name);
+  }
+  single.dispose();
+  threaded.dispose();
+});
+
+for (const threads of [0, 1, 2]) {
+  test(`what is long is cancelled at once, ${threads} threads`, { timeout: 120000 }, async () => {
+    const client = await Client.create({ threads });
+    const executable = await compiled(client, [`x = f64[2500,2500] iota(), iota_dimension=0
+  ROOT r = f64[2500,2500] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}`]);
+    let best = Infinity;
+    for (let i = 0; i < TRIES && best > MOST_MS; i++) {
+      const controller = new AbortController();
+      const run = executable.execute([], { signal: controller.signal });
+      let aborted;
+      setTimeout(() => {
+        aborted = performance.now();
+        controller.abort();
+      }, 100);
+      await assert.rejects(run, { code: 'CANCELLED' });
+      best = Math.min(best, performance.now() - aborted);
+    }
+    assert.ok(best <= MOST_MS, `it went on for ${best.toFixed(0)} ms`);
+    executable.dispose();
+    client.dispose();
+  });
+}
