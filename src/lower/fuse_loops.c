@@ -9,6 +9,8 @@
 ** instruction, and no other of its instructions is used outside, so groups never wait for each
 ** other in a circle.
 */
+#include <string.h>
+
 #include "base/scope.h"
 #include "lower/lower.h"
 #include "lower/reduction.h"
@@ -21,7 +23,8 @@ typedef struct Group {
   Instruction **members; /* users before operands: the root first */
   bool reindexes;        /* has members that are about where elements are, other than of scalars */
   int input_count;
-  Instruction **inputs;
+  Instruction **inputs;     /* MOST_INPUTS at most */
+  const Instruction *asked; /* the last one whose users were looked for */
   Computation *fused;
 } Group;
 
@@ -114,10 +117,14 @@ static bool may_be_copied(const Instruction *x, int copies) {
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
+/* A constant may be in very many groups: the shorter list is looked through. */
 static bool is_member(const Fuser *fuser, const Instruction *x, const Group *group) {
   const GroupList *list = &fuser->groups_of[x->id];
-  for (int i = 0; i < list->count; i++) {
+  for (int i = 0; i < list->count && list->count <= group->count; i++) {
     if (list->items[i] == group) return true;
+  }
+  for (int i = 0; i < group->count && group->count < list->count; i++) {
+    if (group->members[i] == x) return true;
   }
   return false;
 }
@@ -134,18 +141,21 @@ static void leave_last(Fuser *fuser, Group *group) {
   fuser->groups_of[x->id].count--;
 }
 
-static int count_inputs(const Fuser *fuser, const Group *group, Instruction **out) {
+/* The inputs of the group with `x` in it, which is one of them, or its first member; how many, or
+** MOST_INPUTS + 1 if there are too many. */
+static int inputs_with(const Fuser *fuser, const Group *group, const Instruction *x,
+                       Instruction **out) {
   int count = 0;
-  for (int i = group->count - 1; i >= 0; i--) {
-    const Instruction *member = group->members[i];
-    for (int k = 0; k < member->operand_count; k++) {
-      Instruction *operand = member->operands[k];
-      bool known = is_member(fuser, operand, group);
-      for (int j = 0; j < count && !known; j++) known = out[j] == operand;
-      if (known) continue;
-      if (count == MOST_INPUTS) return MOST_INPUTS + 1;
-      out[count++] = operand;
-    }
+  for (int i = 0; i < group->input_count; i++) {
+    if (group->inputs[i] != x) out[count++] = group->inputs[i];
+  }
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *operand = x->operands[k];
+    bool known = is_member(fuser, operand, group);
+    for (int j = 0; j < count && !known; j++) known = out[j] == operand;
+    if (known) continue;
+    if (count == MOST_INPUTS) return MOST_INPUTS + 1;
+    out[count++] = operand;
   }
   return count;
 }
@@ -178,16 +188,24 @@ static bool is_repeated(const Instruction *x, const Group *group) {
   return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
 }
 
+static void set_inputs(Fuser *fuser, Group *group, Instruction *const *inputs, int count) {
+  if (!group->inputs) group->inputs = ARENA_ARRAY(fuser->arena, Instruction *, MOST_INPUTS);
+  memcpy(group->inputs, inputs, sizeof *inputs * (size_t)count);
+  group->input_count = count;
+}
+
 /* Joins if the group can still be one loop then, and does not do work again. */
 static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
-  Instruction *inputs[MOST_INPUTS + 1];
+  Instruction *inputs[MOST_INPUTS];
   if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
   if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
+  int input_count = inputs_with(fuser, group, x, inputs);
+  if (input_count > MOST_INPUTS) return false;
   bool reindexes = group->reindexes;
   join(fuser, x, group);
   Inside inside = {fuser, group};
-  if (count_inputs(fuser, group, inputs) <= MOST_INPUTS &&
-      (!group->reindexes || can_plan(group->members[0], is_outside, &inside))) {
+  if (!group->reindexes || can_plan(group->members[0], is_outside, &inside)) {
+    set_inputs(fuser, group, inputs, input_count);
     return true;
   }
   leave_last(fuser, group);
@@ -212,7 +230,14 @@ static void start_group(Fuser *fuser, Instruction *x) {
     return;
   }
   Group *group = ARENA_NEW(fuser->arena, Group);
+  Instruction *inputs[MOST_INPUTS];
+  int input_count = inputs_with(fuser, group, x, inputs);
+  if (input_count > MOST_INPUTS) {
+    fuser->stays[x->id] = true;
+    return;
+  }
   join(fuser, x, group);
+  set_inputs(fuser, group, inputs, input_count);
   ARENA_PUSH(fuser->arena, fuser->groups.items, fuser->groups.count, fuser->groups.capacity, group);
 }
 
@@ -224,9 +249,10 @@ static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *ou
     const GroupList *list = &fuser->groups_of[user];
     outside |= fuser->stays[user];
     for (int k = 0; k < list->count; k++) {
-      bool known = false;
-      for (int j = 0; j < out->count && !known; j++) known = out->items[j] == list->items[k];
-      if (!known) ARENA_PUSH(fuser->arena, out->items, out->count, out->capacity, list->items[k]);
+      Group *group = list->items[k];
+      if (group->asked == x) continue;
+      group->asked = x;
+      ARENA_PUSH(fuser->arena, out->items, out->count, out->capacity, group);
     }
   }
   return outside;
@@ -275,9 +301,6 @@ static Computation *make_computation(Fuser *fuser, const Group *group) {
 static void make_fusions(Fuser *fuser) {
   for (int i = 0; i < fuser->groups.count; i++) {
     Group *group = fuser->groups.items[i];
-    Instruction *inputs[MOST_INPUTS + 1];
-    group->input_count = count_inputs(fuser, group, inputs);
-    group->inputs = arena_copy(fuser->arena, inputs, sizeof *inputs * (size_t)group->input_count);
     group->fused = make_computation(fuser, group);
   }
   for (int i = 0; i < fuser->groups.count; i++) {
