@@ -223,3 +223,47 @@ ENTRY e { z = f32[] constant(0)
   }
   client.dispose();
 });
+
+/* ---- 100,000 of something: under 5 s each on a machine that does nothing else ---- */
+
+const MANY = 100000, MOST_SECONDS = 12;
+const many = (type) => `(${Array(MANY).fill(type).join(', ')})`;
+const numbered = (prefix) => count(MANY, (i) => `${prefix}${i}`).join(', ');
+
+/** [what, computations, lines of the entry, arguments, the first result's first element] */
+const LARGE = [
+  ['element-wise operations in a chain', '', [
+    'x = f32[8] parameter(0)', ...count(MANY, (i) => `v${i} = f32[8] negate(${i ? `v${i - 1}` : 'x'})`),
+    `ROOT r = f32[8] add(v${MANY - 1}, x)`], [[1, 2, 3, 4, 5, 6, 7, 8]], 2],
+  ['elements of a tuple', '', [
+    `t = ${many('f32[]')} parameter(0)`,
+    ...count(MANY, (i) => `g${i} = f32[] get-tuple-element(t), index=${i}`),
+    ...count(MANY, (i) => `n${i} = f32[] negate(g${i})`),
+    `ROOT r = ${many('f32[]')} tuple(${numbered('n')})`], [count(MANY, (i) => i + 1)], -1],
+  ['reductions that share their initial value', `add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}`, ['x = f32[4] parameter(0)', 'z = f32[] constant(0)', ...count(MANY / 4, (i) => [
+    `t${i} = f32[4] tanh(${i ? `d${i - 1}` : 'x'})`,
+    `q${i} = f32[] reduce(t${i}, z), dimensions={0}, to_apply=add`,
+    `b${i} = f32[4] broadcast(q${i}), dimensions={}`,
+    `d${i} = f32[4] subtract(t${i}, b${i})`]).flat(),
+  `ROOT r = f32[4] copy(d${MANY / 4 - 1})`], [[0, 0, 0, 0]], 0],
+  ['operations of a comparator', `less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ${count(MANY / 2, (i) => `v${i} = f32[] add(${i ? `v${i - 1}` : 'a'}, b)`).join('\n  ')}
+  ROOT r = pred[] compare(v${MANY / 2 - 1}, b), direction=LT
+}`, ['x = f32[3] parameter(0)', 'ROOT r = f32[3] sort(x), dimensions={0}, to_apply=less'], [[0, 0, 0]], 0],
+];
+for (const [what, computations, lines, args, first] of LARGE) {
+  test(`${MANY} ${what}`, TIMEOUT, async () => {
+    const text = `HloModule m\n${computations}\nENTRY e {\n${lines.join('\n')}\n}`;
+    const start = process.cpuUsage();
+    const [result] = await run(text, ...args);
+    const { user, system } = process.cpuUsage(start);
+    assert.equal(result.data[0], first);
+    assert.ok((user + system) / 1e6 < MOST_SECONDS, `${(user + system) / 1e6} s`);
+  });
+}

@@ -13,6 +13,8 @@ static bool is_static_array(const Target *target, const Shape *shape) {
 
 /* A computation on scalars that can be written out. */
 static bool can_combine(const Target *target, const Computation *computation) {
+  enum { MOST_INSTRUCTIONS = 1000 }; /* it is written out from the root down */
+  if (computation->count > MOST_INSTRUCTIONS) return false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
     if (x->opcode == HLO_TUPLE_OP && x == computation->root) continue;

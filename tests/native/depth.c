@@ -1,0 +1,237 @@
+/*
+** Programs of a depth and a width of 100,000 through the parser, each pass by itself, all of them in
+** order, the evaluator, the compiler and the printer: none may overflow the stack, or take for ever.
+** What refuses such a program says why.
+*/
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "codegen/codegen.h"
+#include "compile/program.h"
+#include "dynamic/dimensions.h"
+#include "eval/eval.h"
+#include "hlo/text.h"
+#include "hlo/verifier.h"
+#include "lower/lower.h"
+#include "passes/passes.h"
+
+enum { SIZE = 100 * 1000, MOST_SECONDS = 60 /* under sanitizers, on a busy machine */ };
+
+/* A program is some computations, and lines of which there are many: %d is the line's number, %p the
+** one before. The first one's operand is x0. */
+typedef struct Deep {
+  const char *name;
+  const char *before; /* computations, and the beginning of that in which the lines are */
+  const char *line;   /* with %d for its number and %p for the one before, from 1 on */
+  const char *end;    /* what comes after them, %d being the last one's number */
+  bool lists;         /* where %d in `end` is all of them, separated by commas */
+} Deep;
+
+#define ENTRY   "HloModule m\nENTRY e {\nx0 = f32[2] parameter(0)\nz = f32[] constant(0)\n"
+#define ADD     "add {\na = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT r = f32[] add(a, b)\n}\n"
+#define SCALARS "p0 = f32[] parameter(0)\nx0 = f32[] parameter(1)\n"
+
+static const Deep programs[] = {
+    {"element-wise", ENTRY, "x%d = f32[2] sine(x%p)\n", "ROOT r = f32[2] copy(x%d)\n}\n", false},
+    {"indices", ENTRY, "x%d = f32[2] reverse(x%p), dimensions={0}\n",
+     "ROOT r = f32[2] copy(x%d)\n}\n", false},
+    {"tuples and elements", ENTRY,
+     "t%d = (f32[2]) tuple(x%p)\nx%d = f32[2] get-tuple-element(t%d), index=0\n",
+     "ROOT r = f32[2] copy(x%d)\n}\n", false},
+    {"constants", "HloModule m\nENTRY e {\nx0 = f32[] constant(1)\nz = f32[] constant(2)\n",
+     "x%d = f32[] maximum(x%p, z)\n", "ROOT r = f32[] negate(x%d)\n}\n", false},
+    {"dynamic", "HloModule m\nENTRY e {\nx0 = f32[<=2] parameter(0)\n",
+     "x%d = f32[<=2] sine(x%p)\n", "ROOT r = f32[<=2] negate(x%d)\n}\n", false},
+    {"reductions",
+     "HloModule m\n" ADD "ENTRY e {\nx0 = f32[2] parameter(0)\nz = f32[] constant(0)\n",
+     "q%d = f32[] reduce(x%p, z), dimensions={0}, to_apply=add\n"
+     "x%d = f32[2] broadcast(q%d), dimensions={}\n",
+     "ROOT r = f32[2] copy(x%d)\n}\n", false},
+    {"a reducer", "HloModule m\nf {\n" SCALARS, "x%d = f32[] sine(x%p)\n",
+     "ROOT r = f32[] add(p0, x%d)\n}\nENTRY e {\ny = f32[2] parameter(0)\nz = f32[] constant(0)\n"
+     "ROOT r = f32[] reduce(y, z), dimensions={0}, to_apply=f\n}\n",
+     false},
+    {"a comparator", "HloModule m\nf {\n" SCALARS, "x%d = f32[] sine(x%p)\n",
+     "ROOT r = pred[] compare(p0, x%d), direction=LT\n}\nENTRY e {\ny = f32[2] parameter(0)\n"
+     "ROOT r = f32[2] sort(y), dimensions={0}, to_apply=f\n}\n",
+     false},
+    {"a wide program", ENTRY, "x%d = f32[2] sine(x0)\n", "ROOT r = tuple(%d)\n}\n", true},
+};
+
+static int failures;
+
+static void fail(const Deep *deep, const char *what, const char *more) {
+  failures++;
+  printf("%s: %s%s\n", deep->name, what, more);
+}
+
+/* ---- Texts ---- */
+
+static void put_line(StrBuf *text, const char *line, int number) {
+  for (; *line; line++) {
+    if (line[0] == '%' && (line[1] == 'd' || line[1] == 'p')) {
+      strbuf_printf(text, "%d", *++line == 'd' ? number : number - 1);
+    } else {
+      strbuf_printf(text, "%c", *line);
+    }
+  }
+}
+
+static void put_list(StrBuf *text) {
+  strbuf_printf(text, "ROOT r = (f32[2]");
+  for (int i = 1; i < SIZE; i++) strbuf_printf(text, ", f32[2]");
+  strbuf_printf(text, ") tuple(x1");
+  for (int i = 2; i <= SIZE; i++) strbuf_printf(text, ", x%d", i);
+  strbuf_printf(text, ")\n}\n");
+}
+
+static Module *parse(const Deep *deep) {
+  StrBuf text = {0};
+  Error error = {0};
+  strbuf_printf(&text, "%s", deep->before);
+  for (int i = 1; i <= SIZE; i++) put_line(&text, deep->line, i);
+  if (deep->lists) {
+    put_list(&text);
+  } else {
+    put_line(&text, deep->end, SIZE);
+  }
+  Module *module = hlo_parse(text.text, text.length, &error);
+  if (!module) fail(deep, "does not parse: ", error.message);
+  strbuf_free(&text);
+  return module;
+}
+
+/* ---- What goes through them ---- */
+
+#define FOR_TARGET(pass) \
+  static bool pass##_for_code(Module *module) { return pass(module, &codegen_target); }
+FOR_TARGET(lower_pad_windows)
+FOR_TARGET(lower_batch_comparators)
+FOR_TARGET(lower_fuse_loops)
+
+static bool prepare(Module *module) {
+  passes_prepare(module);
+  return true;
+}
+
+static bool lower(Module *module) {
+  lower_run(module, &codegen_target);
+  return true;
+}
+
+static bool resolve(Module *module) {
+  Error error;
+  return dynamic_dimensions_resolve(module, &error);
+}
+
+static bool measure(Module *module) {
+  module_measure(module);
+  return true;
+}
+
+static bool print(Module *module) {
+  StrBuf text = {0};
+  hlo_print(module, &text);
+  strbuf_free(&text);
+  return true;
+}
+
+typedef struct Stage {
+  const char *name;
+  Pass *run;
+} Stage;
+
+static const Stage stages[] = {
+    {"printer", print},
+    {"sizes", measure},
+    {"dynamic dimensions", resolve},
+    {"custom calls", pass_custom_calls},
+    {"manual sharding", pass_manual_sharding},
+    {"calls", pass_inline_calls},
+    {"dead code", pass_dead_code},
+    {"common subexpressions", pass_common_subexpressions},
+    {"algebra", pass_simplify_algebra},
+    {"transposes", pass_fold_transposes},
+    {"constants", pass_fold_constants},
+    {"scans", pass_expand_scans},
+    {"scaled dots", pass_expand_scaled_dots},
+    {"preparing passes", prepare},
+    {"loops", lower_unroll_loops},
+    {"pooling", lower_expand_pooling},
+    {"scattered windows", lower_scatter_windows},
+    {"sort keys", lower_sort_keys},
+    {"padded windows", lower_pad_windows_for_code},
+    {"comparators", lower_batch_comparators_for_code},
+    {"fusion", lower_fuse_loops_for_code},
+    {"all of them", lower},
+};
+
+static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
+static void check_time(const Deep *deep, const char *what, double since) {
+  char text[64];
+  double took = seconds() - since;
+  if (getenv("VERBOSE") && took > 0.5) printf("%s: %s: %.1f s\n", deep->name, what, took);
+  snprintf(text, sizeof text, " takes %.0f s", took);
+  if (took > MOST_SECONDS) fail(deep, what, text);
+}
+
+static void evaluate(const Deep *deep, const Module *module) {
+  Error error = {0};
+  Arena *arena = arena_new();
+  double since = seconds();
+  EvalContext context = {.arena = arena, .error = &error};
+  Literal *arguments[2];
+  for (int p = 0; p < module->entry->parameter_count; p++) {
+    arguments[p] = literal_new(arena, module->entry->parameters[p]->shape);
+  }
+  if (!eval_computation(module->entry, arguments, &context) &&
+      error.code != STATUS_RESOURCE_EXHAUSTED && error.code != STATUS_UNIMPLEMENTED) {
+    fail(deep, "is not evaluated: ", error.message);
+  }
+  arena_free(arena);
+  check_time(deep, "evaluation", since);
+}
+
+static void compile(const Deep *deep, const Module *module) {
+  static const CompileOptions all = {0};
+  Error error = {0};
+  double since = seconds();
+  Program *program = program_new(module, (Mesh){1, 1}, &all, &error);
+  if (program) {
+    program_free(program);
+  } else if (error.code != STATUS_RESOURCE_EXHAUSTED) {
+    fail(deep, "is not compiled: ", error.message);
+  }
+  check_time(deep, "compilation", since);
+}
+
+static void check(const Deep *deep) {
+  double since = seconds();
+  Error error = {0};
+  Module *module = parse(deep);
+  if (!module) return;
+  check_time(deep, "parser", since);
+  evaluate(deep, module);
+  compile(deep, module);
+  for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+    Module *copy = module_clone(module);
+    since = seconds();
+    stages[i].run(copy);
+    check_time(deep, stages[i].name, since);
+    if (!verify_module(copy, &error)) fail(deep, stages[i].name, error.message);
+    module_free(copy);
+  }
+  module_free(module);
+}
+
+int main(int argc, char **argv) {
+  size_t count = sizeof programs / sizeof *programs;
+  for (size_t k = 0; k < count; k++) {
+    if (argc < 2 || !strcmp(argv[1], programs[k].name)) check(&programs[k]);
+  }
+  printf("%zu programs of %d, %d failed\n", count, SIZE, failures);
+  return failures != 0;
+}
