@@ -28,9 +28,8 @@ static CodegenWork scatter_work(const Instruction *scatter) {
   int64_t window = 1;
   for (int d = windows; d < updates->rank; d++) window *= updates->dims[d];
   int64_t chunk = CHUNK_WORK / window;
-  return (CodegenWork){.units = shape_elements(updates) / window,
-                       .chunk = chunk < 1 ? 1 : chunk,
-                       .in_order = true};
+  return (CodegenWork){
+      .units = shape_elements(updates) / window, .chunk = chunk < 1 ? 1 : chunk, .in_order = true};
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {

@@ -112,12 +112,12 @@ FOR_TARGET(lower_batch_comparators)
 FOR_TARGET(lower_fuse_loops)
 
 static bool prepare(Module *module) {
-  passes_prepare(module);
+  passes_prepare(module, NULL);
   return true;
 }
 
 static bool lower(Module *module) {
-  lower_run(module, &codegen_target);
+  lower_run(module, &codegen_target, NULL);
   return true;
 }
 
