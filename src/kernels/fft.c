@@ -67,17 +67,20 @@ static Step *add_step(FftPlan *plan, Place from, Place to) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+static bool has_few_lines(const FftPass *pass, PrimitiveType real) {
+  return pass->lines <= (real == F64 ? 1 : 2);
+}
+
 /* As many lanes as make good use of vectors and of the cache; a line by itself where there are fewer
 ** lines than a vector has lanes. */
 static void choose_lanes(FftPass *pass, PrimitiveType real) {
   int vector = real == F64 ? 2 : 4;
   pass->lanes = 4 * vector;
-  while (pass->lanes > vector &&
-         (fft_tile_bytes(pass, real) > TILE_BYTES || pass->group <= pass->lanes / 2)) {
+  while (pass->lanes > vector && (fft_tile_bytes(pass, real) > TILE_BYTES ||
+                                  pass->group <= pass->lanes * fft_lines_per_lane(pass) / 2)) {
     pass->lanes /= 2;
   }
-  bool few = pass->lines <= vector / 2;
-  if (few && fft_runs_alone(pass->transform, real)) pass->lanes = 1;
+  if (has_few_lines(pass, real) && fft_runs_alone(pass->transform, real)) pass->lanes = 1;
 }
 
 static void finish_pass(FftPlan *plan, Step *step) {
@@ -229,6 +232,10 @@ static void add_short(const AxisJob *job, int64_t n) {
   pass->inverse = job->inverse;
   pass->scale = job->inverse ? 1.0 / (double)job->length : 1;
   pass->real = job->real;
+  bool whole_reals = job->is_real && !halved;
+  if (whole_reals && !has_few_lines(pass, plan->real)) {
+    pass->real = job->inverse ? FFT_TWO_BACK : FFT_TWO;
+  }
   if (halved) pass->real_roots = fft_roots(n / 2 + 1, 1, job->length, plan->real, job->arena);
   choose_lanes(pass, plan->real);
   finish_pass(plan, step);

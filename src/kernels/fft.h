@@ -67,6 +67,10 @@ typedef enum FftReal {
   FFT_SPLIT,  /* afterwards: from n/2 complex numbers, made of n reals, to their n/2 + 1 */
   FFT_JOIN,   /* before: the reverse */
   FFT_MIRROR, /* before: the elements that are not loaded are conjugates of others */
+  /* Two lines of real numbers are the parts of one of complex numbers; afterwards their spectra are
+  ** told apart, or before are put together. */
+  FFT_TWO,
+  FFT_TWO_BACK,
 } FftReal;
 
 /* One pass over lines. */
@@ -85,6 +89,10 @@ typedef struct FftPass {
   const void *lane_roots, *tile_roots;
 } FftPass;
 
+/* Lines that a lane has. */
+static inline int fft_lines_per_lane(const FftPass *pass) {
+  return pass->real == FFT_TWO || pass->real == FFT_TWO_BACK ? 2 : 1;
+}
 int64_t fft_tiles(const FftPass *pass);
 int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real); /* of memory, for one at a time */
 

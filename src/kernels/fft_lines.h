@@ -405,6 +405,31 @@ static void mirror(Planes x, int64_t length, int64_t lanes) {
   }
 }
 
+/* The spectra of x's real parts and of its imaginary ones; the latter goes to y. */
+static void split_two(Planes x, Planes y, int64_t length, int64_t lanes) {
+  Vector half = splat((REAL)0.5);
+  for (int64_t k = 0; 2 * k <= length; k++) {
+    for (int64_t l = 0; l < lanes; l += LANES) {
+      Pair a = load_pair(x, k * lanes + l);
+      Pair b = conjugate(load_pair(x, (k ? length - k : 0) * lanes + l));
+      store_pair(x, k * lanes + l, scaled(plus(a, b), half));
+      store_pair(y, k * lanes + l, turned(scaled(minus(a, b), half)));
+    }
+  }
+}
+
+/* The reverse: x + i y, with what conjugates say; the first elements have no imaginary parts. */
+static void join_two(Planes x, Planes y, int64_t length, int64_t lanes) {
+  for (int64_t l = 0; l < lanes; l += LANES) store(x.im + l, load(y.re + l));
+  for (int64_t k = 1; 2 * k <= length; k++) {
+    for (int64_t l = 0; l < lanes; l += LANES) {
+      Pair a = load_pair(x, k * lanes + l), b = turned(load_pair(y, k * lanes + l));
+      store_pair(x, k * lanes + l, minus(a, b));
+      store_pair(x, (length - k) * lanes + l, conjugate(plus(a, b)));
+    }
+  }
+}
+
 /* --- Between memory and tiles ----------------------------------------------------------------- */
 
 /* The lines of a tile. */
@@ -427,7 +452,7 @@ static Lines lines_at(const FftLines *lines, int64_t first, int count, int lanes
 
 /* Lanes [l, l + LANES) have neighbours as elements: rows of memory. */
 static bool are_rows(const Lines *at, int l) {
-  return at->step == 2 && at->parts == 2 && l + LANES <= at->count;
+  return at->step == at->parts && l + LANES <= at->count;
 }
 
 static void load_one(const REAL *data, const Lines *at, int l, int64_t k, int64_t end, Planes x) {
@@ -444,7 +469,8 @@ static void load_rows(const REAL *data, const Lines *at, int l, int64_t end, Pla
   for (; k + LANES <= end; k += LANES) {
     Vector re[LANES], im[LANES];
     for (int i = 0; i < LANES; i++) {
-      Pair row = load_zipped(data + at->at[l + i] + 2 * k);
+      const REAL *from = data + at->at[l + i] + at->parts * k;
+      Pair row = at->parts == 2 ? load_zipped(from) : (Pair){load(from), splat(0)};
       re[i] = row.re;
       im[i] = row.im;
     }
@@ -503,7 +529,12 @@ static void store_rows(REAL *data, const Lines *at, int l, int64_t end, Planes x
     transpose(re);
     transpose(im);
     for (int i = 0; i < LANES; i++) {
-      store_zipped(data + at->at[l + i] + 2 * k, (Pair){re[i], im[i]});
+      REAL *to = data + at->at[l + i] + at->parts * k;
+      if (at->parts == 2) {
+        store_zipped(to, (Pair){re[i], im[i]});
+      } else {
+        store(to, re[i]);
+      }
     }
   }
   for (int i = 0; i < LANES; i++) store_one(data, at, l + i, k, end, x, scale);
@@ -549,17 +580,43 @@ static void multiply_lanes(const FftPass *pass, int64_t block, Planes x) {
   }
 }
 
+/* The first of a tile's lines, and how many there are in its group from there on. */
+static int64_t tile_line(const FftPass *pass, int64_t tile, int64_t *left) {
+  int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
+  int64_t tiles = (pass->group + lines - 1) / lines, line = tile % tiles * lines;
+  *left = pass->group - line;
+  return tile / tiles * pass->group + line;
+}
+
+static Lines lanes_at(const FftPass *pass, const FftLines *lines, int64_t first, int64_t left) {
+  int64_t count = left < 0 ? 0 : left < pass->lanes ? left : pass->lanes;
+  return lines_at(lines, first, (int)count, pass->lanes);
+}
+
+/* Of two lines a lane: what is loaded as y's is the imaginary part of x, or its spectrum is. */
+static void load_second(const FftPass *pass, const REAL *from, const Lines *second, Planes x,
+                        Planes y) {
+  if (pass->real == FFT_TWO) {
+    load_tile(from, second, pass->loaded, (Planes){x.im, y.im});
+  } else {
+    load_tile(from, second, pass->loaded, y);
+    join_two(x, y, pass->transform->length, pass->lanes);
+  }
+}
+
+static void store_second(const FftPass *pass, REAL *to, const Lines *second, Planes x, Planes y) {
+  store_tile(to, second, pass->kept, pass->real == FFT_TWO ? y : (Planes){x.im, x.re},
+             (REAL)pass->scale);
+}
+
 static void run_tile(const FftPass *pass, const REAL *from, REAL *to, REAL *memory, int64_t tile) {
-  int64_t tiles = (pass->group + pass->lanes - 1) / pass->lanes; /* of a group */
-  int64_t block = tile % tiles, line = block * pass->lanes, left = pass->group - line;
-  int count = (int)(left < pass->lanes ? left : pass->lanes);
-  int64_t first = tile / tiles * pass->group + line;
-  Lines in = lines_at(&pass->from, first, count, pass->lanes);
-  Lines out = lines_at(&pass->to, first, count, pass->lanes);
+  int64_t left, first = tile_line(pass, tile, &left), next = first + pass->lanes;
+  Lines in = lanes_at(pass, &pass->from, first, left);
+  Lines out = lanes_at(pass, &pass->to, first, left);
   const FftTransform *t = pass->transform;
   int64_t plane = t->room * pass->lanes;
   Planes x = {memory, memory + plane}, y = {memory + 2 * plane, memory + 3 * plane};
-  bool alone = pass->lanes == 1;
+  bool alone = pass->lanes == 1, two = fft_lines_per_lane(pass) == 2;
   FftPairs pairs = {t->length, 0, t->length / 2 + 1, pass->real_roots, pass->real == FFT_SPLIT};
   if (alone && pass->real == FFT_JOIN) {
     NAMED(fft_pairs)(&pairs, from + in.at[0], y.re);
@@ -567,6 +624,10 @@ static void run_tile(const FftPass *pass, const REAL *from, REAL *to, REAL *memo
     load_tile(y.re, &in, t->length, x);
   } else {
     load_tile(from, &in, pass->loaded, x);
+  }
+  if (two) {
+    Lines second = lanes_at(pass, &pass->from, next, left - pass->lanes);
+    load_second(pass, from, &second, x, y);
   }
   if (!alone && pass->real == FFT_JOIN) {
     split_or_join(x, t->length, pass->real_roots, pass->lanes, false);
@@ -577,13 +638,19 @@ static void run_tile(const FftPass *pass, const REAL *from, REAL *to, REAL *memo
     y = (Planes){y.im, y.re};
   }
   run_transform(t, &x, &y, pass->lanes);
-  if (pass->tile_roots) multiply_lanes(pass, block, x);
+  if (pass->tile_roots)
+    multiply_lanes(pass, tile % (fft_tiles(pass) * pass->group / pass->lines), x);
   if (pass->inverse) x = (Planes){x.im, x.re};
   if (!alone && pass->real == FFT_SPLIT) {
     split_or_join(x, t->length, pass->real_roots, pass->lanes, true);
   }
+  if (pass->real == FFT_TWO) split_two(x, y, t->length, pass->lanes);
   store_tile(to, &out, alone && pass->real == FFT_SPLIT ? t->length : pass->kept, x,
              (REAL)pass->scale);
+  if (two) {
+    Lines second = lanes_at(pass, &pass->to, next, left - pass->lanes);
+    store_second(pass, to, &second, x, y);
+  }
   if (alone && pass->real == FFT_SPLIT) {
     NAMED(fft_pairs)(&pairs, to + out.at[0], to + out.at[0]);
   }

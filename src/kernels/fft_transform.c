@@ -165,7 +165,8 @@ bool fft_runs_alone(const FftTransform *transform, PrimitiveType real) {
 }
 
 int64_t fft_tiles(const FftPass *pass) {
-  return pass->lines / pass->group * ((pass->group + pass->lanes - 1) / pass->lanes);
+  int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
+  return pass->lines / pass->group * ((pass->group + lines - 1) / lines);
 }
 
 int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real) {

@@ -50,6 +50,9 @@ def fft(f):
       transforms(f, 'RFFT', real, complex_, a, (3, rows, half), a)
       transforms(f, 'IRFFT', complex_, real, (3, rows, half), a, b)
       transforms(f, 'IRFFT', complex_, real, (3, rows, half), a, a)
+    for rows, columns in ((2, 15), (3, 21), (5, 9), (9, 25), (37, 3), (17, 67)):  # two lines at a time
+      transforms(f, 'RFFT', real, complex_, (rows, columns), (rows, columns // 2 + 1), (columns,))
+      transforms(f, 'IRFFT', complex_, real, (rows, columns // 2 + 1), (rows, columns), (columns,))
     transforms(f, 'FFT', complex_, complex_, (2, 3, 2, 4), (2, 3, 2, 4), (3, 2, 4))
     transforms(f, 'RFFT', real, complex_, (2, 1, 7), (2, 1, 4), (7,))
   transforms(f, 'FFT', 'c64', 'c64', (0, 4), (0, 4), (4,))
