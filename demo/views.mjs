@@ -12,4 +12,5 @@
  */
 export const VIEWS = [
   { id: 'train', title: 'Train', load: () => import('./train/index.mjs') },
+  { id: 'playground', title: 'Playground', load: () => import('./playground/index.mjs') },
 ];

@@ -5,6 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
+import { operationsTable } from './playground/operations_table.mjs';
+
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Files that no module imports: what the page fetches, and the service worker, by fixed names. */
@@ -26,12 +28,25 @@ function furtherFiles() {
   };
 }
 
+/** What is made of the sources of the core when the site is built. */
+function virtualModules() {
+  const modules = { 'virtual:operations': operationsTable };
+  return {
+    name: 'virtual-modules',
+    resolveId: (id) => (modules[id] ? `\0${id}` : undefined),
+    async load(id) {
+      const make = id.startsWith('\0') ? modules[id.slice(1)] : undefined;
+      return make && `export default ${JSON.stringify(await make())};`;
+    },
+  };
+}
+
 export default {
   root: here('.'),
   base: './',
   publicDir: false,
   logLevel: 'warn',
-  plugins: [furtherFiles()],
+  plugins: [furtherFiles(), virtualModules()],
   worker: { format: 'es' },
   build: {
     outDir: here('../build/site'),

@@ -71,7 +71,8 @@ describe('addresses', () => {
       await page.waitForSelector(`.view-${id} > *`);
       assert.equal(await page.locator('.view').count(), 1);
     }
-    assert.deepEqual(complaints, []);
+    // What a worker was loading when it was ended is no complaint.
+    assert.deepEqual(complaints.filter((text) => !/: net::ERR_(ABORTED|BLOCKED)/.test(text)), []);
     await page.close();
   });
 

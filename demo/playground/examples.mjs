@@ -491,3 +491,141 @@ export const EXAMPLES = [
   ['Between devices', COLLECTIVES],
   ['Transfers', TRANSFERS],
 ];
+
+/* ---- Programs ---- */
+
+const MANDELBROT = `HloModule mandelbrot
+
+// z = z^2 + c for each pixel, all at once; how often it stays below 2.
+more {
+  s = (s32[], f32[96,144], f32[96,144], f32[96,144], f32[96,144], s32[96,144]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  most = s32[] constant(50)
+  ROOT less = pred[] compare(i, most), direction=LT
+}
+
+step {
+  s = (s32[], f32[96,144], f32[96,144], f32[96,144], f32[96,144], s32[96,144]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[96,144] get-tuple-element(s), index=1
+  y = f32[96,144] get-tuple-element(s), index=2
+  re = f32[96,144] get-tuple-element(s), index=3
+  im = f32[96,144] get-tuple-element(s), index=4
+  count = s32[96,144] get-tuple-element(s), index=5
+  xx = f32[96,144] multiply(x, x)
+  yy = f32[96,144] multiply(y, y)
+  xy = f32[96,144] multiply(x, y)
+  difference = f32[96,144] subtract(xx, yy)
+  twice = f32[96,144] add(xy, xy)
+  x2 = f32[96,144] add(difference, re)
+  y2 = f32[96,144] add(twice, im)
+  length = f32[96,144] add(xx, yy)
+  four = f32[] constant(4)
+  fours = f32[96,144] broadcast(four), dimensions={}
+  inside = pred[96,144] compare(length, fours), direction=LT
+  one = s32[96,144] convert(inside)
+  more_count = s32[96,144] add(count, one)
+  x3 = f32[96,144] select(inside, x2, x)
+  y3 = f32[96,144] select(inside, y2, y)
+  next = s32[] constant(1)
+  j = s32[] add(i, next)
+  ROOT t = (s32[], f32[96,144], f32[96,144], f32[96,144], f32[96,144], s32[96,144]) tuple(j, x3, y3, re, im, more_count)
+}
+
+ENTRY main {
+  column = f32[96,144] iota(), iota_dimension=1
+  row = f32[96,144] iota(), iota_dimension=0
+  scale = f32[] constant(0.0208)
+  scales = f32[96,144] broadcast(scale), dimensions={}
+  left = f32[] constant(-2.1)
+  lefts = f32[96,144] broadcast(left), dimensions={}
+  top = f32[] constant(-1)
+  tops = f32[96,144] broadcast(top), dimensions={}
+  dx = f32[96,144] multiply(column, scales)
+  dy = f32[96,144] multiply(row, scales)
+  re = f32[96,144] add(dx, lefts)
+  im = f32[96,144] add(dy, tops)
+  zero = f32[] constant(0)
+  zeros = f32[96,144] broadcast(zero), dimensions={}
+  none = s32[] constant(0)
+  counts = s32[96,144] broadcast(none), dimensions={}
+  start = (s32[], f32[96,144], f32[96,144], f32[96,144], f32[96,144], s32[96,144]) tuple(none, zeros, zeros, re, im, counts)
+  end = (s32[], f32[96,144], f32[96,144], f32[96,144], f32[96,144], s32[96,144]) while(start), condition=more, body=step
+  ROOT count = s32[96,144] get-tuple-element(end), index=5
+}
+`;
+
+const SOFTMAX = `HloModule softmax
+
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT most = f32[] maximum(a, b)
+}
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[8,24] parameter(0)
+  least = f32[] constant(-inf)
+  most = f32[8] reduce(x, least), dimensions={1}, to_apply=max
+  mosts = f32[8,24] broadcast(most), dimensions={0}
+  shifted = f32[8,24] subtract(x, mosts)
+  e = f32[8,24] exponential(shifted)
+  zero = f32[] constant(0)
+  sum = f32[8] reduce(e, zero), dimensions={1}, to_apply=add
+  sums = f32[8,24] broadcast(sum), dimensions={0}
+  ROOT y = f32[8,24] divide(e, sums)
+}
+`;
+
+const LAYER = `module @layer {
+  func.func public @main(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %b: tensor<3xf32>) -> tensor<4x3xf32> {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+    %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<3xf32>) -> tensor<4x3xf32>
+    %2 = stablehlo.add %0, %1 : tensor<4x3xf32>
+    %3 = stablehlo.tanh %2 : tensor<4x3xf32>
+    return %3 : tensor<4x3xf32>
+  }
+}
+`;
+
+const BUILDER = `// What client.builder() builds and this returns is compiled and run, with the arguments chosen above.
+const b = client.builder('attention');
+const [q, k, v] = ['q', 'k', 'v'].map((name, i) => b.parameter(i, 'f32[16,8]', name));
+
+const scores = b.dotGeneral(q, k, { lhsContractingDimensions: [1], rhsContractingDimensions: [1] })
+  .mul(1 / Math.sqrt(8));
+const e = scores.sub(b.reduce(scores, -Infinity, 'max', [1]), [0]).exp();
+const weights = e.div(b.reduce(e, 0, 'add', [1]), [0]);
+
+return b.build(b.tuple([b.dot(weights, v), weights]));
+`;
+
+const DESCENT = `// A loop in the program: gradient descent on (x - 3)^2 + 1, and what it came to.
+const b = client.builder('descent');
+const start = b.parameter(0, 'f32[]', 'start');
+const [, x] = b.while(
+  (_, i) => i.lt(100),
+  (_, i, x) => [i.add(1), x.sub(x.sub(3).mul(2).mul(0.05))],
+  [b.constant(0, 's32[]'), start]);
+const module = b.build(x);
+
+// Executables can be run here, too; show() shows what they gave.
+const executable = await client.compile(module);
+for (const from of [-10, 0, 10]) show(await executable.execute([from]), \`from \${from}\`);
+return module;
+`;
+
+/** Larger programs, to begin with: { name, language, text, program, inputs, mesh }. */
+export const PROGRAMS = [
+  { name: 'Softmax', language: 'hlo', text: 'Rows become probabilities. Six operations become two loops: look at the module, optimised, and at its steps.', program: SOFTMAX, inputs: ['random'] },
+  { name: 'Mandelbrot set', language: 'hlo', text: 'A loop over all pixels at once. The body is one fused loop of SIMD code: look at the WebAssembly.', program: MANDELBROT, inputs: [] },
+  { name: 'A layer in StableHLO', language: 'stablehlo', text: 'What JAX and PyTorch export. It is read into HLO, and then goes the same way.', program: LAYER, inputs: ['random', 'random', 'zeros'] },
+  { name: 'Attention by the builder', language: 'javascript', text: 'JavaScript that builds a program with XlaBuilder\'s operations. It runs in a worker, which can be stopped.', program: BUILDER, inputs: ['random', 'random', 'random'] },
+  { name: 'A loop by the builder', language: 'javascript', text: 'Bodies of loops are functions: they get a builder and the state, and may use what is around them. What is shown comes below the results.', program: DESCENT, inputs: [0] },
+];

@@ -2,6 +2,7 @@
  * A client in a worker, and the programs that it has read: see programs.mjs, which calls it.
  */
 import { Client } from '../../bindings/index.mjs';
+import { trace } from '../playground/trace.mjs';
 import { serve } from './rpc.mjs';
 import { runProgram } from './run_program.mjs';
 
@@ -89,8 +90,17 @@ async function run(id, { profile = true, timeoutMs = 20000, ...options } = {}) {
   }
 }
 
+let traces = 0; /* that were asked for: only the last one is wanted */
+
+async function traceProgram(id, options) {
+  const number = ++traces;
+  const { executable, source } = programOf(id);
+  return trace(client, executable, { ...options, text: source, isStale: () => number !== traces || executable.disposed });
+}
+
 serve({
   open,
+  trace: traceProgram,
   view: (id, what) => VIEWS[what](programOf(id)),
   run,
   stop: (id) => programs.get(id)?.controller?.abort(),

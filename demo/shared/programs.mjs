@@ -41,6 +41,8 @@ export function createPrograms() {
      *   `inputs`: the leaves of the first device's arguments
      */
     run: (id, options) => connection().call('run', id, options),
+    /** Which elements of arguments the results' depend on: see playground/trace.mjs. */
+    trace: (id, options) => connection().call('trace', id, options),
     /** Cancels what it runs. */
     stop: (id) => connection().call('stop', id),
     close: (id) => connection().call('close', id),

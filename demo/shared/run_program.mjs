@@ -1,16 +1,22 @@
 /** One run of a program, with arguments that are made up, and a host that feeds and takes. */
 import { Literal, Shape } from '../../bindings/index.mjs';
+import { readNpy } from '../../bindings/npy.mjs';
 import { FILLS, makeArgument } from './inputs.mjs';
 
 /** An input in short ('iota', or elements), or how it came over, as makeArgument and Literal want it. */
 function argumentOf(shape, given, device) {
   if (typeof given === 'string' && FILLS.includes(given)) return makeArgument(shape, { fill: given });
+  if (given?.npy) return readNpy(given.npy, shape.elementType);
   if (given?.data) return Literal.from(given.data, Shape.parse(given.shape));
-  if (given?.value !== undefined) return given.value;
-  if (given?.fill === undefined && given !== undefined && given !== null) return given;
-  const { fill, seed = 0, perDevice = false } = given ?? {};
+  const how = given ?? {};
+  if (how.value !== undefined) return literalOf(how.value, shape);
+  if (Object.getPrototypeOf(how) !== Object.prototype) return literalOf(how, shape); /* elements */
+  const { fill, seed = 0, perDevice = false } = how;
   return makeArgument(shape, { fill, seed: seed + (perDevice ? device * 1009 : 0) });
 }
+
+/** Elements as a Literal, or as they are where they are none of an array. */
+const literalOf = (value, shape) => (shape.isArray && !shape.isDynamic && !(value instanceof Literal) ? Literal.from(value, shape) : value);
 
 /** The shapes that infeeds of a text want, in the order in which they stand there. */
 function infeedShapes(text) {
@@ -63,7 +69,7 @@ function serveHost(client, executable, text) {
  * @param {import('../../bindings/index.mjs').Executable} executable
  * @param {object} options
  * @param {any[]} [options.inputs] one a parameter: 'iota', 'random', 'zeros', 'ones'; elements;
- *   { fill, seed, perDevice }; { shape, data }; or { value }
+ *   { fill, seed, perDevice }; { shape, data }; { npy }, the bytes of a file; or { value }
  * @param {string} [options.text] of the program: what it asks of the host is done
  * @returns {Promise<{ outputs: Literal[][], args: any[][], events: object[], outfeeds: object[], ms: number }>}
  *   `outputs`: the leaves, device by device

@@ -1,0 +1,102 @@
+/** The editor: CodeMirror in the page's colours, with one of three languages. */
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { javascript } from '@codemirror/lang-javascript';
+import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { lintGutter, setDiagnostics } from '@codemirror/lint';
+import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
+import { Compartment, EditorState } from '@codemirror/state';
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
+
+import { hlo, stableHlo } from './languages.mjs';
+
+const colours = HighlightStyle.define([
+  { tag: tags.function(tags.variableName), color: 'var(--code-operation)' },
+  { tag: tags.typeName, color: 'var(--code-type)' },
+  { tag: tags.propertyName, color: 'var(--code-attribute)' },
+  { tag: [tags.keyword, tags.modifier, tags.controlKeyword, tags.definitionKeyword], fontWeight: '600', color: 'var(--ink)' },
+  { tag: [tags.number, tags.bool, tags.null], color: 'var(--code-number)' },
+  { tag: [tags.string, tags.regexp], color: 'var(--code-string)' },
+  { tag: tags.comment, color: 'var(--code-comment)', fontStyle: 'italic' },
+]);
+
+const look = EditorView.theme({
+  '&': { height: '100%', color: 'var(--ink)', backgroundColor: 'var(--raised)', fontSize: '13px' },
+  '&.cm-focused': { outline: 'none' },
+  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55' },
+  '.cm-content': { caretColor: 'var(--ink)', padding: '.6rem 0' },
+  '.cm-cursor': { borderLeftColor: 'var(--ink)' },
+  '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--faint)', border: 'none' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--grid)' },
+  '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--accent-soft) !important' },
+  '.cm-selectionMatch': { backgroundColor: 'var(--warn-soft)' },
+  '.cm-tooltip': { backgroundColor: 'var(--raised)', color: 'var(--ink)', border: '1px solid var(--line)', borderRadius: '6px', maxWidth: 'min(34rem, 90vw)' },
+  '.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--accent-soft)', color: 'var(--ink)' },
+  '.cm-completionDetail': { color: 'var(--soft)' },
+  '.cm-diagnostic-error': { borderLeftColor: 'var(--problem)' },
+  '.cm-panels': { backgroundColor: 'var(--panel)', color: 'var(--ink)' },
+  '.cm-matchingBracket': { backgroundColor: 'var(--accent-soft) !important' },
+});
+
+const LANGUAGES = { hlo: () => hlo(tags), stablehlo: () => stableHlo(tags), javascript: () => javascript() };
+
+/** The place of an error: the word that begins there, or the last character of the line. */
+function rangeAt(doc, line, column) {
+  const at = doc.line(Math.min(Math.max(line, 1), doc.lines));
+  const from = Math.min(at.from + Math.max((column ?? 1) - 1, 0), at.to);
+  const word = /^[\w.%-]+|^./.exec(doc.sliceString(from, at.to));
+  if (word) return { from, to: from + word[0].length };
+  return { from: Math.max(at.from, from - 1), to: from };
+}
+
+/**
+ * @param {HTMLElement} parent
+ * @param {{ text: string, language: 'hlo' | 'stablehlo' | 'javascript', onchange: (text: string) => void }} options
+ */
+export function createEditor(parent, { text, language, onchange }) {
+  const speaks = new Compartment();
+  let quiet = false; /* while the program itself changes the text */
+  const view = new EditorView({
+    parent,
+    state: EditorState.create({
+      doc: text,
+      extensions: [
+        lineNumbers(), lintGutter(), history(), drawSelection(), bracketMatching(), closeBrackets(),
+        highlightActiveLine(), highlightActiveLineGutter(), highlightSelectionMatches(),
+        autocompletion({ activateOnTyping: true, icons: false }),
+        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
+        syntaxHighlighting(colours), look, speaks.of(LANGUAGES[language]()),
+        EditorView.contentAttributes.of({ 'aria-label': 'Program', spellcheck: 'false' }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged && !quiet) onchange(update.state.doc.toString());
+        }),
+      ],
+    }),
+  });
+  return {
+    text: () => view.state.doc.toString(),
+    setText(next, of) {
+      quiet = true;
+      view.dispatch({
+        changes: { from: 0, to: view.state.doc.length, insert: next },
+        effects: of ? speaks.reconfigure(LANGUAGES[of]()) : [],
+      });
+      quiet = false;
+    },
+    /** Underlines an error where it is; null: there is none. */
+    showError(error) {
+      const diagnostics = error?.line
+        ? [{ ...rangeAt(view.state.doc, error.line, error.column), severity: 'error', message: error.message }]
+        : [];
+      view.dispatch(setDiagnostics(view.state, diagnostics));
+    },
+    goTo(line, column) {
+      const range = rangeAt(view.state.doc, line, column);
+      view.dispatch({ selection: { anchor: range.from }, effects: EditorView.scrollIntoView(range.from, { y: 'center' }) });
+      view.focus();
+    },
+    focus: () => view.focus(),
+    dispose: () => view.destroy(),
+  };
+}

@@ -1,0 +1,351 @@
+/** Playground: a program on the left, what becomes of it on the right. */
+import { h, select } from '../shared/dom.mjs';
+import { duration, plural } from '../shared/format.mjs';
+import { createPrograms } from '../shared/programs.mjs';
+import { connect } from '../shared/rpc.mjs';
+import { createTabs } from '../shared/tabs.mjs';
+import { legend, Timeline } from '../shared/timeline.mjs';
+import { createPasses } from './differences.mjs';
+import { createEditor } from './editor.mjs';
+import { EXAMPLES, PROGRAMS } from './examples.mjs';
+import { createInputsBar, inputOf, stateOf } from './inputs_bar.mjs';
+import { drawPicture } from './picture.mjs';
+import { planElement } from './plan.mjs';
+import { createResults } from './results.mjs';
+import './playground.css';
+
+const EDIT_MS = 30; /* of quiet, after which an edit is looked at */
+const STUCK_MS = 4000; /* after which a compilation gives way to the next edit */
+
+const LANGUAGES = [['hlo', 'HLO'], ['stablehlo', 'StableHLO'], ['javascript', 'JavaScript']];
+const TABS = [
+  ['results', 'Results'], ['picture', 'Indices'], ['module', 'Module'], ['steps', 'Steps'],
+  ['code', 'WebAssembly'], ['timeline', 'Timeline'], ['memory', 'Memory'],
+].map(([id, title]) => ({ id, title }));
+const COUNTS = [['', 'as stated'], ...[1, 2, 3, 4, 6, 8, 16].map((n) => [n, n])];
+
+const examplesByName = new Map([
+  ...PROGRAMS.map((program) => [program.name, program]),
+  ...EXAMPLES.flatMap(([, list]) => list.map((one) => [one.operation, { language: 'hlo', ...one }])),
+]);
+
+function exampleChoice(onchange) {
+  const option = (name) => h('option', { value: name }, name);
+  const box = h('select', { id: 'example', 'aria-label': 'Example', onchange: () => onchange(box.value) },
+    h('option', { value: '', disabled: true, hidden: true }, 'Your program'),
+    h('optgroup', { label: 'Programs' }, PROGRAMS.map(({ name }) => option(name))),
+    EXAMPLES.map(([family, list]) => h('optgroup', { label: family }, list.map(({ operation }) => option(operation)))));
+  return box;
+}
+
+const stateOfExample = (name) => {
+  const { language, program, inputs, mesh } = examplesByName.get(name);
+  return { language, text: program, inputs: inputs.map(stateOf), mesh: mesh ?? {}, example: name };
+};
+
+/** The state of the address, where it makes sense. */
+function readState(state) {
+  if (typeof state?.example === 'string' && state.text === undefined && examplesByName.has(state.example)) {
+    return { seed: 0, tab: state.tab, ...stateOfExample(state.example) };
+  }
+  if (typeof state?.text !== 'string') return { seed: 0, ...stateOfExample(PROGRAMS[0].name) };
+  const { text, language, inputs, mesh, seed, tab, example } = state;
+  return {
+    text,
+    language: LANGUAGES.some(([id]) => id === language) ? language : 'hlo',
+    inputs: Array.isArray(inputs) ? inputs : [],
+    mesh: mesh ?? {},
+    seed: Number.isSafeInteger(seed) ? seed : 0,
+    tab,
+    example: examplesByName.has(example) ? example : undefined,
+  };
+}
+
+class Playground {
+  constructor(element, { state, setState, link }) {
+    this.setState = setState;
+    this.link = link;
+    this.state = readState(state);
+    this.programs = createPrograms();
+    this.program = null; /* the one that is compiled */
+    this.run = null; /* what its last run gave */
+    this.turn = 0; /* of refreshing: a later one overtakes */
+    this.jsWorker = null;
+    this.layout(element);
+    this.refresh(performance.now());
+  }
+
+  /* ---- Layout ---- */
+
+  layout(element) {
+    const { state } = this;
+    this.example = exampleChoice((name) => this.load({ ...stateOfExample(name), seed: this.state.seed, tab: this.state.tab }));
+    this.language = select('', LANGUAGES, state.language, (language) => this.change({ language }));
+    this.language.querySelector('select').setAttribute('aria-label', 'Language');
+    this.replicas = select('Replicas', COUNTS, '', (value) => this.changeMesh('replicas', value));
+    this.partitions = select('Partitions', COUNTS, '', (value) => this.changeMesh('partitions', value));
+    this.seed = h('input', { type: 'number', min: 0, step: 1, value: state.seed, oninput: () => this.change({ seed: Math.max(0, Math.trunc(Number(this.seed.value) || 0)) }) });
+    this.stop = h('button', { type: 'button', id: 'stop', hidden: true, onclick: () => this.cancel() }, 'Stop');
+    this.share = h('button', { type: 'button', id: 'share', onclick: () => this.copyLink() }, 'Copy link');
+    this.about = h('p', { class: 'about' });
+    this.inputsElement = h('div', { class: 'inputs' });
+    this.inputs = createInputsBar(this.inputsElement, (inputs) => this.change({ inputs: [...inputs] }));
+    this.status = h('p', { id: 'play-status', class: 'small soft', role: 'status' });
+    this.problem = h('button', { type: 'button', id: 'play-problem', class: 'note problem', hidden: true, onclick: () => this.goToProblem() });
+    const editorElement = h('div', { class: 'editor' });
+    this.tabs = createTabs({ label: 'What becomes of it', tabs: TABS, selected: state.tab, onselect: (id) => this.selectTab(id) });
+    element.append(
+      h('div', { class: 'controls' }, this.example, this.language, this.replicas, this.partitions,
+        h('label', { class: 'field' }, h('span', {}, 'Seed'), this.seed), this.stop, this.share),
+      this.about, this.inputsElement,
+      h('div', { class: 'halves' },
+        h('div', { class: 'left' }, editorElement, this.problem, this.status),
+        h('div', { class: 'right panel' }, this.tabs.element)));
+    this.results = createResults(this.tabs.panel('results'));
+    this.passes = createPasses(this.tabs.panel('module'));
+    this.layoutTimeline(this.tabs.panel('timeline'));
+    this.editor = createEditor(editorElement, { text: state.text, language: state.language, onchange: (text) => this.edited(text) });
+    this.showState();
+  }
+
+  layoutTimeline(panel) {
+    const canvas = h('canvas', { class: 'timeline', role: 'img', 'aria-label': 'When each device did what' });
+    const rows = select('Rows', [['devices', 'devices'], ['threads', 'threads']], 'devices', (value) => this.timeline.showRows(value));
+    this.events = h('div', { class: 'scroll' });
+    panel.append(h('div', { class: 'controls' }, rows), canvas, legend(), this.events);
+    this.timeline = new Timeline(canvas);
+  }
+
+  showState() {
+    const { language, mesh, inputs, example, seed } = this.state;
+    this.example.value = example ?? '';
+    this.language.querySelector('select').value = language;
+    this.replicas.querySelector('select').value = mesh.replicas ?? '';
+    this.partitions.querySelector('select').value = mesh.partitions ?? '';
+    this.seed.value = seed;
+    this.inputs.set(inputs);
+    this.about.textContent = examplesByName.get(example)?.text ?? '';
+    this.about.hidden = !example;
+  }
+
+  /* ---- What changes it ---- */
+
+  load(state) {
+    const tab = this.tabs.selected();
+    this.state = { tab, ...state };
+    this.editor.setText(state.text, state.language);
+    this.showState();
+    this.setState(this.state);
+    this.refresh(performance.now());
+  }
+
+  change(part) {
+    Object.assign(this.state, part);
+    if (part.language) this.editor.setText(this.editor.text(), part.language);
+    this.setState(this.state);
+    this.refresh(performance.now());
+  }
+
+  changeMesh(which, value) {
+    const mesh = { ...this.state.mesh };
+    if (value) mesh[which] = Number(value);
+    else delete mesh[which];
+    this.change({ mesh });
+  }
+
+  edited(text) {
+    const began = performance.now();
+    this.state.text = text;
+    this.setState(this.state);
+    clearTimeout(this.timer);
+    this.status.dataset.asked = this.turn + 1;
+    this.timer = setTimeout(() => this.refresh(began), EDIT_MS);
+  }
+
+  cancel() {
+    this.jsWorker?.terminate();
+    this.jsWorker = null;
+    if (this.program) this.programs.stop(this.program.id);
+    else this.programs.restart();
+  }
+
+  async copyLink() {
+    const address = new URL(await this.link(this.state), location.href).href;
+    await navigator.clipboard?.writeText(address).catch(() => {});
+    this.share.textContent = 'Copied';
+    setTimeout(() => { this.share.textContent = 'Copy link'; }, 1500);
+  }
+
+  /* ---- Compiling and running ---- */
+
+  /** The HLO or StableHLO text of what is in the editor, and what JavaScript showed. */
+  async source() {
+    const { language, text } = this.state;
+    if (language !== 'javascript') return { source: text, kind: language, shown: [] };
+    this.jsWorker?.terminate(); /* what it may still be doing is of no interest */
+    this.jsWorker = connect(new Worker(new URL('js_worker.mjs', import.meta.url), { type: 'module' }));
+    const { text: source, shown } = await this.jsWorker.call('run', text);
+    return { source, kind: 'hlo', shown };
+  }
+
+  /** From the editor to results. @param {number} began when the edit was made */
+  async refresh(began) {
+    clearTimeout(this.timer);
+    const turn = ++this.turn;
+    this.status.dataset.asked = turn;
+    if (this.opening && began - this.opening > STUCK_MS) this.programs.restart();
+    const before = this.program;
+    if (before) {
+      this.programs.stop(before.id).catch(() => {});
+      this.programs.close(before.id).catch(() => {});
+    }
+    this.program = null;
+    const busy = setTimeout(() => { this.stop.hidden = false; }, 200);
+    try {
+      const { source, kind, shown } = await this.source();
+      if (turn !== this.turn) return;
+      this.opening = performance.now();
+      if (source === null) {
+        this.finish(null, { outputs: [[]], inputs: [], outfeeds: shownAsOutfeeds(shown), events: [], ms: 0 }, began);
+        return;
+      }
+      const program = await this.programs.open({ source, kind, mesh: this.state.mesh });
+      this.opening = 0;
+      if (turn !== this.turn) {
+        this.programs.close(program.id).catch(() => {});
+        return;
+      }
+      this.program = program;
+      this.inputs.show(program.parameters);
+      const run = await this.programs.run(program.id, { inputs: this.runInputs(program) });
+      if (turn !== this.turn) return;
+      run.outfeeds.push(...shownAsOutfeeds(shown));
+      this.finish(program, run, began);
+    } catch (error) {
+      this.opening = 0;
+      if (turn === this.turn) this.fail(error);
+    } finally {
+      clearTimeout(busy);
+      if (turn === this.turn) this.stop.hidden = true;
+    }
+  }
+
+  runInputs(program) {
+    const perDevice = program.replicas * program.partitions > 1;
+    return program.parameters.map((_, i) => inputOf(this.state.inputs[i], this.state.seed + i, perDevice));
+  }
+
+  finish(program, run, began) {
+    this.run = run;
+    this.error = null;
+    this.editor.showError(null);
+    this.problem.hidden = true;
+    this.tabs.element.classList.remove('stale');
+    this.dirty = new Set(TABS.map(({ id }) => id));
+    this.results.show(run, program ?? { partitions: 1, parameters: [] });
+    this.dirty.delete('results');
+    const ms = performance.now() - began;
+    if (program) {
+      const devices = program.replicas * program.partitions;
+      const threads = program.threads ? plural(program.threads, 'thread') : 'the single-threaded build';
+      this.status.textContent = `Read and compiled in ${duration((program.readMs + program.compileMs) * 1000)}, ran in ${duration(run.ms * 1000)} on ${plural(devices, 'device')} and ${threads}; ${Math.round(ms)} ms from the edit to here.`;
+    } else {
+      this.status.textContent = 'It returned no program.';
+    }
+    this.status.dataset.ms = ms;
+    this.status.dataset.turn = this.turn;
+    this.selectTab(this.tabs.selected());
+  }
+
+  fail(error) {
+    this.error = error;
+    const place = error.line ? `${error.line}:${error.column ?? 1} ` : '';
+    this.problem.textContent = error.code === 'CANCELLED' ? 'Stopped.' : `${place}${error.message}`;
+    this.problem.hidden = false;
+    this.editor.showError(error);
+    this.tabs.element.classList.add('stale'); /* what is shown is of the program before */
+    this.status.textContent = '';
+    this.status.dataset.turn = this.turn;
+  }
+
+  goToProblem() {
+    if (this.error?.line) this.editor.goTo(this.error.line, this.error.column);
+  }
+
+  /* ---- Tabs: each is filled when it is shown ---- */
+
+  async selectTab(id) {
+    if (this.state.tab !== id && this.results) {
+      this.state.tab = id;
+      this.setState(this.state);
+    }
+    if (!this.dirty?.has(id)) return;
+    this.dirty.delete(id);
+    const { program } = this;
+    const panel = this.tabs.panel(id);
+    if (!program) {
+      if (id !== 'timeline' && id !== 'module') panel.replaceChildren(h('p', { class: 'soft' }, 'There is no program.'));
+      return;
+    }
+    try {
+      await this.fillers[id]?.call(this, panel, program);
+    } catch (error) {
+      if (program === this.program) panel.replaceChildren(h('p', { class: 'problem' }, error.message));
+    }
+  }
+
+  fillers = {
+    async picture(panel, program) {
+      const traced = await this.programs.trace(program.id, { inputs: this.runInputs(program) });
+      if (program === this.program) drawPicture(panel, traced);
+    },
+    async module(panel, program) {
+      const [passes, text] = await Promise.all([this.programs.view(program.id, 'passes'), this.programs.view(program.id, 'text')]);
+      if (program === this.program) this.passes.show(passes, text);
+    },
+    async steps(panel, program) {
+      const text = await this.programs.view(program.id, 'thunks');
+      panel.replaceChildren(h('p', { class: 'small soft' }, 'What each device does, in order: generated code, kernels, loops and branches, collectives. Behind the colon, what it reads and writes: @ is a place in the arena.'), h('pre', {}, text));
+    },
+    async code(panel, program) {
+      const [code, { wasmText }] = await Promise.all([this.programs.view(program.id, 'code'), import('./code.mjs')]);
+      panel.replaceChildren(code
+        ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${code.length.toLocaleString('en')} bytes: a function for each fused loop and each region.`), h('pre', {}, wasmText(code)))
+        : h('p', { class: 'soft' }, 'Nothing was generated: kernels of the core do it all.'));
+    },
+    timeline(panel, program) {
+      const { events } = this.run;
+      this.timeline.show(events, program.partitions);
+      const rows = [...events].sort((a, b) => (b.endUs - b.startUs) - (a.endUs - a.startUs)).slice(0, 12);
+      this.events.replaceChildren(h('table', {},
+        h('tr', {}, ['Step', 'Kind', 'Device', 'Thread'].map((text) => h('th', {}, text)), h('th', { class: 'number' }, 'Took')),
+        rows.map((event) => h('tr', {}, h('td', { class: 'mono' }, event.name), h('td', {}, event.category),
+          h('td', { class: 'number' }, String(event.replica * program.partitions + event.partition)), h('td', { class: 'number' }, String(event.worker)),
+          h('td', { class: 'number' }, duration(event.endUs - event.startUs))))));
+    },
+    async memory(panel, program) {
+      panel.replaceChildren(planElement(await this.programs.view(program.id, 'memory')));
+    },
+  };
+
+  dispose() {
+    this.turn = Infinity;
+    clearTimeout(this.timer);
+    this.jsWorker?.terminate();
+    this.programs.dispose();
+    this.results.dispose();
+    this.timeline.dispose();
+    this.editor.dispose();
+  }
+}
+
+/** What JavaScript showed, below the results. */
+const shownAsOutfeeds = (shown) => shown.map(({ name, ...array }) => ({ name, leaves: [array] }));
+
+export function mount(element, context) {
+  const playground = new Playground(element, context);
+  return {
+    dispose: () => playground.dispose(),
+    update: (state) => playground.load(readState(state)),
+  };
+}

@@ -1,0 +1,91 @@
+/** What goes into the parameters: a choice for each. */
+import { h } from '../shared/dom.mjs';
+
+const CHOICES = ['random', 'iota', 'zeros', 'ones', 'elements', 'file'];
+
+const SPECIAL = { NaN, Infinity, '-Infinity': -Infinity };
+
+/** Elements as text: JSON, with NaN and Infinity. */
+export function elementsText(value) {
+  if (Array.isArray(value)) return `[${value.map(elementsText).join(', ')}]`;
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+export function parseElements(text) {
+  const quoted = text.replace(/-?\b(NaN|Infinity)\b/g, '"$&"');
+  return JSON.parse(quoted, (key, value) => (typeof value === 'string' ? SPECIAL[value] : value));
+}
+
+/** An input of an example as the state has it: { fill } or { elements }. */
+export const stateOf = (input) => (CHOICES.includes(input) ? { fill: input } : { elements: elementsText(input) });
+
+/** As a run wants it. */
+export function inputOf({ fill, elements, npy } = {}, seed, perDevice) {
+  if (npy) return { npy };
+  if (elements !== undefined) return { value: parseElements(elements) };
+  return { fill: fill ?? 'random', seed, perDevice };
+}
+
+/**
+ * @param {HTMLElement} element that it fills
+ * @param {(inputs: object[]) => void} onchange
+ */
+export function createInputsBar(element, onchange) {
+  let inputs = [];
+  let shown = '';
+  const change = (i, value) => {
+    inputs[i] = value;
+    onchange(inputs);
+  };
+
+  const control = ({ name, shape }, i) => {
+    const given = inputs[i] ?? {};
+    const chosen = given.npy ? 'file' : given.elements !== undefined ? 'elements' : given.fill ?? 'random';
+    const more = h('span', { class: 'more' });
+    const showMore = (choice) => {
+      if (choice === 'elements') {
+        const box = h('input', { type: 'text', class: 'mono', value: inputs[i].elements, 'aria-label': `Elements of ${name}`, oninput: () => {
+          try {
+            parseElements(box.value);
+            box.setCustomValidity('');
+            change(i, { elements: box.value });
+          } catch {
+            box.setCustomValidity('numbers in brackets, as [1, 2.5, NaN]');
+          }
+          box.classList.toggle('wrong', !box.checkValidity());
+        } });
+        more.replaceChildren(box);
+      } else if (choice === 'file') {
+        more.replaceChildren(h('input', { type: 'file', accept: '.npy', 'aria-label': `A .npy file for ${name}`, onchange: async (event) => {
+          const file = event.target.files[0];
+          if (file) change(i, { npy: new Uint8Array(await file.arrayBuffer()) });
+        } }));
+      } else {
+        more.replaceChildren();
+      }
+    };
+    const box = h('select', { 'aria-label': `What ${name} is filled with`, onchange: () => {
+      if (box.value === 'elements') change(i, { elements: shape.dimensions.length ? '[]' : '0' });
+      else if (box.value !== 'file') change(i, { fill: box.value });
+      showMore(box.value);
+    } }, CHOICES.map((choice) => h('option', { value: choice, selected: choice === chosen }, choice)));
+    showMore(chosen);
+    return h('span', { class: 'field input' }, h('span', {}, h('code', {}, `${name}: ${shape.text}`)), box, more);
+  };
+
+  return {
+    inputs: () => inputs,
+    set(next) {
+      inputs = next;
+      shown = '';
+    },
+    /** The parameters of the program that is shown now. */
+    show(parameters) {
+      const key = JSON.stringify(parameters.map(({ name, shape }) => [name, shape.text]));
+      if (key === shown) return;
+      shown = key;
+      element.hidden = !parameters.length;
+      element.replaceChildren(...parameters.map(control));
+    },
+  };
+}

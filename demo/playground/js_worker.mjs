@@ -1,0 +1,47 @@
+/**
+ * Runs JavaScript of the editor: the body of an async function that has `client`, the package's
+ * exports, and show(). Whoever wants it to stop ends the worker.
+ *
+ * Call: run(code) -> { text, shown }: the HLO text of the module that it returned, if it did; and what
+ * it showed.
+ */
+import * as xla from '../../bindings/index.mjs';
+import { serve } from '../shared/rpc.mjs';
+
+const { Client, HloModule, Literal } = xla;
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
+
+let client;
+
+const plain = (literal) => ({ text: String(literal.shape), type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], data: literal.data });
+
+/** Literals of whatever is shown: literals, buffers, or what makes a literal. */
+function literalsOf(value) {
+  if (value instanceof Literal) return value.leaves();
+  if (value instanceof xla.Buffer) return [value.toLiteral()];
+  if (Array.isArray(value) && value.some((one) => one instanceof Literal || one instanceof xla.Buffer)) return value.flatMap(literalsOf);
+  return [Literal.from(value)];
+}
+
+/** Where in the code an error came from: engines count the two lines of the function's head. */
+function placeOf(error) {
+  const match = /(?:<anonymous>|Function|eval[^\n]*?):(\d+):(\d+)\)?\s*$/m.exec(error?.stack ?? '');
+  return match ? { line: Number(match[1]) - 2, column: Number(match[2]) } : {};
+}
+
+async function run(code) {
+  client ??= await Client.create();
+  const shown = [];
+  const names = { ...xla, client, show: (value, name) => shown.push(...literalsOf(value).map((literal) => ({ name: name ?? `shown ${shown.length}`, ...plain(literal) }))) };
+  try {
+    const body = new AsyncFunction(...Object.keys(names), code);
+    const result = await body(...Object.values(names));
+    if (result !== undefined && !(result instanceof HloModule)) shown.push(...literalsOf(result).map((literal) => ({ name: 'returned', ...plain(literal) })));
+    return { text: result instanceof HloModule ? result.toString() : null, shown };
+  } catch (error) {
+    const thrown = error instanceof Error ? error : new Error(String(error));
+    throw Object.assign(thrown, placeOf(thrown));
+  }
+}
+
+serve({ run });
