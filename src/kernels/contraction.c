@@ -118,7 +118,11 @@ static bool are_neighbours(const Axes *axes, Operand operand) {
   return axes->count == 0 || axes->items[0].stride[operand] == 1;
 }
 
-enum { THIN = 3 /* so few rows are streamed, however small the matrix is */ };
+enum {
+  THIN = 3,        /* so few rows are streamed, even if the matrix is small */
+  TINY = 256,      /* elements, with a depth of not more than */
+  TINY_DEPTH = 32, /* this: unless it is so small */
+};
 
 /* With few rows: whether the rhs could be streamed, or its columns used where they are. */
 static int64_t swapping_cost(const Contraction *c, bool swapped) {
@@ -145,7 +149,8 @@ static void swap_plan(ContractionPlan *plan, Contraction *c) {
 static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
   if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
   int64_t *lines = plan->lines, fewest = lines[LHS] < lines[RHS] ? lines[LHS] : lines[RHS];
-  if (fewest > THIN) {
+  int64_t most = lines[LHS] > lines[RHS] ? lines[LHS] : lines[RHS], depth = axes_size(&c->depth);
+  if (fewest > THIN || (depth <= TINY_DEPTH && most * depth <= TINY)) {
     if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
     if (small_plan(plan, c)) return BY_SMALL;
   }
@@ -164,10 +169,16 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   if (parts == 1) plan.way = plan_unpacked(&plan, largest);
   if (plan.way == BY_TILES) {
     if (plan.swapped != swapped) swap_plan(&plan, largest);
-    if (direct_plan(&plan, largest))
+    ContractionPlan direct = plan;
+    tiles_plan(&plan, largest, parts);
+    if (direct_plan(&direct, largest, parts) && direct.cost < plan.cost) {
+      plan = direct;
       plan.way = DIRECTLY;
-    else
-      tiles_plan(&plan, largest, parts);
+    }
+  }
+  if (plan.cost == 0) { /* without packing, and at about the same rate */
+    plan.cost = (double)(plan.batches * plan.lines[LHS] * plan.lines[RHS]) *
+                (double)(axes_size(&largest->depth) + 1);
   }
   plan.units_per_part = plan.batches * plan.tiles[LHS] * plan.tiles[RHS] * plan.splits;
   plan.units = plan.units_per_part * parts;

@@ -31,7 +31,7 @@ typedef struct Contraction {
   PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
   bool keeps_negative_zero; /* a sum of one product is that product, even where it is -0 */
   bool windowed;            /* the lhs' rows overlap: they are more elements than the lhs has */
-  bool pairs;               /* packing could do with narrower types: twice as many at a time */
+  bool in_pairs;            /* s16, made s32 so that they need no packing: packed, a lane has two */
 } Contraction;
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
@@ -62,6 +62,7 @@ typedef struct ContractionPlan {
   int64_t packed_at[2], packed_bytes[2]; /* in scratch; 0 bytes: packed by units */
   int64_t sums_at, result_elements;
   bool finishes;
+  double cost; /* about: in multiplications at the rate of a micro-kernel */
 } ContractionPlan;
 
 /* The plan for parts of which `largest` has the most rows and depth. Brings that one into the order

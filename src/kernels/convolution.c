@@ -8,6 +8,9 @@
 ** its own. Where windows reach beyond the lhs, it is copied into scratch memory, with zeros around
 ** it.
 */
+#include "kernels/convolution.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "kernels/contraction.h"
@@ -103,7 +106,7 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
   c->type[RHS] = conv->rhs_type;
   c->type[OUT] = out->type;
   c->keeps_negative_zero = c->windowed = false;
-  c->pairs =
+  c->in_pairs =
       conv->arithmetic->element == S32 &&
       arithmetic_for(conv->instruction->operands[0]->shape->type, rhs->type, out->type)->element ==
           S16;
@@ -280,18 +283,29 @@ static bool suits(const Instruction *instruction, const Convolution *conv) {
   return !conv->copies || copy_elements(conv) <= 16 * elements + (1 << 20);
 }
 
-static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
-  if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
-    return NULL;
-  }
-  ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
+/* Plans it but for the kernel's phases; false if the evaluator has to do it. */
+static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p) {
   convolution_of(instruction, true, &p->conv);
-  if (!suits(instruction, &p->conv)) return NULL;
+  if (!suits(instruction, &p->conv)) return false;
   p->plan = plan_of(&p->conv, &p->first);
   if (p->plan.way != DIRECTLY) {
     convolution_of(instruction, false, &p->conv);
     p->plan = plan_of(&p->conv, &p->first);
   }
+  return true;
+}
+
+double convolution_cost(const Instruction *instruction) {
+  ConvolutionPlan p;
+  return plan_convolution(instruction, &p) ? p.plan.cost : INFINITY;
+}
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
+    return NULL;
+  }
+  ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
+  if (!plan_convolution(instruction, p)) return NULL;
   part_of(&p->conv, &p->plan, 0, &p->first);
   p->kernel.scratch_bytes =
       copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);

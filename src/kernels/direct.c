@@ -36,31 +36,21 @@ static bool is_possible(const ContractionPlan *plan, const Contraction *c) {
          !loader_for(c->type[RHS], arithmetic, c->type[OUT]).run;
 }
 
-/*
-** What both ways take, in multiplications: of whole vectors and of all rows of a micro-kernel, and for
-** each element that is packed so many vectors of them. The loops of lanes.c without packing do 7 in
-** the time of 8 with it; and to begin and to store a sum costs as much as so many products.
-*/
-enum { DIRECT_SUM = 14, PACKED_SUM = 6, PACK_VECTORS = 2 };
+/* In multiplications at the rate of a micro-kernel that reads packed panels, as the loop of lanes.c
+** without packing does 7 in the time of 8 of those; of all rows and whole vectors that it computes. To
+** begin and to store a sum, and to find the row, costs as much as so many products. */
+enum { SUM_PRODUCTS = 14 };
 
-static double direct_cost(const ContractionPlan *plan, const Contraction *c, int64_t lanes) {
-  int64_t run = run_of(c),
-          rows = plan->lines[LHS] < 4 ? plan->lines[LHS] : round_up(plan->lines[LHS], 4);
-  double sums = (double)rows * (double)(plan->lines[RHS] / run * round_up(run, lanes));
-  return sums * ((double)axes_size(&c->depth) * 8 / 7 + DIRECT_SUM);
+static double cost_of(const ContractionPlan *plan, const Contraction *c) {
+  int64_t run = run_of(c), rows = plan->lines[LHS], lanes = 16 / plan->arithmetic->lane_bytes;
+  if (rows >= PANEL_ROWS) rows = round_up(rows, PANEL_ROWS);
+  double sums =
+      (double)(plan->batches * rows) * (double)(plan->lines[RHS] / run * round_up(run, lanes));
+  double products = (double)axes_size(&c->depth) * 8 / 7 + SUM_PRODUCTS;
+  return sums * products * (c->in_pairs ? 2 : 1);
 }
 
-static double packed_cost(const ContractionPlan *plan, const Contraction *c, int64_t lanes) {
-  const Arithmetic *arithmetic = plan->arithmetic;
-  double depth = (double)axes_size(&c->depth),
-         rows = (double)round_up(plan->lines[LHS], PANEL_ROWS);
-  double columns = (double)round_up(plan->lines[RHS], PANEL_COLUMN_BYTES / arithmetic->lane_bytes);
-  double packed = depth * (rows + columns) * (double)(PACK_VECTORS * lanes);
-  double products = rows * columns * (depth + PACKED_SUM);
-  return packed + products / (c->pairs ? 2 : 1);
-}
-
-static void set_parts(ContractionPlan *plan, const Contraction *c, int64_t lanes) {
+static void set_parts(ContractionPlan *plan, const Contraction *c) {
   int64_t run = run_of(c), depth = axes_size(&c->depth);
   int64_t most = MATRIX_BYTES / (depth * plan->arithmetic->lane_bytes);
   int64_t parts = divide_up(run, most < LEAST_COLUMNS ? LEAST_COLUMNS : most);
@@ -75,11 +65,10 @@ static void set_parts(ContractionPlan *plan, const Contraction *c, int64_t lanes
   plan->tiles[RHS] = plan->lines[RHS] / run * parts;
 }
 
-bool direct_plan(ContractionPlan *plan, const Contraction *largest) {
+bool direct_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts) {
   if (!is_possible(plan, largest)) return false;
-  int64_t lanes = 16 / plan->arithmetic->lane_bytes;
-  if (direct_cost(plan, largest, lanes) > packed_cost(plan, largest, lanes)) return false;
-  set_parts(plan, largest, lanes);
+  plan->cost = cost_of(plan, largest) * (double)parts;
+  set_parts(plan, largest);
   plan->splits = plan->blocks = 1;
   plan->depth_block = axes_size(&largest->depth);
   return true;

@@ -9,8 +9,8 @@
 
 #include "kernels/contraction.h"
 
-/* Whether this takes less than packing does; then the plan's tiles are filled in. */
-bool direct_plan(ContractionPlan *plan, const Contraction *largest);
+/* Whether the operands suit; then the plan's tiles and its cost are filled in. */
+bool direct_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts);
 
 /* Units [unit, end): overwrites their sums. */
 void direct_multiply(const Contraction *part, const ContractionPlan *plan, int64_t unit,

@@ -83,11 +83,26 @@ static void turn_lines(const float *from, int64_t line, int64_t columns, int64_t
   }
 }
 
-/* Elements of 4 bytes, one by one: matrices of a few of them. */
-static void move_few(const uint32_t *from, int64_t from_row, int64_t from_column, int64_t rows,
-                     int64_t columns, uint32_t *to, int64_t to_row, int64_t to_column) {
-  for (int64_t i = 0; i < rows; i++, from += from_row, to += to_row) {
-    for (int64_t j = 0; j < columns; j++) to[j * to_column] = from[j * from_column];
+/* Rows of up to 4 elements of 4 bytes: a vector each. */
+static void load_few(const uint32_t *from, int64_t row, int64_t column, int64_t rows,
+                     int64_t columns, uint32_t *to) {
+  for (int64_t i = 0; i < rows; i++, from += row, to += 4) {
+    v128_t few = wasm_v128_load32_zero(from);
+    if (columns > 1) few = wasm_v128_load32_lane(from + column, few, 1);
+    if (columns > 2) few = wasm_v128_load32_lane(from + 2 * column, few, 2);
+    if (columns > 3) few = wasm_v128_load32_lane(from + 3 * column, few, 3);
+    wasm_v128_store(to, few);
+  }
+}
+
+static void store_few(const uint32_t *from, int64_t rows, int64_t columns, uint32_t *to,
+                      int64_t row, int64_t column) {
+  for (int64_t i = 0; i < rows; i++, from += 4, to += row) {
+    v128_t few = wasm_v128_load(from);
+    wasm_v128_store32_lane(to, few, 0);
+    if (columns > 1) wasm_v128_store32_lane(to + column, few, 1);
+    if (columns > 2) wasm_v128_store32_lane(to + 2 * column, few, 2);
+    if (columns > 3) wasm_v128_store32_lane(to + 3 * column, few, 3);
   }
 }
 
@@ -125,7 +140,7 @@ static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
     return;
   }
   if (s->is_few) {
-    move_few((const uint32_t *)from, depth, column, count, columns, (uint32_t *)copy, s->padded, 1);
+    load_few((const uint32_t *)from, depth, column, count, columns, (uint32_t *)copy);
     return;
   }
   int16_t pair[2][COPY_BYTES / 4];
@@ -154,7 +169,7 @@ static void store_out(const Small *s, const uint8_t *sums, uint8_t *out) {
   int64_t row = axes_stride(&c->rows, OUT), column = axes_stride(&c->columns, OUT);
   size_t bytes = (size_t)type_bytes(type), stride = (size_t)(s->padded * s->arithmetic->lane_bytes);
   if (s->is_few) {
-    move_few((const uint32_t *)sums, s->padded, 1, s->rows, columns, (uint32_t *)out, row, column);
+    store_few((const uint32_t *)sums, s->rows, columns, (uint32_t *)out, row, column);
     return;
   }
   for (int64_t i = 0; i < s->rows; i++, sums += stride) {
@@ -203,7 +218,7 @@ void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
               sums_are_results(arithmetic, c->type[OUT]);
   s->keeps_rhs = plain && whole && axes_stride(&c->columns, RHS) == 1;
   s->turns_rhs = plain && arithmetic->lane_bytes == 4 && axes_stride(&c->columns, RHS) != 1 &&
-                 s->columns >= 4 && (one || axes_stride(&c->depth, RHS) == 1);
+                 s->columns > 4 && (one || axes_stride(&c->depth, RHS) == 1);
   s->keeps_out =
       whole && sums_are_results(arithmetic, c->type[OUT]) && axes_stride(&c->columns, OUT) == 1;
   s->multiplied = (int)(s->keeps_out || s->keeps_rhs ? s->columns : s->padded);

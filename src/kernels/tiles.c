@@ -6,8 +6,8 @@
 **     for each panel of columns, which stays in the first cache:
 **       for each panel of rows: the micro-kernel adds to PANEL_ROWS x some columns of the result.
 **
-** An operand that several tiles need is packed beforehand, unless that would make it larger, as
-** it would a window's positions over an image (9 times for 3 x 3): of those, each unit packs a
+** An operand that several tiles need is packed beforehand, unless that would make much more of it, as
+** it would of a window's positions over an image (9 times for 3 x 3): of those, each unit packs a
 ** block of its tile when it needs it.
 */
 #include "kernels/tiles.h"
@@ -24,8 +24,11 @@ enum {
   MOST_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
   LHS_BLOCK_BYTES = BLOCK_ROWS * DEPTH_BYTES,
   RHS_BLOCK_BYTES = MOST_COLUMNS * DEPTH_BYTES,
-  WANTED_UNITS = 16, /* so that a few threads share the work evenly */
-  LEAST_SPLIT = 512, /* of the depth: below that, adding up splits costs too much */
+  WANTED_UNITS = 16,      /* so that a few threads share the work evenly */
+  LEAST_SPLIT = 512,      /* of the depth: below that, adding up splits costs too much */
+  MOST_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
+  PACK_VECTORS = 2,       /* multiplied in the time that it takes to pack an element */
+  SUM_PRODUCTS = 6,       /* in that of beginning and storing a sum */
 };
 
 /* ---- Planning ---- */
@@ -87,17 +90,26 @@ static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
 void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts) {
   plan_tiles(plan);
   plan_depth(plan, axes_size(&largest->depth));
-  int64_t at = 0;
+  int64_t at = 0, lanes = 16 / plan->arithmetic->lane_bytes, reals = plan->arithmetic->reals;
+  int64_t depth = panel_depth(plan->arithmetic, (int)plan->depth_block) * plan->blocks;
+  double padded[2], packed = 0;
   for (int side = LHS; side <= RHS; side++) {
     bool windowed = largest->windowed && side == (plan->swapped ? RHS : LHS);
-    bool beforehand = parts == 1 && !windowed && plan->tiles[side == LHS ? RHS : LHS] > 1;
+    int64_t tiles = plan->tiles[side == LHS ? RHS : LHS];
+    int64_t bytes = plan->batches * plan->blocks * panels_of(plan, side) * packed_panel(plan, side);
+    bool beforehand = parts == 1 && tiles > 1 && (!windowed || bytes <= MOST_WINDOWS);
     plan->packed_at[side] = at;
-    plan->packed_bytes[side] =
-        beforehand ? plan->batches * plan->blocks * panels_of(plan, side) * packed_panel(plan, side)
-                   : 0;
+    plan->packed_bytes[side] = beforehand ? bytes : 0;
     at += plan->packed_bytes[side];
+    int64_t panel =
+        side == LHS ? PANEL_ROWS : PANEL_COLUMN_BYTES / type_bytes(plan->arithmetic->sum);
+    padded[side] = (double)(panels_of(plan, side) * panel);
+    packed += padded[side] * (double)(depth * (beforehand ? 1 : tiles));
   }
   plan->sums_at = at;
+  plan->cost = (double)(plan->batches * parts) *
+               (packed * (double)(PACK_VECTORS * lanes) +
+                padded[LHS] * padded[RHS] * (double)((depth + SUM_PRODUCTS) * reals));
 }
 
 /* ---- Packing beforehand: packed[batch][block of the depth][panel] ---- */

@@ -22,12 +22,16 @@
 #include <wasm_simd128.h>
 
 #include "kernels/contraction.h"
+#include "kernels/convolution.h"
 #include "kernels/kernels.h"
 
 enum {
   PRODUCTS = 16,          /* of a tile and a pair of features */
   ROUND_BYTES = 4 << 20,  /* between the transforms */
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
+  KERNEL_CHUNK = 8,       /* inputs, at least: then whole cache lines are written */
+  PANEL = 8,              /* outputs that are neighbours in the transformed kernel */
+  LEAST_FEATURES = 16,    /* with fewer, sums are not longer than those of a plain convolution */
 };
 
 typedef struct Winograd {
@@ -37,7 +41,8 @@ typedef struct Winograd {
   int64_t lhs_stride[4], out_stride[4], rhs_stride[4]; /* of: image (input of rhs), feature, y, x */
   bool reversed[2];
   int64_t all_tiles, round_tiles, rounds;
-  int64_t padded[2];                                      /* inputs, outputs: whole vectors */
+  int64_t padded[2];                               /* inputs, outputs: whole vectors */
+  int64_t kernel_plane, lhs_plane, products_plane; /* elements from one product to the next */
   int64_t kernel_at, lhs_at, products_at, contraction_at; /* in scratch */
   int64_t kernel_chunk, lhs_chunk, out_chunk;             /* inputs, tiles, tiles of a chunk */
   Contraction contraction;
@@ -97,24 +102,17 @@ static void set_shapes(Winograd *w, const Instruction *x) {
   for (int i = 0; i < 2; i++) w->out_stride[2 + i] = strides[dims->output_spatial[i]];
 }
 
-/* Whether it takes less: in multiplications, of which an element of a transform is worth so many. */
-static bool pays(const Winograd *w) {
-  enum { TRANSFORMED = 8 };
-  int64_t features = w->inputs + w->outputs, pairs = w->inputs * w->outputs;
-  if (w->inputs < 16 || w->outputs < 16) return false;
-  double direct = 9.0 * (double)(w->images * w->places[0] * w->places[1]) * (double)pairs;
-  double transforms =
-      PRODUCTS * TRANSFORMED * ((double)w->all_tiles * (double)features + (double)pairs);
-  return transforms + PRODUCTS * (double)w->all_tiles * (double)pairs < 0.85 * direct;
-}
-
 static int64_t chunk_of(int64_t elements) {
   return elements < CHUNK_ELEMENTS ? CHUNK_ELEMENTS / elements : 1;
 }
 
+/* Sixteen planes are written, or read, at the same time: where one is an odd number of cache lines
+** after the other, they don't compete for the same places in a cache. */
+static int64_t plane_of(int64_t elements) { return (divide_up(elements, 16) | 1) * 16; }
+
 static void set_rounds(Winograd *w) {
   w->padded[0] = (w->inputs + 3) & ~3;
-  w->padded[1] = (w->outputs + 3) & ~3;
+  w->padded[1] = (w->outputs + PANEL - 1) & -PANEL;
   int64_t tile_bytes = PRODUCTS * (w->padded[0] + w->padded[1]) * (int64_t)sizeof(float);
   int64_t most = ROUND_BYTES / tile_bytes < 128 ? 128 : ROUND_BYTES / tile_bytes;
   w->rounds = divide_up(w->all_tiles, most);
@@ -122,27 +120,45 @@ static void set_rounds(Winograd *w) {
   Contraction *c = &w->contraction;
   *c = (Contraction){.type = {F32, F32, F32}};
   int64_t rows = w->round_tiles, in = w->padded[0], out = w->padded[1];
-  axes_add(&c->batch, PRODUCTS, rows * in, w->inputs * out, rows * out);
+  w->kernel_plane = plane_of(w->inputs * out);
+  w->lhs_plane = plane_of(rows * in);
+  w->products_plane = plane_of(rows * out);
+  axes_add(&c->batch, PRODUCTS, w->lhs_plane, w->kernel_plane, w->products_plane);
   axes_add(&c->rows, rows, in, 0, out);
-  axes_add(&c->columns, out, 0, 1, 1);
-  axes_add(&c->depth, w->inputs, 1, out, 0);
-  w->plan = contraction_plan(c, 1, PRODUCTS * rows * out);
-  w->lhs_at = w->kernel_at + PRODUCTS * w->inputs * out * (int64_t)sizeof(float);
-  w->products_at = w->lhs_at + PRODUCTS * rows * in * (int64_t)sizeof(float);
-  w->contraction_at = (w->products_at + PRODUCTS * rows * out * (int64_t)sizeof(float) + 63) & -64;
+  axes_add(&c->columns, out / PANEL, 0, w->inputs * PANEL, PANEL);
+  axes_add(&c->columns, PANEL, 0, 1, 1);
+  axes_add(&c->depth, w->inputs, 1, PANEL, 0);
+  w->plan = contraction_plan(c, 1, PRODUCTS * w->products_plane);
+  w->lhs_at = w->kernel_at + PRODUCTS * w->kernel_plane * (int64_t)sizeof(float);
+  w->products_at = w->lhs_at + PRODUCTS * w->lhs_plane * (int64_t)sizeof(float);
+  w->contraction_at =
+      (w->products_at + PRODUCTS * w->products_plane * (int64_t)sizeof(float) + 63) & -64;
   w->kernel_chunk = chunk_of(9 * w->outputs);
+  if (w->kernel_chunk < KERNEL_CHUNK) w->kernel_chunk = KERNEL_CHUNK;
   w->lhs_chunk = chunk_of(PRODUCTS * w->inputs);
   w->out_chunk = chunk_of(PRODUCTS * w->outputs);
+}
+
+/* Whether it takes less: in multiplications, of which an element of a transform is worth so many; one
+** of a kernel that no cache holds, more. */
+static bool pays(const Winograd *w, const Instruction *convolution) {
+  enum { TRANSFORMED = 8, UNCACHED = 20 };
+  bool cached = PRODUCTS * w->kernel_plane * (int64_t)sizeof(float) <= ROUND_BYTES;
+  double kernel = (double)(w->inputs * w->outputs) * (cached ? TRANSFORMED : UNCACHED);
+  double tiles = (double)(w->all_tiles * (w->inputs + w->outputs)) * TRANSFORMED;
+  double cost = PRODUCTS * (kernel + tiles) + (double)w->rounds * w->plan.cost;
+  return cost < 0.9 * convolution_cost(convolution);
 }
 
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (!is_candidate(instruction)) return NULL;
   Winograd shapes = {.kernel_at = 0};
   set_shapes(&shapes, instruction);
-  if (!pays(&shapes)) return NULL;
+  if (shapes.inputs < LEAST_FEATURES || shapes.outputs < LEAST_FEATURES) return NULL;
+  set_rounds(&shapes);
+  if (!pays(&shapes, instruction)) return NULL;
   Winograd *w = ARENA_NEW(arena, Winograd);
   *w = shapes;
-  set_rounds(w);
   w->kernel.scratch_bytes = w->contraction_at + contraction_scratch_bytes(&w->plan);
   int *chunks = kernel_phases(&w->kernel, arena, 1 + (int)w->rounds * ROUND_PHASES);
   *chunks++ = (int)divide_up(w->inputs, w->kernel_chunk);
@@ -161,8 +177,8 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
 
 static v128_t load_features(const float *from, int64_t stride, int64_t count) {
   if (count >= 4 && stride == 1) return wasm_v128_load(from);
-  return wasm_f32x4_make(from[0], count > 1 ? from[stride] : 0, count > 2 ? from[2 * stride] : 0,
-                         count > 3 ? from[3 * stride] : 0);
+  return wasm_f32x4_make(count > 0 ? from[0] : 0, count > 1 ? from[stride] : 0,
+                         count > 2 ? from[2 * stride] : 0, count > 3 ? from[3 * stride] : 0);
 }
 
 static void store_features(v128_t features, float *to, int64_t stride, int64_t count) {
@@ -178,18 +194,24 @@ static void store_features(v128_t features, float *to, int64_t stride, int64_t c
 /* ---- Transforms ---- */
 
 static void transform_kernel(const Winograd *w, const float *rhs, float *out, int64_t chunk) {
-  int64_t end = (chunk + 1) * w->kernel_chunk;
+  int64_t begin = chunk * w->kernel_chunk, end = begin + w->kernel_chunk;
+  if (end > w->inputs) end = w->inputs;
   v128_t half = wasm_f32x4_const_splat(0.5f);
-  for (int64_t i = chunk * w->kernel_chunk; i < end && i < w->inputs; i++) {
-    for (int64_t o = 0; o < w->outputs; o += 4) {
+  size_t at[3][3], next = (size_t)w->kernel_plane;
+  for (int y = 0; y < 3; y++) {
+    for (int x = 0; x < 3; x++) {
+      at[y][x] = (size_t)((w->reversed[0] ? 2 - y : y) * w->rhs_stride[2] +
+                          (w->reversed[1] ? 2 - x : x) * w->rhs_stride[3]);
+    }
+  }
+  for (int64_t o = 0; o < w->padded[1]; o += 4) {
+    for (int64_t i = begin; i < end; i++) {
+      const float *from = rhs + i * w->rhs_stride[0] + o * w->rhs_stride[1];
       v128_t rows[4][3];
       for (int x = 0; x < 3; x++) {
         v128_t g[3];
         for (int y = 0; y < 3; y++) {
-          int64_t at = (w->reversed[0] ? 2 - y : y) * w->rhs_stride[2] +
-                       (w->reversed[1] ? 2 - x : x) * w->rhs_stride[3];
-          g[y] = load_features(rhs + at + i * w->rhs_stride[0] + o * w->rhs_stride[1],
-                               w->rhs_stride[1], w->outputs - o);
+          g[y] = load_features(from + at[y][x], w->rhs_stride[1], w->outputs - o);
         }
         v128_t ends = wasm_f32x4_add(g[0], g[2]);
         rows[0][x] = g[0];
@@ -197,9 +219,8 @@ static void transform_kernel(const Winograd *w, const float *rhs, float *out, in
         rows[2][x] = wasm_f32x4_mul(half, wasm_f32x4_sub(ends, g[1]));
         rows[3][x] = g[2];
       }
-      for (int y = 0; y < 4; y++) {
-        float *to = out + (4 * y * w->inputs + i) * w->padded[1] + o;
-        int64_t next = w->inputs * w->padded[1];
+      float *to = out + (o / PANEL * w->inputs + i) * PANEL + o % PANEL;
+      for (int y = 0; y < 4; y++, to += 4 * next) {
         v128_t ends = wasm_f32x4_add(rows[y][0], rows[y][2]);
         wasm_v128_store(to, rows[y][0]);
         wasm_v128_store(to + next, wasm_f32x4_mul(half, wasm_f32x4_add(ends, rows[y][1])));
@@ -222,7 +243,7 @@ static Tile tile_of(const Winograd *w, int64_t number) {
 
 static void transform_tile(const Winograd *w, const float *lhs, Tile tile, float *out) {
   int64_t y0 = tile.y - w->padding[0], x0 = tile.x - w->padding[1];
-  int64_t next = w->round_tiles * w->padded[0];
+  int64_t next = w->lhs_plane;
   const float *base = lhs + tile.image * w->lhs_stride[0];
   size_t at[4][4];
   bool inside[4][4];
@@ -287,7 +308,7 @@ static void transform_out(const Winograd *w, const float *products, const Kernel
                           Tile tile) {
   const float *lhs = (const float *)call->operands[0], *rhs = (const float *)call->operands[1];
   float *out = (float *)call->results[0];
-  int64_t next = w->round_tiles * w->padded[1];
+  int64_t next = w->products_plane;
   for (int64_t f = 0; f < w->outputs; f += 4, products += 4) {
     v128_t rows[2][4];
     for (int x = 0; x < 4; x++) {
