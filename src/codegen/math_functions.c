@@ -41,26 +41,27 @@ static Value power_of_two(Expression *m, Value n) {
   return integer_sum(m, shifted_left(m, n, m->wide ? 52 : 23), constant(m, 1));
 }
 
-/* From where e^x is 0 to where it is infinite. The scaling takes two steps, as 2^n itself may be out
-** of range where the result is denormal. */
+/* e^x up to where it is infinite. The scaling takes two steps, as 2^n itself may be out of range where
+** the result is denormal. Where it is 0, e^0 is computed instead: a product that underflows takes more
+** than a hundred cycles, and masks of attention are all of such. */
 static Value scaled_exponential(Expression *m, Value x) {
-  Exponent e = reduced(m, x);
+  Value vanishes = is_less(m, x, constant(m, m->wide ? -746 : -104));
+  Exponent e = reduced(m, without(m, x, vanishes));
   Value half = shifted_right_unsigned(m, e.n, 1);
   Value y = product(m, sum(m, e.minus_1, constant(m, 1)), power_of_two(m, half));
-  return product(m, y, power_of_two(m, integer_difference(m, e.n, half)));
+  y = product(m, y, power_of_two(m, integer_difference(m, e.n, half)));
+  return without(m, y, vanishes);
 }
 
-static Value lowest(Expression *m) { return constant(m, m->wide ? -746 : -104); }
-static Value highest(Expression *m) { return constant(m, m->wide ? 710 : 89); }
-
 Value exponential_formula(Expression *m, Value x) {
-  return scaled_exponential(m, most(m, least(m, x, highest(m)), lowest(m)));
+  return scaled_exponential(m, least(m, x, constant(m, m->wide ? 710 : 89)));
 }
 
 /* 2^n (e^r - 1) + (2^n - 1) loses nothing; at half its size, as 2^n may be out of range. Below the
 ** bound the result rounds to -1. */
 static Value exponential_minus_one(Expression *m, Value x) {
-  Value bounded = most(m, least(m, x, highest(m)), constant(m, m->wide ? -40 : -20));
+  Value bounded = least(m, x, constant(m, m->wide ? 710 : 89));
+  bounded = most(m, bounded, constant(m, m->wide ? -40 : -20));
   Exponent e = reduced(m, bounded);
   Value half = power_of_two(m, integer_difference(m, e.n, integer(m, 1)));
   Value y = sum(m, product(m, e.minus_1, half), difference(m, half, constant(m, 0.5)));
@@ -71,7 +72,7 @@ static Value exponential_minus_one(Expression *m, Value x) {
 /* 1 / (1 + e^-x), with e^x / (1 + e^x) for negative x, where e^-x could overflow. */
 static Value logistic(Expression *m, Value x) {
   Value one = constant(m, 1);
-  Value e = scaled_exponential(m, most(m, either(m, x, constant(m, -0.0)), lowest(m)));
+  Value e = scaled_exponential(m, either(m, x, constant(m, -0.0)));
   Value numerator = selected(m, is_less(m, x, constant(m, 0)), e, one);
   return quotient(m, numerator, sum(m, e, one));
 }
