@@ -51,7 +51,7 @@ def draw(spec, random):
 
 def save(path, array):
     """As .npy; types that NumPy does not have itself as raw bytes."""
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order='C')  # ascontiguousarray would give a scalar a dimension
     own = array.dtype.kind in 'biufc' and array.dtype.itemsize > 1 or array.dtype.kind in 'biu'
     np.save(path, array if own else array.view(f'V{array.dtype.itemsize}'))
 
