@@ -13,4 +13,5 @@
 export const VIEWS = [
   { id: 'train', title: 'Train', load: () => import('./train/index.mjs') },
   { id: 'playground', title: 'Playground', load: () => import('./playground/index.mjs') },
+  { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
 ];

@@ -2,6 +2,7 @@
 import { h, select } from '../shared/dom.mjs';
 import { duration, plural } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';
+import { createResults } from '../shared/results.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { createTabs } from '../shared/tabs.mjs';
 import { legend, Timeline } from '../shared/timeline.mjs';
@@ -11,7 +12,6 @@ import { EXAMPLES, PROGRAMS } from './examples.mjs';
 import { createInputsBar, inputOf, stateOf } from './inputs_bar.mjs';
 import { drawPicture } from './picture.mjs';
 import { planElement } from './plan.mjs';
-import { createResults } from './results.mjs';
 import './playground.css';
 
 const EDIT_MS = 30; /* of quiet, after which an edit is looked at */

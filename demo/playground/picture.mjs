@@ -1,7 +1,7 @@
 /** What a program does to indices: grids of elements, of which each result shows where it came from. */
 import { h, svg } from '../shared/dom.mjs';
 import { element as elementText, plural } from '../shared/format.mjs';
-import { readElement } from './results.mjs';
+import { readElement } from '../shared/results.mjs';
 
 const CELL = 30;
 const GAP = 10;

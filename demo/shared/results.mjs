@@ -1,9 +1,10 @@
 /** Arrays, shown as their shape suggests: as numbers, a table, a heat map, a plot or an image. */
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
-import { h, select } from '../shared/dom.mjs';
-import { heatMap, putImage, rangeOf, RAMPS } from '../shared/draw.mjs';
-import { element as elementText, plural } from '../shared/format.mjs';
-import { createPlot } from '../shared/plot.mjs';
+import { h, select } from './dom.mjs';
+import { heatMap, putImage, rangeOf, RAMPS } from './draw.mjs';
+import { element as elementText, plural } from './format.mjs';
+import { createPlot } from './plot.mjs';
+import './results.css';
 
 const MOST_NUMBERS = 2000;
 const MOST_CELLS = 4000;
@@ -192,6 +193,7 @@ function showArray(array, name, remembered) {
  * @returns {{ show: (run: object, program: object) => void, dispose: () => void }}
  */
 export function createResults(element) {
+  element.classList.add('results');
   let shown = [];
   let device = 0;
   const remembered = new Map(); /* the view that was chosen, by leaf and shape */

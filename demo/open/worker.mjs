@@ -1,0 +1,191 @@
+/**
+ * The view's worker: one program at a time, and the weights that were dropped with it.
+ *
+ * Calls: open({ bytes, shapes, mesh }), addWeights({ bytes, name }), run({ inputs, seed }), stop(),
+ * save(format), text(), sample(). What they give is described where they are.
+ */
+import {
+  Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
+} from '../../bindings/index.mjs';
+import { bytecodeOfJaxExport, gunzip, isGzip, isText, kindOfText } from '../../bindings/sources.mjs';
+import { isBytecode } from '../../bindings/stablehlo/index.mjs';
+import { makeArgument } from '../shared/inputs.mjs';
+import { serve, transfer } from '../shared/rpc.mjs';
+import { SAMPLE } from './sample.mjs';
+
+const MEASURE_MS = 1000; /* that repeated runs may take together */
+const MOST_RUNS = 50;
+
+let client;
+let program = null; /* { module, executable } */
+let weights = new Map(); /* literals by name */
+let outputs = []; /* leaves of the last run, on the first device */
+let controller = null;
+
+const plainShape = (shape) => ({ text: String(shape), type: shape.elementType, dimensions: [...shape.dimensions], bytes: shape.byteSize });
+const plain = (literal) => ({ ...plainShape(literal.shape), data: literal.data });
+
+/** What bytes are, in words. */
+async function kindOf(bytes) {
+  if (isGzip(bytes)) return `${await kindOf(await gunzip(bytes))}, gzipped`;
+  if (isBytecode(bytes)) return 'StableHLO, MLIR bytecode';
+  if (bytecodeOfJaxExport(bytes)) return 'jax.export, StableHLO bytecode';
+  if (!isText(bytes)) return 'serialized HLO proto';
+  const head = new TextDecoder().decode(bytes.subarray(0, 100000));
+  return kindOfText(head) === 'stablehlo' ? 'StableHLO text' : 'HLO text';
+}
+
+/** How often each operation comes in a text, the most frequent first. */
+function operationsIn(text) {
+  const counts = new Map();
+  for (const [, name] of text.matchAll(/^\s*(?:ROOT )?\S+ = .*?[\])}] ([a-z][\w-]*)\(/gm)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+/** @returns what the program is, its parameters and results, and what compiling it took */
+async function open({ bytes, shapes, mesh = {} }) {
+  client ??= await Client.create();
+  const kind = await kindOf(bytes);
+  const began = performance.now();
+  const module = await client.load(bytes, shapes ? { arguments: shapes } : {});
+  const read = performance.now();
+  let executable;
+  try {
+    executable = await client.compile(module, mesh);
+  } catch (error) {
+    module.dispose();
+    throw error;
+  }
+  const compiled = performance.now();
+  program?.executable.dispose();
+  program?.module.dispose();
+  program = { module, executable };
+  outputs = [];
+  const text = module.toString();
+  return {
+    kind,
+    name: module.name,
+    fileBytes: bytes.length,
+    operations: operationsIn(text),
+    steps: executable.thunks().split('\n').length - 2,
+    codeBytes: executable.generatedCode()?.length ?? 0,
+    arenaBytes: executable.memoryPlan().arenaBytes,
+    parameters: executable.parameters.map(({ name, shape }) => ({ name, shape: plainShape(shape), isWeight: Boolean(weightFor(name, shape)) })),
+    results: executable.resultShape.leaves().map(plainShape),
+    replicas: executable.replicas,
+    partitions: executable.partitions,
+    threads: client.threads,
+    readMs: read - began,
+    compileMs: compiled - read,
+  };
+}
+
+/* ---- Weights ---- */
+
+const READERS = {
+  safetensors: async (bytes) => readSafetensors(bytes),
+  npz: async (bytes) => readNpz(bytes),
+  npy: async (bytes, name) => ({ [name.replace(/\.npy$/, '')]: await readNpy(bytes) }),
+};
+
+async function addWeights({ bytes, name }) {
+  const ending = name.split('.').at(-1).toLowerCase();
+  const read = await READERS[ending](bytes, name);
+  const literals = Object.entries(read.tensors ?? read).filter(([, value]) => value instanceof Literal);
+  for (const [of, literal] of literals) weights.set(of, literal);
+  return literals.map(([of, literal]) => ({ name: of, shape: plainShape(literal.shape) }));
+}
+
+/** JAX's "params['w1']" is "params__w1__.1" in HLO text; a file says params.w1 or params/w1. */
+const comparable = (name) => name.replace(/\.\d+$/, '').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toLowerCase();
+
+/** The weight that a parameter means: of its shape, and of its name or of a name that ends alike. */
+function weightFor(name, shape) {
+  const wanted = comparable(name);
+  const fitting = [...weights].filter(([, literal]) => String(literal.shape.withoutLayout()) === String(shape.isArray ? shape.withoutLayout() : shape));
+  return (fitting.find(([of]) => comparable(of) === wanted) ??
+    fitting.find(([of]) => wanted.endsWith(`_${comparable(of)}`) || comparable(of).endsWith(`_${wanted}`)))?.[1];
+}
+
+/* ---- Running ---- */
+
+function argumentsOf(executable, inputs, seed) {
+  return executable.parameters.map(({ name, shape }, i) => {
+    const { fill = 'random', npy } = inputs[i] ?? {};
+    if (npy) return npy;
+    return fill === 'weights' ? weightFor(name, shape) : makeArgument(shape, { fill, seed: seed + i });
+  });
+}
+
+/** Runs once with a profile, then again and again for a while. */
+async function run({ inputs = [], seed = 0 }) {
+  const { executable } = program;
+  const loaded = await Promise.all(inputs.map(async (input) => (input?.npy ? { npy: await readNpy(input.npy) } : input)));
+  const args = argumentsOf(executable, loaded, seed);
+  const devices = executable.replicas * executable.partitions;
+  const all = new Array(devices).fill(args);
+  controller = new AbortController();
+  const { signal } = controller;
+  try {
+    const began = performance.now();
+    const first = await executable.executeReplicas(all, { profile: true, signal });
+    const firstMs = performance.now() - began;
+    const times = [];
+    for (let spent = 0; spent < MEASURE_MS && times.length < MOST_RUNS;) {
+      const start = performance.now();
+      await executable.executeReplicas(all, { signal });
+      times.push(performance.now() - start);
+      spent += times.at(-1);
+    }
+    const leaves = first.outputs.map((results) => results.flatMap((result) => result.leaves()));
+    [outputs] = leaves;
+    return {
+      firstMs,
+      bestMs: Math.min(...times),
+      runs: times.length,
+      run: {
+        outputs: leaves.map((of) => of.map(plain)),
+        inputs: args.map((argument) => [argument].flat(Infinity).filter((a) => a?.shape).map(plain)),
+        outfeeds: [],
+        events: first.events,
+        ms: firstMs,
+      },
+    };
+  } finally {
+    controller = null;
+  }
+}
+
+/** The last results as a file. */
+function save(format) {
+  const named = Object.fromEntries(outputs.filter(({ shape }) => shape.isArray).map((literal, i) => [`result_${i}`, literal]));
+  const bytes = format === 'npz' ? writeNpz(named) : writeSafetensors(named);
+  return transfer(bytes, [bytes.buffer]);
+}
+
+/** A program and weights for it, as files. */
+function sample() {
+  const encoder = new TextEncoder();
+  const random = (shape, seed) => makeArgument(shape, { seed });
+  const tensors = writeSafetensors({
+    'layers.0.w': random('f32[32,64]', 1), 'layers.0.b': random('f32[64]', 2),
+    'layers.1.w': random('f32[64,10]', 3), 'layers.1.b': random('f32[10]', 4),
+  });
+  return [
+    { name: 'two_layers.mlir', bytes: encoder.encode(SAMPLE) },
+    { name: 'two_layers.safetensors', bytes: tensors },
+  ];
+}
+
+serve({
+  open,
+  addWeights,
+  run,
+  save,
+  sample,
+  stop: () => controller?.abort(),
+  text: () => program?.module.toString() ?? '',
+  forget() {
+    weights = new Map();
+  },
+});
