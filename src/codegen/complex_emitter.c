@@ -165,39 +165,77 @@ static void emit_convert(Emitter *e, const LoopNode *x, PrimitiveType to, int pa
 
 /* --- Formulas --------------------------------------------------------------------------------- */
 
-/* Both parts of half `half` of an operand, as inputs in locals of their own. */
-static void emit_inputs(Emitter *e, Expression *m, const LoopNode *x, int half, int *locals,
-                        Value *inputs) {
+/* Expressions are large, and operands nest: what has one on the stack is not on the way to another. */
+#define OWN_FRAME __attribute__((noinline))
+
+/* Both parts of half `half` of an operand, in locals of their own. */
+static void emit_inputs(Emitter *e, const LoopNode *x, int half, int *locals) {
   for (int i = 0; i < 2; i++) {
     emit_value(e, x, 2 * half + i);
     locals[i] = emit_take(e);
-    inputs[i] = expression_input(m, locals[i]);
   }
 }
 
-static void emit_modulus(Emitter *e, const LoopNode *x, int half) {
-  Expression m = {.wide = is_wide(node_type(x))};
-  int locals[2], result;
-  Value inputs[2];
-  emit_inputs(e, &m, x, half, locals, inputs);
-  Value value = complex_modulus(&m, inputs[0], inputs[1]);
+OWN_FRAME static void emit_modulus_of(Emitter *e, bool wide, const int *locals) {
+  Expression m = {.wide = wide};
+  Value re = expression_input(&m, locals[0]), im = expression_input(&m, locals[1]);
+  Value value = complex_modulus(&m, re, im);
+  int result;
   emit_expression(e, &m, &value, 1, &result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
+}
+
+static void emit_modulus(Emitter *e, const LoopNode *x, int half) {
+  int locals[2];
+  emit_inputs(e, x, half, locals);
+  emit_modulus_of(e, is_wide(node_type(x)), locals);
   for (int i = 0; i < 2; i++) wasm_local_release(&e->function, locals[i]);
+}
+
+/* if (any lane of both results is NaN) results = repaired results */
+OWN_FRAME static void emit_repair(Emitter *e, bool wide, const int *operands, const int *results) {
+  Expression m = {.wide = wide};
+  Value parts[4], found[2], repaired[2];
+  int locals[2];
+  for (int i = 0; i < 2; i++) {
+    emit_local(e, results[i]);
+    emit_local(e, results[i]);
+    emit_simd(e, pick(wide, F32X4_NE, F64X2_NE));
+    found[i] = expression_input(&m, results[i]);
+  }
+  emit_simd(e, V128_AND);
+  emit_simd(e, V128_ANY_TRUE);
+  wasm_block(&e->function, OP_IF);
+  for (int i = 0; i < 4; i++) parts[i] = expression_input(&m, operands[i]);
+  complex_repair(&m, parts, found, repaired);
+  emit_expression(e, &m, repaired, 2, locals);
+  for (int i = 0; i < 2; i++) {
+    emit_local(e, locals[i]);
+    wasm_set(&e->function, results[i]);
+    wasm_local_release(&e->function, locals[i]);
+  }
+  wasm_op(&e->function, OP_END);
+}
+
+OWN_FRAME static void emit_formula_of(Emitter *e, const LoopNode *node, const int *locals,
+                                      int *results) {
+  Expression m = {.wide = is_wide(node_type(node))};
+  Value inputs[4], values[2];
+  for (int i = 0; i < 2 * node->operand_count; i++) inputs[i] = expression_input(&m, locals[i]);
+  complex_formula(&m, node->instruction->opcode, inputs, node->operand_count, e->one_lane, values);
+  emit_expression(e, &m, values, 2, results);
 }
 
 /* Both parts of the result are made at once, and kept until the node is forgotten. */
 static void emit_formula(Emitter *e, const LoopNode *node, int part) {
-  Expression m = {.wide = is_wide(node_type(node))};
   int half = part / 2, locals[4], count = node->operand_count;
-  Value inputs[4], results[2];
-  for (int i = 0; i < count; i++) {
-    emit_inputs(e, &m, node->operands[i], half, &locals[2 * i], &inputs[2 * i]);
-  }
-  complex_formula(&m, node->instruction->opcode, inputs, count, e->one_lane, results);
+  for (int i = 0; i < count; i++) emit_inputs(e, node->operands[i], half, &locals[2 * i]);
   int *value = &e->nodes[node->id].value[2 * half];
-  emit_expression(e, &m, results, 2, value);
+  emit_formula_of(e, node, locals, value);
+  if (has_complex_repair(node->instruction->opcode)) {
+    emit_repair(e, is_wide(node_type(node)), locals, value);
+  }
   for (int i = 0; i < 2 * count; i++) wasm_local_release(&e->function, locals[i]);
   wasm_get(&e->function, value[part % 2]);
 }
@@ -213,6 +251,8 @@ void hoist_complex_constants(Emitter *e, const LoopNode *node) {
     complex_modulus(&m, inputs[0], inputs[1]);
   } else if (has_complex_formula(opcode)) {
     complex_formula(&m, opcode, inputs, node->operand_count, false, results);
+    Value repaired[2];
+    if (has_complex_repair(opcode)) complex_repair(&m, inputs, results, repaired);
   }
   hoist_constants(e, &m);
 }

@@ -81,7 +81,7 @@ static Parts complex_quotient(Expression *m, Parts x, Parts y) {
   Value ratio = quotient(m, b.im, b.re), below = sum(m, b.re, product(m, ratio, b.im));
   Parts result = {quotient(m, sum(m, a.re, product(m, ratio, a.im)), below),
                   quotient(m, difference(m, a.im, product(m, ratio, a.re)), below)};
-  return special_quotient(m, x, y, result);
+  return result;
 }
 
 /* --- Calls ------------------------------------------------------------------------------------ */
@@ -144,4 +144,13 @@ void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count
   }
   results[0] = result.re;
   results[1] = result.im;
+}
+
+bool has_complex_repair(Opcode opcode) { return opcode == HLO_DIVIDE; }
+
+void complex_repair(Expression *m, const Value *parts, const Value *results, Value *repaired) {
+  Parts x = {parts[0], parts[1]}, y = {parts[2], parts[3]};
+  Parts result = special_quotient(m, x, y, (Parts){results[0], results[1]});
+  repaired[0] = result.re;
+  repaired[1] = result.im;
 }

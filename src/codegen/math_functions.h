@@ -22,6 +22,9 @@ void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type);
 bool has_complex_formula(Opcode opcode);
 void complex_formula(Expression *m, Opcode opcode, const Value *parts, int count, bool one_lane,
                      Value *results);
+/* What the formula's results become where both are NaN. */
+bool has_complex_repair(Opcode opcode);
+void complex_repair(Expression *m, const Value *parts, const Value *results, Value *repaired);
 Value complex_modulus(Expression *m, Value re, Value im);
 /* constant_operand.c: x op c, of real types, in lanes of their kind */
 bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c);

@@ -16,7 +16,7 @@
 #include "codegen/emitter.h"
 #include "lower/reduction.h"
 
-enum { MOST_UNROLL = 4 };
+enum { MOST_UNROLL = 8, LINES_APART = 4 };
 
 typedef struct Reducer {
   Rows *rows;
@@ -70,7 +70,8 @@ static bool goes_along(const LoopPlan *plan) {
   return plan->sizes[last] >= LEAST_STEPS || plan->sizes[row] < LANES;
 }
 
-/* Enough independent sums to hide the latency of one, unless the registers get scarce. */
+/* Enough independent sums to hide the latency of one, and enough neighbours at each step of a column
+** that the memory between its steps counts for less; unless the registers get scarce. */
 static int unroll_factor(const Emitter *e, int64_t size) {
   int work = 0;
   for (int i = 0; i < e->plan->count; i++) {
@@ -79,7 +80,8 @@ static int unroll_factor(const Emitter *e, int64_t size) {
     if (is_leaf(node) && lane_stride(e, node) > 1) return 1;
     work += node_parts(node);
   }
-  int unroll = work <= 8 ? MOST_UNROLL : work <= 24 ? 2 : 1;
+  bool is_long = size >= (int64_t)4 * MOST_UNROLL * LANES;
+  int unroll = work <= 4 && is_long ? MOST_UNROLL : work <= 8 ? 4 : work <= 24 ? 2 : 1;
   while (unroll > 1 && size < (int64_t)unroll * LANES) unroll /= 2;
   return unroll;
 }
@@ -313,10 +315,10 @@ static int *new_locals(Emitter *e, int count) {
 ** last, but without vectors, which would have to be put together and taken apart. */
 static void emit_lines_apart(Emitter *e, const Reducer *reducer) {
   Reducer several = *reducer, single = *reducer;
-  several.unroll = MOST_UNROLL;
+  several.unroll = LINES_APART;
   single.unroll = 1;
   e->one_lane = true;
-  emit_counted_loop(e, reducer->rows->count, MOST_UNROLL, emit_results_across, &several);
+  emit_counted_loop(e, reducer->rows->count, LINES_APART, emit_results_across, &several);
   emit_counted_loop(e, reducer->rows->count, 1, emit_results_across, &single);
   e->one_lane = false;
 }

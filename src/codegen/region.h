@@ -61,7 +61,7 @@ struct RegionStep {
   union {
     struct {
       const Instruction *fusion;
-      int function; /* its number among the fusions */
+      int function;  /* its number among the fusions */
       int64_t units; /* of its CodegenWork */
     };
     struct {
