@@ -117,3 +117,29 @@ test('a static host without headers: the service worker adds them', async () => 
   await context.close();
   await host.close();
 });
+
+test('a view that is left leaves nothing behind', async () => {
+  const { page } = await open(`${server.address}#train`);
+  await ready(page);
+  const session = await page.context().newCDPSession(page);
+  const heap = async () => {
+    await session.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await session.send('Runtime.getHeapUsage');
+    return usedSize;
+  };
+  const round = async () => {
+    for (const { id } of VIEWS) {
+      await page.evaluate((to) => { location.hash = to; }, id);
+      await page.waitForSelector(`.view-${id} > *`);
+      await page.waitForTimeout(150);
+    }
+  };
+  await round();
+  await round();
+  const [before, workers] = [await heap(), page.workers().length];
+  for (let i = 0; i < 6; i++) await round();
+  const grown = (await heap()) - before;
+  assert.ok(grown < 2_000_000, `${grown} bytes more`);
+  assert.ok(page.workers().length <= workers, `${page.workers().length} workers, ${workers} before`);
+  await page.close();
+});

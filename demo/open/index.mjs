@@ -213,7 +213,7 @@ class Opener {
     this.results = createResults(results);
     this.results.show(run, this.program);
     this.timeline = new Timeline(canvas);
-    this.timeline.show(run.events);
+    this.timeline.show(run.events, this.program.partitions);
   }
 
   async save(format) {

@@ -26,9 +26,9 @@ function tickOf(span, most) {
 function meetings(events) {
   const latest = new Map();
   const visits = new Map();
-  const keys = events.map(({ name, category, replica }) => {
+  const keys = events.map(({ name, category, replica, partition }) => {
     if (category !== 'collective') return null;
-    const visitor = `${name} ${replica}`;
+    const visitor = `${name} ${replica} ${partition}`;
     visits.set(visitor, (visits.get(visitor) ?? 0) + 1);
     return `${name} ${visits.get(visitor)}`;
   });
@@ -46,10 +46,14 @@ export function legend() {
     entry('wait', 'waiting for the others'), entry('meet', 'collectives'));
 }
 
-/** What a row can be: how its events are known, and what it is called. */
+/** What a row can be, of a mesh of so many partitions: whose events are in it, and what it is called. */
 const ROWS = {
-  devices: { of: ({ replica }) => replica, name: (row) => `replica ${row}`, meets: true },
-  threads: { of: ({ worker }) => worker, name: (row) => `thread ${row}`, meets: false },
+  devices: (partitions) => ({
+    of: ({ replica, partition }) => replica * partitions + partition,
+    name: (row) => (partitions === 1 ? `replica ${row}` : `device ${Math.floor(row / partitions)},${row % partitions}`),
+    meets: true,
+  }),
+  threads: () => ({ of: ({ worker }) => worker, name: (row) => `thread ${row}`, meets: false }),
 };
 
 /** A timeline on a canvas, kept as large and as light or dark as the page. */
@@ -57,9 +61,10 @@ export class Timeline {
   /** @param {'devices' | 'threads'} rows what a row is */
   constructor(canvas, rows = 'devices') {
     this.events = null;
+    this.partitions = 1;
     this.rows = rows;
     this.kept = keepDrawn(canvas, (context, width, height) =>
-      draw(context, width, height, this.events, ROWS[this.rows]));
+      draw(context, width, height, this.events, ROWS[this.rows](this.partitions)));
   }
 
   showRows(rows) {
@@ -67,8 +72,10 @@ export class Timeline {
     this.kept.redraw();
   }
 
-  /** @param {import('../../bindings/index.mjs').ProfileEvent[] | null} events of one run */
-  show(events) {
+  /** @param {import('../../bindings/index.mjs').ProfileEvent[] | null} events of one run
+   *  @param {number} [partitions] of each replica */
+  show(events, partitions = 1) {
+    this.partitions = partitions;
     this.events = events?.length ? events : null;
     this.kept.redraw();
   }

@@ -1,0 +1,76 @@
+/** The page in real headless Firefox, with and without shared memory. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { serve } from '../demo/serve.mjs';
+import { VIEWS } from '../demo/views.mjs';
+import { Firefox, firefoxPath } from './firefox.mjs';
+
+const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser installs it';
+
+const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
+
+for (const isolated of [true, false]) {
+  describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 200000 }, () => {
+    let firefox, server;
+    before(async () => {
+      server = await serve({ port: 0, isolated });
+      firefox = await Firefox.launch();
+      await firefox.resize(390, 844);
+    });
+    after(async () => {
+      await firefox?.close();
+      await server?.close();
+    });
+
+    test('trains', async () => {
+      await firefox.goto(`${server.address}#train`);
+      assert.equal(await firefox.evaluate('crossOriginIsolated'), isolated);
+      await firefox.until("document.getElementById('start')?.disabled === false");
+      await firefox.click('#start');
+      await firefox.until(`${number('step')} > 300`);
+      await firefox.click('#start');
+      assert.ok(await firefox.evaluate(number('loss')) < 1);
+      assert.match(await firefox.evaluate("document.getElementById('mistakes').textContent"), /of these 480/);
+    });
+
+    test('plays', async () => {
+      await firefox.goto(`${server.address}#playground`);
+      const turn = "Number(document.getElementById('play-status')?.dataset.turn ?? -1)";
+      const shown = "document.querySelector('[role=tabpanel]:not([hidden])').textContent";
+      await firefox.until(`${turn} > 0`);
+      for (const [example, tab, says] of [
+        ['Softmax', 'results', /f32\[8,24\]/], ['Softmax', 'code', /\(module/], ['Softmax', 'module', /fuse-loops/],
+        ['transpose', 'picture', /comes from x\[/], ['Mandelbrot set', 'memory', /share an arena/],
+        ['all-reduce', 'timeline', /collective/], ['A loop by the builder', 'results', /from -10/],
+      ]) {
+        const before = await firefox.evaluate(turn);
+        await firefox.choose('#example', example);
+        await firefox.until(`${turn} > ${before}`);
+        await firefox.click(`[data-tab=${tab}]`);
+        await firefox.until(`${says}.test(${shown})`);
+        assert.equal(await firefox.evaluate("document.getElementById('play-problem').hidden"), true, example);
+      }
+    });
+
+    test('opens', async () => {
+      await firefox.goto(`${server.address}#open`);
+      await firefox.until("document.querySelector('#sample')");
+      await firefox.click('#sample');
+      await firefox.until("document.querySelector('#run')");
+      await firefox.click('#run');
+      await firefox.until("document.querySelector('#outcome:not([hidden]) .result')");
+    });
+
+    test('no view scrolls sideways', async () => {
+      for (const { id } of VIEWS) {
+        await firefox.evaluate(`location.hash = '${id}'`);
+        await firefox.until(`document.querySelector('.view-${id} > *')`);
+        const width = await firefox.evaluate('document.documentElement.scrollWidth');
+        assert.ok(width <= 390, `${id}: ${width}`);
+      }
+    });
+
+    test('complained of nothing', () => assert.deepEqual(firefox.complaints, []));
+  });
+}
