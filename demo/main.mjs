@@ -68,7 +68,10 @@ async function show() {
     return;
   }
   leave();
-  tabs.forEach((tab, id) => tab.toggleAttribute('aria-current', id === view.id));
+  tabs.forEach((tab, id) => {
+    if (id === view.id) tab.setAttribute('aria-current', 'page');
+    else tab.removeAttribute('aria-current');
+  });
   tabs.get(view.id).scrollIntoView({ block: 'nearest', inline: 'nearest' });
   document.title = `${view.title} · xla-wasm`;
   const element = h('div', { class: `view view-${view.id}` });

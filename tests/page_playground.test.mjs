@@ -192,6 +192,39 @@ describe('editing', () => {
   });
 });
 
+test('a deadlock says who waits for whom, and where', async () => {
+  await choose('add');
+  await andSettled(() => type(`HloModule m, replica_count=2
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+yes { x = f32[] parameter(0)
+  ROOT r = f32[] all-reduce(x), replica_groups={}, to_apply=add }
+no { x = f32[] parameter(0)
+  ROOT c = f32[] copy(x) }
+ENTRY e {
+  id = u32[] replica-id()
+  zero = u32[] constant(0)
+  p = pred[] compare(id, zero), direction=EQ
+  x = f32[] parameter(0)
+  ROOT c = f32[] conditional(p, x, x), true_computation=yes, false_computation=no }`));
+  assert.match(await page.textContent('#play-problem'), /deadlock.*replica 0 waits at all-reduce r for replica 1/);
+  await page.locator('.cm-lintRange-error').waitFor();
+  await page.click('#play-problem');
+  assert.match(await page.textContent('.cm-activeLine'), /all-reduce/);
+});
+
+test('by keyboard: tabs are moved through by arrows', async () => {
+  await choose('Softmax');
+  await page.focus('[data-tab="results"]');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.getAttribute('[data-tab="module"]', 'aria-selected'), 'true');
+  assert.ok(await page.isVisible('[data-panel="module"]'));
+  await page.keyboard.press('Home');
+  assert.ok(await page.isVisible('[data-panel="results"]'));
+});
+
 test('devices and inputs are chosen above', async () => {
   await choose('all-reduce');
   await tab('results');

@@ -84,11 +84,11 @@ export function createEditor(parent, { text, language, onchange }) {
       });
       quiet = false;
     },
-    /** Underlines an error where it is; null: there is none. */
+    /** Underlines an error where it is, or where devices wait; null: there is none. */
     showError(error) {
-      const diagnostics = error?.line
-        ? [{ ...rangeAt(view.state.doc, error.line, error.column), severity: 'error', message: error.message }]
-        : [];
+      const places = error?.line ? [error] : (error?.waiting ?? []).filter(({ line }) => line);
+      const diagnostics = places.map(({ line, column }) =>
+        ({ ...rangeAt(view.state.doc, line, column), severity: 'error', message: error.message }));
       view.dispatch(setDiagnostics(view.state, diagnostics));
     },
     goTo(line, column) {

@@ -232,7 +232,8 @@ class Playground {
 
   runInputs(program) {
     const perDevice = program.replicas * program.partitions > 1;
-    return program.parameters.map((_, i) => inputOf(this.state.inputs[i], this.state.seed + i, perDevice));
+    return program.parameters.map(({ shape }, i) =>
+      inputOf(this.state.inputs[i], shape, this.state.seed + i, perDevice));
   }
 
   finish(program, run, began) {
@@ -269,7 +270,8 @@ class Playground {
   }
 
   goToProblem() {
-    if (this.error?.line) this.editor.goTo(this.error.line, this.error.column);
+    const { line, column } = this.error?.waiting?.find((device) => device.line) ?? this.error ?? {};
+    if (line) this.editor.goTo(line, column);
   }
 
   /* ---- Tabs: each is filled when it is shown ---- */

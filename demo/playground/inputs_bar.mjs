@@ -19,10 +19,19 @@ export function parseElements(text) {
 /** An input of an example as the state has it: { fill } or { elements }. */
 export const stateOf = (input) => (CHOICES.includes(input) ? { fill: input } : { elements: elementsText(input) });
 
-/** As a run wants it. */
-export function inputOf({ fill, elements, npy } = {}, seed, perDevice) {
+/** Whether nested arrays have these dimensions; complex elements are pairs. */
+function fits(value, dimensions) {
+  if (!dimensions.length) return !Array.isArray(value) || (value.length === 2 && value.every((part) => typeof part === 'number'));
+  return Array.isArray(value) && value.length === dimensions[0] && value.every((one) => fits(one, dimensions.slice(1)));
+}
+
+/** As a run wants it. Elements that were meant for another shape give way to random ones. */
+export function inputOf({ fill, elements, npy } = {}, { dimensions }, seed, perDevice) {
   if (npy) return { npy };
-  if (elements !== undefined) return { value: parseElements(elements) };
+  if (elements !== undefined) {
+    const value = parseElements(elements);
+    if (fits(value, dimensions)) return { value };
+  }
   return { fill: fill ?? 'random', seed, perDevice };
 }
 
