@@ -3,6 +3,8 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+enum { MOST_COPIED = 16 /* panels at a time: as much of a row as can be */ };
+
 /* ---- Offsets ---- */
 
 void axes_offsets(const Axes *axes, Operand operand, int64_t first, int64_t count, size_t base,
@@ -286,12 +288,12 @@ static void pack_panel(const Side *side, const size_t *line, int width, const De
   }
 }
 
-/* How many panels, up to 4, have lines that are neighbours and elements that need no converting. */
+/* How many panels, up to MOST_COPIED, have lines that are neighbours and elements that need no converting. */
 static int copied_panels(const Side *side, const size_t *line, int64_t lines, int width) {
   const Arithmetic *arithmetic = side->arithmetic;
   if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;
   int panels = 0;
-  while (panels < 4 && (panels + 1) * width <= lines &&
+  while (panels < MOST_COPIED && (panels + 1) * width <= lines &&
          are_neighbours(line, (panels + 1) * width)) {
     panels++;
   }

@@ -22,8 +22,8 @@ enum {
   BLOCK_ROWS = BLOCK_PANELS * PANEL_ROWS,
   TILE_ROWS = 4 * BLOCK_ROWS, /* of a unit, at most; and BLOCK_PANELS of columns */
   MOST_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
-  LHS_BLOCK_BYTES = BLOCK_ROWS * DEPTH_BYTES,
-  RHS_BLOCK_BYTES = MOST_COLUMNS * DEPTH_BYTES,
+  LHS_BLOCK_BYTES = BLOCK_PANELS * (PANEL_ROWS * DEPTH_BYTES + 64),
+  RHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
   WANTED_UNITS = 16,      /* so that a few threads share the work evenly */
   LEAST_SPLIT = 512,      /* of the depth: below that, adding up splits costs too much */
   MOST_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
@@ -81,10 +81,12 @@ static int64_t panels_of(const ContractionPlan *plan, Operand side) {
   return divide_up(plan->lines[side], lines);
 }
 
-/* Bytes of a panel of a block of the depth. */
+/* From one panel of a block of the depth to the next, in bytes: an odd number of cache lines, as many
+** panels are written at the same time, which would compete for the same places in a cache. */
 static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
   int64_t lanes = panel_depth(plan->arithmetic, (int)plan->depth_block);
-  return lanes * (side == LHS ? PANEL_ROWS * plan->arithmetic->lane_bytes : PANEL_COLUMN_BYTES);
+  int64_t line = side == LHS ? PANEL_ROWS * plan->arithmetic->lane_bytes : PANEL_COLUMN_BYTES;
+  return (divide_up(lanes * line, 64) | 1) * 64;
 }
 
 void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts) {
