@@ -21,6 +21,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   passes_simplify(module, target ? &unroll_loops : NULL, watch);
   pass_run((NamedPass){"sort-keys", lower_sort_keys}, module, watch);
   if (!target) return;
+  pass_run((NamedPass){"order-convolutions", lower_order_convolutions}, module, watch);
   for (size_t i = 0; i < sizeof targeting / sizeof *targeting; i++) {
     bool changed = targeting[i].run(module, target);
     if (changed && watch) watch->changed(watch, targeting[i].name, module);

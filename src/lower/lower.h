@@ -17,6 +17,7 @@ bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
 bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */
 bool lower_scatter_windows(Module *module);   /* the others, as reduce-window and scatter */
 bool lower_sort_keys(Module *module); /* what a comparator computes of one side, beforehand */
+bool lower_order_convolutions(Module *module); /* their dimensions, as kernels are fast in */
 bool lower_pad_windows(Module *module, const Target *target); /* of reduce-window, as `pad` */
 /* The comparators of sorts that are left, on arrays. */
 bool lower_batch_comparators(Module *module, const Target *target);

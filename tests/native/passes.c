@@ -20,6 +20,12 @@ typedef struct Row {
   const char *left;
 } Row;
 
+/* The same, and what it has left with a target. */
+typedef struct Lowered {
+  Row row;
+  const char *lowered;
+} Lowered;
+
 #define ADD \
   "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 #define GREATER                                                \
@@ -219,6 +225,34 @@ static const Row rows[] = {
      "constant reduce-window"},
 };
 
+/* Convolutions in the order that kernels are fast in. */
+static const Lowered convolutions[] = {
+    {{"few output features", "",
+      "p = f32[2,5,20,3] iota(), iota_dimension=2\nb = f32[2,5,20,3] broadcast(x), "
+      "dimensions={0,3}\n"
+      "a = f32[2,5,20,3] add(b, p)\nt = f32[3,2] transpose(y), dimensions={1,0}\n"
+      "k = f32[3,3,3,2] broadcast(t), dimensions={2,3}\n"
+      "ROOT r = f32[2,5,20,2] convolution(a, k), window={size=3x3 pad=1_1x1_1}, "
+      "dim_labels=b01f_01io->b01f",
+      "iota broadcast add transpose broadcast convolution"},
+     "fusion fusion convolution fusion"},
+    {{"a depthwise convolution with steps", "",
+      "p = f32[2,4,3,9] iota(), iota_dimension=1\nb = f32[2,4,3,9] broadcast(x), dimensions={0,2}\n"
+      "a = f32[2,4,3,9] add(b, p)\nk = f32[4,1,2,3] broadcast(y), dimensions={2,3}\n"
+      "ROOT r = f32[2,4,1,4] convolution(a, k), window={size=2x3 stride=2x2}, "
+      "dim_labels=bf01_oi01->bf01, feature_group_count=4",
+      "iota broadcast add broadcast convolution"},
+     "fusion fusion convolution fusion"},
+    {{"two output features per input feature", "",
+      "p = f32[2,3,9,4] iota(), iota_dimension=3\nb = f32[2,3,9,4] broadcast(x), dimensions={0,1}\n"
+      "a = f32[2,3,9,4] add(b, p)\nq = f32[2,3,1,8] iota(), iota_dimension=3\n"
+      "c = f32[2,3,1,8] broadcast(y), dimensions={0,1}\nk = f32[2,3,1,8] add(c, q)\n"
+      "ROOT r = f32[2,2,7,8] convolution(a, k), window={size=2x3}, "
+      "dim_labels=b01f_01io->b01f, feature_group_count=4",
+      "iota broadcast add iota broadcast add convolution"},
+     "fusion fusion fusion reshape convolution fusion"},
+};
+
 static int failures;
 
 static void fail(const Row *row, const char *what, const char *more) {
@@ -302,7 +336,7 @@ static void check_results(const Row *row, const Module *before, const Module *af
   arena_free(arena);
 }
 
-static void check(const Row *row) {
+static void check(const Row *row, const char *lowered) {
   char left[1024];
   Module *before = parse(row), *after = parse(row), *fused = parse(row);
   if (!before) return;
@@ -311,6 +345,8 @@ static void check(const Row *row) {
   if (strcmp(left, row->left)) fail(row, "leaves ", left);
   check_results(row, before, after);
   lower_run(fused, &codegen_target, NULL);
+  list_operations(fused, left, sizeof left);
+  if (lowered && strcmp(left, lowered)) fail(row, "is lowered to ", left);
   check_results(row, before, fused);
   check_code(row, fused);
   module_free(before);
@@ -320,7 +356,10 @@ static void check(const Row *row) {
 
 int main(void) {
   size_t count = sizeof rows / sizeof *rows;
-  for (size_t k = 0; k < count; k++) check(&rows[k]);
+  for (size_t k = 0; k < count; k++) check(&rows[k], NULL);
+  for (size_t k = 0; k < sizeof convolutions / sizeof *convolutions; k++, count++) {
+    check(&convolutions[k].row, convolutions[k].lowered);
+  }
   printf("%zu programs, %d failed\n", count, failures);
   return failures != 0;
 }
