@@ -102,12 +102,12 @@ async function open(server, options) {
 }
 
 const SCENES = [
-  { name: 'isolated', isolated: true, status: /^4 replicas on \d+ worker threads?/, least: 800 },
+  { name: 'isolated', isolated: true, status: /^4 replicas on \d+ worker threads?/, least: 600 },
   {
     name: 'not isolated',
     isolated: false,
     status: /SharedArrayBuffer is missing.*single-threaded.*COOP.*COEP/,
-    least: 500,
+    least: 300,
   },
 ];
 for (const { name, isolated, status, least } of SCENES) {

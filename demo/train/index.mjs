@@ -13,6 +13,7 @@ const MOST_POINTS = 4000; /* that are drawn; when there are more, every second o
 const MOSAIC = { count: 480, columns: 40 };
 const LAYER = { count: 32, columns: 8 };
 const DEVICES = [1, 2, 3, 4, 5, 6, 7, 8];
+const BATCHES = [64, 256, 1024]; /* the larger, the longer do devices work side by side */
 
 function describe({ threads, replicas }, asked) {
   const many = plural(replicas, 'replica');
@@ -34,12 +35,13 @@ const figure = (label, id, value) => h('div', {}, h('dt', {}, label), h('dd', { 
 const panel = (kind, title, ...children) =>
   h('section', { class: `panel ${kind}` }, h('h2', {}, title), children);
 
-function layout({ replicas, threads }) {
+function layout({ replicas, threads, batch }) {
   const part = {
     start: h('button', { id: 'start', class: 'primary', type: 'button', disabled: true }, 'Loading…'),
     again: h('button', { id: 'again', type: 'button', disabled: true }, 'Start anew'),
     replicas: select('Replicas', DEVICES, replicas),
     threads: select('Threads', threadChoices(), threads),
+    batch: select('Batch', BATCHES, batch),
     status: h('p', { id: 'status', class: 'soft', role: 'status' }),
     plot: h('div', { id: 'plot' }),
     timeline: h('canvas', { id: 'timeline', class: 'timeline', role: 'img', 'aria-label': 'When each replica computed, waited and met the others' }),
@@ -53,6 +55,7 @@ function layout({ replicas, threads }) {
   };
   part.replicas.querySelector('select').id = 'replicas';
   part.threads.querySelector('select').id = 'threads';
+  part.batch.querySelector('select').id = 'batch';
   const elements = [
     h('div', { class: 'lead' },
       h('h1', {}, 'A network learns to read, in this page'),
@@ -60,7 +63,7 @@ function layout({ replicas, threads }) {
         'handwritten digits. Every replica has its own copy of the weights; each step ends in an ',
       h('em', {}, 'all-reduce'), ' of the gradients. Change the devices while it runs.')),
     h('section', { class: 'controls', 'aria-label': 'Controls' },
-      part.start, part.again, part.replicas, part.threads, part.status),
+      part.start, part.again, part.replicas, part.threads, part.batch, part.status),
     h('dl', { id: 'numbers', class: 'figures' },
       figure('Step', 'step', '0'), figure('Epoch', 'epoch', '0.0'), figure('Loss', 'loss', '–'),
       figure('Test accuracy', 'accuracy', '–'), figure('Steps/s', 'rate', '–'),
@@ -119,10 +122,11 @@ class Curve {
 
 /** The state of the address, where it makes sense. */
 function readState(state) {
-  const { replicas, threads } = state ?? {};
+  const { replicas, threads, batch } = state ?? {};
   return {
     replicas: DEVICES.includes(replicas) ? replicas : 4,
     threads: threadChoices().some(([value]) => value === threads) ? threads : 'all',
+    batch: BATCHES.includes(batch) ? batch : 256,
   };
 }
 
@@ -161,7 +165,10 @@ export function mount(element, { state, setState }) {
 
   const chosen = () => {
     const threads = $('threads').value;
-    return { replicas: Number($('replicas').value), threads: threads === 'all' ? threads : Number(threads) };
+    return {
+      replicas: Number($('replicas').value), batch: Number($('batch').value),
+      threads: threads === 'all' ? threads : Number(threads),
+    };
   };
   const showMosaic = async () => {
     if (mosaic) return;
@@ -171,8 +178,10 @@ export function mount(element, { state, setState }) {
   /** Other devices, or anew; `keep`: what was learned stays. */
   const reset = async (keep) => {
     const number = ++resets;
-    const { replicas, threads } = chosen();
-    const ready = await worker.call('reset', { replicas, threads: threads === 'all' ? undefined : threads, keep, digitsAt });
+    const { replicas, threads, batch } = chosen();
+    const ready = await worker.call('reset', {
+      replicas, batch, threads: threads === 'all' ? undefined : threads, keep, digitsAt,
+    });
     if (number !== resets) return;
     part.status.textContent = describe(ready, threads);
     part.status.classList.remove('problem');
@@ -219,7 +228,7 @@ export function mount(element, { state, setState }) {
   };
   part.start.onclick = () => setRunning(!running);
   part.again.onclick = () => reset(false).catch(problem);
-  $('replicas').onchange = $('threads').onchange = () => {
+  $('replicas').onchange = $('threads').onchange = $('batch').onchange = () => {
     setState(chosen());
     reset(true).catch(problem);
   };

@@ -4,14 +4,21 @@ import { onChange, rgb } from '../shared/theme.mjs';
 
 const SIDE = 28;
 
-/** Copies an image of SIDE x SIDE into a larger one, at a cell of a grid. */
-function place(target, columns, index, pixel) {
+/** Pixels of all 256 shades from paper to ink. They are drawn several times a second: no sums there. */
+function shadesOf(paper, ink) {
+  const bytes = new Uint8ClampedArray(256 * 4);
+  for (let shade = 0; shade < 256; shade++) bytes.set([...mix(paper, ink, shade / 255), 255], shade * 4);
+  return new Uint32Array(bytes.buffer);
+}
+
+/** Copies an image of SIDE x SIDE grey values into the pixels of a larger one, at a cell of a grid. */
+function place(pixels, columns, index, images, shades) {
   const left = (index % columns) * SIDE;
   const top = Math.floor(index / columns) * SIDE;
+  let from = index * SIDE * SIDE;
   for (let y = 0; y < SIDE; y++) {
-    for (let x = 0; x < SIDE; x++) {
-      target.data.set(pixel(y * SIDE + x), ((top + y) * target.width + left + x) * 4);
-    }
+    const to = (top + y) * columns * SIDE + left;
+    for (let x = 0; x < SIDE; x++) pixels[to + x] = shades[images[from++]];
   }
 }
 
@@ -37,10 +44,10 @@ export class Mosaic {
     const image = new ImageData(columns * SIDE, Math.ceil(labels.length / columns) * SIDE);
     const [paper, right, wrong, wrongPaper] =
       ['--paper', '--ink', '--problem', '--problem-soft'].map(rgb);
+    const pixels = new Uint32Array(image.data.buffer);
+    const [plain, marked] = [shadesOf(paper, right), shadesOf(wrongPaper, wrong)];
     labels.forEach((label, n) => {
-      const isWrong = answers && answers[n] !== label;
-      const [back, ink] = isWrong ? [wrongPaper, wrong] : [paper, right];
-      place(image, columns, n, (p) => [...mix(back, ink, images[n * SIDE * SIDE + p] / 255), 255]);
+      place(pixels, columns, n, images, answers && answers[n] !== label ? marked : plain);
     });
     putImage(canvas, image);
   }

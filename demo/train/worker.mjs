@@ -1,7 +1,7 @@
 /**
  * The view's worker: it owns the client and the training.
  *
- * Calls: reset({ replicas, threads, keep, digitsAt }) -> { threads, replicas, step, reducedBytes },
+ * Calls: reset({ replicas, threads, batch, keep, digitsAt }) -> { threads, replicas, step, reducedBytes },
  * run(), pause(), classify(pixels) -> ten probabilities, testDigits(count) -> { images, labels }.
  * Tells: steps { steps: [{ step, loss, accuracy }], rate, epoch }, timeline (events),
  * test { accuracy, answers, layer }, problem (message).
@@ -14,7 +14,6 @@ import { Training } from './model.mjs';
 /** How often the page is told: often enough to look alive, seldom enough to cost nothing. */
 const REPORT_MS = 100;
 const TIMELINE_MS = 400;
-const BATCH = 64;
 
 let client;
 let digits;
@@ -46,15 +45,15 @@ async function useThreads(threads) {
 }
 
 /** With `keep` the weights stay what they have learned, on other devices. */
-async function reset({ replicas, threads, keep, digitsAt }) {
+async function reset({ replicas, threads, batch, keep, digitsAt }) {
   return enqueue(async () => {
     const from = keep ? training?.state() : undefined;
     training?.dispose();
     training = null;
     await useThreads(threads);
     digits ??= await fetchDigits(digitsAt);
-    const batch = BATCH - (BATCH % replicas);
-    training = await Training.create(client, digits, { replicas, batch, from });
+    const whole = batch - (batch % replicas); /* every replica gets as many */
+    training = await Training.create(client, digits, { replicas, batch: whole, from });
     const { step, reducedBytes } = training;
     return { threads: client.threads, replicas, step, reducedBytes };
   });
