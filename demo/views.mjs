@@ -14,4 +14,5 @@ export const VIEWS = [
   { id: 'train', title: 'Train', load: () => import('./train/index.mjs') },
   { id: 'playground', title: 'Playground', load: () => import('./playground/index.mjs') },
   { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
+  { id: 'gallery', title: 'Gallery', plain: true, load: () => import('./gallery/index.mjs') },
 ];

@@ -1,0 +1,40 @@
+"""Exports the programs of the gallery: from JAX, as the StableHLO bytecode of jax.export.
+
+    build/venv/bin/python demo/gallery/export.py [NAME...]     writes programs/NAME.PROGRAM.mlirbc
+
+Each programs/NAME.py has the functions, and in PROGRAMS the shapes of their arguments.
+"""
+import importlib
+import os
+import pathlib
+import re
+import sys
+
+os.environ.setdefault('XLA_FLAGS', '--xla_force_host_platform_device_count=2')
+
+import jax
+import jax.numpy as jnp
+
+FOLDER = pathlib.Path(__file__).parent / 'programs'
+TYPES = {'f64': 'float64', 'f32': 'float32', 'f16': 'float16', 's32': 'int32', 'u32': 'uint32', 'u8': 'uint8', 'bf16': 'bfloat16'}
+
+
+def argument(text):
+    """'f32[2,3]' -> the shape."""
+    name, sizes = re.fullmatch(r'(\w+)\[([\d,]*)\]', text).groups()
+    return jax.ShapeDtypeStruct(tuple(int(n) for n in sizes.split(',') if n), jnp.dtype(TYPES[name]))
+
+
+def export(name):
+    for program, (function, arguments) in importlib.import_module(f'programs.{name}').PROGRAMS.items():
+        shapes = jax.tree.map(argument, arguments)
+        with jax.enable_x64('f64' in str(arguments)):
+            exported = jax.export.export(jax.jit(function), platforms=['cpu'])(*shapes)
+        content = exported.mlir_module_serialized
+        path = FOLDER / f'{name}.{program}.mlirbc'
+        path.write_bytes(content)
+        print(path.name, len(content), exported.out_avals)
+
+
+for name in sys.argv[1:] or sorted(p.stem for p in FOLDER.glob('*.py')):
+    export(name)

@@ -1,0 +1,97 @@
+/** The stage of the GPT: a prompt, what it writes, and a button that lets it learn on. */
+import { h } from '../shared/dom.mjs';
+import { keepDrawn } from '../shared/draw.mjs';
+import { connect } from '../shared/rpc.mjs';
+import { colour } from '../shared/theme.mjs';
+import { slider } from './stage.mjs';
+
+const COUNT = 400; /* tokens at a time */
+
+/** The losses as a line, the least and the latest in figures. */
+function drawLosses(context, width, height, losses) {
+  if (losses.length < 2) return;
+  const [least, most] = [Math.min(...losses), Math.max(...losses)];
+  const x = (i) => 40 + (i / (losses.length - 1)) * (width - 48);
+  const y = (loss) => 8 + ((most - loss) / (most - least || 1)) * (height - 28);
+  context.font = '12px system-ui, sans-serif';
+  context.fillStyle = colour('--soft');
+  context.fillText(most.toFixed(2), 4, y(most) + 4);
+  context.fillText(least.toFixed(2), 4, y(least) + 4);
+  context.fillText(`${losses.length} steps`, width - 70, height - 4);
+  context.strokeStyle = colour('--accent');
+  context.lineWidth = 1.5;
+  context.beginPath();
+  losses.forEach((loss, i) => context.lineTo(x(i), y(loss)));
+  context.stroke();
+}
+
+export function createStage(element, exhibit, urls, tell) {
+  const worker = connect(new Worker(new URL('gpt_worker.mjs', import.meta.url), { type: 'module' }));
+  let doing = null; /* 'write' or 'train' */
+  let temperature = 0.8;
+  const losses = [];
+  const prompt = h('textarea', { id: 'prompt', 'aria-label': 'How it begins', value: 'ROMEO.\nBut soft, what light through yonder window' });
+  const written = h('div', { class: 'panel written', id: 'written', tabIndex: 0, 'aria-label': 'What it wrote' });
+  const status = h('p', { class: 'small soft', role: 'status' });
+  const plot = h('canvas', { class: 'timeline learning', hidden: true, role: 'img', 'aria-label': 'Loss of training' });
+  const kept = keepDrawn(plot, (context, width, height) => drawLosses(context, width, height, losses));
+
+  const toggle = (what, button, begin) => async () => {
+    const before = doing;
+    if (before) await worker.call('stop');
+    if (before === what) return;
+    doing = what;
+    label();
+    try {
+      await begin();
+    } catch (error) {
+      if (error.code !== 'CANCELLED') status.textContent = error.message;
+    }
+    if (doing === what) doing = null;
+    label();
+  };
+  const write = h('button', { type: 'button', class: 'primary', id: 'write', disabled: true });
+  const train = h('button', { type: 'button', id: 'learn', disabled: true });
+  const label = () => {
+    write.textContent = doing === 'write' ? 'Stop' : 'Write';
+    train.textContent = doing === 'train' ? 'Stop training' : 'Train it further, on 2 devices';
+  };
+  write.addEventListener('click', toggle('write', write, () => {
+    written.replaceChildren(h('span', { class: 'prompt' }, prompt.value));
+    return worker.call('write', { prompt: prompt.value, temperature, count: COUNT });
+  }));
+  train.addEventListener('click', toggle('train', train, () => {
+    plot.hidden = false;
+    losses.length = 0;
+    status.textContent = 'Compiling the training step…';
+    return worker.call('train');
+  }));
+  label();
+  worker.on('text', ({ text, rate, ms }) => {
+    const end = written.scrollTop + written.clientHeight > written.scrollHeight - 30;
+    written.append(text);
+    if (end) written.scrollTop = written.scrollHeight;
+    tell({ ms, named: { 'Tokens a second': rate.toFixed(0) } });
+  });
+  worker.on('loss', ({ step, loss, ms, devices }) => {
+    losses.push(loss);
+    status.textContent = `Step ${step} on ${devices} devices: loss ${loss.toFixed(3)}, ${Math.round(ms)} ms. What it writes next uses the new weights.`;
+    status.dataset.steps = step;
+    kept.redraw();
+  });
+  worker.call('open', urls).then((facts) => {
+    tell(facts);
+    write.disabled = train.disabled = false;
+    write.click();
+  }, (error) => { if (error.code !== 'CANCELLED') status.textContent = error.message; });
+
+  element.append(prompt, h('div', { class: 'controls' }, write, train,
+    slider(['temperature', 'Temperature', 0.2, 1.4, 0.05, temperature], (value) => { temperature = value; })),
+  written, status, plot);
+  return {
+    dispose() {
+      kept.dispose();
+      worker.terminate();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/** Gallery: JAX programs, unchanged, with their source and how fast they are here. */
+import { h } from '../shared/dom.mjs';
+import { bytes, duration } from '../shared/format.mjs';
+import { EXHIBITS } from './exhibits.mjs';
+import { pythonElement } from './python.mjs';
+import './gallery.css';
+
+const FILES = import.meta.glob('./programs/*.{mlirbc,safetensors,json}', { query: '?url', import: 'default', eager: true });
+const SOURCES = import.meta.glob('./programs/*.py', { query: '?raw', import: 'default' });
+
+const STAGES = {
+  field: () => import('./stage.mjs'),
+  picture: () => import('./stage.mjs'),
+  digits: () => import('./digits.mjs'),
+  gpt: () => import('./gpt.mjs'),
+};
+
+/** Addresses of an exhibit's files: 'step', 'start', 'weights', 'tokens', ... */
+function urlsOf(id) {
+  const urls = {};
+  for (const [path, url] of Object.entries(FILES)) {
+    const [, of, name] = /programs\/([a-z]+)[._](\w+)/.exec(path);
+    if (of === id) urls[name === 'safetensors' ? 'weights' : name] = new URL(url, document.baseURI).href;
+  }
+  return urls;
+}
+
+/** Names and values that are shown as they become known. */
+function createFigures() {
+  const element = h('dl', { class: 'figures' });
+  const cells = new Map();
+  return {
+    element,
+    set(title, text) {
+      if (text === undefined) return;
+      if (!cells.has(title)) {
+        const cell = h('dd', { dataset: { figure: title } });
+        cells.set(title, cell);
+        element.append(h('div', {}, h('dt', {}, title), cell));
+      }
+      if (cells.get(title).textContent !== text) cells.get(title).textContent = text;
+    },
+  };
+}
+
+/** Tells the figures what a stage tells: see stage.mjs. */
+function teller(figures, exhibit) {
+  let shown = 0;
+  return (facts) => {
+    if (facts.compileMs !== undefined) {
+      figures.set('Compiled in', duration(facts.compileMs * 1000));
+      figures.set('Program', bytes(facts.bytes));
+      figures.set('Threads', facts.threads ? String(facts.threads) : 'none');
+      return;
+    }
+    if (performance.now() - shown < 250) return; /* numbers that can be read */
+    shown = performance.now();
+    if (facts.rate !== undefined) figures.set('Frames a second', facts.rate.toFixed(facts.rate < 10 ? 1 : 0));
+    if (facts.ms !== undefined) figures.set('One step', duration(facts.ms * 1000));
+    if (exhibit.extra) figures.set(exhibit.extra.title, facts.extra);
+    Object.entries(facts.named ?? {}).forEach(([title, text]) => figures.set(title, text));
+  };
+}
+
+export async function mount(element, { state, setState }) {
+  let stage = null;
+  let turn = 0;
+  const links = new Map(EXHIBITS.map(({ id, title }) => [id, h('a', { href: `#gallery/${id}` }, title)]));
+  const article = h('article');
+  element.append(
+    h('header', { class: 'lead' }, h('h1', {}, 'JAX programs, unchanged'),
+      h('p', {}, 'Exported from JAX by a script of the repository, compiled to WebAssembly here, run in a worker of this page.')),
+    h('div', { class: 'gallery' }, h('nav', { 'aria-label': 'Exhibits' }, [...links.values()]), article),
+  );
+
+  const show = async (id) => {
+    const exhibit = EXHIBITS.find((one) => one.id === id) ?? EXHIBITS[0];
+    const number = ++turn;
+    stage?.dispose();
+    stage = null;
+    links.forEach((link, of) => link.toggleAttribute('aria-current', of === exhibit.id));
+    const figures = createFigures();
+    const room = h('div', { class: 'stage' });
+    const source = h('details', { class: 'panel source', open: true }, h('summary', {}, `${exhibit.id}.py`));
+    article.replaceChildren(h('h2', { class: 'title' }, exhibit.title), h('p', { class: 'about' }, exhibit.about),
+      h('div', { class: 'halves' }, h('div', {}, room, figures.element), source));
+    article.dataset.exhibit = exhibit.id;
+    const [{ createStage }, text] = await Promise.all([STAGES[exhibit.kind](), SOURCES[`./programs/${exhibit.id}.py`]()]);
+    if (number !== turn) return;
+    source.append(pythonElement(text.split('\nPROGRAMS')[0].trim()));
+    stage = createStage(room, exhibit, urlsOf(exhibit.id), teller(figures, exhibit));
+  };
+  await show(state);
+  if (state === undefined) setState(undefined);
+  return {
+    update: (next) => show(next),
+    dispose() {
+      turn = Infinity;
+      stage?.dispose();
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * An exhibit's programs in a worker: a state that stays on the device, stepped once a frame. Called by
+ * stage.mjs.
+ */
+import { Client, readSafetensors } from '../../bindings/index.mjs';
+import { serve, transfer } from '../shared/rpc.mjs';
+
+let client;
+let step; /* { executable, states, picture } */
+let start;
+let weights = [];
+let state = [];
+
+/**
+ * `urls` of 'step', and if there is a state of 'start' and of 'weights'; `states`: how many of step's
+ * first arguments and results are the state; `size` of the picture that comes after them, or null.
+ */
+async function open({ urls, states, size }) {
+  client = await Client.create();
+  const began = performance.now();
+  const files = Object.fromEntries(await Promise.all(['step', 'start'].filter((name) => urls[name]).map(async (name) =>
+    [name, new Uint8Array(await (await fetch(urls[name])).arrayBuffer())])));
+  const fetched = performance.now();
+  const compile = async (bytes) => bytes && client.compile(await client.load(bytes));
+  step = { executable: await compile(files.step), states, size };
+  start = await compile(files.start);
+  const compiled = performance.now();
+  if (urls.weights) {
+    const tree = await readSafetensors(new URL(urls.weights, self.location.href));
+    weights = Object.keys(tree).sort().map((name) => tree[name]); /* the order of JAX's dictionaries */
+  }
+  return { compileMs: compiled - fetched, fetchMs: fetched - began, bytes: files.step.length, threads: client.threads };
+}
+
+/** A new state, from a seed. */
+async function reset(seed) {
+  state.forEach((buffer) => buffer.dispose());
+  state = start ? await start.execute([seed], { device: true }) : [];
+}
+
+/** RGB -> RGBA, as canvases have it. */
+function withAlpha(rgb) {
+  const rgba = new Uint8ClampedArray((rgb.length / 3) * 4);
+  for (let from = 0, to = 0; from < rgb.length; from += 3, to += 4) {
+    rgba[to] = rgb[from];
+    rgba[to + 1] = rgb[from + 1];
+    rgba[to + 2] = rgb[from + 2];
+    rgba[to + 3] = 255;
+  }
+  return rgba;
+}
+
+/** One step; results after the state, and the milliseconds that it took. */
+async function frame(inputs) {
+  const began = performance.now();
+  const results = await step.executable.execute([...weights, ...state, ...inputs],
+    { device: true, donate: state.map((_, i) => i) });
+  state = results.slice(0, step.states);
+  const rest = results.slice(step.states).map((buffer, i) => {
+    const data = step.size && i === 0 ? withAlpha(buffer.view()) : buffer.toLiteral().data.slice();
+    buffer.dispose();
+    return data;
+  });
+  const ms = performance.now() - began;
+  return transfer({ ms, rest }, rest.map(({ buffer }) => buffer));
+}
+
+serve({ open, reset, frame });
