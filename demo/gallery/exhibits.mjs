@@ -42,7 +42,7 @@ export const EXHIBITS = [
   },
   {
     id: 'filter', title: 'Picture filter', kind: 'picture', size: [480, 360], source: true,
-    about: 'Convolutions on a picture of yours, or on what the camera sees. It does not leave this page.',
+    about: 'Blurs, and what they make, on a picture of yours, or on what the camera sees. It does not leave this page.',
     choices: [['kind', 'Filter', ['Soft', 'Sharp', 'Lines', 'Paint', 'Night'], 3]],
     sliders: [['amount', 'Amount', 0, 1, 0.01, 0.4]],
     inputs: ({ kind, amount }, _, source) => [source, kind, amount],
@@ -63,9 +63,5 @@ export const EXHIBITS = [
   {
     id: 'digits', title: 'Digits', kind: 'digits',
     about: 'A small convolutional net, trained by a script of the repository on 8,000 digits. Draw one; what glows on the right counts for the answer, and what is blue against it: the gradient.',
-  },
-  {
-    id: 'gpt', title: 'GPT that writes', kind: 'gpt',
-    about: 'A transformer of 935,040 weights that a script of the repository trained in a quarter of an hour, on one core, on Shakespeare’s plays. Token by token, with a cache of keys and values that is updated in place.',
   },
 ];

@@ -36,6 +36,7 @@ class Stage {
     [this.width, this.height] = exhibit.size;
     this.canvas = h('canvas', { class: 'stage-canvas', width: this.width, height: this.height, tabIndex: 0,
       role: 'img', 'aria-label': exhibit.title, id: 'stage' });
+    this.canvas.style.setProperty('--ratio', this.width / this.height);
     this.context = this.canvas.getContext('2d');
     this.problem = h('p', { class: 'note problem', hidden: true });
     element.append(this.problem, this.canvas, this.controls());

@@ -1,12 +1,13 @@
 import jax.numpy as jnp
 
 N = 256
+DYES = jnp.array([[1.0, 0.45, 0.12], [0.08, 0.62, 0.62], [0.5, 0.2, 0.85]])
 K = 2 * jnp.pi * jnp.fft.fftfreq(N), 2 * jnp.pi * jnp.fft.rfftfreq(N)
 
 
 def start(seed):
     x, y = jnp.arange(N) / N, jnp.arange(N)[:, None] / N
-    bands = jnp.stack([jnp.sin(9 * x + c + 3 * jnp.sin(7 * y + seed)) > 0.3 for c in (0, 2, 4)])
+    bands = jnp.stack([jnp.sin(9 * x + c + 3 * jnp.sin(7 * y + seed)) > 0.6 for c in (0, 2, 4)])
     return 2 * jnp.stack([jnp.sin(6.28 * y + x * 0), jnp.cos(6.28 * x + y * 0)]), bands.astype('float32')
 
 
@@ -29,7 +30,7 @@ def fluid(velocity, dye, x, y, press, dx, dy):
     f, (ky, kx) = jnp.fft.rfft2(moved[:2]), (K[0][:, None], K[1])
     f = f - jnp.stack([kx + 0 * ky, ky + 0 * kx]) * (kx * f[0] + ky * f[1]) / jnp.maximum(kx**2 + ky**2, 1e-9)
     velocity, dye = 0.999 * jnp.fft.irfft2(f, (N, N)), 0.9995 * moved[2:]
-    return velocity, dye, (255 * jnp.clip(jnp.moveaxis(dye, 0, -1), 0, 1)).astype('uint8')
+    return velocity, dye, (255 * jnp.clip(jnp.moveaxis(dye, 0, -1) @ DYES, 0, 1)).astype('uint8')
 
 
 PROGRAMS = {'start': (start, ['f32[]']), 'step': (fluid, [f'f32[2,{N},{N}]', f'f32[3,{N},{N}]'] + ['f32[]'] * 5)}
