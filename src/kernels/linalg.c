@@ -19,14 +19,14 @@ enum {
 typedef struct RoutineName {
   const char *names; /* eval/custom_call.c's */
   LinalgRoutine routine;
-  const char *results; /* what they are of: numbers, their real parts, or integers */
+  const char *results; /* what they are of: numbers, their real parts, complex ones, integers */
 } RoutineName;
 
 static const RoutineName routines[] = {
     {"potrf", LINALG_POTRF, "ni"},          {"trsm", LINALG_TRSM, "n"},
     {"getrf", LINALG_GETRF, "nii"},         {"geqrf", LINALG_GEQRF, "nn"},
     {"orgqr|ungqr", LINALG_ORGQR, "n"},     {"syevd|heevd", LINALG_SYEVD, "nri"},
-    {"gesdd|gesvd", LINALG_GESDD, "nrnni"},
+    {"gesdd|gesvd", LINALG_GESDD, "nrnni"}, {"geev", LINALG_GEEV, "rrcci"},
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -42,6 +42,7 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_GETRF: return rows * columns;
   case LINALG_GEQRF: return rows * columns + size + panels;
   case LINALG_ORGQR: return 2 * rows * columns + size + panels;
+  case LINALG_GEEV: return linalg_geev_numbers(rows);
   case LINALG_SYEVD: return 2 * rows * linalg_stride(rows) + 3 * rows + panels;
   default: return 4 * size * linalg_stride(size) + 4 * size + panels;
   }
@@ -98,7 +99,10 @@ static bool has_types(const Instruction *x, const char *results) {
     if (x->operands[i]->shape->type != type) return false;
   }
   for (int i = 0; results[i]; i++) {
-    PrimitiveType wanted = results[i] == 'n' ? type : results[i] == 'r' ? real : S32;
+    PrimitiveType wanted = results[i] == 'n'   ? type
+                           : results[i] == 'r' ? real
+                           : results[i] == 'c' ? (real == F32 ? C64 : C128)
+                                               : S32;
     if (shape_leaf(x->shape, i)->type != wanted) return false;
   }
   return true;
@@ -128,6 +132,10 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
   p->conjugated = letter(x, "trans_x", 'N') == 'C';
   p->unit = letter(x, "diag", 'N') == 'U';
   p->vectors = letter(x, "mode", 'V') != 'N';
+  if (p->routine == LINALG_GEEV) {
+    bool vectors = letter(x, "compute_left", 'V') != 'N' || letter(x, "compute_right", 'V') != 'N';
+    return !is_wide(x->operands[0]->shape->type) && !vectors;
+  }
   if (p->routine == LINALG_ORGQR) return p->in[0].rows >= p->in[0].columns;
   if (p->routine != LINALG_TRSM) return true;
   return p->in[0].rows == (p->left ? p->out[0].rows : p->out[0].columns);
@@ -217,9 +225,11 @@ static void run(const KernelCall *call, int phase, int chunk) {
   int64_t first = chunk * p->per_chunk, end = first + p->per_chunk;
   for (int64_t i = first + progress->matrix; i < end && i < p->batch; i++) {
     LinalgData data = matrix_of(call, i);
-    LinalgEnd ended = is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory, progress)
-                      : type == F32 ? linalg_run_f32(p, &data, (float *)memory, progress)
-                                    : linalg_run_f64(p, &data, (double *)memory, progress);
+    LinalgEnd ended = p->routine == LINALG_GEEV
+                          ? linalg_run_geev(p, &data, type, (double *)memory, progress)
+                      : is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory, progress)
+                      : type == F32   ? linalg_run_f32(p, &data, (float *)memory, progress)
+                                      : linalg_run_f64(p, &data, (double *)memory, progress);
     if (ended == LINALG_PAUSED) {
       *call->again = true;
       return;

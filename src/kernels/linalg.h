@@ -27,6 +27,7 @@ typedef enum LinalgRoutine {
   LINALG_ORGQR,
   LINALG_SYEVD,
   LINALG_GESDD,
+  LINALG_GEEV, /* of real numbers, without vectors */
   LINALG_ROUTINES,
 } LinalgRoutine;
 
@@ -100,6 +101,11 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
                          LinalgProgress *progress);
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
+
+/* linalg_general.c: in double, whatever the type */
+int64_t linalg_geev_numbers(int64_t n);
+LinalgEnd linalg_run_geev(const LinalgPlan *plan, const LinalgData *data, PrimitiveType type,
+                          double *memory, LinalgProgress *progress);
 
 /* Rows of reals that rotations are to be applied to. */
 typedef struct LinalgRows {

@@ -103,6 +103,19 @@ def eigenvalues(type_):
   yield 'gesdd.full', full_svd, [matrix(type_, 5, 3)]
   yield 'gesdd.deficient', full_svd, [np.outer(matrix(type_, 4), matrix(type_, 3))]
   yield 'geev', eig, [matrix(type_, 5, 5)]
+  if not is_complex:
+    values = lambda x: (lambda v: (jnp.sort(v.real), jnp.sort(jnp.abs(v.imag)), jnp.sort(jnp.abs(v))))(
+        jnp.linalg.eigvals(x))
+    yield 'eigvals', values, [matrix(type_, 3, 9, 9)]
+    yield 'eigvals.large', values, [matrix(type_, 33, 33)]
+    yield 'eigvals.two', values, [matrix(type_, 4, 2, 2)]
+    yield 'eigvals.one', values, [matrix(type_, 1, 1)]
+    # Rows that permute: the shifts must be odd ones. And several blocks, a row of zeros among them.
+    yield 'eigvals.permutation', values, [np.roll(np.eye(8), 1, 0).astype(DTYPES[type_])]
+    blocks = np.kron(np.eye(3), np.array([[1, 2], [-3, 4]])).astype(DTYPES[type_])
+    blocks[4:] = 0
+    yield 'eigvals.blocks', values, [blocks]
+    yield 'eigvals.nan', values, [np.full((3, 3), np.nan).astype(DTYPES[type_])]
   yield 'gees', schur, [matrix(type_, 6, 6)]
 
 
