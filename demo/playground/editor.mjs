@@ -44,7 +44,8 @@ const LANGUAGES = { hlo: () => hlo(tags), stablehlo: () => stableHlo(tags), java
 /** The place of an error: the word that begins there, or the last character of the line. */
 function rangeAt(doc, line, column) {
   const at = doc.line(Math.min(Math.max(line, 1), doc.lines));
-  const from = Math.min(at.from + Math.max((column ?? 1) - 1, 0), at.to);
+  const indent = /^\s*/.exec(at.text)[0].length;
+  const from = Math.min(at.from + Math.max((column ?? 1) - 1, indent), at.to);
   const word = /^[\w.%-]+|^./.exec(doc.sliceString(from, at.to));
   if (word) return { from, to: from + word[0].length };
   return { from: Math.max(at.from, from - 1), to: from };
@@ -86,7 +87,8 @@ export function createEditor(parent, { text, language, onchange }) {
     },
     /** Underlines an error where it is, or where devices wait; null: there is none. */
     showError(error) {
-      const places = error?.line ? [error] : (error?.waiting ?? []).filter(({ line }) => line);
+      const waiting = (error?.waiting ?? []).filter(({ line }) => line);
+      const places = waiting.length || !error?.line ? waiting : [error];
       const diagnostics = places.map(({ line, column }) =>
         ({ ...rangeAt(view.state.doc, line, column), severity: 'error', message: error.message }));
       view.dispatch(setDiagnostics(view.state, diagnostics));

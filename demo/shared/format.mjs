@@ -6,8 +6,8 @@ export function whole(n) {
 }
 
 /** '1 thread', '2 threads' */
-export function plural(n, noun) {
-  return `${whole(n)} ${noun}${n === 1 ? '' : 's'}`;
+export function plural(n, noun, nouns = `${noun}s`) {
+  return `${whole(n)} ${n === 1 ? noun : nouns}`;
 }
 
 const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB'];

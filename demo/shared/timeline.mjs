@@ -3,7 +3,7 @@ import { h } from './dom.mjs';
 import { keepDrawn } from './draw.mjs';
 import { colour } from './theme.mjs';
 
-const MARGIN = { left: 70, right: 8, top: 4, bottom: 20 };
+export const MARGIN = { left: 70, right: 8, top: 4, bottom: 20 };
 const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
 
 /** Which of the legend's colours a thunk gets. */

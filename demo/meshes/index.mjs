@@ -1,0 +1,223 @@
+/** Meshes: programs for several devices; who meets whom when they run, who waits for whom when they hang. */
+import { createEditor } from '../playground/editor.mjs';
+import { h } from '../shared/dom.mjs';
+import { duration, plural } from '../shared/format.mjs';
+import { createPrograms } from '../shared/programs.mjs';
+import { createResults } from '../shared/results.mjs';
+import { legend, MARGIN, Timeline } from '../shared/timeline.mjs';
+import { meetingsOf } from './meetings.mjs';
+import { MESH_PROGRAMS } from './programs.mjs';
+import { createStage, linesAt, showWaiting, statesAt } from './stage.mjs';
+import './meshes.css';
+
+const EDIT_MS = 150;
+const TIMEOUT_MS = 10000;
+const PLAY_MS = 5000; /* that a run takes when it is played */
+const SCRUB = 1000; /* positions of the scrubber */
+
+const byName = new Map(MESH_PROGRAMS.map((program) => [program.name, program]));
+
+function readState(state) {
+  const known = byName.get(state?.name) ?? MESH_PROGRAMS[0];
+  return { name: known.name, text: typeof state?.text === 'string' ? state.text : known.program };
+}
+
+class Meshes {
+  constructor(element, { state, setState }) {
+    this.setState = setState;
+    this.state = readState(state);
+    this.programs = createPrograms();
+    this.turn = 0;
+    this.layout(element);
+    this.refresh();
+  }
+
+  get known() {
+    return byName.get(this.state.name);
+  }
+
+  layout(element) {
+    const group = (label, list) => h('optgroup', { label }, list.map(({ name }) => h('option', { value: name }, name)));
+    this.choice = h('select', { id: 'mesh-program', 'aria-label': 'Program', onchange: () => this.load({ name: this.choice.value }) },
+      group('Work together', MESH_PROGRAMS.filter(({ hangs }) => !hangs)), group('Hang', MESH_PROGRAMS.filter(({ hangs }) => hangs)));
+    this.again = h('button', { type: 'button', id: 'mesh-run', onclick: () => this.refresh() }, 'Run again');
+    this.about = h('p', { class: 'about' });
+    this.status = h('p', { id: 'mesh-status', class: 'small soft', role: 'status' });
+    this.problem = h('p', { id: 'mesh-problem', class: 'note problem', role: 'alert', hidden: true });
+    this.words = h('div', {});
+    this.stageElement = h('div', { class: 'stage-holder' });
+    this.canvas = h('canvas', { class: 'timeline', role: 'img', 'aria-label': 'When each device computed, waited and met others' });
+    this.cursor = h('i', { class: 'cursor' });
+    this.scrubber = h('input', { type: 'range', min: 0, max: SCRUB, value: 0, id: 'scrub', 'aria-label': 'Time', oninput: () => this.pause(Number(this.scrubber.value)) });
+    this.play = h('button', { type: 'button', id: 'play', onclick: () => this.togglePlay() }, 'Play');
+    this.time = h('span', { class: 'soft small time' });
+    this.replay = h('div', { class: 'replay' }, h('div', { class: 'controls' }, this.play, this.scrubber, this.time),
+      h('div', { class: 'timeline-holder' }, this.canvas, this.cursor), legend());
+    const results = h('div', {});
+    const editorElement = h('div', { class: 'editor' });
+    element.append(
+      h('div', { class: 'controls' }, this.choice, this.again), this.about,
+      h('div', { class: 'halves' },
+        h('div', { class: 'left' }, editorElement, this.status),
+        h('div', { class: 'right panel' }, this.problem, this.stageElement, this.words, this.replay,
+          h('details', {}, h('summary', {}, 'Results'), results))));
+    this.timeline = new Timeline(this.canvas);
+    this.results = createResults(results);
+    this.editor = createEditor(editorElement, { text: this.state.text, language: 'hlo', onchange: (text) => this.edited(text) });
+    this.canvas.addEventListener('pointerdown', (event) => this.scrubTo(event));
+    this.canvas.addEventListener('pointermove', (event) => { if (event.buttons) this.scrubTo(event); });
+    this.showState();
+  }
+
+  showState() {
+    this.choice.value = this.state.name;
+    this.about.textContent = this.known.text;
+  }
+
+  load(state) {
+    this.state = readState(state);
+    this.editor.setText(this.state.text);
+    this.showState();
+    this.setState({ name: this.state.name });
+    this.refresh();
+  }
+
+  edited(text) {
+    this.state.text = text;
+    this.setState({ ...this.state });
+    clearTimeout(this.timer);
+    this.status.dataset.asked = this.turn + 1;
+    this.timer = setTimeout(() => this.refresh(), EDIT_MS);
+  }
+
+  /* ---- Running ---- */
+
+  async refresh() {
+    clearTimeout(this.timer);
+    const turn = ++this.turn;
+    this.status.dataset.asked = turn;
+    const { text } = this.state;
+    const before = this.program;
+    this.program = null;
+    if (before) {
+      this.programs.stop(before.id).catch(() => {});
+      this.programs.close(before.id).catch(() => {});
+    }
+    try {
+      const program = await this.programs.open({ source: text, kind: 'hlo', mesh: this.known.mesh });
+      if (turn !== this.turn) {
+        this.programs.close(program.id).catch(() => {});
+        return;
+      }
+      this.program = program;
+      this.stage = createStage(program);
+      this.stageElement.replaceChildren(this.stage.element);
+      const inputs = program.parameters.map((_, i) => {
+        const input = this.known.inputs[i] ?? 'random';
+        return input === 'random' ? { fill: 'random', seed: i, perDevice: true } : input;
+      });
+      const run = await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });
+      if (turn === this.turn) this.showRun(program, run, text);
+    } catch (error) {
+      if (turn === this.turn) this.showError(error);
+    }
+    if (turn === this.turn) this.status.dataset.turn = turn;
+  }
+
+  showRun(program, run, text) {
+    this.editor.showError(null);
+    this.problem.hidden = true;
+    this.words.replaceChildren();
+    this.replay.hidden = false;
+    this.run = run;
+    this.begin = Math.min(...run.events.map(({ startUs }) => startUs));
+    this.span = Math.max(...run.events.map(({ endUs }) => endUs)) - this.begin || 1;
+    this.meetings = meetingsOf(text, program, run.events);
+    this.timeline.show(run.events, program.partitions);
+    this.results.show(run, program);
+    const sum = (events) => events.reduce((total, { startUs, endUs }) => total + endUs - startUs, 0);
+    const together = sum(run.events.filter(({ category }) => ['collective', 'channel'].includes(category)));
+    const threads = program.threads ? plural(program.threads, 'thread') : 'the single-threaded build';
+    this.status.textContent = `${plural(program.replicas * program.partitions, 'device')} on ${threads}: ${duration(this.span)}; ${plural(this.meetings.length, 'meeting or message', 'meetings and messages')}. Devices spent ${Math.round((100 * together) / (sum(run.events) || 1))} % of their time at them, waiting included.`;
+    this.showAt(Math.round(SCRUB * this.interesting()));
+  }
+
+  /** A moment at which something can be seen: the middle of the first meeting. */
+  interesting() {
+    const [first] = this.meetings;
+    return first ? ((first.startUs + first.endUs) / 2 - this.begin) / this.span : 0;
+  }
+
+  showError(error) {
+    this.pause();
+    this.run = null;
+    this.editor.showError(error);
+    this.problem.hidden = false;
+    this.problem.textContent = `${error.line ? `${error.line}:${error.column ?? 1} ` : ''}${error.message}`;
+    this.replay.hidden = true;
+    this.timeline.show(null);
+    this.status.textContent = '';
+    const hung = this.program && error.waiting?.length;
+    this.stageElement.hidden = !hung;
+    this.words.replaceChildren(...(hung ? [showWaiting(this.stage, this.program, error.waiting, (line) => this.editor.goTo(line, 1))] : []));
+  }
+
+  /* ---- The replay ---- */
+
+  showAt(position) {
+    if (!this.run) return;
+    this.stageElement.hidden = false;
+    this.scrubber.value = position;
+    const share = position / SCRUB;
+    const time = this.begin + share * this.span + (share === 1 ? 1 : 0); /* at the end all is over */
+    this.stage.show(statesAt(this.run.events, this.program, this.meetings, time), linesAt(this.meetings, this.stage.places, time));
+    this.time.textContent = duration(time - this.begin);
+    const room = this.canvas.clientWidth - MARGIN.left - MARGIN.right;
+    this.cursor.style.left = `${MARGIN.left + share * room}px`;
+  }
+
+  scrubTo(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const share = (event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+    this.pause(Math.round(Math.min(1, Math.max(0, share)) * SCRUB));
+  }
+
+  pause(position) {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.play.textContent = 'Play';
+    if (position !== undefined) this.showAt(position);
+  }
+
+  togglePlay() {
+    if (this.frame) {
+      this.pause();
+      return;
+    }
+    this.play.textContent = 'Pause';
+    const from = Number(this.scrubber.value) >= SCRUB ? 0 : Number(this.scrubber.value);
+    const began = performance.now();
+    const step = (now) => {
+      const position = from + ((now - began) / PLAY_MS) * SCRUB;
+      this.showAt(Math.min(SCRUB, Math.max(from, position)));
+      if (position >= SCRUB) this.pause();
+      else this.frame = requestAnimationFrame(step);
+    };
+    this.frame = requestAnimationFrame(step);
+  }
+
+  dispose() {
+    this.turn = Infinity;
+    clearTimeout(this.timer);
+    cancelAnimationFrame(this.frame);
+    this.programs.dispose();
+    this.timeline.dispose();
+    this.results.dispose();
+    this.editor.dispose();
+  }
+}
+
+export function mount(element, context) {
+  const meshes = new Meshes(element, context);
+  return { dispose: () => meshes.dispose(), update: (state) => meshes.load(state) };
+}

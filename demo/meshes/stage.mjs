@@ -1,0 +1,134 @@
+/** Devices as a grid: what each does at a moment, and who meets whom. */
+import { h, svg } from '../shared/dom.mjs';
+
+const CELL = { width: 116, height: 74, gapX: 76, gapY: 64 };
+
+/** Where devices are: a row for each replica if there are partitions, else one row or a square. */
+function placesOf({ replicas, partitions }) {
+  const count = replicas * partitions;
+  const columns = partitions > 1 ? partitions : Math.min(count, count > 4 ? Math.ceil(Math.sqrt(count)) : 2);
+  const places = Array.from({ length: count }, (_, device) => ({
+    x: (device % columns) * (CELL.width + CELL.gapX),
+    y: Math.floor(device / columns) * (CELL.height + CELL.gapY),
+  }));
+  return {
+    places,
+    width: columns * (CELL.width + CELL.gapX) - CELL.gapX,
+    height: Math.ceil(count / columns) * (CELL.height + CELL.gapY) - CELL.gapY,
+  };
+}
+
+const centre = ({ x, y }) => ({ x: x + CELL.width / 2, y: y + CELL.height / 2 });
+
+/** Where a line from one device to another leaves and enters them. */
+function ends(from, to) {
+  const [a, b] = [centre(from), centre(to)];
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const clip = Math.min(Math.abs(dx) > 0 ? (CELL.width / 2 + 6) / Math.abs(dx) : Infinity, Math.abs(dy) > 0 ? (CELL.height / 2 + 6) / Math.abs(dy) : Infinity);
+  const at = (t) => ({ x: a.x + dx * t, y: a.y + dy * t });
+  return [at(clip), at(1 - clip)];
+}
+
+/** An arrow that bends a little to its right, so that there and back are two. */
+export function arrow(from, to, className, marker) {
+  const [a, b] = ends(from, to);
+  const [mx, my] = [(a.x + b.x) / 2 - (b.y - a.y) * 0.16, (a.y + b.y) / 2 + (b.x - a.x) * 0.16];
+  return svg('path', { d: `M${a.x} ${a.y} Q${mx} ${my} ${b.x} ${b.y}`, class: className, 'marker-end': `url(#${marker})` });
+}
+
+const markerOf = (id, className) => svg('marker', { id, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' },
+  svg('path', { d: 'M0 0L8 4L0 8z', class: className }));
+
+export const nameOf = (device, { partitions }) => (partitions > 1
+  ? `replica ${Math.floor(device / partitions)}, partition ${device % partitions}` : `replica ${device}`);
+
+/**
+ * A drawing of the devices of a mesh.
+ * @returns {{ element: SVGElement, show: (states: object[], lines: SVGElement[]) => void, places: object[] }}
+ *   `show`: for each device { kind, text }, where kind is a class; and what is drawn between them
+ */
+export function createStage(mesh) {
+  const { places, width, height } = placesOf(mesh);
+  const between = svg('g', {});
+  const cells = places.map(({ x, y }, device) => {
+    const says = svg('text', { x: CELL.width / 2, y: 50, class: 'says' }, '');
+    const cell = svg('g', { class: 'device', transform: `translate(${x} ${y})` },
+      svg('rect', { width: CELL.width, height: CELL.height, rx: 8 }),
+      svg('text', { x: CELL.width / 2, y: 26, class: 'name' }, mesh.partitions > 1 ? `${Math.floor(device / mesh.partitions)}, ${device % mesh.partitions}` : `replica ${device}`), says);
+    return { cell, says };
+  });
+  const element = svg('svg', { viewBox: `-20 -16 ${width + 40} ${height + 32}`, class: 'stage', style: `max-width: ${width + 40}px`, role: 'img', 'aria-label': 'The devices and what they do' },
+    svg('defs', {}, markerOf('arrow-meet', 'meet'), markerOf('arrow-wait', 'wait')), between, cells.map(({ cell }) => cell));
+  return {
+    element,
+    places,
+    show(states, lines = []) {
+      states.forEach(({ kind, text }, device) => {
+        cells[device].cell.setAttribute('class', `device ${kind}`);
+        cells[device].says.textContent = text.length > 15 ? `${text.slice(0, 14)}…` : text;
+      });
+      between.replaceChildren(...lines);
+    },
+  };
+}
+
+/* ---- A run that can be scrubbed ---- */
+
+const KINDS = { collective: 'meeting', channel: 'meeting', host: 'meeting' };
+
+/** What each device does at a time. */
+export function statesAt(events, mesh, meetings, time) {
+  const count = mesh.replicas * mesh.partitions;
+  return Array.from({ length: count }, (_, device) => {
+    const own = events.filter(({ replica, partition }) => replica * mesh.partitions + partition === device);
+    const now = own.find(({ startUs, endUs }) => startUs <= time && time < Math.max(endUs, startUs + 0.5));
+    if (!now) return { kind: own.every(({ endUs }) => endUs <= time) ? 'finished' : 'idle', text: own.every(({ endUs }) => endUs <= time) ? 'finished' : '' };
+    if (!KINDS[now.category]) return { kind: 'working', text: now.name };
+    const waits = meetings.some(({ name, devices, startUs }) => name === now.name && devices.includes(device) && startUs > time);
+    return { kind: waits ? 'waiting' : 'meeting', text: now.name };
+  });
+}
+
+/** Lines between those who are together at a time, and arrows along messages. */
+export function linesAt(meetings, places, time) {
+  return meetings.filter(({ startUs, endUs }) => startUs <= time && time <= Math.max(endUs, startUs + 1)).flatMap(({ devices, pairs }) => {
+    if (pairs) return pairs.filter(([from, to]) => from !== to).map(([from, to]) => arrow(places[from], places[to], 'message', 'arrow-meet'));
+    const points = devices.map((device) => centre(places[device]));
+    const middle = { x: points.reduce((sum, { x }) => sum + x, 0) / points.length, y: points.reduce((sum, { y }) => sum + y, 0) / points.length };
+    return [...points.map(({ x, y }) => svg('line', { x1: x, y1: y, x2: middle.x, y2: middle.y, class: 'together' })),
+      svg('circle', { cx: middle.x, cy: middle.y, r: 6, class: 'together-middle' })];
+  });
+}
+
+/* ---- A deadlock ---- */
+
+/**
+ * Who waits for whom, on a stage.
+ * @param {object[]} waiting of the error
+ * @param {(line: number) => void} goTo
+ * @returns {HTMLElement} the same in words
+ */
+export function showWaiting(stage, mesh, waiting, goTo) {
+  const deviceOf = ({ replica, partition = 0 }) => replica * mesh.partitions + partition;
+  const states = Array.from({ length: mesh.replicas * mesh.partitions }, () => ({ kind: 'idle', text: '' }));
+  const lines = [];
+  for (const entry of waiting) {
+    const device = deviceOf(entry);
+    states[device] = { kind: 'waiting', text: `at ${entry.instruction}` };
+    for (const missing of entry.missing ?? []) {
+      const other = deviceOf(missing);
+      if (missing.finished) states[other] = { kind: 'finished', text: 'finished' };
+      if (other !== device) lines.push(arrow(stage.places[device], stage.places[other], 'waits', 'arrow-wait'));
+    }
+  }
+  stage.show(states, lines);
+  const whom = ({ missing = [], waitsFor, channel }) => {
+    if (waitsFor === 'host') return 'the host';
+    const names = missing.map((other) => `${nameOf(deviceOf(other), mesh)}${other.finished ? ' (which has finished)' : ''}`).join(', ');
+    return waitsFor === 'message' ? `a message${channel ? ` of channel ${channel}` : ''} from ${names || 'somebody'}` : names;
+  };
+  return h('ul', { class: 'waiting-list' }, waiting.map((entry) => h('li', {},
+    h('strong', {}, nameOf(deviceOf(entry), mesh)), ` waits at ${entry.operation} `, h('code', {}, entry.instruction),
+    entry.line ? [' (', h('button', { type: 'button', class: 'link', onclick: () => goTo(entry.line) }, `line ${entry.line}`), ')'] : null,
+    ` for ${whom(entry)}.`)));
+}

@@ -1,0 +1,85 @@
+/** Meshes in Chromium: runs can be scrubbed, deadlocks are drawn with the lines of the program. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { serve } from '../demo/serve.mjs';
+import { MESH_PROGRAMS } from '../demo/meshes/programs.mjs';
+import { launch, newPage } from './browser.mjs';
+
+let browser, server, page, complaints;
+before(async () => {
+  browser = await launch();
+  server = await serve({ port: 0 });
+  ({ page, complaints } = await newPage(browser, { viewport: { width: 390, height: 844 } }));
+  page.setDefaultTimeout(20000);
+  await page.goto(`${server.address}#meshes`);
+  await settled(0);
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+const settled = (before) => page.waitForFunction((last) => {
+  const { turn, asked } = document.getElementById('mesh-status')?.dataset ?? {};
+  return Number(turn) > last && turn === asked;
+}, before);
+
+async function choose(name) {
+  const before = await page.evaluate(() => Number(document.getElementById('mesh-status').dataset.turn));
+  await page.selectOption('#mesh-program', name);
+  await settled(before);
+}
+
+for (const { name, hangs } of MESH_PROGRAMS) {
+  test(name, async () => {
+    if (name !== MESH_PROGRAMS[0].name) await choose(name);
+    const devices = page.locator('.device');
+    assert.ok(await devices.count() > 1);
+    if (hangs) {
+      assert.match(await page.textContent('#mesh-problem'), /deadlock/);
+      assert.ok(await page.locator('path.waits').count() > 0);
+      const first = page.locator('.waiting-list li').first();
+      assert.match(await first.textContent(), /^replica \d waits at (all-reduce|recv-done) \w+ \(line \d+\) for /);
+      await first.locator('button').click();
+      assert.match(await page.textContent('.cm-activeLine'), /all-reduce|recv/);
+      return;
+    }
+    assert.ok(await page.isHidden('#mesh-problem'));
+    assert.match(await page.textContent('#mesh-status'), /^\d devices on \d threads?: .* meetings? (and|or) messages?\./);
+    assert.ok(await page.locator('.together, .message').count() > 0); // it shows a meeting at once
+    await page.locator('#scrub').fill('1000');
+    assert.equal(await page.locator('.device.finished').count(), await devices.count());
+  });
+}
+
+test('a run is played', async () => {
+  await choose(MESH_PROGRAMS[0].name);
+  await page.locator('#scrub').fill('0');
+  await page.click('#play');
+  await page.waitForFunction(() => Number(document.getElementById('scrub').value) > 100);
+  await page.click('#play');
+  const stopped = await page.inputValue('#scrub');
+  await page.waitForTimeout(200);
+  assert.equal(await page.inputValue('#scrub'), stopped);
+});
+
+test('programs can be edited, and a link holds the edit', async () => {
+  await choose('Hangs: a message never sent');
+  const before = await page.evaluate(() => Number(document.getElementById('mesh-status').dataset.turn));
+  const text = MESH_PROGRAMS.at(-1).program.replace('direction=GT', 'direction=LT');
+  await page.click('.cm-content');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(text);
+  await settled(before);
+  assert.ok(await page.isHidden('#mesh-problem'));
+  await page.waitForFunction(() => location.hash.length > 200);
+  await page.reload();
+  await settled(0);
+  assert.ok(await page.isHidden('#mesh-problem'));
+  assert.equal(await page.inputValue('#mesh-program'), 'Hangs: a message never sent');
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(width <= 390, `scrolls sideways: ${width}`);
+});
+
+test('complained of nothing', () => assert.deepEqual(complaints, []));
