@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
 import {
-  readArguments, readModule, randomNumbers, traceOf, UsageError, writeOut, writeResults,
+  readArguments, readModule, randomNumbers, UsageError, writeOut, writeResults,
 } from './cli_files.mjs';
-import { Client, Shape, XlaError } from './index.mjs';
+import { Client, Shape, toChromeTrace, XlaError } from './index.mjs';
 import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
 
@@ -124,7 +124,7 @@ async function run(client, module, options) {
   const profile = options.profile !== undefined;
   const made = await executable.executeReplicas(all, { profile });
   const results = profile ? made.outputs : made;
-  if (profile) await writeOut(options.profile, traceOf(made.events));
+  if (profile) await writeOut(options.profile, JSON.stringify(toChromeTrace(made.events)));
   if (options.output !== undefined) await writeResults(options.output, results[0]);
   if (options.output === undefined || options.json) {
     await printResults(results, options.json, executable.partitions);

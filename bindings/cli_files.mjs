@@ -197,13 +197,3 @@ export async function writeOut(file, content) {
     throw new UsageError(`cannot write ${file}: ${error.code ?? error.message}`);
   }
 }
-
-/** Chrome's trace format: chrome://tracing, ui.perfetto.dev. */
-export function traceOf(events) {
-  return JSON.stringify({
-    traceEvents: events.map(({ name, category, replica, worker, startUs, endUs, holds }) => ({
-      name, cat: category, ph: 'X', ts: startUs, dur: endUs - startUs, pid: replica, tid: worker,
-      args: holds ? { holds } : {},
-    })),
-  });
-}

@@ -1,20 +1,14 @@
 import { atBoundary } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import {
-  EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
+  checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
 } from './execution.mjs';
 import { coreOf, forget, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { signature } from './module.mjs';
-import { checkOptions, copyList, kind } from './options.mjs';
+import { checkOptions, copyList } from './options.mjs';
 
-const RUN_OPTIONS = {
-  ...EXECUTION_OPTIONS,
-  donate: kind('an array of numbers of parameters', (value) => {
-    const numbers = Array.isArray(value) ? copyList(value) : [NaN];
-    return numbers.every(Number.isInteger) ? new Set(numbers) : undefined;
-  }),
-};
+const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
 
 /** A compiled program: takes arguments, gives results, as often as one likes. */
 export class Executable extends Handle {
@@ -135,7 +129,7 @@ export class Executable extends Handle {
     const core = coreOf(this);
     throwIfAborted(options.signal);
     const run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
-    return finishRun(core, run, options, () => Array.from({ length: count }, (_, device) =>
+    return finishRun(core, run, options, this.partitions, () => Array.from({ length: count }, (_, device) =>
       outputsOf(core, run, device, this.resultShape, options.device)));
   }
 
@@ -146,7 +140,10 @@ export class Executable extends Handle {
     const uploads = [];
     try {
       const leaves = this.#flatten(argsPerReplica, uploads);
-      const donated = this.#donated(leaves, donate, argsPerReplica);
+      checkDonated('execute', this.parameters, donate);
+      const shared = this.#devices > 1 && new Set(argsPerReplica).size < this.#devices;
+      const isGiven = ({ parameter }) => donate.has(parameter);
+      const donated = donatedBuffers('execute', leaves, isGiven, shared);
       const executable = pointerOf(this); // now that nothing looks at the caller's values any more
       const pointers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
       const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
@@ -168,26 +165,6 @@ export class Executable extends Handle {
       }
       return flattened.get(args);
     });
-  }
-
-  /** The caller's Buffers that are given away. */
-  #donated(leaves, donate, argsPerReplica) {
-    for (const number of donate) {
-      if (this.parameters[number]) continue;
-      throw invalidArgument('execute', `donate: there is no parameter ${describe(number)}`);
-    }
-    const shared = this.#devices > 1 && new Set(argsPerReplica).size < this.#devices;
-    const donated = new Set();
-    for (const { buffer, parameter } of leaves) {
-      if (!buffer || !donate.has(parameter)) continue;
-      if (shared || donated.has(buffer)) {
-        throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
-      }
-      donated.add(buffer);
-    }
-    const kept = leaves.find((l) => donated.has(l.buffer) && !donate.has(l.parameter));
-    if (kept) throw invalidArgument('execute', 'a donated Buffer can be an argument only once');
-    return donated;
   }
 }
 

@@ -6,10 +6,11 @@ import { describe, invalidArgument, XlaError } from './error.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { argumentsByName, isNamed } from './named_arguments.mjs';
-import { boolean, copyList, count, signal } from './options.mjs';
+import { boolean, copyList, count, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
-const PROFILE_EVENT_BYTES = 40; // ProfileEvent in src/runtime/run.h
+const PROFILE_EVENT_BYTES = 56; // ProfileEvent in src/runtime/run.h
+const WAITED_FOR_HOST = -1; // in the same header
 const MOST_MS = 2 ** 31 - 1; // of a timer
 
 export const EXECUTION_OPTIONS = {
@@ -19,6 +20,12 @@ export const EXECUTION_OPTIONS = {
   signal,
   timeoutMs: count(0, MOST_MS),
 };
+
+/** A set of numbers of parameters. */
+export const DONATE = kind('an array of numbers of parameters', (value) => {
+  const numbers = Array.isArray(value) ? copyList(value) : [NaN];
+  return numbers.every(Number.isInteger) ? new Set(numbers) : undefined;
+});
 
 /* ---- Arguments ---- */
 
@@ -73,13 +80,43 @@ function checkBuffer(buffer, shape, core) {
   throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);
 }
 
+/* ---- Donated arguments ---- */
+
+/** @param {Set<number>} donate numbers of parameters */
+export function checkDonated(operation, parameters, donate) {
+  for (const number of donate) {
+    if (parameters[number]) continue;
+    throw invalidArgument(operation, `donate: there is no parameter ${describe(number)}`);
+  }
+}
+
+/**
+ * The caller's Buffers that are given away.
+ * @param {(leaf: object) => boolean} isGiven whether a leaf is
+ * @param {boolean} [shared] whether several devices have the same arguments
+ */
+export function donatedBuffers(operation, leaves, isGiven, shared = false) {
+  const donated = new Set();
+  const refuse = () => {
+    throw invalidArgument(operation, 'a donated Buffer can be an argument only once');
+  };
+  for (const leaf of leaves) {
+    if (!leaf.buffer || !isGiven(leaf)) continue;
+    if (shared || donated.has(leaf.buffer)) refuse();
+    donated.add(leaf.buffer);
+  }
+  if (leaves.some((leaf) => donated.has(leaf.buffer) && !isGiven(leaf))) refuse();
+  return donated;
+}
+
 /* ---- The run ---- */
 
 /**
  * Runs to the end, and gives what `takeOutputs` makes of it; the run is freed, whatever happens.
+ * @param {number} partitions of the mesh
  * @returns {Promise<{ outputs: any, events: object[] }>}
  */
-export async function finishRun(core, run, options, takeOutputs) {
+export async function finishRun(core, run, options, partitions, takeOutputs) {
   const end = (name, ...args) => {
     try {
       if (!core.disposed) core.call(name, run, ...args);
@@ -98,7 +135,7 @@ export async function finishRun(core, run, options, takeOutputs) {
       timer = setTimeout(() => end('xla_run_time_out', timeoutMs), timeoutMs);
     }
     await running;
-    return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run) : [] };
+    return { outputs: takeOutputs(), events: options.profile ? readProfile(core, run, partitions) : [] };
   } catch (error) {
     if (error.code === 'CANCELLED') throwIfAborted(signal);
     throw error;
@@ -144,13 +181,14 @@ function shapeOfResult(core, pointer, shape) {
   return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));
 }
 
-function readProfile(core, run) {
+function readProfile(core, run, partitions) {
   const length = core.call('xla_run_profile_count', run);
   const events = core.call('xla_run_profile', run);
   return Array.from({ length }, (_, i) => {
     const at = events + i * PROFILE_EVENT_BYTES;
-    const [startUs, endUs] = core.view(Float64Array, at, 2);
-    const [replica, worker, name, category, holds, partition] = core.view(Uint32Array, at + 16, 6);
+    const [startUs, readyUs, endUs] = core.view(Float64Array, at, 3);
+    const [replica, worker, name, category, holds, partition] = core.view(Uint32Array, at + 24, 6);
+    const [waitedFor] = core.view(Int32Array, at + 48, 1);
     return {
       name: core.string(name),
       category: core.string(category),
@@ -159,6 +197,11 @@ function readProfile(core, run) {
       worker,
       startUs,
       endUs,
+      ...(waitedFor >= WAITED_FOR_HOST && {
+        waitedUs: readyUs - startUs,
+        waitedFor: waitedFor === WAITED_FOR_HOST ? 'host' : {
+          replica: Math.floor(waitedFor / partitions), partition: waitedFor % partitions },
+      }),
       ...(holds && { holds: core.string(holds).split('\n') }),
     };
   });

@@ -412,7 +412,30 @@ export interface ProfileEvent {
   /** Microseconds on a clock that only goes forward. */
   readonly startUs: number;
   readonly endUs: number;
+  /** Of collectives, receives and calls of the host: for how long it waited, from startUs on, and for
+   * whom: the device that came last or sent something, or the host. */
+  readonly waitedUs?: number;
+  readonly waitedFor?: 'host' | { readonly replica: number; readonly partition: number };
 }
+
+/**
+ * A profile's events in Chrome's trace format, for chrome://tracing and ui.perfetto.dev: write it as
+ * JSON.
+ */
+export function toChromeTrace(events: readonly ProfileEvent[]): { traceEvents: object[] };
+
+/**
+ * How each device spent the time of a profile, in microseconds: busy, waiting for others or the host,
+ * or idle. Of the busy time, during overlapUs others were busy, too.
+ */
+export function profileTimes(events: readonly ProfileEvent[]): {
+  replica: number;
+  partition: number;
+  busyUs: number;
+  waitedUs: number;
+  idleUs: number;
+  overlapUs: number;
+}[];
 
 /** A result on the device: a Buffer; of a tuple within a tuple, its elements; null for a token. */
 export type DeviceValue = Buffer | null | DeviceValue[];
@@ -550,6 +573,8 @@ export interface LaunchEntry {
   replica?: number;
   partition?: number;
   arguments?: readonly Argument[];
+  /** As of execute(). */
+  donate?: readonly number[];
 }
 
 /** Which device: by default the first. */

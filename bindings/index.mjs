@@ -7,6 +7,7 @@ export { Executable } from './executable.mjs';
 export { Literal } from './literal.mjs';
 export { HloModule } from './module.mjs';
 export { XlaOp } from './op.mjs';
+export { profileTimes, toChromeTrace } from './profile.mjs';
 export { Layout, Shape } from './shape.mjs';
 export {
   readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors,

@@ -2,9 +2,10 @@
 import { describe, invalidArgument } from './error.mjs';
 import { Executable } from './executable.mjs';
 import {
-  EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
+  checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf,
+  throwIfAborted,
 } from './execution.mjs';
-import { coreOf, pointerOf } from './handle.mjs';
+import { coreOf, forget, pointerOf } from './handle.mjs';
 import { checkOptions, copyList, count, kind } from './options.mjs';
 
 const MOST_DEVICES = 4096;
@@ -16,6 +17,7 @@ const ENTRY = {
   partition: number,
   arguments: kind('an array, or an object of names', (value) =>
     (typeof value === 'object' ? value : undefined)),
+  donate: DONATE,
 };
 
 /** See Client.launch(). */
@@ -34,14 +36,16 @@ export async function launch(core, entries, options) {
   });
   throwIfAborted(checked.signal);
   const run = start(core, byDevice, checked.profile ?? false);
-  const result = await finishRun(core, run, checked, () => given.map(({ device, resultShape }) =>
+  const { partitions } = given[0].executable;
+  const result = await finishRun(core, run, checked, partitions, () => given.map(({ device, resultShape }) =>
     outputsOf(core, run, device, resultShape, checked.device)));
   return checked.profile ? result : result.outputs;
 }
 
 function readEntry(core, entry, index) {
-  const { executable, replica = index, partition = 0, arguments: args = [] } =
-    checkOptions('launch', entry, ENTRY);
+  const {
+    executable, replica = index, partition = 0, arguments: args = [], donate = new Set(),
+  } = checkOptions('launch', entry, ENTRY);
   if (!executable) throw invalidArgument('launch', `entry ${index} has no executable`);
   if (coreOf(executable) !== core) {
     throw invalidArgument('launch', `the executable of entry ${index} belongs to another client`);
@@ -53,19 +57,25 @@ function readEntry(core, entry, index) {
       `entry ${index} is for ${name}, but its executable was compiled for ${replicas} replicas` +
       ` and ${partitions} partitions; compile it for the mesh of the launch`);
   }
+  checkDonated('launch', parameters, donate);
   const device = replica * partitions + partition;
-  return { executable, device, name, args, parameters, resultShape };
+  return { executable, device, name, args, donate, parameters, resultShape };
 }
 
 function start(core, byDevice, profile) {
   const uploads = [];
   try {
-    const leaves = byDevice.flatMap(({ parameters, args }) =>
-      leavesOf(core, parameters, args, uploads));
+    const leaves = byDevice.flatMap(({ parameters, args, donate }) =>
+      leavesOf(core, parameters, args, uploads)
+        .map((leaf) => ({ ...leaf, isGiven: donate.has(leaf.parameter) })));
+    const donated = donatedBuffers('launch', leaves, ({ isGiven }) => isGiven);
     const executables = Uint32Array.from(byDevice, ({ executable }) => pointerOf(executable));
     const buffers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
-    return core.scoped((copy) => core.need(
-      'xla_launch_new', copy(executables), executables.length, copy(buffers), 0, profile));
+    const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
+    const run = core.scoped((copy) => core.need('xla_launch_new', copy(executables),
+      executables.length, copy(buffers), copy(flags), profile));
+    donated.forEach(forget);
+    return run;
   } finally {
     for (const buffer of uploads) buffer.dispose(); // the run has references of its own
   }

@@ -135,3 +135,40 @@ for (const threads of [0, 2]) {
     });
   });
 }
+
+test('what a launch is given is gone', { timeout: 60000 }, async () => {
+  const client = await Client.create({ threads: 0 });
+  const executables = await Promise.all(['add(p, p)', 'negate(p)'].map((body, i) =>
+    client.compile(client.parseHlo(sum(`m${i}`, body)), { replicas: 2 })));
+  const buffer = () => client.buffer([1, 2], 'f32[2]');
+  const entries = (a, b, donate) => executables.map((executable, i) =>
+    ({ executable, arguments: [i ? b : a], donate: i ? [] : donate }));
+  const a = buffer(), b = buffer();
+  const results = await client.launch(entries(a, b, [0]));
+  assert.deepEqual(results.map(([y]) => [...y.data]), [[1, 2], [1, 2]]);
+  assert.throws(() => a.toLiteral(), /disposed/);
+  assert.deepEqual([...b.toLiteral().data], [1, 2]);
+  await refused(client.launch(entries(b, b, [0])), /only once/);
+  await refused(client.launch(entries(b, b, [1])), /there is no parameter 1/);
+  assert.deepEqual([...b.toLiteral().data], [1, 2]);
+  client.dispose();
+});
+
+test('what nobody writes is zero: results of a send and a recv', { timeout: 60000 }, async () => {
+  const client = await Client.create({ threads: 0 });
+  const dirty = await client.compile(client.parseHlo(
+    'HloModule m\nENTRY e {\n  i = f32[64] iota(), iota_dimension=0\n  ROOT y = f32[64] cosine(i)\n}'));
+  for (let i = 0; i < 8; i++) await dirty.execute([]);
+  dirty.dispose();
+  const executable = await client.compile(client.parseHlo(`HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  t = token[] after-all()
+  s = (f32[2], u32[], token[]) send(x, t), channel_id=1
+  d = token[] send-done(s), channel_id=1
+  ROOT r = (f32[2], u32[], token[]) recv(d), channel_id=1
+}`), { replicas: 1 });
+  const [data, context] = await executable.execute([[1, 2]]);
+  assert.deepEqual([[...data.data], [...context.data]], [[0, 0], [0]]);
+  client.dispose();
+});

@@ -12,13 +12,16 @@ const textOf = (value) => {
 const meshBody = (value) => textOf(value).replace(/^#sdy\.mesh<|>$/g, '');
 
 /**
- * The attributes of the module that a computation may ask for: replica_count, and the meshes.
+ * The attributes of the module that a computation may ask for: replica_count, num_partitions, and the meshes.
  * @returns {string} as in HLO text; "" if there are none
  */
 export function headerOf(module) {
   const parts = [];
-  const replicas = module.attributes['mhlo.num_replicas'];
-  if (replicas instanceof Integer && replicas.value > 1) parts.push(`replica_count=${replicas.value}`);
+  const counts = { 'mhlo.num_replicas': 'replica_count', 'mhlo.num_partitions': 'num_partitions' };
+  for (const [attribute, name] of Object.entries(counts)) {
+    const count = module.attributes[attribute];
+    if (count instanceof Integer && count.value > 1) parts.push(`${name}=${count.value}`);
+  }
   const frontend = { ...stringsOf(module.attributes['mhlo.frontend_attributes']) };
   const meshes = module.operations.filter(({ name }) => name === 'sdy.mesh').map(({ attributes }) =>
     `${nameOf(attributes.sym_name)} = #sdy.mesh<${meshBody(attributes.mesh)}>`);

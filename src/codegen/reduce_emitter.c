@@ -10,8 +10,8 @@
 **
 ** A cumulative reduce-window goes across, and stores what it has at every step.
 **
-** Narrow floats are accumulated in f32 and rounded at the end: XLA, too, may keep more precision than
-** the type has, and a long sum in eight bits would stop growing.
+** Narrow floats are accumulated in f32 and rounded at the end, where a reduce may keep more precision
+** than the type has. The steps of a window are rounded each, as XLA's are.
 */
 #include "codegen/emitter.h"
 #include "lower/reduction.h"
@@ -65,6 +65,8 @@ static bool goes_along(const LoopPlan *plan) {
   enum { LEAST_STEPS = 2 * LANES };
   int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
   if (plan->places || reduce_operation(plan->reduce) == OPCODE_COUNT) return false;
+  bool rounds = is_narrow_float(plan->reduce->operands[0]->shape->type);
+  if (rounds && plan->reduce->opcode == HLO_REDUCE_WINDOW) return false; /* at every step */
   int along = contiguous_leaves(plan, last), across = contiguous_leaves(plan, row);
   if (across > along && plan->sizes[row] >= LANES) return false;
   return plan->sizes[last] >= LEAST_STEPS || plan->sizes[row] < LANES;
@@ -119,8 +121,8 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values) {
   end_combining(e);
 }
 
-static void emit_unrounded(Emitter *e, const int *accumulators, const int *values) {
-  e->unrounded = true;
+static void emit_combined(Emitter *e, const int *accumulators, const int *values) {
+  e->unrounded = e->plan->reduce->opcode == HLO_REDUCE;
   emit_combine(e, accumulators, values);
   e->unrounded = false;
 }
@@ -133,7 +135,7 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
       wasm_set(&e->function, reducer->values[r * MOST_PARTS + part]);
     }
   }
-  emit_unrounded(e, accumulators, reducer->values);
+  emit_combined(e, accumulators, reducer->values);
   end_elements(e);
 }
 
@@ -245,14 +247,14 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
 static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
   e->one_lane = true;
-  if (node_parts(e->plan->outputs[0]) == 2) emit_unrounded(e, total, &total[1]);
+  if (node_parts(e->plan->outputs[0]) == 2) emit_combined(e, total, &total[1]);
   for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
     bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
     wasm_get(f, total[0]);
     wasm_get(f, total[0]);
     wasm_shuffle32(f, halves ? 2 : 1, 3, 2, 3);
     wasm_set(f, reducer->values[0]);
-    emit_unrounded(e, total, reducer->values);
+    emit_combined(e, total, reducer->values);
   }
 }
 
@@ -266,14 +268,14 @@ static void emit_result_along(Emitter *e, void *data) {
   emit_reduced_loops(e, reducer, reducer->rows->rank);
   for (int distance = 1; distance < reducer->unroll; distance *= 2) {
     for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
-      emit_unrounded(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
+      emit_combined(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
     }
   }
   emit_combine_lanes(e, reducer, total);
-  if (e->plan->sizes[e->plan->rank - 1] % LANES) emit_unrounded(e, total, tail);
+  if (e->plan->sizes[e->plan->rank - 1] % LANES) emit_combined(e, total, tail);
   emit_value(e, e->plan->inits[0], 0);
   wasm_set(f, tail[0]);
-  emit_unrounded(e, tail, total);
+  emit_combined(e, tail, total);
   emit_store_results(e, reducer, tail);
   e->one_lane = false;
   emit_advance_outputs(e, reducer->rows, 1);

@@ -31,6 +31,7 @@ typedef struct LogicalBuffer {
   int64_t offset;
   struct LogicalBuffer *same; /* it shares that one's memory; NULL: it has its own */
   const Instruction *definer; /* of temporaries */
+  bool unwritten;             /* nobody does: what goes with a send or recv until it is done */
   int loop, place;            /* in the state of which while, and where; 0: in none */
   int result_of;              /* a while whose new state it is part of; 0: of none */
 } LogicalBuffer;

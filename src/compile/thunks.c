@@ -167,12 +167,18 @@ static bool is_alias(const Instruction *instruction) {
   }
 }
 
+static Leaves unwritten_leaves(Compiler *c, const Shape *shape) {
+  Leaves leaves = new_leaves(c, shape);
+  for (int i = 0; i < shape_leaves(shape); i++) leaves[i]->unwritten = true;
+  return leaves;
+}
+
 static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *values) {
   int count;
   /* recv only announces, send-done only waits for what never blocks: both have nothing to do. */
   if (instruction->opcode == HLO_AFTER_ALL || instruction->opcode == HLO_RECV ||
       instruction->opcode == HLO_SEND_DONE) {
-    return new_leaves(c, instruction->shape);
+    return unwritten_leaves(c, instruction->shape);
   }
   if (instruction->opcode == HLO_TUPLE_OP) return operand_leaves(c, instruction, values, &count);
   return values[instruction->operands[0]->id];
@@ -324,7 +330,8 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   const KernelPlan *plan;
   ThunkKind kind = kind_of(c, instruction, &plan);
   c->time++;
-  Leaves results = new_leaves(c, instruction->shape);
+  Leaves results = instruction->opcode == HLO_SEND ? unwritten_leaves(c, instruction->shape)
+                                                   : new_leaves(c, instruction->shape);
   Leaves operands = operand_leaves(c, instruction, values, &operand_count);
   for (int i = 0; i < shape_leaves(instruction->shape); i++) results[i]->definer = instruction;
   LogicalBuffer *scratch = NULL;
@@ -442,6 +449,13 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
   return arguments;
 }
 
+/* What nobody writes is zero where it is a result. */
+static LogicalBuffer *written(Compiler *c, LogicalBuffer *leaf) {
+  int next = 0;
+  if (!leaf->unwritten) return leaf;
+  return constant_leaves(c, literal_new(c->arena, leaf->shape), NULL, &next)[0];
+}
+
 /* The root's leaves are written straight into the result where one temporary is one leaf of it;
 ** parameters, constants and repeated leaves are copied at the end. */
 static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
@@ -451,6 +465,7 @@ static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = program->result_shapes[i];
     if (root[i]->slot == SLOT_NONE) continue;
+    root[i] = written(c, root[i]);
     if (root[i]->slot == SLOT_ARENA && !root[i]->same) {
       root[i]->slot = first + i;
     } else {

@@ -13,6 +13,7 @@ static const struct {
 void lower_run(Module *module, const Target *target, PassWatch *watch) {
   static const NamedPass unroll_loops = {"unroll-loops", lower_unroll_loops};
   passes_prepare(module, watch);
+  pass_run((NamedPass){"block-scans", lower_block_scans}, module, watch);
   if (target) {
     pass_run((NamedPass){"expand-batch-norm", lower_expand_batch_norm}, module, watch);
     pass_run((NamedPass){"expand-pooling", lower_expand_pooling}, module, watch);

@@ -12,7 +12,8 @@
 ** nothing is fused, nor made ready for it. `watch` may be NULL. */
 void lower_run(Module *module, const Target *target, PassWatch *watch);
 
-bool lower_unroll_loops(Module *module);      /* short ones, of element-wise operations */
+bool lower_unroll_loops(Module *module); /* short ones, of element-wise operations */
+bool lower_block_scans(Module *module);  /* cumulative ones of narrow floats, as XLA rounds them */
 bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
 bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */
 bool lower_scatter_windows(Module *module);   /* the others, as reduce-window and scatter */

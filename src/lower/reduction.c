@@ -22,7 +22,21 @@ static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backward
   return d->size >= size && d->padding_low == low && d->padding_high == high;
 }
 
+/* Then each step is rounded, and what comes first matters, which from the end is the last element.
+** lower/block_scans.c makes short windows of them, for which a loop each is no loss. */
+static bool rounds_often(const Instruction *reduce) {
+  PrimitiveType type = reduce->operands[0]->shape->type;
+  Opcode opcode = reduce_operation(reduce);
+  return type_is_floating(type) && type_bits(type) <= 16 && opcode != HLO_MAXIMUM &&
+         opcode != HLO_MINIMUM;
+}
+
 int cumulative_dimension(const Instruction *instruction, bool *backwards) {
+  int along = cumulative_window(instruction, backwards);
+  return along >= 0 && *backwards && rounds_often(instruction) ? -1 : along;
+}
+
+int cumulative_window(const Instruction *instruction, bool *backwards) {
   int found = -1;
   if (instruction->opcode != HLO_REDUCE_WINDOW) return -1;
   const Shape *shape = instruction->operands[0]->shape;

@@ -9,6 +9,10 @@ Opcode reduce_operation(const Instruction *reduce);
 
 /* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
 ** elements before it, or, backwards, after it. -1 if it is not of this kind. */
+int cumulative_window(const Instruction *instruction, bool *backwards);
+
+/* That, where what was accumulated so far may be taken on: -1 where it begins at the other end, and
+** rounds at every step. */
 int cumulative_dimension(const Instruction *instruction, bool *backwards);
 
 #endif

@@ -89,6 +89,7 @@ static bool waits_for_message(const Replica *replica) {
 static bool deliver(Run *run, Replica *replica, bool rest) {
   replica->message = take(run, replica, replica->parked_at, rest);
   if (!replica->message) return false;
+  replica_ready(replica, replica->message->source);
   scheduler_resume(replica);
   return true;
 }

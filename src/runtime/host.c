@@ -33,6 +33,7 @@ void host_call_done(HostCall *call, StatusCode code, const char *message) {
       error_set_op(&error, code, opcode_name(call->parked_at->instruction->opcode), "%s", message);
       scheduler_fail_run(run, &error);
     } else {
+      replica_ready(call, WAITED_FOR_HOST);
       scheduler_resume(call);
     }
   }

@@ -78,6 +78,9 @@ static void leave(Replica *member, const Replica *last) {
 static bool meet(Replica *last, const Thunk *thunk, const DeviceGroup *group, Replica **members,
                  Error *error) {
   for (int i = 0; i < group->size; i++) members[i] = &last->run->replicas[group->devices[i]];
+  for (int i = 0; i < group->size; i++) {
+    if (members[i] != last) replica_ready(members[i], last->id);
+  }
   bool ok = collective_perform(members[0]->parked_at, members, group->size, error);
   for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
   scheduler_lock();

@@ -29,15 +29,19 @@ static void record(Replica *replica, const Thunk *thunk, double start_us) {
     replica->events = grown;
     replica->event_capacity = capacity;
   }
+  bool waited = replica->waited_for != WAITED_FOR_NOBODY;
   replica->events[replica->event_count++] =
       (ProfileEvent){start_us,
+                     waited && replica->ready_us > start_us ? replica->ready_us : start_us,
                      platform_now_us(),
                      replica_number(replica),
                      scheduler_current_worker(),
                      thunk->instruction->name,
                      thunk_kind_name(thunk->kind),
                      thunk->kind == THUNK_REGION ? thunk->holds : NULL,
-                     partition_number(replica)};
+                     partition_number(replica),
+                     replica->waited_for};
+  replica->waited_for = WAITED_FOR_NOBODY;
 }
 
 /* ---- Thunks that compute ---- */
@@ -371,6 +375,12 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
   frame->phase = frame->chunk = 0;
   frame->next++;
   return ok ? OUTCOME_DONE : OUTCOME_FAILED;
+}
+
+void replica_ready(Replica *replica, int waited_for) {
+  if (!replica->run->profile) return;
+  replica->waited_for = waited_for;
+  replica->ready_us = platform_now_us();
 }
 
 void replica_record(Replica *replica, const Thunk *thunk) {

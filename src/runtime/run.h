@@ -20,15 +20,18 @@ typedef enum ReplicaState {
   REPLICA_STOPPED, /* finished, or given up after the run failed */
 } ReplicaState;
 
-/* What happened when, for profiles; times from platform_now_us(). The layout (40 bytes) is read by
-** the bindings. A collective's event lasts from the arrival to the resumption. */
+/* What happened when, for profiles; times from platform_now_us(). The layout (56 bytes) is read by the
+** bindings. A collective's event lasts from the arrival to the resumption; until `ready_us` it waits for
+** what `waited_for` says: the device that came last or sent something, or the host. */
+enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
 typedef struct ProfileEvent {
-  double start_us, end_us;
+  double start_us, ready_us, end_us;
   int replica, worker;
   const char *name;     /* the instruction's */
   const char *category; /* "eval", "generated", ... the thunk's kind */
   const char *holds;    /* of regions: the instructions' names, a line each; else NULL */
   int partition;
+  int waited_for;
 } ProfileEvent;
 
 typedef struct Run Run;
@@ -67,6 +70,8 @@ struct Replica {
   Rendezvous own_rendezvous, *rendezvous; /* the one that it waits in */
   struct Message *message;                /* that it receives when it goes on */
   double parked_since;
+  double ready_us;    /* when what it waited for was there, */
+  int waited_for;     /* and whom that was: for the profile */
   double since;       /* when it began with the thunk that it is at */
   double deadline_us; /* of this turn; 0: none */
   Error *error;       /* while a region runs: where its calls say what went wrong */
@@ -156,7 +161,8 @@ Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error);
 /* Says in `error`, which has the reason, what the replica was at when it trapped. */
 void replica_trapped(const Replica *replica, Error *error);
 
-/* Notes for the profile that a parked replica goes on. */
+/* What a replica waits for is there, by a device or the host; and it goes on: for the profile. */
+void replica_ready(Replica *replica, int waited_for);
 void replica_record(Replica *replica, const Thunk *thunk);
 
 /* Does a collective: `replicas` are the members of a group in group order. collectives.c */
