@@ -18,6 +18,7 @@
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
+#   make fuzz-devices SECONDS=60  random programs of several devices, against a simulation
 #   make clean              removes what was built, keeps the toolchain
 #
 # V=1 shows whole commands.
@@ -30,7 +31,7 @@ SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo site test hosts bench native native-tsan lint format declarations golden fuzz \
-  fuzz-text fuzz-stablehlo clean \
+  fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -292,6 +293,9 @@ fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 # A million little changes to the corpus's programs: no text may crash the parser.
 fuzz-stablehlo: build
 	@node tests/fuzz/stablehlo.mjs --seconds $(SECONDS) $(ARGS)
+
+fuzz-devices: build
+	@node tests/fuzz/devices.mjs --seconds $(SECONDS) $(ARGS)
 
 fuzz-text: $(B)/native/fuzz-parse
 	@mkdir -p $(B)/fuzz-text
