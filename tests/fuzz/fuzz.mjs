@@ -2,11 +2,13 @@
  * Differential fuzzing: random programs, run here (with threads and without) and by real XLA:CPU.
  *
  *     PYTHON=build/venv/bin/python node tests/fuzz/fuzz.mjs [--seconds N] [--seed N] [--programs N]
- *       [--rules NAME,NAME...] [--verbose]
+ *       [--rules NAME,NAME...] [--verbose] [--no-xla]
  *
  * Program number i of seed s is the same whenever it is made, and is what `--seed s+i --programs 1`
  * runs, with the same --rules; those keep to rules of these names. What disagrees is shrunk,
  * printed, and written to build/fuzz/ as a golden case. Exit code 1 if anything disagreed.
+ * With --no-xla, what is compiled is compared with what the evaluator says (the native build's; make
+ * native), and two threads with none.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -28,13 +30,15 @@ const { values: options } = parseArgs({
     programs: { type: 'string', default: 'Infinity' },
     rules: { type: 'string' },
     verbose: { type: 'boolean', default: false },
+    'no-xla': { type: 'boolean', default: false },
   },
 });
 const deadline = Date.now() + 1000 * Number(options.seconds);
 const firstSeed = Number(options.seed);
 
 const oracle = new Oracle(process.env.PYTHON ?? 'build/venv/bin/python');
-const hosts = [new Host('threads', 2), new Host('single', 0)];
+const threads = new Host('threads', 2), single = new Host('single', 0);
+const hosts = [threads, single];
 const evaluator = new Evaluator(FOLDER);
 const totals = { programs: 0, instructions: 0, refused: 0, disagreements: 0 };
 const operations = new Map(); // name -> how often
@@ -69,7 +73,19 @@ function textOf({ module }) {
   return text;
 }
 
-function ask({ asked, replicas, literals }) {
+async function askSingle(job) {
+  try {
+    const results = await single.run({ ...job, hlo: job.asked, isSpelt: false });
+    return { outputs: results.map((leaves) => leaves.map(leafOf)) };
+  } catch (error) {
+    await single.restart();
+    return { error: error.message };
+  }
+}
+
+function ask(job) {
+  if (options['no-xla']) return askSingle(job);
+  const { asked, replicas, literals } = job;
   const inputs = Array.from({ length: replicas }, (_, replica) =>
     literals.map((perReplica) => leafOf(perReplica[replica])));
   return oracle.run({ hlo: asked, replicas, inputs });
@@ -78,7 +94,7 @@ function ask({ asked, replicas, literals }) {
 /** What is wrong: by host, a text and the numbers of the outputs that differ. */
 async function check(job, reply) {
   const problems = [];
-  for (const host of hosts) {
+  for (const host of options['no-xla'] ? [threads] : hosts) {
     try {
       const wrong = compare(await host.run(job), reply.outputs, job.outputs);
       if (!wrong.size) continue;
@@ -225,7 +241,7 @@ async function summary() {
   const shown = options.verbose ? reasons : reasons.slice(0, 8);
   for (const [reason, [n, seed]] of shown) console.log(`  ${n} x (seed ${seed}) ${reason}`);
   console.log(`${programs} programs of ${instructions} instructions ran, ${operations.size} ` +
-    `operations; XLA refused ${refused} others and crashed ${oracle.crashes} times; ` +
+    `operations; ${options['no-xla'] ? 'we' : 'XLA'} refused ${refused} others and crashed ${oracle.crashes} times; ` +
     `${disagreements} disagreements (seed ${firstSeed})`);
   process.exitCode = disagreements ? 1 : 0;
 }
