@@ -20,6 +20,9 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
     pass_run((NamedPass){"scatter-windows", lower_scatter_windows}, module, watch);
   }
   passes_simplify(module, target ? &unroll_loops : NULL, watch);
+  if (target && pass_run((NamedPass){"hoist-loops", lower_hoist_loops}, module, watch)) {
+    passes_simplify(module, NULL, watch);
+  }
   pass_run((NamedPass){"sort-keys", lower_sort_keys}, module, watch);
   if (!target) return;
   pass_run((NamedPass){"order-convolutions", lower_order_convolutions}, module, watch);

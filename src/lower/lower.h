@@ -17,7 +17,8 @@ bool lower_block_scans(Module *module);  /* cumulative ones of narrow floats, as
 bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
 bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */
 bool lower_scatter_windows(Module *module);   /* the others, as reduce-window and scatter */
-bool lower_sort_keys(Module *module); /* what a comparator computes of one side, beforehand */
+bool lower_sort_keys(Module *module);   /* what a comparator computes of one side, beforehand */
+bool lower_hoist_loops(Module *module); /* out of loops, what is the same in every turn */
 bool lower_order_convolutions(Module *module); /* their dimensions, as kernels are fast in */
 bool lower_pad_windows(Module *module, const Target *target); /* of reduce-window, as `pad` */
 /* The comparators of sorts that are left, on arrays. */

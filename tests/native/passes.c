@@ -253,6 +253,49 @@ static const Lowered convolutions[] = {
      "fusion fusion fusion reshape convolution fusion"},
 };
 
+/* What a body, of the state (s32 i, f32[2] a, f32[2,3] xs, f32[2,3] w), makes of a; and i < 20. */
+#define LOOP(body)                                                                                \
+  "cond {\n  p = (s32[], f32[2], f32[2,3], f32[2,3]) parameter(0)\n"                              \
+  "  k = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(20)\n"                         \
+  "  ROOT l = pred[] compare(k, n), direction=LT\n}\n"                                            \
+  "body {\n  p = (s32[], f32[2], f32[2,3], f32[2,3]) parameter(0)\n"                              \
+  "  i = s32[] get-tuple-element(p), index=0\n  a = f32[2] get-tuple-element(p), index=1\n"       \
+  "  xs = f32[2,3] get-tuple-element(p), index=2\n  w = f32[2,3] get-tuple-element(p), index=3\n" \
+  "  one = s32[] constant(1)\n  zero = s32[] constant(0)\n  j = s32[] add(i, one)\n" body         \
+  "  ROOT t = (s32[], f32[2], f32[2,3], f32[2,3]) tuple(j, b, xs, w)\n}\n"
+#define RUN_LOOP                                                                           \
+  "k = s32[] constant(0)\nf = f32[] constant(0)\na = f32[2] broadcast(f), dimensions={}\n" \
+  "s = (s32[], f32[2], f32[2,3], f32[2,3]) tuple(k, a, x, y)\n"                            \
+  "w = (s32[], f32[2], f32[2,3], f32[2,3]) while(s), condition=cond, body=body\n"          \
+  "ROOT r = f32[2] get-tuple-element(w), index=1"
+
+static const Lowered loops[] = {
+    {{"a row of a sequence times a matrix, in each turn",
+      LOOP("  d = f32[1,3] dynamic-slice(xs, i, zero), dynamic_slice_sizes={1,3}\n"
+           "  c = f32[3] reshape(d)\n  e = f32[2] dot(c, w), lhs_contracting_dims={0}, "
+           "rhs_contracting_dims={1}\n  b = f32[2] add(a, e)\n"),
+      RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
+     "constant fusion dot tuple while get-tuple-element"},
+    {{"a matrix times a row",
+      LOOP("  d = f32[1,3] dynamic-slice(xs, i, zero), dynamic_slice_sizes={1,3}\n"
+           "  c = f32[3] reshape(d)\n  e = f32[2] dot(w, c), lhs_contracting_dims={1}, "
+           "rhs_contracting_dims={0}\n  b = f32[2] add(a, e)\n"),
+      RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
+     "constant fusion dot tuple while get-tuple-element"},
+    {{"the same product in each turn",
+      LOOP("  v = f32[2,40,3] broadcast(w), dimensions={0,2}\n"
+           "  m = f32[2,2,40] dot(xs, v), lhs_contracting_dims={1}, rhs_contracting_dims={2}\n"
+           "  c = f32[1,1,2] slice(m), slice={[0:1], [0:1], [3:5]}\n  e = f32[2] reshape(c)\n"
+           "  b = f32[2] add(a, e)\n"),
+      RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
+     "constant fusion fusion dot tuple while get-tuple-element"},
+    {{"a product with what changes",
+      LOOP("  c = f32[3] dot(a, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"
+           "  b = f32[2] dot(xs, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"),
+      RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
+     "constant fusion tuple while get-tuple-element"},
+};
+
 static int failures;
 
 static void fail(const Row *row, const char *what, const char *more) {
@@ -359,6 +402,9 @@ int main(void) {
   for (size_t k = 0; k < count; k++) check(&rows[k], NULL);
   for (size_t k = 0; k < sizeof convolutions / sizeof *convolutions; k++, count++) {
     check(&convolutions[k].row, convolutions[k].lowered);
+  }
+  for (size_t k = 0; k < sizeof loops / sizeof *loops; k++, count++) {
+    check(&loops[k].row, loops[k].lowered);
   }
   printf("%zu programs, %d failed\n", count, failures);
   return failures != 0;

@@ -1,0 +1,449 @@
+/*
+** What a loop's body computes anew in each turn although nothing of it changes is computed once, before
+** the loop, and becomes one more element of its state:
+**
+**   - operations that take time, on elements of the state that the body passes on as they are;
+**   - products of such a matrix W with row i of such an array, where a loop over a sequence takes one
+**     row after the other: all rows times W in one dot, of which each turn takes its row. A recurrent
+**     net multiplies its input so. The same index picks the row, so that the same row is picked even
+**     where it is out of range and clamped.
+**
+**     while((i, W, xs)): dot(dynamic-slice(xs, i), W)
+**     while((i, W, xs, d = dot(xs, W))): dynamic-slice(d, i)
+*/
+#include "base/scope.h"
+#include "lower/lower.h"
+#include "passes/rewrite.h"
+#include "scalar/scalar.h"
+
+enum {
+  MOST_HOISTED = 16,      /* of one loop */
+  LEAST_ELEMENTS = 64,    /* of an operation that takes time */
+  MOST_BYTES = 32 << 20,  /* of the product of all rows */
+  MOST_GROWTH = 8,        /* of it over the sequence; of others over what they are made of */
+  SMALL_BYTES = 64 << 10, /* whatever they are made of */
+};
+
+/* ---- Which computations only one instruction calls ---- */
+
+typedef struct Shared {
+  Computation *items[MOST_HOISTED];
+  int count;
+  bool too_many;
+} Shared;
+
+static void note(Shared *shared, Computation *called, unsigned walk) {
+  if (!called || computation_enter(called, walk)) return;
+  shared->too_many |= shared->count == MOST_HOISTED;
+  if (!shared->too_many) shared->items[shared->count++] = called;
+}
+
+static void find_shared(Module *module, Shared *shared) {
+  unsigned walk = module_walk(module);
+  for (int c = 0; c < module->count; c++) {
+    for (int i = 0; i < module->computations[c]->count; i++) {
+      const Instruction *x = module->computations[c]->instructions[i];
+      if (x->opcode == HLO_WHILE) {
+        note(shared, x->a.condition, walk);
+        note(shared, x->a.body, walk);
+      } else if (x->opcode == HLO_CALL) {
+        note(shared, x->a.to_apply, walk);
+      }
+    }
+  }
+}
+
+static bool is_shared(const Shared *shared, const Computation *computation) {
+  for (int i = 0; i < shared->count; i++) {
+    if (shared->items[i] == computation) return true;
+  }
+  return shared->too_many;
+}
+
+/* ---- A loop ---- */
+
+typedef struct Loop {
+  Instruction *loop, *state; /* state: the body's parameter */
+  Computation *outside, *body;
+  Instruction *root;   /* of the body: a tuple */
+  bool *same;          /* by instruction of the body: the same in every turn */
+  bool *escapes;       /* by instruction: something needs it that is not hoisted itself */
+  Instruction **moved; /* by instruction: what it is outside */
+  int size;            /* instructions of the body when the analysis began */
+  int count;           /* of elements that came to the state */
+  Instruction *added[MOST_HOISTED];
+} Loop;
+
+static bool is_state(const Loop *l, const Instruction *x) {
+  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == l->state;
+}
+
+static bool is_passed_on(const Loop *l, const Instruction *x) {
+  if (!is_state(l, x) || x->a.tuple_index >= l->root->operand_count) return false;
+  const Instruction *next = l->root->operands[x->a.tuple_index];
+  return is_state(l, next) && next->a.tuple_index == x->a.tuple_index &&
+         shape_is_static_array(x->shape);
+}
+
+/* Computes one array from others, and does nothing else. */
+static bool is_pure(const Instruction *x) {
+  if (!shape_is_static_array(x->shape) || x->a.control_predecessors.count) return false;
+  switch (opcode_category(x->opcode)) {
+  case ELEMENTWISE_UNARY:
+  case CONVERSION:
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY: return true;
+  default: break;
+  }
+  switch (x->opcode) {
+  case HLO_BROADCAST:
+  case HLO_CHOLESKY:
+  case HLO_CONCATENATE:
+  case HLO_CONVOLUTION:
+  case HLO_DOT:
+  case HLO_DYNAMIC_SLICE:
+  case HLO_FFT:
+  case HLO_GATHER:
+  case HLO_IOTA:
+  case HLO_PAD:
+  case HLO_REDUCE_WINDOW:
+  case HLO_RESHAPE:
+  case HLO_REVERSE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE:
+  case HLO_TRIANGULAR_SOLVE: return true;
+  case HLO_REDUCE: return x->operand_count == 2;
+  default: return false;
+  }
+}
+
+static int64_t operand_bytes(const Instruction *x) {
+  int64_t bytes = 0;
+  for (int i = 0; i < x->operand_count; i++) bytes += shape_bytes(x->operands[i]->shape);
+  return bytes;
+}
+
+/* Worth an element of the state: the others are nothing beside the loop that they are fused into. */
+static bool takes_time(const Instruction *x) {
+  int64_t elements = shape_elements(x->shape), bytes = shape_bytes(x->shape);
+  switch (x->opcode) {
+  case HLO_CHOLESKY:
+  case HLO_CONVOLUTION:
+  case HLO_DOT:
+  case HLO_FFT:
+  case HLO_REDUCE:
+  case HLO_REDUCE_WINDOW:
+  case HLO_TRIANGULAR_SOLVE:
+    for (int i = 0; i < x->operand_count; i++) elements += shape_elements(x->operands[i]->shape);
+    break;
+  case HLO_EXP:
+  case HLO_EXPM1:
+  case HLO_GATHER:
+  case HLO_LOG:
+  case HLO_LOG1P:
+  case HLO_LOGISTIC:
+  case HLO_POWER:
+  case HLO_TANH:
+  case HLO_TRANSPOSE: break;
+  default: return false;
+  }
+  return elements >= LEAST_ELEMENTS &&
+         (bytes <= SMALL_BYTES || bytes <= MOST_GROWTH * operand_bytes(x));
+}
+
+static void analyse(Loop *l) {
+  for (int i = 0; i < l->size; i++) {
+    const Instruction *x = l->body->instructions[i];
+    bool same = x->opcode == HLO_CONSTANT || is_passed_on(l, x) || is_pure(x);
+    for (int k = 0; k < x->operand_count && same && !is_state(l, x); k++) {
+      same = l->same[x->operands[k]->id];
+    }
+    l->same[x->id] = same;
+  }
+  l->escapes[l->root->id] = true;
+  for (int i = l->size - 1; i >= 0; i--) {
+    const Instruction *x = l->body->instructions[i];
+    bool needs = !l->same[x->id] || (l->escapes[x->id] && !takes_time(x));
+    for (int k = 0; k < x->operand_count && needs; k++) l->escapes[x->operands[k]->id] = true;
+  }
+}
+
+/* ---- Outside ---- */
+
+static Instruction *add(Computation *computation, Opcode opcode, const Shape *shape,
+                        Instruction *const *operands, int count, const Attributes *attributes) {
+  return computation_add(computation, opcode, shape, operands, count, attributes, NULL);
+}
+
+static Instruction *element_of(Computation *computation, Instruction *tuple, int64_t index) {
+  Attributes a;
+  attributes_init(&a);
+  a.tuple_index = index;
+  return add(computation, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], &tuple, 1, &a);
+}
+
+static Instruction *initial(const Loop *l, int64_t index) {
+  Instruction *init = l->loop->operands[0];
+  return init->opcode == HLO_TUPLE_OP ? init->operands[index] : element_of(l->outside, init, index);
+}
+
+/* What is the same in every turn, before the first one. In order of the body, so that operands have
+** been moved already. */
+static void move_out(Loop *l, const Instruction *x) {
+  Instruction **moved = &l->moved[x->id];
+  if (x->opcode == HLO_CONSTANT) {
+    *moved = computation_add_constant(l->outside, x->literal, NULL);
+  } else if (is_state(l, x)) {
+    *moved = initial(l, x->a.tuple_index);
+  } else {
+    Instruction **operands = scope_new((size_t)x->operand_count + 1, sizeof *operands);
+    for (int k = 0; k < x->operand_count; k++) operands[k] = l->moved[x->operands[k]->id];
+    *moved = add(l->outside, x->opcode, x->shape, operands, x->operand_count, &x->a);
+    scope_free(operands);
+  }
+}
+
+/* The same, with all that it is made of. Marks what has to be moved, and then moves it in order. */
+static Instruction *outside_of(Loop *l, const Instruction *x) {
+  bool *wanted = scope_new((size_t)l->size, sizeof *wanted);
+  wanted[x->id] = true;
+  for (int i = x->id; i >= 0; i--) {
+    const Instruction *y = l->body->instructions[i];
+    if (!wanted[i] || l->moved[i] || is_state(l, y)) continue;
+    for (int k = 0; k < y->operand_count; k++) wanted[y->operands[k]->id] = true;
+  }
+  for (int i = 0; i <= x->id; i++) {
+    if (wanted[i] && !l->moved[i]) move_out(l, l->body->instructions[i]);
+  }
+  scope_free(wanted);
+  return l->moved[x->id];
+}
+
+/* ---- Inside ---- */
+
+static int64_t state_size(const Loop *l) { return l->loop->shape->tuple_size + l->count; }
+
+/* The new element of the state that starts as `value`. The state's shape follows in the end. */
+static Instruction *add_element(Loop *l, Instruction *value) {
+  Attributes a;
+  attributes_init(&a);
+  a.tuple_index = state_size(l);
+  l->added[l->count++] = value;
+  return add(l->body, HLO_GET_TUPLE_ELEMENT, value->shape, &l->state, 1, &a);
+}
+
+static void hoist(Loop *l, Instruction *x) {
+  Instruction *element = add_element(l, outside_of(l, x));
+  instruction_become(x, HLO_COPY, &element, 1, NULL);
+}
+
+/* ---- Rows of a sequence ---- */
+
+static bool is_constant(const Instruction *x, int64_t *value) {
+  if (x->opcode != HLO_CONSTANT || !shape_is_scalar(x->shape) ||
+      type_kind(x->shape->type) != KIND_SIGNED) {
+    return false;
+  }
+  *value = scalar_load(x->shape->type, x->literal->data, 0).i;
+  return true;
+}
+
+/* The turns of a loop that counts up from a constant to another, one by one; 0: of any other. */
+static int64_t turns_of(const Loop *l) {
+  const Instruction *test = l->loop->a.condition->root, *init = l->loop->operands[0];
+  int64_t first, last, step;
+  if (test->opcode != HLO_COMPARE || test->a.direction != COMPARE_LT ||
+      init->opcode != HLO_TUPLE_OP || !is_constant(test->operands[1], &last)) {
+    return 0;
+  }
+  const Instruction *counter = test->operands[0];
+  if (counter->opcode != HLO_GET_TUPLE_ELEMENT || counter->operands[0]->opcode != HLO_PARAMETER ||
+      !is_constant(init->operands[counter->a.tuple_index], &first)) {
+    return 0;
+  }
+  const Instruction *next = l->root->operands[counter->a.tuple_index];
+  if (next->opcode != HLO_ADD || first < 0 || last <= first) return 0;
+  for (int k = 0; k < 2; k++) {
+    const Instruction *from = next->operands[k];
+    if (is_state(l, from) && from->a.tuple_index == counter->a.tuple_index &&
+        is_constant(next->operands[1 - k], &step) && step == 1) {
+      return last - first;
+    }
+  }
+  return 0;
+}
+
+/* The dynamic-slice of one row of a sequence that x is, reshaped or not; NULL if it is none. */
+static const Instruction *row_of(const Loop *l, const Instruction *x) {
+  const Shape *row = x->shape;
+  while (x->opcode == HLO_RESHAPE) x = x->operands[0];
+  if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
+  const Shape *sequence = x->operands[0]->shape;
+  int64_t at;
+  if (sequence->rank != row->rank + 1 || x->a.slice_sizes.items[0] != 1) return NULL;
+  for (int d = 1; d < sequence->rank; d++) {
+    if (row->dims[d - 1] != sequence->dims[d]) return NULL;
+    if (!is_constant(x->operands[1 + d], &at) || at != 0) return NULL;
+  }
+  return l->same[x->operands[1]->id] ? NULL : x;
+}
+
+static Int64List shifted(Arena *arena, Int64List list) {
+  int64_t *items = ARENA_ARRAY(arena, int64_t, list.count);
+  for (int i = 0; i < list.count; i++) items[i] = list.items[i] + 1;
+  return (Int64List){list.count, items};
+}
+
+/* The product of all rows: its shape, and which of its dimensions are the rows. */
+static const Shape *shape_of_all(const Instruction *dot, int side, int64_t rows, int *dimension) {
+  int64_t dims[MAX_RANK];
+  const Shape *lhs = dot->operands[0]->shape, *one = dot->shape;
+  *dimension = side ? lhs->rank - dot->a.lhs_contracting_dims.count : 0;
+  for (int d = 0; d <= one->rank; d++) {
+    dims[d] = d == *dimension ? rows : one->dims[d < *dimension ? d : d - 1];
+  }
+  return shape_make(dot->parent->module->arena, one->type, one->rank + 1, dims, NULL);
+}
+
+static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
+  Arena *arena = dot->parent->module->arena;
+  const Instruction *row = row_of(l, dot->operands[side]);
+  if (!row || !l->same[dot->operands[1 - side]->id] || dot->a.lhs_batch_dims.count ||
+      dot->shape->rank == MAX_RANK) {
+    return false;
+  }
+  const Instruction *sequence = row->operands[0];
+  int64_t rows = sequence->shape->dims[0];
+  int dimension, rank = dot->shape->rank + 1;
+  if (turns < rows / 2) return false; /* most rows would be for nothing */
+  const Shape *all = shape_of_all(dot, side, rows, &dimension);
+  if (!all || shape_bytes(all) > MOST_BYTES ||
+      shape_bytes(all) > MOST_GROWTH * shape_bytes(sequence->shape)) {
+    return false;
+  }
+  Attributes a = dot->a;
+  Int64List *contracting = side ? &a.rhs_contracting_dims : &a.lhs_contracting_dims;
+  *contracting = shifted(arena, *contracting);
+  Instruction *operands[2];
+  operands[side] = outside_of(l, sequence);
+  operands[1 - side] = outside_of(l, dot->operands[1 - side]);
+  Instruction *element = add_element(l, add(l->outside, HLO_DOT, all, operands, 2, &a));
+  Instruction **sliced = ARENA_ARRAY(arena, Instruction *, rank + 1);
+  int64_t *sizes = ARENA_ARRAY(arena, int64_t, rank);
+  Instruction *index = row->operands[1];
+  Literal *none = literal_new(arena, index->shape);
+  Instruction *zero = computation_add_constant(l->body, none, NULL);
+  sliced[0] = element;
+  for (int d = 0; d < rank; d++) {
+    sliced[1 + d] = d == dimension ? index : zero;
+    sizes[d] = d == dimension ? 1 : all->dims[d];
+  }
+  attributes_init(&a);
+  a.slice_sizes = (Int64List){rank, sizes};
+  const Shape *shape = shape_make(arena, all->type, rank, sizes, NULL);
+  Instruction *own = add(l->body, HLO_DYNAMIC_SLICE, shape, sliced, rank + 1, &a);
+  instruction_become(dot, HLO_RESHAPE, &own, 1, NULL);
+  return true;
+}
+
+/* ---- The new loop ---- */
+
+static Instruction *tuple_of(Computation *computation, Instruction *const *elements, int count) {
+  Arena *arena = computation->module->arena;
+  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, count);
+  for (int i = 0; i < count; i++) shapes[i] = elements[i]->shape;
+  return add(computation, HLO_TUPLE_OP, shape_tuple(arena, count, shapes), elements, count, NULL);
+}
+
+/* The loop with the longer state; what stands for the old one is the tuple of what it had. */
+static Instruction *longer_loop(Loop *l) {
+  int before = l->loop->shape->tuple_size, count = (int)state_size(l);
+  Instruction **inside = scope_new((size_t)count, sizeof *inside);
+  Instruction **outside = scope_new((size_t)count, sizeof *outside);
+  for (int i = 0; i < count; i++) {
+    outside[i] = i < before ? initial(l, i) : l->added[i - before];
+  }
+  Instruction *init = tuple_of(l->outside, outside, count);
+  l->state->shape = init->shape;
+  l->loop->a.condition->parameters[0]->shape = init->shape;
+  for (int i = 0; i < count; i++) {
+    inside[i] = i < before ? l->root->operands[i] : element_of(l->body, l->state, i);
+  }
+  l->body->root = tuple_of(l->body, inside, count);
+  Instruction *longer =
+      computation_add(l->outside, HLO_WHILE, init->shape, &init, 1, &l->loop->a, l->loop->name);
+  for (int i = 0; i < before; i++) outside[i] = element_of(l->outside, longer, i);
+  Instruction *result = tuple_of(l->outside, outside, before);
+  scope_free(outside);
+  scope_free(inside);
+  return result;
+}
+
+/* Whether its elements are all that is used of the parameter. */
+static bool uses_elements(const Computation *computation) {
+  const Instruction *state = computation->parameters[0];
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] == state && x->opcode != HLO_GET_TUPLE_ELEMENT) return false;
+    }
+  }
+  return computation->root != state;
+}
+
+/* What takes the loop's place; NULL if nothing is hoisted. */
+static Instruction *hoist_from(Instruction *loop) {
+  Computation *body = loop->a.body;
+  if (loop->a.control_predecessors.count || !shape_is_tuple(loop->shape) ||
+      body->root->opcode != HLO_TUPLE_OP || !uses_elements(body) ||
+      !uses_elements(loop->a.condition)) {
+    return NULL;
+  }
+  Loop l = {.loop = loop, .state = body->parameters[0], .outside = loop->parent, .body = body};
+  computation_renumber(body);
+  l.root = body->root;
+  l.size = body->count;
+  l.same = scope_new((size_t)l.size, sizeof *l.same);
+  l.escapes = scope_new((size_t)l.size, sizeof *l.escapes);
+  l.moved = scope_new((size_t)l.size, sizeof(Instruction *));
+  analyse(&l);
+  int64_t turns = turns_of(&l);
+  for (int i = 0; i < l.size && l.count < MOST_HOISTED; i++) {
+    Instruction *x = body->instructions[i];
+    if (l.same[i] && l.escapes[i] && takes_time(x)) {
+      hoist(&l, x);
+    } else if (x->opcode == HLO_DOT && shape_is_static_array(x->shape) && turns > 1) {
+      if (!hoist_rows(&l, x, 0, turns)) hoist_rows(&l, x, 1, turns);
+    }
+  }
+  Instruction *result = l.count ? longer_loop(&l) : NULL;
+  if (result) computation_sort(body);
+  scope_free(l.moved);
+  scope_free(l.escapes);
+  scope_free(l.same);
+  return result;
+}
+
+bool lower_hoist_loops(Module *module) {
+  Shared shared = {.count = 0};
+  bool changed = false;
+  find_shared(module, &shared);
+  for (int c = 0; c < module->count; c++) {
+    Computation *computation = module->computations[c];
+    Instruction *root = computation->root;
+    Rewrite rewrite;
+    rewrite_begin(&rewrite, computation);
+    for (int i = 0; i < rewrite.count; i++) {
+      Instruction *x = rewrite_visit(&rewrite, i);
+      if (x->opcode != HLO_WHILE || is_shared(&shared, x->a.body) ||
+          is_shared(&shared, x->a.condition)) {
+        continue;
+      }
+      Instruction *longer = rewrite.layouts_matter ? NULL : hoist_from(x);
+      if (longer) rewrite_replace(&rewrite, x, longer);
+    }
+    computation->root = root; /* computation_add moved it */
+    changed |= rewrite_end(&rewrite);
+  }
+  return changed;
+}
