@@ -231,7 +231,7 @@ $(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODU
 	$(Q)node $< $@
 
 SITE := $(B)/site/index.html
-SITE_SOURCES := $(shell find demo bindings web -type f)
+SITE_SOURCES := $(shell find demo bindings web docs -type f)
 site: $(SITE)
 $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	@echo "  VITE    $(@D)"

@@ -14,6 +14,7 @@ export const VIEWS = [
   { id: 'train', title: 'Train', load: () => import('./train/index.mjs') },
   { id: 'playground', title: 'Playground', load: () => import('./playground/index.mjs') },
   { id: 'meshes', title: 'Meshes', load: () => import('./meshes/index.mjs') },
-  { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
   { id: 'gallery', title: 'Gallery', plain: true, load: () => import('./gallery/index.mjs') },
+  { id: 'open', title: 'Open', load: () => import('./open/index.mjs') },
+  { id: 'guides', title: 'Guides', plain: true, load: () => import('./guides/index.mjs') },
 ];

@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
+import { apiReference } from './guides/api.mjs';
 import { operationsTable } from './playground/operations_table.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -30,7 +31,7 @@ function furtherFiles() {
 
 /** What is made of the sources of the core when the site is built. */
 function virtualModules() {
-  const modules = { 'virtual:operations': operationsTable };
+  const modules = { 'virtual:operations': operationsTable, 'virtual:api': apiReference };
   return {
     name: 'virtual-modules',
     resolveId: (id) => (modules[id] ? `\0${id}` : undefined),

@@ -8,7 +8,6 @@ import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
 } from '../../bindings/index.mjs';
 import { bytecodeOfJaxExport, gunzip, isGzip, isText, kindOfText } from '../../bindings/sources.mjs';
-import { isBytecode } from '../../bindings/stablehlo/index.mjs';
 import { makeArgument } from '../shared/inputs.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';
 import { SAMPLE } from './sample.mjs';
@@ -28,6 +27,7 @@ const plain = (literal) => ({ ...plainShape(literal.shape), data: literal.data }
 /** What bytes are, in words. */
 async function kindOf(bytes) {
   if (isGzip(bytes)) return `${await kindOf(await gunzip(bytes))}, gzipped`;
+  const { isBytecode } = await import('../../bindings/stablehlo/index.mjs');
   if (isBytecode(bytes)) return 'StableHLO, MLIR bytecode';
   if (bytecodeOfJaxExport(bytes)) return 'jax.export, StableHLO bytecode';
   if (!isText(bytes)) return 'serialized HLO proto';
