@@ -1,4 +1,4 @@
-/** The page's gallery, meshes and guides, in Chromium. */
+/** The page's gallery, in Chromium. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -144,6 +144,22 @@ describe('gallery', { timeout: 300000 }, () => {
     await page.mouse.move(box.x + box.width * 0.48, box.y + box.height * 0.8, { steps: 6 });
     await page.mouse.up();
     await page.waitForFunction(() => document.getElementById('digit').textContent.startsWith('This is a 1,'));
+    await finish(page, complaints);
+  });
+
+  test('the GPT writes words, and learns on several devices', async () => {
+    const { page, complaints } = await open('gallery/gpt');
+    await page.waitForFunction(() => document.getElementById('written').textContent.length > 400);
+    assert.ok(parseFloat(await page.textContent(figure('Tokens a second'))) > 5);
+    const text = await page.textContent('#written');
+    const words = text.slice(60).toLowerCase().match(/[a-z]+/g);
+    const known = words.filter((word) => /^(the|and|of|to|i|you|my|a|that|in|is|not|with|me|it|he|be|his|your|for|this)$/.test(word));
+    assert.ok(known.length > words.length / 10, text); /* in English it is a third */
+    await page.click('#learn');
+    await page.waitForFunction(() => /^Step [3-9] on 2 devices: loss \d\.\d+/.test(document.querySelector('.stage [role=status]').textContent));
+    await page.click('#learn');
+    await page.click('#write');
+    await page.waitForFunction(() => document.getElementById('written').textContent.length > 200);
     await finish(page, complaints);
   });
 });

@@ -64,4 +64,8 @@ export const EXHIBITS = [
     id: 'digits', title: 'Digits', kind: 'digits',
     about: 'A small convolutional net, trained by a script of the repository on 8,000 digits. Draw one; what glows on the right counts for the answer, and what is blue against it: the gradient.',
   },
+  {
+    id: 'gpt', title: 'GPT that writes', kind: 'gpt',
+    about: 'A transformer of 935,040 weights that a script of the repository trained in seven minutes, on one core, on Shakespeare’s plays. Token by token, with a cache of keys and values that is updated in place.',
+  },
 ];

@@ -1,9 +1,10 @@
-"""Exports the programs of the gallery: from JAX, as the StableHLO bytecode of jax.export.
+"""Exports the programs of the gallery: from JAX, as StableHLO bytecode.
 
-    build/venv/bin/python demo/gallery/export.py [NAME...]     writes programs/NAME.PROGRAM.mlirbc
+    build/venv/bin/python demo/gallery/export.py [NAME...]     writes programs/NAME.PROGRAM.mlirbc (or .hlo.gz)
 
 Each programs/NAME.py has the functions, and in PROGRAMS the shapes of their arguments.
 """
+import gzip
 import importlib
 import os
 import pathlib
@@ -25,15 +26,23 @@ def argument(text):
     return jax.ShapeDtypeStruct(tuple(int(n) for n in sizes.split(',') if n), jnp.dtype(TYPES[name]))
 
 
+def content_of(function, shapes):
+    """StableHLO bytecode; of programs for several devices HLO text, compressed, as XLA reads them."""
+    exported = jax.export.export(jax.jit(function), platforms=['cpu'])(*shapes)
+    if exported.nr_devices == 1:
+        return 'mlirbc', exported.mlir_module_serialized
+    text = jax.jit(function).lower(*shapes).compiler_ir(dialect='hlo').as_hlo_text(print_large_constants=True)
+    return 'hlo.gz', gzip.compress(text.encode(), mtime=0)
+
+
 def export(name):
     for program, (function, arguments) in importlib.import_module(f'programs.{name}').PROGRAMS.items():
         shapes = jax.tree.map(argument, arguments)
         with jax.enable_x64('f64' in str(arguments)):
-            exported = jax.export.export(jax.jit(function), platforms=['cpu'])(*shapes)
-        content = exported.mlir_module_serialized
-        path = FOLDER / f'{name}.{program}.mlirbc'
+            suffix, content = content_of(function, shapes)
+        path = FOLDER / f'{name}.{program}.{suffix}'
         path.write_bytes(content)
-        print(path.name, len(content), exported.out_avals)
+        print(path.name, len(content))
 
 
 for name in sys.argv[1:] or sorted(p.stem for p in FOLDER.glob('*.py')):

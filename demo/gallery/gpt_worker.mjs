@@ -124,7 +124,7 @@ async function train() {
       return lines.slice(start, start + CONTEXT + 1);
     });
     const results = await training.executeReplicas(w.map((_, device) => [...w[device], ...m[device], ...v[device],
-      devices > 1 ? partOf(batch, device, devices) : batch, n]), { device: true,
+      batch, [n]]), { device: true, /* each takes its lines of the batch */
       donate: n > 1 ? Array.from({ length: weights.length * 3 }, (_, i) => i) : [] });
     const part = (k) => results.map((result) => result.slice(1 + k * weights.length, 1 + (k + 1) * weights.length));
     [w, m, v] = [part(0), part(1), part(2)];
@@ -138,8 +138,5 @@ async function train() {
   [weights] = w;
   [...w.slice(1), ...m, ...v].flat().forEach((buffer) => buffer.dispose?.());
 }
-
-/** A device's lines of a batch. */
-const partOf = (batch, device, devices) => batch.slice((device * LINES) / devices, ((device + 1) * LINES) / devices);
 
 serve({ open, write, train, stop: () => { turn++; } });

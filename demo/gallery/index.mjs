@@ -5,7 +5,7 @@ import { EXHIBITS } from './exhibits.mjs';
 import { pythonElement } from './python.mjs';
 import './gallery.css';
 
-const FILES = import.meta.glob('./programs/*.{mlirbc,safetensors,json}', { query: '?url', import: 'default', eager: true });
+const FILES = import.meta.glob('./programs/*.{mlirbc,gz,safetensors,json}', { query: '?url', import: 'default', eager: true });
 const SOURCES = import.meta.glob('./programs/*.py', { query: '?raw', import: 'default' });
 
 const STAGES = {
@@ -87,7 +87,7 @@ export async function mount(element, { state, setState }) {
     article.dataset.exhibit = exhibit.id;
     const [{ createStage }, text] = await Promise.all([STAGES[exhibit.kind](), SOURCES[`./programs/${exhibit.id}.py`]()]);
     if (number !== turn) return;
-    source.append(pythonElement(text.split('\nPROGRAMS')[0].trim()));
+    source.append(pythonElement(text.split(/\n(?:PROGRAMS|# --- Shapes)/)[0].trim()));
     stage = createStage(room, exhibit, urlsOf(exhibit.id), teller(figures, exhibit));
   };
   await show(state);

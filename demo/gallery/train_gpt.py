@@ -20,7 +20,7 @@ import numpy as np
 import safetensors
 from programs import gpt
 
-MINUTES, MOST_WALL, LINES, RATE = 14, 21, 8, 3e-3
+MINUTES, MOST_WALL, LINES, RATE = 14, 21, 8, 3e-3  # minutes of the processor, and in all
 FOLDER = pathlib.Path(__file__).parent / 'programs'
 PIECE = re.compile(r' ?[A-Za-z]+|[^A-Za-z ]+| ')  # gpt/tokens.mjs says it again
 
@@ -66,7 +66,7 @@ def main(folder):
     text = read(pathlib.Path(folder))
     pieces = collections.Counter(PIECE.findall(text))
     common = {w: n for w, n in pieces.items() if n > 4 or len(w) == 1}
-    for c in set(text) - {c for w in common for c in w}:
+    for c in sorted(set(text) - {c for w in common for c in w}):
         common[c] = 1
     tokens = vocabulary(common, gpt.TOKENS)
     numbers = {token: i for i, token in enumerate(tokens)}

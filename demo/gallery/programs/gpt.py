@@ -75,6 +75,9 @@ def initial(seed):
                 blocks=[block() for _ in range(LAYERS)])
 
 
+# --- Shapes, and training on several devices ---
+
+
 def like(tree):
     return jax.tree.map(lambda x: f'f32[{",".join(map(str, x.shape))}]', jax.eval_shape(lambda: tree()))
 
@@ -92,7 +95,7 @@ def widen(half):
 def train_on_devices(w, m, v, tokens, step):
     mesh = jax.make_mesh((DEVICES,), ('devices',), axis_types=(jax.sharding.AxisType.Auto,))
     every, each = jax.sharding.PartitionSpec(), jax.sharding.PartitionSpec('devices')
-    one = lambda w, m, v, tokens, step: train(w, m, v, tokens, step, 1e-4, lambda t: lax.pmean(t, 'devices'))
+    one = lambda w, m, v, tokens, step: train(w, m, v, tokens, step[0], 1e-4, lambda t: lax.pmean(t, 'devices'))
     return jax.shard_map(one, mesh=mesh, in_specs=(every, every, every, each, every), out_specs=every,
                          check_vma=False)(w, m, v, tokens, step)
 
@@ -100,5 +103,5 @@ def train_on_devices(w, m, v, tokens, step):
 PROGRAMS = {
     'widen': (widen, [HALF]),
     'step': (decode, [WEIGHTS, CACHE, 's32[]', 's32[]']),
-    'train': (train_on_devices, [WEIGHTS] * 3 + [f's32[{DEVICES * LINES},{CONTEXT + 1}]', 'f32[]']),
+    'train': (train_on_devices, [WEIGHTS] * 3 + [f's32[{DEVICES * LINES},{CONTEXT + 1}]', 'f32[1]']),
 }
