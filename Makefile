@@ -7,6 +7,7 @@
 #   make test               every test: Node, native under sanitizers, Chromium
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
+#   make bench ARGS=collectives   of 2 to 256 devices, against a copy
 #   make bench ARGS=programs   whole programs, against native XLA on one thread
 #   make bench ARGS=operations   operations by element type, against that and those
 #   make native             build/native/xla-run and tests/native, under ASan and UBSan
@@ -258,6 +259,9 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 ifeq ($(firstword $(ARGS)),programs)
 bench: build $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else ifeq ($(firstword $(ARGS)),collectives)
+bench: build
+	@node tests/bench/collectives.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),operations)
 bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 	@$(VENV)/bin/python tests/bench/operations/operations.py $(B)/operations
