@@ -1,5 +1,6 @@
 /** The npm package: what is in it, and that an empty project, tsc and Vite can do with it. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -244,6 +245,27 @@ ${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${
     await assert.rejects(Client.create({ threads: 1, assets: join(path, 'nowhere') }),
       { code: 'UNAVAILABLE', message: /cannot load .*nowhere\/xla-threads.*assets/ });
     await assert.rejects(Client.create({ assets: () => Symbol('s') }), { code: 'UNAVAILABLE' });
+  });
+
+  test('by an import map, under a content security policy', { timeout: 60000 }, async () => {
+    const map = JSON.stringify({ imports: {
+      'xla-wasm': '/node_modules/xla-wasm/bindings/index.mjs' } });
+    const site = await project('import-map', {
+      'map.html': page('main.js').replace('<script', `<script type="importmap">${map}</script><script`),
+      'main.js': MAIN('').replace('/node_modules/xla-wasm/bindings/index.mjs', 'xla-wasm'),
+    });
+    const hash = createHash('sha256').update(map).digest('base64');
+    for (const [headers, threads] of [[ISOLATED, 2], [{}, 0]]) {
+      const other = await serveFolder(site, {
+        ...headers,
+        'Content-Security-Policy': "default-src 'none'; connect-src 'self'; img-src data:; " +
+          `worker-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-${hash}'`,
+      });
+      const result = await resultOf(`${other.address}map.html`);
+      assert.equal(result.error, undefined);
+      assert.equal(result.threads, threads);
+      await other.close();
+    }
   });
 
   test('come from another origin, with threads', { timeout: 60000 }, async () => {
