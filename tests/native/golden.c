@@ -16,6 +16,7 @@
 #include "dynamic/dimensions.h"
 #include "eval/eval.h"
 #include "hlo/text.h"
+#include "lower/lower.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
@@ -411,8 +412,10 @@ static Verdict run_module(const Case *c, Module *module, const Options *options,
   if (compiled != FAILED && !options->compiled_only) {
     Error error = {0};
     *why = '\0';
-    /* The evaluator knows bounds only, so sizes are made values first, as in compiling. */
+    /* As in compiling, sizes are made values first, as the evaluator knows bounds only; and long
+    ** scans of narrow floats are written in XLA's blocks, as it takes a window as it stands. */
     if (dynamic_dimensions_resolve(module, &error)) {
+      lower_block_scans(module);
       evaluated = evaluate(c, module, arena, why, size);
     } else {
       snprintf(why, size, "%s", error.message);
