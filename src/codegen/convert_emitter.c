@@ -16,6 +16,72 @@ static void emit_joined(Emitter *e, const LoopNode *x, int opcode, const int *la
 
 static const int low_halves[] = {0, 2, 4, 6};  /* of the 64-bit lanes of two vectors */
 static const int first_pairs[] = {0, 1, 4, 5}; /* the low two 32-bit lanes of each */
+
+/*
+** 64-bit integers have scalar conversions only: each lane of one or two vectors on the stack is taken
+** out, converted, and put into a vector of the result.
+*/
+typedef struct LaneConversion {
+  short extract, op, splat, replace;
+  int lanes; /* of the result */
+} LaneConversion;
+
+static const LaneConversion to_integers = {F64X2_EXTRACT_LANE, OP_I64_TRUNC_SAT_F64_S, I64X2_SPLAT,
+                                           I64X2_REPLACE_LANE, 2};
+static const LaneConversion to_doubles = {I64X2_EXTRACT_LANE, OP_F64_CONVERT_I64_S, F64X2_SPLAT,
+                                          F64X2_REPLACE_LANE, 2};
+static const LaneConversion to_floats = {I64X2_EXTRACT_LANE, OP_F32_CONVERT_I64_S, F32X4_SPLAT,
+                                         F32X4_REPLACE_LANE, 4};
+
+static void emit_lane_conversion(Emitter *e, const LaneConversion *c, bool from_or_to_signed) {
+  WasmFunction *f = &e->function;
+  int vectors[2], count = c->lanes / 2;
+  for (int i = count - 1; i >= 0; i--) vectors[i] = emit_take(e);
+  for (int lane = 0; lane < (e->one_lane ? 1 : c->lanes); lane++) {
+    emit_local(e, vectors[lane / 2]);
+    wasm_extract_lane(f, c->extract, lane % 2);
+    if (c->op == OP_I64_TRUNC_SAT_F64_S) wasm_op(f, OP_SATURATING);
+    wasm_op(f, c->op + !from_or_to_signed);
+    if (lane == 0) {
+      emit_simd(e, c->splat);
+    } else {
+      wasm_extract_lane(f, c->replace, lane);
+    }
+  }
+  for (int i = 0; i < count; i++) wasm_local_release(f, vectors[i]);
+}
+
+/* x -> its whole part as i64x2. Below 2^51 that is in the low bits of itself plus 1.5 * 2^52. */
+static void emit_truncated(Emitter *e, bool to_signed) {
+  static const uint64_t magic = UINT64_C(0x4338000000000000), limit = UINT64_C(0x4320000000000000);
+  WasmFunction *f = &e->function;
+  if (!to_signed) {
+    emit_splat64(e, 0);
+    emit_simd(e, F64X2_PMAX);
+  }
+  int x = emit_keep(e);
+  emit_simd(e, F64X2_TRUNC);
+  emit_splat64(e, magic);
+  emit_simd(e, F64X2_ADD);
+  emit_splat64(e, magic);
+  emit_simd(e, I64X2_SUB);
+  int result = emit_take(e);
+  emit_local(e, x);
+  emit_simd(e, F64X2_ABS);
+  emit_splat64(e, limit);
+  emit_simd(e, F64X2_LT);
+  emit_simd(e, V128_NOT);
+  emit_simd(e, V128_ANY_TRUE);
+  wasm_block(f, OP_IF);
+  emit_local(e, x);
+  emit_lane_conversion(e, &to_integers, to_signed);
+  wasm_set(f, result);
+  wasm_op(f, OP_END);
+  emit_local(e, result);
+  wasm_local_release(f, x);
+  wasm_local_release(f, result);
+}
+
 /* --- Conversion ------------------------------------------------------------------------------- */
 
 static void emit_convert_to_mask(Emitter *e, const LoopNode *x, LaneKind from) {
@@ -68,7 +134,6 @@ static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, Pr
 
 static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to,
                                 int part) {
-  const char *truncate = is_signed(to) ? "xla_f64x2_to_s64x2" : "xla_f64x2_to_u64x2";
   emit_value(e, x, lane_parts(from) == 2 ? part : 0);
   switch (from) {
   case LANES_MASK:
@@ -79,9 +144,9 @@ static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, Pr
   case LANES_F32:
     emit_take_part(e, part);
     emit_simd(e, F64X2_PROMOTE_LOW_F32X4);
-    emit_call(e, truncate, 1);
+    emit_truncated(e, is_signed(to));
     break;
-  case LANES_F64: emit_call(e, truncate, 1); break;
+  case LANES_F64: emit_truncated(e, is_signed(to)); break;
   default: break;
   }
 }
@@ -101,7 +166,7 @@ static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from) {
   case LANES_I32: emit_simd(e, from_signed ? F32X4_CONVERT_I32X4_S : F32X4_CONVERT_I32X4_U); break;
   case LANES_I64:
     emit_value(e, x, e->one_lane ? 0 : 1);
-    emit_call(e, from_signed ? "xla_s64x4_to_f32x4" : "xla_u64x4_to_f32x4", 2);
+    emit_lane_conversion(e, &to_floats, from_signed);
     break;
   default: break;
   }
@@ -120,7 +185,7 @@ static void emit_convert_to_f64(Emitter *e, const LoopNode *x, LaneKind from, in
     emit_take_part(e, part);
     emit_simd(e, from_signed ? F64X2_CONVERT_LOW_I32X4_S : F64X2_CONVERT_LOW_I32X4_U);
     break;
-  case LANES_I64: emit_call(e, from_signed ? "xla_s64x2_to_f64x2" : "xla_u64x2_to_f64x2", 1); break;
+  case LANES_I64: emit_lane_conversion(e, &to_doubles, from_signed); break;
   case LANES_F32:
     emit_take_part(e, part);
     emit_simd(e, F64X2_PROMOTE_LOW_F32X4);

@@ -63,6 +63,10 @@ enum {
   OP_I32_OR = 0x72,
   OP_I32_WRAP_I64 = 0xa7,
   OP_I64_EXTEND_I32_S = 0xac,
+  OP_F32_CONVERT_I64_S = 0xb4, /* each unsigned form is the next */
+  OP_F64_CONVERT_I64_S = 0xb9,
+  OP_SATURATING = 0xfc, /* a prefix: */
+  OP_I64_TRUNC_SAT_F64_S = 0x06,
 };
 
 /* Opcodes behind the SIMD prefix. */
@@ -80,9 +84,15 @@ enum {
   I8X16_SHUFFLE = 0x0d,
   I32X4_SPLAT = 0x11,
   I64X2_SPLAT = 0x12,
+  F32X4_SPLAT = 0x13,
+  F64X2_SPLAT = 0x14,
   I32X4_EXTRACT_LANE = 0x1b,
   I32X4_REPLACE_LANE = 0x1c,
   I64X2_EXTRACT_LANE = 0x1d,
+  I64X2_REPLACE_LANE = 0x1e,
+  F32X4_REPLACE_LANE = 0x20,
+  F64X2_EXTRACT_LANE = 0x21,
+  F64X2_REPLACE_LANE = 0x22,
   I32X4_EQ = 0x37,
   I32X4_NE = 0x38,
   I32X4_LT_S = 0x39,
