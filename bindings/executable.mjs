@@ -10,6 +10,9 @@ import { checkOptions, copyList } from './options.mjs';
 
 const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
 
+/** As in api.h. */
+const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode'];
+
 /** A compiled program: takes arguments, gives results, as often as one likes. */
 export class Executable extends Handle {
   /** Not for callers: see client.compile(). */
@@ -46,7 +49,7 @@ export class Executable extends Handle {
    * @param {object} [options]
    * @param {boolean} [options.device] results stay on the device, as Buffers instead of Literals
    * @param {readonly number[]} [options.donate] numbers of parameters whose Buffers are given away:
-   *   disposed here, their memory free to be reused
+   *   disposed here, their memory that of results where the program allows it; see `memory`
    * @param {boolean} [options.profile] resolves to { outputs, events } instead
    * @param {number} [options.seed] of the rng operations, an integer (default 0): the same numbers
    *   in each run with the same seed, others on each replica
@@ -87,6 +90,17 @@ export class Executable extends Handle {
   /** The optimised module as HLO text. */
   toString() {
     return coreOf(this).takeString(coreOf(this).call('xla_executable_print', pointerOf(this)));
+  }
+
+  /**
+   * What a run takes of memory, in bytes on each device: `arguments` and `results` (of which `aliases`
+   * take the memory of arguments that are donated, or that were uploaded for the call), `temporaries`
+   * with the kernels' working memory; and what all runs share, `constants` and `generatedCode`.
+   */
+  get memory() {
+    const core = coreOf(this);
+    return Object.fromEntries(MEMORY.map((name, kind) =>
+      [name, core.call('xla_executable_memory', pointerOf(this), kind)]));
   }
 
   /** The steps that a replica takes, one a line, for people. */
@@ -146,10 +160,12 @@ export class Executable extends Handle {
       const donated = donatedBuffers('execute', leaves, isGiven, shared);
       const executable = pointerOf(this); // now that nothing looks at the caller's values any more
       const pointers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
-      const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
+      // What several devices share must stay; else nobody but the run wants what is uploaded for it.
+      const given = shared ? donated : new Set([...donated, ...uploads]);
+      const flags = Uint8Array.from(leaves, ({ buffer }) => Number(given.has(buffer)));
       const run = core.scoped((copy) =>
         core.need('xla_run_new', executable, copy(pointers), copy(flags), profile));
-      donated.forEach(forget);
+      given.forEach(forget);
       return run;
     } finally {
       for (const buffer of uploads) buffer.dispose(); // the run has references of its own

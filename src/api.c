@@ -207,6 +207,14 @@ XLA_API char *xla_executable_print(const Executable *executable) {
   return xla_module_print(executable->program->module);
 }
 
+XLA_API double xla_executable_memory(const Executable *executable, int kind) {
+  ProgramMemory memory = program_memory(executable->program);
+  const int64_t bytes[] = {memory.arguments,   memory.results,   memory.aliases,
+                           memory.temporaries, memory.constants, memory.generated_code};
+  bool is_kind = kind >= 0 && kind < (int)(sizeof bytes / sizeof *bytes);
+  return is_kind ? (double)bytes[kind] : 0;
+}
+
 XLA_API char *xla_executable_thunks(const Executable *executable) {
   StrBuf out = {0};
   program_print_thunks(executable->program, &out);

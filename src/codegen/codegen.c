@@ -52,6 +52,51 @@ CodegenWork codegen_work(const Instruction *fusion) {
   return all;
 }
 
+/* Whether a leaf is the element at a result's own place. */
+static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
+  int64_t stride = 1;
+  if (leaf->offset.constant != 0) return false;
+  for (int k = plan->rank - 1; k >= 0; k--) {
+    if (plan->sizes[k] > 1 && leaf->offset.coefficient[k] != stride) return false;
+    stride *= plan->sizes[k];
+  }
+  return true;
+}
+
+static bool reads(const LoopNode *node, int operand) {
+  return node->kind == NODE_INPUT && node->instruction->parameter_number == operand;
+}
+
+/* Results are stored one after the other: what comes after `result` must not read the operand. */
+static bool loop_may_overwrite(const LoopPlan *plan, Arena *arena, int operand, int result) {
+  bool *later = ARENA_ARRAY(arena, bool, plan->count);
+  for (int i = result + 1; i < plan->output_count; i++) later[plan->outputs[i]->id] = true;
+  for (int i = plan->count - 1; i >= 0; i--) {
+    const LoopNode *node = plan->nodes[i];
+    if (reads(node, operand) && (later[i] || !is_in_order(plan, node))) return false;
+    for (int k = 0; later[i] && k < node->operand_count; k++) later[node->operands[k]->id] = true;
+  }
+  return true;
+}
+
+static bool scatter_may_overwrite(const Instruction *scatter, int operand, int result) {
+  for (int i = 0; i < scatter->operand_count; i++) {
+    if (i != result && scatter->operands[i]->parameter_number == operand) return false;
+  }
+  return scatter->operands[result]->parameter_number == operand;
+}
+
+bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
+  const Instruction *root = fusion->a.calls->root;
+  if (root->opcode == HLO_SCATTER) return scatter_may_overwrite(root, operand, result);
+  Arena *arena = arena_new();
+  LoopPlan plan;
+  bool may = loop_plan_fusion(&plan, arena, fusion->a.calls) && !plan.reduce && !plan.places &&
+             loop_may_overwrite(&plan, arena, operand, result);
+  arena_free(arena);
+  return may;
+}
+
 static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *arena) {
   ScatterPlan plan;
   scatter_plan(&plan, arena, fusion->a.calls->root);

@@ -40,6 +40,10 @@ typedef struct CodegenWork {
 
 CodegenWork codegen_work(const Instruction *fusion);
 
+/* Whether a fusion's result may be where its operand is: each element is read before the one at its
+** place is written, and by no other. */
+bool codegen_may_overwrite(const Instruction *fusion, int operand, int result);
+
 /* What becomes one module: a function per fusion instruction, and after these one per region. */
 typedef struct CodegenInput {
   Instruction *const *fusions;

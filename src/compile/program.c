@@ -51,6 +51,7 @@ static bool compile_fusions(Program *program, Error *error) {
     program->generated_module = platform_module_register(bytes.bytes, bytes.size, error);
     ok = program->generated_module != 0;
   }
+  program->code_bytes = (int64_t)bytes.size;
   bytebuf_free(&bytes);
   return ok;
 }
@@ -92,6 +93,25 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
     return NULL;
   }
   return program;
+}
+
+static int64_t leaf_bytes(const Shape *shape) {
+  return shape_is_token(shape) ? 0 : shape_bytes(shape);
+}
+
+ProgramMemory program_memory(const Program *program) {
+  ProgramMemory memory = {.temporaries = program->arena_bytes,
+                          .constants = program->constant_bytes,
+                          .generated_code = program->code_bytes};
+  for (int p = 0; p < program->parameter_leaves; p++) {
+    memory.arguments += leaf_bytes(program->parameter_shapes[p]);
+  }
+  for (int r = 0; r < program->result_leaves; r++) {
+    int64_t bytes = leaf_bytes(program->result_shapes[r]);
+    memory.results += bytes;
+    if (program->donors[r] >= 0) memory.aliases += bytes;
+  }
+  return memory;
 }
 
 void program_free(Program *program) {

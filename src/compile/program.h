@@ -34,6 +34,11 @@ typedef struct LogicalBuffer {
   bool unwritten;             /* nobody does: what goes with a send or recv until it is done */
   int loop, place;            /* in the state of which while, and where; 0: in none */
   int result_of;              /* a while whose new state it is part of; 0: of none */
+  bool of_branches;           /* a conditional's result: each branch copies its own there */
+  /* Of a loop's state: what it begins as, and when that is copied there. */
+  const struct LogicalBuffer *copied_from;
+  int copied_at;
+  const struct LogicalBuffer *may_take; /* a parameter whose memory it could have; in_place.c */
 } LogicalBuffer;
 
 typedef enum ThunkKind {
@@ -57,6 +62,7 @@ typedef struct ThunkSequence {
 
 struct Thunk {
   ThunkKind kind;
+  int time; /* of calls and copies: see LogicalBuffer */
   const Instruction *instruction;
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;
@@ -100,7 +106,8 @@ typedef struct Program {
   ** dimension of the others, in order. */
   int hidden_parameters, hidden_results;
   uint8_t **constants;
-  int64_t arena_bytes;
+  int *donors; /* by result leaf: the parameter leaf whose memory it may have, if a run owns it; or -1 */
+  int64_t arena_bytes, constant_bytes, code_bytes;
   bool is_quick;    /* small steps only, which wait for nobody: it may start where its caller is */
   int depth;        /* of sequences in sequences: so many frames does a replica need */
   int fusion_count; /* that want generated code */
@@ -119,6 +126,14 @@ typedef struct CompileOptions {
 Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error);
 void program_free(Program *program);
 
+typedef struct ProgramMemory { /* bytes */
+  int64_t arguments, results, aliases, temporaries, constants, generated_code;
+} ProgramMemory;
+
+/* What one device takes; constants and code are shared by all. `aliases` is the part of the results that
+** arguments may give their memory to. */
+ProgramMemory program_memory(const Program *program);
+
 const char *thunk_kind_name(ThunkKind kind);
 
 /* The passes' result is in program->module; this lists the thunks, for people. */
@@ -129,6 +144,11 @@ void program_print_memory(const Program *program, StrBuf *out);
 
 /* thunks.c: from computations to thunks. */
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
+/* in_place.c: results that take their operands' memory, or that of arguments. */
+void join_buffers(Program *program);
+void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
+bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
+LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* whose memory it has */
 /* regions.c: puts runs of small thunks together, once all buffers have their places. */
 void compile_regions(Program *program);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */

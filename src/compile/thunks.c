@@ -64,7 +64,7 @@ static void use(Compiler *c, LogicalBuffer *buffer) {
 ** what the thunk before was the last to read. */
 static Thunk *add_thunk(Compiler *c, ThunkSequence *sequence, ThunkKind kind,
                         const Instruction *instruction) {
-  Thunk thunk = {.kind = kind, .instruction = instruction};
+  Thunk thunk = {.kind = kind, .time = c->time, .instruction = instruction};
   ARENA_PUSH(c->arena, sequence->thunks, sequence->count, sequence->capacity, thunk);
   return &sequence->thunks[sequence->count - 1];
 }
@@ -129,6 +129,7 @@ static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves
     program->constants = grown;
   }
   program->constants[number] = literal->data;
+  program->constant_bytes += shape_bytes(literal->shape);
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
   leaves[(*next)++] = new_buffer(c, literal->shape, first + number);
   return leaves;
@@ -186,19 +187,31 @@ static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *
 
 /* ---- Control flow ---- */
 
-/*
-** Whether the body may write the new value of state leaf `i` right where the old one is: nobody
-** reads the old one any more when the new one is made. dynamic-update-slice may read it even then,
-** as it leaves in place what it does not update (kernels/update_slice.c).
-*/
-static bool can_update_in_place(const LogicalBuffer *new_value, const LogicalBuffer *old,
-                                bool moves_on, int loop, int body_begin) {
-  const Instruction *definer = new_value->definer;
-  if (new_value->slot != SLOT_ARENA || new_value->first < body_begin || !definer) return false;
-  if (moves_on) return false;                     /* the old value, to another leaf */
-  if (new_value->result_of == loop) return false; /* it is taken */
+/* Whether a step of a loop's body that reads a part of the state last writes over it as it reads. */
+static bool overwrites(const ThunkSequence *body, const LogicalBuffer *new_value,
+                       const LogicalBuffer *old) {
+  for (int t = body->count - 1; t >= 0 && body->thunks[t].time >= new_value->first; t--) {
+    const Thunk *thunk = &body->thunks[t];
+    if (thunk->time != new_value->first || thunk->kind == THUNK_COPY) continue;
+    int operand = 0, result = 0;
+    while (operand < thunk->operand_count && thunk->operands[operand] != old) operand++;
+    while (result < thunk->result_count && thunk->results[result] != new_value) result++;
+    return operand < thunk->operand_count && result < thunk->result_count &&
+           thunk_may_overwrite(thunk, operand, result);
+  }
+  return false;
+}
+
+/* Whether the body may write the new value of a part of the state right where the old one is: nobody
+** reads the old one any more when the new one is made, or only the step that makes it. */
+static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *new_value,
+                                const LogicalBuffer *old, bool moves_on, int loop, int body_begin) {
+  if (new_value->slot != SLOT_ARENA || new_value->first < body_begin) return false;
+  if (moves_on) return false;                                        /* the old value, to another leaf */
+  if (new_value->result_of == loop || new_value->same) return false; /* it is taken */
   if (old->last < new_value->first) return true;
-  return definer->opcode == HLO_DYNAMIC_UPDATE_SLICE && old->last == new_value->first;
+  if (new_value->copied_from == old) return old->last <= new_value->copied_at;
+  return new_value->definer && old->last == new_value->first && overwrites(body, new_value, old);
 }
 
 /*
@@ -218,6 +231,8 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
     add_copy(c, sequence, instruction, init[i], state[i]);
     state[i]->loop = loop;
     state[i]->place = i;
+    state[i]->copied_from = init[i];
+    state[i]->copied_at = c->time;
   }
   Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction};
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
@@ -233,7 +248,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
     if (root[i]->loop == loop && root[i]->place != i) moves_on[root[i]->place] = true;
   }
   for (int i = 0; i < n; i++) {
-    if (can_update_in_place(root[i], state[i], moves_on[i], loop, body_begin)) {
+    if (can_update_in_place(thunk.body, root[i], state[i], moves_on[i], loop, body_begin)) {
       root[i]->same = state[i];
     }
     root[i]->result_of = loop;
@@ -260,6 +275,7 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
   int n = shape_leaves(instruction->shape);
   c->time++;
   Leaves result = new_leaves(c, instruction->shape);
+  for (int i = 0; i < n; i++) result[i]->of_branches = true;
   Leaves index = values[instruction->operands[0]->id];
   Thunk thunk = {.kind = THUNK_CONDITIONAL, .instruction = instruction};
   thunk.branches = ARENA_ARRAY(c->arena, ThunkSequence, branch_count);
@@ -472,6 +488,10 @@ static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
       add_copy(c, &program->entry, entry->root, root[i], new_buffer(c, shape, first + i));
     }
   }
+  c->time++;
+  for (int i = 0; i < program->result_leaves; i++) { /* who asked for them reads them then */
+    if (root[i]->slot >= first) use(c, root[i]);
+  }
 }
 
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error) {
@@ -498,6 +518,8 @@ bool compile_thunks(Program *program, const CompileOptions *options, Error *erro
   finish_entry(&c, entry, root);
   program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
                         program->constant_count;
+  join_buffers(program);
+  find_donors(program, c.buffers, c.count);
   buffer_plan(c.buffers, c.count, &program->arena_bytes);
   return true;
 }

@@ -12,7 +12,7 @@ void *memory_alloc(int64_t bytes, Error *error) {
   /* Kernels may read a whole vector where the last element is: round up and add one line. */
   int64_t size = ((bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT) + ALIGNMENT;
   void *memory = NULL;
-  if (bytes >= 0 && (uint64_t)size <= SIZE_MAX / 2) memory = aligned_alloc(ALIGNMENT, (size_t)size);
+  if (bytes >= 0 && (uint64_t)size <= SIZE_MAX - 65536) memory = aligned_alloc(ALIGNMENT, (size_t)size);
   if (!memory) {
     error_set(error, STATUS_RESOURCE_EXHAUSTED,
               "out of memory: %lld bytes do not fit; %lld bytes are in use by buffers",
@@ -29,19 +29,35 @@ void memory_release(void *memory, int64_t bytes) {
   free(memory);
 }
 
-Buffer *buffer_new(const Shape *shape, Error *error) {
-  int64_t bytes = shape_bytes(shape);
+/* All but its memory. */
+static Buffer *new_header(const Shape *shape, Error *error) {
   Buffer *buffer = malloc(sizeof *buffer + sizeof(int64_t) * (size_t)shape->rank);
-  uint8_t *data = buffer ? memory_alloc(bytes, error) : NULL;
-  if (!data) {
-    if (!buffer) error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
-    free(buffer);
+  if (!buffer) {
+    error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
     return NULL;
   }
-  *buffer = (Buffer){.type = shape->type, .rank = shape->rank, .bytes = bytes, .data = data};
+  *buffer = (Buffer){.type = shape->type, .rank = shape->rank, .bytes = shape_bytes(shape)};
   atomic_init(&buffer->references, 1);
   buffer->dims = (int64_t *)(buffer + 1);
   for (int i = 0; i < shape->rank; i++) buffer->dims[i] = shape->dims[i];
+  return buffer;
+}
+
+Buffer *buffer_new(const Shape *shape, Error *error) {
+  Buffer *buffer = new_header(shape, error);
+  if (!buffer) return NULL;
+  buffer->data = memory_alloc(buffer->bytes, error);
+  if (buffer->data) return buffer;
+  free(buffer);
+  return NULL;
+}
+
+Buffer *buffer_sharing(Buffer *owner, const Shape *shape, Error *error) {
+  Buffer *buffer = new_header(shape, error);
+  if (!buffer) return NULL;
+  while (owner->owner) owner = owner->owner;
+  buffer->owner = buffer_retain(owner);
+  buffer->data = owner->data;
   return buffer;
 }
 
@@ -52,7 +68,11 @@ Buffer *buffer_retain(Buffer *buffer) {
 
 void buffer_release(Buffer *buffer) {
   if (!buffer || atomic_fetch_sub(&buffer->references, 1) != 1) return;
-  memory_release(buffer->data, buffer->bytes);
+  if (buffer->owner) {
+    buffer_release(buffer->owner);
+  } else {
+    memory_release(buffer->data, buffer->bytes);
+  }
   free(buffer);
 }
 

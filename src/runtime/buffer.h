@@ -16,11 +16,14 @@ typedef struct Buffer {
   int rank;
   int64_t *dims; /* the buffer's own copy */
   int64_t bytes;
-  uint8_t *data; /* aligned to 64 bytes */
+  uint8_t *data;        /* aligned to 64 bytes */
+  struct Buffer *owner; /* whose memory it is, of which it has a reference; NULL: its own */
 } Buffer;
 
 /* Its elements are not set. NULL with RESOURCE_EXHAUSTED when the memory cannot be had. */
 Buffer *buffer_new(const Shape *shape, Error *error);
+/* The memory of another one, of as many bytes, in another shape; NULL with RESOURCE_EXHAUSTED. */
+Buffer *buffer_sharing(Buffer *owner, const Shape *shape, Error *error);
 Buffer *buffer_retain(Buffer *buffer);
 void buffer_release(Buffer *buffer); /* NULL is fine */
 bool buffer_has_shape(const Buffer *buffer, const Shape *shape);

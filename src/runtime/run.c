@@ -85,23 +85,37 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   return true;
 }
 
+/* The argument whose memory a result takes: one that the program says is not read any more when the
+** result is made, if nobody but the giver has it, who gives it away. */
+static Buffer *donor_of(const Replica *device, int result, const uint8_t *donated) {
+  int leaf = device->executable->program->donors[result];
+  if (leaf < 0 || leaf >= given_leaves(device->executable)) return NULL;
+  if (!donated || !donated[leaf]) return NULL;
+  Buffer *argument = device->arguments[leaf];
+  return atomic_load(&argument->references) == 2 ? argument : NULL; /* the giver's and ours */
+}
+
 /* Everything that a device may touch, at once, so that a run that starts does not run out. */
-static bool allocate(Replica *device, Error *error) {
+static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
   const Program *program = device->executable->program;
   device->arena = run_arena_take(device->executable, error);
   if (!device->arena) return false;
   for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = program->result_shapes[i];
     if (shape_is_token(shape)) continue;
-    device->results[i] = buffer_new(shape, error);
+    Buffer *donor = donor_of(device, i, donated);
+    device->results[i] = donor ? buffer_sharing(donor, shape, error) : buffer_new(shape, error);
     if (!device->results[i]) return false;
   }
   return true;
 }
 
-static bool allocate_all(Run *run, Error *error) {
+/* `donated` may be NULL: nothing is. */
+static bool allocate_all(Run *run, const uint8_t *donated, Error *error) {
   for (int d = 0; d < run->device_count; d++) {
-    if (!allocate(&run->replicas[d], error)) return false;
+    Replica *device = &run->replicas[d];
+    if (!allocate(device, donated, error)) return false;
+    if (donated) donated += given_leaves(device->executable);
   }
   return true;
 }
@@ -170,13 +184,13 @@ Run *run_new(Executable *const *executables, Buffer *const *arguments, const uin
   scheduler_lock();
   for (int d = 0; d < run->device_count; d++) executables[d]->runs++;
   scheduler_unlock();
-  if (!retain_arguments(run, arguments, error) || !allocate_all(run, error)) {
+  if (!retain_arguments(run, arguments, error) || !allocate_all(run, donated, error)) {
     run_destroy(run);
     return NULL;
   }
   for (int d = 0; d < run->device_count; d++) {
     int n = given_leaves(executables[d]);
-    /* A donated argument's memory goes when the run does, instead of staying with the caller. */
+    /* A donated argument's memory is a result's, or goes when the run does. */
     for (int i = 0; donated && i < n; i++) {
       if (*donated++) buffer_release(arguments[i]);
     }

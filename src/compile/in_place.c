@@ -1,0 +1,224 @@
+/*
+** Whose memory a result may take. All thunks and all times are known here; what is joined here becomes
+** one buffer of the plan:
+**
+**     a result and an operand that nobody reads later, where the step reads each element of it just
+**     before it writes the one at the same place;
+**     both sides of a copy from what nobody reads later, which is then no copy.
+**
+** What the program's results may take from its parameters is only noted: whether a run may write to an
+** argument's memory is known when it starts (runtime/run.c).
+*/
+#include "base/scope.h"
+#include "codegen/codegen.h"
+#include "compile/program.h"
+
+LogicalBuffer *buffer_owner(LogicalBuffer *buffer) {
+  while (buffer->same) buffer = buffer->same;
+  return buffer;
+}
+
+/* dynamic-update-slice leaves in place what it does not update (kernels/update_slice.c). */
+static bool kernel_may_overwrite(const Thunk *thunk, int operand) {
+  return thunk->instruction->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == 0;
+}
+
+bool thunk_may_overwrite(const Thunk *thunk, int operand, int result) {
+  const LogicalBuffer *buffer = buffer_owner(thunk->operands[operand]);
+  if (buffer->bytes != thunk->results[result]->bytes) return false;
+  for (int i = 0; i < thunk->operand_count; i++) {
+    if (i != operand && buffer_owner(thunk->operands[i]) == buffer) return false;
+  }
+  switch (thunk->kind) {
+  case THUNK_KERNEL: return kernel_may_overwrite(thunk, operand);
+  case THUNK_GENERATED: return codegen_may_overwrite(thunk->instruction, operand, result);
+  default: return false;
+  }
+}
+
+static bool is_parameter(const Program *program, const LogicalBuffer *buffer) {
+  return buffer->slot >= SLOT_FIRST_PARAMETER &&
+         buffer->slot < SLOT_FIRST_PARAMETER + program->parameter_leaves;
+}
+
+static bool is_result(const Program *program, const LogicalBuffer *buffer) {
+  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  return buffer->slot >= first && buffer->slot < first + program->result_leaves;
+}
+
+/* `later` takes the memory of `earlier`, or both the place of a result that one of them is. */
+static bool join(const Program *program, LogicalBuffer *later, LogicalBuffer *earlier) {
+  if (later == earlier || later->bytes != earlier->bytes) return false;
+  if (later->slot != SLOT_ARENA && !is_result(program, later)) return false;
+  if (earlier->slot != SLOT_ARENA && !is_result(program, earlier)) return false;
+  if (later->slot != SLOT_ARENA && earlier->slot != SLOT_ARENA) return false;
+  if (later->slot != SLOT_ARENA) earlier->slot = later->slot;
+  if (later->first < earlier->first) earlier->first = later->first;
+  if (later->last > earlier->last) earlier->last = later->last;
+  later->same = earlier;
+  return true;
+}
+
+static void join_results(const Program *program, const Thunk *thunk) {
+  for (int r = 0; r < thunk->result_count; r++) {
+    LogicalBuffer *result = thunk->results[r];
+    if (result->same || result->first != thunk->time) continue;
+    for (int i = 0; i < thunk->operand_count; i++) {
+      LogicalBuffer *operand = buffer_owner(thunk->operands[i]);
+      if (operand->last != thunk->time || operand == result) continue;
+      bool is_free = operand->slot == SLOT_ARENA || is_result(program, operand);
+      if (!is_free && !is_parameter(program, operand)) continue;
+      if (!thunk_may_overwrite(thunk, i, r)) continue;
+      if (!is_free) {
+        result->may_take = operand;
+      } else if (!(result->may_take && is_result(program, result)) &&
+                 join(program, result, operand)) {
+        break;
+      }
+    }
+  }
+}
+
+/* A loop's state and what it begins as; a branch's result and where that goes, if it is made in that
+** branch: another branch may read what was there before. */
+static void join_copy(const Program *program, const Thunk *thunk) {
+  LogicalBuffer *from = buffer_owner(thunk->operands[0]), *to = thunk->results[0];
+  if (from->last != thunk->time) return;
+  if (to->of_branches) {
+    to = buffer_owner(to);
+    if (!from->same && from->slot == SLOT_ARENA && from->first > to->first) {
+      join(program, from, to);
+    }
+  } else if (!to->same && from->first <= to->first) {
+    if (is_parameter(program, from)) {
+      if (from->bytes == to->bytes) to->may_take = from;
+    } else {
+      join(program, to, from);
+    }
+  }
+}
+
+static void join_sequence(const Program *program, const ThunkSequence *sequence) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    switch (thunk->kind) {
+    case THUNK_COPY: join_copy(program, thunk); break;
+    case THUNK_WHILE:
+      join_sequence(program, thunk->condition);
+      join_sequence(program, thunk->body);
+      break;
+    case THUNK_CONDITIONAL:
+      for (int b = 0; b < thunk->branch_count; b++) join_sequence(program, &thunk->branches[b]);
+      break;
+    default: join_results(program, thunk);
+    }
+  }
+}
+
+/* Copies that are none any more. */
+static void remove_copies(ThunkSequence *sequence) {
+  int kept = 0;
+  for (int i = 0; i < sequence->count; i++) {
+    Thunk *thunk = &sequence->thunks[i];
+    if (thunk->kind == THUNK_COPY &&
+        buffer_owner(thunk->operands[0]) == buffer_owner(thunk->results[0])) {
+      continue;
+    }
+    if (thunk->kind == THUNK_WHILE) {
+      remove_copies(thunk->condition);
+      remove_copies(thunk->body);
+    }
+    for (int b = 0; thunk->kind == THUNK_CONDITIONAL && b < thunk->branch_count; b++) {
+      remove_copies(&thunk->branches[b]);
+    }
+    sequence->thunks[kept++] = *thunk;
+  }
+  sequence->count = kept;
+}
+
+void join_buffers(Program *program) {
+  join_sequence(program, &program->entry);
+  remove_copies(&program->entry);
+}
+
+/* ---- Results in arguments' memory ---- */
+
+typedef struct Donors {
+  LogicalBuffer **parameters; /* by leaf */
+  LogicalBuffer **results;
+  bool *taken;
+  int *donor; /* by result; -1: none */
+} Donors;
+
+static bool may_take(const LogicalBuffer *result, const LogicalBuffer *parameter) {
+  return result && parameter && result->bytes == parameter->bytes && result->bytes > 0 &&
+         (parameter->last < result->first || result->may_take == parameter);
+}
+
+static void give(Donors *donors, int result, int parameter) {
+  donors->donor[result] = parameter;
+  donors->taken[parameter] = true;
+}
+
+static void note_donors(const Program *program, Donors *donors, bool wants_step) {
+  for (int r = 0; r < program->result_leaves; r++) {
+    for (int p = 0; donors->donor[r] < 0 && p < program->parameter_leaves; p++) {
+      if (donors->taken[p] || !may_take(donors->results[r], donors->parameters[p])) continue;
+      if (wants_step && donors->results[r]->may_take != donors->parameters[p]) continue;
+      give(donors, r, p);
+    }
+  }
+}
+
+/* Which of a shape's leaves is at an index; -1: none. */
+static int leaf_at(const Shape *shape, const Int64List *index) {
+  int leaf = 0;
+  for (int i = 0; i < index->count; i++) {
+    int64_t at = index->items[i];
+    if (!shape_is_tuple(shape) || at < 0 || at >= shape->tuple_size) return -1;
+    for (int k = 0; k < at; k++) leaf += shape_leaves(shape->elements[k]);
+    shape = shape->elements[at];
+  }
+  return shape_is_tuple(shape) ? -1 : leaf;
+}
+
+/* The pairs of input_output_alias come first. */
+static void note_aliases(const Program *program, Donors *donors) {
+  const Module *module = program->module;
+  for (int i = 0; i < module->alias_count; i++) {
+    const Alias *alias = &module->aliases[i];
+    if (alias->parameter < 0 || alias->parameter >= module->entry->parameter_count) continue;
+    int first = 0;
+    for (int p = 0; p < alias->parameter; p++) {
+      first += shape_leaves(module->entry->parameters[p]->shape);
+    }
+    int p = leaf_at(module->entry->parameters[alias->parameter]->shape, &alias->parameter_index);
+    int r = leaf_at(module->entry->root->shape, &alias->output_index);
+    if (p < 0 || r < 0 || donors->donor[r] >= 0 || donors->taken[first + p]) continue;
+    if (may_take(donors->results[r], donors->parameters[first + p])) give(donors, r, first + p);
+  }
+}
+
+void find_donors(Program *program, LogicalBuffer *const *buffers, int count) {
+  Donors donors = {
+      .parameters = scope_new((size_t)program->parameter_leaves + 1, sizeof(LogicalBuffer *)),
+      .results = scope_new((size_t)program->result_leaves + 1, sizeof(LogicalBuffer *)),
+      .taken = scope_new((size_t)program->parameter_leaves + 1, sizeof(bool)),
+      .donor = ARENA_ARRAY(program->arena, int, program->result_leaves),
+  };
+  for (int r = 0; r < program->result_leaves; r++) donors.donor[r] = -1;
+  for (int i = 0; i < count; i++) {
+    LogicalBuffer *buffer = buffers[i];
+    if (buffer->same) continue;
+    int parameter = buffer->slot - SLOT_FIRST_PARAMETER;
+    if (is_parameter(program, buffer)) donors.parameters[parameter] = buffer;
+    if (is_result(program, buffer)) donors.results[parameter - program->parameter_leaves] = buffer;
+  }
+  note_aliases(program, &donors);
+  note_donors(program, &donors, true);
+  note_donors(program, &donors, false);
+  program->donors = donors.donor;
+  scope_free(donors.taken);
+  scope_free(donors.results);
+  scope_free(donors.parameters);
+}
