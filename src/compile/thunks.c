@@ -23,6 +23,7 @@ typedef struct Compiler {
   LogicalBuffer **buffers; /* all of them */
   int fusion_capacity;
   int loops;        /* whiles so far */
+  const bool *late; /* of the computation that is compiled next: see find_late */
   int64_t room;     /* instructions that loops and branches may still be written out to */
   int64_t **starts; /* of the computation at work, by id: where a tuple's elements' leaves begin */
   const Instruction *too_large; /* what cannot be written out, nor be evaluated */
@@ -214,10 +215,58 @@ static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *
   return new_value->definer && old->last == new_value->first && overwrites(body, new_value, old);
 }
 
+/* Which leaves of its state a loop's body gives back as they are. */
+static void find_invariant(const Computation *body, bool *is_invariant) {
+  const Instruction *root = body->root, *state = body->parameters[0];
+  int leaf = 0;
+  if (root->opcode != HLO_TUPLE_OP) {
+    for (int n = shape_leaves(root->shape); leaf < n; leaf++) is_invariant[leaf] = root == state;
+    return;
+  }
+  for (int i = 0; i < root->operand_count; i++) {
+    const Instruction *element = root->operands[i];
+    bool is_same = element->opcode == HLO_GET_TUPLE_ELEMENT && element->operands[0] == state &&
+                   element->a.tuple_index == i;
+    for (int n = shape_leaves(element->shape); n > 0; n--) is_invariant[leaf++] = is_same;
+  }
+}
+
+/*
+** What of a loop's body waits until all else is done: steps that make a part of the new state from the
+** same part of the old one and whatever more, which others of the body may still want to read. By then
+** nobody does, and the step can write over it. By id; NULL if there are none.
+*/
+static bool *find_late(Compiler *c, const Computation *body) {
+  const Instruction *root = body->root;
+  if (root->opcode != HLO_TUPLE_OP) return NULL;
+  int *users = scope_new((size_t)body->count, sizeof *users);
+  for (int i = 0; i < body->count; i++) {
+    const Instruction *instruction = body->instructions[i];
+    for (int k = 0; k < instruction->operand_count; k++) users[instruction->operands[k]->id]++;
+  }
+  bool *late = ARENA_ARRAY(c->arena, bool, body->count);
+  int count = 0;
+  for (int i = 0; i < root->operand_count && users[root->id] == 0; i++) {
+    const Instruction *made = root->operands[i];
+    if (made->opcode != HLO_FUSION || users[made->id] != 1) continue;
+    for (int k = 0; k < made->operand_count; k++) {
+      const Instruction *read = made->operands[k];
+      bool is_old = read->opcode == HLO_GET_TUPLE_ELEMENT &&
+                    read->operands[0] == body->parameters[0] && read->a.tuple_index == i;
+      if (is_old && !late[made->id]) count++;
+      late[made->id] |= is_old;
+    }
+  }
+  late[root->id] = true;
+  scope_free(users);
+  return count ? late : NULL;
+}
+
 /*
 ** while: the loop's state has buffers of its own, which are the result and the parameter of both
 ** computations. The initial value is copied in; at the end of the body its root is copied back,
 ** unless it could be made in place.
+** What the loop does not change stays where it is.
 ** A root leaf that is itself another part of the state (a swap) goes by way of a temporary, since
 ** the copies happen one after the other.
 */
@@ -227,7 +276,14 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   c->time++;
   Leaves state = new_leaves(c, instruction->shape);
   int loop = ++c->loops;
+  bool *is_invariant = ARENA_ARRAY(c->arena, bool, n);
+  find_invariant(instruction->a.body, is_invariant);
   for (int i = 0; i < n; i++) {
+    if (is_invariant[i]) {
+      state[i]->slot = SLOT_NONE; /* nobody's: the value's own buffer is the state */
+      state[i] = init[i];
+      continue;
+    }
     add_copy(c, sequence, instruction, init[i], state[i]);
     state[i]->loop = loop;
     state[i]->place = i;
@@ -241,6 +297,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   use(c, thunk.predicate);
   c->time++;
   int body_begin = c->time;
+  c->late = find_late(c, instruction->a.body);
   Leaves root = compile_computation(c, instruction->a.body, &state, thunk.body);
   Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
   bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by place: to another place */
@@ -438,9 +495,14 @@ static Leaves compile_computation(Compiler *c, const Computation *computation,
   int64_t **starts = c->starts;
   c->starts = ARENA_ARRAY(c->arena, int64_t *, computation->count);
   c->room -= computation->count;
-  for (int i = 0; i < computation->count; i++) {
-    const Instruction *instruction = computation->instructions[i];
-    values[instruction->id] = compile_instruction(c, instruction, values, arguments, sequence);
+  const bool *late = c->late;
+  c->late = NULL;
+  for (int turn = 0; turn < (late ? 2 : 1); turn++) {
+    for (int i = 0; i < computation->count; i++) {
+      const Instruction *instruction = computation->instructions[i];
+      if (late && late[instruction->id] != (turn == 1)) continue;
+      values[instruction->id] = compile_instruction(c, instruction, values, arguments, sequence);
+    }
   }
   c->starts = starts;
   return values[computation->root->id];
