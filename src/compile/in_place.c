@@ -85,10 +85,7 @@ static void join_copy(const Program *program, const Thunk *thunk) {
   LogicalBuffer *from = buffer_owner(thunk->operands[0]), *to = thunk->results[0];
   if (from->last != thunk->time) return;
   if (to->of_branches) {
-    to = buffer_owner(to);
-    if (!from->same && from->slot == SLOT_ARENA && from->first > to->first) {
-      join(program, from, to);
-    }
+    if (from->slot == SLOT_ARENA && from->first > to->first) join(program, from, buffer_owner(to));
   } else if (!to->same && from->first <= to->first) {
     if (is_parameter(program, from)) {
       if (from->bytes == to->bytes) to->may_take = from;
@@ -115,8 +112,7 @@ static void join_sequence(const Program *program, const ThunkSequence *sequence)
   }
 }
 
-/* Copies that are none any more. */
-static void remove_copies(ThunkSequence *sequence) {
+void remove_copies(ThunkSequence *sequence) {
   int kept = 0;
   for (int i = 0; i < sequence->count; i++) {
     Thunk *thunk = &sequence->thunks[i];
@@ -136,10 +132,7 @@ static void remove_copies(ThunkSequence *sequence) {
   sequence->count = kept;
 }
 
-void join_buffers(Program *program) {
-  join_sequence(program, &program->entry);
-  remove_copies(&program->entry);
-}
+void join_buffers(Program *program) { join_sequence(program, &program->entry); }
 
 /* ---- Results in arguments' memory ---- */
 

@@ -39,6 +39,7 @@ typedef struct LogicalBuffer {
   const struct LogicalBuffer *copied_from;
   int copied_at;
   const struct LogicalBuffer *may_take; /* a parameter whose memory it could have; in_place.c */
+  int number;                           /* for plan_check.c */
 } LogicalBuffer;
 
 typedef enum ThunkKind {
@@ -80,6 +81,8 @@ struct Thunk {
     struct { /* WHILE: predicate is the result of condition */
       ThunkSequence *condition, *body;
       LogicalBuffer *predicate;
+      int state_count;
+      LogicalBuffer **state, **next; /* what the body makes of the state */
     };
     const DeviceGroups *groups; /* COLLECTIVE: who meets */
     const int *peers;           /* CHANNEL: see channel_peers_resolve */
@@ -146,11 +149,15 @@ void program_print_memory(const Program *program, StrBuf *out);
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
 /* in_place.c: results that take their operands' memory, or that of arguments. */
 void join_buffers(Program *program);
+void remove_copies(ThunkSequence *sequence); /* that join_buffers made needless */
 void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
 bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* whose memory it has */
 /* regions.c: puts runs of small thunks together, once all buffers have their places. */
 void compile_regions(Program *program);
+/* plan_check.c: in builds that test, aborts where a step would read what is not there. */
+void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
+                LogicalBuffer *const *results);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
 void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes);
 

@@ -317,6 +317,9 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   for (int i = 0; i < n; i++) add_copy(c, thunk.body, instruction, from[i], state[i]);
   c->time++;
   Thunk *added = add_thunk(c, sequence, THUNK_WHILE, instruction);
+  thunk.state_count = n;
+  thunk.state = state;
+  thunk.next = root;
   *added = thunk;
   for (int i = 0; i < n; i++) use(c, state[i]);
   return state;
@@ -535,25 +538,30 @@ static LogicalBuffer *written(Compiler *c, LogicalBuffer *leaf) {
 }
 
 /* The root's leaves are written straight into the result where one temporary is one leaf of it;
-** parameters, constants and repeated leaves are copied at the end. */
-static void finish_entry(Compiler *c, const Computation *entry, Leaves root) {
+** parameters, constants and repeated leaves are copied at the end. Returns who has the result. */
+static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   Program *program = c->program;
+  Leaves results = ARENA_ARRAY(c->arena, LogicalBuffer *, program->result_leaves);
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves;
   shape_put_leaves(entry->root->shape, program->result_shapes);
   for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = program->result_shapes[i];
+    results[i] = root[i];
     if (root[i]->slot == SLOT_NONE) continue;
     root[i] = written(c, root[i]);
     if (root[i]->slot == SLOT_ARENA && !root[i]->same) {
       root[i]->slot = first + i;
     } else {
-      add_copy(c, &program->entry, entry->root, root[i], new_buffer(c, shape, first + i));
+      LogicalBuffer *result = new_buffer(c, shape, first + i);
+      add_copy(c, &program->entry, entry->root, root[i], result);
+      results[i] = result;
     }
   }
   c->time++;
   for (int i = 0; i < program->result_leaves; i++) { /* who asked for them reads them then */
     if (root[i]->slot >= first) use(c, root[i]);
   }
+  return results;
 }
 
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error) {
@@ -577,11 +585,17 @@ bool compile_thunks(Program *program, const CompileOptions *options, Error *erro
         "be; call fewer of them",
         c.too_large->name, MOST_INSTRUCTIONS);
   }
-  finish_entry(&c, entry, root);
+  Leaves results = finish_entry(&c, entry, root);
   program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
                         program->constant_count;
   join_buffers(program);
   find_donors(program, c.buffers, c.count);
   buffer_plan(c.buffers, c.count, &program->arena_bytes);
+#ifdef XLA_CHECKS
+  plan_check(program, c.buffers, c.count, results);
+#else
+  (void)results;
+#endif
+  remove_copies(&program->entry);
   return true;
 }

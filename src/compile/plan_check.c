@@ -1,0 +1,136 @@
+/*
+** Whether a program's memory holds what its steps read: the steps are gone through with a list of which
+** values are in memory. For builds that test (XLA_CHECKS): the answer is a crash.
+*/
+#ifdef XLA_CHECKS
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/program.h"
+
+enum { MOST_BUFFERS = 2048 }; /* more take too long */
+
+typedef struct Checker {
+  const Program *program;
+  LogicalBuffer *const *buffers;
+  int count;
+  bool *holds; /* by buffer */
+} Checker;
+
+static void fail(const Thunk *thunk, const char *what, const LogicalBuffer *buffer) {
+  fprintf(stderr, "plan check: %s %s: %s the buffer of slot %d at %lld (%lld bytes)\n",
+          thunk ? thunk_kind_name(thunk->kind) : "the program",
+          thunk ? thunk->instruction->name : "", what, buffer->slot, (long long)buffer->offset,
+          (long long)buffer->bytes);
+  abort();
+}
+
+static bool overlap(const LogicalBuffer *a, const LogicalBuffer *b) {
+  return a->slot == b->slot && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}
+
+static bool at_one_place(const LogicalBuffer *a, const LogicalBuffer *b) {
+  return a->slot == b->slot && a->offset == b->offset && a->bytes == b->bytes;
+}
+
+static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffer *buffer) {
+  if (buffer->slot == SLOT_NONE || buffer->bytes == 0) return;
+  if (!c->holds[buffer->number]) fail(thunk, "something else is in", buffer);
+}
+
+static void write_buffer(Checker *c, const LogicalBuffer *buffer) {
+  if (buffer->slot == SLOT_NONE) return;
+  for (int i = 0; i < c->count; i++) c->holds[i] &= !overlap(c->buffers[i], buffer);
+  c->holds[buffer->number] = true;
+}
+
+static void check_step(Checker *c, const Thunk *thunk) {
+  for (int i = 0; i < thunk->operand_count; i++) read_buffer(c, thunk, thunk->operands[i]);
+  for (int r = 0; r < thunk->result_count; r++) {
+    const LogicalBuffer *result = thunk->results[r];
+    for (int i = 0; i < thunk->operand_count && result->slot != SLOT_NONE; i++) {
+      if (!overlap(result, thunk->operands[i])) continue;
+      bool may = at_one_place(result, thunk->operands[i]) && thunk_may_overwrite(thunk, i, r);
+      if (!may) fail(thunk, "it must not write over", thunk->operands[i]);
+    }
+  }
+  if (thunk->kind == THUNK_KERNEL && thunk->scratch) {
+    write_buffer(c, thunk->scratch);
+    for (int i = 0; i < thunk->operand_count; i++) read_buffer(c, thunk, thunk->operands[i]);
+  }
+  for (int r = 0; r < thunk->result_count; r++) write_buffer(c, thunk->results[r]);
+  for (int r = 0; r < thunk->result_count; r++) read_buffer(c, thunk, thunk->results[r]);
+}
+
+static void check_copy(Checker *c, const Thunk *thunk) {
+  LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
+  read_buffer(c, thunk, from);
+  if (!at_one_place(from, to)) write_buffer(c, to);
+  c->holds[to->number] = true;
+}
+
+static void check_sequence(Checker *c, const ThunkSequence *sequence);
+
+static void check_while(Checker *c, const Thunk *thunk) {
+  for (int turn = 0; turn < 2; turn++) {
+    check_sequence(c, thunk->condition);
+    read_buffer(c, thunk, thunk->predicate);
+    check_sequence(c, thunk->body);
+    for (int i = 0; i < thunk->state_count; i++) {
+      if (thunk->next[i] == thunk->state[i]) continue;
+      if (at_one_place(thunk->next[i], thunk->state[i])) {
+        read_buffer(c, thunk, thunk->next[i]);
+        c->holds[thunk->state[i]->number] = true;
+      }
+    }
+    for (int i = 0; i < thunk->state_count; i++) read_buffer(c, thunk, thunk->state[i]);
+  }
+}
+
+static void check_conditional(Checker *c, const Thunk *thunk) {
+  bool *before = c->holds, *after = malloc((size_t)c->count);
+  read_buffer(c, thunk, thunk->operands[0]);
+  memset(after, true, (size_t)c->count);
+  c->holds = malloc((size_t)c->count);
+  for (int b = 0; b < thunk->branch_count; b++) {
+    memcpy(c->holds, before, (size_t)c->count);
+    check_sequence(c, &thunk->branches[b]);
+    for (int i = 0; i < c->count; i++) after[i] &= c->holds[i];
+  }
+  memcpy(before, after, (size_t)c->count);
+  free(after);
+  free(c->holds);
+  c->holds = before;
+}
+
+static void check_sequence(Checker *c, const ThunkSequence *sequence) {
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    switch (thunk->kind) {
+    case THUNK_COPY: check_copy(c, thunk); break;
+    case THUNK_WHILE: check_while(c, thunk); break;
+    case THUNK_CONDITIONAL: check_conditional(c, thunk); break;
+    default: check_step(c, thunk);
+    }
+  }
+}
+
+void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
+                LogicalBuffer *const *results) {
+  if (count > MOST_BUFFERS) return;
+  Checker c = {program, buffers, count, calloc((size_t)count + 1, 1)};
+  int last = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  for (int i = 0; i < count; i++) {
+    int slot = buffers[i]->slot;
+    bool is_given = slot >= last + program->result_leaves || (slot > SLOT_ARENA && slot < last);
+    buffers[i]->number = i;
+    c.holds[i] = is_given;
+  }
+  check_sequence(&c, &program->entry);
+  for (int i = 0; i < program->result_leaves; i++) read_buffer(&c, NULL, results[i]);
+  free(c.holds);
+}
+
+#endif
