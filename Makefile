@@ -49,11 +49,12 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
-# Every kilobyte is downloaded: what runs once per program is compiled for size, the rest for speed.
-# -O3 instead of -O2 makes the whole a tenth larger; these few files are what gains by it.
-SMALL := base shape hlo dynamic passes lower codegen compile api
-UNROLLED := $(patsubst %,kernels/%,box contraction dot lanes pack small stream tiles winograd)
-WASM_LEVEL = $(if $(filter $(SMALL),$(firstword $(subst /, ,$*))),-Os,$(if $(filter $(UNROLLED),$*),-O3,-O2))
+# Every kilobyte is downloaded: what runs once per program is compiled for size (which makes
+# compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
+SMALL := base shape hlo dynamic passes lower eval codegen compile api
+UNROLLED := codegen/lane_math codegen/vector_complex codegen/vector_math $(addprefix kernels/, \
+  box contraction dot lanes linalg_f32 linalg_f64 pack small stream tiles winograd)
+WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(SMALL),$(firstword $(subst /, ,$*))),-Oz,-O2))
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
@@ -174,7 +175,7 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
     $(B)/obj/sources
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
-	$(Q)$(CC_$*) $(CFLAGS_$*) $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
+	$(Q)$(CC_$*) $(CFLAGS_$*) -O3 $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
 	$(Q)sed -i 's/new URL("xla-threads\.mjs", *import\.meta\.url)/new URL(import.meta.url)/' $(LINKED)
 	$(Q)if grep -q 'new URL("xla-[a-z]*\.mjs"' $(LINKED); then \
 	  echo "error: this emcc's glue starts its workers in a way the Makefile does not know" >&2; \

@@ -109,7 +109,8 @@ typedef struct Program {
   ** dimension of the others, in order. */
   int hidden_parameters, hidden_results;
   uint8_t **constants;
-  int *donors; /* by result leaf: the parameter leaf whose memory it may have, if a run owns it; or -1 */
+  int *
+      donors; /* by result leaf: the parameter leaf whose memory it may have, if a run owns it; or -1 */
   int64_t arena_bytes, constant_bytes, code_bytes;
   bool is_quick;    /* small steps only, which wait for nobody: it may start where its caller is */
   int depth;        /* of sequences in sequences: so many frames does a replica need */

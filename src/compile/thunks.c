@@ -208,7 +208,7 @@ static bool overwrites(const ThunkSequence *body, const LogicalBuffer *new_value
 static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *new_value,
                                 const LogicalBuffer *old, bool moves_on, int loop, int body_begin) {
   if (new_value->slot != SLOT_ARENA || new_value->first < body_begin) return false;
-  if (moves_on) return false;                                        /* the old value, to another leaf */
+  if (moves_on) return false; /* the old value, to another leaf */
   if (new_value->result_of == loop || new_value->same) return false; /* it is taken */
   if (old->last < new_value->first) return true;
   if (new_value->copied_from == old) return old->last <= new_value->copied_at;

@@ -12,7 +12,8 @@ void *memory_alloc(int64_t bytes, Error *error) {
   /* Kernels may read a whole vector where the last element is: round up and add one line. */
   int64_t size = ((bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT) + ALIGNMENT;
   void *memory = NULL;
-  if (bytes >= 0 && (uint64_t)size <= SIZE_MAX - 65536) memory = aligned_alloc(ALIGNMENT, (size_t)size);
+  if (bytes >= 0 && (uint64_t)size <= SIZE_MAX - 65536)
+    memory = aligned_alloc(ALIGNMENT, (size_t)size);
   if (!memory) {
     error_set(error, STATUS_RESOURCE_EXHAUSTED,
               "out of memory: %lld bytes do not fit; %lld bytes are in use by buffers",
