@@ -100,7 +100,7 @@ export class Executable extends Handle {
   get memory() {
     const core = coreOf(this);
     return Object.fromEntries(MEMORY.map((name, kind) =>
-      [name, core.call('xla_executable_memory', pointerOf(this), kind)]));
+      [name, core.call('xla_executable_bytes', pointerOf(this), kind)]));
   }
 
   /** The steps that a replica takes, one a line, for people. */

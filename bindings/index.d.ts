@@ -380,8 +380,8 @@ export interface ExecuteOptions {
   /** Results stay on the device, as Buffers instead of Literals. */
   device?: boolean;
   /**
-   * Numbers of parameters whose Buffers are given away: they are disposed, and their memory can be
-   * reused.
+   * Numbers of parameters whose Buffers are given away: they are disposed, and their memory is that
+   * of results where the program allows it (`executable.memory.aliases`).
    */
   donate?: readonly number[];
   /** Resolve to { outputs, events }. */
@@ -500,8 +500,27 @@ export class Executable extends Handle {
   thunks(): string;
   /** The WebAssembly module that was generated for it; null if none was. */
   generatedCode(): Uint8Array | null;
+  /** What a run takes of memory. */
+  readonly memory: ExecutableMemory;
   /** What is where in the memory of a device, and when. */
   memoryPlan(): { arenaBytes: number; buffers: PlannedBuffer[] };
+}
+
+/** In bytes, on each device. */
+export interface ExecutableMemory {
+  readonly arguments: number;
+  readonly results: number;
+  /**
+   * The part of `results` that may take the memory of arguments: of those that are donated, or that
+   * were uploaded for the call. The pairs of the module's input_output_alias come first.
+   */
+  readonly aliases: number;
+  /** Values on the way and the kernels' working memory. */
+  readonly temporaries: number;
+  /** Shared by all runs and devices. */
+  readonly constants: number;
+  /** Shared by all runs and devices. */
+  readonly generatedCode: number;
 }
 
 /** A value that has a place in memory from one step of a program to another. */

@@ -8,7 +8,8 @@ static bool is_static_array(const Target *target, const Shape *shape) {
   for (int i = 0; i < shape->rank; i++) {
     if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
   }
-  return shape_bytes(shape) <= INT32_MAX; /* indices are of 32 bits */
+  /* Indices are of 32 bits with a sign, addresses of 32 without. */
+  return shape_elements(shape) <= INT32_MAX && shape_bytes(shape) <= UINT32_MAX;
 }
 
 /* A computation on scalars that can be written out. */
