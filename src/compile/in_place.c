@@ -153,12 +153,26 @@ static void give(Donors *donors, int result, int parameter) {
   donors->taken[parameter] = true;
 }
 
-static void note_donors(const Program *program, Donors *donors, bool wants_step) {
+/* The parameter that a step of its own writes over: no other memory is as good. */
+static void note_steps(const Program *program, Donors *donors) {
   for (int r = 0; r < program->result_leaves; r++) {
-    for (int p = 0; donors->donor[r] < 0 && p < program->parameter_leaves; p++) {
-      if (donors->taken[p] || !may_take(donors->results[r], donors->parameters[p])) continue;
-      if (wants_step && donors->results[r]->may_take != donors->parameters[p]) continue;
-      give(donors, r, p);
+    const LogicalBuffer *result = donors->results[r];
+    if (donors->donor[r] >= 0 || !result || !result->may_take) continue;
+    int parameter = result->may_take->slot - SLOT_FIRST_PARAMETER;
+    if (!donors->taken[parameter] && may_take(result, result->may_take)) give(donors, r, parameter);
+  }
+}
+
+static void note_donors(const Program *program, Donors *donors) {
+  enum { MOST_TRIED = 16 }; /* for one result */
+  int first = 0;             /* free one */
+  for (int r = 0; r < program->result_leaves; r++) {
+    while (first < program->parameter_leaves && donors->taken[first]) first++;
+    for (int p = first; p < program->parameter_leaves && p < first + MOST_TRIED; p++) {
+      if (donors->donor[r] >= 0) break;
+      if (!donors->taken[p] && may_take(donors->results[r], donors->parameters[p])) {
+        give(donors, r, p);
+      }
     }
   }
 }
@@ -208,8 +222,8 @@ void find_donors(Program *program, LogicalBuffer *const *buffers, int count) {
     if (is_result(program, buffer)) donors.results[parameter - program->parameter_leaves] = buffer;
   }
   note_aliases(program, &donors);
-  note_donors(program, &donors, true);
-  note_donors(program, &donors, false);
+  note_steps(program, &donors);
+  note_donors(program, &donors);
   program->donors = donors.donor;
   scope_free(donors.taken);
   scope_free(donors.results);
