@@ -52,9 +52,10 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # Every kilobyte is downloaded: what runs once per program is compiled for size (which makes
 # compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
 SMALL := base shape hlo dynamic passes lower eval codegen compile api
-UNROLLED := codegen/lane_math codegen/vector_complex codegen/vector_math $(addprefix kernels/, \
-  box contraction dot lanes linalg_f32 linalg_f64 pack small stream tiles winograd)
-WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(SMALL),$(firstword $(subst /, ,$*))),-Oz,-O2))
+FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
+UNROLLED := kernels/winograd
+WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
+  $(filter $(SMALL),$(firstword $(subst /, ,$*))),-Oz,-O2)))
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single

@@ -83,6 +83,9 @@ static inline Vector load(const Number *from) {
 
 static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
 
+/* Of what is left of a row: few turns, for which compilers make much code. */
+#define AS_IT_IS _Pragma("clang loop unroll(disable) vectorize(disable)")
+
 /* --- Rows ------------------------------------------------------------------------------------- */
 
 /* y -= a x */
@@ -93,6 +96,7 @@ static inline void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t 
     store(y + i, load(y + i) - product(load(x + i), factor));
     store(y + i + WIDTH, load(y + i + WIDTH) - product(load(x + i + WIDTH), factor));
   }
+  AS_IT_IS
   for (; i < count; i++) y[i] = minus(y[i], times(a, x[i]));
 }
 
@@ -104,6 +108,7 @@ static inline void subtract_rows(Number *y, Number a, const Number *x, Number b,
   for (; i + WIDTH <= count; i += WIDTH) {
     store(y + i, load(y + i) - product(load(x + i), of_x) - product(load(z + i), of_z));
   }
+  AS_IT_IS
   for (; i < count; i++) y[i] = minus(minus(y[i], times(a, x[i])), times(b, z[i]));
 }
 
@@ -128,6 +133,7 @@ static inline Number inner(const Number *x, const Number *y, ptrdiff_t count, bo
   a += b;
   Real sum = 0;
   for (int lane = 0; lane < WIDTH; lane++) sum += a[lane];
+  AS_IT_IS
   for (; i < count; i++) sum += x[i] * y[i];
   return sum;
 #endif
