@@ -165,7 +165,7 @@ static void note_steps(const Program *program, Donors *donors) {
 
 static void note_donors(const Program *program, Donors *donors) {
   enum { MOST_TRIED = 16 }; /* for one result */
-  int first = 0;             /* free one */
+  int first = 0;            /* free one */
   for (int r = 0; r < program->result_leaves; r++) {
     while (first < program->parameter_leaves && donors->taken[first]) first++;
     for (int p = first; p < program->parameter_leaves && p < first + MOST_TRIED; p++) {
