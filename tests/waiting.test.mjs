@@ -3,9 +3,12 @@
  * error of that run alone; with threads and without.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 
 import { Client, XlaError } from '../bindings/index.mjs';
+import { launch, newPage } from './browser.mjs';
+import { ROOT } from './program.mjs';
+import { ISOLATED, serveFolder } from './project.mjs';
 
 const ADD = `add { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -124,26 +127,30 @@ turn {
   }, /for replica 2 \(which has finished\)/],
 ];
 
+/** Whether an error says what a row of DEADLOCKS has. */
+function checkDeadlock(error, text, expected, message) {
+  assert.equal(error.code, 'FAILED_PRECONDITION', error.message);
+  assert.match(error.message, message);
+  const places = error.waiting.map(({ replica }) => String(replica));
+  assert.deepEqual(places, Object.keys(expected), error.message);
+  for (const [replica, fields] of Object.entries(expected)) {
+    const entry = error.waiting[places.indexOf(replica)];
+    assert.equal(entry.partition, 0);
+    const line = text.split('\n')[entry.line - 1];
+    assert.match(line, new RegExp(`\\b${entry.instruction} = .*${entry.operation}\\(`));
+    for (const [name, value] of Object.entries(fields)) {
+      assert.deepEqual(entry[name], value, `${replica}: ${name}`);
+    }
+  }
+}
+
 for (const threads of [0, 2]) {
   describe(`${threads} threads`, () => {
     for (const [what, text, options, expected, message] of DEADLOCKS) {
       test(what, { timeout: 20000 }, async () => {
         const client = await Client.create({ threads });
         try {
-          const error = await failure(client, text, options);
-          assert.equal(error.code, 'FAILED_PRECONDITION', error.message);
-          assert.match(error.message, message);
-          const places = error.waiting.map(({ replica }) => String(replica));
-          assert.deepEqual(places, Object.keys(expected), error.message);
-          for (const [replica, fields] of Object.entries(expected)) {
-            const entry = error.waiting[places.indexOf(replica)];
-            assert.equal(entry.partition, 0);
-            const line = text.split('\n')[entry.line - 1];
-            assert.match(line, new RegExp(`\\b${entry.instruction} = .*${entry.operation}\\(`));
-            for (const [name, value] of Object.entries(fields)) {
-              assert.deepEqual(entry[name], value, `${replica}: ${name}`);
-            }
-          }
+          checkDeadlock(await failure(client, text, options), text, expected, message);
         } finally {
           client.dispose();
         }
@@ -222,3 +229,58 @@ same {
     });
   });
 }
+
+/* ---- The same in a page ---- */
+
+/** In the page: what goes wrong, for each [program, replicas], with an infeed that never comes last. */
+async function failuresInPage({ programs, timeoutMs, threads }) {
+  const { Client } = await import('/bindings/index.mjs');
+  const client = await Client.create({ threads });
+  const failures = [];
+  for (const [text, replicas] of programs) {
+    const executable = await client.compile(client.parseHlo(text), { replicas });
+    const args = new Array(replicas).fill([[1, 2]]);
+    const { code, message, waiting } = await executable.executeReplicas(args, { timeoutMs })
+      .then(() => ({ code: 'OK' }), (error) => error);
+    failures.push({ code, message, waiting });
+    executable.dispose();
+  }
+  const result = { failures, threads: client.threads, isolated: crossOriginIsolated };
+  client.dispose();
+  return result;
+}
+
+describe('in Chromium', () => {
+  const infeed = branches(`  t = token[] after-all()
+  f = (f32[2], token[]) infeed(t)
+  v = f32[2] get-tuple-element(f), index=0
+  ROOT r = f32[2] all-reduce(v), replica_groups={}, to_apply=add, channel_id=1`, MEET('q', ', channel_id=1'));
+  let browser, server;
+  before(async () => {
+    browser = await launch();
+    server = await serveFolder(ROOT, ISOLATED);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  for (const threads of [0, 2]) {
+    test(`deadlocks, ${threads} threads`, { timeout: 120000 }, async () => {
+      const { page } = await newPage(browser);
+      await page.route('**/empty.html', (route) => route.fulfill(
+        { contentType: 'text/html', headers: ISOLATED, body: '<!doctype html><title>empty</title>' }));
+      await page.goto(`${server.address}empty.html`);
+      const programs = [...DEADLOCKS.map(([, text, { replicas = 2 }]) => [text, replicas]), [infeed, 2]];
+      const result = await page.evaluate(failuresInPage, { programs, timeoutMs: 1000, threads });
+      assert.deepEqual([result.threads, result.isolated], [threads, true]);
+      const last = result.failures.pop();
+      assert.equal(last.code, 'DEADLINE_EXCEEDED');
+      assert.match(last.message, /replica 0 waits at infeed f for the host/);
+      result.failures.forEach((error, i) => {
+        const [, text, , expected, message] = DEADLOCKS[i];
+        checkDeadlock(error, text, expected, message);
+      });
+      await page.close();
+    });
+  }
+});
