@@ -15,7 +15,7 @@ def energy(p, kind):  # minus the logarithm of a density, at a point of the plan
 
 
 def start(seed):
-    return jax.random.normal(jax.random.key(seed), (CHAINS, 2)), jnp.zeros((N, N)), jnp.uint32(seed)
+    return 0.6 * jax.random.normal(jax.random.key(seed), (CHAINS, 2)), jnp.zeros((N, N)), jnp.uint32(seed)
 
 
 def sampler(points, counts, turn, kind, step, fade):
