@@ -143,13 +143,13 @@ describe('gallery', { timeout: 300000 }, () => {
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.48, box.y + box.height * 0.8, { steps: 6 });
     await page.mouse.up();
-    await page.waitForFunction(() => document.getElementById('digit').textContent.startsWith('This is a 1,'));
+    await page.waitForFunction(() => document.getElementById('digit')?.textContent.startsWith('This is a 1,'));
     await finish(page, complaints);
   });
 
   test('the GPT writes words, and learns on several devices', async () => {
     const { page, complaints } = await open('gallery/gpt');
-    await page.waitForFunction(() => document.getElementById('written').textContent.length > 400);
+    await page.waitForFunction(() => document.getElementById('written')?.textContent.length > 400);
     assert.ok(parseFloat(await page.textContent(figure('Tokens a second'))) > 5);
     const text = await page.textContent('#written');
     const words = text.slice(60).toLowerCase().match(/[a-z]+/g);
@@ -159,7 +159,7 @@ describe('gallery', { timeout: 300000 }, () => {
     await page.waitForFunction(() => /^Step [3-9] on 2 devices: loss \d\.\d+/.test(document.querySelector('.stage [role=status]').textContent));
     await page.click('#learn');
     await page.click('#write');
-    await page.waitForFunction(() => document.getElementById('written').textContent.length > 200);
+    await page.waitForFunction(() => document.getElementById('written')?.textContent.length > 200);
     await finish(page, complaints);
   });
 });
