@@ -162,4 +162,16 @@ describe('gallery', { timeout: 300000 }, () => {
     await page.waitForFunction(() => document.getElementById('written')?.textContent.length > 200);
     await finish(page, complaints);
   });
+
+  test('goes on without shared memory', async () => {
+    const plain = await serve({ port: 0, isolated: false });
+    const { page, complaints } = await newPage(browser, { viewport: { width: 390, height: 844 } });
+    await page.goto(`${plain.address}#gallery/life`);
+    await page.waitForSelector(figure('Frames a second'));
+    assert.equal(await page.textContent(figure('Threads')), 'none');
+    await page.evaluate(() => { location.hash = '#gallery/reaction'; });
+    await page.waitForSelector('[data-exhibit="reaction"] [data-figure="Frames a second"]');
+    await finish(page, complaints);
+    await plain.close();
+  });
 });
