@@ -30,13 +30,22 @@ typedef struct Mesh {
 /* Quotes may be escaped: the text is that of a string in a string. */
 static const char *skip(const char *text, const char *set) { return text + strspn(text, set); }
 
-static bool parse_mesh(const char *header, Mesh *mesh) {
+/* Behind the bracket of the next mesh that has axes: JAX states one without, too, for scalars. */
+static const char *next_mesh(const char *text) {
   static const char opening[] = "#sdy.mesh<[";
-  const char *text = header ? strstr(header, opening) : NULL;
-  if (!text || strstr(text + 1, opening)) return false; /* none, or several */
+  while (text && (text = strstr(text, opening))) {
+    text += sizeof opening - 1;
+    if (*text != ']') return text;
+  }
+  return NULL;
+}
+
+static bool parse_mesh(const char *header, Mesh *mesh) {
+  const char *text = next_mesh(header);
+  if (!text || next_mesh(text)) return false; /* none, or several */
   mesh->count = 0;
   mesh->devices = 1;
-  for (text += sizeof opening - 1; *text != ']';) {
+  while (*text != ']') {
     if (mesh->count == MOST_AXES) return false;
     Axis *axis = &mesh->axes[mesh->count++];
     axis->name = skip(text, "\\\"");

@@ -50,6 +50,9 @@ def sharding(f):
   case(f, 'matmul', mapped(lambda x, w: lax.psum(x @ w, 'b'), grid, (P('a', 'b'), P('b', None)),
                            P('a', None)), normals('f32', (4, 8), 'x'), normals('f32', (8, 3), 'w'),
        devices=8)
+  # A scalar lies on a mesh of its own, without axes.
+  case(f, 'scalar', mapped(lambda x, s: lax.psum(x * s, 'i'), line, (P('i'), P()), P()), x,
+       np.float32(3), devices=4)
   for axes in (('a', 'b'), ('b', 'a')):
     case(f, f'two-axes.{"".join(axes)}', mapped(
         lambda x: 2 * x + 10 * lax.axis_index('a') + lax.axis_index('b'), grid, P(axes), P(axes)),
