@@ -62,6 +62,19 @@ for (const isolated of [true, false]) {
       await firefox.until("document.querySelector('#outcome:not([hidden]) .result')");
     });
 
+    test('meets and hangs', async () => {
+      await firefox.goto(`${server.address}#meshes`);
+      await firefox.until("document.querySelector('.together, .message')");
+      await firefox.choose('#mesh-program', 'Hangs: a ring of receivers');
+      await firefox.until("document.querySelectorAll('path.waits').length === 4");
+      assert.match(await firefox.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
+    });
+
+    test('guides', async () => {
+      await firefox.goto(`${server.address}#guides/from-jax`);
+      await firefox.until("document.querySelector('.guide h1')?.textContent.startsWith('From JAX')");
+    });
+
     test('no view scrolls sideways', async () => {
       for (const { id } of VIEWS) {
         await firefox.evaluate(`location.hash = '${id}'`);
