@@ -111,7 +111,7 @@ describe('tabs', () => {
   test('what it does to indices, and the picture follows the editor', async () => {
     await choose('transpose');
     const panel = await tab('picture');
-    await panel.locator('.result .cell').first().waitFor();
+    await panel.locator('.result .cell').nth(14).waitFor(); // of 15
     await panel.locator('.result .cell').nth(1).hover();
     assert.match(await panel.textContent(), /result\[0, 1\] comes from x\[1, 0\]\./);
     await andSettled(() => type(program('  x = f32[4] parameter(0)\n  zero = f32[] constant(0)\n  ROOT y = f32[6] pad(x, zero), padding=1_1')));
@@ -120,11 +120,16 @@ describe('tabs', () => {
   });
 
   test('of sums, all that goes into them', async () => {
+    /* The picture comes after the results. */
+    const drawn = (shape) => page.waitForFunction((wanted) =>
+      [...document.querySelectorAll('[data-panel="picture"] figcaption')].some((caption) => caption.textContent.includes(wanted)), `result ${shape}`);
     await choose('convolution');
     const panel = await tab('picture');
+    await drawn('f32[1,4,4,1]');
     await panel.locator('.result .cell').first().hover();
     assert.equal(await panel.locator('.source .cell.lit').count(), 18); // 9 of the image, 9 of the kernel
     await choose('gather');
+    await drawn('f32[3,4]');
     assert.equal(await panel.locator('.result .cell text').first().textContent(), '12'); // row 3
     await panel.locator('.result .cell').nth(5).hover();
     await page.waitForFunction(() =>
