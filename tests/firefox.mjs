@@ -11,7 +11,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-const PATIENCE = 60000; // ms
+const PATIENCE = 200000; // ms; against hanging: other tests may take the cores
 
 /** Where Firefox is, or undefined. */
 export function firefoxPath() {

@@ -11,7 +11,7 @@ const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser
 const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
 
 for (const isolated of [true, false]) {
-  describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 200000 }, () => {
+  describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
     let firefox, server;
     before(async () => {
       server = await serve({ port: 0, isolated });

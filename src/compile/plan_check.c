@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "compile/program.h"
 
 enum { MOST_BUFFERS = 2048 }; /* more take too long */
@@ -90,18 +91,18 @@ static void check_while(Checker *c, const Thunk *thunk) {
 }
 
 static void check_conditional(Checker *c, const Thunk *thunk) {
-  bool *before = c->holds, *after = malloc((size_t)c->count);
+  bool *before = c->holds, *after = scope_new((size_t)c->count + 1, 1);
   read_buffer(c, thunk, thunk->operands[0]);
   memset(after, true, (size_t)c->count);
-  c->holds = malloc((size_t)c->count);
+  c->holds = scope_new((size_t)c->count + 1, 1);
   for (int b = 0; b < thunk->branch_count; b++) {
     memcpy(c->holds, before, (size_t)c->count);
     check_sequence(c, &thunk->branches[b]);
     for (int i = 0; i < c->count; i++) after[i] &= c->holds[i];
   }
   memcpy(before, after, (size_t)c->count);
-  free(after);
-  free(c->holds);
+  scope_free(after);
+  scope_free(c->holds);
   c->holds = before;
 }
 
@@ -120,7 +121,7 @@ static void check_sequence(Checker *c, const ThunkSequence *sequence) {
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results) {
   if (count > MOST_BUFFERS) return;
-  Checker c = {program, buffers, count, calloc((size_t)count + 1, 1)};
+  Checker c = {program, buffers, count, scope_new((size_t)count + 1, 1)};
   int last = SLOT_FIRST_PARAMETER + program->parameter_leaves;
   for (int i = 0; i < count; i++) {
     int slot = buffers[i]->slot;
@@ -130,7 +131,7 @@ void plan_check(const Program *program, LogicalBuffer *const *buffers, int count
   }
   check_sequence(&c, &program->entry);
   for (int i = 0; i < program->result_leaves; i++) read_buffer(&c, NULL, results[i]);
-  free(c.holds);
+  scope_free(c.holds);
 }
 
 #endif

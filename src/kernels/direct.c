@@ -44,8 +44,8 @@ enum { SUM_PRODUCTS = 14 };
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {
   int64_t run = run_of(c), rows = plan->lines[LHS], lanes = 16 / plan->arithmetic->lane_bytes;
   if (rows >= PANEL_ROWS) rows = round_up(rows, PANEL_ROWS);
-  double sums =
-      (double)(plan->batches * rows) * (double)(plan->lines[RHS] / run * round_up(run, lanes));
+  int64_t columns = plan->lines[RHS] / run * round_up(run, lanes);
+  double sums = (double)(plan->batches * rows) * (double)columns;
   double products = (double)axes_size(&c->depth) * 8 / 7 + SUM_PRODUCTS;
   return sums * products * (c->in_pairs ? 2 : 1);
 }

@@ -67,7 +67,9 @@ static void load_s8_as_s32(const Loader *loader, const uint8_t *elements, int64_
                            void *out) {
   const int8_t *from = (const int8_t *)elements;
   int32_t *to = out;
-  for (int64_t i = 0; i < count; i++) to[i] = from[i];
+  for (int64_t i = 0; i < count; i++) {
+    to[i] = from[i]; /* NOLINT(bugprone-signed-char-misuse): the sign is wanted */
+  }
 }
 
 static void load_u8_as_s32(const Loader *loader, const uint8_t *elements, int64_t count,

@@ -130,7 +130,8 @@ static bool plan_batch_norm(BatchNorm *b, Instruction *x) {
   b->shape = shape_make(b->arena, b->wide, shape->rank, shape->dims, NULL);
   int64_t features = shape->dims[x->a.feature_index];
   b->features = shape_make(b->arena, b->wide, 1, &features, NULL);
-  b->count = number(b, (double)(shape_elements(shape) / features));
+  int64_t count = shape_elements(shape) / features;
+  b->count = number(b, (double)count);
   return true;
 }
 
