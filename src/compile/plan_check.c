@@ -37,12 +37,12 @@ static bool at_one_place(const LogicalBuffer *a, const LogicalBuffer *b) {
 }
 
 static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffer *buffer) {
-  if (buffer->slot == SLOT_NONE || buffer->bytes == 0) return;
+  if (buffer->slot == SLOT_NONE || buffer->bytes == 0 || buffer->unwritten) return;
   if (!c->holds[buffer->number]) fail(thunk, "something else is in", buffer);
 }
 
 static void write_buffer(Checker *c, const LogicalBuffer *buffer) {
-  if (buffer->slot == SLOT_NONE) return;
+  if (buffer->slot == SLOT_NONE || buffer->unwritten) return;
   for (int i = 0; i < c->count; i++) c->holds[i] &= !overlap(c->buffers[i], buffer);
   c->holds[buffer->number] = true;
 }
