@@ -62,7 +62,9 @@ static bool join(const Program *program, LogicalBuffer *later, LogicalBuffer *ea
 static void join_results(const Program *program, const Thunk *thunk) {
   for (int r = 0; r < thunk->result_count; r++) {
     LogicalBuffer *result = thunk->results[r];
-    if (result->same || result->first != thunk->time) continue;
+    bool is_read =
+        result->last > thunk->time; /* else two results could take one operand's memory */
+    if (result->same || result->first != thunk->time || !is_read) continue;
     for (int i = 0; i < thunk->operand_count; i++) {
       LogicalBuffer *operand = buffer_owner(thunk->operands[i]);
       if (operand->last != thunk->time || operand == result) continue;
