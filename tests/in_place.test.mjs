@@ -77,6 +77,33 @@ ENTRY e {
     }
   });
 
+  const writes = (between) => scan(`  line = f32[1,64] reshape(x)
+  last = s32[] constant(99)
+  from = s32[] subtract(last, i)
+  a = f32[100,64] dynamic-update-slice(out, line, i, zero)
+  b = f32[100,64] dynamic-update-slice(a, line, from, zero)
+${between}
+  c = f32[100,64] dynamic-update-slice(b, more, zero, zero)
+  y = f32[64] add(x, x)
+  ROOT t = (s32[], f32[64], f32[100,64], f32[100,64]) tuple(next, x, rows, c)`);
+
+  test('several writes of a turn to one array are all in place', async () => {
+    const executable = await compile(writes('  more = f32[1,64] add(line, line)'));
+    assert.ok(executable.memory.temporaries < 100 * 64 * 4, `${executable.memory.temporaries}`);
+    const [out] = await executable.execute([new Float32Array(64).fill(1), new Float32Array(6400)]);
+    out.toArray().forEach((row, i) => assert.deepEqual(row, new Array(64).fill(i ? 1 : 2)));
+  });
+
+  test('a value on the way that is read once more after the next write is kept', async () => {
+    const executable = await compile(writes(`  old = f32[1,64] slice(a), slice={[99:100], [0:64]}
+  sum = f32[1,64] add(old, line)
+  seen = f32[1,64] slice(b), slice={[99:100], [0:64]}
+  more = f32[1,64] add(sum, seen)`));
+    const [out] = await executable.execute([new Float32Array(64).fill(1), new Float32Array(6400)]);
+    // The last turn reads 1 where it wrote, before and after.
+    out.toArray().forEach((row, i) => assert.deepEqual(row, new Array(64).fill(i ? 1 : 3)));
+  });
+
   test('a swap is a swap', async () => {
     const executable = await compile(`HloModule m
 condition {

@@ -188,19 +188,25 @@ static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *
 
 /* ---- Control flow ---- */
 
+/* The call at a time. */
+static const Thunk *thunk_at(const ThunkSequence *sequence, int time) {
+  for (int t = sequence->count - 1; t >= 0 && sequence->thunks[t].time >= time; t--) {
+    const Thunk *thunk = &sequence->thunks[t];
+    if (thunk->time == time && thunk->kind != THUNK_COPY) return thunk;
+  }
+  return NULL;
+}
+
 /* Whether a step of a loop's body that reads a part of the state last writes over it as it reads. */
 static bool overwrites(const ThunkSequence *body, const LogicalBuffer *new_value,
                        const LogicalBuffer *old) {
-  for (int t = body->count - 1; t >= 0 && body->thunks[t].time >= new_value->first; t--) {
-    const Thunk *thunk = &body->thunks[t];
-    if (thunk->time != new_value->first || thunk->kind == THUNK_COPY) continue;
-    int operand = 0, result = 0;
-    while (operand < thunk->operand_count && thunk->operands[operand] != old) operand++;
-    while (result < thunk->result_count && thunk->results[result] != new_value) result++;
-    return operand < thunk->operand_count && result < thunk->result_count &&
-           thunk_may_overwrite(thunk, operand, result);
-  }
-  return false;
+  const Thunk *thunk = thunk_at(body, new_value->first);
+  int operand = 0, result = 0;
+  if (!thunk) return false;
+  while (operand < thunk->operand_count && thunk->operands[operand] != old) operand++;
+  while (result < thunk->result_count && thunk->results[result] != new_value) result++;
+  return operand < thunk->operand_count && result < thunk->result_count &&
+         thunk_may_overwrite(thunk, operand, result);
 }
 
 /* Whether the body may write the new value of a part of the state right where the old one is: nobody
@@ -213,6 +219,29 @@ static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *
   if (old->last < new_value->first) return true;
   if (new_value->copied_from == old) return old->last <= new_value->copied_at;
   return new_value->definer && old->last == new_value->first && overwrites(body, new_value, old);
+}
+
+/* Values on the way from a part of the state to its new value, which is made in place: each one that
+** the last reader of the one before may write over it, and that is done with by then, is there, too. */
+static void update_by_way(const ThunkSequence *body, const LogicalBuffer *new_value,
+                          LogicalBuffer *old, int loop) {
+  LogicalBuffer *at = old, *next;
+  do {
+    const Thunk *thunk = thunk_at(body, at->last);
+    next = NULL;
+    for (int r = 0; thunk && !next && r < thunk->result_count; r++) {
+      LogicalBuffer *made = thunk->results[r];
+      bool is_free = made->slot == SLOT_ARENA && !made->same && made->result_of != loop &&
+                     made->first == thunk->time;
+      if (!is_free || made->last <= thunk->time || made->last > new_value->first) continue;
+      if (made->last == new_value->first && !overwrites(body, new_value, made)) continue;
+      for (int k = 0; k < thunk->operand_count; k++) {
+        if (thunk->operands[k] == at && thunk_may_overwrite(thunk, k, r)) next = made;
+      }
+    }
+    if (next) next->same = old;
+    at = next;
+  } while (at);
 }
 
 /* Which leaves of its state a loop's body gives back as they are. */
@@ -313,6 +342,9 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
     if (root[i]->loop != loop || root[i]->place == i) continue;
     from[i] = new_buffer(c, root[i]->shape, SLOT_ARENA);
     add_copy(c, thunk.body, instruction, root[i], from[i]);
+  }
+  for (int i = 0; i < n; i++) {
+    if (from[i] == state[i]) update_by_way(thunk.body, root[i], state[i], loop);
   }
   for (int i = 0; i < n; i++) add_copy(c, thunk.body, instruction, from[i], state[i]);
   c->time++;

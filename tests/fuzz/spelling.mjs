@@ -29,6 +29,8 @@ function withLayouts(random, text) {
 /* ---- Asynchronous forms ---- */
 
 const INSTRUCTION = /^ {2}(ROOT )?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((\(.*\)|[^()]*)\)(.*)$/;
+/** Any line that defines a value: constants of complex numbers are not read as INSTRUCTION. */
+const DEFINITION = /^ {2}(?:ROOT )?([\w.-]+) = (\(.*?\)|\S+) /;
 const COMPUTATION = /^(ENTRY )?([\w.-]+) (\(.*\) )?\{$/;
 /** Computations of instructions that run one by one, not of elements. */
 const RUNS = /^(fuzz|body|branch_\d|called|update)[.\d]*$/;
@@ -60,12 +62,13 @@ function startAndDo(random, text) {
       runs = Boolean(entry) || RUNS.test(name);
     }
     const found = INSTRUCTION.exec(line);
+    const [, defined, shape] = DEFINITION.exec(line) ?? [];
+    if (defined) shapes.set(defined, shape);
     if (!runs || !found) {
       lines.push(line);
       continue;
     }
     const instruction = read(found, shapes);
-    shapes.set(instruction.name, instruction.shape);
     const ready = pending.filter(({ name: needed }) =>
       instruction.root || instruction.operands.includes(needed) || random.chance(0.2));
     pending = pending.filter((each) => !ready.includes(each));
