@@ -8,7 +8,7 @@
 enum { VARIADIC = -1 };
 
 typedef enum OpCategory {
-  ELEMENTWISE_UNARY,
+  ELEMENTWISE_UNARY, /* the first four: see opcode_is_elementwise */
   CONVERSION,
   ELEMENTWISE_BINARY,
   ELEMENTWISE_TERNARY,
@@ -42,6 +42,10 @@ extern const OpcodeRow opcode_rows[OPCODE_COUNT];
 
 static inline const char *opcode_name(Opcode opcode) { return opcode_rows[opcode].name; }
 static inline OpCategory opcode_category(Opcode opcode) { return opcode_rows[opcode].category; }
+/* Each element of the result is made of the operands' elements at its place (or their scalars). */
+static inline bool opcode_is_elementwise(Opcode opcode) {
+  return opcode_category(opcode) <= ELEMENTWISE_TERNARY;
+}
 
 /* False if there is no such operation. */
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode);

@@ -21,22 +21,13 @@ static bool same_literal(const Literal *a, const Literal *b) {
          memcmp(a->data, b->data, (size_t)shape_bytes(a->shape)) == 0;
 }
 
-static bool is_elementwise(const Instruction *x) {
-  switch (opcode_category(x->opcode)) {
-  case ELEMENTWISE_UNARY:
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY:
-  case CONVERSION: return true;
-  default: return false;
-  }
-}
-
 bool comparator_is_elementwise(const Computation *comparator) {
-  if (comparator->count > MOST_INSTRUCTIONS || !is_elementwise(comparator->root)) return false;
+  if (comparator->count > MOST_INSTRUCTIONS || !opcode_is_elementwise(comparator->root->opcode))
+    return false;
   for (int i = 0; i < comparator->count; i++) {
     const Instruction *x = comparator->instructions[i];
     bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
-    if (!shape_is_scalar(x->shape) || !(is_leaf || is_elementwise(x))) return false;
+    if (!shape_is_scalar(x->shape) || !(is_leaf || opcode_is_elementwise(x->opcode))) return false;
   }
   return true;
 }
@@ -50,7 +41,7 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
   }
   if (mirror->image[left->id] != UNKNOWN) return mirror->image[left->id] == right->id;
   mirror->image[left->id] = right->id;
-  if (!is_elementwise(left) || left->operand_count != right->operand_count ||
+  if (!opcode_is_elementwise(left->opcode) || left->operand_count != right->operand_count ||
       left->shape->type != right->shape->type ||
       !attributes_same(left->opcode, &left->a, &right->a)) {
     return false;

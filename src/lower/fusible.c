@@ -94,6 +94,17 @@ static bool turns_rows(const Instruction *x) {
   return false;
 }
 
+bool is_plain(Opcode opcode) {
+  switch (opcode) {
+  case HLO_CONCATENATE:
+  case HLO_DYNAMIC_SLICE:
+  case HLO_IOTA:
+  case HLO_PAD: return true;
+  case HLO_BITCAST: return false; /* it is about layouts */
+  default: return opcode_is_elementwise(opcode) || is_index_operation(opcode);
+  }
+}
+
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
@@ -111,13 +122,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   default: break;
   }
   if (is_index_operation(instruction->opcode)) return true;
-  switch (opcode_category(instruction->opcode)) {
-  case ELEMENTWISE_UNARY:
-  case CONVERSION:
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY: return target->can_emit(instruction);
-  default: return false;
-  }
+  return opcode_is_elementwise(instruction->opcode) && target->can_emit(instruction);
 }
 
 bool can_plan(const Instruction *root, IsInput *is_input, const void *data) {

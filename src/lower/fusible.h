@@ -13,6 +13,9 @@ typedef struct Target {
   bool (*can_emit)(const Instruction *elementwise); /* it computes this operation on elements */
 } Target;
 
+/* Computes elements one by one, or takes them from other places. */
+bool is_plain(Opcode opcode);
+
 /* Whether there can be code for this instruction inside a loop fusion; of a reduction or a scatter,
 ** as its root. */
 bool can_fuse(const Target *target, const Instruction *instruction);

@@ -88,29 +88,14 @@ static bool is_passed_on(const Loop *l, const Instruction *x) {
 /* Computes one array from others, and does nothing else. */
 static bool is_pure(const Instruction *x) {
   if (!shape_is_static_array(x->shape) || x->a.control_predecessors.count) return false;
-  switch (opcode_category(x->opcode)) {
-  case ELEMENTWISE_UNARY:
-  case CONVERSION:
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY: return true;
-  default: break;
-  }
+  if (is_plain(x->opcode)) return true;
   switch (x->opcode) {
-  case HLO_BROADCAST:
   case HLO_CHOLESKY:
-  case HLO_CONCATENATE:
   case HLO_CONVOLUTION:
   case HLO_DOT:
-  case HLO_DYNAMIC_SLICE:
   case HLO_FFT:
   case HLO_GATHER:
-  case HLO_IOTA:
-  case HLO_PAD:
   case HLO_REDUCE_WINDOW:
-  case HLO_RESHAPE:
-  case HLO_REVERSE:
-  case HLO_SLICE:
-  case HLO_TRANSPOSE:
   case HLO_TRIANGULAR_SOLVE: return true;
   case HLO_REDUCE: return x->operand_count == 2;
   default: return false;

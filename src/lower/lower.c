@@ -20,8 +20,10 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
     pass_run((NamedPass){"scatter-windows", lower_scatter_windows}, module, watch);
   }
   passes_simplify(module, target ? &unroll_loops : NULL, watch);
-  if (target && pass_run((NamedPass){"hoist-loops", lower_hoist_loops}, module, watch)) {
-    passes_simplify(module, NULL, watch);
+  if (target) {
+    bool changed = pass_run((NamedPass){"narrow", lower_narrow}, module, watch);
+    changed |= pass_run((NamedPass){"hoist-loops", lower_hoist_loops}, module, watch);
+    if (changed) passes_simplify(module, NULL, watch);
   }
   pass_run((NamedPass){"sort-keys", lower_sort_keys}, module, watch);
   if (!target) return;

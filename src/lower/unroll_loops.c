@@ -15,35 +15,16 @@ enum {
   MOST_INSTRUCTIONS = 512, /* of all turns */
 };
 
-static bool is_plain(const Instruction *x) {
+/* Becomes part of loops over elements, or is nothing at all. */
+static bool may_be_unrolled(const Instruction *x) {
   if (x->a.control_predecessors.count) return false;
-  switch (opcode_category(x->opcode)) {
-  case ELEMENTWISE_UNARY:
-  case CONVERSION:
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY: return true;
-  default: break;
-  }
-  switch (x->opcode) {
-  case HLO_BROADCAST:
-  case HLO_CONCATENATE:
-  case HLO_CONSTANT:
-  case HLO_COPY:
-  case HLO_DYNAMIC_SLICE:
-  case HLO_GET_TUPLE_ELEMENT:
-  case HLO_IOTA:
-  case HLO_PARAMETER:
-  case HLO_RESHAPE:
-  case HLO_SLICE:
-  case HLO_TRANSPOSE:
-  case HLO_TUPLE_OP: return true;
-  default: return false;
-  }
+  return is_plain(x->opcode) || x->opcode == HLO_CONSTANT || x->opcode == HLO_PARAMETER ||
+         x->opcode == HLO_GET_TUPLE_ELEMENT || x->opcode == HLO_TUPLE_OP;
 }
 
 static bool is_plain_body(const Computation *body) {
   for (int i = 0; i < body->count; i++) {
-    if (!is_plain(body->instructions[i])) return false;
+    if (!may_be_unrolled(body->instructions[i])) return false;
   }
   return true;
 }

@@ -14,14 +14,9 @@ enum {
 static bool worth_folding(const Instruction *instruction) {
   if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
   if (instruction_has_side_effect(instruction)) return false;
-  switch (opcode_category(instruction->opcode)) {
-  case ELEMENTWISE_UNARY:
-  case CONVERSION:
-  case ELEMENTWISE_BINARY:
-  case ELEMENTWISE_TERNARY:
-  case MOVEMENT: break;
-  default:
-    if (instruction->opcode != HLO_REDUCE) return false; /* contractions and such take long */
+  if (!opcode_is_elementwise(instruction->opcode) && instruction->opcode != HLO_REDUCE &&
+      opcode_category(instruction->opcode) != MOVEMENT) {
+    return false; /* contractions and such take long */
   }
   int64_t result = shape_bytes(instruction->shape), operands = 0;
   for (int i = 0; i < instruction->operand_count; i++) {

@@ -43,9 +43,8 @@ static bool is_async(Opcode opcode) {
 
 /* Element-wise, with nothing but its operands to look at. */
 static bool is_elementwise(const Instruction *instruction) {
-  OpCategory category = opcode_category(instruction->opcode);
-  return category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY ||
-         category == ELEMENTWISE_TERNARY || instruction->opcode == HLO_CONVERT;
+  return opcode_is_elementwise(instruction->opcode) &&
+         (opcode_category(instruction->opcode) != CONVERSION || instruction->opcode == HLO_CONVERT);
 }
 
 static bool has_elementwise_body(const Instruction *map) {
