@@ -71,6 +71,19 @@ function distance(outputs, folder, name) {
   }));
 }
 
+/**
+ * Milliseconds. The processor's are those that this process was given, by all of its threads: what one
+ * thread computes takes much the same of them on a machine that does other things.
+ */
+const clocks = {
+  wall: () => performance.now(),
+  cpu: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e3;
+  },
+};
+export const CLOCKS = Object.keys(clocks);
+
 /** One program with a client: compiled, run once, ready for rounds. */
 class Here {
   static async prepare(client, programs, name, folder) {
@@ -94,15 +107,16 @@ class Here {
     return here;
   }
 
-  async round(milliseconds) {
-    const start = performance.now();
+  async round(milliseconds, clock) {
+    const now = clocks[clock];
+    const start = now();
     let calls = 0;
-    while (calls === 0 || performance.now() - start < milliseconds) {
+    while (calls === 0 || now() - start < milliseconds) {
       const outputs = await this.executable.execute(this.args, { device: true });
       outputs.flat(Infinity).forEach((buffer) => buffer?.dispose());
       calls++;
     }
-    return (performance.now() - start) / calls;
+    return (now() - start) / calls;
   }
 
   dispose() {
@@ -117,10 +131,11 @@ class Here {
  * @param {import('../../bindings/index.mjs').Client[]} options.clients one per setting
  * @param {string} options.programs the folder with NAME.hlo and NAME.json
  * @param {string} options.folder where native.py writes operands and results
+ * @param {'wall' | 'cpu'} [options.clock]
  * @param {{ name: string, round: (ms: number) => Promise<number> }[]} [options.peers] take turns, too
  * @returns times in milliseconds; ratios are ours by theirs, round by round
  */
-export async function measure(name, { clients, native, programs, folder, rounds, roundMs, peers = [] }) {
+export async function measure(name, { clients, native, programs, folder, rounds, roundMs, clock = 'wall', peers = [] }) {
   const { compileMs, temporaries } = await native.ask({ prepare: name, folder });
   const heres = [];
   try {
@@ -128,10 +143,10 @@ export async function measure(name, { clients, native, programs, folder, rounds,
     const times = heres.map(() => []);
     const others = [];
     const theirs = peers.map(() => []);
-    for (const here of heres) for (let i = 0; i < 3; i++) await here.round(roundMs / 3); // engines warm up
+    for (const here of heres) for (let i = 0; i < 3; i++) await here.round(roundMs / 3, clock); // engines warm up
     for (let round = 0; round < rounds; round++) {
-      for (const [i, here] of heres.entries()) times[i].push(await here.round(roundMs));
-      others.push((await native.ask({ round: roundMs })).ms);
+      for (const [i, here] of heres.entries()) times[i].push(await here.round(roundMs, clock));
+      others.push((await native.ask({ round: roundMs, clock })).ms);
       for (const [i, peer] of peers.entries()) theirs[i].push(await peer.round(roundMs));
     }
     const [one] = heres;

@@ -3,8 +3,10 @@
  * thread, and with the JavaScript engines that have them: results are compared, then all take turns.
  *
  *     make bench ARGS="operations [--only PATTERN] [--threads 1] [--rounds N] [--peers ort,tfjs,jax]
- *                      [--write]"
+ *                      [--clock cpu] [--write]"
  *
+ * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy;
+ * without the engines, which time themselves.
  * --write: puts the table into operations/README.md, with machine and date.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
-import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
+import { bold, circumstances, CLOCKS, geometric, measure, Native, time } from './against_native.mjs';
 import { distance } from './digest.mjs';
 import { nodeHosts } from './hosts.mjs';
 import { probe } from './probes.mjs';
@@ -31,9 +33,11 @@ const { values: given } = parseArgs({
     threads: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '5' },
     peers: { type: 'string', default: Object.keys(PEERS).join() },
+    clock: { type: 'string', default: 'wall' },
     write: { type: 'boolean', default: false },
   },
 });
+if (!CLOCKS.includes(given.clock)) throw new Error(`--clock is one of ${CLOCKS.join(', ')}`);
 const settings = given.threads.split(',').map(Number);
 
 /** An engine in a process of its own, with what it has ready. */
@@ -132,13 +136,14 @@ const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
 const [clients, peers, results] = [[], [], []];
 for (const threads of settings) clients.push(await Client.create({ threads }));
-for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name));
+const asked = given.clock === 'wall' ? given.peers.split(',').filter(Boolean) : [];
+for (const name of asked) peers.push(await Peer.start(hosts, name));
 try {
   for (const row of rows) {
     let ready = [];
     try {
       ready = await preparePeers(row, peers, folder, native);
-      const options = { clients, native, programs: PROGRAMS, folder, rounds: Number(given.rounds), roundMs: ROUND_MS };
+      const options = { clients, native, programs: PROGRAMS, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock };
       results.push({ ...await measure(row.name, { ...options, peers: ready }), title: row.title });
       console.log(line(results.at(-1)));
     } catch (error) {

@@ -2,8 +2,9 @@
  * Whole programs, exported from JAX (programs/export.py), here and on native XLA:CPU held to one
  * thread: results are compared, then both take turns. Needs jax, which `make bench ARGS=programs` installs.
  *
- *     make bench ARGS="programs [--only PATTERN] [--threads 1,2] [--rounds N] [--write]"
+ *     make bench ARGS="programs [--only PATTERN] [--threads 1,2] [--rounds N] [--clock cpu] [--write]"
  *
+ * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy.
  * --write: puts the table into programs/README.md, with machine and date.
  */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
-import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
+import { bold, circumstances, CLOCKS, geometric, measure, Native, time } from './against_native.mjs';
 
 const FOLDER = fileURLToPath(new URL('programs/', import.meta.url));
 const ROUND_MS = 150;
@@ -24,9 +25,11 @@ const { values: given } = parseArgs({
     only: { type: 'string', default: '' },
     threads: { type: 'string', default: '1,2' },
     rounds: { type: 'string', default: '5' },
+    clock: { type: 'string', default: 'wall' },
     write: { type: 'boolean', default: false },
   },
 });
+if (!CLOCKS.includes(given.clock)) throw new Error(`--clock is one of ${CLOCKS.join(', ')}`);
 const settings = given.threads.split(',').map(Number);
 
 const size = (bytes) => (bytes < 1e4 ? `${bytes} B` : bytes < 1e6
@@ -73,7 +76,7 @@ const native = new Native(FOLDER);
 const clients = [];
 const results = [];
 const options = {
-  clients, native, programs: FOLDER, folder, rounds: Number(given.rounds), roundMs: ROUND_MS,
+  clients, native, programs: FOLDER, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock,
 };
 for (const threads of settings) clients.push(await Client.create({ threads }));
 try {
