@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 
 import * as xla from '../bindings/index.mjs';
 import { trace } from '../demo/playground/trace.mjs';
+import { loadProgram } from '../demo/shared/loaded_program.mjs';
 import { runProgram } from '../demo/shared/run_program.mjs';
 import { EXAMPLES, PROGRAMS } from '../demo/playground/examples.mjs';
 
@@ -28,20 +29,17 @@ describe('examples', () => {
       assert.ok(program.includes(` ${operation}(`), 'its program has it');
       const sentences = text.match(/[.!?](\s|$)/g) ?? [];
       assert.equal(sentences.length, 2, text);
-      const module = client.parseHlo(program);
-      assert.equal(module.parameters.length, inputs.length);
-      const executable = await client.compile(module, mesh);
-      assert.equal(executable.replicas * executable.partitions,
-        (mesh?.replicas ?? 1) * (mesh?.partitions ?? 1));
-      const { outputs, args } = await runProgram(client, executable, { inputs, text: program });
+      const loaded = await loadProgram(client, program, { kind: 'hlo', mesh });
+      assert.equal(loaded.parameters.length, inputs.length);
+      assert.equal(loaded.devices, (mesh?.replicas ?? 1) * (mesh?.partitions ?? 1));
+      const { outputs, args } = await runProgram(loaded, { inputs });
       inputs.forEach((input, i) => {
         if (typeof input !== 'string') assert.deepEqual(args[0][i].toArray(), xla.Literal.from(input, args[0][i].shape).toArray());
       });
       assert.ok(outputs.every((leaves) => leaves.length > 0));
-      const again = await runProgram(client, executable, { inputs, text: program });
+      const again = await runProgram(loaded, { inputs });
       assert.equal(again.outfeeds.length, program.includes(' outfeed(') ? 1 : 0);
-      executable.dispose();
-      module.dispose();
+      loaded.dispose();
     });
   }
 });
@@ -59,9 +57,9 @@ describe('programs', () => {
       } else {
         module = await client.load(program);
       }
-      assert.equal(module.parameters.length, inputs.length);
-      const executable = await client.compile(module);
-      const { outputs } = await runProgram(client, executable, { inputs });
+      const loaded = await loadProgram(client, module.toString());
+      assert.equal(loaded.parameters.length, inputs.length);
+      const { outputs } = await runProgram(loaded, { inputs });
       for (const literal of outputs.flat()) {
         assert.ok([...literal.data].some((value) => value !== literal.data[0]) || literal.data.length === 1);
       }
@@ -77,9 +75,24 @@ test('traces say where elements came from', async () => {
   nought = f32[] constant(0)
   ROOT y = f32[1,4] pad(row, nought), padding=0_0x1_0`;
   const text = `HloModule m\nENTRY e {\n${body}\n}`;
-  const executable = await client.compile(client.parseHlo(text));
-  const { sources, links } = await trace(client, executable, { inputs: ['iota', 1], text, isStale: () => false });
+  const program = await loadProgram(client, text);
+  const { sources, links } = await trace(program, { inputs: ['iota', 1], isStale: () => false });
   assert.deepEqual(sources.map(({ name, isIndex }) => [name, isIndex]), [['x', false], ['i', true]]);
   // With i = 1; and i, being element 6, decides which row it is.
   assert.deepEqual(links, [[], [3, 6], [4, 6], [5, 6]]);
+});
+
+test('traces of what orders: each element went to one place', async () => {
+  for (const [operation, moved] of [['sort', [3, 5, 0, 6, 2, 4, 1, 7]], ['topk', null]]) {
+    const { program: text, inputs } = examples.find((one) => one.operation === operation);
+    const program = await loadProgram(client, text);
+    const { sources, results, links } = await trace(program, { inputs, isStale: () => false });
+    const values = sources[0].data;
+    const [first] = results;
+    links.slice(0, first.data.length).forEach((from, i) => {
+      assert.equal(from.length, 1, `${operation} ${i}: ${from}`);
+      assert.equal(first.data[i], values[from[0]], `${operation} ${i}`);
+    });
+    assert.ok(moved || results.length > 1);
+  }
 });

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { Client } from '../bindings/index.mjs';
 import { meetingsOf } from '../demo/meshes/meetings.mjs';
 import { MESH_PROGRAMS } from '../demo/meshes/programs.mjs';
+import { loadProgram } from '../demo/shared/loaded_program.mjs';
 import { runProgram } from '../demo/shared/run_program.mjs';
 
 let client;
@@ -15,11 +16,12 @@ after(() => client?.dispose());
 
 for (const { name, program, mesh, inputs, hangs } of MESH_PROGRAMS) {
   test(name, async () => {
-    const executable = await client.compile(client.parseHlo(program), mesh);
-    const run = () => runProgram(client, executable, { inputs, text: program, timeoutMs: 5000 });
+    const loaded = await loadProgram(client, program, { mesh });
+    assert.equal(loaded.parameters.length, inputs.length);
+    const run = () => runProgram(loaded, { inputs, timeoutMs: 5000 });
     if (!hangs) {
       const { events } = await run();
-      assert.ok(meetingsOf(program, executable, events).length > 0);
+      assert.ok(meetingsOf(loaded, events).length > 0);
       return;
     }
     const error = await run().then(() => assert.fail('it ran through'), (failure) => failure);
@@ -33,9 +35,9 @@ for (const { name, program, mesh, inputs, hangs } of MESH_PROGRAMS) {
 
 test('who meets whom, in each group mode', async () => {
   const { program, mesh } = MESH_PROGRAMS.find(({ name }) => name.includes('group modes'));
-  const executable = await client.compile(client.parseHlo(program), mesh);
-  const { events, outputs } = await runProgram(client, executable, { text: program });
-  const meetings = meetingsOf(program, executable, events);
+  const loaded = await loadProgram(client, program, { mesh });
+  const { events, outputs } = await runProgram(loaded);
+  const meetings = meetingsOf(loaded, events);
   const of = (name) => meetings.filter((meeting) => meeting.name === name)
     .map(({ devices }) => [...devices].sort((a, b) => a - b)).sort((a, b) => a[0] - b[0]);
   assert.deepEqual(of('replicas'), [[0, 4], [1, 5], [2, 6], [3, 7]]);
@@ -50,4 +52,31 @@ test('who meets whom, in each group mode', async () => {
       of(name).find((devices) => devices.includes(device)).reduce((sum, one) => sum + number(one), 0));
     assert.deepEqual(leaves.slice(0, 3).map((literal) => literal.data[0]), sums);
   });
+});
+
+test('several programs in one text: whose devices, whose parameters, which lines', async () => {
+  const sum = (name, body, more = '') => `HloModule ${name}${more}
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY e {
+  p = f32[] parameter(0)
+  x = f32[] ${body}
+  ROOT r_${name} = f32[] all-reduce(x), replica_groups={}, channel_id=5, to_apply=add
+}
+`;
+  const text = `// the first\n${sum('one', 'negate(p)')}\n${sum('other', 'multiply(p, p)', ', replica_count=2')}`;
+  const loaded = await loadProgram(client, text);
+  assert.deepEqual(loaded.parts.map(({ first, count }) => [first, count]), [[0, 1], [1, 2]]);
+  assert.deepEqual(loaded.parameters.map(({ name }) => name), ['one.p', 'other.p']);
+  const { outputs, events } = await runProgram(loaded, { inputs: [{ value: 3 }, { value: 5 }] });
+  assert.deepEqual(outputs.map(([literal]) => literal.data[0]), [47, 47, 47]); // -3 + 25 + 25
+  const [meeting, ...others] = meetingsOf(loaded, events);
+  assert.deepEqual([...meeting.devices].sort(), [0, 1, 2]);
+  assert.equal(others.length, 0);
+  loaded.dispose();
+  const broken = text.replace('multiply(p, p)', 'multiply(p, q)');
+  const line = broken.split('\n').findIndex((one) => one.includes('(p, q)')) + 1;
+  await assert.rejects(loadProgram(client, broken), (error) => error.line === line);
+  await assert.rejects(loadProgram(client, text, { mesh: { replicas: 4 } }), /replica_count/);
 });

@@ -4,6 +4,7 @@ import { h } from '../shared/dom.mjs';
 import { duration, plural } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
+import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, MARGIN, Timeline } from '../shared/timeline.mjs';
 import { meetingsOf } from './meetings.mjs';
 import { MESH_PROGRAMS } from './programs.mjs';
@@ -19,7 +20,7 @@ const byName = new Map(MESH_PROGRAMS.map((program) => [program.name, program]));
 
 function readState(state) {
   const known = byName.get(state?.name) ?? MESH_PROGRAMS[0];
-  return { name: known.name, text: typeof state?.text === 'string' ? state.text : known.program };
+  return { name: known.name, text: typeof state?.text === 'string' ? state.text : known.program, threads: readThreads(state?.threads) };
 }
 
 class Meshes {
@@ -38,8 +39,13 @@ class Meshes {
 
   layout(element) {
     const group = (label, list) => h('optgroup', { label }, list.map(({ name }) => h('option', { value: name }, name)));
-    this.choice = h('select', { id: 'mesh-program', 'aria-label': 'Program', onchange: () => this.load({ name: this.choice.value }) },
+    this.choice = h('select', { id: 'mesh-program', 'aria-label': 'Program', onchange: () => this.load({ name: this.choice.value, threads: this.state.threads }) },
       group('Work together', MESH_PROGRAMS.filter(({ hangs }) => !hangs)), group('Hang', MESH_PROGRAMS.filter(({ hangs }) => hangs)));
+    this.threads = selectThreads(this.state.threads, (threads) => {
+      this.state.threads = threads;
+      this.remember();
+      this.refresh();
+    });
     this.again = h('button', { type: 'button', id: 'mesh-run', onclick: () => this.refresh() }, 'Run again');
     this.about = h('p', { class: 'about' });
     this.status = h('p', { id: 'mesh-status', class: 'small soft', role: 'status' });
@@ -54,13 +60,14 @@ class Meshes {
     this.replay = h('div', { class: 'replay' }, h('div', { class: 'controls' }, this.play, this.scrubber, this.time),
       h('div', { class: 'timeline-holder' }, this.canvas, this.cursor), legend());
     const results = h('div', {});
+    this.details = h('details', {}, h('summary', {}, 'Results'), results);
     const editorElement = h('div', { class: 'editor' });
     element.append(
-      h('div', { class: 'controls' }, this.choice, this.again), this.about,
+      h('div', { class: 'controls' }, this.choice, this.threads, this.again), this.about,
       h('div', { class: 'halves' },
         h('div', { class: 'left' }, editorElement, this.status),
         h('div', { class: 'right panel' }, this.problem, this.stageElement, this.words, this.replay,
-          h('details', {}, h('summary', {}, 'Results'), results))));
+          this.details)));
     this.timeline = new Timeline(this.canvas);
     this.results = createResults(results);
     this.editor = createEditor(editorElement, { text: this.state.text, language: 'hlo', onchange: (text) => this.edited(text) });
@@ -72,19 +79,26 @@ class Meshes {
   showState() {
     this.choice.value = this.state.name;
     this.about.textContent = this.known.text;
+    this.threads.querySelector('select').value = this.state.threads ?? '';
   }
 
   load(state) {
     this.state = readState(state);
     this.editor.setText(this.state.text);
     this.showState();
-    this.setState({ name: this.state.name });
+    this.remember();
     this.refresh();
+  }
+
+  /** In the address: the text only where it was edited. */
+  remember() {
+    const { name, text, threads } = this.state;
+    this.setState({ name, threads, ...(text !== this.known.program && { text }) });
   }
 
   edited(text) {
     this.state.text = text;
-    this.setState({ ...this.state });
+    this.remember();
     clearTimeout(this.timer);
     this.status.dataset.asked = this.turn + 1;
     this.timer = setTimeout(() => this.refresh(), EDIT_MS);
@@ -104,35 +118,38 @@ class Meshes {
       this.programs.close(before.id).catch(() => {});
     }
     try {
-      const program = await this.programs.open({ source: text, kind: 'hlo', mesh: this.known.mesh });
+      const program = await this.programs.open({ source: text, kind: 'hlo', mesh: this.known.mesh, threads: this.state.threads });
       if (turn !== this.turn) {
         this.programs.close(program.id).catch(() => {});
         return;
       }
       this.program = program;
-      this.stage = createStage(program);
+      this.stage = createStage(program, this.stageElement.clientWidth || this.canvas.clientWidth);
       this.stageElement.replaceChildren(this.stage.element);
       const inputs = program.parameters.map((_, i) => {
         const input = this.known.inputs[i] ?? 'random';
         return input === 'random' ? { fill: 'random', seed: i, perDevice: true } : input;
       });
+      /* The first run makes the engine compile: what devices wait for in the second is each other. */
+      await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });
+      if (turn !== this.turn) return;
       const run = await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });
-      if (turn === this.turn) this.showRun(program, run, text);
+      if (turn === this.turn) this.showRun(program, run);
     } catch (error) {
       if (turn === this.turn) this.showError(error);
     }
     if (turn === this.turn) this.status.dataset.turn = turn;
   }
 
-  showRun(program, run, text) {
+  showRun(program, run) {
     this.editor.showError(null);
     this.problem.hidden = true;
     this.words.replaceChildren();
-    this.replay.hidden = false;
+    this.replay.hidden = this.details.hidden = false;
     this.run = run;
     this.begin = Math.min(...run.events.map(({ startUs }) => startUs));
     this.span = Math.max(...run.events.map(({ endUs }) => endUs)) - this.begin || 1;
-    this.meetings = meetingsOf(text, program, run.events);
+    this.meetings = meetingsOf(program, run.events);
     this.timeline.show(run.events, program.partitions);
     this.results.show(run, program);
     const sum = (events) => events.reduce((total, { startUs, endUs }) => total + endUs - startUs, 0);
@@ -154,7 +171,7 @@ class Meshes {
     this.editor.showError(error);
     this.problem.hidden = false;
     this.problem.textContent = `${error.line ? `${error.line}:${error.column ?? 1} ` : ''}${error.message}`;
-    this.replay.hidden = true;
+    this.replay.hidden = this.details.hidden = true;
     this.timeline.show(null);
     this.status.textContent = '';
     const hung = this.program && error.waiting?.length;
@@ -170,7 +187,7 @@ class Meshes {
     this.scrubber.value = position;
     const share = position / SCRUB;
     const time = this.begin + share * this.span + (share === 1 ? 1 : 0); /* at the end all is over */
-    this.stage.show(statesAt(this.run.events, this.program, this.meetings, time), linesAt(this.meetings, this.stage.places, time));
+    this.stage.show(statesAt(this.run.events, this.program, time), linesAt(this.meetings, this.stage.places, time));
     this.time.textContent = duration(time - this.begin);
     const room = this.canvas.clientWidth - MARGIN.left - MARGIN.right;
     this.cursor.style.left = `${MARGIN.left + share * room}px`;

@@ -35,22 +35,32 @@ function devicesOf(line, { replicas, partitions }, kind) {
 /** All-reduce, all-gather and reduce-scatter with a channel mean replicas with all their partitions. */
 const isReducing = (operation) => ['all-reduce', 'all-gather', 'reduce-scatter'].includes(operation);
 
-/** For each instruction that meets or sends: { name, operation, groups } or { ..., pairs }. */
-function plansOf(text, mesh) {
+const channelOf = (line) => /channel_id=(\d+)/.exec(line)?.[1];
+
+/**
+ * For each instruction that meets or sends: { name, operation, names, groups } or { ..., pairs }, and its
+ * `part`. In a launch of several programs, instructions of the same channel meet, whatever they are
+ * called: these have several `names`, any of which an event may have, and no `part`.
+ * @returns {Map<string, object>} by channel, or by part and name
+ */
+function plansOf(parts, mesh) {
   const plans = new Map();
-  text.split('\n').forEach((line, i) => {
+  parts.forEach(({ text }, part) => text.split('\n').forEach((line) => {
     const meeting = MEETING.exec(line);
     const message = MESSAGE.exec(line);
-    if (meeting) {
-      const [, name, operation] = meeting;
-      const spread = devicesOf(line, mesh, isReducing(operation) ? 'reducing' : 'moving');
-      if (operation === 'collective-permute') plans.set(name, { operation, line: i + 1, pairs: spread(listOf(line, 'source_target_pairs')) });
-      else plans.set(name, { operation, line: i + 1, groups: spread(listOf(line, 'replica_groups')) });
-    } else if (message) {
-      const [, name, operation] = message;
-      plans.set(name, { operation, line: i + 1, pairs: listOf(line, '_xla_send_recv_source_target_pairs') });
-    }
-  });
+    if (!meeting && !message) return;
+    const [, name, operation] = meeting ?? message;
+    const channel = channelOf(line);
+    const isShared = meeting && parts.length > 1 && channel;
+    const key = isShared ? `channel ${channel}` : `${part} ${name}`;
+    const plan = plans.get(key) ?? { name, operation, names: new Set(), ...(!isShared && { part }) };
+    plan.names.add(name);
+    plans.set(key, plan);
+    const spread = devicesOf(line, mesh, isReducing(operation) ? 'reducing' : 'moving');
+    if (message) plan.pairs = listOf(line, '_xla_send_recv_source_target_pairs');
+    else if (operation === 'collective-permute') plan.pairs = spread(listOf(line, 'source_target_pairs'));
+    else plan.groups = spread(listOf(line, 'replica_groups'));
+  }));
   return plans;
 }
 
@@ -58,47 +68,44 @@ function plansOf(text, mesh) {
  * Messages: from when the one could send it to when the other had it. A send takes no time that a
  * profile would show: it comes after what the sender did last before the message was there.
  */
-function messagesOf(plans, visitsOf, events, partitions) {
-  const messages = [];
-  for (const [name, { operation, line, pairs }] of plans) {
-    if (operation !== 'recv-done') continue;
-    for (const [from, to] of pairs) {
-      for (const got of visitsOf(name).get(to) ?? []) {
-        const before = events.filter((event) => deviceOf(event, partitions) === from && event.endUs <= got.endUs);
-        const startUs = Math.max(got.startUs, ...before.map(({ endUs }) => endUs));
-        messages.push({ name, operation: 'message', line, devices: [from, to], pairs: [[from, to]], startUs, endUs: got.endUs });
-      }
-    }
-  }
-  return messages;
+function messagesOf({ name, pairs }, visits, events, partitions) {
+  return pairs.flatMap(([from, to]) => (visits.get(to) ?? []).map((got) => {
+    const before = events.filter((event) => deviceOf(event, partitions) === from && event.endUs <= got.endUs);
+    const startUs = Math.max(got.startUs, ...before.map(({ endUs }) => endUs));
+    return { name, operation: 'message', devices: [from, to], pairs: [[from, to]], startUs, endUs: got.endUs };
+  }));
 }
 
 const deviceOf = ({ replica, partition }, partitions) => replica * partitions + partition;
 
 /**
- * @param {string} text of the program as it was read
- * @param {{ replicas: number, partitions: number }} mesh
+ * @param {{ parts: { text: string, first: number, count: number }[], replicas: number, partitions: number }} mesh
+ *   a program as shared/programs.mjs opens it: its modules as they were read, and their replicas
  * @param {object[]} events of a run
- * @returns {{ name: string, operation: string, line: number, devices: number[], pairs?: number[][],
+ * @returns {{ name: string, operation: string, devices: number[], pairs?: number[][],
  *   startUs: number, endUs: number }[]} `startUs`: when the last one had come; `endUs`: when all went on
  */
-export function meetingsOf(text, mesh, events) {
-  const { partitions } = mesh;
-  const plans = plansOf(text, mesh);
+export function meetingsOf(mesh, events) {
+  const { parts, partitions } = mesh;
+  const partOf = (replica) => parts.findIndex(({ first, count }) => replica < first + count);
   /* The events of each device, in order: loops come several times. */
-  const visitsOf = (name) => {
+  const visitsOf = ({ names, part }) => {
+    const isOfIt = ({ name, replica, category }) => names.has(name) && (part === undefined ? category === 'collective' : partOf(replica) === part);
     const visits = new Map();
-    for (const event of events.filter((one) => one.name === name)) {
+    for (const event of events.filter(isOfIt)) {
       const device = deviceOf(event, partitions);
       if (!visits.has(device)) visits.set(device, []);
       visits.get(device).push(event);
     }
     return visits;
   };
-  const meetings = messagesOf(plans, visitsOf, events, partitions);
-  for (const [name, plan] of plans) {
-    if (!plan.groups && plan.operation !== 'collective-permute') continue;
-    const visits = visitsOf(name);
+  const meetings = [];
+  for (const plan of plansOf(parts, mesh).values()) {
+    const visits = visitsOf(plan);
+    if (plan.operation === 'recv-done') {
+      meetings.push(...messagesOf(plan, visits, events, partitions));
+      continue;
+    }
     const most = Math.max(0, ...Array.from(visits.values(), (list) => list.length));
     for (let turn = 0; turn < most; turn++) {
       for (const group of plan.groups ?? [plan.pairs.flat()]) {
@@ -106,7 +113,7 @@ export function meetingsOf(text, mesh, events) {
         const own = devices.map((device) => visits.get(device)[turn]);
         if (!own.length) continue;
         meetings.push({
-          name, operation: plan.operation, line: plan.line, devices,
+          name: plan.name, operation: plan.operation, devices,
           ...(plan.pairs && { pairs: plan.pairs.filter((pair) => pair.every((device) => devices.includes(device))) }),
           startUs: Math.max(...own.map((event) => event.startUs)),
           endUs: Math.max(...own.map((event) => event.endUs)),

@@ -1,6 +1,7 @@
 /**
- * Programs for several devices: some that work together, and five that hang. Each is { name, text,
- * program, mesh, inputs, hangs }. tests/meshes.test.mjs runs them all.
+ * Programs for several devices: some that work together, and some that hang. Each is { name, text,
+ * program, mesh, inputs, hangs }; a `program` may be several, for devices of their own (see
+ * shared/loaded_program.mjs). tests/meshes.test.mjs runs them all.
  */
 
 const ADD = `add {
@@ -86,6 +87,91 @@ ENTRY stage {
   ROOT y = f32[256,256] copy(out)
 }
 `;
+
+const STAGE = 'f32[160,160]';
+const BATCHES = 4;
+
+/** A stage of a pipeline: takes a batch from where, works, and does with it what. */
+const stage = (name, { comment, state, take, give }) => `// ${comment}
+HloModule ${name}
+
+more {
+  s = (s32[], ${STAGE}, ${state.type}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(${BATCHES})
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+
+turn {
+  s = (s32[], ${STAGE}, ${state.type}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  w = ${STAGE} get-tuple-element(s), index=1
+  own = ${state.type} get-tuple-element(s), index=2
+  ready = token[] after-all()
+${take}
+  product = ${STAGE} dot(in, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  out = ${STAGE} tanh(product)
+${give}
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT all = (s32[], ${STAGE}, ${state.type}) tuple(next, w, ${state.next})
+}
+
+ENTRY main {
+  w = ${STAGE} parameter(0)
+${state.start}
+  zero = s32[] constant(0)
+  begin = (s32[], ${STAGE}, ${state.type}) tuple(zero, w, own)
+  end = (s32[], ${STAGE}, ${state.type}) while(begin), condition=more, body=turn
+  ROOT result = ${state.type} get-tuple-element(end), index=2
+}
+`;
+
+const link = (from, to) => `frontend_attributes={_xla_send_recv_source_target_pairs={{${from},${to}}}}`;
+
+const receive = (from, to) => `  r = (${STAGE}, u32[], token[]) recv(ready), channel_id=${to}, ${link(from, to)}
+  got = (${STAGE}, token[]) recv-done(r), channel_id=${to}, ${link(from, to)}
+  in = ${STAGE} get-tuple-element(got), index=0`;
+
+const send = (from, to) => `  sending = (${STAGE}, u32[], token[]) send(out, ready), channel_id=${to}, ${link(from, to)}
+  sent = token[] send-done(sending), channel_id=${to}`;
+
+const COUNTED = { type: 'f32[]', next: 'own', start: '  own = f32[] constant(0)' };
+
+const THREE_PROGRAMS = [
+  stage('reads', {
+    comment: `Three programs, each for a device of its own. This one has ${BATCHES} batches, and sends them on.`,
+    state: { type: `f32[${BATCHES},160,160]`, next: 'own', start: `  own = f32[${BATCHES},160,160] parameter(1)` },
+    take: `  none = s32[] constant(0)
+  slice = f32[1,160,160] dynamic-slice(own, i, none, none), dynamic_slice_sizes={1,160,160}
+  in = ${STAGE} reshape(slice)`,
+    give: send(0, 1),
+  }),
+  stage('works', { comment: 'This one knows neither where they come from nor where they go.', state: COUNTED, take: receive(0, 1), give: send(1, 2) }),
+  stage('sums', {
+    comment: 'And this one adds up what arrives.',
+    state: { type: STAGE, next: 'more_of_it', start: `  nought = f32[] constant(0)\n  own = ${STAGE} broadcast(nought), dimensions={}` },
+    take: receive(1, 2), give: `  more_of_it = ${STAGE} add(own, out)`,
+  }),
+].join('\n');
+
+/** Two programs that each wait for the other's first word. */
+const peer = (name, from, to) => `HloModule ${name}
+
+ENTRY main {
+  x = f32[] parameter(0)
+  begin = token[] after-all()
+  r = (f32[], u32[], token[]) recv(begin), channel_id=${to + 1}, ${link(from, to)}
+  heard = (f32[], token[]) recv-done(r), channel_id=${to + 1}, ${link(from, to)}
+  y = f32[] get-tuple-element(heard), index=0
+  then = token[] get-tuple-element(heard), index=1
+  s = (f32[], u32[], token[]) send(x, then), channel_id=${from + 1}, ${link(to, from)}
+  said = token[] send-done(s), channel_id=${from + 1}
+  ROOT z = f32[] add(x, y)
+}
+`;
+
+const TWO_POLITE = `${peer('one', 1, 0)}\n${peer('other', 0, 1)}`;
 
 const GROUP_MODES = `HloModule group_modes
 
@@ -240,10 +326,12 @@ export const MESH_PROGRAMS = [
   { name: 'Ring all-reduce by permutes', text: 'The same sum without an all-reduce: each sends to the next, three times. Every device talks to two others only.', program: RING, mesh: { replicas: 4 }, inputs: ['random'] },
   { name: 'Tensor-parallel pair of dots', text: 'One layer cut over four partitions: columns first, then rows. One all-reduce at the end is all that travels.', program: TENSOR_PARALLEL, mesh: {}, inputs: ['random', 'random', 'random'] },
   { name: 'Three-stage pipeline', text: 'Stages send and receive. One after the other works, as long as there is one batch only.', program: PIPELINE, mesh: {}, inputs: ['random', 'random'] },
+  { name: 'Three programs, a pipeline', text: 'Three programs that know each other by channels only, and four batches: while one is summed up, the next is worked on.', program: THREE_PROGRAMS, mesh: {}, inputs: ['random', 'random', 'random', 'random'] },
   { name: 'Four group modes, 2 x 4', text: 'Which devices meet depends on channel_id and use_global_device_ids. Scrub, and see who meets whom.', program: GROUP_MODES, mesh: { replicas: 2, partitions: 4 }, inputs: [] },
   { name: 'Hangs: a branch without the all-reduce', text: 'Replica 0 takes the other branch and finishes. The others wait for it at the all-reduce, for ever.', program: SKIPPED, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: two all-reduces, crossed', text: 'Replica 0 does channel 1 first, the others channel 2. Each waits for who waits for it.', program: CROSSED, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: a ring of receivers', text: 'Everyone receives before sending. It is the oldest deadlock there is.', program: POLITE, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: loops of different lengths', text: 'Replica r makes r + 2 turns. When replica 0 is through, the others wait for it in the third.', program: TURNS, mesh: {}, inputs: [1], hangs: true },
   { name: 'Hangs: a message never sent', text: 'Replica 1 listens; replica 0 has nothing to say. Make the argument positive, and it speaks.', program: NEVER_SENT, mesh: {}, inputs: [-1], hangs: true },
+  { name: 'Hangs: two programs, both listening', text: 'Different programs can hang together, too. Exchange the two lines of one of them: who speaks first ends it.', program: TWO_POLITE, mesh: {}, inputs: [1, 2], hangs: true },
 ];

@@ -1,30 +1,33 @@
 /** Devices as a grid: what each does at a moment, and who meets whom. */
 import { h, svg } from '../shared/dom.mjs';
 
-const CELL = { width: 116, height: 74, gapX: 76, gapY: 64 };
+/* Sizes of a device and of what is between them; on a narrow page, so that four fit and can be read. */
+const WIDE = { width: 116, height: 74, gapX: 76, gapY: 64, letters: 15 };
+const NARROW = { width: 86, height: 62, gapX: 26, gapY: 44, letters: 11 };
+const NARROW_PAGE = 520;
 
 /** Where devices are: a row for each replica if there are partitions, else one row or a square. */
-function placesOf({ replicas, partitions }) {
+function placesOf({ replicas, partitions }, cell) {
   const count = replicas * partitions;
-  const columns = partitions > 1 ? partitions : Math.min(count, count > 4 ? Math.ceil(Math.sqrt(count)) : 2);
+  const square = Math.max(2, Math.ceil(Math.sqrt(count)));
+  const columns = partitions > 1 ? partitions : count === 3 ? 3 : Math.min(count, square);
   const places = Array.from({ length: count }, (_, device) => ({
-    x: (device % columns) * (CELL.width + CELL.gapX),
-    y: Math.floor(device / columns) * (CELL.height + CELL.gapY),
+    x: (device % columns) * (cell.width + cell.gapX), y: Math.floor(device / columns) * (cell.height + cell.gapY), cell,
   }));
   return {
     places,
-    width: columns * (CELL.width + CELL.gapX) - CELL.gapX,
-    height: Math.ceil(count / columns) * (CELL.height + CELL.gapY) - CELL.gapY,
+    width: columns * (cell.width + cell.gapX) - cell.gapX,
+    height: Math.ceil(count / columns) * (cell.height + cell.gapY) - cell.gapY,
   };
 }
 
-const centre = ({ x, y }) => ({ x: x + CELL.width / 2, y: y + CELL.height / 2 });
+const centre = ({ x, y, cell }) => ({ x: x + cell.width / 2, y: y + cell.height / 2 });
 
 /** Where a line from one device to another leaves and enters them. */
 function ends(from, to) {
   const [a, b] = [centre(from), centre(to)];
   const [dx, dy] = [b.x - a.x, b.y - a.y];
-  const clip = Math.min(Math.abs(dx) > 0 ? (CELL.width / 2 + 6) / Math.abs(dx) : Infinity, Math.abs(dy) > 0 ? (CELL.height / 2 + 6) / Math.abs(dy) : Infinity);
+  const clip = Math.min(Math.abs(dx) > 0 ? (from.cell.width / 2 + 4) / Math.abs(dx) : Infinity, Math.abs(dy) > 0 ? (from.cell.height / 2 + 4) / Math.abs(dy) : Infinity);
   const at = (t) => ({ x: a.x + dx * t, y: a.y + dy * t });
   return [at(clip), at(1 - clip)];
 }
@@ -43,21 +46,22 @@ export const nameOf = (device, { partitions }) => (partitions > 1
   ? `replica ${Math.floor(device / partitions)}, partition ${device % partitions}` : `replica ${device}`);
 
 /**
- * A drawing of the devices of a mesh.
+ * A drawing of the devices of a mesh, on so many pixels of width.
  * @returns {{ element: SVGElement, show: (states: object[], lines: SVGElement[]) => void, places: object[] }}
  *   `show`: for each device { kind, text }, where kind is a class; and what is drawn between them
  */
-export function createStage(mesh) {
-  const { places, width, height } = placesOf(mesh);
+export function createStage(mesh, room) {
+  const size = room < NARROW_PAGE ? NARROW : WIDE;
+  const { places, width, height } = placesOf(mesh, size);
   const between = svg('g', {});
   const cells = places.map(({ x, y }, device) => {
-    const says = svg('text', { x: CELL.width / 2, y: 50, class: 'says' }, '');
+    const says = svg('text', { x: size.width / 2, y: size.height / 2 + 15, class: 'says' }, '');
     const cell = svg('g', { class: 'device', transform: `translate(${x} ${y})` },
-      svg('rect', { width: CELL.width, height: CELL.height, rx: 8 }),
-      svg('text', { x: CELL.width / 2, y: 26, class: 'name' }, mesh.partitions > 1 ? `${Math.floor(device / mesh.partitions)}, ${device % mesh.partitions}` : `replica ${device}`), says);
+      svg('rect', { width: size.width, height: size.height, rx: 8 }),
+      svg('text', { x: size.width / 2, y: size.height / 2 - 8, class: 'name' }, mesh.partitions > 1 ? `${Math.floor(device / mesh.partitions)}, ${device % mesh.partitions}` : `replica ${device}`), says);
     return { cell, says };
   });
-  const element = svg('svg', { viewBox: `-20 -16 ${width + 40} ${height + 32}`, class: 'stage', style: `max-width: ${width + 40}px`, role: 'img', 'aria-label': 'The devices and what they do' },
+  const element = svg('svg', { viewBox: `-8 -12 ${width + 16} ${height + 24}`, class: 'stage', style: `max-width: ${width + 16}px`, role: 'img', 'aria-label': 'The devices and what they do' },
     svg('defs', {}, markerOf('arrow-meet', 'meet'), markerOf('arrow-wait', 'wait')), between, cells.map(({ cell }) => cell));
   return {
     element,
@@ -65,7 +69,7 @@ export function createStage(mesh) {
     show(states, lines = []) {
       states.forEach(({ kind, text }, device) => {
         cells[device].cell.setAttribute('class', `device ${kind}`);
-        cells[device].says.textContent = text.length > 15 ? `${text.slice(0, 14)}…` : text;
+        cells[device].says.textContent = text.length > size.letters ? `${text.slice(0, size.letters - 1)}…` : text;
       });
       between.replaceChildren(...lines);
     },
@@ -77,14 +81,14 @@ export function createStage(mesh) {
 const KINDS = { collective: 'meeting', channel: 'meeting', host: 'meeting' };
 
 /** What each device does at a time. */
-export function statesAt(events, mesh, meetings, time) {
+export function statesAt(events, mesh, time) {
   const count = mesh.replicas * mesh.partitions;
   return Array.from({ length: count }, (_, device) => {
     const own = events.filter(({ replica, partition }) => replica * mesh.partitions + partition === device);
     const now = own.find(({ startUs, endUs }) => startUs <= time && time < Math.max(endUs, startUs + 0.5));
     if (!now) return { kind: own.every(({ endUs }) => endUs <= time) ? 'finished' : 'idle', text: own.every(({ endUs }) => endUs <= time) ? 'finished' : '' };
     if (!KINDS[now.category]) return { kind: 'working', text: now.name };
-    const waits = meetings.some(({ name, devices, startUs }) => name === now.name && devices.includes(device) && startUs > time);
+    const waits = time < now.startUs + (now.waitedUs ?? 0);
     return { kind: waits ? 'waiting' : 'meeting', text: now.name };
   });
 }

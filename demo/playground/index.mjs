@@ -3,13 +3,14 @@ import { h, select } from '../shared/dom.mjs';
 import { duration, plural } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
-import { connect } from '../shared/rpc.mjs';
 import { createTabs } from '../shared/tabs.mjs';
+import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, Timeline } from '../shared/timeline.mjs';
 import { createPasses } from './differences.mjs';
 import { createEditor } from './editor.mjs';
 import { EXAMPLES, PROGRAMS } from './examples.mjs';
 import { createInputsBar, inputOf, stateOf } from './inputs_bar.mjs';
+import { createRunner } from './js_runner.mjs';
 import { drawPicture } from './picture.mjs';
 import { planElement } from './plan.mjs';
 import './playground.css';
@@ -22,6 +23,7 @@ const TABS = [
   ['results', 'Results'], ['picture', 'Indices'], ['module', 'Module'], ['steps', 'Steps'],
   ['code', 'WebAssembly'], ['timeline', 'Timeline'], ['memory', 'Memory'],
 ].map(([id, title]) => ({ id, title }));
+const ABOUT_ONE = ['module', 'steps', 'code', 'memory']; /* of several programs that meet */
 const COUNTS = [['', 'as stated'], ...[1, 2, 3, 4, 6, 8, 16].map((n) => [n, n])];
 
 const examplesByName = new Map([
@@ -43,19 +45,33 @@ const stateOfExample = (name) => {
   return { language, text: program, inputs: inputs.map(stateOf), mesh: mesh ?? {}, example: name };
 };
 
+/** Whether the clipboard took it. */
+const copyText = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false; /* refused, or there is none */
+  }
+};
+
+/** A text of which the parts in backticks are code. */
+const withCode = (text) => text.split('`').map((part, i) => (i % 2 ? h('code', {}, part) : part));
+
 /** The state of the address, where it makes sense. */
 function readState(state) {
   if (typeof state?.example === 'string' && state.text === undefined && examplesByName.has(state.example)) {
     return { seed: 0, tab: state.tab, ...stateOfExample(state.example) };
   }
   if (typeof state?.text !== 'string') return { seed: 0, ...stateOfExample(PROGRAMS[0].name) };
-  const { text, language, inputs, mesh, seed, tab, example } = state;
+  const { text, language, inputs, mesh, seed, tab, example, threads } = state;
   return {
     text,
     language: LANGUAGES.some(([id]) => id === language) ? language : 'hlo',
     inputs: Array.isArray(inputs) ? inputs : [],
     mesh: mesh ?? {},
     seed: Number.isSafeInteger(seed) ? seed : 0,
+    threads: readThreads(threads),
     tab,
     example: examplesByName.has(example) ? example : undefined,
   };
@@ -67,10 +83,11 @@ class Playground {
     this.link = link;
     this.state = readState(state);
     this.programs = createPrograms();
-    this.program = null; /* the one that is compiled */
+    this.program = null; /* what is compiled: one program, or several that meet */
+    this.part = 0; /* which of these the tabs are about */
     this.run = null; /* what its last run gave */
     this.turn = 0; /* of refreshing: a later one overtakes */
-    this.jsWorker = null;
+    this.runner = createRunner();
     this.layout(element);
     this.refresh(performance.now());
   }
@@ -79,28 +96,31 @@ class Playground {
 
   layout(element) {
     const { state } = this;
-    this.example = exampleChoice((name) => this.load({ ...stateOfExample(name), seed: this.state.seed, tab: this.state.tab }));
+    this.example = exampleChoice((name) => this.load({ ...stateOfExample(name), seed: this.state.seed, threads: this.state.threads, tab: this.state.tab }));
     this.language = select('', LANGUAGES, state.language, (language) => this.change({ language }));
     this.language.querySelector('select').setAttribute('aria-label', 'Language');
     this.replicas = select('Replicas', COUNTS, '', (value) => this.changeMesh('replicas', value));
     this.partitions = select('Partitions', COUNTS, '', (value) => this.changeMesh('partitions', value));
+    this.threads = selectThreads(state.threads, (threads) => this.change({ threads }));
     this.seed = h('input', { type: 'number', min: 0, step: 1, value: state.seed, oninput: () => this.change({ seed: Math.max(0, Math.trunc(Number(this.seed.value) || 0)) }) });
     this.stop = h('button', { type: 'button', id: 'stop', hidden: true, onclick: () => this.cancel() }, 'Stop');
     this.share = h('button', { type: 'button', id: 'share', onclick: () => this.copyLink() }, 'Copy link');
+    this.address = h('input', { type: 'text', id: 'address', readOnly: true, hidden: true, 'aria-label': 'The link, to be copied from here' });
     this.about = h('p', { class: 'about' });
     this.inputsElement = h('div', { class: 'inputs' });
     this.inputs = createInputsBar(this.inputsElement, (inputs) => this.change({ inputs: [...inputs] }));
     this.status = h('p', { id: 'play-status', class: 'small soft', role: 'status' });
     this.problem = h('button', { type: 'button', id: 'play-problem', class: 'note problem', hidden: true, onclick: () => this.goToProblem() });
     const editorElement = h('div', { class: 'editor' });
+    this.parts = h('div', { class: 'parts', hidden: true });
     this.tabs = createTabs({ label: 'What becomes of it', tabs: TABS, selected: state.tab, onselect: (id) => this.selectTab(id) });
     element.append(
-      h('div', { class: 'controls' }, this.example, this.language, this.replicas, this.partitions,
-        h('label', { class: 'field' }, h('span', {}, 'Seed'), this.seed), this.stop, this.share),
+      h('div', { class: 'controls' }, this.example, this.language, this.replicas, this.partitions, this.threads,
+        h('label', { class: 'field' }, h('span', {}, 'Seed'), this.seed), this.stop, this.share, this.address),
       this.about, this.inputsElement,
       h('div', { class: 'halves' },
         h('div', { class: 'left' }, editorElement, this.problem, this.status),
-        h('div', { class: 'right panel' }, this.tabs.element)));
+        h('div', { class: 'right panel' }, this.parts, this.tabs.element)));
     this.results = createResults(this.tabs.panel('results'));
     this.passes = createPasses(this.tabs.panel('module'));
     this.layoutTimeline(this.tabs.panel('timeline'));
@@ -117,14 +137,15 @@ class Playground {
   }
 
   showState() {
-    const { language, mesh, inputs, example, seed } = this.state;
+    const { language, mesh, inputs, example, seed, threads } = this.state;
     this.example.value = example ?? '';
     this.language.querySelector('select').value = language;
     this.replicas.querySelector('select').value = mesh.replicas ?? '';
     this.partitions.querySelector('select').value = mesh.partitions ?? '';
+    this.threads.querySelector('select').value = threads ?? '';
     this.seed.value = seed;
     this.inputs.set(inputs);
-    this.about.textContent = examplesByName.get(example)?.text ?? '';
+    this.about.replaceChildren(...withCode(examplesByName.get(example)?.text ?? ''));
     this.about.hidden = !example;
   }
 
@@ -163,15 +184,21 @@ class Playground {
   }
 
   cancel() {
-    this.jsWorker?.terminate();
-    this.jsWorker = null;
+    this.runner.stop();
     if (this.program) this.programs.stop(this.program.id);
     else this.programs.restart();
   }
 
   async copyLink() {
     const address = new URL(await this.link(this.state), location.href).href;
-    await navigator.clipboard?.writeText(address).catch(() => {});
+    const copied = await copyText(address);
+    this.address.hidden = copied;
+    if (!copied) { /* then by hand */
+      this.address.value = address;
+      this.address.focus();
+      this.address.select();
+      return;
+    }
     this.share.textContent = 'Copied';
     setTimeout(() => { this.share.textContent = 'Copy link'; }, 1500);
   }
@@ -182,9 +209,7 @@ class Playground {
   async source() {
     const { language, text } = this.state;
     if (language !== 'javascript') return { source: text, kind: language, shown: [] };
-    this.jsWorker?.terminate(); /* what it may still be doing is of no interest */
-    this.jsWorker = connect(new Worker(new URL('js_worker.mjs', import.meta.url), { type: 'module' }));
-    const { text: source, shown } = await this.jsWorker.call('run', text);
+    const { text: source, shown } = await this.runner.run(text, this.state.threads);
     return { source, kind: 'hlo', shown };
   }
 
@@ -209,13 +234,14 @@ class Playground {
         this.finish(null, { outputs: [[]], inputs: [], outfeeds: shownAsOutfeeds(shown), events: [], ms: 0 }, began);
         return;
       }
-      const program = await this.programs.open({ source, kind, mesh: this.state.mesh });
+      const program = await this.programs.open({ source, kind, mesh: this.state.mesh, threads: this.state.threads });
       this.opening = 0;
       if (turn !== this.turn) {
         this.programs.close(program.id).catch(() => {});
         return;
       }
       this.program = program;
+      this.showParts(program.parts);
       this.inputs.show(program.parameters);
       const run = await this.programs.run(program.id, { inputs: this.runInputs(program) });
       if (turn !== this.turn) return;
@@ -228,6 +254,17 @@ class Playground {
       clearTimeout(busy);
       if (turn === this.turn) this.stop.hidden = true;
     }
+  }
+
+  /** Of several programs: which one the tabs are about. */
+  showParts(parts) {
+    this.part = Math.min(this.part, parts.length - 1);
+    this.parts.hidden = parts.length < 2;
+    this.parts.replaceChildren(...(parts.length < 2 ? [] : [select('Program', parts.map(({ name }, i) => [i, name]), this.part, (part) => {
+      this.part = Number(part);
+      ABOUT_ONE.forEach((id) => this.dirty?.add(id));
+      this.selectTab(this.tabs.selected());
+    })]));
   }
 
   runInputs(program) {
@@ -302,17 +339,18 @@ class Playground {
       if (program === this.program) drawPicture(panel, traced);
     },
     async module(panel, program) {
-      const [passes, text] = await Promise.all([this.programs.view(program.id, 'passes'), this.programs.view(program.id, 'text')]);
+      const [passes, text] = await Promise.all([this.programs.view(program.id, 'passes', this.part), this.programs.view(program.id, 'text', this.part)]);
       if (program === this.program) this.passes.show(passes, text);
     },
     async steps(panel, program) {
-      const text = await this.programs.view(program.id, 'thunks');
+      const text = await this.programs.view(program.id, 'thunks', this.part);
       panel.replaceChildren(h('p', { class: 'small soft' }, 'What each device does, in order: generated code, kernels, loops and branches, collectives. Behind the colon, what it reads and writes: @ is a place in the arena.'), h('pre', {}, text));
     },
     async code(panel, program) {
-      const [code, { wasmText }] = await Promise.all([this.programs.view(program.id, 'code'), import('./code.mjs')]);
+      const [code, steps, { wasmText }] = await Promise.all([
+        this.programs.view(program.id, 'code', this.part), this.programs.view(program.id, 'thunks', this.part), import('./code.mjs')]);
       panel.replaceChildren(code
-        ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${code.length.toLocaleString('en')} bytes: a function for each fused loop and each region.`), h('pre', {}, wasmText(code)))
+        ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${code.length.toLocaleString('en')} bytes: a function for each fused loop and each region, named after its instruction.`), h('pre', {}, wasmText(code, steps)))
         : h('p', { class: 'soft' }, 'Nothing was generated: kernels of the core do it all.'));
     },
     timeline(panel, program) {
@@ -326,14 +364,14 @@ class Playground {
           h('td', { class: 'number' }, duration(event.endUs - event.startUs))))));
     },
     async memory(panel, program) {
-      panel.replaceChildren(planElement(await this.programs.view(program.id, 'memory')));
+      panel.replaceChildren(planElement(await this.programs.view(program.id, 'memory', this.part)));
     },
   };
 
   dispose() {
     this.turn = Infinity;
     clearTimeout(this.timer);
-    this.jsWorker?.terminate();
+    this.runner.dispose();
     this.programs.dispose();
     this.results.dispose();
     this.timeline.dispose();

@@ -2,8 +2,8 @@
  * Runs JavaScript of the editor: the body of an async function that has `client`, the package's
  * exports, and show(). Whoever wants it to stop ends the worker.
  *
- * Call: run(code) -> { text, shown }: the HLO text of the module that it returned, if it did; and what
- * it showed.
+ * Calls: run(code, threads) -> { text, shown }: the HLO text of the module that it returned, or of an
+ * array of modules that meet, or null; and what it showed. warm(threads): a run is to come.
  */
 import * as xla from '../../bindings/index.mjs';
 import { serve } from '../shared/rpc.mjs';
@@ -11,7 +11,7 @@ import { serve } from '../shared/rpc.mjs';
 const { Client, HloModule, Literal } = xla;
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
-let client;
+let client; /* promised */
 
 const plain = (literal) => ({ text: String(literal.shape), type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], data: literal.data });
 
@@ -29,19 +29,24 @@ function placeOf(error) {
   return match ? { line: Number(match[1]) - 2, column: Number(match[2]) } : {};
 }
 
-async function run(code) {
-  client ??= await Client.create();
+/** So that the core is there when a program comes. */
+const warm = (threads) => { client ??= Client.create(threads === undefined ? {} : { threads }); };
+
+async function run(code, threads) {
+  warm(threads);
+  const created = await client;
   const shown = [];
-  const names = { ...xla, client, show: (value, name) => shown.push(...literalsOf(value).map((literal) => ({ name: name ?? `shown ${shown.length}`, ...plain(literal) }))) };
+  const names = { ...xla, client: created, show: (value, name) => shown.push(...literalsOf(value).map((literal) => ({ name: name ?? `shown ${shown.length}`, ...plain(literal) }))) };
   try {
     const body = new AsyncFunction(...Object.keys(names), code);
     const result = await body(...Object.values(names));
-    if (result !== undefined && !(result instanceof HloModule)) shown.push(...literalsOf(result).map((literal) => ({ name: 'returned', ...plain(literal) })));
-    return { text: result instanceof HloModule ? result.toString() : null, shown };
+    const modules = [result].flat().filter((one) => one instanceof HloModule);
+    if (result !== undefined && !modules.length) shown.push(...literalsOf(result).map((literal) => ({ name: 'returned', ...plain(literal) })));
+    return { text: modules.length ? modules.join('\n') : null, shown };
   } catch (error) {
     const thrown = error instanceof Error ? error : new Error(String(error));
     throw Object.assign(thrown, placeOf(thrown));
   }
 }
 
-serve({ run });
+serve({ run, warm });

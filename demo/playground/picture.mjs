@@ -8,17 +8,24 @@ const GAP = 10;
 
 const countOf = ({ dimensions }) => dimensions.reduce((product, size) => product * size, 1);
 
-/** Where element i of an array is drawn: the last two dimensions as a grid, the others one below another. */
+/**
+ * Where element i of an array is drawn. The last two dimensions of more than one element are a grid;
+ * grids stand side by side along the dimension before them, and below each other along those before it.
+ */
 function layoutOf({ dimensions }) {
-  const columns = dimensions.at(-1) ?? 1;
-  const rows = dimensions.at(-2) ?? 1;
-  const planes = dimensions.slice(0, -2).reduce((product, size) => product * size, 1);
+  const long = dimensions.filter((size) => size !== 1);
+  if (dimensions.length === 2 && dimensions[1] === 1) long.push(1); /* a column is one */
+  const [columns, rows, across] = [long.at(-1) ?? 1, long.at(-2) ?? 1, long.at(-3) ?? 1];
+  const down = long.slice(0, -3).reduce((product, size) => product * size, 1);
+  const [gridWidth, gridHeight] = [columns * CELL + GAP, rows * CELL + GAP];
   return {
-    width: columns * CELL, height: planes * (rows * CELL + GAP) - GAP,
+    width: across * gridWidth - GAP, height: down * gridHeight - GAP,
     at(i) {
-      const plane = Math.floor(i / (rows * columns));
-      const row = Math.floor(i / columns) % rows;
-      return { x: (i % columns) * CELL, y: plane * (rows * CELL + GAP) + row * CELL };
+      const grid = Math.floor(i / (rows * columns));
+      return {
+        x: (grid % across) * gridWidth + (i % columns) * CELL,
+        y: Math.floor(grid / across) * gridHeight + (Math.floor(i / columns) % rows) * CELL,
+      };
     },
     index(i) {
       const index = [];
@@ -65,7 +72,7 @@ export function drawPicture(element, traced) {
     element.replaceChildren(h('p', { class: 'soft' }, traced.why));
     return;
   }
-  const { sources, results, links } = traced;
+  const { sources, results, links, isOrdered } = traced;
   const devices = 1 + Math.max(...results.map(({ device }) => device));
   const isIndex = new Set(sources.filter((array) => array.isIndex).flatMap((array) => Array.from({ length: countOf(array) }, (_, i) => array.first + i)));
   const data = sources.filter((array) => !array.isIndex);
@@ -126,7 +133,7 @@ export function drawPicture(element, traced) {
     else chooseSource(Number(cell.dataset.element));
   });
   element.replaceChildren(
-    h('p', { class: 'small soft' }, 'Found by running the program once for each element, with that one disturbed. Point at an element, or move the slider, to see what it depends on. Colours show where single elements went; dashed ones come from no argument.'),
+    h('p', { class: 'small soft' }, `Found by running the program once for each element, with that one disturbed${isOrdered ? ', but so little that the order stays' : ''}. Point at an element, or move the slider, to see what it depends on. Colours show where single elements went; dashed ones come from no argument.`),
     h('div', { class: 'controls' }, slider, says), body);
   const middle = links.findIndex((from, i) => i >= Math.floor(links.length / 2) && from.length);
   choose(Math.max(0, middle));

@@ -10,16 +10,29 @@ import { runProgram } from '../shared/run_program.mjs';
 const MOST_SOURCES = 320;
 const MOST_RESULTS = 1600;
 
-/* Order decides there, and NaN has one; effects and random numbers differ from run to run. */
-const NOT_TRACED = /\s(sort|topk|infeed|outfeed|rng|rng-get-and-update-state|custom-call|rng-bit-generator)\(/;
+/* Effects and random numbers differ from run to run. */
+const NOT_TRACED = /\s(infeed|outfeed|rng|rng-get-and-update-state|custom-call|rng-bit-generator)\(/;
+
+/* Order decides there, and NaN has one: elements are moved by less than what is between them. */
+const ORDERED = /\s(sort|topk)\(/;
 
 const isFloat = (type) => ['float', 'complex'].includes(ELEMENT_TYPES.get(type).kind);
 
 /** One more and one less: an index may be at the end, where it is held. */
 const neighbours = (value) => (typeof value === 'bigint' ? [value + 1n, value - 1n] : [value + 1, value - 1]);
 
+/** A third of the way to the nearest other number; where there is none, half of one. */
+function nudge(value, literal, type) {
+  let gap = Infinity;
+  for (let i = 0; i < literal.shape.elementCount; i++) {
+    const distance = Math.abs(type.read(literal.data, i) - value);
+    if (distance > 0 && distance < gap) gap = distance;
+  }
+  return gap < Infinity ? gap / 3 : 0.5;
+}
+
 /** Copies of a literal with one element disturbed, in the ways that its type has. */
-function disturbed(literal, index) {
+function disturbed(literal, index, isOrdered) {
   const type = ELEMENT_TYPES.get(literal.shape.elementType);
   const copyWith = (write) => {
     const copy = Literal.from(literal.data.slice(), literal.shape);
@@ -32,7 +45,8 @@ function disturbed(literal, index) {
     });
   }
   const before = type.read(literal.data, index);
-  const others = { float: [NaN], pred: [!before] }[type.kind] ?? neighbours(before);
+  const float = () => (isOrdered ? [before + nudge(before, literal, type)] : [NaN]);
+  const others = type.kind === 'float' ? float() : type.kind === 'pred' ? [!before] : neighbours(before);
   return others.flatMap((value) => copyWith((data) => type.write(data, index, value)));
 }
 
@@ -62,21 +76,26 @@ const plain = (literal) => ({ type: literal.shape.elementType, dimensions: [...l
 const isArray = (value) => value?.shape?.isArray === true;
 
 /**
+ * @param {import('../shared/loaded_program.mjs').LoadedProgram} program
+ * @param {{ inputs: any[], isStale: () => boolean }} options `inputs` as of runProgram
  * @returns {Promise<{ sources: object[], results: object[], links: number[][] } | { why: string }>}
  *   `sources` and `results`: { device, name, isIndex, first, ...array }, where `first` is the number
- *   of its first element; `links`: for each element of the results, the numbers of those of the sources
+ *   of its first element; `links`: for each element of the results, the numbers of those of the sources; `isOrdered`:
+ *   elements were moved so little that their order stayed
  */
-export async function trace(client, executable, { inputs, text, isStale }) {
+export async function trace(program, { inputs, isStale }) {
+  const text = program.parts.map(({ source }) => source).join('\n');
   const reason = NOT_TRACED.exec(text);
   if (reason) return { why: `There is no picture of programs with ${reason[1]}.` };
-  if (executable.resultShape.isDynamic) return { why: 'There is no picture of results with dynamic dimensions.' };
-  const base = await runProgram(client, executable, { inputs, text });
-  const devices = base.args.map((args) => args.map((argument) => (isArray(argument) ? argument : null)));
+  if (program.parts.some(({ executable }) => executable.resultShape.isDynamic)) return { why: 'There is no picture of results with dynamic dimensions.' };
+  const isOrdered = ORDERED.test(text);
+  const base = await runProgram(program, { inputs });
   const sources = [];
   let sourceCount = 0;
-  devices.forEach((args, device) => args.forEach((literal, parameter) => {
-    if (!literal) return;
-    sources.push({ device, parameter, name: executable.parameters[parameter].name, literal, first: sourceCount });
+  base.args.forEach((args, device) => args.forEach((literal, parameter) => {
+    if (!isArray(literal)) return;
+    const { firstParameter } = program.partOf(device);
+    sources.push({ device, parameter, name: program.parameters[firstParameter + parameter].name, literal, first: sourceCount });
     sourceCount += literal.shape.elementCount;
   }));
   const results = [];
@@ -94,9 +113,10 @@ export async function trace(client, executable, { inputs, text, isStale }) {
     for (let i = 0; i < literal.shape.elementCount; i++) {
       if (isStale()) return { why: '' };
       const found = new Set();
-      for (const other of disturbed(literal, i)) {
+      for (const other of disturbed(literal, i, isOrdered)) {
         const args = base.args.map((own, d) => own.map((value, p) => (d === device && p === parameter ? other : value)));
-        for (const at of touched(await leavesOf(executable, args), base.outputs)) found.add(at);
+        const { outputs } = await program.execute(args);
+        for (const at of touched(outputs, base.outputs)) found.add(at);
       }
       for (const at of found) links[at].push(first + i);
     }
@@ -106,10 +126,6 @@ export async function trace(client, executable, { inputs, text, isStale }) {
     sources: sources.map(({ literal, ...source }) => ({ ...source, ...plain(literal), isIndex: hasFloats && !isFloat(literal.shape.elementType) })),
     results,
     links,
+    isOrdered,
   };
-}
-
-async function leavesOf(executable, args) {
-  const outputs = await executable.executeReplicas(args);
-  return outputs.map((results) => results.flatMap((result) => result.leaves()));
 }

@@ -3,13 +3,14 @@
  */
 import { Client } from '../../bindings/index.mjs';
 import { trace } from '../playground/trace.mjs';
+import { loadProgram } from './loaded_program.mjs';
 import { serve } from './rpc.mjs';
 import { runProgram } from './run_program.mjs';
 
 let client;
 let clientThreads;
 let next = 1;
-const programs = new Map(); /* { module, executable, controller } by number */
+const programs = new Map(); /* { program, mesh, controller } by number */
 
 async function clientFor(threads) {
   if (client && !client.disposed && clientThreads === threads) return client;
@@ -22,34 +23,23 @@ async function clientFor(threads) {
 
 const plainShape = (shape) => ({ text: String(shape), type: shape.elementType, dimensions: [...shape.dimensions], bytes: shape.byteSize });
 
-/** How a source is read; 'any' is whatever it is. */
-const READERS = {
-  any: (of, source) => of.load(source),
-  hlo: (of, source) => of.parseHlo(source),
-  stablehlo: (of, source) => of.parseStableHlo(source),
-};
-
 async function open({ source, kind = 'any', mesh = {}, threads }) {
   const of = await clientFor(threads);
-  const began = performance.now();
-  const module = await READERS[kind](of, source);
-  const read = performance.now();
-  const executable = await of.compile(module, mesh);
-  const compiled = performance.now();
+  const program = await loadProgram(of, source, { kind, mesh });
   const id = next++;
-  programs.set(id, { module, executable, mesh, source: module.toString(), controller: null });
+  programs.set(id, { program, mesh: { replicas: program.replicas, partitions: program.partitions }, controller: null });
   return {
     id,
-    name: module.name,
-    parameters: executable.parameters.map(({ name, shape }) => ({ name, shape: plainShape(shape) })),
-    result: plainShape(executable.resultShape),
-    leaves: executable.resultShape.leaves().map(plainShape),
-    isTuple: executable.resultShape.isTuple,
-    replicas: executable.replicas,
-    partitions: executable.partitions,
+    parts: program.parts.map(({ module, executable, text, first, count }) => ({
+      name: module.name, text: typeof text === 'string' ? text : '', first, count,
+      result: plainShape(executable.resultShape),
+    })),
+    parameters: program.parameters.map(({ name, shape }) => ({ name, shape: plainShape(shape) })),
+    replicas: program.replicas,
+    partitions: program.partitions,
     threads: of.threads,
-    readMs: read - began,
-    compileMs: compiled - read,
+    readMs: program.readMs,
+    compileMs: program.compileMs,
   };
 }
 
@@ -58,7 +48,7 @@ const VIEWS = {
   text: ({ module }) => module.toString(),
   optimised: ({ executable }) => executable.toString(),
   thunks: ({ executable }) => executable.thunks(),
-  passes: ({ module, mesh }) => client.passes(module, mesh),
+  passes: ({ module }, mesh) => client.passes(module, mesh),
   code: ({ executable }) => executable.generatedCode(),
   memory: ({ executable }) => executable.memoryPlan(),
 };
@@ -72,21 +62,23 @@ function programOf(id) {
 const plainLiteral = (literal) => ({ ...plainShape(literal.shape), data: literal.data });
 
 async function run(id, { profile = true, timeoutMs = 20000, ...options } = {}) {
-  const program = programOf(id);
-  program.controller = new AbortController();
-  const { signal } = program.controller;
+  const opened = programOf(id);
+  opened.controller = new AbortController();
+  const { signal } = opened.controller;
   try {
-    const { outputs, args, events, outfeeds, ms } = await runProgram(client, program.executable,
-      { ...options, text: program.source, timeoutMs, signal });
+    const { program } = opened;
+    const { outputs, args, events, outfeeds, ms } = await runProgram(program, { ...options, timeoutMs, signal });
+    /* Of each parameter, the argument of the first device that has it. */
+    const first = program.parts.flatMap((part) => args[part.first * program.partitions]);
     return {
       outputs: outputs.map((leaves) => leaves.map(plainLiteral)),
-      inputs: args[0].map((argument) => [argument].flat(Infinity).filter((a) => a?.shape).map(plainLiteral)),
+      inputs: first.map((argument) => [argument].flat(Infinity).filter((a) => a?.shape).map(plainLiteral)),
       outfeeds: outfeeds.map(({ device, leaves }) => ({ device, leaves: leaves.map(plainLiteral) })),
       events: profile ? events : [],
       ms,
     };
   } finally {
-    program.controller = null;
+    opened.controller = null;
   }
 }
 
@@ -94,23 +86,25 @@ let traces = 0; /* that were asked for: only the last one is wanted */
 
 async function traceProgram(id, options) {
   const number = ++traces;
-  const { executable, source } = programOf(id);
-  return trace(client, executable, { ...options, text: source, isStale: () => number !== traces || executable.disposed });
+  const { program } = programOf(id);
+  return trace(program, { ...options, isStale: () => number !== traces || program.disposed });
 }
 
 serve({
   open,
   trace: traceProgram,
-  view: (id, what) => VIEWS[what](programOf(id)),
+  view(id, what, part = 0) {
+    const { program, mesh } = programOf(id);
+    return VIEWS[what](program.parts[part], mesh);
+  },
   run,
   stop: (id) => programs.get(id)?.controller?.abort(),
   close(id) {
-    const program = programs.get(id);
+    const opened = programs.get(id);
     programs.delete(id);
-    if (!program || program.executable.disposed) return;
-    program.controller?.abort();
-    program.executable.dispose();
-    program.module.dispose();
+    if (!opened || opened.program.disposed) return;
+    opened.controller?.abort();
+    opened.program.dispose();
   },
   memory: () => ({ inUse: client?.memoryInUse ?? 0, heap: client?.heapInUse ?? 0 }),
 });

@@ -19,17 +19,18 @@ export function createPrograms() {
   };
   return {
     /**
-     * Reads and compiles. `source` is text or bytes; `kind` 'hlo', 'stablehlo' or 'any'; `mesh` as
-     * of client.compile; `threads` as of Client.create (another number closes all programs).
-     * @returns {Promise<{ id: number, name: string, parameters: { name: string, shape: object }[],
-     *   result: object, leaves: object[], isTuple: boolean, replicas: number, partitions: number,
-     *   threads: number, readMs: number, compileMs: number }>}
-     *   shapes are { text, type, dimensions, bytes }
+     * Reads and compiles. `source` is text or bytes, of several programs too: see loaded_program.mjs;
+     * `kind` 'hlo', 'stablehlo' or 'any'; `mesh` as of client.compile; `threads` as of Client.create
+     * (another number closes all programs).
+     * @returns {Promise<{ id: number, parameters: { name: string, shape: object }[], replicas: number,
+     *   parts: { name: string, text: string, first: number, count: number, result: object }[],
+     *   partitions: number, threads: number, readMs: number, compileMs: number }>}
+     *   `parts` are its programs, with their replicas; shapes are { text, type, dimensions, bytes }
      */
     open: (options) => connection().call('open', options),
     /** Of a program: 'text' (as HLO), 'optimised', 'thunks', 'passes', 'code', 'memory': what HloModule,
-     *  Executable and client.passes() tell. */
-    view: (id, what) => connection().call('view', id, what),
+     *  Executable and client.passes() tell; `part`: of which of several. */
+    view: (id, what, part) => connection().call('view', id, what, part),
     /**
      * @param {number} id
      * @param {object} options
@@ -38,7 +39,7 @@ export function createPrograms() {
      * @param {number} [options.timeoutMs]
      * @returns {Promise<{ outputs: object[][], inputs: object[][], outfeeds: object[], events: object[], ms: number }>}
      *   `outputs`: for each device the leaves of the result, { text, type, dimensions, data };
-     *   `inputs`: the leaves of the first device's arguments
+     *   `inputs`: for each parameter the leaves of the argument of the first device that has it
      */
     run: (id, options) => connection().call('run', id, options),
     /** Which elements of arguments the results' depend on: see playground/trace.mjs. */

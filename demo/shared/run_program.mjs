@@ -23,9 +23,8 @@ function infeedShapes(text) {
   return Array.from(text.matchAll(/= \((.*), token\[\]\) infeed\(/g), ([, shape]) => Shape.parse(shape.replace(/\{[^}]*\}/g, '')));
 }
 
-const eachDevice = (executable) =>
-  Array.from({ length: executable.replicas }, (_, replica) =>
-    Array.from({ length: executable.partitions }, (__, partition) => ({ replica, partition }))).flat();
+const eachDevice = ({ devices, partitions }) =>
+  Array.from({ length: devices }, (_, device) => ({ replica: Math.floor(device / partitions), partition: device % partitions }));
 
 /* What outfeeds put out, by client and device: taken by one loop each, as long as the client lives. */
 const collectors = new WeakMap();
@@ -46,11 +45,11 @@ function collectOutfeeds(client, devices, sink) {
 }
 
 /** Feeds infeeds with 0, 1, 2, ..., and collects what outfeeds put out, until `stop()`. */
-function serveHost(client, executable, text) {
-  const shapes = infeedShapes(text);
+function serveHost(program) {
+  const { client } = program;
   const taken = [];
   let running = true;
-  function* feeds() {
+  function* feeds(shapes) {
     while (true) {
       for (const shape of shapes) {
         if (!running) return; /* the next run has feeds of its own */
@@ -58,33 +57,34 @@ function serveHost(client, executable, text) {
       }
     }
   }
-  const devices = eachDevice(executable);
-  if (shapes.length) for (const device of devices) client.infeed(feeds(), device);
-  if (/ outfeed\(/.test(text)) collectOutfeeds(client, devices, (value) => taken.push(value));
+  eachDevice(program).forEach((device, i) => {
+    const { source } = program.partOf(i);
+    const shapes = infeedShapes(source);
+    if (shapes.length) client.infeed(feeds(shapes), device);
+    if (/ outfeed\(/.test(source)) collectOutfeeds(client, [device], (value) => taken.push(value));
+  });
   return { taken, stop() { running = false; } };
 }
 
 /**
- * @param {import('../../bindings/index.mjs').Client} client
- * @param {import('../../bindings/index.mjs').Executable} executable
- * @param {object} options
+ * @param {import('./loaded_program.mjs').LoadedProgram} program what it asks of the host is done
+ * @param {object} options as of executeReplicas, and
  * @param {any[]} [options.inputs] one a parameter: 'iota', 'random', 'zeros', 'ones'; elements;
  *   { fill, seed, perDevice }; { shape, data }; { npy }, the bytes of a file; or { value }
- * @param {string} [options.text] of the program: what it asks of the host is done
  * @returns {Promise<{ outputs: Literal[][], args: any[][], events: object[], outfeeds: object[], ms: number }>}
- *   `outputs`: the leaves, device by device
+ *   `outputs`: the leaves, device by device; `args`: of each device, those of its module
  */
-export async function runProgram(client, executable, { inputs = [], text = '', ...options } = {}) {
-  const devices = eachDevice(executable);
-  const args = devices.map((_, device) =>
-    executable.parameters.map(({ shape }, i) => argumentOf(shape, inputs[i], device)));
-  const host = serveHost(client, executable, text);
+export async function runProgram(program, { inputs = [], ...options } = {}) {
+  const args = Array.from({ length: program.devices }, (_, device) => {
+    const { executable, firstParameter, first } = program.partOf(device);
+    const number = device - first * program.partitions; /* among those that run the same */
+    return executable.parameters.map(({ shape }, i) => argumentOf(shape, inputs[firstParameter + i], number));
+  });
+  const host = serveHost(program);
   const began = performance.now();
   try {
-    const { outputs, events } = await executable.executeReplicas(args, { profile: true, ...options });
-    const ms = performance.now() - began;
-    const leaves = outputs.map((results) => results.flatMap((result) => result.leaves()));
-    return { outputs: leaves, args, events, outfeeds: host.taken, ms };
+    const { outputs, events } = await program.execute(args, { profile: true, ...options });
+    return { outputs, args, events, outfeeds: host.taken, ms: performance.now() - began };
   } finally {
     host.stop();
   }

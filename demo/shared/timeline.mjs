@@ -6,12 +6,10 @@ import { colour } from './theme.mjs';
 export const MARGIN = { left: 70, right: 8, top: 4, bottom: 20 };
 const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
 
-/** Which of the legend's colours a thunk gets. */
-function colourOf({ name, category }) {
-  if (category === 'collective') return '--meet';
-  if (name.startsWith('dot')) return '--dot';
-  return category === 'generated' ? '--loop' : '--other';
-}
+/* Which of the legend's colours a kind of step gets; --other, if it is not here. */
+const COLOURS = {
+  kernel: '--dot', generated: '--loop', region: '--loop', collective: '--meet', channel: '--meet', host: '--meet',
+};
 
 /** A round number of milliseconds, the least of which at most `most` fit. */
 function tickOf(span, most) {
@@ -19,31 +17,12 @@ function tickOf(span, most) {
   return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= most);
 }
 
-/**
- * When all replicas were there, for each collective's event. A replica may come to the same
- * collective several times (in a loop), so the events are matched by how often it came before.
- */
-function meetings(events) {
-  const latest = new Map();
-  const visits = new Map();
-  const keys = events.map(({ name, category, replica, partition }) => {
-    if (category !== 'collective') return null;
-    const visitor = `${name} ${replica} ${partition}`;
-    visits.set(visitor, (visits.get(visitor) ?? 0) + 1);
-    return `${name} ${visits.get(visitor)}`;
-  });
-  events.forEach(({ startUs }, i) => {
-    if (keys[i]) latest.set(keys[i], Math.max(startUs, latest.get(keys[i]) ?? startUs));
-  });
-  return keys.map((key, i) => (key ? Math.min(latest.get(key), events[i].endUs) : null));
-}
-
 /** What the colours mean. */
 export function legend() {
   const entry = (name, text) => h('li', {}, h('i', { class: name }), text);
   return h('ul', { class: 'legend' },
-    entry('dot', 'matrix products'), entry('loop', 'fused loops'), entry('other', 'other steps'),
-    entry('wait', 'waiting for the others'), entry('meet', 'collectives'));
+    entry('dot', 'kernels: products, sorts, …'), entry('loop', 'generated code'), entry('other', 'other steps'),
+    entry('wait', 'waiting for others'), entry('meet', 'collectives, messages'));
 }
 
 /** What a row can be, of a mesh of so many partitions: whose events are in it, and what it is called. */
@@ -51,9 +30,9 @@ const ROWS = {
   devices: (partitions) => ({
     of: ({ replica, partition }) => replica * partitions + partition,
     name: (row) => (partitions === 1 ? `replica ${row}` : `device ${Math.floor(row / partitions)},${row % partitions}`),
-    meets: true,
+    waits: true,
   }),
-  threads: () => ({ of: ({ worker }) => worker, name: (row) => `thread ${row}`, meets: false }),
+  threads: () => ({ of: ({ worker }) => worker, name: (row) => `thread ${row}`, waits: false }),
 };
 
 /** A timeline on a canvas, kept as large and as light or dark as the page. */
@@ -103,18 +82,18 @@ function draw(context, width, height, events, kind) {
   }
   drawTicks(context, { x, begin, span, bottom, most: Math.max(1, Math.floor(room / LABEL_WIDTH)) });
 
-  const met = meetings(events);
-  events.forEach((event, i) => {
-    /* A thread does other things while a replica waits. */
-    const waited = met[i] !== null && kind.meets;
+  for (const event of events) {
+    const { category, startUs, endUs, waitedUs = 0 } = event;
     const top = MARGIN.top + kind.of(event) * rowHeight + rowHeight * 0.15;
     const bar = (from, to, name, least) => {
       context.fillStyle = colour(name);
       context.fillRect(x(from), top, Math.max(least, x(to) - x(from)), rowHeight * 0.7);
     };
-    if (waited) bar(event.startUs, met[i], '--wait', 0);
-    bar(met[i] ?? event.startUs, event.endUs, colourOf(event), 1);
-  });
+    /* A thread does other things while a replica waits. */
+    const went = Math.min(startUs + waitedUs, endUs);
+    if (waitedUs && kind.waits) bar(startUs, went, '--wait', 0);
+    bar(went, endUs, COLOURS[category] ?? '--other', 1);
+  }
 }
 
 /** Behind the bars: a line at every tick, and its time where that fits. */

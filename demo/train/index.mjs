@@ -3,6 +3,7 @@ import { bytes, plural, whole } from '../shared/format.mjs';
 import { h, select } from '../shared/dom.mjs';
 import { createPlot } from '../shared/plot.mjs';
 import { connect } from '../shared/rpc.mjs';
+import { readThreads, selectThreads } from '../shared/threads.mjs';
 import { legend, Timeline } from '../shared/timeline.mjs';
 import { HIDDEN } from './model.mjs';
 import { DrawingPad } from './pad.mjs';
@@ -10,7 +11,7 @@ import { drawLayer, Mosaic } from './pictures.mjs';
 import './train.css';
 
 const MOST_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
-const MOSAIC = { count: 480, columns: 40 };
+const MOSAIC = { count: 480, least: 16 }; /* pixels for each */
 const LAYER = { count: 32, columns: 8 };
 const DEVICES = [1, 2, 3, 4, 5, 6, 7, 8];
 const BATCHES = [64, 256, 1024]; /* the larger, the longer do devices work side by side */
@@ -24,13 +25,6 @@ function describe({ threads, replicas }, asked) {
     'the headers COOP: same-origin and COEP: require-corp brings the threads back.';
 }
 
-/** Numbers of threads to choose from. */
-function threadChoices() {
-  const most = Math.max(2, Math.min(8, navigator.hardwareConcurrency || 2));
-  const numbers = Array.from({ length: most }, (_, i) => [i + 1, i + 1]);
-  return [['all', 'all cores'], ...numbers, [0, 'none']];
-}
-
 const figure = (label, id, value) => h('div', {}, h('dt', {}, label), h('dd', { id }, value));
 const panel = (kind, title, ...children) =>
   h('section', { class: `panel ${kind}` }, h('h2', {}, title), children);
@@ -40,7 +34,7 @@ function layout({ replicas, threads, batch }) {
     start: h('button', { id: 'start', class: 'primary', type: 'button', disabled: true }, 'Loading…'),
     again: h('button', { id: 'again', type: 'button', disabled: true }, 'Start anew'),
     replicas: select('Replicas', DEVICES, replicas),
-    threads: select('Threads', threadChoices(), threads),
+    threads: selectThreads(threads, () => {}),
     batch: select('Batch', BATCHES, batch),
     status: h('p', { id: 'status', class: 'soft', role: 'status' }),
     plot: h('div', { id: 'plot' }),
@@ -79,6 +73,13 @@ function layout({ replicas, threads, batch }) {
         h('p', { class: 'small soft caption' }, `Weights of ${LAYER.count} of ${HIDDEN} neurons: ink where it is red speaks for the neuron, where it is blue against it.`))),
   ];
   return { elements, part };
+}
+
+/** How many digits are taken for others, and for which most often. */
+function mistakesText(mistakes) {
+  const wrong = mistakes.reduce((sum, { count }) => sum + count, 0);
+  const most = mistakes.slice(0, 3).map(({ label, answer, count }) => `${label} for ${answer} (${count})`).join(', ');
+  return `${wrong} of these ${MOSAIC.count} are taken for others: they are marked.${most ? ` Most often ${most}.` : ''}`;
 }
 
 class Curve {
@@ -125,7 +126,7 @@ function readState(state) {
   const { replicas, threads, batch } = state ?? {};
   return {
     replicas: DEVICES.includes(replicas) ? replicas : 4,
-    threads: threadChoices().some(([value]) => value === threads) ? threads : 'all',
+    threads: readThreads(threads),
     batch: BATCHES.includes(batch) ? batch : 256,
   };
 }
@@ -167,12 +168,12 @@ export function mount(element, { state, setState }) {
     const threads = $('threads').value;
     return {
       replicas: Number($('replicas').value), batch: Number($('batch').value),
-      threads: threads === 'all' ? threads : Number(threads),
+      threads: threads === '' ? undefined : Number(threads),
     };
   };
   const showMosaic = async () => {
     if (mosaic) return;
-    mosaic = new Mosaic(part.mosaic, await worker.call('testDigits', MOSAIC.count), MOSAIC.columns);
+    mosaic = new Mosaic(part.mosaic, await worker.call('testDigits', MOSAIC.count), MOSAIC.least);
     await worker.call('test'); /* of weights that know nothing yet */
   };
   /** Other devices, or anew; `keep`: what was learned stays. */
@@ -180,7 +181,7 @@ export function mount(element, { state, setState }) {
     const number = ++resets;
     const { replicas, threads, batch } = chosen();
     const ready = await worker.call('reset', {
-      replicas, batch, threads: threads === 'all' ? undefined : threads, keep, digitsAt,
+      replicas, batch, threads, keep, digitsAt,
     });
     if (number !== resets) return;
     part.status.textContent = describe(ready, threads);
@@ -243,8 +244,7 @@ export function mount(element, { state, setState }) {
     curve.test = accuracy;
     $('accuracy').textContent = `${(accuracy * 100).toFixed(2)} %`;
     mosaic?.show(answers);
-    const wrong = mosaic?.labels.reduce((sum, label, n) => sum + (answers[n] !== label ? 1 : 0), 0);
-    if (mosaic) $('mistakes').textContent = `${wrong} of these ${MOSAIC.count} are taken for others: they are marked. Point at one to see for which.`;
+    if (mosaic) $('mistakes').textContent = mistakesText(mosaic.mistakes());
     drawLayer(part.layer, layer, HIDDEN, LAYER.count, LAYER.columns);
     pad.schedule(); /* the weights know better now what is drawn */
   });

@@ -1,4 +1,5 @@
 /** What the network sees: a mosaic of test digits, and its first layer. */
+import { onResize } from '../shared/dom.mjs';
 import { heatMap, putImage } from '../shared/draw.mjs';
 import { onChange, rgb } from '../shared/theme.mjs';
 
@@ -26,10 +27,10 @@ const mix = (from, to, share) => from.map((value, i) => value + (to[i] - value) 
 
 /** Test digits in rows, those that are taken for others in the colour of problems. */
 export class Mosaic {
-  /** @param {{ images: Uint8Array, labels: Uint8Array }} digits */
-  constructor(canvas, { images, labels }, columns) {
-    Object.assign(this, { canvas, images, labels, columns, answers: null });
-    this.end = onChange(() => this.draw());
+  /** @param {{ images: Uint8Array, labels: Uint8Array }} digits @param {number} least pixels of the page for each */
+  constructor(canvas, { images, labels }, least) {
+    Object.assign(this, { canvas, images, labels, least, answers: null });
+    this.ends = [onChange(() => this.draw()), onResize(canvas.parentElement, () => this.draw())];
     canvas.addEventListener('pointermove', (event) => this.tell(event));
     this.draw();
   }
@@ -37,6 +38,14 @@ export class Mosaic {
   show(answers) {
     this.answers = answers;
     this.draw();
+  }
+
+  /** As many in a row as there is room for, so that all rows are full. */
+  get columns() {
+    const { labels: { length }, least } = this;
+    let columns = Math.max(8, Math.min(40, Math.floor(this.canvas.clientWidth / least)));
+    while (length % columns) columns--;
+    return columns;
   }
 
   draw() {
@@ -52,6 +61,17 @@ export class Mosaic {
     putImage(canvas, image);
   }
 
+  /** What was taken for what: { label, answer, count }, the most frequent first. */
+  mistakes() {
+    const counts = new Map();
+    this.labels.forEach((label, n) => {
+      const answer = this.answers[n];
+      const key = `${label} ${answer}`;
+      if (answer !== label) counts.set(key, { label, answer, count: (counts.get(key)?.count ?? 0) + 1 });
+    });
+    return [...counts.values()].sort((a, b) => b.count - a.count);
+  }
+
   tell(event) {
     const box = this.canvas.getBoundingClientRect();
     const cell = box.width / this.columns;
@@ -63,7 +83,7 @@ export class Mosaic {
   }
 
   dispose() {
-    this.end();
+    this.ends.forEach((end) => end());
   }
 }
 

@@ -30,6 +30,15 @@ static void print_operation(StrBuf *out, const Instruction *instruction) {
                 is_call ? instruction->a.custom_call_target : opcode_name(instruction->opcode));
 }
 
+/* Which of the generated module's functions it runs, if it runs one. */
+static void print_function(StrBuf *out, const Program *program, const Thunk *thunk) {
+  int function = -1;
+  if (thunk->kind == THUNK_GENERATED) function = thunk->function;
+  if (thunk->kind == THUNK_KERNEL && thunk->fusion) function = thunk->fusion_function;
+  if (thunk->kind == THUNK_REGION) function = program->fusion_count + thunk->region;
+  if (function >= 0) strbuf_printf(out, " [function %d]", function);
+}
+
 static void print_sequence(StrBuf *out, const Program *program, const ThunkSequence *sequence,
                            int indent) {
   for (int i = 0; i < sequence->count; i++) {
@@ -37,6 +46,7 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
     strbuf_printf(out, "%*s%s %s", indent, "", thunk_kind_name(thunk->kind),
                   thunk->instruction->name);
     if (thunk->kind == THUNK_EVAL) print_operation(out, thunk->instruction);
+    print_function(out, program, thunk);
     strbuf_append(out, ":");
     for (int j = 0; j < thunk->operand_count; j++) {
       print_buffer(out, program, thunk->operands[j]);
