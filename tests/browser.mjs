@@ -1,8 +1,11 @@
 /** Real headless Chromium, and pages that must not complain. */
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 import { chromium } from 'playwright-core';
+
+import { serve } from '../demo/serve.mjs';
 
 // In a container as root there is no sandbox; and no test may reach out of the machine.
 const ARGUMENTS = [
@@ -42,4 +45,33 @@ export async function newPage(browser, options = {}) {
     if (response.status() >= 400) complaints.push(`${response.url()}: ${response.status()}`);
   });
   return { page, complaints };
+}
+
+export const PHONE = { width: 390, height: 844 };
+
+/**
+ * The site in a browser of its own.
+ * @param {string} hash which view
+ * @param {object} [options] `server`: as of serve(); all others as of the browser's newPage()
+ * @returns {Promise<{ page: object, complaints: string[], address: string, browser: object, close: () => Promise<void> }>}
+ */
+export async function openSite(hash, { server: how, ...options } = {}) {
+  const browser = await launch();
+  const server = await serve({ port: 0, ...how });
+  const { page, complaints } = await newPage(browser, { viewport: PHONE, ...options });
+  page.setDefaultTimeout(20000);
+  await page.goto(`${server.address}#${hash}`);
+  return {
+    page, complaints, browser, address: server.address,
+    async close() {
+      await browser.close();
+      await server.close();
+    },
+  };
+}
+
+/** That nothing is wider than the window. */
+export async function assertFits(page, what = '') {
+  const { wide, width } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, width: innerWidth }));
+  assert.ok(wide <= width, `${what} scrolls sideways: ${wide} of ${width}`);
 }

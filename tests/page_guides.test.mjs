@@ -2,22 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { serve } from '../demo/serve.mjs';
-import { launch, newPage } from './browser.mjs';
+import { assertFits, openSite } from './browser.mjs';
 
-let browser, server, page, complaints;
+let page, complaints, close;
 before(async () => {
-  browser = await launch();
-  server = await serve({ port: 0 });
-  ({ page, complaints } = await newPage(browser, { viewport: { width: 390, height: 844 } }));
-  page.setDefaultTimeout(20000);
-  await page.goto(`${server.address}#guides`);
+  ({ page, complaints, close } = await openSite('guides'));
   await page.waitForSelector('.guide h1');
 });
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+after(() => close?.());
 
 const heading = (text) => page.waitForFunction((wanted) => document.querySelector('.guide h1')?.textContent === wanted, text);
 
@@ -28,8 +20,7 @@ test('every guide is there, and none scrolls the page sideways', async () => {
     await page.click(`.list a[data-name="${name}"]`);
     await page.waitForFunction((of) => document.querySelector('.list [aria-current]')?.dataset.name === of, name);
     assert.ok((await page.textContent('.guide')).length > 300, name);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 390, `${name} scrolls sideways: ${width}`);
+    await assertFits(page, name);
     assert.equal(await page.locator('.guide a:not([href^="#"], [href^="http"])').count(), 0);
   }
 });

@@ -2,23 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { serve } from '../demo/serve.mjs';
 import { MESH_PROGRAMS } from '../demo/meshes/programs.mjs';
-import { launch, newPage } from './browser.mjs';
+import { assertFits, openSite } from './browser.mjs';
 
-let browser, server, page, complaints;
+let page, complaints, close;
 before(async () => {
-  browser = await launch();
-  server = await serve({ port: 0 });
-  ({ page, complaints } = await newPage(browser, { viewport: { width: 390, height: 844 } }));
-  page.setDefaultTimeout(20000);
-  await page.goto(`${server.address}#meshes`);
+  ({ page, complaints, close } = await openSite('meshes'));
   await settled(0);
 });
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+after(() => close?.());
 
 const settled = (before) => page.waitForFunction((last) => {
   const { turn, asked } = document.getElementById('mesh-status')?.dataset ?? {};
@@ -67,7 +59,8 @@ test('a run is played', async () => {
 test('programs can be edited, and a link holds the edit', async () => {
   await choose('Hangs: a message never sent');
   const before = await page.evaluate(() => Number(document.getElementById('mesh-status').dataset.turn));
-  const text = MESH_PROGRAMS.at(-1).program.replace('direction=GT', 'direction=LT');
+  const { program } = MESH_PROGRAMS.find(({ name }) => name === 'Hangs: a message never sent');
+  const text = program.replace('direction=GT', 'direction=LT');
   await page.click('.cm-content');
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.insertText(text);
@@ -78,8 +71,7 @@ test('programs can be edited, and a link holds the edit', async () => {
   await settled(0);
   assert.ok(await page.isHidden('#mesh-problem'));
   assert.equal(await page.inputValue('#mesh-program'), 'Hangs: a message never sent');
-  const width = await page.evaluate(() => document.documentElement.scrollWidth);
-  assert.ok(width <= 390, `scrolls sideways: ${width}`);
+  await assertFits(page);
 });
 
 test('complained of nothing', () => assert.deepEqual(complaints, []));

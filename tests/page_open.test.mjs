@@ -5,22 +5,14 @@ import { after, before, test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { Client, Literal, readNpz, readSafetensors, writeNpz } from '../bindings/index.mjs';
-import { serve } from '../demo/serve.mjs';
-import { launch, newPage } from './browser.mjs';
+import { assertFits, openSite } from './browser.mjs';
 
-let browser, server, page, complaints;
+let page, complaints, close;
 before(async () => {
-  browser = await launch();
-  server = await serve({ port: 0 });
-  ({ page, complaints } = await newPage(browser, { viewport: { width: 390, height: 844 } }));
-  page.setDefaultTimeout(20000);
-  await page.goto(`${server.address}#open`);
+  ({ page, complaints, close } = await openSite('open'));
   await page.waitForSelector('#drop');
 });
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+after(() => close?.());
 
 const TEXT = `HloModule axpy
 ENTRY main {
@@ -55,8 +47,7 @@ test('the sample: what it is, run with its weights, profiled', async () => {
   assert.match(await page.textContent('[data-panel="results"]'), /f32\[16,10\]/);
   await page.click('[data-tab="profile"]');
   assert.match(await page.textContent('[data-panel="profile"]'), /100\.0 %/);
-  const width = await page.evaluate(() => document.documentElement.scrollWidth);
-  assert.ok(width <= 390, `scrolls sideways: ${width}`);
+  await assertFits(page);
 });
 
 test('weights by name, and results saved', async () => {

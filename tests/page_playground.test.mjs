@@ -2,22 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { serve } from '../demo/serve.mjs';
-import { launch, newPage } from './browser.mjs';
+import { newPage, openSite } from './browser.mjs';
 
-let browser, server, page, complaints;
+let page, complaints, browser, close;
 before(async () => {
-  browser = await launch();
-  server = await serve({ port: 0 });
-  ({ page, complaints } = await newPage(browser, { viewport: { width: 1400, height: 900 } }));
-  page.setDefaultTimeout(15000);
-  await page.goto(`${server.address}#playground`);
+  ({ page, complaints, browser, close } = await openSite('playground', { viewport: { width: 1400, height: 900 } }));
   await settled(page);
 });
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+after(() => close?.());
 
 /** Waits until what is in the editor has run, or failed. */
 async function settled(of, after = -1) {
@@ -90,6 +82,9 @@ describe('tabs', () => {
     const text = await panel.textContent();
     assert.match(text, /\(module/);
     assert.match(text, /f32x4\.(add|mul|sub)/);
+    assert.match(text, /;; generated most\n +\(func \$most /); // named after instructions
+    assert.match(text, /\(export "4" \(func \$y_4\)\)[^]*;; region y\n/);
+    assert.doesNotMatch(text, /\$func\d/);
   });
 
   test('the timeline', async () => {
@@ -135,6 +130,56 @@ describe('tabs', () => {
     await page.waitForFunction(() =>
       /result\[1, 1\] comes from table\[0, 1\], rows\[1, 0\]\./.test(document.querySelector('[data-panel="picture"]').textContent));
   });
+});
+
+test('several programs: each has its steps, and they meet', async () => {
+  const one = (name, body) => `HloModule ${name}\n\nENTRY main {
+  x = f32[4] parameter(0)
+  t = token[] after-all()
+${body}  ROOT y = f32[4] add(x, x)
+}\n`;
+  const pairs = 'frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}';
+  const sends = `  s = (f32[4], u32[], token[]) send(x, t), channel_id=1, ${pairs}\n  d = token[] send-done(s), channel_id=1\n`;
+  const takes = `  r = (f32[4], u32[], token[]) recv(t), channel_id=1, ${pairs}\n  got = (f32[4], token[]) recv-done(r), channel_id=1, ${pairs}\n`;
+  await andSettled(() => type(`${one('speaks', sends)}\n${one('listens', takes)}`));
+  assert.ok(await page.isHidden('#play-problem'));
+  assert.match(await page.textContent('#play-status'), /on 2 devices/);
+  const panel = await tab('steps');
+  await panel.locator('pre', { hasText: 'channel s' }).waitFor();
+  await page.locator('label:has-text("Program") select').selectOption('1');
+  await panel.locator('pre', { hasText: 'channel got' }).waitFor();
+  assert.equal(await page.locator('.inputs .input').count(), 2);
+  await andSettled(() => type(`${one('speaks', sends)}\n${one('listens', '  z = f32[4] ad(x, x)\n')}`));
+  assert.match(await page.textContent('#play-problem'), /^16:\d+ /); // a line of the whole text
+  assert.equal(await page.textContent('.cm-lintRange-error'), 'ad');
+});
+
+test('threads are chosen', async () => {
+  await choose('add');
+  for (const [threads, says] of [['0', /single-threaded build/], ['1', /1 thread[;\b]/], ['', /\d threads?;/]]) {
+    await andSettled(() => page.locator('.view > .controls label:has-text("Threads") select').selectOption(threads));
+    assert.match(await page.textContent('#play-status'), says);
+  }
+});
+
+test('of a sort, where each element went', async () => {
+  await choose('sort');
+  const panel = await tab('picture');
+  await panel.locator('.result .cell').nth(15).waitFor();
+  await panel.locator('.result .cell').nth(7).hover();
+  await page.waitForFunction(() => /result 0\[7\] comes from x\[3\]\./.test(document.querySelector('[data-panel="picture"]').textContent));
+});
+
+test('a clipboard that refuses: the link stands there', async () => {
+  await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); });
+  await page.click('#share');
+  await page.locator('#address').waitFor();
+  assert.match(await page.inputValue('#address'), /#playground\/[\w-]+$/);
+  assert.equal(await page.textContent('#share'), 'Copy link');
+  await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.resolve(); });
+  await page.click('#share');
+  await page.waitForFunction(() => document.getElementById('share').textContent === 'Copied');
+  assert.ok(await page.isHidden('#address'));
 });
 
 describe('editing', () => {

@@ -23,8 +23,11 @@ export function createRunner() {
      */
     async run(code, threads) {
       end();
-      if (spare && spare.threads !== threads) spare.worker.terminate();
-      const { worker } = spare?.threads === threads ? spare : start(threads);
+      if (spare && spare.threads !== threads) {
+        spare.worker.terminate();
+        spare = null;
+      }
+      const { worker } = spare ?? start(threads);
       spare = null;
       running = worker;
       try {
