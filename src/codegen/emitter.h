@@ -113,6 +113,30 @@ static inline int emit_take(Emitter *e) {
   return local;
 }
 
+/* --- lane_emitter.c --- */
+
+/* One part of an element of `type` in all lanes. */
+void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part);
+
+/* Cuts an integer to its width, rounds a float to its type. */
+void emit_round(Emitter *e, PrimitiveType type);
+
+/* Between an element's bits as an i32x4 (types of up to 32 bits), zero-extended or, of signed
+** integers, sign-extended, and its value, on top of the stack. */
+void emit_bits_to_value(Emitter *e, PrimitiveType type);
+void emit_value_to_bits(Emitter *e, PrimitiveType type);
+/* The same of an f32 that is yet to be rounded to `type`. */
+void emit_rounded_bits(Emitter *e, PrimitiveType type);
+
+void emit_splat32(Emitter *e, uint32_t bits);
+void emit_splat64(Emitter *e, uint64_t bits);
+/* The one that the kind wants. */
+void emit_splat_of(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64);
+void emit_twice(Emitter *e); /* x -> x, x */
+/* i32x4 to i64x2, of lanes 0 and 1 (part 0) or 2 and 3; the same choice of f32x4, kept in place. */
+void emit_widen(Emitter *e, bool with_sign, int part);
+void emit_take_part(Emitter *e, int part);
+
 /* --- leaf_emitter.c --- */
 
 /* Before anything else of a kernel. */
@@ -208,25 +232,6 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan);
 /* Pushes one part of what an element-wise operation makes of its operands. */
 void emit_operation(Emitter *e, const LoopNode *node, int part);
 bool can_emit_operation(const Instruction *instruction);
-
-/* One part of an element of `type` in all lanes. */
-void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part);
-
-/* Cuts an integer to its width, rounds a float to its type. */
-void emit_round(Emitter *e, PrimitiveType type);
-
-/* Between an element's bits as an i32x4 (types of up to 32 bits), zero-extended or, of signed
-** integers, sign-extended, and its value, on top of the stack. */
-void emit_bits_to_value(Emitter *e, PrimitiveType type);
-void emit_value_to_bits(Emitter *e, PrimitiveType type);
-/* The same of an f32 that is yet to be rounded to `type`. */
-void emit_rounded_bits(Emitter *e, PrimitiveType type);
-
-void emit_splat32(Emitter *e, uint32_t bits);
-void emit_splat64(Emitter *e, uint64_t bits);
-/* i32x4 to i64x2, of lanes 0 and 1 (part 0) or 2 and 3; the same choice of f32x4, kept in place. */
-void emit_widen(Emitter *e, bool with_sign, int part);
-void emit_take_part(Emitter *e, int part);
 
 /* --- convert_emitter.c --- */
 

@@ -1,0 +1,115 @@
+/*
+** Vector code about lanes alone, whatever value they are of: constants in all lanes, parts of a vector,
+** and an element's bits as the value that is computed with.
+*/
+#include <string.h>
+
+#include "codegen/math_functions.h"
+
+/* The evaluator does for the formats in which scale factors and their like are kept. */
+LaneKind lane_kind(PrimitiveType type) {
+  if (type == F8E8M0FNU || type == F4E2M1FN) return LANES_NONE;
+  switch (type_kind(type)) {
+  case KIND_PRED: return LANES_MASK;
+  case KIND_SIGNED:
+  case KIND_UNSIGNED: return type_bits(type) <= 32 ? LANES_I32 : LANES_I64;
+  case KIND_FLOAT: return type_bits(type) <= 32 ? LANES_F32 : LANES_F64;
+  case KIND_COMPLEX: return type == C64 ? LANES_C64 : LANES_C128;
+  default: return LANES_NONE;
+  }
+}
+
+/* --- Small pieces ----------------------------------------------------------------------------- */
+
+void emit_splat32(Emitter *e, uint32_t bits) {
+  wasm_v128(&e->function, (uint32_t[]){bits, bits, bits, bits});
+}
+
+void emit_splat64(Emitter *e, uint64_t bits) { wasm_v128(&e->function, (uint64_t[]){bits, bits}); }
+
+void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part) {
+  if (type_is_complex(type)) {
+    if (part % 2) value.f = value.im;
+    emit_scalar(e, type_complex_component(type), value, part / 2);
+    return;
+  }
+  uint32_t bits32;
+  uint64_t bits64;
+  float narrow = (float)value.f;
+  switch (lane_kind(type)) {
+  case LANES_MASK: emit_splat32(e, value.u ? ~0u : 0); return;
+  case LANES_I32: emit_splat32(e, (uint32_t)value.u); return;
+  case LANES_I64: emit_splat64(e, value.u); return;
+  case LANES_F32:
+    memcpy(&bits32, &narrow, sizeof bits32);
+    emit_splat32(e, bits32);
+    return;
+  default: memcpy(&bits64, &value.f, sizeof bits64); emit_splat64(e, bits64);
+  }
+}
+
+void emit_splat_of(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64) {
+  if (lane_parts(kind) == 1) {
+    emit_splat32(e, bits32);
+  } else {
+    emit_splat64(e, bits64);
+  }
+}
+
+void emit_twice(Emitter *e) {
+  int x = emit_keep(e);
+  emit_local(e, x);
+  wasm_local_release(&e->function, x);
+}
+
+/* Lanes 2 and 3 to the place of lanes 0 and 1, for instructions that read only those. */
+void emit_take_part(Emitter *e, int part) {
+  if (part == 0) return;
+  emit_twice(e);
+  wasm_shuffle32(&e->function, 2, 3, 2, 3);
+}
+
+/* i32x4 to a part of i64x2. */
+void emit_widen(Emitter *e, bool with_sign, int part) {
+  int low = with_sign ? I64X2_EXTEND_LOW_I32X4_S : I64X2_EXTEND_LOW_I32X4_U;
+  emit_simd(e, part == 0 ? low : low + 1);
+}
+
+/* --- The values that an element type can hold ------------------------------------------------- */
+
+void emit_bits_to_value(Emitter *e, PrimitiveType type) {
+  if (type == PRED) {
+    emit_splat32(e, 0);
+    emit_simd(e, I32X4_NE);
+  } else if (is_narrow_float(type)) {
+    emit_narrow(e, decoded, type);
+  }
+}
+
+void emit_value_to_bits(Emitter *e, PrimitiveType type) {
+  if (type == PRED) {
+    emit_shift(e, I32X4_SHR_U, 31);
+  } else if (type == BF16) {
+    emit_shift(e, I32X4_SHR_U, 16);
+  } else if (is_narrow_float(type)) {
+    emit_narrow(e, encoded, type);
+  }
+}
+
+void emit_rounded_bits(Emitter *e, PrimitiveType type) { emit_narrow(e, encoded, type); }
+
+void emit_round(Emitter *e, PrimitiveType type) {
+  int bits = type_bits(type);
+  if (is_narrow_float(type)) {
+    if (e->unrounded) return;
+    emit_narrow(e, rounded, type);
+  } else if (lane_kind(type) == LANES_I32 && bits < 32) {
+    if (is_signed(type)) {
+      emit_shift(e, I32X4_SHL, 32 - bits);
+      emit_shift(e, I32X4_SHR_S, 32 - bits);
+    } else {
+      emit_splat32(e, (1u << bits) - 1);
+      emit_simd(e, V128_AND);
+    }
+  }
+}
