@@ -155,6 +155,16 @@ export class Training {
     return training;
   }
 
+  /** The images and labels of step number `step` (call it once for each), on the device, a list a replica. */
+  batchOf(step) {
+    const index = step % this.stepsPerEpoch, shard = this.batch / this.replicas;
+    if (index === 0) shuffle(this.order, this.random);
+    return Array.from({ length: this.replicas }, (_, r) => {
+      const [pixels, truth] = this.shard(index * this.batch, r);
+      return [this.client.buffer(pixels, `u8[${shard},${PIXELS}]`), this.client.buffer(truth, `s32[${shard}]`)];
+    });
+  }
+
   /** The shard of replica `r` of the batch that begins at `start` of the shuffled order. */
   shard(start, r) {
     const { images, labels } = this.digits.train;
@@ -171,14 +181,12 @@ export class Training {
 
   /** One step. Returns its mean loss, accuracy on the batch, and the events of its profile if asked for. */
   async next({ profile = false } = {}) {
-    const index = this.step % this.stepsPerEpoch;
-    if (index === 0) shuffle(this.order, this.random);
-    const inputs = this.weights.map((weights, r) =>
-      [...weights, ...this.shard(index * this.batch, r), this.learningRate]);
-    const options = { device: true, donate: [0, 1, 2, 3] };
-    const { outputs: results, events } = profile
-      ? await this.trainer.executeReplicas(inputs, { ...options, profile })
-      : { outputs: await this.trainer.executeReplicas(inputs, options), events: null };
+    const batch = this.following ?? this.batchOf(this.step);
+    const inputs = this.weights.map((weights, r) => [...weights, ...batch[r], this.learningRate]);
+    const running = this.trainer.executeReplicas(inputs,
+      { device: true, donate: [0, 1, 2, 3, 4, 5], profile });
+    this.following = this.batchOf(this.step + 1); // while the workers are at this one
+    const done = await running, [results, events] = profile ? [done.outputs, done.events] : [done, null];
     const [, , , , loss, correct] = results[0];
     const outcome = {
       step: ++this.step,
@@ -242,7 +250,7 @@ export class Training {
   }
 
   dispose() {
-    this.weights.flat().forEach((buffer) => buffer.dispose());
+    [this.weights, this.following ?? []].flat(2).forEach((buffer) => buffer.dispose());
     this.trainer.dispose();
     this.classifiers.forEach((classifier) => classifier.dispose());
   }

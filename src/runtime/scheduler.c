@@ -84,11 +84,27 @@ static void event_signal(Event *event) {
   platform_wake_all(event);
 }
 
+/*
+** Between two steps of a program a thread waits for less time than it takes to fall asleep and to be
+** woken (20 to 100 us, and more in a browser): so it looks for a while before it sleeps.
+*/
+static bool spin(const Event *event, uint32_t seen) {
+  enum { LOOKS_A_CLOCK = 64 };
+  static const double MOST_US = 60;
+  double end_us = platform_now_us() + MOST_US;
+  do {
+    for (int i = 0; i < LOOKS_A_CLOCK; i++) {
+      if (atomic_load_explicit(event, memory_order_relaxed) != seen) return true;
+    }
+  } while (platform_now_us() < end_us);
+  return false;
+}
+
 /* The lock is held on entry and on return. May return early. */
 static void event_wait(Event *event) {
   uint32_t seen = atomic_load(event);
   scheduler_unlock();
-  platform_wait(event, seen, 0);
+  if (!spin(event, seen)) platform_wait(event, seen, 0);
   scheduler_lock();
 }
 
