@@ -8,13 +8,15 @@ import { splitDigits } from './train/digits.mjs';
 import { Training } from './train/model.mjs';
 import { packDigits } from './train/pack_digits.mjs';
 
-const USAGE = `Trains a 784-128-10 perceptron on 8,000 handwritten digits; each step is one XLA
-computation on N replicas that all-reduce their gradients.
+const USAGE = `Trains a 784-128-10 perceptron on 8,000 handwritten digits; each epoch is one XLA
+computation on N replicas that all-reduce their gradients in each step.
 
   --replicas N   1, 2, 4, ...: a divisor of the global batch of 64     (default 4)
   --threads N    worker threads; 0 = the single-threaded build         (default: all cores)
   --epochs N     passes over the training digits                       (default 15)
   --curve        print the loss of every epoch with all its digits`;
+
+const BATCH = 64;
 
 function fail(message) {
   process.stderr.write(`error: ${message.split('\n')[0]}\n`);
@@ -42,7 +44,7 @@ function options() {
       process.exit(0);
     }
     const replicas = whole(values, 'replicas', 1);
-    if (64 % replicas) fail('--replicas must divide the global batch of 64');
+    if (BATCH % replicas) fail(`--replicas must divide the global batch of ${BATCH}`);
     return {
       replicas,
       threads: whole(values, 'threads', 0),
@@ -90,17 +92,15 @@ async function main() {
   const { replicas, threads, epochs, curve } = options();
   const digits = splitDigits(await packDigits());
   const client = await Client.create({ replicas, threads });
-  const training = await Training.create(client, digits, { replicas });
+  const stepsPerRun = Math.floor(digits.train.count / BATCH); // an epoch
+  const training = await Training.create(client, digits, { replicas, batch: BATCH, stepsPerRun });
   console.log(`training on ${digits.train.count} digits: ${replicas} replicas on ` +
     `${threads || 'no'} worker threads, ${epochs} epochs of ${training.stepsPerEpoch} steps`);
   const progress = new Progress(epochs * training.stepsPerEpoch, training.stepsPerEpoch);
   for (let epoch = 0; epoch < epochs; epoch++) {
-    let sum = 0;
-    for (let i = 0; i < training.stepsPerEpoch; i++) {
-      const outcome = await training.next();
-      sum += outcome.loss;
-      progress.update(outcome);
-    }
+    const { outcomes } = await training.nextRun();
+    outcomes.forEach((outcome) => progress.update(outcome));
+    const sum = outcomes.reduce((total, { loss }) => total + loss, 0);
     if (curve) console.log(`epoch ${epoch + 1} mean loss ${sum / training.stepsPerEpoch}`);
   }
   const seconds = progress.seconds();

@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { Client } from '../bindings/index.mjs';
+import { splitDigits } from '../demo/train/digits.mjs';
+import { Training } from '../demo/train/model.mjs';
+import { packDigits } from '../demo/train/pack_digits.mjs';
 import { lines, run } from './program.mjs';
 
 const train = (...options) => run(process.execPath, ['demo/train.mjs', ...options.map(String)]);
@@ -80,6 +84,20 @@ test('the weights are bit for bit the same on 0, 1, 2 and 4 threads', async () =
     weights.add(outcome(await trained('--epochs', 1, '--threads', threads)).weights);
   }
   assert.equal(weights.size, 1, [...weights].join(' '));
+});
+
+test('several steps in one program are those steps', async () => {
+  const digits = splitDigits(await packDigits()), client = await Client.create({ threads: 2 });
+  const [ones, five] = await Promise.all([1, 5].map((stepsPerRun) =>
+    Training.create(client, digits, { replicas: 2, stepsPerRun })));
+  const { outcomes } = await five.nextRun();
+  for (const { step, loss, accuracy } of outcomes) {
+    const one = await ones.next();
+    assert.deepEqual([one.step, one.loss, one.accuracy], [step, loss, accuracy]);
+  }
+  assert.equal(five.step, 5);
+  assert.deepEqual(five.checksums(), ones.checksums());
+  client.dispose();
 });
 
 describe('an option that makes no sense is one line on stderr, and exit 1', () => {

@@ -3,8 +3,8 @@
  * stochastic gradient descent on several replicas. The same file runs in Node and in the page.
  *
  * One XLA computation is one training step: forward, backward, an AllReduce of the gradients over
- * all replicas, update. Each replica gets its own shard of the batch, and keeps its own copy of the
- * weights in device buffers from step to step.
+ * all replicas, update. Each replica takes its own shard of the batch from the digits, which all of
+ * them share on the device, and keeps its own copy of the weights there from step to step.
  */
 import { randomNumbers } from '../shared/random.mjs';
 import { PIXELS, shuffle } from './digits.mjs';
@@ -52,19 +52,8 @@ function softmax(b, logits, add, max) {
   };
 }
 
-/**
- * The training step of one replica.
- * Parameters: w1, b1, w2, b2, images u8[shard,784], labels s32[shard], learning rate f32[].
- * Result: (w1, b1, w2, b2, mean loss over the global batch f32[], correct answers in it f32[]).
- */
-export function buildTrainingStep(client, shard, replicas) {
-  const add = scalarComputation(client, 'add');
-  const max = scalarComputation(client, 'max');
-  const b = client.builder('training_step');
-  const weights = WEIGHTS.map(([name, dims], i) => b.parameter(i, f32(...dims), name));
-  const bytes = b.parameter(4, `u8[${shard},${PIXELS}]`, 'images');
-  const labels = b.parameter(5, `s32[${shard}]`, 'labels');
-  const learningRate = b.parameter(6, 'f32[]', 'learning_rate');
+/** One step of one replica: what becomes of the weights, the loss, how many answers were right. */
+function trainingStep(b, { weights, bytes, labels, learningRate }, { shard, replicas, add, max }) {
   const zero = b.constant(0, 'f32[]');
   const sum = (x, dimensions) => b.reduce(x, zero, add, dimensions);
 
@@ -93,7 +82,39 @@ export function buildTrainingStep(client, shard, replicas) {
   const all = b.allReduce(b.tuple([...gradients, loss, correct]), add);
   const updated = weights.map((w, i) =>
     b.sub(w, b.mul(b.getTupleElement(all, i), learningRate)));
-  return b.build(b.tuple([...updated, b.getTupleElement(all, 4), b.getTupleElement(all, 5)]));
+  return [...updated, b.getTupleElement(all, 4), b.getTupleElement(all, 5)];
+}
+
+/**
+ * The training of one replica, of one step or, as a loop, of several.
+ * Parameters: w1, b1, w2, b2, all images u8[count,784], all labels s32[count], the numbers of the
+ * images of its shard of each step s32[steps,shard], learning rate f32[].
+ * Result: (w1, b1, w2, b2, mean loss over the global batch f32[steps], correct answers f32[steps]).
+ */
+export function buildTraining(client, { count, shard, replicas, steps = 1 }) {
+  const how = { shard, replicas, add: scalarComputation(client, 'add'), max: scalarComputation(client, 'max') };
+  const b = client.builder('training');
+  const weights = WEIGHTS.map(([name, dims], i) => b.parameter(i, f32(...dims), name));
+  const images = b.parameter(4, `u8[${count},${PIXELS}]`, 'images');
+  const labels = b.parameter(5, `s32[${count}]`, 'labels');
+  const order = b.parameter(6, `s32[${steps},${shard}]`, 'order');
+  const learningRate = b.parameter(7, 'f32[]', 'learning_rate');
+  const zero = b.constant(0, 's32[]'), none = b.constant(new Float32Array(steps), f32(steps));
+  const step = (inner, i, ...state) => {
+    const [losses, corrects] = state.splice(WEIGHTS.length);
+    const numbers = inner.reshape(inner.dynamicSlice(order, [i, zero], [1, shard]), [shard]);
+    const of = (list, ...row) => inner.gather(list, numbers, {
+      offsetDims: row.map((_, d) => d + 1), collapsedSliceDims: [0], startIndexMap: [0], indexVectorDim: 1,
+    }, [1, ...row]);
+    const made = trainingStep(
+      inner, { weights: state, bytes: of(images, PIXELS), labels: of(labels), learningRate }, how);
+    const [loss, correct] = made.splice(WEIGHTS.length);
+    const noted = (list, x) => inner.dynamicUpdateSlice(list, inner.reshape(x, [1]), [i]);
+    return [i.add(1), ...made, noted(losses, loss), noted(corrects, correct)];
+  };
+  const first = [zero, ...weights, none, none];
+  const [, ...results] = steps === 1 ? step(b, ...first) : b.while((_, i) => i.lt(steps), step, first);
+  return b.build(b.tuple(results));
 }
 
 /** Probabilities of the ten classes for `count` images: (w1, b1, w2, b2, u8[count,784]) -> f32[count,10]. */
@@ -128,26 +149,29 @@ function checksum(arrays) {
 }
 
 /**
- * Training as an object: `step()` does one step, `evaluate()` the test set.
+ * Training as an object: `next()` does one step, `evaluate()` the test set.
  *
  * @param client   a Client
  * @param digits   { train, test } from splitDigits()
- * @param options  replicas, batch (global, a multiple of replicas), learningRate, seed; `from`: what
+ * @param options  replicas, batch (global, a multiple of replicas), stepsPerRun, learningRate, seed; `from`: what
  *   another training's state() gave, to go on from there
  */
 export class Training {
   static async create(client, digits, options = {}) {
-    const { replicas = 4, batch = 64, learningRate = 0.15, seed = 7, from } = options;
+    const { replicas = 4, batch = 64, stepsPerRun = 1, learningRate = 0.15, seed = 7, from } = options;
     if (batch % replicas) throw new RangeError(`a batch of ${batch} can't be cut into ${replicas}`);
     const training = new Training();
-    Object.assign(training, { client, digits, replicas, batch, learningRate });
+    Object.assign(training, { client, digits, replicas, batch, stepsPerRun, learningRate });
     training.step = from?.step ?? 0;
     training.random = randomNumbers(seed + training.step);
     training.order = Int32Array.from({ length: digits.train.count }, (_, i) => i);
     training.stepsPerEpoch = Math.floor(digits.train.count / batch);
     if (from) shuffle(training.order, training.random);
+    const { images, labels, count } = digits.train;
     training.trainer = await client.compile(
-      buildTrainingStep(client, batch / replicas, replicas), { replicas });
+      buildTraining(client, { count, shard: batch / replicas, replicas, steps: stepsPerRun }), { replicas });
+    training.images = client.buffer(images, `u8[${count},${PIXELS}]`);
+    training.labels = client.buffer(Int32Array.from(labels), `s32[${count}]`);
     training.classifiers = new Map();
     const initial = from?.weights ?? initialWeights(seed);
     training.weights = Array.from({ length: replicas }, () =>
@@ -155,50 +179,48 @@ export class Training {
     return training;
   }
 
-  /** The images and labels of step number `step` (call it once for each), on the device, a list a replica. */
-  batchOf(step) {
-    const index = step % this.stepsPerEpoch, shard = this.batch / this.replicas;
-    if (index === 0) shuffle(this.order, this.random);
-    return Array.from({ length: this.replicas }, (_, r) => {
-      const [pixels, truth] = this.shard(index * this.batch, r);
-      return [this.client.buffer(pixels, `u8[${shard},${PIXELS}]`), this.client.buffer(truth, `s32[${shard}]`)];
-    });
-  }
-
-  /** The shard of replica `r` of the batch that begins at `start` of the shuffled order. */
-  shard(start, r) {
-    const { images, labels } = this.digits.train;
-    const size = this.batch / this.replicas;
-    const pixels = new Uint8Array(size * PIXELS);
-    const truth = new Int32Array(size);
-    for (let i = 0; i < size; i++) {
-      const n = this.order[start + r * size + i];
-      pixels.set(images.subarray(n * PIXELS, (n + 1) * PIXELS), i * PIXELS);
-      truth[i] = labels[n];
+  /** What each replica looks at in the steps of one run, s32[steps,shard] for each. Once for each run. */
+  ordersFrom(first) {
+    const steps = this.stepsPerRun, shard = this.batch / this.replicas;
+    const orders = Array.from({ length: this.replicas }, () => new Int32Array(steps * shard));
+    for (let i = 0; i < steps; i++) {
+      const index = (first + i) % this.stepsPerEpoch;
+      if (index === 0) shuffle(this.order, this.random);
+      orders.forEach((order, r) => {
+        const start = index * this.batch + r * shard;
+        order.set(this.order.subarray(start, start + shard), i * shard);
+      });
     }
-    return [pixels, truth];
+    return orders;
   }
 
-  /** One step. Returns its mean loss, accuracy on the batch, and the events of its profile if asked for. */
-  async next({ profile = false } = {}) {
-    const batch = this.following ?? this.batchOf(this.step);
-    const inputs = this.weights.map((weights, r) => [...weights, ...batch[r], this.learningRate]);
-    const running = this.trainer.executeReplicas(inputs,
-      { device: true, donate: [0, 1, 2, 3, 4, 5], profile });
-    this.following = this.batchOf(this.step + 1); // while the workers are at this one
-    const done = await running, [results, events] = profile ? [done.outputs, done.events] : [done, null];
-    const [, , , , loss, correct] = results[0];
-    const outcome = {
-      step: ++this.step,
-      loss: loss.toLiteral().data[0],
-      accuracy: correct.toLiteral().data[0] / this.batch,
-      events,
-    };
+  /** One step, where a run is one. Returns what nextRun() says of it, and `events`. */
+  async next(options) {
+    const { outcomes: [outcome], events } = await this.nextRun(options);
+    return { ...outcome, events };
+  }
+
+  /**
+   * The steps of one run: { outcomes: [{ step, loss, accuracy }], events }: of each, its number, mean loss
+   * and accuracy on the batch; the events of the run's profile if asked for, else null.
+   */
+  async nextRun({ profile = false } = {}) {
+    const orders = this.ordersFrom(this.step);
+    const inputs = this.weights.map((weights, r) =>
+      [...weights, this.images, this.labels, orders[r], this.learningRate]);
+    const options = { device: true, donate: [0, 1, 2, 3] };
+    const { outputs: results, events } = profile
+      ? await this.trainer.executeReplicas(inputs, { ...options, profile })
+      : { outputs: await this.trainer.executeReplicas(inputs, options), events: null };
+    const [losses, corrects] = results[0].slice(4).map((buffer) => buffer.toLiteral().data);
     this.weights = results.map((outputs) => {
       outputs.slice(4).forEach((buffer) => buffer.dispose());
       return outputs.slice(0, 4);
     });
-    return outcome;
+    const outcomes = Array.from(losses, (loss, i) =>
+      ({ step: this.step + i + 1, loss, accuracy: corrects[i] / this.batch }));
+    this.step += this.stepsPerRun;
+    return { outcomes, events };
   }
 
   /** The ten probabilities for each of `count` images (a Uint8Array of count * 784 bytes). */
@@ -250,7 +272,7 @@ export class Training {
   }
 
   dispose() {
-    [this.weights, this.following ?? []].flat(2).forEach((buffer) => buffer.dispose());
+    [this.images, this.labels, ...this.weights.flat()].forEach((buffer) => buffer.dispose());
     this.trainer.dispose();
     this.classifiers.forEach((classifier) => classifier.dispose());
   }

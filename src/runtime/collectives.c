@@ -9,7 +9,7 @@
 #include "runtime/scheduler.h"
 #include "scalar/scalar_math.h"
 
-enum { CHUNK_ELEMENTS = 16384 };
+enum { CHUNK_ELEMENTS = 4096 };
 
 /* Members that meet on a channel may come from different places, with buffers of their own. */
 static uint8_t *operand_of(Replica *const *replicas, int member, int leaf) {
