@@ -148,7 +148,7 @@ static bool run_module(const Options *options, Module *module, Error *error) {
   ok = run != NULL;
   if (run) {
     run_start(run);
-    scheduler_wait(run);
+    scheduler_wait(&run->group);
     ok = run_state(run) == RUN_DONE;
     if (ok) print_results(run, arena);
     if (!ok) *error = run->error;

@@ -90,7 +90,7 @@ static bool deliver(Run *run, Replica *replica, bool rest) {
   replica->message = take(run, replica, replica->parked_at, rest);
   if (!replica->message) return false;
   replica_ready(replica, replica->message->source);
-  scheduler_resume(replica);
+  replica_resume(replica);
   return true;
 }
 
@@ -161,7 +161,7 @@ Outcome channel_receive(Replica *replica, const Thunk *thunk) {
   scheduler_lock();
   replica->parked_at = thunk;
   replica->rendezvous = NULL;
-  scheduler_park(replica, REPLICA_PARKED);
+  replica_park(replica, REPLICA_PARKED);
   deliver(run, replica, false); /* at once, if it is there: then it is queued again */
   scheduler_unlock();
   return OUTCOME_PARKED;

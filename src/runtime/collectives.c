@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "eval/eval.h"
+#include "runtime/parallel.h"
 #include "runtime/run.h"
-#include "runtime/scheduler.h"
 #include "scalar/scalar_math.h"
 
 enum { CHUNK_ELEMENTS = 4096 };

@@ -1,16 +1,14 @@
 #include "runtime/host.h"
 
-#include "runtime/scheduler.h"
-
 Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
   Run *run = replica->run;
   scheduler_lock();
   replica->parked_at = thunk;
-  replica->queue_next = NULL;
+  replica->next_call = NULL;
   Replica **link = &run->host_calls;
-  while (*link) link = &(*link)->queue_next;
+  while (*link) link = &(*link)->next_call;
   *link = replica;
-  scheduler_park(replica, REPLICA_HOST);
+  replica_park(replica, REPLICA_HOST);
   scheduler_notify();
   scheduler_unlock();
   return OUTCOME_PARKED;
@@ -19,7 +17,7 @@ Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
 HostCall *host_call_take(Run *run) {
   scheduler_lock();
   Replica *replica = run->state == RUN_RUNNING ? run->host_calls : NULL;
-  if (replica) run->host_calls = replica->queue_next;
+  if (replica) run->host_calls = replica->next_call;
   scheduler_unlock();
   return replica;
 }
@@ -31,10 +29,10 @@ void host_call_done(HostCall *call, StatusCode code, const char *message) {
     if (message) {
       Error error;
       error_set_op(&error, code, opcode_name(call->parked_at->instruction->opcode), "%s", message);
-      scheduler_fail_run(run, &error);
+      run_fail(run, &error);
     } else {
       replica_ready(call, WAITED_FOR_HOST);
-      scheduler_resume(call);
+      replica_resume(call);
     }
   }
   scheduler_unlock();

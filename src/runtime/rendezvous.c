@@ -60,7 +60,7 @@ static bool arrive(Replica *replica, const Thunk *thunk, const DeviceGroup *grou
   replica->parked_at = thunk;
   replica->rendezvous = r;
   if (++r->arrived < group->size) {
-    scheduler_park(replica, REPLICA_PARKED);
+    replica_park(replica, REPLICA_PARKED);
     return false;
   }
   close_rendezvous(replica->run, r);
@@ -70,7 +70,7 @@ static bool arrive(Replica *replica, const Thunk *thunk, const DeviceGroup *grou
 static void leave(Replica *member, const Replica *last) {
   member->parked_at = NULL;
   member->rendezvous = NULL;
-  if (member != last && member->state == REPLICA_PARKED) scheduler_resume(member);
+  if (member != last && member->state == REPLICA_PARKED) replica_resume(member);
 }
 
 /* ---- Without ---- */

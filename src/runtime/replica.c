@@ -9,8 +9,8 @@
 #include "platform/platform.h"
 #include "runtime/channels.h"
 #include "runtime/host.h"
+#include "runtime/parallel.h"
 #include "runtime/run.h"
-#include "runtime/scheduler.h"
 
 enum { MOST_STEP_LEAVES = 32 }; /* of a kernel that regions call without more ado */
 

@@ -134,6 +134,7 @@ static void fill_slots(Replica *device) {
 static void init_device(Run *run, int id, Executable *executable) {
   Replica *device = &run->replicas[id];
   const Program *program = executable->program;
+  device->task.group = &run->group;
   device->run = run;
   device->id = id;
   device->executable = executable;
@@ -154,6 +155,7 @@ static Run *new_run(Executable *const *executables, bool profile) {
   Mesh mesh = executables[0]->mesh;
   *run =
       (Run){.mesh = mesh, .memory = memory, .device_count = mesh_devices(mesh), .profile = profile};
+  run->group.kind = &replica_task;
   run->replicas = ARENA_ARRAY(memory, Replica, run->device_count);
   run->waiting = ARENA_ARRAY(memory, Waiting, run->device_count);
   for (int d = 0; d < run->device_count; d++) init_device(run, d, executables[d]);
@@ -225,17 +227,19 @@ static bool run_is_quick(const Run *run) {
 
 void run_start(Run *run) {
   enum { MOST_US = 300 }; /* of the host's own time, which may be a page's */
+  double deadline_us = run_is_quick(run) ? platform_now_us() + MOST_US : 0;
   scheduler_lock();
-  bool is_new = run->state == RUN_NEW, is_quick = run_is_quick(run);
-  if (is_new) {
+  if (run->state == RUN_NEW) {
     run->state = RUN_RUNNING;
-    run->active = run->device_count;
-    for (int d = 0; d < run->device_count && !is_quick; d++) {
-      scheduler_make_ready(&run->replicas[d]);
+    run->group.active = run->device_count;
+    run->group.holds++; /* it must outlive its first device */
+    for (int d = 0; d < run->device_count; d++) {
+      scheduler_run_here(&run->replicas[d].task, deadline_us);
     }
+    run->group.holds--;
+    run_look_for_end(run);
   }
   scheduler_unlock();
-  if (is_new && is_quick) scheduler_run_here(run, platform_now_us() + MOST_US);
 }
 
 RunState run_state(Run *run) {
@@ -249,7 +253,7 @@ void run_cancel(Run *run) {
   Error error;
   error_set(&error, STATUS_CANCELLED, "the run was cancelled");
   scheduler_lock();
-  scheduler_fail_run(run, &error);
+  run_fail(run, &error);
   scheduler_unlock();
 }
 
@@ -259,7 +263,7 @@ void run_time_out(Run *run, double ms) {
   if (run->state == RUN_RUNNING && !run->failing) {
     waiting_note(run);
     waiting_report_timeout(run, ms, &error);
-    scheduler_fail_run(run, &error);
+    run_fail(run, &error);
   }
   scheduler_unlock();
 }
@@ -280,10 +284,6 @@ Buffer *run_result(Run *run, int device, int leaf, Error *error) {
     if (size < dims[d]) dims[d] = size > 0 ? size : 0;
   }
   return buffer_cut(results[leaf], dims, error);
-}
-
-bool run_is_abandoned(const Run *run) {
-  return run->abandoned && run->holds == 0 && run->state != RUN_RUNNING;
 }
 
 void run_free(Run *run) {

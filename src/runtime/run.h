@@ -9,12 +9,12 @@
 
 #include "runtime/buffer.h"
 #include "runtime/executable.h"
+#include "runtime/scheduler.h"
 
 typedef enum RunState { RUN_NEW, RUN_RUNNING, RUN_DONE, RUN_FAILED } RunState;
 
 typedef enum ReplicaState {
-  REPLICA_READY,   /* in the scheduler's queue */
-  REPLICA_RUNNING, /* on a worker */
+  REPLICA_ACTIVE,  /* in the scheduler's queue, or on a worker */
   REPLICA_PARKED,  /* at a collective */
   REPLICA_HOST,    /* waits for the host */
   REPLICA_STOPPED, /* finished, or given up after the run failed */
@@ -53,6 +53,7 @@ typedef struct Rendezvous {
 } Rendezvous;
 
 struct Replica {
+  Task task; /* first, as the scheduler knows it by that */
   Run *run;
   int id; /* the device's: its place in the mesh, replica-major */
   Executable *executable;
@@ -60,7 +61,7 @@ struct Replica {
   Buffer **arguments; /* retained */
   Buffer **results;   /* NULL once taken */
   ReplicaState state;
-  Replica *queue_next; /* in the scheduler's queue */
+  Replica *next_call; /* of those that wait for the host */
   uint8_t **slots;
   Arena *scratch; /* for the evaluator, emptied after each thunk */
   int depth;
@@ -81,15 +82,14 @@ struct Replica {
 };
 
 struct Run {
+  TaskGroup group; /* first, as in Replica */
   Mesh mesh;
   RunState state;
   bool profile;
   _Atomic bool failing; /* some replica failed; the others stop at their next chunk */
   int device_count;
   Replica *replicas; /* one a device */
-  int active;        /* replicas that are READY or RUNNING */
   int stopped;       /* replicas that are STOPPED */
-  int holds;         /* workers that are in its code; it ends when there are none */
   bool abandoned;    /* by its owner: the last worker that holds it destroys it */
   Error error;
   struct Waiting *waiting; /* who waited for what when it could not go on; waiting.c */
@@ -125,10 +125,6 @@ void run_free(Run *run);
 /* All replicas' events by start time; they belong to the run, which must have ended. */
 const ProfileEvent *run_profile(Run *run, int *count);
 
-/* For the scheduler, with its lock held: whether it must destroy the run; and doing it, without. */
-bool run_is_abandoned(const Run *run);
-void run_destroy(Run *run);
-
 /* Where in the mesh a device is. */
 static inline int replica_number(const Replica *device) {
   return device->id / device->run->mesh.partitions;
@@ -142,14 +138,21 @@ static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuff
   return buffer->slot == SLOT_NONE ? NULL : replica->slots[buffer->slot] + buffer->offset;
 }
 
-/* ---- For the scheduler ---- */
+/* ---- Turns of devices ---- */
 
-typedef enum Outcome {
-  OUTCOME_YIELD,  /* out of time: put it back into the queue */
-  OUTCOME_PARKED, /* somebody else may be running it already: don't touch it */
-  OUTCOME_DONE,
-  OUTCOME_FAILED, /* `error` is set */
-} Outcome;
+/* What the scheduler calls: turns.c */
+extern const TaskKind replica_task;
+
+/* With the lock held. A device waits, for others or the host; it goes on; its run fails for a reason
+** outside its devices (cancelled, say): parked ones stop now, others at their next thunk. */
+void replica_park(Replica *replica, ReplicaState state);
+void replica_resume(Replica *replica);
+void run_fail(Run *run, const Error *error);
+/* With the lock held: if nobody of the run can go on by himself, it has ended, or waits for the host. */
+void run_look_for_end(Run *run);
+/* With the lock held: whether nobody owns it and nobody is in it; and without, that it goes. */
+bool run_is_abandoned(const Run *run);
+void run_destroy(Run *run);
 
 /* Runs thunks until something happens or the clock passes `deadline_us` (0: none). replica.c */
 Outcome replica_run(Replica *replica, double deadline_us, Error *error);

@@ -8,20 +8,7 @@
 #include "base/scope.h"
 #include "platform/lock.h"
 #include "platform/platform.h"
-#include "runtime/channels.h"
-#include "runtime/waiting.h"
-
-/* A loop over chunks that others may join: it lives on the stack of the thread that began it. */
-typedef struct Job {
-  struct Job *next;
-  const ChunkLoop *loop;
-  int taken;   /* under the lock */
-  int helpers; /* other threads that are in it, under the lock */
-  bool failed;
-  Error *error;    /* why; not used any more once it has failed */
-  int owner;       /* its worker */
-  Replica *orphan; /* what the owner ran when it died: fails when the last helper has left */
-} Job;
+#include "runtime/parallel.h"
 
 /*
 ** Something to wait for: a number that changes when it happens. Not a pthread_cond_t: its waiters
@@ -29,25 +16,24 @@ typedef struct Job {
 */
 typedef _Atomic uint32_t Event;
 
-/* A thread that runs replicas: what it is at, so that all of it can fail if the thread dies. */
+/* A thread that runs tasks: what it is at, so that all of it can fail if the thread dies. */
 typedef struct Worker {
   pthread_t thread;
   void *stack; /* where it is ours; it goes with the next one that takes the place */
   int index;
   bool idle;
-  Replica *running; /* NULL from the moment at which it is parked: then it is another thread's */
-  Run *holds;       /* the run whose code it is in */
-  Job *owns, *helps;
+  Task *running;    /* NULL from the moment at which it is parked: then it is another thread's */
+  TaskGroup *holds; /* the one whose code it is in */
+  LoopShare share;
   Error error;
 } Worker;
 
 static struct Scheduler {
   Lock lock;
-  bool notify;           /* tell the host when the lock is released */
-  Event work;            /* there is something to do for workers */
-  Event finished;        /* a helper left a job, or a run ended */
-  Replica *first, *last; /* the queue */
-  Job *jobs;
+  bool notify;        /* tell the host when the lock is released */
+  Event work;         /* there is something to do for workers */
+  Event finished;     /* a helper left a loop, or a group ended */
+  Task *first, *last; /* the queue */
   int idle;
   int worker_count;
   Worker **workers;
@@ -75,7 +61,7 @@ bool scheduler_is_sound(void) { return !lock_is_mine(&scheduler.lock) && !platfo
 
 /* After a trap: one in the middle of what a lock protects cannot be put right. The thread dies of
 ** it, and the host finds the lock with it. */
-static void check_soundness(void) {
+void scheduler_check_sound(void) {
   if (!scheduler_is_sound()) platform_trap(STATUS_UNAVAILABLE, "a thread trapped in a lock");
 }
 
@@ -111,312 +97,146 @@ static void event_wait(Event *event) {
 int scheduler_workers(void) { return scheduler.worker_count; }
 int scheduler_current_worker(void) { return current_worker()->index; }
 
-void scheduler_make_ready(Replica *replica) {
-  replica->state = REPLICA_READY;
-  replica->queue_next = NULL;
+void scheduler_make_ready(Task *task) {
+  task->queue_next = NULL;
   if (scheduler.last) {
-    scheduler.last->queue_next = replica;
+    scheduler.last->queue_next = task;
   } else {
-    scheduler.first = replica;
+    scheduler.first = task;
   }
-  scheduler.last = replica;
-  if (scheduler.idle) event_signal(&scheduler.work);
+  scheduler.last = task;
+  scheduler_wake_idle();
 }
 
-void scheduler_resume(Replica *replica) {
-  replica->run->active++;
-  scheduler_make_ready(replica);
+void scheduler_resume(Task *task) {
+  task->group->active++;
+  scheduler_make_ready(task);
 }
 
-void scheduler_park(Replica *replica, ReplicaState state) {
-  replica->state = state;
-  replica->run->active--;
+void scheduler_park(Task *task) {
+  task->group->active--;
   current_worker()->running = NULL;
 }
 
-static Replica *pop_ready(void) {
-  Replica *replica = scheduler.first;
-  if (!replica) return NULL;
-  scheduler.first = replica->queue_next;
+static Task *pop_ready(void) {
+  Task *task = scheduler.first;
+  if (!task) return NULL;
+  scheduler.first = task->queue_next;
   if (!scheduler.first) scheduler.last = NULL;
-  replica->state = REPLICA_RUNNING;
-  return replica;
+  return task;
 }
 
-/* ---- The end of replicas and runs; the lock is held ---- */
-
-static void end_run(Run *run) {
-  run->state = run->failing ? RUN_FAILED : RUN_DONE;
+void scheduler_end(TaskGroup *group) {
+  group->ended = true;
   event_signal(&scheduler.finished);
   scheduler_notify();
 }
 
-static void stop_parked(Run *run) {
-  for (int i = 0; i < run->device_count; i++) {
-    Replica *replica = &run->replicas[i];
-    if (replica->state != REPLICA_PARKED && replica->state != REPLICA_HOST) continue;
-    replica->state = REPLICA_STOPPED;
-    run->stopped++;
-  }
-}
+/* ---- Turns ---- */
 
-static bool waits_for_host(const Run *run) {
-  for (int i = 0; i < run->device_count; i++) {
-    if (run->replicas[i].state == REPLICA_HOST) return true;
-  }
-  return false;
-}
-
-/* If nobody of this run can go on by himself, it has ended, waits for the host, or is deadlocked. A
-** worker that is on its way out says so in its turn: when a run has ended, nobody is in it. */
-static void run_is_quiet(Run *run) {
-  if (run->state != RUN_RUNNING || run->active > 0 || run->holds > 0) return;
-  if (!run->failing && run->stopped < run->device_count) {
-    if (channels_deliver_rest(run) || waits_for_host(run)) return;
-    waiting_note(run);
-    waiting_report_deadlock(run, &run->error);
-    run->failing = true;
-  }
-  stop_parked(run);
-  end_run(run);
-}
-
-void scheduler_fail_run(Run *run, const Error *error) {
-  if (run->state != RUN_RUNNING) return;
-  if (!run->failing) run->error = *error;
-  run->failing = true;
-  /* With somebody still running, the parked ones must stay: it may be in the middle of a collective
-  ** that uses their memory. Whoever stops last takes them along. */
-  run_is_quiet(run);
-}
-
-/* What a replica that is not parked came to. */
-static void settle(Run *run, Replica *replica, Outcome outcome, const Error *error) {
-  switch (outcome) {
-  case OUTCOME_YIELD: scheduler_make_ready(replica); return;
-  case OUTCOME_FAILED:
-    if (!run->failing) run->error = *error;
-    run->failing = true;
-    /* fallthrough */
-  case OUTCOME_DONE:
-    replica->state = REPLICA_STOPPED;
-    run->stopped++;
-    run->active--;
-    break;
-  case OUTCOME_PARKED: break;
-  }
-  run_is_quiet(run);
-}
-
-/* ---- Running replicas ---- */
-
-typedef struct Slice {
-  Replica *replica;
+typedef struct Turn {
+  Task *task;
   double deadline_us;
   Outcome outcome;
   Error *error;
-} Slice;
+} Turn;
 
-static void run_slice(void *argument) {
-  Slice *slice = argument;
-  slice->outcome = replica_run(slice->replica, slice->deadline_us, slice->error);
+static void run_turn(void *argument) {
+  Turn *turn = argument;
+  turn->outcome = turn->task->group->kind->run(turn->task, turn->deadline_us, turn->error);
 }
 
-/* Without the lock. What the replica allocates is its run's, whatever happens here. */
-static Outcome try_slice(Slice *slice) {
+/* Without the lock. What the task allocates is its group's, whatever happens here. */
+static Outcome try_turn(Turn *turn) {
   int scope = scope_begin_untracked();
-  bool ok = platform_try(run_slice, slice, slice->error);
+  bool ok = platform_try(run_turn, turn, turn->error);
   if (!ok) {
-    check_soundness();
-    slice->outcome = OUTCOME_FAILED;
-    replica_trapped(slice->replica, slice->error);
+    scheduler_check_sound();
+    turn->outcome = OUTCOME_TRAPPED;
   }
   scope_abandon(scope);
-  return slice->outcome;
+  return turn->outcome;
 }
 
-static void destroy_if_abandoned(Run *run) {
-  if (!run_is_abandoned(run)) return;
+/* The lock is held on entry and on return, but not in the turn. A parked task may be running elsewhere
+** by the time we are back: `holds` keeps its group from ending. */
+static void run_task(Worker *self, Task *task, double deadline_us) {
+  TaskGroup *group = task->group;
+  Turn turn = {task, deadline_us, OUTCOME_FAILED, &self->error};
+  self->running = task;
+  self->holds = group;
+  group->holds++;
   scheduler_unlock();
-  run_destroy(run);
+  Outcome outcome = try_turn(&turn);
   scheduler_lock();
-}
-
-/* The lock is held on entry and on return, but not while the replica runs. A parked replica may be
-** running elsewhere by the time we are back: `holds` keeps its run from ending. */
-static void run_replica(Worker *self, Replica *replica, double deadline_us) {
-  Run *run = replica->run;
-  Slice slice = {replica, deadline_us, OUTCOME_FAILED, &self->error};
-  self->running = replica;
-  self->holds = run;
-  run->holds++;
-  scheduler_unlock();
-  Outcome outcome = try_slice(&slice);
-  scheduler_lock();
-  run->holds--;
+  group->holds--;
   self->holds = NULL;
-  if (self->running) {
-    self->running = NULL;
-    settle(run, replica, outcome, &self->error);
+  bool is_ours = self->running != NULL;
+  self->running = NULL;
+  if (!is_ours) {
+    group->kind->settle(group, NULL, OUTCOME_PARKED, NULL);
+  } else if (outcome == OUTCOME_YIELD) {
+    scheduler_make_ready(task);
   } else {
-    run_is_quiet(run);
+    group->kind->settle(group, task, outcome, &self->error);
   }
-  destroy_if_abandoned(run);
 }
 
 bool scheduler_step(double deadline_us) {
   scheduler_lock();
   do {
-    Replica *replica = pop_ready();
-    if (!replica) break;
-    run_replica(&scheduler.host, replica, deadline_us);
+    Task *task = pop_ready();
+    if (!task) break;
+    run_task(&scheduler.host, task, deadline_us);
   } while (platform_now_us() < deadline_us);
   bool more = scheduler.first != NULL;
   scheduler_unlock();
   return more;
 }
 
-void scheduler_run_here(Run *run, double deadline_us) {
-  scheduler_lock();
-  run->holds++; /* it must outlive its first replica */
-  for (int r = 0; r < run->device_count; r++) {
-    Replica *replica = &run->replicas[r];
-    if (platform_now_us() >= deadline_us) {
-      scheduler_make_ready(replica);
-      continue;
-    }
-    replica->state = REPLICA_RUNNING;
-    run_replica(&scheduler.host, replica, deadline_us);
+void scheduler_run_here(Task *task, double deadline_us) {
+  if (platform_now_us() < deadline_us) {
+    run_task(&scheduler.host, task, deadline_us);
+  } else {
+    scheduler_make_ready(task);
   }
-  run->holds--;
-  run_is_quiet(run);
-  scheduler_unlock();
 }
 
-void scheduler_wait(Run *run) {
+void scheduler_wait(const TaskGroup *group) {
   scheduler_lock();
-  while (run->state == RUN_RUNNING) {
+  while (!group->ended) {
     if (scheduler.worker_count) {
       event_wait(&scheduler.finished);
     } else {
-      Replica *replica = pop_ready();
-      if (!replica) break;
-      run_replica(&scheduler.host, replica, 0);
+      Task *task = pop_ready();
+      if (!task) break;
+      run_task(&scheduler.host, task, 0);
     }
   }
   scheduler_unlock();
 }
 
-/* ---- Jobs ---- */
+/* ---- What parallel.c asks for ---- */
 
-typedef struct JobChunk {
-  Job *job;
-  int chunk;
-} JobChunk;
+LoopShare *scheduler_loop_share(void) { return &current_worker()->share; }
 
-static void run_chunk(void *argument) {
-  const JobChunk *work = argument;
-  const ChunkLoop *loop = work->job->loop;
-  while (!loop->body(loop->argument, work->chunk) && !*loop->stop) continue;
-}
-
-/* Without the lock. What a chunk allocates and does not free goes if it traps. */
-static bool try_chunk(JobChunk *work, Error *error) {
-  int scope = scope_begin();
-  bool ok = platform_try(run_chunk, work, error);
-  if (ok) {
-    scope_commit(scope);
-  } else {
-    check_soundness();
-    scope_abandon(scope);
-  }
-  return ok;
-}
-
-static bool has_chunks(const Job *job) {
-  return job->taken < job->loop->chunks && !job->failed && !*job->loop->stop;
-}
-
-/* Takes chunks until there are none left. The lock is held on entry and on return. */
-static void work_on(Job *job) {
-  Error error;
-  while (has_chunks(job)) {
-    JobChunk work = {job, job->taken++};
-    scheduler_unlock();
-    bool ok = try_chunk(&work, &error);
-    scheduler_lock();
-    if (ok || job->failed) continue;
-    job->failed = true;
-    *job->error = error;
-  }
-}
-
-static void remove_job(Job *job) {
-  for (Job **link = &scheduler.jobs; *link; link = &(*link)->next) {
-    if (*link != job) continue;
-    *link = job->next;
-    return;
-  }
-}
-
-/* Nobody to share with. A trap goes to whoever runs the replica, and the scope goes with it. */
-static void run_alone(const ChunkLoop *loop, int *next) {
-  int scope = scope_begin();
-  while (*next < loop->chunks && !*loop->stop) {
-    if (loop->body(loop->argument, *next)) ++*next;
-    if (loop->deadline_us && platform_now_us() >= loop->deadline_us) break;
-  }
-  scope_commit(scope);
-}
-
-bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
-  if (loop->chunks - *next <= 1 || loop->in_order || loop->deadline_us ||
-      scheduler.worker_count <= 1) {
-    run_alone(loop, next);
-    return true;
-  }
-  Worker *self = current_worker();
-  Job job = {.loop = loop, .taken = *next, .error = error, .owner = self->index};
-  scheduler_lock();
-  job.next = scheduler.jobs;
-  scheduler.jobs = &job;
-  self->owns = &job;
+void scheduler_wake_idle(void) {
   if (scheduler.idle) event_signal(&scheduler.work);
-  work_on(&job);
-  remove_job(&job);
-  while (job.helpers) event_wait(&scheduler.finished);
-  self->owns = NULL;
-  scheduler_unlock();
-  *next = job.taken;
-  return !job.failed;
 }
 
-static Job *open_job(void) {
-  for (Job *job = scheduler.jobs; job; job = job->next) {
-    if (has_chunks(job)) return job;
-  }
-  return NULL;
+void scheduler_await_leaving(void) { event_wait(&scheduler.finished); }
+void scheduler_signal_leaving(void) { event_signal(&scheduler.finished); }
+
+/* Nobody may be in the memory of a group that ends. */
+void scheduler_fail_task(Task *task, int worker) {
+  Error error;
+  TaskGroup *group = task->group;
+  error_set(&error, STATUS_INTERNAL, "worker %d died", worker);
+  group->holds--;
+  group->kind->settle(group, task, OUTCOME_FAILED, &error);
 }
 
 /* ---- Workers ---- */
-
-/* Nobody may be in the memory of a run that ends. */
-static void fail_orphan(Replica *replica, int index) {
-  Error error;
-  Run *run = replica->run;
-  error_set(&error, STATUS_INTERNAL, "worker %d died", index);
-  run->holds--;
-  settle(run, replica, OUTCOME_FAILED, &error);
-  destroy_if_abandoned(run);
-}
-
-static void leave_job(Worker *self) {
-  Job *job = self->helps;
-  self->helps = NULL;
-  if (--job->helpers) return;
-  event_signal(&scheduler.finished);
-  if (job->orphan) fail_orphan(job->orphan, job->owner);
-}
 
 static void *worker_main(void *argument) {
   Worker *self = argument;
@@ -424,17 +244,11 @@ static void *worker_main(void *argument) {
   lock_set_thread(THREAD_HOST + 1 + self->index);
   scheduler_lock();
   for (;;) {
-    /* A replica of one's own before a part of another's: larger pieces, fewer meetings. */
-    Replica *replica = pop_ready();
-    Job *job = replica ? NULL : open_job();
-    if (replica) {
-      run_replica(self, replica, 0);
-    } else if (job) {
-      job->helpers++;
-      self->helps = job;
-      work_on(job);
-      leave_job(self);
-    } else {
+    /* A task of one's own before a part of another's: larger pieces, fewer meetings. */
+    Task *task = pop_ready();
+    if (task) {
+      run_task(self, task, 0);
+    } else if (!parallel_help(&self->share)) {
       scheduler.idle++;
       self->idle = true;
       event_wait(&scheduler.work);
@@ -485,34 +299,21 @@ int scheduler_start(int threads) {
   return scheduler.worker_count;
 }
 
-/*
-** What the dead worker was at fails. Its own job is on its stack, which nobody frees then: helpers
-** still in it can finish, and only then does its replica fail, as they are in the replica's memory.
-*/
+/* What the dead worker was at fails. A loop that it began is on its stack, which nobody frees while
+** others are in that. */
 static void bury(Worker *worker) {
-  Replica *replica = worker->running;
-  Run *run = worker->holds;
+  Task *task = worker->running;
+  TaskGroup *group = worker->holds;
   if (worker->idle) scheduler.idle--;
-  if (worker->helps) {
-    if (!worker->helps->failed) {
-      error_set(worker->helps->error, STATUS_INTERNAL, "worker %d died", worker->index);
-    }
-    worker->helps->failed = true;
-    leave_job(worker);
+  if (parallel_bury(&worker->share, worker->index, task)) {
+    worker->stack = NULL;
+    if (task) return;
   }
-  if (worker->owns) {
-    remove_job(worker->owns);
-    worker->owns->failed = true;
-  }
-  if (worker->owns && worker->owns->helpers) worker->stack = NULL; /* they are in it: it stays */
-  if (replica && worker->owns && worker->owns->helpers) {
-    worker->owns->orphan = replica;
-  } else if (replica) {
-    fail_orphan(replica, worker->index);
-  } else if (run) { /* it died with a parked replica, before it looked after the run */
-    run->holds--;
-    run_is_quiet(run);
-    destroy_if_abandoned(run);
+  if (task) {
+    scheduler_fail_task(task, worker->index);
+  } else if (group) { /* it died with a parked task, before it looked after the group */
+    group->holds--;
+    group->kind->settle(group, NULL, OUTCOME_PARKED, NULL);
   }
 }
 

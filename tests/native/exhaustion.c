@@ -166,7 +166,7 @@ static void start(void *argument) {
 
 static void finish(void *argument) {
   Round *r = argument;
-  scheduler_wait(r->run);
+  scheduler_wait(&r->run->group);
   r->ok = run_state(r->run) == RUN_DONE;
   if (!r->ok) r->error = r->run->error;
 }

@@ -362,7 +362,7 @@ static Verdict run_executable(const Case *c, Executable *executable, Arena *aren
   Verdict verdict = FAILED;
   if (run) {
     run_start(run);
-    scheduler_wait(run);
+    scheduler_wait(&run->group);
     if (run_state(run) == RUN_DONE) {
       verdict = compare_results(c, run, arena, why, size);
     } else {

@@ -15,7 +15,7 @@
 #include "hlo/text.h"
 #include "platform/platform.h"
 #include "runtime/run.h"
-#include "runtime/scheduler.h"
+#include "runtime/parallel.h"
 
 /* ---- How to die ---- */
 
