@@ -38,6 +38,8 @@ void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
 int64_t axes_size(const Axes *axes);
 /* Of axes that are one at most: 0 where there is none. */
 int64_t axes_stride(const Axes *axes, Operand operand);
+/* Whether elements are neighbours along one of them. */
+bool axes_have_neighbours(const Axes *axes, Operand operand);
 
 /*
 ** How contractions are computed: several of them, `parts`, which differ in sizes of rows and depth
@@ -65,28 +67,9 @@ typedef struct ContractionPlan {
   double cost; /* about: in multiplications at the rate of a micro-kernel */
 } ContractionPlan;
 
-/* The plan for parts of which `largest` has the most rows and depth. Brings that one into the order
-** that it is computed in; contraction_arrange does so with the others. */
-ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements);
+/* rhs times lhs instead. */
+void contraction_swap(Contraction *contraction);
+/* Brings a part into the order that it is computed in. */
 void contraction_arrange(Contraction *contraction, const ContractionPlan *plan);
-
-int64_t contraction_scratch_bytes(const ContractionPlan *plan);
-/* The phases, which come one after the other, and how many chunks each has. */
-enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
-void contraction_phases(const ContractionPlan *plan, int *chunks);
-
-/* The memory that it works on. `scratch` is the plan's: 64-byte aligned. */
-typedef struct ContractionData {
-  const uint8_t *lhs, *rhs; /* of the instruction, before any swapping */
-  uint8_t *result, *scratch;
-} ContractionData;
-
-void contraction_pack(const Contraction *contraction, const ContractionPlan *plan,
-                      const ContractionData *data, int64_t chunk);
-/* Units [unit, end) of a part that was arranged; they count from the part's first one. */
-void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
-                          const ContractionData *data, int64_t unit, int64_t end);
-void contraction_finish(const ContractionPlan *plan, PrimitiveType type,
-                        const ContractionData *data, int64_t chunk);
 
 #endif

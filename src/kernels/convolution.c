@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/contraction.h"
+#include "kernels/contraction_plan.h"
 #include "kernels/elements.h"
 #include "kernels/kernels.h"
 #include "kernels/window.h"

@@ -1,7 +1,7 @@
 /*
 ** dot, of any types and dimension numbers, as a contraction.
 */
-#include "kernels/contraction.h"
+#include "kernels/contraction_plan.h"
 #include "kernels/kernels.h"
 
 static bool contains(Int64List list, int64_t dimension) {

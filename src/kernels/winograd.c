@@ -11,7 +11,7 @@
 **          0  1  0 -1         0    0    1
 **
 ** Input features are summed up between the two transforms: so the products are 16 products of matrices,
-** of tiles x input features with input x output features, which the tiles of contraction.h do.
+** of tiles x input features with input x output features, which the tiles of contraction_plan.h do.
 ** Factors are small and powers of two, and sums are of a ninth as many products: the error is that of
 ** an f32 sum (tests/native/contractions.c holds it to what a plain one has). But infinities
 ** reach all places of a tile, as NaN: where a place is not finite, it is computed again, plainly.
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "kernels/contraction.h"
+#include "kernels/contraction_plan.h"
 #include "kernels/convolution.h"
 #include "kernels/kernels.h"
 
