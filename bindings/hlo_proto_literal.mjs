@@ -30,14 +30,19 @@ function unpack(bytes, { bits, kind }, count) {
   });
 }
 
+/** The elements as they lie there: the natural typed array, or their bytes. */
+function stored(proto, { elementType, elementCount }) {
+  const type = ELEMENT_TYPES.get(elementType);
+  const found = proto[elementType] ?? [];
+  return type.bits < 8 && type.kind !== 'pred' ? unpack(found, type, elementCount) : found;
+}
+
 function dataOf(proto, shape) {
-  const type = ELEMENT_TYPES.get(shape.elementType);
-  const found = proto[shape.elementType] ?? [];
-  const stored = type.bits < 8 && type.kind !== 'pred'
-    ? unpack(found, type, shape.elementCount) : found;
-  if (stored instanceof type.Array) return stored;
-  if (!(stored instanceof Uint8Array)) return type.Array.from(stored);
-  return new type.Array(stored.slice().buffer, 0, Math.floor(stored.length / type.bytes));
+  const { Array: Natural } = ELEMENT_TYPES.get(shape.elementType);
+  const found = stored(proto, shape);
+  if (found instanceof Natural) return found;
+  if (!(found instanceof Uint8Array)) return Natural.from(found);
+  return new Natural(found.slice().buffer, 0, Math.floor(found.length / Natural.BYTES_PER_ELEMENT));
 }
 
 /** The bits of entry i, and how many of them are the mantissa. */
@@ -83,12 +88,16 @@ function nested(literal, dimension, at) {
 
 const LARGE = 4096; // bytes of a constant
 
+const isRowMajor = (shape) => shape.effectiveLayout.equals(shape.withoutLayout().effectiveLayout);
+
 /** The elements of a large array, row-major; undefined: it is small, or no array. */
 export function largeElements(proto) {
   const shape = shapeOf(proto.shape ?? {});
   if (!shape.isArray || shape.byteSize < LARGE) return undefined;
-  const data = dataOf(proto, shape);
-  return rowMajor(new Literal(shape, data)).data;
+  const found = stored(proto, shape);
+  // As bytes they need not be copied, if they are in order.
+  if (found instanceof Uint8Array && found.length === shape.byteSize && isRowMajor(shape)) return found;
+  return rowMajor(new Literal(shape, dataOf(proto, shape))).data;
 }
 
 /** What stands in the parentheses of `constant(...)`. */

@@ -33,7 +33,7 @@ export const PRIMITIVE_TYPES = {
 /** Elements are in a field of their type's, named as the type. */
 const LITERAL = {
   1: ['shape', shape],
-  2: ['pred', many('bool')],
+  2: ['pred', many('bool', Uint8Array)],
   3: ['u8', 'bytes'],
   4: ['s32', many('int', Int32Array)],
   5: ['s64', many('int', BigInt64Array)],

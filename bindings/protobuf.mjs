@@ -18,7 +18,10 @@ const MOST_LEVELS = 200;
 const WIRE_TYPES = { int: VARINT, bool: VARINT, float: FIXED_32, double: FIXED_64 };
 const wireType = (kind) => WIRE_TYPES[kind] ?? BYTES;
 
-/** A repeated field: an array, or of numbers that are packed, whatever typed array is given. */
+/**
+ * A repeated field: an array, or of numbers that are packed, whatever typed array is given; or, of
+ * numbers that lie where no such array can, their bytes.
+ */
 export const many = (kind, Array) => ({ kind, Array });
 
 const problem = (text, at) => invalidArgument('parseHloProto', `${text} at byte ${at}`);
@@ -26,8 +29,9 @@ const problem = (text, at) => invalidArgument('parseHloProto', `${text} at byte 
 class Reader {
   constructor(bytes) {
     this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.at = 0;
+    this.low = 0;
+    this.high = 0;
   }
 
   /** The bytes up to `length` from here; goes on behind them. */
@@ -39,27 +43,28 @@ class Reader {
     return taken;
   }
 
-  /** The low and the high 32 bits of a varint. */
+  /** The 64 bits of a varint: in low and high. */
   varint() {
+    const { bytes } = this;
     const start = this.at;
     let [low, high] = [0, 0];
     for (let shift = 0; shift < 70; shift += 7) {
-      const [byte] = this.take(1);
+      if (this.at >= bytes.length) throw problem('the message ends too early', this.at);
+      const byte = bytes[this.at++];
       const bits = byte & 0x7f;
       if (shift < 32) low |= bits << shift;
       if (shift > 24) high |= shift < 32 ? bits >> (32 - shift) : bits << (shift - 32);
-      if (byte < 0x80) return [low >>> 0, high >>> 0];
+      if (byte >= 0x80) continue;
+      this.low = low >>> 0;
+      this.high = high >>> 0;
+      return;
     }
     throw problem('an integer has more than ten bytes', start);
   }
 
-  bigint() {
-    const [low, high] = this.varint();
-    return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
-  }
-
   int() {
-    const [low, high] = this.varint();
+    this.varint();
+    const { low, high } = this;
     if (high >= 0xffe00000) return (high - 2 ** 32) * 2 ** 32 + low; // from -2^53
     if (high < 0x200000) return high * 2 ** 32 + low;
     return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
@@ -92,30 +97,62 @@ class Reader {
   }
 }
 
-/** The values of a packed field, in a typed array: as they lie there if they have a fixed size. */
+/** The values of a packed field: as they lie there if they have a fixed size. */
 function unpack(bytes, { kind, Array: TypedArray }) {
   if (kind === 'float' || kind === 'double') {
     if (bytes.length % TypedArray.BYTES_PER_ELEMENT) throw problem('a part of a number', 0);
-    const isAligned = bytes.byteOffset % TypedArray.BYTES_PER_ELEMENT === 0;
-    const { buffer, byteOffset } = isAligned ? bytes : bytes.slice();
-    return new TypedArray(buffer, byteOffset, bytes.length / TypedArray.BYTES_PER_ELEMENT);
+    if (bytes.byteOffset % TypedArray.BYTES_PER_ELEMENT) return bytes;
+    return new TypedArray(bytes.buffer, bytes.byteOffset, bytes.length / TypedArray.BYTES_PER_ELEMENT);
   }
   const reader = new Reader(bytes);
+  if (TypedArray) return unpackVarints(reader, kind, TypedArray);
   const values = [];
-  const big = TypedArray?.name.startsWith('Big');
-  while (reader.at < bytes.length) values.push(big ? reader.bigint() : reader.int());
-  return TypedArray ? TypedArray.from(values) : values;
+  while (reader.at < bytes.length) values.push(reader.int());
+  return values;
 }
 
-/** A repeated field may come in several pieces, packed or one by one. */
+/** In an array of bytes, or of words of 32 or 64 bits. */
+function unpackVarints(reader, kind, TypedArray) {
+  const { bytes } = reader;
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) count += bytes[i] < 0x80 ? 1 : 0;
+  const values = new TypedArray(count);
+  const words = kind === 'bool' ? values : new Uint32Array(values.buffer);
+  const stride = words.length / (count || 1);
+  for (let at = 0; reader.at < bytes.length; at += stride) {
+    reader.varint();
+    words[at] = kind === 'bool' ? (reader.low | reader.high) !== 0 : reader.low;
+    if (stride === 2) words[at + 1] = reader.high;
+  }
+  return values;
+}
+
+/** A repeated field may come in several pieces, packed or one by one; of typed ones, a list of these. */
 function append(message, name, row, reader, type, level) {
   const { kind, Array: TypedArray } = row;
-  const packed = type === BYTES && wireType(kind) !== BYTES;
-  const piece = packed ? unpack(reader.take(reader.length()), row) : [reader.value(kind, level)];
-  const before = message[name];
-  if (!TypedArray) (message[name] ??= []).push(...(kind === 'bool' ? piece.map(Boolean) : piece));
-  else if (!before && packed) message[name] = piece;
-  else message[name] = TypedArray.from([...(before ?? []), ...piece]);
+  const list = (message[name] ??= []);
+  if (type !== BYTES || wireType(kind) === BYTES) {
+    const start = reader.at;
+    if (!TypedArray) return list.push(reader.value(kind, level));
+    reader.skip(type);
+    return list.push(unpack(reader.bytes.subarray(start, reader.at), row));
+  }
+  const piece = unpack(reader.take(reader.length()), row);
+  if (TypedArray) return list.push(piece);
+  for (const value of piece) list.push(value);
+  return list.length;
+}
+
+/** The pieces of a typed field as one array. */
+function joined(pieces, TypedArray) {
+  if (pieces.length === 1) return pieces[0];
+  const bytes = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(bytesOfView(piece), at);
+    at += piece.byteLength;
+  }
+  return new TypedArray(bytes.buffer);
 }
 
 /**
@@ -126,6 +163,7 @@ export function decode(bytes, schema, level = 0) {
   if (level > MOST_LEVELS) throw problem(`more than ${MOST_LEVELS} messages in each other`, 0);
   const reader = new Reader(bytes);
   const message = {};
+  const inPieces = new Map();
   while (reader.at < bytes.length) {
     const tag = reader.int();
     const type = Number(tag) & 7;
@@ -135,9 +173,12 @@ export function decode(bytes, schema, level = 0) {
     if (!kind) reader.skip(type);
     else if (type !== expected && !(kind.kind && type === BYTES)) {
       throw problem(`${name} has wire type ${type}`, reader.at);
-    } else if (kind.kind) append(message, name, kind, reader, type, level);
-    else message[name] = reader.value(kind, level);
+    } else if (kind.kind) {
+      append(message, name, kind, reader, type, level);
+      if (kind.Array) inPieces.set(name, kind.Array);
+    } else message[name] = reader.value(kind, level);
   }
+  for (const [name, TypedArray] of inPieces) message[name] = joined(message[name], TypedArray);
   return message;
 }
 
@@ -163,8 +204,14 @@ class Sink {
 
   /** Negative ones take ten bytes. @param {number | bigint} value */
   varint(value) {
-    let rest = BigInt.asUintN(64, BigInt(value));
     this.#room(10);
+    if (typeof value === 'number' && value >= 0 && value < 2 ** 31) {
+      let small = value;
+      for (; small > 127; small >>= 7) this.#bytes[this.length++] = (small & 127) | 128;
+      this.#bytes[this.length++] = small;
+      return;
+    }
+    let rest = BigInt.asUintN(64, BigInt(value));
     do {
       const low = Number(rest & 127n);
       rest >>= 7n;

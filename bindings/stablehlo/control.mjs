@@ -200,19 +200,35 @@ function aliases(c) {
   }).join(', ')}}`;
 }
 
+/**
+ * Which operands of a custom_call hold the sizes of its results, one after the other, in programs of
+ * unknown sizes; no such operand reaches the call itself.
+ * @returns {number[]}
+ */
+function sizeOperands(c) {
+  const indices = c.ints('indices_of_shape_operands', []);
+  if (!indices.length || indices.length === c.operation.results.length) return indices;
+  throw malformed(`indices_of_shape_operands names ${indices.length} operands for ${c.operation.results.length} results`);
+}
+
 /** What custom_call says with the results' shapes; one of them, or a tuple. */
 function customCall(c) {
   const target = c.string('call_target_name');
   if (custom[target]) return custom[target](c);
-  const declared = c.operation.results.map((_, i) => c.shape(i));
+  const sizes = sizeOperands(c);
+  const declared = c.operation.results.map((_, i) =>
+    (sizes.length ? Shape.array(c.elementType(i), c.sizes(sizes[i])) : c.shape(i)));
   const whole = declared.length === 1 ? declared[0] : Shape.tuple(declared);
   const shape = laidOut(whole, c.attribute('result_layouts'));
-  const operandLayouts = c.attribute('operand_layouts');
+  const isPassed = (_, i) => !sizes.includes(i);
+  const operands = c.in.filter(isPassed);
+  const layouts = c.attribute('operand_layouts');
+  const operandLayouts = Array.isArray(layouts) ? layouts.filter(isPassed) : undefined;
   const called = c.attribute('called_computations') ?? [];
-  return c.emit('custom-call', c.in, {
+  return c.emit('custom-call', operands, {
     custom_call_target: quote(target),
-    operand_layout_constraints: Array.isArray(operandLayouts)
-      ? c.in.map(({ shape: s }, i) => withLayout(s.withoutLayout(), operandLayouts[i], true)) : undefined,
+    operand_layout_constraints: operandLayouts &&
+      operands.map(({ shape: s }, i) => withLayout(s.withoutLayout(), operandLayouts[i], true)),
     called_computations: called.length ? called.map((name) => functionOf(c, nameOf(name))) : undefined,
     custom_call_has_side_effect: c.bool('has_side_effect') || undefined,
     output_to_operand_aliasing: aliases(c),

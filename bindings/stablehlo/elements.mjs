@@ -48,24 +48,6 @@ function predicatesOfBytes(bytes, count) {
   return { data: unpackBits(bytes, count), splat: false };
 }
 
-/** "0x00FF..." or undefined. */
-export function bytesOfHex(text) {
-  if (!/^0x/i.test(text) || text.length % 2) return undefined;
-  const digit = (code) => {
-    if (code >= 48 && code <= 57) return code - 48;
-    const letter = (code | 32) - 97;
-    return letter >= 0 && letter < 6 ? letter + 10 : -1;
-  };
-  const bytes = new Uint8Array(text.length / 2 - 1);
-  for (let i = 0; i < bytes.length; i++) {
-    const high = digit(text.charCodeAt(2 * i + 2));
-    const low = digit(text.charCodeAt(2 * i + 3));
-    if (high < 0 || low < 0) return undefined;
-    bytes[i] = high * 16 + low;
-  }
-  return bytes;
-}
-
 /** Real and imaginary parts are written as their own type. */
 const PARTS = { c64: 'f32', c128: 'f64' };
 

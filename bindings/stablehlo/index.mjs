@@ -16,9 +16,8 @@ import { readText } from './text.mjs';
  * @returns {import('../module.mjs').HloModule}
  */
 export function parseStableHlo(client, source, options) {
-  if (typeof source === 'string') return lower(client, readText(source), options);
-  if (isBytecode(source)) return lower(client, readBytecode(source), options);
-  return lower(client, readText(new TextDecoder().decode(source)), options);
+  const isText = typeof source === 'string' || !isBytecode(source);
+  return lower(client, isText ? readText(source) : readBytecode(source), options);
 }
 
 export { isBytecode };

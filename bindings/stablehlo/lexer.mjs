@@ -1,4 +1,5 @@
 /** A place in MLIR text that moves on: tokens, and errors with line and column. */
+import { bytesOfHex } from './blobs.mjs';
 import { malformed, MOST_LEVELS } from './ir.mjs';
 
 const SPACE = /(?:[ \t\r\n]+|\/\/[^\n]*)*/y;
@@ -23,9 +24,13 @@ function unescaped(body) {
 }
 
 export class Lexer {
-  /** @param {string} text */
-  constructor(text) {
+  /**
+   * @param {string} text
+   * @param {Uint8Array[]} [blobs] what "0x@0" and so on stand for: see blobs.mjs
+   */
+  constructor(text, blobs = []) {
     this.text = text;
+    this.blobs = blobs;
     this.at = 0;
     this.depth = 0;
     this.skipSpace();
@@ -150,6 +155,13 @@ export class Lexer {
     this.at = end + 1;
     this.skipSpace();
     return raw;
+  }
+
+  /** The bytes that a string spells, "0x00FF..."; undefined: it is no such string. */
+  hexString() {
+    const raw = this.rawString();
+    const [, blob] = /^0x@(\d+)$/.exec(raw) ?? [];
+    return blob === undefined ? bytesOfHex(raw) : this.blobs[blob];
   }
 
   /** The text of a number, or undefined. */

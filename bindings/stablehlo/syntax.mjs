@@ -1,6 +1,6 @@
 /** Types and attributes of MLIR text. */
 import { XlaError } from '../error.mjs';
-import { bytesOfHex, elementsOfBytes, elementsOfText } from './elements.mjs';
+import { elementsOfBytes, elementsOfText } from './elements.mjs';
 import { Dense, Dictionary, Float, Integer, Opaque, Struct, SymbolName } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
 import { COMPLEX, elementTypeOf, REAL, storageType, tensor, typeText } from './types.mjs';
@@ -288,12 +288,13 @@ export class Syntax extends Lexer {
     const start = this.at;
     this.acceptWord('dense');
     this.expect('<');
-    const literal = this.peek('"') ? { raw: this.rawString() } : this.#denseItems();
+    const isHex = this.peek('"');
+    const literal = isHex ? this.hexString() : this.#denseItems();
     this.expect('>');
     this.expect(':');
     const type = this.#arrayType();
-    const data = literal.raw === undefined
-      ? this.#denseOfItems(literal, type, start) : this.#denseOfHex(literal.raw, type, start);
+    const data = isHex
+      ? this.#denseOfHex(literal, type, start) : this.#denseOfItems(literal, type, start);
     return new Dense(type, data.data, data.splat, data.bytes);
   }
 
@@ -351,8 +352,7 @@ export class Syntax extends Lexer {
     return { data, splat: !isList && dimensions.length > 0 };
   }
 
-  #denseOfHex(raw, type, start) {
-    const bytes = bytesOfHex(raw);
+  #denseOfHex(bytes, type, start) {
     if (!bytes) throw this.fail('expected bytes in hexadecimal, "0x..."', start);
     const count = type.dimensions.reduce((n, size) => n * size, 1);
     const made = elementsOfBytes(bytes, storageType(type), count);

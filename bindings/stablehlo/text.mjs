@@ -4,7 +4,7 @@
  * tables say which attribute a clause is. The few that are otherwise have a function each.
  */
 import { XlaError } from '../error.mjs';
-import { bytesOfHex } from './elements.mjs';
+import { withoutBlobs } from './blobs.mjs';
 import { currentName, Dictionary, flattened, Struct, Value } from './ir.mjs';
 import { Syntax } from './syntax.mjs';
 import { tensor, typeText } from './types.mjs';
@@ -52,11 +52,12 @@ const WINDOW = {
 const DEFAULT_DIALECT = { return: 'func.return', call: 'func.call', func: 'func.func' };
 
 /**
- * @param {string} text
+ * @param {string | Uint8Array} source or its UTF-8 bytes
  * @returns {import('./ir.mjs').Module}
  */
-export function readText(text) {
-  return new Reader(text).module();
+export function readText(source) {
+  const { text, blobs } = withoutBlobs(source);
+  return new Reader(text, blobs).module();
 }
 
 class Reader extends Syntax {
@@ -102,9 +103,9 @@ class Reader extends Syntax {
         if (this.accept('{')) return this.nested(() => entries(level + 1));
         const start = this.at;
         if (!this.peek('"')) return this.identifier();
-        const bytes = bytesOfHex(this.rawString());
+        const bytes = this.hexString();
         // The first four bytes say how the rest is aligned.
-        if (level === 2 && bytes) this.resources.set(key, bytes.slice(4));
+        if (level === 2 && bytes) this.resources.set(key, bytes.subarray(4));
         else if (level === 2) throw this.fail('expected bytes in hexadecimal', start);
         return undefined;
       });

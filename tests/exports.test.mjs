@@ -1,0 +1,58 @@
+/**
+ * Programs as frameworks export them, run and compared with what the framework computed: Flax, Optax,
+ * Diffrax, NumPyro and JAX of unknown sizes and meshes, PyTorch by torch_xla, TensorFlow.
+ * golden/exports/writer.py has the format.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+
+import { Client } from '../bindings/index.mjs';
+import { difference, literalOf } from './golden.mjs';
+
+/** Sums in another order, and what loops with a tolerance of 1e-4 make of that. */
+const TOLERANCE = 'abs 2e-5 rel 1e-4';
+
+/** @returns {Promise<Map<string, { program: Buffer, argument: any[], result: any[] }>>} */
+async function readExports(name) {
+  const bytes = gunzipSync(await readFile(new URL(`./golden/exports/${name}.gz`, import.meta.url)));
+  const programs = new Map();
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(10, at);
+    const [own, part, size] = bytes.toString('utf8', at, end).split(' ');
+    at = end + 1 + Number(size);
+    const data = bytes.subarray(end + 1, at);
+    if (part === 'program') programs.set(own, { program: data, argument: [], result: [] });
+    else programs.get(own)[part.split(':')[0]].push([part.split(':')[1], data.toString('base64')]);
+  }
+  return programs;
+}
+
+let client;
+before(async () => {
+  client = await Client.create({ threads: 0 });
+});
+after(() => client.dispose());
+
+for (const framework of ['jax', 'torch', 'tensorflow']) {
+  const programs = await readExports(framework);
+  describe(framework, () => {
+    for (const [name, { program, argument, result }] of programs) {
+      test(name, { timeout: 60_000 }, async () => {
+        const shapes = name.endsWith('-any') ? argument.map(([shape]) => shape) : undefined;
+        const module = await client.load(program, { arguments: shapes });
+        const executable = await client.compile(module);
+        const made = await executable.execute(argument.map((leaf) => literalOf(leaf)));
+        const leaves = made.flatMap((output) => output.leaves());
+        assert.equal(leaves.length, result.length, 'number of results');
+        leaves.forEach((leaf, i) => {
+          const problem = difference(leaf, result[i], TOLERANCE);
+          if (problem) assert.fail(`result ${i}: ${problem}`);
+        });
+        executable.dispose();
+        module.dispose();
+      });
+    }
+  });
+}
