@@ -125,20 +125,28 @@ function valueOf(word, { kind, bits }) {
 /** Types whose elements are kept as bytes in a literal. */
 const isBytes = ({ bits, kind }) => bits < 32 && kind !== 'pred';
 
-function literalMessage(text, shape) {
+/** The elements at an address of the core's memory, in the natural typed array. */
+function elementsAt(bytes, shape) {
+  const { Array: Natural } = ELEMENT_TYPES.get(shape.elementType);
+  return new Natural(bytes.buffer, bytes.byteOffset, bytes.length / Natural.BYTES_PER_ELEMENT);
+}
+
+/** @param {(address: number, size: number) => Uint8Array} memory see protoOfHloText */
+function literalMessage(text, shape, memory) {
   if (shape.isTuple) {
     const parts = split(inside(text.trim()));
-    return { shape: shapeMessage(shape), tuple: parts.map((part, i) => literalMessage(part, shape.tupleShapes[i])) };
+    return {
+      shape: shapeMessage(shape), tuple: parts.map((part, i) => literalMessage(part, shape.tupleShapes[i], memory)),
+    };
   }
+  const [, address] = /^data\.(\d+)$/.exec(text) ?? [];
+  const found = address === undefined
+    ? elements(text, shape) : elementsAt(memory(Number(address), shape.byteSize), shape);
   // In the order of the shape's layout; the text is in that of its dimensions.
-  const plain = new Literal(shape.withLayout(null), elements(text, shape));
-  const { data } = plain.inLayout(shape.layout);
-  const type = ELEMENT_TYPES.get(shape.elementType);
-  const value = isBytes(type) ? new Uint8Array(data.buffer) : data;
-  return {
-    shape: shapeMessage(shape),
-    [shape.elementType]: shape.elementType === 'pred' ? Array.from(data, Boolean) : value,
-  };
+  const { data } = new Literal(shape.withLayout(null), found).inLayout(shape.layout);
+  const value = isBytes(ELEMENT_TYPES.get(shape.elementType))
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : data;
+  return { shape: shapeMessage(shape), [shape.elementType]: value };
 }
 
 /* ---- Attributes ---- */
@@ -339,6 +347,10 @@ class Builder {
   #id = 0;
   #names = new Set(); // of all instructions: XLA wants them unique in a module
 
+  constructor(memory) {
+    this.memory = memory;
+  }
+
   #unique(name) {
     let unique = name;
     for (let n = this.#id; this.#names.has(unique); n++) unique = `${name}.${n}`;
@@ -363,7 +375,7 @@ class Builder {
     known.set(name, id);
     const message = { name: this.#unique(name), opcode, shape: shapeMessage(shape), id };
     if (opcode === 'parameter') message.parameterNumber = Number(args);
-    else if (opcode === 'constant') message.literal = literalMessage(args, shape);
+    else if (opcode === 'constant') message.literal = literalMessage(args, shape, this.memory);
     else message.operands = split(args).map((operand) => this.#operand(operand, known));
     return { message: this.#attributed(message, opcode, attributes, known), isRoot, shape };
   }
@@ -437,14 +449,16 @@ function aliasMessage(text) {
 }
 
 /**
- * @param {string} text as HloModule's toString() gives it
+ * @param {string} text as HloModule's toString() gives it, or with large constants as constant(data.ADDRESS)
+ * @param {(address: number, size: number) => Uint8Array} memory what is at such an address; good as
+ *   long as nothing else is done
  * @returns {Uint8Array} a serialized HloModuleProto
  */
-export function protoOfHloText(text) {
+export function protoOfHloText(text, memory) {
   const lines = text.split('\n');
   const header = split(lines[0]);
   const attributes = attributesOf(header.slice(1));
-  const builder = new Builder();
+  const builder = new Builder(memory);
   const computations = [];
   for (let i = 1; i < lines.length; i++) {
     if (!lines[i].endsWith('{')) continue;
@@ -468,5 +482,5 @@ export function protoOfHloText(text) {
     entryId: entry.message.id,
     aliases: attributes.input_output_alias && aliasMessage(attributes.input_output_alias),
     frontendAttributes: attributes.frontend_attributes && entries(attributes.frontend_attributes),
-  }, HLO_MODULE).slice();
+  }, HLO_MODULE);
 }

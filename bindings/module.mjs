@@ -1,7 +1,11 @@
 import { atBoundary } from './boundary.mjs';
+import { XlaError } from './error.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Shape } from './shape.mjs';
+
+/** Bytes from which on a constant goes into a proto as it lies in memory, not through text. */
+const APART = 4096;
 
 /**
  * A program: computations, of which the entry computation takes the parameters and gives the
@@ -56,12 +60,22 @@ export class HloModule extends Handle {
    */
   async toProto() {
     const { protoOfHloText } = await import('./hlo_to_proto.mjs');
-    return protoOfHloText(this.toString());
+    const core = coreOf(this);
+    const text = core.takeString(core.call('xla_module_print_apart', pointerOf(this), APART));
+    return protoOfHloText(text, (address, size) => core.view(Uint8Array, address, size));
   }
 
   /** The program as HLO text. */
   toString() {
-    return coreOf(this).takeString(coreOf(this).call('xla_module_print', pointerOf(this)));
+    const core = coreOf(this);
+    const pointer = core.call('xla_module_print', pointerOf(this));
+    try {
+      return core.takeString(pointer);
+    } catch (error) {
+      if (error instanceof XlaError) throw error;
+      throw new XlaError(
+        'RESOURCE_EXHAUSTED', 'toString: the text is longer than a string can be; use toProto()', { cause: error });
+    }
   }
 }
 

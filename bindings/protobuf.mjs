@@ -184,43 +184,75 @@ export function decode(bytes, schema, level = 0) {
 
 /* ---- Writing ---- */
 
-/** Bytes that grow. */
+/** From so many bytes on a piece is kept as it is, until all are put together. */
+const LARGE = 65536;
+
+/** Bytes that grow. What is large is not copied, so it must stay as it is until `bytes` was asked for. */
 class Sink {
-  #bytes = new Uint8Array(256);
+  #pieces = [];
+  #last = new Uint8Array(256); // the piece that grows
+  #used = 0;
   length = 0;
 
   #room(more) {
-    if (this.length + more <= this.#bytes.length) return;
-    const grown = new Uint8Array(Math.max(2 * this.#bytes.length, this.length + more));
-    grown.set(this.#bytes.subarray(0, this.length));
-    this.#bytes = grown;
+    if (this.#used + more <= this.#last.length) return;
+    const grown = new Uint8Array(Math.max(2 * this.#last.length, this.#used + more));
+    grown.set(this.#last.subarray(0, this.#used));
+    this.#last = grown;
+  }
+
+  #byte(byte) {
+    this.#last[this.#used++] = byte;
+    this.length++;
   }
 
   put(bytes) {
-    this.#room(bytes.length);
-    this.#bytes.set(bytes, this.length);
+    if (bytes.length < LARGE) {
+      this.#room(bytes.length);
+      this.#last.set(bytes, this.#used);
+      this.#used += bytes.length;
+    } else {
+      this.#pieces.push(this.#last.subarray(0, this.#used), bytes);
+      this.#last = new Uint8Array(256);
+      this.#used = 0;
+    }
     this.length += bytes.length;
+  }
+
+  /** @param {Sink} other */
+  append(other) {
+    for (const piece of other.#pieces) this.put(piece);
+    this.put(other.#last.subarray(0, other.#used));
   }
 
   /** Negative ones take ten bytes. @param {number | bigint} value */
   varint(value) {
+    const isSmall = typeof value === 'number' && Number.isSafeInteger(value);
+    const low = isSmall ? value >>> 0 : Number(BigInt.asUintN(32, BigInt(value)));
+    const high = isSmall ? Math.floor(value / 2 ** 32) >>> 0 : Number(BigInt.asUintN(32, BigInt(value) >> 32n));
+    this.words(low, high);
+  }
+
+  /** The varint of 64 bits. */
+  words(low, high) {
+    let [rest, above] = [low, high];
     this.#room(10);
-    if (typeof value === 'number' && value >= 0 && value < 2 ** 31) {
-      let small = value;
-      for (; small > 127; small >>= 7) this.#bytes[this.length++] = (small & 127) | 128;
-      this.#bytes[this.length++] = small;
-      return;
+    while (above || rest > 127) {
+      this.#byte((rest & 127) | 128);
+      rest = ((rest >>> 7) | (above << 25)) >>> 0;
+      above >>>= 7;
     }
-    let rest = BigInt.asUintN(64, BigInt(value));
-    do {
-      const low = Number(rest & 127n);
-      rest >>= 7n;
-      this.#bytes[this.length++] = rest ? low | 128 : low;
-    } while (rest);
+    this.#byte(rest);
   }
 
   get bytes() {
-    return this.#bytes.subarray(0, this.length);
+    const all = new Uint8Array(this.length);
+    let at = 0;
+    for (const piece of [...this.#pieces, this.#last.subarray(0, this.#used)]) {
+      all.set(piece, at);
+      at += piece.length;
+    }
+    return all;
   }
 }
 
@@ -231,6 +263,10 @@ function writeValue(sink, kind, value) {
     sink.varint(bytes.length);
     sink.put(bytes);
   };
+  const nested = (inner) => {
+    sink.varint(inner.length);
+    sink.append(inner);
+  };
   switch (kind) {
     case 'int': return sink.varint(value);
     case 'bool': return sink.varint(value ? 1 : 0);
@@ -238,16 +274,28 @@ function writeValue(sink, kind, value) {
     case 'double': return sink.put(bytesOfView(Float64Array.of(value)));
     case 'bytes': return delimited(bytesOfView(value));
     case 'string': return delimited(new TextEncoder().encode(value));
-    default: return delimited(encode(value, kind()));
+    default: return nested(written(value, kind()));
   }
 }
 
-/** Numbers in one piece; in a typed array, floats as they lie there. */
+/** Numbers in one piece; in a typed array, floats as they lie there, and predicates, which are bytes. */
 function packed(kind, values) {
   const sink = new Sink();
-  if (ArrayBuffer.isView(values) && wireType(kind) !== VARINT) sink.put(bytesOfView(values));
-  else for (const value of values) writeValue(sink, kind, value);
-  return sink.bytes;
+  if (!ArrayBuffer.isView(values)) for (const value of values) writeValue(sink, kind, value);
+  else if (kind !== 'int') sink.put(bytesOfView(values));
+  else packIntegers(sink, values);
+  return sink;
+}
+
+/** Of 32 or 64 bits. */
+function packIntegers(sink, values) {
+  const words = new Int32Array(values.buffer, values.byteOffset, values.byteLength / 4);
+  const isSigned = /^(Int|BigInt)/.test(values.constructor.name);
+  const stride = values.BYTES_PER_ELEMENT / 4;
+  for (let i = 0; i < words.length; i += stride) {
+    const high = stride === 2 ? words[i + 1] : isSigned ? words[i] >> 31 : 0;
+    sink.words(words[i] >>> 0, high >>> 0);
+  }
 }
 
 function writeField(sink, number, kind, value) {
@@ -258,9 +306,20 @@ function writeField(sink, number, kind, value) {
   } else if (wireType(kind.kind) === BYTES) {
     for (const item of value) writeField(sink, number, kind.kind, item);
   } else if (value.length) {
+    const piece = packed(kind.kind, value);
     tag(BYTES);
-    writeValue(sink, 'bytes', packed(kind.kind, value));
+    sink.varint(piece.length);
+    sink.append(piece);
   }
+}
+
+/** A message in a sink of its own. */
+function written(message, schema) {
+  const sink = new Sink();
+  for (const [number, [name, kind]] of Object.entries(schema)) {
+    if (message[name] !== undefined) writeField(sink, Number(number), kind, message[name]);
+  }
+  return sink;
 }
 
 /**
@@ -269,10 +328,4 @@ function writeField(sink, number, kind, value) {
  * @param {Record<number, [string, any]>} schema
  * @returns {Uint8Array}
  */
-export function encode(message, schema) {
-  const sink = new Sink();
-  for (const [number, [name, kind]] of Object.entries(schema)) {
-    if (message[name] !== undefined) writeField(sink, Number(number), kind, message[name]);
-  }
-  return sink.bytes;
-}
+export const encode = (message, schema) => written(message, schema).bytes;

@@ -154,9 +154,11 @@ XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *c
   return hlo_parse_with_data(text, (size_t)length, &given, &last_error);
 }
 
-XLA_API char *xla_module_print(const Module *module) {
+XLA_API char *xla_module_print(const Module *module) { return xla_module_print_apart(module, 0); }
+
+XLA_API char *xla_module_print_apart(const Module *module, int apart) {
   StrBuf out = {0};
-  hlo_print(module, &out);
+  hlo_print_apart(module, apart, &out);
   return text_of(&out);
 }
 

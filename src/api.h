@@ -75,6 +75,7 @@ XLA_API Module *xla_module_parse(const char *text, int length);
 XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
                                            const uint32_t *sizes, int count);
 XLA_API char *xla_module_print(const Module *module);
+XLA_API char *xla_module_print_apart(const Module *module, int apart); /* see hlo_print_apart */
 XLA_API void xla_module_free(Module *module);
 XLA_API const char *xla_module_name(const Module *module);
 XLA_API int xla_module_replica_count(const Module *module);   /* 0: not stated */

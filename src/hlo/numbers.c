@@ -10,6 +10,17 @@
 #include "base/fp.h"
 #include "scalar/scalar.h"
 
+/* Those that are exact in double. */
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+enum { MOST_POWER = 22 };
+
+/* digits / 10^scale; exact but for one rounding if digits < 2^53 and |scale| <= MOST_POWER. */
+static double scaled(double digits, int scale) {
+  return scale < 0 ? digits * powers[-scale] : digits / powers[scale];
+}
+
 /* ---- Reading ---- */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -73,9 +84,6 @@ static bool is_text(const char *text, size_t length, const char *word) {
 }
 
 bool number_parse(Arena *scratch, const char *text, size_t length, double *value) {
-  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   Decimal d = scan_decimal(text, text + length);
   if (!d.well_formed) {
     bool negative = length && *text == '-';
@@ -86,12 +94,11 @@ bool number_parse(Arena *scratch, const char *text, size_t length, double *value
     *value = negative ? -magnitude : magnitude;
     return true;
   }
-  if (d.cut || d.digits >> 53 || d.exponent < -22 || d.exponent > 22) {
+  if (d.cut || d.digits >> 53 || d.exponent < -MOST_POWER || d.exponent > MOST_POWER) {
     *value = slow_decimal(scratch, text, length);
     return isfinite(*value);
   }
-  double magnitude = (double)d.digits;
-  magnitude = d.exponent < 0 ? magnitude / powers[-d.exponent] : magnitude * powers[d.exponent];
+  double magnitude = scaled((double)d.digits, -(int)d.exponent);
   *value = d.negative ? -magnitude : magnitude;
   return true;
 }
@@ -144,11 +151,52 @@ static int safe_digits(PrimitiveType type, double value) {
   }
 }
 
+/* digits / 10^scale as %.*g writes it. */
+static int layout_decimal(char *out, uint64_t digits, int scale, int precision) {
+  for (; digits % 10 == 0; scale--) digits /= 10;
+  char text[24];
+  int count = sprintf(text, "%" PRIu64, digits);
+  int exponent = count - 1 - scale;
+  char *at = out;
+  if (exponent < -4 || exponent >= precision) {
+    *at++ = text[0];
+    if (count > 1) at += sprintf(at, ".%s", text + 1);
+    return (int)(at - out) + sprintf(at, "e%+03d", exponent);
+  }
+  int whole = exponent + 1; /* digits before the point */
+  if (whole <= 0) return sprintf(out, "0.%.*s%s", -whole, "0000", text);
+  if (count <= whole) return sprintf(out, "%s%.*s", text, whole - count, "0000000000000000");
+  return sprintf(out, "%.*s.%s", whole, text, text + whole);
+}
+
+/*
+** The shortest decimal that reads back as `value`, by arithmetic that number_parse does backwards: the
+** digits are an integer, and so many are tried as it takes. 0: beyond what is exact in double.
+*/
+static int print_shortest(char *out, PrimitiveType type, double value) {
+  double magnitude = fabs(value);
+  if (magnitude < 1e-12 || magnitude >= 1e15) return 0;
+  int exponent = (int)floor(log10(magnitude));
+  for (int digits = safe_digits(type, value); digits <= 15; digits++) {
+    int scale = digits - 1 - exponent;
+    if (scale < -MOST_POWER || scale > MOST_POWER) return 0;
+    double found = nearbyint(scaled(magnitude, -scale));
+    Scalar back = {.f = scaled(found, scale)};
+    if (scalar_round(type, back).f != magnitude) continue;
+    *out = '-';
+    bool negative = value < 0;
+    return negative + layout_decimal(out + negative, (uint64_t)found, scale, digits);
+  }
+  return 0;
+}
+
 static int print_finite(char *out, PrimitiveType type, double value) {
   if (value == 0) return sprintf(out, signbit(value) ? "-0.0" : "0");
   if (fabs(value) < 1e6 && value == trunc(value)) return sprintf(out, "%d", (int)value);
+  int length = print_shortest(out, type, value);
+  if (length) return length;
   for (int digits = safe_digits(type, value);; digits++) {
-    int length = sprintf(out, "%.*g", digits, value);
+    length = sprintf(out, "%.*g", digits, value);
     Scalar back = {.f = strtod(out, NULL)};
     if (digits >= 17 || scalar_round(type, back).f == value) return length;
   }

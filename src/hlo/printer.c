@@ -60,10 +60,18 @@ void hlo_print_literal(const Literal *literal, StrBuf *out) {
 
 /* ---- Instructions ---- */
 
+static void print_constant(const Printer *printer, const Literal *literal) {
+  const Shape *shape = literal->shape;
+  bool is_apart = printer->apart && shape_is_array(shape) &&
+                  shape_bytes(shape) >= printer->apart;
+  if (is_apart) strbuf_printf(printer->out, "data.%zu", (size_t)literal->data);
+  else hlo_print_literal(literal, printer->out);
+}
+
 static void print_operands(const Printer *printer, const Instruction *in) {
   StrBuf *out = printer->out;
   if (in->opcode == HLO_PARAMETER) strbuf_printf(out, "%" PRId64, in->parameter_number);
-  if (in->opcode == HLO_CONSTANT) hlo_print_literal(in->literal, out);
+  if (in->opcode == HLO_CONSTANT) print_constant(printer, in->literal);
   for (int i = 0; i < in->operand_count; i++) {
     if (i) strbuf_append(out, ", ");
     strbuf_append(out, printer_instruction_name(printer, in->operands[i]));
@@ -160,8 +168,10 @@ static void print_header(const Printer *printer) {
   strbuf_append(out, "\n\n");
 }
 
-void hlo_print(const Module *module, StrBuf *out) {
-  Printer printer = {.out = out, .arena = arena_new(), .module = module};
+void hlo_print(const Module *module, StrBuf *out) { hlo_print_apart(module, 0, out); }
+
+void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out) {
+  Printer printer = {.out = out, .arena = arena_new(), .module = module, .apart = apart};
   printer_names_of_module(&printer);
   print_header(&printer);
   bool threads = false;

@@ -28,6 +28,9 @@ Module *hlo_parse_with_data(const char *text, size_t length, const TextData *dat
 
 /* Appends the module's text. Large constants are printed in full. */
 void hlo_print(const Module *module, StrBuf *out);
+/* The same with constants of `apart` bytes and more as constant(data.ADDRESS): where their elements
+** are, dense and row-major. */
+void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out);
 void hlo_print_instruction(const Instruction *instruction, StrBuf *out);
 /* A literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */
 void hlo_print_literal(const Literal *literal, StrBuf *out);
