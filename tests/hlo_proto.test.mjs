@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, XlaError } from '../bindings/index.mjs';
+import { Client, Literal, Shape, XlaError } from '../bindings/index.mjs';
+import { ELEMENT_TYPES } from '../bindings/types.mjs';
 import { checkCase, readGolden } from './golden.mjs';
 
 const folder = new URL('./golden/', import.meta.url);
@@ -62,6 +63,30 @@ describe('HLO protos', () => {
       }
       module.dispose();
       await checkCase(client, golden, read);
+    }
+  });
+
+  test('large constants of every type, in every layout, both ways', async () => {
+    for (const [name, { Array: Natural, bits, kind }] of ELEMENT_TYPES) {
+      const lanes = kind === 'complex' ? 2 : 1;
+      const data = new Natural(3 * 5000 * lanes);
+      const bytes = new Uint8Array(data.buffer);
+      for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 37 + (i >> 8)) & (bits < 8 ? (1 << bits - (kind === 'signed' ? 1 : 0)) - 1 : 255);
+      for (const layout of ['', '{0,1}']) {
+        const b = client.builder('c');
+        const module = b.build(b.constantLiteral(Literal.from(new Literal(Shape.parse(`${name}[3,5000]`), data), `${name}[3,5000]${layout}`)));
+        const read = client.parseHloProto(await module.toProto());
+        const results = [];
+        for (const one of [module, read]) {
+          const executable = await client.compile(one);
+          const [{ data: found }] = (await executable.execute([])).map((result) => result.inLayout(null));
+          results.push(Buffer.from(found.buffer, found.byteOffset, found.byteLength));
+          executable.dispose();
+          one.dispose();
+        }
+        assert.ok(results[0].equals(results[1]), `${name}${layout}`);
+        assert.ok(results[0].equals(Buffer.from(data.buffer)), `${name}${layout}`);
+      }
     }
   });
 

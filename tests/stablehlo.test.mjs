@@ -146,6 +146,99 @@ describe('text', () => {
   });
 });
 
+describe('what HLO says otherwise', () => {
+  test('reductions in a wider type', async () => {
+    const text = `func.func @main(%x: tensor<4xi8>, %z: tensor<i8>) -> tensor<i32> {
+      %0 = "stablehlo.reduce"(%x, %z) ({
+        ^bb0(%a: tensor<i32>, %b: tensor<i32>): %1 = stablehlo.add %a, %b : tensor<i32>
+        stablehlo.return %1 : tensor<i32>
+      }) {dimensions = array<i64: 0>} : (tensor<4xi8>, tensor<i8>) -> tensor<i32>
+      return %0 : tensor<i32> }`;
+    assert.deepEqual(await run(text, [[100, 100, 100, 27], 1]), [328]);
+  });
+
+  test('maximum, minimum and cube root of complex numbers', async () => {
+    const type = 'tensor<3xcomplex<f32>>';
+    const text = `func.func @main(%x: ${type}, %y: ${type}) -> (${type}, ${type}, ${type}) {
+      %0 = stablehlo.maximum %x, %y : ${type}
+      %1 = stablehlo.minimum %x, %y : ${type}
+      %2 = stablehlo.cbrt %x : ${type}
+      return %0, %1, %2 : ${type}, ${type}, ${type} }`;
+    const [x, y] = [[[1, 2], [1, 5], [-8, 0]], [[1, 3], [2, -9], [-9, 7]]];
+    const [most, least, [root]] = await run(text, [x, y]);
+    assert.deepEqual([most, least], [[y[0], y[1], x[2]], [x[0], x[1], y[2]]]);
+    const third = Math.atan2(2, 1) / 3;
+    const size = 5 ** (1 / 6);
+    assert.ok(Math.hypot(root[0] - size * Math.cos(third), root[1] - size * Math.sin(third)) < 1e-6, root);
+  });
+
+  test('hyperbolic functions of complex numbers', async () => {
+    const text = `func.func @main(%x: tensor<complex<f64>>) -> (tensor<complex<f64>>, tensor<complex<f64>>) {
+      %0 = chlo.cosh %x : tensor<complex<f64>> -> tensor<complex<f64>>
+      %1 = chlo.sinh %x : tensor<complex<f64>> -> tensor<complex<f64>>
+      return %0, %1 : tensor<complex<f64>>, tensor<complex<f64>> }`;
+    const [a, b] = [0.75, -1.25];
+    const want = [
+      [Math.cosh(a) * Math.cos(b), Math.sinh(a) * Math.sin(b)],
+      [Math.sinh(a) * Math.cos(b), Math.cosh(a) * Math.sin(b)],
+    ];
+    const got = await run(text, [[a, b]]);
+    got.flat().forEach((value, i) => assert.ok(Math.abs(value - want.flat()[i]) < 1e-14, `${got}, not ${want}`));
+  });
+
+  test('types that HLO lacks, where nothing is computed with them', async () => {
+    const text = `module attributes {a = tf32} {
+      func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }
+      func.func private @other(%x: tensor<2xf6E2M3FN>) -> tensor<2xf6E2M3FN> { return %x : tensor<2xf6E2M3FN> } }`;
+    assert.deepEqual(await run(text, [2]), [2]);
+    await assert.rejects(client.load(text.replace('@main', '@m').replace('private @other', '@main')),
+      /values of type tensor<2xf6E2M3FN>/);
+  });
+
+  test('groups along parts of the axes of a mesh', async () => {
+    const groups = (axes) => `sdy.mesh @mesh = <["x"=4, "y"=2]>
+      func.func @main(%x: tensor<f32>) -> tensor<f32> {
+      %0 = "stablehlo.all_reduce"(%x) ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>): %1 = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids,
+        replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [${axes}]>
+      } : (tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32> }`;
+    const rows = [
+      ['#stablehlo.axis_ref<name = "y">', '{{0,1},{2,3},{4,5},{6,7}}'],
+      ['#stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>', '{{0,4},{1,5},{2,6},{3,7}}'],
+      ['#stablehlo.axis_ref<name = "x", sub_axis_info = (2)2>, #stablehlo.axis_ref<name = "y">', '{{0,1,2,3},{4,5,6,7}}'],
+    ];
+    for (const [axes, expected] of rows) {
+      const module = await client.load(`module attributes {mhlo.num_partitions = 8 : i32} { ${groups(axes)} }`);
+      assert.ok(String(module).includes(`replica_groups=${expected}`), `${axes}: ${module}`);
+    }
+    await assert.rejects(client.load(groups('#stablehlo.axis_ref<name = "x", sub_axis_info = (3)2>')), /not known/);
+  });
+
+  test('large constants in hexadecimal', async () => {
+    const count = 300_000;
+    const data = Float32Array.from({ length: count }, (_, i) => Math.sin(i));
+    const hex = (bytes) => Buffer.from(bytes).toString('hex').toUpperCase();
+    const text = (digits, resource) => `func.func @main() -> (tensor<${count}xf32>, tensor<${count}xf32>) {
+      %0 = stablehlo.constant dense<"0x${digits}"> : tensor<${count}xf32>
+      %1 = stablehlo.constant dense_resource<r> : tensor<${count}xf32>
+      return %0, %1 : tensor<${count}xf32>, tensor<${count}xf32> }
+      {-# dialect_resources: { builtin: { r: "0x${resource}" } } #-}`;
+    const digits = hex(new Uint8Array(data.buffer));
+    const good = text(digits, `04000000${digits}`);
+    for (const source of [good, new TextEncoder().encode(good)]) {
+      const executable = await client.compile(await client.load(source));
+      for (const result of await executable.execute([])) assert.deepEqual(result.data, data);
+    }
+    const wrong = (source, message) => assert.rejects(client.load(source), { code: 'INVALID_ARGUMENT', message });
+    await wrong(text(digits.replace('A', 'G'), digits), /line 2|expected bytes in hexadecimal/);
+    await wrong(text(digits.slice(8), digits), /bytes are not the elements/);
+    await wrong(text('@0', digits).replace(/r: "[^"]*"/, 'r: "0x04"'), /hexadecimal/);
+  });
+});
+
 describe('programs of unknown sizes', () => {
   const text = `func.func @main(%x: tensor<?x3xf32>) -> (tensor<?xf32>, tensor<?x3xf32>) {
     %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>

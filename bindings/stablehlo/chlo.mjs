@@ -40,12 +40,12 @@ function ofComplex(c, name) {
 /** The formulas of the real functions, in complex numbers. */
 function hyperbolic(c, name) {
   const { b, x } = c;
-  const half = b.constantR0([0.5, 0], x.shape.elementType);
+  const half = b.constant([0.5, 0], `${x.shape.elementType}[]`);
   const shift = b.log(half);
   const [plus, minus] = [b.exp(b.add(x, shift)), b.exp(b.sub(b.neg(x), b.neg(shift)))];
   if (name === 'cosh') return b.add(plus, minus);
   const e = b.expm1(x);
-  const one = b.constantR0([1, 0], x.shape.elementType);
+  const one = b.constant([1, 0], `${x.shape.elementType}[]`);
   const near = b.mul(half, b.add(e, b.div(e, b.add(e, one))));
   const isNear = b.lt(b.abs(x), b.constantR0(1, REAL[x.shape.elementType]));
   return b.select(isNear, near, b.sub(plus, minus));

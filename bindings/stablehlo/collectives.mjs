@@ -1,6 +1,7 @@
 /** What replicas and partitions do together. */
 import { Shape } from '../shape.mjs';
 import { malformed, Struct } from './ir.mjs';
+import { promoting } from './operations.mjs';
 import { groupsOfMesh } from './sharding.mjs';
 
 /** Groups are filled up with -1 where they differ in size. */
@@ -58,8 +59,8 @@ function crossReplicaSum(c) {
 
 export const collectives = {
   'stablehlo.all_gather': allGather,
-  'stablehlo.all_reduce': allReduce,
-  'stablehlo.reduce_scatter': reduceScatter,
+  'stablehlo.all_reduce': promoting(() => 0, allReduce),
+  'stablehlo.reduce_scatter': promoting(() => 0, reduceScatter),
   'stablehlo.all_to_all': allToAll,
   'stablehlo.collective_permute': collectivePermute,
   'stablehlo.collective_broadcast': collectiveBroadcast,

@@ -7,7 +7,7 @@ import { XlaError } from '../error.mjs';
 import { elementsOfBytes } from './elements.mjs';
 import { Dense, Dictionary, nameOf, Opaque, Struct, SymbolName } from './ir.mjs';
 import { scalarOf } from './syntax.mjs';
-import { COMPLEX, storageType, tensor, typeText } from './types.mjs';
+import { COMPLEX, FOREIGN, foreignTensor, storageType, tensor, typeText } from './types.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 
 /* ---- Parts ---- */
@@ -30,7 +30,9 @@ function ranked(r, encoding) {
   const dimensions = r.signedList().map((n) => (n < 0 ? -1 : Number(n)));
   if (dimensions.some((n) => !Number.isSafeInteger(n))) throw r.fail('a size that is too large');
   const bounds = encoding instanceof Struct ? encoding.list : null;
-  const elementType = elementOf(r, r.type());
+  const type = r.type();
+  if (type.kind === 'opaque' && FOREIGN.has(type.text)) return foreignTensor(dimensions, type.text);
+  const elementType = elementOf(r, type);
   return tensor(elementType, dimensions, bounds?.length === dimensions.length ? bounds : null);
 }
 
@@ -240,8 +242,7 @@ const VHLO_ATTRIBUTES = {
   21: record('sub_axis_info', 'pre_size', 'size'),
   22: (r) => {
     const name = r.attribute();
-    if (r.varint()) r.attribute();
-    return new Struct('axis_ref', { name });
+    return new Struct('axis_ref', { name, sub_axis_info: r.varint() ? r.attribute() : undefined });
   },
   23: (r) => new Struct('replica_group_mesh_axes', { mesh: r.attribute(), axes: r.attribute() }),
   24: (r) => new Struct('mesh_axis', { name: r.attribute(), size: Number(r.signed()) }),
@@ -250,6 +251,10 @@ const VHLO_ATTRIBUTES = {
 
 function mesh(axes, r) {
   r.optionalAttribute();
+  return meshOf(axes);
+}
+
+function meshOf(axes) {
   const list = (Array.isArray(axes) ? axes : []).map(({ fields = {} }) => `"${nameOf(fields.name)}"=${fields.size}`);
   return new Struct('mesh', {}, [`[${list.join(', ')}]`]);
 }
@@ -358,6 +363,9 @@ const STABLEHLO_ATTRIBUTES = {
     mesh: r.attribute(), axes: r.list(() => r.attribute()),
   }),
   19: record('sub_axis_info', 'pre_size', 'size'),
+  20: (r) => new Struct('axis_ref', { name: r.string(), sub_axis_info: r.byte() ? r.attribute() : undefined }),
+  21: (r) => new Struct('mesh_axis', { name: r.string(), size: Number(r.signed()) }),
+  22: (r) => meshOf(r.attribute()),
 };
 
 /* ---- Shardy, as its text. Source: shardy/dialect/sdy/ir/bytecode.td ---- */

@@ -9,7 +9,7 @@ import { Shape } from '../shape.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 import { scalarValue } from './context.mjs';
 import { Dense, malformed } from './ir.mjs';
-import { REAL, shapeOf } from './types.mjs';
+import { isQuantized, REAL, shapeOf } from './types.mjs';
 
 /* ---- Element-wise ---- */
 
@@ -22,9 +22,25 @@ const ELEMENTWISE = [
   'power', 'remainder', 'shift_left', 'shift_right_arithmetic', 'shift_right_logical', 'subtract',
   'xor', 'clamp', 'select',
 ];
+
+/** The one of two complex numbers that comes first or last by real part, then by imaginary part. */
+function lexicographic({ b, in: [x, y] }, comparison) {
+  const [real, imaginary] = ['real', 'imag'].map((part) => [b[part](x), b[part](y)]);
+  const isBefore = b.or(b[comparison](...real), b.and(b.eq(...real), b[comparison](...imaginary)));
+  return b.select(isBefore, x, y);
+}
+
+/** What StableHLO has of complex numbers, and HLO has not. */
+const OF_COMPLEX = {
+  maximum: (c) => lexicographic(c, 'gt'),
+  minimum: (c) => lexicographic(c, 'lt'),
+  cbrt: (c) => c.b.pow(c.x, c.b.constant([1 / 3, 0], `${c.x.shape.elementType}[]`)),
+};
+
 const elementwise = Object.fromEntries(ELEMENTWISE.map((name) => {
   const opcode = name.replaceAll('_', '-');
-  return [`stablehlo.${name}`, (c) => c.emit(opcode, c.in)];
+  return [`stablehlo.${name}`, (c) =>
+    (OF_COMPLEX[name] && REAL[c.x.shape.elementType] ? OF_COMPLEX[name](c) : c.emit(opcode, c.in))];
 }));
 
 const isFloat = (elementType) => ELEMENT_TYPES.get(elementType)?.kind === 'float';
@@ -180,6 +196,23 @@ function torchIndexSelect(c) {
     slice_sizes: dimensions.map((size, i) => (i === dim || i < batch ? 1 : size)),
   });
 }
+
+/**
+ * A row whose first region may be of a wider element type than the operands, which are then converted.
+ * @param {(i: number, count: number) => number | undefined} argumentOf the region's argument of operand i
+ */
+export const promoting = (argumentOf, row) => (c) => {
+  const { arguments: own } = c.region(0);
+  c.in = c.in.map((x, i) => {
+    const type = own[argumentOf(i, c.in.length)]?.type;
+    const isOther = type?.kind === 'tensor' && !isQuantized(type) && x.shape.isArray &&
+      type.elementType !== x.shape.elementType;
+    return isOther ? c.b.convertElementType(x, type.elementType) : x;
+  });
+  return row(c);
+};
+const ofPairs = (i, count) => i % (count / 2);
+const ofScatter = (i, count) => (i === (count - 1) / 2 ? undefined : i % ((count + 1) / 2));
 
 /* ---- Contractions ---- */
 
@@ -464,15 +497,15 @@ export const operations = {
   'stablehlo.dynamic_update_slice': (c) => c.emit('dynamic-update-slice', c.in),
   'stablehlo.pad': staticPad,
   'stablehlo.gather': (c) => gather(c, c.ints('slice_sizes')),
-  'stablehlo.scatter': scatter,
+  'stablehlo.scatter': promoting(ofScatter, scatter),
   'stablehlo.torch_index_select': torchIndexSelect,
   'stablehlo.dot_general': (c) => dotGeneral(c),
   'stablehlo.dot': dot,
   'stablehlo.einsum': einsum,
   'stablehlo.unary_einsum': einsum,
   'stablehlo.convolution': (c) => convolution(c),
-  'stablehlo.reduce': reduce,
-  'stablehlo.reduce_window': (c) => reduceWindow(c),
+  'stablehlo.reduce': promoting(ofPairs, reduce),
+  'stablehlo.reduce_window': promoting(ofPairs, (c) => reduceWindow(c)),
   'stablehlo.select_and_scatter': selectAndScatter,
   'stablehlo.sort': sort,
   'stablehlo.batch_norm_training': normalisation('batch-norm-training'),

@@ -26,6 +26,7 @@ export const PROPERTIES = new Map([
     'composite_attributes decomposition name version': 'composite_v1 composite_v2',
     dimension: 'concatenate_v1 get_dimension_size_v1 set_dimension_size_v1',
     value: 'constant_v1',
+    precision_config: 'dot_v1',
     ['batch_group_count feature_group_count input_batch_dimension input_feature_dimension ' +
       'input_spatial_dimensions kernel_input_feature_dimension ' +
       'kernel_output_feature_dimension kernel_spatial_dimensions lhs_dilation ' +

@@ -50,29 +50,47 @@ function axesOf(c, mesh) {
   return [...body.matchAll(/"([^"]+)"\s*=\s*(\d+)/g)].map(([, name, size]) => ({ name, size: Number(size) }));
 }
 
+/** Where a device is on each axis, the last of which moves fastest. */
+function placeOf(axes, device) {
+  const place = {};
+  let rest = device;
+  for (const { name, size } of [...axes].reverse()) {
+    place[name] = rest % size;
+    rest = Math.floor(rest / size);
+  }
+  return place;
+}
+
+/** { name, size, stride } of an axis that is named, or of a part of one, (pre_size)size. */
+function partOf(axes, named) {
+  const fields = named instanceof Struct ? named.fields : {};
+  const name = nameOf(named) ?? nameOf(fields.name ?? named.list?.[0]);
+  const axis = axes.find((candidate) => candidate.name === name);
+  const part = fields.sub_axis_info?.fields;
+  if (!axis || !part) return axis && { ...axis, stride: 1 };
+  const [before, size] = [part.pre_size, part.size].map((value) => Number(value?.value ?? value));
+  const stride = axis.size / (before * size);
+  return Number.isInteger(stride) && stride > 0 ? { name, size, stride } : undefined;
+}
+
 /** Groups of devices that differ along some axes of a mesh only. */
 export function groupsOfMesh(c, { fields }) {
   const axes = axesOf(c, fields.mesh);
-  const wanted = (Array.isArray(fields.axes) ? fields.axes : []).map((axis) =>
-    nameOf(axis) ?? (axis instanceof Struct ? nameOf(axis.fields.name ?? axis.list[0]) : undefined));
-  if (!axes.length || wanted.some((name) => !axes.some((axis) => axis.name === name))) {
+  const wanted = (Array.isArray(fields.axes) ? fields.axes : []).map((axis) => partOf(axes, axis));
+  if (!axes.length || wanted.includes(undefined)) {
     throw malformed('replica_groups names axes of a mesh that is not known');
   }
   const count = axes.reduce((n, { size }) => n * size, 1);
   if (count > 4096) throw malformed(`a mesh of ${count} devices`);
   const groups = new Map();
   for (let device = 0; device < count; device++) {
-    const key = [];
-    const place = {};
-    let rest = device;
-    for (const { name, size } of [...axes].reverse()) {
-      place[name] = rest % size;
-      if (!wanted.includes(name)) key.push(rest % size);
-      rest = Math.floor(rest / size);
-    }
-    const order = wanted.reduce((at, name) => at * axes.find((a) => a.name === name).size + place[name], 0);
-    if (!groups.has(String(key))) groups.set(String(key), []);
-    groups.get(String(key))[order] = device;
+    const place = placeOf(axes, device);
+    const at = ({ name, size, stride }) => Math.floor(place[name] / stride) % size;
+    const order = wanted.reduce((sum, part) => sum * part.size + at(part), 0);
+    for (const part of wanted) place[part.name] -= at(part) * part.stride; // what the others differ in
+    const key = Object.values(place).join();
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key)[order] = device;
   }
   return [...groups.values()];
 }

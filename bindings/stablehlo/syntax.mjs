@@ -3,7 +3,7 @@ import { XlaError } from '../error.mjs';
 import { elementsOfBytes, elementsOfText } from './elements.mjs';
 import { Dense, Dictionary, Float, Integer, Opaque, Struct, SymbolName } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
-import { COMPLEX, elementTypeOf, REAL, storageType, tensor, typeText } from './types.mjs';
+import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, storageType, tensor, typeText } from './types.mjs';
 
 const DIMENSION = /(\d+|\?)x/y;
 
@@ -43,6 +43,7 @@ export class Syntax extends Lexer {
       default: {
         const elementType = this.#elementTypeNamed(word);
         if (elementType) return tensor(elementType, []);
+        if (FOREIGN.has(word)) return { kind: 'opaque', text: word };
         if (/^[su]?i\d+$|^b?f\d/.test(word)) {
           throw new XlaError('UNIMPLEMENTED', this.fail(`there are no arrays of ${word}`, start).message,
             this.placeOf(start));
@@ -97,9 +98,11 @@ export class Syntax extends Lexer {
       if (dimensions.at(-1) > Number.MAX_SAFE_INTEGER) throw this.fail('a size that is too large');
       this.skipSpace();
     }
-    const elementType = this.elementType();
+    const foreign = FOREIGN.has(this.peekWord()) ? this.identifier() : undefined;
+    const elementType = foreign ?? this.elementType();
     const encoding = this.accept(',') ? this.attribute() : null;
     this.expect('>');
+    if (foreign) return foreignTensor(dimensions, foreign);
     const bounds = encoding instanceof Struct ? encoding.list : null;
     const fits = bounds?.length === dimensions.length;
     return tensor(elementType, dimensions, fits ? bounds : null);
@@ -432,12 +435,20 @@ export class Syntax extends Lexer {
   fieldValue() {
     if (this.accept('<')) return this.nested(() => this.struct(''));
     if (this.accept('[')) return this.nested(() => this.list(']', () => this.fieldValue()));
+    if (this.accept('(')) return this.#subAxis();
     if (/[-\d]/.test(this.text[this.at] ?? '')) return this.#number(false);
     const word = this.peekWord();
     const isWord = word && !/^(true|false|unit|dense|array|tensor|tuple|dense_resource)$/.test(word) &&
       !elementTypeOf(word);
     if (isWord) return this.identifier();
     return this.attribute();
+  }
+
+  /** (2)4, whose bracket is taken: a part of a mesh's axis, of size 4, behind one of size 2 */
+  #subAxis() {
+    const preSize = this.integer('a size');
+    this.expect(')');
+    return new Struct('sub_axis_info', { pre_size: preSize, size: this.integer('a size') });
   }
 
   /** [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] as the fields of its dimension numbers. */

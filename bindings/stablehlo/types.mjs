@@ -28,6 +28,14 @@ export function elementTypeOf(name) {
 export const COMPLEX = { f32: 'c64', f64: 'c128' };
 export const REAL = { c64: 'f32', c128: 'f64' };
 
+/** Element types of MLIR that HLO lacks: programs may mention them, but not compute with them. */
+export const FOREIGN = new Set(['f6E2M3FN', 'f6E3M2FN', 'tf32']);
+
+/** A tensor of such elements. */
+export function foreignTensor(dimensions, element) {
+  return { kind: 'opaque', text: `tensor<${dimensions.map((n) => `${n < 0 ? '?' : n}x`).join('')}${element}>` };
+}
+
 export function tensor(elementType, dimensions, bounds = null) {
   return { kind: 'tensor', elementType, dimensions, bounds };
 }

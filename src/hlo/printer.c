@@ -62,10 +62,11 @@ void hlo_print_literal(const Literal *literal, StrBuf *out) {
 
 static void print_constant(const Printer *printer, const Literal *literal) {
   const Shape *shape = literal->shape;
-  bool is_apart = printer->apart && shape_is_array(shape) &&
-                  shape_bytes(shape) >= printer->apart;
-  if (is_apart) strbuf_printf(printer->out, "data.%zu", (size_t)literal->data);
-  else hlo_print_literal(literal, printer->out);
+  bool is_apart = printer->apart && shape_is_array(shape) && shape_bytes(shape) >= printer->apart;
+  if (is_apart)
+    strbuf_printf(printer->out, "data.%zu", (size_t)literal->data);
+  else
+    hlo_print_literal(literal, printer->out);
 }
 
 static void print_operands(const Printer *printer, const Instruction *in) {
