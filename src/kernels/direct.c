@@ -36,9 +36,24 @@ static bool is_possible(const ContractionPlan *plan, const Contraction *c) {
          !loader_for(c->type[RHS], arithmetic, c->type[OUT]).run;
 }
 
-/* In multiplications at the rate of a micro-kernel that reads packed panels, as the loop of lanes.c
-** without packing does 7 in the time of 8 of those; of all rows and whole vectors that it computes. To
-** begin and to store a sum, and to find the row, costs as much as so many products. */
+/*
+** How long a product takes, where one of the micro-kernel, which reads packed panels, takes 1. Each few
+** rows read all of the rhs again: from the caches, if it fits there, or from beyond them. There it ends
+** up soon where lines of the rhs are a large power of two apart, as those compete for the same few
+** places: 24 rows times 2048 x 2048 take three times as long as when the matrix is packed.
+*/
+static double product_cost(const Contraction *c) {
+  enum { NEAR = 1 << 17, PLACES = 1 << 17, WAYS = 8 }; /* bytes; bytes; lines in a place */
+  const Axes *axes = &c->depth;
+  int64_t depth = axes_size(axes), bytes = type_bytes(c->type[RHS]);
+  int64_t stride = axes->count ? axes->items[axes->count - 1].stride[RHS] * bytes : 0;
+  int64_t apart = stride & -stride;
+  if (apart > 64 && depth > WAYS * PLACES / apart) return 3;
+  return depth * run_of(c) * bytes <= NEAR ? 8.0 / 7 : 10.0 / 7;
+}
+
+/* Of all rows and whole vectors that it computes. To begin and to store a sum, and to find the row,
+** costs as much as so many products. */
 enum { SUM_PRODUCTS = 14 };
 
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {
@@ -46,7 +61,7 @@ static double cost_of(const ContractionPlan *plan, const Contraction *c) {
   if (rows >= PANEL_ROWS) rows = round_up(rows, PANEL_ROWS);
   int64_t columns = plan->lines[RHS] / run * round_up(run, lanes);
   double sums = (double)(plan->batches * rows) * (double)columns;
-  double products = (double)axes_size(&c->depth) * 8 / 7 + SUM_PRODUCTS;
+  double products = (double)axes_size(&c->depth) * product_cost(c) + SUM_PRODUCTS;
   return sums * products * (c->in_pairs ? 2 : 1);
 }
 

@@ -16,7 +16,7 @@
 #include "kernels/elements.h"
 
 enum {
-  MOST_VECTORS = 12,     /* of reals */
+  MOST_VECTORS = 20,     /* of reals: those of more are packed in less time */
   VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */
   SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
   MATRIX_BYTES = 16384,  /* of converted elements */
