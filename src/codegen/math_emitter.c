@@ -76,6 +76,8 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
     formula_with_constant(&m, node, x);
   } else {
     formula(&m, x);
+    const Exception *exception = math_exception(node->instruction->opcode, kind);
+    if (exception) exception->where(&m, x);
   }
   hoist_constants(e, &m);
 }
@@ -98,10 +100,40 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
   wasm_local_release(&e->function, input);
 }
 
+/* Expressions are large: one at a time. Returns the local with the result. */
+__attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula *formula,
+                                                  int input) {
+  Expression m = {.wide = wide};
+  Value value = formula(&m, expression_input(&m, input));
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+/* if (any lane is one of the exceptions) result = what holds for all */
+static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
+                           int result) {
+  WasmFunction *f = &e->function;
+  int where = emit_formula(e, wide, exception->where, input);
+  wasm_get(f, where);
+  wasm_local_release(f, where);
+  wasm_simd(f, V128_ANY_TRUE);
+  wasm_block(f, OP_IF);
+  int instead = emit_formula(e, wide, exception->instead, input);
+  wasm_get(f, instead);
+  wasm_local_release(f, instead);
+  wasm_set(f, result);
+  wasm_op(f, OP_END);
+}
+
 void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
-  Expression m = {.wide = kind == LANES_F64};
-  int x = emit_take(e);
-  emit_value_of(e, &m, x, math_formula(opcode, kind)(&m, expression_input(&m, x)));
+  bool wide = kind == LANES_F64;
+  int x = emit_take(e), result = emit_formula(e, wide, math_formula(opcode, kind), x);
+  const Exception *exception = math_exception(opcode, kind);
+  if (exception) emit_exception(e, wide, exception, x, result);
+  wasm_get(&e->function, result);
+  wasm_local_release(&e->function, result);
+  wasm_local_release(&e->function, x);
 }
 
 void emit_with_constant(Emitter *e, const LoopNode *node) {

@@ -12,49 +12,60 @@
 
 /* x = n ln 2 + r with |r| <= ln 2 / 2. */
 typedef struct Exponent {
-  Value n;       /* an integer in the low bits, 9 of f32 and 12 of f64 */
+  Value n;       /* plus a bias, an integer in the low bits, 9 of f32 and 12 of f64 */
   Value minus_1; /* e^r - 1 */
 } Exponent;
 
-/* Adding 1.5 * 2^(mantissa bits) rounds to an integer, and leaves it in the low bits. n times the
-** first part of ln 2 is exact. */
-static Exponent reduced(Expression *m, Value x) {
-  Value magic = constant(m, m->wide ? 0x1.8p52 : 0x1.8p23);
+static int mantissa_bits(const Expression *m) { return m->wide ? 52 : 23; }
+static int exponent_bias(const Expression *m) { return m->wide ? 1023 : 127; }
+
+/* Adding 1.5 * 2^(mantissa bits) rounds to an integer, and leaves it in the low bits, with the bias
+** that is added along. n times the first part of ln 2 is exact. `turned` is of -r instead of r. */
+static Exponent reduced_by(Expression *m, Value x, int bias, bool turned) {
+  Value magic = constant(m, (m->wide ? 0x1.8p52 : 0x1.8p23) + bias);
   Exponent e = {.n = sum(m, product(m, x, constant(m, M_LOG2E)), magic)};
-  Value n = difference(m, e.n, magic), r, q;
+  Value n = difference(m, e.n, magic), q;
+  Value high = product(m, n, constant(m, m->wide ? 0.693145751953125 : 0.693359375));
+  Value low = product(m, n, constant(m, m->wide ? 1.42860682030941723212e-6 : -2.12194440e-4));
+  Value r =
+      turned ? sum(m, difference(m, high, x), low) : difference(m, difference(m, x, high), low);
   if (m->wide) {
-    r = sum(m, x, product(m, n, constant(m, -0.693145751953125)));
-    r = sum(m, r, product(m, n, constant(m, -1.42860682030941723212e-6)));
     q = POLYNOMIAL(m, r, EXP_COEFFICIENTS);
   } else {
-    r = sum(m, x, product(m, n, constant(m, -0.693359375)));
-    r = sum(m, r, product(m, n, constant(m, 2.12194440e-4)));
-    q = POLYNOMIAL(m, r, 1.9875691500E-4, 1.3981999507E-3, 8.3334519073E-3, 4.1665795894E-2,
-                   1.6666665459E-1, 5.0000001201E-1);
+    q = POLYNOMIAL(m, r, 0.0013814525, 0.0083687522, 0.041668391, 0.16666521, 0.49999993);
   }
   e.minus_1 = sum(m, product(m, product(m, q, r), r), r);
   return e;
 }
 
-/* 2 to the power of an integer in the low bits, by way of the exponent's. */
-static Value power_of_two(Expression *m, Value n) {
-  return integer_sum(m, shifted_left(m, n, m->wide ? 52 : 23), constant(m, 1));
+static Exponent reduced(Expression *m, Value x, int bias) { return reduced_by(m, x, bias, false); }
+
+/* 2^n of an n that has the exponent's bias. */
+static Value power_of_two(Expression *m, Value n) { return shifted_left(m, n, mantissa_bits(m)); }
+
+/* x within the range where n, and twice the bias, is positive; 2^n is 0 at its end. */
+static Value bounded_below(Expression *m, Value x) {
+  return most(m, x, constant(m, m->wide ? -1418 : -176));
 }
 
-/* e^x up to where it is infinite. The scaling takes two steps, as 2^n itself may be out of range where
-** the result is denormal. Where it is 0, e^0 is computed instead: a product that underflows takes more
-** than a hundred cycles, and masks of attention are all of such. */
-static Value scaled_exponential(Expression *m, Value x) {
-  Value vanishes = is_less(m, x, constant(m, m->wide ? -746 : -104));
-  Exponent e = reduced(m, without(m, x, vanishes));
-  Value half = shifted_right_unsigned(m, e.n, 1);
-  Value y = product(m, sum(m, e.minus_1, constant(m, 1)), power_of_two(m, half));
-  y = product(m, y, power_of_two(m, integer_difference(m, e.n, half)));
-  return without(m, y, vanishes);
+/* 2^n in two factors, as itself it may be out of range where its product with a number is not, or is
+** denormal; n has twice the bias. Far below it both are 0: a product that underflows takes more than a
+** hundred cycles, and masks of attention are all such. */
+typedef struct Power {
+  Value first, second;
+} Power;
+
+static Power wide_power_of_two(Expression *m, Value n) {
+  Value half = shifted_right_unsigned(m, n, 1);
+  return (Power){power_of_two(m, half), power_of_two(m, integer_difference(m, n, half))};
 }
 
 Value exponential_formula(Expression *m, Value x) {
-  return scaled_exponential(m, least(m, x, constant(m, m->wide ? 710 : 89)));
+  Value bounded = bounded_below(m, least(m, x, constant(m, m->wide ? 710 : 89)));
+  Exponent e = reduced(m, bounded, 2 * exponent_bias(m));
+  Power scale = wide_power_of_two(m, e.n);
+  Value y = sum(m, e.minus_1, constant(m, 1));
+  return product(m, product(m, y, scale.first), scale.second);
 }
 
 /* 2^n (e^r - 1) + (2^n - 1) loses nothing; at half its size, as 2^n may be out of range. Below the
@@ -62,25 +73,27 @@ Value exponential_formula(Expression *m, Value x) {
 static Value exponential_minus_one(Expression *m, Value x) {
   Value bounded = least(m, x, constant(m, m->wide ? 710 : 89));
   bounded = most(m, bounded, constant(m, m->wide ? -40 : -20));
-  Exponent e = reduced(m, bounded);
-  Value half = power_of_two(m, integer_difference(m, e.n, integer(m, 1)));
+  Exponent e = reduced(m, bounded, exponent_bias(m) - 1);
+  Value half = power_of_two(m, e.n);
   Value y = sum(m, product(m, e.minus_1, half), difference(m, half, constant(m, 0.5)));
-  y = product(m, y, constant(m, 2));
+  y = sum(m, y, y);
   return selected(m, is_equal(m, x, constant(m, 0)), x, y); /* keeps -0 */
 }
 
-/* 1 / (1 + e^-x), with e^x / (1 + e^x) for negative x, where e^-x could overflow. */
+/* 1 / (1 + e^-x) = 2^n / (2^n + e^-r), which holds where e^-x overflows. From the bound on it is 1. */
 static Value logistic(Expression *m, Value x) {
-  Value one = constant(m, 1);
-  Value e = scaled_exponential(m, either(m, x, constant(m, -0.0)));
-  Value numerator = selected(m, is_less(m, x, constant(m, 0)), e, one);
-  return quotient(m, numerator, sum(m, e, one));
+  Value bounded = bounded_below(m, least(m, x, constant(m, 40)));
+  Exponent e = reduced_by(m, bounded, 2 * exponent_bias(m), true);
+  Power two_n = wide_power_of_two(m, e.n);
+  Value scale = product(m, two_n.first, two_n.second);
+  return quotient(m, scale, sum(m, scale, sum(m, e.minus_1, constant(m, 1))));
 }
 
 /* (e^2x - 1) / (e^2x + 1) with the sign of x. From the bound on the result is 1. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
   Value size = absolute(m, x);
-  Exponent e = reduced(m, least(m, sum(m, size, size), constant(m, m->wide ? 44 : 20)));
+  Value bounded = least(m, sum(m, size, size), constant(m, m->wide ? 44 : 20));
+  Exponent e = reduced(m, bounded, exponent_bias(m));
   Value scale = power_of_two(m, e.n);
   Value y = sum(m, product(m, e.minus_1, scale), difference(m, scale, constant(m, 1)));
   y = quotient(m, y, sum(m, y, constant(m, 2)));
@@ -96,7 +109,7 @@ typedef struct Mantissa {
 
 /* Of positive normal numbers. `scale` was added to the exponent, as an integer. */
 static Mantissa split(Expression *m, Value x, Value scale) {
-  int width = m->wide ? 52 : 23;
+  int width = mantissa_bits(m);
   Value root = integer(m, m->wide ? INT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3); /* sqrt 1/2 */
   Value bits = integer_difference(m, x, root);
   Value low = integer(m, (INT64_C(1) << width) - 1);
@@ -114,24 +127,22 @@ static Mantissa split(Expression *m, Value x, Value scale) {
   return (Mantissa){n, f};
 }
 
-/* n ln 2 + log(1 + f) + rest, where `rest` is small, or -1 for none. */
+/* n ln 2 + log(1 + f) + rest, where `rest` is small, or -1 for none. With s = f / (2 + f), log(1 + f)
+** = 2 atanh s = f - s (f - s^2 R(s^2)); of f64 with the rounding of f in its own term. */
 static Value log_of(Expression *m, Mantissa x, Value rest) {
-  Value f = x.f, half = product(m, product(m, f, f), constant(m, 0.5));
+  Value f = x.f, s = quotient(m, f, sum(m, f, constant(m, 2))), z = product(m, s, s);
   Value low = product(m, x.n, constant(m, m->wide ? 1.90821492927058770002e-10 : -2.12194440e-4));
   if (rest >= 0) low = sum(m, low, rest);
   Value high = product(m, x.n, constant(m, m->wide ? 6.93147180369123816490e-01 : 0.693359375));
-  Value y;
-  if (m->wide) { /* with s = f / (2 + f): 2 atanh s = f - f^2/2 + s (f^2/2 + s^2 R(s^2)) */
-    Value s = quotient(m, f, sum(m, f, constant(m, 2))), z = product(m, s, s);
-    Value r = POLYNOMIAL(m, z, LOG_COEFFICIENTS);
-    y = sum(m, product(m, s, sum(m, half, product(m, z, r))), low);
-  } else {
-    Value p = POLYNOMIAL(m, f, 7.0376836292E-2, -1.1514610310E-1, 1.1676998740E-1, -1.2420140846E-1,
-                         1.4249322787E-1, -1.6668057665E-1, 2.0000714765E-1, -2.4999993993E-1,
-                         3.3333331174E-1);
-    y = sum(m, product(m, product(m, f, product(m, f, f)), p), low);
+  if (m->wide) {
+    Value r = product(m, z, POLYNOMIAL(m, z, LOG_COEFFICIENTS));
+    Value half = product(m, product(m, f, f), constant(m, 0.5));
+    Value y = sum(m, product(m, s, sum(m, half, r)), low);
+    return sum(m, high, sum(m, f, difference(m, y, half)));
   }
-  return sum(m, high, sum(m, f, difference(m, y, half)));
+  Value r = product(m, z, POLYNOMIAL(m, z, 0.29873023, 0.39977498, 0.66666777));
+  Value y = difference(m, low, product(m, s, difference(m, f, r)));
+  return sum(m, high, sum(m, f, y));
 }
 
 /* The logarithm of x where it is 0, infinite, negative or NaN, and else y. */
@@ -151,12 +162,31 @@ Value log_formula(Expression *m, Value x) {
   return log_special(m, x, log_of(m, parts, -1));
 }
 
+/* Of positive normal numbers */
+static Value log_of_normal(Expression *m, Value x) { return log_of(m, split(m, x, -1), -1); }
+
+/* Where x is not positive and normal: as integers, numbers that are order as they do. */
+static Value is_not_normal(Expression *m, Value x) {
+  int width = mantissa_bits(m);
+  Value least_normal = integer(m, INT64_C(1) << width);
+  Value largest = integer(m, m->wide ? INT64_C(0x7fefffffffffffff) : 0x7f7fffff);
+  return either(m, integer_less(m, x, least_normal), integer_less(m, largest, x));
+}
+
 /* With u = 1 + x as it is rounded, log(1 + x) = log u + (x - (u - 1)) / u. */
-static Value log_plus_one(Expression *m, Value x) {
+static Value log_plus_one_of_normal(Expression *m, Value x) {
   Value one = constant(m, 1), u = sum(m, x, one);
   Value lost = quotient(m, difference(m, x, difference(m, u, one)), u);
-  Value y = log_special(m, u, log_of(m, split(m, u, -1), lost));
+  Value y = log_of(m, split(m, u, -1), lost);
   return selected(m, is_equal(m, x, constant(m, 0)), x, y); /* keeps -0 */
+}
+
+static Value is_not_normal_plus_one(Expression *m, Value x) {
+  return is_not_normal(m, sum(m, x, constant(m, 1)));
+}
+
+static Value log_plus_one(Expression *m, Value x) {
+  return log_special(m, sum(m, x, constant(m, 1)), log_plus_one_of_normal(m, x));
 }
 
 /* --- erf -------------------------------------------------------------------------------------- */
@@ -164,9 +194,8 @@ static Value log_plus_one(Expression *m, Value x) {
 /* x P(x^2) up to 1, and from there 1 - Q(|x|)^8; with f32 rounds to 1 from 3.95 on. */
 static Value error_function(Expression *m, Value x) {
   Value size = least(m, absolute(m, x), constant(m, 3.95));
-  Value small = POLYNOMIAL(m, product(m, size, size), 7.787699083932908e-05,
-                           -0.00079916179006144135, 0.0051863836398188898, -0.026852880691154803,
-                           0.11283565146920828, -0.37612624267669581, 1.1283791655324569);
+  Value small = POLYNOMIAL(m, product(m, size, size), -0.00056314222, 0.0049175514, -0.026711311,
+                           0.1128018, -0.37612326, 1.1283791);
   Value q = POLYNOMIAL(m, size, 0.00014751202297745165, -0.0024452370062073912,
                        0.012821478243789606, -0.011141891377705554, -0.061708930995939409,
                        -0.14488083001984287, 1.0007880813537837);
@@ -178,16 +207,25 @@ static Value error_function(Expression *m, Value x) {
 
 /* --- Which there are -------------------------------------------------------------------------- */
 
+static bool is_float_lanes(LaneKind kind) { return kind == LANES_F32 || kind == LANES_F64; }
+
 Formula *math_formula(Opcode opcode, LaneKind kind) {
-  if (kind != LANES_F32 && kind != LANES_F64) return NULL;
+  if (!is_float_lanes(kind)) return NULL;
   switch (opcode) {
   case HLO_EXP: return exponential_formula;
   case HLO_EXPM1: return exponential_minus_one;
-  case HLO_LOG: return log_formula;
-  case HLO_LOG1P: return log_plus_one;
+  case HLO_LOG: return log_of_normal;
+  case HLO_LOG1P: return log_plus_one_of_normal;
   case HLO_LOGISTIC: return logistic;
   case HLO_TANH: return hyperbolic_tangent;
   case HLO_ERF: return kind == LANES_F32 ? error_function : NULL;
   default: return NULL;
   }
+}
+
+const Exception *math_exception(Opcode opcode, LaneKind kind) {
+  static const Exception of_log = {is_not_normal, log_formula};
+  static const Exception of_log_plus_one = {is_not_normal_plus_one, log_plus_one};
+  if (!is_float_lanes(kind)) return NULL;
+  return opcode == HLO_LOG ? &of_log : opcode == HLO_LOG1P ? &of_log_plus_one : NULL;
 }

@@ -10,6 +10,13 @@ typedef Value Formula(Expression *m, Value x);
 /* Of f32x4 or f64x2, as `m->wide` says; NULL where there is none. */
 Formula *math_formula(Opcode opcode, LaneKind kind);
 
+/* Operands that the formula does not hold for, and are rare: which lanes they are in, and what holds
+** there and for all others; NULL where there are none. */
+typedef struct Exception {
+  Formula *where, *instead;
+} Exception;
+const Exception *math_exception(Opcode opcode, LaneKind kind);
+
 /* narrow_floats.c: between the bits of a float narrower than f32, zero-extended, and its value */
 Value decoded(Expression *m, PrimitiveType type, Value bits);
 Value encoded(Expression *m, PrimitiveType type, Value x);
