@@ -110,20 +110,27 @@ __attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula
   return result;
 }
 
-/* if (any lane is one of the exceptions) result = what holds for all */
-static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
-                           int result) {
+/* if (any lane of the mask on the stack) result = instead */
+static void begin_exception(Emitter *e) {
+  wasm_simd(&e->function, V128_ANY_TRUE);
+  wasm_block(&e->function, OP_IF);
+}
+
+static void end_exception(Emitter *e, int instead, int result) {
   WasmFunction *f = &e->function;
-  int where = emit_formula(e, wide, exception->where, input);
-  wasm_get(f, where);
-  wasm_local_release(f, where);
-  wasm_simd(f, V128_ANY_TRUE);
-  wasm_block(f, OP_IF);
-  int instead = emit_formula(e, wide, exception->instead, input);
   wasm_get(f, instead);
   wasm_local_release(f, instead);
   wasm_set(f, result);
   wasm_op(f, OP_END);
+}
+
+static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
+                           int result) {
+  int where = emit_formula(e, wide, exception->where, input);
+  wasm_get(&e->function, where);
+  wasm_local_release(&e->function, where);
+  begin_exception(e);
+  end_exception(e, emit_formula(e, wide, exception->instead, input), result);
 }
 
 void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
@@ -142,8 +149,27 @@ void emit_with_constant(Emitter *e, const LoopNode *node) {
   emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
 }
 
-void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {
+__attribute__((noinline)) static int emit_step(Emitter *e, NarrowStep *step, PrimitiveType type,
+                                               int input) {
   Expression m = {0};
-  int x = emit_take(e);
-  emit_value_of(e, &m, x, step(&m, type, expression_input(&m, x)));
+  Value value = step(&m, type, expression_input(&m, input));
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {
+  WasmFunction *f = &e->function;
+  int x = emit_take(e), result = emit_step(e, step, type, x);
+  NarrowStep *of_nan = narrow_step_of_nan(step, type);
+  if (of_nan) {
+    wasm_get(f, x);
+    wasm_get(f, x);
+    wasm_simd(f, F32X4_NE);
+    begin_exception(e);
+    end_exception(e, emit_step(e, of_nan, type, x), result);
+  }
+  wasm_get(f, result);
+  wasm_local_release(f, result);
+  wasm_local_release(f, x);
 }

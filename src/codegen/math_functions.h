@@ -22,6 +22,8 @@ Value decoded(Expression *m, PrimitiveType type, Value bits);
 Value encoded(Expression *m, PrimitiveType type, Value x);
 Value rounded(Expression *m, PrimitiveType type, Value x);
 typedef Value NarrowStep(Expression *m, PrimitiveType type, Value x);
+/* What to do instead where any lane is NaN; NULL if the step itself is right there. */
+NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type);
 void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type);
 
 /* complex_functions.c: of operations with complex operands. `parts` are the real and imaginary parts

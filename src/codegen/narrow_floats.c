@@ -14,6 +14,7 @@ static int width(const FpFormat *format) {
   return 1 + format->exponent_bits + format->mantissa_bits;
 }
 static int64_t all_ones(const FpFormat *format) { return (INT64_C(1) << (width(format) - 1)) - 1; }
+static int64_t sign_bit(const FpFormat *format) { return all_ones(format) + 1; }
 /* Where what is not a number begins: all ones, or, where only -0 is NaN, beyond. */
 static int64_t first_special(const FpFormat *format) {
   switch (format->specials) {
@@ -21,6 +22,11 @@ static int64_t first_special(const FpFormat *format) {
   case FP_FN: return all_ones(format);
   default: return all_ones(format) + 1;
   }
+}
+/* The power of two, as f32, above all numbers of the format. */
+static int64_t limit(const FpFormat *format) {
+  int above = (1 << format->exponent_bits) - (format->specials == FP_IEEE) - format->bias;
+  return (int64_t)(BIAS + above) << MANTISSA;
 }
 /* A number that is 1.0 in the format's exponent `above` places above the smallest. */
 static int64_t least_exponent(const FpFormat *format, int above) {
@@ -30,28 +36,38 @@ static int64_t least_exponent(const FpFormat *format, int above) {
 /* --- bf16 is the upper half of f32 ------------------------------------------------------------ */
 
 /* To nearest even: half of the last place kept, less one unless that is odd, is added before the cut. */
-static Value rounded_bits(Expression *m, Value x, int drop) {
-  Value odd = both(m, shifted_right_unsigned(m, x, drop), integer(m, 1));
-  return integer_sum(m, integer_sum(m, x, odd), integer(m, (INT64_C(1) << (drop - 1)) - 1));
+static Value bf16_sum(Expression *m, Value x) {
+  Value odd = both(m, shifted_right_unsigned(m, x, 16), integer(m, 1));
+  return integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
 }
 
-static Value bf16_bits(Expression *m, Value x) {
+static Value bf16_bits_or_nan(Expression *m, Value x) {
   Value high = shifted_right_unsigned(m, x, 16);
   Value empty = expression_op(m, I32X4_EQ, 2, both(m, high, integer(m, 0x7f)), integer(m, 0), -1);
   Value nan = either(m, high, both(m, empty, integer(m, 0x40)));
-  Value number = shifted_right_unsigned(m, rounded_bits(m, x, 16), 16);
+  Value number = shifted_right_unsigned(m, bf16_sum(m, x), 16);
   return selected(m, is_equal(m, x, x), number, nan);
+}
+
+static Value rounded_bf16(Expression *m, Value x) {
+  return both(m, bf16_sum(m, x), integer(m, -0x10000));
+}
+
+static Value rounded_bf16_or_nan(Expression *m, PrimitiveType type, Value x) {
+  (void)type;
+  Value quiet = either(m, x, integer(m, 0x400000));
+  return selected(m, is_equal(m, x, x), rounded_bf16(m, x), quiet);
 }
 
 /* --- The others ------------------------------------------------------------------------------- */
 
-/* A denormal is a number of the least exponent, less its 1. */
+/* A denormal is a number of the least exponent, less its 1: less than what it is as if it had one. Of
+** the others that is more. */
 static Value decoded_magnitude(Expression *m, const FpFormat *format, Value magnitude) {
   Value normal = integer_sum(m, magnitude, integer(m, least_exponent(format, 0)));
   Value least_normal = integer(m, least_exponent(format, 1));
   Value denormal = difference(m, integer_sum(m, magnitude, least_normal), least_normal);
-  Value is_denormal = integer_less(m, magnitude, integer(m, INT64_C(1) << MANTISSA));
-  return selected(m, is_denormal, denormal, normal);
+  return expression_op(m, I32X4_MIN_S, 2, normal, denormal, -1);
 }
 
 Value decoded(Expression *m, PrimitiveType type, Value bits) {
@@ -62,56 +78,88 @@ Value decoded(Expression *m, PrimitiveType type, Value bits) {
   Value magnitude = both(m, shifted_left(m, bits, drop), integer(m, all_ones(format) << drop));
   Value value = decoded_magnitude(m, format, magnitude);
   if (format->specials == FP_FNUZ) {
-    Value nan = expression_op(m, I32X4_EQ, 2, bits, integer(m, all_ones(format) + 1), -1);
+    Value nan = expression_op(m, I32X4_EQ, 2, bits, integer(m, sign_bit(format)), -1);
     return either(m, either(m, value, sign), nan);
   }
   Value last = integer(m, (first_special(format) << drop) - 1);
-  Value special = either(m, magnitude, integer(m, 0x7f800000));
-  return either(m, selected(m, integer_less(m, last, magnitude), special, value), sign);
+  Value special = both(m, integer_less(m, last, magnitude), integer(m, 0x7f800000));
+  return either(m, either(m, value, special), sign);
 }
 
-/* Rounded to a whole number of the smallest denormals, by adding a number with such a last place. */
-static Value encoded_denormal(Expression *m, const FpFormat *format, Value magnitude) {
-  int exponent = BIAS + 1 - format->bias - format->mantissa_bits + MANTISSA;
-  Value unit = integer(m, (int64_t)exponent << MANTISSA);
-  return integer_difference(m, sum(m, magnitude, unit), unit);
+/* A magnitude plus a power of two whose last place is what the format's would be: the sum is rounded
+** as the format rounds. Of NaN what the caller makes of it. */
+typedef struct RoundingSum {
+  Value exponent, addend, total;
+} RoundingSum;
+
+static RoundingSum rounding_sum(Expression *m, const FpFormat *format, Value magnitude) {
+  Value normal = most(m, magnitude, integer(m, least_exponent(format, 1)));
+  RoundingSum sums = {.exponent = both(m, normal, integer(m, 0x7f800000))};
+  sums.addend = integer_sum(m, sums.exponent, integer(m, (int64_t)dropped(format) << MANTISSA));
+  sums.total = sum(m, magnitude, sums.addend);
+  return sums;
 }
 
+/* The sum's last places are the mantissa with its 1, which a denormal has not: hence the exponent is
+** one less. NaN becomes what is beyond all numbers. */
 static Value encoded_magnitude(Expression *m, const FpFormat *format, Value magnitude) {
-  int drop = dropped(format);
-  Value odd = both(m, shifted_right_unsigned(m, magnitude, drop), integer(m, 1));
-  int64_t half = (INT64_C(1) << (drop - 1)) - 1;
-  Value normal = integer_sum(m, magnitude, integer(m, half - least_exponent(format, 0)));
-  normal = shifted_right_unsigned(m, integer_sum(m, normal, odd), drop);
-  Value is_denormal = integer_less(m, magnitude, integer(m, least_exponent(format, 1)));
-  Value value = selected(m, is_denormal, encoded_denormal(m, format, magnitude), normal);
+  Value bounded = least(m, integer(m, limit(format)), magnitude);
+  RoundingSum sums = rounding_sum(m, format, bounded);
+  Value mantissa = integer_difference(m, sums.total, sums.addend);
+  int64_t first = least_exponent(format, 1) >> dropped(format);
+  Value exponent = shifted_right_unsigned(m, sums.exponent, dropped(format));
+  Value value = integer_sum(m, integer_sum(m, mantissa, integer(m, -first)), exponent);
+  if (format->specials != FP_FN) return value;
   return expression_op(m, I32X4_MIN_S, 2, value, integer(m, first_special(format)), -1);
 }
 
-Value encoded(Expression *m, PrimitiveType type, Value x) {
-  if (type == BF16) return bf16_bits(m, x);
-  const FpFormat *format = narrow_format(type);
-  int drop = dropped(format), above = 32 - width(format);
-  Value magnitude = absolute(m, x);
-  Value value = encoded_magnitude(m, format, magnitude), top = integer(m, all_ones(format) + 1);
-  Value sign = both(m, shifted_right_unsigned(m, x, above), top);
+static Value with_encoded_sign(Expression *m, const FpFormat *format, Value value, Value x) {
+  Value top = integer(m, sign_bit(format));
+  Value sign = both(m, shifted_right_unsigned(m, x, 32 - width(format)), top);
   if (format->specials == FP_FNUZ) { /* zero and NaN have no sign */
-    Value signless = expression_op(m, I32X4_EQ, 2, value, integer(m, 0), -1);
-    return either(m, value, without(m, sign, signless));
+    sign = without(m, sign, expression_op(m, I32X4_EQ, 2, value, integer(m, 0), -1));
   }
-  if (format->specials == FP_FN) return either(m, value, sign);
-  Value payload = both(m, shifted_right_unsigned(m, magnitude, drop), integer(m, all_ones(format)));
-  Value infinity = integer(m, first_special(format));
+  return either(m, value, sign);
+}
+
+Value encoded(Expression *m, PrimitiveType type, Value x) {
+  if (type == BF16) return shifted_right_unsigned(m, bf16_sum(m, x), 16);
+  const FpFormat *format = narrow_format(type);
+  return with_encoded_sign(m, format, encoded_magnitude(m, format, absolute(m, x)), x);
+}
+
+static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
+  if (type == BF16) return bf16_bits_or_nan(m, x);
+  const FpFormat *format = narrow_format(type);
+  Value magnitude = absolute(m, x), infinity = integer(m, first_special(format));
+  Value payload =
+      both(m, shifted_right_unsigned(m, magnitude, dropped(format)), integer(m, all_ones(format)));
   Value empty = expression_op(m, I32X4_EQ, 2, payload, infinity, -1);
   Value quiet = integer(m, INT64_C(1) << (format->mantissa_bits - 1));
   Value nan = either(m, payload, both(m, empty, quiet));
-  return either(m, selected(m, is_equal(m, x, x), value, nan), sign);
+  Value number = encoded_magnitude(m, format, magnitude);
+  return with_encoded_sign(m, format, selected(m, is_equal(m, x, x), number, nan), x);
 }
 
-/* By way of the format's bits, as there is then one way to round. */
+/* Beyond all numbers is infinity, or NaN where there is none. */
 Value rounded(Expression *m, PrimitiveType type, Value x) {
-  if (type != BF16) return decoded(m, type, encoded(m, type, x));
-  Value quiet = either(m, x, integer(m, 0x400000));
-  Value number = both(m, rounded_bits(m, x, 16), integer(m, -0x10000));
-  return selected(m, is_equal(m, x, x), number, quiet);
+  if (type == BF16) return rounded_bf16(m, x);
+  const FpFormat *format = narrow_format(type);
+  if (format->specials == FP_FNUZ) return decoded(m, type, encoded(m, type, x));
+  Value bound = integer(m, limit(format));
+  RoundingSum sums = rounding_sum(m, format, least(m, absolute(m, x), bound));
+  Value value = difference(m, sums.total, sums.addend), beyond;
+  if (format->specials == FP_IEEE) {
+    beyond = both(m, is_equal(m, value, bound), integer(m, 0x7f800000));
+  } else {
+    int64_t largest = ((first_special(format) - 1) << dropped(format)) + least_exponent(format, 0);
+    beyond = is_less(m, integer(m, largest), value);
+  }
+  return either(m, either(m, value, beyond), both(m, x, integer(m, INT32_MIN)));
+}
+
+NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
+  if (step == rounded) return type == BF16 ? rounded_bf16_or_nan : NULL;
+  if (step == encoded) return narrow_format(type)->specials == FP_IEEE ? encoded_or_nan : NULL;
+  return NULL;
 }
