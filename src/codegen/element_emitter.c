@@ -397,11 +397,14 @@ static bool has_complex(const Instruction *instruction) {
 
 static bool is_float8(PrimitiveType type) { return type_is_floating(type) && type_bits(type) == 8; }
 
-/* XLA computes floats of 8 bits in those of 16, which only these results show. */
-static bool rounds_twice(Opcode opcode, PrimitiveType type) {
-  if (!is_float8(type) || opcode == HLO_REMAINDER) return false;
+bool is_long_function(Opcode opcode, PrimitiveType type) {
   return opcode == HLO_SQRT || opcode == HLO_RSQRT || has_math(opcode, lane_kind(type)) ||
          vector_function(opcode, type);
+}
+
+/* XLA computes floats of 8 bits in those of 16, which only these results show. */
+static bool rounds_twice(Opcode opcode, PrimitiveType type) {
+  return is_float8(type) && opcode != HLO_REMAINDER && is_long_function(opcode, type);
 }
 
 void emit_operation(Emitter *e, const LoopNode *node, int part) {
@@ -409,6 +412,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
     emit_complex_operation(e, node, part);
     return;
   }
+  if (has_byte_table(node) && emit_table_lookup(e, node, false)) return;
   switch (node->instruction->opcode) {
   case HLO_COMPARE: emit_compare(e, node); return;
   case HLO_SELECT: emit_select(e, node, part); return;

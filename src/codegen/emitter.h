@@ -162,6 +162,8 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements);
 
 /* Computes what changes at `level` and is wanted at a deeper one. */
 void emit_level(Emitter *e, LoopLevel level);
+/* Pushes what is at address + size * byte, of 32 bits, for each byte of a leaf of such. */
+void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_t size);
 /* Pushes one part of a node's value. */
 void emit_value(Emitter *e, const LoopNode *node, int part);
 /* Stores a value `lane_zero` elements after the pointer. */
@@ -232,6 +234,16 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan);
 /* Pushes one part of what an element-wise operation makes of its operands. */
 void emit_operation(Emitter *e, const LoopNode *node, int part);
 bool can_emit_operation(const Instruction *instruction);
+
+/* Whether it takes more than a few instructions. */
+bool is_long_function(Opcode opcode, PrimitiveType type);
+
+/* --- byte_table.c --- */
+
+/* Whether a node is a function of floats of 8 bits in memory. */
+bool has_byte_table(const LoopNode *node);
+/* Pushes its value, or the bits of that; false, and nothing, where there is no memory for a table. */
+bool emit_table_lookup(Emitter *e, const LoopNode *node, bool bits);
 
 /* --- convert_emitter.c --- */
 

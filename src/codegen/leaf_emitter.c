@@ -111,6 +111,25 @@ static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
   for (int lane = 1; lane < lanes; lane++) wasm_simd_memory_lane(f, opcode, offsets[lane], lane);
 }
 
+static void emit_indexed_address(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t size) {
+  emit_load_narrow(e, leaf, elements);
+  wasm_i32(&e->function, size);
+  wasm_op(&e->function, OP_I32_MUL);
+}
+
+void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_t size) {
+  WasmFunction *f = &e->function;
+  bool one = leaf->level < LEVEL_ELEMENT || lane_stride(e, leaf) == 0;
+  int64_t stride = one ? 0 : lane_stride(e, leaf), first = e->lane_zero * stride;
+  int lanes = one || e->one_lane ? 1 : LANES;
+  for (int lane = lanes - 1; lane >= 0; lane--) { /* the addresses go below the vector */
+    emit_indexed_address(e, leaf, first + lane * stride, size);
+  }
+  wasm_simd_memory(f, V128_LOAD32_SPLAT, address);
+  for (int lane = 1; lane < lanes; lane++)
+    wasm_simd_memory_lane(f, V128_LOAD32_LANE, address, lane);
+}
+
 static void emit_load(Emitter *e, const LoopNode *node, int part) {
   if (type_is_complex(node_type(node))) {
     emit_load_complex(e, node, part);
@@ -355,6 +374,7 @@ static void emit_bits(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType type = node_type(node);
   bool kept = e->nodes[node->id].kept || e->nodes[node->id].value[part] != NO_LOCAL;
   bool rounds = node->kind == NODE_OPERATION && is_narrow_float(type) && !kept && !e->unrounded;
+  if (rounds && has_byte_table(node) && emit_table_lookup(e, node, true)) return;
   e->stored = rounds ? node : NULL;
   emit_value(e, node, part);
   e->stored = NULL;
