@@ -109,10 +109,13 @@ static bool is_total_order(const Instruction *compare) {
          type_is_floating(compare->operands[0]->shape->type);
 }
 
-/* The NaN of the FNUZ types has the bits that order as -0 would, but comes before all numbers. */
-static bool can_order_totally(PrimitiveType type) {
-  return type != F8E4M3FNUZ && type != F8E4M3B11FNUZ && type != F8E5M2FNUZ;
+static bool has_negative_zero(PrimitiveType type) {
+  return type_is_floating(type) && type != F8E4M3FNUZ && type != F8E4M3B11FNUZ &&
+         type != F8E5M2FNUZ;
 }
+
+/* The NaN of the FNUZ types has the bits that order as -0 would, but comes before all numbers. */
+static bool can_order_totally(PrimitiveType type) { return has_negative_zero(type); }
 
 static int compare_op(const Instruction *compare) {
   PrimitiveType type = compare->operands[0]->shape->type;
@@ -407,6 +410,23 @@ static bool rounds_twice(Opcode opcode, PrimitiveType type) {
   return is_float8(type) && opcode != HLO_REMAINDER && is_long_function(opcode, type);
 }
 
+bool is_exact(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_ABS:
+  case HLO_CEIL:
+  case HLO_CLAMP:
+  case HLO_FLOOR:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_NEGATE:
+  case HLO_ROUND_NEAREST_AFZ:
+  case HLO_ROUND_NEAREST_EVEN:
+  case HLO_SELECT:
+  case HLO_SIGN: return has_negative_zero(instruction->shape->type);
+  default: return false;
+  }
+}
+
 void emit_operation(Emitter *e, const LoopNode *node, int part) {
   if (has_complex(node->instruction)) {
     emit_complex_operation(e, node, part);
@@ -436,7 +456,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   }
   PrimitiveType type = node->instruction->shape->type;
   if (rounds_twice(node->instruction->opcode, type)) emit_round(e, F16);
-  if (node != e->stored) emit_round(e, type);
+  if (node != e->stored && !is_exact(node->instruction)) emit_round(e, type);
 }
 
 static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opcode) {

@@ -234,6 +234,8 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan);
 /* Pushes one part of what an element-wise operation makes of its operands. */
 void emit_operation(Emitter *e, const LoopNode *node, int part);
 bool can_emit_operation(const Instruction *instruction);
+/* Whether a float of the operands' type is one of them, or has no more digits. */
+bool is_exact(const Instruction *instruction);
 
 /* Whether it takes more than a few instructions. */
 bool is_long_function(Opcode opcode, PrimitiveType type);

@@ -373,7 +373,8 @@ static void emit_store_bits(Emitter *e, PrimitiveType type, int part) {
 static void emit_bits(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType type = node_type(node);
   bool kept = e->nodes[node->id].kept || e->nodes[node->id].value[part] != NO_LOCAL;
-  bool rounds = node->kind == NODE_OPERATION && is_narrow_float(type) && !kept && !e->unrounded;
+  bool rounds = node->kind == NODE_OPERATION && is_narrow_float(type) && !kept && !e->unrounded &&
+                !is_exact(node->instruction);
   if (rounds && has_byte_table(node) && emit_table_lookup(e, node, true)) return;
   e->stored = rounds ? node : NULL;
   emit_value(e, node, part);

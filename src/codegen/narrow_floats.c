@@ -35,28 +35,12 @@ static int64_t least_exponent(const FpFormat *format, int above) {
 
 /* --- bf16 is the upper half of f32 ------------------------------------------------------------ */
 
-/* To nearest even: half of the last place kept, less one unless that is odd, is added before the cut. */
-static Value bf16_sum(Expression *m, Value x) {
+/* In the upper half. To nearest even: half of the last place kept, less one unless that is odd, is
+** added before the cut; NaN becomes quiet. */
+static Value bf16_rounded(Expression *m, Value x) {
   Value odd = both(m, shifted_right_unsigned(m, x, 16), integer(m, 1));
-  return integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
-}
-
-static Value bf16_bits_or_nan(Expression *m, Value x) {
-  Value high = shifted_right_unsigned(m, x, 16);
-  Value empty = expression_op(m, I32X4_EQ, 2, both(m, high, integer(m, 0x7f)), integer(m, 0), -1);
-  Value nan = either(m, high, both(m, empty, integer(m, 0x40)));
-  Value number = shifted_right_unsigned(m, bf16_sum(m, x), 16);
-  return selected(m, is_equal(m, x, x), number, nan);
-}
-
-static Value rounded_bf16(Expression *m, Value x) {
-  return both(m, bf16_sum(m, x), integer(m, -0x10000));
-}
-
-static Value rounded_bf16_or_nan(Expression *m, PrimitiveType type, Value x) {
-  (void)type;
-  Value quiet = either(m, x, integer(m, 0x400000));
-  return selected(m, is_equal(m, x, x), rounded_bf16(m, x), quiet);
+  Value number = integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
+  return selected(m, is_equal(m, x, x), number, either(m, x, integer(m, 0x400000)));
 }
 
 /* --- The others ------------------------------------------------------------------------------- */
@@ -123,13 +107,12 @@ static Value with_encoded_sign(Expression *m, const FpFormat *format, Value valu
 }
 
 Value encoded(Expression *m, PrimitiveType type, Value x) {
-  if (type == BF16) return shifted_right_unsigned(m, bf16_sum(m, x), 16);
+  if (type == BF16) return shifted_right_unsigned(m, bf16_rounded(m, x), 16);
   const FpFormat *format = narrow_format(type);
   return with_encoded_sign(m, format, encoded_magnitude(m, format, absolute(m, x)), x);
 }
 
 static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
-  if (type == BF16) return bf16_bits_or_nan(m, x);
   const FpFormat *format = narrow_format(type);
   Value magnitude = absolute(m, x), infinity = integer(m, first_special(format));
   Value payload =
@@ -143,7 +126,7 @@ static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
 
 /* Beyond all numbers is infinity, or NaN where there is none. */
 Value rounded(Expression *m, PrimitiveType type, Value x) {
-  if (type == BF16) return rounded_bf16(m, x);
+  if (type == BF16) return both(m, bf16_rounded(m, x), integer(m, -0x10000));
   const FpFormat *format = narrow_format(type);
   if (format->specials == FP_FNUZ) return decoded(m, type, encoded(m, type, x));
   Value bound = integer(m, limit(format));
@@ -159,7 +142,6 @@ Value rounded(Expression *m, PrimitiveType type, Value x) {
 }
 
 NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
-  if (step == rounded) return type == BF16 ? rounded_bf16_or_nan : NULL;
-  if (step == encoded) return narrow_format(type)->specials == FP_IEEE ? encoded_or_nan : NULL;
-  return NULL;
+  bool has_payload = type != BF16 && narrow_format(type)->specials == FP_IEEE;
+  return step == encoded && has_payload ? encoded_or_nan : NULL;
 }
