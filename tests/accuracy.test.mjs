@@ -89,26 +89,37 @@ const WRITTEN_OUT = {
   'log-plus-one': { function: Math.log1p, bound: 1 },
   logistic: { function: (x) => (x < 0 ? Math.exp(x) : 1) / (1 + Math.exp(-Math.abs(x))), bound: 2.5 },
   tanh: { function: Math.tanh, bound: 2.5 },
+  asin: { function: Math.asin, bound: 2.5 },
+  acos: { function: Math.acos, bound: 2.5 },
 };
+const OF_TWO = { atan2: { function: Math.atan2, bound: 2.5 }, remainder: { function: (x, y) => x % y, bound: 0 } };
 
 describe('f32, a sweep over bit patterns', () => {
   const step = 6007; // prime: all kinds of last bits
   const operands = new Float32Array(
     Uint32Array.from({ length: Math.floor(2 ** 32 / step) }, (_, i) => i * step).buffer);
-  for (const [name, { function: exactly, bound }] of Object.entries(WRITTEN_OUT)) {
+  // Any bits with any other; and with bits of nearly the same size
+  const others = operands.map((_, i) => operands[(i * 7919) % operands.length]);
+  const bits = new Uint32Array(operands.buffer);
+  const near = new Float32Array(bits.map((b, i) => b + (((i * 40_503) % 4096) - 2048) * 4096).buffer);
+  const CASES = [
+    ...Object.entries(WRITTEN_OUT).map(([name, row]) => [name, row, []]),
+    ...Object.entries(OF_TWO).flatMap(([name, row]) => [others, near].map((more) => [name, row, [more]])),
+  ];
+  for (const [name, { function: exactly, bound }, more] of CASES) {
     test(name, async () => {
-      const got = await runOperation(client, name, 'f32', [operands]);
+      const got = await runOperation(client, name, 'f32', [operands, ...more]);
       let worst = 0;
       let at = 0;
       got.forEach((value, i) => {
-        const want = exactly(operands[i]);
+        const want = exactly(operands[i], ...more.map((list) => list[i]));
         const isSpecial = !Number.isFinite(value) || !Number.isFinite(Math.fround(want));
         const error = isSpecial
           ? Object.is(value, Math.fround(want)) ? 0 : Infinity
           : Math.abs(value - want) / unit(FORMATS.f32, want);
         if (error > worst) [worst, at] = [error, i];
       });
-      assert.ok(worst <= bound, `${worst} ulp: (${operands[at]}) is ${got[at]}`);
+      assert.ok(worst <= bound, `${worst} ulp: (${[operands, ...more].map((list) => list[at])}) is ${got[at]}`);
     });
   }
 });

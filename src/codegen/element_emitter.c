@@ -372,10 +372,13 @@ static void emit_on_stack(Emitter *e, const Instruction *instruction) {
   case HLO_POPCNT: emit_count(e, opcode, type); return;
   default: break;
   }
+  const BinaryFunction *binary = math_binary_function(opcode, kind);
   if (plain_ops[opcode][kind]) {
     emit_simd(e, plain_ops[opcode][kind]);
   } else if (has_math(opcode, kind)) {
     emit_math(e, opcode, kind);
+  } else if (binary) {
+    emit_binary_function(e, binary, vector_function(opcode, type));
   } else {
     emit_call(e, vector_function(opcode, type), opcode_rows[opcode].arity);
   }

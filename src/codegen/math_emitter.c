@@ -69,11 +69,15 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   LaneKind kind = lane_kind(node_type(node));
   Formula *formula = math_formula(node->instruction->opcode, kind);
   bool with_constant = is_with_constant(node);
-  if (!formula && !with_constant) return;
+  const BinaryFunction *binary = math_binary_function(node->instruction->opcode, kind);
+  if (!formula && !with_constant && !binary) return;
   Expression m = {.wide = is_wide(kind)};
   Value x = expression_input(&m, NO_LOCAL);
   if (with_constant) {
     formula_with_constant(&m, node, x);
+  } else if (binary) {
+    binary->formula(&m, x, x);
+    binary->where(&m, x, x);
   } else {
     formula(&m, x);
     const Exception *exception = math_exception(node->instruction->opcode, kind);
@@ -141,6 +145,35 @@ void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
   wasm_local_release(&e->function, x);
+}
+
+typedef Value OfTwo(Expression *m, Value x, Value y);
+
+__attribute__((noinline)) static int emit_of_two(Emitter *e, OfTwo *formula, const int *inputs) {
+  Expression m = {0};
+  Value x = expression_input(&m, inputs[0]), y = expression_input(&m, inputs[1]);
+  Value value = formula(&m, x, y);
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+void emit_binary_function(Emitter *e, const BinaryFunction *function, const char *name) {
+  WasmFunction *f = &e->function;
+  int y = emit_take(e), x = emit_take(e), inputs[] = {x, y};
+  int result = emit_of_two(e, function->formula, inputs);
+  int where = emit_of_two(e, function->where, inputs);
+  wasm_get(f, where);
+  wasm_local_release(f, where);
+  begin_exception(e);
+  wasm_get(f, x);
+  wasm_get(f, y);
+  emit_call(e, name, 2);
+  end_exception(e, emit_take(e), result);
+  wasm_get(f, result);
+  wasm_local_release(f, result);
+  wasm_local_release(f, x);
+  wasm_local_release(f, y);
 }
 
 void emit_with_constant(Emitter *e, const LoopNode *node) {

@@ -212,6 +212,8 @@ static bool is_float_lanes(LaneKind kind) { return kind == LANES_F32 || kind == 
 Formula *math_formula(Opcode opcode, LaneKind kind) {
   if (!is_float_lanes(kind)) return NULL;
   switch (opcode) {
+  case HLO_ACOS: return kind == LANES_F32 ? arc_cosine_formula : NULL;
+  case HLO_ASIN: return kind == LANES_F32 ? arc_sine_formula : NULL;
   case HLO_EXP: return exponential_formula;
   case HLO_EXPM1: return exponential_minus_one;
   case HLO_LOG: return log_of_normal;
@@ -227,5 +229,11 @@ const Exception *math_exception(Opcode opcode, LaneKind kind) {
   static const Exception of_log = {is_not_normal, log_formula};
   static const Exception of_log_plus_one = {is_not_normal_plus_one, log_plus_one};
   if (!is_float_lanes(kind)) return NULL;
-  return opcode == HLO_LOG ? &of_log : opcode == HLO_LOG1P ? &of_log_plus_one : NULL;
+  switch (opcode) {
+  case HLO_ACOS: return kind == LANES_F32 ? &arc_cosine_exception : NULL;
+  case HLO_ASIN: return kind == LANES_F32 ? &arc_sine_exception : NULL;
+  case HLO_LOG: return &of_log;
+  case HLO_LOG1P: return &of_log_plus_one;
+  default: return NULL;
+  }
 }

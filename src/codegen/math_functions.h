@@ -17,6 +17,17 @@ typedef struct Exception {
 } Exception;
 const Exception *math_exception(Opcode opcode, LaneKind kind);
 
+/* binary_functions.c, of f32x4: where `where` holds in any lane, the vector function is called. */
+typedef struct BinaryFunction {
+  Value (*formula)(Expression *m, Value x, Value y);
+  Value (*where)(Expression *m, Value x, Value y);
+} BinaryFunction;
+const BinaryFunction *math_binary_function(Opcode opcode, LaneKind kind);
+/* Replaces two operands on the stack; `name` is the vector function. */
+void emit_binary_function(Emitter *e, const BinaryFunction *function, const char *name);
+extern Formula *const arc_sine_formula, *const arc_cosine_formula;
+extern const Exception arc_sine_exception, arc_cosine_exception;
+
 /* narrow_floats.c: between the bits of a float narrower than f32, zero-extended, and its value */
 Value decoded(Expression *m, PrimitiveType type, Value bits);
 Value encoded(Expression *m, PrimitiveType type, Value x);

@@ -1,0 +1,99 @@
+/*
+** Functions of two operands of f32x4, and what is made of those: arc tangents, remainders. They hold for
+** operands of ordinary size; for others generated code calls the vector functions of the same name. The
+** polynomial was fitted for least error by Remez's algorithm.
+*/
+#include <math.h>
+
+#include "codegen/math_functions.h"
+
+/* As integers, positive floats are in order; and NaN, without its sign, is beyond all. */
+static Value is_outside(Expression *m, Value size, int64_t from, int64_t to) {
+  return either(m, integer_less(m, size, integer(m, from)), integer_less(m, integer(m, to), size));
+}
+
+/* The bits of 2^n as f32 */
+static int64_t power_bits(int n) { return (int64_t)(127 + n) << 23; }
+
+/* --- Arcs ------------------------------------------------------------------------------------- */
+
+/*
+** The arc tangent of t, the smaller of |x| and |y| by the larger one, reduced by pi/4 where it is more
+** than tan(pi/8); then subtracted from pi/2 and pi as the octant asks. The multiples of pi/4 are `high`,
+** and times `lost` what their rounding took.
+*/
+static Value arc_tangent_2(Expression *m, Value y, Value x) {
+  Value sign_bit = constant(m, -0.0), width = absolute(m, x), height = absolute(m, y);
+  Value steep = is_less(m, width, height), left = shifted_right(m, x, 31);
+  Value large = most(m, width, height), small = least(m, width, height);
+  Value reduced = is_less(m, product(m, large, constant(m, 0.41421356)), small);
+  Value t = quotient(m, difference(m, small, both(m, reduced, large)),
+                     sum(m, large, both(m, reduced, small)));
+  Value z = product(m, t, t);
+  Value p = POLYNOMIAL(m, z, 0.08059093, -0.13879501, 0.19977897, -0.33332955);
+  Value angle = sum(m, product(m, product(m, t, z), p), t);
+  Value turns = both(m, steep, sign_bit), mirrors = both(m, left, sign_bit);
+  Value high = both(m, reduced, constant(m, M_PI_4));
+  high = sum(m, exclusive(m, high, turns), both(m, steep, constant(m, M_PI_2)));
+  high = sum(m, exclusive(m, high, mirrors), both(m, left, constant(m, M_PI)));
+  angle = exclusive(m, angle, exclusive(m, turns, mirrors));
+  const double lost = M_PI / (double)(float)M_PI - 1;
+  Value result = sum(m, high, sum(m, angle, product(m, high, constant(m, lost))));
+  return either(m, result, both(m, y, sign_bit));
+}
+
+/* Not both nearly zero, nor large; the sum is NaN if either is. */
+static Value is_far_from_one(Expression *m, Value y, Value x) {
+  Value size = sum(m, absolute(m, x), absolute(m, y));
+  return is_outside(m, size, power_bits(-100), power_bits(100));
+}
+
+/* sqrt(1 - x^2) */
+static Value cofunction(Expression *m, Value x) {
+  Value one = constant(m, 1);
+  return square_root(m, product(m, difference(m, one, x), sum(m, one, x)));
+}
+
+static Value arc_sine(Expression *m, Value x) { return arc_tangent_2(m, x, cofunction(m, x)); }
+static Value arc_cosine(Expression *m, Value x) { return arc_tangent_2(m, cofunction(m, x), x); }
+static Value is_beyond_one(Expression *m, Value x) {
+  return is_outside(m, absolute(m, x), 0, power_bits(0));
+}
+static Value called_arc_sine(Expression *m, Value x) {
+  return expression_call(m, "xla_asin_f32x4", 1, &x);
+}
+static Value called_arc_cosine(Expression *m, Value x) {
+  return expression_call(m, "xla_acos_f32x4", 1, &x);
+}
+
+const Exception arc_sine_exception = {is_beyond_one, called_arc_sine};
+const Exception arc_cosine_exception = {is_beyond_one, called_arc_cosine};
+Formula *const arc_sine_formula = arc_sine, *const arc_cosine_formula = arc_cosine;
+
+/* --- Remainders ------------------------------------------------------------------------------- */
+
+/* With q = x / y rounded to nearest, q y is the sum of two exact products, as q has 9 bits at most, and
+** all differences are exact: the last but one is less than 3/4 y. Where it is negative it is y too
+** small. */
+static Value remainder_of(Expression *m, Value x, Value y) {
+  Value a = absolute(m, x), b = absolute(m, y), magic = constant(m, 0x1.8p23);
+  Value q = difference(m, sum(m, quotient(m, a, b), magic), magic);
+  Value high = both(m, b, integer(m, -(1 << 12))), low = difference(m, b, high);
+  Value r = difference(m, difference(m, a, product(m, q, high)), product(m, q, low));
+  r = sum(m, r, both(m, b, shifted_right(m, r, 31)));
+  Value sign_bit = constant(m, -0.0);
+  return either(m, absolute(m, r), both(m, x, sign_bit));
+}
+
+static Value is_extreme_quotient(Expression *m, Value x, Value y) {
+  Value b = absolute(m, y), q = quotient(m, absolute(m, x), b);
+  Value large = integer_less(m, integer(m, power_bits(9)), q);
+  return either(m, large, is_outside(m, b, power_bits(-90), power_bits(100)));
+}
+
+const BinaryFunction *math_binary_function(Opcode opcode, LaneKind kind) {
+  static const BinaryFunction atan2 = {arc_tangent_2, is_far_from_one};
+  static const BinaryFunction remainder = {remainder_of, is_extreme_quotient};
+  if (kind != LANES_F32) return NULL;
+  return opcode == HLO_ATAN2 ? &atan2 : opcode == HLO_REMAINDER ? &remainder : NULL;
+}
