@@ -114,27 +114,31 @@ __attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula
   return result;
 }
 
-/* if (any lane of the mask on the stack) result = instead */
-static void begin_exception(Emitter *e) {
+/* if (any lane of the mask in local `where`) these lanes of result = instead: a lane's result does not
+** depend on its neighbours. */
+static void begin_exception(Emitter *e, int where) {
+  wasm_get(&e->function, where);
   wasm_simd(&e->function, V128_ANY_TRUE);
   wasm_block(&e->function, OP_IF);
 }
 
-static void end_exception(Emitter *e, int instead, int result) {
+static void end_exception(Emitter *e, int where, int instead, int result) {
   WasmFunction *f = &e->function;
   wasm_get(f, instead);
-  wasm_local_release(f, instead);
+  wasm_get(f, result);
+  wasm_get(f, where);
+  wasm_simd(f, V128_BITSELECT);
   wasm_set(f, result);
   wasm_op(f, OP_END);
+  wasm_local_release(f, instead);
+  wasm_local_release(f, where);
 }
 
 static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
                            int result) {
   int where = emit_formula(e, wide, exception->where, input);
-  wasm_get(&e->function, where);
-  wasm_local_release(&e->function, where);
-  begin_exception(e);
-  end_exception(e, emit_formula(e, wide, exception->instead, input), result);
+  begin_exception(e, where);
+  end_exception(e, where, emit_formula(e, wide, exception->instead, input), result);
 }
 
 void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
@@ -163,13 +167,11 @@ void emit_binary_function(Emitter *e, const BinaryFunction *function, const char
   int y = emit_take(e), x = emit_take(e), inputs[] = {x, y};
   int result = emit_of_two(e, function->formula, inputs);
   int where = emit_of_two(e, function->where, inputs);
-  wasm_get(f, where);
-  wasm_local_release(f, where);
-  begin_exception(e);
+  begin_exception(e, where);
   wasm_get(f, x);
   wasm_get(f, y);
   emit_call(e, name, 2);
-  end_exception(e, emit_take(e), result);
+  end_exception(e, where, emit_take(e), result);
   wasm_get(f, result);
   wasm_local_release(f, result);
   wasm_local_release(f, x);
@@ -199,8 +201,9 @@ void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {
     wasm_get(f, x);
     wasm_get(f, x);
     wasm_simd(f, F32X4_NE);
-    begin_exception(e);
-    end_exception(e, emit_step(e, of_nan, type, x), result);
+    int where = emit_take(e);
+    begin_exception(e, where);
+    end_exception(e, where, emit_step(e, of_nan, type, x), result);
   }
   wasm_get(f, result);
   wasm_local_release(f, result);

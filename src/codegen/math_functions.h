@@ -11,7 +11,7 @@ typedef Value Formula(Expression *m, Value x);
 Formula *math_formula(Opcode opcode, LaneKind kind);
 
 /* Operands that the formula does not hold for, and are rare: which lanes they are in, and what holds
-** there and for all others; NULL where there are none. */
+** there; NULL where there are none. */
 typedef struct Exception {
   Formula *where, *instead;
 } Exception;
