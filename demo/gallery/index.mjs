@@ -1,8 +1,8 @@
 /** Gallery: JAX programs, unchanged, with their source and how fast they are here. */
+import { codeElement } from '../shared/code_colours.mjs';
 import { h } from '../shared/dom.mjs';
 import { bytes, duration } from '../shared/format.mjs';
 import { EXHIBITS } from './exhibits.mjs';
-import { pythonElement } from './python.mjs';
 import './gallery.css';
 
 const FILES = import.meta.glob('./programs/*.{mlirbc,gz,safetensors,json}', { query: '?url', import: 'default', eager: true });
@@ -88,7 +88,7 @@ export async function mount(element, { state, setState }) {
     article.dataset.exhibit = exhibit.id;
     const [{ createStage }, text] = await Promise.all([STAGES[exhibit.kind](), SOURCES[`./programs/${exhibit.id}.py`]()]);
     if (number !== turn) return;
-    source.append(pythonElement(text.split(/\n(?:PROGRAMS|# --- Shapes)/)[0].trim()));
+    source.append(codeElement(text.split(/\n(?:PROGRAMS|# --- Shapes)/)[0].trim(), 'python', 'Python source'));
     stage = createStage(room, exhibit, urlsOf(exhibit.id), teller(figures, exhibit));
   };
   await show(state);

@@ -3,6 +3,7 @@ import { h, select } from '../shared/dom.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { sourceControls } from './source.mjs';
 
+const KEY_STEP = 0.03; /* of the canvas, that an arrow key moves the pointer */
 const RATE_FRAMES = 20; /* over which the frame rate is measured */
 
 /** A worker of an exhibit; `urls` as of worker.mjs. */
@@ -29,13 +30,13 @@ class Stage {
     this.values = {};
     this.view = { ...exhibit.zoom };
     this.pointer = { x: 0.5, y: 0.5, press: 0, dx: 0, dy: 0 };
-    this.playing = true;
+    this.playing = !matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.dirty = true;
     this.times = [];
     this.seed = 3;
     [this.width, this.height] = exhibit.size;
     this.canvas = h('canvas', { class: 'stage-canvas', width: this.width, height: this.height, tabIndex: 0,
-      role: 'img', 'aria-label': exhibit.title, id: 'stage' });
+      role: 'application', 'aria-label': `${exhibit.title}: ${exhibit.zoom ? 'arrows move, plus and minus go in and out' : 'arrows move the pointer, the space bar presses'}`, id: 'stage' });
     this.canvas.style.setProperty('--ratio', this.width / this.height);
     this.context = this.canvas.getContext('2d');
     this.problem = h('p', { class: 'note problem', hidden: true });
@@ -57,10 +58,12 @@ class Stage {
     all.forEach((control) => { this.values[control[0]] = control.at(-1); });
     const play = h('button', { type: 'button', id: 'play', onclick: () => {
       this.playing = !this.playing;
-      play.textContent = this.playing ? 'Pause' : 'Go on';
+      label();
       this.times = [];
       this.change();
-    } }, 'Pause');
+    } });
+    const label = () => { play.textContent = this.playing ? 'Pause' : 'Go on'; };
+    label();
     const buttons = kind === 'field' ? [play, h('button', { type: 'button', id: 'again', onclick: () => {
       this.seed = 1 + Math.floor(Math.random() * 1e6);
       this.restart = true;
@@ -112,7 +115,10 @@ class Stage {
       pointer.press = 0;
     });
     canvas.addEventListener('pointercancel', () => { pointer.press = 0; });
-    if (!this.exhibit.zoom) return;
+    if (!this.exhibit.zoom) {
+      this.listenToKeys();
+      return;
+    }
     canvas.addEventListener('wheel', (event) => {
       event.preventDefault();
       this.zoomAt(...this.place(event), Math.exp(event.deltaY * 0.002));
@@ -123,6 +129,27 @@ class Stage {
       if (keys[key][2] === 1) this.drag(0.5 - keys[key][0], 0.5 - keys[key][1]);
       else this.zoomAt(...keys[key]);
     });
+  }
+
+  /** By keyboard, arrows are the pointer, and it is pressed while the space bar is. */
+  listenToKeys() {
+    const { canvas, pointer } = this;
+    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    canvas.addEventListener('keydown', (event) => {
+      const arrow = arrows[event.key]?.map((step) => step * KEY_STEP);
+      if (!arrow && event.key !== ' ') return;
+      event.preventDefault(); /* the page stays where it is */
+      if (arrow) {
+        const [x, y] = [pointer.x + arrow[0], pointer.y + arrow[1]].map((at) => Math.min(1, Math.max(0, at)));
+        if (pointer.press) this.drag(x - pointer.x, y - pointer.y);
+        Object.assign(pointer, { x, y });
+      } else {
+        pointer.press = 1;
+      }
+      this.change();
+    });
+    canvas.addEventListener('keyup', ({ key }) => { if (key === ' ') pointer.press = 0; });
+    canvas.addEventListener('blur', () => { pointer.press = 0; });
   }
 
   drag(dx, dy) {
@@ -154,26 +181,30 @@ class Stage {
     return this.worker.call('frame', inputs);
   }
 
+  /** The next frame is computed while one is drawn and shown: it knows the pointer of a frame before. */
   async loop(opened) {
     this.tell(await opened);
     await this.worker.call('reset', this.seed);
-    const live = () => this.exhibit.kind === 'field' || this.source?.live();
+    const live = () => this.playing && (this.exhibit.kind === 'field' || this.source?.live());
+    let asked = null;
     while (!this.gone) {
       if (this.restart) {
         this.restart = false;
+        await asked?.catch(() => {});
+        asked = null;
         await this.worker.call('reset', this.seed);
       }
-      if (!this.dirty && !(this.playing && live())) {
+      if (!asked && !this.dirty && !live()) {
         await new Promise((resolve) => { this.wake = resolve; });
         continue;
       }
-      const asked = this.ask();
-      const next = new Promise((resolve) => { requestAnimationFrame(resolve); }); /* at most one a frame */
-      const { rest: [picture, ...extra], ms } = await asked;
+      const { rest: [picture, ...extra], ms } = await (asked ?? this.ask());
       if (this.gone) return;
+      asked = live() && !this.restart ? this.ask() : null;
+      const shown = new Promise((resolve) => { requestAnimationFrame(resolve); }); /* at most one a frame */
       this.context.putImageData(new ImageData(picture, this.width, this.height), 0, 0);
       this.count(ms, extra);
-      await next;
+      await shown;
     }
   }
 

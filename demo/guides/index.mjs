@@ -2,6 +2,7 @@
 import MarkdownIt from 'markdown-it';
 import API from 'virtual:api';
 
+import { codePieces } from '../shared/code_colours.mjs';
 import { h } from '../shared/dom.mjs';
 import './guides.css';
 
@@ -41,9 +42,15 @@ function resolve(from, link) {
   return parts.join('/');
 }
 
+const { escapeHtml } = new MarkdownIt().utils;
+
+/** HTML of code. */
+const colours = (text, language) => codePieces(text, language).map(({ kind, text: piece }) =>
+  (kind ? `<span class="code-${kind}">${escapeHtml(piece)}</span>` : escapeHtml(piece))).join('');
+
 /** HTML of a page. Links to other pages stay here; those to files of the repository are their names. */
 function render(text, path) {
-  const markdown = new MarkdownIt({ html: false });
+  const markdown = new MarkdownIt({ html: false, highlight: colours });
   const { rules } = markdown.renderer;
   rules.heading_open = (tokens, i, options, env, self) => {
     tokens[i].attrSet('id', slug(tokens[i + 1].content));
@@ -61,7 +68,8 @@ function render(text, path) {
     return self.renderToken(tokens, i, options);
   };
   rules.link_close = (tokens, i, options, env, self) => (isDead.pop() ? '</span>' : self.renderToken(tokens, i, options));
-  rules.table_open = () => '<div class="scroll"><table>';
+  /* What scrolls can be scrolled by keyboard. */
+  rules.table_open = () => '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>';
   rules.table_close = () => '</table></div>';
   /* <!-- see: EXAMPLE/TAB --> is a link into the playground. */
   const marked = text.replace(/^<!-- see: (.+?)\/(\w+) -->$/gm, (_, example, tab) => `\`see:${example}/${tab}\``);
@@ -89,6 +97,7 @@ export async function mount(element, { state, link }) {
       if (gone) return;
       shown = guide;
       article.innerHTML = render(text, guide.path); // the repository's own pages, with html off
+      for (const code of article.querySelectorAll('pre')) code.tabIndex = 0; /* so that it can be scrolled */
       for (const entry of list.children) {
         if (entry.dataset.name === guide.name) entry.setAttribute('aria-current', 'page');
         else entry.removeAttribute('aria-current');

@@ -63,6 +63,7 @@ class Meshes {
     this.details = h('details', {}, h('summary', {}, 'Results'), results);
     const editorElement = h('div', { class: 'editor' });
     element.append(
+      h('h1', { class: 'heard' }, 'Meshes'),
       h('div', { class: 'controls' }, this.choice, this.threads, this.again), this.about,
       h('div', { class: 'halves' },
         h('div', { class: 'left' }, editorElement, this.status),
@@ -189,8 +190,7 @@ class Meshes {
     const time = this.begin + share * this.span + (share === 1 ? 1 : 0); /* at the end all is over */
     this.stage.show(statesAt(this.run.events, this.program, time), linesAt(this.meetings, this.stage.places, time));
     this.time.textContent = duration(time - this.begin);
-    const room = this.canvas.clientWidth - MARGIN.left - MARGIN.right;
-    this.cursor.style.left = `${MARGIN.left + share * room}px`;
+    this.cursor.style.left = `calc(${MARGIN.left}px + ${share} * (100% - ${MARGIN.left + MARGIN.right}px))`;
   }
 
   scrubTo(event) {

@@ -66,7 +66,7 @@ export function createPasses(element) {
         before = after;
       }
       const whole = { pass: 'optimised', before: short(source), after: before };
-      const body = h('div', { class: 'scroll pass-body' });
+      const body = h('div', { class: 'pass-body' });
       const show = (id) => {
         chosen = id;
         buttons.forEach((button, of) => button.setAttribute('aria-pressed', String(of === id)));

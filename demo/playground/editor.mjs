@@ -27,7 +27,7 @@ const look = EditorView.theme({
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55' },
   '.cm-content': { caretColor: 'var(--ink)', padding: '.6rem 0' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)' },
-  '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--faint)', border: 'none' },
+  '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--soft)', border: 'none' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--grid)' },
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--accent-soft) !important' },
   '.cm-selectionMatch': { backgroundColor: 'var(--warn-soft)' },
@@ -68,7 +68,7 @@ export function createEditor(parent, { text, language, onchange }) {
         autocompletion({ activateOnTyping: true, icons: false }),
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
         syntaxHighlighting(colours), look, speaks.of(LANGUAGES[language]()),
-        EditorView.contentAttributes.of({ 'aria-label': 'Program', spellcheck: 'false' }),
+        EditorView.contentAttributes.of({ 'aria-label': 'Program', spellcheck: 'false', tabindex: '0' }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !quiet) onchange(update.state.doc.toString());
         }),

@@ -115,6 +115,7 @@ class Playground {
     this.parts = h('div', { class: 'parts', hidden: true });
     this.tabs = createTabs({ label: 'What becomes of it', tabs: TABS, selected: state.tab, onselect: (id) => this.selectTab(id) });
     element.append(
+      h('h1', { class: 'heard' }, 'Playground'),
       h('div', { class: 'controls' }, this.example, this.language, this.replicas, this.partitions, this.threads,
         h('label', { class: 'field' }, h('span', {}, 'Seed'), this.seed), this.stop, this.share, this.address),
       this.about, this.inputsElement,

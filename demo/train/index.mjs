@@ -41,6 +41,7 @@ function layout({ replicas, threads, batch }) {
     timeline: h('canvas', { id: 'timeline', class: 'timeline', role: 'img', 'aria-label': 'When each replica computed, waited and met the others' }),
     rows: select('Rows', [['devices', 'replicas'], ['threads', 'threads']], 'devices'),
     pad: h('canvas', { id: 'pad', width: 280, height: 280, 'aria-label': 'Drawing area' }),
+    try: h('button', { id: 'try', type: 'button', disabled: true }, 'Take a test digit'),
     clear: h('button', { id: 'clear', class: 'quiet', type: 'button' }, 'Clear'),
     answer: h('p', { id: 'answer', role: 'status' }, 'The classifier answers as you draw.'),
     guess: h('ol', { id: 'guess', 'aria-label': 'Probability of each digit' }, Array.from({ length: 10 }, (_, digit) => h('li', {}, String(digit)))),
@@ -65,7 +66,7 @@ function layout({ replicas, threads, batch }) {
     h('div', { class: 'panels' },
       panel('wide', 'Loss and accuracy', part.plot),
       panel('draw', 'Draw a digit',
-        h('div', { class: 'pad empty' }, part.pad, part.clear), part.answer, part.guess),
+        h('div', { class: 'pad empty' }, part.pad, part.clear), h('div', { class: 'below' }, part.answer, part.try), part.guess),
       panel('wide', 'One step', h('div', { class: 'rows' }, part.rows), part.timeline, legend()),
       panel('wide', 'Digits it has never seen', part.mosaic,
         h('p', { class: 'small soft caption', id: 'mistakes' }, 'Those that it takes for others will be marked.')),
@@ -174,6 +175,7 @@ export function mount(element, { state, setState }) {
   const showMosaic = async () => {
     if (mosaic) return;
     mosaic = new Mosaic(part.mosaic, await worker.call('testDigits', MOSAIC.count), MOSAIC.least);
+    part.try.disabled = false;
     await worker.call('test'); /* of weights that know nothing yet */
   };
   /** Other devices, or anew; `keep`: what was learned stays. */
@@ -227,6 +229,7 @@ export function mount(element, { state, setState }) {
     }
     part.answer.textContent = 'The classifier answers as you draw.';
   };
+  part.try.onclick = () => pad.show(mosaic.any());
   part.start.onclick = () => setRunning(!running);
   part.again.onclick = () => reset(false).catch(problem);
   $('replicas').onchange = $('threads').onchange = $('batch').onchange = () => {

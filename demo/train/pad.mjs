@@ -25,6 +25,17 @@ export class DrawingPad {
     this.context.fillRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
+  /** Shows an image like those of the training set, as if it were drawn. @param {Uint8Array} pixels grey values */
+  show(pixels) {
+    const small = new OffscreenCanvas(SIDE, SIDE);
+    const image = new ImageData(SIDE, SIDE);
+    new Uint32Array(image.data.buffer).set(Uint32Array.from(pixels, (value) => 0xff000000 | (value * 0x010101)));
+    small.getContext('2d').putImageData(image, 0, 0);
+    this.clear();
+    this.context.drawImage(small, 0, 0, this.canvas.width, this.canvas.height);
+    this.schedule();
+  }
+
   position(event) {
     const box = this.canvas.getBoundingClientRect();
     return [

@@ -61,6 +61,12 @@ export class Mosaic {
     putImage(canvas, image);
   }
 
+  /** Any of the digits: 784 grey values. */
+  any() {
+    const n = Math.floor(Math.random() * this.labels.length);
+    return this.images.subarray(n * SIDE * SIDE, (n + 1) * SIDE * SIDE);
+  }
+
   /** What was taken for what: { label, answer, count }, the most frequent first. */
   mistakes() {
     const counts = new Map();
