@@ -1,5 +1,7 @@
 /** The page's gallery, in Chromium. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 
 import { EXHIBITS } from '../demo/gallery/exhibits.mjs';
@@ -161,6 +163,38 @@ describe('gallery', { timeout: 300000 }, () => {
     await page.click('#write');
     await page.waitForFunction(() => document.getElementById('written')?.textContent.length > 200);
     await finish(page, complaints);
+  });
+
+  test('quick switches leave no memory behind', async () => {
+    const { page, complaints } = await open('gallery/life');
+    const system = await browser.newBrowserCDPSession();
+    const session = await page.context().newCDPSession(page);
+    /** MB of the renderers, when all workers that were left have ended. */
+    const memory = async (id) => {
+      await page.waitForSelector(`[data-exhibit="${id}"] [data-figure="One step"]`);
+      await session.send('HeapProfiler.collectGarbage');
+      const most = 2 + availableParallelism(); /* its own, and its threads */
+      for (let i = 0; i < 200 && page.workers().length > most; i++) await page.waitForTimeout(100);
+      assert.ok(page.workers().length <= most, `${page.workers().length} workers`);
+      const { processInfo } = await system.send('SystemInfo.getProcessInfo');
+      const sizes = await Promise.all(processInfo.filter(({ type }) => type === 'renderer').map(async (process) =>
+        Number(/^Pss:\s+(\d+)/m.exec(await readFile(`/proc/${process.id}/smaps_rollup`, 'utf8').catch(() => ''))?.[1] ?? 0)));
+      return sizes.reduce((a, b) => a + b) / 1024;
+    };
+    const visit = async (pause) => {
+      for (const { id } of [...EXHIBITS.filter((exhibit) => exhibit.id !== 'life'), { id: 'life' }]) {
+        await page.evaluate((to) => { location.hash = `gallery/${to}`; }, id);
+        await page.waitForTimeout(pause);
+      }
+    };
+    await visit(600);
+    await visit(100);
+    const before = await memory('life');
+    for (let i = 0; i < 5; i++) await visit(i % 2 ? 60 : 250);
+    const after = await memory('life');
+    assert.ok(after < before * 1.3 + 60, `${before.toFixed(0)} MB before, ${after.toFixed(0)} MB after`);
+    // What a worker was loading when it was ended is no complaint.
+    await finish(page, complaints.filter((text) => !/: net::ERR_(ABORTED|BLOCKED)/.test(text)));
   });
 
   test('goes on without shared memory', async () => {
