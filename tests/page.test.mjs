@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { serve } from '../demo/serve.mjs';
-import { launch, newPage } from './browser.mjs';
+import { launch, newPage, PHONE } from './browser.mjs';
 
 let browser;
 before(async () => {
@@ -165,6 +165,11 @@ for (const { name, isolated, status, least } of SCENES) {
       await timelineShows(page, 4, ({ dot, meet }) => dot > 5 && meet > 0);
     });
 
+    test('says how much of the work is done side by side', { skip: isolated ? false : 'one thread' }, async () => {
+      await page.waitForFunction(() => parseFloat(document.getElementById('overlap').textContent) >= 3);
+      assert.match(await page.textContent('#overlap'), /^\d+ % of the work .* waited for each other \d+ %/);
+    });
+
     test('draws the plot', async () => {
       const colours = await page.evaluate(() => {
         const canvas = document.querySelector('#plot canvas');
@@ -177,6 +182,31 @@ for (const { name, isolated, status, least } of SCENES) {
     test('classifies drawn digits', async () => {
       await isRecognised(page, ONE, 1);
       await isRecognised(page, ZERO, 0);
+    });
+
+    test('by touch, and by a digit of the test', async () => {
+      const context = await browser.newContext({ hasTouch: true, viewport: PHONE });
+      const touched = await newPage(context);
+      await touched.page.goto(server.address);
+      await touched.page.waitForFunction(() => document.getElementById('start')?.disabled === false);
+      await touched.page.locator('#pad').scrollIntoViewIfNeeded();
+      const session = await context.newCDPSession(touched.page);
+      const box = await touched.page.locator('#pad').boundingBox();
+      const scrolled = () => touched.page.evaluate(() => scrollY);
+      const before = await scrolled();
+      const at = (type, y) => session.send('Input.dispatchTouchEvent', { type, touchPoints: y === undefined ? [] : [{ x: box.x + box.width / 2, y: box.y + box.height * y }] });
+      await at('touchStart', 0.2);
+      for (let y = 0.25; y < 0.8; y += 0.05) await at('touchMove', y);
+      await at('touchEnd');
+      await touched.page.waitForFunction(() => /^This is a \d,/.test(document.getElementById('answer').textContent));
+      assert.equal(await scrolled(), before, 'the page scrolled instead');
+      assert.ok(!await touched.page.locator('.pad.empty').count());
+      await touched.page.click('#clear');
+      assert.equal(await touched.page.locator('.pad.empty').count(), 1); // it invites again
+      await touched.page.click('#try');
+      await touched.page.waitForFunction(() => /^This is a \d,/.test(document.getElementById('answer').textContent));
+      assert.deepEqual(touched.complaints, []);
+      await context.close();
     });
 
     test('pauses, and goes on', async () => {

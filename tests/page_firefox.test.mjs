@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
+import { EXHIBITS } from '../demo/gallery/exhibits.mjs';
 import { serve } from '../demo/serve.mjs';
 import { VIEWS } from '../demo/views.mjs';
 import { Firefox, firefoxPath } from './firefox.mjs';
@@ -68,6 +69,43 @@ for (const isolated of [true, false]) {
       await firefox.choose('#mesh-program', 'Hangs: a ring of receivers');
       await firefox.until("document.querySelectorAll('path.waits').length === 4");
       assert.match(await firefox.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
+    });
+
+    test('every exhibit of the gallery', async () => {
+      const figure = (title) => `document.querySelector('[data-figure="${title}"]')`;
+      /* How many colours the stage has, and a sum over them. */
+      await firefox.goto(`${server.address}#gallery/life`);
+      await firefox.evaluate(`void (window.look = () => {
+        const stage = document.getElementById('stage');
+        const context = new OffscreenCanvas(stage.width, stage.height).getContext('2d');
+        context.drawImage(stage, 0, 0);
+        const pixels = new Uint32Array(context.getImageData(0, 0, stage.width, stage.height).data.buffer);
+        return { colours: new Set(pixels).size, sum: pixels.reduce((a, b) => (a * 31 + b) % 1e9, 0) };
+      })`);
+      for (const { id, kind } of EXHIBITS) {
+        await firefox.evaluate(`location.hash = 'gallery/${id}'`);
+        await firefox.until(`document.querySelector('[data-exhibit=${id}]') && ${figure('Program')}`);
+        if (kind === 'gpt') {
+          await firefox.until("document.getElementById('written').textContent.length > 200");
+        } else if (kind === 'digits') {
+          await firefox.evaluate(`void (() => {
+            const stage = document.getElementById('stage');
+            const box = stage.getBoundingClientRect();
+            const point = (type, y) => stage.dispatchEvent(new PointerEvent(type, { pointerId: 1, clientX: box.left + box.width * 0.5, clientY: box.top + box.height * y }));
+            stage.setPointerCapture = () => {};
+            point('pointerdown', 0.2);
+            for (let y = 0.25; y < 0.8; y += 0.05) point('pointermove', y);
+            point('pointerup', 0.8);
+          })()`);
+          await firefox.until("document.getElementById('digit').textContent.startsWith('This is a 1,')");
+        } else {
+          await firefox.until(`${figure('One step')} && window.look().colours > 3`);
+        }
+        if (kind === 'field') {
+          const before = await firefox.evaluate('window.look().sum');
+          await firefox.until(`window.look().sum !== ${before}`);
+        }
+      }
     });
 
     test('guides', async () => {

@@ -79,7 +79,7 @@ export async function mount(element, { state, setState }) {
     stage?.dispose();
     stage = null;
     links.forEach((link, of) => link.toggleAttribute('aria-current', of === exhibit.id));
-    links.get(exhibit.id).scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    links.get(exhibit.id).scrollIntoView({ block: 'nearest', inline: 'center' });
     const figures = createFigures();
     const room = h('div', { class: 'stage' });
     const source = h('details', { class: 'panel source', open: true }, h('summary', {}, `${exhibit.id}.py`));

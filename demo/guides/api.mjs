@@ -18,6 +18,7 @@ function declarations(text) {
   return found;
 }
 
+const PLURALS = { class: 'Classes', function: 'Functions', interface: 'Interfaces', type: 'Types', const: 'Constants' };
 const RANK = { class: 0, function: 1, interface: 2, type: 3, const: 3 };
 
 /** @returns {Promise<string>} Markdown */
@@ -25,6 +26,10 @@ export async function apiReference() {
   const text = await readFile(new URL('../../bindings/index.d.ts', import.meta.url), 'utf8');
   const entries = declarations(text).sort((a, b) => RANK[a.kind] - RANK[b.kind]);
   const merged = entries.filter(({ name, kind }, i) => entries.findIndex((other) => other.name === name && other.kind === kind) === i);
-  return `# API reference\n\nThe declarations of the package, classes first.\n\n${merged.map(({ name, kind, comment, code }) =>
+  const contents = ['class', 'function', 'interface', 'type', 'const'].map((kind) => {
+    const names = merged.filter((entry) => entry.kind === kind).map(({ name }) => `[${name}](#${kind}-${name.toLowerCase()})`);
+    return names.length ? `- ${PLURALS[kind]}: ${names.join(', ')}` : '';
+  }).filter(Boolean).join('\n');
+  return `# API reference\n\nThe declarations of the package.\n\n${contents}\n\n${merged.map(({ name, kind, comment, code }) =>
     `## ${kind} ${name}\n\n${comment}\n\n\`\`\`ts\n${code}\n\`\`\`\n`).join('\n')}`;
 }

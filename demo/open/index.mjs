@@ -4,7 +4,7 @@ import { bytes as bytesText, duration, plural, whole } from '../shared/format.mj
 import { createResults } from '../shared/results.mjs';
 import { connect } from '../shared/rpc.mjs';
 import { createTabs } from '../shared/tabs.mjs';
-import { legend, Timeline } from '../shared/timeline.mjs';
+import { legend, stepName, Timeline } from '../shared/timeline.mjs';
 import './open.css';
 
 const WEIGHTS = /\.(safetensors|npz|npy)$/i;
@@ -16,8 +16,8 @@ const figure = (label, value) => h('div', {}, h('dt', {}, label), h('dd', {}, va
 /** Sums over the events of each step, the longest first. */
 function hotSpots(events) {
   const sums = new Map();
-  for (const { name, category, startUs, endUs } of events) {
-    const sum = sums.get(name) ?? { name, category, us: 0, count: 0 };
+  for (const { name, category, holds, startUs, endUs } of events) {
+    const sum = sums.get(name) ?? { name, category, holds, us: 0, count: 0 };
     sum.us += endUs - startUs;
     sum.count++;
     sums.set(name, sum);
@@ -206,7 +206,7 @@ class Opener {
     const total = run.events.reduce((sum, { startUs, endUs }) => sum + endUs - startUs, 0) || 1;
     tabs.panel('profile').append(canvas, legend(), h('div', { class: 'scroll' }, h('table', {},
       h('tr', {}, h('th', {}, 'Step'), h('th', {}, 'Kind'), h('th', { class: 'number' }, 'Times'), h('th', { class: 'number' }, 'Took'), h('th', { class: 'number' }, 'Share')),
-      hotSpots(run.events).slice(0, 30).map(({ name, category, us, count }) => h('tr', {}, h('td', { class: 'mono' }, name), h('td', {}, category),
+      hotSpots(run.events).slice(0, 30).map(({ name, category, holds, us, count }) => h('tr', {}, h('td', {}, stepName({ name, holds })), h('td', {}, category),
         h('td', { class: 'number' }, whole(count)), h('td', { class: 'number' }, duration(us)), h('td', { class: 'number' }, `${((us / total) * 100).toFixed(1)} %`))))));
     this.outcome.hidden = false;
     this.outcome.replaceChildren(h('section', { class: 'panel' }, tabs.element));

@@ -5,7 +5,7 @@ import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
 import { createTabs } from '../shared/tabs.mjs';
 import { readThreads, selectThreads } from '../shared/threads.mjs';
-import { legend, Timeline } from '../shared/timeline.mjs';
+import { legend, stepName, Timeline } from '../shared/timeline.mjs';
 import { createPasses } from './differences.mjs';
 import { createEditor } from './editor.mjs';
 import { EXAMPLES, PROGRAMS } from './examples.mjs';
@@ -360,7 +360,7 @@ class Playground {
       const rows = [...events].sort((a, b) => (b.endUs - b.startUs) - (a.endUs - a.startUs)).slice(0, 12);
       this.events.replaceChildren(h('table', {},
         h('tr', {}, ['Step', 'Kind', 'Device', 'Thread'].map((text) => h('th', {}, text)), h('th', { class: 'number' }, 'Took')),
-        rows.map((event) => h('tr', {}, h('td', { class: 'mono' }, event.name), h('td', {}, event.category),
+        rows.map((event) => h('tr', {}, h('td', {}, stepName(event)), h('td', {}, event.category),
           h('td', { class: 'number' }, String(event.replica * program.partitions + event.partition)), h('td', { class: 'number' }, String(event.worker)),
           h('td', { class: 'number' }, duration(event.endUs - event.startUs))))));
     },

@@ -227,7 +227,8 @@ export function createResults(element) {
     for (const [i, { device: of, name, leaves }] of run.outfeeds.entries()) {
       parts.push(...leaves.map((array) => leaf(array, name ?? `outfeed of replica ${of.replica}`, `o${i}`)));
     }
-    parts.push(h('details', { class: 'arguments' }, h('summary', {}, 'Arguments of the first device'),
+    const given = devices > 1 ? 'Arguments of the first device' : 'Arguments';
+    if (run.inputs.length) parts.push(h('details', { class: 'arguments' }, h('summary', {}, given),
       run.inputs.flatMap((leaves, i) => leaves.map((array) => leaf(array, program.parameters[i].name, `p${i}`)))));
     element.replaceChildren(...parts);
   };

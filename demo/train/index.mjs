@@ -1,4 +1,5 @@
 /** Train: a perceptron learns digits on simulated devices. All computing is in worker.mjs. */
+import { profileTimes } from '../../bindings/profile.mjs';
 import { bytes, plural, whole } from '../shared/format.mjs';
 import { h, select } from '../shared/dom.mjs';
 import { createPlot } from '../shared/plot.mjs';
@@ -67,7 +68,8 @@ function layout({ replicas, threads, batch }) {
       panel('wide', 'Loss and accuracy', part.plot),
       panel('draw', 'Draw a digit',
         h('div', { class: 'pad empty' }, part.pad, part.clear), h('div', { class: 'below' }, part.answer, part.try), part.guess),
-      panel('wide', 'One step', h('div', { class: 'rows' }, part.rows), part.timeline, legend()),
+      panel('wide', 'One step', h('div', { class: 'rows' }, part.rows), part.timeline, legend(),
+        h('p', { class: 'small soft caption', id: 'overlap' }, '\u00a0')),
       panel('wide', 'Digits it has never seen', part.mosaic,
         h('p', { class: 'small soft caption', id: 'mistakes' }, 'Those that it takes for others will be marked.')),
       panel('', 'What the first layer looks for', part.layer,
@@ -81,6 +83,16 @@ function mistakesText(mistakes) {
   const wrong = mistakes.reduce((sum, { count }) => sum + count, 0);
   const most = mistakes.slice(0, 3).map(({ label, answer, count }) => `${label} for ${answer} (${count})`).join(', ');
   return `${wrong} of these ${MOSAIC.count} are taken for others: they are marked.${most ? ` Most often ${most}.` : ''}`;
+}
+
+/** How much of a step's work is done side by side. */
+function overlapText(events) {
+  const times = profileTimes(events);
+  if (times.length < 2) return 'One replica has nobody to wait for.';
+  const sum = (key) => times.reduce((total, time) => total + time[key], 0);
+  const share = (part, of) => Math.round((100 * part) / (of || 1));
+  return `${share(sum('overlapUs'), sum('busyUs'))} % of the work was done while others worked, too; replicas waited for each other ${
+    share(sum('waitedUs'), sum('waitedUs') + sum('busyUs'))} % of their time.`;
 }
 
 class Curve {
@@ -242,7 +254,10 @@ export function mount(element, { state, setState }) {
     curve.add(steps);
     showNumbers({ step: steps.at(-1).step, epoch, loss: curve.smooth.loss, rate });
   });
-  worker.on('timeline', (events) => timeline.show(events));
+  worker.on('timeline', (events) => {
+    timeline.show(events);
+    $('overlap').textContent = overlapText(events);
+  });
   worker.on('test', ({ accuracy, answers, layer }) => {
     curve.test = accuracy;
     $('accuracy').textContent = `${(accuracy * 100).toFixed(2)} %`;
