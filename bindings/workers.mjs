@@ -8,6 +8,7 @@ import { keepAlive } from './keep_alive.mjs';
 import { importNode, isNode } from './loader.mjs';
 
 const MOST_FAILURES = 3;
+const STARTING_MS = 4000; // after which a worker may have been forgotten: Firefox does, while others end
 const BROKEN = 2; // WorkerLoss in src/runtime/scheduler.h
 
 export class Workers {
@@ -15,6 +16,7 @@ export class Workers {
   #core;
   #numbers = new Map(); // the core's number of each Worker
   #failures = new Map(); // by number: how often in a row none could start in its place
+  #loading = new Map(); // by number: the promise that it has loaded
   #Worker;
   #terminated = false;
 
@@ -35,11 +37,25 @@ export class Workers {
       const started = this.#spawning(() => this.#core.call('xla_start', count));
       if (!started) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
       const workers = [...this.#glue.runningWorkers];
-      await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
+      workers.forEach((worker, number) => this.#watch(worker, number));
+      await Promise.all(workers.map((_, number) => this.#arrival(number)));
       return started;
     } finally {
       release();
     }
+  }
+
+  /** Resolved when a thread has this number. Of which nothing is heard, another takes the place. */
+  async #arrival(number) {
+    for (let tries = 0; tries < MOST_FAILURES; tries++) {
+      let timer;
+      const late = new Promise((resolve) => { timer = setTimeout(resolve, STARTING_MS, 'late'); });
+      const heard = await Promise.race([this.#loading.get(number), late]).finally(() => clearTimeout(timer));
+      if (heard !== 'late' || this.#terminated) break;
+      const [silent] = [...this.#numbers].find(([, of]) => of === number) ?? [];
+      if (silent) this.#replace(silent);
+    }
+    await this.#loading.get(number); // it is slow; or it has come
   }
 
   terminate() {
@@ -58,7 +74,7 @@ export class Workers {
   /** @returns {Promise<void>} resolved when loaded */
   #watch(worker, number) {
     this.#numbers.set(worker, number);
-    return new Promise((resolve, reject) => {
+    const loaded = new Promise((resolve, reject) => {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
         if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
@@ -79,6 +95,9 @@ export class Workers {
       };
       worker.on?.('exit', () => lost()); // Node's
     });
+    this.#loading.set(number, loaded);
+    loaded.catch(() => {}); // whoever waits hears of it
+    return loaded;
   }
 
   #replace(worker) {
