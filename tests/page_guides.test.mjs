@@ -54,6 +54,17 @@ test('examples open in the playground', async () => {
   assert.equal(await page.inputValue('#example'), 'Softmax');
 });
 
+test('how it works: a picture for each stage, all of it inside', async () => {
+  await page.goto(`${address}#guides/how-it-works`);
+  await heading('How it works');
+  assert.equal(await page.locator('.guide .stage-picture').count(), 7);
+  const outside = await page.evaluate(() => [...document.querySelectorAll('.stage-picture')].flatMap((picture) => {
+    const box = picture.getBoundingClientRect();
+    return [...picture.querySelectorAll('text')].filter((text) => text.getBoundingClientRect().right > box.right).map((text) => text.textContent);
+  }));
+  assert.deepEqual(outside, []);
+});
+
 test('from JAX to a page: the page works as it is written', async () => {
   const guide = await readFile(new URL('docs/guides/from-jax.md', root), 'utf8');
   const [, html] = /^```html\n([^]*?)^```/m.exec(guide);

@@ -7,6 +7,8 @@ import { h } from '../shared/dom.mjs';
 import './guides.css';
 
 const pages = import.meta.glob(['../../docs/**/*.md', '../../tests/bench/README.md', '../../tests/bench/programs/README.md', '../../tests/accuracy/README.md'], { query: '?raw', import: 'default' });
+/* Pictures are put into the page itself, so that they have its colours. */
+const PICTURES = import.meta.glob('../../docs/guides/pictures/*.svg', { query: '?raw', import: 'default', eager: true });
 const at = (path) => pages[`../../${path}`];
 
 /** In the order of the list: name in the address, title, text. */
@@ -68,7 +70,11 @@ function render(text, path) {
     return self.renderToken(tokens, i, options);
   };
   rules.link_close = (tokens, i, options, env, self) => (isDead.pop() ? '</span>' : self.renderToken(tokens, i, options));
-  /* What scrolls can be scrolled by keyboard. */
+  rules.image = (tokens, i) => {
+    const picture = PICTURES[`../../${resolve(path, tokens[i].attrGet('src'))}`];
+    if (!picture) throw new Error(`there is no picture ${tokens[i].attrGet('src')}`);
+    return picture;
+  };
   rules.table_open = () => '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>';
   rules.table_close = () => '</table></div>';
   /* <!-- see: EXAMPLE/TAB --> is a link into the playground. */
