@@ -16,6 +16,7 @@ bool pass_simplify_algebra(Module *module);   /* only what keeps every bit */
 bool pass_fold_transposes(Module *module);    /* into dots and convolutions */
 bool pass_fold_constants(Module *module);     /* by the evaluator, for small results */
 bool pass_expand_scans(Module *module);       /* as while loops */
+bool pass_expand_bitcasts(Module *module);    /* as transposes and reshapes */
 bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
 
 /* How many devices a module's shard_maps are for; 0: it has none. */

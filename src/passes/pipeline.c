@@ -2,6 +2,7 @@
 
 static const NamedPass preparing[] = {
     {"dead-code", pass_dead_code},
+    {"expand-bitcasts", pass_expand_bitcasts},
     {"manual-sharding", pass_manual_sharding},
     {"custom-calls", pass_custom_calls},
     {"expand-scans", pass_expand_scans},

@@ -156,6 +156,7 @@ static const Stage stages[] = {
     {"transposes", pass_fold_transposes},
     {"constants", pass_fold_constants},
     {"scans", pass_expand_scans},
+    {"bitcasts", pass_expand_bitcasts},
     {"scaled dots", pass_expand_scaled_dots},
     {"preparing passes", prepare},
     {"loops", lower_unroll_loops},

@@ -51,6 +51,12 @@ static const Row rows[] = {
      "p = f32[] constant(2)\npb = f32[2,3] broadcast(p), dimensions={}\n"
      "ROOT r = f32[2,3] power(x, pb)",
      "multiply"},
+    {"bitcast between layouts", "", "ROOT r = f32[3,2]{0,1} bitcast(x)", "transpose"},
+    {"bitcast from a layout", "",
+     "t = f32[3,2]{0,1} transpose(x), dimensions={1,0}\nROOT r = f32[6] bitcast(t)", "reshape"},
+    {"bitcast to another type and layout", "",
+     "n = f32[2,3]{0,1} negate(x)\nROOT r = s32[2,1,3]{1,0,2} bitcast(n)",
+     "negate transpose bitcast-convert reshape transpose"},
     {"-(-x)", "", "n = f32[2,3] negate(x)\nROOT r = f32[2,3] negate(n)", ""},
     {"i | i", "", "ROOT r = s32[2,3] or(i, i)", ""},
     {"i << 0", "", ZERO("s32") "ROOT r = s32[2,3] shift-left(i, zb)", ""},
