@@ -196,3 +196,37 @@ ENTRY e {
     });
   }
 });
+
+test('integer division next to powers of two, by zero and -1; zeros before the first one', async () => {
+  const values = [];
+  for (let bit = 0; bit < 32; bit++) for (let off = -2; off <= 2; off++) values.push((2 ** bit + off) | 0);
+  for (let i = 0; i < 40; i++) values.push(Math.imul(2654435761, i));
+  const left = values.flatMap((x) => values.map(() => x));
+  const right = values.flatMap(() => values);
+  const SIGNED = {
+    divide: (x, y) => (y ? BigInt.asIntN(32, BigInt(x) / BigInt(y)) : -1n),
+    remainder: (x, y) => BigInt(y ? x % y : x),
+    'count-leading-zeros': (x) => BigInt(Math.clz32(x)),
+  };
+  const client = await Client.create({ threads: 0 });
+  for (const [type, TypedArray] of [['s32', Int32Array], ['u32', Uint32Array]]) {
+    const operands = [left, right].map((list) => TypedArray.from(list, (x) => (type === 'u32' ? x >>> 0 : x)));
+    for (const [name, exactly] of Object.entries(SIGNED)) {
+      const arity = name.startsWith('count') ? 1 : 2;
+      const executable = await compileText(client, `HloModule m
+ENTRY e {
+  x = ${type}[${left.length}] parameter(0)
+  y = ${type}[${left.length}] parameter(1)
+  ROOT r = ${type}[${left.length}] ${name}(${arity === 1 ? 'x' : 'x, y'})
+}
+`);
+      const [{ data }] = await executable.execute(operands);
+      data.forEach((value, i) => {
+        const [x, y] = operands.map((list) => list[i]);
+        const want = Number((type === 'u32' ? BigInt.asUintN : BigInt.asIntN)(32, exactly(x, y)));
+        if (value !== want) assert.fail(`${type} ${name}(${x}, ${y}) is ${value}, should be ${want}`);
+      });
+    }
+  }
+  client.dispose();
+});

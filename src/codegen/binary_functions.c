@@ -1,7 +1,7 @@
 /*
-** Functions of two operands of f32x4, and what is made of those: arc tangents, remainders. They hold for
-** operands of ordinary size; for others generated code calls the vector functions of the same name. The
-** polynomial was fitted for least error by Remez's algorithm.
+** Functions of two operands in lanes of 32 bits, and what is made of those: arc tangents, remainders,
+** integer division. Those of f32x4 hold for operands of ordinary size; for others generated code calls
+** the vector functions of the same name. The polynomial was fitted for least error by Remez's algorithm.
 */
 #include <math.h>
 
@@ -91,9 +91,59 @@ static Value is_extreme_quotient(Expression *m, Value x, Value y) {
   return either(m, large, is_outside(m, b, power_bits(-90), power_bits(100)));
 }
 
-const BinaryFunction *math_binary_function(Opcode opcode, LaneKind kind) {
+/* --- Integers --------------------------------------------------------------------------------- */
+
+/* Of lanes 0 and 1, or 2 and 3, in the low words of f64x2 */
+static Value quotient_of_half(Expression *m, bool is_signed, Value x, Value y, bool high) {
+  int to_double = is_signed ? F64X2_CONVERT_LOW_I32X4_S : F64X2_CONVERT_LOW_I32X4_U;
+  Value operands[] = {x, y};
+  for (int i = 0; i < 2; i++) {
+    if (high) operands[i] = expression_shuffle(m, operands[i], operands[i], 2, 3, 2, 3);
+    operands[i] = expression_op(m, to_double, 1, operands[i], -1, -1);
+  }
+  Value q = expression_op(m, F64X2_DIV, 2, operands[0], operands[1], -1);
+  Value magic = expression_word(m, UINT64_C(0x4338000000000000)); /* 1.5 * 2^52 */
+  return expression_op(m, F64X2_ADD, 2, expression_op(m, F64X2_TRUNC, 1, q, -1, -1), magic, -1);
+}
+
+/*
+** The quotient of two 32-bit integers, rounded to double, truncates to the right integer: the next
+** integer above an inexact quotient q is at least q / 2^32 away, an ulp of a double far less. The sum
+** has its low 32 bits in its own: INT_MIN / -1 wraps. Division by zero gives all ones.
+*/
+static Value integer_quotient(Expression *m, bool is_signed, Value x, Value y) {
+  Value low = quotient_of_half(m, is_signed, x, y, false);
+  Value high = quotient_of_half(m, is_signed, x, y, true);
+  Value is_zero = expression_op(m, I32X4_EQ, 2, y, integer(m, 0), -1);
+  return either(m, expression_shuffle(m, low, high, 0, 2, 4, 6), is_zero);
+}
+
+/* Which for these quotients gives x for y = 0, and 0 for y = -1 */
+static Value integer_rest(Expression *m, bool is_signed, Value x, Value y) {
+  Value q = integer_quotient(m, is_signed, x, y);
+  return integer_difference(m, x, expression_op(m, I32X4_MUL, 2, q, y, -1));
+}
+
+static Value divide_signed(Expression *m, Value x, Value y) {
+  return integer_quotient(m, true, x, y);
+}
+static Value divide_unsigned(Expression *m, Value x, Value y) {
+  return integer_quotient(m, false, x, y);
+}
+static Value rest_signed(Expression *m, Value x, Value y) { return integer_rest(m, true, x, y); }
+static Value rest_unsigned(Expression *m, Value x, Value y) { return integer_rest(m, false, x, y); }
+
+/* --- Which there are -------------------------------------------------------------------------- */
+
+const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type) {
   static const BinaryFunction atan2 = {arc_tangent_2, is_far_from_one};
   static const BinaryFunction remainder = {remainder_of, is_extreme_quotient};
-  if (kind != LANES_F32) return NULL;
-  return opcode == HLO_ATAN2 ? &atan2 : opcode == HLO_REMAINDER ? &remainder : NULL;
+  static const BinaryFunction integers[2][2] = {{{divide_unsigned, NULL}, {rest_unsigned, NULL}},
+                                                {{divide_signed, NULL}, {rest_signed, NULL}}};
+  LaneKind kind = lane_kind(type);
+  if (kind == LANES_F32) {
+    return opcode == HLO_ATAN2 ? &atan2 : opcode == HLO_REMAINDER ? &remainder : NULL;
+  }
+  if (kind != LANES_I32 || (opcode != HLO_DIVIDE && opcode != HLO_REMAINDER)) return NULL;
+  return &integers[is_signed(type)][opcode == HLO_REMAINDER];
 }

@@ -60,18 +60,15 @@ static const char *const float_functions[OPCODE_COUNT][2] = {
 
 /* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
 static const char *const integer_functions[OPCODE_COUNT][4] = {
-#define BY_SIGN(name) \
-  {"xla_" name "_s32x4", "xla_" name "_u32x4", "xla_" name "_s64x2", "xla_" name "_u64x2"}
 #define FOR_BOTH(name) \
   {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
-    [HLO_CLZ] = FOR_BOTH("clz"),
-    [HLO_DIVIDE] = BY_SIGN("divide"),
+    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see math_functions.c */
+    [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
     [HLO_POWER] = FOR_BOTH("power"),
-    [HLO_REMAINDER] = BY_SIGN("remainder"),
+    [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
     [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
     [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
     [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
-#undef BY_SIGN
 #undef FOR_BOTH
 };
 
@@ -343,7 +340,11 @@ static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
     emit_popcnt(e, lane_kind(type) == LANES_I64);
     return;
   }
-  emit_call(e, vector_function(opcode, type), 1);
+  if (has_math(opcode, lane_kind(type))) {
+    emit_math(e, opcode, lane_kind(type));
+  } else {
+    emit_call(e, vector_function(opcode, type), 1);
+  }
   if (bits < 32) {
     emit_splat32(e, (uint32_t)(32 - bits));
     emit_simd(e, I32X4_SUB);
@@ -372,7 +373,7 @@ static void emit_on_stack(Emitter *e, const Instruction *instruction) {
   case HLO_POPCNT: emit_count(e, opcode, type); return;
   default: break;
   }
-  const BinaryFunction *binary = math_binary_function(opcode, kind);
+  const BinaryFunction *binary = math_binary_function(opcode, type);
   if (plain_ops[opcode][kind]) {
     emit_simd(e, plain_ops[opcode][kind]);
   } else if (has_math(opcode, kind)) {
@@ -502,6 +503,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:
-    return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type);
+    return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type) ||
+           math_binary_function(opcode, type);
   }
 }

@@ -87,11 +87,6 @@ SHIFT_LANES(shr_s_i64x2, 2, s64x2, u64x2, 64, a[i] >> 63)
 
 /* --- Counts ----------------------------------------------------------------------------------- */
 
-V128 xla_clz_i32x4(V128 x) {
-  for (int i = 0; i < 4; i++) x[i] = x[i] ? __builtin_clz((uint32_t)x[i]) : 32;
-  return x;
-}
-
 V128 xla_clz_i64x2(V128 x) {
   u64x2 a = (u64x2)x;
   for (int i = 0; i < 2; i++) a[i] = a[i] ? (uint64_t)__builtin_clzll(a[i]) : 64;

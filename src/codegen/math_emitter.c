@@ -69,7 +69,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   LaneKind kind = lane_kind(node_type(node));
   Formula *formula = math_formula(node->instruction->opcode, kind);
   bool with_constant = is_with_constant(node);
-  const BinaryFunction *binary = math_binary_function(node->instruction->opcode, kind);
+  const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
   if (!formula && !with_constant && !binary) return;
   Expression m = {.wide = is_wide(kind)};
   Value x = expression_input(&m, NO_LOCAL);
@@ -77,7 +77,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
     formula_with_constant(&m, node, x);
   } else if (binary) {
     binary->formula(&m, x, x);
-    binary->where(&m, x, x);
+    if (binary->where) binary->where(&m, x, x);
   } else {
     formula(&m, x);
     const Exception *exception = math_exception(node->instruction->opcode, kind);
@@ -166,12 +166,14 @@ void emit_binary_function(Emitter *e, const BinaryFunction *function, const char
   WasmFunction *f = &e->function;
   int y = emit_take(e), x = emit_take(e), inputs[] = {x, y};
   int result = emit_of_two(e, function->formula, inputs);
-  int where = emit_of_two(e, function->where, inputs);
-  begin_exception(e, where);
-  wasm_get(f, x);
-  wasm_get(f, y);
-  emit_call(e, name, 2);
-  end_exception(e, where, emit_take(e), result);
+  if (function->where) {
+    int where = emit_of_two(e, function->where, inputs);
+    begin_exception(e, where);
+    wasm_get(f, x);
+    wasm_get(f, y);
+    emit_call(e, name, 2);
+    end_exception(e, where, emit_take(e), result);
+  }
   wasm_get(f, result);
   wasm_local_release(f, result);
   wasm_local_release(f, x);

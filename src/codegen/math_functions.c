@@ -205,11 +205,25 @@ static Value error_function(Expression *m, Value x) {
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
 
+/* --- Integers --------------------------------------------------------------------------------- */
+
+/* The exponent of the highest bit alone: with the next one cleared, nothing is rounded up to the power
+** above. Numbers with a sign have no zeros; of 0 there are 32. */
+static Value leading_zeros(Expression *m, Value x) {
+  Value top = without(m, x, shifted_right_unsigned(m, x, 1));
+  Value exponent = shifted_right_unsigned(
+      m, expression_op(m, F32X4_CONVERT_I32X4_S, 1, top, -1, -1), mantissa_bits(m));
+  Value count = integer_difference(m, integer(m, exponent_bias(m) + 31), exponent);
+  count = expression_op(m, I32X4_MIN_U, 2, count, integer(m, 32), -1);
+  return without(m, count, shifted_right(m, x, 31));
+}
+
 /* --- Which there are -------------------------------------------------------------------------- */
 
 static bool is_float_lanes(LaneKind kind) { return kind == LANES_F32 || kind == LANES_F64; }
 
 Formula *math_formula(Opcode opcode, LaneKind kind) {
+  if (opcode == HLO_CLZ && kind == LANES_I32) return leading_zeros;
   if (!is_float_lanes(kind)) return NULL;
   switch (opcode) {
   case HLO_ACOS: return kind == LANES_F32 ? arc_cosine_formula : NULL;

@@ -17,12 +17,12 @@ typedef struct Exception {
 } Exception;
 const Exception *math_exception(Opcode opcode, LaneKind kind);
 
-/* binary_functions.c, of f32x4: where `where` holds in any lane, the vector function is called. */
+/* binary_functions.c: where `where` holds, the vector function is called; NULL if that is nowhere. */
 typedef struct BinaryFunction {
   Value (*formula)(Expression *m, Value x, Value y);
   Value (*where)(Expression *m, Value x, Value y);
 } BinaryFunction;
-const BinaryFunction *math_binary_function(Opcode opcode, LaneKind kind);
+const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type);
 /* Replaces two operands on the stack; `name` is the vector function. */
 void emit_binary_function(Emitter *e, const BinaryFunction *function, const char *name);
 extern Formula *const arc_sine_formula, *const arc_cosine_formula;

@@ -33,9 +33,6 @@ static f32x4 narrow(f64x4 x) { return BOTH_HALVES(f32x4, wasm_f32x4_demote_f64x2
 static s32x4 truncate_s32(f64x4 x) {
   return BOTH_HALVES(s32x4, wasm_i32x4_trunc_sat_f64x2_zero, x);
 }
-static u32x4 truncate_u32(f64x4 x) {
-  return BOTH_HALVES(u32x4, wasm_u32x4_trunc_sat_f64x2_zero, x);
-}
 /* Polynomials by Horner's rule, highest coefficient first. */
 #define POLY_STEP(i) sum = sum * x + coefficients[i];
 static f64x4 poly_f64(f64x4 x, const double *coefficients, int count) {
@@ -115,40 +112,4 @@ V128 xla_tan_f32x4(V128 v) {
   }
   for (int i = 0; i < 4; i++) y[i] = (float)tan((double)x[i]);
   return (V128)y;
-}
-
-/* --- Integer division ------------------------------------------------------------------------- */
-
-/*
-** The quotient of two 32-bit integers, rounded to double, truncates to the right integer: the next
-** integer above an inexact quotient q is at least q / 2^32 away, an ulp of a double far less.
-** Division by zero gives -1 (all ones), and INT_MIN / -1 wraps.
-*/
-static s32x4 divide_s32(s32x4 x, s32x4 y) {
-  s32x4 special = (y == 0) | (y == -1);
-  f64x4 quotient = __builtin_convertvector(x, f64x4) /
-                   __builtin_convertvector(SELECT(special, y * 0 + 1, y), f64x4);
-  s32x4 result = truncate_s32(quotient);
-  result = SELECT(y == -1, (s32x4)(0 - (u32x4)x), result);
-  return SELECT(y == 0, y - 1, result);
-}
-
-static u32x4 divide_u32(u32x4 x, u32x4 y) {
-  u32x4 zero = (u32x4)(y == 0);
-  f64x4 quotient =
-      __builtin_convertvector(x, f64x4) / __builtin_convertvector(y | (zero & 1), f64x4);
-  return truncate_u32(quotient) | zero;
-}
-
-V128 xla_divide_s32x4(V128 x, V128 y) { return divide_s32(x, y); }
-V128 xla_divide_u32x4(V128 x, V128 y) { return (V128)divide_u32((u32x4)x, (u32x4)y); }
-
-/* x - (x / y) * y, which for these quotients gives x for y = 0, and 0 for y = -1. */
-V128 xla_remainder_s32x4(V128 x, V128 y) {
-  return (V128)((u32x4)x - (u32x4)divide_s32(x, y) * (u32x4)y);
-}
-
-V128 xla_remainder_u32x4(V128 v, V128 w) {
-  u32x4 x = (u32x4)v, y = (u32x4)w;
-  return (V128)(x - divide_u32(x, y) * y);
 }

@@ -62,37 +62,8 @@ static void check_row(const Row *row) {
   printf("%s: error of %.3f ulp at %.9g; at most %.3f\n", row->name, worst, at, row->bound);
 }
 
-static void expect(bool holds, const char *what, uint32_t a, uint32_t b) {
-  if (holds) return;
-  failures++;
-  if (failures < 20) printf("%s: wrong for %#x, %#x\n", what, a, b);
-}
-
-/* Quotients next to the powers of two and at the ends, where rounding could go wrong. */
-static void check_division(void) {
-  uint32_t values[200];
-  int count = 0;
-  for (int bit = 0; bit < 32; bit++) {
-    for (int off = -2; off <= 2; off++) values[count++] = (1u << bit) + (uint32_t)off;
-  }
-  for (int i = 0; i < 40; i++) values[count++] = 2654435761u * (uint32_t)i;
-  for (int i = 0; i < count; i++) {
-    for (int j = 0; j < count; j++) {
-      uint32_t a = values[i], b = values[j];
-      int32_t x = (int32_t)a, y = (int32_t)b;
-      V128 left = {x, x, x, x}, right = {y, y, y, y};
-      expect((uint32_t)xla_divide_u32x4(left, right)[0] == (b ? a / b : ~0u), "u32 /", a, b);
-      expect((uint32_t)xla_remainder_u32x4(left, right)[1] == (b ? a % b : a), "u32 %", a, b);
-      int64_t quotient = y ? (int64_t)x / y : -1, rest = y ? (int64_t)x % y : x;
-      expect(xla_divide_s32x4(left, right)[2] == (int32_t)(uint32_t)quotient, "s32 /", a, b);
-      expect(xla_remainder_s32x4(left, right)[3] == rest, "s32 %", a, b);
-    }
-  }
-}
-
 int main(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
-  check_division();
   printf(failures ? "%d wrong\n" : "vector math: all right\n", failures);
   return failures != 0;
 }
