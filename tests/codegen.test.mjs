@@ -230,3 +230,39 @@ ENTRY e {
   }
   client.dispose();
 });
+
+test('reductions of bytes across, 16 at a time and one by one, from any initial value', async () => {
+  const [ROWS, COLUMNS] = [37, 203];
+  const FOLD = {
+    and: (x, y) => x & y, or: (x, y) => x | y, add: (x, y) => x + y, maximum: Math.max, minimum: Math.min,
+  };
+  const client = await Client.create({ threads: 0 });
+  for (const [type, TypedArray] of [['pred', Uint8Array], ['s8', Int8Array], ['u8', Uint8Array]]) {
+    const x = TypedArray.from({ length: ROWS * COLUMNS }, (_, i) =>
+      (type === 'pred' ? Number(i % COLUMNS % 5 === 0 ? i % 7 < 6 : i % 211 === 3) : (i * 40_503) >> 3));
+    for (const [name, fold] of Object.entries(FOLD)) {
+      for (const init of type === 'pred' ? [0, 1] : [0, 77]) {
+        if (type === 'pred' && name === 'add') continue;
+        const executable = await compileText(client, `HloModule m
+f {
+  a = ${type}[] parameter(0)
+  b = ${type}[] parameter(1)
+  ROOT c = ${type}[] ${name}(a, b)
+}
+ENTRY e {
+  x = ${type}[${ROWS},${COLUMNS}] parameter(0)
+  z = ${type}[] parameter(1)
+  ROOT r = ${type}[${COLUMNS}] reduce(x, z), dimensions={0}, to_apply=f
+}
+`);
+        const [{ data }] = await executable.execute([x, TypedArray.of(init)]);
+        for (let column = 0; column < COLUMNS; column++) {
+          const want = TypedArray.of(init);
+          for (let row = 0; row < ROWS; row++) want[0] = fold(want[0], x[row * COLUMNS + column]);
+          assert.equal(data[column], want[0], `${type} ${name} from ${init}, column ${column}`);
+        }
+      }
+    }
+  }
+  client.dispose();
+});

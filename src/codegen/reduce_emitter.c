@@ -16,11 +16,11 @@
 #include "codegen/emitter.h"
 #include "lower/reduction.h"
 
-enum { MOST_UNROLL = 8, LINES_APART = 4 };
+enum { MOST_UNROLL = 8, LINES_APART = 4, BYTES = 16 };
 
 typedef struct Reducer {
   Rows *rows;
-  bool along;
+  bool along, bytes;
   int unroll;        /* accumulators per result, or vectors of results */
   int *accumulators; /* locals: [unroll + 1][output_count][MOST_PARTS]; */
   int *values;       /* locals: [output_count][MOST_PARTS] */
@@ -153,6 +153,8 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
   }
 }
 
+static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k);
+
 /* --- The reduced loops ------------------------------------------------------------------------ */
 
 /* What is accumulated so far, to its places. */
@@ -171,9 +173,105 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, const int *ac
   }
 }
 
-/* A turn of the innermost loop. */
+/* --- Bytes -------------------------------------------------------------------------------------
+**
+** Of arrays of bytes across, with nothing before the reduction: 16 results in a vector. A PRED that is
+** true may be any byte but 0; the sum of an `and` is of what is false. */
+
+/* The instruction that combines bytes; 0 if there is none, or it is another reduction. */
+static int byte_operation(const LoopPlan *plan) {
+  PrimitiveType type = node_type(plan->outputs[0]);
+  const LoopNode *leaf = plan->outputs[0];
+  int row = plan->rank - plan->reduced - 1, is_unsigned = type_kind(type) == KIND_UNSIGNED;
+  if (plan->output_count != 1 || plan->places || leaf->kind != NODE_INPUT) return 0;
+  if (leaf->offset.coefficient[row] != 1 || plan->reduce->opcode != HLO_REDUCE) return 0;
+  bool is_integer = type == S8 || type == U8;
+  switch (reduce_operation(plan->reduce)) {
+  case HLO_AND: return type == PRED ? V128_OR : is_integer ? V128_AND : 0;
+  case HLO_OR: return type == PRED || is_integer ? V128_OR : 0;
+  case HLO_ADD: return is_integer ? I8X16_ADD : 0;
+  case HLO_MAXIMUM: return is_integer ? I8X16_MAX_S + is_unsigned : 0;
+  case HLO_MINIMUM: return is_integer ? I8X16_MIN_S + is_unsigned : 0;
+  default: return 0;
+  }
+}
+
+static bool counts_false(const LoopPlan *plan) {
+  return node_type(plan->outputs[0]) == PRED && reduce_operation(plan->reduce) == HLO_AND;
+}
+
+static void emit_is_zero(Emitter *e) {
+  emit_splat32(e, 0);
+  emit_simd(e, I8X16_EQ);
+}
+
+/* The initial value in all bytes. */
+static void emit_byte_init(Emitter *e, const Reducer *reducer) {
+  static const uint8_t first[16];
+  emit_value(e, e->plan->inits[0], 0); /* of PRED all bits */
+  int init = emit_take(e);
+  for (int u = 0; u < reducer->unroll; u++) {
+    wasm_get(&e->function, init);
+    wasm_get(&e->function, init);
+    wasm_shuffle8(&e->function, first);
+    if (counts_false(e->plan)) emit_is_zero(e);
+    wasm_set(&e->function, accumulator(e, reducer, u)[0]);
+  }
+  wasm_local_release(&e->function, init);
+}
+
+static void emit_byte_step(Emitter *e, const Reducer *reducer) {
+  for (int u = 0; u < reducer->unroll; u++) {
+    int sum = accumulator(e, reducer, u)[0];
+    wasm_get(&e->function, sum);
+    int64_t offset = emit_address(e, e->plan->outputs[0], (int64_t)u * BYTES);
+    wasm_simd_memory(&e->function, V128_LOAD, offset);
+    if (counts_false(e->plan)) emit_is_zero(e);
+    emit_simd(e, byte_operation(e->plan));
+    wasm_set(&e->function, sum);
+  }
+  emit_advance_leaves(e, 1);
+}
+
+static void emit_bytes_across(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  emit_byte_init(e, reducer);
+  emit_reduced_loops(e, reducer, reducer->rows->rank);
+  for (int u = 0; u < reducer->unroll; u++) {
+    wasm_get(&e->function, reducer->rows->outputs[0]);
+    wasm_get(&e->function, accumulator(e, reducer, u)[0]);
+    if (node_type(e->plan->outputs[0]) == PRED) {
+      emit_splat32(e, 0);
+      emit_simd(e, counts_false(e->plan) ? I8X16_EQ : I8X16_NE);
+      emit_splat32(e, 0x01010101);
+      emit_simd(e, V128_AND);
+    }
+    wasm_simd_memory(&e->function, V128_STORE, (int64_t)u * BYTES);
+  }
+  emit_advance_outputs(e, reducer->rows, (int64_t)BYTES * reducer->unroll);
+  emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], BYTES * reducer->unroll);
+}
+
+/* As many results of a row as fill vectors. */
+static void emit_rows_of_bytes(Emitter *e, const Reducer *reducer) {
+  Reducer bytes = *reducer;
+  bytes.bytes = true;
+  for (bytes.unroll = MOST_UNROLL; bytes.unroll > 0; bytes.unroll -= MOST_UNROLL - 1) {
+    int64_t step = (int64_t)BYTES * bytes.unroll;
+    if (e->plan->sizes[reducer->rows->rank - 1] < step) continue;
+    emit_counted_loop(e, reducer->rows->count, step, emit_bytes_across, &bytes);
+  }
+}
+
+/* --- The innermost loop ------------------------------------------------------------------------ */
+
+/* A turn of it. */
 static void emit_step(Emitter *e, void *data) {
   const Reducer *reducer = data;
+  if (reducer->bytes) {
+    emit_byte_step(e, reducer);
+    return;
+  }
   for (int u = 0; u < reducer->unroll; u++) {
     e->lane_zero = (int64_t)u * (e->one_lane ? 1 : LANES);
     emit_accumulate(e, reducer, accumulator(e, reducer, u));
@@ -341,6 +439,7 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
     emit_lines_apart(e, &reducer);
     return;
   }
+  if (byte_operation(e->plan)) emit_rows_of_bytes(e, &reducer);
   Reducer single = reducer;
   single.unroll = 1;
   int64_t step = LANES * reducer.unroll;

@@ -133,7 +133,12 @@ enum {
   V128_LOAD32_ZERO = 0x5c,
   F32X4_DEMOTE_F64X2_ZERO = 0x5e,
   F64X2_PROMOTE_LOW_F32X4 = 0x5f,
+  I8X16_EQ = 0x23,
+  I8X16_NE = 0x24,
   I8X16_POPCNT = 0x62,
+  I8X16_ADD = 0x6e,
+  I8X16_MIN_S = 0x76, /* each unsigned form follows */
+  I8X16_MAX_S = 0x78,
   F32X4_CEIL = 0x67,
   F32X4_FLOOR = 0x68,
   F32X4_TRUNC = 0x69,
