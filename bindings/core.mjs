@@ -8,6 +8,7 @@ import { hardwareConcurrency, hasSharedMemory, instantiate } from './loader.mjs'
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
+const API_VERSION = 1; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
 
@@ -37,8 +38,10 @@ export class Core {
    */
   static async create(threads, maxMemory, assets, fusedMultiplyAdd = 'auto') {
     const wanted = hasSharedMemory() ? (threads ?? (await hardwareConcurrency())) : 0;
-    const core = new Core(await instantiate(wanted > 0 ? 'threads' : 'single', maxMemory, assets));
+    const build = wanted > 0 ? 'threads' : 'single';
+    const core = new Core(await instantiate(build, maxMemory, assets));
     try {
+      core.#checkVersion(build);
       core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
       await core.#start(wanted);
     } catch (error) {
@@ -46,6 +49,15 @@ export class Core {
       throw error;
     }
     return core;
+  }
+
+  /** Bindings and builds of different versions would read something else than is written. */
+  #checkVersion(build) {
+    const version = this.#glue._xla_api_version?.() ?? 0;
+    if (version === API_VERSION) return;
+    throw new XlaError('FAILED_PRECONDITION',
+      `the build xla-${build} and the bindings are of different versions of the package (interface ` +
+      `${version}, and ${API_VERSION}): serve both from the same one; in a clone, run make`);
   }
 
   async #start(threads) {

@@ -19,6 +19,15 @@
 
 #define XLA_API __attribute__((used, visibility("default")))
 
+/*
+** The version of all that the bindings rely on: the functions of this header, and the layouts and
+** numbers behind them (ProfileEvent, RunState, WorkerLoss, StatusCode). The bindings have the same
+** number, and refuse a build that has another. Whoever changes any of it raises both;
+** tests/api_version.test.mjs notices.
+*/
+enum { XLA_API_VERSION = 1 };
+XLA_API int xla_api_version(void);
+
 /* Starts `threads` worker threads (0 in the single-threaded build, where xla_step does the work).
 ** Once, before anything else. Returns the number started. */
 XLA_API int xla_start(int threads);

@@ -247,6 +247,30 @@ describe('a worker that dies', () => {
     client.dispose();
   });
 
+  test('again and again before it has started: the client is over, and says so', TIMEOUT, async () => {
+    const { result: client, workers } = await workersOf(() => Client.create({ threads: 2 }));
+    const executable = await compileText(client, LONG, { replicas: 2 });
+    const { postMessage } = Worker.prototype;
+    Worker.prototype.postMessage = function (...args) { // to a new one
+      postMessage.apply(this, args);
+      this.terminate();
+    };
+    try {
+      const [first, second] = workers;
+      const failing = fails(executable.execute([MATRIX]), 'INTERNAL', /died/);
+      await pause(200);
+      await first.terminate();
+      await failing;
+      await isUsable(client); // its place stays empty; the other goes on
+      const over = fails(executable.execute([MATRIX]), 'UNAVAILABLE', /no worker thread is left/);
+      await second.terminate();
+      await over;
+      assert.ok(client.disposed);
+    } finally {
+      Worker.prototype.postMessage = postMessage;
+    }
+  });
+
   test('leaves little behind', { timeout: 120000 }, async () => {
     const { result: client, workers } = await workersOf(() => Client.create({ threads: 1 }));
     let [worker] = workers, before = 0;
@@ -266,33 +290,38 @@ describe('a worker that dies', () => {
 
   // At any moment, with the scheduler's lock too: then the client says so, and is over.
   test('fails what is pending, and nothing ever waits for it', { timeout: 120000 }, async () => {
-    const create = async () => {
-      const { result, workers } = await workersOf(() => Client.create({ threads: 2 }));
-      const executable = await compileText(result, ROUNDS, { replicas: 4 });
-      return { client: result, workers, executable };
+    const workers = new Set(), { postMessage } = Worker.prototype; // those that live
+    Worker.prototype.postMessage = function (...args) {
+      if (!workers.has(this)) this.once('exit', () => workers.delete(this));
+      workers.add(this);
+      return postMessage.apply(this, args);
     };
-    let { client, workers, executable } = await create();
-    let died = 0;
+    const create = async () => {
+      const result = await Client.create({ threads: 2 });
+      return [result, await compileText(result, ROUNDS, { replicas: 4 })];
+    };
+    let [client, executable] = await create(), died = 0;
     for (let i = 0; i < 40; i++) {
-      const run = executable.execute([[0, 0], 30000]);
-      const outcome = run.then(() => 'OK', (error) => {
+      // Far more rounds than there is time for. A worker that had nothing to do dies unnoticed.
+      const signal = AbortSignal.timeout(300);
+      const outcome = executable.execute([[0, 0], 2 ** 30], { signal }).then(() => 'OK', (error) => {
         assert.ok(error instanceof XlaError, error.stack);
         return error.code;
       });
       await pause(5 + 20 * Math.random());
-      const others = await workersOf(() => [...workers][i % 2].terminate());
+      await [...workers][i % workers.size]?.terminate();
       const code = await outcome;
-      assert.ok(['OK', 'INTERNAL', 'UNAVAILABLE'].includes(code), code);
-      died += code === 'OK' ? 0 : 1;
-      for (const worker of others.workers) workers.add(worker);
-      workers = new Set([...workers].filter(({ threadId }) => threadId > 0));
+      assert.ok(['CANCELLED', 'INTERNAL', 'UNAVAILABLE'].includes(code), code);
+      died += Number(code !== 'CANCELLED');
       assert.equal(client.disposed, code === 'UNAVAILABLE');
       if (!client.disposed) continue;
       assert.throws(() => client.builder('x'), { code: 'UNAVAILABLE', message: /another client/ });
       await fails(executable.execute([[0, 0], 1]), 'UNAVAILABLE', /another client/);
       executable.dispose();
-      ({ client, workers, executable } = await create());
+      workers.clear();
+      [client, executable] = await create();
     }
+    Worker.prototype.postMessage = postMessage;
     assert.ok(died > 5, `${died} of 40`);
     await isUsable(client);
     client.dispose();

@@ -144,6 +144,19 @@ function checkDeadlock(error, text, expected, message) {
   }
 }
 
+/** Asks the host, then the other device. */
+const ASKED = program(`  x = f32[2] parameter(0)
+  c = f32[2] custom-call(x), custom_call_target="sometimes"
+  ROOT r = f32[2] all-reduce(c), replica_groups={}, to_apply=add`);
+
+/** Device 0 waits for a callback that never answers it, and device 1 for device 0. */
+function checkAsked({ message, waiting }) {
+  assert.match(message, /replica 0 waits at custom-call c for the host: the callback of "sometimes" has not answered/);
+  assert.match(message, /replica 1 waits at all-reduce r for replica 0 \(which waits at c\)/);
+  assert.deepEqual(waiting.map(({ replica, waitsFor, target }) => [replica, waitsFor, target]),
+    [[0, 'host', 'sometimes'], [1, 'members', undefined]]);
+}
+
 for (const threads of [0, 2]) {
   describe(`${threads} threads`, () => {
     for (const [what, text, options, expected, message] of DEADLOCKS) {
@@ -191,6 +204,21 @@ for (const threads of [0, 2]) {
       }
     });
 
+    test('a callback that answers one device and not the other, and a run that is cancelled', { timeout: 60000 }, async () => {
+      const client = await Client.create({ threads });
+      try {
+        client.registerCustomCall('sometimes', ({ replica, operands: [x] }) => (replica ? x : new Promise(() => {})));
+        const error = await failure(client, ASKED, { timeoutMs: 300 });
+        assert.equal(error.code, 'DEADLINE_EXCEEDED');
+        checkAsked(error);
+        const signal = AbortSignal.timeout(50);
+        assert.equal((await failure(client, ASKED, { signal })).code, 'CANCELLED');
+        assert.equal(client.memoryInUse, 0);
+      } finally {
+        client.dispose();
+      }
+    });
+
     test('a loop without end; and a run that is done in time', { timeout: 20000 }, async () => {
       const client = await Client.create({ threads });
       try {
@@ -232,10 +260,11 @@ same {
 
 /* ---- The same in a page ---- */
 
-/** In the page: what goes wrong, for each [program, replicas], with an infeed that never comes last. */
+/** In the page: what goes wrong, for each [program, replicas]. */
 async function failuresInPage({ programs, timeoutMs, threads }) {
   const { Client } = await import('/bindings/index.mjs');
   const client = await Client.create({ threads });
+  client.registerCustomCall('sometimes', ({ replica, operands: [x] }) => (replica ? x : new Promise(() => {})));
   const failures = [];
   for (const [text, replicas] of programs) {
     const executable = await client.compile(client.parseHlo(text), { replicas });
@@ -270,12 +299,15 @@ describe('in Chromium', () => {
       await page.route('**/empty.html', (route) => route.fulfill(
         { contentType: 'text/html', headers: ISOLATED, body: '<!doctype html><title>empty</title>' }));
       await page.goto(`${server.address}empty.html`);
-      const programs = [...DEADLOCKS.map(([, text, { replicas = 2 }]) => [text, replicas]), [infeed, 2]];
+      const programs = [...DEADLOCKS.map(([, text, { replicas = 2 }]) => [text, replicas]), [ASKED, 2], [infeed, 2]];
       const result = await page.evaluate(failuresInPage, { programs, timeoutMs: 1000, threads });
       assert.deepEqual([result.threads, result.isolated], [threads, true]);
       const last = result.failures.pop();
       assert.equal(last.code, 'DEADLINE_EXCEEDED');
       assert.match(last.message, /replica 0 waits at infeed f for the host/);
+      const asked = result.failures.pop();
+      assert.equal(asked.code, 'DEADLINE_EXCEEDED');
+      checkAsked(asked);
       result.failures.forEach((error, i) => {
         const [, text, , expected, message] = DEADLOCKS[i];
         checkDeadlock(error, text, expected, message);

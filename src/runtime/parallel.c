@@ -1,5 +1,7 @@
 #include "runtime/parallel.h"
 
+#include <stdlib.h>
+
 #include "base/scope.h"
 #include "platform/platform.h"
 
@@ -13,9 +15,12 @@ typedef struct SharedLoop {
   Error *error; /* why; not used any more once it has failed */
   int owner;    /* its worker */
   Task *orphan; /* what the owner ran when it died: fails when the last helper has left */
+  void *stack;  /* the dead owner's, where this is: goes then, too */
 } SharedLoop;
 
-static SharedLoop *open_loops; /* under the lock */
+/* Under the lock. */
+static SharedLoop *open_loops;
+static void **dead_stacks; /* each begins with the next */
 
 typedef struct SharedChunk {
   SharedLoop *of;
@@ -108,6 +113,22 @@ static void leave(LoopShare *self) {
   if (--shared->helpers) return;
   scheduler_signal_leaving();
   if (shared->orphan) scheduler_fail_task(shared->orphan, shared->owner);
+  if (!shared->stack) return;
+  void **stack = shared->stack;
+  *stack = dead_stacks;
+  dead_stacks = stack;
+}
+
+void parallel_reap(void) {
+  scheduler_lock();
+  void **stack = dead_stacks;
+  dead_stacks = NULL;
+  scheduler_unlock();
+  while (stack) {
+    void **next = *stack;
+    free(stack);
+    stack = next;
+  }
 }
 
 bool parallel_help(LoopShare *self) {
@@ -121,7 +142,7 @@ bool parallel_help(LoopShare *self) {
   return true;
 }
 
-bool parallel_bury(LoopShare *dead, int worker, Task *task) {
+bool parallel_bury(LoopShare *dead, int worker, Task *task, void *stack) {
   SharedLoop *helped = dead->helps, *owned = dead->owns;
   if (helped) {
     if (!helped->failed) error_set(helped->error, STATUS_INTERNAL, "worker %d died", worker);
@@ -132,5 +153,6 @@ bool parallel_bury(LoopShare *dead, int worker, Task *task) {
   close_loop(owned);
   owned->failed = true;
   owned->orphan = owned->helpers ? task : NULL;
+  owned->stack = owned->helpers ? stack : NULL;
   return owned->helpers > 0;
 }

@@ -21,12 +21,16 @@ typedef struct ChunkLoop {
 */
 bool parallel_for(const ChunkLoop *loop, int *next, Error *error);
 
+/* Frees the stacks of dead workers that others have left. Without the lock. */
+void parallel_reap(void);
+
 /* ---- For the scheduler; with its lock held ---- */
 
 /* Helps with a loop, until nothing of that is left to begin. False if there is none. */
 bool parallel_help(LoopShare *self);
 /* The share of a worker that died in the turn of `task` (NULL: it parked). True if others are still in the
-** loop that it began, on its stack and in its task's memory: when they have left, that task fails. */
-bool parallel_bury(LoopShare *dead, int worker, Task *task);
+** loop that it began, on its stack and in its task's memory: when they have left, that task fails, and the
+** stack waits for parallel_reap. */
+bool parallel_bury(LoopShare *dead, int worker, Task *task, void *stack);
 
 #endif

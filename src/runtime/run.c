@@ -8,6 +8,7 @@
 #include "platform/platform.h"
 #include "runtime/channels.h"
 #include "runtime/dynamic_buffer.h"
+#include "runtime/parallel.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
@@ -311,6 +312,7 @@ void run_destroy(Run *run) {
   for (int d = 0; d < run->device_count; d++) release_device(&run->replicas[d]);
   free(run->profile_events);
   arena_free(run->memory);
+  parallel_reap();
 }
 
 static int by_start(const void *a, const void *b) {

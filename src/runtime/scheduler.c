@@ -299,13 +299,13 @@ int scheduler_start(int threads) {
   return scheduler.worker_count;
 }
 
-/* What the dead worker was at fails. A loop that it began is on its stack, which nobody frees while
-** others are in that. */
+/* What the dead worker was at fails. A loop that it began is on its stack, which goes when the others
+** have left that. */
 static void bury(Worker *worker) {
   Task *task = worker->running;
   TaskGroup *group = worker->holds;
   if (worker->idle) scheduler.idle--;
-  if (parallel_bury(&worker->share, worker->index, task)) {
+  if (parallel_bury(&worker->share, worker->index, task, worker->stack)) {
     worker->stack = NULL;
     if (task) return;
   }

@@ -1,7 +1,8 @@
 /**
  * Random programs of several devices (collectives in every group mode, loops, branches that part of the
- * devices take, sends) on random meshes and numbers of workers, against a simulation that does
- * one step after the other for all devices. Some runs are cancelled, some workers killed.
+ * devices take, sends, feeds; one program, or several in a launch) on random meshes and numbers of
+ * workers, against a simulation that does one step after the other for all devices. Some runs are
+ * cancelled, some workers killed, and in the end the memory is what it was.
  *
  *   node tests/fuzz/devices.mjs [--seconds 60] [--seed 1]
  */
@@ -40,17 +41,37 @@ const replicaMode = { channel: false, global: false };
 const crossMode = { channel: true, global: false };
 const flatMode = { channel: true, global: true };
 
-/** All devices in groups of one size: { ids, attributes, groups of devices }. */
-function randomGroups(r, { replicas, partitions }, operation) {
+/** Lists of ids in which all are once, of any sizes. */
+function ragged(r, ids) {
+  const lists = [];
+  for (let rest = ids; rest.length;) {
+    const size = 1 + r.below(rest.length);
+    lists.push(rest.slice(0, size));
+    rest = rest.slice(size);
+  }
+  return lists;
+}
+
+/**
+ * The devices in groups of one size, or of any where the operation allows it; a broadcast may leave some
+ * out. What meets across programs needs a channel. { lists of ids, mode, groups of devices, members }
+ */
+function randomGroups(r, { replicas, partitions }, operation, launched) {
   const hasGlobal = ['all-reduce', 'all-gather', 'reduce-scatter'].includes(operation);
-  const mode = r.pick(hasGlobal ? [replicaMode, crossMode, flatMode] : [replicaMode, crossMode]);
+  const modes = hasGlobal ? [replicaMode, crossMode, flatMode] : [replicaMode, crossMode];
+  const mode = r.pick(modes.filter(({ channel }) => channel || !launched));
   const kind = !mode.channel ? 'replicas' : mode.global ? 'devices' : hasGlobal ? 'both' : 'partitions';
   const count = { replicas, devices: replicas * partitions, both: replicas, partitions }[kind];
   const each = kind === 'both' ? partitions : 1; // devices that an id stands for
   const sizes = GROUP_SIZES.filter((size) => count % size === 0 && SIZE % (size * each) === 0);
-  if (!sizes.length) return null;
-  const size = r.pick(sizes), ids = r.shuffled(Array.from({ length: count }, (_, i) => i));
-  const lists = Array.from({ length: count / size }, (_, i) => ids.slice(i * size, (i + 1) * size));
+  const ids = r.shuffled(Array.from({ length: count }, (_, i) => i));
+  const anySize = ['all-reduce', 'collective-broadcast'].includes(operation) && r.chance(0.4);
+  if (!sizes.length && !anySize) return null;
+  const size = anySize ? 0 : r.pick(sizes);
+  let lists = anySize ? ragged(r, ids)
+    : Array.from({ length: count / size }, (_, i) => ids.slice(i * size, (i + 1) * size));
+  if (operation === 'collective-broadcast' && r.chance(0.5)) lists = lists.slice(0, -1);
+  if (!lists.length) return null;
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const groups = {
     replicas: () => range(partitions).flatMap((p) => lists.map((l) => l.map((id) => id * partitions + p))),
@@ -63,17 +84,25 @@ function randomGroups(r, { replicas, partitions }, operation) {
 
 /* ---- Programs ---- */
 
-const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'collective-permute'];
+const COLLECTIVES = ['all-reduce', 'all-gather', 'reduce-scatter', 'all-to-all', 'collective-permute',
+  'collective-broadcast'];
+const KINDS = ['arithmetic', 'collective', 'collective', 'collective', 'loop', 'branch', 'send', 'feed', 'own', 'pipe'];
 
 /** A list of steps for all devices of the mesh, or for those of one branch. */
 function randomSteps(r, mesh, depth, names) {
-  const steps = [];
+  const steps = [], { variantOf } = names, variants = 1 + Math.max(...variantOf);
   for (let i = 1 + r.below(4); i > 0; i--) {
-    const kind = r.pick(['arithmetic', 'collective', 'collective', 'collective', 'loop', 'branch', 'send']);
+    const kind = r.pick(KINDS);
     if (kind === 'arithmetic') steps.push({ kind, by: 1 + r.below(9), plus: r.below(100) });
-    else if (kind === 'collective') {
+    else if (kind === 'feed' && names.feeds) steps.push({ kind });
+    else if (kind === 'own' && variants > 1) {
+      steps.push({ kind, variantOf, turns: variantOf.map(() => r.below(4)), plus: variantOf.map(() => r.below(50)) });
+    } else if (kind === 'pipe' && variants === variantOf.length && variants > 1) {
+      const [from, to] = r.shuffled(variantOf);
+      steps.push({ kind, from, to, channel: ++names.channel });
+    } else if (kind === 'collective') {
       const operation = r.pick(COLLECTIVES), channel = ++names.channel;
-      const groups = randomGroups(r, mesh, operation);
+      const groups = randomGroups(r, mesh, operation, variants > 1);
       if (!groups) continue;
       const reducer = r.pick(['add', 'maximum']);
       steps.push({ kind, operation, channel, reducer, ...groups, pairs: pairsOf(r, groups) });
@@ -98,18 +127,25 @@ function pairsOf(r, { lists }) {
   return ids.map((id, i) => [id, targets[i]]).filter(() => r.chance(0.8));
 }
 
-export function randomProgram(seed) {
+/**
+ * `variantOf`: for each device, the number of its program; all have the same steps but for what
+ * is their own. Only one without `feeds` can be cancelled and run again: what was fed is gone.
+ */
+export function randomProgram(seed, { feeds = true } = {}) {
   const r = random(seed), replicas = 1 + r.below(6), partitions = r.pick([1, 1, 2, 3]);
-  const mesh = { replicas, partitions };
-  const steps = randomSteps(r, mesh, 0, { channel: 0 });
-  const initial = Array.from({ length: replicas * partitions }, () =>
-    Int32Array.from({ length: SIZE }, () => r.below(1000) - 500));
-  return { mesh, steps, initial, seed };
+  const mesh = { replicas, partitions }, devices = Array.from({ length: replicas * partitions }, (_, d) => d);
+  const variantOf = r.pick([devices.map(() => 0), devices.map(() => 0), devices, devices.map((d) => d % 3)]);
+  const steps = randomSteps(r, mesh, 0, { channel: 0, feeds, variantOf });
+  const initial = devices.map(() => Int32Array.from({ length: SIZE }, () => r.below(1000) - 500));
+  return { mesh, steps, initial, seed, variantOf };
 }
+
+/** What the host feeds: value number n of a device. */
+const fed = (device, n) => Int32Array.from({ length: SIZE }, (_, i) => device * 1000 + n * 10 + i);
 
 /* ---- As HLO text ---- */
 
-export function textOf({ mesh, steps }) {
+export function textOf({ mesh, steps }, variant = 0) {
   const computations = [];
   let names = 0;
   const name = (what) => `${what}.${names++}`;
@@ -161,6 +197,8 @@ export function textOf({ mesh, steps }) {
         }
         case 'all-to-all':
           return add(lines, 'aa', SHAPE, `all-to-all(${x}), ${groups}, dimensions={0}`);
+        case 'collective-broadcast':
+          return add(lines, 'cb', SHAPE, `collective-broadcast(${x}), ${groups}`);
         default:
           return add(lines, 'cp', SHAPE,
             `collective-permute(${x}), source_target_pairs=${dots(pairs)}${tail}`);
@@ -176,6 +214,27 @@ export function textOf({ mesh, steps }) {
       const d = add(lines, 'rd', `(${SHAPE}, token[])`, `recv-done(${v}), ${attributes}`);
       const got = add(lines, 'g', SHAPE, `get-tuple-element(${d}), index=0`);
       return add(lines, 'y', SHAPE, `add(${got}, ${x})`);
+    },
+    feed(_, lines, x) {
+      const t = add(lines, 't', 'token[]', 'after-all()');
+      const out = add(lines, 'o', 'token[]', `outfeed(${x}, ${t}), outfeed_shape=${SHAPE}`);
+      const pair = add(lines, 'in', `(${SHAPE}, token[])`, `infeed(${out})`);
+      return add(lines, 'y', SHAPE, `add(${x}, ${add(lines, 'v', SHAPE, `get-tuple-element(${pair}), index=0`)})`);
+    },
+    own({ turns, plus }, lines, x) {
+      for (let i = 0; i < turns[variant]; i++) x = add(lines, 'o', SHAPE, `multiply(${x}, ${constant(lines, 3)})`);
+      return add(lines, 'o', SHAPE, `add(${x}, ${constant(lines, plus[variant])})`);
+    },
+    pipe({ from, to, channel }, lines, x) {
+      const tuple = `(${SHAPE}, u32[], token[])`, on = `channel_id=${channel}`;
+      if (variant !== from && variant !== to) return x;
+      const t = add(lines, 't', 'token[]', 'after-all()');
+      if (variant === from) {
+        add(lines, 'sx', 'token[]', `send-done(${add(lines, 'sd', tuple, `send(${x}, ${t}), ${on}`)}), ${on}`);
+        return x;
+      }
+      const d = add(lines, 'rd', `(${SHAPE}, token[])`, `recv-done(${add(lines, 'rv', tuple, `recv(${t}), ${on}`)}), ${on}`);
+      return add(lines, 'y', SHAPE, `add(${add(lines, 'g', SHAPE, `get-tuple-element(${d}), index=0`)}, ${x})`);
     },
     loop({ turns, body }, lines, x) {
       const state = `(s32[], ${SHAPE})`, [condition, turn] = [name('more'), name('turn')];
@@ -223,9 +282,9 @@ const halves = ({ replicas }) => [0, 1].map((parity) =>
 
 /* ---- The simulation ---- */
 
-/** The states of all devices after the program. */
+/** The states of all devices after the program; and `fed`, `out`: what each got from and gave to the host. */
 export function simulate({ mesh, steps, initial }) {
-  const { partitions } = mesh, devices = initial.map((_, d) => d);
+  const { partitions } = mesh, devices = initial.map((_, d) => d), out = devices.map(() => []);
   const run = (list, states, who) => {
     for (const step of list) states = SIMULATORS[step.kind](step, states, who);
     return states;
@@ -238,6 +297,9 @@ export function simulate({ mesh, steps, initial }) {
     collective({ operation, reducer, groups, mode, pairs, members }, states) {
       const next = states.map((x) => x.slice()), part = SIZE / members;
       if (operation === 'collective-permute') return permute(pairs, mode, states);
+      if (operation === 'collective-broadcast') {
+        return states.map((_, d) => states[groups.find((group) => group.includes(d))?.[0]] ?? new Int32Array(SIZE));
+      }
       for (const group of groups) {
         const inputs = group.map((d) => states[d]);
         group.forEach((d, at) => {
@@ -260,6 +322,16 @@ export function simulate({ mesh, steps, initial }) {
         return from ? x.map((v, i) => (v + states[from[0]][i]) | 0) : x;
       });
     },
+    feed: (_, states, who) => states.map((x, d) => {
+      if (!who.includes(d)) return x;
+      const value = fed(d, out[d].length);
+      out[d].push(x);
+      return x.map((v, i) => (v + value[i]) | 0);
+    }),
+    own: ({ variantOf, turns, plus }, states) => states.map((x, d) =>
+      x.map((v) => (Math.imul(v, 3 ** turns[variantOf[d]]) + plus[variantOf[d]]) | 0)),
+    pipe: ({ from, to }, states) => states.map((x, d) =>
+      (d === to ? x.map((v, i) => (v + states[from][i]) | 0) : x)),
     loop({ turns, body }, states, who) {
       for (let i = 0; i < turns; i++) states = run(body, states, who);
       return states;
@@ -284,89 +356,126 @@ export function simulate({ mesh, steps, initial }) {
       return states[mode.channel ? d - id + from[0] : d - id * partitions + from[0] * partitions];
     });
   }
-  return run(steps, initial, devices);
+  return Object.assign(run(steps, initial, devices).slice(), { out });
 }
 
 /* ---- Running ---- */
 
-/** What the client runs when it is asked to start a worker. */
-async function workersOf(body) {
-  const workers = new Set(), { postMessage } = Worker.prototype;
-  Worker.prototype.postMessage = function (...args) {
-    workers.add(this);
-    return postMessage.apply(this, args);
-  };
-  try {
-    return { result: await body(), workers };
-  } finally {
-    Worker.prototype.postMessage = postMessage;
+/** The workers of this process that live, and how many have died. */
+const workers = new Set();
+let dead = 0;
+const { postMessage } = Worker.prototype;
+Worker.prototype.postMessage = function (...args) {
+  if (!workers.has(this)) this.once('exit', () => (dead += Number(workers.delete(this))));
+  workers.add(this);
+  return postMessage.apply(this, args);
+};
+
+const same = (a, b) => a.length === b.length && a.every((v, i) => v === b[i]);
+
+/** Runs a program: one executable on all devices, or a launch of several. @returns {Promise<Int32Array[]>} */
+async function execute(client, executables, { initial, variantOf, mesh }, options) {
+  if (executables.length === 1) {
+    const results = await executables[0].executeReplicas(initial.map((x) => [x]), options);
+    return results.map(([{ data }]) => data);
   }
+  const results = await client.launch(initial.map((x, d) => ({
+    executable: executables[variantOf[d]], arguments: [x], ...deviceOf(mesh, d) })), options);
+  return results.map(([{ data }]) => data);
 }
 
-const differs = (got, expected) => expected.findIndex((state, d) =>
-  state.some((v, i) => v !== got[d][0].data[i]));
+const deviceOf = ({ partitions }, d) => ({ replica: Math.floor(d / partitions), partition: d % partitions });
+
+/** Feeds what a run asks for, at once or when it is asked for. @returns {Promise<Int32Array[][]>} what it puts out */
+function serveFeeds(client, { mesh }, { out }, r) {
+  return Promise.all(out.map(async (outs, d) => {
+    const device = deviceOf(mesh, d), values = outs.map((_, n) => fed(d, n));
+    if (r.chance(0.5)) values.forEach((value) => client.transferToInfeed(value, device));
+    else if (values.length) client.infeed(values, device);
+    const literals = [];
+    for (let n = 0; n < outs.length; n++) literals.push((await client.transferFromOutfeed(device)).data);
+    return literals;
+  }));
+}
+
+/** Cancels a run after a moment, or kills a worker of its. @returns {Promise<string>} how it ended */
+async function disturb(kind, r, start) {
+  const controller = new AbortController();
+  const run = start(controller.signal).then(() => 'OK', (error) => {
+    if (!(error instanceof XlaError)) throw error;
+    return error.code;
+  });
+  await new Promise((resolve) => setTimeout(resolve, r.below(3)));
+  if (kind === 'cancelled') controller.abort();
+  else await r.pick([...workers])?.terminate();
+  return run;
+}
+
+const ENDS = { cancelled: ['OK', 'CANCELLED'], killed: ['OK', 'INTERNAL', 'UNAVAILABLE'] };
 
 /**
- * One program, several times; now and then cancelled, or a worker of it killed.
- * @returns {Promise<{ error?: string, dead?: boolean, kind: string }>}
+ * One program; now and then cancelled first, or with a worker of it killed.
+ * @returns {Promise<{ error?: string, kind: string, launched: boolean, fed: number }>}
  */
-export async function check(client, workers, seed) {
-  const program = randomProgram(seed), r = random(~seed), expected = simulate(program);
+async function check(client, seed) {
+  const r = random(~seed);
   const kind = r.pick(['plain', 'plain', 'plain', 'cancelled', ...(workers.size ? ['killed'] : [])]);
-  const module = client.parseHlo(textOf(program));
-  const executable = await client.compile(module, program.mesh);
-  const args = program.initial.map((x) => [x]);
-  const failed = (why) => ({ error: `seed ${seed} (${kind}): ${why}`, kind });
+  const program = randomProgram(seed, { feeds: kind === 'plain' }), expected = simulate(program);
+  const variants = [...new Set(program.variantOf)];
+  const modules = variants.map((variant) => client.parseHlo(textOf(program, variant)));
+  const executables = await Promise.all(modules.map((module) => client.compile(module, program.mesh)));
+  const fedValues = expected.out.flat().length;
+  const outcome = { kind, launched: variants.length > 1, fed: fedValues };
+  const failed = (why) => ({ ...outcome, error: `seed ${seed} (${kind}): ${why}` });
   try {
-    if (kind === 'cancelled') {
-      const controller = new AbortController();
-      setTimeout(() => controller.abort(), r.below(3));
-      await executable.executeReplicas(args, { signal: controller.signal }).catch((error) => {
-        if (error.code !== 'CANCELLED') throw error;
-      });
+    if (kind !== 'plain') {
+      const end = await disturb(kind, r, (signal) => execute(client, executables, program, { signal }));
+      if (!ENDS[kind].includes(end)) return failed(end);
+      if (client.disposed) return outcome;
     }
-    if (kind === 'killed') {
-      const run = executable.executeReplicas(args).then(() => 'OK', (error) => {
-        if (!(error instanceof XlaError)) throw error;
-        return error.code;
-      });
-      await r.pick([...workers]).terminate();
-      const code = await run;
-      if (!['OK', 'INTERNAL', 'UNAVAILABLE'].includes(code)) return failed(code);
-      return { dead: true, kind }; // its memory is on a stack that nobody frees
-    }
-    const device = differs(await executable.executeReplicas(args, { timeoutMs: 60000 }), expected);
-    return device < 0 ? { kind } : failed(`device ${device} has something else`);
+    const running = execute(client, executables, program, { timeoutMs: 60000 });
+    running.catch(() => {}); // it is awaited when the feeds are served
+    const [results, out] = await Promise.all([running, serveFeeds(client, program, expected, r)]);
+    const device = results.findIndex((state, d) => !same(state, expected[d]));
+    if (device >= 0) return failed(`device ${device} has something else`);
+    const wrong = out.findIndex((outs, d) => !outs.every((x, n) => same(x, expected.out[d][n])));
+    return wrong < 0 ? outcome : failed(`device ${wrong} puts out something else`);
   } catch (error) {
     return failed(error.stack);
   } finally {
-    if (!client.disposed) {
-      executable.dispose();
-      module.dispose();
-    }
+    if (!client.disposed) [...executables, ...modules].forEach((made) => made.dispose());
   }
+}
+
+const LEFT_BYTES = 64 << 10; // of tables that have grown
+const DEAD_BYTES = 16 << 10; // of each dead worker, which the C library keeps
+
+/** Some programs on one client, which in the end has the memory that it had. */
+async function checkSome(seed, count, end, tell) {
+  const client = await Client.create({ threads: seed % 4 });
+  let before, deadBefore;
+  for (let i = 0; i < count && !client.disposed && Date.now() < end; i++) {
+    if (i === 5) [before, deadBefore] = [client.heapInUse, dead];
+    tell(await check(client, seed + i));
+  }
+  const bytes = client.disposed || before === undefined ? 0 : client.heapInUse - before;
+  if (bytes > LEFT_BYTES + (dead - deadBefore) * DEAD_BYTES) tell({ kind: 'memory', error: `seeds from ${seed}: ${bytes} bytes stay` });
+  if (!client.disposed) client.dispose();
+  workers.clear();
 }
 
 /** @returns {Promise<{ programs: object, errors: string[] }>} how many of which kind */
 export async function fuzz({ seconds, seed, programs: most = Infinity }) {
-  const end = Date.now() + seconds * 1000, programs = {}, errors = [];
-  let done = 0;
-  while (Date.now() < end && done < most && errors.length < 5) {
-    const threads = seed % 4;
-    const { result: client, workers } = await workersOf(() => Client.create({ threads }));
-    let dead = false, before;
-    for (let i = 0; i < 50 && !dead && Date.now() < end && done < most; i++, done++) {
-      const outcome = await check(client, workers, seed++);
-      programs[outcome.kind] = (programs[outcome.kind] ?? 0) + 1;
-      if (outcome.error) errors.push(outcome.error);
-      dead = outcome.dead;
-      if (i === 4) before = client.heapInUse;
-    }
-    if (!dead && before !== undefined && client.heapInUse > before + (64 << 10)) {
-      errors.push(`before seed ${seed}: ${client.heapInUse - before} bytes stay`);
-    }
-    if (!client.disposed) client.dispose();
-    seed = Math.ceil(seed / 50) * 50 + 1 + (seed % 4);
+  const end = Date.now() + seconds * 1000, programs = { launched: 0, fed: 0 }, errors = [];
+  const tell = ({ kind, error, launched, fed: values }) => {
+    programs[kind] = (programs[kind] ?? 0) + 1;
+    if (launched) programs.launched++;
+    if (values) programs.fed++;
+    if (error) errors.push(error);
+  };
+  for (let done = 0; Date.now() < end && done < most && errors.length < 5; done += 50) {
+    await checkSome(seed + done, Math.min(50, most - done), end, tell);
+    seed++; // for another number of threads
   }
   return { programs, errors };
 }
