@@ -4,23 +4,27 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
 import {
-  readArguments, readModule, randomNumbers, UsageError, writeOut, writeResults,
+  argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readModule, UsageError, writeOut,
+  writeResults,
 } from './cli_files.mjs';
+import { paint, progress } from './cli_terminal.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from './index.mjs';
 import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
 
-const USAGE = `usage: xla-wasm run MODULE.hlo [options]
+const USAGE = `usage: xla-wasm run MODULE [options]
        xla-wasm info|print|compile|convert MODULE [options]
 
 MODULE is HLO or StableHLO, whatever its form: text, a serialized proto, MLIR bytecode, the file of
-jax.export; compressed by gzip or not; "-": standard input.
+jax.export; compressed by gzip or not; a URL; "-": standard input.
 
   run       runs it, and prints its results
   info      prints its parameters and results
   print     prints it as HLO text
-  compile   prints it as HLO text after all optimisations, and with --steps what it does
-  convert   writes it as --output FILE.hlo (text) or FILE.pb (a proto, for real XLA)
+  compile   prints it as HLO text after all optimisations; with --steps what a device does, with
+            --wasm the generated WebAssembly (--output FILE.wasm: its bytes)
+  convert   writes it as --output FILE.hlo (text) or FILE.pb (a proto, for real XLA); or arrays in a
+            .npy, .npz or .safetensors file as another of these
 
   --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
   --replicas N        for N replicas (default: what the module states, or 1)
@@ -32,8 +36,10 @@ run:
   --input NAME=FILE   the argument of the parameter of this name (or number)
   --input NAME=VALUE  the same, as it is: 1.5 or [1, 2]
   --input FILE.npz    arguments by name; FILE.safetensors too
+                      FILE may have {replica}, {partition} or {device} in it, as x.{replica}.npy:
+                      then each device has its own; with --output, too
   --random            random numbers for the other parameters; --seed N for others (default 0)
-  --output FILE       write replica 0's results as .npy, .npz or .safetensors
+  --output FILE       write the first device's results as .npy, .npz or .safetensors
   --json              print one line of JSON per device
   --time N            run N times, and print the least and the median time
   --profile FILE      write what ran when, as a Chrome trace
@@ -50,6 +56,7 @@ const OPTIONS = {
   input: LIST, shape: LIST, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
+  wasm: FLAG,
   help: { ...FLAG, short: 'h' },
   version: FLAG,
 };
@@ -66,7 +73,7 @@ const COMMANDS = {
   },
   info: { run: info, options: ['json'] },
   print: { run: printModule, options: ['output'] },
-  compile: { run: printCompiled, options: ['output', 'steps'] },
+  compile: { run: printCompiled, options: ['output', 'steps', 'wasm'] },
   convert: { run: convert, options: ['output'] },
 };
 
@@ -83,10 +90,12 @@ async function main(argv) {
   const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
   if (stray) throw new UsageError(`${name} takes no --${stray.name}`);
   countOption('replicas', values.replicas, 1);
+  if (name === 'convert' && isWeightsFile(file)) return convertWeights(file, values.output);
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
     const shapes = values.shape.length ? values.shape.map((shape) => Shape.of(shape)) : undefined;
-    return await command.run(client, await readModule(client, file, shapes), values);
+    const module = await readModule(client, file, shapes);
+    return await command.run(client, module, values);
   } finally {
     client.dispose();
   }
@@ -102,9 +111,10 @@ function parseCommandLine(argv) {
     return parseArgs({ args: argv, options: OPTIONS, allowPositionals: true, tokens: true });
   } catch (error) {
     const [, option] = /Unknown option '--([^']+)'/.exec(error.message) ?? [];
-    const near = option && suggestion(option, Object.keys(OPTIONS));
-    throw new UsageError(near ? `there is no option --${option}; did you mean --${near}?`
-      : error.message.split('\n')[0]);
+    if (!option) throw new UsageError(error.message.split('\n')[0]);
+    const begun = Object.keys(OPTIONS).filter((name) => name.startsWith(option));
+    const near = begun.length === 1 ? begun[0] : suggestion(option, Object.keys(OPTIONS));
+    throw new UsageError(`there is no option --${option}${near ? `; did you mean --${near}?` : ''}`);
   }
 }
 
@@ -115,23 +125,33 @@ async function run(client, module, options) {
   const partitions = countOption('partitions', options.partitions, 1);
   const seed = countOption('seed', options.seed, 0) ?? 0;
   const times = countOption('time', options.time, 1);
-  const random = options.random ? randomNumbers(seed) : undefined;
-  const args = await readArguments(options.input, module.parameters, random);
-  if (options.on !== undefined) return runElsewhere(client, module, args, options);
-  const executable = await client.compile(module, { replicas, partitions });
-  const all = new Array(executable.replicas * executable.partitions).fill(args);
+  const argumentsOf = (counts) =>
+    argumentsOfDevices(options.input, module.parameters, counts, options.random ? seed : undefined);
+  if (options.on !== undefined) return runElsewhere(client, module, argumentsOf, options);
+  const executable = await compiled(client, module, { replicas, partitions });
+  const all = await argumentsOf(executable);
+  progress('running');
   if (times !== undefined) await time(executable, all, times);
   const profile = options.profile !== undefined;
   const made = await executable.executeReplicas(all, { profile });
   const results = profile ? made.outputs : made;
   if (profile) await writeOut(options.profile, JSON.stringify(toChromeTrace(made.events)));
-  if (options.output !== undefined) await writeResults(options.output, results[0]);
+  if (options.output !== undefined) {
+    const places = placesOf(executable);
+    const own = results.map((_, device) => placed(options.output, places[device]));
+    for (const file of new Set(own)) await writeResults(file, results[own.indexOf(file)]);
+  }
   if (options.output === undefined || options.json) {
     await printResults(results, options.json, executable.partitions);
   }
 }
 
-async function runElsewhere(client, module, args, options) {
+function compiled(client, module, counts) {
+  progress('compiling');
+  return client.compile(module, counts);
+}
+
+async function runElsewhere(client, module, argumentsOf, options) {
   if (options.on !== 'pjrt') throw new UsageError(`--on ${options.on}: there is only pjrt`);
   const { difference, runOnPjrt } = await import('./cli_pjrt.mjs');
   const count = (name, least) => countOption(name, options[name], least);
@@ -144,42 +164,56 @@ async function runElsewhere(client, module, args, options) {
   if (where.processes > 1 && (!where.coordinator || where.process === undefined)) {
     throw new UsageError('several processes need --coordinator HOST:PORT and --process I');
   }
-  const made = await runOnPjrt(module, args, where);
+  const all = await argumentsOf(where);
+  progress('running on PJRT');
+  const made = await runOnPjrt(module, all, where);
   await printResults([...made.values()], options.json, where.partitions, [...made.keys()]);
   if (!options.check) return;
-  const executable = await client.compile(module, { replicas: where.replicas, partitions: where.partitions });
-  const simulated = await executable.executeReplicas(
-    Array(where.replicas * where.partitions).fill(args));
+  const { replicas, partitions } = where;
+  const executable = await compiled(client, module, { replicas, partitions });
+  const simulated = await executable.executeReplicas(all);
   for (const [device, results] of made) {
     const leaves = simulated[device].flatMap((output) => output.leaves()).filter(Boolean);
     const problem = difference(leaves, results);
     if (problem) throw new XlaError('DATA_LOSS', `device ${device} differs from real XLA: ${problem}`);
   }
-  process.stderr.write(`${made.size} devices agree with the simulated run\n`);
+  say(`${made.size} devices agree with the simulated run`);
 }
 
 /** On standard error, so that results are all of standard output. */
 async function time(executable, args, count) {
   const times = [];
   for (let i = 0; i < count; i++) {
+    progress(`running ${i + 1} of ${count}`);
     const start = performance.now();
     await executable.executeReplicas(args);
     times.push(performance.now() - start);
   }
   times.sort((a, b) => a - b);
   const [least, median] = [times[0], times[count >> 1]].map((ms) => `${ms.toPrecision(3)} ms`);
-  process.stderr.write(`${count} runs: least ${least}, median ${median}\n`);
+  say(`${count} runs: least ${least}, median ${median}`);
+}
+
+function say(text) {
+  progress();
+  process.stderr.write(`${text}\n`);
 }
 
 async function info(client, module, { json }) {
-  const { name, replicaCount, parameters, resultShape } = module;
-  if (json) return print(JSON.stringify({ name, replicas: replicaCount, parameters, result: resultShape }));
-  await print(`${name}${replicaCount ? `, ${replicaCount} replicas` : ''}`);
+  const { name, replicaCount, partitionCount, parameters, resultShape } = module;
+  if (json) {
+    const counts = { replicas: replicaCount, partitions: partitionCount };
+    return print(JSON.stringify({ name, ...counts, parameters, result: resultShape }));
+  }
+  const faint = (text) => paint(process.stdout, 'faint', text);
+  const counts = [[replicaCount, 'replicas'], [partitionCount, 'partitions']]
+    .map(([count, what]) => (count ? `, ${count} ${what}` : '')).join('');
+  await print(`${paint(process.stdout, 'bold', name)}${counts}`);
   for (const [i, parameter] of parameters.entries()) {
-    await print(`parameter ${i}  ${parameter.name}: ${parameter.shape}`);
+    await print(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
   }
   const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
-  for (const [i, shape] of results.entries()) await print(`result ${i}  ${shape}`);
+  for (const [i, shape] of results.entries()) await print(`${faint(`result ${i}`)}  ${shape}`);
 }
 
 const put = (options, text) =>
@@ -192,8 +226,20 @@ function printModule(_client, module, options) {
 async function printCompiled(client, module, options) {
   const replicas = countOption('replicas', options.replicas, 1);
   const partitions = countOption('partitions', options.partitions, 1);
-  const executable = await client.compile(module, { replicas, partitions });
+  const executable = await compiled(client, module, { replicas, partitions });
+  if (options.wasm) return putWasm(executable, options);
   return put(options, options.steps ? executable.thunks() : executable.toString());
+}
+
+async function putWasm(executable, options) {
+  const code = executable.generatedCode();
+  if (!code) throw new UsageError('no WebAssembly was generated for this program: its steps (--steps) are all kernels');
+  if (/\.wasm$/.test(options.output ?? '')) return writeOut(options.output, code);
+  const parser = await import('wasmparser').catch(() => {
+    throw new UsageError('the text needs a disassembler: npm install wasmparser; or write the bytes: --output FILE.wasm');
+  });
+  const { wasmText } = await import('./wasm_text.mjs');
+  return put(options, wasmText(parser, code, executable.thunks()));
 }
 
 async function convert(_client, module, { output }) {
@@ -219,7 +265,7 @@ async function printResults(results, json, partitions, devices = [...results.key
       await print(`${JSON.stringify(place).slice(0, -1)},"outputs":[${line}]}`);
     } else {
       const name = Object.entries(place).map((pair) => pair.join(' ')).join(', ');
-      if (results.length > 1) await print(name);
+      if (results.length > 1) await print(paint(process.stdout, 'bold', name));
       for (const output of outputs) await print(output.toString());
     }
   }
@@ -232,6 +278,7 @@ async function version() {
 
 /** Waits until the line is out: a pipe may be slow, and the process must not end before. */
 function print(line) {
+  progress();
   return new Promise((resolve) => process.stdout.write(`${line}\n`, resolve));
 }
 
@@ -244,6 +291,7 @@ try {
   const isExpected = error instanceof UsageError || error instanceof XlaError;
   const text = isExpected ? error.message : (error.stack ?? String(error));
   const hint = error instanceof UsageError ? ' (see xla-wasm --help)' : '';
-  process.stderr.write(`error: ${text.trim().replace(/\s*\n\s*/g, '; ')}${hint}\n`);
+  progress();
+  process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${text.trim().replace(/\s*\n\s*/g, '; ')}${hint}\n`);
   process.exitCode = 1;
 }

@@ -1,22 +1,30 @@
 /** The command line's files: modules in, arguments in, results out. */
 import { readFile, writeFile } from 'node:fs/promises';
 
+import { bytesText, progress } from './cli_terminal.mjs';
 import { Literal, XlaError } from './index.mjs';
 import { argumentsByName } from './named_arguments.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 import { Shape } from './shape.mjs';
+import { contentOf } from './sources.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 import { readNpz, readSafetensors, writeNpz, writeSafetensors } from './weights.mjs';
 
 export class UsageError extends Error {}
 
+const isAddress = (file) => /^https?:\/\//.test(file);
+
 export async function readInput(file) {
   try {
+    if (isAddress(file)) return (await contentOf(file, { onProgress: tellProgress })).content;
     return file === '-' ? await readStandardInput() : await readFile(file);
   } catch (error) {
+    if (error instanceof XlaError) throw new UsageError(error.message.replace(/^load: /, ''));
     throw new UsageError(`cannot read ${file}: ${error.code ?? error.message}`);
   }
 }
+
+const tellProgress = (loaded, total) => progress(`reading, ${bytesText(loaded, total)}`);
 
 async function readStandardInput() {
   const chunks = [];
@@ -26,12 +34,16 @@ async function readStandardInput() {
 
 /** With the place in the file in front, as compilers have it. */
 export async function readModule(client, file, shapes) {
+  progress(`reading ${file === '-' ? 'standard input' : file}`);
   const bytes = await readInput(file);
   try {
     if (!bytes.length) return client.parseHlo(bytes);
     return await client.load(bytes, { arguments: shapes });
   } catch (error) {
     if (!error.line) {
+      if (/say for which sizes/.test(error.message)) {
+        throw new UsageError(error.message.replace(/, as in load.*/, `: --shape f32[8,128], once for each parameter`));
+      }
       if (/^load: /.test(error.message)) throw new UsageError(error.message.replace('load', file));
       throw error;
     }
@@ -42,6 +54,37 @@ export async function readModule(client, file, shapes) {
 }
 
 /* ---- Arguments ---- */
+
+/** Each device's number and coordinates, replica-major. */
+export function placesOf({ replicas, partitions }) {
+  return Array.from({ length: replicas * partitions }, (_, device) => ({
+    device, replica: Math.floor(device / partitions), partition: device % partitions,
+  }));
+}
+
+/** What {replica}, {partition} and {device} stand for. */
+export const placed = (text, place) => text.replace(/\{(replica|partition|device)\}/g, (_, word) => place[word]);
+
+/**
+ * @param {string[]} inputs as of readArguments; what says {replica} and so on is each device's own
+ * @param {{ replicas: number, partitions: number }} counts
+ * @param {number} [seed] of random numbers for what is left over
+ * @returns {Promise<any[][]>} one list for each device; where all have the same, it is the same list
+ */
+export async function argumentsOfDevices(inputs, parameters, counts, seed) {
+  const lists = new Map();
+  const all = [];
+  for (const place of placesOf(counts)) {
+    const own = inputs.map((input) => placed(input, place));
+    const key = JSON.stringify(own);
+    if (!lists.has(key)) {
+      const random = seed === undefined ? undefined : randomNumbers(seed);
+      lists.set(key, await readArguments(own, parameters, random));
+    }
+    all.push(lists.get(key));
+  }
+  return all;
+}
 
 /**
  * Arguments of --input: files of one array for the next parameter, or for that of a name; files of
@@ -145,7 +188,7 @@ function inlineLiteral(text, shape, name) {
 }
 
 /** Numbers that look random, the same ones for the same seed. Source: mulberry32, T. Ettinger */
-export function randomNumbers(seed) {
+function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -174,20 +217,44 @@ function randomLiteral(shape, random) {
 
 /* ---- Results ---- */
 
-/** Writes what a replica gave: one array as .npy, all of them as .npz or .safetensors. */
+const formOf = (file) => /\.(\w+)$/.exec(file ?? '')?.[1];
+
+/** Writes what a device gave: one array as .npy, all of them as .npz or .safetensors. */
 export async function writeResults(file, outputs) {
   const leaves = outputs.flatMap((output) => output.leaves()).filter(Boolean);
-  const named = Object.fromEntries(leaves.map((leaf, i) => [`result.${i}`, leaf]));
+  await writeArrays(file, Object.fromEntries(leaves.map((leaf, i) => [`result.${i}`, leaf])));
+}
+
+/** @param {Record<string, Literal>} arrays */
+async function writeArrays(file, arrays) {
+  const all = Object.values(arrays);
   const write = {
     npy: () => {
-      if (leaves.length === 1) return writeNpy(leaves[0].inLayout(null));
-      throw new UsageError(`the program has ${leaves.length} results: write them to a .npz or .safetensors file`);
+      if (all.length === 1) return writeNpy(all[0].inLayout(null));
+      throw new UsageError(`there are ${all.length} arrays: write them to a .npz or .safetensors file`);
     },
-    npz: () => writeNpz(named),
-    safetensors: () => writeSafetensors(named),
-  }[/\.(\w+)$/.exec(file)?.[1]];
-  if (!write) throw new UsageError(`--output ${file}: results are written as .npy, .npz or .safetensors`);
+    npz: () => writeNpz(arrays),
+    safetensors: () => writeSafetensors(arrays),
+  }[formOf(file)];
+  if (!write) throw new UsageError(`--output ${file}: arrays are written as .npy, .npz or .safetensors`);
   await writeOut(file, write());
+}
+
+export const isWeightsFile = (file) => ['npy', 'npz', 'safetensors'].includes(formOf(file));
+
+/** A file of arrays as one of another form. */
+export async function convertWeights(file, output) {
+  if (output === undefined) throw new UsageError('convert needs --output FILE.npy, FILE.npz or FILE.safetensors');
+  const bytes = await readInput(file);
+  const name = file.replace(/^.*[\\/]|\.npy$/g, '');
+  const read = { npy: () => ({ [name]: readNpy(bytes) }), npz: () => readNpz(bytes), safetensors: () => readSafetensors(bytes) };
+  let arrays;
+  try {
+    arrays = await read[formOf(file)]();
+  } catch (error) {
+    throw new UsageError(`${file}: ${error.message}`);
+  }
+  await writeArrays(output, arrays);
 }
 
 export async function writeOut(file, content) {

@@ -13,30 +13,39 @@ const SCRIPT = fileURLToPath(new URL('pjrt.py', import.meta.url));
 
 /**
  * @param {import('./module.mjs').HloModule} module
- * @param {any[]} args one for each parameter, the same on all devices
+ * @param {any[][]} all the arguments of each device
  * @param {{ replicas: number, partitions: number, coordinator?: string, process?: number,
  *   processes?: number, platform?: string }} where
  * @returns {Promise<Map<number, Literal[]>>} results by the devices of this process
  */
-export async function runOnPjrt(module, args, where) {
+export async function runOnPjrt(module, all, where) {
   const folder = await mkdtemp(join(tmpdir(), 'xla-wasm-pjrt-'));
   try {
     await writeFile(join(folder, 'module.pb'), await module.toProto());
-    const leaves = args.flatMap((arg, i) => literalOf(arg, module.parameters[i].shape).leaves())
-      .filter(Boolean).map((leaf) => leaf.inLayout(null));
-    const inputs = [];
-    for (const [i, { shape, data }] of leaves.entries()) {
-      inputs.push({ type: shape.elementType, dims: shape.dimensions, file: `input.${i}.bin` });
-      await writeFile(join(folder, `input.${i}.bin`), new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    const written = new Map();
+    for (const args of new Set(all)) {
+      written.set(args, await writeArguments(folder, `input.${written.size}`, args, module.parameters));
     }
-    const count = where.replicas * where.partitions;
-    const job = { ...where, module: 'module.pb', inputs: Array(count).fill(inputs) };
+    const job = { ...where, module: 'module.pb', inputs: all.map((args) => written.get(args)) };
     await writeFile(join(folder, 'run.json'), JSON.stringify(job));
     await python(folder);
     return await readResults(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** @returns {Promise<object[]>} what pjrt.py wants to know of each array */
+async function writeArguments(folder, prefix, args, parameters) {
+  const leaves = args.flatMap((arg, i) => literalOf(arg, parameters[i].shape).leaves()).filter(Boolean);
+  const said = [];
+  for (const [i, leaf] of leaves.entries()) {
+    const { shape, data } = leaf.inLayout(null);
+    const file = `${prefix}.${i}.bin`;
+    said.push({ type: shape.elementType, dims: shape.dimensions, file });
+    await writeFile(join(folder, file), new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  }
+  return said;
 }
 
 const literalOf = (value, shape) => (value instanceof Literal ? value : Literal.from(value, shape));

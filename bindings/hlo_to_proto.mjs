@@ -342,6 +342,8 @@ const DROPPED = new Set(['sharding', 'origin', 'statistics', 'parameter_replicat
 
 /* ---- Instructions, computations, the module ---- */
 
+const WINDOWED = new Set(['convolution', 'reduce-window', 'select-and-scatter']);
+
 class Builder {
   #computations = new Map(); // name -> id
   #id = 0;
@@ -387,6 +389,7 @@ class Builder {
   }
 
   #attributed(message, opcode, attributes, known) {
+    if (WINDOWED.has(opcode)) message.window = {}; // XLA wants one even where there is nothing to say
     for (const [name, text] of Object.entries(attributes)) {
       if (CALLED.includes(name) || DROPPED.has(name)) continue;
       if (name === 'control-predecessors') {

@@ -184,7 +184,7 @@ describe('usage', () => {
   test('--help', async () => {
     const { code, stdout, stderr } = await xlaWasm('--help');
     assert.deepEqual([code, stderr], [0, '']);
-    for (const option of ['run MODULE.hlo', '--input', '--replicas', '--threads', '--json']) {
+    for (const option of ['run MODULE', '--input', '--replicas', '--threads', '--json']) {
       assert.ok(stdout.includes(option), option);
     }
   });
@@ -259,7 +259,51 @@ describe('other commands and options', () => {
     assert.ok(JSON.parse(await readFile(trace, 'utf8')).traceEvents.length > 0);
   });
 
+  test('each device has its own arguments and results', async () => {
+    const [x, out] = ['x', 'out'].map((name) => path.join(folder, `${name}.{replica}.npy`));
+    for (const replica of [0, 1]) {
+      const file = x.replace('{replica}', replica);
+      await prints(['run', axpy, '--input', `x=[[${replica},2,3],[4,5,6]]`, '--input', 'v=[0,0,0]', '--output', file], '');
+    }
+    const both = ['--input', x, '--input', 'v=[1,1,1]', '--replicas', '2'];
+    await prints(['run', axpy, ...both, '--json'], [0, 1].map((replica) =>
+      `{"replica":${replica},"outputs":[{"shape":"f32[2,3]","data":[${replica + 1},3,4,5,6,7]}]}\n`).join(''));
+    await prints(['run', axpy, ...both, '--output', out], '');
+    await prints(['run', axpy, '--input', out.replace('{replica}', 1), '--input', 'v=[0,0,0]'],
+      'f32[2,3] {\n  {2, 3, 4},\n  {5, 6, 7}\n}\n');
+    await fails(['run', axpy, ...both, '--replicas', '3'], /x\.2\.npy: ENOENT/);
+  });
+
+  test('arrays from one form to another', async () => {
+    const [npz, st, npy] = ['a.npz', 'a.safetensors', 'a.npy'].map((name) => path.join(folder, name));
+    await prints(['run', axpy, '--random', '--output', npz], '');
+    await prints(['convert', npz, '--output', st], '');
+    await prints(['convert', st, '--output', npy], '');
+    const { stdout } = await xlaWasm('run', axpy, '--random', '--json');
+    const same = ['run', axpy, '--input', npy, '--input', 'v=[0,0,0]', '--json'];
+    await prints(same, stdout);
+    await fails(['convert', npz], /convert needs --output FILE\.npy/);
+    await fails(['convert', await write('none.npz', 'no'), '--output', st], /none\.npz: /);
+  });
+
+  test('the generated WebAssembly', async () => {
+    const wasm = path.join(folder, 'axpy.wasm');
+    const { stdout } = await xlaWasm('compile', axpy, '--wasm', '--threads', '0');
+    assert.match(stdout, /^\(module[^]*;; \w+ \S+\n[^]*f32x4\.add/);
+    await prints(['compile', axpy, '--wasm', '--output', wasm], '');
+    assert.ok(WebAssembly.validate(await readFile(wasm)));
+  });
+
+  test('nothing but text where there is no terminal', async () => {
+    for (const args of [['info', axpy], ['run', axpy, '--random', '--time', '2'], ['run', 'nothing']]) {
+      const { stdout, stderr } = await xlaWasm(...args);
+      assert.doesNotMatch(stdout + stderr, /\x1b|\r/);
+    }
+  });
+
   test('mistakes', async () => {
+    await fails(['run', axpy, '--out', 'x'], /there is no option --out; did you mean --output\?/);
+    await fails(['info', mlir], /say for which sizes the program is wanted: --shape/);
     await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);
     await fails(['run', axpy, '--outptu', 'x'], /there is no option --outptu; did you mean --output\?/);
     await fails(['info', axpy, '--input', 'x'], /info takes no --input/);

@@ -136,11 +136,18 @@ export class Lowering {
     const builder = this.builder(this.module.name);
     const frame = new Frame(builder);
     region.arguments.forEach((value, i) => {
-      const name = value.location?.().name ?? `arg${i}`;
+      const name = value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`;
       frame.set(value, builder.parameter(i, shapes[i], name));
     });
     const results = this.body(frame, region);
     return builder.build(tupled(builder, results));
+  }
+
+  /** The name of an argument in the function that it is passed on to, as by exports of unknown sizes. */
+  #nameInside(region, value) {
+    const call = region.operations.find(({ name, operands }) => name === 'func.call' && operands.includes(value));
+    const callee = call && this.#functions.get(nameOf(call.attributes.callee));
+    return callee?.regions[0]?.arguments[call.operands.indexOf(value)]?.location?.().name;
   }
 
   #argumentShapes(values) {

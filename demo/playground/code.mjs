@@ -1,45 +1,7 @@
 /** The generated WebAssembly as text. */
 import { BinaryReader, WasmDisassembler } from 'wasmparser';
 
-/**
- * What functions are of: of each exported one, the kinds and names of the steps that call it. Equal
- * functions are one, so these may be several.
- */
-function stepsOf(listing) {
-  const steps = new Map();
-  for (const [, kind, name, number] of listing.matchAll(/^ *(\w+) (\S+) \[function (\d+)\]:/gm)) {
-    if (!steps.has(number)) steps.set(number, []);
-    steps.get(number).push({ kind, name });
-  }
-  return steps;
-}
+import { wasmText as textBy } from '../../bindings/wasm_text.mjs';
 
-/**
- * @param {Uint8Array} code of a module
- * @param {string} listing of its steps: executable.thunks()
- * @returns {string} in which functions have the names of instructions
- */
-export function wasmText(code, listing) {
-  const reader = new BinaryReader();
-  reader.setData(code.buffer, code.byteOffset, code.byteLength);
-  const disassembler = new WasmDisassembler();
-  disassembler.addOffsets = false;
-  disassembler.disassembleChunk(reader);
-  const text = disassembler.getResult().lines.join('\n');
-
-  const steps = stepsOf(listing);
-  const names = new Map(); /* of $func0, ... */
-  const notes = new Map();
-  for (const [, number, func] of text.matchAll(/^ *\(export "(\d+)" \(func (\$\w+)\)\)/gm)) {
-    const own = steps.get(number) ?? [];
-    if (!own.length) continue;
-    notes.set(func, [...(notes.get(func) ?? []), ...own]);
-    if (names.has(func)) continue;
-    const name = `$${own[0].name}`;
-    names.set(func, [...names.values()].includes(name) ? `${name}_${number}` : name);
-  }
-  return text
-    .replace(/^( *)(\(func (\$\w+))/gm, (line, indent, head, func) => (notes.has(func)
-      ? `\n${indent};; ${notes.get(func).map(({ kind, name }) => `${kind} ${name}`).join(', ')}\n${line}` : line))
-    .replace(/\$func\d+\b/g, (func) => names.get(func) ?? func);
-}
+/** See wasmText there. */
+export const wasmText = (code, listing) => textBy({ BinaryReader, WasmDisassembler }, code, listing);

@@ -12,8 +12,12 @@ const client = await Client.create({ threads: 0 });
 for (const file of (await readdir(folder)).filter((name) => name.endsWith('.golden')).sort()) {
   for (const { name, hlo } of await readGolden(new URL(file, folder))) {
     const module = client.parseHlo(hlo);
-    const proto = Buffer.from(await module.toProto()).toString('base64');
+    const proto = await module.toProto().then((bytes) => Buffer.from(bytes).toString('base64'), (error) => `! ${error.message}`);
     module.dispose();
+    if (proto.startsWith('!')) {
+      console.error(`not written: ${file} ${name}: ${proto}`);
+      continue;
+    }
     await new Promise((resolve) => {
       process.stdout.write(`${file.replace('.golden', '')} ${proto} ${name}\n`, resolve);
     });
