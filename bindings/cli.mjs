@@ -166,7 +166,7 @@ async function runElsewhere(client, module, argumentsOf, options) {
   }
   const all = await argumentsOf(where);
   progress('running on PJRT');
-  const made = await runOnPjrt(module, all, where);
+  const made = await runOnPjrt(client, module, all, where);
   await printResults([...made.values()], options.json, where.partitions, [...made.keys()]);
   if (!options.check) return;
   const { replicas, partitions } = where;

@@ -342,6 +342,9 @@ const DROPPED = new Set(['sharding', 'origin', 'statistics', 'parameter_replicat
 
 /* ---- Instructions, computations, the module ---- */
 
+/** Of OpSharding. Not said of tuples: on its way XLA drops members of loops' states, but not of these. */
+const MANUAL = 4;
+
 const WINDOWED = new Set(['convolution', 'reduce-window', 'select-and-scatter']);
 
 class Builder {
@@ -349,8 +352,9 @@ class Builder {
   #id = 0;
   #names = new Set(); // of all instructions: XLA wants them unique in a module
 
-  constructor(memory) {
+  constructor(memory, { manual = false } = {}) {
     this.memory = memory;
+    this.manual = manual;
   }
 
   #unique(name) {
@@ -376,6 +380,7 @@ class Builder {
     const id = ++this.#id;
     known.set(name, id);
     const message = { name: this.#unique(name), opcode, shape: shapeMessage(shape), id };
+    if (this.manual && !shape.isTuple) message.sharding = { type: MANUAL };
     if (opcode === 'parameter') message.parameterNumber = Number(args);
     else if (opcode === 'constant') message.literal = literalMessage(args, shape, this.memory);
     else message.operands = split(args).map((operand) => this.#operand(operand, known));
@@ -455,13 +460,14 @@ function aliasMessage(text) {
  * @param {string} text as HloModule's toString() gives it, or with large constants as constant(data.ADDRESS)
  * @param {(address: number, size: number) => Uint8Array} memory what is at such an address; good as
  *   long as nothing else is done
+ * @param {object} [options] as of protoOf in module.mjs
  * @returns {Uint8Array} a serialized HloModuleProto
  */
-export function protoOfHloText(text, memory) {
+export function protoOfHloText(text, memory, options) {
   const lines = text.split('\n');
   const header = split(lines[0]);
   const attributes = attributesOf(header.slice(1));
-  const builder = new Builder(memory);
+  const builder = new Builder(memory, options);
   const computations = [];
   for (let i = 1; i < lines.length; i++) {
     if (!lines[i].endsWith('{')) continue;

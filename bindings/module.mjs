@@ -59,10 +59,7 @@ export class HloModule extends Handle {
    * @returns {Promise<Uint8Array>}
    */
   async toProto() {
-    const { protoOfHloText } = await import('./hlo_to_proto.mjs');
-    const core = coreOf(this);
-    const text = core.takeString(core.call('xla_module_print_apart', pointerOf(this), APART));
-    return protoOfHloText(text, (address, size) => core.view(Uint8Array, address, size));
+    return protoOf(this);
   }
 
   /** The program as HLO text. */
@@ -80,6 +77,19 @@ export class HloModule extends Handle {
 }
 
 atBoundary(HloModule);
+
+/**
+ * A module as a proto.
+ * @param {HloModule} module
+ * @param {{ manual?: boolean }} [options] manual: every instruction says sharding={manual}, so that
+ *   XLA's partitioner leaves it as it is, on every device
+ */
+export async function protoOf(module, options) {
+  const { protoOfHloText } = await import('./hlo_to_proto.mjs');
+  const core = coreOf(module);
+  const text = core.takeString(core.call('xla_module_print_apart', pointerOf(module), APART));
+  return protoOfHloText(text, (address, size) => core.view(Uint8Array, address, size), options);
+}
 
 /** '(x: f32[2]) -> f32[2]' */
 export function signature({ parameters, resultShape }) {

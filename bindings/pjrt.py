@@ -52,6 +52,8 @@ def run(jax, job, folder, count):
   assignment = xc.DeviceAssignment.create(grid.reshape(job['replicas'], job['partitions']))
   for o in (options, options.executable_build_options):
     o.num_replicas, o.num_partitions, o.device_assignment = job['replicas'], job['partitions'], assignment
+  # What each partition does is stated, {manual}: the partitioner has nothing to add.
+  options.executable_build_options.use_spmd_partitioning = job['partitions'] > 1
   client = devices[0].client
   own = [d for d in devices if d.process_index == jax.process_index()]
   executable = client.compile_and_load(bytecode, xc.DeviceList(tuple(devices)), options)

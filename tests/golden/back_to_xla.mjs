@@ -1,5 +1,5 @@
 /**
- * Writes what toProto() makes of every case of the corpus, for back_to_xla.py: lines of a family, a
+ * Writes what toProto() makes of every case of the corpus, or of some families', for back_to_xla.py: lines of a family, a
  * case and the proto in base64.
  */
 import { readdir } from 'node:fs/promises';
@@ -9,7 +9,10 @@ import { readGolden } from '../golden.mjs';
 
 const folder = new URL('./', import.meta.url);
 const client = await Client.create({ threads: 0 });
-for (const file of (await readdir(folder)).filter((name) => name.endsWith('.golden')).sort()) {
+const wanted = process.argv.slice(2);
+const files = (await readdir(folder)).filter((name) =>
+  name.endsWith('.golden') && (!wanted.length || wanted.includes(name.replace('.golden', ''))));
+for (const file of files.sort()) {
   for (const { name, hlo } of await readGolden(new URL(file, folder))) {
     const module = client.parseHlo(hlo);
     const proto = await module.toProto().then((bytes) => Buffer.from(bytes).toString('base64'), (error) => `! ${error.message}`);
