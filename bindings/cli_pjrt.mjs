@@ -73,10 +73,16 @@ function python(folder) {
     child.on('error', (error) => reject(new UsageError(`--on pjrt needs Python with jax; ${program}: ${error.code}`)));
     child.on('close', (code) => {
       if (code === 0) return resolve();
-      const [last] = said.trim().split('\n').slice(-1);
-      return reject(new XlaError('INTERNAL', `pjrt: ${last || `${program} ended with ${code}`}`));
+      return reject(new XlaError('INTERNAL', `pjrt: ${whatWasWrong(said) || `${program} ended with ${code}`}`));
     });
   });
+}
+
+/** The line that names an error, of all that Python and XLA print; or the last one. */
+function whatWasWrong(said) {
+  const lines = said.trim().split('\n');
+  return lines.findLast((line) => /\w(Error|Exception): |\b(Check failed|UNIMPLEMENTED|INTERNAL|INVALID_ARGUMENT): /.test(line)) ??
+    lines.at(-1);
 }
 
 async function readResults(folder) {

@@ -342,8 +342,15 @@ const DROPPED = new Set(['sharding', 'origin', 'statistics', 'parameter_replicat
 
 /* ---- Instructions, computations, the module ---- */
 
-/** Of OpSharding. Not said of tuples: on its way XLA drops members of loops' states, but not of these. */
-const MANUAL = 4;
+/** OpSharding's types. */
+const [TUPLE, MANUAL] = [2, 4];
+
+/** {manual} for each array; nothing of loops, from whose states XLA drops some on the way. */
+function manualSharding(opcode, shape) {
+  const leaves = (part) => (part.isTuple ? part.tupleShapes.flatMap(leaves) : [{ type: MANUAL }]);
+  if (!shape.isTuple) return { type: MANUAL };
+  return opcode === 'while' || !shape.tupleShapes.length ? undefined : { type: TUPLE, tuple: leaves(shape) };
+}
 
 const WINDOWED = new Set(['convolution', 'reduce-window', 'select-and-scatter']);
 
@@ -380,7 +387,7 @@ class Builder {
     const id = ++this.#id;
     known.set(name, id);
     const message = { name: this.#unique(name), opcode, shape: shapeMessage(shape), id };
-    if (this.manual && !shape.isTuple) message.sharding = { type: MANUAL };
+    if (this.manual) message.sharding = manualSharding(opcode, shape);
     if (opcode === 'parameter') message.parameterNumber = Number(args);
     else if (opcode === 'constant') message.literal = literalMessage(args, shape, this.memory);
     else message.operands = split(args).map((operand) => this.#operand(operand, known));
