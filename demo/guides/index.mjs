@@ -15,6 +15,7 @@ const at = (path) => pages[`../../${path}`];
 const GUIDES = [
   ['getting-started', 'Getting started', at('docs/guides/getting-started.md'), 'docs/guides/getting-started.md'],
   ['from-jax', 'From JAX to a page', at('docs/guides/from-jax.md'), 'docs/guides/from-jax.md'],
+  ['from-frameworks', 'From a framework to a page', at('docs/guides/from-frameworks.md'), 'docs/guides/from-frameworks.md'],
   ['weights', 'Weights', at('docs/guides/weights.md'), 'docs/guides/weights.md'],
   ['meshes', 'Meshes and collectives', at('docs/meshes.md'), 'docs/meshes.md'],
   ['hosts', 'Headers, bundlers, hosts', at('docs/hosts.md'), 'docs/hosts.md'],
