@@ -14,8 +14,8 @@
 #include "eval/eval.h"
 #include "hlo/text.h"
 #include "platform/platform.h"
-#include "runtime/run.h"
 #include "runtime/parallel.h"
+#include "runtime/run.h"
 
 /* ---- How to die ---- */
 
