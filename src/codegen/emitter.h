@@ -34,7 +34,6 @@ typedef enum LaneKind {
   LANES_C128,
 } LaneKind;
 
-LaneKind lane_kind(PrimitiveType type);
 static inline bool is_complex(LaneKind kind) { return kind == LANES_C64 || kind == LANES_C128; }
 static inline int lane_parts(LaneKind kind) {
   return kind == LANES_C128                                            ? 4
@@ -73,14 +72,6 @@ typedef struct Emitter {
 static inline PrimitiveType node_type(const LoopNode *node) {
   return node->instruction->shape->type;
 }
-static inline int node_parts(const LoopNode *node) {
-  return lane_parts(lane_kind(node_type(node)));
-}
-/* How many parts matter now: the first ones. */
-static inline int live_parts(const Emitter *e, PrimitiveType type) {
-  LaneKind kind = lane_kind(type);
-  return !e->one_lane ? lane_parts(kind) : is_complex(kind) ? 2 : 1;
-}
 static inline bool is_leaf(const LoopNode *node) { return node->kind != NODE_OPERATION; }
 
 static inline bool is_signed(PrimitiveType type) { return type_kind(type) == KIND_SIGNED; }
@@ -100,6 +91,13 @@ static inline void emit_shift(Emitter *e, int opcode, int amount) {
   wasm_i32(&e->function, amount);
   emit_simd(e, opcode);
 }
+/* The same bits in all lanes. */
+static inline void emit_splat32(Emitter *e, uint32_t bits) {
+  wasm_v128(&e->function, (uint32_t[]){bits, bits, bits, bits});
+}
+static inline void emit_splat64(Emitter *e, uint64_t bits) {
+  wasm_v128(&e->function, (uint64_t[]){bits, bits});
+}
 /* Copies the v128 on top of the stack into a local of its own. */
 static inline int emit_keep(Emitter *e) {
   int local = wasm_local(&e->function, WASM_V128);
@@ -115,6 +113,11 @@ static inline int emit_take(Emitter *e) {
 
 /* --- lane_emitter.c --- */
 
+LaneKind lane_kind(PrimitiveType type);
+int node_parts(const LoopNode *node);
+/* How many parts matter now: the first ones. */
+int live_parts(const Emitter *e, PrimitiveType type);
+
 /* One part of an element of `type` in all lanes. */
 void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part);
 
@@ -128,8 +131,6 @@ void emit_value_to_bits(Emitter *e, PrimitiveType type);
 /* The same of an f32 that is yet to be rounded to `type`. */
 void emit_rounded_bits(Emitter *e, PrimitiveType type);
 
-void emit_splat32(Emitter *e, uint32_t bits);
-void emit_splat64(Emitter *e, uint64_t bits);
 /* The one that the kind wants. */
 void emit_splat_of(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t bits64);
 void emit_twice(Emitter *e); /* x -> x, x */
@@ -143,6 +144,9 @@ void emit_take_part(Emitter *e, int part);
 void init_nodes(Emitter *e);
 /* Loads the addresses of the buffers that leaves are in. */
 void emit_bases(Emitter *e);
+/* The parameters of a region's function; and the address of a buffer, pushed in one. */
+enum { REGION_CONTEXT, REGION_SLOTS, REGION_RESUME, REGION_FUEL };
+void emit_place(WasmFunction *f, Place place);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
 
@@ -213,8 +217,6 @@ void emit_reduce_kernel(Emitter *e);
 /* --- region_emitter.c --- */
 
 void emit_region(WasmModule *module, const Region *region);
-/* Pushes the address of a buffer, in a region's function. */
-void emit_place(WasmFunction *f, Place place);
 
 /* --- scatter_emitter.c --- */
 
@@ -261,8 +263,6 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
 /* Makes the constants of all such functions that the plan's nodes are, before any loop. */
 void emit_math_constants(Emitter *e);
 /* Whether a function is written out; replaces the operand on the stack by its result. */
-/* Pushes a vector with these bits in each half: made before the loops, if it is one of those. */
-void emit_hoisted(Emitter *e, uint64_t bits);
 bool has_math(Opcode opcode, LaneKind kind);
 void emit_math(Emitter *e, Opcode opcode, LaneKind kind);
 /* The same for an operation whose second operand is a constant. */

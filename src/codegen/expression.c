@@ -79,6 +79,35 @@ Value polynomial(Expression *m, Value x, const double *coefficients, int count) 
   return total;
 }
 
+/* --- Constants, made before the loops ---------------------------------------------------------- */
+
+static int constant_local(const Emitter *e, uint64_t bits) {
+  for (int i = 0; i < e->math_count; i++) {
+    if (e->math[i].bits == bits) return e->math[i].local;
+  }
+  return NO_LOCAL;
+}
+
+static void emit_hoisted(Emitter *e, uint64_t bits) {
+  int local = constant_local(e, bits);
+  if (local == NO_LOCAL) {
+    emit_splat64(e, bits);
+  } else {
+    wasm_get(&e->function, local);
+  }
+}
+
+void hoist_constants(Emitter *e, const Expression *m) {
+  for (int i = 0; i < m->count; i++) {
+    uint64_t bits = m->nodes[i].bits;
+    if (m->nodes[i].kind != EXPRESSION_CONSTANT || constant_local(e, bits) != NO_LOCAL) continue;
+    MathConstant constant = {bits, wasm_local(&e->function, WASM_V128)};
+    emit_splat64(e, bits);
+    wasm_set(&e->function, constant.local);
+    ARENA_PUSH(e->plan->arena, e->math, e->math_count, e->math_capacity, constant);
+  }
+}
+
 /* --- Writing ---------------------------------------------------------------------------------- */
 
 static void emit_node(Emitter *e, Expression *m, Value value);
@@ -126,4 +155,24 @@ void emit_expression(Emitter *e, Expression *m, const Value *results, int count,
     locals[i] = wasm_local(&e->function, WASM_V128);
     wasm_set(&e->function, locals[i]);
   }
+}
+
+/* --- Lanes that are computed another way ------------------------------------------------------ */
+
+void begin_exception(Emitter *e, int where) {
+  wasm_get(&e->function, where);
+  wasm_simd(&e->function, V128_ANY_TRUE);
+  wasm_block(&e->function, OP_IF);
+}
+
+void end_exception(Emitter *e, int where, int instead, int result) {
+  WasmFunction *f = &e->function;
+  wasm_get(f, instead);
+  wasm_get(f, result);
+  wasm_get(f, where);
+  wasm_simd(f, V128_BITSELECT);
+  wasm_set(f, result);
+  wasm_op(f, OP_END);
+  wasm_local_release(f, instead);
+  wasm_local_release(f, where);
 }

@@ -109,8 +109,17 @@ Value polynomial(Expression *m, Value x, const double *coefficients, int count);
 /* --- Writing --- */
 
 struct Emitter;
+/* Makes a formula's constants, before the loops: emit_expression() then takes them from there. */
+void hoist_constants(struct Emitter *e, const Expression *m);
 /* Leaves each result in a local of its own, which the caller releases. Inputs' locals stay. */
 void emit_expression(struct Emitter *e, Expression *m, const Value *results, int count,
                      int *locals);
+
+/*
+** if (any lane of the mask in local `where`) { instead = ...; these lanes of result = instead }: a lane's
+** result does not depend on its neighbours. The locals `where` and `instead` are released.
+*/
+void begin_exception(struct Emitter *e, int where);
+void end_exception(struct Emitter *e, int where, int instead, int result);
 
 #endif

@@ -19,13 +19,14 @@ LaneKind lane_kind(PrimitiveType type) {
   }
 }
 
-/* --- Small pieces ----------------------------------------------------------------------------- */
+int node_parts(const LoopNode *node) { return lane_parts(lane_kind(node_type(node))); }
 
-void emit_splat32(Emitter *e, uint32_t bits) {
-  wasm_v128(&e->function, (uint32_t[]){bits, bits, bits, bits});
+int live_parts(const Emitter *e, PrimitiveType type) {
+  LaneKind kind = lane_kind(type);
+  return !e->one_lane ? lane_parts(kind) : is_complex(kind) ? 2 : 1;
 }
 
-void emit_splat64(Emitter *e, uint64_t bits) { wasm_v128(&e->function, (uint64_t[]){bits, bits}); }
+/* --- Small pieces ----------------------------------------------------------------------------- */
 
 void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part) {
   if (type_is_complex(type)) {
@@ -73,6 +74,35 @@ void emit_take_part(Emitter *e, int part) {
 void emit_widen(Emitter *e, bool with_sign, int part) {
   int low = with_sign ? I64X2_EXTEND_LOW_I32X4_S : I64X2_EXTEND_LOW_I32X4_U;
   emit_simd(e, part == 0 ? low : low + 1);
+}
+
+/* --- Narrow floats ---------------------------------------------------------------------------- */
+
+/* Expressions are large: one at a time. */
+__attribute__((noinline)) static int emit_step(Emitter *e, NarrowStep *step, PrimitiveType type,
+                                               int input) {
+  Expression m = {0};
+  Value value = step(&m, type, expression_input(&m, input));
+  int result;
+  emit_expression(e, &m, &value, 1, &result);
+  return result;
+}
+
+static void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {
+  WasmFunction *f = &e->function;
+  int x = emit_take(e), result = emit_step(e, step, type, x);
+  NarrowStep *of_nan = narrow_step_of_nan(step, type);
+  if (of_nan) {
+    wasm_get(f, x);
+    wasm_get(f, x);
+    wasm_simd(f, F32X4_NE);
+    int where = emit_take(e);
+    begin_exception(e, where);
+    end_exception(e, where, emit_step(e, of_nan, type, x), result);
+  }
+  wasm_get(f, result);
+  wasm_local_release(f, result);
+  wasm_local_release(f, x);
 }
 
 /* --- The values that an element type can hold ------------------------------------------------- */

@@ -238,6 +238,14 @@ void end_combining(Emitter *e) {
 
 /* --- Pointers --------------------------------------------------------------------------------- */
 
+void emit_place(WasmFunction *f, Place place) {
+  wasm_get(f, REGION_SLOTS);
+  wasm_memory(f, OP_I32_LOAD, 4 * (int64_t)place.slot);
+  if (place.offset == 0) return;
+  wasm_i32(f, place.offset);
+  wasm_op(f, OP_I32_ADD);
+}
+
 /* Pushes the address of buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index) {
   if (e->places) {

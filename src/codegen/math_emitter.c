@@ -9,33 +9,6 @@
 
 /* --- Constants -------------------------------------------------------------------------------- */
 
-static int constant_local(const Emitter *e, uint64_t bits) {
-  for (int i = 0; i < e->math_count; i++) {
-    if (e->math[i].bits == bits) return e->math[i].local;
-  }
-  return NO_LOCAL;
-}
-
-void emit_hoisted(Emitter *e, uint64_t bits) {
-  int local = constant_local(e, bits);
-  if (local == NO_LOCAL) {
-    emit_splat64(e, bits);
-  } else {
-    wasm_get(&e->function, local);
-  }
-}
-
-void hoist_constants(Emitter *e, const Expression *m) {
-  for (int i = 0; i < m->count; i++) {
-    uint64_t bits = m->nodes[i].bits;
-    if (m->nodes[i].kind != EXPRESSION_CONSTANT || constant_local(e, bits) != NO_LOCAL) continue;
-    MathConstant constant = {bits, wasm_local(&e->function, WASM_V128)};
-    emit_splat64(e, bits);
-    wasm_set(&e->function, constant.local);
-    ARENA_PUSH(e->plan->arena, e->math, e->math_count, e->math_capacity, constant);
-  }
-}
-
 /* The narrow floats' conversions, and the rounding that XLA does in between. */
 static void hoist_of_type(Emitter *e, PrimitiveType type) {
   if (!is_narrow_float(type)) return;
@@ -114,26 +87,6 @@ __attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula
   return result;
 }
 
-/* if (any lane of the mask in local `where`) these lanes of result = instead: a lane's result does not
-** depend on its neighbours. */
-static void begin_exception(Emitter *e, int where) {
-  wasm_get(&e->function, where);
-  wasm_simd(&e->function, V128_ANY_TRUE);
-  wasm_block(&e->function, OP_IF);
-}
-
-static void end_exception(Emitter *e, int where, int instead, int result) {
-  WasmFunction *f = &e->function;
-  wasm_get(f, instead);
-  wasm_get(f, result);
-  wasm_get(f, where);
-  wasm_simd(f, V128_BITSELECT);
-  wasm_set(f, result);
-  wasm_op(f, OP_END);
-  wasm_local_release(f, instead);
-  wasm_local_release(f, where);
-}
-
 static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
                            int result) {
   int where = emit_formula(e, wide, exception->where, input);
@@ -184,30 +137,4 @@ void emit_with_constant(Emitter *e, const LoopNode *node) {
   Expression m = {.wide = is_wide(lane_kind(node_type(node)))};
   int x = emit_take(e);
   emit_value_of(e, &m, x, formula_with_constant(&m, node, expression_input(&m, x)));
-}
-
-__attribute__((noinline)) static int emit_step(Emitter *e, NarrowStep *step, PrimitiveType type,
-                                               int input) {
-  Expression m = {0};
-  Value value = step(&m, type, expression_input(&m, input));
-  int result;
-  emit_expression(e, &m, &value, 1, &result);
-  return result;
-}
-
-void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {
-  WasmFunction *f = &e->function;
-  int x = emit_take(e), result = emit_step(e, step, type, x);
-  NarrowStep *of_nan = narrow_step_of_nan(step, type);
-  if (of_nan) {
-    wasm_get(f, x);
-    wasm_get(f, x);
-    wasm_simd(f, F32X4_NE);
-    int where = emit_take(e);
-    begin_exception(e, where);
-    end_exception(e, where, emit_step(e, of_nan, type, x), result);
-  }
-  wasm_get(f, result);
-  wasm_local_release(f, result);
-  wasm_local_release(f, x);
 }

@@ -35,7 +35,6 @@ Value rounded(Expression *m, PrimitiveType type, Value x);
 typedef Value NarrowStep(Expression *m, PrimitiveType type, Value x);
 /* What to do instead where any lane is NaN; NULL if the step itself is right there. */
 NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type);
-void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type);
 
 /* complex_functions.c: of operations with complex operands. `parts` are the real and imaginary parts
 ** of each operand, `results` those of the result; in one lane only the first one counts. */
@@ -49,9 +48,6 @@ Value complex_modulus(Expression *m, Value re, Value im);
 /* constant_operand.c: x op c, of real types, in lanes of their kind */
 bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c);
 Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar c, Value x);
-
-/* Makes them before the loops: as emitter.h's emit_math_constants() does for all of a plan's. */
-void hoist_constants(Emitter *e, const Expression *m);
 
 /* Pieces that others are made of */
 Value exponential_formula(Expression *m, Value x);

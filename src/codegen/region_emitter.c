@@ -5,21 +5,11 @@
 */
 #include "codegen/emitter.h"
 
-enum { CONTEXT, SLOTS, RESUME, FUEL }; /* parameters */
-
 typedef struct RegionEmitter {
   WasmFunction function;
   const Region *region;
   Arena *arena; /* scratch */
 } RegionEmitter;
-
-void emit_place(WasmFunction *f, Place place) {
-  wasm_get(f, SLOTS);
-  wasm_memory(f, OP_I32_LOAD, 4 * (int64_t)place.slot);
-  if (place.offset == 0) return;
-  wasm_i32(f, place.offset);
-  wasm_op(f, OP_I32_ADD);
-}
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
@@ -265,7 +255,7 @@ static void emit_moves(RegionEmitter *r, const RegionStep *step) {
 
 static void emit_step_call(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
-  wasm_get(f, CONTEXT);
+  wasm_get(f, REGION_CONTEXT);
   wasm_i32(f, (int64_t)(uintptr_t)step->call);
   wasm_call(f, "xla_region_step", SIGNATURE_STEP);
   wasm_op(f, OP_I32_EQZ);
@@ -283,7 +273,7 @@ static bool has_loops(const RegionStep *step) { return step->end_loop > step->fi
 
 /* Pushes whether `resume` is one of the loops [first, end). */
 static void emit_resumes_in(WasmFunction *f, int first, int end) {
-  wasm_get(f, RESUME);
+  wasm_get(f, REGION_RESUME);
   wasm_i32(f, first);
   wasm_op(f, OP_I32_SUB);
   wasm_i32(f, end - first);
@@ -292,7 +282,7 @@ static void emit_resumes_in(WasmFunction *f, int first, int end) {
 
 static void emit_clear_resume(WasmFunction *f) {
   wasm_i32(f, 0);
-  wasm_set(f, RESUME);
+  wasm_set(f, REGION_RESUME);
 }
 
 static int64_t steps_cost(const RegionSteps *steps) {
@@ -305,10 +295,10 @@ static int64_t steps_cost(const RegionSteps *steps) {
 static void emit_burn(RegionEmitter *r, const RegionStep *loop) {
   WasmFunction *f = &r->function;
   int64_t cost = steps_cost(&loop->condition) + steps_cost(&loop->body);
-  wasm_get(f, FUEL);
+  wasm_get(f, REGION_FUEL);
   wasm_i32(f, cost < 1 << 24 ? cost : 1 << 24);
   wasm_op(f, OP_I32_SUB);
-  wasm_tee(f, FUEL);
+  wasm_tee(f, REGION_FUEL);
   wasm_i32(f, 0);
   wasm_op(f, OP_I32_LT_S);
   wasm_block(f, OP_IF);
@@ -422,7 +412,7 @@ static void emit_steps(RegionEmitter *r, const RegionSteps *steps) {
     const RegionStep *step = &steps->items[i];
     bool guarded = has_loops(step) ? loops > 1 : loops > 0;
     if (guarded) {
-      wasm_get(f, RESUME);
+      wasm_get(f, REGION_RESUME);
       wasm_op(f, OP_I32_EQZ);
       if (has_loops(step)) {
         emit_resumes_in(f, step->first_loop, step->end_loop);
