@@ -6,6 +6,7 @@ import { openWorker } from './stage.mjs';
 
 export function createStage(element, exhibit, urls, tell) {
   const canvas = h('canvas', { class: 'stage-canvas', id: 'stage', width: 280, height: 280, 'aria-label': 'Draw a digit here', role: 'img' });
+  const drawing = h('div', { class: 'pad empty' }, canvas);
   const slope = h('canvas', { class: 'pixels', width: 28, height: 28, role: 'img', 'aria-label': 'The gradient' });
   const bars = Array.from({ length: 10 }, (_, digit) => h('div', {}, h('i'), String(digit)));
   const answer = h('p', { role: 'status', id: 'digit' }, 'Draw a digit on the left.');
@@ -24,6 +25,7 @@ export function createStage(element, exhibit, urls, tell) {
     putImage(slope, heatMap(gradient, 28, 28, { ramp: 'diverging', range: [-most, most] }));
   };
   const classify = async (pixels) => {
+    drawing.classList.remove('empty');
     next = pixels;
     if (busy) return;
     busy = true;
@@ -45,9 +47,10 @@ export function createStage(element, exhibit, urls, tell) {
   opened.then(tell, (error) => { answer.textContent = error.message; });
   const clear = h('button', { type: 'button', onclick: () => {
     pad.clear();
+    drawing.classList.add('empty');
     next = null;
     answer.textContent = 'Draw a digit on the left.';
   } }, 'Clear');
-  element.append(h('div', { class: 'pads' }, canvas, slope), answer, h('div', { class: 'bars' }, bars), h('div', { class: 'controls' }, clear));
+  element.append(h('div', { class: 'pads' }, drawing, slope), answer, h('div', { class: 'bars' }, bars), h('div', { class: 'controls' }, clear));
   return { dispose: () => worker.terminate() };
 }
