@@ -45,6 +45,23 @@ for (const { name, hangs } of MESH_PROGRAMS) {
   });
 }
 
+test('messages are lines on the timeline, from device to device', async () => {
+  await choose('Ring all-reduce by permutes');
+  /* Between the rows there is nothing but ticks and these. */
+  const crossed = await page.evaluate(() => {
+    const canvas = document.querySelector('canvas.timeline');
+    const scale = canvas.width / canvas.clientWidth;
+    const context = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+    context.drawImage(canvas, 0, 0);
+    const row = (canvas.clientHeight - 24) / 4;
+    const { data } = context.getImageData(72 * scale, Math.round((4 + row) * scale), canvas.width - 80 * scale, 1);
+    let strong = 0;
+    for (let i = 3; i < data.length; i += 4) strong += data[i] > 90 ? 1 : 0;
+    return strong;
+  });
+  assert.ok(crossed >= 3, `${crossed}`);
+});
+
 test('a run is played', async () => {
   await choose(MESH_PROGRAMS[0].name);
   await page.locator('#scrub').fill('0');

@@ -151,7 +151,7 @@ class Meshes {
     this.begin = Math.min(...run.events.map(({ startUs }) => startUs));
     this.span = Math.max(...run.events.map(({ endUs }) => endUs)) - this.begin || 1;
     this.meetings = meetingsOf(program, run.events);
-    this.timeline.show(run.events, program.partitions);
+    this.timeline.show(run.events, program.partitions, this.meetings);
     this.results.show(run, program);
     const sum = (events) => events.reduce((total, { startUs, endUs }) => total + endUs - startUs, 0);
     const together = sum(run.events.filter(({ category }) => ['collective', 'channel'].includes(category)));

@@ -1,7 +1,7 @@
 /** What passes did to a module, as differences line by line. */
 import { h } from '../shared/dom.mjs';
 
-const MOST_LINES = 3000; /* of which all pairs are looked at */
+const MOST_LINES = 1500; /* of which all pairs are looked at */
 
 /**
  * The longest common subsequence of lines.

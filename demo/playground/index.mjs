@@ -1,6 +1,6 @@
 /** Playground: a program on the left, what becomes of it on the right. */
 import { h, select } from '../shared/dom.mjs';
-import { duration, plural } from '../shared/format.mjs';
+import { duration, plural, whole } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';
 import { createResults } from '../shared/results.mjs';
 import { createTabs } from '../shared/tabs.mjs';
@@ -15,6 +15,7 @@ import { drawPicture } from './picture.mjs';
 import { planElement } from './plan.mjs';
 import './playground.css';
 
+const MOST_LINES = 20_000; /* of WebAssembly that are shown */
 const EDIT_MS = 30; /* of quiet, after which an edit is looked at */
 const STUCK_MS = 4000; /* after which a compilation gives way to the next edit */
 
@@ -348,10 +349,14 @@ class Playground {
       panel.replaceChildren(h('p', { class: 'small soft' }, 'What each device does, in order: generated code, kernels, loops and branches, collectives. Behind the colon, what it reads and writes: @ is a place in the arena.'), h('pre', {}, text));
     },
     async code(panel, program) {
-      const [code, steps, { wasmText }] = await Promise.all([
-        this.programs.view(program.id, 'code', this.part), this.programs.view(program.id, 'thunks', this.part), import('./code.mjs')]);
+      const code = await this.programs.view(program.id, 'code', this.part);
+      if (program !== this.program) return;
+      const { bytes = 0, text = '' } = code ?? {};
+      const lines = text.split('\n');
+      const rest = lines.length - MOST_LINES;
       panel.replaceChildren(code
-        ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${code.length.toLocaleString('en')} bytes: a function for each fused loop and each region, named after its instruction.`), h('pre', {}, wasmText(code, steps)))
+        ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${whole(bytes)} bytes: a function for each fused loop and each region, named after its instruction.`),
+          h('pre', {}, rest > 0 ? lines.slice(0, MOST_LINES).join('\n') : text), rest > 0 ? h('p', { class: 'soft' }, `And ${whole(rest)} more lines.`) : null)
         : h('p', { class: 'soft' }, 'Nothing was generated: kernels of the core do it all.'));
     },
     timeline(panel, program) {

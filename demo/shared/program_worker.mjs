@@ -49,8 +49,13 @@ const VIEWS = {
   optimised: ({ executable }) => executable.toString(),
   thunks: ({ executable }) => executable.thunks(),
   passes: ({ module }, mesh) => client.passes(module, mesh),
-  code: ({ executable }) => executable.generatedCode(),
   memory: ({ executable }) => executable.memoryPlan(),
+  async code({ executable }) {
+    const code = executable.generatedCode();
+    if (!code) return null;
+    const { wasmText } = await import('../playground/code.mjs');
+    return { bytes: code.length, text: wasmText(code, executable.thunks()) };
+  },
 };
 
 function programOf(id) {

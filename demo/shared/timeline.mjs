@@ -51,9 +51,10 @@ export class Timeline {
   constructor(canvas, rows = 'devices') {
     this.events = null;
     this.partitions = 1;
+    this.meetings = [];
     this.rows = rows;
     this.kept = keepDrawn(canvas, (context, width, height) =>
-      draw(context, width, height, this.events, ROWS[this.rows](this.partitions)));
+      draw(context, width, height, this.events, ROWS[this.rows](this.partitions), this.meetings));
   }
 
   showRows(rows) {
@@ -62,9 +63,11 @@ export class Timeline {
   }
 
   /** @param {import('../../bindings/index.mjs').ProfileEvent[] | null} events of one run
-   *  @param {number} [partitions] of each replica */
-  show(events, partitions = 1) {
+   *  @param {number} [partitions] of each replica
+   *  @param {object[]} [meetings] of its devices, as meshes/meetings.mjs finds them: lines between rows */
+  show(events, partitions = 1, meetings = []) {
     this.partitions = partitions;
+    this.meetings = meetings;
     this.events = events?.length ? events : null;
     this.kept.redraw();
   }
@@ -74,7 +77,7 @@ export class Timeline {
   }
 }
 
-function draw(context, width, height, events, kind) {
+function draw(context, width, height, events, kind, meetings) {
   if (!events) return;
   const begin = Math.min(...events.map((e) => e.startUs));
   const span = Math.max(...events.map((e) => e.endUs)) - begin || 1;
@@ -103,6 +106,35 @@ function draw(context, width, height, events, kind) {
     const went = Math.min(startUs + waitedUs, endUs);
     if (waitedUs && kind.waits) bar(startUs, went, '--wait', 0);
     bar(went, endUs, COLOURS[category] ?? '--other', 1);
+  }
+  if (kind.waits) drawMeetings(context, meetings, { x, y: (device) => MARGIN.top + (device + 0.5) * rowHeight });
+}
+
+/** Messages from row to row, and a line through all that meet, from when the last one has come. */
+function drawMeetings(context, meetings, { x, y }) {
+  context.strokeStyle = context.fillStyle = colour('--ink');
+  context.lineWidth = 1;
+  const line = (fromX, fromY, toX, toY) => {
+    context.beginPath();
+    context.moveTo(fromX, fromY);
+    context.lineTo(toX, toY);
+    context.stroke();
+  };
+  const dot = (atX, atY) => {
+    context.beginPath();
+    context.arc(atX, atY, 2.5, 0, 7);
+    context.fill();
+  };
+  for (const { devices, pairs, startUs, endUs } of meetings) {
+    if (pairs) {
+      for (const [from, to] of pairs) {
+        line(x(startUs), y(from), x(endUs), y(to));
+        dot(x(endUs), y(to));
+      }
+    } else {
+      line(x(startUs), y(Math.min(...devices)), x(startUs), y(Math.max(...devices)));
+      for (const device of devices) dot(x(startUs), y(device));
+    }
   }
 }
 
