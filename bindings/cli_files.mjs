@@ -44,7 +44,10 @@ export async function readModule(client, file, shapes) {
       if (/say for which sizes/.test(error.message)) {
         throw new UsageError(error.message.replace(/, as in load.*/, `: --shape f32[8,128], once for each parameter`));
       }
-      if (/^load: /.test(error.message)) throw new UsageError(error.message.replace('load', file));
+      if (/^load: /.test(error.message)) {
+        const text = error.message.replace('load', file).replace(/(not a program): [^]*\bread\w+\(\)$/, '$1: give it to one, by --input');
+        throw new UsageError(text);
+      }
       throw error;
     }
     const { code, operation, line, column } = error;

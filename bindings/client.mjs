@@ -129,26 +129,40 @@ export class Client {
     const { arguments: shapes } = checkOptions('load', options, LOAD_OPTIONS);
     let { content } = await contentOf(source);
     if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
-    if (typeof content === 'string') return this.#loadText(content, shapes);
+    if (typeof content === 'string') return this.#loadText(content, kindOfText(content), shapes);
     const refused = refusal(content);
     if (refused) throw refused;
     const { isBytecode } = await stablehlo();
     const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
     if (bytecode) return this.parseStableHlo(bytecode, { arguments: shapes });
-    if (!isText(content)) return this.parseHloProto(content);
+    if (!isText(content)) return this.#loadProto(content);
     const head = new TextDecoder().decode(content.subarray(0, 100000));
-    if (kindOfText(head) === 'stablehlo') {
-      return this.parseStableHlo(content, { arguments: shapes });
-    }
-    return this.parseHlo(content);
+    return this.#loadText(content, kindOfText(head), shapes);
   }
 
-  #loadText(text, shapes) {
-    const kind = kindOfText(text);
-    if (kind === 'stablehlo') return this.parseStableHlo(text, { arguments: shapes });
-    const refused = kind ? undefined : refusal(new TextEncoder().encode(text.slice(0, 1000)));
+  #loadProto(bytes) {
+    try {
+      return this.parseHloProto(bytes);
+    } catch (error) {
+      if (!/at byte|no HloModuleProto/.test(error.message)) throw error;
+      throw invalidArgument('load', 'these bytes are no program that is known: no HLO proto, MLIR bytecode or file of ' +
+        `jax.export; is the file whole? (As a proto: ${error.message.replace(/^parseHloProto: /, '')}.)`);
+    }
+  }
+
+  #loadText(content, kind, shapes) {
+    if (kind === 'stablehlo') return this.parseStableHlo(content, { arguments: shapes });
+    if (kind === 'hlo') return this.parseHlo(content);
+    const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
+    const refused = refusal(head);
     if (refused) throw refused;
-    return this.parseHlo(text);
+    try {
+      return this.parseHlo(content);
+    } catch (error) {
+      const { code, message, line, column, operation } = error;
+      throw new XlaError(code, `${message}; this text is neither HLO, which begins with HloModule, nor StableHLO, ` +
+        'with module or func.func', { line, column, operation });
+    }
   }
 
   /**
