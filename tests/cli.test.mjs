@@ -7,6 +7,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { paint } from '../bindings/cli_terminal.mjs';
 import { file, header } from './npy.mjs';
 
 const CLI = fileURLToPath(new URL('../bindings/cli.mjs', import.meta.url));
@@ -292,6 +293,22 @@ describe('other commands and options', () => {
     assert.match(stdout, /^\(module[^]*;; \w+ \S+\n[^]*f32x4\.add/);
     await prints(['compile', axpy, '--wasm', '--output', wasm], '');
     assert.ok(WebAssembly.validate(await readFile(wasm)));
+  });
+
+  test('colours on a terminal that wants them', () => {
+    const before = { ...process.env };
+    const painted = (isTTY, env) => {
+      Object.assign(process.env, { TERM: 'xterm', NO_COLOR: '' }, env);
+      return paint({ isTTY }, 'red', 'no');
+    };
+    try {
+      assert.equal(painted(true), '\u001b[31mno\u001b[0m');
+      for (const plain of [painted(false), painted(true, { NO_COLOR: '1' }), painted(true, { TERM: 'dumb' })]) {
+        assert.equal(plain, 'no');
+      }
+    } finally {
+      process.env = before;
+    }
   });
 
   test('nothing but text where there is no terminal', async () => {
