@@ -3,8 +3,8 @@
  * row is a test here. Their tools are installed into build/hosts (make hosts does it).
  */
 import assert from 'node:assert/strict';
-import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { launch, newPage } from '../browser.mjs';
@@ -113,6 +113,22 @@ main(Client).then((result) => console.log(JSON.stringify(result)));`,
     await output(tool('bun'), ['build', '--compile', 'main.mjs', '--outfile', 'main'], { cwd: path });
     check(JSON.parse(await output(join(path, 'main'), [], { cwd: path })));
   });
+  test('Jest, in its default mode', LONG, async () => {
+    const path = await project('jest-default', {
+      'main.test.cjs': `const { Client } = require('xla-wasm');\n${program()}
+test('runs', async () => { expect(await main(Client)).toEqual({ threads: 2, sum: [3, 6] }); });`,
+    });
+    await output(process.execPath, [join(TOOLS, 'jest/bin/jest.js'), '--ci', '--testMatch=**/*.cjs'],
+      { cwd: path, seconds: SECONDS });
+  });
+  test('Vitest', LONG, async () => {
+    const path = await project('vitest', {
+      'main.test.js': `${IMPORT}${program()}
+test('runs', async () => { expect(await main(Client)).toEqual({ threads: 2, sum: [3, 6] }); });`,
+    });
+    await output(process.execPath, [join(TOOLS, 'vitest/vitest.mjs'), 'run', '--globals'],
+      { cwd: path, seconds: SECONDS });
+  });
   test('Jest, with modules', LONG, async () => {
     const path = await project('jest', {
       'main.test.mjs': `${IMPORT}${program()}
@@ -133,6 +149,34 @@ describe('bundlers', () => {
     await output(process.execPath, [join(TOOLS, 'webpack/bin/webpack.js')],
       { cwd: path, seconds: SECONDS, env: { ...process.env, NODE_PATH: TOOLS } });
     await checkSite(join(path, 'dist'));
+  });
+
+  // In the folder of the tools: its bundler takes no packages from elsewhere.
+  test('Next', LONG, async () => {
+    const folder = join(ROOT, 'build/hosts/next'), packages = await project('next', {});
+    await rm(folder, { recursive: true, force: true });
+    const files = {
+      'package.json': '{ "name": "next-project", "private": true }',
+      'next.config.mjs': "export default { output: 'export' };",
+      'app/layout.js': `export default function Layout({ children }) {
+  return <html><head><link rel="icon" href="data:," /></head><body>{children}</body></html>;
+}`,
+      'app/page.js': `'use client';
+import { useEffect } from 'react';
+${IMPORT}${program()}
+export default function Page() {
+  useEffect(() => { ${SHOW} }, []);
+  return <p>Next</p>;
+}`,
+    };
+    for (const [name, text] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, name)), { recursive: true });
+      await writeFile(join(folder, name), text);
+    }
+    await cp(join(packages, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
+    await output(process.execPath, [join(TOOLS, 'next/dist/bin/next'), 'build'],
+      { cwd: folder, seconds: SECONDS, env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1' } });
+    await checkSite(join(folder, 'out'));
   });
 
   test('Parcel', LONG, async () => {
