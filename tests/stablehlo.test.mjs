@@ -217,6 +217,38 @@ describe('what HLO says otherwise', () => {
     await assert.rejects(client.load(groups('#stablehlo.axis_ref<name = "x", sub_axis_info = (3)2>')), /not known/);
   });
 
+  // Values of the specification's examples, and of StableHLO's own interpreter tests of the same kind.
+  const rooted = (operation, types, attributes) => `func.func @main(%x: tensor<1x2xi64>, %y: tensor<1x2xi64>, %root: tensor<2xi32>)
+      -> (tensor<1x2xi64>, tensor<1x2xi64>) {
+    %0:2 = "stablehlo.collective_${operation}"(%x, %y${types === 3 ? ', %root' : ''}) ${operation === 'reduce' ? `({
+      ^bb0(%a: tensor<i64>, %b: tensor<i64>): %s = stablehlo.subtract %a, %b : tensor<i64>
+      stablehlo.return %s : tensor<i64>
+    })` : ''} {${attributes}${types === 3 ? ', has_dynamic_root' : ''}}
+      : (tensor<1x2xi64>, tensor<1x2xi64>${types === 3 ? ', tensor<2xi32>' : ''}) -> (tensor<1x2xi64>, tensor<1x2xi64>)
+    return %0#0, %0#1 : tensor<1x2xi64>, tensor<1x2xi64> }`;
+  const none = [0, 0], flat = (results) => results.map((of) => of.map(({ data }) => [...data].map(Number)));
+  for (const { what, operation, groups, dynamic, mesh = { replicas: 4 }, channel = 0, roots = [1, 0], expected } of [
+    { what: 'a root that is computed', operation: 'broadcast', groups: '[[0, 1], [3, 2]]', dynamic: true,
+      expected: [[[3, 4], [10, 20]], [[3, 4], [10, 20]], [[5, 6], [70, 80]], [[5, 6], [70, 80]]] },
+    { what: 'groups of several sizes, and a device in none', operation: 'broadcast', groups: '[[0, 2], [1, -1]]', dynamic: true,
+      expected: [[[5, 6], [10, 20]], [none, [30, 40]], [[5, 6], [10, 20]], [none, none]] },
+    { what: 'a reduction', operation: 'reduce', groups: '[[0, 1], [3, 2]]',
+      expected: [[[-2, -2], [-20, -20]], [none, none], [none, none], [[2, 2], [20, 20]]] },
+    { what: 'a reduction to a root that is computed', operation: 'reduce', groups: '[[0, 1], [3, -1]]', dynamic: true,
+      expected: [[none, [-20, -20]], [[-2, -2], none], [none, none], [none, [70, 80]]] },
+    { what: 'a reduction across partitions', operation: 'reduce', groups: '[[1, 0]]', channel: 1,
+      mesh: { replicas: 2, partitions: 2 }, expected: [[none, none], [[2, 2], [20, 20]], [none, none], [[2, 2], [20, 20]]] },
+  ]) {
+    test(`${what}: collective_${operation}`, async () => {
+      const dense = `dense<${groups}> : tensor<${groups.split('],').length}x2xi64>`;
+      const text = rooted(operation, dynamic ? 3 : 2, `replica_groups = ${dense}, channel_handle = #stablehlo.channel_handle<handle = ${channel}, type = 0>`);
+      const executable = await client.compile(await client.load(text), mesh);
+      const results = await executable.executeReplicas([0, 1, 2, 3].map((d) =>
+        [[[2 * d + 1, 2 * d + 2]], [[20 * d + 10, 20 * d + 20]], roots]));
+      assert.deepEqual(flat(results), expected);
+    });
+  }
+
   test('large constants in hexadecimal', async () => {
     const count = 300_000;
     const data = Float32Array.from({ length: count }, (_, i) => Math.sin(i));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/small.h"
 #include "dynamic/dimensions.h"
 #include "eval/eval.h"
 #include "platform/platform.h"
@@ -12,6 +13,8 @@
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
+
+SMALL_CODE
 
 static int given_leaves(const Executable *executable) {
   return executable->program->parameter_leaves - executable->program->hidden_parameters;
@@ -339,3 +342,5 @@ const ProfileEvent *run_profile(Run *run, int *count) {
   *count = run->profile_count;
   return run->profile_events;
 }
+
+SMALL_CODE_END

@@ -1,5 +1,9 @@
 #include "runtime/waiting.h"
 
+#include "base/small.h"
+
+SMALL_CODE
+
 enum { MOST_SHOWN = 8 };
 
 void waiting_note(Run *run) {
@@ -230,3 +234,5 @@ void waiting_print(const Run *run, StrBuf *out) {
   }
   strbuf_append(out, "]");
 }
+
+SMALL_CODE_END
