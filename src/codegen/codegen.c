@@ -33,7 +33,7 @@ static CodegenWork scatter_work(const Instruction *scatter) {
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
-  enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_LINES = 16, LONG = 1 << 20 };
+  enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_BYTES = 256, LEAST_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = fusion->a.calls->root;
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
@@ -47,7 +47,9 @@ CodegenWork codegen_work(const Instruction *fusion) {
   }
   int64_t work = elements_per_result(root); /* 0 where a dimension is empty */
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
-  all.chunk = chunk < LEAST ? LEAST : chunk & -(int64_t)LEAST;
+  bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
+  int64_t least = bytes ? LEAST_BYTES : LEAST;
+  all.chunk = chunk < least ? least : chunk & -least;
   all.is_long = work > LONG / LEAST;
   return all;
 }

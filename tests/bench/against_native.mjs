@@ -164,6 +164,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
       apart: Math.max(...heres.map(({ apart }) => apart)),
       evaluates: one.evaluates,
       peers: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(times[0], theirs[i])])),
+      toNative: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(theirs[i], others)])),
     };
   } finally {
     heres.forEach((here) => here.dispose());

@@ -122,7 +122,7 @@ const shapeOf = ({ shape, below }) => `${below ? 's32' : 'f32'}[${shape}]`;
  * @param {boolean} [options.host] operands come from typed arrays and results go to typed arrays in
  *   each call (but for weights), instead of staying on the device
  */
-export async function start({ load, threads, host }) {
+export async function start({ load, threads, host, read }) {
   const { Client } = await load('xla-wasm');
   const client = await Client.create({ threads });
 
@@ -146,5 +146,22 @@ export async function start({ load, threads, host }) {
     };
   }
 
-  return { prepare, has: (id) => id in PROGRAMS };
+  async function prepareProgram(hlo, operands) {
+    const { readNpy } = await import('../../bindings/npy.mjs');
+    const module = client.parseHlo(new TextDecoder().decode(await read(hlo)));
+    const executable = await client.compile(module);
+    const files = await Promise.all(operands.map(read));
+    const args = module.parameters.map(({ shape }, i) => client.buffer(readNpy(files[i], shape.elementType)));
+    module.dispose();
+    return {
+      run: () => executable.execute(args, { device: true }),
+      free: (results) => results.flat(Infinity).forEach((result) => result?.dispose()),
+      end: () => {
+        args.forEach((arg) => arg.dispose());
+        executable.dispose();
+      },
+    };
+  }
+
+  return { prepare, prepareProgram, has: (id) => id in PROGRAMS };
 }

@@ -2,7 +2,7 @@
  * Where subjects live: a process of Node's each, or a page of Chromium's each. Both have the same
  * methods: call(method, ...args), which fails if there is no answer in time, and close().
  */
-import { fork } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -23,10 +23,10 @@ function inTime(promise, what) {
 class ProcessHost {
   #child;
 
-  constructor() {
+  constructor(execPath) {
     const file = fileURLToPath(new URL('process.mjs', import.meta.url));
     const stdio = ['ignore', 'ignore', 'ignore', 'ipc']; // peers warn of this and that
-    this.#child = fork(file, { serialization: 'advanced', stdio });
+    this.#child = fork(file, { serialization: 'advanced', stdio, execPath });
   }
 
   call(method, ...args) {
@@ -83,18 +83,21 @@ class PageHost {
   }
 }
 
-/** Where subjects run: { name, version, start(threads), close() } */
-export function nodeHosts() {
+/**
+ * Where subjects run: { name, version, start(threads), close() }
+ * @param {string} [execPath] another Node than this one
+ */
+export function nodeHosts(execPath = process.execPath) {
   return {
     name: 'Node',
-    version: process.version.slice(1),
-    start: async () => new ProcessHost(),
+    version: execFileSync(execPath, ['--version'], { encoding: 'utf8' }).trim().slice(1),
+    start: async () => new ProcessHost(execPath),
     close: async () => {},
   };
 }
 
 export async function chromiumHosts() {
-  const folders = [join('tests', 'bench'), join('build', 'bench', 'node_modules')];
+  const folders = [join('tests', 'bench'), join('build', 'bench', 'node_modules'), join('build', 'operations')];
   const server = await serve({ port: 0, folders });
   const browser = await launch();
   return {

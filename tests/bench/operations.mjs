@@ -10,20 +10,23 @@
  * --write: puts the table into operations/README.md, with machine and date.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
 import { bold, circumstances, CLOCKS, geometric, measure, Native, time } from './against_native.mjs';
 import { distance } from './digest.mjs';
-import { nodeHosts } from './hosts.mjs';
+import { chromiumHosts, nodeHosts } from './hosts.mjs';
 import { probe } from './probes.mjs';
 import { TOLERANCE } from './workloads.mjs';
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAMS = fileURLToPath(new URL('../../build/operations', import.meta.url));
 const PAGE = new URL('operations/README.md', import.meta.url);
 const ROUND_MS = 50;
+const NODE_24 = fileURLToPath(new URL('../../build/hosts/node_modules/node-24/bin/node', import.meta.url));
+const HOSTS = { node24: () => nodeHosts(NODE_24), chromium: chromiumHosts };
 const PEERS = { ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
 
 const { values: given } = parseArgs({
@@ -34,6 +37,7 @@ const { values: given } = parseArgs({
     rounds: { type: 'string', default: '5' },
     peers: { type: 'string', default: Object.keys(PEERS).join() },
     clock: { type: 'string', default: 'wall' },
+    hosts: { type: 'string', default: '' },
     write: { type: 'boolean', default: false },
   },
 });
@@ -60,6 +64,37 @@ class Peer {
   }
 }
 
+/** Ours in another host. */
+class Elsewhere {
+  static async start(name) {
+    const elsewhere = new Elsewhere();
+    elsewhere.name = name;
+    elsewhere.hosts = await HOSTS[name]();
+    elsewhere.host = await elsewhere.hosts.start(1);
+    await elsewhere.host.call('start', 'xla', 1);
+    return elsewhere;
+  }
+
+  get title() {
+    return `${this.hosts.name} ${parseInt(this.hosts.version)}`;
+  }
+
+  prepare({ name, operands }, folder) {
+    const path = (file) => relative(ROOT, file);
+    const files = operands.map((_, i) => path(`${folder}/${name}.in${i}.npy`));
+    return this.host.call('prepareProgram', path(`${PROGRAMS}/${name}.hlo`), files);
+  }
+
+  round(milliseconds) {
+    return this.host.call('round', milliseconds);
+  }
+
+  async close() {
+    await this.host.close();
+    await this.hosts.close();
+  }
+}
+
 /** Those that have the operation and agree with native. */
 async function preparePeers(row, peers, folder, native) {
   const ready = [];
@@ -80,24 +115,26 @@ async function preparePeers(row, peers, folder, native) {
   return ready;
 }
 
-function line({ title, nativeMs, ms, ratios, apart, evaluates, peers }) {
+function line({ title, nativeMs, ms, ratios, apart, evaluates, peers, toNative }) {
   const cells = [evaluates ? `${title} (evaluated)` : title, time(nativeMs)];
   ms.forEach((one, i) => cells.push(time(one), bold(ratios[i])));
+  cells.push(...elsewhere.map(({ name }) => bold(toNative[name])));
   cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), apart.toExponential(0));
   return `| ${cells.join(' | ')} |`;
 }
 
 function table(results) {
   const columns = ['operation', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...Object.values(PEERS), 'apart'];
+    ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'apart'];
   const mean = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const ours = settings.flatMap((_, i) => ['', mean(results.map((r) => r.ratios[i]))]);
+  const there = elsewhere.map(({ name }) => mean(results.map((r) => r.toNative[name]).filter(Boolean)));
   const theirs = Object.keys(PEERS).map((name) => mean(results.map((r) => r.peers[name]).filter(Boolean)));
   return [
     `| ${columns.join(' | ')} |`,
     `| --- |${' --: |'.repeat(columns.length - 1)}`,
     ...results.map(line),
-    `| geometric mean | | ${ours.join(' | ')} | ${theirs.join(' | ')} | |`,
+    `| geometric mean | | ${[...ours, ...there, ...theirs].join(' | ')} | |`,
   ].join('\n');
 }
 
@@ -115,7 +152,7 @@ What \`make bench ARGS="operations --write"\` measured ${circumstances()}. Opera
 JAX's ([operations.py](operations.py)), of 2^20 elements unless the row says otherwise; native is XLA:CPU held to
 one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
 theirs, round by round; **bold**, and we are slower. onnxruntime-web copies operands in and results out
-in each call; its ratio is to our time without that. "Apart" is how far results are from native's, as a part of the largest
+in each call; its ratio is to our time without that. A column of another host has our time there by native's. "Apart" is how far results are from native's, as a part of the largest
 element. A row that is "evaluated" has a step that the evaluator runs.
 
 Limits, by loops of WebAssembly that do nothing else: ${
@@ -131,18 +168,24 @@ const rows = JSON.parse(readFileSync(`${PROGRAMS}/rows.json`, 'utf8'))
   .filter(({ name, title }) => new RegExp(given.only).test(`${name} ${title}`));
 const limits = probe();
 for (const [what, much] of Object.entries(limits)) console.log(`${what}: ${much}`);
-const folder = mkdtempSync(`${tmpdir()}/xla-wasm-operations-`);
+const folder = mkdtempSync(`${PROGRAMS}/run-`); // a folder that is served to Chromium
 const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
-const [clients, peers, results] = [[], [], []];
+const [clients, peers, elsewhere, results] = [[], [], [], []];
 for (const threads of settings) clients.push(await Client.create({ threads }));
 const asked = given.clock === 'wall' ? given.peers.split(',').filter(Boolean) : [];
 for (const name of asked) peers.push(await Peer.start(hosts, name));
+for (const name of given.hosts.split(',').filter(Boolean)) elsewhere.push(await Elsewhere.start(name));
 try {
   for (const row of rows) {
     let ready = [];
     try {
       ready = await preparePeers(row, peers, folder, native);
+      if (elsewhere.length) await native.ask({ prepare: row.name, folder });
+      for (const one of elsewhere) {
+        await one.prepare(row, folder);
+        ready.push(one);
+      }
       const options = { clients, native, programs: PROGRAMS, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock };
       results.push({ ...await measure(row.name, { ...options, peers: ready }), title: row.title });
       console.log(line(results.at(-1)));
@@ -156,6 +199,7 @@ try {
 } finally {
   clients.forEach((client) => client.dispose());
   for (const { host } of peers) await host.close();
+  for (const one of elsewhere) await one.close();
   await hosts.close();
   native.close();
   rmSync(folder, { recursive: true });

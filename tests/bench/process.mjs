@@ -16,12 +16,15 @@ function operandFrom(file) {
   return { shape: shape.dimensions, data };
 }
 
+const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url));
+
 const subject = new Subject();
 const METHODS = {
-  start: (name, threads) => subject.start(name, { threads, load }),
+  start: (name, threads) => subject.start(name, { threads, load, read }),
   prepare: (id) => subject.prepare(id),
   prepareFrom: (id, files) => subject.prepare(id, Object.fromEntries(
     Object.entries(files).map(([name, file]) => [name, operandFrom(file)]))),
+  prepareProgram: (...paths) => subject.prepareProgram(...paths),
   digest: (file) => digestOf(operandFrom(file).data),
   round: (milliseconds) => subject.round(milliseconds),
   end: () => subject.end(),

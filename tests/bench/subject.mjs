@@ -23,8 +23,8 @@ export class Subject {
   #prepared;
 
   /**
-   * @param {object} options of the engine: threads; load(), which imports a package; files(), which
-   *   says where a package's files are, in a page
+   * @param {object} options of the engine: threads; load(), which imports a package; read(), which reads
+   *   a file of the checkout; files(), which says where a package's files are, in a page
    * @returns {Promise<{ workloads: string[], loadMs: number }>} loadMs: from the import to the
    *   first result of the smallest workload, as some engines load what they need only then
    */
@@ -51,6 +51,13 @@ export class Subject {
     this.#prepared.free(results);
     await this.#warmUp();
     return { firstMs, digests };
+  }
+
+  /** The same of a program in HLO, by the engine that runs such; paths are the checkout's. */
+  async prepareProgram(hlo, operands) {
+    this.#prepared = await this.#engine.prepareProgram(hlo, operands);
+    this.#prepared.free(await this.#prepared.run());
+    await this.#warmUp();
   }
 
   async #warmUp() {
