@@ -102,9 +102,11 @@ static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
 
 /* By Horner's rule, highest coefficient first. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count);
-#define POLYNOMIAL(m, x, ...)                     \
-  polynomial(m, x, (const double[]){__VA_ARGS__}, \
-             (int)(sizeof(const double[]){__VA_ARGS__} / sizeof(double)))
+#define POLYNOMIAL(m, x, ...)                                                             \
+  __extension__({                                                                         \
+    static const double coefficients_[] = {__VA_ARGS__};                                  \
+    polynomial(m, x, coefficients_, (int)(sizeof coefficients_ / sizeof *coefficients_)); \
+  })
 
 /* --- Writing --- */
 

@@ -59,7 +59,7 @@ typedef struct SinCos {
 } SinCos;
 
 /* x = n pi/2 + r; n pi/2 in two parts, the first of which n times is exact for |n| < 2^20. */
-static SinCos sin_cos(f64x4 x) {
+__attribute__((noinline)) static SinCos sin_cos(f64x4 x) {
   f64x4 whole = __builtin_elementwise_floor(x * M_2_PI + 0.5);
   f64x4 r = x - whole * 1.57079632673412561417e+00;
   r = r - whole * 6.07710050650619224932e-11;

@@ -125,7 +125,7 @@ static inline WideSinCos wide_sin_cos(f64x2 x) {
 
 /* --- Arc tangents: of y / x, finite, and whose sum is finite --- */
 
-static inline f64x2 wide_atan2(f64x2 y, f64x2 x) {
+__attribute__((noinline, unused)) static f64x2 wide_atan2(f64x2 y, f64x2 x) {
   f64x2 width = wide_abs(x), height = wide_abs(y);
   s64x2 steep = height > width;
   f64x2 large = SELECT(steep, height, width), small = SELECT(steep, width, height);
