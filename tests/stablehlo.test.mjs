@@ -157,6 +157,19 @@ describe('what HLO says otherwise', () => {
     assert.deepEqual(await run(text, [[100, 100, 100, 27], 1]), [328]);
   });
 
+  test('numbers as their bits, and back', async () => {
+    const rows = [['f64', 64, [-3, 5], 0xc008000000000000n], ['ui8', 8, [200, 5], 200n], ['i4', 4, [-3, 5], 13n]];
+    for (const [type, bits, x, word] of rows) {
+      const text = `func.func @main(%x: tensor<2x${type}>) -> (tensor<2x${type}>, tensor<2x${bits}xi1>) {
+        %0 = stablehlo.bitcast_convert %x : (tensor<2x${type}>) -> tensor<2x${bits}xi1>
+        %1 = stablehlo.bitcast_convert %0 : (tensor<2x${bits}xi1>) -> tensor<2x${type}>
+        return %1, %0 : tensor<2x${type}>, tensor<2x${bits}xi1> }`;
+      const [same, all] = await run(text, [x]);
+      assert.deepEqual(same, x);
+      assert.equal(BigInt(`0b${all[0].map(Number).reverse().join('')}`), word);
+    }
+  });
+
   test('maximum, minimum and cube root of complex numbers', async () => {
     const type = 'tensor<3xcomplex<f32>>';
     const text = `func.func @main(%x: ${type}, %y: ${type}) -> (${type}, ${type}, ${type}) {

@@ -59,7 +59,36 @@ function convert(c) {
   return x.shape.elementType === to ? x : c.b.convertElementType(x, to);
 }
 
+/** The unsigned type of as many bits as a type has; undefined: complex numbers have none. */
+function wordOf(elementType) {
+  const { bits, lanes } = ELEMENT_TYPES.get(elementType);
+  return lanes === 1 ? `u${bits}` : undefined;
+}
+
+const withoutLast = ({ dimensions }) => dimensions.map((_, i) => i).slice(0, -1);
+
+/** An i1 is a bit in StableHLO, and a byte in HLO: the bits of x, the lowest first, in a dimension more. */
+function toBits({ b, x }, shape) {
+  const word = wordOf(x.shape.elementType);
+  const words = b.broadcastInDim(b.bitcastConvertType(x, word), [...shape.dimensions], withoutLast(shape));
+  const places = b.iota(Shape.array(word, shape.dimensions), shape.rank - 1);
+  const bits = b.and(b.shiftRightLogical(words, places), b.constantR0(1, word));
+  return b.ne(bits, b.constantR0(0, word));
+}
+
+/** The elements that bits make. */
+function ofBits({ b, x }, elementType) {
+  const word = wordOf(elementType);
+  const places = b.iota(Shape.array(word, x.shape.dimensions), x.shape.rank - 1);
+  const bits = b.shiftLeft(b.convertElementType(x, word), places);
+  const sum = b.reduce(bits, b.constantR0(0, word), 'add', [x.shape.rank - 1]);
+  return word === elementType ? sum : b.bitcastConvertType(sum, elementType);
+}
+
 function bitcastConvert(c) {
+  const [from, to] = [c.x.shape, c.declared() ?? { elementType: c.elementType() }];
+  if (to.elementType === 'pred' && to.rank === from.rank + 1 && wordOf(from.elementType)) return toBits(c, to);
+  if (from.elementType === 'pred' && to.rank === from.rank - 1 && wordOf(to.elementType)) return ofBits(c, to.elementType);
   const shape = c.declared();
   return shape ? c.emit('bitcast-convert', [c.x], {}, shape)
     : c.b.bitcastConvertType(c.x, c.elementType());
