@@ -262,24 +262,6 @@ describe('what HLO says otherwise', () => {
     });
   }
 
-  test('i1 is a bit: of floats and integers, and back', async () => {
-    const text = (type, bits) => `func.func @main(%x: tensor<2x${type}>) -> (tensor<2x${bits}xi1>, tensor<2x${type}>) {
-      %0 = stablehlo.bitcast_convert %x : (tensor<2x${type}>) -> tensor<2x${bits}xi1>
-      %1 = stablehlo.bitcast_convert %0 : (tensor<2x${bits}xi1>) -> tensor<2x${type}>
-      return %0, %1 : tensor<2x${bits}xi1>, tensor<2x${type}> }`;
-    const value = 0x0123456789abcdefn, double = new Float64Array(new BigInt64Array([value, -2n]).buffer);
-    for (const [type, bits, data, words] of [
-      ['f64', 64, double, [value, 2n ** 64n - 2n]], ['ui16', 16, new Uint16Array([0xcdef, 1]), [0xcdefn, 1n]],
-      ['i8', 8, new Int8Array([-17, 3]), [0xefn, 3n]], ['f32', 32, new Float32Array([1, -2]), [0x3f800000n, 0xc0000000n]],
-    ]) {
-      const executable = await client.compile(await client.load(text(type, bits)));
-      const [split, back] = await executable.execute([data]);
-      const expected = words.flatMap((word) => Array.from({ length: bits }, (_, i) => Number((word >> BigInt(i)) & 1n)));
-      assert.deepEqual([...split.data], expected, type);
-      assert.deepEqual(back.data, data);
-    }
-  });
-
   test('large constants in hexadecimal', async () => {
     const count = 300_000;
     const data = Float32Array.from({ length: count }, (_, i) => Math.sin(i));
