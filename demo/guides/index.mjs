@@ -106,8 +106,12 @@ export async function mount(element, { state, link }) {
       article.innerHTML = render(text, guide.path); // the repository's own pages, with html off
       for (const code of article.querySelectorAll('pre')) code.tabIndex = 0; /* so that it can be scrolled */
       for (const entry of list.children) {
-        if (entry.dataset.name === guide.name) entry.setAttribute('aria-current', 'page');
-        else entry.removeAttribute('aria-current');
+        if (entry.dataset.name === guide.name) {
+          entry.setAttribute('aria-current', 'page');
+          entry.scrollIntoView({ block: 'nearest', inline: 'center' });
+        } else {
+          entry.removeAttribute('aria-current');
+        }
       }
       for (const see of article.querySelectorAll('.see')) {
         const { example, tab } = see.dataset;

@@ -1,22 +1,26 @@
 /** Devices as a grid: what each does at a moment, and who meets whom. */
 import { h, svg } from '../shared/dom.mjs';
 
-/* Sizes of a device and of what is between them; on a narrow page, so that four fit and can be read. */
-const WIDE = { width: 116, height: 74, gapX: 76, gapY: 64, letters: 15 };
-const NARROW = { width: 86, height: 62, gapX: 26, gapY: 44, letters: 11 };
+/* Sizes of a device and of what is at least between them, also so that a row is `row` wide; on a narrow
+ * page, so that four fit and can be read. */
+const WIDE = { width: 116, height: 74, gapX: 76, gapY: 64, letters: 15, row: 0 };
+const NARROW = { width: 86, height: 62, gapX: 26, gapY: 44, letters: 11, row: 250 };
 const NARROW_PAGE = 520;
 
 /** Where devices are: a row for each replica if there are partitions, else one row or a square. */
 function placesOf({ replicas, partitions }, cell) {
   const count = replicas * partitions;
   const square = Math.max(2, Math.ceil(Math.sqrt(count)));
-  const columns = partitions > 1 ? partitions : count === 3 ? 3 : Math.min(count, square);
-  const places = Array.from({ length: count }, (_, device) => ({
-    x: (device % columns) * (cell.width + cell.gapX), y: Math.floor(device / columns) * (cell.height + cell.gapY), cell,
-  }));
+  const columns = partitions > 1 ? partitions : Math.min(count, square);
+  const gapX = Math.max(cell.gapX, (cell.row - columns * cell.width) / Math.max(1, columns - 1)); /* arrows want room */
+  const last = count % columns || columns; /* in the last row, which is centred: nobody is behind another */
+  const places = Array.from({ length: count }, (_, device) => {
+    const shift = device >= count - last ? (columns - last) / 2 : 0;
+    return { x: (device % columns + shift) * (cell.width + gapX), y: Math.floor(device / columns) * (cell.height + cell.gapY), cell };
+  });
   return {
     places,
-    width: columns * (cell.width + cell.gapX) - cell.gapX,
+    width: columns * (cell.width + gapX) - gapX,
     height: Math.ceil(count / columns) * (cell.height + cell.gapY) - cell.gapY,
   };
 }
