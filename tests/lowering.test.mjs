@@ -126,3 +126,248 @@ for (const [name, { entry, slice: [shape, bounds], has }] of Object.entries(NARR
 for (const [name, entry] of Object.entries(KEPT)) {
   test(`narrow leaves as it is ${name}`, () => assert.equal(afterPass(program(entry), 'narrow'), null));
 }
+
+/* ---- Fusions of the same operands ---- */
+
+/** The operations of a computation by name, in order, without what is nothing: [opcode, shape]. */
+const operationsOf = (text, name = 'ENTRY') => {
+  const [, body] = text.match(new RegExp(`^${name}[^\\n]*\\{\\n((?:  .*\\n)*)\\}`, 'm'));
+  return [...body.matchAll(/= (\(.*?\)|\S+) ([a-z-]+)\(/g)].map(([, shape, opcode]) => [opcode, shape]);
+};
+const fusions = (text, name) => operationsOf(text, name).filter(([opcode]) => opcode === 'fusion').length;
+
+const SIBLINGS = {
+  'results of the same operands': {
+    entry: `a = f32[64,40] add(x, y)
+      b = f32[64,40] multiply(x, y)
+      ROOT r = (f32[64,40], f32[64,40]) tuple(a, b)`,
+    loops: 1,
+    wants: (x, y) => [x + y, x * y],
+  },
+  'one that reads the other': {
+    entry: `a = f32[64,40] tanh(x)
+      b = f32[64,40] multiply(a, y)
+      ROOT r = (f32[64,40], f32[64,40]) tuple(a, b)`,
+    loops: 1,
+    wants: (x, y) => [Math.tanh(x), Math.tanh(x) * y],
+  },
+  'a result that only the other reads, in several ways': {
+    entry: `a = f32[64,40] tanh(x)
+      n = f32[64,40] negate(a)
+      c = f32[64,40] exponential(n)
+      d = f32[64,40] exponential(a)
+      b = f32[64,40] multiply(c, y)
+      e = f32[64,40] subtract(d, y)
+      ROOT r = (f32[64,40], f32[64,40]) tuple(b, e)`,
+    wants: (x, y) => [Math.exp(-Math.tanh(x)) * y, Math.exp(Math.tanh(x)) - y],
+  },
+  'a sort between them, which waits for one': {
+    entry: `a = f32[64,40] add(x, y)
+      s = f32[64,40] sort(a), dimensions={1}, to_apply=less
+      b = f32[64,40] subtract(x, s)
+      ROOT r = (f32[64,40], f32[64,40]) tuple(a, b)`,
+    loops: 2,
+  },
+  'one that reads the other turned round': {
+    entry: `a = f32[64,40] tanh(x)
+      v = f32[64,40] reverse(a), dimensions={1}
+      b = f32[64,40] multiply(v, a)
+      ROOT r = (f32[64,40], f32[64,40]) tuple(a, b)`,
+    loops: 2,
+  },
+  'other shapes': {
+    entry: `a = f32[64,40] add(x, y)
+      t = f32[40,64] transpose(x), dimensions={1,0}
+      u = f32[40,64] transpose(y), dimensions={1,0}
+      b = f32[40,64] multiply(t, u)
+      ROOT r = (f32[64,40], f32[40,64]) tuple(a, b)`,
+  },
+};
+const LESS = 'less {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT\n}\n';
+const pair = (entry) =>
+  `HloModule m\n${LESS}ENTRY e {\n  x = f32[64,40] parameter(0)\n  y = f32[64,40] parameter(1)\n  ${entry}\n}`;
+
+for (const [name, { entry, loops, wants }] of Object.entries(SIBLINGS)) {
+  test(`fuse-siblings: ${name}`, async () => {
+    const text = pair(entry);
+    const module = client.parseHlo(text);
+    const last = client.passes(module).at(-1).text;
+    module.dispose();
+    if (loops) assert.equal(fusions(last), loops, last);
+    const [x, y] = [wave(64 * 40, 0), wave(64 * 40, 1)];
+    const results = await execute(text, [x, y]);
+    if (!wants) return;
+    results.forEach((rows, r) => rows.flat().forEach((value, i) =>
+      assert.ok(isClose(value, wants(x[i], y[i])[r]), `${value} of result ${r} at ${i}`)));
+  });
+}
+
+test('fuse-siblings: a loop\'s state is still updated in place', () => {
+  const text = `HloModule m
+more {
+  s = (s32[], f32[1000], f32[1000]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(20)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+turn {
+  s = (s32[], f32[1000], f32[1000]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[1000] get-tuple-element(s), index=1
+  v = f32[1000] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[1000] add(x, v)
+  w = f32[1000] subtract(v, x)
+  ROOT r = (s32[], f32[1000], f32[1000]) tuple(j, y, w)
+}
+ENTRY e {
+  x = f32[1000] parameter(0)
+  v = f32[1000] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[1000], f32[1000]) tuple(zero, x, v)
+  ROOT w = (s32[], f32[1000], f32[1000]) while(t), condition=more, body=turn
+}`;
+  const module = client.parseHlo(text);
+  return client.compile(module).then(async (executable) => {
+    const turn = executable.thunks().split('body')[1];
+    assert.equal(turn.match(/generated/g).length, 2, turn);
+    assert.doesNotMatch(turn, /copy/);
+    const [, x, v] = await executable.execute([wave(1000, 0), wave(1000, 1)]);
+    let [a, b] = [wave(1000, 0), wave(1000, 1)];
+    for (let i = 0; i < 20; i++) [a, b] = [a.map((p, k) => p + b[k]), b.map((q, k) => q - a[k])];
+    x.toArray().forEach((value, i) => assert.ok(isClose(value, a[i]), `${value} at ${i}, not ${a[i]}`));
+    v.toArray().forEach((value, i) => assert.ok(isClose(value, b[i])));
+    executable.dispose();
+    module.dispose();
+  });
+});
+
+/* ---- Small products ---- */
+
+const BIG = { s64: BigInt64Array, u64: BigUint64Array };
+const whole = (type, count) => (BIG[type]
+  ? BIG[type].from({ length: count }, (_, i) => BigInt((i * 7) % 5))
+  : Array.from({ length: count }, (_, i) => ((i * 7) % 5)));
+const nested = (flat, dims) => {
+  const [first, ...rest] = dims;
+  if (first === undefined) return flat[0];
+  const part = flat.length / first;
+  return Array.from({ length: first }, (_, i) => nested(flat.slice(i * part, (i + 1) * part), rest));
+};
+const size = (dims) => dims.reduce((a, b) => a * b, 1);
+
+/** lhs, rhs, contracted, batch, result */
+const PRODUCTS = [
+  [[10], [10], [[0], [0]], [[], []], []],
+  [[3, 5], [5], [[1], [0]], [[], []], [3]],
+  [[3, 5], [3], [[0], [0]], [[], []], [5]],
+  [[3, 4], [4, 5], [[1], [0]], [[], []], [3, 5]],
+  [[3, 4], [5, 3], [[0], [1]], [[], []], [4, 5]],
+  [[2, 3, 4], [4, 2, 2], [[2], [0]], [[0], [1]], [2, 3, 2]],
+  [[2, 3, 4], [4, 3], [[1, 2], [1, 0]], [[], []], [2]],
+  [[4], [6], [[], []], [[], []], [4, 6]],
+  [[4, 1], [1, 6], [[1], [0]], [[], []], [4, 6]],
+];
+for (const type of ['f32', 'f64', 's32', 'u64']) {
+  test(`small-dots: ${type}`, async () => {
+    for (const [lhs, rhs, [lc, rc], [lb, rb], result] of PRODUCTS) {
+      const attributes = `lhs_contracting_dims={${lc}}, rhs_contracting_dims={${rc}}` +
+        (lb.length ? `, lhs_batch_dims={${lb}}, rhs_batch_dims={${rb}}` : '');
+      const dot = `dot(x, y), ${attributes}`;
+      const shape = `${type}[${result}]`;
+      const header = `HloModule m\nENTRY e {\n  x = ${type}[${lhs}] parameter(0)\n  y = ${type}[${rhs}] parameter(1)\n`;
+      const text = `${header}  ROOT d = ${shape} ${dot}\n}`;
+      assert.doesNotMatch(afterPass(text, 'small-dots'), / dot\(/);
+      const args = [nested(whole(type, size(lhs)), lhs), nested(whole(type, size(rhs)), rhs)];
+      const [got] = await execute(text, args);
+      const [wanted] = await execute(text.replace('ROOT d', 'd').replace(/\}$/,
+        `  b = ${shape} opt-barrier(d)\n  ROOT s = ${shape} copy(b)\n}`), args);
+      assert.deepEqual(got, wanted);
+      assert.deepEqual([got].flat(Infinity).map(Number), product(args, lhs, rhs, lc, rc, lb, rb));
+    }
+  });
+}
+
+/** What dot is defined as: in the order of the result's elements. */
+function product([x, y], lhs, rhs, lc, rc, lb, rb) {
+  const at = (array, index) => Number(index.reduce((part, i) => part[i], array));
+  const free = (dims, ...without) => dims.map((_, d) => d).filter((d) => !without.flat().includes(d));
+  const [lf, rf] = [free(lhs, lc, lb), free(rhs, rc, rb)];
+  const all = (sizes) => sizes.reduce((list, n) => list.flatMap((index) =>
+    Array.from({ length: n }, (_, i) => [...index, i])), [[]]);
+  return all([...lb.map((d) => lhs[d]), ...lf.map((d) => lhs[d]), ...rf.map((d) => rhs[d])]).map((index) =>
+    all(lc.map((d) => lhs[d])).reduce((sum, k) => {
+      const l = [], r = [];
+      lb.forEach((d, i) => { l[d] = index[i]; });
+      rb.forEach((d, i) => { r[d] = index[i]; });
+      lf.forEach((d, i) => { l[d] = index[lb.length + i]; });
+      rf.forEach((d, i) => { r[d] = index[lb.length + lf.length + i]; });
+      lc.forEach((d, i) => { l[d] = k[i]; });
+      rc.forEach((d, i) => { r[d] = k[i]; });
+      return sum + at(x, l) * at(y, r);
+    }, 0));
+}
+
+test('small-dots: a product of one, which may be -0', async () => {
+  const text = `HloModule m\nENTRY e {\n  x = f32[3,1] parameter(0)\n  y = f32[1,2] parameter(1)
+  ROOT d = f32[3,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;
+  const [d] = await execute(text, [[[-0], [1], [-2]], [[3, 0]]]);
+  assert.deepEqual(d, [[-0, -0], [3, 0], [-6, -0]]);
+});
+
+/* ---- Reductions written out, in regions ---- */
+
+const REDUCED = [
+  [[7], [0]], [[8], [0]], [[3], [0]], [[3, 5], [0]], [[3, 5], [1]], [[2, 9], [1]], [[9, 2], [0]],
+  [[2, 9], [0]], [[2, 3, 4], [0, 2]], [[2, 3, 4], [1]], [[2, 2, 6], [0, 1]], [[3, 4], [0, 1]], [[5], []],
+];
+const TYPES = ['f32', 'f64', 's32', 's8', 'u16', 's64', 'f16', 'bf16', 'f8e4m3fn', 'c64', 'pred'];
+for (const type of TYPES) {
+  test(`a reduction of ${type} in a region`, async () => {
+    for (const opcode of type === 'pred' ? ['and', 'or'] : type === 'c64' ? ['add'] : ['add', 'maximum', 'multiply']) {
+      for (const [dims, over] of REDUCED) {
+        const kept = dims.filter((_, d) => !over.includes(d));
+        const computation = `f {\n a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${opcode}(a, b)\n}\n`;
+        const header = `HloModule m\n${ADD}${computation}ENTRY e {\n  x = ${type}[${dims}] parameter(0)\n  i = ${type}[] parameter(1)\n`;
+        const reduce = `${type}[${kept}] reduce(x, i), dimensions={${over}}, to_apply=f`;
+        const alone = `${header}  ROOT r = ${reduce}\n}`;
+        const more = `${header}  z = f32[] constant(0)\n  k = f32[5] iota(), iota_dimension=0
+  s = f32[] reduce(k, z), dimensions={0}, to_apply=add\n  r = ${reduce}\n  ROOT t = (${type}[${kept}], f32[]) tuple(r, s)\n}`;
+        const element = (n) => (type === 'c64' ? [n, 1 - n] : type === 'pred' ? n > 0 : type === 's64' ? BigInt(n) : n);
+        const x = nested(Array.from({ length: size(dims) }, (_, n) => element((n * 5) % 3)), dims);
+        const [wanted] = await execute(alone, [x, element(1)]);
+        const [got] = await execute(more, [x, element(1)]);
+        assert.deepEqual(got, wanted, `${opcode} of [${dims}] over {${over}}`);
+      }
+    }
+  });
+}
+
+test('a reduction of two arrays in a region', async () => {
+  const text = `HloModule m
+${ADD}most {
+  x = f32[] parameter(0)
+  i = s32[] parameter(1)
+  y = f32[] parameter(2)
+  j = s32[] parameter(3)
+  more = pred[] compare(x, y), direction=GE
+  v = f32[] select(more, x, y)
+  k = s32[] select(more, i, j)
+  ROOT r = (f32[], s32[]) tuple(v, k)
+}
+ENTRY e {
+  x = f32[3,7] parameter(0)
+  i = s32[3,7] iota(), iota_dimension=1
+  low = f32[] constant(-inf)
+  none = s32[] constant(-1)
+  m = (f32[3], s32[3]) reduce(x, i, low, none), dimensions={1}, to_apply=most
+  v = f32[3] get-tuple-element(m), index=0
+  k = s32[3] get-tuple-element(m), index=1
+  z = f32[] constant(0)
+  s = f32[] reduce(v, z), dimensions={0}, to_apply=add
+  ROOT r = (f32[3], s32[3], f32[]) tuple(v, k, s)
+}`;
+  const x = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 3, 5, 8, 9, 7], [9, 3, 2, 3, 8, 4, 6]];
+  assert.deepEqual(await execute(text, [x]), [[9, 9, 9], [5, 5, 0], 27]);
+});

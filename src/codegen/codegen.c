@@ -69,14 +69,26 @@ static bool reads(const LoopNode *node, int operand) {
   return node->kind == NODE_INPUT && node->instruction->parameter_number == operand;
 }
 
-/* Results are stored one after the other: what comes after `result` must not read the operand. */
-static bool loop_may_overwrite(const LoopPlan *plan, Arena *arena, int operand, int result) {
-  bool *later = ARENA_ARRAY(arena, bool, plan->count);
-  for (int i = result + 1; i < plan->output_count; i++) later[plan->outputs[i]->id] = true;
+/* Marks what the outputs [from, to) are made of, but not what is behind values that are kept in locals,
+** as others wanted them before: of complex ones maybe only a part. */
+static bool *made_of(const LoopPlan *plan, Arena *arena, int from, int to, const bool *before) {
+  bool *marks = ARENA_ARRAY(arena, bool, plan->count);
+  for (int i = from; i < to; i++) marks[plan->outputs[i]->id] = true;
   for (int i = plan->count - 1; i >= 0; i--) {
     const LoopNode *node = plan->nodes[i];
+    if (before && before[i] && !type_is_complex(node_type(node))) marks[i] = false;
+    for (int k = 0; marks[i] && k < node->operand_count; k++) marks[node->operands[k]->id] = true;
+  }
+  return marks;
+}
+
+/* Results are stored one after the other: what comes after `result` must not read the operand. */
+static bool loop_may_overwrite(const LoopPlan *plan, Arena *arena, int operand, int result) {
+  const bool *before = made_of(plan, arena, 0, result + 1, NULL);
+  const bool *later = made_of(plan, arena, result + 1, plan->output_count, before);
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
     if (reads(node, operand) && (later[i] || !is_in_order(plan, node))) return false;
-    for (int k = 0; later[i] && k < node->operand_count; k++) later[node->operands[k]->id] = true;
   }
   return true;
 }

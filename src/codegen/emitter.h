@@ -213,6 +213,10 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values);
 /* Settles the order of the loops of a reduction, before any code. */
 void reduce_plan(LoopPlan *plan);
 void emit_reduce_kernel(Emitter *e);
+/* How much code a reduction is when each step is written out; and that code, for the row of results at
+** `indices` of the loops around it, from result number `position` on. */
+int64_t written_reduce_size(const LoopPlan *plan);
+void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *outputs);
 
 /* --- region_emitter.c --- */
 

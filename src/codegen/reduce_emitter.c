@@ -25,6 +25,7 @@ typedef struct Reducer {
   int *accumulators; /* locals: [unroll + 1][output_count][MOST_PARTS]; */
   int *values;       /* locals: [output_count][MOST_PARTS] */
   int steps;         /* a local: left of the innermost loop */
+  int64_t *at;       /* where all is written out: the loops' indices; else NULL */
 } Reducer;
 
 /* The accumulators of one unrolled vector; after the last of those come the tail's. */
@@ -331,6 +332,43 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   wasm_local_release(f, *index);
 }
 
+/* The innermost of them written out, at indices that are known. */
+static void emit_written_innermost(Emitter *e, const Reducer *reducer) {
+  int64_t steps = e->plan->sizes[e->plan->rank - 1], done = 0;
+  emit_pointers_at(e, reducer->at);
+  emit_level(e, LEVEL_ROW);
+  for (; reducer->along && done + LANES <= steps; done += LANES) {
+    emit_accumulate(e, reducer, accumulator(e, reducer, 0));
+    if (done + LANES < steps) emit_advance_leaves(e, LANES);
+  }
+  bool one_lane = e->one_lane;
+  e->one_lane |= reducer->along;
+  for (; done < steps; done++) {
+    emit_accumulate(e, reducer, accumulator(e, reducer, reducer->along ? MOST_UNROLL : 0));
+    if (done + 1 < steps) emit_advance_leaves(e, 1);
+  }
+  e->one_lane = one_lane;
+}
+
+static void emit_written_loops(Emitter *e, const Reducer *reducer, int k) {
+  reducer->at[k] = 0;
+  if (k == e->plan->rank - 1) {
+    emit_written_innermost(e, reducer);
+    return;
+  }
+  for (; reducer->at[k] < e->plan->sizes[k]; reducer->at[k]++) {
+    emit_written_loops(e, reducer, k + 1);
+  }
+}
+
+static void emit_reduced(Emitter *e, const Reducer *reducer) {
+  if (reducer->at) {
+    emit_written_loops(e, reducer, reducer->rows->rank);
+  } else {
+    emit_reduced_loops(e, reducer, reducer->rows->rank);
+  }
+}
+
 /* --- Along ------------------------------------------------------------------------------------ */
 
 static void emit_set_identity(Emitter *e, const int *accumulators) {
@@ -356,14 +394,14 @@ static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *to
   }
 }
 
-static void emit_result_along(Emitter *e, void *data) {
-  const Reducer *reducer = data;
+/* Accumulates all elements of a result, and puts it into the tail's lane 0. */
+static void emit_total_along(Emitter *e, const Reducer *reducer) {
   WasmFunction *f = &e->function;
   int *total = accumulator(e, reducer, 0), *tail = accumulator(e, reducer, MOST_UNROLL);
   for (int u = 0; u < reducer->unroll; u++) emit_set_identity(e, accumulator(e, reducer, u));
   emit_set_identity(e, tail);
   e->one_lane = false;
-  emit_reduced_loops(e, reducer, reducer->rows->rank);
+  emit_reduced(e, reducer);
   for (int distance = 1; distance < reducer->unroll; distance *= 2) {
     for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
       emit_combined(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
@@ -374,7 +412,12 @@ static void emit_result_along(Emitter *e, void *data) {
   emit_value(e, e->plan->inits[0], 0);
   wasm_set(f, tail[0]);
   emit_combined(e, tail, total);
-  emit_store_results(e, reducer, tail);
+}
+
+static void emit_result_along(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  emit_total_along(e, reducer);
+  emit_store_results(e, reducer, accumulator(e, reducer, MOST_UNROLL));
   e->one_lane = false;
   emit_advance_outputs(e, reducer->rows, 1);
   emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], 1);
@@ -382,9 +425,7 @@ static void emit_result_along(Emitter *e, void *data) {
 
 /* --- Across ----------------------------------------------------------------------------------- */
 
-static void emit_results_across(Emitter *e, void *data) {
-  const Reducer *reducer = data;
-  int step = (e->one_lane ? 1 : LANES) * reducer->unroll;
+static void emit_totals_across(Emitter *e, const Reducer *reducer) {
   for (int u = 0; u < reducer->unroll; u++) {
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
@@ -393,7 +434,13 @@ static void emit_results_across(Emitter *e, void *data) {
       }
     }
   }
-  emit_reduced_loops(e, reducer, reducer->rows->rank);
+  emit_reduced(e, reducer);
+}
+
+static void emit_results_across(Emitter *e, void *data) {
+  const Reducer *reducer = data;
+  int step = (e->one_lane ? 1 : LANES) * reducer->unroll;
+  emit_totals_across(e, reducer);
   for (int u = 0; u < reducer->unroll && !e->plan->places; u++) {
     e->lane_zero = (int64_t)u * LANES;
     emit_store_results(e, reducer, accumulator(e, reducer, u));
@@ -453,6 +500,69 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
 void emit_reduce_kernel(Emitter *e) {
   Rows rows = {.rank = e->plan->rank - e->plan->reduced};
   emit_rows(e, &rows, emit_reduce_row);
+}
+
+/* ---- Written out, in a region ---- */
+
+int64_t written_reduce_size(const LoopPlan *plan) {
+  int row = plan->rank - plan->reduced - 1;
+  int64_t pieces = plan->count + plan->combine_count;
+  bool along = plan->lane_loop == plan->time_loop;
+  if (plan->reduce->opcode != HLO_REDUCE) return INT64_MAX;
+  for (int k = 0; k < plan->rank; k++) {
+    int64_t size = plan->sizes[k];
+    bool in_lanes = along ? k == plan->rank - 1 : k == row;
+    pieces *= in_lanes ? size / LANES + size % LANES : size;
+    if (pieces > INT32_MAX) return INT64_MAX;
+  }
+  return pieces;
+}
+
+/* Those of one vector and of the tail, and the values after the first of them. */
+static int *written_accumulators(Emitter *e, int locals) {
+  int *all = ARENA_ARRAY(e->plan->arena, int, (MOST_UNROLL + 1) * locals);
+  for (int i = 0; i < 2 * locals; i++) all[i] = wasm_local(&e->function, WASM_V128);
+  for (int i = 0; i < locals; i++) {
+    all[MOST_UNROLL * locals + i] = wasm_local(&e->function, WASM_V128);
+  }
+  return all;
+}
+
+static void release_accumulators(Emitter *e, const int *all, int locals) {
+  for (int i = 0; i < 2 * locals; i++) wasm_local_release(&e->function, all[i]);
+  for (int i = 0; i < locals; i++) {
+    wasm_local_release(&e->function, all[MOST_UNROLL * locals + i]);
+  }
+}
+
+void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *outputs) {
+  const LoopPlan *plan = e->plan;
+  int locals = plan->output_count * MOST_PARTS, row = plan->rank - plan->reduced - 1;
+  Rows rows = {.rank = row + 1, .outputs = outputs};
+  Reducer reducer = {.rows = &rows, .unroll = 1, .at = indices};
+  reducer.along = plan->lane_loop == plan->time_loop;
+  reducer.accumulators = written_accumulators(e, locals);
+  reducer.values = reducer.accumulators + locals;
+  for (int i = 0; i < plan->output_count; i++) {
+    emit_buffer(e, e->operand_count + i);
+    wasm_i32(&e->function, position * type_bytes(output_type(e, i)));
+    wasm_op(&e->function, OP_I32_ADD);
+    wasm_set(&e->function, outputs[i]);
+  }
+  for (int64_t i = 0; i < plan->sizes[row]; i += e->one_lane ? 1 : LANES) {
+    e->one_lane = reducer.along || i + LANES > plan->sizes[row];
+    indices[row] = i;
+    if (reducer.along) {
+      emit_total_along(e, &reducer);
+    } else {
+      emit_totals_across(e, &reducer);
+    }
+    e->lane_zero = i;
+    emit_store_results(e, &reducer, accumulator(e, &reducer, reducer.along ? MOST_UNROLL : 0));
+    e->lane_zero = 0;
+  }
+  e->one_lane = false;
+  release_accumulators(e, reducer.accumulators, locals);
 }
 
 /* The order of loops, to be settled before any code. */

@@ -16,15 +16,19 @@ typedef struct RegionEmitter {
 /* The vectors and single lanes that a row's elements take. */
 static int64_t row_pieces(int64_t size) { return size / LANES + size % LANES; }
 
+/* The loop that goes along a row of results. */
+static int row_loop(const LoopPlan *plan) { return plan->rank - plan->reduced - 1; }
+
 static int64_t row_count(const LoopPlan *plan) {
   int64_t rows = 1;
-  for (int k = 0; k < plan->rank - 1; k++) rows *= plan->sizes[k];
+  for (int k = 0; k < row_loop(plan); k++) rows *= plan->sizes[k];
   return rows;
 }
 
 /* Short enough to be written out element by element. */
 static bool is_short(const LoopPlan *plan) {
   enum { MOST_NODES = 160 };
+  if (plan->reduce) return written_reduce_size(plan) <= MOST_NODES;
   return row_count(plan) * row_pieces(plan->sizes[plan->rank - 1]) * plan->count <= MOST_NODES;
 }
 
@@ -59,7 +63,8 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
                .function = r->function,
                .operand_count = step->fusion->operand_count,
                .places = step->places};
-  int64_t indices[MAX_LOOPS] = {0}, rows = row_count(plan), size = plan->sizes[plan->rank - 1];
+  int row_at = row_loop(plan);
+  int64_t indices[MAX_LOOPS] = {0}, rows = row_count(plan), size = plan->sizes[row_at];
   int in_use, *outputs = ARENA_ARRAY(r->arena, int, plan->output_count);
   bool *was_free = wasm_locals_in_use(&e.function, &in_use);
   init_nodes(&e);
@@ -68,8 +73,12 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
   emit_math_constants(&e);
   emit_level(&e, LEVEL_CALL);
   for (int64_t row = 0; row < rows; row++) {
-    emit_written_row(&e, indices, row * size, outputs);
-    for (int k = plan->rank - 2; k >= 0 && ++indices[k] == plan->sizes[k]; k--) indices[k] = 0;
+    if (plan->reduce) {
+      emit_written_reduce(&e, indices, row * size, outputs);
+    } else {
+      emit_written_row(&e, indices, row * size, outputs);
+    }
+    for (int k = row_at - 1; k >= 0 && ++indices[k] == plan->sizes[k]; k--) indices[k] = 0;
   }
   wasm_locals_restore(&e.function, was_free, in_use);
   r->function = e.function;
@@ -91,10 +100,11 @@ static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
 static void emit_loop(RegionEmitter *r, const RegionStep *step) {
   ArenaMark mark = arena_mark(r->arena);
   const Instruction *root = step->fusion->a.calls->root;
-  bool is_plain = root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE &&
-                  root->opcode != HLO_REDUCE_WINDOW;
   LoopPlan plan;
-  if (is_plain && loop_plan_fusion(&plan, r->arena, step->fusion->a.calls) && is_short(&plan)) {
+  bool has_plan = root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
+                  loop_plan_fusion(&plan, r->arena, step->fusion->a.calls);
+  if (has_plan && plan.reduce) reduce_plan(&plan);
+  if (has_plan && is_short(&plan)) {
     emit_written_loop(r, &plan, step);
   } else {
     emit_called_loop(r, step);

@@ -260,6 +260,8 @@ static void find_invariant(const Computation *body, bool *is_invariant) {
   }
 }
 
+static bool is_element(const Instruction *x) { return x->opcode == HLO_GET_TUPLE_ELEMENT; }
+
 /*
 ** What of a loop's body waits until all else is done: steps that make a part of the new state from the
 ** same part of the old one and whatever more, which others of the body may still want to read. By then
@@ -269,24 +271,36 @@ static bool *find_late(Compiler *c, const Computation *body) {
   const Instruction *root = body->root;
   if (root->opcode != HLO_TUPLE_OP) return NULL;
   int *users = scope_new((size_t)body->count, sizeof *users);
+  int *ends = scope_new((size_t)body->count, sizeof *ends); /* users that only the root uses */
   for (int i = 0; i < body->count; i++) {
     const Instruction *instruction = body->instructions[i];
     for (int k = 0; k < instruction->operand_count; k++) users[instruction->operands[k]->id]++;
+  }
+  for (int i = 0; i < root->operand_count; i++) {
+    const Instruction *made = root->operands[i];
+    if (users[made->id] == 1 && is_element(made)) ends[made->operands[0]->id]++;
   }
   bool *late = ARENA_ARRAY(c->arena, bool, body->count);
   int count = 0;
   for (int i = 0; i < root->operand_count && users[root->id] == 0; i++) {
     const Instruction *made = root->operands[i];
-    if (made->opcode != HLO_FUSION || users[made->id] != 1) continue;
-    for (int k = 0; k < made->operand_count; k++) {
-      const Instruction *read = made->operands[k];
-      bool is_old = read->opcode == HLO_GET_TUPLE_ELEMENT &&
-                    read->operands[0] == body->parameters[0] && read->a.tuple_index == i;
-      if (is_old && !late[made->id]) count++;
-      late[made->id] |= is_old;
+    if (users[made->id] != 1) continue;
+    const Instruction *step = is_element(made) ? made->operands[0] : made;
+    if (step->opcode != HLO_FUSION || (step != made && ends[step->id] != users[step->id])) continue;
+    for (int k = 0; k < step->operand_count; k++) {
+      const Instruction *read = step->operands[k];
+      bool is_old =
+          is_element(read) && read->operands[0] == body->parameters[0] && read->a.tuple_index == i;
+      if (is_old && !late[step->id]) count++;
+      late[step->id] |= is_old;
     }
   }
+  for (int i = 0; i < body->count; i++) {
+    const Instruction *x = body->instructions[i];
+    if (is_element(x)) late[i] |= late[x->operands[0]->id];
+  }
   late[root->id] = true;
+  scope_free(ends);
   scope_free(users);
   return count ? late : NULL;
 }

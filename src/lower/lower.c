@@ -27,10 +27,12 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   }
   pass_run((NamedPass){"sort-keys", lower_sort_keys}, module, watch);
   if (!target) return;
+  pass_run((NamedPass){"small-dots", lower_small_dots}, module, watch);
   pass_run((NamedPass){"order-convolutions", lower_order_convolutions}, module, watch);
   for (size_t i = 0; i < sizeof targeting / sizeof *targeting; i++) {
     bool changed = targeting[i].run(module, target);
     if (changed && watch) watch->changed(watch, targeting[i].name, module);
   }
+  pass_run((NamedPass){"fuse-siblings", lower_fuse_siblings}, module, watch);
   pass_run((NamedPass){"dead-code", pass_dead_code}, module, watch);
 }

@@ -62,7 +62,7 @@ static Instruction *find_or_add(InstructionSet *set, Instruction *instruction) {
   return NULL;
 }
 
-static bool common_subexpressions(Computation *computation) {
+bool computation_share(Computation *computation) {
   Rewrite rewrite;
   rewrite_begin(&rewrite, computation);
   size_t size = 16;
@@ -79,5 +79,5 @@ static bool common_subexpressions(Computation *computation) {
 }
 
 bool pass_common_subexpressions(Module *module) {
-  return for_each_computation(module, common_subexpressions);
+  return for_each_computation(module, computation_share);
 }

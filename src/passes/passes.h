@@ -12,12 +12,13 @@ bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are pa
 bool pass_inline_calls(Module *module);    /* call and async-start/done: their bodies in place */
 bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
 bool pass_common_subexpressions(Module *module);
-bool pass_simplify_algebra(Module *module);   /* only what keeps every bit */
-bool pass_fold_transposes(Module *module);    /* into dots and convolutions */
-bool pass_fold_constants(Module *module);     /* by the evaluator, for small results */
-bool pass_expand_scans(Module *module);       /* as while loops */
-bool pass_expand_bitcasts(Module *module);    /* as transposes and reshapes */
-bool pass_expand_scaled_dots(Module *module); /* as dots of what was scaled */
+bool computation_share(Computation *computation); /* that pass, on one */
+bool pass_simplify_algebra(Module *module);       /* only what keeps every bit */
+bool pass_fold_transposes(Module *module);        /* into dots and convolutions */
+bool pass_fold_constants(Module *module);         /* by the evaluator, for small results */
+bool pass_expand_scans(Module *module);           /* as while loops */
+bool pass_expand_scaled_dots(Module *module);     /* as dots of what was scaled */
+bool pass_expand_bitcasts(Module *module);        /* as transposes and reshapes */
 
 /* How many devices a module's shard_maps are for; 0: it has none. */
 int manual_sharding_devices(const Module *module);
