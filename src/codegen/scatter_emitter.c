@@ -21,13 +21,6 @@ static LoopNode *new_input(LoopPlan *loops, const Instruction *input) {
   return node;
 }
 
-static bool contains(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return true;
-  }
-  return false;
-}
-
 /* A loop per dimension of the indices but that of the vectors, then one per window dimension. The
 ** updates have the same dimensions in the same order: see codegen.c's can_scatter. */
 static void make_loops(LoopPlan *loops, const Shape *updates, int windows) {
@@ -44,7 +37,7 @@ static void set_target_offset(LoopNode *target, const Instruction *scatter, int 
   int window = index_loops;
   shape_strides(shape, strides);
   for (int d = 0; d < shape->rank; d++) {
-    if (contains(a->inserted_window_dims, d) || contains(a->input_batching_dims, d)) continue;
+    if (list_has(a->inserted_window_dims, d) || list_has(a->input_batching_dims, d)) continue;
     target->offset.coefficient[window++] = strides[d];
   }
   for (int i = 0; i < a->input_batching_dims.count; i++) {
@@ -78,7 +71,7 @@ static void add_starts(ScatterPlan *plan, const Instruction *scatter, const Inst
   for (int i = 0; i < count; i++) {
     int64_t dim = a->scatter_dims_to_operand_dims.items[i], size = 1;
     for (int d = 0, window = plan->loops.rank - plan->loops.reduced; d <= dim; d++) {
-      if (contains(a->inserted_window_dims, d) || contains(a->input_batching_dims, d)) continue;
+      if (list_has(a->inserted_window_dims, d) || list_has(a->input_batching_dims, d)) continue;
       if (d == dim) size = plan->loops.sizes[window];
       window++;
     }

@@ -6,13 +6,6 @@
 
 static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
 
-static bool list_has(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return true;
-  }
-  return false;
-}
-
 static Instruction *zero(Dynamic *d, PrimitiveType type) {
   return emit_constant(d, type, (Scalar){.i = 0});
 }

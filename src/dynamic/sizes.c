@@ -1,13 +1,6 @@
 /* For each operation, the sizes of its result from those of its operands. */
 #include "dynamic/dynamic.h"
 
-static bool list_has(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return true;
-  }
-  return false;
-}
-
 static const Shape *operand_shape(const Instruction *instruction, int index) {
   return instruction->operands[index]->shape;
 }

@@ -16,15 +16,8 @@ typedef struct DotSide {
   int64_t batches, free, contracted; /* sizes: products over the dimensions of each role */
 } DotSide;
 
-static bool list_has(const Int64List *list, int64_t value) {
-  for (int i = 0; i < list->count; i++) {
-    if (list->items[i] == value) return true;
-  }
-  return false;
-}
-
 static bool is_free(const DotSide *side, int64_t dimension) {
-  return !list_has(side->batch, dimension) && !list_has(side->contracting, dimension);
+  return !list_has(*side->batch, dimension) && !list_has(*side->contracting, dimension);
 }
 
 static DotSide dot_side(const Literal *operand, const Int64List *batch,
@@ -202,10 +195,10 @@ bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, L
   int64_t ragged = a->lhs_ragged_dims.items[0];
   const Shape *sizes = operands[2]->shape;
   Groups groups = {operands[2], sizes->dims[sizes->rank - 1], operands[0]->shape->dims[ragged]};
-  if (list_has(&a->lhs_batch_dims, ragged)) {
+  if (list_has(a->lhs_batch_dims, ragged)) {
     return eval_dot(instruction, operands, result, context);
   }
-  if (list_has(&a->lhs_contracting_dims, ragged)) {
+  if (list_has(a->lhs_contracting_dims, ragged)) {
     ragged_sums(a, operands, &groups, result, context->arena);
   } else {
     ragged_rows(a, operands, &groups, result, context->arena);

@@ -26,13 +26,6 @@ typedef struct Targets {
   int64_t count;           /* of accumulators */
 } Targets;
 
-static bool list_has(const Int64List *list, int64_t value) {
-  for (int i = 0; i < list->count; i++) {
-    if (list->items[i] == value) return true;
-  }
-  return false;
-}
-
 /* Windows of `window[d]` elements along dimension d (0: all of it, also if that is nothing), each of
 ** which gives one accumulator. SAME padding: half of it, rounded down, is in front. */
 static void targets_init(Targets *targets, const Shape *shape, const int64_t *window,
@@ -183,7 +176,7 @@ static Literal *reduce_level(const Instruction *instruction, Literal *operand, L
   int64_t window[MAX_RANK];
   bool longer = false;
   for (int d = 0; d < shape->rank; d++) {
-    bool reduced = list_has(&instruction->a.dimensions, d);
+    bool reduced = list_has(instruction->a.dimensions, d);
     longer |= reduced && shape->dims[d] > LEVEL_WINDOW;
     window[d] = !reduced ? 1 : shape->dims[d] > LEVEL_WINDOW ? LEVEL_WINDOW : 0;
   }
@@ -215,7 +208,7 @@ bool eval_reduce(const Instruction *instruction, Literal *const *operands, Liter
   }
   const Shape *shape = operands[0]->shape;
   int64_t window[MAX_RANK];
-  for (int d = 0; d < shape->rank; d++) window[d] = !list_has(&instruction->a.dimensions, d);
+  for (int d = 0; d < shape->rank; d++) window[d] = !list_has(instruction->a.dimensions, d);
   Targets targets;
   targets_init(&targets, shape, window, context->arena);
   return reduce_windows(instruction->a.to_apply, operands, count, &targets, results, context);

@@ -30,16 +30,12 @@ static int list_find(const Int64List *list, int64_t value) {
   return i;
 }
 
-static bool list_has(const Int64List *list, int64_t value) {
-  return list_find(list, value) < list->count;
-}
-
 /* The dimensions of the indices but the index vector's, which are those of the updates that are
 ** not the window's; a batching dimension steps through the operand too. */
 static void init_places(Scatter *s) {
   walk_init(&s->places);
   for (int d = 0, index_dim = 0; d < s->updates->rank; d++) {
-    if (list_has(&s->a->update_window_dims, d)) continue;
+    if (list_has(s->a->update_window_dims, d)) continue;
     if (index_dim == s->a->index_vector_dim) index_dim++;
     int batching = list_find(&s->a->scatter_indices_batching_dims, index_dim);
     int64_t operand_stride = 0;
@@ -57,7 +53,7 @@ static void init_window(Scatter *s) {
   walk_init(&s->window);
   for (int d = 0, w = 0; d < s->operand->rank; d++) {
     size[d] = 1;
-    if (list_has(&s->a->inserted_window_dims, d) || list_has(&s->a->input_batching_dims, d)) {
+    if (list_has(s->a->inserted_window_dims, d) || list_has(s->a->input_batching_dims, d)) {
       continue;
     }
     int64_t update_dim = s->a->update_window_dims.items[w++];

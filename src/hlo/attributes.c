@@ -22,6 +22,12 @@ const AttributeRow attribute_rows[] = {
 };
 const int attribute_count = sizeof attribute_rows / sizeof *attribute_rows;
 
+int list_index(Int64List list, int64_t value) {
+  int i = 0;
+  while (i < list.count && list.items[i] != value) i++;
+  return i < list.count ? i : -1;
+}
+
 void attributes_init(Attributes *attributes) {
   *attributes = (Attributes){
       .feature_group_count = 1,

@@ -19,6 +19,10 @@ typedef struct Int64List {
   const int64_t *items;
 } Int64List;
 
+/* Where a value is in a list; -1: nowhere. */
+int list_index(Int64List list, int64_t value);
+static inline bool list_has(Int64List list, int64_t value) { return list_index(list, value) >= 0; }
+
 typedef struct ComputationList {
   int count;
   Computation **items;

@@ -292,13 +292,6 @@ bool check_range(Inference *in, const char *attribute, Int64List list, int64_t r
   return true;
 }
 
-bool list_has(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return true;
-  }
-  return false;
-}
-
 bool check_unique(Inference *in, const char *attribute, Int64List list) {
   for (int i = 1; i < list.count; i++) {
     REQUIRE(in, !list_has((Int64List){i, list.items}, list.items[i]),

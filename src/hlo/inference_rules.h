@@ -109,7 +109,6 @@ bool check_range(Inference *in, const char *attribute, Int64List list, int64_t r
 bool check_unique(Inference *in, const char *attribute, Int64List list);
 bool check_ascending(Inference *in, const char *attribute, Int64List list); /* strictly */
 bool check_computation(Inference *in, const char *attribute, const Computation *computation);
-bool list_has(Int64List list, int64_t value);
 
 /*
 ** The reducer of reduce, reduce-window, scatter, ...: takes `count` accumulators and `count`

@@ -4,13 +4,6 @@
 #include "kernels/contraction_plan.h"
 #include "kernels/kernels.h"
 
-static bool contains(Int64List list, int64_t dimension) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == dimension) return true;
-  }
-  return false;
-}
-
 /* The dimensions of one operand that are neither batch nor contracted are, in order, the next ones
 ** of the result. */
 static void add_free(Axes *axes, const Shape *shape, Operand operand, Int64List batch,
@@ -18,7 +11,7 @@ static void add_free(Axes *axes, const Shape *shape, Operand operand, Int64List 
   int64_t strides[MAX_RANK];
   shape_strides(shape, strides);
   for (int d = 0; d < shape->rank; d++) {
-    if (contains(batch, d) || contains(contracting, d)) continue;
+    if (list_has(batch, d) || list_has(contracting, d)) continue;
     int64_t stride = *(*out)++;
     axes_add(axes, shape->dims[d], operand == LHS ? strides[d] : 0, operand == RHS ? strides[d] : 0,
              stride);

@@ -38,8 +38,7 @@ typedef struct Fuser {
   Arena *arena;
   Computation *computation;
   const Target *target;
-  int *user_count;      /* by id */
-  Instruction ***users; /* by id; one entry per use */
+  Users users;
   GroupList *groups_of; /* by id: the groups that an instruction is a member of */
   bool *stays;          /* by id: it is also needed as an instruction of the computation */
   Instruction **copies; /* by id: in the fused computation that is being made */
@@ -48,21 +47,9 @@ typedef struct Fuser {
 
 /* --- What operations cost --------------------------------------------------------------------- */
 
-static bool is_index_only(Opcode opcode) {
-  switch (opcode) {
-  case HLO_BROADCAST:
-  case HLO_COPY:
-  case HLO_RESHAPE:
-  case HLO_REVERSE:
-  case HLO_SLICE:
-  case HLO_TRANSPOSE: return true;
-  default: return false;
-  }
-}
-
 /* What is computed faster than it is read. */
 static bool is_free(const Instruction *x) {
-  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_only(x->opcode);
+  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
 }
 
 /* A few machine instructions, however often it is done. */
@@ -133,7 +120,7 @@ static void join(Fuser *fuser, Instruction *x, Group *group) {
   GroupList *list = &fuser->groups_of[x->id];
   ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
   ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
-  group->reindexes |= is_index_only(x->opcode) && x->operands[0]->shape->rank > 0;
+  group->reindexes |= is_index_operation(x->opcode) && x->operands[0]->shape->rank > 0;
 }
 
 static void leave_last(Fuser *fuser, Group *group) {
@@ -244,8 +231,8 @@ static void start_group(Fuser *fuser, Instruction *x) {
 /* The groups that the users of `x` are in; true if there are also users outside of all groups. */
 static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *out) {
   bool outside = x == fuser->computation->root;
-  for (int i = 0; i < fuser->user_count[x->id]; i++) {
-    int user = fuser->users[x->id][i]->id;
+  for (int i = 0; i < fuser->users.count[x->id]; i++) {
+    int user = fuser->users.lists[x->id][i]->id;
     const GroupList *list = &fuser->groups_of[user];
     outside |= fuser->stays[user];
     for (int k = 0; k < list->count; k++) {
@@ -316,33 +303,13 @@ static void make_fusions(Fuser *fuser) {
 
 /* --- The pass --------------------------------------------------------------------------------- */
 
-static void find_users(Fuser *fuser) {
-  int n = fuser->computation->count;
-  fuser->user_count = ARENA_ARRAY(fuser->arena, int, n);
-  fuser->users = ARENA_ARRAY(fuser->arena, Instruction **, n);
-  for (int pass = 0; pass < 2; pass++) { /* count, then fill */
-    for (int i = 0; i < n; i++) {
-      Instruction *user = fuser->computation->instructions[i];
-      for (int k = 0; k < user->operand_count; k++) {
-        int operand = user->operands[k]->id;
-        if (pass == 1) fuser->users[operand][fuser->user_count[operand]] = user;
-        fuser->user_count[operand]++;
-      }
-    }
-    for (int i = 0; pass == 0 && i < n; i++) {
-      fuser->users[i] = ARENA_ARRAY(fuser->arena, Instruction *, fuser->user_count[i]);
-      fuser->user_count[i] = 0;
-    }
-  }
-}
-
 static bool fuse_computation(Computation *computation, const Target *target) {
   computation_renumber(computation);
   Fuser fuser = {.arena = arena_new(), .computation = computation, .target = target};
   fuser.groups_of = ARENA_ARRAY(fuser.arena, GroupList, computation->count);
   fuser.stays = ARENA_ARRAY(fuser.arena, bool, computation->count);
   fuser.copies = ARENA_ARRAY(fuser.arena, Instruction *, computation->count);
-  find_users(&fuser);
+  fuser.users = find_users(fuser.arena, computation);
   for (int i = computation->count - 1; i >= 0; i--) place(&fuser, computation->instructions[i]);
   bool changed = fuser.groups.count > 0;
   make_fusions(&fuser);

@@ -40,8 +40,7 @@ typedef struct Merger {
   Computation *computation;
   int *position;        /* by id: of instructions in the new order */
   Cluster **cluster_of; /* by id; NULL: of an instruction that is in no loop of this kind */
-  int *user_count;      /* by id */
-  Instruction ***users;
+  Users users;
   Recent *recent; /* by id: the loops that read it */
   int count;      /* of clusters with several members */
 } Merger;
@@ -148,8 +147,8 @@ static int new_inputs(const Cluster *cluster, const Instruction *x) {
 static bool can_wait(const Merger *m, const Cluster *cluster, const Instruction *x) {
   for (int i = 0; i < cluster->count; i++) {
     int id = cluster->members[i]->id;
-    for (int u = 0; u < m->user_count[id]; u++) {
-      const Instruction *user = m->users[id][u];
+    for (int u = 0; u < m->users.count[id]; u++) {
+      const Instruction *user = m->users.lists[id][u];
       if (user == x || is_member(cluster, user)) continue;
       if (m->position[user->id] < m->position[x->id]) return false;
     }
@@ -264,8 +263,8 @@ static Instruction *add_body(Merger *m, Computation *fused, const Instruction *m
 /* Whether anybody but the cluster's own members wants a member's result. */
 static bool is_wanted(const Merger *m, const Cluster *cluster, const Instruction *member) {
   if (member == m->computation->root) return true;
-  for (int u = 0; u < m->user_count[member->id]; u++) {
-    if (!is_member(cluster, m->users[member->id][u])) return true;
+  for (int u = 0; u < m->users.count[member->id]; u++) {
+    if (!is_member(cluster, m->users.lists[member->id][u])) return true;
   }
   return false;
 }
@@ -338,36 +337,15 @@ static void merge(Merger *m, const Cluster *cluster, Instruction **of_input) {
 
 /* ---- The pass ---- */
 
-static void find_users(Merger *m) {
-  int n = m->computation->count;
-  for (int pass = 0; pass < 2; pass++) { /* count, then fill */
-    for (int i = 0; i < n; i++) {
-      Instruction *user = m->computation->instructions[i];
-      for (int k = 0; k < user->operand_count; k++) {
-        int operand = user->operands[k]->id;
-        if (pass == 1) m->users[operand][m->user_count[operand]] = user;
-        m->user_count[operand]++;
-      }
-    }
-    for (int i = 0; pass == 0 && i < n; i++) {
-      m->users[i] = ARENA_ARRAY(m->arena, Instruction *, m->user_count[i]);
-      m->user_count[i] = 0;
-    }
-  }
-}
-
 static bool fuse_siblings(Computation *computation) {
   int loops = 0, n = computation->count;
   for (int i = 0; i < n; i++) loops += is_loop(computation->instructions[i]);
   if (loops < 2) return false;
-  computation_renumber(computation);
   Merger m = {.arena = arena_new(), .computation = computation};
   m.position = ARENA_ARRAY(m.arena, int, n);
   m.cluster_of = ARENA_ARRAY(m.arena, Cluster *, n);
-  m.user_count = ARENA_ARRAY(m.arena, int, n);
-  m.users = ARENA_ARRAY(m.arena, Instruction **, n);
+  m.users = find_users(m.arena, computation);
   m.recent = ARENA_ARRAY(m.arena, Recent, n);
-  find_users(&m);
   for (int i = 0; i < n; i++) m.position[i] = i;
   for (int i = 0; i < n; i++) place(&m, computation->instructions[i]);
   Instruction *root = computation->root, **of_input = ARENA_ARRAY(m.arena, Instruction *, n);

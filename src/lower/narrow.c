@@ -98,13 +98,6 @@ static bool reshaped_box(const Instruction *x, const Range *box, Range *out) {
   return true;
 }
 
-static bool is_in(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return true;
-  }
-  return false;
-}
-
 /* A dot's result has the batch dimensions, then what is left of lhs, then of rhs. */
 static void dot_box(const Instruction *dot, int side, const Range *box, Range *out) {
   const Shape *shape = dot->operands[side]->shape, *lhs = dot->operands[0]->shape;
@@ -113,7 +106,7 @@ static void dot_box(const Instruction *dot, int side, const Range *box, Range *o
   Int64List contracted = side ? a->rhs_contracting_dims : a->lhs_contracting_dims;
   int next = side ? lhs->rank - a->lhs_contracting_dims.count : batch.count;
   for (int d = 0; d < shape->rank; d++) {
-    if (!is_in(batch, d) && !is_in(contracted, d)) out[d] = box[next++];
+    if (!list_has(batch, d) && !list_has(contracted, d)) out[d] = box[next++];
   }
   for (int i = 0; i < batch.count; i++) out[batch.items[i]] = box[i];
 }
@@ -149,7 +142,7 @@ static bool operand_box(const Instruction *x, int k, const Range *box, Range *ou
     return true;
   case HLO_REDUCE:
     for (int d = 0, next = 0; d < operand->rank; d++) {
-      if (!is_in(x->a.dimensions, d)) out[d] = box[next++];
+      if (!list_has(x->a.dimensions, d)) out[d] = box[next++];
     }
     return is_array_reduce(x);
   case HLO_DOT: dot_box(x, k, box, out); return true;

@@ -31,13 +31,6 @@ static bool is_small(const Instruction *dot) {
   return products > 0 && products <= MOST_PRODUCTS && loops <= MOST_DIMENSIONS;
 }
 
-static int index_in(Int64List list, int64_t value) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == value) return i;
-  }
-  return -1;
-}
-
 /* An operand, with the dimensions of all products: the result's, then the contracted ones. */
 static Instruction *spread(Instruction *dot, int side, const Shape *products) {
   Arena *arena = dot->parent->module->arena;
@@ -48,7 +41,7 @@ static Instruction *spread(Instruction *dot, int side, const Shape *products) {
   int next = side ? lhs_free : batch.count;
   int64_t *dimensions = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
   for (int d = 0; d < operand->shape->rank; d++) {
-    int b = index_in(batch, d), c = index_in(contracted, d);
+    int b = list_index(batch, d), c = list_index(contracted, d);
     dimensions[d] = b >= 0 ? b : c >= 0 ? dot->shape->rank + c : next++;
   }
   /* A broadcast keeps the order of dimensions: what is not in it is transposed first. */

@@ -13,13 +13,6 @@ static bool is_transpose(const Instruction *x) {
   return x->opcode == HLO_TRANSPOSE && shape_is_static_array(x->shape);
 }
 
-static bool contains(Int64List list, int64_t dimension) {
-  for (int i = 0; i < list.count; i++) {
-    if (list.items[i] == dimension) return true;
-  }
-  return false;
-}
-
 static Int64List mapped(const Instruction *x, Int64List list, const int64_t *to) {
   int64_t *items = ARENA_ARRAY(x->parent->module->arena, int64_t, list.count);
   for (int i = 0; i < list.count; i++) items[i] = to[list.items[i]];
@@ -36,7 +29,7 @@ static bool fold_dot_operand(Instruction *dot, int side) {
   Int64List permutation = transpose->a.dimensions;
   int64_t last = -1;
   for (int d = 0; d < permutation.count; d++) {
-    if (contains(*batch, d) || contains(*contracting, d)) continue;
+    if (list_has(*batch, d) || list_has(*contracting, d)) continue;
     if (permutation.items[d] < last) return false;
     last = permutation.items[d];
   }

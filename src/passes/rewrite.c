@@ -63,6 +63,27 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
   instruction->operand_count = operand_count;
 }
 
+Users find_users(Arena *arena, Computation *computation) {
+  int n = computation->count;
+  Users users = {ARENA_ARRAY(arena, int, n), ARENA_ARRAY(arena, Instruction **, n)};
+  computation_renumber(computation);
+  for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+    for (int i = 0; i < n; i++) {
+      Instruction *user = computation->instructions[i];
+      for (int k = 0; k < user->operand_count; k++) {
+        int operand = user->operands[k]->id;
+        if (pass == 1) users.lists[operand][users.count[operand]] = user;
+        users.count[operand]++;
+      }
+    }
+    for (int i = 0; pass == 0 && i < n; i++) {
+      users.lists[i] = ARENA_ARRAY(arena, Instruction *, users.count[i]);
+      users.count[i] = 0;
+    }
+  }
+  return users;
+}
+
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation)) {
   bool changed = false;
   for (int i = 0; i < module->count; i++) changed |= pass(module->computations[i]);

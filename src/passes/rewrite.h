@@ -39,6 +39,13 @@ bool rewrite_end(Rewrite *rewrite);
 void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
                         int operand_count, const Attributes *attributes);
 
+/* Who uses each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
+typedef struct Users {
+  int *count;
+  Instruction ***lists;
+} Users;
+Users find_users(Arena *arena, Computation *computation);
+
 /* Runs a rewrite of one computation on all of a module's. */
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
 
