@@ -371,3 +371,94 @@ ENTRY e {
   const x = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 3, 5, 8, 9, 7], [9, 3, 2, 3, 8, 4, 6]];
   assert.deepEqual(await execute(text, [x]), [[9, 9, 9], [5, 5, 0], 27]);
 });
+
+/* ---- What loops carry ---- */
+
+/** A loop over the elements of `state` from `init` on: [its shape, what it begins as, a turn's lines]. */
+const loop = (elements, turn, read) => {
+  const shape = `(${elements.map(([type]) => type)})`;
+  const parts = elements.map(([type], i) => `  p${i} = ${type} get-tuple-element(s), index=${i}\n`).join('');
+  const next = elements.map((_, i) => `n${i}`);
+  return `HloModule m
+more {
+  s = ${shape} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(30)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+turn {
+  s = ${shape} parameter(0)
+${parts}  one = s32[] constant(1)
+  n0 = s32[] add(p0, one)
+${turn}
+  ROOT r = ${shape} tuple(${next})
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  t = ${shape} tuple(${elements.map(([, init]) => init)})
+  w = ${shape} while(t), condition=more, body=turn
+${read}
+}`;
+};
+const stateOf = (text) => text.match(/(\S+|\(.*?\)) while\(/)?.[1].replace(/\{[\d,]*\}|\/\*.*?\*\//g, '');
+
+test('loop-state: what only feeds itself goes, with what makes it', async () => {
+  const text = loop([['s32[]', 'zero'], ['f32[4]', 'x'], ['f32[4]', 'x'], ['f32[4]', 'x']],
+    '  n1 = f32[4] cosine(p1)\n  n2 = f32[4] add(p2, p1)\n  n3 = f32[4] multiply(p3, p2)',
+    '  ROOT r = f32[4] get-tuple-element(w), index=1');
+  assert.equal(stateOf(afterPass(text, 'loop-state')), '(s32[], f32[4])');
+  const [r] = await execute(text, [[0.1, 0.2, 0.3, 0.4]]);
+  r.forEach((value) => assert.ok(isClose(value, 0.7390851), `${value}`));
+});
+
+test('loop-state: what another one needs stays, and so does what the condition reads', async () => {
+  const text = loop([['s32[]', 'zero'], ['f32[4]', 'x'], ['f32[4]', 'x']],
+    '  n1 = f32[4] cosine(p1)\n  n2 = f32[4] add(p2, p1)', '  ROOT r = f32[4] get-tuple-element(w), index=2');
+  assert.equal(afterPass(text, 'loop-state'), null);
+  const wanted = [0.1, 0.2, 0.3, 0.4].map((x) => {
+    let [a, sum] = [x, x];
+    for (let i = 0; i < 30; i++) [a, sum] = [Math.cos(a), sum + a];
+    return sum;
+  });
+  const [r] = await execute(text, [[0.1, 0.2, 0.3, 0.4]]);
+  r.forEach((value, i) => assert.ok(isClose(value, wanted[i])));
+});
+
+test('loop-state: of two counters one goes', async () => {
+  const text = loop([['s32[]', 'zero'], ['s32[]', 'zero'], ['s32[]', 'zero']],
+    '  n1 = s32[] add(p1, one)\n  n2 = s32[] add(p2, p1)', '  ROOT r = s32[] get-tuple-element(w), index=2');
+  assert.equal(stateOf(afterPass(text, 'loop-state')), '(s32[], s32[])');
+  assert.deepEqual(await execute(text, [[0, 0, 0, 0]]), [435]);
+});
+
+test('loop-state: what a loop passes on is what it was before', async () => {
+  const text = loop([['s32[]', 'zero'], ['f32[4]', 'x'], ['f32[4]', 'x']], '  n1 = f32[4] copy(p1)\n  n2 = f32[4] cosine(p2)',
+    `  a = f32[4] get-tuple-element(w), index=1
+  i = s32[] get-tuple-element(w), index=0
+  c = f32[] convert(i)
+  b = f32[4] broadcast(c), dimensions={}
+  ROOT r = f32[4] add(a, b)`);
+  assert.equal(stateOf(afterPass(text, 'loop-state')), '(s32[])');
+  assert.deepEqual(await execute(text, [[1, 2, 3, 4]]), [[31, 32, 33, 34]]);
+});
+
+test('loop-state: a loop of which all is a result stays as it is', () => {
+  const text = loop([['s32[]', 'zero'], ['f32[4]', 'x']], '  n1 = f32[4] cosine(p1)',
+    '  ROOT r = (s32[], f32[4]) tuple(i, a)').replace('  ROOT r = (s32[], f32[4]) tuple',
+    '  i = s32[] get-tuple-element(w), index=0\n  a = f32[4] get-tuple-element(w), index=1\n  ROOT r = (s32[], f32[4]) tuple');
+  assert.equal(afterPass(text, 'loop-state'), null);
+});
+
+test('common-subexpressions: reductions by computations that say the same are one', async () => {
+  const text = `HloModule m
+${ADD}${ADD.replace(/add \{/, 'also {')}ENTRY e {
+  x = f32[8] parameter(0)
+  z = f32[] constant(0)
+  a = f32[] reduce(x, z), dimensions={0}, to_apply=add
+  b = f32[] reduce(x, z), dimensions={0}, to_apply=also
+  ROOT r = f32[] multiply(a, b)
+}`;
+  assert.equal(operationsOf(afterPass(text, 'dead-code')).filter(([op]) => op === 'reduce').length, 1);
+  assert.deepEqual(await execute(text, [[1, 2, 3, 4, 5, 6, 7, 8]]), [36 * 36]);
+});

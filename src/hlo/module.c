@@ -138,6 +138,16 @@ bool computation_sort(Computation *computation) {
 int instruction_called(const Instruction *instruction, Computation **out) {
   const Attributes *a = &instruction->a;
   int count = 0;
+  switch (opcode_category(instruction->opcode)) { /* most, at once */
+  case ELEMENTWISE_UNARY:
+  case CONVERSION:
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY:
+  case SOURCE:
+  case MOVEMENT:
+  case CONTRACTION: return 0;
+  default: break;
+  }
   Computation *single[] = {a->to_apply, a->calls, a->condition, a->body};
   Computation *last[] = {a->true_computation, a->false_computation, a->select, a->scatter};
 #define CALLED(computation)              \
@@ -327,6 +337,21 @@ Module *module_clone(const Module *module) {
   }
   copy->aliases = aliases;
   return copy;
+}
+
+void module_count_callers(Module *module) {
+  for (int c = 0; c < module->count; c++) module->computations[c]->callers = 0;
+  for (int c = 0; c < module->count; c++) {
+    const Computation *computation = module->computations[c];
+    for (int i = 0; i < computation->count; i++) {
+      int count = instruction_called(computation->instructions[i], NULL);
+      if (!count) continue;
+      Computation **called = scope_new((size_t)count, sizeof *called);
+      instruction_called(computation->instructions[i], called);
+      for (int k = 0; k < count; k++) called[k]->callers++;
+      scope_free(called);
+    }
+  }
 }
 
 unsigned module_walk(Module *module) { return ++module->walks; }

@@ -38,6 +38,7 @@ struct Computation {
   NameSet names;            /* of its instructions */
   unsigned walk;            /* the last walk that came by; see module_walk */
   int64_t size;             /* see module_measure */
+  int callers;              /* see module_count_callers */
 };
 
 typedef struct Alias { /* one entry of input_output_alias */
@@ -132,6 +133,9 @@ bool computation_enter(Computation *computation, unsigned walk);
 ** MOST_SIZE, which stands for anything beyond. */
 #define MOST_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
+
+/* Sets every computation's `callers`: how often instructions name it. */
+void module_count_callers(Module *module);
 
 /* The program shape: parameters' shapes and the result's. */
 static inline const Shape *computation_result_shape(const Computation *c) { return c->root->shape; }

@@ -24,42 +24,6 @@ enum {
   SMALL_BYTES = 64 << 10, /* whatever they are made of */
 };
 
-/* ---- Which computations only one instruction calls ---- */
-
-typedef struct Shared {
-  Computation *items[MOST_HOISTED];
-  int count;
-  bool too_many;
-} Shared;
-
-static void note(Shared *shared, Computation *called, unsigned walk) {
-  if (!called || computation_enter(called, walk)) return;
-  shared->too_many |= shared->count == MOST_HOISTED;
-  if (!shared->too_many) shared->items[shared->count++] = called;
-}
-
-static void find_shared(Module *module, Shared *shared) {
-  unsigned walk = module_walk(module);
-  for (int c = 0; c < module->count; c++) {
-    for (int i = 0; i < module->computations[c]->count; i++) {
-      const Instruction *x = module->computations[c]->instructions[i];
-      if (x->opcode == HLO_WHILE) {
-        note(shared, x->a.condition, walk);
-        note(shared, x->a.body, walk);
-      } else if (x->opcode == HLO_CALL) {
-        note(shared, x->a.to_apply, walk);
-      }
-    }
-  }
-}
-
-static bool is_shared(const Shared *shared, const Computation *computation) {
-  for (int i = 0; i < shared->count; i++) {
-    if (shared->items[i] == computation) return true;
-  }
-  return shared->too_many;
-}
-
 /* ---- A loop ---- */
 
 typedef struct Loop {
@@ -410,9 +374,8 @@ static Instruction *hoist_from(Instruction *loop) {
 }
 
 bool lower_hoist_loops(Module *module) {
-  Shared shared = {.count = 0};
   bool changed = false;
-  find_shared(module, &shared);
+  module_count_callers(module);
   for (int c = 0; c < module->count; c++) {
     Computation *computation = module->computations[c];
     Instruction *root = computation->root;
@@ -420,8 +383,7 @@ bool lower_hoist_loops(Module *module) {
     rewrite_begin(&rewrite, computation);
     for (int i = 0; i < rewrite.count; i++) {
       Instruction *x = rewrite_visit(&rewrite, i);
-      if (x->opcode != HLO_WHILE || is_shared(&shared, x->a.body) ||
-          is_shared(&shared, x->a.condition)) {
+      if (x->opcode != HLO_WHILE || x->a.body->callers > 1 || x->a.condition->callers > 1) {
         continue;
       }
       Instruction *longer = rewrite.layouts_matter ? NULL : hoist_from(x);

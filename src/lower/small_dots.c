@@ -15,8 +15,8 @@ static bool has_whole_products(PrimitiveType type) {
 }
 
 static bool is_small(const Instruction *dot) {
-  const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   if (dot->opcode != HLO_DOT || dot->a.control_predecessors.count) return false;
+  const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   PrimitiveType type = dot->shape->type;
   if (!has_whole_products(type) || lhs->type != type || rhs->type != type) return false;
   if (!shape_is_static_array(dot->shape) || !shape_is_static_array(lhs) ||

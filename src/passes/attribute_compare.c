@@ -69,17 +69,38 @@ static bool values_same(AttributeKind kind, const void *a, const void *b) {
   return false; /* convolutions and collectives: two of them are rarely the same */
 }
 
-/* Calls `step` for each attribute of `opcode`, until it returns false. */
-static bool for_each_attribute(Opcode opcode, bool (*step)(const AttributeRow *row, void *data),
-                               void *data) {
+enum { WORDS = 2, MOST_ATTRIBUTES = WORDS * 64 - 1 };
+
+/* Which rows of the table an operation's attributes are, a bit each. */
+static void find_attributes(Opcode opcode, uint64_t *words) {
   for (const char *name = opcode_rows[opcode].attributes; *name;) {
     size_t length = strcspn(name, " ");
-    for (int i = 0; i < attribute_count; i++) {
-      const AttributeRow *row = &attribute_rows[i];
-      if (strncmp(row->name, name, length) || row->name[length]) continue;
-      if (!step(row, data)) return false;
+    for (int i = 0; i < attribute_count && i < MOST_ATTRIBUTES; i++) {
+      const char *row = attribute_rows[i].name;
+      if (!strncmp(row, name, length) && !row[length]) words[i / 64] |= UINT64_C(1) << i % 64;
     }
     name += length + (name[length] == ' ');
+  }
+}
+
+/* Calls `step` for each attribute of `opcode`, until it returns false. Names are looked for once: the
+** last bit says that they were, and whoever looks at the same time finds the same. */
+static bool for_each_attribute(Opcode opcode, bool (*step)(const AttributeRow *row, void *data),
+                               void *data) {
+  static _Atomic uint64_t known[OPCODE_COUNT][WORDS];
+  uint64_t words[WORDS] = {known[opcode][0], known[opcode][1]};
+  if (!(words[WORDS - 1] >> 63)) {
+    words[0] = words[1] = 0;
+    find_attributes(opcode, words);
+    known[opcode][0] = words[0];
+    known[opcode][1] = words[1] | UINT64_C(1) << 63;
+  }
+  for (int i = 0; i < MOST_ATTRIBUTES; i++) {
+    if (words[i / 64] >> i % 64 == 0) {
+      i |= 63; /* no more in this word */
+    } else if (words[i / 64] >> i % 64 & 1 && !step(&attribute_rows[i], data)) {
+      return false;
+    }
   }
   return true;
 }

@@ -17,6 +17,7 @@ static const NamedPass simplifying[] = {
     {"fold-transposes", pass_fold_transposes},
     {"fold-constants", pass_fold_constants},
     {"common-subexpressions", pass_common_subexpressions},
+    {"loop-state", pass_loop_state},
     {"dead-code", pass_dead_code},
 };
 

@@ -148,8 +148,8 @@ static const Row rows[] = {
     {"a scan", STEP,
      "z = f32[3] constant({1, 2, 3})\n"
      "s = (f32[2,3], f32[3]) scan(x, z), dimensions={0}, num_carries=1, to_apply=f\n"
-     "ROOT r = f32[3] get-tuple-element(s), index=1",
-     "constant constant constant broadcast tuple while get-tuple-element"},
+     "ROOT r = f32[3] get-tuple-element(s), index=1", /* nobody wants what it stacks */
+     "constant constant tuple while get-tuple-element"},
     {"a scan of nothing", STEP,
      "z = f32[3] constant({1, 2, 3})\nn = f32[0,3] slice(x), slice={[0:0], [0:3]}\n"
      "s = (f32[0,3], f32[3]) scan(n, z), dimensions={0}, num_carries=1, to_apply=f\n"
@@ -281,13 +281,13 @@ static const Lowered loops[] = {
            "  c = f32[3] reshape(d)\n  e = f32[2] dot(c, w), lhs_contracting_dims={0}, "
            "rhs_contracting_dims={1}\n  b = f32[2] add(a, e)\n"),
       RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
-     "constant fusion dot tuple while get-tuple-element"},
+     "constant fusion fusion tuple while get-tuple-element"},
     {{"a matrix times a row",
       LOOP("  d = f32[1,3] dynamic-slice(xs, i, zero), dynamic_slice_sizes={1,3}\n"
            "  c = f32[3] reshape(d)\n  e = f32[2] dot(w, c), lhs_contracting_dims={1}, "
            "rhs_contracting_dims={0}\n  b = f32[2] add(a, e)\n"),
       RUN_LOOP, "constant constant broadcast tuple while get-tuple-element"},
-     "constant fusion dot tuple while get-tuple-element"},
+     "constant fusion fusion tuple while get-tuple-element"},
     {{"the same product in each turn",
       LOOP("  v = f32[2,40,3] broadcast(w), dimensions={0,2}\n"
            "  m = f32[2,2,40] dot(xs, v), lhs_contracting_dims={1}, rhs_contracting_dims={2}\n"
