@@ -51,11 +51,12 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 
 # Every kilobyte is downloaded: what runs once per program is compiled for size (which makes
 # compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
-SMALL := base shape hlo dynamic passes lower eval codegen compile runtime api
+SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform api
+PLANS := $(addprefix kernels/, contraction_plan convolution fft kernels linalg) scalar/complex_math
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
 UNROLLED := kernels/winograd
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
-  $(filter $(SMALL),$(firstword $(subst /, ,$*))),-Oz,-O2)))
+  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
