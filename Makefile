@@ -51,8 +51,8 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 
 # Every kilobyte is downloaded: what runs once per program is compiled for size (which makes
 # compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
-SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform api
-PLANS := $(addprefix kernels/, contraction_plan convolution fft kernels linalg) scalar/complex_math
+SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
+PLANS := $(addprefix kernels/, contraction_plan convolution direct dot fft kernels linalg order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
 UNROLLED := kernels/winograd
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
