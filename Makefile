@@ -49,10 +49,11 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
-# Every kilobyte is downloaded: what runs once per program is compiled for size (which makes
-# compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
+# Every kilobyte is downloaded: what runs once per program, or rarely as factors of complex matrices do,
+# is compiled for size (which makes compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
-PLANS := $(addprefix kernels/, contraction_plan convolution direct dot fft kernels linalg order_key window)
+PLANS := $(addprefix kernels/, contraction_plan convolution direct dot fft kernels linalg linalg_c128 \
+  order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
 UNROLLED := kernels/winograd
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
