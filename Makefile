@@ -236,7 +236,9 @@ $(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODU
 	$(Q)node $< $@
 
 SITE := $(B)/site/index.html
-SITE_SOURCES := $(shell find demo bindings web docs -type f)
+# The editor's tables are made of src/hlo/*.def, some guides are pages beside what they describe.
+SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/*.def) \
+  tests/bench/README.md tests/bench/programs/README.md tests/accuracy/README.md
 site: $(SITE)
 $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	@echo "  VITE    $(@D)"
