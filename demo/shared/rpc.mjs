@@ -3,7 +3,7 @@
  * itself never waits.
  *
  *     in the worker:  serve({ add: (a, b) => a + b })
- *     in the page:    const worker = connect(new Worker(...)); await worker.call('add', 1, 2)
+ *     in the page:    const worker = connect(() => new Worker(...)); await worker.call('add', 1, 2)
  *
  * What a function throws rejects the call, with the fields of an XlaError. A function of the worker
  * may also `tell(name, value)` the page, which listens by `worker.on(name, listener)`.
@@ -18,6 +18,10 @@ function plainError(error) {
 }
 
 const TRANSFER = Symbol('transfer');
+const READY = 'ready';
+/** After which a worker may have been forgotten: Firefox does that, while others end. */
+const STARTING_MS = 4000;
+const MOST_STARTS = 3;
 
 /** A result together with the buffers that go over rather than being copied. */
 export function transfer(result, buffers) {
@@ -40,38 +44,52 @@ export function serve(functions) {
       self.postMessage({ id, error: plainError(error) });
     }
   });
+  tell(READY);
 }
 
 /**
- * The page's end of a worker.
- * @param {Worker} worker
+ * The page's end of a worker. Of a worker of which nothing is heard, another takes the place.
+ * @param {() => Worker} start
  */
-export function connect(worker) {
+export function connect(start) {
   const pending = new Map();
   const listeners = new Map();
+  let waiting = []; /* what is sent when the worker is there */
   let next = 1;
   let ended = null;
+  let starts = 0;
+  let worker, late;
 
   const end = (error) => {
     ended ??= error;
+    clearTimeout(late);
     worker.terminate();
     pending.forEach(({ reject }) => reject(ended));
     pending.clear();
   };
-  worker.addEventListener('message', ({ data }) => {
-    if (data.name !== undefined) {
-      listeners.get(data.name)?.(data.value);
-      return;
-    }
+  const ready = () => {
+    clearTimeout(late);
+    waiting?.forEach(([message, buffers]) => worker.postMessage(message, buffers));
+    waiting = null;
+  };
+  const hear = ({ data }) => {
+    if (data.name === READY) return ready();
+    if (data.name !== undefined) return listeners.get(data.name)?.(data.value);
     const call = pending.get(data.id);
     pending.delete(data.id);
-    if (!call) return;
-    if (data.error) call.reject(Object.assign(new Error(data.error.message), data.error));
-    else call.resolve(data.result);
-  });
-  worker.addEventListener('error', (event) => {
-    end(new Error(event.message || 'the worker could not start'));
-  });
+    if (data.error) return call?.reject(Object.assign(new Error(data.error.message), data.error));
+    return call?.resolve(data.result);
+  };
+  const begin = () => {
+    worker?.terminate();
+    worker = start();
+    worker.addEventListener('message', hear);
+    worker.addEventListener('error', (event) => {
+      end(new Error(event.message || 'the worker could not start'));
+    });
+    if (++starts < MOST_STARTS) late = setTimeout(begin, STARTING_MS);
+  };
+  begin();
   return {
     /** @returns {Promise<any>} */
     call(method, ...args) {
@@ -83,7 +101,8 @@ export function connect(worker) {
       return new Promise((resolve, reject) => {
         const id = next++;
         pending.set(id, { resolve, reject });
-        worker.postMessage({ id, method, args }, buffers);
+        if (waiting) waiting.push([{ id, method, args }, buffers]);
+        else worker.postMessage({ id, method, args }, buffers);
       });
     },
     on(name, listener) {
