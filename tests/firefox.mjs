@@ -129,6 +129,7 @@ function addressOf(child) {
 export class Firefox {
   #pending = new Map();
   #next = 1;
+  patience = PATIENCE; // ms, of until()
 
   static async launch() {
     const firefox = new Firefox();
@@ -180,9 +181,9 @@ export class Firefox {
 
   /** Waits until an expression is true. */
   async until(expression) {
-    const deadline = Date.now() + PATIENCE;
+    const deadline = Date.now() + this.patience;
     while (!(await this.evaluate(`Boolean(${expression})`))) {
-      if (Date.now() > deadline) throw new Error(`never came true: ${expression}`);
+      if (Date.now() > deadline) throw Object.assign(new Error(`never came true: ${expression}`), { waited: true });
       await new Promise((resolve) => { setTimeout(resolve, 50); });
     }
   }

@@ -14,17 +14,36 @@ const number = (id) => `Number(document.getElementById('${id}')?.textContent.rep
 for (const isolated of [true, false]) {
   describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
     let firefox, server;
-    before(async () => {
-      server = await serve({ port: 0, isolated });
+    const start = async () => {
       firefox = await Firefox.launch();
       await firefox.resize(390, 844);
+    };
+    before(async () => {
+      server = await serve({ port: 0, isolated });
+      await start();
+    });
+    /**
+     * Firefox ESR sometimes never starts a worker of a page that has ended many (seen on a quiet machine, in
+     * a third of all passes through all views; why is not known): then a second one gets its chance.
+     */
+    const visit = (name, body) => test(name, async () => {
+      firefox.patience = 45000;
+      try {
+        await body();
+      } catch (error) {
+        if (!error.waited) throw error;
+        console.log(`# ${name}: ${error.message}; once more, in a new Firefox`);
+        await firefox.close();
+        await start();
+        await body();
+      }
     });
     after(async () => {
       await firefox?.close();
       await server?.close();
     });
 
-    test('trains', async () => {
+    visit('trains', async () => {
       await firefox.goto(`${server.address}#train`);
       assert.equal(await firefox.evaluate('crossOriginIsolated'), isolated);
       await firefox.until("document.getElementById('start')?.disabled === false");
@@ -35,7 +54,7 @@ for (const isolated of [true, false]) {
       assert.match(await firefox.evaluate("document.getElementById('mistakes').textContent"), /of these 480/);
     });
 
-    test('plays', async () => {
+    visit('plays', async () => {
       await firefox.goto(`${server.address}#playground`);
       const turn = "Number(document.getElementById('play-status')?.dataset.turn ?? -1)";
       const shown = "document.querySelector('[role=tabpanel]:not([hidden])').textContent";
@@ -54,7 +73,7 @@ for (const isolated of [true, false]) {
       }
     });
 
-    test('opens', async () => {
+    visit('opens', async () => {
       await firefox.goto(`${server.address}#open`);
       await firefox.until("document.querySelector('#sample')");
       await firefox.click('#sample');
@@ -63,7 +82,7 @@ for (const isolated of [true, false]) {
       await firefox.until("document.querySelector('#outcome:not([hidden]) .result')");
     });
 
-    test('meets and hangs', async () => {
+    visit('meets and hangs', async () => {
       await firefox.goto(`${server.address}#meshes`);
       await firefox.until("document.querySelector('.together, .message')");
       await firefox.choose('#mesh-program', 'Hangs: a ring of receivers');
@@ -71,7 +90,7 @@ for (const isolated of [true, false]) {
       assert.match(await firefox.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
     });
 
-    test('every exhibit of the gallery', async () => {
+    visit('every exhibit of the gallery', async () => {
       const figure = (title) => `document.querySelector('[data-figure="${title}"]')`;
       /* How many colours the stage has, and a sum over them. */
       await firefox.goto(`${server.address}#gallery/life`);
@@ -108,12 +127,12 @@ for (const isolated of [true, false]) {
       }
     });
 
-    test('guides', async () => {
+    visit('guides', async () => {
       await firefox.goto(`${server.address}#guides/from-jax`);
       await firefox.until("document.querySelector('.guide h1')?.textContent.startsWith('From JAX')");
     });
 
-    test('no view scrolls sideways', async () => {
+    visit('no view scrolls sideways', async () => {
       for (const { id } of VIEWS) {
         await firefox.evaluate(`location.hash = '${id}'`);
         await firefox.until(`document.querySelector('.view-${id} > *')`);
