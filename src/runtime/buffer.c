@@ -2,10 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/small.h"
-
-SMALL_CODE
-
 enum { ALIGNMENT = 64 };
 
 static _Atomic int64_t in_use;
@@ -88,5 +84,3 @@ bool buffer_has_shape(const Buffer *buffer, const Shape *shape) {
   }
   return true;
 }
-
-SMALL_CODE_END

@@ -3,11 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/small.h"
 #include "runtime/buffer.h"
 #include "runtime/scheduler.h"
-
-SMALL_CODE
 
 enum { ANYBODY = -2 };
 
@@ -180,5 +177,3 @@ void channels_free(Run *run) {
     run->messages = next;
   }
 }
-
-SMALL_CODE_END

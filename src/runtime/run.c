@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/small.h"
 #include "dynamic/dimensions.h"
 #include "eval/eval.h"
 #include "platform/platform.h"
@@ -13,8 +12,6 @@
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
-
-SMALL_CODE
 
 static int given_leaves(const Executable *executable) {
   return executable->program->parameter_leaves - executable->program->hidden_parameters;
@@ -342,5 +339,3 @@ const ProfileEvent *run_profile(Run *run, int *count) {
   *count = run->profile_count;
   return run->profile_events;
 }
-
-SMALL_CODE_END

@@ -1,9 +1,5 @@
 #include "runtime/waiting.h"
 
-#include "base/small.h"
-
-SMALL_CODE
-
 enum { MOST_SHOWN = 8 };
 
 void waiting_note(Run *run) {
@@ -234,5 +230,3 @@ void waiting_print(const Run *run, StrBuf *out) {
   }
   strbuf_append(out, "]");
 }
-
-SMALL_CODE_END

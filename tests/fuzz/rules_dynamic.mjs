@@ -240,6 +240,7 @@ function dynamicReduce(p, random) {
   }
   const types = operands.map(({ shape }) => shape.elementType);
   const reduced = random.some(numbersTo(x.shape.rank), 0.6);
+  if (!reduced.length) return null; // as in rules_reduction.mjs
   const laws = operands.map(({ domain }, i) =>
     randomLaw(random, types[i], domain, count(x.shape.dimensions)));
   if (laws.includes(null)) return null;
