@@ -403,7 +403,7 @@ export interface ProfileEvent {
   readonly name: string;
   /** The kind of step: 'generated', 'kernel', 'eval', 'collective', ... */
   readonly category: string;
-  /** Of a region, which is measured whole: the names of the instructions in it. */
+  /** Of a region, or of loops over the same rows, which are measured whole: the names of the instructions in it. */
   readonly holds?: readonly string[];
   readonly replica: number;
   readonly partition: number;

@@ -8,7 +8,7 @@ const LABEL_WIDTH = 64; /* pixels that the text at a tick needs */
 
 /* Which of the legend's colours a kind of step gets; --other, if it is not here. */
 const COLOURS = {
-  kernel: '--dot', generated: '--loop', region: '--loop', collective: '--meet', channel: '--meet', host: '--meet',
+  kernel: '--dot', generated: '--loop', region: '--loop', rows: '--loop', collective: '--meet', channel: '--meet', host: '--meet',
 };
 
 /** A round number of milliseconds, the least of which at most `most` fit. */

@@ -111,6 +111,48 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
   return may;
 }
 
+/* Whether the elements that a leaf reads for a row of the results are within that row of its array, of
+** `row` elements. A loop may run over rows and within them. */
+static bool stays_in_row(const LoopPlan *plan, const LoopNode *leaf, int64_t rows, int64_t row) {
+  int64_t low = leaf->offset.constant, high = low;
+  for (int k = 0; k < plan->rank; k++) {
+    int64_t inner = plan->sizes[k], outer = 1, step = leaf->offset.coefficient[k];
+    bool reduced = k >= plan->rank - plan->reduced;
+    if (!reduced && rows % inner == 0) {
+      outer = inner;
+      inner = 1;
+    } else if (!reduced && inner % rows == 0) {
+      outer = rows;
+      inner /= rows;
+    }
+    rows /= outer;
+    if (outer > 1 && step * inner != rows * row) return false;
+    *(step < 0 ? &low : &high) += step * (inner - 1);
+    if (rows > 1 && inner > 1) return false;
+  }
+  return rows == 1 && low >= 0 && high < row;
+}
+
+bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
+  const Computation *fused = fusion->a.calls;
+  Arena *arena = arena_new();
+  LoopPlan plan;
+  bool is = fused->root->opcode != HLO_SCATTER && codegen_work(fusion).units % rows == 0 &&
+            loop_plan_fusion(&plan, arena, fused) && !plan.places;
+  for (int i = 0; i < fusion->operand_count && is; i++) {
+    by_rows[i] = shape_elements(fusion->operands[i]->shape) % rows == 0;
+  }
+  for (int i = 0; is && i < plan.count; i++) {
+    const LoopNode *node = plan.nodes[i];
+    if (node->kind != NODE_INPUT) continue;
+    int operand = (int)node->instruction->parameter_number;
+    int64_t row = shape_elements(node->instruction->shape) / rows;
+    by_rows[operand] = by_rows[operand] && stays_in_row(&plan, node, rows, row);
+  }
+  arena_free(arena);
+  return is;
+}
+
 static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *arena) {
   ScatterPlan plan;
   scatter_plan(&plan, arena, fusion->a.calls->root);

@@ -44,6 +44,11 @@ CodegenWork codegen_work(const Instruction *fusion);
 ** place is written, and by no other. */
 bool codegen_may_overwrite(const Instruction *fusion, int operand, int result);
 
+/* Whether a fusion makes its results row after row, if these are `rows` rows; and then, of each operand,
+** whether a row of it is all that goes into a row of them. Of a fusion that it is true of, the elements
+** of some rows may be computed in a call. */
+bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows);
+
 /* What becomes one module: a function per fusion instruction, and after these one per region. */
 typedef struct CodegenInput {
   Instruction *const *fusions;

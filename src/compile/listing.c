@@ -2,8 +2,9 @@
 #include "compile/program.h"
 
 const char *thunk_kind_name(ThunkKind kind) {
-  static const char *const names[] = {"eval",        "generated",  "kernel",  "copy", "while",
-                                      "conditional", "collective", "channel", "host", "region"};
+  static const char *const names[] = {"eval",  "generated",   "kernel",     "copy",
+                                      "while", "conditional", "collective", "channel",
+                                      "host",  "region",      "rows"};
   return names[kind];
 }
 
@@ -54,7 +55,7 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
     strbuf_append(out, " ->");
     for (int j = 0; j < thunk->result_count; j++) print_buffer(out, program, thunk->results[j]);
     strbuf_append(out, "\n");
-    if (thunk->kind == THUNK_REGION) print_sequence(out, program, thunk->steps, indent + 2);
+    if (thunk_has_steps(thunk)) print_sequence(out, program, thunk->steps, indent + 2);
     if (thunk->kind == THUNK_WHILE) {
       strbuf_printf(out, "%*scondition\n", indent + 2, "");
       print_sequence(out, program, thunk->condition, indent + 4);
@@ -90,7 +91,7 @@ static void print_memory(StrBuf *out, const Program *program, const ThunkSequenc
       print_place(out, program, name, thunk->results[j]);
     }
     if (thunk->kind == THUNK_KERNEL) print_place(out, program, name, thunk->scratch);
-    if (thunk->kind == THUNK_REGION) print_memory(out, program, thunk->steps);
+    if (thunk_has_steps(thunk)) print_memory(out, program, thunk->steps);
     if (thunk->kind == THUNK_WHILE) {
       print_memory(out, program, thunk->condition);
       print_memory(out, program, thunk->body);

@@ -27,7 +27,7 @@ static int sequence_depth(const ThunkSequence *sequence) {
   int depth = 0;
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
-    if (thunk->kind == THUNK_REGION) depth = max_int(depth, sequence_depth(thunk->steps));
+    if (thunk_has_steps(thunk)) depth = max_int(depth, sequence_depth(thunk->steps));
     if (thunk->kind == THUNK_WHILE) {
       depth = max_int(depth, sequence_depth(thunk->condition));
       depth = max_int(depth, sequence_depth(thunk->body));
@@ -84,7 +84,10 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
     module_free(optimized);
     return NULL;
   }
-  if (!options->evaluate) compile_regions(program);
+  if (!options->evaluate) {
+    compile_row_groups(program);
+    compile_regions(program);
+  }
   program->depth = sequence_depth(&program->entry);
   state_shapes(program, module);
   /* Last, as nothing but program_free gives a registered module back. */

@@ -53,6 +53,7 @@ typedef enum ThunkKind {
   THUNK_CHANNEL,
   THUNK_HOST,
   THUNK_REGION,
+  THUNK_ROWS,
 } ThunkKind;
 
 typedef struct Thunk Thunk;
@@ -86,10 +87,11 @@ struct Thunk {
     };
     const DeviceGroups *groups; /* COLLECTIVE: who meets */
     const int *peers;           /* CHANNEL: see channel_peers_resolve */
-    struct { /* REGION: its number; what it is made of, and the names of these, a line each */
-      int region;
+    struct { /* REGION, ROWS: what it is made of, and the names of these, a line each */
       ThunkSequence *steps;
       const char *holds;
+      int region;          /* REGION: its number */
+      int64_t rows, block; /* ROWS: how many there are, and how many at a time */
     };
     struct { /* CONDITIONAL: operands[0] is the index or predicate */
       ThunkSequence *branches;
@@ -97,6 +99,10 @@ struct Thunk {
     };
   };
 };
+
+static inline bool thunk_has_steps(const Thunk *thunk) {
+  return thunk->kind == THUNK_REGION || thunk->kind == THUNK_ROWS;
+}
 
 typedef struct Program {
   Arena *arena;
@@ -154,7 +160,11 @@ void remove_copies(ThunkSequence *sequence); /* that join_buffers made needless 
 void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
 bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* whose memory it has */
-/* regions.c: puts runs of small thunks together, once all buffers have their places. */
+/* row_groups.c: puts runs of loops over the same rows together, once all buffers have their places; and
+** before, lets these be such that it can. */
+void plan_row_groups(Program *program);
+void compile_row_groups(Program *program);
+/* regions.c: the same of small thunks. */
 void compile_regions(Program *program);
 /* plan_check.c: in builds that test, aborts where a step would read what is not there. */
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,

@@ -38,7 +38,7 @@ static void record(Replica *replica, const Thunk *thunk, double start_us) {
                      scheduler_current_worker(),
                      thunk->instruction->name,
                      thunk_kind_name(thunk->kind),
-                     thunk->kind == THUNK_REGION ? thunk->holds : NULL,
+                     thunk_has_steps(thunk) ? thunk->holds : NULL,
                      partition_number(replica),
                      replica->waited_for};
   replica->waited_for = WAITED_FOR_NOBODY;
@@ -145,6 +145,45 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
   int64_t chunks = (loop.work.units + loop.work.chunk - 1) / loop.work.chunk;
   ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loop);
   all.in_order = thunk->work.in_order;
+  *ok = parallel_for(&all, &frame->chunk, error);
+  arena_release(replica->scratch, mark);
+  if (!*ok) error_name_op(error, thunk->instruction->name);
+  return !*ok || frame->chunk >= all.chunks;
+}
+
+/* ---- Loops over the same rows ---- */
+
+typedef struct RowLoops {
+  const Thunk *thunk;
+  int module;
+  uint8_t ***buffers; /* of each step */
+} RowLoops;
+
+static bool run_rows_chunk(void *argument, int chunk) {
+  const RowLoops *loops = argument;
+  const Thunk *thunk = loops->thunk;
+  int64_t begin = chunk * thunk->block, end = begin + thunk->block;
+  if (end > thunk->rows) end = thunk->rows;
+  for (int i = 0; i < thunk->steps->count; i++) {
+    const Thunk *step = &thunk->steps->thunks[i];
+    int64_t units = step->work.units / thunk->rows;
+    generated_function(loops->module, step->function)(loops->buffers[i], begin * units,
+                                                      end * units);
+  }
+  return true;
+}
+
+/* As run_generated. */
+static bool run_rows(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
+  ArenaMark mark = arena_mark(replica->scratch);
+  int count = thunk->steps->count;
+  RowLoops loops = {thunk, replica->executable->program->generated_module,
+                    ARENA_ARRAY(replica->scratch, uint8_t **, count)};
+  for (int i = 0; i < count; i++) {
+    loops.buffers[i] = pointers(replica, &thunk->steps->thunks[i], replica->scratch);
+  }
+  int64_t chunks = (thunk->rows + thunk->block - 1) / thunk->block;
+  ChunkLoop all = chunk_loop(replica, chunks, run_rows_chunk, &loops);
   *ok = parallel_for(&all, &frame->chunk, error);
   arena_release(replica->scratch, mark);
   if (!*ok) error_name_op(error, thunk->instruction->name);
@@ -363,12 +402,18 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
     return host_call_arrive(replica, thunk);
   case THUNK_REGION:
     return step_region(replica, frame, thunk, error) ? OUTCOME_DONE : OUTCOME_FAILED;
+  case THUNK_ROWS:
+    if (platform_has_codegen()) break;
+    frame->next++;
+    push_frame(replica, thunk->steps);
+    return OUTCOME_DONE;
   default: break;
   }
   if (frame->phase == 0 && frame->chunk == 0) replica->since = start;
   switch (thunk->kind) {
   case THUNK_GENERATED: is_over = run_generated(replica, frame, thunk, &ok, error); break;
   case THUNK_KERNEL: is_over = run_kernel(replica, frame, thunk, &ok, error); break;
+  case THUNK_ROWS: is_over = run_rows(replica, frame, thunk, &ok, error); break;
   case THUNK_COPY: is_over = run_copy(replica, frame, thunk, &ok, error); break;
   default: ok = run_eval(replica, thunk, error); break;
   }
@@ -407,7 +452,7 @@ static bool finish_parked(Replica *replica, Error *error) {
 static bool is_over(const Replica *replica, double deadline_us, int *unclocked) {
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
   const Thunk *last = replica->at;
-  bool is_large = last && (last->kind == THUNK_REGION ||
+  bool is_large = last && (thunk_has_steps(last) ||
                            (last->result_count && last->results[0]->bytes > LARGE_BYTES));
   if (!is_large && ++*unclocked < THUNKS_A_CLOCK) return false;
   *unclocked = 0;

@@ -1,0 +1,205 @@
+/*
+** Runs of loops that go row by row, one after the other over some rows at a time: a softmax is a maximum,
+** a difference with its exponential, a sum and a quotient of each row, a normalisation much the same.
+** Step after step over all rows, large arrays leave the cache between one and the next; block after block
+** of rows they stay.
+**
+** A step may be in a group if it makes its results in the order of rows, and if whatever memory it shares
+** with another step, of which one writes there, both go along row by row: then it does not matter that a
+** later step's first rows come before an earlier one's last.
+**
+** What is reduced over the rows instead, as by a batch norm or the softmax of columns, needs all of them
+** before anything that reads the result, and stays step by step.
+*/
+#include "compile/program.h"
+
+enum {
+  LEAST_BYTES = 256 << 10, /* that a group's steps go along: less stays in the cache anyway */
+  BLOCK_BYTES = 128 << 10, /* of these, gone along by all steps together */
+  MOST_ROW = 512 << 10,    /* bytes of one row, which are a block however many there are */
+  LEAST_BLOCKS = 16,       /* for as many threads */
+  MOST_STEPS = 32,
+  SMALL_PART = 8, /* of its bytes */
+};
+
+typedef struct Access {
+  LogicalBuffer *buffer;
+  int slot;
+  int64_t begin, end;
+  bool writes, by_rows;
+} Access;
+
+typedef struct Group {
+  const Program *program;
+  bool placed;  /* buffers have their places: else different ones share nothing */
+  Arena *arena; /* scratch */
+  int64_t rows, bytes;
+  int count, capacity;
+  Access *items;
+} Group;
+
+/* A result may be in a parameter's memory. */
+static Access access_of(const Group *group, LogicalBuffer *buffer) {
+  const Program *program = group->program;
+  int result = buffer->slot - SLOT_FIRST_PARAMETER - program->parameter_leaves;
+  Access access = {.buffer = buffer_owner(buffer), .end = buffer->bytes};
+  if (!group->placed) return access;
+  access.slot = buffer->slot;
+  access.begin += buffer->offset;
+  access.end += buffer->offset;
+  if (result >= 0 && result < program->result_leaves && program->donors[result] >= 0) {
+    access.slot = SLOT_FIRST_PARAMETER + program->donors[result];
+  }
+  return access;
+}
+
+static bool is_apart(const Group *group, const Access *a, const Access *b) {
+  if (!group->placed) return a->buffer != b->buffer;
+  return a->slot != b->slot || a->end <= b->begin || b->end <= a->begin;
+}
+
+static bool is_same_memory(const Group *group, const Access *a, const Access *b) {
+  return !is_apart(group, a, b) && a->begin == b->begin && a->end == b->end;
+}
+
+static bool agree(const Group *group, const Access *a, const Access *b) {
+  if (is_apart(group, a, b) || !(a->writes || b->writes)) return true;
+  return a->by_rows && b->by_rows && is_same_memory(group, a, b);
+}
+
+/* Of the group's first `count` accesses; its bytes are counted once, whoever goes along them. */
+static bool add_access(Group *group, int count, Access access) {
+  bool is_new = access.by_rows;
+  for (int i = 0; i < count; i++) {
+    if (!agree(group, &group->items[i], &access)) return false;
+  }
+  for (int i = 0; i < group->count && is_new; i++) {
+    is_new = !(group->items[i].by_rows && is_same_memory(group, &group->items[i], &access));
+  }
+  ARENA_PUSH(group->arena, group->items, group->count, group->capacity, access);
+  if (is_new) group->bytes += access.end - access.begin;
+  return true;
+}
+
+/* Adds a step to the group; false, and nothing changes, if it does not fit. */
+static bool add_step(Group *group, const Thunk *thunk) {
+  if (thunk->kind != THUNK_GENERATED) return false;
+  bool *by_rows = ARENA_ARRAY(group->arena, bool, thunk->operand_count);
+  if (!codegen_rows(thunk->instruction, group->rows, by_rows)) return false;
+  Group before = *group;
+  bool fits = true;
+  for (int i = 0; i < thunk->operand_count + thunk->result_count && fits; i++) {
+    bool writes = i >= thunk->operand_count;
+    Access access =
+        access_of(group, writes ? thunk->results[i - thunk->operand_count] : thunk->operands[i]);
+    access.writes = writes;
+    access.by_rows = writes || by_rows[i];
+    fits = add_access(group, before.count, access);
+  }
+  if (!fits) group->count = before.count, group->bytes = before.bytes;
+  return fits;
+}
+
+/* Of what a reduction reads, the dimensions before the first that it reduces; 0: it is none. */
+static int64_t rows_of(const Thunk *thunk) {
+  if (thunk->kind != THUNK_GENERATED) return 0;
+  const Instruction *root = thunk->instruction->a.calls->root;
+  int64_t rows = 1;
+  if (root->opcode != HLO_REDUCE) return 0;
+  const Shape *shape = root->operands[0]->shape;
+  if (2 * shape_bytes(shape) < LEAST_BYTES) return 0;
+  int first = shape->rank;
+  for (int i = 0; i < root->a.dimensions.count; i++) {
+    if (root->a.dimensions.items[i] < first) first = (int)root->a.dimensions.items[i];
+  }
+  for (int i = 0; i < first; i++) rows *= shape->dims[i];
+  return rows;
+}
+
+/* The group around the reduction at `at`, not before `begin`; how many steps, from *first on. */
+static int group_around(Group *group, const ThunkSequence *sequence, int begin, int at,
+                        int *first) {
+  int end = at + 1;
+  *first = at;
+  group->rows = rows_of(&sequence->thunks[at]);
+  if (group->rows < LEAST_BLOCKS || !add_step(group, &sequence->thunks[at])) return 0;
+  while (end < sequence->count && end - at < MOST_STEPS &&
+         add_step(group, &sequence->thunks[end])) {
+    end++;
+  }
+  while (*first > begin && end - *first < MOST_STEPS &&
+         add_step(group, &sequence->thunks[*first - 1])) {
+    --*first;
+  }
+  return end - *first;
+}
+
+static bool is_worth_it(const Group *group, int count) {
+  return count > 1 && group->bytes >= LEAST_BYTES && group->bytes / group->rows <= MOST_ROW;
+}
+
+static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, int count) {
+  ThunkSequence *steps = ARENA_NEW(arena, ThunkSequence);
+  *steps = (ThunkSequence){count, count, arena_copy(arena, first, sizeof *first * (size_t)count)};
+  StrBuf names = {0};
+  for (int i = 0; i < count; i++) {
+    strbuf_printf(&names, "%s%s", i ? "\n" : "", first[i].instruction->name);
+  }
+  int64_t bytes = group->bytes / LEAST_BLOCKS;
+  if (bytes > BLOCK_BYTES) bytes = BLOCK_BYTES;
+  int64_t block = bytes * group->rows / group->bytes;
+  Thunk thunk = {.kind = THUNK_ROWS, .instruction = first[count - 1].instruction};
+  thunk.steps = steps;
+  thunk.holds = arena_strndup(arena, names.text, names.length);
+  thunk.rows = group->rows;
+  thunk.block = block < 1 ? 1 : block;
+  strbuf_free(&names);
+  return thunk;
+}
+
+/* What is read as a whole stays until the group's end, and what is small has a place of its own in it:
+** other steps' rows could not go where some of that is. Large arrays take each other's memory as ever. */
+static void keep_apart(const Group *group, int first, int last) {
+  for (int i = 0; i < group->count; i++) {
+    const Access *access = &group->items[i];
+    LogicalBuffer *buffer = access->buffer;
+    if (access->by_rows && SMALL_PART * buffer->bytes > group->bytes) continue;
+    if (buffer->first > first) buffer->first = first;
+    if (buffer->last < last) buffer->last = last;
+  }
+}
+
+/* Makes groups of a sequence, or before buffers have places only sees to it that they can be made. */
+static void group_sequence(Program *program, ThunkSequence *sequence, bool placed) {
+  int kept = 0, begin = 0; /* thunks before it are settled */
+  Arena *scratch = arena_new();
+  for (int i = 0; i < sequence->count; i++) {
+    Thunk *thunks = sequence->thunks;
+    if (thunks[i].kind == THUNK_WHILE) group_sequence(program, thunks[i].body, placed);
+    for (int b = 0; thunks[i].kind == THUNK_CONDITIONAL && b < thunks[i].branch_count; b++) {
+      group_sequence(program, &thunks[i].branches[b], placed);
+    }
+    if (i < begin) continue;
+    ArenaMark mark = arena_mark(scratch);
+    Group group = {.program = program, .arena = scratch, .placed = placed};
+    int first, count = group_around(&group, sequence, begin, i, &first);
+    if (count && is_worth_it(&group, count)) {
+      if (placed) {
+        Thunk made = make_group(program->arena, &group, &thunks[first], count);
+        while (begin < first) thunks[kept++] = thunks[begin++];
+        thunks[kept++] = made;
+      } else {
+        keep_apart(&group, thunks[first].time, thunks[first + count - 1].time);
+      }
+      begin = first + count;
+    }
+    arena_release(scratch, mark);
+  }
+  while (placed && begin < sequence->count) sequence->thunks[kept++] = sequence->thunks[begin++];
+  if (placed) sequence->count = kept;
+  arena_free(scratch);
+}
+
+void plan_row_groups(Program *program) { group_sequence(program, &program->entry, false); }
+
+void compile_row_groups(Program *program) { group_sequence(program, &program->entry, true); }
