@@ -266,3 +266,54 @@ ENTRY e {
   }
   client.dispose();
 });
+
+test('the largest and the smallest: NaN is both, and zeros have their signs', async () => {
+  const [ROWS, COLUMNS] = [24, 45];
+  const client = await Client.create({ threads: 0 });
+  const fold = (name, values) => values.reduce((x, y) => Math[name](x, y)); // as XLA's: NaN wins, -0 < 0
+  const zeros = [0, -0];
+  const x = Float32Array.from({ length: ROWS * COLUMNS }, (_, i) => {
+    const row = Math.floor(i / COLUMNS), at = i % COLUMNS;
+    if (row < 8) return zeros[row < 2 ? row : (i * 7 >> row) & 1];
+    if (row === 8 || at === 40) return [-Infinity, -1, -0][at % 3];
+    if (row === 9 || at === 41) return [Infinity, 1, 0, -0][(at + row) % 4];
+    return (row * 5 + at) % 97 === 3 ? (row % 2 ? NaN : -NaN) : (i * 37 % 101 - 50) / 8;
+  });
+  const bits = new Uint32Array(x.buffer);
+  bits[20 * COLUMNS + 17] = 0xffffffff;
+  const at = (r, c) => x[r * COLUMNS + c];
+  const range = (n) => Array.from({ length: n }, (_, i) => i);
+  const WANTED = {
+    '{1}': [ROWS, (name, init) => range(ROWS).map((r) => fold(name, [init, ...range(COLUMNS).map((c) => at(r, c))]))],
+    '{0}': [COLUMNS, (name, init) => range(COLUMNS).map((c) => fold(name, [init, ...range(ROWS).map((r) => at(r, c))]))],
+    '{0,1}': ['', (name, init) => [fold(name, [init, ...x])]],
+  };
+  for (const type of ['f32', 'bf16', 'f16', 'f64']) {
+    for (const [name, opcode, inits] of [['max', 'maximum', ['-inf', '-0', '0']], ['min', 'minimum', ['inf', '-0', '0']]]) {
+      for (const init of inits) {
+        for (const [dimensions, [shape, wanted]] of Object.entries(WANTED)) {
+          const executable = await compileText(client, `HloModule m
+f {
+  a = ${type}[] parameter(0)
+  b = ${type}[] parameter(1)
+  ROOT c = ${type}[] ${opcode}(a, b)
+}
+ENTRY e {
+  x = f32[${ROWS},${COLUMNS}] parameter(0)
+  y = ${type}[${ROWS},${COLUMNS}] convert(x)
+  z = ${type}[] constant(${init})
+  m = ${type}[${shape}] reduce(y, z), dimensions=${dimensions}, to_apply=f
+  ROOT r = f32[${shape}] convert(m)
+}
+`);
+          const [{ data }] = await executable.execute([x]);
+          const want = wanted(name, Number(init.replace('inf', 'Infinity')));
+          want.forEach((value, i) => assert.ok(Object.is(data[i], value),
+            `${type} ${opcode} over ${dimensions} from ${init}: ${data[i]} at ${i}, not ${value}`));
+          executable.dispose();
+        }
+      }
+    }
+  }
+  client.dispose();
+});

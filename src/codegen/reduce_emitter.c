@@ -21,6 +21,7 @@ enum { MOST_UNROLL = 8, LINES_APART = 4, BYTES = 16 };
 typedef struct Reducer {
   Rows *rows;
   bool along, bytes;
+  int extreme;       /* the instruction of a maximum or minimum in three parts; 0: it is none */
   int unroll;        /* accumulators per result, or vectors of results */
   int *accumulators; /* locals: [unroll + 1][output_count][MOST_PARTS]; */
   int *values;       /* locals: [output_count][MOST_PARTS] */
@@ -128,6 +129,72 @@ static void emit_combined(Emitter *e, const int *accumulators, const int *values
   e->unrounded = false;
 }
 
+/* --- Largest and smallest ----------------------------------------------------------------------
+**
+** A NaN among the elements is the result, and of zeros one of the sign that is wanted: which takes an
+** engine eight instructions a vector where the machine has one that does neither. So that one, and in
+** accumulators of their own whether there was a NaN, and all signs: where the result is 0, no element is on
+** the other side of it, and a maximum is negative if all elements are, a minimum if any is. */
+
+enum { EXTREME, NANS, SIGNS, LEAST_EXTREME = 8 /* elements per result */ };
+
+static int extreme_instruction(const LoopPlan *plan) {
+  int64_t elements = 1;
+  for (int k = plan->rank - plan->reduced; k < plan->rank; k++) elements *= plan->sizes[k];
+  if (plan->output_count != 1 || plan->places || elements < LEAST_EXTREME) return 0;
+  if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
+  Opcode opcode = reduce_operation(plan->reduce);
+  return opcode == HLO_MAXIMUM ? F32X4_PMAX : opcode == HLO_MINIMUM ? F32X4_PMIN : 0;
+}
+
+/* From the accumulator's value on. */
+static void emit_begin_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
+  if (!reducer->extreme) return;
+  emit_local(e, accumulator[EXTREME]);
+  emit_local(e, accumulator[EXTREME]);
+  emit_simd(e, F32X4_NE);
+  wasm_set(&e->function, accumulator[NANS]);
+  emit_local(e, accumulator[EXTREME]);
+  wasm_set(&e->function, accumulator[SIGNS]);
+}
+
+static void emit_more_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
+  int value = reducer->values[0];
+  emit_local(e, accumulator[EXTREME]);
+  emit_local(e, value);
+  emit_simd(e, reducer->extreme);
+  wasm_set(&e->function, accumulator[EXTREME]);
+  emit_local(e, accumulator[NANS]);
+  emit_local(e, value);
+  emit_local(e, value);
+  emit_simd(e, F32X4_NE);
+  emit_simd(e, V128_OR);
+  wasm_set(&e->function, accumulator[NANS]);
+  emit_local(e, accumulator[SIGNS]);
+  emit_local(e, value);
+  emit_simd(e, reducer->extreme == F32X4_PMAX ? V128_AND : V128_OR);
+  wasm_set(&e->function, accumulator[SIGNS]);
+}
+
+/* x + 0 is never -0. */
+static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
+  if (!reducer->extreme) return;
+  emit_local(e, accumulator[EXTREME]);
+  emit_splat32(e, 0);
+  emit_simd(e, F32X4_ADD);
+  emit_local(e, accumulator[EXTREME]);
+  emit_splat32(e, 0);
+  emit_simd(e, F32X4_EQ);
+  emit_local(e, accumulator[SIGNS]);
+  emit_simd(e, V128_AND);
+  emit_splat32(e, 0x80000000);
+  emit_simd(e, V128_AND);
+  emit_simd(e, V128_OR);
+  emit_local(e, accumulator[NANS]);
+  emit_simd(e, V128_OR);
+  wasm_set(&e->function, accumulator[EXTREME]);
+}
+
 /* The current elements into the accumulators. */
 static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
@@ -136,7 +203,11 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
       wasm_set(&e->function, reducer->values[r * MOST_PARTS + part]);
     }
   }
-  emit_combined(e, accumulators, reducer->values);
+  if (reducer->extreme) {
+    emit_more_extreme(e, reducer, accumulators);
+  } else {
+    emit_combined(e, accumulators, reducer->values);
+  }
   end_elements(e);
 }
 
@@ -398,10 +469,18 @@ static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *to
 static void emit_total_along(Emitter *e, const Reducer *reducer) {
   WasmFunction *f = &e->function;
   int *total = accumulator(e, reducer, 0), *tail = accumulator(e, reducer, MOST_UNROLL);
-  for (int u = 0; u < reducer->unroll; u++) emit_set_identity(e, accumulator(e, reducer, u));
+  for (int u = 0; u < reducer->unroll; u++) {
+    emit_set_identity(e, accumulator(e, reducer, u));
+    emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
+  }
   emit_set_identity(e, tail);
+  emit_begin_extreme(e, reducer, tail);
   e->one_lane = false;
   emit_reduced(e, reducer);
+  for (int u = 0; u < reducer->unroll; u++) {
+    emit_end_extreme(e, reducer, accumulator(e, reducer, u));
+  }
+  emit_end_extreme(e, reducer, tail);
   for (int distance = 1; distance < reducer->unroll; distance *= 2) {
     for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
       emit_combined(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
@@ -433,8 +512,12 @@ static void emit_totals_across(Emitter *e, const Reducer *reducer) {
         wasm_set(&e->function, accumulator(e, reducer, u)[r * MOST_PARTS + part]);
       }
     }
+    emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
   }
   emit_reduced(e, reducer);
+  for (int u = 0; u < reducer->unroll; u++) {
+    emit_end_extreme(e, reducer, accumulator(e, reducer, u));
+  }
 }
 
 static void emit_results_across(Emitter *e, void *data) {
@@ -474,7 +557,9 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   int locals = e->plan->output_count * MOST_PARTS;
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
   Reducer reducer = {.rows = rows, .along = e->plan->lane_loop == e->plan->time_loop};
+  reducer.extreme = extreme_instruction(e->plan);
   reducer.unroll = unroll_factor(e, reducer.along ? steps : row);
+  if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
   reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);
   reducer.values = new_locals(e, locals);
   reducer.steps = wasm_local(&e->function, WASM_I32);
@@ -541,6 +626,7 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
   Rows rows = {.rank = row + 1, .outputs = outputs};
   Reducer reducer = {.rows = &rows, .unroll = 1, .at = indices};
   reducer.along = plan->lane_loop == plan->time_loop;
+  reducer.extreme = extreme_instruction(plan);
   reducer.accumulators = written_accumulators(e, locals);
   reducer.values = reducer.accumulators + locals;
   for (int i = 0; i < plan->output_count; i++) {
