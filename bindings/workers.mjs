@@ -8,7 +8,6 @@ import { keepAlive } from './keep_alive.mjs';
 import { importNode, isNode } from './loader.mjs';
 
 const MOST_FAILURES = 3;
-const STARTING_MS = 4000; // after which a worker may have been forgotten: Firefox does, while others end
 const BROKEN = 2; // WorkerLoss in src/runtime/scheduler.h
 
 export class Workers {
@@ -16,7 +15,6 @@ export class Workers {
   #core;
   #numbers = new Map(); // the core's number of each Worker
   #failures = new Map(); // by number: how often in a row none could start in its place
-  #loading = new Map(); // by number: the promise that it has loaded
   #Worker;
   #terminated = false;
 
@@ -37,25 +35,11 @@ export class Workers {
       const started = this.#spawning(() => this.#core.call('xla_start', count));
       if (!started) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
       const workers = [...this.#glue.runningWorkers];
-      workers.forEach((worker, number) => this.#watch(worker, number));
-      await Promise.all(workers.map((_, number) => this.#arrival(number)));
+      await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
       return started;
     } finally {
       release();
     }
-  }
-
-  /** Resolved when a thread has this number. Of which nothing is heard, another takes the place. */
-  async #arrival(number) {
-    for (let tries = 0; tries < MOST_FAILURES; tries++) {
-      let timer;
-      const late = new Promise((resolve) => { timer = setTimeout(resolve, STARTING_MS, 'late'); });
-      const heard = await Promise.race([this.#loading.get(number), late]).finally(() => clearTimeout(timer));
-      if (heard !== 'late' || this.#terminated) break;
-      const [silent] = [...this.#numbers].find(([, of]) => of === number) ?? [];
-      if (silent) this.#replace(silent);
-    }
-    await this.#loading.get(number); // it is slow; or it has come
   }
 
   terminate() {
@@ -74,7 +58,7 @@ export class Workers {
   /** @returns {Promise<void>} resolved when loaded */
   #watch(worker, number) {
     this.#numbers.set(worker, number);
-    const loaded = new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const glueListener = worker.onmessage;
       worker.onmessage = (event) => {
         if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
@@ -95,15 +79,15 @@ export class Workers {
       };
       worker.on?.('exit', () => lost()); // Node's
     });
-    this.#loading.set(number, loaded);
-    loaded.catch(() => {}); // whoever waits hears of it
-    return loaded;
   }
 
   #replace(worker) {
     const number = this.#numbers.get(worker);
     if (this.#terminated || number === undefined) return;
-    this.#forget(worker);
+    this.#numbers.delete(worker);
+    worker.terminate();
+    delete this.#glue.pthreads[worker.pthread_ptr];
+    this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
     try {
       const loss = this.#spawning(() => this.#core.call('xla_worker_lost', number));
       if (loss === BROKEN) this.#core.fail('a worker thread died in the middle of the core');
@@ -119,13 +103,6 @@ export class Workers {
     else this.#core.fail('no worker thread is left');
   }
 
-  #forget(worker) {
-    this.#numbers.delete(worker);
-    worker.terminate();
-    delete this.#glue.pthreads[worker.pthread_ptr];
-    this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
-  }
-
   /** Where none can start, the place stays empty at last. The others go on, if there are any. */
   #retry(worker, number, error) {
     const failures = (this.#failures.get(number) ?? 0) + 1;
@@ -134,7 +111,7 @@ export class Workers {
       this.#replace(worker);
       return;
     }
-    this.#forget(worker);
+    this.#numbers.delete(worker);
     if (!this.#numbers.size) this.#core.fail(`no worker thread is left: ${error.message}`);
   }
 }

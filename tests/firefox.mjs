@@ -129,7 +129,6 @@ function addressOf(child) {
 export class Firefox {
   #pending = new Map();
   #next = 1;
-  patience = PATIENCE; // ms, of until()
 
   static async launch() {
     const firefox = new Firefox();
@@ -181,9 +180,9 @@ export class Firefox {
 
   /** Waits until an expression is true. */
   async until(expression) {
-    const deadline = Date.now() + this.patience;
+    const deadline = Date.now() + PATIENCE;
     while (!(await this.evaluate(`Boolean(${expression})`))) {
-      if (Date.now() > deadline) throw Object.assign(new Error(`never came true: ${expression}`), { waited: true });
+      if (Date.now() > deadline) throw new Error(`never came true: ${expression}`);
       await new Promise((resolve) => { setTimeout(resolve, 50); });
     }
   }

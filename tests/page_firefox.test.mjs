@@ -9,41 +9,23 @@ import { Firefox, firefoxPath } from './firefox.mjs';
 
 const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser installs it';
 
+const CLIENTS = 40;
 const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
 
 for (const isolated of [true, false]) {
   describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
     let firefox, server;
-    const start = async () => {
-      firefox = await Firefox.launch();
-      await firefox.resize(390, 844);
-    };
     before(async () => {
       server = await serve({ port: 0, isolated });
-      await start();
-    });
-    /**
-     * Firefox ESR sometimes never starts a worker of a page that has ended many (seen on a quiet machine, in
-     * a third of all passes through all views; why is not known): then a second one gets its chance.
-     */
-    const visit = (name, body) => test(name, async () => {
-      firefox.patience = 45000;
-      try {
-        await body();
-      } catch (error) {
-        if (!error.waited) throw error;
-        console.log(`# ${name}: ${error.message}; once more, in a new Firefox`);
-        await firefox.close();
-        await start();
-        await body();
-      }
+      firefox = await Firefox.launch();
+      await firefox.resize(390, 844);
     });
     after(async () => {
       await firefox?.close();
       await server?.close();
     });
 
-    visit('trains', async () => {
+    test('trains', async () => {
       await firefox.goto(`${server.address}#train`);
       assert.equal(await firefox.evaluate('crossOriginIsolated'), isolated);
       await firefox.until("document.getElementById('start')?.disabled === false");
@@ -54,7 +36,7 @@ for (const isolated of [true, false]) {
       assert.match(await firefox.evaluate("document.getElementById('mistakes').textContent"), /of these 480/);
     });
 
-    visit('plays', async () => {
+    test('plays', async () => {
       await firefox.goto(`${server.address}#playground`);
       const turn = "Number(document.getElementById('play-status')?.dataset.turn ?? -1)";
       const shown = "document.querySelector('[role=tabpanel]:not([hidden])').textContent";
@@ -73,7 +55,7 @@ for (const isolated of [true, false]) {
       }
     });
 
-    visit('opens', async () => {
+    test('opens', async () => {
       await firefox.goto(`${server.address}#open`);
       await firefox.until("document.querySelector('#sample')");
       await firefox.click('#sample');
@@ -82,7 +64,7 @@ for (const isolated of [true, false]) {
       await firefox.until("document.querySelector('#outcome:not([hidden]) .result')");
     });
 
-    visit('meets and hangs', async () => {
+    test('meets and hangs', async () => {
       await firefox.goto(`${server.address}#meshes`);
       await firefox.until("document.querySelector('.together, .message')");
       await firefox.choose('#mesh-program', 'Hangs: a ring of receivers');
@@ -90,7 +72,7 @@ for (const isolated of [true, false]) {
       assert.match(await firefox.evaluate("document.getElementById('mesh-problem').textContent"), /deadlock/);
     });
 
-    visit('every exhibit of the gallery', async () => {
+    test('every exhibit of the gallery', async () => {
       const figure = (title) => `document.querySelector('[data-figure="${title}"]')`;
       /* How many colours the stage has, and a sum over them. */
       await firefox.goto(`${server.address}#gallery/life`);
@@ -127,18 +109,47 @@ for (const isolated of [true, false]) {
       }
     });
 
-    visit('guides', async () => {
+    test('guides', async () => {
       await firefox.goto(`${server.address}#guides/from-jax`);
       await firefox.until("document.querySelector('.guide h1')?.textContent.startsWith('From JAX')");
     });
 
-    visit('no view scrolls sideways', async () => {
+    test('no view scrolls sideways', async () => {
       for (const { id } of VIEWS) {
         await firefox.evaluate(`location.hash = '${id}'`);
         await firefox.until(`document.querySelector('.view-${id} > *')`);
         const width = await firefox.evaluate('document.documentElement.scrollWidth');
         assert.ok(width <= 390, `${id}: ${width}`);
       }
+    });
+
+    /* Firefox's `new Worker` in a worker can wait for ever while the page is busy: see web/lend.mjs. */
+    test('threads of a worker, while the page is busy', async () => {
+      await firefox.goto(`${server.address}#guides`);
+      const threads = await firefox.evaluate(`new Promise(async (resolve, reject) => {
+        const { lendWorkers } = await import('/web/lend.mjs');
+        const script = \`
+          import { borrowWorkers } from '${server.address}web/lend.mjs';
+          import { Client } from '${server.address}bindings/index.mjs';
+          borrowWorkers();
+          let threads;
+          for (let i = 0; i < ${CLIENTS}; i++) {
+            const client = await Client.create({ threads: 2 });
+            ({ threads } = client);
+            client.dispose();
+          }
+          postMessage(threads);\`;
+        const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
+        const worker = lendWorkers(new Worker(url, { type: 'module' }));
+        const slices = setInterval(() => { for (const end = performance.now() + 12; performance.now() < end;); }, 16);
+        worker.onmessage = ({ data }) => {
+          clearInterval(slices);
+          worker.terminate();
+          resolve(data);
+        };
+        worker.onerror = (error) => reject(error.message);
+      })`);
+      assert.equal(threads, isolated ? 2 : 0);
     });
 
     test('complained of nothing', () => assert.deepEqual(firefox.complaints, []));

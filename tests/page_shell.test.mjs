@@ -118,31 +118,6 @@ test('a static host without headers: the service worker adds them', async () => 
   await host.close();
 });
 
-test('a worker that the browser forgets to start is replaced', async () => {
-  const { page, complaints } = await open(`${server.address}#guides`);
-  const { threads, sum, made } = await page.evaluate(async () => {
-    const { Client } = await import('/bindings/index.mjs');
-    const Real = globalThis.Worker;
-    let count = 0;
-    const silent = URL.createObjectURL(new Blob([''], { type: 'text/javascript' }));
-    globalThis.Worker = class extends Real {
-      constructor(url, options) {
-        super(count++ === 1 ? silent : url, options);
-      }
-    };
-    const client = await Client.create({ threads: 2 });
-    const text = 'HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}';
-    const executable = await client.compile(client.parseHlo(text));
-    const results = await executable.executeReplicas([[[1, 2, 3, 4]]]);
-    const result = { threads: client.threads, sum: results[0][0].data[3], made: count };
-    client.dispose();
-    return result;
-  });
-  assert.deepEqual({ threads, sum, made }, { threads: 2, sum: 8, made: 3 });
-  assert.deepEqual(complaints, []);
-  await page.close();
-});
-
 test('a view that is left leaves nothing behind', async () => {
   const { page } = await open(`${server.address}#train`);
   await ready(page);

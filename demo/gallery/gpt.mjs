@@ -26,7 +26,7 @@ function drawLosses(context, width, height, losses) {
 }
 
 export function createStage(element, exhibit, urls, tell) {
-  const worker = connect(() => new Worker(new URL('gpt_worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(new Worker(new URL('gpt_worker.mjs', import.meta.url), { type: 'module' }));
   let doing = null; /* 'write' or 'train' */
   let temperature = 0.8;
   const losses = [];

@@ -8,7 +8,7 @@ const RATE_FRAMES = 20; /* over which the frame rate is measured */
 
 /** A worker of an exhibit; `urls` as of worker.mjs. */
 export function openWorker({ urls, states = 0, size = null }) {
-  const worker = connect(() => new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
   return { worker, opened: worker.call('open', { urls, states, size }) };
 }
 

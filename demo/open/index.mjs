@@ -28,7 +28,7 @@ function hotSpots(events) {
 class Opener {
   constructor(element, { link }) {
     this.link = link;
-    this.worker = connect(() => new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+    this.worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
     this.files = []; /* programs' bytes are kept, to be opened for another mesh */
     this.inputs = [];
     this.layout(element);

@@ -6,7 +6,7 @@ export function createRunner() {
   let spare = null; /* { worker, threads } */
 
   const start = (threads) => {
-    const worker = connect(() => new Worker(new URL('js_worker.mjs', import.meta.url), { type: 'module' }));
+    const worker = connect(new Worker(new URL('js_worker.mjs', import.meta.url), { type: 'module' }));
     worker.call('warm', threads).catch(() => {}); /* the run will say so */
     return { worker, threads };
   };

@@ -14,7 +14,7 @@ import { connect } from './rpc.mjs';
 export function createPrograms() {
   let worker = null;
   const connection = () => {
-    worker ??= connect(() => new Worker(new URL('program_worker.mjs', import.meta.url), { type: 'module' }));
+    worker ??= connect(new Worker(new URL('program_worker.mjs', import.meta.url), { type: 'module' }));
     return worker;
   };
   return {

@@ -3,11 +3,13 @@
  * itself never waits.
  *
  *     in the worker:  serve({ add: (a, b) => a + b })
- *     in the page:    const worker = connect(() => new Worker(...)); await worker.call('add', 1, 2)
+ *     in the page:    const worker = connect(new Worker(...)); await worker.call('add', 1, 2)
  *
  * What a function throws rejects the call, with the fields of an XlaError. A function of the worker
  * may also `tell(name, value)` the page, which listens by `worker.on(name, listener)`.
  */
+
+import { borrowWorkers, lendWorkers } from '../../web/lend.mjs';
 
 const FIELDS = ['code', 'operation', 'line', 'column', 'waiting'];
 
@@ -18,10 +20,6 @@ function plainError(error) {
 }
 
 const TRANSFER = Symbol('transfer');
-const READY = 'ready';
-/** After which a worker may have been forgotten: Firefox does that, while others end. */
-const STARTING_MS = 4000;
-const MOST_STARTS = 3;
 
 /** A result together with the buffers that go over rather than being copied. */
 export function transfer(result, buffers) {
@@ -35,6 +33,7 @@ export function tell(name, value, buffers = []) {
 
 /** Answers the page's calls; in a worker. @param {Record<string, Function>} functions */
 export function serve(functions) {
+  borrowWorkers();
   self.addEventListener('message', async ({ data: { id, method, args } }) => {
     try {
       const given = await functions[method](...args);
@@ -44,52 +43,31 @@ export function serve(functions) {
       self.postMessage({ id, error: plainError(error) });
     }
   });
-  tell(READY);
 }
 
-/**
- * The page's end of a worker. Of a worker of which nothing is heard, another takes the place.
- * @param {() => Worker} start
- */
-export function connect(start) {
+/** The page's end of a worker. @param {Worker} worker */
+export function connect(worker) {
   const pending = new Map();
   const listeners = new Map();
-  let waiting = []; /* what is sent when the worker is there */
   let next = 1;
   let ended = null;
-  let starts = 0;
-  let worker, late;
 
   const end = (error) => {
     ended ??= error;
-    clearTimeout(late);
     worker.terminate();
     pending.forEach(({ reject }) => reject(ended));
     pending.clear();
   };
-  const ready = () => {
-    clearTimeout(late);
-    waiting?.forEach(([message, buffers]) => worker.postMessage(message, buffers));
-    waiting = null;
-  };
-  const hear = ({ data }) => {
-    if (data.name === READY) return ready();
+  lendWorkers(worker).addEventListener('message', ({ data }) => {
     if (data.name !== undefined) return listeners.get(data.name)?.(data.value);
     const call = pending.get(data.id);
     pending.delete(data.id);
     if (data.error) return call?.reject(Object.assign(new Error(data.error.message), data.error));
     return call?.resolve(data.result);
-  };
-  const begin = () => {
-    worker?.terminate();
-    worker = start();
-    worker.addEventListener('message', hear);
-    worker.addEventListener('error', (event) => {
-      end(new Error(event.message || 'the worker could not start'));
-    });
-    if (++starts < MOST_STARTS) late = setTimeout(begin, STARTING_MS);
-  };
-  begin();
+  });
+  worker.addEventListener('error', (event) => {
+    end(new Error(event.message || 'the worker could not start'));
+  });
   return {
     /** @returns {Promise<any>} */
     call(method, ...args) {
@@ -101,8 +79,7 @@ export function connect(start) {
       return new Promise((resolve, reject) => {
         const id = next++;
         pending.set(id, { resolve, reject });
-        if (waiting) waiting.push([{ id, method, args }, buffers]);
-        else worker.postMessage({ id, method, args }, buffers);
+        worker.postMessage({ id, method, args }, buffers);
       });
     },
     on(name, listener) {

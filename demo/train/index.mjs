@@ -148,7 +148,7 @@ export function mount(element, { state, setState }) {
   const { elements, part } = layout(readState(state));
   element.append(...elements);
   const $ = (id) => element.querySelector(`#${id}`);
-  const worker = connect(() => new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
+  const worker = connect(new Worker(new URL('worker.mjs', import.meta.url), { type: 'module' }));
   const curve = new Curve(part.plot);
   const timeline = new Timeline(part.timeline);
   const digitsAt = new URL('digits.bin.gz', document.baseURI).href;
