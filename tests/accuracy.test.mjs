@@ -164,15 +164,14 @@ describe('conversions from f32 to narrower floats, a sweep over bit patterns', (
 
 /* ---- Complex functions: units in the last place of the modulus ---- */
 
-/** The goals; `power` of c128 does not reach its own, which is 8. */
-const COMPLEX_BOUND = { power: { c64: 8, c128: 40 } }, COMPLEX_GOAL = 4;
+const COMPLEX_GOAL = { power: 8, else: 4 };
 
 test('complex functions', { timeout: 60000 }, async (t) => {
   const client = await Client.create({ threads: 0 });
   for (const entry of await readPoints(new URL('complex.bin', folder))) {
     await t.test(`${entry.function} of ${entry.type}`, async () => {
       const { modulus, at } = await worstError(client, entry);
-      const most = COMPLEX_BOUND[entry.function]?.[entry.type] ?? COMPLEX_GOAL;
+      const most = COMPLEX_GOAL[entry.function] ?? COMPLEX_GOAL.else;
       assert.ok(modulus <= most, `off by ${modulus} ulp at ${at}`);
     });
   }

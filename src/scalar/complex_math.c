@@ -117,7 +117,8 @@ static Complex reciprocal_root(Complex z) {
   if (is_zero(z)) return make(INFINITY, NAN);
   if (isinf(z.f) || isinf(z.im)) return make(copysign(0, z.f), -copysign(0, z.im));
   Complex root = square_root(z);
-  double r = absolute(root);
+  double r = absolute(root), square = absolute(z);
+  if (square > 0x1p-1000 && square < INFINITY) return make(root.f / square, -root.im / square);
   return make(root.f / r / r, -root.im / r / r);
 }
 
@@ -159,26 +160,32 @@ static Complex hyperbolic_cosine(Complex z) {
   return make(cosh_times(z.f, cos(z.im)), sinh_times(z.f, sin(z.im)));
 }
 
-/* tanh(x + yi) = (sinh x cosh x + i sin y cos y) / (sinh(x)^2 + cos(y)^2) */
+/*
+** tanh(x + yi) = (sinh x cosh x + i sin y cos y) / (sinh(x)^2 + cos(y)^2). As 1 + sinh(x)^2 - sin(y)^2
+** the denominator has fewer digits to lose where the sine is the smaller one. For large |x| all is
+** multiplied by 4t, t = e^-2|x|: (1 - t^2 + 4t i sin y cos y) / (1 + t^2 + 2t cos 2y).
+*/
 static Complex hyperbolic_tangent(Complex z) {
   double s = sin(z.im), c = cos(z.im);
-  if (fabs(z.f) > 22) { /* then tanh(x) is 1 and sinh(x)^2 = e^2x / 4 */
-    double im = isinf(z.f) ? copysign(0, s * c) : 4 * s * c * exp(-fabs(z.f)) * exp(-fabs(z.f));
-    return make(im != im && !isinf(z.f) ? NAN : copysign(1, z.f), im);
+  if (isinf(z.f)) return make(copysign(1, z.f), copysign(0, s * c));
+  if (fabs(z.f) > 1) {
+    double t = exp(-2 * fabs(z.f)), below = 1 + t * (t + 2 * (c - s) * (c + s));
+    return make(copysign((1 - t) * (1 + t) / below, z.f), 4 * t * s * c / below);
   }
-  double sh = sinh(z.f), denominator = sh * sh + c * c;
-  return make(sh * cosh(z.f) / denominator, z.im == 0 ? z.im : s * c / denominator);
+  double sh = sinh(z.f), product = fabs(z.im) < 0x1p1000 ? sin(2 * z.im) / 2 : s * c;
+  double denominator = fabs(s) < fabs(c) ? 1 + (sh - s) * (sh + s) : sh * sh + c * c;
+  return make(sh * cosh(z.f) / denominator, z.im == 0 ? z.im : product / denominator);
 }
 
-/*
-** 1 / (1 + e^-z) = (e^x + cos y + i sin y) / (2 (cosh x + cos y)). Both sides are multiplied by
-** t = e^-|x|, which makes the denominator 1 + t^2 + 2t cos y = (1 - t)^2 + 4t cos(y/2)^2.
-*/
+/* 1 / (1 + e^-z) = (1 + tanh(z / 2)) / 2, and where that cancels with t = e^-|x|:
+** (e^x + cos y + i sin y) / (2 (cosh x + cos y)) = (te^x + t cos y + it sin y) / (1 + t^2 + 2t cos y) */
 static Complex logistic(Complex z) {
-  double t = exp(-fabs(z.f)), one_minus_t = -expm1(-fabs(z.f)), half = cos(z.im / 2);
-  double denominator = one_minus_t * one_minus_t + 4 * t * half * half;
-  double re = z.f < 0 ? t * (t + cos(z.im)) : one_minus_t + 2 * t * half * half;
-  return make(re / denominator, t * sin(z.im) / denominator);
+  double t = exp(-fabs(z.f)), c = cos(z.im), below = 1 + t * (t + 2 * c);
+  if (t > 0.25) {
+    Complex tangent = hyperbolic_tangent(make(z.f / 2, z.im / 2));
+    return make((1 + tangent.f) / 2, tangent.im / 2);
+  }
+  return make((z.f < 0 ? t * (t + c) : 1 + t * c) / below, t * sin(z.im) / below);
 }
 
 /* ---- Logarithms and powers ---- */
@@ -215,10 +222,13 @@ static Complex log_plus_one(Complex z) {
   return make(re, atan2(w.im, w.f));
 }
 
-/* x^(c + di) = r^c e^(-d a) (cos q + i sin q) with x = r e^(ai) and q = c a + d ln r. */
+/* x^(c + di) = r^c e^(-d a) (cos q + i sin q) with x = r e^(ai) and q = c a + d ln r: where there are
+** infinities, zeros and NaN, as XLA makes them. */
 static Complex power(Complex x, Complex y) {
-  double r = absolute(x), angle = atan2(x.im, x.f);
+  Complex ordinary;
   if (is_zero(y) || (x.f == 1 && x.im == 0)) return make(1, 0);
+  if (complex_power(x, y, &ordinary)) return ordinary;
+  double r = absolute(x), angle = atan2(x.im, x.f);
   if (y.im == 0 && r == 0 && y.f > 0) return make(0, 0);
   if (y.im == 0 && x.f == INFINITY && x.im == 0) return make(pow(x.f, y.f), 0);
   double scale = pow(r, y.f) * exp(-y.im * angle);
@@ -248,11 +258,12 @@ static Complex arc_hyperbolic_cosine(Complex z) {
   return make(asinh(real_of_conjugate_product(below, above)), 2 * atan2(below.im, above.f));
 }
 
-/* Re = log1p(4x / |1 - z|^2) / 4, Im = atan2(2y, 1 - |z|^2) / 2 */
+/* Re = log1p(4x / |1 - z|^2) / 4 for x > 0, and odd; Im = atan2(2y, 1 - |z|^2) / 2 */
 static Complex arc_hyperbolic_tangent(Complex z) {
-  double r = hypot(1 - z.f, z.im);
+  double x = fabs(z.f), r = hypot(1 - x, z.im);
   if (r > 0x1p500) return make(z.f / r / r, copysign(HALF_PI, z.im));
-  return make(log1p(4 * z.f / r / r) / 4, atan2(2 * z.im, -add_squares(-1, z.f, z.im)) / 2);
+  double re = copysign(log1p(4 * x / r / r) / 4, z.f);
+  return make(re, atan2(2 * z.im, -add_squares(-1, z.f, z.im)) / 2);
 }
 
 /* atan2(y, x) = -i ln((x + iy) / sqrt(x^2 + y^2)) */

@@ -22,6 +22,10 @@ Scalar complex_unary(Opcode opcode, Scalar z);
 ** component type, as in XLA. */
 Scalar complex_binary(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 
+/* x^y for finite x != 0, if it is neither too large nor too small for a double and turns less than
+** 2^40; else false, and *result is as it was. */
+bool complex_power(Scalar x, Scalar y, Scalar *result);
+
 /* reduce-precision of a float to the exponent and mantissa bits that the instruction states. */
 Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x);
 

@@ -9,11 +9,17 @@ import sys
 import mpmath
 import numpy as np
 
-mpmath.mp.prec = 200
+mpmath.mp.prec = 400
 FUNCTIONS = {
     'exponential': mpmath.exp, 'log': mpmath.log, 'sqrt': mpmath.sqrt, 'tanh': mpmath.tanh,
-    'sine': mpmath.sin, 'cosine': mpmath.cos, 'power': mpmath.power,
+    'sine': mpmath.sin, 'cosine': mpmath.cos, 'power': mpmath.power, 'tan': mpmath.tan,
+    'exponential-minus-one': mpmath.expm1, 'log-plus-one': lambda z: mpmath.log(1 + z),
+    'rsqrt': lambda z: 1 / mpmath.sqrt(z), 'logistic': lambda z: 1 / (1 + mpmath.exp(-z)),
+    'sinh': mpmath.sinh, 'cosh': mpmath.cosh, 'asin': mpmath.asin, 'acos': mpmath.acos,
+    'asinh': mpmath.asinh, 'acosh': mpmath.acosh, 'atanh': mpmath.atanh,
+    'divide': mpmath.fdiv,
 }
+BINARY = ('power', 'divide')
 LARGEST = {'c64': 60, 'c128': 500}  # whose exponential is a number of the type
 
 
@@ -28,7 +34,7 @@ def parts(r, dtype, count, name, largest):
   if name == 'log':  # near 1 in modulus the result is small
     x = np.where(r.random(count) < 0.3, np.round(x * 0 + r.normal(size=count), 2), x)
   if name == 'power':
-    x = ordinary * 2.0 ** r.integers(-2, 3, count)
+    x = ordinary * 2.0 ** r.integers(-4, 6, count)
   return x.astype(dtype).astype(np.float64) + 0.0  # mpmath knows no -0
 
 
@@ -36,7 +42,7 @@ def main(file, points):
   header, data = [], []
   for type_, dtype in (('c64', np.float32), ('c128', np.float64)):
     for name, f in FUNCTIONS.items():
-      operands = 2 if name == 'power' else 1
+      operands = 2 if name in BINARY else 1
       r = np.random.default_rng([points, len(header)])
       columns = [parts(r, dtype, points, name, LARGEST[type_]) for _ in range(2 * operands)]
       rows = []
