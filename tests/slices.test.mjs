@@ -14,7 +14,7 @@ const comparator = 'less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROO
 const add = 'add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }';
 const n = 700, long = 6000000;
 
-/** name: [lines of the entry, whose last one is of r; computations] */
+/** name: [lines of the entry, whose last one is of r; computations; replicas] */
 const OPERATIONS = {
   'dot of f64': [`x = f64[1200,1200] iota(), iota_dimension=0
   ROOT r = f64[1200,1200] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}`],
@@ -36,6 +36,26 @@ const OPERATIONS = {
   z = s32[] constant(3)
   ROOT r = f32[60000000] dynamic-update-slice(x, u, z)`],
 };
+const ofBf16 = 'add { a = bf16[] parameter(0)\n b = bf16[] parameter(1)\n ROOT r = bf16[] add(a, b) }';
+const ownSum = `own { a = f32[] parameter(0)\n b = f32[] parameter(1)
+  d = f32[] subtract(a, b)\n m = f32[] multiply(d, b)\n ROOT r = f32[] add(a, m) }`;
+Object.assign(OPERATIONS, {
+  'all-reduce': [`x = f32[500000] iota(), iota_dimension=0
+  ROOT r = f32[500000] all-reduce(x), replica_groups={}, to_apply=own`, ownSum, 4],
+  'all-reduce of a tuple': [`x = f32[2000000] iota(), iota_dimension=0
+  y = f32[700000] iota(), iota_dimension=0
+  t = (f32[2000000], f32[700000]) all-reduce(x, y), replica_groups={}, to_apply=most
+  ROOT r = f32[2000000] get-tuple-element(t), index=0`,
+  'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }', 4],
+  'reduce-scatter': [`x = bf16[300000,4] iota(), iota_dimension=0
+  ROOT r = bf16[300000,1] reduce-scatter(x), replica_groups={}, dimensions={1}, to_apply=add`, ofBf16, 4],
+  'all-gather': [`x = f32[2000000,4] iota(), iota_dimension=0
+  ROOT r = f32[2000000,16] all-gather(x), replica_groups={}, dimensions={1}`, '', 4],
+  'all-to-all': [`x = f32[2000000,4] iota(), iota_dimension=0
+  ROOT r = f32[2000000,4] all-to-all(x), replica_groups={{0,1,2,3}}, dimensions={1}`, '', 4],
+  'collective-permute': [`x = f32[30000000] iota(), iota_dimension=0
+  ROOT r = f32[30000000] collective-permute(x), source_target_pairs={{0,1},{1,2},{2,3}}`, '', 4],
+});
 for (const [routine, results] of [
   ['getrf', `f32[${n},${n}], s32[${n}], s32[]`],
   ['geqrf', `f32[${n},${n}], f32[${n}]`],
@@ -58,9 +78,9 @@ for (const [routine, results] of [
   ROOT r = f32[${n},${n}] get-tuple-element(c), index=0`];
 }
 
-async function compiled(client, [lines, computations = '']) {
+async function compiled(client, [lines, computations = '', replicas = 1]) {
   const module = client.parseHlo(`HloModule m\n${computations}\nENTRY e {\n  ${lines}\n}`);
-  const executable = await client.compile(module);
+  const executable = await client.compile(module, { replicas });
   module.dispose();
   return executable;
 }

@@ -1,7 +1,9 @@
 /*
-** What the collectives compute, once all members of a group have arrived. `replicas` are in group
-** order, and so is every reduction: ((r0 op r1) op r2) ..., element by element, whoever does it.
+** What the collectives compute, once all members of a group have arrived: a leaf of the results after
+** the other, in chunks. `replicas` are in group order, and so is every reduction: ((r0 op r1) op r2) ...,
+** element by element, whoever does it.
 */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "eval/eval.h"
@@ -9,7 +11,13 @@
 #include "runtime/run.h"
 #include "scalar/scalar_math.h"
 
-enum { CHUNK_ELEMENTS = 4096 };
+/* Of a chunk; the last of computations that are run for each pair of elements. */
+enum {
+  MOVED_BYTES = 1 << 18,
+  REDUCED_ELEMENTS = 4096,
+  REDUCED_PAIRS = 1 << 16,
+  APPLIED_PAIRS = 1 << 10
+};
 
 /* Members that meet on a channel may come from different places, with buffers of their own. */
 static uint8_t *operand_of(Replica *const *replicas, int member, int leaf) {
@@ -36,7 +44,8 @@ static uint8_t *result_of(Replica *const *replicas, int member, int leaf) {
 typedef struct Reducer {
   PrimitiveType type;
   const Computation *computation;
-  Opcode opcode; /* OPCODE_COUNT: run the computation */
+  Opcode opcode;    /* OPCODE_COUNT: run the computation */
+  EvalApply *apply; /* then this, of one thread */
 } Reducer;
 
 static bool has_identity(const Reducer *reducer, Scalar *identity) {
@@ -77,32 +86,18 @@ static Scalar combine(const Reducer *reducer, Scalar a, Scalar b) {
   return scalar_binary_opcode(reducer->opcode, type, a, b);
 }
 
-static bool reduce_general(const Reducer *reducer, void *accumulator, const void *x, int64_t n,
-                           Error *error) {
+static bool reduce_general(const Reducer *reducer, void *accumulator, const void *x, int64_t n) {
   PrimitiveType type = reducer->type;
-  Arena *arena = NULL;
-  EvalApply *apply = NULL;
-  EvalContext context = {.error = error};
-  if (reducer->opcode == OPCODE_COUNT) {
-    context.arena = arena = arena_new();
-    apply = eval_apply_new(reducer->computation, &context);
-    if (!apply) {
-      arena_free(arena);
+  for (int64_t i = 0; i < n; i++) {
+    Scalar pair[2] = {scalar_load(type, accumulator, i), scalar_load(type, x, i)}, value;
+    if (!reducer->apply) {
+      value = combine(reducer, pair[0], pair[1]);
+    } else if (!eval_apply(reducer->apply, pair, &value)) {
       return false;
     }
+    scalar_store(type, accumulator, i, value);
   }
-  bool ok = true;
-  for (int64_t i = 0; ok && i < n; i++) {
-    Scalar pair[2] = {scalar_load(type, accumulator, i), scalar_load(type, x, i)}, value;
-    if (apply) {
-      ok = eval_apply(apply, pair, &value);
-    } else {
-      value = combine(reducer, pair[0], pair[1]);
-    }
-    if (ok) scalar_store(type, accumulator, i, value);
-  }
-  arena_free(arena);
-  return ok;
+  return true;
 }
 
 static void fill(PrimitiveType type, uint8_t *to, int64_t n, Scalar value) {
@@ -115,7 +110,7 @@ static void fill(PrimitiveType type, uint8_t *to, int64_t n, Scalar value) {
 
 /* `to` = the reduction of `count` members' elements at `operands[m] + offset`. */
 static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands, int count,
-                   int64_t offset, int64_t n, Error *error) {
+                   int64_t offset, int64_t n) {
   Scalar identity;
   int next = 0;
   if (has_identity(reducer, &identity)) {
@@ -126,239 +121,263 @@ static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands
   for (; next < count; next++) {
     const uint8_t *x = operands[next] + offset;
     if (reduce_fast(reducer, to, x, n)) continue;
-    if (!reduce_general(reducer, to, x, n, error)) return false;
+    if (!reduce_general(reducer, to, x, n)) return false;
   }
   return true;
 }
 
-/* The members' operands of one leaf; in the arena of the run that is at work. */
-static uint8_t **operands_of(Replica *const *replicas, int count, int leaf) {
-  uint8_t **operands = ARENA_ARRAY(replicas[0]->scratch, uint8_t *, count);
-  for (int m = 0; m < count; m++) operands[m] = operand_of(replicas, m, leaf);
-  return operands;
-}
+/* ---- One leaf of the results ---- */
 
-/* ---- all-reduce ---- */
-
-typedef struct AllReduce {
+/*
+** Who arrives last does the work for all. Operands and results may be seen as [outer, members, run], as
+** [outer, run] where a member has but one block, and a run is bytes that lie together.
+*/
+typedef struct Meeting {
   const Thunk *thunk;
   Replica *const *replicas;
   int count, leaf;
-  uint8_t **operands;
+  uint8_t **operands, **results; /* of the members */
+  int64_t bytes;                 /* of one member's result */
+  int64_t run;
   Reducer reducer;
-  int64_t elements;
-  bool failed;
-  Error *error;
-} AllReduce;
+  int64_t chunk; /* bytes: of the results of all members, one behind the other */
+  atomic_bool failed;
+  Error *error; /* of the first chunk that failed */
+} Meeting;
 
-static bool all_reduce_chunk(void *argument, int chunk) {
-  AllReduce *work = argument;
-  int width = type_bytes(work->reducer.type);
-  int64_t begin = (int64_t)chunk * CHUNK_ELEMENTS, n = work->elements - begin;
-  if (n > CHUNK_ELEMENTS) n = CHUNK_ELEMENTS;
-  int64_t offset = begin * width;
-  uint8_t *first = result_of(work->replicas, 0, work->leaf) + offset;
-  if (!reduce(&work->reducer, first, work->operands, work->count, offset, n, work->error)) {
-    work->failed = true;
-  }
-  for (int m = 1; m < work->count; m++) {
-    memcpy(result_of(work->replicas, m, work->leaf) + offset, first, (size_t)(n * width));
-  }
-  return true;
-}
+/* Bytes [begin, end) of member `to`'s result. */
+typedef bool Fill(Meeting *meeting, const Reducer *reducer, int to, int64_t begin, int64_t end);
 
 static Reducer reducer_of(const Thunk *thunk, int leaf) {
   const Computation *computation = thunk->instruction->a.to_apply;
   return (Reducer){operand_shape(thunk, leaf)->type, computation,
-                   computation_simple_binary(computation)};
+                   computation_simple_binary(computation), NULL};
 }
 
-static bool all_reduce(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
-  for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
-    AllReduce work = {
-        .thunk = thunk,
-        .replicas = replicas,
-        .count = count,
-        .leaf = leaf,
-        .operands = operands_of(replicas, count, leaf),
-        .reducer = reducer_of(thunk, leaf),
-        .elements = shape_elements(operand_shape(thunk, leaf)),
-        .error = error,
-    };
-    ChunkLoop all = {.chunks = (int)((work.elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS),
-                     .body = all_reduce_chunk,
-                     .argument = &work,
-                     .stop = &replicas[0]->run->failing};
-    int next = 0;
-    if (!parallel_for(&all, &next, error)) {
-      return error_name_op(error, "all-reduce");
-    }
-    if (work.failed) return false;
+/* The same for all. */
+static bool fill_all_reduce(Meeting *m, const Reducer *reducer, int to, int64_t begin,
+                            int64_t end) {
+  uint8_t *first = m->results[0] + begin;
+  int64_t n = (end - begin) / type_bytes(reducer->type);
+  if (!reduce(reducer, first, m->operands, m->count, begin, n)) return false;
+  for (int i = 1; i < m->count; i++) memcpy(m->results[i] + begin, first, (size_t)(end - begin));
+  return true;
+}
+
+static bool fill_reduce_scatter(Meeting *m, const Reducer *reducer, int to, int64_t begin,
+                                int64_t end) {
+  int width = type_bytes(reducer->type);
+  for (int64_t at = begin, n; at < end; at += n) {
+    int64_t outer = at / m->run, inner = at % m->run;
+    n = m->run - inner < end - at ? m->run - inner : end - at;
+    int64_t offset = (outer * m->count + to) * m->run + inner;
+    if (!reduce(reducer, m->results[to] + at, m->operands, m->count, offset, n / width))
+      return false;
   }
   return true;
 }
 
-/* ---- Block movement along one dimension ---- */
-
-/* An array seen as [outer, size of the dimension, inner bytes]. */
-typedef struct Blocks {
-  int64_t outer, size, inner;
-} Blocks;
-
-static Blocks blocks_of(const Shape *shape, int64_t dimension) {
-  Blocks b = {1, shape->dims[dimension], type_bytes(shape->type)};
-  for (int d = 0; d < dimension; d++) b.outer *= shape->dims[d];
-  for (int d = (int)dimension + 1; d < shape->rank; d++) b.inner *= shape->dims[d];
-  return b;
-}
-
-static bool all_gather(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
-  int64_t dimension = thunk->instruction->a.dimensions.items[0];
-  for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
-    Blocks b = blocks_of(operand_shape(thunk, leaf), dimension);
-    int64_t run = b.size * b.inner;
-    for (int to = 0; to < count; to++) {
-      uint8_t *result = result_of(replicas, to, leaf);
-      for (int64_t o = 0; o < b.outer; o++) {
-        for (int from = 0; from < count; from++, result += run) {
-          memcpy(result, operand_of(replicas, from, leaf) + o * run, (size_t)run);
-        }
-      }
-    }
+/* all-gather and the array form of all-to-all: a run of each member in turn. */
+static bool fill_blocks(Meeting *m, const Reducer *reducer, int to, int64_t begin, int64_t end) {
+  bool gathers = m->thunk->instruction->opcode == HLO_ALL_GATHER;
+  int64_t stride = gathers ? m->run : m->count * m->run, first = gathers ? 0 : to * m->run;
+  int64_t outer = begin / m->run / m->count, inner = begin % m->run;
+  int from = (int)(begin / m->run % m->count);
+  for (int64_t at = begin, n; at < end; at += n, inner = 0) {
+    n = m->run - inner < end - at ? m->run - inner : end - at;
+    memcpy(m->results[to] + at, m->operands[from] + first + outer * stride + inner, (size_t)n);
+    if (++from == m->count) from = 0, outer++;
   }
   return true;
-}
-
-static bool reduce_scatter(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
-  int64_t dimension = thunk->instruction->a.dimensions.items[0];
-  for (int leaf = 0; leaf < thunk->operand_count; leaf++) {
-    Reducer reducer = reducer_of(thunk, leaf);
-    Blocks b = blocks_of(shape_leaf(thunk->instruction->shape, leaf), dimension);
-    int64_t run = b.size * b.inner, elements = run / type_bytes(reducer.type);
-    uint8_t **operands = operands_of(replicas, count, leaf);
-    for (int to = 0; to < count; to++) {
-      uint8_t *result = result_of(replicas, to, leaf);
-      for (int64_t o = 0; o < b.outer; o++, result += run) {
-        int64_t offset = (o * count + to) * run;
-        if (!reduce(&reducer, result, operands, count, offset, elements, error)) return false;
-      }
-    }
-  }
-  return true;
-}
-
-/* Array form: the operand's dimension is cut into one block per member. */
-static void all_to_all_array(const Thunk *thunk, Replica *const *replicas, int count) {
-  Blocks b = blocks_of(operand_shape(thunk, 0), thunk->instruction->a.dimensions.items[0]);
-  int64_t run = b.size / count * b.inner;
-  for (int to = 0; to < count; to++) {
-    uint8_t *result = result_of(replicas, to, 0);
-    for (int64_t o = 0; o < b.outer; o++) {
-      for (int from = 0; from < count; from++, result += run) {
-        const uint8_t *x = operand_of(replicas, from, 0);
-        memcpy(result, x + (o * count + to) * run, (size_t)run);
-      }
-    }
-  }
 }
 
 /* Tuple form: one operand per member. */
-static bool all_to_all(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
-  if (thunk->instruction->a.dimensions.count) {
-    all_to_all_array(thunk, replicas, count);
-    return true;
-  }
-  if (thunk->operand_count != count) {
-    return invalid_argument(error, "all-to-all",
-                            "%d operands for a group of %d replicas; there "
-                            "must be one operand per replica",
-                            thunk->operand_count, count);
-  }
-  for (int to = 0; to < count; to++) {
-    for (int from = 0; from < count; from++) {
-      memcpy(result_of(replicas, to, from), operand_of(replicas, from, to),
-             (size_t)thunk->operands[to]->bytes);
-    }
+static bool fill_all_to_all(Meeting *m, const Reducer *reducer, int to, int64_t begin,
+                            int64_t end) {
+  const uint8_t *x = operand_of(m->replicas, m->leaf, to);
+  memcpy(m->results[to] + begin, x + begin, (size_t)(end - begin));
+  return true;
+}
+
+static bool fill_permuted(Meeting *m, const Reducer *reducer, int to, int64_t begin, int64_t end) {
+  if (m->operands[to]) {
+    memcpy(m->results[to] + begin, m->operands[to] + begin, (size_t)(end - begin));
+  } else {
+    memset(m->results[to] + begin, 0, (size_t)(end - begin));
   }
   return true;
 }
 
-static bool collective_permute(const Thunk *thunk, Replica *const *replicas, int count,
-                               Error *error) {
-  PairList pairs = thunk->instruction->a.source_target_pairs;
-  for (int leaf = 0; leaf < thunk->result_count; leaf++) {
-    size_t bytes = (size_t)thunk->results[leaf]->bytes;
-    for (int m = 0; m < count; m++) memset(result_of(replicas, m, leaf), 0, bytes);
-    for (int p = 0; p < pairs.count; p++) {
-      int64_t source = pairs.items[p].source, target = pairs.items[p].target;
-      memcpy(result_of(replicas, (int)target, leaf), operand_of(replicas, (int)source, leaf),
-             bytes);
-    }
-  }
-  return true;
-}
-
-static bool collective_broadcast(const Thunk *thunk, Replica *const *replicas, int count,
-                                 Error *error) {
-  for (int leaf = 0; leaf < thunk->result_count; leaf++) {
-    for (int m = 0; m < count; m++) {
-      memcpy(result_of(replicas, m, leaf), operand_of(replicas, 0, leaf),
-             (size_t)thunk->results[leaf]->bytes);
-    }
-  }
+static bool fill_broadcast(Meeting *m, const Reducer *reducer, int to, int64_t begin, int64_t end) {
+  memcpy(m->results[to] + begin, m->operands[0] + begin, (size_t)(end - begin));
   return true;
 }
 
 /* Operands: input, output, input_offsets, send_sizes, output_offsets, recv_sizes; offsets and sizes
-** count rows (entries of dimension 0), `per_member` of them for each member. */
-static bool ragged_all_to_all(const Thunk *thunk, Replica *const *replicas, int count,
-                              Error *error) {
-  enum { INPUT, OUTPUT, INPUT_OFFSETS, SEND_SIZES, OUTPUT_OFFSETS };
-  const Shape *input = operand_shape(thunk, INPUT), *output = operand_shape(thunk, OUTPUT);
-  PrimitiveType type = operand_shape(thunk, INPUT_OFFSETS)->type;
-  Blocks row = blocks_of(output, 0);
-  int64_t entries = shape_elements(operand_shape(thunk, INPUT_OFFSETS));
-  for (int m = 0; m < count; m++) {
-    memcpy(result_of(replicas, m, 0), operand_of(replicas, m, OUTPUT),
-           (size_t)thunk->operands[OUTPUT]->bytes);
-  }
-  char name[DEVICE_NAME_SIZE];
-  for (int from = 0; from < count; from++) {
-    for (int64_t e = 0; e < entries; e++) {
-      int64_t begin = scalar_load(type, operand_of(replicas, from, INPUT_OFFSETS), e).i;
-      int64_t rows = scalar_load(type, operand_of(replicas, from, SEND_SIZES), e).i;
-      int64_t at = scalar_load(type, operand_of(replicas, from, OUTPUT_OFFSETS), e).i;
-      if (begin < 0 || rows < 0 || at < 0 || begin > input->dims[0] - rows ||
-          at > output->dims[0] - rows) {
-        return invalid_argument(
-            error, "ragged-all-to-all",
-            "entry %lld of %s moves %lld rows from %lld to %lld, which "
-            "is outside of the input's %lld or the output's %lld rows",
-            (long long)e, mesh_device_name(replicas[from]->run->mesh, replicas[from]->id, name),
-            (long long)rows, (long long)begin, (long long)at, (long long)input->dims[0],
-            (long long)output->dims[0]);
-      }
-      int to = (int)(e / (entries / count));
-      memcpy(result_of(replicas, to, 0) + at * row.inner,
-             operand_of(replicas, from, INPUT) + begin * row.inner, (size_t)(rows * row.inner));
+** count rows (entries of dimension 0), as many of them for each member. */
+enum { INPUT, OUTPUT, INPUT_OFFSETS, SEND_SIZES, OUTPUT_OFFSETS };
+
+typedef struct Entry {
+  int64_t begin, rows, at;
+} Entry;
+
+static Entry entry_of(const Meeting *m, int from, int64_t i) {
+  PrimitiveType type = operand_shape(m->thunk, INPUT_OFFSETS)->type;
+  return (Entry){scalar_load(type, operand_of(m->replicas, from, INPUT_OFFSETS), i).i,
+                 scalar_load(type, operand_of(m->replicas, from, SEND_SIZES), i).i,
+                 scalar_load(type, operand_of(m->replicas, from, OUTPUT_OFFSETS), i).i};
+}
+
+static bool fill_ragged(Meeting *m, const Reducer *reducer, int to, int64_t begin, int64_t end) {
+  int64_t entries = shape_elements(operand_shape(m->thunk, INPUT_OFFSETS)) / m->count;
+  memcpy(m->results[to] + begin, operand_of(m->replicas, to, OUTPUT) + begin,
+         (size_t)(end - begin));
+  for (int from = 0; from < m->count; from++) {
+    for (int64_t i = to * entries; i < (to + 1) * entries; i++) {
+      Entry entry = entry_of(m, from, i);
+      int64_t first = entry.at * m->run, last = first + entry.rows * m->run;
+      int64_t shift = (entry.begin - entry.at) * m->run;
+      if (first < begin) first = begin;
+      if (last > end) last = end;
+      if (first >= last) continue;
+      memcpy(m->results[to] + first, m->operands[from] + first + shift, (size_t)(last - first));
     }
   }
   return true;
 }
 
-static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
-  switch (thunk->instruction->opcode) {
-  case HLO_ALL_REDUCE: return all_reduce(thunk, replicas, count, error);
-  case HLO_ALL_GATHER: return all_gather(thunk, replicas, count, error);
-  case HLO_REDUCE_SCATTER: return reduce_scatter(thunk, replicas, count, error);
-  case HLO_ALL_TO_ALL: return all_to_all(thunk, replicas, count, error);
-  case HLO_COLLECTIVE_PERMUTE: return collective_permute(thunk, replicas, count, error);
-  case HLO_COLLECTIVE_BROADCAST: return collective_broadcast(thunk, replicas, count, error);
-  case HLO_RAGGED_ALL_TO_ALL: return ragged_all_to_all(thunk, replicas, count, error);
-  default:
-    return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(thunk->instruction->opcode),
-                        "this form is resolved by a pass, and should not get here");
+static bool check_ragged(const Meeting *m, Error *error) {
+  int64_t entries = shape_elements(operand_shape(m->thunk, INPUT_OFFSETS));
+  int64_t input = operand_shape(m->thunk, INPUT)->dims[0];
+  int64_t output = operand_shape(m->thunk, OUTPUT)->dims[0];
+  char name[DEVICE_NAME_SIZE];
+  for (int from = 0; from < m->count; from++) {
+    for (int64_t i = 0; i < entries; i++) {
+      Entry e = entry_of(m, from, i);
+      if (e.begin >= 0 && e.rows >= 0 && e.at >= 0 && e.begin <= input - e.rows &&
+          e.at <= output - e.rows) {
+        continue;
+      }
+      return invalid_argument(
+          error, "ragged-all-to-all",
+          "entry %lld of %s moves %lld rows from %lld to %lld, which "
+          "is outside of the input's %lld or the output's %lld rows",
+          (long long)i, mesh_device_name(m->replicas[from]->run->mesh, m->replicas[from]->id, name),
+          (long long)e.rows, (long long)e.begin, (long long)e.at, (long long)input,
+          (long long)output);
+    }
   }
+  return true;
+}
+
+/* ---- Chunks ---- */
+
+/* The bytes of a run of `shape`, in blocks of `size` along `dimension`. */
+static int64_t run_bytes(const Shape *shape, int64_t dimension, int64_t size) {
+  int64_t bytes = size * type_bytes(shape->type);
+  for (int d = (int)dimension + 1; d < shape->rank; d++) bytes *= shape->dims[d];
+  return bytes;
+}
+
+static Fill *fill_of(const Thunk *thunk) {
+  bool has_dimension = thunk->instruction->a.dimensions.count > 0;
+  switch (thunk->instruction->opcode) {
+  case HLO_ALL_REDUCE: return fill_all_reduce;
+  case HLO_REDUCE_SCATTER: return fill_reduce_scatter;
+  case HLO_ALL_GATHER: return fill_blocks;
+  case HLO_ALL_TO_ALL: return has_dimension ? fill_blocks : fill_all_to_all;
+  case HLO_COLLECTIVE_PERMUTE: return fill_permuted;
+  case HLO_COLLECTIVE_BROADCAST: return fill_broadcast;
+  case HLO_RAGGED_ALL_TO_ALL: return fill_ragged;
+  default: return NULL;
+  }
+}
+
+static int64_t run_of(const Thunk *thunk, int leaf, int count) {
+  const Instruction *instruction = thunk->instruction;
+  if (instruction->opcode == HLO_RAGGED_ALL_TO_ALL) {
+    return run_bytes(operand_shape(thunk, OUTPUT), 0, 1);
+  }
+  if (!instruction->a.dimensions.count) return 0;
+  bool scatters = instruction->opcode == HLO_REDUCE_SCATTER;
+  const Shape *shape = scatters ? shape_leaf(instruction->shape, leaf) : operand_shape(thunk, leaf);
+  int64_t dimension = instruction->a.dimensions.items[0], size = shape->dims[dimension];
+  if (instruction->opcode == HLO_ALL_TO_ALL) size /= count;
+  return run_bytes(shape, dimension, size);
+}
+
+/* Reductions take as long as there are pairs of elements. */
+static int64_t chunk_bytes(const Meeting *m) {
+  if (m->reducer.type == PRIMITIVE_TYPE_INVALID) return MOVED_BYTES;
+  bool applies = m->reducer.opcode == OPCODE_COUNT;
+  int64_t elements = (applies ? APPLIED_PAIRS : REDUCED_PAIRS) / m->count;
+  if (elements > REDUCED_ELEMENTS) elements = REDUCED_ELEMENTS;
+  return (elements ? elements : 1) * type_bytes(m->reducer.type);
+}
+
+/* Of permutations, the operands are those of the sources, or NULL. */
+static void find_operands(Meeting *m) {
+  PairList pairs = m->thunk->instruction->a.source_target_pairs;
+  Fill *fill = fill_of(m->thunk);
+  int leaf = fill == fill_ragged ? INPUT : m->leaf;
+  for (int i = 0; i < m->count; i++) {
+    m->results[i] = result_of(m->replicas, i, m->leaf);
+    bool has_own = fill != fill_permuted && fill != fill_all_to_all;
+    m->operands[i] = has_own ? operand_of(m->replicas, i, leaf) : NULL;
+  }
+  for (int p = 0; p < pairs.count; p++) {
+    m->operands[pairs.items[p].target] = operand_of(m->replicas, (int)pairs.items[p].source, leaf);
+  }
+}
+
+static Meeting meeting_of(const Thunk *thunk, Replica *const *replicas, int count, int leaf) {
+  Arena *arena = replicas[0]->scratch;
+  Meeting m = {.thunk = thunk,
+               .replicas = replicas,
+               .count = count,
+               .leaf = leaf,
+               .operands = ARENA_ARRAY(arena, uint8_t *, count),
+               .results = ARENA_ARRAY(arena, uint8_t *, count),
+               .bytes = thunk->results[leaf]->bytes,
+               .run = run_of(thunk, leaf, count)};
+  find_operands(&m);
+  if (thunk->instruction->a.to_apply) m.reducer = reducer_of(thunk, leaf);
+  m.chunk = chunk_bytes(&m);
+  return m;
+}
+
+/* Of all members' results, one behind the other; all-reduce makes one, for all. */
+static bool fill_range(Meeting *m, const Reducer *reducer, int64_t begin, int64_t end) {
+  Fill *fill = fill_of(m->thunk);
+  for (int64_t n; begin < end; begin += n) {
+    int64_t at = begin % m->bytes;
+    n = m->bytes - at < end - begin ? m->bytes - at : end - begin;
+    if (!fill(m, reducer, (int)(begin / m->bytes), at, at + n)) return false;
+  }
+  return true;
+}
+
+static int64_t all_bytes(const Meeting *m) {
+  return m->thunk->instruction->opcode == HLO_ALL_REDUCE ? m->bytes : m->bytes * m->count;
+}
+
+static bool run_chunk(void *argument, int chunk) {
+  Meeting *m = argument;
+  int64_t begin = chunk * m->chunk, end = begin + m->chunk, all = all_bytes(m);
+  if (end > all) end = all;
+  Reducer reducer = m->reducer;
+  Error error;
+  EvalContext context = {.error = &error, .cancelled = &m->replicas[0]->run->failing};
+  bool ok = true;
+  if (reducer.computation && reducer.opcode == OPCODE_COUNT) {
+    context.arena = arena_new();
+    reducer.apply = eval_apply_new(reducer.computation, &context);
+    ok = reducer.apply != NULL;
+  }
+  ok = ok && fill_range(m, &reducer, begin, end);
+  arena_free(context.arena);
+  if (!ok && !atomic_exchange(&m->failed, true)) *m->error = error;
+  return true;
 }
 
 void collective_stay_out(const Thunk *thunk, Replica *replica) {
@@ -368,9 +387,48 @@ void collective_stay_out(const Thunk *thunk, Replica *replica) {
   }
 }
 
-bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+static bool check(const Thunk *thunk, Replica *const *replicas, int count, Error *error) {
+  const Instruction *instruction = thunk->instruction;
+  Fill *fill = fill_of(thunk);
+  if (!fill) {
+    return error_set_op(error, STATUS_UNIMPLEMENTED, opcode_name(instruction->opcode),
+                        "this form is resolved by a pass, and should not get here");
+  }
+  if (fill == fill_all_to_all && thunk->operand_count != count) {
+    return invalid_argument(error, "all-to-all",
+                            "%d operands for a group of %d replicas; there "
+                            "must be one operand per replica",
+                            thunk->operand_count, count);
+  }
+  const Meeting first = {.thunk = thunk, .replicas = replicas, .count = count};
+  return fill != fill_ragged || check_ragged(&first, error);
+}
+
+/* Whether it is over: *ok, or it has failed. Else the frame says where it goes on. */
+static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+                    double deadline_us, bool *ok, Error *error) {
+  bool begins = frame->phase == 0 && frame->chunk == 0;
+  *ok = !begins || check(thunk, replicas, count, error);
+  for (; *ok && frame->phase < thunk->result_count; frame->phase++, frame->chunk = 0) {
+    Meeting meeting = meeting_of(thunk, replicas, count, frame->phase);
+    meeting.error = error;
+    ChunkLoop all = {.chunks = (int)((all_bytes(&meeting) + meeting.chunk - 1) / meeting.chunk),
+                     .body = run_chunk,
+                     .argument = &meeting,
+                     .stop = &replicas[0]->run->failing,
+                     .deadline_us = deadline_us};
+    *ok = parallel_for(&all, &frame->chunk, error);
+    if (!*ok) return error_name_op(error, opcode_name(thunk->instruction->opcode)), true;
+    *ok = !meeting.failed;
+    if (*ok && frame->chunk < all.chunks) return false;
+  }
+  return true;
+}
+
+bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+                        double deadline_us, bool *ok, Error *error) {
   ArenaMark mark = arena_mark(replicas[0]->scratch);
-  bool ok = perform(thunk, replicas, count, error);
+  bool is_over = perform(thunk, replicas, count, frame, deadline_us, ok, error);
   arena_release(replicas[0]->scratch, mark);
-  return ok;
+  return is_over;
 }

@@ -2,7 +2,8 @@
 ** Rendezvous: where the devices of one group meet for one collective.
 **
 ** A rendezvous is open from the arrival of its first member to that of its last. The last one does
-** the work for all while the others are parked (so their buffers stand still), then wakes them.
+** the work for all, in as many turns as it takes, while the others are parked (so their buffers stand
+** still), then wakes them. Until then its own `rendezvous` says that it is at it.
 ** The same collective is met again only after that, so thunk and members identify it. With a channel
 ** id, collectives of that channel and those members meet wherever in the program they stand, as in
 ** XLA, if they have the same shapes; a channel may serve several that differ.
@@ -75,18 +76,30 @@ static void leave(Replica *member, const Replica *last) {
 
 /* ---- Without ---- */
 
-static bool meet(Replica *last, const Thunk *thunk, const DeviceGroup *group, Replica **members,
-                 Error *error) {
-  for (int i = 0; i < group->size; i++) members[i] = &last->run->replicas[group->devices[i]];
+static void tell_ready(Replica *last, const DeviceGroup *group) {
   for (int i = 0; i < group->size; i++) {
-    if (members[i] != last) replica_ready(members[i], last->id);
+    Replica *member = &last->run->replicas[group->devices[i]];
+    if (member != last) replica_ready(member, last->id);
   }
-  bool ok = collective_perform(members[0]->parked_at, members, group->size, error);
-  for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
-  scheduler_lock();
-  for (int i = 0; i < group->size; i++) leave(members[i], last);
-  scheduler_unlock();
-  return ok;
+}
+
+static Outcome meet(Replica *last, Frame *frame, const Thunk *thunk, const DeviceGroup *group,
+                    Error *error) {
+  ArenaMark mark = arena_mark(last->scratch);
+  Replica **members = ARENA_ARRAY(last->scratch, Replica *, group->size);
+  for (int i = 0; i < group->size; i++) members[i] = &last->run->replicas[group->devices[i]];
+  bool ok, is_over = collective_perform(members[0]->parked_at, members, group->size, frame,
+                                        last->deadline_us, &ok, error);
+  if (is_over) {
+    frame->phase = frame->chunk = 0;
+    frame->next++;
+    for (int i = 0; i < group->size; i++) replica_record(members[i], thunk);
+    scheduler_lock();
+    for (int i = 0; i < group->size; i++) leave(members[i], last);
+    scheduler_unlock();
+  }
+  arena_release(last->scratch, mark);
+  return !is_over ? OUTCOME_YIELD : ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
 /* A broadcast leaves zeros where it does not come; of everything else, each device is a part. */
@@ -104,16 +117,17 @@ static Outcome stay_out(Replica *replica, const Thunk *thunk, Error *error) {
   return OUTCOME_FAILED;
 }
 
-Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error) {
+Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
   const DeviceGroup *group = group_of(thunk, replica);
-  if (!group) return stay_out(replica, thunk, error);
-  scheduler_lock();
-  bool last = arrive(replica, thunk, group);
-  scheduler_unlock();
-  if (!last) return OUTCOME_PARKED; /* from here on the replica is another thread's */
-  ArenaMark mark = arena_mark(replica->scratch);
-  Replica **members = ARENA_ARRAY(replica->scratch, Replica *, group->size);
-  bool ok = meet(replica, thunk, group, members, error);
-  arena_release(replica->scratch, mark);
-  return ok ? OUTCOME_DONE : OUTCOME_FAILED;
+  if (!replica->rendezvous) {
+    frame->next++; /* now: once parked, another thread may resume it at any moment */
+    if (!group) return stay_out(replica, thunk, error);
+    scheduler_lock();
+    bool last = arrive(replica, thunk, group);
+    scheduler_unlock();
+    if (!last) return OUTCOME_PARKED; /* from here on the replica is another thread's */
+    frame->next--;
+    tell_ready(replica, group);
+  }
+  return meet(replica, frame, thunk, group, error);
 }

@@ -386,11 +386,9 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
   switch (thunk->kind) {
   case THUNK_WHILE: step_while(replica, frame, thunk); return OUTCOME_DONE;
   case THUNK_CONDITIONAL: step_conditional(replica, frame, thunk); return OUTCOME_DONE;
-  case THUNK_COLLECTIVE: {
-    frame->next++; /* now: once parked, another thread may resume it at any moment */
-    replica->parked_since = start;
-    return rendezvous_arrive(replica, thunk, error);
-  }
+  case THUNK_COLLECTIVE:
+    if (!replica->rendezvous) replica->parked_since = start;
+    return rendezvous_arrive(replica, frame, thunk, error);
   case THUNK_CHANNEL:
     frame->next++;
     replica->parked_since = start;
@@ -441,7 +439,7 @@ void replica_trapped(const Replica *replica, Error *error) {
 /* What a parked replica had not yet done when it was resumed. */
 static bool finish_parked(Replica *replica, Error *error) {
   const Thunk *thunk = replica->parked_at;
-  if (!thunk) return true;
+  if (!thunk || replica->rendezvous) return true; /* or it is at work for those that met */
   bool ok = !replica->message || channel_take(replica, thunk, error);
   replica_record(replica, thunk);
   replica->parked_at = NULL;

@@ -40,7 +40,7 @@ typedef struct Replica Replica;
 typedef struct Frame {
   const ThunkSequence *sequence;
   int next;  /* the thunk to run */
-  int phase; /* of that thunk, if it is a loop, a branch, a kernel or a region */
+  int phase; /* of that thunk, if it is a loop, a branch, a kernel, a region or a collective */
   int chunk; /* of that phase, from which it goes on */
 } Frame;
 
@@ -157,9 +157,10 @@ void run_destroy(Run *run);
 /* Runs thunks until something happens or the clock passes `deadline_us` (0: none). replica.c */
 Outcome replica_run(Replica *replica, double deadline_us, Error *error);
 
-/* The replica arrives at a collective: returns OUTCOME_PARKED, or if it was the last one to come,
-** performs the collective for all, wakes the others and returns OUTCOME_DONE. rendezvous.c */
-Outcome rendezvous_arrive(Replica *replica, const Thunk *thunk, Error *error);
+/* The replica arrives at the collective that its frame is at: returns OUTCOME_PARKED, or if it was the
+** last one to come, performs the collective for all, wakes the others and returns OUTCOME_DONE; if that
+** takes longer than its turn, OUTCOME_YIELD, and calls go on with it. rendezvous.c */
+Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error);
 
 /* Says in `error`, which has the reason, what the replica was at when it trapped. */
 void replica_trapped(const Replica *replica, Error *error);
@@ -168,8 +169,11 @@ void replica_trapped(const Replica *replica, Error *error);
 void replica_ready(Replica *replica, int waited_for);
 void replica_record(Replica *replica, const Thunk *thunk);
 
-/* Does a collective: `replicas` are the members of a group in group order. collectives.c */
-bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Error *error);
+/* Does a collective, or goes on with it from where `frame` says, until the clock passes `deadline_us` (0:
+** none); `replicas` are the members of a group in group order. Whether it is over: then *ok, or `error`
+** says why not. collectives.c */
+bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+                        double deadline_us, bool *ok, Error *error);
 
 /* A device that a collective leaves out gets zeros. */
 void collective_stay_out(const Thunk *thunk, Replica *replica);
