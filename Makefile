@@ -50,14 +50,17 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
 # Every kilobyte is downloaded: what runs once per program, or rarely as factors of complex matrices do,
-# is compiled for size (which makes compiling a program a quarter slower), the rest for speed; -O3 is for the few files that gain by it.
+# is compiled for size (which makes compiling a program a quarter slower), the rest for speed; -Os is for
+# kernels that lose nothing by it (lanes, box and the factors do), -O3 for the few files that gain.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
 PLANS := $(addprefix kernels/, contraction_plan convolution direct dot fft kernels linalg linalg_c128 \
   order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
 UNROLLED := kernels/winograd
+COMPACT := $(addprefix kernels/, elements linalg_general sort)
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
-  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
+  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,$(if \
+  $(filter $(COMPACT),$*),-Os,-O2))))
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
