@@ -266,7 +266,7 @@ $(PEERS): tests/bench/package.json tests/bench/package-lock.json
 # ARGS="programs ...": whole programs against native XLA; ARGS="operations ...": operations against
 # native XLA and those peers; ARGS="...": computations against the peers.
 ifeq ($(firstword $(ARGS)),programs)
-bench: build $(NODE_MODULES) $(VENV)/stamp
+bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 	@PYTHON=$(VENV)/bin/python node tests/bench/programs.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),collectives)
 bench: build

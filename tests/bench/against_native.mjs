@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { readNpy } from '../../bindings/npy.mjs';
+import { clocks } from './clocks.mjs';
 
 const PYTHON = process.env.PYTHON ?? fileURLToPath(new URL('../../build/venv/bin/python', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('programs/native.py', import.meta.url));
@@ -70,19 +71,6 @@ function distance(outputs, folder, name) {
     return largest === 0 ? far : far / largest;
   }));
 }
-
-/**
- * Milliseconds. The processor's are those that this process was given, by all of its threads: what one
- * thread computes takes much the same of them on a machine that does other things.
- */
-const clocks = {
-  wall: () => performance.now(),
-  cpu: () => {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1e3;
-  },
-};
-export const CLOCKS = Object.keys(clocks);
 
 /** One program with a client: compiled, run once, ready for rounds. */
 class Here {
@@ -147,7 +135,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
     for (let round = 0; round < rounds; round++) {
       for (const [i, here] of heres.entries()) times[i].push(await here.round(roundMs, clock));
       others.push((await native.ask({ round: roundMs, clock })).ms);
-      for (const [i, peer] of peers.entries()) theirs[i].push(await peer.round(roundMs));
+      for (const [i, peer] of peers.entries()) theirs[i].push(await peer.round(roundMs, clock));
     }
     const [one] = heres;
     const ratio = (list, to) => median(list.map((ms, i) => ms / to[i]));

@@ -2,7 +2,9 @@
  * onnxruntime-web's WebAssembly provider. Operands and results of a call are typed arrays, which it
  * copies in and out; weights are initializers, which it may repack.
  */
+import { hasModel, modelWith } from './models.mjs';
 import { model } from './onnx.mjs';
+import { onnxFeed, OnnxGraph } from './ops_onnx.mjs';
 import { EPSILON, TOP, transposed } from './workloads.mjs';
 
 const node = (op, inputs, outputs, attributes) => ({ op, inputs, outputs, attributes });
@@ -126,28 +128,43 @@ function modelOf({ nodes, constants = {}, outputs = ['out'] }, operands) {
   });
 }
 
+/** A model of models.mjs: { bytes, inputs, names of the outputs }. */
+function wholeModel(id, operands) {
+  const { weights, feeds, run } = modelWith(id, Object.values(operands));
+  const inputs = Object.fromEntries(Object.entries(feeds).map(([name, value]) => [name, onnxFeed(value)]));
+  const graph = new OnnxGraph();
+  const outputs = run(graph, weights, Object.fromEntries(Object.keys(inputs).map((name) => [name, name])));
+  const types = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, shapeOf(value)]));
+  return { bytes: model({ inputs: types, weights: graph.weights, nodes: graph.nodes, outputs }), inputs, outputs };
+}
+
+/** The same of a workload. */
+function smallModel(id, given) {
+  const description = MODELS[id];
+  const operands = description.convert?.(given) ?? given;
+  const inputs = Object.fromEntries(Object.entries(operands).filter(([, { weight }]) => !weight));
+  return { bytes: modelOf(description, operands), inputs, outputs: ['out'], back: description.back };
+}
+
 export async function start({ load, threads, files }) {
   const ort = await load('onnxruntime-web');
   ort.env.wasm.numThreads = threads;
   if (files) ort.env.wasm.wasmPaths = files('onnxruntime-web');
 
   async function prepare(id, given) {
-    const description = MODELS[id];
-    const operands = description.convert?.(given) ?? given;
-    const session = await ort.InferenceSession.create(modelOf(description, operands), {
+    const { bytes, inputs, outputs, back = (data) => data } = hasModel(id) ? wholeModel(id, given) : smallModel(id, given);
+    const session = await ort.InferenceSession.create(bytes, {
       executionProviders: ['wasm'], graphOptimizationLevel: 'all',
     });
-    const inputs = Object.entries(operands).filter(([, { weight }]) => !weight);
-    const feeds = Object.fromEntries(inputs.map(([name, { shape, data }]) =>
+    const feeds = Object.fromEntries(Object.entries(inputs).map(([name, { shape, data }]) =>
       [name, new ort.Tensor(elementType(data), data, shape)]));
-    const back = description.back ?? ((data) => data);
     return {
       run: () => session.run(feeds),
-      read: ({ out }) => [back(out.data)],
+      read: (results) => [back(results[outputs[0]].data)],
       free: () => {},
       end: () => session.release(),
     };
   }
 
-  return { prepare, has: (id) => id in MODELS };
+  return { prepare, has: (id) => id in MODELS || hasModel(id) };
 }

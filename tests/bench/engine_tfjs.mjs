@@ -1,4 +1,6 @@
 /** tfjs with its WebAssembly backend. It works at once, one kernel after the other. */
+import { hasModel, mapTree, modelWith } from './models.mjs';
+import { opsTfjs } from './ops_tfjs.mjs';
 import { ELEMENTARY, EPSILON, LEARNING_RATE, TOP } from './workloads.mjs';
 
 function perceptron(tf, { x, w1, b1, w2, b2 }) {
@@ -67,16 +69,19 @@ export async function start({ load, threads, files }) {
   await tf.setBackend('wasm');
   await tf.ready();
 
+  const tensor = ({ shape, data }) => tf.tensor(data, shape, data instanceof Int32Array ? 'int32' : 'float32');
+
   async function prepare(id, operands) {
-    const tensors = Object.fromEntries(Object.entries(operands).map(([name, { shape, data }]) =>
-      [name, tf.tensor(data, shape, data instanceof Int32Array ? 'int32' : 'float32')]));
+    const model = hasModel(id) && modelWith(id, Object.values(operands));
+    const tensors = mapTree(model ? [model.weights, model.feeds] : operands, tensor);
+    const compute = model ? () => model.run(opsTfjs(tf), ...tensors) : () => FUNCTIONS[id](tf, tensors);
     return {
-      run: () => tf.tidy(() => FUNCTIONS[id](tf, tensors)),
+      run: () => tf.tidy(compute),
       read: (results) => [results].flat().map((result) => result.dataSync()),
       free: (results) => tf.dispose(results),
       end: () => tf.dispose(tensors),
     };
   }
 
-  return { prepare, has: (id) => id in FUNCTIONS };
+  return { prepare, has: (id) => id in FUNCTIONS || hasModel(id) };
 }

@@ -6,7 +6,7 @@
  *                      [--clock cpu] [--write]"
  *
  * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy;
- * without the engines, which time themselves.
+ * not of Chromium.
  * --write: puts the table into operations/README.md, with machine and date.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,11 +15,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
-import { bold, circumstances, CLOCKS, geometric, measure, Native, time } from './against_native.mjs';
-import { distance } from './digest.mjs';
+import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
+import { CLOCKS } from './clocks.mjs';
 import { chromiumHosts, nodeHosts } from './hosts.mjs';
+import { Peer, PEERS, preparePeers } from './peers.mjs';
 import { probe } from './probes.mjs';
-import { TOLERANCE } from './workloads.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAMS = fileURLToPath(new URL('../../build/operations', import.meta.url));
@@ -27,7 +27,6 @@ const PAGE = new URL('operations/README.md', import.meta.url);
 const ROUND_MS = 50;
 const NODE_24 = fileURLToPath(new URL('../../build/hosts/node_modules/node-24/bin/node', import.meta.url));
 const HOSTS = { node24: () => nodeHosts(NODE_24), chromium: chromiumHosts };
-const PEERS = { ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
 
 const { values: given } = parseArgs({
   args: process.argv.slice(2),
@@ -43,26 +42,6 @@ const { values: given } = parseArgs({
 });
 if (!CLOCKS.includes(given.clock)) throw new Error(`--clock is one of ${CLOCKS.join(', ')}`);
 const settings = given.threads.split(',').map(Number);
-
-/** An engine in a process of its own, with what it has ready. */
-class Peer {
-  static async start(hosts, name) {
-    const peer = new Peer();
-    peer.name = name;
-    peer.host = await hosts.start(1);
-    ({ workloads: peer.workloads } = await peer.host.call('start', name, 1));
-    return peer;
-  }
-
-  prepare(row, folder) {
-    const files = Object.fromEntries(row.operands.map((operand, i) => [operand, `${folder}/${row.name}.in${i}.npy`]));
-    return this.host.call('prepareFrom', row.peer, files);
-  }
-
-  round(milliseconds) {
-    return this.host.call('round', milliseconds);
-  }
-}
 
 /** Ours in another host. */
 class Elsewhere {
@@ -85,34 +64,14 @@ class Elsewhere {
     return this.host.call('prepareProgram', path(`${PROGRAMS}/${name}.hlo`), files);
   }
 
-  round(milliseconds) {
-    return this.host.call('round', milliseconds);
+  round(milliseconds, clock) {
+    return this.host.call('round', milliseconds, clock);
   }
 
   async close() {
     await this.host.close();
     await this.hosts.close();
   }
-}
-
-/** Those that have the operation and agree with native. */
-async function preparePeers(row, peers, folder, native) {
-  const ready = [];
-  const able = peers.filter(({ workloads }) => workloads.includes(row.peer));
-  if (!able.length) return ready;
-  await native.ask({ prepare: row.name, folder });
-  const wanted = await able[0].host.call('digest', `${folder}/${row.name}.out0.npy`);
-  for (const peer of able) {
-    try {
-      const { digests } = await peer.prepare(row, folder);
-      const apart = distance([wanted], digests.slice(0, 1));
-      if (apart > TOLERANCE) throw new Error(`its results differ by ${apart.toPrecision(2)}`);
-      ready.push(peer);
-    } catch (error) {
-      console.error(`  ${PEERS[peer.name]}, ${row.title}: ${error.message}`);
-    }
-  }
-  return ready;
 }
 
 function line({ title, nativeMs, ms, ratios, apart, evaluates, peers, toNative }) {
@@ -173,8 +132,7 @@ const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
 const [clients, peers, elsewhere, results] = [[], [], [], []];
 for (const threads of settings) clients.push(await Client.create({ threads }));
-const asked = given.clock === 'wall' ? given.peers.split(',').filter(Boolean) : [];
-for (const name of asked) peers.push(await Peer.start(hosts, name));
+for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name, 1));
 for (const name of given.hosts.split(',').filter(Boolean)) elsewhere.push(await Elsewhere.start(name));
 try {
   for (const row of rows) {

@@ -26,7 +26,7 @@ const METHODS = {
     Object.entries(files).map(([name, file]) => [name, operandFrom(file)]))),
   prepareProgram: (...paths) => subject.prepareProgram(...paths),
   digest: (file) => digestOf(operandFrom(file).data),
-  round: (milliseconds) => subject.round(milliseconds),
+  round: (milliseconds, clock) => subject.round(milliseconds, clock),
   end: () => subject.end(),
 };
 

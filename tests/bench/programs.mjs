@@ -1,19 +1,24 @@
 /**
  * Whole programs, exported from JAX (programs/export.py), here and on native XLA:CPU held to one
- * thread: results are compared, then both take turns. Needs jax, which `make bench ARGS=programs` installs.
+ * thread, and the models among them with onnxruntime-web and tfjs (models.mjs): results are compared, then
+ * all take turns. Needs jax, which `make bench ARGS=programs` installs.
  *
- *     make bench ARGS="programs [--only PATTERN] [--threads 1,2] [--rounds N] [--clock cpu] [--write]"
+ *     make bench ARGS="programs [--only PATTERN] [--threads 1,2] [--rounds N] [--peers ort,tfjs]
+ *                      [--clock cpu] [--write]"
  *
  * --clock cpu: the processor's time rather than the wall's, for one thread on a machine that is busy.
  * --write: puts the table into programs/README.md, with machine and date.
  */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { Client } from '../../bindings/index.mjs';
-import { bold, circumstances, CLOCKS, geometric, measure, Native, time } from './against_native.mjs';
+import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
+import { CLOCKS } from './clocks.mjs';
+import { nodeHosts } from './hosts.mjs';
+import { Peer, PEERS, preparePeers } from './peers.mjs';
 
 const FOLDER = fileURLToPath(new URL('programs/', import.meta.url));
 const ROUND_MS = 150;
@@ -25,12 +30,14 @@ const { values: given } = parseArgs({
     only: { type: 'string', default: '' },
     threads: { type: 'string', default: '1,2' },
     rounds: { type: 'string', default: '5' },
+    peers: { type: 'string', default: 'ort,tfjs' },
     clock: { type: 'string', default: 'wall' },
     write: { type: 'boolean', default: false },
   },
 });
 if (!CLOCKS.includes(given.clock)) throw new Error(`--clock is one of ${CLOCKS.join(', ')}`);
 const settings = given.threads.split(',').map(Number);
+const engines = given.peers.split(',').filter(Boolean);
 
 const size = (bytes) => (bytes < 1e4 ? `${bytes} B` : bytes < 1e6
   ? `${(bytes / 1e3).toFixed(0)} kB` : `${(bytes / 1e6).toPrecision(3)} MB`);
@@ -40,6 +47,7 @@ function row(result) {
   result.ms.forEach((ms, i) => {
     cells.push(time(ms), bold(result.ratios[i]));
   });
+  cells.push(...engines.map((name) => bold(result.peers[name])));
   cells.push(time(result.parseMs), time(result.compileMs), time(result.nativeCompileMs),
     time(result.firstMs), ...result.memory.map(size), result.apart.toExponential(0));
   return `| ${cells.join(' | ')} |`;
@@ -47,8 +55,10 @@ function row(result) {
 
 function table(results) {
   const columns = ['program', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    'parse', 'compile', 'native compile', 'first run', 'temporaries', 'native', 'apart'];
-  const mean = settings.flatMap((_, i) => ['', geometric(results.map((r) => r.ratios[i])).toPrecision(3)]);
+    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'native', 'apart'];
+  const average = (values) => (values.length ? geometric(values).toPrecision(3) : '');
+  const mean = settings.flatMap((_, i) => ['', average(results.map((r) => r.ratios[i]))]);
+  mean.push(...engines.map((name) => average(results.map((r) => r.peers[name]).filter(Boolean))));
   return [
     `| ${columns.join(' | ')} |`,
     `| --- |${' --: |'.repeat(columns.length - 1)}`,
@@ -62,7 +72,8 @@ function page(results) {
 
 What \`make bench ARGS="programs --write"\` measured ${circumstances()}. Programs are exports from JAX ([export.py](export.py)); native is XLA:CPU held
 to one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
-native's, round by round; **bold**, and we are slower. "Apart" is how far results are from native's, as a
+native's, round by round, or, on one thread, by that of a package that runs the same model as its own users would
+write it ([models.mjs](../models.mjs)); **bold**, and we are slower. "Apart" is how far results are from native's, as a
 part of the largest element: solvers that choose their steps take others where a last bit differs.
 
 ${table(results)}
@@ -73,27 +84,42 @@ const names = readdirSync(FOLDER).filter((file) => file.endsWith('.hlo')).map((f
   .filter((name) => new RegExp(given.only).test(name));
 const folder = mkdtempSync(`${tmpdir()}/xla-wasm-programs-`);
 const native = new Native(FOLDER);
+const hosts = await nodeHosts();
 const clients = [];
+const peers = [];
 const results = [];
 const options = {
   clients, native, programs: FOLDER, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock,
 };
+
+/** A program as preparePeers has rows. */
+function rowOf(name) {
+  const operands = JSON.parse(readFileSync(`${FOLDER}${name}.json`, 'utf8')).map((_, i) => `p${i}`);
+  return { name, title: name, peer: name, operands };
+}
+
+for (const name of engines) peers.push(await Peer.start(hosts, name, 1));
 for (const threads of settings) clients.push(await Client.create({ threads }));
 try {
   for (const name of names) {
     process.stderr.write(`${name} `);
+    let ready = [];
     try {
-      results.push(await measure(name, options));
+      ready = await preparePeers(rowOf(name), peers, folder, native);
+      results.push(await measure(name, { ...options, peers: ready }));
       const last = results.at(-1);
       console.log(row(last) + (last.apart > TOLERANCE ? '  <- results differ' : ''));
     } catch (error) {
       console.log(`| ${name} | failed: ${error.message} |`);
     }
+    for (const peer of ready) await peer.host.call('end');
   }
   console.log(`\n${table(results)}`);
   if (given.write) writeFileSync(`${FOLDER}README.md`, page(results));
 } finally {
   clients.forEach((client) => client.dispose());
+  for (const { host } of peers) await host.close();
+  await hosts.close();
   native.close();
   rmSync(folder, { recursive: true });
 }

@@ -2,7 +2,9 @@
  * One engine, alone in a process or page of its own: prepares a workload, says what comes out, and
  * takes times. bench.mjs tells it when.
  */
+import { clocks } from './clocks.mjs';
 import { digestOf } from './digest.mjs';
+import { MODEL_NAMES } from './models.mjs';
 import { ELEMENTARY, operandsOf, WORKLOADS } from './workloads.mjs';
 
 const WARM_ROUND = 40; // ms
@@ -36,7 +38,7 @@ export class Subject {
     prepared.free(await prepared.run());
     const loadMs = performance.now() - begin;
     await prepared.end();
-    const all = [...Object.keys(WORKLOADS), ...ELEMENTARY];
+    const all = [...Object.keys(WORKLOADS), ...ELEMENTARY, ...MODEL_NAMES];
     return { workloads: all.filter((id) => this.#engine.has(id)), loadMs };
   }
 
@@ -72,16 +74,17 @@ export class Subject {
   }
 
   /** Runs for so many milliseconds, at least once. Returns milliseconds per call. */
-  async round(milliseconds) {
+  async round(milliseconds, clock = 'wall') {
     const { run, free } = this.#prepared;
-    const begin = performance.now();
+    const now = clocks[clock];
+    const begin = now();
     let calls = 0;
     let spent;
     do {
       const results = run();
       free(results instanceof Promise ? await results : results);
       calls++;
-      spent = performance.now() - begin;
+      spent = now() - begin;
     } while (spent < milliseconds);
     return spent / calls;
   }
