@@ -317,3 +317,59 @@ ENTRY e {
   }
   client.dispose();
 });
+
+describe('narrow floats without values in between', () => {
+  let client;
+  before(async () => {
+    client = await Client.create({ threads: 0 });
+  });
+  after(() => client.dispose());
+
+  /** Results of `body` of x and y, as bits; NaNs are one. */
+  async function bitsOf(type, body, x, y, isNaNOf) {
+    const text = `HloModule m\nENTRY e {\n  x = ${type}[${x.length}] parameter(0)\n  y = ${type}[${y.length}] parameter(1)\n${body}\n}\n`;
+    const executable = await compileText(client, text);
+    generatedOnly(executable);
+    const [{ data }] = await executable.execute([x, y].map((list) => new Literal(Shape.parse(`${type}[${list.length}]`), list)));
+    executable.dispose();
+    return Array.from(data, (bits) => (isNaNOf(bits) ? 'NaN' : bits));
+  }
+
+  test('functions of two floats of 8 bits, by table, are those of few, by formula', async () => {
+    const SIZE = 1 << 18;
+    const all = [8, 0].map((shift) => Uint8Array.from({ length: SIZE }, (_, i) => i >> shift));
+    const few = all.map((list) => list.slice(0, 1 << 16));
+    const NAN = {
+      f8e5m2: (bits) => (bits & 127) > 124, f8e4m3fn: (bits) => (bits & 127) === 127, f8e4m3b11fnuz: (bits) => bits === 128,
+    };
+    for (const [type, isNaNOf] of Object.entries(NAN)) {
+      for (const name of ['add', 'subtract', 'multiply', 'divide', 'maximum']) {
+        const body = (size) => `  ROOT r = ${type}[${size}] ${name}(x, y)`;
+        const large = await bitsOf(type, body(SIZE), ...all, isNaNOf);
+        const small = await bitsOf(type, body(few[0].length), ...few, isNaNOf);
+        small.forEach((bits, i) => {
+          if (large[i] !== bits || large[i + SIZE / 2] !== bits) assert.fail(`${type} ${name}: ${i}`);
+        });
+      }
+    }
+  });
+
+  test('sums and differences of f16 are those of f32, rounded', async () => {
+    // All exponents and signs, with mantissas at the ends, in the middle and anywhere
+    const values = Array.from({ length: 64 }, (_, i) => i << 10).flatMap((top) =>
+      [0, 1, 2, 3, 0x155, 0x1ff, 0x200, 0x201, 0x3fe, 0x3ff].map((low) => top | low));
+    const x = Uint16Array.from(values.flatMap((a) => values.map(() => a)));
+    const y = Uint16Array.from(values.flatMap(() => values));
+    const isNaNOf = (bits) => (bits & 0x7fff) > 0x7c00;
+    for (const name of ['add', 'subtract']) {
+      const narrow = await bitsOf('f16', `  ROOT r = f16[${x.length}] ${name}(x, y)`, x, y, isNaNOf);
+      const wide = await bitsOf('f16', `  a = f32[${x.length}] convert(x)
+  b = f32[${x.length}] convert(y)
+  c = f32[${x.length}] ${name}(a, b)
+  ROOT r = f16[${x.length}] convert(c)`, x, y, isNaNOf);
+      wide.forEach((bits, i) => {
+        if (narrow[i] !== bits) assert.fail(`${name} of ${x[i]} and ${y[i]} is ${narrow[i]}, should be ${bits}`);
+      });
+    }
+  });
+});

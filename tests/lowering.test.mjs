@@ -462,3 +462,35 @@ ${ADD}${ADD.replace(/add \{/, 'also {')}ENTRY e {
   assert.equal(operationsOf(afterPass(text, 'dead-code')).filter(([op]) => op === 'reduce').length, 1);
   assert.deepEqual(await execute(text, [[1, 2, 3, 4, 5, 6, 7, 8]]), [36 * 36]);
 });
+
+test('logistic: what XLA:CPU makes of it is found, unless its parts are wanted, too', async () => {
+  const program = (type, root) => `HloModule m
+ENTRY e {
+  x = ${type}[9] parameter(0)
+  c = ${type}[] constant(1)
+  one = ${type}[9] broadcast(c), dimensions={}
+  n = ${type}[9] negate(x)
+  p = ${type}[9] exponential(n)
+  s = ${type}[9] add(p, one)
+  l = ${type}[9] divide(one, s)
+  ${root}
+}
+`;
+  const x = wave(9, 0.2).map((value) => 9 * value);
+  for (const [type, root, found] of [
+    ['f32', 'ROOT r = f32[9] multiply(l, x)', true], ['f64', 'ROOT r = f64[9] negate(l)', true],
+    ['f32', 'ROOT r = f32[9] multiply(l, p)', false], ['bf16', 'ROOT r = bf16[9] negate(l)', false],
+  ]) {
+    const text = afterPass(program(type, root), 'logistic');
+    if (!found) {
+      assert.equal(text, null, `${type} ${root}`);
+      continue;
+    }
+    assert.match(text, / logistic\(/);
+    const [got] = await execute(program(type, root), [Array.from(x)]);
+    got.forEach((value, i) => {
+      const y = 1 / (1 + Math.exp(-x[i]));
+      assert.ok(isClose(value, type === 'f32' ? y * x[i] : -y), `${value} of ${x[i]}`);
+    });
+  }
+});

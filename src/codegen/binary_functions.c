@@ -136,10 +136,11 @@ static Value rest_unsigned(Expression *m, Value x, Value y) { return integer_res
 /* --- Which there are -------------------------------------------------------------------------- */
 
 const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type) {
-  static const BinaryFunction atan2 = {arc_tangent_2, is_far_from_one};
-  static const BinaryFunction remainder = {remainder_of, is_extreme_quotient};
-  static const BinaryFunction integers[2][2] = {{{divide_unsigned, NULL}, {rest_unsigned, NULL}},
-                                                {{divide_signed, NULL}, {rest_signed, NULL}}};
+  static const BinaryFunction atan2 = {arc_tangent_2, is_far_from_one, NULL};
+  static const BinaryFunction remainder = {remainder_of, is_extreme_quotient, NULL};
+  static const BinaryFunction integers[2][2] = {
+      {{.formula = divide_unsigned}, {.formula = rest_unsigned}},
+      {{.formula = divide_signed}, {.formula = rest_signed}}};
   LaneKind kind = lane_kind(type);
   if (kind == LANES_F32) {
     return opcode == HLO_ATAN2 ? &atan2 : opcode == HLO_REMAINDER ? &remainder : NULL;

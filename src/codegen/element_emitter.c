@@ -45,17 +45,14 @@ static const OpByLanes compare_ops[] = {
 /* A vector function, of f32x4 and f64x2. */
 static const char *const float_functions[OPCODE_COUNT][2] = {
 #define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
-#define F64_FUNCTION(opcode, name)   [opcode] = {NULL, "xla_" name "_f64x2"} /* see math_emitter.c */
     FLOAT_FUNCTION(HLO_ACOS, "acos"),   FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
     FLOAT_FUNCTION(HLO_ASIN, "asin"),   FLOAT_FUNCTION(HLO_ASINH, "asinh"),
     FLOAT_FUNCTION(HLO_ATAN2, "atan2"), FLOAT_FUNCTION(HLO_ATANH, "atanh"),
-    FLOAT_FUNCTION(HLO_CBRT, "cbrt"),   FLOAT_FUNCTION(HLO_COS, "cos"),
-    FLOAT_FUNCTION(HLO_COSH, "cosh"),   F64_FUNCTION(HLO_ERF, "erf"),
+    FLOAT_FUNCTION(HLO_COS, "cos"),     FLOAT_FUNCTION(HLO_COSH, "cosh"),
     FLOAT_FUNCTION(HLO_POWER, "power"), FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
     FLOAT_FUNCTION(HLO_SIN, "sin"),     FLOAT_FUNCTION(HLO_SINH, "sinh"),
     FLOAT_FUNCTION(HLO_TAN, "tan"),
 #undef FLOAT_FUNCTION
-#undef F64_FUNCTION
 };
 
 /* A vector function, of s32x4, u32x4, s64x2 and u64x2. */

@@ -164,6 +164,8 @@ void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
 ** to the load, as an offset cannot be negative. */
 int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements);
 
+/* Pushes a leaf's element of less than 32 bits, so many after where its pointer is, as an i32. */
+void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements);
 /* Computes what changes at `level` and is wanted at a deeper one. */
 void emit_level(Emitter *e, LoopLevel level);
 /* Pushes what is at address + size * byte, of 32 bits, for each byte of a leaf of such. */
@@ -252,6 +254,9 @@ bool is_long_function(Opcode opcode, PrimitiveType type);
 bool has_byte_table(const LoopNode *node);
 /* Pushes its value, or the bits of that; false, and nothing, where there is no memory for a table. */
 bool emit_table_lookup(Emitter *e, const LoopNode *node, bool bits);
+/* Stores a function of two such, over a loop that is worth a table, element by element; false, and
+** nothing, where it is something else. */
+bool emit_square_lookups(Emitter *e, const LoopNode *node, int pointer);
 
 /* --- convert_emitter.c --- */
 

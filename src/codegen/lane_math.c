@@ -1,28 +1,9 @@
 /*
-** Vector functions that go lane by lane: with the functions of the C library in double, rounded
-** once, and with the evaluator's own rules where XLA's differ from C's.
+** Vector functions that go lane by lane, of integers: with the evaluator's own rules where XLA's differ
+** from C's.
 */
-#include <math.h>
-
 #include "codegen/vector_functions.h"
 #include "scalar/scalar_math.h"
-
-/* --- Real functions --------------------------------------------------------------------------- */
-
-/* XLA has no better bounds on these than the C library's functions, nor faster ones. */
-V128 xla_cbrt_f32x4(V128 x) {
-  f32x4 in = (f32x4)x, out;
-  for (int i = 0; i < 4; i++) out[i] = (float)cbrt((double)in[i]);
-  return (V128)out;
-}
-V128 xla_cbrt_f64x2(V128 x) {
-  f64x2 in = (f64x2)x;
-  return (V128)(f64x2){cbrt(in[0]), cbrt(in[1])};
-}
-V128 xla_erf_f64x2(V128 x) {
-  f64x2 in = (f64x2)x;
-  return (V128)(f64x2){erf(in[0]), erf(in[1])};
-}
 
 /* --- Integers of 64 bits ---------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 ** Leaves and values: arrays as pointers that move along the loops, loads and stores of four lanes,
 ** and what is computed once for many elements.
 */
-#include "codegen/emitter.h"
+#include "codegen/math_functions.h"
 
 /* --- Leaves ----------------------------------------------------------------------------------- */
 
@@ -51,9 +51,13 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
   return 0;
 }
 
-/* A narrow element in an i32. */
-static void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
-  bool with_sign = type_kind(node_type(node)) == KIND_SIGNED;
+/* Whether its bits are copies of its sign above it: of f16, as bits_function() wants them. */
+static bool extends_sign(PrimitiveType type) {
+  return type == F16 || type_kind(type) == KIND_SIGNED;
+}
+
+void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
+  bool with_sign = extends_sign(node_type(node));
   int64_t offset = emit_address(e, node, elements);
   int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
   int half = with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U;
@@ -76,7 +80,7 @@ static void emit_load_splat(Emitter *e, const LoopNode *node, int64_t elements) 
 /* Four elements side by side. */
 static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
-  bool with_sign = type_kind(node_type(node)) == KIND_SIGNED;
+  bool with_sign = extends_sign(node_type(node));
   int64_t offset = emit_address(e, node, e->lane_zero);
   switch (type_bytes(node_type(node))) {
   case 1:
@@ -130,11 +134,7 @@ void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_
     wasm_simd_memory_lane(f, V128_LOAD32_LANE, address, lane);
 }
 
-static void emit_load(Emitter *e, const LoopNode *node, int part) {
-  if (type_is_complex(node_type(node))) {
-    emit_load_complex(e, node, part);
-    return;
-  }
+static void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
   if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
     emit_load_splat(e, node, 0);
   } else if (e->one_lane) {
@@ -144,6 +144,14 @@ static void emit_load(Emitter *e, const LoopNode *node, int part) {
   } else {
     emit_load_strided(e, node, part);
   }
+}
+
+static void emit_load(Emitter *e, const LoopNode *node, int part) {
+  if (type_is_complex(node_type(node))) {
+    emit_load_complex(e, node, part);
+    return;
+  }
+  emit_load_bits(e, node, part);
   if (type_bytes(node_type(node)) < 4) emit_bits_to_value(e, node_type(node));
 }
 
@@ -377,6 +385,17 @@ static void emit_store_bits(Emitter *e, PrimitiveType type, int part) {
   }
 }
 
+/* A function of what lies in memory, without ever being values; false, and nothing, if it is none. */
+static bool emit_of_bits(Emitter *e, const LoopNode *node) {
+  const BinaryFunction *function = bits_function(node->instruction->opcode, node_type(node));
+  if (!function || !is_in_memory(node->operands[0]) || !is_in_memory(node->operands[1]))
+    return false;
+  emit_load_bits(e, node->operands[0], 0);
+  emit_load_bits(e, node->operands[1], 0);
+  emit_binary_function(e, function, NULL);
+  return true;
+}
+
 /* Pushes the bits of a value. What only the store wants it rounds. */
 static void emit_bits(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType type = node_type(node);
@@ -384,6 +403,7 @@ static void emit_bits(Emitter *e, const LoopNode *node, int part) {
   bool rounds = node->kind == NODE_OPERATION && is_narrow_float(type) && !kept && !e->unrounded &&
                 !is_exact(node->instruction);
   if (rounds && has_byte_table(node) && emit_table_lookup(e, node, true)) return;
+  if (rounds && emit_of_bits(e, node)) return;
   e->stored = rounds ? node : NULL;
   emit_value(e, node, part);
   e->stored = NULL;
@@ -423,6 +443,7 @@ void emit_store_apart(Emitter *e, PrimitiveType type, const int *locals, int poi
 
 void emit_store(Emitter *e, const LoopNode *node, int pointer) {
   PrimitiveType type = node_type(node);
+  if (emit_square_lookups(e, node, pointer)) return;
   if (type_is_complex(type)) {
     int locals[MOST_PARTS];
     for (int part = 0; part < live_parts(e, type); part++) {

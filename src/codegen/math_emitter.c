@@ -35,22 +35,30 @@ static Value formula_with_constant(Expression *m, const LoopNode *node, Value x)
   return constant_formula(m, node->instruction->opcode, node_type(node), second_constant(node), x);
 }
 
+static void hoist_of_two(Emitter *e, const BinaryFunction *function) {
+  Expression m = {0};
+  Value x = expression_input(&m, NO_LOCAL);
+  function->formula(&m, x, x);
+  if (function->where) function->where(&m, x, x);
+  hoist_constants(e, &m);
+}
+
 static void hoist_of_node(Emitter *e, const LoopNode *node) {
   hoist_of_type(e, node_type(node));
   if (node->kind != NODE_OPERATION) return;
+  const BinaryFunction *of_bits = bits_function(node->instruction->opcode, node_type(node));
+  if (of_bits) hoist_of_two(e, of_bits);
   if (node->operand_count > 0) hoist_complex_constants(e, node);
   LaneKind kind = lane_kind(node_type(node));
   Formula *formula = math_formula(node->instruction->opcode, kind);
   bool with_constant = is_with_constant(node);
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
-  if (!formula && !with_constant && !binary) return;
+  if (binary && !with_constant) hoist_of_two(e, binary);
+  if (!with_constant && (!formula || binary)) return;
   Expression m = {.wide = is_wide(kind)};
   Value x = expression_input(&m, NO_LOCAL);
   if (with_constant) {
     formula_with_constant(&m, node, x);
-  } else if (binary) {
-    binary->formula(&m, x, x);
-    if (binary->where) binary->where(&m, x, x);
   } else {
     formula(&m, x);
     const Exception *exception = math_exception(node->instruction->opcode, kind);
@@ -104,8 +112,6 @@ void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
   wasm_local_release(&e->function, x);
 }
 
-typedef Value OfTwo(Expression *m, Value x, Value y);
-
 __attribute__((noinline)) static int emit_of_two(Emitter *e, OfTwo *formula, const int *inputs) {
   Expression m = {0};
   Value x = expression_input(&m, inputs[0]), y = expression_input(&m, inputs[1]);
@@ -122,10 +128,13 @@ void emit_binary_function(Emitter *e, const BinaryFunction *function, const char
   if (function->where) {
     int where = emit_of_two(e, function->where, inputs);
     begin_exception(e, where);
-    wasm_get(f, x);
-    wasm_get(f, y);
-    emit_call(e, name, 2);
-    end_exception(e, where, emit_take(e), result);
+    if (!function->instead) {
+      wasm_get(f, x);
+      wasm_get(f, y);
+      emit_call(e, name, 2);
+    }
+    int instead = function->instead ? emit_of_two(e, function->instead, inputs) : emit_take(e);
+    end_exception(e, where, instead, result);
   }
   wasm_get(f, result);
   wasm_local_release(f, result);

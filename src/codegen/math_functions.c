@@ -20,15 +20,19 @@ static int mantissa_bits(const Expression *m) { return m->wide ? 52 : 23; }
 static int exponent_bias(const Expression *m) { return m->wide ? 1023 : 127; }
 
 /* Adding 1.5 * 2^(mantissa bits) rounds to an integer, and leaves it in the low bits, with the bias
-** that is added along. n times the first part of ln 2 is exact. `turned` is of -r instead of r. */
-static Exponent reduced_by(Expression *m, Value x, int bias, bool turned) {
+** that is added along. n times the first part of ln 2 is exact. Returns r. */
+static Value reduced_by(Expression *m, Value x, int bias, Value *biased_n) {
   Value magic = constant(m, (m->wide ? 0x1.8p52 : 0x1.8p23) + bias);
-  Exponent e = {.n = sum(m, product(m, x, constant(m, M_LOG2E)), magic)};
-  Value n = difference(m, e.n, magic), q;
+  *biased_n = sum(m, product(m, x, constant(m, M_LOG2E)), magic);
+  Value n = difference(m, *biased_n, magic);
   Value high = product(m, n, constant(m, m->wide ? 0.693145751953125 : 0.693359375));
   Value low = product(m, n, constant(m, m->wide ? 1.42860682030941723212e-6 : -2.12194440e-4));
-  Value r =
-      turned ? sum(m, difference(m, high, x), low) : difference(m, difference(m, x, high), low);
+  return difference(m, difference(m, x, high), low);
+}
+
+static Exponent reduced(Expression *m, Value x, int bias) {
+  Exponent e;
+  Value r = reduced_by(m, x, bias, &e.n), q;
   if (m->wide) {
     q = POLYNOMIAL(m, r, EXP_COEFFICIENTS);
   } else {
@@ -38,7 +42,25 @@ static Exponent reduced_by(Expression *m, Value x, int bias, bool turned) {
   return e;
 }
 
-static Exponent reduced(Expression *m, Value x, int bias) { return reduced_by(m, x, bias, false); }
+/* The same e^r as (d + s) / (d - s), tanh(r / 2) being s / d: where there is a quotient anyway, that is
+** half as many terms. */
+typedef struct ExponentRatio {
+  Value n, s, d;
+} ExponentRatio;
+
+static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
+  ExponentRatio e;
+  Value r = reduced_by(m, x, bias, &e.n), z = product(m, r, r);
+  if (m->wide) {
+    e.s = POLYNOMIAL(m, z, 1, 420.27413715328885, 15131.515207704819);
+    e.d = POLYNOMIAL(m, z, 30.01370284159805, 3362.467475590652, 30263.030415409637);
+  } else {
+    e.s = POLYNOMIAL(m, z, 1, 60.0775681);
+    e.d = POLYNOMIAL(m, z, 12.0129185, 120.155136);
+  }
+  e.s = product(m, r, e.s);
+  return e;
+}
 
 /* 2^n of an n that has the exponent's bias. */
 static Value power_of_two(Expression *m, Value n) { return shifted_left(m, n, mantissa_bits(m)); }
@@ -80,23 +102,28 @@ static Value exponential_minus_one(Expression *m, Value x) {
   return selected(m, is_equal(m, x, constant(m, 0)), x, y); /* keeps -0 */
 }
 
-/* 1 / (1 + e^-x) = 2^n / (2^n + e^-r), which holds where e^-x overflows. From the bound on it is 1. */
+/* e^x / (e^x + 1), with 2^n / 2^64 times 2^64 as it may be denormal; at the lower bound it is 0, and
+** the upper one is large enough. */
 static Value logistic(Expression *m, Value x) {
-  Value bounded = bounded_below(m, least(m, x, constant(m, 40)));
-  Exponent e = reduced_by(m, bounded, 2 * exponent_bias(m), true);
-  Power two_n = wide_power_of_two(m, e.n);
-  Value scale = product(m, two_n.first, two_n.second);
-  return quotient(m, scale, sum(m, scale, sum(m, e.minus_1, constant(m, 1))));
+  Value bounded = least(m, x, constant(m, 40));
+  bounded = most(m, bounded, constant(m, m->wide ? -753.4 : -132.3));
+  ExponentRatio e = reduced_ratio(m, bounded, exponent_bias(m) + 64);
+  Value scale = product(m, power_of_two(m, e.n), constant(m, 0x1p-64));
+  Value y = product(m, scale, sum(m, e.d, e.s));
+  return quotient(m, y, sum(m, y, difference(m, e.d, e.s)));
 }
 
-/* (e^2x - 1) / (e^2x + 1) with the sign of x. From the bound on the result is 1. */
+/* (e^2x - 1) / (e^2x + 1) with the sign of x; half the numerator is 2^n s + (2^n - 1) / 2 (d - s). Small
+** numbers lose nothing, and large ones little, as it is in the denominator, too. From the bound on the
+** result is 1. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
   Value size = absolute(m, x);
   Value bounded = least(m, sum(m, size, size), constant(m, m->wide ? 44 : 20));
-  Exponent e = reduced(m, bounded, exponent_bias(m));
-  Value scale = power_of_two(m, e.n);
-  Value y = sum(m, product(m, e.minus_1, scale), difference(m, scale, constant(m, 1)));
-  y = quotient(m, y, sum(m, y, constant(m, 2)));
+  ExponentRatio e = reduced_ratio(m, bounded, exponent_bias(m) - 1);
+  Value half = power_of_two(m, e.n), rest = difference(m, e.d, e.s);
+  Value y = sum(m, product(m, sum(m, half, half), e.s),
+                product(m, difference(m, half, constant(m, 0.5)), rest));
+  y = quotient(m, y, sum(m, y, rest));
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
 
@@ -191,19 +218,90 @@ static Value log_plus_one(Expression *m, Value x) {
 
 /* --- erf -------------------------------------------------------------------------------------- */
 
-/* x P(x^2) up to 1, and from there 1 - Q(|x|)^8; with f32 rounds to 1 from 3.95 on. */
+/* P of x^2, and Q */
+static Value error_function_of_small(Expression *m, Value z) {
+  if (!m->wide) {
+    return POLYNOMIAL(m, z, -0.00056314222, 0.0049175514, -0.026711311, 0.1128018, -0.37612326,
+                      1.1283791);
+  }
+  return POLYNOMIAL(m, z, -3.2618586963846077e-12, 7.936805515995936e-11, -1.18881237372237e-09,
+                    1.4733923865337424e-08, -1.6356552036873496e-07, 1.6461280286306586e-06,
+                    -1.4925597319889057e-05, 0.00012055330621484857, -0.0008548326951906546,
+                    0.005223977624032816, -0.026866170644964424, 0.11283791670954092,
+                    -0.37612638903183726, 1.1283791670955126);
+}
+static Value complement_root(Expression *m, Value x) {
+  if (!m->wide) {
+    return POLYNOMIAL(m, x, 0.00014751202297745165, -0.0024452370062073912, 0.012821478243789606,
+                      -0.011141891377705554, -0.061708930995939409, -0.14488083001984287,
+                      1.0007880813537837);
+  }
+  return POLYNOMIAL(m, x, 3.422684396008848e-14, -1.718516231991246e-12, 4.0840842619418814e-11,
+                    -6.125193190867591e-10, 6.481626001225129e-09, -5.0668196031148085e-08,
+                    2.9392941708019813e-07, -1.2310908739517959e-06, 3.543223009315579e-06,
+                    -6.518178812804462e-06, 1.5119932497157958e-06, 8.992551994648088e-05,
+                    -0.0005262753471949319, 0.00020922907815638594, 0.006566781819709348,
+                    -0.0020746368169243926, -0.06963627343594152, -0.14104595693842958,
+                    0.9999998384483051);
+}
+
+/* x P(x^2) of small x, and beyond 1 - Q(|x|)^8, which rounds to 1 from 3.95 or 5.93 on. */
 static Value error_function(Expression *m, Value x) {
-  Value size = least(m, absolute(m, x), constant(m, 3.95));
-  Value small = POLYNOMIAL(m, product(m, size, size), -0.00056314222, 0.0049175514, -0.026711311,
-                           0.1128018, -0.37612326, 1.1283791);
-  Value q = POLYNOMIAL(m, size, 0.00014751202297745165, -0.0024452370062073912,
-                       0.012821478243789606, -0.011141891377705554, -0.061708930995939409,
-                       -0.14488083001984287, 1.0007880813537837);
+  Value size = least(m, absolute(m, x), constant(m, m->wide ? 5.93 : 3.95));
+  Value small = error_function_of_small(m, product(m, size, size));
+  Value q = complement_root(m, size);
   for (int i = 0; i < 3; i++) q = product(m, q, q);
-  Value one = constant(m, 1);
-  Value y = selected(m, is_less(m, one, size), difference(m, one, q), product(m, small, size));
+  Value one = constant(m, 1), bound = constant(m, m->wide ? 1.25 : 1);
+  Value y = selected(m, is_less(m, bound, size), difference(m, one, q), product(m, small, size));
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
+
+/* --- Cube roots ------------------------------------------------------------------------------- */
+
+/* Of x > 0, within 4 %: a third of its bits as an integer, which is about its logarithm, and a constant.
+** The upper bits are enough, and as a float's mantissa can be multiplied. */
+static Value rough_cube_root(Expression *m, Value x) {
+  int cut = m->wide ? 32 : 8;
+  Value unit = constant(m, m->wide ? 0x1p52 : 0x1p23);
+  Value high = either(m, shifted_right_unsigned(m, x, cut), unit);
+  Value third = product(m, difference(m, high, unit), constant(m, 1.0 / 3));
+  double bias = (m->wide ? 0x1p20 : 0x1p15) * (exponent_bias(m) * 2.0 / 3 - 0.0339);
+  return shifted_left(m, sum(m, third, constant(m, (m->wide ? 0x1p52 : 0x1p23) + bias)), cut);
+}
+
+/*
+** With r = t^3 / x - 1, t (1 + r)^(-1/3) is a cube root to 23 or 14 bits, of which another step makes all;
+** of f64 by Halley's method, where the bits of t are so few that its square is exact.
+*/
+static Value cube_root_of_normal(Expression *m, Value x) {
+  Value size = absolute(m, x), t = rough_cube_root(m, size), one = constant(m, 1), y;
+  Value r = difference(m, product(m, product(m, t, t), quotient(m, t, size)), one);
+  if (m->wide) {
+    t = product(m, t,
+                POLYNOMIAL(m, r, 0.14581957090110814, -0.17444535485515322, 0.22221490838763827,
+                           -0.33332922469249, 1.0000000046668807));
+    t = both(m, t, integer(m, -(INT64_C(1) << 28)));
+    Value s = quotient(m, size, product(m, t, t)), twice = sum(m, t, t);
+    y = quotient(m, difference(m, s, t), sum(m, twice, s));
+    y = sum(m, t, product(m, t, y));
+  } else {
+    t = product(m, t, POLYNOMIAL(m, r, 0.223776683, -0.334664166, 0.999997735));
+    Value s = quotient(m, size, product(m, t, t));
+    y = sum(m, t, product(m, difference(m, s, t), constant(m, 1.0 / 3)));
+  }
+  return either(m, y, both(m, x, constant(m, -0.0)));
+}
+
+/* Of all others: 0, infinity and NaN are their own, and denormals are scaled by 2^54 or 2^24. */
+static Value cube_root_of_others(Expression *m, Value x) {
+  Value scaled = product(m, x, constant(m, m->wide ? 0x1p54 : 0x1p24));
+  Value y = product(m, cube_root_of_normal(m, scaled), constant(m, m->wide ? 0x1p-18 : 0x1p-8));
+  Value least_normal = integer(m, INT64_C(1) << mantissa_bits(m));
+  Value denormal = integer_less(m, absolute(m, x), least_normal);
+  denormal = without(m, denormal, is_equal(m, x, constant(m, 0)));
+  return selected(m, denormal, y, sum(m, x, x));
+}
+static Value size_is_not_normal(Expression *m, Value x) { return is_not_normal(m, absolute(m, x)); }
 
 /* --- Integers --------------------------------------------------------------------------------- */
 
@@ -234,18 +332,21 @@ Formula *math_formula(Opcode opcode, LaneKind kind) {
   case HLO_LOG1P: return log_plus_one_of_normal;
   case HLO_LOGISTIC: return logistic;
   case HLO_TANH: return hyperbolic_tangent;
-  case HLO_ERF: return kind == LANES_F32 ? error_function : NULL;
+  case HLO_CBRT: return cube_root_of_normal;
+  case HLO_ERF: return error_function;
   default: return NULL;
   }
 }
 
 const Exception *math_exception(Opcode opcode, LaneKind kind) {
   static const Exception of_log = {is_not_normal, log_formula};
+  static const Exception of_cube_root = {size_is_not_normal, cube_root_of_others};
   static const Exception of_log_plus_one = {is_not_normal_plus_one, log_plus_one};
   if (!is_float_lanes(kind)) return NULL;
   switch (opcode) {
   case HLO_ACOS: return kind == LANES_F32 ? &arc_cosine_exception : NULL;
   case HLO_ASIN: return kind == LANES_F32 ? &arc_sine_exception : NULL;
+  case HLO_CBRT: return &of_cube_root;
   case HLO_LOG: return &of_log;
   case HLO_LOG1P: return &of_log_plus_one;
   default: return NULL;

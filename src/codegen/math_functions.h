@@ -17,10 +17,11 @@ typedef struct Exception {
 } Exception;
 const Exception *math_exception(Opcode opcode, LaneKind kind);
 
-/* binary_functions.c: where `where` holds, the vector function is called; NULL if that is nowhere. */
+/* binary_functions.c: where `where` holds, `instead` does, or the vector function is called if that is
+** NULL; `where` is NULL if that is nowhere. */
+typedef Value OfTwo(Expression *m, Value x, Value y);
 typedef struct BinaryFunction {
-  Value (*formula)(Expression *m, Value x, Value y);
-  Value (*where)(Expression *m, Value x, Value y);
+  OfTwo *formula, *where, *instead;
 } BinaryFunction;
 const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type);
 /* Replaces two operands on the stack; `name` is the vector function. */
@@ -35,6 +36,8 @@ Value rounded(Expression *m, PrimitiveType type, Value x);
 typedef Value NarrowStep(Expression *m, PrimitiveType type, Value x);
 /* What to do instead where any lane is NaN; NULL if the step itself is right there. */
 NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type);
+/* Of the bits of two floats the bits of a third; NULL if there is nothing faster than their values. */
+const BinaryFunction *bits_function(Opcode opcode, PrimitiveType type);
 
 /* complex_functions.c: of operations with complex operands. `parts` are the real and imaginary parts
 ** of each operand, `results` those of the result; in one lane only the first one counts. */

@@ -145,3 +145,53 @@ NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
   bool has_payload = type != BF16 && narrow_format(type)->specials == FP_IEEE;
   return step == encoded && has_payload ? encoded_or_nan : NULL;
 }
+
+/* --- Sums of f16 ------------------------------------------------------------------------------ */
+
+/*
+** With its bits at the place of those of an f32, a number of f16, denormal or not, is that f32 by the
+** same factor, 2^-112: sums need no more, and are rounded by their bits. (Processors add denormals as
+** fast as other numbers; multiply they do not.) The bits of operands have their sign extended.
+*/
+static Value scaled(Expression *m, Value bits) {
+  return both(m, shifted_left(m, bits, dropped(narrow_format(F16))), integer(m, -0x70002000));
+}
+
+/* Both of a sum's infinities, scaled, are beyond all sums that do not round to them. */
+static Value rounded_sum(Expression *m, Value total) {
+  const FpFormat *format = narrow_format(F16);
+  int drop = dropped(format), spare = 8 - format->exponent_bits;
+  Value bound = integer(m, first_special(format) << drop);
+  total = most(m, least(m, total, bound), either(m, bound, integer(m, INT32_MIN)));
+  Value odd = both(m, shifted_right_unsigned(m, total, drop), integer(m, 1));
+  Value bits = integer_sum(m, integer_sum(m, total, odd), integer(m, (1 << (drop - 1)) - 1));
+  bits = either(m, shifted_left(m, bits, spare), both(m, total, integer(m, INT32_MIN)));
+  return shifted_right_unsigned(m, bits, 16);
+}
+
+static Value sum_of_bits(Expression *m, Value x, Value y) {
+  return rounded_sum(m, sum(m, scaled(m, x), scaled(m, y)));
+}
+static Value difference_of_bits(Expression *m, Value x, Value y) {
+  return rounded_sum(m, difference(m, scaled(m, x), scaled(m, y)));
+}
+
+/* Infinities and NaN are numbers there. */
+static Value has_special(Expression *m, Value x, Value y) {
+  Value infinity = integer(m, first_special(narrow_format(F16)));
+  Value a = expression_op(m, I32X4_EQ, 2, both(m, x, infinity), infinity, -1);
+  return either(m, a, expression_op(m, I32X4_EQ, 2, both(m, y, infinity), infinity, -1));
+}
+static Value special_sum(Expression *m, Value x, Value y) {
+  return encoded_or_nan(m, F16, sum(m, decoded(m, F16, x), decoded(m, F16, y)));
+}
+static Value special_difference(Expression *m, Value x, Value y) {
+  return encoded_or_nan(m, F16, difference(m, decoded(m, F16, x), decoded(m, F16, y)));
+}
+
+const BinaryFunction *bits_function(Opcode opcode, PrimitiveType type) {
+  static const BinaryFunction add = {sum_of_bits, has_special, special_sum},
+                              subtract = {difference_of_bits, has_special, special_difference};
+  if (type != F16) return NULL;
+  return opcode == HLO_ADD ? &add : opcode == HLO_SUBTRACT ? &subtract : NULL;
+}

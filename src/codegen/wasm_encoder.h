@@ -41,6 +41,7 @@ enum {
   OP_I32_LOAD16_S = 0x2e,
   OP_I32_LOAD16_U = 0x2f,
   OP_I32_STORE = 0x36,
+  OP_I32_STORE8 = 0x3a,
   /* Scalars */
   OP_I32_CONST = 0x41,
   OP_I64_CONST = 0x42,
@@ -61,6 +62,7 @@ enum {
   OP_I32_DIV_U = 0x6e,
   OP_I32_REM_U = 0x70,
   OP_I32_OR = 0x72,
+  OP_I32_SHL = 0x74,
   OP_I32_WRAP_I64 = 0xa7,
   OP_I64_EXTEND_I32_S = 0xac,
   OP_F32_CONVERT_I64_S = 0xb4, /* each unsigned form is the next */
