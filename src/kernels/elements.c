@@ -137,6 +137,8 @@ void load_elements(const Loader *loader, const uint8_t *elements, int64_t stride
   size_t to_bytes = (size_t)type_bytes(loader->element);
   if (stride == 1 && loader->run) {
     loader->run(loader, elements, count, out);
+  } else if (stride == 1) {
+    memcpy(out, elements, (size_t)count * to_bytes);
   } else if (!loader->run) {
     gather_elements(elements, stride, count, to_bytes, out);
   } else {
