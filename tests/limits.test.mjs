@@ -57,6 +57,53 @@ ENTRY e {
   }
 }
 
+/* ---- Loops without end, in what is applied to elements ---- */
+
+const FOREVER = `HloModule m
+always { p = (f32[]) parameter(0)\n ROOT c = pred[] constant(true) }
+step { p = (f32[]) parameter(0)\n v = f32[] get-tuple-element(p), index=0
+  o = f32[] constant(1)\n s = f32[] add(v, o)\n ROOT t = (f32[]) tuple(s) }
+at_least { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=GE }
+own { a = f32[] parameter(0)\n b = f32[] parameter(1)\n s = f32[] add(a, b)
+  t = (f32[]) tuple(s)\n w = (f32[]) while(t), condition=always, body=step
+  ROOT r = f32[] get-tuple-element(w), index=0 }
+less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n s = f32[] call(a, b), to_apply=own
+  ROOT r = pred[] compare(s, b), direction=LT }
+`;
+const ENDLESS = {
+  map: 'f32[60] map(x, x), dimensions={0}, to_apply=own',
+  reduce: 'f32[] reduce(x, z), dimensions={0}, to_apply=own',
+  'reduce-window': 'f32[58] reduce-window(x, z), window={size=3}, to_apply=own',
+  scatter: `f32[60] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=own`,
+  'select-and-scatter': 'f32[60] select-and-scatter(x, h, z), window={size=2 stride=2}, select=at_least, scatter=own',
+  sort: 'f32[60] sort(x), dimensions={0}, to_apply=less',
+  'all-reduce': 'f32[60] all-reduce(x), replica_groups={}, to_apply=own',
+  'reduce-scatter': 'f32[30] reduce-scatter(x), replica_groups={}, dimensions={0}, to_apply=own',
+};
+
+/* With threads the signal ends them; without, where no event comes in between, a budget does. */
+for (const [threads, code] of [[0, 'RESOURCE_EXHAUSTED'], [2, 'CANCELLED']]) {
+  test(`loops without end, applied to elements, ${threads} threads`, TIMEOUT, async (t) => {
+    const other = await Client.create({ threads });
+    for (const [name, operation] of Object.entries(ENDLESS)) {
+      await t.test(name, async () => {
+        const module = other.parseHlo(`${FOREVER}ENTRY e {
+  x = f32[60] parameter(0)\n h = f32[30] parameter(1)\n z = f32[] constant(0)
+  i = s32[4,1] constant({{1},{2},{3},{1}})\n u = f32[4] constant({1,2,3,4})
+  ROOT r = ${operation}\n}`);
+        const executable = await other.compile(module, { replicas: 2 });
+        const run = executable.execute([new Float32Array(60), new Float32Array(30)],
+          { signal: AbortSignal.timeout(100) });
+        await assert.rejects(run, { code });
+        executable.dispose();
+        module.dispose();
+      });
+    }
+    other.dispose();
+  });
+}
+
 test('sizes whose product needs more than 32 bits', TIMEOUT, async () => {
   const text = `HloModule m
 %add (a: f32[], b: f32[]) -> f32[] {

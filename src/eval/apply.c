@@ -233,19 +233,33 @@ static void load_results(const Literal *value, Scalar *results) {
   for (int i = 0; i < value->shape->tuple_size; i++) load_results(value->elements[i], results + i);
 }
 
-static bool run_whole(const EvalApply *apply, const Scalar *arguments, Scalar *results) {
+static const Literal *evaluate(const EvalApply *apply, const Scalar *arguments) {
   const Computation *computation = apply->computation;
-  Arena *arena = apply->context->arena;
-  ArenaMark mark = arena_mark(arena);
-  Literal **literals = ARENA_ARRAY(arena, Literal *, computation->parameter_count);
+  Literal **literals = ARENA_ARRAY(apply->context->arena, Literal *, computation->parameter_count);
   for (int i = 0; i < computation->parameter_count; i++) {
-    literals[i] = literal_new(arena, computation->parameters[i]->shape);
+    literals[i] = literal_new(apply->context->arena, computation->parameters[i]->shape);
     scalar_store(literals[i]->shape->type, literals[i]->data, 0, arguments[i]);
   }
-  const Literal *value = eval_computation(computation, literals, apply->context);
+  return eval_computation(computation, literals, apply->context);
+}
+
+/* Where no other thread could stop it, a loop that never ends has a budget: some seconds. */
+static bool run_whole(const EvalApply *apply, const Scalar *arguments, Scalar *results) {
+  enum { MOST_STEPS_ALONE = 20 * 1000 * 1000 };
+  EvalContext *context = apply->context;
+  int64_t budget = MOST_STEPS_ALONE;
+  bool limits = context->alone && !context->budget;
+  if (limits) context->budget = &budget;
+  ArenaMark mark = arena_mark(context->arena);
+  const Literal *value = evaluate(apply, arguments);
   if (value) load_results(value, results);
-  arena_release(arena, mark);
-  return value != NULL;
+  arena_release(context->arena, mark);
+  if (limits) context->budget = NULL;
+  if (budget >= 0) return value != NULL;
+  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
+                   "computation %s took more than %d steps for one element; it may never end, and "
+                   "without threads nothing else can stop it",
+                   apply->computation->name, MOST_STEPS_ALONE);
 }
 
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results) {

@@ -367,7 +367,9 @@ static bool run_chunk(void *argument, int chunk) {
   if (end > all) end = all;
   Reducer reducer = m->reducer;
   Error error;
-  EvalContext context = {.error = &error, .cancelled = &m->replicas[0]->run->failing};
+  EvalContext context = {.error = &error,
+                         .cancelled = &m->replicas[0]->run->failing,
+                         .alone = scheduler_workers() == 0};
   bool ok = true;
   if (reducer.computation && reducer.opcode == OPCODE_COUNT) {
     context.arena = arena_new();

@@ -77,6 +77,7 @@ static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
       .partition_id = partition_number(replica),
       .rng_state = replica->rng_state,
       .cancelled = &replica->run->failing,
+      .alone = scheduler_workers() == 0,
   };
   bool ok = eval_instruction(instruction, operands, result, &context);
   arena_release(replica->scratch, mark);
