@@ -17,9 +17,11 @@ static bool drop_instructions(Computation *computation) {
   computation_renumber(computation);
   bool *live = scope_new((size_t)computation->count + 1, sizeof *live);
   live[computation->root->id] = true;
+  unsigned walk = module_walk(computation->module);
   for (int i = computation->count - 1; i >= 0; i--) { /* users before operands */
     const Instruction *instruction = computation->instructions[i];
-    if (instruction->opcode == HLO_PARAMETER || instruction_has_side_effect(instruction)) {
+    if (instruction->opcode == HLO_PARAMETER ||
+        instruction_has_side_effect_on(instruction, &walk)) {
       live[i] = true;
     }
     if (live[i]) mark_operands(instruction, live);

@@ -152,15 +152,27 @@ static bool reaches(const Instruction *instruction, bool (*is)(const Instruction
   return false;
 }
 
-bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *)) {
+bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
+                            unsigned *walk) {
   if (is(instruction)) return true;
   if (!instruction_called(instruction, NULL)) return false;
   Arena *scratch = arena_new();
-  bool found = reaches(instruction, is, module_walk(instruction->parent->module), scratch);
+  bool found = reaches(instruction, is, *walk, scratch);
+  if (found) *walk = module_walk(instruction->parent->module); /* it ended half-way */
   arena_free(scratch);
   return found;
 }
 
+bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *)) {
+  unsigned walk = 0;
+  if (instruction_called(instruction, NULL)) walk = module_walk(instruction->parent->module);
+  return instruction_reaches_on(instruction, is, &walk);
+}
+
 bool instruction_has_side_effect(const Instruction *instruction) {
   return instruction_reaches(instruction, has_side_effect);
+}
+
+bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk) {
+  return instruction_reaches_on(instruction, has_side_effect, walk);
 }

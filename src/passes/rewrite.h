@@ -51,6 +51,11 @@ bool for_each_computation(Module *module, bool (*pass)(Computation *computation)
 
 /* Whether `is` holds for the instruction or for one that it calls, directly or not. */
 bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
+/* The same of one instruction after the other: `*walk` is of module_walk() at first, and what was looked
+** at for one is not for the next. Nobody else may walk meanwhile. */
+bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
+                            unsigned *walk);
+bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk);
 
 /* Keeps the computations that the entry reaches, called ones before their callers; true if that
 ** dropped any. After module_add_computation, this restores the order. */
