@@ -47,11 +47,15 @@ async function bodyOf(body, operation, onProgress) {
     const answer = `${body.status} ${body.statusText ?? ''}`.trim();
     throw new XlaError('NOT_FOUND', `${operation}: ${address}the server answered ${answer}`);
   }
-  if (!onProgress || !body.body) return new Uint8Array(await body.arrayBuffer());
-  return streamed(body.body, Number(body.headers?.get('content-length')) || undefined, onProgress);
+  const stream = body.body ?? body.stream?.();
+  if (!stream) return new Uint8Array(await body.arrayBuffer());
+  return streamed(stream, body.size ?? (Number(body.headers?.get('content-length')) || undefined), onProgress);
 }
 
-/** Bytes as they come; into one array at once where it is known how many there are. */
+/**
+ * Bytes as they come, into one array at once where it is known how many there are: arrayBuffer() would
+ * have all of them twice for a moment.
+ */
 async function streamed(stream, total, onProgress) {
   let bytes = new Uint8Array(total ?? 65536);
   let loaded = 0;
@@ -66,7 +70,7 @@ async function streamed(stream, total, onProgress) {
     }
     bytes.set(value, loaded);
     loaded += value.length;
-    onProgress(loaded, total);
+    onProgress?.(loaded, total);
   }
 }
 
@@ -103,14 +107,25 @@ const ascii = (bytes, from, to) => String.fromCharCode(...bytes.subarray(from, t
 
 export const isGzip = (bytes) => startsWith(bytes, 0x1f, 0x8b);
 
+const PIECE = 1 << 18, MOST_GROWTH = 1032; // bytes that one of deflate's can become
+
 /** @param {Uint8Array} bytes */
 export async function gunzip(bytes) {
   if (typeof DecompressionStream === 'undefined') {
     throw new XlaError('UNIMPLEMENTED', 'load: this is compressed by gzip, which this browser cannot undo');
   }
+  let at = 0;
+  const pieces = new ReadableStream({
+    pull(controller) {
+      if (at >= bytes.length) controller.close();
+      else controller.enqueue(bytes.slice(at, at += PIECE));
+    },
+  });
+  const size = new DataView(bytes.buffer, bytes.byteOffset + Math.max(bytes.length - 4, 0));
+  const told = size.byteLength < 4 ? 0 : size.getUint32(0, true); // the trailer's ISIZE, modulo 2^32
   try {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    return await streamed(pieces.pipeThrough(new DecompressionStream('gzip')),
+      Math.min(told, MOST_GROWTH * bytes.length));
   } catch (error) {
     throw invalidArgument('load', `the gzip data is damaged: ${error.message}`);
   }

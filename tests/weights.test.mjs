@@ -1,7 +1,12 @@
 /** Weights: files in and out, arguments by name, and large constants of programs. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { deflateRawSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { deflateRawSync, gzipSync } from 'node:zlib';
 
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors, XlaError,
@@ -137,4 +142,41 @@ describe('large constants', () => {
     }
     assert.ok(client.heapInUse - start < size, `${client.heapInUse - start} bytes are left`);
   });
+
+  /* In a process of its own, whose peak is its own: what is read, and the module that it becomes. */
+  test('are read in twice their size of memory', { timeout: 60000 }, async () => {
+    const elements = 16 << 20, file = join(tmpdir(), `weights-${process.pid}.pb`);
+    const b = client.builder('weights');
+    const x = b.parameter(0, 'f32[]', 'x');
+    const literal = new Literal(`f32[${elements}]`, new Float32Array(elements).fill(3));
+    await writeFile(file, await b.build(b.mul(b.constantLiteral(literal), x)).toProto());
+    const script = `
+      import { openAsBlob } from 'node:fs';
+      import { Client } from '${new URL('../bindings/index.mjs', import.meta.url)}';
+      const client = await Client.create({ threads: 0 }), [how, file] = process.argv.slice(-2);
+      (await client.load('HloModule m\\nENTRY e { ROOT r = f32[] constant(1) }')).dispose();
+      const before = process.resourceUsage().maxRSS;
+      await client.load(how === 'blob' ? await openAsBlob(file) : file);
+      console.log((process.resourceUsage().maxRSS - before) * 1024);
+      client.dispose();`;
+    for (const how of ['path', 'blob']) {
+      const { stdout } = await promisify(execFile)(process.execPath,
+        ['--no-warnings', '--input-type=module', '-e', script, how, file]);
+      const most = 2.2 * 4 * elements;
+      assert.ok(Number(stdout) <= most, `${how}: ${stdout.trim()} bytes, at most ${most}`);
+    }
+    await rm(file);
+  });
+});
+
+test('compressed programs: whole, cut off, damaged, and with a trailer that lies', async () => {
+  const text = `HloModule m\nENTRY e {\n  ROOT r = f32[40000] constant({${'1, '.repeat(39999)}1})\n}`;
+  const packed = gzipSync(text);
+  const lies = new Uint8Array(packed);
+  new DataView(lies.buffer).setUint32(lies.length - 4, 0xfffffff0, true);
+  (await client.load(packed)).dispose();
+  (await client.load(gzipSync(text, { level: 0 }))).dispose();
+  for (const bytes of [lies, packed.subarray(0, 100), packed.subarray(0, 3), packed.subarray(0, -9)]) {
+    await assert.rejects(client.load(bytes), /load: the gzip data is damaged/);
+  }
 });
