@@ -5,7 +5,7 @@
 
 #include "scalar/scalar.h"
 
-enum { PIECE = 1 << 16, TILE = 16, STRIP = 4 * TILE };
+enum { PIECE = 1 << 16, TILE = 16, STRIP = 4 * TILE, MOST_INLINE = 256 };
 
 /* --- The boxes of operations ------------------------------------------------------------------ */
 
@@ -279,9 +279,35 @@ static void copy_strip(const BoxMove *move, const uint8_t *from, uint8_t *to, in
 
 /* --- Units ------------------------------------------------------------------------------------ */
 
+/* Of what is less than a vector, two overlapping halves. */
+#define COPY_HALVES(type)                         \
+  do {                                            \
+    int64_t last = bytes - (int64_t)sizeof(type); \
+    type low, high;                               \
+    memcpy(&low, from, sizeof low);               \
+    memcpy(&high, from + last, sizeof high);      \
+    memcpy(to, &low, sizeof low);                 \
+    memcpy(to + last, &high, sizeof high);        \
+  } while (0)
+
+void box_copy(uint8_t *to, const uint8_t *from, int64_t bytes) {
+  if (bytes > MOST_INLINE) {
+    memcpy(to, from, (size_t)bytes);
+  } else if (bytes >= 16) {
+    for (int64_t i = 0; i < bytes - 16; i += 16) wasm_v128_store(to + i, wasm_v128_load(from + i));
+    wasm_v128_store(to + bytes - 16, wasm_v128_load(from + bytes - 16));
+  } else if (bytes >= 8) {
+    COPY_HALVES(uint64_t);
+  } else if (bytes >= 4) {
+    COPY_HALVES(uint32_t);
+  } else {
+    for (int64_t i = 0; i < bytes; i++) to[i] = from[i];
+  }
+}
+
 static void copy_run(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t piece) {
   int64_t first = piece * PIECE, rest = move->run - first;
-  memcpy(to + first, from + first, (size_t)(rest < PIECE ? rest : PIECE));
+  box_copy(to + first, from + first, rest < PIECE ? rest : PIECE);
 }
 
 void box_run(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t begin, int64_t end) {

@@ -42,4 +42,7 @@ typedef struct BoxMove {
 void box_plan(BoxMove *move, const Box *box, int width);
 void box_run(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t begin, int64_t end);
 
+/* memcpy of a row: engines take longer to begin a bulk copy than a short one takes. */
+void box_copy(uint8_t *to, const uint8_t *from, int64_t bytes);
+
 #endif

@@ -129,7 +129,7 @@ static int64_t window_start(const GatherPlan *plan, const uint8_t *indices, int6
 
 static void copy_window(const BoxMove *window, const uint8_t *from, uint8_t *to) {
   if (window->kind == MOVE_RUNS && window->units == 1) {
-    memcpy(to, from, (size_t)window->run);
+    box_copy(to, from, window->run);
   } else {
     box_run(window, from, to, 0, window->units);
   }
