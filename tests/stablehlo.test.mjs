@@ -62,6 +62,30 @@ async function run(text, args, options) {
 }
 
 describe('text', () => {
+  /* The one is what MLIR's stablehlo-legalize-to-vhlo makes of the other. */
+  test('VHLO becomes what StableHLO becomes', async () => {
+    const [text, vhlo] = await Promise.all(['stablehlo', 'vhlo'].map((form) =>
+      readFile(new URL(`vhlo/everything.${form}`, folder), 'utf8')));
+    assert.equal(String(await client.load(vhlo)), String(await client.load(text)));
+    const [func] = vhlo.match(/vhlo\.func_v1 @twice[^]*?\n {2}\}[^\n]*/);
+    assert.match(String(await client.load(func.replace('@twice', '@main'))), /all-reduce\(/);
+    for (let end = 0; end < vhlo.length; end += 97) {
+      await assert.rejects(client.load(vhlo.slice(0, end)), XlaError);
+    }
+  });
+
+  test('what is no StableHLO is named, with what to do', async () => {
+    const program = (body, type = 'tensor<2xf32>') =>
+      `func.func @main(%x: ${type}, %p: tensor<i1>) -> tensor<2xf32> {\n  ${body}\n  return %x : tensor<2xf32>\n}`;
+    for (const [text, message] of [
+      [program('cf.br ^bb1(%x : tensor<2xf32>)\n^bb1(%y: tensor<2xf32>):'), /\(cf\) are not StableHLO: loops are stablehlo.while/],
+      [program('%c = tensor.extract %p[] : tensor<i1>'), /tensor.extract is no operation of StableHLO or CHLO/],
+      [program('%y = arith.addf %x, %x : tensor<2xf32>'), /arith.addf/],
+      [program('', 'tensor<2xf6E2M3FN>'), /XLA has no f6E2M3FN: convert the program to f8E4M3FN/],
+      [program('%y = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xf6E3M2FN>'), /no f6E3M2FN: convert/],
+    ]) await assert.rejects(client.load(text), (error) => error instanceof XlaError && message.test(error.message));
+  });
+
   test('regions use values from outside', async () => {
     const text = `func.func @main(%n: tensor<i32>, %step: tensor<f32>) -> (tensor<f32>, tensor<i32>) {
       %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -325,7 +349,7 @@ describe('what is wrong has a place', () => {
     [body('return %x : tensor<2xf32>').replace('}', ''), 3, 1, /nothing closes/],
     [body('%0 = stablehlo.constant dense<[1, 2, 3]> : tensor<2xf32>'), 2, 27, /do not make a tensor<2xf32>/],
     [body('%0 = stablehlo.negate %x : tensor<4xf32>\n return %0 : tensor<4xf32>'), 2, 3, /declared tensor<4xf32>, but is f32\[2\]/],
-    [body('cf.br ^bb1 : ()'), 2, 9, /expected operands/],
+    [body('cf.br ^bb1 : ()'), 2, 9, /branches between blocks \(cf\)/],
   ];
   for (const [text, line, column, message] of rows) {
     test(String(message), async () => {

@@ -5,7 +5,7 @@
  */
 import { XlaError } from '../error.mjs';
 import { ATTRIBUTES, TYPES } from './encodings.mjs';
-import { currentName, Dictionary, flattened, malformed, MOST_LEVELS, Opaque, Value } from './ir.mjs';
+import { NO_BLOCKS, currentName, Dictionary, flattened, malformed, MOST_LEVELS, Opaque, Value } from './ir.mjs';
 import { PROPERTIES } from './properties.mjs';
 import { Syntax } from './syntax.mjs';
 
@@ -519,7 +519,7 @@ function countOf(data) {
 }
 
 const noBlocks = () =>
-  new XlaError('UNIMPLEMENTED', 'branches between blocks are not StableHLO');
+  new XlaError('UNIMPLEMENTED', NO_BLOCKS);
 
 /** In which order values' uses are listed: of no consequence here. */
 function skipOrder(cursor, valueCount) {

@@ -88,7 +88,9 @@ function isOneOf(c, ids) {
 
 /** In the order of the group, as all_reduce; a root has it, the others have zeros. */
 function collectiveReduce(c) {
-  if (c.bool('use_global_device_ids')) throw malformed('use_global_device_ids is not supported');
+  if (c.bool('use_global_device_ids')) {
+    throw malformed('use_global_device_ids is not supported, as XLA cannot broadcast by global ids: use all_reduce');
+  }
   const groups = replicaGroups(c), isDynamic = c.bool('has_dynamic_root'), function_ = c.computation(0);
   const isAt = (place) => isOneOf(c, groups.filter((group) => group.length > place).map((group) => group[place]));
   return (isDynamic ? operandsAndRoots(c) : c.in.map((x) => ({ x }))).map(({ x, root }) => {

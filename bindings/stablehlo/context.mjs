@@ -2,7 +2,7 @@
 import { XlaError } from '../error.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 import { Dense, Float, Integer, malformed, nameOf } from './ir.mjs';
-import { isStatic, shapeOf, storageType, typeText } from './types.mjs';
+import { foreignText, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
 export class Context {
   /**
@@ -128,7 +128,7 @@ export class Context {
   elementType(i = 0) {
     const type = this.type(i);
     if (type.kind === 'tensor') return storageType(type);
-    throw malformed(`the result must be an array, not ${typeText(type)}`);
+    throw malformed(`the result must be an array, not ${typeText(type)}${foreignText(type)}`);
   }
 
   /* ---- Known values ---- */

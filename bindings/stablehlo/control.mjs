@@ -223,7 +223,7 @@ function customCall(c) {
   const isPassed = (_, i) => !sizes.includes(i);
   const operands = c.in.filter(isPassed);
   const layouts = c.attribute('operand_layouts');
-  const operandLayouts = Array.isArray(layouts) ? layouts.filter(isPassed) : undefined;
+  const operandLayouts = layouts?.length && Array.isArray(layouts) ? layouts.filter(isPassed) : undefined;
   const called = c.attribute('called_computations') ?? [];
   return c.emit('custom-call', operands, {
     custom_call_target: quote(target),

@@ -120,6 +120,9 @@ export function flattened(attributes) {
   return flat;
 }
 
+export const NO_BLOCKS = 'branches between blocks (cf) are not StableHLO: loops are stablehlo.while, branches ' +
+  'stablehlo.if and stablehlo.case';
+
 /** The name without the dialect's version: "stablehlo.add" of "vhlo.add_v1". */
 export function currentName(name) {
   const [, bare] = /^vhlo\.(.+)_v\d+$/.exec(name) ?? [];

@@ -4,11 +4,12 @@ import { elementsOfBytes, elementsOfText } from './elements.mjs';
 import { Dense, Dictionary, Float, Integer, Opaque, Struct, SymbolName } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
 import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, storageType, tensor, typeText } from './types.mjs';
+import { vhloAttribute, vhloKind, vhloType } from './vhlo_text.mjs';
 
 const DIMENSION = /(\d+|\?)x/y;
 
 /** Dialects whose attributes mean something here. */
-const STRUCTURED = new Set(['stablehlo', 'chlo', 'mhlo']);
+const STRUCTURED = new Set(['stablehlo', 'chlo', 'mhlo', 'vhlo']);
 
 const NAMES = { conv: convolution, bounds: list, type_extensions: list };
 
@@ -32,7 +33,7 @@ export class Syntax extends Lexer {
     const start = this.at;
     const word = this.identifier('a type');
     switch (word) {
-      case 'tensor': return this.#tensor();
+      case 'tensor': return this.tensorType();
       case 'tuple':
         this.expect('<');
         return { kind: 'tuple', types: this.list('>', () => this.type()) };
@@ -58,6 +59,9 @@ export class Syntax extends Lexer {
     if (this.typeAliases.has(name)) return this.typeAliases.get(name);
     if (/^(stablehlo|mhlo)\.token$/.test(name)) return { kind: 'token' };
     if (name === 'quant.uniform') return tensor(this.#quantized(), []);
+    const vhlo = vhloKind(name);
+    const type = vhlo && vhloType(this, vhlo);
+    if (type) return type;
     if (/\.(future|async_bundle)$/.test(name) && this.accept('<')) {
       return { kind: 'future', types: this.list('>', () => this.type()) };
     }
@@ -80,7 +84,8 @@ export class Syntax extends Lexer {
     return this.peek('(') ? this.#typesInParentheses() : [this.type()];
   }
 
-  #tensor() {
+  /** <2x?xf32, encoding> */
+  tensorType() {
     this.expect('<');
     if (this.accept('*')) {
       this.expect('x');
@@ -401,6 +406,8 @@ export class Syntax extends Lexer {
     if (!STRUCTURED.has(dialect)) return new Opaque(`#${name}<${this.balanced('<')}>`);
     // #stablehlo<precision HIGH> or #stablehlo.precision<HIGH>
     const kind = rest.length ? rest.join('.') : this.identifier('the name of an attribute');
+    const vhlo = vhloKind(`${dialect}.${kind}`);
+    if (vhlo) return vhloAttribute(this, vhlo);
     if (!rest.length && this.accept('<')) {
       const value = this.struct(kind);
       this.expect('>');

@@ -5,7 +5,7 @@
  */
 import { XlaError } from '../error.mjs';
 import { withoutBlobs } from './blobs.mjs';
-import { currentName, Dictionary, flattened, Struct, Value } from './ir.mjs';
+import { currentName, Dictionary, flattened, NO_BLOCKS, Struct, Value } from './ir.mjs';
 import { Syntax } from './syntax.mjs';
 import { tensor, typeText } from './types.mjs';
 
@@ -48,6 +48,9 @@ const WINDOW = {
   stride: 'window_strides', pad: 'padding', lhs_dilate: 'lhs_dilation', rhs_dilate: 'rhs_dilation',
   reverse: 'window_reversal',
 };
+
+/** Of others, the generic form can be read at least. */
+const DIALECTS = /^(stablehlo|chlo|mhlo|vhlo|func|builtin|sdy)\./;
 
 const DEFAULT_DIALECT = { return: 'func.return', call: 'func.call', func: 'func.func' };
 
@@ -198,7 +201,8 @@ class Reader extends Syntax {
     const generic = this.peek('"');
     const written = generic ? this.string() : this.#customName();
     const name = currentName(written);
-    const parsed = generic ? this.#generic(name) : this.#custom(name);
+    if (name.startsWith('cf.')) this.#noBlocks();
+    const parsed = generic ? this.#generic(name) : this.#ownForm(name, start);
     const operation = {
       name, operands: parsed.operands ?? [], results: [], regions: parsed.regions ?? [],
       attributes: flattened(parsed.attributes ?? {}),
@@ -247,7 +251,7 @@ class Reader extends Syntax {
   }
 
   #noBlocks() {
-    const { message, line, column } = this.fail('branches between blocks are not StableHLO');
+    const { message, line, column } = this.fail(NO_BLOCKS);
     throw new XlaError('UNIMPLEMENTED', message, { line, column });
   }
 
@@ -304,6 +308,17 @@ class Reader extends Syntax {
   #checkOperands(types, operands, at) {
     if (types.length === operands.length) return;
     throw this.fail(`${types.length} types for ${operands.length} operands`, at);
+  }
+
+  /** What does not belong here need not look like what does. */
+  #ownForm(name, start) {
+    try {
+      return this.#custom(name);
+    } catch (error) {
+      if (DIALECTS.test(name) || !(error instanceof XlaError)) throw error;
+      throw new XlaError('UNIMPLEMENTED', `${name} is no operation of StableHLO or CHLO: lower the program ` +
+        'to these where it comes from', { ...this.placeOf(start), operation: name });
+    }
   }
 
   #custom(name) {
@@ -431,6 +446,7 @@ function func({ reader, define, valueName, location }) {
     return value;
   });
   const regions = reader.peek('{') ? [reader.region({ args, isolated: true })] : [];
+  if (reader.peek('{') && !reader.peek('{-#')) Object.assign(attributes, reader.dictionary()); // VHLO's
   return { attributes, regions, results: [] };
 }
 

@@ -28,8 +28,16 @@ export function elementTypeOf(name) {
 export const COMPLEX = { f32: 'c64', f64: 'c128' };
 export const REAL = { c64: 'f32', c128: 'f64' };
 
-/** Element types of MLIR that HLO lacks: programs may mention them, but not compute with them. */
-export const FOREIGN = new Set(['f6E2M3FN', 'f6E3M2FN', 'tf32']);
+/** Element types of MLIR that HLO lacks: programs may mention them, but not compute with them. Those of HLO
+ * that have all of their numbers. */
+export const FOREIGN = new Map([['f6E2M3FN', 'f8E4M3FN'], ['f6E3M2FN', 'f8E4M3FN'], ['tf32', 'f32']]);
+
+/** Of a type that there are no arrays of: why, and what to do. */
+export function foreignText(type) {
+  const [, found] = /(\w+)>?$/.exec(typeText(type).replace(/^.*x(?=[ft])/, '')) ?? [];
+  return FOREIGN.has(found) ? `; XLA has no ${found}: convert the program to ${FOREIGN.get(found)}, ` +
+    'which has all of its numbers' : '';
+}
 
 /** A tensor of such elements. */
 export function foreignTensor(dimensions, element) {
@@ -87,7 +95,7 @@ export function shapeOf(type, operation) {
   if (type.kind === 'token') return Shape.token();
   if (type.kind === 'tuple') return Shape.tuple(type.types.map((t) => shapeOf(t, operation)));
   if (type.kind !== 'tensor') {
-    throw new XlaError('UNIMPLEMENTED', `${operation}: values of type ${typeText(type)}`, {
+    throw new XlaError('UNIMPLEMENTED', `${operation}: values of type ${typeText(type)}${foreignText(type)}`, {
       operation,
     });
   }
