@@ -78,6 +78,26 @@ for (const [routine, results] of [
   ROOT r = f32[${n},${n}] get-tuple-element(c), index=0`];
 }
 
+// Of these the evaluator would take seconds: the last pivot but nine is negative; all columns are one.
+OPERATIONS['cholesky of what is not positive definite'] = [`x = f32[1000,1000] iota(), iota_dimension=0
+  y = f32[1000,1000] iota(), iota_dimension=1
+  e = pred[1000,1000] compare(x, y), direction=EQ
+  m = f32[] constant(990)
+  mb = f32[1000,1000] broadcast(m), dimensions={}
+  w = pred[1000,1000] compare(x, mb), direction=GT
+  k = f32[] constant(1)
+  h = f32[] constant(0.5)
+  kb = f32[1000,1000] broadcast(k), dimensions={}
+  hb = f32[1000,1000] broadcast(h), dimensions={}
+  d = f32[1000,1000] select(e, kb, hb)
+  n = f32[1000,1000] negate(d)
+  a = f32[1000,1000] select(w, n, d)
+  ROOT r = f32[1000,1000] cholesky(a), lower=true`];
+OPERATIONS['geqrf of rank 1'] = [`x = f32[${n},${n}] iota(), iota_dimension=0
+  a = f32[${n},${n}] sine(x)
+  c = (f32[${n},${n}], f32[${n}]) custom-call(a), custom_call_target="lapack_sgeqrf_ffi", api_version=API_VERSION_TYPED_FFI
+  ROOT r = f32[${n},${n}] get-tuple-element(c), index=0`];
+
 async function compiled(client, [lines, computations = '', replicas = 1]) {
   const module = client.parseHlo(`HloModule m\n${computations}\nENTRY e {\n  ${lines}\n}`);
   const executable = await client.compile(module, { replicas });

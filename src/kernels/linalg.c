@@ -13,7 +13,6 @@ enum {
   LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
   MOST_CHUNKS = 32,   /* each has its own memory */
   BLOCK = 32,         /* linalg_factor.h's */
-  XLA_BLOCK = 128,    /* of its triangular-solve */
 };
 
 typedef struct RoutineName {

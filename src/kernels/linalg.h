@@ -32,6 +32,7 @@ typedef enum LinalgRoutine {
 } LinalgRoutine;
 
 enum { LINALG_OPERANDS = 2, LINALG_RESULTS = 5 };
+enum { XLA_BLOCK = 128 }; /* of its cholesky and triangular-solve */
 
 typedef struct LinalgSize {
   int64_t rows, columns;
@@ -69,6 +70,8 @@ typedef struct LinalgProgress {
   int64_t matrix; /* of the batch: linalg.c's */
   int stage;
   ptrdiff_t at;      /* in the stage: a row, a column */
+  bool has_panel;    /* there: its reflectors are made, */
+  ptrdiff_t lines;   /* and these have been reflected */
   ptrdiff_t info;    /* what the stages so far came to */
   double numbers[2]; /* that a stage keeps */
   double work;       /* operations in this turn */

@@ -176,12 +176,16 @@ static double norm_of(const Number *x, ptrdiff_t count) {
 
 /*
 ** A reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1, beta real: LAPACK's larfg. x becomes
-** v, but for the first number, which becomes beta.
+** v, but for the first number, which becomes beta. What is less than any normal number is taken for 0, as
+** XLA:CPU does: of a matrix without full rank nothing else may be left, on which all goes very slowly.
 */
 static Number reflector(Number *x, ptrdiff_t count) {
   double rest = norm_of(x + 1, count - 1);
   Number alpha = x[0];
-  if (rest == 0 && is_real(alpha)) return number(0);
+  if (rest < (IS_NARROW ? FLT_MIN : DBL_MIN) && is_real(alpha)) {
+    for (ptrdiff_t i = 1; i < count; i++) x[i] = number(0);
+    return number(0);
+  }
   double beta = -copysign(hypot(length_of(alpha), rest), real(alpha));
   Number by = minus(alpha, number(beta));
   for (ptrdiff_t i = 1; i < count; i++) x[i] = over(x[i], by);
@@ -250,10 +254,25 @@ static void reflect_lines(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t 
   subtract_product(lines, p->size, (Left){sums, BLOCK, 1}, count, p->v, p->size, x, stride);
 }
 
+/* The same, in turns; false: it goes on in another one, at the same step of its stage. */
+static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
+                             bool adjoint, ptrdiff_t at, LinalgProgress *progress) {
+  double line_work = 4.0 * (double)p->size * BLOCK;
+  ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / line_work) / BLOCK * BLOCK;
+  if (some < BLOCK) some = BLOCK;
+  for (; progress->lines < lines; progress->lines += some) {
+    ptrdiff_t count = least(some, lines - progress->lines);
+    if (linalg_pauses(progress, at, line_work * (double)count)) return false;
+    reflect_lines(p, x + progress->lines * stride, count, stride, adjoint);
+  }
+  progress->lines = 0;
+  return true;
+}
+
 /* A reflector, of v with v[0] = 1, for lines. */
 static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor, Number *x,
                            ptrdiff_t lines, ptrdiff_t stride) {
-  for (ptrdiff_t j = 0; j < lines; j++) {
+  for (ptrdiff_t j = 0; j < lines && !is_zero(factor); j++) {
     Number *line = x + j * stride;
     Number sum = plus(line[0], inner(v + 1, line + 1, size - 1, true));
     sum = times(factor, sum);
@@ -270,17 +289,24 @@ static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, 
   Panel panel = panel_in(scratch, rows > columns ? rows : columns);
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK) {
     ptrdiff_t end = least(k + BLOCK, steps);
-    if (linalg_pauses(progress, k, 4.0 * (double)(rows - k) * (double)(columns - k) * BLOCK)) {
-      return false;
-    }
+    bool none = true;
     for (ptrdiff_t j = k; j < end; j++) {
       Number *line = at + j * stride + j;
-      tau[j] = reflector(line, rows - j);
-      reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, end - j - 1, stride);
+      if (!progress->has_panel) {
+        tau[j] = reflector(line, rows - j);
+        reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, end - j - 1, stride);
+      }
+      none &= is_zero(tau[j]);
     }
     if (end == columns) break;
+    if (none) continue;
+    progress->has_panel = true;
     set_panel(&panel, at + k * stride + k, stride, tau + k, rows - k, end - k);
-    reflect_lines(&panel, at + end * stride + k, columns - end, stride, true);
+    if (!reflect_in_turns(&panel, at + end * stride + k, columns - end, stride, true, k,
+                          progress)) {
+      return false;
+    }
+    progress->has_panel = false;
   }
   return linalg_stage_ends(progress);
 }
@@ -291,17 +317,14 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
                    ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
                    ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
   Panel panel = panel_in(scratch, rows > columns ? rows : columns);
-  for (ptrdiff_t j = 0; progress->at == 0 && j < columns; j++) {
+  bool begins = progress->at == 0 && progress->lines == 0;
+  for (ptrdiff_t j = 0; begins && j < columns; j++) {
     for (ptrdiff_t i = 0; i < rows; i++) qt[j * q_stride + i] = number(i == j);
   }
   ptrdiff_t last = (count - 1) / BLOCK * BLOCK;
   for (ptrdiff_t k = last - progress->at; count > 0 && k >= 0; k -= BLOCK) {
     ptrdiff_t first = k + shift, size = least(BLOCK, count - k);
     if (first >= columns) continue;
-    if (linalg_pauses(progress, last - k,
-                      4.0 * (double)(rows - k) * (double)(columns - k) * BLOCK)) {
-      return false;
-    }
     const Number *from = v + k * v_stride + first;
     if (size == 1) {
       reflect_by_one(from, rows - first, tau[k], qt + first * q_stride + first, columns - first,
@@ -309,7 +332,10 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
       continue;
     }
     set_panel(&panel, from, v_stride, tau + k, rows - first, size);
-    reflect_lines(&panel, qt + first * q_stride + first, columns - first, q_stride, false);
+    if (!reflect_in_turns(&panel, qt + first * q_stride + first, columns - first, q_stride, false,
+                          last - k, progress)) {
+      return false;
+    }
   }
   return linalg_stage_ends(progress);
 }

@@ -2,6 +2,7 @@
 ** Numbers, real (of 32 bits: IS_NARROW) or complex (IS_COMPLEX), rows of them, and products of matrices: what linalg_factor.h
 ** is written in. A complex number is one vector; two real ones, or four narrow ones, are one.
 */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 

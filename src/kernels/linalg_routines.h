@@ -2,8 +2,6 @@
 ** Routines, for one kind of number: from a matrix in memory to the results. Included once for each.
 ** The first stage loads the matrix; what follows the last one stores the results.
 */
-#include <float.h>
-
 #include "kernels/linalg_factor.h"
 
 enum { REALS = IS_COMPLEX ? 2 : 1, FEW_VECTORS = 4 };
@@ -109,11 +107,18 @@ static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data, Nu
   }
   if (progress->stage == LOADS) linalg_stage_ends(progress);
   if (!cholesky(a, n, n, memory + n * n, progress)) return LINALG_PAUSED;
-  if (progress->info && !is_lapack) return LINALG_XLA_DECIDES;
+  bool is_nan = false;
+  if (progress->info && !is_lapack) {
+    Number *pivot = &a[(progress->info - 1) * (n + 1)];
+    if (real(*pivot) > 0) return LINALG_XLA_DECIDES; /* infinite: the next ones may be numbers */
+    is_nan = progress->info < n || real(*pivot) != 0;
+    *pivot = number(n % XLA_BLOCK == 1 ? 0 : NAN); /* a block of one is the root itself */
+  }
   for (ptrdiff_t i = 0; i < n; i++) {
     for (ptrdiff_t j = 0; j < n; j++) {
       ptrdiff_t to = plan->lower ? i * n + j : j * n + i;
       Number x = j > i ? is_lapack ? get(plan, data->in[0], to) : number(0) : a[i * n + j];
+      if (is_nan) x = number(NAN);
       put(plan, data->out[0], to, is_lapack && !plan->lower && j <= i ? conjugate(x) : x);
     }
   }

@@ -22,7 +22,7 @@ enum {
   MATRIX_BYTES = 16384,  /* of converted elements */
   CONVERTED_ROWS = 8,    /* at a time; or half as many lines */
   UNIT_ELEMENTS = 65536, /* of the matrix, where there are enough */
-  LEAST_COLUMNS = 256,   /* read at a time, before the next row */
+  LEAST_COLUMNS = 1024,  /* read at a time, before the next row */
 };
 
 /* ---- Planning ---- */
