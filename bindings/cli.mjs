@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
 import {
-  argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readModule, UsageError, writeOut,
-  writeResults,
+  argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
+  writeOut, writeResults,
 } from './cli_files.mjs';
 import { paint, progress } from './cli_terminal.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from './index.mjs';
@@ -19,7 +19,7 @@ MODULE is HLO or StableHLO, whatever its form: text, a serialized proto, MLIR by
 jax.export; compressed by gzip or not; a URL; "-": standard input.
 
   run       runs it, and prints its results
-  info      prints its parameters and results
+  info      prints its parameters and results; of a .npy, .npz or .safetensors file, the arrays
   print     prints it as HLO text
   compile   prints it as HLO text after all optimisations; with --steps what a device does, with
             --wasm the generated WebAssembly (--output FILE.wasm: its bytes)
@@ -90,7 +90,12 @@ async function main(argv) {
   const stray = tokens.find(({ kind, name: option }) => kind === 'option' && !known.includes(option));
   if (stray) throw new UsageError(`${name} takes no --${stray.name}`);
   countOption('replicas', values.replicas, 1);
+  checkElsewhere(values);
+  if (file === '-' && values.input.some((input) => /(^|=)-$/.test(input))) {
+    throw new UsageError('standard input is the module or an argument, not both');
+  }
   if (name === 'convert' && isWeightsFile(file)) return convertWeights(file, values.output);
+  if (name === 'info' && isWeightsFile(file)) return printArrays(await readArrays(file), values.json);
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
     const shapes = values.shape.length ? values.shape.map((shape) => Shape.of(shape)) : undefined;
@@ -99,6 +104,12 @@ async function main(argv) {
   } finally {
     client.dispose();
   }
+}
+
+/** Options that say where to run, and how else. */
+function checkElsewhere(values) {
+  const stray = ['check', 'platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
+  if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
 }
 
 function unknown(what, name, known) {
@@ -214,6 +225,12 @@ async function info(client, module, { json }) {
   }
   const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
   for (const [i, shape] of results.entries()) await print(`${faint(`result ${i}`)}  ${shape}`);
+}
+
+async function printArrays(arrays, json) {
+  const shapes = Object.entries(arrays).map(([name, { shape }]) => [name, String(shape.withoutLayout())]);
+  if (json) return print(JSON.stringify(Object.fromEntries(shapes)));
+  for (const [name, shape] of shapes) await print(`${paint(process.stdout, 'cyan', name)}: ${shape}`);
 }
 
 const put = (options, text) =>

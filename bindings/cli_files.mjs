@@ -20,9 +20,14 @@ export async function readInput(file) {
     return file === '-' ? await readStandardInput() : await readFile(file);
   } catch (error) {
     if (error instanceof XlaError) throw new UsageError(error.message.replace(/^load: /, ''));
-    throw new UsageError(`cannot read ${file}: ${error.code ?? error.message}`);
+    throw new UsageError(`cannot read ${file}: ${whyNot(error)}`);
   }
 }
+
+const REASONS = {
+  ENOENT: 'there is no such file', EISDIR: 'it is a directory', EACCES: 'no permission',
+};
+const whyNot = ({ code, message }) => REASONS[code] ?? code ?? message;
 
 const tellProgress = (loaded, total) => progress(`reading, ${bytesText(loaded, total)}`);
 
@@ -160,6 +165,9 @@ async function readArgument(value, number, { name, shape }) {
   if (/^\s*(\[|[-+]?[\d.]|true$|false$|nan$|inf$|-inf$)/i.test(value) && !/\.npy$/.test(value)) {
     return inlineLiteral(value, shape, name);
   }
+  if (/\.(npz|safetensors)$/.test(value)) {
+    throw new UsageError(`${value} holds arrays by name: give it without a name, --input ${value}`);
+  }
   const bytes = await readInput(value);
   let literal;
   try {
@@ -173,7 +181,10 @@ async function readArgument(value, number, { name, shape }) {
   );
 }
 
-const WORDS = { nan: NaN, inf: Infinity, '-inf': -Infinity };
+const WORDS = { nan: NaN, inf: Infinity, '+inf': Infinity, '-inf': -Infinity };
+
+/** Of what JSON has no numbers for; and integers of 64 bits may be strings. */
+const valueOfWord = (_, x) => WORDS[typeof x === 'string' ? x.toLowerCase() : undefined] ?? x;
 
 /** A scalar, or JSON; integers of 64 bits need not fit a double. */
 function inlineLiteral(text, shape, name) {
@@ -182,11 +193,12 @@ function inlineLiteral(text, shape, name) {
     if (word in WORDS) return Literal.from(WORDS[word], shape);
     const isBig = /^[su]64$/.test(shape.elementType);
     if (isBig && /^-?\d+$/.test(word)) return Literal.from(BigInt(word), shape);
-    const value = JSON.parse(text);
+    const value = JSON.parse(text.replace(/(?<!["\w])[-+]?\b(nan|inf)\b(?!")/gi, '"$&"'), valueOfWord);
     const big = (x) => (Array.isArray(x) ? x.map(big) : BigInt(x));
     return Literal.from(isBig ? big(value) : value, shape);
   } catch (error) {
-    throw new UsageError(`--input ${name}=${text}: ${error.message}`);
+    const why = error instanceof SyntaxError ? 'a value is a number or a list of them, as [[1, 2], [3, nan]]' : error.message;
+    throw new UsageError(`--input ${name}=${text}: ${why}`);
   }
 }
 
@@ -248,22 +260,25 @@ export const isWeightsFile = (file) => ['npy', 'npz', 'safetensors'].includes(fo
 /** A file of arrays as one of another form. */
 export async function convertWeights(file, output) {
   if (output === undefined) throw new UsageError('convert needs --output FILE.npy, FILE.npz or FILE.safetensors');
+  await writeArrays(output, await readArrays(file));
+}
+
+/** @returns {Promise<Record<string, Literal>>} */
+export async function readArrays(file) {
   const bytes = await readInput(file);
   const name = file.replace(/^.*[\\/]|\.npy$/g, '');
   const read = { npy: () => ({ [name]: readNpy(bytes) }), npz: () => readNpz(bytes), safetensors: () => readSafetensors(bytes) };
-  let arrays;
   try {
-    arrays = await read[formOf(file)]();
+    return await read[formOf(file)]();
   } catch (error) {
     throw new UsageError(`${file}: ${error.message}`);
   }
-  await writeArrays(output, arrays);
 }
 
 export async function writeOut(file, content) {
   try {
     await writeFile(file, content);
   } catch (error) {
-    throw new UsageError(`cannot write ${file}: ${error.code ?? error.message}`);
+    throw new UsageError(`cannot write ${file}: ${error.code === 'ENOENT' ? 'there is no such folder' : whyNot(error)}`);
   }
 }

@@ -154,13 +154,26 @@ describe('run', () => {
       /v\.npy holds f32\[3\]; parameter 0 \(x\) is f32\[2,3\]/);
     await fails(['run', axpy, '--input', axpy, '--input', v], /axpy\.hlo: npy: this is no \.npy/);
     await fails(['run', axpy, '--input', 'nothing.npy', '--input', v],
-      /cannot read nothing\.npy: ENOENT/);
+      /cannot read nothing\.npy: there is no such file/);
     const doubles = await write('d.npy', file(header('<f8', '(2, 3)'), new Float64Array(6)));
     await fails(['run', axpy, '--input', doubles, '--input', v], /d\.npy holds f64\[2,3\]/);
   });
 
+  test('values as they are, and where they come from', async () => {
+    const twice = await write('twice.hlo', 'HloModule t\nENTRY e {\n  a = s64[2] parameter(0)\n  ROOT r = s64[2] add(a, a)\n}');
+    const { stdout } = await xlaWasm('run', twice, '--input', '["4611686018427387903", 3]', '--json');
+    assert.deepEqual(JSON.parse(stdout).outputs[0].data, ['9223372036854775806', 6]);
+    const some = await xlaWasm('run', axpy, '--input', '[[1,2,3],[4,5,6]]', '--input', '[nan, -inf, "inf"]', '--json');
+    assert.deepEqual(JSON.parse(some.stdout).outputs[0].data, ['nan', '-inf', 'inf', 'nan', '-inf', 'inf']);
+    await fails(['run', axpy, '--input', x, '--input', '[1, x, 2]'], /--input v=\[1, x, 2\]: a value is a number or a list/);
+    await fails(['run', axpy, '--random', '--check'], /--check goes with --on pjrt/);
+    await fails(['run', '-', '--input', 'x=-'], /standard input is the module or an argument/);
+    const info = await xlaWasm('info', x);
+    assert.match(info.stdout, /^\S*: f32\[2,3\]\n$/);
+  });
+
   test('modules that are none', async () => {
-    await fails(['run', 'nothing.hlo'], /cannot read nothing\.hlo: ENOENT/);
+    await fails(['run', 'nothing.hlo'], /cannot read nothing\.hlo: there is no such file/);
     const bad = await write('bad.hlo', AXPY.replace('add(x, w)', 'add(x, v)'));
     await fails(['run', bad], /bad\.hlo:6:\d+: add: .*f32\[2,3\].*f32\[3\]/);
     await fails(['run', await write('empty.hlo', '')], /empty\.hlo:1:1: /);
@@ -272,7 +285,7 @@ describe('other commands and options', () => {
     await prints(['run', axpy, ...both, '--output', out], '');
     await prints(['run', axpy, '--input', out.replace('{replica}', 1), '--input', 'v=[0,0,0]'],
       'f32[2,3] {\n  {2, 3, 4},\n  {5, 6, 7}\n}\n');
-    await fails(['run', axpy, ...both, '--replicas', '3'], /x\.2\.npy: ENOENT/);
+    await fails(['run', axpy, ...both, '--replicas', '3'], /x\.2\.npy: there is no such file/);
   });
 
   test('arrays from one form to another', async () => {
