@@ -56,3 +56,21 @@ for (const framework of ['jax', 'torch', 'tensorflow']) {
     }
   });
 }
+
+/* Written by golden/exports/versions.py: of these programs, for those who read older versions. */
+describe('older versions of StableHLO', async () => {
+  const known = Object.fromEntries(await Promise.all(['jax', 'torch', 'tensorflow']
+    .map(async (framework) => [framework, await readExports(framework)])));
+  const text = (module) => String(module).replace(/, metadata=\{[^}]*\}|^HloModule [^,]+/g, '');
+  for (const [name, { program }] of await readExports('versions')) {
+    test(name, { timeout: 60_000 }, async () => {
+      const [, framework, own] = /^(\w+)\/(.+)@/.exec(name);
+      const { program: current, argument } = known[framework].get(own);
+      const shapes = own.endsWith('-any') ? { arguments: argument.map(([shape]) => shape) } : undefined;
+      const [old, today] = [await client.load(program, shapes), await client.load(current, shapes)];
+      assert.equal(text(old), text(today));
+      old.dispose();
+      today.dispose();
+    });
+  }
+});
