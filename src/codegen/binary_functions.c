@@ -30,7 +30,7 @@ static Value arc_tangent_2(Expression *m, Value y, Value x) {
   Value t = quotient(m, difference(m, small, both(m, reduced, large)),
                      sum(m, large, both(m, reduced, small)));
   Value z = product(m, t, t);
-  Value p = POLYNOMIAL(m, z, 0.08059093, -0.13879501, 0.19977897, -0.33332955);
+  Value p = POLYNOMIAL(m, z, 0.08059093f, -0.13879501f, 0.19977897f, -0.33332955f);
   Value angle = sum(m, product(m, product(m, t, z), p), t);
   Value turns = both(m, steep, sign_bit), mirrors = both(m, left, sign_bit);
   Value high = both(m, reduced, constant(m, M_PI_4));

@@ -36,7 +36,7 @@ static Exponent reduced(Expression *m, Value x, int bias) {
   if (m->wide) {
     q = POLYNOMIAL(m, r, EXP_COEFFICIENTS);
   } else {
-    q = POLYNOMIAL(m, r, 0.0013814525, 0.0083687522, 0.041668391, 0.16666521, 0.49999993);
+    q = POLYNOMIAL(m, r, 0.0013814525f, 0.0083687522f, 0.041668391f, 0.16666521f, 0.49999993f);
   }
   e.minus_1 = sum(m, product(m, product(m, q, r), r), r);
   return e;
@@ -55,8 +55,8 @@ static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
     e.s = POLYNOMIAL(m, z, 1, 420.27413715328885, 15131.515207704819);
     e.d = POLYNOMIAL(m, z, 30.01370284159805, 3362.467475590652, 30263.030415409637);
   } else {
-    e.s = POLYNOMIAL(m, z, 1, 60.0775681);
-    e.d = POLYNOMIAL(m, z, 12.0129185, 120.155136);
+    e.s = POLYNOMIAL(m, z, 1, 60.0775681f);
+    e.d = POLYNOMIAL(m, z, 12.0129185f, 120.155136f);
   }
   e.s = product(m, r, e.s);
   return e;
@@ -167,7 +167,7 @@ static Value log_of(Expression *m, Mantissa x, Value rest) {
     Value y = sum(m, product(m, s, sum(m, half, r)), low);
     return sum(m, high, sum(m, f, difference(m, y, half)));
   }
-  Value r = product(m, z, POLYNOMIAL(m, z, 0.29873023, 0.39977498, 0.66666777));
+  Value r = product(m, z, POLYNOMIAL(m, z, 0.29873023f, 0.39977498f, 0.66666777f));
   Value y = difference(m, low, product(m, s, difference(m, f, r)));
   return sum(m, high, sum(m, f, y));
 }
@@ -221,8 +221,8 @@ static Value log_plus_one(Expression *m, Value x) {
 /* P of x^2, and Q */
 static Value error_function_of_small(Expression *m, Value z) {
   if (!m->wide) {
-    return POLYNOMIAL(m, z, -0.00056314222, 0.0049175514, -0.026711311, 0.1128018, -0.37612326,
-                      1.1283791);
+    return POLYNOMIAL(m, z, -0.00056314222f, 0.0049175514f, -0.026711311f, 0.1128018f, -0.37612326f,
+                      1.1283791f);
   }
   return POLYNOMIAL(m, z, -3.2618586963846077e-12, 7.936805515995936e-11, -1.18881237372237e-09,
                     1.4733923865337424e-08, -1.6356552036873496e-07, 1.6461280286306586e-06,
@@ -232,9 +232,9 @@ static Value error_function_of_small(Expression *m, Value z) {
 }
 static Value complement_root(Expression *m, Value x) {
   if (!m->wide) {
-    return POLYNOMIAL(m, x, 0.00014751202297745165, -0.0024452370062073912, 0.012821478243789606,
-                      -0.011141891377705554, -0.061708930995939409, -0.14488083001984287,
-                      1.0007880813537837);
+    return POLYNOMIAL(m, x, 0.00014751202297745165f, -0.0024452370062073912f, 0.012821478243789606f,
+                      -0.011141891377705554f, -0.061708930995939409f, -0.14488083001984287f,
+                      1.0007880813537837f);
   }
   return POLYNOMIAL(m, x, 3.422684396008848e-14, -1.718516231991246e-12, 4.0840842619418814e-11,
                     -6.125193190867591e-10, 6.481626001225129e-09, -5.0668196031148085e-08,
@@ -285,7 +285,7 @@ static Value cube_root_of_normal(Expression *m, Value x) {
     y = quotient(m, difference(m, s, t), sum(m, twice, s));
     y = sum(m, t, product(m, t, y));
   } else {
-    t = product(m, t, POLYNOMIAL(m, r, 0.223776683, -0.334664166, 0.999997735));
+    t = product(m, t, POLYNOMIAL(m, r, 0.223776683f, -0.334664166f, 0.999997735f));
     Value s = quotient(m, size, product(m, t, t));
     y = sum(m, t, product(m, difference(m, s, t), constant(m, 1.0 / 3)));
   }
