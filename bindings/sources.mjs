@@ -177,8 +177,15 @@ const OTHERS = [
   [(b) => startsWith(b, 0x89, 0x48, 0x44, 0x46), 'an HDF5 file', 'export the model to StableHLO instead'],
   [(b) => startsWith(b, 0, 0x61, 0x73, 0x6d), 'WebAssembly', 'load the program that it was made from'],
   [(b) => startsWith(b, 0x42, 0x43, 0xc0, 0xde), 'LLVM bitcode', 'load the StableHLO that it was made from'],
+  [isSavedModel, 'a TensorFlow SavedModel', 'export its function to StableHLO: f.experimental_get_compiler_ir(*arguments)' +
+    "(stage='stablehlo_serialized') of a tf.function with jit_compile=True"],
   [isOnnx, 'an ONNX model', 'convert the model to StableHLO where it comes from'],
 ];
+
+/** SavedModel: its schema's version, 1, and a graph whose description names what made or serves it. */
+function isSavedModel(bytes) {
+  return startsWith(bytes, 8, 1, 0x12) && /tensorflow|\bserve\b|saved_model/i.test(ascii(bytes, 0, 8192) + ascii(bytes, Math.max(0, bytes.length - 8192)));
+}
 
 /** ModelProto: ir_version first, then a producer or the graph's nodes with ONNX's field numbers. */
 function isOnnx(bytes) {

@@ -397,6 +397,7 @@ describe('load', () => {
     'HTML': ['<!DOCTYPE html>\n<html></html>', /an HTML page.*404/],
     'TFLite': [Buffer.from('\x1c\0\0\0TFL3\0\0\0\0', 'latin1'), /a TFLite file/],
     'ONNX': [Buffer.from('\x08\x07\x12\x07pytorch\x1a\x03', 'latin1'), /an ONNX model/],
+    'SavedModel': [Buffer.from('\x08\x01\x12\x20\x0a\x10\x22\x05serve\x2a\x062.21.0', 'latin1'), /a TensorFlow SavedModel.*stablehlo_serialized/],
     'safetensors': [Buffer.from('\x20\0\0\0\0\0\0\0{"a":{}}', 'latin1'), /a safetensors file.*readSafetensors/],
     'JSON': ['{"a": 1}\n', /this is JSON/],
     'damaged gzip': [gzipSync(hlo).subarray(0, 20), /gzip data is damaged/],
