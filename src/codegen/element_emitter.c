@@ -45,12 +45,12 @@ static const OpByLanes compare_ops[] = {
 /* A vector function, of f32x4 and f64x2. */
 static const char *const float_functions[OPCODE_COUNT][2] = {
 #define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
-    FLOAT_FUNCTION(HLO_ACOS, "acos"),   FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
-    FLOAT_FUNCTION(HLO_ASIN, "asin"),   FLOAT_FUNCTION(HLO_ASINH, "asinh"),
-    FLOAT_FUNCTION(HLO_ATAN2, "atan2"), FLOAT_FUNCTION(HLO_ATANH, "atanh"),
-    FLOAT_FUNCTION(HLO_COS, "cos"),     FLOAT_FUNCTION(HLO_COSH, "cosh"),
-    FLOAT_FUNCTION(HLO_POWER, "power"), FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
-    FLOAT_FUNCTION(HLO_SIN, "sin"),     FLOAT_FUNCTION(HLO_SINH, "sinh"),
+    [HLO_ACOS] = {NULL, "xla_acos_f64x2"}, FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
+    [HLO_ASIN] = {NULL, "xla_asin_f64x2"}, FLOAT_FUNCTION(HLO_ASINH, "asinh"),
+    FLOAT_FUNCTION(HLO_ATAN2, "atan2"),    FLOAT_FUNCTION(HLO_ATANH, "atanh"),
+    FLOAT_FUNCTION(HLO_COS, "cos"),        FLOAT_FUNCTION(HLO_COSH, "cosh"),
+    FLOAT_FUNCTION(HLO_POWER, "power"),    FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
+    FLOAT_FUNCTION(HLO_SIN, "sin"),        FLOAT_FUNCTION(HLO_SINH, "sinh"),
     FLOAT_FUNCTION(HLO_TAN, "tan"),
 #undef FLOAT_FUNCTION
 };

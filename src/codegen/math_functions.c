@@ -344,8 +344,8 @@ const Exception *math_exception(Opcode opcode, LaneKind kind) {
   static const Exception of_log_plus_one = {is_not_normal_plus_one, log_plus_one};
   if (!is_float_lanes(kind)) return NULL;
   switch (opcode) {
-  case HLO_ACOS: return kind == LANES_F32 ? &arc_cosine_exception : NULL;
-  case HLO_ASIN: return kind == LANES_F32 ? &arc_sine_exception : NULL;
+  case HLO_ACOS:
+  case HLO_ASIN: return kind == LANES_F32 ? &arc_exception : NULL;
   case HLO_CBRT: return &of_cube_root;
   case HLO_LOG: return &of_log;
   case HLO_LOG1P: return &of_log_plus_one;

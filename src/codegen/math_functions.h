@@ -27,7 +27,7 @@ const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type);
 /* Replaces two operands on the stack; `name` is the vector function. */
 void emit_binary_function(Emitter *e, const BinaryFunction *function, const char *name);
 extern Formula *const arc_sine_formula, *const arc_cosine_formula;
-extern const Exception arc_sine_exception, arc_cosine_exception;
+extern const Exception arc_exception;
 
 /* narrow_floats.c: between the bits of a float narrower than f32, zero-extended, and its value */
 Value decoded(Expression *m, PrimitiveType type, Value bits);

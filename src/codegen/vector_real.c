@@ -181,8 +181,8 @@ BINARY(remainder, is_ordinary_remainder(x, y), wide_remainder(x, y), fmod)
 static f64x2 wide_cofunction(f64x2 x) { return wide_sqrt((1 - x) * (1 + x)); }
 
 BINARY(atan2, within(x, 0x1p1020) & within(y, 0x1p1020), wide_atan2(x, y), atan2)
-UNARY(asin, (s64x2)(x == x), wide_atan2(x, wide_cofunction(x)), asin) /* NaN beyond 1 */
-UNARY(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
+UNARY_F64(asin, (s64x2)(x == x), wide_atan2(x, wide_cofunction(x)), asin) /* NaN beyond 1 */
+UNARY_F64(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
 
 /* --- Sine, cosine and tangent ----------------------------------------------------------------- */
 

@@ -179,7 +179,7 @@ static double norm_of(const Number *x, ptrdiff_t count) {
 ** v, but for the first number, which becomes beta. What is less than any normal number is taken for 0, as
 ** XLA:CPU does: of a matrix without full rank nothing else may be left, on which all goes very slowly.
 */
-static Number reflector(Number *x, ptrdiff_t count) {
+__attribute__((noinline)) static Number reflector(Number *x, ptrdiff_t count) {
   double rest = norm_of(x + 1, count - 1);
   Number alpha = x[0];
   if (rest < (IS_NARROW ? FLT_MIN : DBL_MIN) && is_real(alpha)) {
@@ -255,8 +255,9 @@ static void reflect_lines(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t 
 }
 
 /* The same, in turns; false: it goes on in another one, at the same step of its stage. */
-static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
-                             bool adjoint, ptrdiff_t at, LinalgProgress *progress) {
+__attribute__((noinline)) static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines,
+                                                       ptrdiff_t stride, bool adjoint, ptrdiff_t at,
+                                                       LinalgProgress *progress) {
   double line_work = 4.0 * (double)p->size * BLOCK;
   ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / line_work) / BLOCK * BLOCK;
   if (some < BLOCK) some = BLOCK;
@@ -270,8 +271,8 @@ static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff
 }
 
 /* A reflector, of v with v[0] = 1, for lines. */
-static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor, Number *x,
-                           ptrdiff_t lines, ptrdiff_t stride) {
+__attribute__((noinline)) static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor,
+                                                     Number *x, ptrdiff_t lines, ptrdiff_t stride) {
   for (ptrdiff_t j = 0; j < lines && !is_zero(factor); j++) {
     Number *line = x + j * stride;
     Number sum = plus(line[0], inner(v + 1, line + 1, size - 1, true));

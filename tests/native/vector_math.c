@@ -18,8 +18,7 @@ typedef struct Row {
 
 static const Row rows[] = {
     {"sin", xla_sin_f32x4, sin, 0.51},       {"cos", xla_cos_f32x4, cos, 0.51},
-    {"tan", xla_tan_f32x4, tan, 0.51},       {"asin", xla_asin_f32x4, asin, 0.51},
-    {"acos", xla_acos_f32x4, acos, 0.51},    {"sinh", xla_sinh_f32x4, sinh, 0.51},
+    {"tan", xla_tan_f32x4, tan, 0.51},       {"sinh", xla_sinh_f32x4, sinh, 0.51},
     {"cosh", xla_cosh_f32x4, cosh, 0.51},    {"asinh", xla_asinh_f32x4, asinh, 0.51},
     {"acosh", xla_acosh_f32x4, acosh, 0.51}, {"atanh", xla_atanh_f32x4, atanh, 0.51},
 };
