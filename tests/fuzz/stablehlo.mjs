@@ -4,7 +4,7 @@
  *
  *     node tests/fuzz/stablehlo.mjs [SECONDS [SEED]]
  *
- * Programs: golden/stablehlo.gz and golden/exports. A program that breaks something is written to
+ * Programs: golden/stablehlo.gz, golden/exports and golden/vhlo. A program that breaks something is written to
  * stablehlo-failure.bin in the working folder.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const MOST_MS = 10_000;
 /** The programs of both formats: a line whose last word is how many bytes follow it. */
 async function readPrograms() {
   const names = (await readdir(new URL('exports/', folder))).filter((name) => name.endsWith('.gz'));
-  const programs = [];
+  const programs = [await readFile(new URL('vhlo/everything.vhlo', folder))];
   for (const name of ['stablehlo.gz', ...names.map((file) => `exports/${file}`)]) {
     const bytes = gunzipSync(await readFile(new URL(name, folder)));
     for (let at = 0; at < bytes.length;) {
