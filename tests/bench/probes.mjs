@@ -81,12 +81,18 @@ function fastest(call) {
   return best / 1e3;
 }
 
+const STEPS = 20000;
+const multiplyAddRate = ({ multiplyAdd }) => (STEPS * ACCUMULATORS * 8) / fastest(() => multiplyAdd(STEPS));
+
+/** @returns {number} products and sums of f32 in a second, in registers alone */
+export const peak = () => multiplyAddRate(compiled());
+
 /** @returns {Record<string, string>} what, and how much of it in a second */
 export function probe() {
-  const { multiplyAdd, read, write, copy } = compiled();
-  const steps = 20000;
+  const loops = compiled();
+  const { read, write, copy } = loops;
   const gigabytes = (call, bytes) => `${(bytes / fastest(() => call(ARRAY)) / 1e9).toPrecision(3)} GB/s`;
-  const flops = (steps * ACCUMULATORS * 8) / fastest(() => multiplyAdd(steps));
+  const flops = multiplyAddRate(loops);
   return {
     'multiply and add, f32': `${(flops / 1e9).toPrecision(3)} GFLOP/s`,
     'read 4 MB': gigabytes(read, ARRAY),

@@ -1,0 +1,82 @@
+/**
+ * Products of matrices, on one thread, by what the machine can do: how much of the rate of a loop that
+ * multiplies and adds in registers, and does nothing else, is left of one that also loads, packs and stores.
+ * No micro-kernel is above that rate. Without fused multiply-add, which that loop has not.
+ *
+ *     node tests/bench/contractions.mjs [type ...]
+ *
+ * Each round measures the loop and the product one after the other; the table has the best of each.
+ */
+import { Client } from '../../bindings/index.mjs';
+import { peak } from './probes.mjs';
+
+const ROUNDS = 3;
+const SHAPES = [
+  [256, 256, 256], [512, 512, 512], [1024, 1024, 1024], [2048, 2048, 2048],
+  [64, 1024, 1024], [1024, 1024, 64], [1024, 64, 1024], [64, 64, 4096],
+];
+/** Lanes of f32 that a lane of the type takes, times the products of reals in one of its own. */
+const COST = { f32: 1, f64: 2, bf16: 1, f16: 1, c64: 4 };
+
+const types = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(COST);
+const client = await Client.create({ threads: 0, fusedMultiplyAdd: 'never' });
+const milliseconds = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
+async function compiled(type, [m, k, n]) {
+  const module = client.parseHlo(`HloModule m
+ENTRY e {
+  a = ${type}[${m},${k}] parameter(0)
+  b = ${type}[${k},${n}] parameter(1)
+  ROOT c = ${type}[${m},${n}] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+`);
+  const fill = client.parseHlo(`HloModule m
+ENTRY e {
+  s = f32[${m},${k}] iota(), iota_dimension=1
+  t = f32[${k},${n}] iota(), iota_dimension=0
+  x = f32[${m},${k}] sine(s)
+  y = f32[${k},${n}] cosine(t)
+  a = ${type}[${m},${k}] convert(x)
+  b = ${type}[${k},${n}] convert(y)
+  ROOT r = (${type}[${m},${k}], ${type}[${k},${n}]) tuple(a, b)
+}
+`);
+  const [program, made] = await Promise.all([client.compile(module), client.compile(fill)]);
+  const operands = (await made.execute([], { device: true })).flat();
+  for (const done of [module, fill, made]) done.dispose();
+  return { program, operands };
+}
+
+/** Milliseconds of this process for one product; the least of those that 300 of them have room for. */
+async function fastest({ program, operands }) {
+  let best = Infinity;
+  const end = milliseconds() + 300;
+  do {
+    const start = milliseconds();
+    const results = await program.execute(operands, { device: true });
+    best = Math.min(best, milliseconds() - start);
+    results.forEach((buffer) => buffer.dispose());
+  } while (milliseconds() < end);
+  return best;
+}
+
+console.log('| rows x depth x columns | type | GFLOP/s | of the loop |');
+console.log('| --- | --- | --: | --: |');
+for (const type of types) {
+  for (const shape of SHAPES) {
+    const dot = await compiled(type, shape);
+    let rate = 0, most = 0;
+    for (let i = 0; i < ROUNDS; i++) {
+      most = Math.max(most, peak());
+      const flops = 2 * shape.reduce((x, y) => x * y) * COST[type];
+      rate = Math.max(rate, (flops / (await fastest(dot))) * 1e3);
+    }
+    console.log(`| ${shape.join(' x ')} | ${type} | ${(rate / COST[type] / 1e9).toFixed(1)} | ${(rate / most).toFixed(2)} |`);
+    dot.operands.forEach((buffer) => buffer.dispose());
+    dot.program.dispose();
+  }
+}
+client.dispose();
