@@ -373,3 +373,40 @@ describe('narrow floats without values in between', () => {
     }
   });
 });
+
+test('limits that are constants, on either side and of clamp: NaN goes through, and zeros have their signs', async () => {
+  const LIMITS = ['0', '-0', '6', '-1', 'inf', '-inf', 'nan'], numbers = LIMITS.map((c) => Number(c.replace('inf', 'Infinity')));
+  const x = Float32Array.of(0, -0, 1, -1, 6, 7, -7, Infinity, -Infinity, NaN, 1e-40, -1e-40, 0.5);
+  const client = await Client.create({ threads: 0 });
+  for (const type of ['f32', 'f64', 'bf16', 'f16']) {
+    const shape = `${type}[${x.length}]`, lines = [], wanted = [];
+    LIMITS.forEach((c, i) => {
+      lines.push(`c${i} = ${type}[] constant(${c})`, `b${i} = ${shape} broadcast(c${i}), dimensions={}`);
+      for (const [opcode, name] of [['maximum', 'max'], ['minimum', 'min']]) {
+        lines.push(`${name}a${i} = ${shape} ${opcode}(y, b${i})`, `${name}b${i} = ${shape} ${opcode}(b${i}, y)`);
+        for (let k = 0; k < 2; k++) wanted.push((v) => Math[name](v, numbers[i]));
+      }
+      lines.push(`d${i} = ${shape} clamp(b0, y, b${i})`, `e${i} = ${shape} clamp(c${i}, y, six)`);
+      wanted.push((v) => Math.min(Math.max(v, 0), numbers[i]), (v) => Math.min(Math.max(v, numbers[i]), 6));
+    });
+    const names = LIMITS.flatMap((_, i) => ['maxa', 'maxb', 'mina', 'minb', 'd', 'e'].map((name) => name + i));
+    const executable = await compileText(client, `HloModule m
+ENTRY e {
+  x = f32[${x.length}] parameter(0)
+  y = ${shape} convert(x)
+  six = ${type}[] constant(6)
+  ${lines.join('\n  ')}
+  ${names.map((name) => `f${name} = f32[${x.length}] convert(${name})`).join('\n  ')}
+  ROOT r = (${names.map(() => `f32[${x.length}]`).join(', ')}) tuple(${names.map((name) => `f${name}`).join(', ')})
+}
+`);
+    const results = await executable.execute([x]);
+    const kept = type === 'f16' || type === 'bf16' ? (v) => (Math.abs(v) < 1e-30 && v !== 0 ? null : v) : (v) => v;
+    results.forEach(({ data }, r) => x.forEach((v, i) => {
+      if (kept(v) === null) return; // what f16 makes of it is another test's
+      assert.ok(Object.is(data[i], Math.fround(wanted[r](v))), `${type} ${names[r]} of ${v}: ${data[i]}, not ${wanted[r](v)}`);
+    }));
+    executable.dispose();
+  }
+  client.dispose();
+});

@@ -4,6 +4,7 @@
 ** (vector_functions.def). The results are those of the evaluator's rules, bit for bit except in the
 ** transcendental functions.
 */
+#include <math.h>
 #include <string.h>
 
 #include "codegen/math_functions.h"
@@ -182,13 +183,43 @@ static void emit_limit(Emitter *e, Opcode opcode, PrimitiveType type) {
   }
 }
 
+/*
+** Replaces x on top of the stack by the maximum or minimum of it and `limit`. f32x4.max is eight machine
+** instructions, for NaN and for the zeros; pmax is one, x < limit ? limit : x, which is right where the limit
+** is a constant: a NaN is x, and zeros matter to the maximum with 0 only, where x + 0 is 0 for -0, and to
+** the minimum with -0.
+*/
+static void emit_limited(Emitter *e, Opcode opcode, const LoopNode *limit, int part) {
+  PrimitiveType type = node_type(limit);
+  bool is_maximum = opcode == HLO_MAXIMUM, wide = lane_kind(type) == LANES_F64, is_plain = false;
+  double c = NAN;
+  if (limit->kind == NODE_CONSTANT && type_is_floating(type)) {
+    c = scalar_load(type, limit->instruction->literal->data, 0).f;
+    is_plain = !isnan(c) && (is_maximum || c != 0 || !signbit(c));
+  }
+  emit_value(e, limit, part);
+  if (!is_plain) {
+    emit_limit(e, opcode, type);
+    return;
+  }
+  emit_simd(e, wide         ? (is_maximum ? F64X2_PMAX : F64X2_PMIN)
+               : is_maximum ? F32X4_PMAX
+                            : F32X4_PMIN);
+  if (!is_maximum || c != 0 || signbit(c)) return;
+  emit_splat32(e, 0);
+  emit_simd(e, wide ? F64X2_ADD : F32X4_ADD);
+}
+
 static void emit_clamp(Emitter *e, const LoopNode *node, int part) {
-  PrimitiveType type = node->instruction->shape->type;
   emit_value(e, node->operands[1], part);
-  emit_value(e, node->operands[0], part);
-  emit_limit(e, HLO_MAXIMUM, type);
-  emit_value(e, node->operands[2], part);
-  emit_limit(e, HLO_MINIMUM, type);
+  emit_limited(e, HLO_MAXIMUM, node->operands[0], part);
+  emit_limited(e, HLO_MINIMUM, node->operands[2], part);
+}
+
+static void emit_limit_of_two(Emitter *e, const LoopNode *node, int part) {
+  bool turned = node->operands[0]->kind == NODE_CONSTANT;
+  emit_value(e, node->operands[turned], part);
+  emit_limited(e, node->instruction->opcode, node->operands[!turned], part);
 }
 
 /* --- Unary operations of more than one instruction -------------------------------------------- */
@@ -356,8 +387,6 @@ static void emit_on_stack(Emitter *e, const Instruction *instruction) {
   PrimitiveType type = instruction->shape->type;
   LaneKind kind = lane_kind(type);
   switch (opcode) {
-  case HLO_MAXIMUM:
-  case HLO_MINIMUM: emit_limit(e, opcode, type); return;
   case HLO_SIGN:
     if (kind == LANES_F32 || kind == LANES_F64) {
       emit_sign_float(e, kind);
@@ -438,6 +467,8 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   case HLO_COMPARE: emit_compare(e, node); return;
   case HLO_SELECT: emit_select(e, node, part); return;
   case HLO_CLAMP: emit_clamp(e, node, part); return;
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM: emit_limit_of_two(e, node, part); break;
   case HLO_CONVERT: emit_converted(e, node->operands[0], node_type(node), part); break;
   case HLO_BITCAST_CONVERT: emit_bitcast_convert(e, node, part); return;
   case HLO_IS_FINITE: emit_is_finite(e, node); return;
