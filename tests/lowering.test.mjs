@@ -243,6 +243,114 @@ ENTRY e {
   });
 });
 
+/* ---- Dynamic slices, read where they are ---- */
+
+/** What is computed of x f32[20,30] from the starts i and j; and element (r, c) of the result, from x's `at`. */
+const SLICED = {
+  'before what is element-wise': ['5,7', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+    ROOT r = f32[5,7] negate(d)`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
+  'after it, which is computed there only': ['5,7', `n = f32[20,30] negate(x)
+    ROOT r = f32[5,7] dynamic-slice(n, i, j), dynamic_slice_sizes={5,7}`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
+  'between': ['5,7', `n = f32[20,30] negate(x)
+    d = f32[5,7] dynamic-slice(n, i, j), dynamic_slice_sizes={5,7}
+    ROOT r = f32[5,7] add(d, d)`, (at, i, j, r, c) => -2 * at(i(15) + r, j(23) + c)],
+  'of a slice, whose start is a constant too': ['3,7', `z = s32[] constant(-4)
+    m = s32[] constant(99)
+    d = f32[9,30] dynamic-slice(x, i, z), dynamic_slice_sizes={9,30}
+    e = f32[3,7] dynamic-slice(d, i, m), dynamic_slice_sizes={3,7}
+    ROOT r = f32[3,7] negate(e)`, (at, i, j, r, c) => -at(i(11) + i(6) + r, 23 + c)],
+  'turned, reversed and reshaped': ['7,5', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+    t = f32[7,5] transpose(d), dimensions={1,0}
+    v = f32[7,5] reverse(t), dimensions={0}
+    k = f32[35] reshape(v)
+    w = f32[35] negate(k)
+    ROOT r = f32[7,5] reshape(w)`, (at, i, j, r, c) => -at(i(15) + c, j(23) + 6 - r)],
+  'of what is reshaped': ['5,7', `f = f32[600] reshape(x)
+    d = f32[35] dynamic-slice(f, j), dynamic_slice_sizes={35}
+    n = f32[35] negate(d)
+    ROOT r = f32[5,7] reshape(n)`, (at, i, j, r, c) => -at(0, j(565) + 7 * r + c)],
+  'one row for all, and an index for all': ['4,30', `k = f32[30] iota(), iota_dimension=0
+    e = f32[1] dynamic-slice(k, j), dynamic_slice_sizes={1}
+    o = f32[] reshape(e)
+    ob = f32[4,30] broadcast(o), dimensions={}
+    z = s32[] constant(0)
+    d = f32[1,30] dynamic-slice(x, i, z), dynamic_slice_sizes={1,30}
+    q = f32[30] reshape(d)
+    b = f32[4,30] broadcast(q), dimensions={1}
+    ROOT r = f32[4,30] add(b, ob)`, (at, i, j, r, c) => at(i(19), c) + j(29)],
+  'reduced': ['5,1', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+    z = f32[] constant(0)
+    s = f32[5] reduce(d, z), dimensions={1}, to_apply=add
+    ROOT r = f32[5,1] reshape(s)`, (at, i, j, r) => [0, 1, 2, 3, 4, 5, 6].reduce((sum, c) => sum + at(i(15) + r, j(23) + c), 0)],
+};
+for (const [name, [shape, entry, element]] of Object.entries(SLICED)) {
+  test(`fuse-loops: a dynamic slice ${name}`, async () => {
+    const x = wave(600, 0), [rows, columns] = shape.split(',').map(Number);
+    for (const type of ['s32', 's8', 'u8', 's64', 'u64', 'u16']) {
+      const mixed = type.startsWith('s') ? entry.replaceAll('s32[]', `${type}[]`) : entry.replace('-4', '0').replaceAll('s32[]', `${type}[]`);
+      const text = `HloModule m\n${ADD}ENTRY e {\n  x = f32[20,30] parameter(0)\n  i = ${type}[] parameter(1)\n  j = ${type}[] parameter(2)\n    ${mixed}\n}`;
+      const fused = afterPass(text, 'fuse-loops'), main = fused.slice(fused.indexOf('ENTRY'));
+      assert.match(main, / fusion\(/);
+      assert.doesNotMatch(main, / dynamic-slice\(/);
+      for (const [i, j] of [[0, 0], [3, 20], [13, 99], ...type.startsWith('s') ? [[-1, 5], [2, -99]] : []]) {
+        const clamp = (start) => (most) => Math.min(Math.max(start, 0), most);
+        const wide = type.endsWith('64') ? BigInt : Number;
+        const [got] = await execute(text, [x, wide(i), wide(j)]);
+        got.forEach((row, r) => row.forEach((value, c) => {
+          const wanted = element((a, b) => x[30 * a + b], clamp(i), clamp(j), r, c);
+          assert.ok(isClose(value, wanted), `${value} at ${r}, ${c} of ${shape} from ${i}, ${j}, not ${wanted}`);
+        }));
+        assert.equal(got.length * got[0].length, rows * columns);
+      }
+    }
+  });
+}
+
+test('fuse-loops: a dynamic slice of many chunks', async () => {
+  const text = `HloModule m\nENTRY e {\n  x = f32[300,1000] parameter(0)\n  i = s32[] parameter(1)
+  d = f32[201,701] dynamic-slice(x, i, i), dynamic_slice_sizes={201,701}\n  ROOT r = f32[201,701] negate(d)\n}`;
+  const x = wave(300_000, 0), [got] = await execute(text, [x, 77]);
+  assert.ok(got.every((row, r) => row.every((value, c) => value === -x[1000 * (77 + r) + 77 + c])));
+});
+
+test('fuse-loops: a dynamic slice of what the same turn updates is taken before', async () => {
+  const text = `HloModule m
+more {
+  s = (s32[], f32[40,500]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(39)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+turn {
+  s = (s32[], f32[40,500]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[40,500] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  z = s32[] constant(0)
+  d = f32[1,500] dynamic-slice(x, i, z), dynamic_slice_sizes={1,500}
+  e = f32[1,500] dynamic-slice(x, j, z), dynamic_slice_sizes={1,500}
+  f = f32[1,500] add(d, e)
+  y = f32[40,500] dynamic-update-slice(x, f, j, z)
+  ROOT r = (s32[], f32[40,500]) tuple(j, y)
+}
+ENTRY e {
+  x = f32[40,500] parameter(0)
+  zero = s32[] constant(0)
+  t = (s32[], f32[40,500]) tuple(zero, x)
+  w = (s32[], f32[40,500]) while(t), condition=more, body=turn
+  ROOT r = f32[40,500] get-tuple-element(w), index=1
+}`;
+  const module = client.parseHlo(text), executable = await client.compile(module);
+  assert.doesNotMatch(executable.thunks().split('body')[1], /copy .*result0/);
+  const x = wave(20_000, 0), wanted = Float32Array.from(x);
+  for (let i = 500; i < x.length; i++) wanted[i] += wanted[i - 500];
+  const [got] = await executable.execute([x]);
+  assert.deepEqual(got.data, wanted);
+  executable.dispose();
+  module.dispose();
+});
+
 /* ---- Small products ---- */
 
 const BIG = { s64: BigInt64Array, u64: BigUint64Array };

@@ -28,8 +28,10 @@ static CodegenWork scatter_work(const Instruction *scatter) {
   int64_t window = 1;
   for (int d = windows; d < updates->rank; d++) window *= updates->dims[d];
   int64_t chunk = CHUNK_WORK / window;
-  return (CodegenWork){
-      .units = shape_elements(updates) / window, .chunk = chunk < 1 ? 1 : chunk, .in_order = true};
+  return (CodegenWork){.units = shape_elements(updates) / window,
+                       .chunk = chunk < 1 ? 1 : chunk,
+                       .reads = INT32_MAX,
+                       .in_order = true};
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
@@ -41,12 +43,14 @@ CodegenWork codegen_work(const Instruction *fusion) {
   CodegenWork all = {.units = shape_elements(shape_leaf(fusion->shape, 0))};
   if (along >= 0) { /* whole lines */
     int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
+    all.reads = all.units;
     all.chunk = line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
     all.is_long = line > LONG / LEAST_LINES;
     return all;
   }
   int64_t work = elements_per_result(root); /* 0 where a dimension is empty */
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
+  all.reads = all.units * work;
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
   int64_t least = bytes ? LEAST_BYTES : LEAST;
   all.chunk = chunk < least ? least : chunk & -least;
@@ -57,7 +61,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
 /* Whether a leaf is the element at a result's own place. */
 static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
   int64_t stride = 1;
-  if (leaf->offset.constant != 0) return false;
+  if (leaf->offset.constant != 0 || has_starts(&leaf->offset)) return false;
   for (int k = plan->rank - 1; k >= 0; k--) {
     if (plan->sizes[k] > 1 && leaf->offset.coefficient[k] != stride) return false;
     stride *= plan->sizes[k];
@@ -115,6 +119,7 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
 ** `row` elements. A loop may run over rows and within them. */
 static bool stays_in_row(const LoopPlan *plan, const LoopNode *leaf, int64_t rows, int64_t row) {
   int64_t low = leaf->offset.constant, high = low;
+  if (has_starts(&leaf->offset)) return false;
   for (int k = 0; k < plan->rank; k++) {
     int64_t inner = plan->sizes[k], outer = 1, step = leaf->offset.coefficient[k];
     bool reduced = k >= plan->rank - plan->reduced;

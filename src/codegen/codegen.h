@@ -34,6 +34,7 @@ extern const Target codegen_target;
 typedef struct CodegenWork {
   int64_t units; /* elements of the result, or windows of a scatter */
   int64_t chunk;
+  int64_t reads; /* elements of an operand, at most */
   bool in_order;
   bool is_long; /* a chunk may take milliseconds, however few there are */
 } CodegenWork;

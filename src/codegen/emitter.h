@@ -56,9 +56,10 @@ typedef struct MathConstant {
 typedef struct Emitter {
   WasmFunction function;
   const LoopPlan *plan;
-  NodeState *nodes;  /* by node id */
-  int operand_count; /* of the fusion: as many buffers come before those of the results */
-  int *bases;        /* locals with the addresses of the kernel's buffers, of those that it uses */
+  NodeState *nodes;        /* by node id */
+  int operand_count;       /* of the fusion: as many buffers come before those of the results */
+  int starts[MOST_STARTS]; /* locals with the plan's starts */
+  int *bases; /* locals with the addresses of the kernel's buffers, of those that it uses */
   const Place
       *places;    /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
   bool one_lane;  /* only lane 0 of the first part matters, or of the first two if complex */
@@ -142,11 +143,15 @@ void emit_take_part(Emitter *e, int part);
 
 /* Before anything else of a kernel. */
 void init_nodes(Emitter *e);
-/* Loads the addresses of the buffers that leaves are in. */
+/* Loads the addresses of the buffers that leaves are in, and the starts. */
 void emit_bases(Emitter *e);
 /* The parameters of a region's function; and the address of a buffer, pushed in one. */
 enum { REGION_CONTEXT, REGION_SLOTS, REGION_RESUME, REGION_FUEL };
 void emit_place(WasmFunction *f, Place place);
+/* Replaces the address of an integer by it, as an i64. */
+void emit_load_integer(WasmFunction *f, PrimitiveType type);
+/* Replaces the address of an integer by it, as an i32, but at least 0 and at most `most`. */
+void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
 
@@ -197,6 +202,8 @@ typedef struct Rows {
 
 /* Emits a loop over the rows that the kernel's range touches; `body` emits what computes one. */
 void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows));
+/* Sets a new local for each of `rank` loops: its index at the linear position in a local. */
+void emit_indices(Emitter *e, int position, int rank, int *indices);
 /* Moves the output pointers. */
 void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements);
 /* Emits `if (count >= step) do { body; count -= step; } while (count >= step);` */

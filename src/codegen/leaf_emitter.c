@@ -269,6 +269,35 @@ static int64_t pointer_unit(const LoopNode *leaf) {
   return leaf->kind == NODE_IOTA ? 1 : type_bytes(node_type(leaf));
 }
 
+void emit_load_integer(WasmFunction *f, PrimitiveType type) {
+  int bytes = type_bytes(type), narrow = OP_I64_LOAD8_S + (type_kind(type) != KIND_SIGNED);
+  wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6),
+              0); /* by 2 more for twice as many */
+}
+
+void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
+  int index = wasm_local(f, WASM_I64);
+  emit_load_integer(f, type);
+  wasm_set(f, index);
+  if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
+    wasm_get(f, index);
+    wasm_i64(f, 0);
+    wasm_get(f, index);
+    wasm_i64(f, 0);
+    wasm_op(f, OP_I64_GT_S);
+    wasm_op(f, OP_SELECT);
+    wasm_set(f, index);
+  }
+  wasm_get(f, index); /* min(index, most), unsigned */
+  wasm_i64(f, most);
+  wasm_get(f, index);
+  wasm_i64(f, most);
+  wasm_op(f, OP_I64_LT_U);
+  wasm_op(f, OP_SELECT);
+  wasm_op(f, OP_I32_WRAP_I64);
+  wasm_local_release(f, index);
+}
+
 void emit_bases(Emitter *e) {
   int count = e->operand_count + e->plan->output_count;
   e->bases = ARENA_ARRAY(e->plan->arena, int, count);
@@ -282,6 +311,13 @@ void emit_bases(Emitter *e) {
     emit_buffer(e, buffer_of(e, leaf));
     wasm_set(&e->function, *base);
   }
+  for (int s = 0; s < e->plan->start_count; s++) {
+    const LoopStart *start = &e->plan->starts[s];
+    e->starts[s] = wasm_local(&e->function, WASM_I32);
+    wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
+    emit_clamped(&e->function, node_type(start->leaf), start->limit);
+    wasm_set(&e->function, e->starts[s]);
+  }
 }
 
 /* local += elements of `unit` each */
@@ -292,9 +328,20 @@ void emit_advance(Emitter *e, int local, int64_t by) {
   wasm_set(&e->function, local);
 }
 
-/* Pushes a leaf's pointer at so many units from its array's start. */
+static void emit_add_product(WasmFunction *f, int local, int64_t factor) {
+  wasm_get(f, local);
+  wasm_i32(f, factor);
+  wasm_op(f, OP_I32_MUL);
+  wasm_op(f, OP_I32_ADD);
+}
+
+/* Pushes a leaf's pointer at so many units from its array's start, and from its slices' starts. */
 static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
   wasm_i32(&e->function, units * pointer_unit(leaf));
+  for (int s = 0; s < e->plan->start_count; s++) {
+    int64_t factor = leaf->offset.start[s] * pointer_unit(leaf);
+    if (factor) emit_add_product(&e->function, e->starts[s], factor);
+  }
   if (!is_in_memory(leaf)) return;
   wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
   wasm_op(&e->function, OP_I32_ADD);
@@ -330,10 +377,7 @@ void emit_pointers(Emitter *e, const int *indices) {
     for (int k = 0; k < e->plan->rank; k++) {
       int64_t coefficient = leaf->offset.coefficient[k];
       if (coefficient == 0 || indices[k] == NO_LOCAL) continue;
-      wasm_get(f, indices[k]);
-      wasm_i32(f, coefficient * unit);
-      wasm_op(f, OP_I32_MUL);
-      wasm_op(f, OP_I32_ADD);
+      emit_add_product(f, indices[k], coefficient * unit);
     }
     emit_set_pointer(e, leaf);
   }

@@ -13,25 +13,24 @@
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* Index of each loop at the linear position in `position`. */
-static void emit_indices(Emitter *e, Rows *rows) {
+void emit_indices(Emitter *e, int position, int rank, int *indices) {
   WasmFunction *f = &e->function;
   int rest = wasm_local(f, WASM_I32);
-  wasm_get(f, rows->position);
+  wasm_get(f, position);
   wasm_set(f, rest);
-  for (int k = rows->rank - 1; k >= 0; k--) {
-    rows->indices[k] = wasm_local(f, WASM_I32);
+  for (int k = rank - 1; k >= 0; k--) {
+    indices[k] = wasm_local(f, WASM_I32);
     wasm_get(f, rest);
     if (k > 0) {
       wasm_i32(f, e->plan->sizes[k]);
       wasm_op(f, OP_I32_REM_U);
-      wasm_set(f, rows->indices[k]);
+      wasm_set(f, indices[k]);
       wasm_get(f, rest);
       wasm_i32(f, e->plan->sizes[k]);
       wasm_op(f, OP_I32_DIV_U);
       wasm_set(f, rest);
     } else {
-      wasm_set(f, rows->indices[k]);
+      wasm_set(f, indices[k]);
     }
   }
   wasm_local_release(f, rest);
@@ -131,7 +130,7 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   emit_parameter(e, rows->position, 1);
   emit_parameter(e, rows->end, 2);
   emit_bases(e);
-  emit_indices(e, rows);
+  emit_indices(e, rows->position, rows->rank, rows->indices);
   emit_math_constants(e);
   emit_level(e, LEVEL_CALL);
   wasm_block(f, OP_BLOCK);

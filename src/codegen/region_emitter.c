@@ -114,59 +114,14 @@ static void emit_loop(RegionEmitter *r, const RegionStep *step) {
 
 /* --- Moves ------------------------------------------------------------------------------------ */
 
-/* Pushes a start index, clamped, as an i32. */
-static void emit_start(RegionEmitter *r, const RegionStart *start) {
-  WasmFunction *f = &r->function;
-  bool wide = type_bits(start->type) == 64, with_sign = type_kind(start->type) == KIND_SIGNED;
-  int index = wasm_local(f, wide ? WASM_I64 : WASM_I32);
-  emit_place(f, start->place);
-  switch (type_bytes(start->type)) {
-  case 1: wasm_memory(f, with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U, 0); break;
-  case 2: wasm_memory(f, with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U, 0); break;
-  case 4: wasm_memory(f, OP_I32_LOAD, 0); break;
-  default: wasm_memory(f, OP_I64_LOAD, 0);
-  }
-  wasm_set(f, index);
-  if (with_sign) { /* max(index, 0) */
-    wasm_get(f, index);
-    if (wide) {
-      wasm_i64(f, 0);
-    } else {
-      wasm_i32(f, 0);
-    }
-    wasm_get(f, index);
-    if (wide) {
-      wasm_i64(f, 0);
-      wasm_op(f, OP_I64_GT_S);
-    } else {
-      wasm_i32(f, 0);
-      wasm_op(f, OP_I32_GT_S);
-    }
-    wasm_op(f, OP_SELECT);
-    wasm_set(f, index);
-  }
-  wasm_get(f, index); /* min(index, most), unsigned */
-  if (wide) wasm_op(f, OP_I32_WRAP_I64);
-  wasm_i32(f, start->most);
-  wasm_get(f, index);
-  if (wide) {
-    wasm_i64(f, start->most);
-    wasm_op(f, OP_I64_LT_U);
-  } else {
-    wasm_i32(f, start->most);
-    wasm_op(f, OP_I32_LT_U);
-  }
-  wasm_op(f, OP_SELECT);
-  wasm_local_release(f, index);
-}
-
 /* The shift of a step's moves, in a local; NO_LOCAL: none. */
 static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
   if (!step->start_count) return NO_LOCAL;
   int shift = wasm_local(f, WASM_I32);
   for (int i = 0; i < step->start_count; i++) {
-    emit_start(r, &step->starts[i]);
+    emit_place(f, step->starts[i].place);
+    emit_clamped(f, step->starts[i].type, step->starts[i].most);
     wasm_i32(f, step->starts[i].stride);
     wasm_op(f, OP_I32_MUL);
     if (i > 0) {

@@ -192,24 +192,16 @@ static void emit_window_row(Emitter *e, const Scatterer *s) {
 static void emit_start(Emitter *e, const Scatterer *s, int i) {
   WasmFunction *f = &e->function;
   const LoopNode *start = s->plan->starts[i];
-  bool with_sign = type_kind(node_type(start)) == KIND_SIGNED;
-  int value = wasm_local(f, WASM_I32);
+  int value = wasm_local(f, WASM_I64);
   wasm_get(f, e->nodes[start->id].pointer);
-  switch (type_bytes(node_type(start))) {
-  case 1: wasm_memory(f, with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U, 0); break;
-  case 2: wasm_memory(f, with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U, 0); break;
-  case 4: wasm_memory(f, OP_I32_LOAD, 0); break;
-  default: /* a high half that is not 0 is out of bounds already */
-    wasm_memory(f, OP_I32_LOAD, 4);
-    wasm_branch(f, OP_BR_IF, 0);
-    wasm_get(f, e->nodes[start->id].pointer);
-    wasm_memory(f, OP_I32_LOAD, 0);
-  }
-  wasm_tee(f, value);
-  wasm_i32(f, s->plan->limits[i]);
-  wasm_op(f, OP_I32_GT_U);
+  emit_load_integer(f, node_type(start));
+  wasm_set(f, value);
+  wasm_i64(f, s->plan->limits[i]);
+  wasm_get(f, value);
+  wasm_op(f, OP_I64_LT_U);
   wasm_branch(f, OP_BR_IF, 0);
   wasm_get(f, value);
+  wasm_op(f, OP_I32_WRAP_I64);
   wasm_i32(f, s->plan->scales[i]);
   wasm_op(f, OP_I32_MUL);
   wasm_local_release(f, value);
@@ -300,17 +292,7 @@ static void emit_range(Emitter *e, Scatterer *s) {
   wasm_get(f, 1); /* begin */
   wasm_op(f, OP_I32_WRAP_I64);
   wasm_set(f, s->left);
-  for (int k = e->plan->rank - e->plan->reduced - 1; k >= 0; k--) {
-    s->starts[k] = wasm_local(f, WASM_I32);
-    wasm_get(f, s->left);
-    wasm_i32(f, e->plan->sizes[k]);
-    wasm_op(f, OP_I32_REM_U);
-    wasm_set(f, s->starts[k]);
-    wasm_get(f, s->left);
-    wasm_i32(f, e->plan->sizes[k]);
-    wasm_op(f, OP_I32_DIV_U);
-    wasm_set(f, s->left);
-  }
+  emit_indices(e, s->left, e->plan->rank - e->plan->reduced, s->starts);
   wasm_get(f, 2); /* end */
   wasm_op(f, OP_I32_WRAP_I64);
   wasm_get(f, 1);

@@ -40,6 +40,7 @@ enum {
   OP_I32_LOAD8_U = 0x2d,
   OP_I32_LOAD16_S = 0x2e,
   OP_I32_LOAD16_U = 0x2f,
+  OP_I64_LOAD8_S = 0x30, /* then those of u8, s16, u16, s32, u32 */
   OP_I32_STORE = 0x36,
   OP_I32_STORE8 = 0x3a,
   /* Scalars */

@@ -24,9 +24,18 @@ typedef struct Former {
 
 /* ---- What may go in ---- */
 
+/* That it reads and writes. Of a slice's operand, a loop reads the slice. */
 static int64_t thunk_bytes(const Thunk *thunk) {
   int64_t bytes = 0;
-  for (int i = 0; i < thunk->operand_count; i++) bytes += thunk->operands[i]->bytes;
+  for (int i = 0; i < thunk->operand_count; i++) {
+    const LogicalBuffer *operand = thunk->operands[i];
+    int64_t read = operand->bytes;
+    if (thunk->kind == THUNK_GENERATED) {
+      int64_t most = thunk->work.reads * type_bytes(operand->shape->type);
+      if (most < read) read = most;
+    }
+    bytes += read;
+  }
   for (int i = 0; i < thunk->result_count; i++) bytes += thunk->results[i]->bytes;
   return bytes;
 }
@@ -190,6 +199,14 @@ static void list_names(StrBuf *out, const ThunkSequence *sequence) {
   }
 }
 
+const char *thunk_names(Arena *arena, const ThunkSequence *steps) {
+  StrBuf names = {0};
+  list_names(&names, steps);
+  const char *list = arena_strndup(arena, names.text ? names.text : "", names.length);
+  strbuf_free(&names);
+  return list;
+}
+
 static Thunk make_region(Former *former, const Thunk *first, int count) {
   Program *program = former->program;
   Thunk thunk = {.kind = THUNK_REGION, .instruction = first[count - 1].instruction};
@@ -200,10 +217,7 @@ static Thunk make_region(Former *former, const Thunk *first, int count) {
   Region region = {.steps = steps_of(former, steps)};
   thunk.steps = steps;
   thunk.region = program->region_count;
-  StrBuf names = {0};
-  list_names(&names, steps);
-  thunk.holds = arena_strndup(former->arena, names.text ? names.text : "", names.length);
-  strbuf_free(&names);
+  thunk.holds = thunk_names(former->arena, steps);
   ARENA_PUSH(former->arena, program->regions, program->region_count, former->capacity, region);
   return thunk;
 }

@@ -1,9 +1,11 @@
-/* What the two halves of making regions share. */
+/* What those who put thunks together share. */
 #ifndef XLA_COMPILE_REGIONS_H
 #define XLA_COMPILE_REGIONS_H
 
 #include "compile/program.h"
 
+/* A name for each step, a line each. */
+const char *thunk_names(Arena *arena, const ThunkSequence *steps);
 /* The places of a thunk's operands, then of its results. */
 const Place *region_places(Arena *arena, const Thunk *thunk);
 

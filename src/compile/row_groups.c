@@ -11,15 +11,14 @@
 ** What is reduced over the rows instead, as by a batch norm or the softmax of columns, needs all of them
 ** before anything that reads the result, and stays step by step.
 */
-#include "compile/program.h"
+#include "compile/regions.h"
 
 enum {
-  LEAST_BYTES = 256 << 10, /* that a group's steps go along: less stays in the cache anyway */
-  BLOCK_BYTES = 128 << 10, /* of these, gone along by all steps together */
-  MOST_ROW = 512 << 10,    /* bytes of one row, which are a block however many there are */
+  LEAST_BYTES = 512 << 10, /* that a group's steps go along, each: less stays in the cache anyway */
+  BLOCK_BYTES = 320 << 10, /* of these: most arrays are gone along by two or three */
   LEAST_BLOCKS = 16,       /* for as many threads */
   MOST_STEPS = 32,
-  SMALL_PART = 8, /* of its bytes */
+  SMALL_PART = 16, /* of its bytes */
 };
 
 typedef struct Access {
@@ -58,26 +57,18 @@ static bool is_apart(const Group *group, const Access *a, const Access *b) {
   return a->slot != b->slot || a->end <= b->begin || b->end <= a->begin;
 }
 
-static bool is_same_memory(const Group *group, const Access *a, const Access *b) {
-  return !is_apart(group, a, b) && a->begin == b->begin && a->end == b->end;
-}
-
 static bool agree(const Group *group, const Access *a, const Access *b) {
   if (is_apart(group, a, b) || !(a->writes || b->writes)) return true;
-  return a->by_rows && b->by_rows && is_same_memory(group, a, b);
+  return a->by_rows && b->by_rows && a->begin == b->begin && a->end == b->end;
 }
 
-/* Of the group's first `count` accesses; its bytes are counted once, whoever goes along them. */
+/* Beside the group's first `count` accesses. */
 static bool add_access(Group *group, int count, Access access) {
-  bool is_new = access.by_rows;
   for (int i = 0; i < count; i++) {
     if (!agree(group, &group->items[i], &access)) return false;
   }
-  for (int i = 0; i < group->count && is_new; i++) {
-    is_new = !(group->items[i].by_rows && is_same_memory(group, &group->items[i], &access));
-  }
   ARENA_PUSH(group->arena, group->items, group->count, group->capacity, access);
-  if (is_new) group->bytes += access.end - access.begin;
+  if (access.by_rows) group->bytes += access.end - access.begin;
   return true;
 }
 
@@ -134,26 +125,17 @@ static int group_around(Group *group, const ThunkSequence *sequence, int begin, 
   return end - *first;
 }
 
-static bool is_worth_it(const Group *group, int count) {
-  return count > 1 && group->bytes >= LEAST_BYTES && group->bytes / group->rows <= MOST_ROW;
-}
-
 static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, int count) {
   ThunkSequence *steps = ARENA_NEW(arena, ThunkSequence);
   *steps = (ThunkSequence){count, count, arena_copy(arena, first, sizeof *first * (size_t)count)};
-  StrBuf names = {0};
-  for (int i = 0; i < count; i++) {
-    strbuf_printf(&names, "%s%s", i ? "\n" : "", first[i].instruction->name);
-  }
   int64_t bytes = group->bytes / LEAST_BLOCKS;
   if (bytes > BLOCK_BYTES) bytes = BLOCK_BYTES;
   int64_t block = bytes * group->rows / group->bytes;
   Thunk thunk = {.kind = THUNK_ROWS, .instruction = first[count - 1].instruction};
   thunk.steps = steps;
-  thunk.holds = arena_strndup(arena, names.text, names.length);
+  thunk.holds = thunk_names(arena, steps);
   thunk.rows = group->rows;
   thunk.block = block < 1 ? 1 : block;
-  strbuf_free(&names);
   return thunk;
 }
 
@@ -183,7 +165,7 @@ static void group_sequence(Program *program, ThunkSequence *sequence, bool place
     ArenaMark mark = arena_mark(scratch);
     Group group = {.program = program, .arena = scratch, .placed = placed};
     int first, count = group_around(&group, sequence, begin, i, &first);
-    if (count && is_worth_it(&group, count)) {
+    if (count > 1 && group.bytes >= LEAST_BYTES) {
       if (placed) {
         Thunk made = make_group(program->arena, &group, &thunks[first], count);
         while (begin < first) thunks[kept++] = thunks[begin++];

@@ -200,9 +200,24 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   return false;
 }
 
-/* A loop for these alone would do nothing. */
-static bool is_worth_a_loop(const Instruction *x) {
+/* Whether an array is only sliced, or handed on: a dynamic slice in a loop's body is often of what the same
+** turn updates in place, which only waits for readers that come before. */
+static bool is_only_sliced(const Fuser *fuser, const Instruction *x) {
+  bool only = true;
+  for (int i = 0; i < fuser->users.count[x->id]; i++) {
+    Opcode opcode = fuser->users.lists[x->id][i]->opcode;
+    only &= opcode == HLO_DYNAMIC_SLICE || opcode == HLO_SLICE || opcode == HLO_TUPLE_OP;
+  }
+  return only;
+}
+
+/* A loop for these alone would do nothing, or not more than a kernel; of what a dynamic slice takes a part
+** of, only that is computed. */
+static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   switch (x->opcode) {
+  case HLO_DYNAMIC_SLICE:
+    return opcode_is_elementwise(x->operands[0]->opcode) &&
+           fuser->users.count[x->operands[0]->id] == 1 && can_fuse(fuser->target, x->operands[0]);
   case HLO_CONSTANT:
   case HLO_COPY:
   case HLO_RESHAPE: return false;
@@ -212,7 +227,7 @@ static bool is_worth_a_loop(const Instruction *x) {
 }
 
 static void start_group(Fuser *fuser, Instruction *x) {
-  if (!is_worth_a_loop(x)) {
+  if (!is_worth_a_loop(fuser, x)) {
     fuser->stays[x->id] = true;
     return;
   }
@@ -248,7 +263,8 @@ static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *ou
 static void place(Fuser *fuser, Instruction *x) {
   GroupList users = {0};
   bool outside = users_groups(fuser, x, &users);
-  if (!can_fuse(fuser->target, x) || x->a.control_predecessors.count) {
+  bool waits = x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0]);
+  if (waits || !can_fuse(fuser->target, x) || x->a.control_predecessors.count) {
     fuser->stays[x->id] = true;
     return;
   }

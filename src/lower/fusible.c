@@ -97,7 +97,6 @@ static bool turns_rows(const Instruction *x) {
 bool is_plain(Opcode opcode) {
   switch (opcode) {
   case HLO_CONCATENATE:
-  case HLO_DYNAMIC_SLICE:
   case HLO_IOTA:
   case HLO_PAD: return true;
   case HLO_BITCAST: return false; /* it is about layouts */
@@ -118,6 +117,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
   case HLO_IOTA: return true;
   case HLO_TRANSPOSE: return !turns_rows(instruction);
+  case HLO_DYNAMIC_SLICE: return instruction->operand_count == 1 + instruction->shape->rank;
   case HLO_BITCAST: return false; /* those that mean something are about layouts */
   default: break;
   }

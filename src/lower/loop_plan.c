@@ -36,6 +36,7 @@ bool is_index_operation(Opcode opcode) {
   case HLO_BITCAST:
   case HLO_BROADCAST:
   case HLO_COPY:
+  case HLO_DYNAMIC_SLICE:
   case HLO_RESHAPE:
   case HLO_REVERSE:
   case HLO_SLICE:
@@ -49,6 +50,13 @@ bool is_index_operation(Opcode opcode) {
 static void affine_add(Affine *sum, const Affine *x, int64_t factor) {
   sum->constant += x->constant * factor;
   for (int k = 0; k < MAX_LOOPS; k++) sum->coefficient[k] += x->coefficient[k] * factor;
+  for (int s = 0; s < MOST_STARTS; s++) sum->start[s] += x->start[s] * factor;
+}
+
+bool has_starts(const Affine *offset) {
+  bool has = false;
+  for (int s = 0; s < MOST_STARTS; s++) has |= offset->start[s] != 0;
+  return has;
 }
 
 /* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
@@ -80,6 +88,7 @@ static PlanResult delinearize(Planner *planner, const Affine *linear, const int6
                               int count, Affine *out) {
   LoopPlan *plan = planner->plan;
   int64_t stride[MAX_RANK], low[MAX_RANK], high[MAX_RANK], rest = linear->constant;
+  if (has_starts(linear)) return PLAN_IMPOSSIBLE;
   for (int j = count - 1; j >= 0; j--) stride[j] = j == count - 1 ? 1 : stride[j + 1] * dims[j + 1];
   for (int j = 0; j < count; j++) {
     out[j] = (Affine){.constant = rest / stride[j]};
@@ -159,50 +168,7 @@ static PlanResult map_reshape(Planner *planner, const Shape *result, const Affin
   return PLAN_OK;
 }
 
-/* --- Index operations ------------------------------------------------------------------------- */
-
-/* The index of the operand's element that is the result's element at `map`. */
-static PlanResult operand_map(Planner *planner, const Instruction *instruction, const Affine *map,
-                              Affine *out) {
-  const Shape *shape = instruction->shape, *operand = instruction->operands[0]->shape;
-  const Attributes *a = &instruction->a;
-  switch (instruction->opcode) {
-  case HLO_BROADCAST:
-    for (int i = 0; i < operand->rank; i++) out[i] = map[a->dimensions.items[i]];
-    return PLAN_OK;
-  case HLO_TRANSPOSE:
-    for (int i = 0; i < shape->rank; i++) out[a->dimensions.items[i]] = map[i];
-    return PLAN_OK;
-  case HLO_SLICE:
-    for (int i = 0; i < shape->rank; i++) {
-      out[i] = (Affine){.constant = a->slice.items[i].start};
-      affine_add(&out[i], &map[i], a->slice.items[i].stride);
-    }
-    return PLAN_OK;
-  case HLO_REVERSE:
-    memcpy(out, map, sizeof *out * (size_t)shape->rank);
-    for (int i = 0; i < a->dimensions.count; i++) {
-      int64_t dimension = a->dimensions.items[i];
-      out[dimension] = (Affine){.constant = shape->dims[dimension] - 1};
-      affine_add(&out[dimension], &map[dimension], -1);
-    }
-    return PLAN_OK;
-  case HLO_COPY: memcpy(out, map, sizeof *out * (size_t)shape->rank); return PLAN_OK;
-  default: return map_reshape(planner, shape, map, operand, out); /* reshape, bitcast */
-  }
-}
-
-/* --- The walk --------------------------------------------------------------------------------- */
-
-static Affine linear_offset(const Shape *shape, const Affine *map) {
-  Affine offset = {0};
-  int64_t stride = 1;
-  for (int i = shape->rank - 1; i >= 0; i--) {
-    affine_add(&offset, &map[i], stride);
-    stride *= shape->dims[i];
-  }
-  return offset;
-}
+/* --- Nodes ------------------------------------------------------------------------------------ */
 
 /* Where the table has the node of that key and map, or has room for it. */
 static LoopNode **find_slot(const Planner *planner, const Instruction *key, const Affine *map) {
@@ -230,19 +196,99 @@ static void add_node(LoopPlan *plan, LoopNode *node) {
   ARENA_PUSH(plan->arena, plan->nodes, plan->count, plan->capacity, node);
 }
 
-/* A reshape of an input: where its elements are does not depend on the input's dimensions. */
-static LoopNode *reshaped_input(Planner *planner, const Instruction *reshape, const Affine *map) {
-  LoopPlan *plan = planner->plan;
-  LoopNode **slot = find_slot(planner, reshape, map);
+static Affine linear_offset(const Shape *shape, const Affine *map) {
+  Affine offset = {0};
+  int64_t stride = 1;
+  for (int i = shape->rank - 1; i >= 0; i--) {
+    affine_add(&offset, &map[i], stride);
+    stride *= shape->dims[i];
+  }
+  return offset;
+}
+
+/* The node of an input's element, or of that of an input that `key` reshapes: where its elements are does
+** not depend on the input's dimensions. */
+static LoopNode *input_node(const Planner *planner, const Instruction *key, const Affine *map,
+                            const Instruction *input) {
+  LoopNode **slot = find_slot(planner, key, map);
   if (*slot) return *slot;
-  LoopNode *node = *slot = new_node(plan, reshape, map);
+  LoopNode *node = *slot = new_node(planner->plan, key, map);
   node->kind = NODE_INPUT;
-  node->instruction = reshape->operands[0];
+  node->instruction = input;
   node->operand_count = 0;
-  node->offset = linear_offset(reshape->shape, map);
-  add_node(plan, node);
+  node->offset = linear_offset(key->shape, map);
+  add_node(planner->plan, node);
   return node;
 }
+
+/* --- Dynamic slices --------------------------------------------------------------------------- */
+
+/* The start of a dimension of a dynamic slice, as part of the operand's index there. It is read before
+** the loops: what computes it is not in them. */
+static PlanResult add_start(Planner *planner, const Instruction *index, int64_t limit,
+                            Affine *map) {
+  LoopPlan *plan = planner->plan;
+  Affine first[MOST_DIMENSIONS] = {{0}};
+  if (limit == 0) return PLAN_OK;
+  while (!planner->is_input(index, planner->data)) {
+    if (index->opcode != HLO_RESHAPE && index->opcode != HLO_COPY) return PLAN_IMPOSSIBLE;
+    index = index->operands[0];
+  }
+  if (plan->count + planner->depth >= MOST_NODES) return PLAN_IMPOSSIBLE;
+  const LoopNode *leaf = input_node(planner, index, first, index);
+  int s = 0;
+  while (s < plan->start_count &&
+         (plan->starts[s].leaf != leaf || plan->starts[s].limit != limit)) {
+    s++;
+  }
+  if (s == MOST_STARTS) return PLAN_IMPOSSIBLE;
+  if (s == plan->start_count) plan->starts[plan->start_count++] = (LoopStart){leaf, limit};
+  map->start[s]++;
+  return PLAN_OK;
+}
+
+/* --- Index operations ------------------------------------------------------------------------- */
+
+/* The index of the operand's element that is the result's element at `map`. */
+static PlanResult operand_map(Planner *planner, const Instruction *instruction, const Affine *map,
+                              Affine *out) {
+  const Shape *shape = instruction->shape, *operand = instruction->operands[0]->shape;
+  const Attributes *a = &instruction->a;
+  PlanResult made = PLAN_OK;
+  switch (instruction->opcode) {
+  case HLO_BROADCAST:
+    for (int i = 0; i < operand->rank; i++) out[i] = map[a->dimensions.items[i]];
+    return PLAN_OK;
+  case HLO_TRANSPOSE:
+    for (int i = 0; i < shape->rank; i++) out[a->dimensions.items[i]] = map[i];
+    return PLAN_OK;
+  case HLO_SLICE:
+    for (int i = 0; i < shape->rank; i++) {
+      out[i] = (Affine){.constant = a->slice.items[i].start};
+      affine_add(&out[i], &map[i], a->slice.items[i].stride);
+    }
+    return PLAN_OK;
+  case HLO_REVERSE:
+    memcpy(out, map, sizeof *out * (size_t)shape->rank);
+    for (int i = 0; i < a->dimensions.count; i++) {
+      int64_t dimension = a->dimensions.items[i];
+      out[dimension] = (Affine){.constant = shape->dims[dimension] - 1};
+      affine_add(&out[dimension], &map[dimension], -1);
+    }
+    return PLAN_OK;
+  case HLO_DYNAMIC_SLICE:
+    for (int i = 0; i < shape->rank && made == PLAN_OK; i++) {
+      out[i] = map[i];
+      made = add_start(planner, instruction->operands[1 + i], operand->dims[i] - shape->dims[i],
+                       &out[i]);
+    }
+    return made;
+  case HLO_COPY: memcpy(out, map, sizeof *out * (size_t)shape->rank); return PLAN_OK;
+  default: return map_reshape(planner, shape, map, operand, out); /* reshape, bitcast */
+  }
+}
+
+/* --- The walk --------------------------------------------------------------------------------- */
 
 /*
 ** Goes through index operations, to what computes or holds the element of `*at` at `map`, which is then
@@ -257,7 +303,7 @@ static PlanResult skip_index_operations(Planner *planner, const Instruction **at
     const Instruction *operand = (*at)->operands[0];
     bool reshapes = (*at)->opcode == HLO_RESHAPE || (*at)->opcode == HLO_BITCAST;
     if (reshapes && planner->is_input(operand, planner->data)) {
-      *node = reshaped_input(planner, *at, *map);
+      *node = input_node(planner, *at, *map, operand);
       return PLAN_OK;
     }
     memset(maps[turn], 0, sizeof *maps[turn] * (size_t)operand->shape->rank);
@@ -381,7 +427,7 @@ static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
   for (int k = 0; k < plan->rank; k++) {
     if (offset->coefficient[k]) return LEVEL_ROW;
   }
-  return LEVEL_CALL;
+  return has_starts(offset) ? LEVEL_ROW : LEVEL_CALL; /* pointers are made row by row */
 }
 
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {
@@ -532,7 +578,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
   bool several = plan->reduce || root->opcode == HLO_TUPLE_OP;
   int count = plan->reduce ? root->operand_count / 2 : several ? root->operand_count : 1;
-  plan->count = planner->depth = 0;
+  plan->count = plan->start_count = planner->depth = 0;
   memset(planner->table, 0, sizeof *planner->table * TABLE_SIZE);
   plan->output_count = count;
   plan->outputs = ARENA_ARRAY(plan->arena, LoopNode *, count);
@@ -544,8 +590,10 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
   if (!plan->reduce) return PLAN_OK;
   plan->inits = ARENA_ARRAY(plan->arena, LoopNode *, count);
   for (int i = 0; i < count; i++) {
+    int starts = plan->start_count;
     PlanResult made = visit(planner, root->operands[count + i], &(Affine){0}, &plan->inits[i]);
     if (made != PLAN_OK) return made;
+    if (plan->start_count > starts) return PLAN_IMPOSSIBLE; /* it is there before any row */
   }
   bool backwards;
   if (cumulative_dimension(root, &backwards) < 0) return PLAN_OK;

@@ -4,7 +4,8 @@
 **
 ** Broadcasts, transposes, slices, reversals and most reshapes do not compute anything: they say
 ** which element of their operand an element of theirs is. Composed from the root down, that is an
-** affine function of the loop indices for every array the fusion reads. So only operations that
+** affine function of the loop indices for every array the fusion reads, and where slices start at indices
+** that are only known at run time, of these starts. So only operations that
 ** compute something remain as nodes, and leaves with their affine offsets.
 */
 #ifndef XLA_CODEGEN_LOOP_PLAN_H
@@ -13,11 +14,11 @@
 #include "hlo/module.h"
 
 /* Of results; two loops more than dimensions, for those that a plan may add. */
-enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2 };
+enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2, MOST_STARTS = 4 };
 
-/* constant + sum of coefficient[k] * (index of loop k) */
+/* constant + sum of coefficient[k] * (index of loop k) + sum of start[s] * (start s) */
 typedef struct Affine {
-  int64_t constant, coefficient[MAX_LOOPS];
+  int64_t constant, coefficient[MAX_LOOPS], start[MOST_STARTS];
 } Affine;
 
 /* How often a node's value changes. A row is a run of the loop that is innermost in time. */
@@ -49,6 +50,12 @@ typedef struct LoopNode {
   const Affine *map;      /* which is the multi-index of the key's element */
 } LoopNode;
 
+/* Of dynamic slices: the integer that a leaf is, but at least 0 and at most `limit`. */
+typedef struct LoopStart {
+  const LoopNode *leaf; /* an input, of one element */
+  int64_t limit;
+} LoopStart;
+
 typedef struct LoopPlan {
   Arena *arena;
   int rank; /* loops, outermost first; at least one */
@@ -58,6 +65,8 @@ typedef struct LoopPlan {
       time_loop; /* of which the lanes are steps, and which is innermost: the last loop */
   int count, capacity;
   LoopNode **nodes; /* operands before users */
+  int start_count;
+  LoopStart starts[MOST_STARTS];
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
@@ -85,5 +94,7 @@ bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computati
 
 /* The operations that only say where elements are. */
 bool is_index_operation(Opcode opcode);
+/* Whether an offset depends on starts. */
+bool has_starts(const Affine *offset);
 
 #endif

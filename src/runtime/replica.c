@@ -99,11 +99,13 @@ static uint8_t **pointers(const Replica *replica, const Thunk *thunk, Arena *are
   return list;
 }
 
-typedef struct GeneratedLoop {
-  int module, function;
-  uint8_t **buffers;
-  CodegenWork work;
-} GeneratedLoop;
+/* A generated loop, or several that go over the same rows, which for one are its units. */
+typedef struct GeneratedLoops {
+  int module, count;
+  const Thunk *steps;
+  uint8_t ***buffers; /* of each step */
+  int64_t rows, block;
+} GeneratedLoops;
 
 static GeneratedKernel generated_function(int module, int function) {
   GeneratedKernel kernel = platform_module_function(module, function);
@@ -112,10 +114,14 @@ static GeneratedKernel generated_function(int module, int function) {
 }
 
 static bool run_generated_chunk(void *argument, int chunk) {
-  const GeneratedLoop *loop = argument;
-  int64_t begin = (int64_t)chunk * loop->work.chunk, end = begin + loop->work.chunk;
-  if (end > loop->work.units) end = loop->work.units;
-  generated_function(loop->module, loop->function)(loop->buffers, begin, end);
+  const GeneratedLoops *loops = argument;
+  int64_t begin = (int64_t)chunk * loops->block, end = begin + loops->block;
+  if (end > loops->rows) end = loops->rows;
+  for (int i = 0; i < loops->count; i++) {
+    int64_t units = loops->steps[i].work.units / loops->rows;
+    generated_function(loops->module, loops->steps[i].function)(loops->buffers[i], begin * units,
+                                                                end * units);
+  }
   return true;
 }
 
@@ -137,54 +143,21 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
     return true;
   }
   ArenaMark mark = arena_mark(replica->scratch);
-  GeneratedLoop loop = {
+  bool one = thunk->kind == THUNK_GENERATED;
+  GeneratedLoops loops = {
       .module = replica->executable->program->generated_module,
-      .function = thunk->function,
-      .buffers = pointers(replica, thunk, replica->scratch),
-      .work = thunk->work,
+      .count = one ? 1 : thunk->steps->count,
+      .steps = one ? thunk : thunk->steps->thunks,
+      .rows = one ? thunk->work.units : thunk->rows,
+      .block = one ? thunk->work.chunk : thunk->block,
   };
-  int64_t chunks = (loop.work.units + loop.work.chunk - 1) / loop.work.chunk;
-  ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loop);
-  all.in_order = thunk->work.in_order;
-  *ok = parallel_for(&all, &frame->chunk, error);
-  arena_release(replica->scratch, mark);
-  if (!*ok) error_name_op(error, thunk->instruction->name);
-  return !*ok || frame->chunk >= all.chunks;
-}
-
-/* ---- Loops over the same rows ---- */
-
-typedef struct RowLoops {
-  const Thunk *thunk;
-  int module;
-  uint8_t ***buffers; /* of each step */
-} RowLoops;
-
-static bool run_rows_chunk(void *argument, int chunk) {
-  const RowLoops *loops = argument;
-  const Thunk *thunk = loops->thunk;
-  int64_t begin = chunk * thunk->block, end = begin + thunk->block;
-  if (end > thunk->rows) end = thunk->rows;
-  for (int i = 0; i < thunk->steps->count; i++) {
-    const Thunk *step = &thunk->steps->thunks[i];
-    int64_t units = step->work.units / thunk->rows;
-    generated_function(loops->module, step->function)(loops->buffers[i], begin * units,
-                                                      end * units);
+  loops.buffers = ARENA_ARRAY(replica->scratch, uint8_t **, loops.count);
+  for (int i = 0; i < loops.count; i++) {
+    loops.buffers[i] = pointers(replica, &loops.steps[i], replica->scratch);
   }
-  return true;
-}
-
-/* As run_generated. */
-static bool run_rows(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
-  ArenaMark mark = arena_mark(replica->scratch);
-  int count = thunk->steps->count;
-  RowLoops loops = {thunk, replica->executable->program->generated_module,
-                    ARENA_ARRAY(replica->scratch, uint8_t **, count)};
-  for (int i = 0; i < count; i++) {
-    loops.buffers[i] = pointers(replica, &thunk->steps->thunks[i], replica->scratch);
-  }
-  int64_t chunks = (thunk->rows + thunk->block - 1) / thunk->block;
-  ChunkLoop all = chunk_loop(replica, chunks, run_rows_chunk, &loops);
+  int64_t chunks = (loops.rows + loops.block - 1) / loops.block;
+  ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loops);
+  all.in_order = one && thunk->work.in_order;
   *ok = parallel_for(&all, &frame->chunk, error);
   arena_release(replica->scratch, mark);
   if (!*ok) error_name_op(error, thunk->instruction->name);
@@ -410,9 +383,9 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
   }
   if (frame->phase == 0 && frame->chunk == 0) replica->since = start;
   switch (thunk->kind) {
+  case THUNK_ROWS:
   case THUNK_GENERATED: is_over = run_generated(replica, frame, thunk, &ok, error); break;
   case THUNK_KERNEL: is_over = run_kernel(replica, frame, thunk, &ok, error); break;
-  case THUNK_ROWS: is_over = run_rows(replica, frame, thunk, &ok, error); break;
   case THUNK_COPY: is_over = run_copy(replica, frame, thunk, &ok, error); break;
   default: ok = run_eval(replica, thunk, error); break;
   }
