@@ -8,6 +8,10 @@
 ** one instruction of a group whose result is written to memory. A group's root is its last
 ** instruction, and no other of its instructions is used outside, so groups never wait for each
 ** other in a circle.
+**
+** What follows a contraction (bias, activation, residual) is a loop of its own, over a result that has been
+** written. Such loops, all others included, are 8 % of MobileNetV2's time, 7 % of a GPT's training step, 1 % of
+** a ResNet's: so much is the most that an epilogue in the kernels could save, which nobody has tried yet.
 */
 #include <string.h>
 

@@ -104,6 +104,13 @@ bool is_plain(Opcode opcode) {
   }
 }
 
+/*
+** Not maps in loops are pad and concatenate, where an element may be of one array or another, and gather, whose
+** indices are data: no affine function says where their elements are. They are copies by kernels, at the
+** speed of memory; a loop over 512 x 512 that multiplies what was padded or concatenated takes twice as long
+** for it, over gathered rows 1.1 times. (In 70 programs pads are 7 % of the time of one, concatenations at
+** most 4.) Piece by piece, a loop per part of the result, they could be.
+*/
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
