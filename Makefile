@@ -175,17 +175,13 @@ DIST := $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs
 build: $(DIST)
 
 # Linked elsewhere and moved, so that nobody who uses the build meanwhile sees glue and WebAssembly
-# that do not fit together. A worker is started from the glue's own address: a bundler may have
-# given the file another name, and must not try to bundle it into itself.
+# that do not fit together.
 $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/library.js \
-    $(B)/obj/sources
+    bindings/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_$*) $(CFLAGS_$*) -O3 $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
-	$(Q)sed -i 's/new URL("xla-threads\.mjs", *import\.meta\.url)/new URL(import.meta.url)/' $(LINKED)
-	$(Q)if grep -q 'new URL("xla-[a-z]*\.mjs"' $(LINKED); then \
-	  echo "error: this emcc's glue starts its workers in a way the Makefile does not know" >&2; \
-	  exit 1; fi
+	$(Q)node bindings/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
