@@ -57,7 +57,7 @@ PLANS := $(addprefix kernels/, contraction_plan convolution direct dot fft kerne
   order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
 UNROLLED := kernels/winograd
-COMPACT := $(addprefix kernels/, elements linalg_general rng sort stream)
+COMPACT := $(addprefix kernels/, elements linalg_general rng small sort stream)
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,$(if \
   $(filter $(COMPACT),$*),-Os,-O2))))
