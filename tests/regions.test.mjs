@@ -6,7 +6,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import * as parser from 'wasmparser';
+
 import { Client } from '../bindings/index.mjs';
+import { wasmText } from '../bindings/wasm_text.mjs';
 
 const HEADER = 'HloModule m\n';
 
@@ -125,6 +128,122 @@ function moved(x, i, j) {
   return [s, u, c, p];
 }
 
+/** A product of scalars, and a vector that goes round. */
+const SCALARS = `${HEADER}
+more { s = (s32[], f32[], f64[3]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(60000)  ROOT r = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[], f64[3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1
+  v = f64[3] get-tuple-element(s), index=2
+  one = s32[] constant(1)  half = f32[] constant(0.5)  j = s32[] add(i, one)
+  h = f32[] multiply(x, half)  y = f32[] add(h, half)
+  a = f64[1] slice(v), slice={[0:1]}  b = f64[2] slice(v), slice={[1:3]}
+  w = f64[3] concatenate(b, a), dimensions={0}  d = f64[] convert(y)  e = f64[3] broadcast(d), dimensions={}
+  u = f64[3] maximum(w, e)
+  ROOT r = (s32[], f32[], f64[3]) tuple(j, y, u) }
+ENTRY e { x = f32[] parameter(0)  v = f64[3] parameter(1)  z = s32[] constant(0)
+  t = (s32[], f32[], f64[3]) tuple(z, x, v)
+  ROOT w = (s32[], f32[], f64[3]) while(t), condition=more, body=body }`;
+
+/** The instructions of a region's loop in each turn, but for those that leave it. */
+function turn(text) {
+  const lines = text.slice(text.indexOf(';; region')).split('\n').map((line) => line.trim());
+  const loop = lines.slice(lines.findIndex((line) => /^loop/.test(line)));
+  const left = loop.lastIndexOf('return');
+  return loop.slice(0, loop.lastIndexOf('if', left));
+}
+
+/**
+ * A small array in the state of a loop that holds another one and a branch: it is cut and joined,
+ * written as a row of a larger one and read from there, and goes to another place in the state.
+ * `mix` of two is |x - y|, of PRED x xor y, of complex numbers x times the imaginary unit.
+ */
+const small = (type, n) => {
+  const mixed = (name, x, y) => {
+    const shape = `${type}[${n}]`;
+    if (type === 'pred') return `${name} = ${shape} xor(${x}, ${y})`;
+    if (type.startsWith('c')) {
+      return `${name}i = ${type}[] constant((0, 1))  ${name}b = ${shape} broadcast(${name}i), dimensions={}
+  ${name} = ${shape} multiply(${x}, ${name}b)`;
+    }
+    return `${name}m = ${shape} maximum(${x}, ${y})  ${name}l = ${shape} minimum(${x}, ${y})
+  ${name} = ${shape} subtract(${name}m, ${name}l)`;
+  };
+  const inner = `(s32[], ${type}[${n}], ${type}[${n}])`;
+  const state = `(s32[], s32[], ${type}[${n}], ${type}[${n}], ${type}[], ${type}[4,${n}])`;
+  return `${HEADER}
+inner_more { s = ${inner} parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)  ROOT r = pred[] compare(i, n), direction=LT }
+inner_body { s = ${inner} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = ${type}[${n}] get-tuple-element(s), index=1
+  y = ${type}[${n}] get-tuple-element(s), index=2
+  one = s32[] constant(1)  j = s32[] add(i, one)
+  ${mixed('z', 'x', 'y')}
+  ROOT r = ${inner} tuple(j, y, z) }
+turn { s = ${inner} parameter(0)
+  ROOT w = ${inner} while(s), condition=inner_more, body=inner_body }
+stay { ROOT s = ${inner} parameter(0) }
+more { s = ${state} parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1  ROOT r = pred[] compare(i, n), direction=LT }
+body { s = ${state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  x = ${type}[${n}] get-tuple-element(s), index=2
+  y = ${type}[${n}] get-tuple-element(s), index=3
+  c = ${type}[] get-tuple-element(s), index=4
+  all = ${type}[4,${n}] get-tuple-element(s), index=5
+  zero = s32[] constant(0)  one = s32[] constant(1)  three = s32[] constant(3)  four = s32[] constant(4)
+  j = s32[] add(i, one)
+  last = ${type}[1] slice(x), slice={[${n - 1}:${n}]}
+  c1 = ${type}[] reshape(last)
+  c0 = ${type}[1] reshape(c)
+  first = ${type}[${n - 1}] slice(x), slice={[0:${n - 1}]}
+  x1 = ${type}[${n}] concatenate(c0, first), dimensions={0}
+  k = s32[] remainder(i, four)
+  row = ${type}[1,${n}] reshape(x1)
+  all1 = ${type}[4,${n}] dynamic-update-slice(all, row, k, zero)
+  l = s32[] remainder(j, four)
+  old = ${type}[1,${n}] dynamic-slice(all1, l, zero), dynamic_slice_sizes={1,${n}}
+  y1 = ${type}[${n}] reshape(old)
+  ${mixed('y2', 'y', 'y1')}
+  b = s32[] remainder(i, three)
+  t = ${inner} tuple(zero, x1, y2)
+  p = pred[] compare(b, zero), direction=EQ
+  q = ${inner} conditional(p, t, t), true_computation=turn, false_computation=stay
+  x3 = ${type}[${n}] get-tuple-element(q), index=1
+  y3 = ${type}[${n}] get-tuple-element(q), index=2
+  ROOT r = ${state} tuple(j, n, y3, x3, c1, all1) }
+ENTRY e {
+  n = s32[] parameter(0)
+  x = ${type}[${n}] parameter(1)
+  c = ${type}[] parameter(2)
+  all = ${type}[4,${n}] parameter(3)
+  zero = s32[] constant(0)
+  t = ${state} tuple(zero, n, x, x, c, all)
+  ROOT w = ${state} while(t), condition=more, body=body }`;
+};
+
+/** The same with arrays; elements are numbers, or pairs of them. */
+function smallTurns(type, turns, x, c, all) {
+  const mix = (a, b) => a.map((value, k) => (type.startsWith('c') ? [0 - value[1], value[0]]
+    : type === 'pred' ? value !== b[k] : Math.abs(value - b[k])));
+  let y = x;
+  for (let i = 0; i < turns; i++) {
+    const next = x[x.length - 1];
+    x = [c, ...x.slice(0, -1)];
+    all = all.map((row, r) => (r === i % 4 ? x : row));
+    y = mix(y, all[(i + 1) % 4]);
+    if (i % 3 === 0) for (let j = 0; j < 3; j++) [x, y] = [y, mix(x, y)];
+    [x, y, c] = [y, x, next];
+  }
+  return [x, y, c, all];
+}
+
+const SMALL_TYPES = ['pred', 's8', 'u8', 's16', 'u16', 's32', 'u32', 's64', 'u64', 'f8e4m3fn', 'f16',
+  'bf16', 'f32', 'f64', 'c64', 'c128'];
+
 for (const threads of [0, 2]) {
   describe(`regions, ${threads} threads`, () => {
     test('loops in branches in loops, left and entered again', async () => {
@@ -161,6 +280,40 @@ for (const threads of [0, 2]) {
           const wide = type.endsWith('64');
           const outputs = await executable.execute([x, ...[i, j].map((n) => (wide ? BigInt(n) : n))]);
           assert.deepEqual(outputs.map((output) => output.toArray()), moved(x, i, j), `${type} ${i} ${j}`);
+        }
+      }
+      client.dispose();
+    });
+
+    test('scalars and small vectors of a loop are in locals', async () => {
+      const client = await Client.create({ threads });
+      const executable = await client.compile(client.parseHlo(SCALARS));
+      const text = wasmText(parser, executable.generatedCode(), executable.thunks());
+      assert.deepEqual(turn(text).filter((line) => /load|store|call/.test(line)), []);
+      const [i, x, v] = await executable.execute([3, [-1, 5, 0.25]]);
+      assert.deepEqual([i.data[0], x.data[0], ...v.data], [60000, 1, 2, 5, 2]);
+      client.dispose();
+    });
+
+    test('small arrays of all types, in locals and left in the middle of loops', async () => {
+      const client = await Client.create({ threads });
+      for (const type of SMALL_TYPES) {
+        for (const n of [2, 3, 5, 8]) {
+          const value = (k) => (type.startsWith('c') ? [k % 5, (k * 3) % 7] : type === 'pred' ? k % 3 === 0 : (k * 5) % 8);
+          const x = Array.from({ length: n }, (_, k) => value(k));
+          const all = [1, 2, 3, 4].map((r) => x.map((_, k) => value(r * n + k)));
+          const executable = await client.compile(client.parseHlo(small(type, n)));
+          for (const turns of [0, 1, 7, 5000]) {
+            const want = smallTurns(type, turns, x, value(6), all);
+            const given = (values) => (type.endsWith('64') && /^[su]/.test(type)
+              ? JSON.parse(JSON.stringify(values), (_, v) => (typeof v === 'number' ? BigInt(v) : v)) : values);
+            const outputs = await executable.execute([turns, x, value(6), all].map((v, k) => (k ? given(v) : v)));
+            const plain = (values) => JSON.parse(JSON.stringify(values,
+              (_, v) => (typeof v === 'bigint' ? Number(v) : Object.is(v, -0) ? 0 : v)));
+            assert.deepEqual(outputs.slice(2).map((output) => plain(output.toArray())), plain(want),
+              `${type}[${n}], ${turns} turns`);
+          }
+          executable.dispose();
         }
       }
       client.dispose();

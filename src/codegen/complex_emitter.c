@@ -64,16 +64,16 @@ void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int po
   int64_t offset = e->lane_zero * type_bytes(type);
   if (e->one_lane) {
     for (int component = 0; component < 2; component++) {
-      wasm_get(f, pointer);
+      int bytes = type_bytes(type) / 2;
+      emit_target(e, pointer);
       wasm_get(f, parts[component]);
-      wasm_simd_memory_lane(f, is_wide(type) ? V128_STORE64_LANE : V128_STORE32_LANE,
-                            offset + type_bytes(type) / 2 * component, 0);
+      emit_store_bytes(e, pointer, offset + (int64_t)bytes * component, bytes);
     }
     return;
   }
   for (int part = 0; part < lane_parts(lane_kind(type)); part += 2) {
     for (int i = 0; i < 2; i++) {
-      wasm_get(f, pointer);
+      emit_target(e, pointer);
       wasm_get(f, parts[part]);
       wasm_get(f, parts[part + 1]);
       if (is_wide(type)) {
@@ -81,7 +81,7 @@ void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int po
       } else {
         wasm_shuffle32(f, 2 * i, 2 * i + 4, 2 * i + 1, 2 * i + 5);
       }
-      wasm_simd_memory(f, V128_STORE, offset + 16 * (part + i));
+      emit_store_bytes(e, pointer, offset + 16 * (part + i), 16);
     }
   }
 }

@@ -16,8 +16,7 @@
 #ifndef XLA_CODEGEN_EMITTER_H
 #define XLA_CODEGEN_EMITTER_H
 
-#include "codegen/region.h"
-#include "codegen/wasm_encoder.h"
+#include "codegen/cells.h"
 #include "lower/loop_plan.h"
 #include "scalar/scalar.h"
 
@@ -45,6 +44,7 @@ typedef struct NodeState {
   int value[MOST_PARTS]; /* locals that hold it, or NO_LOCAL */
   bool kept;             /* in a local, as more than one user wants it */
   int pointer;           /* leaves: the local with the address, or with iota's value */
+  int64_t at;            /* of leaves that are held: so many bytes after their array's start */
 } NodeState;
 
 /* A constant of a function that is written out, and the local that holds it in all lanes. */
@@ -61,9 +61,12 @@ typedef struct Emitter {
   int starts[MOST_STARTS]; /* locals with the plan's starts */
   int *bases; /* locals with the addresses of the kernel's buffers, of those that it uses */
   const Place
-      *places;    /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
-  bool one_lane;  /* only lane 0 of the first part matters, or of the first two if complex */
-  bool unrounded; /* narrow floats stay f32: in the sums of a reduction */
+      *places; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
+  const Cells *cells; /* in a region: what is held; else NULL */
+  int64_t *stored_at; /* by result that is held: so many bytes after its start the next one goes */
+  int tail;           /* if not 0: how many lanes matter now, where all is held */
+  bool one_lane;      /* only lane 0 of the first part matters, or of the first two if complex */
+  bool unrounded;     /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32, as the store is to round it */
   int64_t lane_zero;      /* how many elements after the pointers' the first lane is */
   int math_count, math_capacity;
@@ -143,14 +146,15 @@ void emit_take_part(Emitter *e, int part);
 
 /* Before anything else of a kernel. */
 void init_nodes(Emitter *e);
+/* Where code is written out: sets the pointers of results, of which the next is number `position`. */
+void emit_written_outputs(Emitter *e, int64_t position, const int *outputs);
 /* Loads the addresses of the buffers that leaves are in, and the starts. */
 void emit_bases(Emitter *e);
-/* The parameters of a region's function; and the address of a buffer, pushed in one. */
-enum { REGION_CONTEXT, REGION_SLOTS, REGION_RESUME, REGION_FUEL };
-void emit_place(WasmFunction *f, Place place);
 /* Replaces the address of an integer by it, as an i64. */
 void emit_load_integer(WasmFunction *f, PrimitiveType type);
-/* Replaces the address of an integer by it, as an i32, but at least 0 and at most `most`. */
+/* Pushes an integer of a place, as an i64. */
+void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type);
+/* Makes of an i64 that was read as `type` an i32, but at least 0 and at most `most`. */
 void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
@@ -168,6 +172,9 @@ void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
 /* Pushes the address of a leaf, `elements` after where its pointer is. Returns the offset to give
 ** to the load, as an offset cannot be negative. */
 int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements);
+/* Whether a leaf is in cells; then: pushes a part of it, whose narrow elements are not extended. */
+bool is_held_leaf(const Emitter *e, const LoopNode *leaf);
+void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part);
 
 /* Pushes a leaf's element of less than 32 bits, so many after where its pointer is, as an i32. */
 void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements);
@@ -177,6 +184,12 @@ void emit_level(Emitter *e, LoopLevel level);
 void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_t size);
 /* Pushes one part of a node's value. */
 void emit_value(Emitter *e, const LoopNode *node, int part);
+/* Instead of the local with a pointer: of a result that is held. */
+static inline int held_result(int result) { return NO_LOCAL - 1 - result; }
+/* Pushes the pointer, if it is one. */
+void emit_target(Emitter *e, int pointer);
+/* Stores the first `bytes` bytes of what is on the stack, above a target, `offset` bytes after it. */
+void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes);
 /* Stores a value `lane_zero` elements after the pointer. */
 void emit_store(Emitter *e, const LoopNode *node, int pointer);
 /* The same of a value whose parts are in locals. */

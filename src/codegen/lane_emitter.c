@@ -23,7 +23,9 @@ int node_parts(const LoopNode *node) { return lane_parts(lane_kind(node_type(nod
 
 int live_parts(const Emitter *e, PrimitiveType type) {
   LaneKind kind = lane_kind(type);
-  return !e->one_lane ? lane_parts(kind) : is_complex(kind) ? 2 : 1;
+  bool half = e->one_lane || (e->tail && e->tail <= LANES / 2 && kind != LANES_C64);
+  if (!half || lane_parts(kind) == 1) return lane_parts(kind);
+  return is_complex(kind) ? 2 : 1;
 }
 
 /* --- Small pieces ----------------------------------------------------------------------------- */

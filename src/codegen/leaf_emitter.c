@@ -51,13 +51,57 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
   return 0;
 }
 
+bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
+  return is_in_memory(leaf) && e->places && is_held(e->cells, &e->places[buffer_of(e, leaf)]);
+}
+
+/* Lanes from number `lane` on, of which number 0 is `elements` after the pointer; of complex ones a
+** component. Lanes that do not matter are as the last one that does: what is in memory there may be
+** numbers that are slow to compute with. */
+static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t stride,
+                            int lane, int component) {
+  int64_t from[16];
+  const Place *place = &e->places[buffer_of(e, leaf)];
+  int whole = type_bytes(node_type(leaf)), last = e->one_lane ? 0 : e->tail ? e->tail - 1 : LANES;
+  int bytes = type_is_complex(node_type(leaf)) ? whole / 2 : whole, width = bytes == 8 ? 8 : 4;
+  for (int k = 0; k < 16; k++) {
+    int at = lane + k / width < last ? lane + k / width : last;
+    from[k] = e->nodes[leaf->id].at + (elements + at * stride) * whole + k % width +
+              (int64_t)component * bytes;
+    if (k % width >= bytes) from[k] = -1;
+  }
+  bool is_scalar = e->one_lane && place->bytes == bytes;
+  emit_held(&e->function, e->cells, place, from, is_scalar ? bytes : 16);
+}
+
+void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part) {
+  bool complex = type_is_complex(node_type(leaf));
+  int bytes = type_bytes(node_type(leaf)), lanes = bytes == (complex ? 16 : 8) ? 2 : LANES;
+  int64_t stride = leaf->level < LEVEL_ELEMENT ? 0 : lane_stride(e, leaf);
+  emit_held_lanes(e, leaf, e->lane_zero * stride, stride, (complex ? part / 2 : part) * lanes,
+                  complex ? part % 2 : 0);
+}
+
 /* Whether its bits are copies of its sign above it: of f16, as bits_function() wants them. */
 static bool extends_sign(PrimitiveType type) {
   return type == F16 || type_kind(type) == KIND_SIGNED;
 }
 
+static void emit_extend(Emitter *e, PrimitiveType type) {
+  int bits = 8 * type_bytes(type);
+  if (bits >= 32) return;
+  emit_shift(e, I32X4_SHL, 32 - bits);
+  emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - bits);
+}
+
 void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
   bool with_sign = extends_sign(node_type(node));
+  if (is_held_leaf(e, node)) {
+    emit_held_lanes(e, node, elements, 0, 0, 0);
+    emit_extend(e, node_type(node));
+    wasm_extract_lane(&e->function, I32X4_EXTRACT_LANE, 0);
+    return;
+  }
   int64_t offset = emit_address(e, node, elements);
   int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
   int half = with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U;
@@ -135,7 +179,10 @@ void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_
 }
 
 static void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
-  if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
+  if (is_held_leaf(e, node)) {
+    emit_held_leaf(e, node, part);
+    emit_extend(e, node_type(node));
+  } else if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
     emit_load_splat(e, node, 0);
   } else if (e->one_lane) {
     emit_load_splat(e, node, e->lane_zero * lane_stride(e, node));
@@ -147,7 +194,7 @@ static void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
 }
 
 static void emit_load(Emitter *e, const LoopNode *node, int part) {
-  if (type_is_complex(node_type(node))) {
+  if (type_is_complex(node_type(node)) && !is_held_leaf(e, node)) {
     emit_load_complex(e, node, part);
     return;
   }
@@ -179,8 +226,12 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
 /* --- Nodes ------------------------------------------------------------------------------------ */
 
 static void init_node(Emitter *e, const LoopNode *node) {
-  e->nodes[node->id] =
-      (NodeState){{NO_LOCAL, NO_LOCAL, NO_LOCAL, NO_LOCAL}, node->uses > 1, NO_LOCAL};
+  e->nodes[node->id] = (NodeState){.value = {NO_LOCAL, NO_LOCAL, NO_LOCAL, NO_LOCAL},
+                                   .kept = node->uses > 1,
+                                   .pointer = NO_LOCAL};
+  if (is_in_memory(node) && node->level == LEVEL_CALL) {
+    e->nodes[node->id].at = node->offset.constant * type_bytes(node_type(node));
+  }
   for (int k = 0; k < node->operand_count; k++) {
     /* Several parts of a user want one part of an operand. */
     const LoopNode *operand = node->operands[k];
@@ -226,7 +277,7 @@ void emit_level(Emitter *e, LoopLevel level) {
     const LoopNode *node = plan->nodes[i];
     if (!wanted[i] || node->level != level) continue;
     e->nodes[i].kept = true;
-    for (int part = 0; part < node_parts(node); part++) {
+    for (int part = 0; part < live_parts(e, node_type(node)); part++) {
       emit_value(e, node, part);
       wasm_op(&e->function, OP_DROP);
     }
@@ -246,22 +297,39 @@ void end_combining(Emitter *e) {
 
 /* --- Pointers --------------------------------------------------------------------------------- */
 
-void emit_place(WasmFunction *f, Place place) {
-  wasm_get(f, REGION_SLOTS);
-  wasm_memory(f, OP_I32_LOAD, 4 * (int64_t)place.slot);
-  if (place.offset == 0) return;
-  wasm_i32(f, place.offset);
+void emit_place(WasmFunction *f, const Place *place, int64_t more) {
+  if (place->slot == 0) {
+    wasm_get(f, REGION_ARENA);
+  } else {
+    wasm_get(f, REGION_SLOTS);
+    wasm_memory(f, OP_I32_LOAD, 4 * (int64_t)place->slot);
+  }
+  if (place->offset + more == 0) return;
+  wasm_i32(f, place->offset + more);
   wasm_op(f, OP_I32_ADD);
 }
 
 /* Pushes the address of buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index) {
   if (e->places) {
-    emit_place(&e->function, e->places[index]);
+    emit_place(&e->function, &e->places[index], 0);
     return;
   }
   wasm_get(&e->function, 0);
   wasm_memory(&e->function, OP_I32_LOAD, 4 * index); /* pointers are of 32 bits */
+}
+
+void emit_written_outputs(Emitter *e, int64_t position, const int *outputs) {
+  WasmFunction *f = &e->function;
+  for (int i = 0; i < e->plan->output_count; i++) {
+    int64_t at = position * type_bytes(node_type(e->plan->outputs[i]));
+    e->stored_at[i] = at;
+    if (outputs[i] < NO_LOCAL) continue;
+    emit_buffer(e, e->operand_count + i);
+    wasm_i32(f, at);
+    wasm_op(f, OP_I32_ADD);
+    wasm_set(f, outputs[i]);
+  }
 }
 
 /* A unit of a leaf's pointer: bytes of memory, or one step of an iota. */
@@ -275,9 +343,26 @@ void emit_load_integer(WasmFunction *f, PrimitiveType type) {
               0); /* by 2 more for twice as many */
 }
 
+void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type) {
+  int bytes = type_bytes(type), is_unsigned = type_kind(type) != KIND_SIGNED;
+  if (!is_held(cells, place)) {
+    emit_place(f, place, 0);
+    emit_load_integer(f, type);
+    return;
+  }
+  int64_t from[16];
+  for (int k = 0; k < 16; k++) from[k] = k % bytes;
+  emit_held(f, cells, place, from, place->bytes == bytes ? bytes : 16);
+  int opcode = bytes == 8   ? I64X2_EXTRACT_LANE
+               : bytes == 4 ? I32X4_EXTRACT_LANE
+               : bytes == 2 ? I16X8_EXTRACT_LANE_S + is_unsigned
+                            : I8X16_EXTRACT_LANE_S + is_unsigned;
+  wasm_extract_lane(f, opcode, 0);
+  if (bytes < 8) wasm_op(f, OP_I64_EXTEND_I32_S + is_unsigned);
+}
+
 void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
   int index = wasm_local(f, WASM_I64);
-  emit_load_integer(f, type);
   wasm_set(f, index);
   if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
     wasm_get(f, index);
@@ -304,7 +389,7 @@ void emit_bases(Emitter *e) {
   for (int i = 0; i < count; i++) e->bases[i] = NO_LOCAL;
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
-    if (!is_in_memory(leaf)) continue;
+    if (!is_in_memory(leaf) || is_held_leaf(e, leaf)) continue;
     int *base = &e->bases[buffer_of(e, leaf)];
     if (*base != NO_LOCAL) continue;
     *base = wasm_local(&e->function, WASM_I32);
@@ -314,7 +399,13 @@ void emit_bases(Emitter *e) {
   for (int s = 0; s < e->plan->start_count; s++) {
     const LoopStart *start = &e->plan->starts[s];
     e->starts[s] = wasm_local(&e->function, WASM_I32);
-    wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
+    if (e->places) {
+      emit_integer(&e->function, e->cells, &e->places[buffer_of(e, start->leaf)],
+                   node_type(start->leaf));
+    } else {
+      wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
+      emit_load_integer(&e->function, node_type(start->leaf));
+    }
     emit_clamped(&e->function, node_type(start->leaf), start->limit);
     wasm_set(&e->function, e->starts[s]);
   }
@@ -361,6 +452,8 @@ void emit_pointers_at(Emitter *e, const int64_t *indices) {
     if (!has_pointer(leaf)) continue;
     int64_t units = leaf->offset.constant;
     for (int k = 0; k < e->plan->rank; k++) units += leaf->offset.coefficient[k] * indices[k];
+    e->nodes[i].at = units * pointer_unit(leaf);
+    if (is_held_leaf(e, leaf)) continue;
     emit_pointer(e, leaf, units);
     emit_set_pointer(e, leaf);
   }
@@ -387,8 +480,9 @@ void emit_advance_leaves(Emitter *e, int64_t steps) {
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
     if (!is_leaf(leaf) || leaf->level < LEVEL_ELEMENT) continue;
-    int64_t stride = leaf->offset.coefficient[e->plan->time_loop];
-    if (stride) emit_advance(e, e->nodes[i].pointer, steps * stride * pointer_unit(leaf));
+    int64_t by = steps * leaf->offset.coefficient[e->plan->time_loop] * pointer_unit(leaf);
+    e->nodes[i].at += by;
+    if (by && !is_held_leaf(e, leaf)) emit_advance(e, e->nodes[i].pointer, by);
   }
 }
 
@@ -414,19 +508,31 @@ static int store_lane_op(int bytes) {
   }
 }
 
-/* Stores the part, or the bits of it, on top of the stack; below it is the address. */
-static void emit_store_bits(Emitter *e, PrimitiveType type, int part) {
+void emit_target(Emitter *e, int pointer) {
+  if (pointer > NO_LOCAL) wasm_get(&e->function, pointer);
+}
+
+void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes) {
   WasmFunction *f = &e->function;
-  int bytes = type_bytes(type);
-  int64_t offset = e->lane_zero * bytes + 16 * part;
-  if (e->one_lane) {
-    wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
-  } else if (bytes < 4) {
-    emit_pack_lanes(e, bytes);
-    wasm_simd_memory_lane(f, store_lane_op(LANES * bytes), offset, 0);
-  } else {
+  if (pointer < NO_LOCAL) {
+    int result = held_result(pointer);
+    offset += e->stored_at[result];
+    emit_hold(f, e->cells, &e->places[e->operand_count + result], offset, bytes);
+  } else if (bytes == 16) {
     wasm_simd_memory(f, V128_STORE, offset);
+  } else {
+    wasm_simd_memory_lane(f, store_lane_op(bytes), offset, 0);
   }
+}
+
+/* Stores the part, or the bits of it, on top of the stack; below it is the target. */
+static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer) {
+  int bytes = type_bytes(type);
+  if (!e->one_lane && bytes < 4) emit_pack_lanes(e, bytes);
+  int lanes = e->one_lane ? 1 : e->tail ? e->tail : LANES;
+  int stored = bytes < 8 ? lanes * bytes : lanes * bytes - 16 * part;
+  if (stored > 16) stored = 16;
+  emit_store_bytes(e, pointer, e->lane_zero * bytes + 16 * part, stored);
 }
 
 /* A function of what lies in memory, without ever being values; false, and nothing, if it is none. */
@@ -502,9 +608,9 @@ void emit_store(Emitter *e, const LoopNode *node, int pointer) {
     return;
   }
   for (int part = 0; part < live_parts(e, type); part++) {
-    wasm_get(&e->function, pointer);
+    emit_target(e, pointer);
     emit_bits(e, node, part);
-    emit_store_bits(e, type, part);
+    emit_store_bits(e, type, part, pointer);
   }
 }
 
@@ -514,9 +620,9 @@ void emit_store_locals(Emitter *e, PrimitiveType type, const int *locals, int po
     return;
   }
   for (int part = 0; part < live_parts(e, type); part++) {
-    wasm_get(&e->function, pointer);
+    emit_target(e, pointer);
     wasm_get(&e->function, locals[part]);
     if (type_bytes(type) < 4) emit_value_to_bits(e, type);
-    emit_store_bits(e, type, part);
+    emit_store_bits(e, type, part, pointer);
   }
 }

@@ -629,12 +629,7 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
   reducer.extreme = extreme_instruction(plan);
   reducer.accumulators = written_accumulators(e, locals);
   reducer.values = reducer.accumulators + locals;
-  for (int i = 0; i < plan->output_count; i++) {
-    emit_buffer(e, e->operand_count + i);
-    wasm_i32(&e->function, position * type_bytes(output_type(e, i)));
-    wasm_op(&e->function, OP_I32_ADD);
-    wasm_set(&e->function, outputs[i]);
-  }
+  emit_written_outputs(e, position, outputs);
   for (int64_t i = 0; i < plan->sizes[row]; i += e->one_lane ? 1 : LANES) {
     e->one_lane = reducer.along || i + LANES > plan->sizes[row];
     indices[row] = i;

@@ -14,10 +14,12 @@
 
 #include "hlo/module.h"
 
-/* Where a buffer is: so many bytes from what slots[slot] points at. */
+/* Where a buffer is: so many bytes from what slots[slot] points at. And the times from which and to
+** which it is wanted there; buffers of other times may have the same memory. */
 typedef struct Place {
   int slot;
-  int64_t offset;
+  int64_t offset, bytes;
+  int first, last;
 } Place;
 
 typedef enum RegionStepKind {
@@ -51,6 +53,8 @@ typedef struct RegionSteps {
   RegionStep *items;
 } RegionSteps;
 
+struct LoopPlan;
+
 struct RegionStep {
   RegionStepKind kind;
   int64_t cost; /* fuel; about as many nanoseconds */
@@ -58,11 +62,13 @@ struct RegionStep {
   const Place *places;
   int place_count;
   int first_loop, end_loop; /* the numbers of the loops in it; a while's own is the first */
+  int begin, end;           /* the times of what is in it */
   union {
     struct {
       const Instruction *fusion;
-      int function;  /* its number among the fusions */
-      int64_t units; /* of its CodegenWork */
+      int function;          /* its number among the fusions */
+      int64_t units;         /* of its CodegenWork */
+      struct LoopPlan *plan; /* the emitter's: of what it writes out; else NULL */
     };
     struct {
       int move_count, start_count;

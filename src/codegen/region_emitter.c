@@ -1,14 +1,15 @@
 /*
-** From regions to functions; region.h has what they are like. Everything goes through memory, so that
-** a region can be left after any turn of a loop: what one step stores the next one finds in the first
-** level cache.
+** From regions to functions; region.h has what they are like. Scalars and small vectors are in locals
+** (cells.c), in memory where a region is left after a turn of a loop; all else goes through memory:
+** what one step stores the next one finds in the first level cache.
 */
 #include "codegen/emitter.h"
 
 typedef struct RegionEmitter {
   WasmFunction function;
   const Region *region;
-  Arena *arena; /* scratch */
+  Arena *arena;       /* scratch */
+  const Cells *cells; /* of the loop at work */
 } RegionEmitter;
 
 /* --- Loops ------------------------------------------------------------------------------------ */
@@ -39,20 +40,36 @@ static void emit_piece(Emitter *e, const int *outputs, int64_t lane_zero, bool o
   end_elements(e);
 }
 
+/* Whether lanes that do not matter do no harm: nothing is read from memory where there may be nothing, or
+** stored there. */
+static bool may_have_tail(const Emitter *e, const int *outputs) {
+  for (int i = 0; i < e->plan->output_count; i++) {
+    if (outputs[i] > NO_LOCAL) return false;
+  }
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *node = e->plan->nodes[i];
+    PrimitiveType type = node_type(node);
+    if (type_is_complex(type) || (is_narrow_float(type) && type_bits(type) <= 8)) return false;
+    bool moves = node->level == LEVEL_ELEMENT && lane_stride(e, node) != 0;
+    if (node->kind == NODE_INPUT && moves && !is_held_leaf(e, node)) return false;
+  }
+  return true;
+}
+
 /* One row; `position` is the number of its first result. */
 static void emit_written_row(Emitter *e, const int64_t *indices, int64_t position,
                              const int *outputs) {
-  WasmFunction *f = &e->function;
   int64_t size = e->plan->sizes[e->plan->rank - 1], done = 0;
-  for (int i = 0; i < e->plan->output_count; i++) {
-    emit_buffer(e, e->operand_count + i);
-    wasm_i32(f, position * type_bytes(node_type(e->plan->outputs[i])));
-    wasm_op(f, OP_I32_ADD);
-    wasm_set(f, outputs[i]);
-  }
+  emit_written_outputs(e, position, outputs);
   emit_pointers_at(e, indices);
   emit_level(e, LEVEL_ROW);
   for (; done + LANES <= size; done += LANES) emit_piece(e, outputs, done, false);
+  if (size - done > 1 && may_have_tail(e, outputs)) {
+    e->tail = (int)(size - done);
+    emit_piece(e, outputs, done, false);
+    e->tail = 0;
+    done = size;
+  }
   for (; done < size; done++) emit_piece(e, outputs, done, true);
   e->lane_zero = 0;
   e->one_lane = false;
@@ -62,15 +79,21 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
   Emitter e = {.plan = plan,
                .function = r->function,
                .operand_count = step->fusion->operand_count,
-               .places = step->places};
+               .places = step->places,
+               .cells = r->cells};
   int row_at = row_loop(plan);
   int64_t indices[MAX_LOOPS] = {0}, rows = row_count(plan), size = plan->sizes[row_at];
   int in_use, *outputs = ARENA_ARRAY(r->arena, int, plan->output_count);
   bool *was_free = wasm_locals_in_use(&e.function, &in_use);
   init_nodes(&e);
-  for (int i = 0; i < plan->output_count; i++) outputs[i] = wasm_local(&e.function, WASM_I32);
+  e.stored_at = ARENA_ARRAY(r->arena, int64_t, plan->output_count);
+  for (int i = 0; i < plan->output_count; i++) {
+    bool held = is_held(e.cells, &e.places[e.operand_count + i]);
+    outputs[i] = held ? held_result(i) : wasm_local(&e.function, WASM_I32);
+  }
   emit_bases(&e);
   emit_math_constants(&e);
+  e.one_lane = !plan->reduce && size < LANES && (size == 1 || !may_have_tail(&e, outputs));
   emit_level(&e, LEVEL_CALL);
   for (int64_t row = 0; row < rows; row++) {
     if (plan->reduce) {
@@ -87,29 +110,101 @@ static void emit_written_loop(RegionEmitter *r, const LoopPlan *plan, const Regi
 static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
   for (int i = 0; i < step->place_count; i++) {
-    emit_place(f, r->region->list);
-    emit_place(f, step->places[i]);
+    emit_place(f, &r->region->list, 0);
+    emit_place(f, &step->places[i], 0);
     wasm_memory(f, OP_I32_STORE, 4 * (int64_t)i);
   }
-  emit_place(f, r->region->list);
+  emit_place(f, &r->region->list, 0);
   wasm_i64(f, 0);
   wasm_i64(f, step->units);
   wasm_call_function(f, step->function);
 }
 
+/* The plan of a loop, if that is to be written out. */
+static LoopPlan *written_plan(Arena *arena, const Instruction *fusion) {
+  const Instruction *root = fusion->a.calls->root;
+  ArenaMark mark = arena_mark(arena);
+  LoopPlan *plan = ARENA_NEW(arena, LoopPlan);
+  if (root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
+      loop_plan_fusion(plan, arena, fusion->a.calls)) {
+    if (plan->reduce) reduce_plan(plan);
+    if (is_short(plan)) return plan;
+  }
+  arena_release(arena, mark);
+  return NULL;
+}
+
+static void plan_loops(RegionEmitter *r, const RegionSteps *steps) {
+  for (int i = 0; i < steps->count; i++) {
+    RegionStep *step = &steps->items[i];
+    if (step->kind == REGION_LOOP) step->plan = written_plan(r->arena, step->fusion);
+    if (step->kind == REGION_WHILE) {
+      plan_loops(r, &step->condition);
+      plan_loops(r, &step->body);
+    }
+    for (int b = 0; step->kind == REGION_CONDITIONAL && b < step->branch_count; b++) {
+      plan_loops(r, &step->branches[b]);
+    }
+  }
+}
+
+/* ---- What is held ----------------------------------------------------------------------------- */
+
+/* Where a loop begins, or the region. Somewhere in inner loops it may go on, with all that is there. */
+static void begin_cells(RegionEmitter *r, Cells *cells, const RegionSteps *const *steps, int count,
+                        bool has_inner) {
+  cells->outer = r->cells;
+  cells_find(cells, &r->function, r->arena, steps, count);
+  emit_load_cells(&r->function, cells, has_inner);
+  r->cells = cells;
+}
+
+static void end_cells(RegionEmitter *r, const Cells *cells) {
+  emit_store_cells(&r->function, cells);
+  cells_release(cells, &r->function);
+  r->cells = cells->outer;
+}
+
+/* Pushes the address of what is `at` after a place's start, and `shift` more, where that is memory. */
+static void emit_target_at(RegionEmitter *r, const Place *place, int64_t at, int shift) {
+  WasmFunction *f = &r->function;
+  if (is_held(r->cells, place)) return;
+  emit_place(f, place, at);
+  if (shift == NO_LOCAL) return;
+  wasm_get(f, shift);
+  wasm_op(f, OP_I32_ADD);
+}
+
+/* Pushes so many bytes that are there, again and again. */
+static void emit_bytes(RegionEmitter *r, const Place *place, int64_t at, int shift, int bytes) {
+  WasmFunction *f = &r->function;
+  if (is_held(r->cells, place)) {
+    int64_t from[16];
+    for (int k = 0; k < 16; k++) from[k] = at + k % bytes;
+    emit_held(f, r->cells, place, from, place->bytes == bytes ? bytes : 16);
+    return;
+  }
+  emit_target_at(r, place, at, shift);
+  const BytesMove *move = bytes_moves;
+  while (move->bytes != bytes) move++;
+  wasm_simd_memory(f, move->load, 0);
+}
+
+/* Stores the first bytes of what is on the stack, above such a target. */
+static void emit_to(RegionEmitter *r, const Place *place, int64_t at, const BytesMove *move) {
+  if (is_held(r->cells, place)) {
+    emit_hold(&r->function, r->cells, place, at, move->bytes);
+  } else {
+    emit_store_move(&r->function, move, 0);
+  }
+}
+
 static void emit_loop(RegionEmitter *r, const RegionStep *step) {
-  ArenaMark mark = arena_mark(r->arena);
-  const Instruction *root = step->fusion->a.calls->root;
-  LoopPlan plan;
-  bool has_plan = root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
-                  loop_plan_fusion(&plan, r->arena, step->fusion->a.calls);
-  if (has_plan && plan.reduce) reduce_plan(&plan);
-  if (has_plan && is_short(&plan)) {
-    emit_written_loop(r, &plan, step);
+  if (step->plan) {
+    emit_written_loop(r, step->plan, step);
   } else {
     emit_called_loop(r, step);
   }
-  arena_release(r->arena, mark);
 }
 
 /* --- Moves ------------------------------------------------------------------------------------ */
@@ -120,7 +215,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   if (!step->start_count) return NO_LOCAL;
   int shift = wasm_local(f, WASM_I32);
   for (int i = 0; i < step->start_count; i++) {
-    emit_place(f, step->starts[i].place);
+    emit_integer(f, r->cells, &step->starts[i].place, step->starts[i].type);
     emit_clamped(f, step->starts[i].type, step->starts[i].most);
     wasm_i32(f, step->starts[i].stride);
     wasm_op(f, OP_I32_MUL);
@@ -133,85 +228,43 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   return shift;
 }
 
-static void emit_end(RegionEmitter *r, Place place, int64_t more, int shift) {
-  WasmFunction *f = &r->function;
-  place.offset += more;
-  emit_place(f, place);
-  if (shift == NO_LOCAL) return;
-  wasm_get(f, shift);
-  wasm_op(f, OP_I32_ADD);
-}
-
-static const struct {
-  int bytes, load, store;
-} moves[] = {{16, V128_LOAD, V128_STORE},
-             {8, V128_LOAD64_SPLAT, V128_STORE64_LANE},
-             {4, V128_LOAD32_SPLAT, V128_STORE32_LANE},
-             {2, V128_LOAD16_SPLAT, V128_STORE16_LANE},
-             {1, V128_LOAD8_SPLAT, V128_STORE8_LANE}};
-
-static void emit_store_bytes(WasmFunction *f, int bytes, int store, int64_t offset) {
-  if (bytes == 16) {
-    wasm_simd_memory(f, store, offset);
-  } else {
-    wasm_simd_memory_lane(f, store, offset, 0);
-  }
-}
-
-/* The bytes of a few elements, from one of them in all lanes. */
-static void emit_fill(RegionEmitter *r, const RegionMove *move, const Place *places) {
-  WasmFunction *f = &r->function;
-  int value = wasm_local(f, WASM_V128);
-  Place from = places[move->from_place], to = places[move->to_place];
-  emit_place(f, from);
-  for (int i = 0; i < 5; i++) {
-    if (moves[i].bytes == move->element) wasm_simd_memory(f, moves[i].load, move->from);
-  }
-  wasm_set(f, value);
-  int64_t done = 0;
-  for (int i = 0; i < 5; i++) {
-    for (; done + moves[i].bytes <= move->bytes; done += moves[i].bytes) {
-      emit_end(r, to, move->to + done, NO_LOCAL);
-      wasm_get(f, value);
-      emit_store_bytes(f, moves[i].bytes, moves[i].store, 0);
-    }
-  }
-  wasm_local_release(f, value);
-}
-
+/* A fill has its element in all lanes of a local. */
 static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep *step, int shift) {
   enum { MOST_WRITTEN = 64 };
   WasmFunction *f = &r->function;
-  Place from = step->places[move->from_place], to = step->places[move->to_place];
+  const Place *from = &step->places[move->from_place], *to = &step->places[move->to_place];
   int from_shift = step->shifts_target || move->is_fixed ? NO_LOCAL : shift;
   int to_shift = step->shifts_target && !move->is_fixed ? shift : NO_LOCAL;
-  if (move->bytes > MOST_WRITTEN) {
-    emit_end(r, to, move->to, to_shift);
-    emit_end(r, from, move->from, from_shift);
+  int value = NO_LOCAL;
+  if (move->element) {
+    value = wasm_local(f, WASM_V128);
+    emit_bytes(r, from, move->from, NO_LOCAL, move->element);
+    wasm_set(f, value);
+  } else if (move->bytes > MOST_WRITTEN) {
+    emit_target_at(r, to, move->to, to_shift);
+    emit_target_at(r, from, move->from, from_shift);
     wasm_i32(f, move->bytes);
     wasm_memory_copy(f);
     return;
   }
-  int64_t done = 0;
-  for (int i = 0; i < 5; i++) {
-    for (; done + moves[i].bytes <= move->bytes; done += moves[i].bytes) {
-      emit_end(r, to, move->to, to_shift);
-      emit_end(r, from, move->from, from_shift);
-      wasm_simd_memory(f, moves[i].load, done);
-      emit_store_bytes(f, moves[i].bytes, moves[i].store, done);
+  const BytesMove *piece = bytes_moves;
+  for (int64_t done = 0; done < move->bytes; done += piece->bytes) {
+    while (done + piece->bytes > move->bytes) piece++;
+    emit_target_at(r, to, move->to + done, to_shift);
+    if (move->element) {
+      wasm_get(f, value);
+    } else {
+      emit_bytes(r, from, move->from + done, from_shift, piece->bytes);
     }
+    emit_to(r, to, move->to + done, piece);
   }
+  if (move->element) wasm_local_release(f, value);
 }
 
 static void emit_moves(RegionEmitter *r, const RegionStep *step) {
   int shift = emit_shift_of(r, step);
   for (int i = 0; i < step->move_count; i++) {
-    const RegionMove *move = &step->moves[i];
-    if (move->element) {
-      emit_fill(r, move, step->places);
-    } else {
-      emit_move(r, move, step, shift);
-    }
+    emit_move(r, &step->moves[i], step, shift);
   }
   if (shift != NO_LOCAL) wasm_local_release(&r->function, shift);
 }
@@ -267,6 +320,7 @@ static void emit_burn(RegionEmitter *r, const RegionStep *loop) {
   wasm_i32(f, 0);
   wasm_op(f, OP_I32_LT_S);
   wasm_block(f, OP_IF);
+  emit_store_all_cells(f, r->cells);
   wasm_i32(f, loop->first_loop);
   wasm_op(f, OP_RETURN);
   wasm_op(f, OP_END);
@@ -277,15 +331,17 @@ static void emit_test(RegionEmitter *r, const RegionStep *step, int depth) {
   WasmFunction *f = &r->function;
   emit_clear_resume(f);
   emit_steps(r, &step->condition);
-  emit_place(f, step->places[0]);
-  wasm_memory(f, OP_I32_LOAD8_U, 0);
-  wasm_op(f, OP_I32_EQZ);
+  emit_integer(f, r->cells, &step->places[0], PRED);
+  wasm_op(f, OP_I64_EQZ);
   wasm_branch(f, OP_BR_IF, depth);
 }
 
 static void emit_while(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
   bool has_inner = step->end_loop > step->first_loop + 1;
+  const RegionSteps *const steps[] = {&step->condition, &step->body};
+  Cells cells = {.begin = step->begin, .end = step->end};
+  begin_cells(r, &cells, steps, 2, has_inner);
   wasm_block(f, OP_BLOCK);
   wasm_block(f, OP_LOOP);
   if (has_inner) { /* where an inner loop goes on, this one's condition held */
@@ -302,18 +358,18 @@ static void emit_while(RegionEmitter *r, const RegionStep *step) {
   wasm_branch(f, OP_BR, 0);
   wasm_op(f, OP_END);
   wasm_op(f, OP_END);
+  end_cells(r, &cells);
 }
 
 /* Sets the number of the branch to take. What it depends on may be gone where a loop goes on. */
 static void emit_branch_number(RegionEmitter *r, const RegionStep *step, int number) {
   WasmFunction *f = &r->function;
-  emit_place(f, step->places[0]);
+  emit_integer(f, r->cells, &step->places[0], step->predicated ? PRED : S32);
   if (step->predicated) {
-    wasm_memory(f, OP_I32_LOAD8_U, 0);
-    wasm_op(f, OP_I32_EQZ);
+    wasm_op(f, OP_I64_EQZ);
     wasm_set(f, number);
   } else {
-    wasm_memory(f, OP_I32_LOAD, 0);
+    wasm_op(f, OP_I32_WRAP_I64);
     wasm_tee(f, number);
     wasm_i32(f, step->branch_count - 1); /* also where it is negative */
     wasm_get(f, number);
@@ -395,8 +451,18 @@ static void emit_steps(RegionEmitter *r, const RegionSteps *steps) {
 
 void emit_region(WasmModule *module, const Region *region) {
   RegionEmitter r = {.region = region, .arena = arena_new()};
+  const RegionSteps *const steps = &region->steps;
+  const RegionStep *last = &steps->items[steps->count - 1];
+  Cells cells = {.begin = steps->items->begin, .end = last->end};
   wasm_function_begin(&r.function, module, SIGNATURE_REGION);
+  wasm_local(&r.function, WASM_I32); /* REGION_ARENA, the first one */
+  wasm_get(&r.function, REGION_SLOTS);
+  wasm_memory(&r.function, OP_I32_LOAD, 0);
+  wasm_set(&r.function, REGION_ARENA);
+  plan_loops(&r, &region->steps);
+  begin_cells(&r, &cells, &steps, 1, last->end_loop > 1);
   emit_steps(&r, &region->steps);
+  end_cells(&r, &cells);
   wasm_i32(&r.function, 0);
   wasm_function_end(&r.function);
   arena_free(r.arena);

@@ -65,7 +65,7 @@ enum {
   OP_I32_OR = 0x72,
   OP_I32_SHL = 0x74,
   OP_I32_WRAP_I64 = 0xa7,
-  OP_I64_EXTEND_I32_S = 0xac,
+  OP_I64_EXTEND_I32_S = 0xac,  /* the unsigned form is the next */
   OP_F32_CONVERT_I64_S = 0xb4, /* each unsigned form is the next */
   OP_F64_CONVERT_I64_S = 0xb9,
   OP_SATURATING = 0xfc, /* a prefix: */
@@ -89,6 +89,8 @@ enum {
   I64X2_SPLAT = 0x12,
   F32X4_SPLAT = 0x13,
   F64X2_SPLAT = 0x14,
+  I8X16_EXTRACT_LANE_S = 0x15, /* each unsigned form is the next */
+  I16X8_EXTRACT_LANE_S = 0x18,
   I32X4_EXTRACT_LANE = 0x1b,
   I32X4_REPLACE_LANE = 0x1c,
   I64X2_EXTRACT_LANE = 0x1d,

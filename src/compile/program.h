@@ -64,7 +64,8 @@ typedef struct ThunkSequence {
 
 struct Thunk {
   ThunkKind kind;
-  int time; /* of calls and copies: see LogicalBuffer */
+  int time;       /* of calls and copies: see LogicalBuffer */
+  int begin, end; /* the times of what is in it */
   const Instruction *instruction;
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;

@@ -98,8 +98,13 @@ static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
 
 /* ---- From thunks to steps ---- */
 
-static Place place_of(const LogicalBuffer *buffer) {
-  return (Place){buffer->slot, buffer->slot == SLOT_NONE ? 0 : buffer->offset};
+static Place place_of(LogicalBuffer *buffer) {
+  const LogicalBuffer *owner = buffer_owner(buffer);
+  return (Place){.slot = buffer->slot,
+                 .offset = buffer->slot == SLOT_NONE ? 0 : buffer->offset,
+                 .bytes = buffer->bytes,
+                 .first = owner->first,
+                 .last = owner->last};
 }
 
 const Place *region_places(Arena *arena, const Thunk *thunk) {
@@ -160,6 +165,8 @@ static void make_conditional(Former *former, RegionStep *step, const Thunk *thun
 
 static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
   step->first_loop = former->loops + 1;
+  step->begin = thunk->begin;
+  step->end = thunk->end;
   switch (thunk->kind) {
   case THUNK_GENERATED: make_loop(former, step, thunk); break;
   case THUNK_WHILE: make_while(former, step, thunk); break;
@@ -168,6 +175,8 @@ static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
     if (region_moves(former->arena, thunk, step)) break;
     step->kind = REGION_CALL;
     step->call = thunk;
+    step->places = region_places(former->arena, thunk);
+    step->place_count = thunk->operand_count + thunk->result_count;
     step->cost = 500 + thunk_bytes(thunk);
   }
   step->end_loop = former->loops + 1;
@@ -284,7 +293,7 @@ void compile_regions(Program *program) {
   Former former = {.program = program, .arena = program->arena};
   program->is_quick = is_quick(&former, &program->entry);
   form(&former, &program->entry);
-  Place list = {SLOT_ARENA, program->arena_bytes};
+  Place list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
   program->arena_bytes += (4 * former.most_places + 63) & -64;
 }

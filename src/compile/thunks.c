@@ -65,7 +65,8 @@ static void use(Compiler *c, LogicalBuffer *buffer) {
 ** what the thunk before was the last to read. */
 static Thunk *add_thunk(Compiler *c, ThunkSequence *sequence, ThunkKind kind,
                         const Instruction *instruction) {
-  Thunk thunk = {.kind = kind, .time = c->time, .instruction = instruction};
+  Thunk thunk = {
+      .kind = kind, .time = c->time, .begin = c->time, .end = c->time, .instruction = instruction};
   ARENA_PUSH(c->arena, sequence->thunks, sequence->count, sequence->capacity, thunk);
   return &sequence->thunks[sequence->count - 1];
 }
@@ -132,7 +133,9 @@ static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves
   program->constants[number] = literal->data;
   program->constant_bytes += shape_bytes(literal->shape);
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
-  leaves[(*next)++] = new_buffer(c, literal->shape, first + number);
+  LogicalBuffer *buffer = new_buffer(c, literal->shape, first + number);
+  buffer->first = 0; /* it was always there */
+  leaves[(*next)++] = buffer;
   return leaves;
 }
 
@@ -333,7 +336,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
     state[i]->copied_from = init[i];
     state[i]->copied_at = c->time;
   }
-  Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction};
+  Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction, .begin = c->time + 1};
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
   thunk.body = ARENA_NEW(c->arena, ThunkSequence);
   thunk.predicate = compile_computation(c, instruction->a.condition, &state, thunk.condition)[0];
@@ -361,7 +364,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
     if (from[i] == state[i]) update_by_way(thunk.body, root[i], state[i], loop);
   }
   for (int i = 0; i < n; i++) add_copy(c, thunk.body, instruction, from[i], state[i]);
-  c->time++;
+  thunk.end = c->time++;
   Thunk *added = add_thunk(c, sequence, THUNK_WHILE, instruction);
   thunk.state_count = n;
   thunk.state = state;
@@ -383,7 +386,7 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
   Leaves result = new_leaves(c, instruction->shape);
   for (int i = 0; i < n; i++) result[i]->of_branches = true;
   Leaves index = values[instruction->operands[0]->id];
-  Thunk thunk = {.kind = THUNK_CONDITIONAL, .instruction = instruction};
+  Thunk thunk = {.kind = THUNK_CONDITIONAL, .instruction = instruction, .begin = c->time};
   thunk.branches = ARENA_ARRAY(c->arena, ThunkSequence, branch_count);
   thunk.branch_count = branch_count;
   use(c, index[0]);
@@ -395,6 +398,7 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
     }
     c->time++;
   }
+  thunk.end = c->time;
   Thunk *added = add_thunk(c, sequence, THUNK_CONDITIONAL, instruction);
   *added = thunk;
   added->operands = index;
@@ -605,7 +609,7 @@ static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   }
   c->time++;
   for (int i = 0; i < program->result_leaves; i++) { /* who asked for them reads them then */
-    if (root[i]->slot >= first) use(c, root[i]);
+    if (results[i]->slot >= first) use(c, results[i]);
   }
   return results;
 }
