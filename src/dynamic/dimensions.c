@@ -204,10 +204,8 @@ static void add_size_parameters(Dynamic *d) {
       if (!flags[i]) continue;
       const char *name =
           arena_printf(entry->module->arena, "%s.dynamic_size.%d", parameter->name, i);
-      Instruction *root = entry->root;
       d->parameter_sizes[p][i] =
           computation_add_parameter(entry, entry->parameter_count, shape_scalar(S32), name);
-      entry->root = root;
     }
   }
 }

@@ -8,11 +8,7 @@ static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena;
 
 Instruction *emit(Dynamic *d, Opcode opcode, const Shape *shape, Instruction **operands, int count,
                   const Attributes *attributes) {
-  Instruction *root = d->computation->root;
-  Instruction *made =
-      computation_add(d->computation, opcode, shape, operands, count, attributes, NULL);
-  d->computation->root = root;
-  return made;
+  return computation_add(d->computation, opcode, shape, operands, count, attributes, NULL);
 }
 
 Instruction *emit_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y) {
@@ -22,10 +18,7 @@ Instruction *emit_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction 
 Instruction *emit_constant(Dynamic *d, PrimitiveType type, Scalar value) {
   Literal *literal = literal_new(arena_of(d), shape_scalar(type));
   scalar_store(type, literal->data, 0, value);
-  Instruction *root = d->computation->root;
-  Instruction *made = computation_add_constant(d->computation, literal, NULL);
-  d->computation->root = root;
-  return made;
+  return computation_add_constant(d->computation, literal, NULL);
 }
 
 Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape) {

@@ -53,8 +53,12 @@ Instruction *computation_add(Computation *computation, Opcode opcode, const Shap
   instruction->name = names_take(&computation->names, arena, name, computation->count);
   ARENA_PUSH(arena, computation->instructions, computation->count, computation->capacity,
              instruction);
-  computation->root = instruction;
+  if (!computation->keeps_root) computation->root = instruction;
   return instruction;
+}
+
+void module_keep_roots(Module *module) {
+  for (int c = 0; c < module->count; c++) module->computations[c]->keeps_root = true;
 }
 
 Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,
@@ -305,6 +309,7 @@ Computation *module_clone_computation(Module *target, const Computation *computa
     if (from == computation->root) copy->root = by_id[from->id];
   }
   copy->root = by_id[computation->root->id];
+  copy->keeps_root = true;
   CloneEntry entry = {computation, copy};
   ARENA_PUSH(target->arena, map->items, map->count, map->capacity, entry);
   return copy;

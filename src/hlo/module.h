@@ -33,6 +33,7 @@ struct Computation {
   int count, capacity;
   Instruction **instructions;
   Instruction *root;
+  bool keeps_root; /* else it is what was added last */
   int parameter_count, parameter_capacity;
   Instruction **parameters; /* by parameter number */
   NameSet names;            /* of its instructions */
@@ -89,6 +90,8 @@ Instruction *computation_add(Computation *computation, Opcode opcode, const Shap
                              const Attributes *attributes, const char *name);
 Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,
                                        const char *name);
+/* From now on what is added to those that are there does not become their roots. */
+void module_keep_roots(Module *module);
 /* The literal is kept, not copied: it must live in the module's arena. */
 Instruction *computation_add_constant(Computation *computation, Literal *literal, const char *name);
 

@@ -123,7 +123,6 @@ static bool is_rounded(const Instruction *x) {
 }
 
 static bool block_scans(Computation *computation) {
-  Instruction *root = computation->root;
   bool changed = false;
   for (int i = 0; i < computation->count; i++) { /* those that are added, too */
     Instruction *x = computation->instructions[i];
@@ -139,7 +138,6 @@ static bool block_scans(Computation *computation) {
     write_scan(&s, x);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

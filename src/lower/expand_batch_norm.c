@@ -136,7 +136,6 @@ static bool plan_batch_norm(BatchNorm *b, Instruction *x) {
 }
 
 static bool expand(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -149,7 +148,6 @@ static bool expand(Computation *computation) {
     (trains ? expand_training : infers ? expand_inference : expand_gradient)(&b);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

@@ -199,7 +199,6 @@ static void finish(const Pooling *p, Instruction *spread) {
 }
 
 static bool expand_pooling(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -211,7 +210,6 @@ static bool expand_pooling(Computation *computation) {
     finish(&pooling, add_spread(&pooling, places, selected));
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

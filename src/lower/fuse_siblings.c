@@ -348,12 +348,11 @@ static bool fuse_siblings(Computation *computation) {
   m.recent = ARENA_ARRAY(m.arena, Recent, n);
   for (int i = 0; i < n; i++) m.position[i] = i;
   for (int i = 0; i < n; i++) place(&m, computation->instructions[i]);
-  Instruction *root = computation->root, **of_input = ARENA_ARRAY(m.arena, Instruction *, n);
+  Instruction **of_input = ARENA_ARRAY(m.arena, Instruction *, n);
   for (int i = 0; i < n && m.count; i++) {
     const Cluster *cluster = m.cluster_of[i];
     if (cluster && cluster->count > 1 && cluster->members[0]->id == i) merge(&m, cluster, of_input);
   }
-  computation->root = root; /* computation_add moved it */
   if (m.count) computation_sort(computation);
   arena_free(m.arena);
   return m.count > 0;

@@ -197,31 +197,6 @@ static bool is_constant(const Instruction *x, int64_t *value) {
   return true;
 }
 
-/* The turns of a loop that counts up from a constant to another, one by one; 0: of any other. */
-static int64_t turns_of(const Loop *l) {
-  const Instruction *test = l->loop->a.condition->root, *init = l->loop->operands[0];
-  int64_t first, last, step;
-  if (test->opcode != HLO_COMPARE || test->a.direction != COMPARE_LT ||
-      init->opcode != HLO_TUPLE_OP || !is_constant(test->operands[1], &last)) {
-    return 0;
-  }
-  const Instruction *counter = test->operands[0];
-  if (counter->opcode != HLO_GET_TUPLE_ELEMENT || counter->operands[0]->opcode != HLO_PARAMETER ||
-      !is_constant(init->operands[counter->a.tuple_index], &first)) {
-    return 0;
-  }
-  const Instruction *next = l->root->operands[counter->a.tuple_index];
-  if (next->opcode != HLO_ADD || first < 0 || last <= first) return 0;
-  for (int k = 0; k < 2; k++) {
-    const Instruction *from = next->operands[k];
-    if (is_state(l, from) && from->a.tuple_index == counter->a.tuple_index &&
-        is_constant(next->operands[1 - k], &step) && step == 1) {
-      return last - first;
-    }
-  }
-  return 0;
-}
-
 /* The dynamic-slice of one row of a sequence that x is, reshaped or not; NULL if it is none. */
 static const Instruction *row_of(const Loop *l, const Instruction *x) {
   const Shape *row = x->shape;
@@ -356,7 +331,7 @@ static Instruction *hoist_from(Instruction *loop) {
   l.escapes = scope_new((size_t)l.size, sizeof *l.escapes);
   l.moved = scope_new((size_t)l.size, sizeof(Instruction *));
   analyse(&l);
-  int64_t turns = turns_of(&l);
+  int64_t turns = loop_turns(loop);
   for (int i = 0; i < l.size && l.count < MOST_HOISTED; i++) {
     Instruction *x = body->instructions[i];
     if (l.same[i] && l.escapes[i] && takes_time(x)) {
@@ -378,7 +353,6 @@ bool lower_hoist_loops(Module *module) {
   module_count_callers(module);
   for (int c = 0; c < module->count; c++) {
     Computation *computation = module->computations[c];
-    Instruction *root = computation->root;
     Rewrite rewrite;
     rewrite_begin(&rewrite, computation);
     for (int i = 0; i < rewrite.count; i++) {
@@ -389,7 +363,6 @@ bool lower_hoist_loops(Module *module) {
       Instruction *longer = rewrite.layouts_matter ? NULL : hoist_from(x);
       if (longer) rewrite_replace(&rewrite, x, longer);
     }
-    computation->root = root; /* computation_add moved it */
     changed |= rewrite_end(&rewrite);
   }
   return changed;

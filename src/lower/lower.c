@@ -31,6 +31,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   pass_run((NamedPass){"small-dots", lower_small_dots}, module, watch);
   pass_run((NamedPass){"order-convolutions", lower_order_convolutions}, module, watch);
   for (size_t i = 0; i < sizeof targeting / sizeof *targeting; i++) {
+    module_keep_roots(module);
     bool changed = targeting[i].run(module, target);
     if (changed && watch) watch->changed(watch, targeting[i].name, module);
   }

@@ -12,6 +12,9 @@
 ** nothing is fused, nor made ready for it. `watch` may be NULL. */
 void lower_run(Module *module, const Target *target, PassWatch *watch);
 
+/* How often a while runs its body that counts from a constant to another; -1: that is not plain to see. */
+int64_t loop_turns(const Instruction *loop);
+
 bool lower_unroll_loops(Module *module); /* short ones, of element-wise operations */
 bool lower_block_scans(Module *module);  /* cumulative ones of narrow floats, as XLA rounds them */
 bool lower_expand_batch_norm(Module *module); /* as reductions and loops */

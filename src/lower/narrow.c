@@ -283,14 +283,10 @@ static bool narrow_computation(Computation *computation) {
   Narrower n = {.arena = arena_new(), .computation = computation, .count = computation->count};
   n.used = ARENA_ARRAY(n.arena, Range *, n.count);
   n.to = ARENA_ARRAY(n.arena, Instruction *, n.count);
-  Instruction *root = computation->root;
-  use(&n, root, full_box(&n, root->shape));
+  use(&n, computation->root, full_box(&n, computation->root->shape));
   bool worth_it = analyse(&n) >= LEAST_WORK;
   for (int i = 0; i < n.count && worth_it; i++) narrow(&n, computation->instructions[i]);
-  if (worth_it) {
-    computation->root = root; /* computation_add moved it */
-    computation_sort(computation);
-  }
+  if (worth_it) computation_sort(computation);
   arena_free(n.arena);
   return worth_it;
 }

@@ -168,7 +168,6 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
 static bool order_convolutions(Computation *computation) {
   bool changed = false;
   int count = computation->count;
-  Instruction *root = computation->root;
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
     Sizes sizes;
@@ -178,7 +177,6 @@ static bool order_convolutions(Computation *computation) {
     reorder(x, last, last ? sizes.outputs / sizes.groups : 1);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

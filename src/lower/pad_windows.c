@@ -95,14 +95,12 @@ static bool pad_operand(Computation *computation, Instruction *reduce, const Tar
 static bool pad_windows(Computation *computation, const Target *target) {
   bool changed = false;
   int count = computation->count;
-  Instruction *root = computation->root;
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
     if (window_is_padded(&x->a.window) && is_neutral(x) && !can_fuse(target, x))
       changed |= pad_operand(computation, x, target);
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

@@ -84,7 +84,6 @@ static bool is_for_loops(const Instruction *x) {
 }
 
 static bool scatter_windows(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -94,7 +93,6 @@ static bool scatter_windows(Computation *computation) {
     scatter_source(computation, x, places);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

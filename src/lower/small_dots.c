@@ -116,7 +116,6 @@ bool lower_small_dots(Module *module) {
   bool changed = false;
   for (int c = 0; c < module->count; c++) {
     Computation *computation = module->computations[c];
-    Instruction *root = computation->root;
     int count = computation->count;
     bool here = false;
     for (int i = 0; i < count; i++) {
@@ -128,7 +127,6 @@ bool lower_small_dots(Module *module) {
       here = true;
     }
     if (!here) continue;
-    computation->root = root; /* computation_add moved it */
     computation_sort(computation);
     changed = true;
   }

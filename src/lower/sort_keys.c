@@ -199,7 +199,6 @@ static bool batch_comparators(Computation *computation, const Target *target) {
 }
 
 static bool sort_keys(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -208,7 +207,6 @@ static bool sort_keys(Computation *computation) {
       changed |= extract_keys(x);
     }
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

@@ -53,8 +53,7 @@ static const Instruction *step_of(const Instruction *next, int64_t element) {
   return NULL;
 }
 
-/* How often the body runs; -1 where that is not plain to see or too often. */
-static int turns_of(const Instruction *loop) {
+int64_t loop_turns(const Instruction *loop) {
   const Instruction *test = loop->a.condition->root, *next = loop->a.body->root;
   const Instruction *init = loop->operands[0];
   if (test->opcode != HLO_COMPARE || test->a.direction != COMPARE_LT ||
@@ -69,23 +68,20 @@ static int turns_of(const Instruction *loop) {
   const Instruction *step = step_of(next->operands[element], element);
   PrimitiveType type = init->operands[element]->shape->type;
   if (!step || type_kind(type) != KIND_SIGNED) return -1;
-  int64_t i = value_of(init->operands[element]).i, end = value_of(test->operands[1]).i;
+  int64_t first = value_of(init->operands[element]).i, end = value_of(test->operands[1]).i;
   int64_t by = value_of(step).i;
-  if (by < 1 || end > INT8_MAX) return -1; /* so that the counter overflows in no type */
-  int turns = 0;
-  for (; i < end && turns <= MOST_TURNS; i += by) turns++;
-  return turns <= MOST_TURNS ? turns : -1;
+  if (by < 1 || end > scalar_highest(type).i - by || first < INT32_MIN) return -1; /* or it wraps */
+  return end <= first ? 0 : (end - first - 1) / by + 1;
 }
 
 static bool unroll_loops(Computation *computation) {
   Rewrite rewrite;
-  Instruction *root = computation->root;
   rewrite_begin(&rewrite, computation);
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *loop = rewrite_visit(&rewrite, i);
     if (loop->opcode != HLO_WHILE || loop->a.control_predecessors.count) continue;
-    int turns = turns_of(loop);
-    if (turns < 0 || turns * loop->a.body->count > MOST_INSTRUCTIONS ||
+    int64_t turns = loop_turns(loop);
+    if (turns < 0 || turns > MOST_TURNS || turns * loop->a.body->count > MOST_INSTRUCTIONS ||
         !is_plain_body(loop->a.body)) {
       continue;
     }
@@ -99,7 +95,6 @@ static bool unroll_loops(Computation *computation) {
     }
     rewrite_replace(&rewrite, loop, state);
   }
-  computation->root = root; /* computation_add moved it */
   return rewrite_end(&rewrite);
 }
 

@@ -62,7 +62,6 @@ static void expand(Instruction *x) {
 }
 
 static bool expand_bitcasts(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -71,7 +70,6 @@ static bool expand_bitcasts(Computation *computation) {
     expand(x);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

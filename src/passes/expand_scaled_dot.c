@@ -71,7 +71,6 @@ static void expand(Instruction *x) {
 }
 
 static bool expand_scaled_dots(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -79,7 +78,6 @@ static bool expand_scaled_dots(Computation *computation) {
     expand(computation->instructions[i]);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

@@ -212,7 +212,6 @@ static bool is_static_scan(const Instruction *x) {
 }
 
 static bool expand_scans(Computation *computation) {
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -220,7 +219,6 @@ static bool expand_scans(Computation *computation) {
     expand(computation->instructions[i]);
     changed = true;
   }
-  computation->root = root; /* computation_add moved it */
   if (changed) computation_sort(computation);
   return changed;
 }

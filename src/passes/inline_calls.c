@@ -200,7 +200,7 @@ static bool inline_calls(Computation *computation) {
   inliner.finished = ARENA_ARRAY(scratch, int, count);
   const Shape **done_shape = ARENA_ARRAY(scratch, const Shape *, count);
   count_users(&inliner, list, count, done_shape);
-  int root = computation->root->id; /* now: every instruction that is added becomes the root */
+  int root = computation->root->id; /* while the ids are those of before */
 
   computation->instructions = NULL;
   computation->count = computation->capacity = 0;

@@ -240,7 +240,6 @@ static bool remove_dead(State *s) {
 static bool loop_state(Computation *computation) {
   Arena *arena = NULL;
   Users users = {0};
-  Instruction *root = computation->root;
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -254,7 +253,6 @@ static bool loop_state(Computation *computation) {
     changed |= remove_dead(&s);
   }
   arena_free(arena);
-  computation->root = root; /* computation_add moved it */
   if (computation->count != count) computation_sort(computation);
   return changed;
 }

@@ -306,12 +306,10 @@ static bool rewrite_call(Instruction *call, const Mesh *mesh) {
 
 static bool rewrite_calls(Computation *computation, const Mesh *mesh) {
   bool changed = false;
-  Instruction *root = computation->root;
   for (int i = 0, count = computation->count; i < count; i++) {
     Instruction *x = computation->instructions[i];
     if (kind_of(x) != OTHER_CALL) changed |= rewrite_call(x, mesh);
   }
-  computation->root = root; /* adding makes the last one the root */
   if (changed) computation_sort(computation);
   return changed;
 }

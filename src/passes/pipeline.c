@@ -26,6 +26,7 @@ static const NamedPass simplifying[] = {
 enum { MOST_ROUNDS = 16 };
 
 bool pass_run(NamedPass pass, Module *module, PassWatch *watch) {
+  module_keep_roots(module);
   bool changed = pass.run(module);
   if (changed && watch) watch->changed(watch, pass.name, module);
   return changed;
