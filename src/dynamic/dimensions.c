@@ -281,6 +281,7 @@ static void strip_module(Module *module) {
 }
 
 bool dynamic_dimensions_resolve(Module *module, Error *error) {
+  module_keep_roots(module);
   Arena *scratch = arena_new();
   bool ok = true;
   if (any_instruction(module, is_dynamic)) {
