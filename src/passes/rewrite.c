@@ -11,6 +11,7 @@ static bool has_bitcast(const Computation *computation) {
 
 void rewrite_begin(Rewrite *rewrite, Computation *computation) {
   computation_renumber(computation);
+  computation->keeps_root = true;
   *rewrite = (Rewrite){.computation = computation, .count = computation->count};
   rewrite->to = scope_new((size_t)computation->count + 1, sizeof *rewrite->to);
   rewrite->layouts_matter = has_bitcast(computation);
