@@ -84,10 +84,7 @@ export class Workers {
   #replace(worker) {
     const number = this.#numbers.get(worker);
     if (this.#terminated || number === undefined) return;
-    this.#numbers.delete(worker);
-    worker.terminate();
-    delete this.#glue.pthreads[worker.pthread_ptr];
-    this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
+    this.#forget(worker);
     try {
       const loss = this.#spawning(() => this.#core.call('xla_worker_lost', number));
       if (loss === BROKEN) this.#core.fail('a worker thread died in the middle of the core');
@@ -103,6 +100,13 @@ export class Workers {
     else this.#core.fail('no worker thread is left');
   }
 
+  #forget(worker) {
+    this.#numbers.delete(worker);
+    worker.terminate();
+    delete this.#glue.pthreads[worker.pthread_ptr];
+    this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
+  }
+
   /** Where none can start, the place stays empty at last. The others go on, if there are any. */
   #retry(worker, number, error) {
     const failures = (this.#failures.get(number) ?? 0) + 1;
@@ -111,7 +115,7 @@ export class Workers {
       this.#replace(worker);
       return;
     }
-    this.#numbers.delete(worker);
+    this.#forget(worker);
     if (!this.#numbers.size) this.#core.fail(`no worker thread is left: ${error.message}`);
   }
 }
