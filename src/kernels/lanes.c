@@ -75,37 +75,37 @@ EXPORT("7") StreamLoop by_columns_f64;
 ** as V8 then loads early what it must spill. Sums start at zero and meet those at `out` in the end:
 ** two ways into the loop cost as much as a tenth.
 */
-#define TILE_LOOP(name, real, splat, madd, add, negative_zero)                               \
-  LOOP void name(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs, \
-                 void *const *out, Start start) {                                            \
-    enum { LANES = 16 / sizeof(real), NESTED = 128 };                                        \
-    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);  \
-    for (int panel = 0; panel < panels; panel++, out += PANEL_ROWS) {                        \
-      const real *a = (const real *)((const Byte *)lhs + (size_t)panel * lhs_stride);        \
-      const real *b = rhs;                                                                   \
-      v128_t sum[PANEL_ROWS][2];                                                             \
-      for (int i = 0; i < PANEL_ROWS; i++) sum[i][0] = sum[i][1] = zero;                     \
-      for (int k = 0; k < depth;) {                                                          \
-        int end = k + NESTED < depth ? k + NESTED : depth;                                   \
-        for (; k < end; k++, a += PANEL_ROWS, b += 2 * LANES) {                              \
-          v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                     \
-          for (int i = 0; i < PANEL_ROWS; i++) {                                             \
-            v128_t x = splat(a + i);                                                         \
-            sum[i][0] = madd(sum[i][0], x, b0);                                              \
-            sum[i][1] = madd(sum[i][1], x, b1);                                              \
-          }                                                                                  \
-        }                                                                                    \
-      }                                                                                      \
-      for (int i = 0; i < PANEL_ROWS; i++) {                                                 \
-        real *row = out[i];                                                                  \
-        if (start == START_OUT) {                                                            \
-          sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                   \
-          sum[i][1] = add(sum[i][1], wasm_v128_load(row + LANES));                           \
-        }                                                                                    \
-        wasm_v128_store(row, sum[i][0]);                                                     \
-        wasm_v128_store(row + LANES, sum[i][1]);                                             \
-      }                                                                                      \
-    }                                                                                        \
+#define TILE_LOOP(name, real, splat, madd, add, negative_zero)                                  \
+  LOOP void name(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs, \
+                 void *const *out, Start start) {                                               \
+    enum { LANES = 16 / sizeof(real), NESTED = 128 };                                           \
+    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);     \
+    for (int panel = 0; panel < panels; panel++, out += PANEL_ROWS) {                           \
+      const real *a = (const real *)((const Byte *)lhs + (ptrdiff_t)panel * lhs_stride);        \
+      const real *b = rhs;                                                                      \
+      v128_t sum[PANEL_ROWS][2];                                                                \
+      for (int i = 0; i < PANEL_ROWS; i++) sum[i][0] = sum[i][1] = zero;                        \
+      for (int k = 0; k < depth;) {                                                             \
+        int end = k + NESTED < depth ? k + NESTED : depth;                                      \
+        for (; k < end; k++, a += PANEL_ROWS, b += 2 * LANES) {                                 \
+          v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                        \
+          for (int i = 0; i < PANEL_ROWS; i++) {                                                \
+            v128_t x = splat(a + i);                                                            \
+            sum[i][0] = madd(sum[i][0], x, b0);                                                 \
+            sum[i][1] = madd(sum[i][1], x, b1);                                                 \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+      for (int i = 0; i < PANEL_ROWS; i++) {                                                    \
+        real *row = out[i];                                                                     \
+        if (start == START_OUT) {                                                               \
+          sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                      \
+          sum[i][1] = add(sum[i][1], wasm_v128_load(row + LANES));                              \
+        }                                                                                       \
+        wasm_v128_store(row, sum[i][0]);                                                        \
+        wasm_v128_store(row + LANES, sum[i][1]);                                                \
+      }                                                                                         \
+    }                                                                                           \
   }
 
 /* ---- Without packing ---- */
@@ -179,43 +179,43 @@ EXPORT("7") StreamLoop by_columns_f64;
 /* ---- Streams ---- */
 
 /* ROWS vectors with DEPTH rows of the matrix: the sums stay in the first cache. */
-#define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                            \
-  static void name(int columns, const Byte *vectors, size_t vector_stride, const Byte *matrix,  \
-                   size_t matrix_stride, Byte *sums, size_t sums_stride) {                      \
-    enum { LANES = 16 / sizeof(real) };                                                         \
-    v128_t x[ROWS][DEPTH];                                                                      \
-    for (int i = 0; i < (ROWS); i++) {                                                          \
-      const real *vector = (const real *)(vectors + (size_t)i * vector_stride);                 \
-      for (int k = 0; k < (DEPTH); k++) x[i][k] = splat(vector + k);                            \
-    }                                                                                           \
-    int j = 0;                                                                                  \
-    for (; j + LANES <= columns; j += LANES, matrix += 16, sums += 16) {                        \
-      v128_t sum[ROWS];                                                                         \
-      for (int i = 0; i < (ROWS); i++) sum[i] = wasm_v128_load(sums + (size_t)i * sums_stride); \
-      for (int k = 0; k < (DEPTH); k++) {                                                       \
-        v128_t y = wasm_v128_load(matrix + (size_t)k * matrix_stride);                          \
-        for (int i = 0; i < (ROWS); i++) sum[i] = madd(sum[i], x[i][k], y);                     \
-      }                                                                                         \
-      for (int i = 0; i < (ROWS); i++) wasm_v128_store(sums + (size_t)i * sums_stride, sum[i]); \
-    }                                                                                           \
-    for (int i = 0; i < (ROWS) && j < columns; i++) {                                           \
-      Byte *to = sums + (size_t)i * sums_stride;                                                \
-      v128_t sum = wasm_v128_load(to);                                                          \
-      for (int k = 0; k < (DEPTH); k++) {                                                       \
-        sum = madd(sum, x[i][k], partial(matrix + (size_t)k * matrix_stride, columns - j));     \
-      }                                                                                         \
-      wasm_v128_store(to, sum);                                                                 \
-    }                                                                                           \
+#define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                               \
+  static void name(int columns, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,  \
+                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                   \
+    enum { LANES = 16 / sizeof(real) };                                                            \
+    v128_t x[ROWS][DEPTH];                                                                         \
+    for (int i = 0; i < (ROWS); i++) {                                                             \
+      const real *vector = (const real *)(vectors + (ptrdiff_t)i * vector_stride);                 \
+      for (int k = 0; k < (DEPTH); k++) x[i][k] = splat(vector + k);                               \
+    }                                                                                              \
+    int j = 0;                                                                                     \
+    for (; j + LANES <= columns; j += LANES, matrix += 16, sums += 16) {                           \
+      v128_t sum[ROWS];                                                                            \
+      for (int i = 0; i < (ROWS); i++) sum[i] = wasm_v128_load(sums + (ptrdiff_t)i * sums_stride); \
+      for (int k = 0; k < (DEPTH); k++) {                                                          \
+        v128_t y = wasm_v128_load(matrix + (ptrdiff_t)k * matrix_stride);                          \
+        for (int i = 0; i < (ROWS); i++) sum[i] = madd(sum[i], x[i][k], y);                        \
+      }                                                                                            \
+      for (int i = 0; i < (ROWS); i++) wasm_v128_store(sums + (ptrdiff_t)i * sums_stride, sum[i]); \
+    }                                                                                              \
+    for (int i = 0; i < (ROWS) && j < columns; i++) {                                              \
+      Byte *to = sums + (ptrdiff_t)i * sums_stride;                                                \
+      v128_t sum = wasm_v128_load(to);                                                             \
+      for (int k = 0; k < (DEPTH); k++) {                                                          \
+        sum = madd(sum, x[i][k], partial(matrix + (ptrdiff_t)k * matrix_stride, columns - j));     \
+      }                                                                                            \
+      wasm_v128_store(to, sum);                                                                    \
+    }                                                                                              \
   }
 
 /* So many vectors with as much of the depth as there is. */
 #define BY_DEPTH_CASE(name, real, ROWS, DEPTH)                                                  \
   for (; rows - i >= (ROWS); i += (ROWS)) {                                                     \
-    const Byte *x = (const Byte *)vectors + (size_t)i * vector_stride;                          \
+    const Byte *x = (const Byte *)vectors + (ptrdiff_t)i * vector_stride;                       \
     const Byte *m = matrix;                                                                     \
-    Byte *to = (Byte *)sums + (size_t)i * sums_stride;                                          \
+    Byte *to = (Byte *)sums + (ptrdiff_t)i * sums_stride;                                       \
     int k = 0;                                                                                  \
-    for (; k + (DEPTH) <= depth; k += (DEPTH), m += (size_t)(DEPTH) * matrix_stride) {          \
+    for (; k + (DEPTH) <= depth; k += (DEPTH), m += (ptrdiff_t)(DEPTH) * matrix_stride) {       \
       name##_##ROWS##x##DEPTH(columns, x + (size_t)k * sizeof(real), vector_stride, m,          \
                               matrix_stride, to, sums_stride);                                  \
     }                                                                                           \
@@ -225,25 +225,25 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                           \
   }
 
-#define BY_DEPTH(name, real, splat, madd, partial)                                            \
-  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                 \
-  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                 \
-  BY_DEPTH_ROWS(name##_2x4, real, splat, madd, partial, 2, 4)                                 \
-  BY_DEPTH_ROWS(name##_2x1, real, splat, madd, partial, 2, 1)                                 \
-  BY_DEPTH_ROWS(name##_4x2, real, splat, madd, partial, 4, 2)                                 \
-  BY_DEPTH_ROWS(name##_4x1, real, splat, madd, partial, 4, 1)                                 \
-  LOOP void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
-                 const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
-    int i = 0;                                                                                \
-    BY_DEPTH_CASE(name, real, 4, 2)                                                           \
-    BY_DEPTH_CASE(name, real, 2, 4)                                                           \
-    BY_DEPTH_CASE(name, real, 1, 8)                                                           \
+#define BY_DEPTH(name, real, splat, madd, partial)                                                 \
+  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                      \
+  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                      \
+  BY_DEPTH_ROWS(name##_2x4, real, splat, madd, partial, 2, 4)                                      \
+  BY_DEPTH_ROWS(name##_2x1, real, splat, madd, partial, 2, 1)                                      \
+  BY_DEPTH_ROWS(name##_4x2, real, splat, madd, partial, 4, 2)                                      \
+  BY_DEPTH_ROWS(name##_4x1, real, splat, madd, partial, 4, 1)                                      \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    int i = 0;                                                                                     \
+    BY_DEPTH_CASE(name, real, 4, 2)                                                                \
+    BY_DEPTH_CASE(name, real, 2, 4)                                                                \
+    BY_DEPTH_CASE(name, real, 1, 8)                                                                \
   }
 
 /* ROWS vectors with LINES lines of the matrix, UNROLLED sums of each. */
 #define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \
-  static void name(int depth, const Byte *vectors, size_t vector_stride, const Byte *matrix,      \
-                   size_t matrix_stride, Byte *sums, size_t sums_stride) {                        \
+  static void name(int depth, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,   \
+                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                  \
     enum { LANES = 16 / sizeof(real), STEP = (UNROLLED) * LANES };                                \
     v128_t sum[ROWS][LINES][UNROLLED];                                                            \
     for (int i = 0; i < (ROWS); i++) {                                                            \
@@ -256,10 +256,10 @@ EXPORT("7") StreamLoop by_columns_f64;
       for (int u = 0; u < (UNROLLED); u++) {                                                      \
         v128_t x[ROWS];                                                                           \
         for (int i = 0; i < (ROWS); i++) {                                                        \
-          x[i] = wasm_v128_load(vectors + (size_t)i * vector_stride + 16 * u);                    \
+          x[i] = wasm_v128_load(vectors + (ptrdiff_t)i * vector_stride + 16 * u);                 \
         }                                                                                         \
         for (int j = 0; j < (LINES); j++) {                                                       \
-          v128_t y = wasm_v128_load(matrix + (size_t)j * matrix_stride + 16 * u);                 \
+          v128_t y = wasm_v128_load(matrix + (ptrdiff_t)j * matrix_stride + 16 * u);              \
           for (int i = 0; i < (ROWS); i++) sum[i][j][u] = madd(sum[i][j][u], x[i], y);            \
         }                                                                                         \
       }                                                                                           \
@@ -268,17 +268,17 @@ EXPORT("7") StreamLoop by_columns_f64;
       bool whole = k + LANES <= depth;                                                            \
       v128_t x[ROWS];                                                                             \
       for (int i = 0; i < (ROWS); i++) {                                                          \
-        const Byte *from = vectors + (size_t)i * vector_stride;                                   \
+        const Byte *from = vectors + (ptrdiff_t)i * vector_stride;                                \
         x[i] = whole ? wasm_v128_load(from) : partial(from, depth - k);                           \
       }                                                                                           \
       for (int j = 0; j < (LINES); j++) {                                                         \
-        const Byte *from = matrix + (size_t)j * matrix_stride;                                    \
+        const Byte *from = matrix + (ptrdiff_t)j * matrix_stride;                                 \
         v128_t y = whole ? wasm_v128_load(from) : partial(from, depth - k);                       \
         for (int i = 0; i < (ROWS); i++) sum[i][j][0] = madd(sum[i][j][0], x[i], y);              \
       }                                                                                           \
     }                                                                                             \
     for (int i = 0; i < (ROWS); i++) {                                                            \
-      real *to = (real *)(sums + (size_t)i * sums_stride);                                        \
+      real *to = (real *)(sums + (ptrdiff_t)i * sums_stride);                                     \
       for (int j = 0; j < (LINES); j++) {                                                         \
         for (int u = 1; u < (UNROLLED); u++) sum[i][j][0] = add(sum[i][j][0], sum[i][j][u]);      \
         to[j] += (real)lane_of(sum_of(sum[i][j][0]), 0);                                          \
@@ -286,32 +286,32 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                             \
   }
 
-#define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                         \
-  for (; columns - j >= (LINES); j += (LINES)) {                                         \
-    name##_##ROWS##x##LINES(                                                             \
-        depth, (const Byte *)vectors + (size_t)i * vector_stride, vector_stride,         \
-        (const Byte *)matrix + (size_t)j * matrix_stride, matrix_stride,                 \
-        (Byte *)sums + (size_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride); \
+#define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                            \
+  for (; columns - j >= (LINES); j += (LINES)) {                                            \
+    name##_##ROWS##x##LINES(                                                                \
+        depth, (const Byte *)vectors + (ptrdiff_t)i * vector_stride, vector_stride,         \
+        (const Byte *)matrix + (ptrdiff_t)j * matrix_stride, matrix_stride,                 \
+        (Byte *)sums + (ptrdiff_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride); \
   }
 
-#define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                           \
-  BY_COLUMNS_LINES(name##_2x4, real, madd, add, partial, sum_of, lane_of, 2, 4, 1)            \
-  BY_COLUMNS_LINES(name##_2x1, real, madd, add, partial, sum_of, lane_of, 2, 1, 2)            \
-  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)            \
-  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)            \
-  LOOP void name(int rows, int columns, int depth, const void *vectors, size_t vector_stride, \
-                 const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride) {  \
-    int i = 0;                                                                                \
-    for (; i + 2 <= rows; i += 2) {                                                           \
-      int j = 0;                                                                              \
-      BY_COLUMNS_CASE(name, real, 2, 4)                                                       \
-      BY_COLUMNS_CASE(name, real, 2, 1)                                                       \
-    }                                                                                         \
-    for (; i < rows; i++) {                                                                   \
-      int j = 0;                                                                              \
-      BY_COLUMNS_CASE(name, real, 1, 4)                                                       \
-      BY_COLUMNS_CASE(name, real, 1, 1)                                                       \
-    }                                                                                         \
+#define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                                \
+  BY_COLUMNS_LINES(name##_2x4, real, madd, add, partial, sum_of, lane_of, 2, 4, 1)                 \
+  BY_COLUMNS_LINES(name##_2x1, real, madd, add, partial, sum_of, lane_of, 2, 1, 2)                 \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)                 \
+  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)                 \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    int i = 0;                                                                                     \
+    for (; i + 2 <= rows; i += 2) {                                                                \
+      int j = 0;                                                                                   \
+      BY_COLUMNS_CASE(name, real, 2, 4)                                                            \
+      BY_COLUMNS_CASE(name, real, 2, 1)                                                            \
+    }                                                                                              \
+    for (; i < rows; i++) {                                                                        \
+      int j = 0;                                                                                   \
+      BY_COLUMNS_CASE(name, real, 1, 4)                                                            \
+      BY_COLUMNS_CASE(name, real, 1, 1)                                                            \
+    }                                                                                              \
   }
 
 /* ---- The table ---- */

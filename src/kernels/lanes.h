@@ -36,7 +36,7 @@ enum {
 **
 ** `out` points to PANEL_COLUMN_BYTES of sums for each row.
 */
-typedef void TileLoop(int depth, const void *lhs, size_t lhs_stride, int panels, const void *rhs,
+typedef void TileLoop(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs,
                       void *const *out, Start start);
 
 /* Where rows, and numbers of the depth, are: in bytes, from the first one on. */
@@ -65,8 +65,9 @@ typedef void PlainLoop(int rows, int columns, int depth, const void *lhs, const 
 **
 ** The vectors' depth is dense. `sums` has room for whole vectors of columns.
 */
-typedef void StreamLoop(int rows, int columns, int depth, const void *vectors, size_t vector_stride,
-                        const void *matrix, size_t matrix_stride, void *sums, size_t sums_stride);
+typedef void StreamLoop(int rows, int columns, int depth, const void *vectors,
+                        ptrdiff_t vector_stride, const void *matrix, ptrdiff_t matrix_stride,
+                        void *sums, ptrdiff_t sums_stride);
 
 typedef struct LaneLoops {
   TileLoop *tile;
