@@ -41,10 +41,10 @@ typedef void TileLoop(int depth, const void *lhs, ptrdiff_t lhs_stride, int pane
 
 /* Where rows, and numbers of the depth, are: in bytes, from the first one on. */
 typedef struct RowAt {
-  size_t lhs, out;
+  ptrdiff_t lhs, out;
 } RowAt;
 typedef struct DepthAt {
-  size_t lhs, rhs;
+  ptrdiff_t lhs, rhs;
 } DepthAt;
 
 /*
