@@ -339,8 +339,8 @@ static int64_t pointer_unit(const LoopNode *leaf) {
 
 void emit_load_integer(WasmFunction *f, PrimitiveType type) {
   int bytes = type_bytes(type), narrow = OP_I64_LOAD8_S + (type_kind(type) != KIND_SIGNED);
-  wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6),
-              0); /* by 2 more for twice as many */
+  /* By 2 more for twice as many bytes. */
+  wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6), 0);
 }
 
 void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type) {

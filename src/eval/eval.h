@@ -25,8 +25,7 @@ typedef struct EvalContext {
   int depth;           /* of computations that are being evaluated; 0 at first */
   int64_t *budget; /* NULL, or of how many steps it may take: RESOURCE_EXHAUSTED where it ends */
   const _Atomic bool *cancelled; /* NULL, or set by whoever wants it to stop: CANCELLED */
-  bool
-      alone; /* this thread is the only one, so that nobody can want that: no element takes for ever */
+  bool alone;                /* no other thread could want that: then no element takes for ever */
   struct EvalApply *applies; /* apply.c's: those that are planned in the innermost eval_apply_new */
 } EvalContext;
 

@@ -4,12 +4,10 @@
 */
 #include "lower/lower.h"
 #include "passes/rewrite.h"
-#include "scalar/scalar.h"
 
 static bool is_one(const Instruction *x) {
-  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
-  if (x->opcode != HLO_CONSTANT || shape_elements(x->shape) != 1) return false;
-  return scalar_load(x->shape->type, x->literal->data, 0).f == 1;
+  Scalar value;
+  return splat_value(x, &value) && value.f == 1;
 }
 
 /* An operand that is such an operation, and used by nobody else */
@@ -33,7 +31,8 @@ static Instruction *operand_of_logistic(const Users *users, const Instruction *d
 }
 
 static bool find_logistics(Computation *computation) {
-  Users users = find_users(computation->module->arena, computation);
+  Arena *scratch = arena_new();
+  Users users = find_users(scratch, computation);
   bool changed = false;
   for (int i = 0; i < computation->count; i++) {
     Instruction *divide = computation->instructions[i];
@@ -42,6 +41,7 @@ static bool find_logistics(Computation *computation) {
     instruction_become(divide, HLO_LOGISTIC, &x, 1, NULL);
     changed = true;
   }
+  arena_free(scratch);
   return changed;
 }
 

@@ -64,6 +64,15 @@ void instruction_become(Instruction *instruction, Opcode opcode, Instruction *co
   instruction->operand_count = operand_count;
 }
 
+bool splat_value(const Instruction *x, Scalar *value) {
+  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
+  if (x->opcode != HLO_CONSTANT || !shape_is_array(x->shape) || shape_elements(x->shape) != 1) {
+    return false;
+  }
+  *value = scalar_load(x->shape->type, x->literal->data, 0);
+  return true;
+}
+
 Users find_users(Arena *arena, Computation *computation) {
   int n = computation->count;
   Users users = {ARENA_ARRAY(arena, int, n), ARENA_ARRAY(arena, Instruction **, n)};

@@ -17,6 +17,7 @@
 #define XLA_PASSES_REWRITE_H
 
 #include "passes/passes.h"
+#include "scalar/scalar.h"
 
 typedef struct Rewrite {
   Computation *computation;
@@ -38,6 +39,9 @@ bool rewrite_end(Rewrite *rewrite);
 /* Turns `instruction` into another operation on the spot, keeping its name, shape and users. */
 void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
                         int operand_count, const Attributes *attributes);
+
+/* The value that all elements of a constant, or of a broadcast one, have; false if it is neither. */
+bool splat_value(const Instruction *x, Scalar *value);
 
 /* Who uses each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
 typedef struct Users {

@@ -12,16 +12,6 @@
 
 typedef Instruction *Rule(Instruction *x);
 
-/* The value that all elements of a constant, or of a broadcast one, have. */
-static bool splat_value(const Instruction *x, Scalar *value) {
-  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
-  if (x->opcode != HLO_CONSTANT || !shape_is_array(x->shape) || shape_elements(x->shape) != 1) {
-    return false;
-  }
-  *value = scalar_load(x->shape->type, x->literal->data, 0);
-  return true;
-}
-
 static bool is_number(const Instruction *x, double number) {
   Scalar value;
   if (!splat_value(x, &value)) return false;

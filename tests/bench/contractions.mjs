@@ -8,6 +8,7 @@
  * Each round measures the loop and the product one after the other; the table has the best of each.
  */
 import { Client } from '../../bindings/index.mjs';
+import { clocks } from './clocks.mjs';
 import { peak } from './probes.mjs';
 
 const ROUNDS = 3;
@@ -20,10 +21,6 @@ const COST = { f32: 1, f64: 2, bf16: 1, f16: 1, c64: 4 };
 
 const types = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(COST);
 const client = await Client.create({ threads: 0, fusedMultiplyAdd: 'never' });
-const milliseconds = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
 
 async function compiled(type, [m, k, n]) {
   const module = client.parseHlo(`HloModule m
@@ -53,13 +50,13 @@ ENTRY e {
 /** Milliseconds of this process for one product; the least of those that 300 of them have room for. */
 async function fastest({ program, operands }) {
   let best = Infinity;
-  const end = milliseconds() + 300;
+  const end = clocks.cpu() + 300;
   do {
-    const start = milliseconds();
+    const start = clocks.cpu();
     const results = await program.execute(operands, { device: true });
-    best = Math.min(best, milliseconds() - start);
+    best = Math.min(best, clocks.cpu() - start);
     results.forEach((buffer) => buffer.dispose());
-  } while (milliseconds() < end);
+  } while (clocks.cpu() < end);
   return best;
 }
 
