@@ -157,13 +157,8 @@ class Meshes {
     const together = sum(run.events.filter(({ category }) => ['collective', 'channel'].includes(category)));
     const threads = program.threads ? plural(program.threads, 'thread') : 'the single-threaded build';
     this.status.textContent = `${plural(program.replicas * program.partitions, 'device')} on ${threads}: ${duration(this.span)}; ${plural(this.meetings.length, 'meeting or message', 'meetings and messages')}. Devices spent ${Math.round((100 * together) / (sum(run.events) || 1))} % of their time at them, waiting included.`;
-    this.showAt(Math.round(SCRUB * this.interesting()));
-  }
-
-  /** A moment at which something can be seen: the middle of the first meeting. */
-  interesting() {
     const [first] = this.meetings;
-    return first ? ((first.startUs + first.endUs) / 2 - this.begin) / this.span : 0;
+    this.showTime(first ? (first.startUs + first.endUs) / 2 : this.begin);
   }
 
   showError(error) {
@@ -184,10 +179,15 @@ class Meshes {
 
   showAt(position) {
     if (!this.run) return;
+    const isEnd = Number(position) === SCRUB; /* there all is over */
+    this.showTime(this.begin + (position / SCRUB) * this.span + (isEnd ? 1 : 0));
+  }
+
+  /* To the microsecond, unlike the scrubber: a meeting may take none by a browser's coarse clock. */
+  showTime(time) {
     this.stageElement.hidden = false;
-    this.scrubber.value = position;
-    const share = position / SCRUB;
-    const time = this.begin + share * this.span + (share === 1 ? 1 : 0); /* at the end all is over */
+    const share = Math.min(1, (time - this.begin) / this.span);
+    this.scrubber.value = Math.round(SCRUB * share);
     this.stage.show(statesAt(this.run.events, this.program, time), linesAt(this.meetings, this.stage.places, time));
     this.time.textContent = duration(time - this.begin);
     this.cursor.style.left = `calc(${MARGIN.left}px + ${share} * (100% - ${MARGIN.left + MARGIN.right}px))`;
