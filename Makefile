@@ -53,8 +53,8 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # is compiled for size (which makes compiling a program a quarter slower), the rest for speed; -Os is for
 # kernels that lose nothing by it (lanes, box and the factors do), -O3 for the few files that gain.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
-PLANS := $(addprefix kernels/, contraction_plan convolution direct dot fft kernels linalg linalg_c128 \
-  order_key window)
+PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
+  linalg_c128 order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
 UNROLLED := kernels/winograd
 COMPACT := $(addprefix kernels/, elements linalg_general rng small sort stream)

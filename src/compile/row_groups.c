@@ -2,11 +2,13 @@
 ** Runs of loops that go row by row, one after the other over some rows at a time: a softmax is a maximum,
 ** a difference with its exponential, a sum and a quotient of each row, a normalisation much the same.
 ** Step after step over all rows, large arrays leave the cache between one and the next; block after block
-** of rows they stay.
+** of rows they stay. So do the rows that a chunk of a kernel completes, of a product or a convolution:
+** bias, activation, residual and conversion follow while they are there.
 **
 ** A step may be in a group if it makes its results in the order of rows, and if whatever memory it shares
 ** with another step, of which one writes there, both go along row by row: then it does not matter that a
-** later step's first rows come before an earlier one's last.
+** later step's first rows come before an earlier one's last. A kernel may be first, as it reads what it
+** reads as a whole.
 **
 ** What is reduced over the rows instead, as by a batch norm or the softmax of columns, needs all of them
 ** before anything that reads the result, and stays step by step.
@@ -17,6 +19,7 @@ enum {
   LEAST_BYTES = 512 << 10, /* that a group's steps go along, each: less stays in the cache anyway */
   BLOCK_BYTES = 320 << 10, /* of these: most arrays are gone along by two or three */
   LEAST_BLOCKS = 16,       /* for as many threads */
+  LEAST_CHUNKS = 4,        /* of a kernel: most of the work is its own */
   MOST_STEPS = 32,
   SMALL_PART = 16, /* of its bytes */
 };
@@ -72,13 +75,23 @@ static bool add_access(Group *group, int count, Access access) {
   return true;
 }
 
+/* Which operands a step reads by rows, if it makes its results so. */
+static bool goes_by_rows(const Group *group, const Thunk *thunk, bool *by_rows) {
+  if (thunk->kind == THUNK_KERNEL) return group->count == 0;
+  return thunk->kind == THUNK_GENERATED && codegen_rows(thunk->instruction, group->rows, by_rows);
+}
+
 /* Adds a step to the group; false, and nothing changes, if it does not fit. */
 static bool add_step(Group *group, const Thunk *thunk) {
-  if (thunk->kind != THUNK_GENERATED) return false;
   bool *by_rows = ARENA_ARRAY(group->arena, bool, thunk->operand_count);
-  if (!codegen_rows(thunk->instruction, group->rows, by_rows)) return false;
+  if (!goes_by_rows(group, thunk, by_rows)) return false;
   Group before = *group;
   bool fits = true;
+  if (thunk->kind == THUNK_KERNEL && thunk->scratch) {
+    Access scratch = access_of(group, thunk->scratch);
+    scratch.writes = true;
+    fits = add_access(group, 0, scratch);
+  }
   for (int i = 0; i < thunk->operand_count + thunk->result_count && fits; i++) {
     bool writes = i >= thunk->operand_count;
     Access access =
@@ -91,8 +104,25 @@ static bool add_step(Group *group, const Thunk *thunk) {
   return fits;
 }
 
+/* The rows that a kernel's chunks complete, if there are enough chunks. */
+static int64_t rows_of_kernel(const Thunk *thunk) {
+  const KernelPlan *plan = thunk->plan;
+  const Shape *shape = thunk->instruction->shape;
+  if (!plan->rows || 2 * shape_bytes(shape) < LEAST_BYTES) return 0;
+  int chunks = 0;
+  for (int phase = 0; phase < plan->phases; phase++) {
+    for (int chunk = 0; chunk < plan->chunks[phase] && chunks < LEAST_CHUNKS; chunk++) {
+      int64_t rows[2];
+      plan->rows(plan, phase, chunk, rows);
+      if (rows[1] > rows[0]) chunks++;
+    }
+  }
+  return chunks < LEAST_CHUNKS ? 0 : shape_elements(shape) / plan->row_elements;
+}
+
 /* Of what a reduction reads, the dimensions before the first that it reduces; 0: it is none. */
 static int64_t rows_of(const Thunk *thunk) {
+  if (thunk->kind == THUNK_KERNEL) return rows_of_kernel(thunk);
   if (thunk->kind != THUNK_GENERATED) return 0;
   const Instruction *root = thunk->instruction->a.calls->root;
   int64_t rows = 1;
@@ -107,7 +137,7 @@ static int64_t rows_of(const Thunk *thunk) {
   return rows;
 }
 
-/* The group around the reduction at `at`, not before `begin`; how many steps, from *first on. */
+/* The group around the reduction or from the kernel at `at` on, not before `begin`; how many steps, from *first on. */
 static int group_around(Group *group, const ThunkSequence *sequence, int begin, int at,
                         int *first) {
   int end = at + 1;
@@ -118,7 +148,8 @@ static int group_around(Group *group, const ThunkSequence *sequence, int begin, 
          add_step(group, &sequence->thunks[end])) {
     end++;
   }
-  while (*first > begin && end - *first < MOST_STEPS &&
+  bool is_kernel = sequence->thunks[at].kind == THUNK_KERNEL;
+  while (!is_kernel && *first > begin && end - *first < MOST_STEPS &&
          add_step(group, &sequence->thunks[*first - 1])) {
     --*first;
   }

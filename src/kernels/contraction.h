@@ -64,7 +64,9 @@ typedef struct ContractionPlan {
   int64_t packed_at[2], packed_bytes[2]; /* in scratch; 0 bytes: packed by units */
   int64_t sums_at, result_elements;
   bool finishes;
-  double cost; /* about: in multiplications at the rate of a micro-kernel */
+  int64_t finish_elements; /* of a finishing chunk */
+  int64_t row_elements;    /* if chunks complete rows of the result; else 0 */
+  double cost;             /* about: in multiplications at the rate of a micro-kernel */
 } ContractionPlan;
 
 /* rhs times lhs instead. */

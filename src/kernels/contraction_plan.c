@@ -93,6 +93,7 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
   int64_t products = plan.tile[LHS] * plan.tile[RHS] * (depth + 1);
   plan.units_per_chunk = products < CHUNK_PRODUCTS ? CHUNK_PRODUCTS / products : 1;
   plan.result_elements = result_elements;
+  plan.finish_elements = FINISH_ELEMENTS;
   bool converts = plan.way == BY_STREAM || plan.way == BY_SMALL;
   plan.finishes = plan.splits > 1 || (!converts && !sums_are_results(plan.arithmetic, type[OUT]));
   return plan;
@@ -102,7 +103,7 @@ void contraction_phases(const ContractionPlan *plan, int *chunks) {
   chunks[PHASE_PACK] = (int)tiles_pack_chunks(plan);
   chunks[PHASE_MULTIPLY] = (int)divide_up(plan->units, plan->units_per_chunk);
   chunks[PHASE_FINISH] =
-      plan->finishes ? (int)divide_up(plan->result_elements, FINISH_ELEMENTS) : 0;
+      plan->finishes ? (int)divide_up(plan->result_elements, plan->finish_elements) : 0;
 }
 
 static int64_t sum_bytes(const ContractionPlan *plan) {
@@ -239,8 +240,8 @@ static void add_sums(PrimitiveType type, void *to, const void *from, int64_t cou
 
 void contraction_finish(const ContractionPlan *plan, PrimitiveType type,
                         const ContractionData *data, int64_t chunk) {
-  int64_t first = chunk * FINISH_ELEMENTS, count = plan->result_elements - first;
-  if (count > FINISH_ELEMENTS) count = FINISH_ELEMENTS;
+  int64_t first = chunk * plan->finish_elements, count = plan->result_elements - first;
+  if (count > plan->finish_elements) count = plan->finish_elements;
   int64_t bytes = type_bytes(plan->arithmetic->sum);
   uint8_t *sums = data->scratch + plan->sums_at + first * bytes;
   for (int64_t split = 1; split < plan->splits; split++) {

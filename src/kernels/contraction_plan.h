@@ -13,6 +13,12 @@ int64_t contraction_scratch_bytes(const ContractionPlan *plan);
 enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
 void contraction_phases(const ContractionPlan *plan, int *chunks);
 
+/* Lets chunks be such that they complete whole rows of the result, if that leaves enough of them; for a
+** plan of one part, `contraction`. Sets row_elements. */
+void contraction_plan_rows(ContractionPlan *plan, const Contraction *contraction);
+/* Those that a chunk of a phase completes: see Kernel. */
+void contraction_rows(const ContractionPlan *plan, int phase, int64_t chunk, int64_t rows[2]);
+
 /* The memory that it works on. `scratch` is the plan's: 64-byte aligned. */
 typedef struct ContractionData {
   const uint8_t *lhs, *rhs; /* of the instruction, before any swapping */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "kernels/convolution.h"
 #include "kernels/elements.h"
 #include "kernels/kernels.h"
 #include "kernels/window.h"
@@ -112,7 +113,10 @@ static void set_units(Depthwise *d) {
     d->lane_blocks = divide_up(d->groups, d->lanes);
   }
   d->units = d->rows * d->place_blocks * d->lane_blocks;
-  d->units_per_chunk = UNIT_PRODUCTS / (products * d->lanes * d->places) + 1;
+  /* Of all lanes, if that is not much more. */
+  int64_t units = UNIT_PRODUCTS / (products * d->lanes * d->places) + 1;
+  int64_t whole = divide_up(units, d->lane_blocks) * d->lane_blocks;
+  d->units_per_chunk = whole <= 4 * units && d->units >= WANTED_UNITS * whole ? whole : units;
 }
 
 static void depthwise_of(const Instruction *instruction, Depthwise *d) {
@@ -392,12 +396,26 @@ typedef struct DepthwisePlan {
   Depthwise depthwise;
 } DepthwisePlan;
 
+static int64_t places_before(const Depthwise *d, int64_t chunk) {
+  int64_t unit = chunk * d->units_per_chunk / d->lane_blocks, row = unit / d->place_blocks;
+  if (row >= d->rows) row = d->rows, unit = 0;
+  return row * d->lines[d->outer].places + unit % d->place_blocks * d->places;
+}
+
+static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
+  const Depthwise *d = &((const DepthwisePlan *)kernel)->depthwise;
+  for (int i = 0; i < 2; i++) rows[i] = phase == PHASE_MULTIPLY ? places_before(d, chunk + i) : 0;
+}
+
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (!is_depthwise(instruction)) return NULL;
   DepthwisePlan *p = ARENA_NEW(arena, DepthwisePlan);
   Depthwise *d = &p->depthwise;
   depthwise_of(instruction, d);
   p->kernel.scratch_bytes = d->copy_bytes[0] + d->copy_bytes[1];
+  p->kernel.row_elements = d->groups;
+  if (d->units_per_chunk % d->lane_blocks == 0 && convolution_in_order(instruction))
+    p->kernel.rows = rows;
   int *chunks = kernel_phases(&p->kernel, arena, PHASES);
   chunks[PHASE_CONVERT] = (int)(convert_chunks(d, 0) + convert_chunks(d, 1));
   chunks[PHASE_MULTIPLY] = (int)divide_up(d->units, d->units_per_chunk);

@@ -46,11 +46,18 @@ typedef struct DotPlan {
   ContractionPlan plan;
 } DotPlan;
 
+static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
+  contraction_rows(&((const DotPlan *)kernel)->plan, phase, chunk, rows);
+}
+
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (instruction->opcode != HLO_DOT || shape_elements(instruction->shape) == 0) return NULL;
   DotPlan *p = ARENA_NEW(arena, DotPlan);
   contraction_of(instruction, &p->contraction);
   p->plan = contraction_plan(&p->contraction, 1, shape_elements(instruction->shape));
+  contraction_plan_rows(&p->plan, &p->contraction);
+  if (p->plan.row_elements) p->kernel.rows = rows;
+  p->kernel.row_elements = p->plan.row_elements;
   p->kernel.scratch_bytes = contraction_scratch_bytes(&p->plan);
   contraction_phases(&p->plan, kernel_phases(&p->kernel, arena, CONTRACTION_PHASES));
   return &p->kernel;

@@ -12,13 +12,19 @@
 typedef struct Kernel Kernel;
 
 /* What all kernels' plans begin with. */
-typedef struct KernelPlan {
+typedef struct KernelPlan KernelPlan;
+struct KernelPlan {
   const Kernel *kernel;
   int64_t scratch_bytes; /* of one call */
   int phases;
   const int *chunks; /* of each phase; 0: it has nothing to do */
   bool is_long;      /* a chunk may take milliseconds, however few there are */
-} KernelPlan;
+  /* If it makes its only result row after row: the elements of one of these, and which rows
+  ** [rows[0], rows[1]) a chunk of a phase completes, if any; else NULL. Each row is completed once, and
+  ** nothing reads or writes it afterwards. */
+  int64_t row_elements;
+  void (*rows)(const KernelPlan *plan, int phase, int chunk, int64_t rows[2]);
+};
 
 typedef struct KernelCall KernelCall;
 struct KernelCall {

@@ -31,6 +31,7 @@ enum {
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* inputs, at least: then whole cache lines are written */
   PANEL = 8,              /* outputs that are neighbours in the transformed kernel */
+  MOST_LINE = 128,        /* tiles: so that a line of them is not much more than a chunk */
   LEAST_FEATURES = 16,    /* with fewer, sums are not longer than those of a plain convolution */
 };
 
@@ -110,13 +111,38 @@ static int64_t chunk_of(int64_t elements) {
 ** after the other, they don't compete for the same places in a cache. */
 static int64_t plane_of(int64_t elements) { return (divide_up(elements, 16) | 1) * 16; }
 
-static void set_rounds(Winograd *w) {
+/* How many places are before those of a tile that begins a line of them. */
+static int64_t places_before(const Winograd *w, int64_t tile) {
+  int64_t line = tile / w->tiles[1], lines = line % w->tiles[0] * 2;
+  return (line / w->tiles[0] * w->places[0] + lines) * w->places[1];
+}
+
+static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
+  const Winograd *w = (const Winograd *)kernel;
+  int64_t first = (phase - 1) / ROUND_PHASES * w->round_tiles;
+  bool completes = phase > 0 && (phase - 1) % ROUND_PHASES == TRANSFORM_OUT;
+  for (int i = 0; i < 2; i++) {
+    int64_t tile = (chunk + i) * w->out_chunk;
+    tile = first + (tile < w->round_tiles ? tile : w->round_tiles);
+    rows[i] = completes ? places_before(w, tile < w->all_tiles ? tile : w->all_tiles) : 0;
+  }
+}
+
+static void set_rounds(Winograd *w, bool in_order) {
   w->padded[0] = (w->inputs + 3) & ~3;
   w->padded[1] = (w->outputs + PANEL - 1) & -PANEL;
   int64_t tile_bytes = PRODUCTS * (w->padded[0] + w->padded[1]) * (int64_t)sizeof(float);
   int64_t most = ROUND_BYTES / tile_bytes < 128 ? 128 : ROUND_BYTES / tile_bytes;
   w->rounds = divide_up(w->all_tiles, most);
   w->round_tiles = divide_up(w->all_tiles, w->rounds);
+  w->out_chunk = chunk_of(PRODUCTS * w->outputs);
+  if (in_order && w->tiles[1] <= MOST_LINE) { /* whole lines of tiles */
+    w->kernel.row_elements = w->outputs;
+    w->kernel.rows = rows;
+    w->round_tiles = divide_up(w->round_tiles, w->tiles[1]) * w->tiles[1];
+    w->rounds = divide_up(w->all_tiles, w->round_tiles);
+    w->out_chunk = divide_up(w->out_chunk, w->tiles[1]) * w->tiles[1];
+  }
   Contraction *c = &w->contraction;
   *c = (Contraction){.type = {F32, F32, F32}};
   int64_t rows = w->round_tiles, in = w->padded[0], out = w->padded[1];
@@ -136,7 +162,6 @@ static void set_rounds(Winograd *w) {
   w->kernel_chunk = chunk_of(9 * w->outputs);
   if (w->kernel_chunk < KERNEL_CHUNK) w->kernel_chunk = KERNEL_CHUNK;
   w->lhs_chunk = chunk_of(PRODUCTS * w->inputs);
-  w->out_chunk = chunk_of(PRODUCTS * w->outputs);
 }
 
 /* Whether it takes less: in multiplications, of which an element of a transform is worth so many; one
@@ -155,7 +180,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   Winograd shapes = {.kernel_at = 0};
   set_shapes(&shapes, instruction);
   if (shapes.inputs < LEAST_FEATURES || shapes.outputs < LEAST_FEATURES) return NULL;
-  set_rounds(&shapes);
+  set_rounds(&shapes, convolution_in_order(instruction));
   if (!pays(&shapes, instruction)) return NULL;
   Winograd *w = ARENA_NEW(arena, Winograd);
   *w = shapes;

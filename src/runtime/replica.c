@@ -99,9 +99,10 @@ static uint8_t **pointers(const Replica *replica, const Thunk *thunk, Arena *are
   return list;
 }
 
-/* A generated loop, or several that go over the same rows, which for one are its units. */
+/* A generated loop, or several that go over the same rows, which for one are its units. The first ones
+** may not be loops. */
 typedef struct GeneratedLoops {
-  int module, count;
+  int module, first, count;
   const Thunk *steps;
   uint8_t ***buffers; /* of each step */
   int64_t rows, block;
@@ -113,16 +114,36 @@ static GeneratedKernel generated_function(int module, int function) {
   return kernel;
 }
 
-static bool run_generated_chunk(void *argument, int chunk) {
-  const GeneratedLoops *loops = argument;
-  int64_t begin = (int64_t)chunk * loops->block, end = begin + loops->block;
-  if (end > loops->rows) end = loops->rows;
-  for (int i = 0; i < loops->count; i++) {
+static void run_rows(const GeneratedLoops *loops, int64_t begin, int64_t end) {
+  for (int i = loops->first; i < loops->count && begin < end; i++) {
     int64_t units = loops->steps[i].work.units / loops->rows;
     generated_function(loops->module, loops->steps[i].function)(loops->buffers[i], begin * units,
                                                                 end * units);
   }
+}
+
+static bool run_generated_chunk(void *argument, int chunk) {
+  const GeneratedLoops *loops = argument;
+  int64_t begin = (int64_t)chunk * loops->block, end = begin + loops->block;
+  run_rows(loops, begin, end < loops->rows ? end : loops->rows);
   return true;
+}
+
+static GeneratedLoops generated_loops(Replica *replica, const Thunk *thunk) {
+  bool group = thunk->kind == THUNK_ROWS, one = thunk->kind == THUNK_GENERATED;
+  GeneratedLoops loops = {
+      .module = replica->executable->program->generated_module,
+      .first = group && thunk->steps->thunks->kind == THUNK_KERNEL,
+      .count = group ? thunk->steps->count : one,
+      .steps = group ? thunk->steps->thunks : thunk,
+      .rows = one ? thunk->work.units : thunk->rows,
+      .block = one ? thunk->work.chunk : thunk->block,
+  };
+  loops.buffers = ARENA_ARRAY(replica->scratch, uint8_t **, loops.count);
+  for (int i = loops.first; i < loops.count; i++) {
+    loops.buffers[i] = pointers(replica, &loops.steps[i], replica->scratch);
+  }
+  return loops;
 }
 
 /* The loop over chunks of what a replica is at. */
@@ -143,21 +164,10 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
     return true;
   }
   ArenaMark mark = arena_mark(replica->scratch);
-  bool one = thunk->kind == THUNK_GENERATED;
-  GeneratedLoops loops = {
-      .module = replica->executable->program->generated_module,
-      .count = one ? 1 : thunk->steps->count,
-      .steps = one ? thunk : thunk->steps->thunks,
-      .rows = one ? thunk->work.units : thunk->rows,
-      .block = one ? thunk->work.chunk : thunk->block,
-  };
-  loops.buffers = ARENA_ARRAY(replica->scratch, uint8_t **, loops.count);
-  for (int i = 0; i < loops.count; i++) {
-    loops.buffers[i] = pointers(replica, &loops.steps[i], replica->scratch);
-  }
+  GeneratedLoops loops = generated_loops(replica, thunk);
   int64_t chunks = (loops.rows + loops.block - 1) / loops.block;
   ChunkLoop all = chunk_loop(replica, chunks, run_generated_chunk, &loops);
-  all.in_order = one && thunk->work.in_order;
+  all.in_order = thunk->kind == THUNK_GENERATED && thunk->work.in_order;
   *ok = parallel_for(&all, &frame->chunk, error);
   arena_release(replica->scratch, mark);
   if (!*ok) error_name_op(error, thunk->instruction->name);
@@ -167,6 +177,7 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
 typedef struct KernelPhase {
   KernelCall call;
   int phase;
+  GeneratedLoops loops; /* that follow over the rows that a chunk completes */
 } KernelPhase;
 
 /* What a kernel's computation on arrays is: a fusion, and its code. */
@@ -204,6 +215,11 @@ static bool run_kernel_chunk(void *argument, int chunk) {
   bool again = false;
   call.again = &again;
   call.plan->kernel->run(&call, phase->phase, chunk);
+  if (phase->loops.count) {
+    int64_t rows[2];
+    call.plan->rows(call.plan, phase->phase, chunk, rows);
+    run_rows(&phase->loops, rows[0], rows[1]);
+  }
   return !again;
 }
 
@@ -220,12 +236,17 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
                       .computed = computed};
 }
 
-/* As run_generated. */
+/* As run_generated. Of a group of rows, the kernel and what follows it. */
 static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
   ArenaMark mark = arena_mark(replica->scratch);
   KernelFusion computed;
+  GeneratedLoops loops = {0};
+  if (thunk->kind == THUNK_ROWS) {
+    loops = generated_loops(replica, thunk);
+    thunk = thunk->steps->thunks;
+  }
   uint8_t **list = pointers(replica, thunk, replica->scratch);
-  KernelPhase work = {kernel_call(replica, thunk, list, &computed), frame->phase};
+  KernelPhase work = {kernel_call(replica, thunk, list, &computed), frame->phase, loops};
   bool is_over = true;
   *ok = true;
   for (; *ok && is_over && work.phase < thunk->plan->phases; work.phase++) {
@@ -384,6 +405,9 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
   if (frame->phase == 0 && frame->chunk == 0) replica->since = start;
   switch (thunk->kind) {
   case THUNK_ROWS:
+    is_over = (thunk->steps->thunks->kind == THUNK_KERNEL ? run_kernel : run_generated)(
+        replica, frame, thunk, &ok, error);
+    break;
   case THUNK_GENERATED: is_over = run_generated(replica, frame, thunk, &ok, error); break;
   case THUNK_KERNEL: is_over = run_kernel(replica, frame, thunk, &ok, error); break;
   case THUNK_COPY: is_over = run_copy(replica, frame, thunk, &ok, error); break;
