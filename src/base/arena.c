@@ -24,6 +24,7 @@ struct Arena {
 static Block *block_new(Block *previous, size_t size) {
   Block *block = malloc(sizeof *block + size);
   if (!block) return NULL;
+  memset(block->data, 0, size);
   block->previous = previous;
   block->size = size;
   block->used = 0;
@@ -72,7 +73,7 @@ void *arena_try_alloc(Arena *arena, uint64_t wanted) {
   }
   void *memory = block->data + block->used;
   block->used += bytes;
-  return memset(memory, 0, bytes);
+  return memory;
 }
 
 void *arena_alloc(Arena *arena, size_t bytes) {
@@ -125,5 +126,6 @@ void arena_release(Arena *arena, ArenaMark mark) {
     free(arena->last);
     arena->last = previous;
   }
+  memset(arena->last->data + mark.used, 0, arena->last->used - mark.used);
   arena->last->used = mark.used;
 }

@@ -2,17 +2,25 @@
 
 #include <string.h>
 
-static uint32_t hash(const char *name) {
-  uint32_t h = 2166136261u;
-  for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+static uint32_t hash_on(uint32_t h, const char *text) {
+  for (; *text; text++) h = (h ^ (unsigned char)*text) * 16777619u;
   return h;
 }
 
-/* The slot that holds `name`, or the empty one where it belongs. */
-static const char **slot_of(const NameSet *set, const char *name) {
-  uint32_t mask = (uint32_t)set->capacity - 1, i = hash(name) & mask;
-  while (set->slots[i] && strcmp(set->slots[i], name) != 0) i = (i + 1) & mask;
+static uint32_t hash(const char *name) { return hash_on(2166136261u, name); }
+
+/* The slot that holds `name` and `rest`, or the empty one where that belongs; `h` is the hash of both. */
+static const char **slot_at(const NameSet *set, uint32_t h, const char *name, const char *rest) {
+  size_t length = strlen(name);
+  uint32_t mask = (uint32_t)set->capacity - 1, i = h & mask;
+  for (; set->slots[i]; i = (i + 1) & mask) {
+    if (!strncmp(set->slots[i], name, length) && !strcmp(set->slots[i] + length, rest)) break;
+  }
   return &set->slots[i];
+}
+
+static const char **slot_of(const NameSet *set, const char *name) {
+  return slot_at(set, hash(name), name, "");
 }
 
 bool names_has(const NameSet *set, const char *name) {
@@ -28,11 +36,30 @@ static void grow(NameSet *set, Arena *arena) {
   *set = larger;
 }
 
+/* ".n", at the end of the buffer; where it begins. */
+static char *suffix_of(int n, char buffer[16]) {
+  char *at = &buffer[15];
+  *at = 0;
+  for (unsigned rest = n < 0 ? 0 : (unsigned)n; rest || !*at; rest /= 10) {
+    *--at = (char)('0' + rest % 10);
+  }
+  *--at = '.';
+  return at;
+}
+
 const char *names_take(NameSet *set, Arena *arena, const char *name, int n) {
+  char buffer[16], *suffix = "";
   if (set->count * 2 >= set->capacity) grow(set, arena);
-  const char *unique = arena_strdup(arena, name);
-  for (; *slot_of(set, unique); n++) unique = arena_printf(arena, "%s.%d", name, n);
-  *slot_of(set, unique) = unique;
+  uint32_t h = hash(name), whole = h;
+  const char **slot;
+  while (*(slot = slot_at(set, whole, name, suffix))) {
+    suffix = suffix_of(n++, buffer);
+    whole = hash_on(h, suffix);
+  }
+  size_t length = strlen(name), more = strlen(suffix);
+  char *unique = arena_alloc(arena, length + more + 1);
+  memcpy(unique, name, length);
+  memcpy(unique + length, suffix, more);
   set->count++;
-  return unique;
+  return *slot = unique;
 }

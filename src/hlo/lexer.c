@@ -245,7 +245,9 @@ bool name_is_reserved(const char *name, size_t length) {
       "shard_as",      "shard_like",  "FileLocations",
   };
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strlen(words[i]) == length && !memcmp(words[i], name, length)) return true;
+    if (*words[i] == *name && strlen(words[i]) == length && !memcmp(words[i], name, length)) {
+      return true;
+    }
   }
   PrimitiveType type = type_from_name(name, length);
   return type != PRIMITIVE_TYPE_INVALID && type != TUPLE;

@@ -9,8 +9,10 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 };
 
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
+  if (length == 0) return false;
   for (int i = 0; i < OPCODE_COUNT; i++) {
-    if (strlen(opcode_rows[i].name) == length && !memcmp(opcode_rows[i].name, name, length)) {
+    const char *row = opcode_rows[i].name;
+    if (*row == *name && strlen(row) == length && !memcmp(row, name, length)) {
       *opcode = (Opcode)i;
       return true;
     }

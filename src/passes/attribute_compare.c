@@ -95,11 +95,10 @@ static bool for_each_attribute(Opcode opcode, bool (*step)(const AttributeRow *r
     known[opcode][0] = words[0];
     known[opcode][1] = words[1] | UINT64_C(1) << 63;
   }
-  for (int i = 0; i < MOST_ATTRIBUTES; i++) {
-    if (words[i / 64] >> i % 64 == 0) {
-      i |= 63; /* no more in this word */
-    } else if (words[i / 64] >> i % 64 & 1 && !step(&attribute_rows[i], data)) {
-      return false;
+  words[WORDS - 1] &= ~(UINT64_C(1) << 63);
+  for (int word = 0; word < WORDS; word++) {
+    for (uint64_t left = words[word]; left; left &= left - 1) {
+      if (!step(&attribute_rows[64 * word + __builtin_ctzll(left)], data)) return false;
     }
   }
   return true;

@@ -20,10 +20,8 @@ static bool drop_instructions(Computation *computation) {
   unsigned walk = module_walk(computation->module);
   for (int i = computation->count - 1; i >= 0; i--) { /* users before operands */
     const Instruction *instruction = computation->instructions[i];
-    if (instruction->opcode == HLO_PARAMETER ||
-        instruction_has_side_effect_on(instruction, &walk)) {
-      live[i] = true;
-    }
+    live[i] = live[i] || instruction->opcode == HLO_PARAMETER ||
+              instruction_has_side_effect_on(instruction, &walk);
     if (live[i]) mark_operands(instruction, live);
   }
   int kept = 0;
@@ -85,7 +83,7 @@ bool module_keep_reached(Module *module) {
 
 bool pass_dead_code(Module *module) {
   bool changed = module_keep_reached(module);
-  changed |= for_each_computation(module, drop_instructions);
-  /* An instruction that went may have been the last caller. */
-  return module_keep_reached(module) | changed;
+  if (!for_each_computation(module, drop_instructions)) return changed;
+  module_keep_reached(module); /* an instruction that went may have been the last caller */
+  return true;
 }

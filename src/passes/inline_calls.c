@@ -227,5 +227,7 @@ static int64_t count_all(const Module *module) {
 
 bool pass_inline_calls(Module *module) {
   if (!module->growth) module->growth = LEAST_GROWTH + GROWTH_FACTOR * count_all(module);
-  return for_each_computation(module, inline_calls);
+  if (!for_each_computation(module, inline_calls)) return false;
+  module_keep_reached(module); /* what was copied is not to be gone through as well */
+  return true;
 }

@@ -42,8 +42,10 @@ int type_mantissa_bits(PrimitiveType type) {
 }
 
 PrimitiveType type_from_name(const char *name, size_t length) {
+  if (length == 0) return PRIMITIVE_TYPE_INVALID;
   for (int i = 1; i < PRIMITIVE_TYPE_END; i++) {
-    if (rows[i].name && strlen(rows[i].name) == length && !memcmp(rows[i].name, name, length)) {
+    const char *row = rows[i].name;
+    if (row && *row == *name && strlen(row) == length && !memcmp(row, name, length)) {
       return (PrimitiveType)i;
     }
   }
