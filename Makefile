@@ -50,12 +50,13 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
 # Every kilobyte is downloaded: what runs once per program, or rarely as factors of complex matrices do,
-# is compiled for size (which makes compiling a program a quarter slower), the rest for speed; -Os is for
+# is compiled for size (but for what a compilation is busy with most), the rest for speed; -Os is for
 # kernels that lose nothing by it (lanes, box and the factors do), -O3 for the few files that gain.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
   linalg_c128 order_key window)
-FAST := $(addprefix codegen/, lane_math vector_complex vector_math)
+FAST := $(addprefix codegen/, lane_math vector_complex vector_math) base/arena base/names hlo/lexer \
+  hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
 UNROLLED := kernels/winograd
 COMPACT := $(addprefix kernels/, elements linalg_general rng small sort stream)
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
