@@ -106,7 +106,7 @@ bool emit_square_lookups(Emitter *e, const LoopNode *node, int pointer) {
     emit_byte(e, node->operands[1], lane);
     wasm_op(f, OP_I32_OR);
     wasm_memory(f, OP_I32_LOAD8_U, (uint32_t)(uintptr_t)table);
-    wasm_memory(f, OP_I32_STORE8, e->lane_zero + lane);
+    wasm_memory(f, OP_I32_STORE8, first_stored(e) + lane);
   }
   return true;
 }

@@ -48,16 +48,17 @@ static void add_moves(Accesses *all, const RegionStep *step) {
   }
 }
 
-/* Whether a loop reads an operand from a start index on. */
-static bool is_sliced(const LoopPlan *plan, int operand) {
-  for (int i = 0; i < plan->count; i++) {
-    const LoopNode *node = plan->nodes[i];
-    if (node->kind == NODE_INPUT && node->instruction->parameter_number == operand &&
-        has_starts(&node->offset)) {
-      return true;
+/* Whether loops read an operand from a start index on. */
+static bool is_sliced(const LoopPlans *plans, int operand) {
+  bool is = false;
+  for (int b = 0; b < plans->count; b++) {
+    for (int i = 0; i < plans->items[b].count; i++) {
+      const LoopNode *node = plans->items[b].nodes[i];
+      is |= node->kind == NODE_INPUT && node->instruction->parameter_number == operand &&
+            has_starts(&node->offset);
     }
   }
-  return false;
+  return is;
 }
 
 static void add_accesses(Accesses *all, const RegionSteps *steps) {
@@ -67,9 +68,9 @@ static void add_accesses(Accesses *all, const RegionSteps *steps) {
       add_moves(all, step);
     } else {
       bool is_loop = step->kind == REGION_LOOP;
-      bool by_code = is_loop ? step->plan != NULL : step->kind != REGION_CALL;
+      bool by_code = is_loop ? step->plans != NULL : step->kind != REGION_CALL;
       for (int k = 0; k < step->place_count; k++) {
-        bool known = by_code && !(is_loop && is_sliced(step->plan, k));
+        bool known = by_code && !(is_loop && is_sliced(step->plans, k));
         add_access(all, &step->places[k], known, is_loop && k >= step->fusion->operand_count);
       }
     }

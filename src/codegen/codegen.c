@@ -1,5 +1,7 @@
 #include "codegen/codegen.h"
 
+#include <string.h>
+
 #include "codegen/emitter.h"
 #include "lower/reduction.h"
 
@@ -61,6 +63,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
 /* Whether a leaf is the element at a result's own place. */
 static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
   int64_t stride = 1;
+  if (plan->places) return !memcmp(&leaf->offset, &plan->places[0]->offset, sizeof leaf->offset);
   if (leaf->offset.constant != 0 || has_starts(&leaf->offset)) return false;
   for (int k = plan->rank - 1; k >= 0; k--) {
     if (plan->sizes[k] > 1 && leaf->offset.coefficient[k] != stride) return false;
@@ -108,9 +111,11 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
   const Instruction *root = fusion->a.calls->root;
   if (root->opcode == HLO_SCATTER) return scatter_may_overwrite(root, operand, result);
   Arena *arena = arena_new();
-  LoopPlan plan;
-  bool may = loop_plan_fusion(&plan, arena, fusion->a.calls) && !plan.reduce && !plan.places &&
-             loop_may_overwrite(&plan, arena, operand, result);
+  LoopPlans plans;
+  bool may = loop_plans_fusion(&plans, arena, fusion->a.calls);
+  for (int b = 0; may && b < plans.count; b++) {
+    may = !plans.items[b].reduce && loop_may_overwrite(&plans.items[b], arena, operand, result);
+  }
   arena_free(arena);
   return may;
 }
@@ -168,22 +173,41 @@ static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *a
   wasm_function_end(&emitter.function);
 }
 
+/* The loops of one plan; of a box, whose elements are the kernel's from number `first` on. */
+static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction *fusion,
+                      int64_t first, bool is_part) {
+  int in_use;
+  bool *was_free = wasm_locals_in_use(function, &in_use);
+  Emitter e = {.plan = plan, .function = *function, .operand_count = fusion->operand_count};
+  if (is_part) {
+    e.first = first;
+    e.count = loop_plan_steps(plan);
+  }
+  if (plan->reduce) reduce_plan(plan);
+  init_nodes(&e);
+  if (plan->reduce) {
+    emit_reduce_kernel(&e);
+  } else {
+    emit_loop_kernel(&e);
+  }
+  wasm_locals_restore(&e.function, was_free, in_use);
+  *function = e.function;
+}
+
 static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *arena, Error *error) {
-  LoopPlan plan;
-  if (!loop_plan_fusion(&plan, arena, fusion->a.calls)) {
+  LoopPlans plans;
+  WasmFunction function;
+  if (!loop_plans_fusion(&plans, arena, fusion->a.calls)) {
     return error_set_op(error, STATUS_INTERNAL, "fusion", "%s is beyond the loop emitter",
                         fusion->name);
   }
-  Emitter emitter = {.plan = &plan, .operand_count = fusion->operand_count};
-  if (plan.reduce) reduce_plan(&plan);
-  wasm_function_begin(&emitter.function, module, SIGNATURE_KERNEL);
-  init_nodes(&emitter);
-  if (plan.reduce) {
-    emit_reduce_kernel(&emitter);
-  } else {
-    emit_loop_kernel(&emitter);
+  wasm_function_begin(&function, module, SIGNATURE_KERNEL);
+  int64_t first = 0;
+  for (int b = 0; b < plans.count; b++) {
+    emit_plan(&function, &plans.items[b], fusion, first, plans.count > 1);
+    first += loop_plan_steps(&plans.items[b]);
   }
-  wasm_function_end(&emitter.function);
+  wasm_function_end(&function);
   return true;
 }
 

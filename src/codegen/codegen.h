@@ -10,8 +10,9 @@
 **
 ** `buffers` holds one pointer per operand of the fusion (in order), then one per result leaf.
 ** The kernel computes the elements [begin, end) of the result's row-major index space; ranges may
-** be computed in any order and by several threads at once, and their union is the whole result. Those
-** of a scatter are of its windows, and are computed in order, by one thread at a time.
+** be computed in any order and by several threads at once, and their union is the whole result (whose
+** index space a fusion with concatenations or padding walks through box by box). Those of a scatter are of its windows, and are
+** computed in order, by one thread at a time.
 ** The module imports the core's memory as "env"."memory" (shared in the threaded build) and may
 ** import core functions as "env"."<name>".
 */

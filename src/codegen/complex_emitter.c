@@ -61,7 +61,7 @@ void emit_load_complex(Emitter *e, const LoopNode *node, int part) {
 
 void emit_store_complex(Emitter *e, PrimitiveType type, const int *parts, int pointer) {
   WasmFunction *f = &e->function;
-  int64_t offset = e->lane_zero * type_bytes(type);
+  int64_t offset = first_stored(e) * type_bytes(type);
   if (e->one_lane) {
     for (int component = 0; component < 2; component++) {
       int bytes = type_bytes(type) / 2;

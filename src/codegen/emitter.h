@@ -69,6 +69,8 @@ typedef struct Emitter {
   bool unrounded;     /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32, as the store is to round it */
   int64_t lane_zero;      /* how many elements after the pointers' the first lane is */
+  int64_t apart;          /* if not 0: how many elements one lane's result is before the next one's */
+  int64_t first, count;   /* of a box: its elements are so many of the kernel's, from this one on */
   int math_count, math_capacity;
   MathConstant *math;
 } Emitter;
@@ -190,13 +192,17 @@ static inline int held_result(int result) { return NO_LOCAL - 1 - result; }
 void emit_target(Emitter *e, int pointer);
 /* Stores the first `bytes` bytes of what is on the stack, above a target, `offset` bytes after it. */
 void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes);
-/* Stores a value `lane_zero` elements after the pointer. */
+/* How many elements after the pointer the first lane's result goes. */
+int64_t first_stored(const Emitter *e);
+/* Stores a value there. */
 void emit_store(Emitter *e, const LoopNode *node, int pointer);
 /* The same of a value whose parts are in locals. */
 void emit_store_locals(Emitter *e, PrimitiveType type, const int *parts, int pointer);
 /* And with lanes that go `stride` elements apart. */
 void emit_store_apart(Emitter *e, PrimitiveType type, const int *parts, int pointer,
                       int64_t stride);
+/* Stores all results, where they go in memory or cells: `pointers` of those that are not in places. */
+void emit_store_outputs(Emitter *e, const int *pointers);
 /* Forgets the values of the elements that were just computed. */
 void end_elements(Emitter *e);
 void end_combining(Emitter *e); /* of the combining nodes */

@@ -525,6 +525,10 @@ void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes) {
   }
 }
 
+int64_t first_stored(const Emitter *e) {
+  return e->one_lane && e->apart ? e->lane_zero * e->apart : e->lane_zero;
+}
+
 /* Stores the part, or the bits of it, on top of the stack; below it is the target. */
 static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer) {
   int bytes = type_bytes(type);
@@ -532,7 +536,7 @@ static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointe
   int lanes = e->one_lane ? 1 : e->tail ? e->tail : LANES;
   int stored = bytes < 8 ? lanes * bytes : lanes * bytes - 16 * part;
   if (stored > 16) stored = 16;
-  emit_store_bytes(e, pointer, e->lane_zero * bytes + 16 * part, stored);
+  emit_store_bytes(e, pointer, first_stored(e) * bytes + 16 * part, stored);
 }
 
 /* A function of what lies in memory, without ever being values; false, and nothing, if it is none. */
@@ -593,15 +597,20 @@ void emit_store_apart(Emitter *e, PrimitiveType type, const int *locals, int poi
 
 void emit_store(Emitter *e, const LoopNode *node, int pointer) {
   PrimitiveType type = node_type(node);
-  if (emit_square_lookups(e, node, pointer)) return;
-  if (type_is_complex(type)) {
+  bool is_apart = e->apart && !e->one_lane;
+  if (!is_apart && emit_square_lookups(e, node, pointer)) return;
+  if (type_is_complex(type) || is_apart) {
     int locals[MOST_PARTS];
     for (int part = 0; part < live_parts(e, type); part++) {
       locals[part] = wasm_local(&e->function, WASM_V128);
       emit_value(e, node, part);
       wasm_set(&e->function, locals[part]);
     }
-    emit_store_complex(e, type, locals, pointer);
+    if (is_apart) {
+      emit_store_apart(e, type, locals, pointer, e->apart);
+    } else {
+      emit_store_complex(e, type, locals, pointer);
+    }
     for (int part = 0; part < live_parts(e, type); part++) {
       wasm_local_release(&e->function, locals[part]);
     }
@@ -612,6 +621,25 @@ void emit_store(Emitter *e, const LoopNode *node, int pointer) {
     emit_bits(e, node, part);
     emit_store_bits(e, type, part, pointer);
   }
+}
+
+void emit_store_outputs(Emitter *e, const int *pointers) {
+  const LoopPlan *plan = e->plan;
+  for (int i = 0; i < plan->output_count; i++) {
+    int pointer = pointers[i];
+    if (plan->places) {
+      const LoopNode *place = plan->places[i];
+      e->apart = lane_stride(e, place) == 1 ? 0 : lane_stride(e, place);
+      pointer = e->nodes[place->id].pointer;
+      if (is_held_leaf(e, place)) {
+        pointer = held_result(i);
+        e->stored_at[i] = e->nodes[place->id].at;
+      }
+    }
+    emit_store(e, plan->outputs[i], pointer);
+  }
+  e->apart = 0;
+  end_elements(e);
 }
 
 void emit_store_locals(Emitter *e, PrimitiveType type, const int *locals, int pointer) {

@@ -8,6 +8,9 @@
 **         while (at least 4 * unroll elements are left)  four lanes at a time, unrolled
 **         while (at least 4 are left)                    four lanes at a time
 **         while (any is left)                            one lane
+**
+** Of boxes one after the other, each with those of its elements that are in the range: the kernel's order
+** is that of the boxes then.
 */
 #include "codegen/emitter.h"
 
@@ -107,12 +110,32 @@ static int64_t results_per_item(const LoopPlan *plan) {
   return count;
 }
 
-/* local = parameter, of which 32 bits are enough, in items */
+/* Replaces the i64 on the stack by the smaller, or the larger of it and `bound`. */
+static void emit_bounded(WasmFunction *f, int64_t bound, int comparison) {
+  int local = wasm_local(f, WASM_I64);
+  wasm_tee(f, local);
+  wasm_i64(f, bound);
+  wasm_get(f, local);
+  wasm_i64(f, bound);
+  wasm_op(f, comparison);
+  wasm_op(f, OP_SELECT);
+  wasm_local_release(f, local);
+}
+
+/* local = parameter, of which 32 bits are enough, in items; of a box, what of it is in that */
 static void emit_parameter(Emitter *e, int local, int parameter) {
   WasmFunction *f = &e->function;
   int64_t results = results_per_item(e->plan);
   wasm_get(f, parameter);
+  if (e->count) {
+    emit_bounded(f, e->first, OP_I64_GT_S);
+    emit_bounded(f, e->first + e->count, OP_I64_LT_U);
+  }
   wasm_op(f, OP_I32_WRAP_I64);
+  if (e->first) {
+    wasm_i32(f, e->first);
+    wasm_op(f, OP_I32_SUB);
+  }
   if (results > 1) {
     wasm_i32(f, results);
     wasm_op(f, OP_I32_DIV_U);
@@ -180,10 +203,7 @@ static void emit_elements(Emitter *e, void *data) {
   const Rows *rows = elements->rows;
   for (int u = 0; u < elements->unroll; u++) {
     e->lane_zero = (int64_t)u * LANES;
-    for (int i = 0; i < e->plan->output_count; i++) {
-      emit_store(e, e->plan->outputs[i], rows->outputs[i]);
-    }
-    end_elements(e);
+    emit_store_outputs(e, rows->outputs);
   }
   e->lane_zero = 0;
   int64_t step = e->one_lane ? 1 : LANES * elements->unroll;

@@ -53,7 +53,7 @@ typedef struct RegionSteps {
   RegionStep *items;
 } RegionSteps;
 
-struct LoopPlan;
+struct LoopPlans;
 
 struct RegionStep {
   RegionStepKind kind;
@@ -68,7 +68,7 @@ struct RegionStep {
       const Instruction *fusion;
       int function;          /* its number among the fusions */
       int64_t units;         /* of its CodegenWork */
-      struct LoopPlan *plan; /* the emitter's: of what it writes out; else NULL */
+      struct LoopPlans *plans; /* the emitter's: of what it writes out; else NULL */
     };
     struct {
       int move_count, start_count;

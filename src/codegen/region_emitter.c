@@ -26,18 +26,29 @@ static int64_t row_count(const LoopPlan *plan) {
   return rows;
 }
 
+/* Whether a row's results are not side by side: then they go one by one. */
+static bool is_apart(const LoopPlan *plan) {
+  return plan->places && plan->places[0]->offset.coefficient[plan->rank - 1] != 1;
+}
+
+static int64_t written_size(const LoopPlan *plan) {
+  if (plan->reduce) return written_reduce_size(plan);
+  int64_t size = plan->sizes[plan->rank - 1];
+  return row_count(plan) * (is_apart(plan) ? size : row_pieces(size)) * plan->count;
+}
+
 /* Short enough to be written out element by element. */
-static bool is_short(const LoopPlan *plan) {
+static bool is_short(const LoopPlans *plans) {
   enum { MOST_NODES = 160 };
-  if (plan->reduce) return written_reduce_size(plan) <= MOST_NODES;
-  return row_count(plan) * row_pieces(plan->sizes[plan->rank - 1]) * plan->count <= MOST_NODES;
+  int64_t size = 0;
+  for (int b = 0; b < plans->count; b++) size += written_size(&plans->items[b]);
+  return size <= MOST_NODES;
 }
 
 static void emit_piece(Emitter *e, const int *outputs, int64_t lane_zero, bool one_lane) {
   e->lane_zero = lane_zero;
   e->one_lane = one_lane;
-  for (int i = 0; i < e->plan->output_count; i++) emit_store(e, e->plan->outputs[i], outputs[i]);
-  end_elements(e);
+  emit_store_outputs(e, outputs);
 }
 
 /* Whether lanes that do not matter do no harm: nothing is read from memory where there may be nothing, or
@@ -60,11 +71,12 @@ static bool may_have_tail(const Emitter *e, const int *outputs) {
 static void emit_written_row(Emitter *e, const int64_t *indices, int64_t position,
                              const int *outputs) {
   int64_t size = e->plan->sizes[e->plan->rank - 1], done = 0;
-  emit_written_outputs(e, position, outputs);
+  bool one_by_one = is_apart(e->plan);
+  if (!e->plan->places) emit_written_outputs(e, position, outputs);
   emit_pointers_at(e, indices);
   emit_level(e, LEVEL_ROW);
-  for (; done + LANES <= size; done += LANES) emit_piece(e, outputs, done, false);
-  if (size - done > 1 && may_have_tail(e, outputs)) {
+  for (; done + LANES <= size && !one_by_one; done += LANES) emit_piece(e, outputs, done, false);
+  if (size - done > 1 && !one_by_one && may_have_tail(e, outputs)) {
     e->tail = (int)(size - done);
     emit_piece(e, outputs, done, false);
     e->tail = 0;
@@ -120,15 +132,15 @@ static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
   wasm_call_function(f, step->function);
 }
 
-/* The plan of a loop, if that is to be written out. */
-static LoopPlan *written_plan(Arena *arena, const Instruction *fusion) {
+/* The plans of a loop, if that is to be written out. */
+static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   const Instruction *root = fusion->a.calls->root;
   ArenaMark mark = arena_mark(arena);
-  LoopPlan *plan = ARENA_NEW(arena, LoopPlan);
+  LoopPlans *plans = ARENA_NEW(arena, LoopPlans);
   if (root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
-      loop_plan_fusion(plan, arena, fusion->a.calls)) {
-    if (plan->reduce) reduce_plan(plan);
-    if (is_short(plan)) return plan;
+      loop_plans_fusion(plans, arena, fusion->a.calls)) {
+    if (plans->items[0].reduce) reduce_plan(&plans->items[0]);
+    if (is_short(plans)) return plans;
   }
   arena_release(arena, mark);
   return NULL;
@@ -137,7 +149,7 @@ static LoopPlan *written_plan(Arena *arena, const Instruction *fusion) {
 static void plan_loops(RegionEmitter *r, const RegionSteps *steps) {
   for (int i = 0; i < steps->count; i++) {
     RegionStep *step = &steps->items[i];
-    if (step->kind == REGION_LOOP) step->plan = written_plan(r->arena, step->fusion);
+    if (step->kind == REGION_LOOP) step->plans = written_plans(r->arena, step->fusion);
     if (step->kind == REGION_WHILE) {
       plan_loops(r, &step->condition);
       plan_loops(r, &step->body);
@@ -200,8 +212,10 @@ static void emit_to(RegionEmitter *r, const Place *place, int64_t at, const Byte
 }
 
 static void emit_loop(RegionEmitter *r, const RegionStep *step) {
-  if (step->plan) {
-    emit_written_loop(r, step->plan, step);
+  if (step->plans) {
+    for (int b = 0; b < step->plans->count; b++) {
+      emit_written_loop(r, &step->plans->items[b], step);
+    }
   } else {
     emit_called_loop(r, step);
   }

@@ -87,6 +87,10 @@ static bool is_reduction(const Instruction *x) {
 
 static int64_t elements(const Instruction *x) { return shape_elements(x->shape); }
 
+static bool is_smaller(const Instruction *broadcast) {
+  return elements(broadcast->operands[0]) < elements(broadcast);
+}
+
 /* How many arrays of its own size an instruction reads. */
 static int arrays_read(const Instruction *x) {
   int count = 0;
@@ -94,8 +98,9 @@ static int arrays_read(const Instruction *x) {
     const Instruction *operand = x->operands[i];
     bool again = false;
     for (int k = 0; k < i; k++) again |= x->operands[k] == operand;
-    count += !again && !(is_free(operand) && (operand->operand_count == 0 ||
-                                              elements(operand->operands[0]) < elements(x)));
+    bool is_read = operand->opcode == HLO_BROADCAST ? !is_smaller(operand)
+                                                    : !is_free(operand) || operand->operand_count;
+    count += !again && is_read;
   }
   return count;
 }
@@ -186,7 +191,14 @@ static void set_inputs(Fuser *fuser, Group *group, Instruction *const *inputs, i
   group->input_count = count;
 }
 
-/* Joins if the group can still be one loop then, and does not do work again. */
+/* Whether so many elements of `x` may be computed. */
+static bool is_cheap(const Instruction *x, int64_t computed) {
+  return computed <= elements(x) ||
+         may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
+}
+
+/* Joins if the group can still be one loop then, and does not do work again: neither for several of its
+** elements, nor in several boxes, nor for the several places where it reads one array. */
 static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   Instruction *inputs[MOST_INPUTS];
   if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
@@ -196,7 +208,9 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   bool reindexes = group->reindexes;
   join(fuser, x, group);
   Inside inside = {fuser, group};
-  if (!group->reindexes || can_plan(group->members[0], is_outside, &inside)) {
+  int64_t computed = 0;
+  if (!group->reindexes || (can_plan(group->members[0], is_outside, &inside, x, &computed) &&
+                            is_cheap(x, computed))) {
     set_inputs(fuser, group, inputs, input_count);
     return true;
   }
@@ -216,13 +230,25 @@ static bool is_only_sliced(const Fuser *fuser, const Instruction *x) {
   return only;
 }
 
+/* Whether it computes what only one instruction reads. */
+static bool is_producer(const Fuser *fuser, const Instruction *x) {
+  return opcode_is_elementwise(x->opcode) && fuser->users.count[x->id] == 1 &&
+         can_fuse(fuser->target, x);
+}
+
+static bool has_producer(const Fuser *fuser, const Instruction *x) {
+  bool has = false;
+  for (int i = 0; i < x->operand_count; i++) has |= is_producer(fuser, x->operands[i]);
+  return has;
+}
+
 /* A loop for these alone would do nothing, or not more than a kernel; of what a dynamic slice takes a part
 ** of, only that is computed. */
 static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   switch (x->opcode) {
-  case HLO_DYNAMIC_SLICE:
-    return opcode_is_elementwise(x->operands[0]->opcode) &&
-           fuser->users.count[x->operands[0]->id] == 1 && can_fuse(fuser->target, x->operands[0]);
+  case HLO_DYNAMIC_SLICE: return is_producer(fuser, x->operands[0]);
+  case HLO_CONCATENATE:
+  case HLO_PAD: return has_producer(fuser, x);
   case HLO_CONSTANT:
   case HLO_COPY:
   case HLO_RESHAPE: return false;
@@ -273,7 +299,9 @@ static void place(Fuser *fuser, Instruction *x) {
     fuser->stays[x->id] = true;
     return;
   }
+  bool is_boxes = x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
   bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
+  joins &= !(is_boxes && outside); /* then reading it is simpler */
   joins &= !is_reduction(x) && x->opcode != HLO_SCATTER; /* which are always roots */
   int joined = 0;
   for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);

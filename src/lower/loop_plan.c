@@ -6,13 +6,21 @@
 
 enum { MOST_NODES = 1024, TABLE_SIZE = 2 * MOST_NODES };
 
-typedef enum PlanResult { PLAN_OK, PLAN_IMPOSSIBLE, PLAN_AGAIN } PlanResult;
+/* PLAN_SPLIT: if at all, then as two boxes. */
+typedef enum PlanResult { PLAN_OK, PLAN_IMPOSSIBLE, PLAN_AGAIN, PLAN_SPLIT } PlanResult;
 
 /* A node whose operands are being visited. */
 typedef struct Visit {
   LoopNode *node;
   int next; /* operand */
 } Visit;
+
+/* Loops, and the root's index as they go. */
+typedef struct Box {
+  int rank, reduced;
+  int64_t sizes[MAX_LOOPS];
+  Affine map[MOST_DIMENSIONS];
+} Box;
 
 /* What the walk from the root down knows. */
 typedef struct Planner {
@@ -23,7 +31,9 @@ typedef struct Planner {
   int root_rank;
   LoopNode **table; /* of all nodes, by key and map */
   int depth;
-  Visit *stack; /* MOST_NODES of them */
+  Visit *stack;       /* MOST_NODES of them */
+  int split_loop;     /* of PLAN_SPLIT: the loop, and how many */
+  int64_t split_step; /* of its steps are of the first box */
 } Planner;
 
 /* The shape of each result of a reduction, which is a tuple if there are several. */
@@ -35,8 +45,10 @@ bool is_index_operation(Opcode opcode) {
   switch (opcode) {
   case HLO_BITCAST:
   case HLO_BROADCAST:
+  case HLO_CONCATENATE:
   case HLO_COPY:
   case HLO_DYNAMIC_SLICE:
+  case HLO_PAD:
   case HLO_RESHAPE:
   case HLO_REVERSE:
   case HLO_SLICE:
@@ -247,11 +259,65 @@ static PlanResult add_start(Planner *planner, const Instruction *index, int64_t 
   return PLAN_OK;
 }
 
+/* --- Concatenations and padding --------------------------------------------------------------- */
+
+/* Whether an index is below a bound, if that is so for all elements of the box, or for none. */
+static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound, bool *below) {
+  const LoopPlan *plan = planner->plan;
+  int64_t low = index->constant, high = low, step = 0;
+  int loops = 0;
+  for (int k = 0; k < plan->rank; k++) {
+    int64_t span = index->coefficient[k] * (plan->sizes[k] - 1);
+    *(span < 0 ? &low : &high) += span;
+    if (span == 0) continue;
+    planner->split_loop = k;
+    step = index->coefficient[k];
+    loops++;
+  }
+  *below = high < bound;
+  if (has_starts(index)) return PLAN_IMPOSSIBLE;
+  if (*below || low >= bound) return PLAN_OK;
+  if (loops > 1 || plan->reduced) return PLAN_IMPOSSIBLE;
+  planner->split_step = step > 0 ? (bound - index->constant + step - 1) / step
+                                 : (bound - index->constant) / step + 1;
+  return PLAN_SPLIT;
+}
+
+static PlanResult map_concatenate(Planner *planner, const Instruction *x, Affine *index,
+                                  const Instruction **operand) {
+  int64_t dimension = x->a.dimensions.items[0];
+  bool found = false;
+  PlanResult made = PLAN_OK;
+  for (int i = 0; i < x->operand_count && made == PLAN_OK && !found; i++) {
+    *operand = x->operands[i];
+    made = is_below(planner, index, (*operand)->shape->dims[dimension], &found);
+    if (!found) index->constant -= (*operand)->shape->dims[dimension];
+  }
+  return made;
+}
+
+/* The operand is the one that is padded, or what it is padded with, whose index has no dimensions. */
+static PlanResult map_pad(Planner *planner, const Instruction *x, Affine *out,
+                          const Instruction **operand) {
+  bool is_inside = true;
+  PlanResult made = PLAN_OK;
+  for (int d = 0; d < x->shape->rank && made == PLAN_OK && is_inside; d++) {
+    bool is_before, is_in;
+    out[d].constant -= x->a.padding.items[d].low;
+    made = is_below(planner, &out[d], 0, &is_before);
+    if (made == PLAN_OK) made = is_below(planner, &out[d], (*operand)->shape->dims[d], &is_in);
+    is_inside = made == PLAN_OK && is_in && !is_before;
+  }
+  if (!is_inside) *operand = x->operands[1];
+  return made;
+}
+
 /* --- Index operations ------------------------------------------------------------------------- */
 
-/* The index of the operand's element that is the result's element at `map`. */
+/* The index of the operand's element that is the result's element at `map`; which operand, if it is not the
+** first. */
 static PlanResult operand_map(Planner *planner, const Instruction *instruction, const Affine *map,
-                              Affine *out) {
+                              Affine *out, const Instruction **from) {
   const Shape *shape = instruction->shape, *operand = instruction->operands[0]->shape;
   const Attributes *a = &instruction->a;
   PlanResult made = PLAN_OK;
@@ -283,7 +349,13 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
                        &out[i]);
     }
     return made;
-  case HLO_COPY: memcpy(out, map, sizeof *out * (size_t)shape->rank); return PLAN_OK;
+  case HLO_CONCATENATE:
+  case HLO_COPY:
+  case HLO_PAD:
+    memcpy(out, map, sizeof *out * (size_t)shape->rank);
+    if (instruction->opcode == HLO_PAD) return map_pad(planner, instruction, out, from);
+    if (instruction->opcode == HLO_COPY) return PLAN_OK;
+    return map_concatenate(planner, instruction, &out[a->dimensions.items[0]], from);
   default: return map_reshape(planner, shape, map, operand, out); /* reshape, bitcast */
   }
 }
@@ -307,7 +379,7 @@ static PlanResult skip_index_operations(Planner *planner, const Instruction **at
       return PLAN_OK;
     }
     memset(maps[turn], 0, sizeof *maps[turn] * (size_t)operand->shape->rank);
-    PlanResult made = operand_map(planner, *at, *map, maps[turn]);
+    PlanResult made = operand_map(planner, *at, *map, maps[turn], &operand);
     if (made != PLAN_OK) return made;
     *at = operand;
     *map = maps[turn];
@@ -609,20 +681,79 @@ void loop_plan_finish(LoopPlan *plan) {
   if (plan->reduce) add_combiner(plan, plan->reduce->a.to_apply);
 }
 
-bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *is_input,
-               const void *data) {
-  *plan = (LoopPlan){.arena = arena};
-  Planner planner = {.plan = plan, .is_input = is_input, .data = data};
+int64_t loop_plan_steps(const LoopPlan *plan) {
+  int64_t steps = 1;
+  for (int k = 0; k < plan->rank; k++) steps *= plan->sizes[k];
+  return steps;
+}
+
+/* --- Boxes ------------------------------------------------------------------------------------ */
+
+static Box take_box(const Planner *planner) {
+  const LoopPlan *plan = planner->plan;
+  Box box = {.rank = plan->rank, .reduced = plan->reduced};
+  memcpy(box.sizes, plan->sizes, sizeof box.sizes);
+  memcpy(box.map, planner->root_map, sizeof *box.map * (size_t)planner->root_rank);
+  return box;
+}
+
+static void set_box(const Planner *planner, const Box *box) {
+  LoopPlan *plan = planner->plan;
+  plan->rank = box->rank;
+  plan->reduced = box->reduced;
+  memcpy(plan->sizes, box->sizes, sizeof box->sizes);
+  memcpy(planner->root_map, box->map, sizeof *box->map * (size_t)planner->root_rank);
+}
+
+/* The steps of a loop from the split on. */
+static Box cut_box(const Planner *planner) {
+  Box rest = take_box(planner);
+  rest.sizes[planner->split_loop] -= planner->split_step;
+  for (int i = 0; i < planner->root_rank; i++) {
+    affine_add(&rest.map[i],
+               &(Affine){.constant = rest.map[i].coefficient[planner->split_loop]},
+               planner->split_step);
+  }
+  planner->plan->sizes[planner->split_loop] = planner->split_step;
+  return rest;
+}
+
+bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput *is_input,
+                const void *data) {
+  LoopPlan whole = {.arena = arena};
+  Planner planner = {.plan = &whole, .is_input = is_input, .data = data};
+  Box *waiting = NULL, box;
+  int count = 0, capacity = 0;
+  bool is_part = false;
+  plans->count = 0;
   if (!start(&planner, root)) return false;
   planner.table = ARENA_ARRAY(arena, LoopNode *, TABLE_SIZE);
   planner.stack = ARENA_ARRAY(arena, Visit, MOST_NODES);
-  PlanResult made;
-  do {
-    made = visit_outputs(&planner, root);
-  } while (made == PLAN_AGAIN);
-  if (made != PLAN_OK) return false;
-  loop_plan_finish(plan);
-  return true;
+  for (box = take_box(&planner);;) {
+    LoopPlan *plan = planner.plan = &plans->items[plans->count];
+    *plan = (LoopPlan){.arena = arena, .reduce = whole.reduce};
+    set_box(&planner, &box);
+    PlanResult made;
+    do {
+      made = visit_outputs(&planner, root);
+    } while (made == PLAN_AGAIN);
+    if (made == PLAN_IMPOSSIBLE) return false;
+    if (made == PLAN_SPLIT) {
+      if (plans->count + count + 2 > MOST_BOXES || root->opcode == HLO_TUPLE_OP) return false;
+      is_part = true;
+      ARENA_PUSH(arena, waiting, count, capacity, cut_box(&planner));
+      box = take_box(&planner);
+      continue;
+    }
+    if (is_part) {
+      plan->places = ARENA_ARRAY(arena, LoopNode *, 1);
+      plan->places[0] = new_place(&planner, root, 0);
+    }
+    loop_plan_finish(plan);
+    plans->count++;
+    if (count == 0) return true;
+    box = waiting[--count];
+  }
 }
 
 static bool is_parameter(const Instruction *instruction, const void *data) {
@@ -630,6 +761,13 @@ static bool is_parameter(const Instruction *instruction, const void *data) {
   return instruction->opcode == HLO_PARAMETER;
 }
 
+bool loop_plans_fusion(LoopPlans *plans, Arena *arena, const Computation *computation) {
+  return loop_plans(plans, arena, computation->root, is_parameter, NULL);
+}
+
 bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation) {
-  return loop_plan(plan, arena, computation->root, is_parameter, NULL);
+  LoopPlans plans;
+  if (!loop_plans_fusion(&plans, arena, computation)) return false;
+  *plan = plans.items[0];
+  return plans.count == 1;
 }

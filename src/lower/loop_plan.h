@@ -7,6 +7,9 @@
 ** affine function of the loop indices for every array the fusion reads, and where slices start at indices
 ** that are only known at run time, of these starts. So only operations that
 ** compute something remain as nodes, and leaves with their affine offsets.
+**
+** An element of a concatenation or a padded array is of one operand or another. Where that is not the same
+** for all elements, the loops are split: into boxes of the result with a plan each, in which it is.
 */
 #ifndef XLA_CODEGEN_LOOP_PLAN_H
 #define XLA_CODEGEN_LOOP_PLAN_H
@@ -14,7 +17,7 @@
 #include "hlo/module.h"
 
 /* Of results; two loops more than dimensions, for those that a plan may add. */
-enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2, MOST_STARTS = 4 };
+enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2, MOST_STARTS = 4, MOST_BOXES = 16 };
 
 /* constant + sum of coefficient[k] * (index of loop k) + sum of start[s] * (start s) */
 typedef struct Affine {
@@ -70,7 +73,7 @@ typedef struct LoopPlan {
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
-  LoopNode **places;         /* cumulative: where each step's results go; else NULL */
+  LoopNode **places; /* of a box, or cumulative: where each step's results go; else NULL */
   /* Of those, per result: the initial value (of reductions), and how to combine two values. The
   ** combining nodes have ids from `count` on; accumulators come first among their parameters. */
   LoopNode **inits, **combined;
@@ -78,18 +81,28 @@ typedef struct LoopPlan {
   LoopNode **combine;
 } LoopPlan;
 
+/* The loops that compute one result: one, or one per box. */
+typedef struct LoopPlans {
+  int count;
+  LoopPlan items[MOST_BOXES];
+} LoopPlans;
+
 /* Whether an instruction is an array that the loop reads, not part of it. */
 typedef bool IsInput(const Instruction *instruction, const void *data);
 
-/* Makes the plan of the loop that computes `root` from what `is_input` says. False if its indices
-** are beyond what a plan can say. */
-bool loop_plan(LoopPlan *plan, Arena *arena, const Instruction *root, IsInput *is_input,
-               const void *data);
+/* Makes the plans of the loops that compute `root` from what `is_input` says. False if its indices
+** are beyond what plans can say. */
+bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput *is_input,
+                const void *data);
+/* Over how many steps, results and what is reduced. */
+int64_t loop_plan_steps(const LoopPlan *plan);
 /* Finds the levels of all nodes again, for other lanes or another order of loops. */
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop);
 /* Settles the loops of a plan whose nodes and outputs are all there: for plans made otherwise. */
 void loop_plan_finish(LoopPlan *plan);
 /* Of a fused computation: its parameters are the inputs. */
+bool loop_plans_fusion(LoopPlans *plans, Arena *arena, const Computation *computation);
+/* The plan of one that is a single loop; false if it is not. */
 bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation);
 
 /* The operations that only say where elements are. */
