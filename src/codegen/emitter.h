@@ -69,8 +69,8 @@ typedef struct Emitter {
   bool unrounded;     /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32, as the store is to round it */
   int64_t lane_zero;      /* how many elements after the pointers' the first lane is */
-  int64_t apart;          /* if not 0: how many elements one lane's result is before the next one's */
-  int64_t first, count;   /* of a box: its elements are so many of the kernel's, from this one on */
+  int64_t apart;        /* if not 0: how many elements one lane's result is before the next one's */
+  int64_t first, count; /* of a box: its elements are so many of the kernel's, from this one on */
   int math_count, math_capacity;
   MathConstant *math;
 } Emitter;

@@ -66,8 +66,8 @@ struct RegionStep {
   union {
     struct {
       const Instruction *fusion;
-      int function;          /* its number among the fusions */
-      int64_t units;         /* of its CodegenWork */
+      int function;            /* its number among the fusions */
+      int64_t units;           /* of its CodegenWork */
       struct LoopPlans *plans; /* the emitter's: of what it writes out; else NULL */
     };
     struct {

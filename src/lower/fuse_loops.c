@@ -27,6 +27,7 @@ typedef struct Group {
   int count, capacity;
   Instruction **members; /* users before operands: the root first */
   bool reindexes;        /* has members that are about where elements are, other than of scalars */
+  bool has_parts;        /* and some of these are of several arrays */
   int input_count;
   Instruction **inputs;     /* MOST_INPUTS at most */
   const Instruction *asked; /* the last one whose users were looked for */
@@ -55,6 +56,10 @@ typedef struct Fuser {
 /* What is computed faster than it is read. */
 static bool is_free(const Instruction *x) {
   return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
+}
+
+static bool has_parts(const Instruction *x) {
+  return x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
 }
 
 /* A few machine instructions, however often it is done. */
@@ -131,6 +136,7 @@ static void join(Fuser *fuser, Instruction *x, Group *group) {
   ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
   ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
   group->reindexes |= is_index_operation(x->opcode) && x->operands[0]->shape->rank > 0;
+  group->has_parts |= has_parts(x);
 }
 
 static void leave_last(Fuser *fuser, Group *group) {
@@ -177,12 +183,18 @@ static bool windows_overlap(const Instruction *reduce) {
   return false;
 }
 
-/* Whether the loop would compute elements of `x` more than once. */
+static bool is_smaller_than_root(const Instruction *x, const Group *group) {
+  const Instruction *root = group->members[0];
+  return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
+}
+
+/* Whether the loop would compute elements of `x` more than once; where it is of several arrays, only a
+** plan can tell. */
 static bool is_repeated(const Instruction *x, const Group *group) {
   const Instruction *root = group->members[0];
   if (is_free(x) || elements(x) == 1) return false;
   if (root->opcode == HLO_REDUCE_WINDOW && windows_overlap(root)) return true;
-  return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
+  return is_smaller_than_root(x, group) && !group->has_parts;
 }
 
 static void set_inputs(Fuser *fuser, Group *group, Instruction *const *inputs, int count) {
@@ -192,8 +204,9 @@ static void set_inputs(Fuser *fuser, Group *group, Instruction *const *inputs, i
 }
 
 /* Whether so many elements of `x` may be computed. */
-static bool is_cheap(const Instruction *x, int64_t computed) {
-  return computed <= elements(x) ||
+static bool is_cheap(const Instruction *x, const Group *group, int64_t computed) {
+  if (computed <= elements(x) || is_free(x)) return true;
+  return (elements(x) == 1 || !is_smaller_than_root(x, group)) &&
          may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
 }
 
@@ -205,17 +218,18 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
   int input_count = inputs_with(fuser, group, x, inputs);
   if (input_count > MOST_INPUTS) return false;
-  bool reindexes = group->reindexes;
+  bool reindexes = group->reindexes, parts = group->has_parts;
   join(fuser, x, group);
   Inside inside = {fuser, group};
   int64_t computed = 0;
   if (!group->reindexes || (can_plan(group->members[0], is_outside, &inside, x, &computed) &&
-                            is_cheap(x, computed))) {
+                            is_cheap(x, group, computed))) {
     set_inputs(fuser, group, inputs, input_count);
     return true;
   }
   leave_last(fuser, group);
   group->reindexes = reindexes;
+  group->has_parts = parts;
   return false;
 }
 
@@ -265,11 +279,16 @@ static void start_group(Fuser *fuser, Instruction *x) {
   Group *group = ARENA_NEW(fuser->arena, Group);
   Instruction *inputs[MOST_INPUTS];
   int input_count = inputs_with(fuser, group, x, inputs);
-  if (input_count > MOST_INPUTS) {
+  bool can = input_count <= MOST_INPUTS;
+  if (can) join(fuser, x, group);
+  if (can && has_parts(x)) {
+    can = can_plan(x, is_outside, &(Inside){fuser, group}, x, &(int64_t){0});
+    if (!can) leave_last(fuser, group);
+  }
+  if (!can) {
     fuser->stays[x->id] = true;
     return;
   }
-  join(fuser, x, group);
   set_inputs(fuser, group, inputs, input_count);
   ARENA_PUSH(fuser->arena, fuser->groups.items, fuser->groups.count, fuser->groups.capacity, group);
 }
@@ -299,9 +318,8 @@ static void place(Fuser *fuser, Instruction *x) {
     fuser->stays[x->id] = true;
     return;
   }
-  bool is_boxes = x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
   bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
-  joins &= !(is_boxes && outside); /* then reading it is simpler */
+  joins &= !(has_parts(x) && outside);                   /* then reading it is simpler */
   joins &= !is_reduction(x) && x->opcode != HLO_SCATTER; /* which are always roots */
   int joined = 0;
   for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);

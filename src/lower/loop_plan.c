@@ -278,8 +278,8 @@ static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound,
   if (has_starts(index)) return PLAN_IMPOSSIBLE;
   if (*below || low >= bound) return PLAN_OK;
   if (loops > 1 || plan->reduced) return PLAN_IMPOSSIBLE;
-  planner->split_step = step > 0 ? (bound - index->constant + step - 1) / step
-                                 : (bound - index->constant) / step + 1;
+  planner->split_step =
+      step > 0 ? (bound - index->constant + step - 1) / step : (bound - index->constant) / step + 1;
   return PLAN_SPLIT;
 }
 
@@ -710,8 +710,7 @@ static Box cut_box(const Planner *planner) {
   Box rest = take_box(planner);
   rest.sizes[planner->split_loop] -= planner->split_step;
   for (int i = 0; i < planner->root_rank; i++) {
-    affine_add(&rest.map[i],
-               &(Affine){.constant = rest.map[i].coefficient[planner->split_loop]},
+    affine_add(&rest.map[i], &(Affine){.constant = rest.map[i].coefficient[planner->split_loop]},
                planner->split_step);
   }
   planner->plan->sizes[planner->split_loop] = planner->split_step;

@@ -73,7 +73,7 @@ typedef struct LoopPlan {
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
-  LoopNode **places; /* of a box, or cumulative: where each step's results go; else NULL */
+  LoopNode **places;         /* of a box, or cumulative: where each step's results go; else NULL */
   /* Of those, per result: the initial value (of reductions), and how to combine two values. The
   ** combining nodes have ids from `count` on; accumulators come first among their parameters. */
   LoopNode **inits, **combined;
