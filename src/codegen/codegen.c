@@ -223,14 +223,28 @@ static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *er
   return ok;
 }
 
+/* What regions have written out nobody calls. */
+static void emit_nothing(WasmModule *module) {
+  WasmFunction function;
+  wasm_function_begin(&function, module, SIGNATURE_KERNEL);
+  wasm_function_end(&function);
+}
+
 bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, Error *error) {
   WasmModule module = {0};
-  bool ok = true;
+  Arena *arena = arena_new();
+  bool ok = true, *is_written = ARENA_ARRAY(arena, bool, input->fusion_count);
+  for (int i = 0; i < input->region_count; i++) plan_region(&input->regions[i], arena, is_written);
   for (int i = 0; i < input->fusion_count && ok; i++) {
-    ok = emit_kernel(&module, input->fusions[i], error);
+    if (is_written[i]) {
+      emit_nothing(&module);
+    } else {
+      ok = emit_kernel(&module, input->fusions[i], error);
+    }
   }
   for (int i = 0; i < input->region_count && ok; i++) emit_region(&module, &input->regions[i]);
   if (ok) wasm_module_encode(&module, shared_memory, out);
   wasm_module_free(&module);
+  arena_free(arena);
   return ok;
 }

@@ -146,18 +146,25 @@ static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   return NULL;
 }
 
-static void plan_loops(RegionEmitter *r, const RegionSteps *steps) {
+static void plan_loops(const RegionSteps *steps, Arena *arena, bool *is_written) {
   for (int i = 0; i < steps->count; i++) {
     RegionStep *step = &steps->items[i];
-    if (step->kind == REGION_LOOP) step->plans = written_plans(r->arena, step->fusion);
+    if (step->kind == REGION_LOOP) {
+      step->plans = written_plans(arena, step->fusion);
+      is_written[step->function] = step->plans != NULL;
+    }
     if (step->kind == REGION_WHILE) {
-      plan_loops(r, &step->condition);
-      plan_loops(r, &step->body);
+      plan_loops(&step->condition, arena, is_written);
+      plan_loops(&step->body, arena, is_written);
     }
     for (int b = 0; step->kind == REGION_CONDITIONAL && b < step->branch_count; b++) {
-      plan_loops(r, &step->branches[b]);
+      plan_loops(&step->branches[b], arena, is_written);
     }
   }
+}
+
+void plan_region(const Region *region, Arena *arena, bool *is_written) {
+  plan_loops(&region->steps, arena, is_written);
 }
 
 /* ---- What is held ----------------------------------------------------------------------------- */
@@ -473,7 +480,6 @@ void emit_region(WasmModule *module, const Region *region) {
   wasm_get(&r.function, REGION_SLOTS);
   wasm_memory(&r.function, OP_I32_LOAD, 0);
   wasm_set(&r.function, REGION_ARENA);
-  plan_loops(&r, &region->steps);
   begin_cells(&r, &cells, &steps, 1, last->end_loop > 1);
   emit_steps(&r, &region->steps);
   end_cells(&r, &cells);
