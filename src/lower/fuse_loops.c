@@ -9,6 +9,10 @@
 ** instruction, and no other of its instructions is used outside, so groups never wait for each
 ** other in a circle.
 **
+** Which places a group's loops read can only a plan tell (loop_plan.h). An element-wise operation that joins
+** is computed where its result was read before, so that the plan stays as it was; how often its operands
+** are read then is at most known. A plan is made anew where that is not enough.
+**
 ** What follows a contraction (bias, activation, residual) is a loop of its own, which goes over rows of the
 ** result as they are completed (compile/row_groups.c). Such loops, all others included, are 8 % of
 ** MobileNetV2's time, 7 % of a GPT's training step, 1 % of a ResNet's: so much is the most that doing the same
@@ -23,13 +27,21 @@
 
 enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
 
+/* What a group reads, and how its loops do: of how many nodes, and elements, at most. No nodes: unknown. */
+typedef struct Input {
+  Instruction *x;
+  int nodes;
+  int64_t elements;
+} Input;
+
 typedef struct Group {
   int count, capacity;
   Instruction **members; /* users before operands: the root first */
   bool reindexes;        /* has members that are about where elements are, other than of scalars */
   bool has_parts;        /* and some of these are of several arrays */
+  int nodes;             /* of its plans, at most */
   int input_count;
-  Instruction **inputs;     /* MOST_INPUTS at most */
+  Input *inputs;            /* MOST_INPUTS at most */
   const Instruction *asked; /* the last one whose users were looked for */
   Computation *fused;
 } Group;
@@ -47,6 +59,7 @@ typedef struct Fuser {
   Users users;
   GroupList *groups_of; /* by id: the groups that an instruction is a member of */
   bool *stays;          /* by id: it is also needed as an instruction of the computation */
+  int *place;           /* by id: of a group's input among the others */
   Instruction **copies; /* by id: in the fused computation that is being made */
   GroupList groups;
 } Fuser;
@@ -144,21 +157,28 @@ static void leave_last(Fuser *fuser, Group *group) {
   fuser->groups_of[x->id].count--;
 }
 
-/* The inputs of the group with `x` in it, which is one of them, or its first member; how many, or
-** MOST_INPUTS + 1 if there are too many. */
-static int inputs_with(const Fuser *fuser, const Group *group, const Instruction *x,
-                       Instruction **out) {
+/* The inputs of the group with `x` in it, which is one of them, and then `*was`, or its first member; how
+** many, or MOST_INPUTS + 1 if there are too many. */
+static int inputs_with(const Fuser *fuser, const Group *group, const Instruction *x, Input *was,
+                       Input *out) {
   int count = 0;
+  *was = (Input){0};
   for (int i = 0; i < group->input_count; i++) {
-    if (group->inputs[i] != x) out[count++] = group->inputs[i];
+    if (group->inputs[i].x == x) {
+      *was = group->inputs[i];
+    } else {
+      out[count++] = group->inputs[i];
+    }
   }
   for (int k = 0; k < x->operand_count; k++) {
     Instruction *operand = x->operands[k];
-    bool known = is_member(fuser, operand, group);
-    for (int j = 0; j < count && !known; j++) known = out[j] == operand;
-    if (known) continue;
-    if (count == MOST_INPUTS) return MOST_INPUTS + 1;
-    out[count++] = operand;
+    if (is_member(fuser, operand, group)) continue;
+    int at = 0;
+    while (at < count && out[at].x != operand) at++;
+    if (at == MOST_INPUTS) return MOST_INPUTS + 1;
+    if (at == count) out[count++] = (Input){operand, 0, 0};
+    out[at].nodes += was->nodes;
+    out[at].elements += elements(operand) == 1 ? was->nodes : was->elements;
   }
   return count;
 }
@@ -197,8 +217,8 @@ static bool is_repeated(const Instruction *x, const Group *group) {
   return is_smaller_than_root(x, group) && !group->has_parts;
 }
 
-static void set_inputs(Fuser *fuser, Group *group, Instruction *const *inputs, int count) {
-  if (!group->inputs) group->inputs = ARENA_ARRAY(fuser->arena, Instruction *, MOST_INPUTS);
+static void set_inputs(Fuser *fuser, Group *group, const Input *inputs, int count) {
+  if (!group->inputs) group->inputs = ARENA_ARRAY(fuser->arena, Input, MOST_INPUTS);
   memcpy(group->inputs, inputs, sizeof *inputs * (size_t)count);
   group->input_count = count;
 }
@@ -210,26 +230,81 @@ static bool is_cheap(const Instruction *x, const Group *group, int64_t computed)
          may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
 }
 
+static void note_read(Input *input, int64_t steps) {
+  input->nodes++;
+  input->elements += elements(input->x) == 1 ? 1 : steps;
+}
+
+/* How a plan reads the inputs, and of `last` computes elements. */
+static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, Input *last) {
+  int64_t steps = loop_plan_steps(plan);
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    if (node->key == last->x) note_read(last, steps);
+    if (node->kind != NODE_INPUT) continue;
+    Input *input = &inputs[fuser->place[node->instruction->id]];
+    if (node->key == input->x) {
+      note_read(input, steps);
+    } else {
+      input->elements = INT32_MAX; /* reshaped: there is more to know than where it was read */
+    }
+  }
+  for (int s = 0; s < plan->start_count; s++) {
+    inputs[fuser->place[plan->starts[s].leaf->instruction->id]].elements = INT32_MAX;
+  }
+}
+
+/* Plans the group, to which `x` belongs now, and these are the inputs of. */
+static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *inputs, int count) {
+  Arena *arena = arena_new();
+  LoopPlans plans;
+  Input last = {x, 0, 0};
+  bool can = loop_plans(&plans, arena, group->members[0], is_outside, &(Inside){fuser, group});
+  for (int i = 0; i < count; i++) {
+    fuser->place[inputs[i].x->id] = i;
+    inputs[i].nodes = 0;
+    inputs[i].elements = 0;
+  }
+  group->nodes = 0;
+  for (int b = 0; b < plans.count && can; b++) {
+    note_reads(fuser, &plans.items[b], inputs, &last);
+    group->nodes += plans.items[b].count;
+  }
+  arena_free(arena);
+  return can && is_cheap(x, group, last.elements);
+}
+
+/* Whether the group's plan is as good with `x` computed where it was read. */
+static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
+  enum { MOST_NODES = 512 };
+  if (is_index_operation(x->opcode) || !was->nodes || was->elements >= INT32_MAX ||
+      group->nodes + was->nodes * x->operand_count > MOST_NODES) {
+    return false;
+  }
+  bool is = is_cheap(x, group, was->elements);
+  if (is) group->nodes += was->nodes * x->operand_count;
+  return is;
+}
+
 /* Joins if the group can still be one loop then, and does not do work again: neither for several of its
 ** elements, nor in several boxes, nor for the several places where it reads one array. */
 static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
-  Instruction *inputs[MOST_INPUTS];
+  Input inputs[MOST_INPUTS], was;
   if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
   if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
-  int input_count = inputs_with(fuser, group, x, inputs);
-  if (input_count > MOST_INPUTS) return false;
+  int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
+  if (count > MOST_INPUTS) return false;
   bool reindexes = group->reindexes, parts = group->has_parts;
   join(fuser, x, group);
-  Inside inside = {fuser, group};
-  int64_t computed = 0;
-  if (!group->reindexes || (can_plan(group->members[0], is_outside, &inside, x, &computed) &&
-                            is_cheap(x, group, computed))) {
-    set_inputs(fuser, group, inputs, input_count);
+  if (!group->reindexes || extends_plan(group, x, &was) ||
+      plan_group(fuser, group, x, inputs, count)) {
+    set_inputs(fuser, group, inputs, count);
     return true;
   }
   leave_last(fuser, group);
   group->reindexes = reindexes;
   group->has_parts = parts;
+  group->nodes = nodes;
   return false;
 }
 
@@ -277,12 +352,12 @@ static void start_group(Fuser *fuser, Instruction *x) {
     return;
   }
   Group *group = ARENA_NEW(fuser->arena, Group);
-  Instruction *inputs[MOST_INPUTS];
-  int input_count = inputs_with(fuser, group, x, inputs);
+  Input inputs[MOST_INPUTS], was;
+  int input_count = inputs_with(fuser, group, x, &was, inputs);
   bool can = input_count <= MOST_INPUTS;
   if (can) join(fuser, x, group);
   if (can && has_parts(x)) {
-    can = can_plan(x, is_outside, &(Inside){fuser, group}, x, &(int64_t){0});
+    can = plan_group(fuser, group, x, inputs, input_count);
     if (!can) leave_last(fuser, group);
   }
   if (!can) {
@@ -333,8 +408,9 @@ static Computation *make_computation(Fuser *fuser, const Group *group) {
   const char *name = arena_printf(module->arena, "fused_%s", group->members[0]->name);
   Computation *fused = module_add_computation(module, name);
   for (int i = 0; i < group->input_count; i++) {
-    fuser->copies[group->inputs[i]->id] = computation_add_parameter(
-        fused, i, group->inputs[i]->shape, arena_printf(module->arena, "param_%d", i));
+    const Instruction *input = group->inputs[i].x;
+    fuser->copies[input->id] = computation_add_parameter(
+        fused, i, input->shape, arena_printf(module->arena, "param_%d", i));
   }
   for (int i = group->count - 1; i >= 0; i--) { /* operands before users */
     const Instruction *member = group->members[i];
@@ -363,8 +439,9 @@ static void make_fusions(Fuser *fuser) {
     attributes_init(&attributes);
     attributes.calls = group->fused;
     attributes.fusion_kind = FUSION_LOOP;
-    instruction_become(group->members[0], HLO_FUSION, group->inputs, group->input_count,
-                       &attributes);
+    Instruction *inputs[MOST_INPUTS];
+    for (int k = 0; k < group->input_count; k++) inputs[k] = group->inputs[k].x;
+    instruction_become(group->members[0], HLO_FUSION, inputs, group->input_count, &attributes);
   }
 }
 
@@ -374,6 +451,7 @@ static bool fuse_computation(Computation *computation, const Target *target) {
   computation_renumber(computation);
   Fuser fuser = {.arena = arena_new(), .computation = computation, .target = target};
   fuser.groups_of = ARENA_ARRAY(fuser.arena, GroupList, computation->count);
+  fuser.place = ARENA_ARRAY(fuser.arena, int, computation->count);
   fuser.stays = ARENA_ARRAY(fuser.arena, bool, computation->count);
   fuser.copies = ARENA_ARRAY(fuser.arena, Instruction *, computation->count);
   fuser.users = find_users(fuser.arena, computation);

@@ -130,20 +130,3 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   if (is_index_operation(instruction->opcode)) return true;
   return opcode_is_elementwise(instruction->opcode) && target->can_emit(instruction);
 }
-
-bool can_plan(const Instruction *root, IsInput *is_input, const void *data, const Instruction *x,
-              int64_t *computed) {
-  Arena *arena = arena_new();
-  LoopPlans plans;
-  bool can = loop_plans(&plans, arena, root, is_input, data);
-  *computed = 0;
-  for (int b = 0; b < plans.count && can; b++) {
-    const LoopPlan *plan = &plans.items[b];
-    int64_t steps = shape_elements(x->shape) == 1 ? 1 : loop_plan_steps(plan);
-    for (int i = 0; i < plan->count; i++) {
-      if (plan->nodes[i]->key == x) *computed += steps;
-    }
-  }
-  arena_free(arena);
-  return can;
-}

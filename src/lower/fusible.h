@@ -20,10 +20,4 @@ bool is_plain(Opcode opcode);
 ** as its root. */
 bool can_fuse(const Target *target, const Instruction *instruction);
 
-/* Whether `root` and what it depends on, down to the arrays that `is_input` tells, can be one kernel:
-** whether the places of all elements that it reads are affine in the loop indices. Then `computed` is how
-** many elements of `x`, which is part of it, the kernel computes. */
-bool can_plan(const Instruction *root, IsInput *is_input, const void *data, const Instruction *x,
-              int64_t *computed);
-
 #endif

@@ -17,7 +17,7 @@ typedef struct Visit {
 
 /* Loops, and the root's index as they go. */
 typedef struct Box {
-  int rank, reduced;
+  int rank;
   int64_t sizes[MAX_LOOPS];
   Affine map[MOST_DIMENSIONS];
 } Box;
@@ -689,61 +689,49 @@ int64_t loop_plan_steps(const LoopPlan *plan) {
 
 /* --- Boxes ------------------------------------------------------------------------------------ */
 
-static Box take_box(const Planner *planner) {
-  const LoopPlan *plan = planner->plan;
-  Box box = {.rank = plan->rank, .reduced = plan->reduced};
-  memcpy(box.sizes, plan->sizes, sizeof box.sizes);
-  memcpy(box.map, planner->root_map, sizeof *box.map * (size_t)planner->root_rank);
-  return box;
+/* Takes the steps of a loop from the split on, and leaves those before. */
+static Box cut_box(const Planner *planner) {
+  LoopPlan *plan = planner->plan;
+  int k = planner->split_loop;
+  Box rest = {.rank = plan->rank};
+  memcpy(rest.sizes, plan->sizes, sizeof rest.sizes);
+  rest.sizes[k] -= planner->split_step;
+  plan->sizes[k] = planner->split_step;
+  for (int i = 0; i < planner->root_rank; i++) {
+    rest.map[i] = planner->root_map[i];
+    rest.map[i].constant += rest.map[i].coefficient[k] * planner->split_step;
+  }
+  return rest;
 }
 
-static void set_box(const Planner *planner, const Box *box) {
-  LoopPlan *plan = planner->plan;
-  plan->rank = box->rank;
-  plan->reduced = box->reduced;
+static void start_box(Planner *planner, LoopPlan *plan, const Box *box) {
+  *plan = (LoopPlan){.arena = planner->plan->arena, .rank = box->rank};
   memcpy(plan->sizes, box->sizes, sizeof box->sizes);
   memcpy(planner->root_map, box->map, sizeof *box->map * (size_t)planner->root_rank);
-}
-
-/* The steps of a loop from the split on. */
-static Box cut_box(const Planner *planner) {
-  Box rest = take_box(planner);
-  rest.sizes[planner->split_loop] -= planner->split_step;
-  for (int i = 0; i < planner->root_rank; i++) {
-    affine_add(&rest.map[i], &(Affine){.constant = rest.map[i].coefficient[planner->split_loop]},
-               planner->split_step);
-  }
-  planner->plan->sizes[planner->split_loop] = planner->split_step;
-  return rest;
+  planner->plan = plan;
 }
 
 bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput *is_input,
                 const void *data) {
-  LoopPlan whole = {.arena = arena};
-  Planner planner = {.plan = &whole, .is_input = is_input, .data = data};
-  Box *waiting = NULL, box;
+  Planner planner = {.plan = &plans->items[0], .is_input = is_input, .data = data};
+  Box *waiting = NULL;
   int count = 0, capacity = 0;
   bool is_part = false;
   plans->count = 0;
+  plans->items[0] = (LoopPlan){.arena = arena};
   if (!start(&planner, root)) return false;
   planner.table = ARENA_ARRAY(arena, LoopNode *, TABLE_SIZE);
   planner.stack = ARENA_ARRAY(arena, Visit, MOST_NODES);
-  for (box = take_box(&planner);;) {
-    LoopPlan *plan = planner.plan = &plans->items[plans->count];
-    *plan = (LoopPlan){.arena = arena, .reduce = whole.reduce};
-    set_box(&planner, &box);
-    PlanResult made;
-    do {
-      made = visit_outputs(&planner, root);
-    } while (made == PLAN_AGAIN);
+  for (;;) {
+    LoopPlan *plan = planner.plan;
+    PlanResult made = visit_outputs(&planner, root);
     if (made == PLAN_IMPOSSIBLE) return false;
     if (made == PLAN_SPLIT) {
       if (plans->count + count + 2 > MOST_BOXES || root->opcode == HLO_TUPLE_OP) return false;
       is_part = true;
       ARENA_PUSH(arena, waiting, count, capacity, cut_box(&planner));
-      box = take_box(&planner);
-      continue;
     }
+    if (made != PLAN_OK) continue;
     if (is_part) {
       plan->places = ARENA_ARRAY(arena, LoopNode *, 1);
       plan->places[0] = new_place(&planner, root, 0);
@@ -751,7 +739,7 @@ bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput
     loop_plan_finish(plan);
     plans->count++;
     if (count == 0) return true;
-    box = waiting[--count];
+    start_box(&planner, plan + 1, &waiting[--count]);
   }
 }
 
