@@ -202,3 +202,13 @@ test('fuse-loops: between elements padding is a kernel\'s', () => assert.match(f
     z = f32[] constant(0)
     n = f32[100] negate(x)
     ROOT p = f32[199] pad(n, z), padding=0_0_1\n}`), / pad\(/));
+
+test('fuse-loops: what is reduced is not read in parts', async () => {
+  const text = `HloModule m\nadd {\n a = u8[] parameter(0)\n b = u8[] parameter(1)\n ROOT r = u8[] add(a, b)\n}\nENTRY e {
+    x = u8[3,1] parameter(0)
+    z = u8[] constant(0)
+    ROOT w = u8[4,3] reduce-window(x, z), window={size=1x1 pad=1_0x2_0}, to_apply=add\n}`;
+  for (const client of clients) {
+    assert.deepEqual(await execute(client, text, [[[7], [8], [9]]]), [[[0, 0, 0], [0, 0, 7], [0, 0, 8], [0, 0, 9]]]);
+  }
+});

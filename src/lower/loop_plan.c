@@ -277,7 +277,7 @@ static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound,
   *below = high < bound;
   if (has_starts(index)) return PLAN_IMPOSSIBLE;
   if (*below || low >= bound) return PLAN_OK;
-  if (loops > 1 || plan->reduced) return PLAN_IMPOSSIBLE;
+  if (loops > 1 || plan->reduce) return PLAN_IMPOSSIBLE; /* what is reduced is of one kind */
   planner->split_step =
       step > 0 ? (bound - index->constant + step - 1) / step : (bound - index->constant) / step + 1;
   return PLAN_SPLIT;
