@@ -58,7 +58,7 @@ PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution dir
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math) base/arena base/names hlo/lexer \
   hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
 UNROLLED := kernels/winograd
-COMPACT := $(addprefix kernels/, elements linalg_general rng small sort stream)
+COMPACT := $(addprefix kernels/, elements linalg_f32 linalg_f64 linalg_general rng small sort stream)
 WASM_LEVEL = $(if $(filter $(UNROLLED),$*),-O3,$(if $(filter $(FAST),$*),-O2,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,$(if \
   $(filter $(COMPACT),$*),-Os,-O2))))

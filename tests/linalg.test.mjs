@@ -84,6 +84,21 @@ describe('linear algebra in blocks', () => {
     return results[0];
   }
 
+  const large = 'f32[300,300]';
+  for (const [routine, results, config] of [
+    ['syevd', [large, 'f32[300]', 's32[]'], '{mode = 86 : ui8, uplo = 76 : ui8}'],
+    ['getrf', [large, 's32[300]', 's32[]'], ''],
+    ['geqrf', [large, 'f32[300]'], ''],
+    ['potrf', [large, 's32[]'], '{uplo = 76 : ui8}'],
+  ]) {
+    test(`${routine} of one matrix that threads share`, async () => {
+      const x = random(300 * 300, 'f32');
+      for (let i = 0; i < 300; i++) x[301 * i] += 100;
+      const leaves = await run(call('f32', routine, ['300,300'], results, config), [x]);
+      assert.ok(leaves[0].every(Number.isFinite));
+    });
+  }
+
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     for (const n of [5, 75]) {
       test(`eigenvectors of ${type}[2,${n},${n}]`, async () => {

@@ -40,6 +40,11 @@ struct KernelCall {
   const void *computed; /* for `compute` */
   /* A chunk that takes long and is not done says so here, and is run again soon, on any thread. */
   bool *again;
+  /* In the only chunk of a phase: part(argument, i), which returns true, for each i < parts; idle threads
+  ** help. Where the run has been cancelled, not for all of them. */
+  void (*share)(const KernelCall *call, int parts, bool (*part)(void *argument, int i),
+                void *argument);
+  const void *sharer; /* for `share` */
 };
 
 struct Kernel {

@@ -179,6 +179,35 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   return &p->kernel;
 }
 
+enum { MOST_PARTS = 4, PART_WORK = 100 * 1000 };
+
+typedef struct SharedRange {
+  ptrdiff_t count, size; /* of a part */
+  LinalgBody *body;
+  const void *argument;
+} SharedRange;
+
+static bool run_part(void *argument, int part) {
+  const SharedRange *range = argument;
+  ptrdiff_t first = part * range->size, end = first + range->size;
+  if (first >= range->count) return true;
+  range->body(range->argument, first, end < range->count ? end : range->count);
+  return true;
+}
+
+void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
+                  LinalgBody *body, const void *argument) {
+  int parts = work < MOST_PARTS * PART_WORK ? (int)(work / PART_WORK) : MOST_PARTS;
+  ptrdiff_t size = parts > 1 ? (count + parts - 1) / parts : count;
+  SharedRange range = {count, (size + multiple - 1) / multiple * multiple, body, argument};
+  if (range.size >= count) {
+    body(argument, 0, count);
+  } else {
+    progress->call->share(progress->call, (int)((count + range.size - 1) / range.size), run_part,
+                          &range);
+  }
+}
+
 /* XLA's way, which the evaluator has. */
 static void run_exactly(const LinalgPlan *p, const Instruction *x, const LinalgData *data) {
   Arena *arena = arena_new();
@@ -221,6 +250,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
   uint8_t *memory = call->scratch + chunk * memory_bytes(p, type);
   LinalgProgress *progress = (LinalgProgress *)memory;
   memory += PROGRESS_BYTES;
+  progress->call = call;
   int64_t first = chunk * p->per_chunk, end = first + p->per_chunk;
   for (int64_t i = first + progress->matrix; i < end && i < p->batch; i++) {
     LinalgData data = matrix_of(call, i);
@@ -234,7 +264,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       return;
     }
     if (ended == LINALG_XLA_DECIDES) run_exactly(p, x, &data);
-    *progress = (LinalgProgress){.matrix = i + 1 - first};
+    *progress = (LinalgProgress){.call = call, .matrix = i + 1 - first};
   }
 }
 

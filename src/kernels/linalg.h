@@ -67,7 +67,8 @@ typedef struct LinalgData {
 ** routine is a few stages, one after the other; this says how far it has come. All zero at first.
 */
 typedef struct LinalgProgress {
-  int64_t matrix; /* of the batch: linalg.c's */
+  const KernelCall *call; /* of this turn */
+  int64_t matrix;         /* of the batch: linalg.c's */
   int stage;
   ptrdiff_t at;      /* in the stage: a row, a column */
   bool has_panel;    /* there: its reflectors are made, */
@@ -91,6 +92,18 @@ static inline bool linalg_stage_ends(LinalgProgress *p) {
   p->at = 0;
   return true;
 }
+
+/* body(argument, first, end) for parts of [0, count), by several threads where they are worth it: `work`
+** operations in all. Parts begin at multiples of `multiple`.
+**
+** Where loops over rows and over columns of a matrix take turns, as in the reductions from both sides, each
+** thread finds half of it in the other one's cache. For 256 columns and two threads that cost more (svd 1.2, eigvals 1.1
+** times as long) than was won; such loops count as less work by CROSSING.
+*/
+enum { CROSSING = 8 };
+typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
+void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
+                  LinalgBody *body, const void *argument);
 
 typedef enum LinalgEnd {
   LINALG_DONE,
@@ -122,13 +135,13 @@ typedef struct LinalgRows {
 **
 ** Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,
 ** its subdiagonal, is used up; both have n. The rows of z are rotated as the matrix' columns, and ordered.
-** scratch: 4 n. */
+** scratch: 4 n, and 96 n numbers of z's type. */
 bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
                              LinalgProgress *progress);
 
 /* Singular values of an upper bidiagonal matrix in descending order, d, by the implicit QR method; e,
 ** its superdiagonal, is used up; both have n. The rows of u and v are rotated as its rows and columns, and
-** ordered. scratch: 4 n. */
+** ordered. scratch: as above. */
 bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
                        double *scratch, LinalgProgress *progress);
 

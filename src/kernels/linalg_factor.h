@@ -36,8 +36,9 @@ static void solve_block(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool u
   }
 }
 
-static void solve_lower(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
-                        ptrdiff_t columns, ptrdiff_t x_stride) {
+__attribute__((noinline)) static void solve_lower(const Number *t, ptrdiff_t n, ptrdiff_t t_stride,
+                                                  bool unit, Number *x, ptrdiff_t columns,
+                                                  ptrdiff_t x_stride) {
   for (ptrdiff_t k = 0; k < n; k += BLOCK) {
     solve_block(t, n, t_stride, unit, x, columns, x_stride, k);
   }
@@ -64,15 +65,33 @@ static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
     Number *row = a + i * stride;
     for (ptrdiff_t j = 0; j < i; j++) {
       const Number *above = a + j * stride;
-      Number sum = minus(row[j], inner(above, row, j, true));
+      Number sum = minus(row[j], short_inner(above, row, j, true));
       row[j] = scaled(sum, 1 / real(above[j]));
     }
-    double pivot = real(row[i]) - real(inner(row, row, i, true));
+    double pivot = real(row[i]) - real(short_inner(row, row, i, true));
     bool is_positive = pivot > 0 && pivot - pivot == 0;
     row[i] = number(is_positive ? sqrt(pivot) : pivot);
     if (!is_positive) return i + 1;
   }
   return 0;
+}
+
+typedef struct Below {
+  ptrdiff_t size, rest;
+  Number *at;
+  ptrdiff_t stride;
+  const Number *y;
+} Below;
+
+/* A22 less L21 Y: blocks of rows. */
+static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Below *b = argument;
+  for (ptrdiff_t i = first * BLOCK; i < least(end * BLOCK, b->rest); i += BLOCK) {
+    ptrdiff_t rows = least(BLOCK, b->rest - i);
+    Number *row = b->at + i * b->stride;
+    subtract_product(rows, i + rows, (Left){row, b->stride, 1}, b->size, b->y, b->rest,
+                     row + b->size, b->stride);
+  }
 }
 
 /* A = L L^H of the lower triangle, in place. info: the first column (from 1) whose pivot is not a
@@ -98,12 +117,9 @@ static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
     for (ptrdiff_t i = 0; i < rest; i++) {
       for (ptrdiff_t j = 0; j < size; j++) below[i * stride + j] = conjugate(scratch[j * rest + i]);
     }
-    for (ptrdiff_t i = 0; i < rest; i += BLOCK) {
-      ptrdiff_t rows = least(BLOCK, rest - i);
-      Number *row = below + i * stride;
-      subtract_product(rows, i + rows, (Left){row, stride, 1}, size, scratch, rest, row + size,
-                       stride);
-    }
+    Below of = {size, rest, below, stride, scratch};
+    linalg_share(progress, (rest + BLOCK - 1) / BLOCK, 1, (double)rest * (double)rest * BLOCK,
+                 update_below, &of);
   }
   return linalg_stage_ends(progress);
 }
@@ -159,8 +175,10 @@ static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, i
     if (!progress->info) progress->info = first;
     Number *above = a + k * stride + end, *below = a + end * stride;
     solve_lower(a + k * stride + k, size, stride, true, above, columns - end, stride);
-    subtract_product(rows - end, columns - end, (Left){below + k, stride, 1}, size, above, stride,
-                     below + end, stride);
+    Product rest = {rows - end, size, {below + k, stride, 1}, above, stride, below + end, stride};
+    linalg_share(progress, columns - end, STRIP_COLUMNS,
+                 2.0 * (double)(rows - end) * (double)(columns - end) * (double)size,
+                 subtract_columns, &rest);
   }
   return linalg_stage_ends(progress);
 }
@@ -235,10 +253,20 @@ static void set_panel(Panel *p, const Number *from, ptrdiff_t stride, const Numb
 }
 
 /* Lines x (columns of a matrix) become (I - V T V^H) x, or with T^H instead of T. */
-static void reflect_lines(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
-                          bool adjoint) {
-  ptrdiff_t count = p->count;
-  Number *part = p->part, *sums = p->u;
+typedef struct Lines {
+  const Panel *p;
+  Number *x;
+  ptrdiff_t stride;
+  bool adjoint;
+} Lines;
+
+static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Lines *all = argument;
+  const Panel *p = all->p;
+  bool adjoint = all->adjoint;
+  ptrdiff_t count = p->count, lines = end - first, stride = all->stride;
+  Number *x = all->x + first * stride;
+  Number *part = p->part + first * BLOCK, *sums = p->u + first * BLOCK;
   for (ptrdiff_t i = 0; i < lines * BLOCK; i++) part[i] = sums[i] = number(0);
   subtract_product(lines, count, (Left){x, stride, 1}, p->size, p->w, BLOCK, part, BLOCK);
   /* T's other factor comes from the left: by rows of T^T or conj(T). */
@@ -264,7 +292,9 @@ __attribute__((noinline)) static bool reflect_in_turns(const Panel *p, Number *x
   for (; progress->lines < lines; progress->lines += some) {
     ptrdiff_t count = least(some, lines - progress->lines);
     if (linalg_pauses(progress, at, line_work * (double)count)) return false;
-    reflect_lines(p, x + progress->lines * stride, count, stride, adjoint);
+    Lines some_lines = {p, x + progress->lines * stride, stride, adjoint};
+    linalg_share(progress, count, BLOCK_ROWS, line_work * (double)count, reflect_lines,
+                 &some_lines);
   }
   progress->lines = 0;
   return true;
@@ -343,38 +373,93 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
 
 /* --- Two-sided reductions --------------------------------------------------------------------- */
 
+/* Rows of A: A becomes A - v w^H - w v^H; then next_w is a factor times A next_v. */
+typedef struct TwoSided {
+  Number *a;
+  ptrdiff_t stride, size;
+  const Number *v, *w, *conj_v, *conj_w, *next_v;
+  Number *next_w, factor;
+} TwoSided;
+
+static void update_and_multiply(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const TwoSided *t = argument;
+  for (ptrdiff_t i = first; i < end; i++) {
+    Number *row = t->a + i * t->stride;
+    subtract_rows(row, t->v[i], t->conj_w, t->w[i], t->conj_v, t->size);
+    t->next_w[i] = times(t->factor, inner(row, t->next_v, t->size, false));
+  }
+}
+
 /* A = Q T Q^H of a Hermitian matrix (all of it is given): T's diagonal and subdiagonal, and
-** reflectors in the rows of a, as form_q has them with a shift of 1. tau: n - 1. scratch: 4 n.
+** reflectors in the rows of a, as form_q has them with a shift of 1. tau: n - 1. scratch: 6 n.
 **
-** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v. */
+** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v: on the way through A on which
+** it is multiplied by the next v; before that, only the column from which that is made. */
 static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
                            Number *tau, Number *scratch, LinalgProgress *progress) {
-  Number *v = scratch, *w = scratch + n, *conj_v = scratch + 2 * n, *conj_w = scratch + 3 * n;
-  for (ptrdiff_t k = progress->at; k + 1 < n; k++) {
-    if (linalg_pauses(progress, k, 4.0 * (double)(n - k) * (double)(n - k))) return false;
-    Number *row = a + k * stride + k + 1, *rest = row + stride;
+  Number *conj_v = scratch + 4 * n, *conj_w = scratch + 5 * n;
+  if (progress->at == 0) {
+    for (ptrdiff_t i = 0; i < 2 * n; i++) scratch[i] = number(0);
+  }
+  for (ptrdiff_t k = progress->at; k < n; k++) {
+    double work = 8.0 * (double)(n - k) * (double)(n - k);
+    if (linalg_pauses(progress, k, work / 2)) return false;
+    /* with the last vectors' first numbers in place k */
+    Number *v = scratch + k % 2 * 2 * n, *w = v + n, *next_v = scratch + (k + 1) % 2 * 2 * n;
+    Number *corner = a + k * stride + k, *row = corner + 1;
     ptrdiff_t size = n - k - 1;
-    d[k] = real(a[k * stride + k]);
+    for (ptrdiff_t i = k; i < n; i++) conj_v[i] = conjugate(v[i]), conj_w[i] = conjugate(w[i]);
+    subtract_rows(corner, v[k], conj_w + k, w[k], conj_v + k, size + 1);
+    d[k] = real(*corner);
+    if (size == 0) break;
     for (ptrdiff_t i = 0; i < size; i++) row[i] = conjugate(row[i]); /* the column */
-    Number factor = tau[k] = reflector(row, size);
+    tau[k] = reflector(row, size);
     e[k] = real(row[0]);
     row[0] = number(1);
-    if (is_zero(factor)) continue;
-    for (ptrdiff_t i = 0; i < size; i++) v[i] = row[i], conj_v[i] = conjugate(v[i]);
-    for (ptrdiff_t i = 0; i < size; i++) {
-      w[i] = times(factor, inner(rest + i * stride, v, size, false));
-    }
-    Number half = scaled(times(factor, inner(w, v, size, true)), -0.5);
-    for (ptrdiff_t i = 0; i < size; i++) {
-      w[i] = plus(w[i], times(half, v[i]));
-      conj_w[i] = conjugate(w[i]);
-    }
-    for (ptrdiff_t i = 0; i < size; i++) {
-      subtract_rows(rest + i * stride, v[i], conj_w, w[i], conj_v, size);
-    }
+    for (ptrdiff_t i = 0; i < size; i++) next_v[k + 1 + i] = row[i];
+    Number *w_of_next = next_v + n + k + 1;
+    TwoSided all = {row + stride,   stride,         size, v + k + 1, w + k + 1,
+                    conj_v + k + 1, conj_w + k + 1, row,  w_of_next, tau[k]};
+    linalg_share(progress, size, 1, work, update_and_multiply, &all);
+    Number half = scaled(times(tau[k], inner(w_of_next, row, size, true)), -0.5);
+    for (ptrdiff_t i = 0; i < size; i++) w_of_next[i] = plus(w_of_next[i], times(half, row[i]));
   }
-  if (n > 0) d[n - 1] = real(a[(n - 1) * stride + n - 1]);
   return linalg_stage_ends(progress);
+}
+
+/* sums = left v^H A: columns of it. */
+typedef struct FromLeft {
+  const Number *v;
+  Number left;
+  const Number *a;
+  ptrdiff_t stride, height;
+  Number *sums;
+} FromLeft;
+
+static void sum_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const FromLeft *f = argument;
+  for (ptrdiff_t j = first; j < end; j++) f->sums[j] = number(0);
+  for (ptrdiff_t i = 0; i < f->height; i++) {
+    subtract_row(f->sums + first, minus(number(0), times(f->left, conjugate(f->v[i]))),
+                 f->a + i * f->stride + first, end - first);
+  }
+}
+
+/* Rows of A: A becomes A - v sums, and that B - right B u^T conj(u). */
+typedef struct BothSides {
+  const Number *v;
+  Number right, *a;
+  ptrdiff_t stride, width;
+  const Number *sums, *u, *conj_u;
+} BothSides;
+
+static void reflect_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const BothSides *b = argument;
+  for (ptrdiff_t i = first; i < end; i++) {
+    Number *line = b->a + i * b->stride;
+    subtract_row(line, b->v[i], b->sums, b->width);
+    subtract_row(line, times(b->right, inner(line, b->u, b->width, false)), b->conj_u, b->width);
+  }
 }
 
 /* A = Q B P^H of a matrix with rows >= columns: B's diagonal and superdiagonal, and reflectors: of Q
@@ -395,23 +480,18 @@ static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_
     d[k] = real(v[0]);
     v[0] = number(1);
     if (width == 0) break;
-    for (ptrdiff_t j = 0; j < width; j++) sums[j] = number(0);
-    for (ptrdiff_t i = 0; i < height; i++) {
-      subtract_row(sums, minus(number(0), times(left, conjugate(v[i]))), corner + i * stride + 1,
-                   width);
-    }
     Number *row = corner + 1;
+    double work = 4.0 * (double)height * (double)width;
+    FromLeft sum = {v, left, row, stride, height, sums};
+    linalg_share(progress, width, STRIP_COLUMNS, work / CROSSING, sum_rows, &sum);
     subtract_row(row, v[0], sums, width);
     for (ptrdiff_t j = 0; j < width; j++) row[j] = conjugate(row[j]);
     Number right = tau_p[k] = reflector(row, width);
     e[k] = real(row[0]);
     row[0] = number(1);
     for (ptrdiff_t j = 0; j < width; j++) conj_u[j] = conjugate(row[j]);
-    for (ptrdiff_t i = 1; i < height; i++) {
-      Number *line = row + i * stride;
-      subtract_row(line, v[i], sums, width);
-      subtract_row(line, times(right, inner(line, row, width, false)), conj_u, width);
-    }
+    BothSides both = {v + 1, right, row + stride, stride, width, sums, row, conj_u};
+    linalg_share(progress, height - 1, 1, 2 * work / CROSSING, reflect_rows, &both);
   }
   return linalg_stage_ends(progress);
 }

@@ -70,18 +70,39 @@ static double column_reflector(const General *g, ptrdiff_t k) {
   return (beta - alpha) / beta;
 }
 
+typedef struct Reflection {
+  const General *g;
+  ptrdiff_t first;
+  double tau;
+} Reflection;
+
+/* w = v^T A, for some of its numbers. */
+static void sum_from_left(const void *argument, ptrdiff_t from, ptrdiff_t end) {
+  const Reflection *r = argument;
+  const General *g = r->g;
+  memset(g->w + from, 0, sizeof(double) * (size_t)(end - from));
+  for (ptrdiff_t i = 0; i < g->n - r->first; i++) {
+    add_scaled(g->w + from, g->v[i], row(g, r->first + i) + r->first + from, end - from);
+  }
+}
+
+static void reflect_rows(const void *argument, ptrdiff_t from, ptrdiff_t end) {
+  const Reflection *r = argument;
+  const General *g = r->g;
+  ptrdiff_t count = g->n - r->first;
+  for (ptrdiff_t i = from; i < end; i++) {
+    double *right = row(g, i) + r->first;
+    if (i >= r->first) add_scaled(right, -r->tau * g->v[i - r->first], g->w, count);
+    add_scaled(right, -r->tau * inner(right, g->v, count), g->v, count);
+  }
+}
+
 /* A = H A H: rows from the left, and each, as it is done, from the right. */
-static void reflect(const General *g, ptrdiff_t k, double tau) {
-  ptrdiff_t first = k + 1, count = g->n - first;
-  memset(g->w, 0, sizeof(double) * (size_t)count);
-  for (ptrdiff_t i = 0; i < count; i++) {
-    add_scaled(g->w, g->v[i], row(g, first + i) + first, count);
-  }
-  for (ptrdiff_t i = 0; i < g->n; i++) {
-    double *right = row(g, i) + first;
-    if (i >= first) add_scaled(right, -tau * g->v[i - first], g->w, count);
-    add_scaled(right, -tau * inner(right, g->v, count), g->v, count);
-  }
+static void reflect(const General *g, ptrdiff_t k, double tau, const LinalgProgress *progress) {
+  double work = 4.0 * (double)(g->n - k) * (double)g->n;
+  Reflection r = {g, k + 1, tau};
+  linalg_share(progress, g->n - r.first, 2, work / CROSSING, sum_from_left, &r);
+  linalg_share(progress, g->n, 1, 2 * work / CROSSING, reflect_rows, &r);
 }
 
 static bool reduce(const General *g, LinalgProgress *progress) {
@@ -89,7 +110,7 @@ static bool reduce(const General *g, LinalgProgress *progress) {
   for (ptrdiff_t k = progress->at; k + 2 < g->n; k++) {
     if (linalg_pauses(progress, k, 8 * n * (n - (double)k))) return false;
     double tau = column_reflector(g, k);
-    if (tau != 0) reflect(g, k, tau);
+    if (tau != 0) reflect(g, k, tau, progress);
   }
   progress->stage++;
   progress->at = g->n - 1;

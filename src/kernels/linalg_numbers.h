@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/lanes.h"
 #include "kernels/linalg.h"
 
 #if IS_NARROW
@@ -90,7 +91,8 @@ static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
 /* --- Rows ------------------------------------------------------------------------------------- */
 
 /* y -= a x */
-static inline void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t count) {
+__attribute__((noinline)) static void subtract_row(Number *y, Number a, const Number *x,
+                                                   ptrdiff_t count) {
   Factor factor = factor_of(a);
   ptrdiff_t i = 0;
   for (; i + 2 * WIDTH <= count; i += 2 * WIDTH) {
@@ -102,8 +104,8 @@ static inline void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t 
 }
 
 /* y -= a x + b z */
-static inline void subtract_rows(Number *y, Number a, const Number *x, Number b, const Number *z,
-                                 ptrdiff_t count) {
+__attribute__((noinline)) static void subtract_rows(Number *y, Number a, const Number *x, Number b,
+                                                    const Number *z, ptrdiff_t count) {
   Factor of_x = factor_of(a), of_z = factor_of(b);
   ptrdiff_t i = 0;
   for (; i + WIDTH <= count; i += WIDTH) {
@@ -114,7 +116,8 @@ static inline void subtract_rows(Number *y, Number a, const Number *x, Number b,
 }
 
 /* sum of x y, or of conj(x) y */
-static inline Number inner(const Number *x, const Number *y, ptrdiff_t count, bool conjugates) {
+static inline Number short_inner(const Number *x, const Number *y, ptrdiff_t count,
+                                 bool conjugates) {
 #if IS_COMPLEX
   double rr = 0, ii = 0, ri = 0, ir = 0;
   for (ptrdiff_t i = 0; i < count; i++) {
@@ -140,6 +143,11 @@ static inline Number inner(const Number *x, const Number *y, ptrdiff_t count, bo
 #endif
 }
 
+__attribute__((noinline)) static Number inner(const Number *x, const Number *y, ptrdiff_t count,
+                                              bool conjugates) {
+  return short_inner(x, y, count, conjugates);
+}
+
 /* --- Products --------------------------------------------------------------------------------- */
 
 /* Where a factor of a product is: element (row, depth) of a, and rows of b. */
@@ -148,7 +156,7 @@ typedef struct Left {
   ptrdiff_t row, depth; /* strides */
 } Left;
 
-enum { BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * WIDTH, STRIP_COLUMNS = 16 * WIDTH, STRIP_DEPTH = 64 };
+enum { BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * WIDTH, STRIP_COLUMNS = 32 * WIDTH };
 
 /* c -= a b for BLOCK_ROWS rows and BLOCK_COLUMNS columns. */
 static inline void subtract_block(Left a, ptrdiff_t depth, const Number *b, ptrdiff_t b_stride,
@@ -178,15 +186,13 @@ static inline void subtract_block(Left a, ptrdiff_t depth, const Number *b, ptrd
 
 static void subtract_corner(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
                             const Number *b, ptrdiff_t b_stride, Number *c, ptrdiff_t c_stride) {
-  for (ptrdiff_t i = 0; i < rows; i++) {
+  for (ptrdiff_t i = 0; columns > 0 && i < rows; i++) {
     for (ptrdiff_t k = 0; k < depth; k++) {
       subtract_row(c + i * c_stride, a.at[i * a.row + k * a.depth], b + k * b_stride, columns);
     }
   }
 }
 
-/* What several rows of a are multiplied by is copied: rows of b may be far apart, and more of them
-** in the way of each other than the cache has places for. */
 static void subtract_strip(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
                            const Number *b, ptrdiff_t b_stride, Number *c, ptrdiff_t c_stride) {
   ptrdiff_t i = 0, j = 0, whole = columns - columns % BLOCK_COLUMNS;
@@ -202,24 +208,83 @@ static void subtract_strip(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t 
   subtract_corner(rows - i, columns, left, depth, b, b_stride, c + i * c_stride, c_stride);
 }
 
-/* c -= a b, a strip of columns and a block of the depth at a time. */
-static void subtract_product(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
-                             const Number *b, ptrdiff_t b_stride, Number *c, ptrdiff_t c_stride) {
-  Number copy[STRIP_DEPTH * STRIP_COLUMNS];
-  for (ptrdiff_t j = 0; j < columns; j += STRIP_COLUMNS) {
-    ptrdiff_t width = columns - j < STRIP_COLUMNS ? columns - j : STRIP_COLUMNS;
-    for (ptrdiff_t k = 0; k < depth; k += STRIP_DEPTH) {
-      ptrdiff_t size = depth - k < STRIP_DEPTH ? depth - k : STRIP_DEPTH;
-      Left left = {a.at + k * a.depth, a.row, a.depth};
-      const Number *strip = b + k * b_stride + j;
-      if (rows < 3 * BLOCK_ROWS) {
-        subtract_strip(rows, width, left, size, strip, b_stride, c + j, c_stride);
-        continue;
-      }
-      for (ptrdiff_t i = 0; i < size; i++) {
-        memcpy(copy + i * STRIP_COLUMNS, strip + i * b_stride, (size_t)width * sizeof *copy);
-      }
-      subtract_strip(rows, width, left, size, copy, STRIP_COLUMNS, c + j, c_stride);
+#if !IS_COMPLEX
+enum {
+  PACKED_ROWS = 64,
+  PACKED_DEPTH = 32,
+  LEAST_PACKED = 8,
+  PANEL = PANEL_COLUMN_BYTES / (int)sizeof(Number)
+};
+
+/* c -= a b by the innermost loop of contractions, for whole panels of rows and columns. b is packed. */
+static void subtract_panels(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
+                            const Number *b, Number *c, ptrdiff_t c_stride) {
+  const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
+  Number packed[PACKED_ROWS * PACKED_DEPTH];
+  void *out[PACKED_ROWS];
+  for (ptrdiff_t i = 0; i < rows; i += PANEL_ROWS) {
+    const Number *x = a.at + i * a.row, *y = x + a.row, *z = y + a.row, *w = z + a.row;
+    Number *to = packed + i * depth;
+    AS_IT_IS
+    for (ptrdiff_t k = 0; k < depth; k++, to += PANEL_ROWS) {
+      to[0] = -x[k], to[1] = -y[k], to[2] = -z[k], to[3] = -w[k];
     }
   }
+  for (ptrdiff_t j = 0; j < columns; j += PANEL, b += PANEL * depth) {
+    for (ptrdiff_t i = 0; i < rows; i++) out[i] = c + i * c_stride + j;
+    loops->tile((int)depth, packed, PANEL_ROWS * depth * (ptrdiff_t)sizeof *packed,
+                (int)(rows / PANEL_ROWS), b, out, START_OUT);
+  }
+}
+#endif
+
+/* c -= a b, a strip of columns and a block of the depth at a time. Numbers of a row of a are neighbours. */
+__attribute__((noinline)) static void subtract_product(ptrdiff_t rows, ptrdiff_t columns, Left a,
+                                                       ptrdiff_t depth, const Number *b,
+                                                       ptrdiff_t b_stride, Number *c,
+                                                       ptrdiff_t c_stride) {
+#if IS_COMPLEX
+  subtract_strip(rows, columns, a, depth, b, b_stride, c, c_stride);
+#else
+  ptrdiff_t high = rows - rows % PANEL_ROWS;
+  if (rows < 3 * PANEL_ROWS || columns < 2 * PANEL || depth < LEAST_PACKED) high = 0;
+  ptrdiff_t wide = high ? columns - columns % PANEL : 0;
+  Number packed[PACKED_DEPTH * STRIP_COLUMNS];
+  for (ptrdiff_t j = 0; j < wide; j += STRIP_COLUMNS) {
+    ptrdiff_t width = wide - j < STRIP_COLUMNS ? wide - j : STRIP_COLUMNS;
+    for (ptrdiff_t k = 0; k < depth; k += PACKED_DEPTH) {
+      ptrdiff_t size = depth - k < PACKED_DEPTH ? depth - k : PACKED_DEPTH;
+      Number *to = packed;
+      for (ptrdiff_t p = 0; p < width; p += PANEL) {
+        const Number *from = b + k * b_stride + j + p;
+        for (ptrdiff_t l = 0; l < size; l++, to += PANEL) {
+          memcpy(to, from + l * b_stride, PANEL_COLUMN_BYTES);
+        }
+      }
+      for (ptrdiff_t i = 0; i < high; i += PACKED_ROWS) {
+        ptrdiff_t count = high - i < PACKED_ROWS ? high - i : PACKED_ROWS;
+        Left left = {a.at + i * a.row + k, a.row, 1};
+        subtract_panels(count, width, left, size, packed, c + i * c_stride + j, c_stride);
+      }
+    }
+  }
+  subtract_strip(high, columns - wide, a, depth, b + wide, b_stride, c + wide, c_stride);
+  a.at += high * a.row;
+  subtract_strip(rows - high, columns, a, depth, b, b_stride, c + high * c_stride, c_stride);
+#endif
+}
+
+typedef struct Product {
+  ptrdiff_t rows, depth;
+  Left a;
+  const Number *b;
+  ptrdiff_t b_stride;
+  Number *c;
+  ptrdiff_t c_stride;
+} Product;
+
+static void subtract_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Product *p = argument;
+  subtract_product(p->rows, end - first, p->a, p->depth, p->b + first, p->b_stride, p->c + first,
+                   p->c_stride);
 }

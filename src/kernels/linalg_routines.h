@@ -18,11 +18,15 @@ static double *doubles_at(Number *memory) {
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
+static inline bool is_narrow(const LinalgPlan *plan) {
+  return IS_COMPLEX ? plan->narrow : IS_NARROW;
+}
+
 static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
   double x[2] = {0, 0};
   for (int part = 0; part < REALS; part++) {
     ptrdiff_t at = REALS * i + part;
-    x[part] = plan->narrow ? (double)((const float *)data)[at] : ((const double *)data)[at];
+    x[part] = is_narrow(plan) ? (double)((const float *)data)[at] : ((const double *)data)[at];
   }
 #if IS_COMPLEX
   return (Number){x[0], x[1]};
@@ -32,7 +36,7 @@ static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
 }
 
 static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double x) {
-  if (plan->narrow) {
+  if (is_narrow(plan)) {
     ((float *)data)[i] = (float)x;
   } else {
     ((double *)data)[i] = x;
@@ -52,14 +56,19 @@ static void put_info(const LinalgData *data, int result, ptrdiff_t info) {
   *(int32_t *)data->out[result] = (int32_t)info;
 }
 
+enum { SOME_COLUMNS = 16 }; /* whose lines stay in the cache from row to row */
+
 /* to[row][column], or to[column][row] */
 static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data, Number *to,
                         bool by_columns) {
   ptrdiff_t rows = plan->in[operand].rows, columns = plan->in[operand].columns;
-  for (ptrdiff_t i = 0; i < rows; i++) {
-    for (ptrdiff_t j = 0; j < columns; j++) {
-      to[by_columns ? j * rows + i : i * columns + j] =
-          get(plan, data->in[operand], i * columns + j);
+  for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
+    ptrdiff_t end = least(first + SOME_COLUMNS, columns);
+    for (ptrdiff_t i = 0; i < rows; i++) {
+      for (ptrdiff_t j = first; j < end; j++) {
+        to[by_columns ? j * rows + i : i * columns + j] =
+            get(plan, data->in[operand], i * columns + j);
+      }
     }
   }
 }
@@ -67,10 +76,13 @@ static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *d
 static void store_matrix(const LinalgPlan *plan, int result, const LinalgData *data,
                          const Number *from, ptrdiff_t stride, bool by_columns) {
   ptrdiff_t rows = plan->out[result].rows, columns = plan->out[result].columns;
-  for (ptrdiff_t i = 0; i < rows; i++) {
-    for (ptrdiff_t j = 0; j < columns; j++) {
-      put(plan, data->out[result], i * columns + j,
-          from[by_columns ? j * stride + i : i * stride + j]);
+  for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
+    ptrdiff_t end = least(first + SOME_COLUMNS, columns);
+    for (ptrdiff_t i = 0; i < rows; i++) {
+      for (ptrdiff_t j = first; j < end; j++) {
+        put(plan, data->out[result], i * columns + j,
+            from[by_columns ? j * stride + i : i * stride + j]);
+      }
     }
   }
 }
@@ -173,6 +185,19 @@ static bool load_systems(const LinalgPlan *plan, const LinalgData *data, Number 
   return true;
 }
 
+typedef struct Triangle {
+  const Number *t;
+  ptrdiff_t n;
+  bool unit;
+  Number *x;
+  ptrdiff_t stride;
+} Triangle;
+
+static void solve_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Triangle *t = argument;
+  solve_lower(t->t, t->n, t->n, t->unit, t->x + first, end - first, t->stride);
+}
+
 static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                 LinalgProgress *progress) {
   Systems s = systems_of(plan);
@@ -184,11 +209,15 @@ static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, 
   if (s.few) {
     solve_vectors(t, s.n, s.n, plan->unit, x, s.vectors);
   } else {
-    for (ptrdiff_t k = progress->at; k < s.n; k += BLOCK) {
-      if (linalg_pauses(progress, k, 2.0 * (double)k * (double)s.vectors * BLOCK)) {
-        return LINALG_PAUSED;
-      }
-      solve_block(t, s.n, s.n, plan->unit, x, s.vectors, s.vectors, k);
+    double a_vector = (double)s.n * (double)s.n;
+    ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / a_vector) / STRIP_COLUMNS * STRIP_COLUMNS;
+    if (some == 0) some = STRIP_COLUMNS;
+    for (ptrdiff_t k = progress->at; k < s.vectors; k += some) {
+      ptrdiff_t count = least(some, s.vectors - k);
+      if (linalg_pauses(progress, k, a_vector * (double)count)) return LINALG_PAUSED;
+      Triangle triangle = {t, s.n, plan->unit, x + k, s.vectors};
+      linalg_share(progress, count, STRIP_COLUMNS, a_vector * (double)count, solve_columns,
+                   &triangle);
     }
   }
   double largest = plan->by_blocks ? largest_of(x, s.n * s.vectors) : 0;

@@ -11,8 +11,8 @@
 #include "kernels/order_key.h"
 
 enum {
-  RANGE = 32768,   /* elements that one chunk works on; longer lines have several ranges */
-  RANGE_OF_K = 16, /* but at least as many times k */
+  RANGE = 131072,  /* elements that one chunk works on; longer lines have several ranges */
+  RANGE_OF_K = 64, /* but at least as many times k */
   SHORT = 48,      /* lists that are kept in order */
   RUN = 8,         /* items sorted by insertion */
   LEAST_WORK = 8192,

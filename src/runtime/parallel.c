@@ -1,5 +1,7 @@
 #include "runtime/parallel.h"
 
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/scope.h"
@@ -9,9 +11,9 @@
 typedef struct SharedLoop {
   struct SharedLoop *next;
   const ChunkLoop *loop;
-  int taken;   /* under the lock */
-  int helpers; /* other threads that are in it, under the lock */
-  bool failed;
+  _Atomic uint64_t rest; /* of the chunks: the first one, and 2^32 times their end */
+  int helpers;           /* other threads that are in it, under the lock */
+  _Atomic bool failed;
   Error *error; /* why; not used any more once it has failed */
   int owner;    /* its worker */
   Task *orphan; /* what the owner ran when it died: fails when the last helper has left */
@@ -22,21 +24,41 @@ typedef struct SharedLoop {
 static SharedLoop *open_loops;
 static void **dead_stacks; /* each begins with the next */
 
-typedef struct SharedChunk {
-  SharedLoop *of;
-  int chunk;
-} SharedChunk;
-
-static void run_chunk(void *argument) {
-  const SharedChunk *work = argument;
-  const ChunkLoop *loop = work->of->loop;
-  while (!loop->body(loop->argument, work->chunk) && !*loop->stop) continue;
+/* Who began a loop takes its first chunk, who helps its last one: so from one loop to the next a thread
+** mostly meets what is in its cache. -1: there is none, or there is no need. */
+static int take_chunk(SharedLoop *shared, bool last) {
+  uint64_t rest = atomic_load(&shared->rest);
+  while (!shared->failed && !*shared->loop->stop) {
+    int first = (int)(uint32_t)rest, end = (int)(rest >> 32);
+    if (first >= end) break;
+    uint64_t less = last ? rest - (1ull << 32) : rest + 1;
+    if (atomic_compare_exchange_weak(&shared->rest, &rest, less)) return last ? end - 1 : first;
+  }
+  return -1;
 }
 
-/* Without the lock. What a chunk allocates and does not free goes if it traps. */
-static bool try_chunk(SharedChunk *work, Error *error) {
+static bool has_chunks(const SharedLoop *shared) {
+  uint64_t rest = atomic_load(&shared->rest);
+  return (uint32_t)rest < rest >> 32 && !shared->failed && !*shared->loop->stop;
+}
+
+typedef struct SharedWork {
+  SharedLoop *shared;
+  bool helps;
+} SharedWork;
+
+static void run_chunks(void *argument) {
+  SharedWork *work = argument;
+  const ChunkLoop *loop = work->shared->loop;
+  for (int chunk; (chunk = take_chunk(work->shared, work->helps)) >= 0;) {
+    while (!loop->body(loop->argument, chunk) && !*loop->stop) continue;
+  }
+}
+
+/* Without the lock. What chunks allocate and do not free goes if one traps. */
+static bool try_chunks(SharedWork *work, Error *error) {
   int scope = scope_begin();
-  bool ok = platform_try(run_chunk, work, error);
+  bool ok = platform_try(run_chunks, work, error);
   if (ok) {
     scope_commit(scope);
   } else {
@@ -46,22 +68,17 @@ static bool try_chunk(SharedChunk *work, Error *error) {
   return ok;
 }
 
-static bool has_chunks(const SharedLoop *shared) {
-  return shared->taken < shared->loop->chunks && !shared->failed && !*shared->loop->stop;
-}
-
-/* Takes chunks until there are none left. The lock is held on entry and on return. */
-static void work_on(SharedLoop *shared) {
+/* Takes chunks until there are none left. The lock is held on entry and on return, but neither between chunks nor in them: where they are short,
+** the lock and the way by the host, which catches traps, would take longer. */
+static void work_on(SharedLoop *shared, bool helps) {
   Error error;
-  while (has_chunks(shared)) {
-    SharedChunk work = {shared, shared->taken++};
-    scheduler_unlock();
-    bool ok = try_chunk(&work, &error);
-    scheduler_lock();
-    if (ok || shared->failed) continue;
-    shared->failed = true;
-    *shared->error = error;
-  }
+  SharedWork work = {shared, helps};
+  scheduler_unlock();
+  bool ok = try_chunks(&work, &error);
+  scheduler_lock();
+  if (ok || shared->failed) return;
+  shared->failed = true;
+  *shared->error = error;
 }
 
 static void close_loop(const SharedLoop *shared) {
@@ -83,25 +100,27 @@ static void run_alone(const ChunkLoop *loop, int *next) {
 }
 
 bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
-  if (loop->chunks - *next <= 1 || loop->in_order || loop->deadline_us ||
-      scheduler_workers() <= 1) {
+  LoopShare *self = scheduler_loop_share();
+  if (loop->chunks - *next <= 1 || loop->in_order || loop->deadline_us || self->owns ||
+      self->helps || scheduler_workers() <= 1) {
     run_alone(loop, next);
     return true;
   }
-  LoopShare *self = scheduler_loop_share();
-  SharedLoop shared = {
-      .loop = loop, .taken = *next, .error = error, .owner = scheduler_current_worker()};
+  SharedLoop shared = {.loop = loop,
+                       .rest = (uint64_t)loop->chunks << 32 | (uint32_t)*next,
+                       .error = error,
+                       .owner = scheduler_current_worker()};
   scheduler_lock();
   shared.next = open_loops;
   open_loops = &shared;
   self->owns = &shared;
   scheduler_wake_idle();
-  work_on(&shared);
+  work_on(&shared, false);
   close_loop(&shared);
   while (shared.helpers) scheduler_await_leaving();
   self->owns = NULL;
   scheduler_unlock();
-  *next = shared.taken;
+  if ((uint32_t)shared.rest >= shared.rest >> 32) *next = loop->chunks;
   return !shared.failed;
 }
 
@@ -137,7 +156,7 @@ bool parallel_help(LoopShare *self) {
   if (!shared) return false;
   shared->helpers++;
   self->helps = shared;
-  work_on(shared);
+  work_on(shared, true);
   leave(self);
   return true;
 }

@@ -17,7 +17,8 @@ typedef struct ChunkLoop {
 /*
 ** Runs what is left of a loop, from chunk *next on, on this thread and on idle workers; with a deadline
 ** on this one alone, until that has passed. It was all of it if *next is `chunks` afterwards; else
-** the loop goes on from there. False with the reason if a chunk trapped. Called in a task's turn.
+** the loop goes on from there. False with the reason if a chunk trapped. Called in a task's turn; a loop
+** in a chunk of a loop that is shared is its thread's alone.
 */
 bool parallel_for(const ChunkLoop *loop, int *next, Error *error);
 

@@ -223,6 +223,15 @@ static bool run_kernel_chunk(void *argument, int chunk) {
   return !again;
 }
 
+static void share_parts(const KernelCall *call, int parts, bool (*part)(void *, int),
+                        void *argument) {
+  ChunkLoop all = chunk_loop(call->sharer, parts, part, argument);
+  all.deadline_us = 0;
+  int next = 0;
+  Error error;
+  if (!parallel_for(&all, &next, &error)) platform_trap(error.code, error.message);
+}
+
 static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_t **list,
                               KernelFusion *computed) {
   *computed = (KernelFusion){thunk->fusion, replica->executable->program->generated_module,
@@ -233,7 +242,9 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
                       .results = list + thunk->operand_count,
                       .scratch = thunk->scratch ? replica_pointer(replica, thunk->scratch) : NULL,
                       .compute = platform_has_codegen() ? compute_generated : compute_evaluated,
-                      .computed = computed};
+                      .computed = computed,
+                      .share = share_parts,
+                      .sharer = replica};
 }
 
 /* As run_generated. Of a group of rows, the kernel and what follows it. */
