@@ -159,13 +159,16 @@ export class Executable extends Handle {
       const isGiven = ({ parameter }) => donate.has(parameter);
       const donated = donatedBuffers('execute', leaves, isGiven, shared);
       const executable = pointerOf(this); // now that nothing looks at the caller's values any more
-      const pointers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
+      const pointers = new Uint32Array(leaves.length); // whose `from` is slow, and this runs at every call
+      leaves.forEach(({ buffer }, i) => {
+        if (buffer) pointers[i] = pointerOf(buffer);
+      });
       // What several devices share must stay; else nobody but the run wants what is uploaded for it.
-      const given = shared ? donated : new Set([...donated, ...uploads]);
-      const flags = Uint8Array.from(leaves, ({ buffer }) => Number(given.has(buffer)));
+      if (!shared) for (const buffer of uploads) donated.add(buffer);
+      const flags = donated.size ? Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer))) : null;
       const run = core.scoped((copy) =>
         core.need('xla_run_new', executable, copy(pointers), copy(flags), profile));
-      given.forEach(forget);
+      donated.forEach(forget);
       return run;
     } finally {
       for (const buffer of uploads) buffer.dispose(); // the run has references of its own

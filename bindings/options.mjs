@@ -59,9 +59,10 @@ export function checkOptions(operation, options, known) {
     if (!Object.hasOwn(known, name)) throw unknownName(operation, name, Object.keys(known));
   }
   const checked = {};
-  for (const [name, kindOf] of Object.entries(known)) {
+  for (const name of Object.keys(known)) {
     const value = options[name];
     if (value === undefined || value === null) continue;
+    const kindOf = known[name];
     checked[name] = kindOf(value);
     if (checked[name] !== undefined) continue;
     throw invalidArgument(operation, `${name} must be ${kindOf.wants}; got ${describe(value)}`);

@@ -134,9 +134,10 @@ static void store_pairs(uint32_t *to, u32x4 a, u32x4 b) {
   wasm_v128_store(to + 4, wasm_i32x4_shuffle((v128_t)a, (v128_t)b, 2, 6, 3, 7));
 }
 
-/* The words of BLOCK counters: first words and then second words, or in pairs. */
-static void threefry_block(uint64_t key, uint64_t counter, bool in_pairs, uint32_t *words) {
-  for (int at = 0; at < BLOCK; at += STREAMS * LANES) {
+/* The words of some counters, BLOCK at most: first words and then second words, or in pairs. */
+static void threefry_block(uint64_t key, uint64_t counter, int64_t count, bool in_pairs,
+                           uint32_t *words) {
+  for (int at = 0; at < count; at += STREAMS * LANES) {
     u32x4 x0[STREAMS], x1[STREAMS];
     threefry(key, counter + (uint64_t)at, x0, x1);
     for (int s = 0; s < STREAMS; s++) {
@@ -151,8 +152,9 @@ static void threefry_block(uint64_t key, uint64_t counter, bool in_pairs, uint32
   }
 }
 
-static void philox_block(uint64_t key, uint64_t low, uint64_t high, uint32_t *words) {
-  for (int at = 0; at < BLOCK; at += LANES) {
+static void philox_block(uint64_t key, uint64_t low, uint64_t high, int64_t count,
+                         uint32_t *words) {
+  for (int at = 0; at < count; at += LANES) {
     u32x4 x[4];
     uint64_t counter = low + (uint64_t)at;
     philox(key, counter, high + (counter < low), x);
@@ -252,10 +254,10 @@ static void run(const KernelCall *call, int phase, int chunk) {
     int64_t count = end - first < BLOCK ? end - first : BLOCK;
     uint64_t counter = state[1] + (uint64_t)first;
     if (!g.is_threefry) {
-      philox_block(state[0], counter, high + (counter < state[1]), words);
+      philox_block(state[0], counter, high + (counter < state[1]), count, words);
       store_stream(&g, to, first, count, 4, words);
     } else {
-      threefry_block(state[0], counter, in_pairs, words);
+      threefry_block(state[0], counter, count, in_pairs, words);
       if (in_pairs) store_stream(&g, to, first, count, 2, words);
       if (!in_pairs) store_rows(&g, to, first, count, words);
     }
