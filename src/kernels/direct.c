@@ -54,11 +54,11 @@ static double product_cost(const Contraction *c) {
 
 /* Of all rows and whole vectors that it computes. To begin and to store a sum, and to find the row,
 ** costs as much as so many products. */
-enum { SUM_PRODUCTS = 14 };
+enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {
   int64_t run = run_of(c), rows = plan->lines[LHS], lanes = 16 / plan->arithmetic->lane_bytes;
-  if (rows >= PANEL_ROWS) rows = round_up(rows, PANEL_ROWS);
+  if (rows >= ROWS) rows = round_up(rows, ROWS);
   int64_t columns = plan->lines[RHS] / run * round_up(run, lanes);
   double sums = (double)(plan->batches * rows) * (double)columns;
   double products = (double)axes_size(&c->depth) * product_cost(c) + SUM_PRODUCTS;

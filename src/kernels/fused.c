@@ -18,7 +18,7 @@ static const uint8_t module_bytes[1];
 enum { MODULE_BYTES = 0 };
 #endif
 
-enum { UNKNOWN, NONE = -1, FUSED_KINDS = LANES_F64 + 1, LOOPS = 4 };
+enum { UNKNOWN, NONE = -1, FUSED_KINDS = LANES_F64 + 1, LOOPS = 4, FUSED_ROWS = MOST_PANEL_ROWS };
 
 static _Atomic int fused_module; /* or UNKNOWN or NONE */
 
@@ -51,6 +51,7 @@ const LaneLoops *lanes_of(LaneKind kind) {
   if (kind >= FUSED_KINDS || !lanes_are_fused()) return &lane_loops[kind];
   LaneLoops *loops = &fused[kind];
   if (!loops->by_columns) {
+    loops->panel_rows = FUSED_ROWS;
     loops->tile = (TileLoop *)loop_of(kind, 0);
     loops->plain = (PlainLoop *)loop_of(kind, 1);
     loops->by_depth = (StreamLoop *)loop_of(kind, 2);

@@ -39,6 +39,12 @@ static inline v128_t sum_of_s64(v128_t x) {
 /* One instruction multiplies and adds both. Its only sum that does not fit into 32 bits wraps as it
 ** should. */
 #define MADD_S16(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(x, y))
+#if defined XLA_RELAXED_SIMD || !defined __wasm__
+enum { REAL_ROWS = 6 };
+#else
+enum { REAL_ROWS = 4 };
+#endif
+enum { INTEGER_ROWS = 4 };
 #ifdef XLA_RELAXED_SIMD
 #undef MADD_F32
 #undef MADD_F64
@@ -65,38 +71,40 @@ EXPORT("7") StreamLoop by_columns_f64;
 /* ---- Panels ---- */
 
 /*
-** 8 vectors of sums, 2 of rhs, one of lhs and one product: more than that does not fit into the 16
-** registers of x86, 15 of which V8 gives out. Against this, under V8 11.3 on a Zen 4 (f32, a depth of
+** Two vectors of sums for each row, 2 of rhs, one of lhs and one product have to fit into the 16
+** registers of x86, 15 of which V8 gives out. Against 4 rows, under V8 11.3 on a Zen 4 (f32, a depth of
 ** 256), 5 x 8 ran at 0.85, 6 x 8 and 4 x 12 at 0.65, and four pointers to the rows of a lhs that is
-** not packed at 0.9.
+** not packed at 0.9. Fused multiply-add has no product to keep, and needs more sums than 8 to be busy
+** until the first one is ready: there 6 x 8 runs at 1.17 (V8 13.6, SpiderMonkey 153), 5 x 8 at 1.1.
+** Natively reals have 6 rows too, so that the sanitizers see both heights.
 **
 ** V8 unrolls inner loops itself, the further the deeper they are nested; hence the loop over the
 ** rows in here, and the depth in two loops: without them it is 0.8. Unrolled by hand it is slower,
 ** as V8 then loads early what it must spill. Sums start at zero and meet those at `out` in the end:
 ** two ways into the loop cost as much as a tenth.
 */
-#define TILE_LOOP(name, real, splat, madd, add, negative_zero)                                  \
+#define TILE_LOOP(name, ROWS, real, splat, madd, add, negative_zero)                            \
   LOOP void name(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs, \
                  void *const *out, Start start) {                                               \
     enum { LANES = 16 / sizeof(real), NESTED = 128 };                                           \
     v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);     \
-    for (int panel = 0; panel < panels; panel++, out += PANEL_ROWS) {                           \
+    for (int panel = 0; panel < panels; panel++, out += (ROWS)) {                               \
       const real *a = (const real *)((const Byte *)lhs + (ptrdiff_t)panel * lhs_stride);        \
       const real *b = rhs;                                                                      \
-      v128_t sum[PANEL_ROWS][2];                                                                \
-      for (int i = 0; i < PANEL_ROWS; i++) sum[i][0] = sum[i][1] = zero;                        \
+      v128_t sum[ROWS][2];                                                                      \
+      for (int i = 0; i < (ROWS); i++) sum[i][0] = sum[i][1] = zero;                            \
       for (int k = 0; k < depth;) {                                                             \
         int end = k + NESTED < depth ? k + NESTED : depth;                                      \
-        for (; k < end; k++, a += PANEL_ROWS, b += 2 * LANES) {                                 \
+        for (; k < end; k++, a += (ROWS), b += 2 * LANES) {                                     \
           v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                        \
-          for (int i = 0; i < PANEL_ROWS; i++) {                                                \
+          for (int i = 0; i < (ROWS); i++) {                                                    \
             v128_t x = splat(a + i);                                                            \
             sum[i][0] = madd(sum[i][0], x, b0);                                                 \
             sum[i][1] = madd(sum[i][1], x, b1);                                                 \
           }                                                                                     \
         }                                                                                       \
       }                                                                                         \
-      for (int i = 0; i < PANEL_ROWS; i++) {                                                    \
+      for (int i = 0; i < (ROWS); i++) {                                                        \
         real *row = out[i];                                                                     \
         if (start == START_OUT) {                                                               \
           sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                      \
@@ -316,27 +324,29 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- The table ---- */
 
-#define LANE_LOOPS(lanes, real, splat, madd, add, partial, sum_of, lane_of, negative_zero) \
-  TILE_LOOP(tile_##lanes, real, splat, madd, add, negative_zero)                           \
-  PLAIN_LOOP(plain_##lanes, real, splat, madd, negative_zero)                              \
-  BY_DEPTH(by_depth_##lanes, real, splat, madd, partial)                                   \
+#define LANE_LOOPS(lanes, ROWS, real, splat, madd, add, partial, sum_of, lane_of, negative_zero) \
+  TILE_LOOP(tile_##lanes, ROWS, real, splat, madd, add, negative_zero)                           \
+  PLAIN_LOOP(plain_##lanes, real, splat, madd, negative_zero)                                    \
+  BY_DEPTH(by_depth_##lanes, real, splat, madd, partial)                                         \
   BY_COLUMNS(by_columns_##lanes, real, madd, add, partial, sum_of, lane_of)
 
-LANE_LOOPS(f32, float, wasm_v128_load32_splat, MADD_F32, wasm_f32x4_add, first_of_4, sum_of_f32,
-           wasm_f32x4_extract_lane, wasm_f32x4_const_splat(-0.0f))
-LANE_LOOPS(f64, double, wasm_v128_load64_splat, MADD_F64, wasm_f64x2_add, first_of_2, sum_of_f64,
-           wasm_f64x2_extract_lane, wasm_f64x2_const_splat(-0.0))
+LANE_LOOPS(f32, REAL_ROWS, float, wasm_v128_load32_splat, MADD_F32, wasm_f32x4_add, first_of_4,
+           sum_of_f32, wasm_f32x4_extract_lane, wasm_f32x4_const_splat(-0.0f))
+LANE_LOOPS(f64, REAL_ROWS, double, wasm_v128_load64_splat, MADD_F64, wasm_f64x2_add, first_of_2,
+           sum_of_f64, wasm_f64x2_extract_lane, wasm_f64x2_const_splat(-0.0))
 #ifndef XLA_RELAXED_SIMD
-LANE_LOOPS(s32, uint32_t, wasm_v128_load32_splat, MADD_S32, wasm_i32x4_add, first_of_4, sum_of_s32,
-           wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
-LANE_LOOPS(s64, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add, first_of_2, sum_of_s64,
-           wasm_i64x2_extract_lane, wasm_i32x4_const_splat(0))
-LANE_LOOPS(s16, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i32x4_add, first_of_4, sum_of_s32,
-           wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
+LANE_LOOPS(s32, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S32, wasm_i32x4_add,
+           first_of_4, sum_of_s32, wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
+LANE_LOOPS(s64, INTEGER_ROWS, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add,
+           first_of_2, sum_of_s64, wasm_i64x2_extract_lane, wasm_i32x4_const_splat(0))
+LANE_LOOPS(s16, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i32x4_add,
+           first_of_4, sum_of_s32, wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
 
-#define LANE_TABLE(lanes) {tile_##lanes, plain_##lanes, by_depth_##lanes, by_columns_##lanes}
+#define LANE_TABLE(lanes, rows) \
+  {rows, tile_##lanes, plain_##lanes, by_depth_##lanes, by_columns_##lanes}
 const LaneLoops lane_loops[LANE_KINDS] = {
-    [LANES_F32] = LANE_TABLE(f32), [LANES_F64] = LANE_TABLE(f64), [LANES_S32] = LANE_TABLE(s32),
-    [LANES_S64] = LANE_TABLE(s64), [LANES_S16] = LANE_TABLE(s16),
+    [LANES_F32] = LANE_TABLE(f32, REAL_ROWS),    [LANES_F64] = LANE_TABLE(f64, REAL_ROWS),
+    [LANES_S32] = LANE_TABLE(s32, INTEGER_ROWS), [LANES_S64] = LANE_TABLE(s64, INTEGER_ROWS),
+    [LANES_S16] = LANE_TABLE(s16, INTEGER_ROWS),
 };
 #endif

@@ -24,10 +24,8 @@ typedef enum LaneKind {
 /* What sums are added to: a zero, or what is at `out`. */
 typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 
-enum {
-  PANEL_ROWS = 4, /* with two vectors of columns, 8 vectors of sums: see lanes.c */
-  PANEL_COLUMN_BYTES = 32,
-};
+/* A panel of the rhs is so many bytes of columns, one of the lhs so many rows as its loop takes. */
+enum { PANEL_COLUMN_BYTES = 32, MOST_PANEL_ROWS = 6 };
 
 /*
 ** A panel of columns times `panels` panels of rows, which are `lhs_stride` apart:
@@ -70,6 +68,7 @@ typedef void StreamLoop(int rows, int columns, int depth, const void *vectors,
                         void *sums, ptrdiff_t sums_stride);
 
 typedef struct LaneLoops {
+  int panel_rows;
   TileLoop *tile;
   PlainLoop *plain;
   StreamLoop *by_depth;   /* matrix[depth] are rows of neighbours, matrix_stride apart */

@@ -70,6 +70,22 @@ static void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const
   }
 }
 
+static void turn2_of_4(const uint32_t *a, const uint32_t *b, int count, uint32_t *out, int width) {
+  int k = 0;
+  for (; k + 4 <= count; k += 4, out += 4 * width) {
+    v128_t x = wasm_v128_load(a + k), y = wasm_v128_load(b + k);
+    v128_t low = wasm_i32x4_shuffle(x, y, 0, 4, 1, 5), high = wasm_i32x4_shuffle(x, y, 2, 6, 3, 7);
+    wasm_v128_store64_lane(out, low, 0);
+    wasm_v128_store64_lane(out + width, low, 1);
+    wasm_v128_store64_lane(out + 2 * width, high, 0);
+    wasm_v128_store64_lane(out + 3 * width, high, 1);
+  }
+  for (; k < count; k++, out += width) {
+    out[0] = a[k];
+    out[1] = b[k];
+  }
+}
+
 /* Of 2 lines. */
 static void turn2(const uint64_t *a, const uint64_t *b, int count, uint64_t *out, int width) {
   int k = 0;
@@ -92,9 +108,14 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
     size_t at = depth->at[begin];
     if (lane_bytes == 4) {
       const uint32_t *from = data;
-      for (int i = 0; i < width; i += 4) {
+      uint32_t *to = (uint32_t *)out + begin * width;
+      int i = 0;
+      for (; i + 4 <= width; i += 4) {
         turn4(from + (line[i] + at), from + (line[i + 1] + at), from + (line[i + 2] + at),
-              from + (line[i + 3] + at), count, (uint32_t *)out + begin * width + i, width);
+              from + (line[i + 3] + at), count, to + i, width);
+      }
+      if (i < width) {
+        turn2_of_4(from + (line[i] + at), from + (line[i + 1] + at), count, to + i, width);
       }
     } else {
       const uint64_t *from = data;
@@ -108,18 +129,23 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
 
 /* The same where the lines are neighbours, of several panels at once: a whole cache line of the
 ** operand at a time, as the next one may be in another page. */
-static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, size_t element_bytes,
-                        int vectors, int panels, uint8_t *out, size_t stride) {
-  for (int k = 0; k < depth->count; k++, out += 16 * vectors) {
+static inline void copy_width(const uint8_t *data, size_t line, const Depth *depth,
+                              size_t element_bytes, size_t width, int panels, uint8_t *out,
+                              size_t stride) {
+  for (int k = 0; k < depth->count; k++, out += width) {
     const uint8_t *from = data + (line + depth->at[k]) * element_bytes;
     uint8_t *to = out;
-    for (int i = 0; i < panels; i++, to += stride) {
-      wasm_v128_store(to, wasm_v128_load(from));
-      from += 16;
-      if (vectors == 1) continue;
-      wasm_v128_store(to + 16, wasm_v128_load(from));
-      from += 16;
-    }
+    for (int i = 0; i < panels; i++, to += stride, from += width) memcpy(to, from, width);
+  }
+}
+
+static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, size_t element_bytes,
+                        size_t width, int panels, uint8_t *out, size_t stride) {
+  switch (width) { /* in bytes; as constants, copies are a few instructions */
+  case 16: copy_width(data, line, depth, element_bytes, 16, panels, out, stride); break;
+  case 24: copy_width(data, line, depth, element_bytes, 24, panels, out, stride); break;
+  case 32: copy_width(data, line, depth, element_bytes, 32, panels, out, stride); break;
+  default: copy_width(data, line, depth, element_bytes, 48, panels, out, stride); break;
   }
 }
 
@@ -256,10 +282,9 @@ Side side_new(const Contraction *contraction, const Arithmetic *arithmetic, Oper
   return (Side){data, operand, arithmetic, loader};
 }
 
-int panel_lines(const Side *side) {
-  const Arithmetic *arithmetic = side->arithmetic;
-  return side->operand == LHS ? PANEL_ROWS
-                              : PANEL_COLUMN_BYTES / (arithmetic->lane_bytes * arithmetic->reals);
+int panel_lines(const Arithmetic *arithmetic, Operand operand) {
+  if (operand == LHS) return lanes_of(arithmetic->lanes)->panel_rows;
+  return PANEL_COLUMN_BYTES / (arithmetic->lane_bytes * arithmetic->reals);
 }
 
 int panel_depth(const Arithmetic *arithmetic, int count) {
@@ -302,12 +327,12 @@ static int copied_panels(const Side *side, const size_t *line, int64_t lines, in
 
 void pack(const Side *side, const size_t *line, int64_t lines, const Depth *depth, uint8_t *out,
           size_t stride) {
-  int width = panel_lines(side);
+  int width = panel_lines(side->arithmetic, side->operand);
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
     if (panels > 0) {
       size_t bytes = (size_t)side->arithmetic->lane_bytes;
-      copy_panels(side->data, line[0], depth, bytes, width * (int)bytes / 16, panels, out, stride);
+      copy_panels(side->data, line[0], depth, bytes, (size_t)width * bytes, panels, out, stride);
     } else if (lines >= width) {
       pack_panel(side, line, width, depth, out);
       panels = 1;

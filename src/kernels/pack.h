@@ -2,8 +2,7 @@
 ** Packing: bringing a block of an operand into the order in which micro-kernels read it.
 **
 ** A block is some lines (rows of the lhs, columns of the rhs) times some of the depth, its elements
-** wherever tables of offsets say. It becomes panels of PANEL_ROWS lines of the lhs or
-** PANEL_COLUMN_BYTES of the rhs:
+** wherever tables of offsets say. It becomes panels of as many lines as the micro-kernel takes:
 **
 **     panel[depth][line]
 */
@@ -41,7 +40,7 @@ void axes_offsets(const Axes *axes, Operand operand, int64_t first, int64_t coun
                   size_t *out);
 
 /* Lines in a panel; lanes of the depth that `count` elements become. */
-int panel_lines(const Side *side);
+int panel_lines(const Arithmetic *arithmetic, Operand operand);
 int panel_depth(const Arithmetic *arithmetic, int count);
 
 /* Packs lines at these offsets: panels that are `stride` bytes apart. A last panel that is not full

@@ -4,7 +4,7 @@
 **   for each block of rows:
 **     the lhs' rows are packed;
 **     for each panel of columns, which stays in the first cache:
-**       for each panel of rows: the micro-kernel adds to PANEL_ROWS x some columns of the result.
+**       for each panel of rows: the micro-kernel adds to these rows x some columns of the result.
 **
 ** An operand that several tiles need is packed beforehand, unless that would make much more of it, as
 ** it would of a window's positions over an image (9 times for 3 x 3): of those, each unit packs a
@@ -19,10 +19,11 @@
 
 enum {
   BLOCK_PANELS = 16, /* packed at a time */
-  BLOCK_ROWS = BLOCK_PANELS * PANEL_ROWS,
-  TILE_ROWS = 4 * BLOCK_ROWS, /* of a unit, at most; and BLOCK_PANELS of columns */
+  TILE_BLOCKS = 4,   /* of rows: a unit has that many at most; and BLOCK_PANELS of columns */
+  MOST_BLOCK_ROWS = BLOCK_PANELS * MOST_PANEL_ROWS,
+  MOST_ROWS = TILE_BLOCKS * MOST_BLOCK_ROWS,
   MOST_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
-  LHS_BLOCK_BYTES = BLOCK_PANELS * (PANEL_ROWS * DEPTH_BYTES + 64),
+  LHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_PANEL_ROWS * DEPTH_BYTES + 64),
   RHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
   WANTED_UNITS = 16,      /* so that a few threads share the work evenly */
   LEAST_SPLIT = 512,      /* of the depth: below that, adding up splits costs too much */
@@ -52,15 +53,15 @@ static int64_t tile_count(const ContractionPlan *plan) {
 
 /* Large tiles pack less, small ones can be shared among threads. */
 static void plan_tiles(ContractionPlan *plan) {
-  int64_t panel = PANEL_COLUMN_BYTES / type_bytes(plan->arithmetic->sum);
-  int64_t columns = BLOCK_PANELS * panel;
-  set_tiles(plan, LHS, TILE_ROWS, PANEL_ROWS);
-  set_tiles(plan, RHS, columns, panel);
-  while (tile_count(plan) < WANTED_UNITS && plan->tile[LHS] > BLOCK_ROWS) {
+  int64_t height = panel_lines(plan->arithmetic, LHS), width = panel_lines(plan->arithmetic, RHS);
+  int64_t rows = BLOCK_PANELS * height, columns = BLOCK_PANELS * width;
+  set_tiles(plan, LHS, TILE_BLOCKS * rows, height);
+  set_tiles(plan, RHS, columns, width);
+  while (tile_count(plan) < WANTED_UNITS && plan->tile[LHS] > rows) {
     int64_t half = plan->tile[LHS] / 2;
-    set_tiles(plan, LHS, half > BLOCK_ROWS ? half : BLOCK_ROWS, PANEL_ROWS);
+    set_tiles(plan, LHS, half > rows ? half : rows, height);
   }
-  if (tile_count(plan) < WANTED_UNITS) set_tiles(plan, RHS, columns / 2, panel);
+  if (tile_count(plan) < WANTED_UNITS) set_tiles(plan, RHS, columns / 2, width);
 }
 
 static void plan_depth(ContractionPlan *plan, int64_t depth) {
@@ -77,15 +78,15 @@ static void plan_depth(ContractionPlan *plan, int64_t depth) {
 }
 
 static int64_t panels_of(const ContractionPlan *plan, Operand side) {
-  int64_t lines = side == LHS ? PANEL_ROWS : PANEL_COLUMN_BYTES / type_bytes(plan->arithmetic->sum);
-  return divide_up(plan->lines[side], lines);
+  return divide_up(plan->lines[side], panel_lines(plan->arithmetic, side));
 }
 
 /* From one panel of a block of the depth to the next, in bytes: an odd number of cache lines, as many
 ** panels are written at the same time, which would compete for the same places in a cache. */
 static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
   int64_t lanes = panel_depth(plan->arithmetic, (int)plan->depth_block);
-  int64_t line = side == LHS ? PANEL_ROWS * plan->arithmetic->lane_bytes : PANEL_COLUMN_BYTES;
+  int64_t rows = panel_lines(plan->arithmetic, LHS);
+  int64_t line = side == LHS ? rows * plan->arithmetic->lane_bytes : PANEL_COLUMN_BYTES;
   return (divide_up(lanes * line, 64) | 1) * 64;
 }
 
@@ -103,9 +104,7 @@ void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts
     plan->packed_at[side] = at;
     plan->packed_bytes[side] = beforehand ? bytes : 0;
     at += plan->packed_bytes[side];
-    int64_t panel =
-        side == LHS ? PANEL_ROWS : PANEL_COLUMN_BYTES / type_bytes(plan->arithmetic->sum);
-    padded[side] = (double)(panels_of(plan, side) * panel);
+    padded[side] = (double)(panels_of(plan, side) * panel_lines(plan->arithmetic, side));
     packed += padded[side] * (double)(depth * (beforehand ? 1 : tiles));
   }
   plan->sums_at = at;
@@ -138,8 +137,8 @@ static void pack_block(const Contraction *contraction, const ContractionPlan *pl
   Side from = side_new(contraction, plan->arithmetic, side, data);
   int64_t panels = panels_of(plan, side), groups = divide_up(panels, BLOCK_PANELS);
   int64_t group = chunk % groups, block = chunk / groups, total = axes_size(&contraction->depth);
-  int64_t batch = block / plan->blocks, first = group * BLOCK_PANELS * panel_lines(&from);
-  int64_t lines = plan->lines[side] - first, most = BLOCK_PANELS * panel_lines(&from);
+  int64_t most = BLOCK_PANELS * panel_lines(plan->arithmetic, side);
+  int64_t batch = block / plan->blocks, first = group * most, lines = plan->lines[side] - first;
   int64_t k = block % plan->blocks * plan->depth_block;
   if (lines > most) lines = most;
   if (k >= total) return;
@@ -177,14 +176,13 @@ typedef struct Panels {
   size_t stride;
 } Panels;
 
-/* A tile of the micro-kernel that is not full, or whose columns are not neighbours in the result:
-** computed beside it. */
+/* A panel of rows whose columns are too few, or are not neighbours in the result: computed beside it. */
 static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_t *lhs,
                            const uint8_t *rhs, const Place *place, int64_t rows, int64_t columns,
                            Start start) {
-  _Alignas(16) uint8_t tile[PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
-  void *out[PANEL_ROWS];
-  for (int i = 0; i < PANEL_ROWS; i++) out[i] = tile[i];
+  _Alignas(16) uint8_t tile[MOST_PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
+  void *out[MOST_PANEL_ROWS];
+  for (int i = 0; i < MOST_PANEL_ROWS; i++) out[i] = tile[i];
   for (int64_t i = 0; i < rows && start == START_OUT; i++) {
     for (int64_t j = 0; j < columns; j++) {
       memcpy(tile[i] + (size_t)j * place->bytes,
@@ -203,27 +201,31 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
 /* One panel of columns with all panels of a block of rows. */
 static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const uint8_t *rhs,
                            const Place *place, int64_t rows, int64_t columns, Start start) {
-  void *out[BLOCK_ROWS];
-  int64_t width = PANEL_COLUMN_BYTES / (int64_t)place->bytes, i = 0;
+  _Alignas(16) uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* of rows that a last panel lacks */
+  void *out[MOST_BLOCK_ROWS];
+  const LaneLoops *loops = lanes_of(arithmetic->lanes);
+  int64_t height = loops->panel_rows, panels = divide_up(rows, height);
+  int64_t width = PANEL_COLUMN_BYTES / (int64_t)place->bytes;
   bool whole = columns >= width && place->column[width - 1] == place->column[0] + (size_t)width - 1;
-  if (columns > width) columns = width;
   if (whole) {
     uint8_t *sums = place->sums + place->column[0] * place->bytes;
-    for (; i < rows / PANEL_ROWS * PANEL_ROWS; i++) out[i] = sums + place->row[i] * place->bytes;
-    lanes_of(arithmetic->lanes)
-        ->tile(depth, lhs.first, lhs.stride, (int)(i / PANEL_ROWS), rhs, out, start);
+    for (int64_t i = 0; i < rows; i++) out[i] = sums + place->row[i] * place->bytes;
+    for (int64_t i = rows; i < panels * height; i++) out[i] = nowhere;
+    loops->tile(depth, lhs.first, lhs.stride, (int)panels, rhs, out, start);
+    return;
   }
-  for (; i < rows; i += PANEL_ROWS) {
+  if (columns > width) columns = width;
+  for (int64_t i = 0; i < rows; i += height, lhs.first += lhs.stride) {
     Place apart = {place->sums, place->row + i, place->column, place->bytes};
-    multiply_apart(arithmetic, depth, lhs.first + (size_t)(i / PANEL_ROWS) * lhs.stride, rhs,
-                   &apart, rows - i < PANEL_ROWS ? rows - i : PANEL_ROWS, columns, start);
+    multiply_apart(arithmetic, depth, lhs.first, rhs, &apart, rows - i < height ? rows - i : height,
+                   columns, start);
   }
 }
 
 /* A unit's lines of one operand, and a block of its depth at a time. */
 typedef struct TileSide {
   Side side;
-  size_t line[TILE_ROWS];
+  size_t line[MOST_ROWS];
   Depth depth;
   const uint8_t *packed; /* panels of the unit's first line, of block 0; NULL: not packed yet */
   size_t panel_bytes, block_bytes; /* of packed panels, of all panels of a block */
@@ -237,7 +239,7 @@ static void tile_side_init(TileSide *tile, const Contraction *part, const Contra
   tile->block_bytes = (size_t)panels_of(plan, side) * tile->panel_bytes;
   tile->packed = NULL;
   if (plan->packed_bytes[side]) {
-    int64_t panel = unit->first[side] / panel_lines(&tile->side);
+    int64_t panel = unit->first[side] / panel_lines(plan->arithmetic, side);
     tile->packed = scratch + plan->packed_at[side] +
                    (size_t)(unit->batch * plan->blocks) * tile->block_bytes +
                    (size_t)panel * tile->panel_bytes;
@@ -251,7 +253,7 @@ static void tile_side_init(TileSide *tile, const Contraction *part, const Contra
 static Panels tile_panels(const TileSide *tile, int64_t block, int64_t first, int64_t lines,
                           uint8_t *buffer) {
   if (tile->packed) {
-    int64_t panel = first / panel_lines(&tile->side);
+    int64_t panel = first / panel_lines(tile->side.arithmetic, tile->side.operand);
     const uint8_t *at = tile->packed + (size_t)block * tile->block_bytes;
     return (Panels){at + (size_t)panel * tile->panel_bytes, tile->panel_bytes};
   }
@@ -262,7 +264,7 @@ static Panels tile_panels(const TileSide *tile, int64_t block, int64_t first, in
 void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const Unit *unit,
                     const uint8_t *const data[2], const uint8_t *scratch, uint8_t *sums) {
   _Alignas(16) uint8_t lhs_buffer[LHS_BLOCK_BYTES], rhs_buffer[RHS_BLOCK_BYTES];
-  size_t row[TILE_ROWS], column[MOST_COLUMNS];
+  size_t row[MOST_ROWS], column[MOST_COLUMNS];
   TileSide lhs, rhs;
   const Arithmetic *arithmetic = plan->arithmetic;
   tile_side_init(&lhs, part, plan, unit, LHS, data[LHS], scratch);
@@ -271,7 +273,7 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
                batch_offset(part, OUT, unit->batch), row);
   axes_offsets(&part->columns, OUT, unit->first[RHS], unit->lines[RHS], 0, column);
   Start start = part->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
-  int width = panel_lines(&rhs.side);
+  int width = panel_lines(arithmetic, RHS), most = BLOCK_PANELS * panel_lines(arithmetic, LHS);
   int64_t k = unit->depth;
   do {
     int64_t rest = unit->depth_end - k, block = k / plan->depth_block;
@@ -279,8 +281,8 @@ void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const 
     if (!lhs.packed) depth_init(&lhs.depth, &part->depth, LHS, k, count);
     if (!rhs.packed) depth_init(&rhs.depth, &part->depth, RHS, k, count);
     Panels columns = tile_panels(&rhs, block, 0, unit->lines[RHS], rhs_buffer);
-    for (int64_t i = 0; i < unit->lines[LHS]; i += BLOCK_ROWS) {
-      int64_t height = unit->lines[LHS] - i < BLOCK_ROWS ? unit->lines[LHS] - i : BLOCK_ROWS;
+    for (int64_t i = 0; i < unit->lines[LHS]; i += most) {
+      int64_t height = unit->lines[LHS] - i < most ? unit->lines[LHS] - i : most;
       Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
       const uint8_t *panel = columns.first;
       for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {
