@@ -202,6 +202,26 @@ for (const [name, { entry, loops, wants }] of Object.entries(SIBLINGS)) {
   });
 }
 
+test('fuse-siblings: what two results read as bits is not written over between them', async () => {
+  for (const type of ['f16', 'bf16', 'f8e5m2', 'f32']) {
+    const [x, y] = await execute(`HloModule m\nENTRY e {
+      p = ${type}[4] parameter(0)
+      a = ${type}[2] slice(p), slice={[2:4]}
+      n = ${type}[2] multiply(a, a)
+      b = ${type}[2] slice(p), slice={[0:2]}
+      c = ${type}[4,1] reshape(p)
+      h = ${type}[2] negate(n)
+      k = ${type}[4] concatenate(h, b), dimensions={0}
+      q = ${type}[4] sort(k), dimensions={0}, to_apply=less
+      s = ${type}[4] add(q, p)
+      t = ${type}[4] add(p, q)
+      ROOT r = (${type}[4], ${type}[4]) tuple(t, s)\n}`.replace('ENTRY', `less {
+      a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT\n}\nENTRY`), [[1, 2, 4, 3]]);
+    if (!type.startsWith('f8')) assert.deepEqual(x, [-15, -7, 5, 5]);
+    assert.deepEqual(y, x);
+  }
+});
+
 test('fuse-siblings: a loop\'s state is still updated in place', () => {
   const text = `HloModule m
 more {

@@ -1,7 +1,7 @@
 /**
- * Concatenations and padding as maps in fused loops: which loops hold them, as HLO text, and that each
+ * Concatenations, padding and gathers as maps in fused loops: which loops hold them, as HLO text, and that each
  * element comes from where it belongs, in generated loops and in regions. Expected are the elements as the
- * specification has them: of one operand or another, by index.
+ * specification has them: of one operand or another, by index; of a gather, by indices that are clamped.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -212,3 +212,107 @@ test('fuse-loops: what is reduced is not read in parts', async () => {
     assert.deepEqual(await execute(client, text, [[[7], [8], [9]]]), [[[0, 0, 0], [0, 0, 7], [0, 0, 8], [0, 0, 9]]]);
   }
 });
+
+/* ---- Gathers ---- */
+
+/** x is f32[N,W]; i and j are s32[M], of which some are out of bounds. Element (r, c), of x's and of indices
+    clamped to `most`; loops in the entry. */
+const GATHERED = {
+  'rows, added': {
+    entry: `g = f32[M,W] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,W}
+      ROOT r = f32[M,W] add(g, g)`,
+    element: ({ x, i, N }, r, c) => 2 * x(i(r, N - 1), c),
+  },
+  'parts of two rows, at an index that is computed for each': {
+    entry: `n = I[M] add(i, j)
+      g = f32[2,M,2] gather(x, n), offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={2,2}
+      k = f32[1,M,2] slice(g), slice={[1:2], [0:M], [0:2]}
+      h = f32[M,2] reshape(k)
+      ROOT r = f32[M,2] negate(h)`,
+    element: ({ x, both, N }, r, c) => -x(both(r, N - 2) + 1, c),
+    loops: [1, 2],
+  },
+  'single elements, by two indices': {
+    entry: `a = I[M,1] reshape(i)
+      b = I[M,1] reshape(j)
+      v = I[M,2] concatenate(b, a), dimensions={1}
+      g = f32[M] gather(x, v), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={1,1}
+      n = f32[M] negate(g)
+      ROOT r = f32[M,1] reshape(n)`,
+    element: ({ x, i, j, N, W }, r) => -x(i(r, N - 1), j(r, W - 1)),
+  },
+  'an element of each row': {
+    entry: `t = f32[M,W] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,W}
+      y = f32[M,W] copy(t)
+      g = f32[M] gather(y, j), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=1, slice_sizes={1,1}
+      n = f32[M] negate(g)
+      ROOT r = f32[M,1] reshape(n)`,
+    element: ({ x, i, j, N, W }, r) => -x(i(r, N - 1), j(r, W - 1)),
+    keeps: true,
+  },
+  'squared distances': {
+    entry: `g = f32[M,W] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,W}
+      h = f32[M,W] gather(x, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,W}
+      d = f32[M,W] subtract(g, h)
+      q = f32[M,W] multiply(d, d)
+      z = f32[] constant(0)
+      s = f32[M] reduce(q, z), dimensions={1}, to_apply=add
+      ROOT r = f32[M,1] reshape(s)`,
+    element: ({ x, i, j, N, W }, r) =>
+      Array.from({ length: W }, (_, c) => (x(i(r, N - 1), c) - x(j(r, N - 1), c)) ** 2).reduce((a, b) => a + b),
+    only: ['f32', 'f64', 's32', 'f16'],
+  },
+};
+const INDICES = { s32: Number, s64: BigInt, s8: Number, u8: Number, u16: Number, u64: BigInt, u32: Number };
+
+for (const [name, { entry, element, loops = [1], keeps, only }] of Object.entries(GATHERED)) {
+  test(`fuse-loops: gathered ${name}`, async () => {
+    for (const [N, W, M] of [[5, 3, 4], [30, 4, 100], [100, 37, 61]]) {
+      for (const [type, index] of [
+        ...Object.keys(INDICES).map((t) => ['f32', t]),
+        ...['f64', 's8', 'u8', 'f16', 'bf16', 's64', 's16', 's32'].map((t) => [t, 's32']),
+      ]) {
+        if (only && !only.includes(type)) continue;
+        const written = `x = f32[N,W] parameter(0)\n i = I[M] parameter(1)\n j = I[M] parameter(2)\n ${entry}`
+          .replace(/(?<=[[,:{])[NWM](?=[\],:}])/g, (letter) => String({ N, W, M }[letter]))
+          .replaceAll('I[', `${index}[`).replace(/\bf32\b/g, type);
+        const text = `HloModule m\nadd {\n a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] add(a, b)\n}\nENTRY e {\n ${written}\n}`;
+        const main = fused(text);
+        assert.equal(/ gather\(/.test(main), Boolean(keeps), main);
+        assert.ok(loops.includes(main.match(/ fusion\(/g).length), main);
+        const signed = index.startsWith('s');
+        const value = (k) => ((k * 7) % 5) - (type === 'u8' ? 0 : 1);
+        const at = (r, by) => ((r * by) % 61) - (signed ? 9 : 0);
+        const wide = type === 's64' ? BigInt : Number;
+        const args = [
+          Array.from({ length: N }, (_, r) => Array.from({ length: W }, (__, c) => wide(value(r * W + c)))),
+          ...[17, 23].map((by) => Array.from({ length: M }, (_, r) => INDICES[index](at(r, by)))),
+        ];
+        const clamp = (k, most) => Math.min(Math.max(k, 0), most);
+        const values = {
+          x: (r, c) => value(r * W + c), N, W, M,
+          i: (r, most) => clamp(at(r, 17), most), j: (r, most) => clamp(at(r, 23), most),
+          both: (r, most) => clamp(at(r, 17) + at(r, 23), most),
+        };
+        for (const client of clients) {
+          const [got] = await execute(client, text, args);
+          got.forEach((row, r) => row.forEach((x, c) => {
+            let wanted = element(values, r, c);
+            if (type === 'u8') wanted &= 255;
+            assert.equal(number(x) + 0, wanted + 0, `${type}[${N},${W}] by ${index} at ${r}, ${c}`);
+          }));
+        }
+      }
+    }
+  });
+}
+
+test('fuse-loops: a gather from what is updated comes before, so that the update is in place', () => assert.match(fused(`HloModule m
+add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b)\n}
+ENTRY e {
+  x = f32[100,8] parameter(0)
+  i = s32[10] parameter(1)
+  g = f32[10,8] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,8}
+  n = f32[10,8] negate(g)
+  ROOT s = f32[100,8] scatter(x, i, n), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+}`), / gather\(/));

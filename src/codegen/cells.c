@@ -54,8 +54,7 @@ static bool is_sliced(const LoopPlans *plans, int operand) {
   for (int b = 0; b < plans->count; b++) {
     for (int i = 0; i < plans->items[b].count; i++) {
       const LoopNode *node = plans->items[b].nodes[i];
-      is |= node->kind == NODE_INPUT && node->instruction->parameter_number == operand &&
-            has_starts(&node->offset);
+      is |= reads_parameter(node, operand) && reads_anywhere(node);
     }
   }
   return is;

@@ -63,8 +63,9 @@ CodegenWork codegen_work(const Instruction *fusion) {
 /* Whether a leaf is the element at a result's own place. */
 static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
   int64_t stride = 1;
-  if (plan->places) return !memcmp(&leaf->offset, &plan->places[0]->offset, sizeof leaf->offset);
-  if (leaf->offset.constant != 0 || has_starts(&leaf->offset)) return false;
+  if (plan->places && !reads_anywhere(leaf))
+    return !memcmp(&leaf->offset, &plan->places[0]->offset, sizeof leaf->offset);
+  if (leaf->offset.constant != 0 || reads_anywhere(leaf)) return false;
   for (int k = plan->rank - 1; k >= 0; k--) {
     if (plan->sizes[k] > 1 && leaf->offset.coefficient[k] != stride) return false;
     stride *= plan->sizes[k];
@@ -72,18 +73,16 @@ static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
   return true;
 }
 
-static bool reads(const LoopNode *node, int operand) {
-  return node->kind == NODE_INPUT && node->instruction->parameter_number == operand;
-}
-
 /* Marks what the outputs [from, to) are made of, but not what is behind values that are kept in locals,
-** as others wanted them before: of complex ones maybe only a part. */
+** as others wanted them before: of complex ones maybe only a part, and narrow floats may be read again, as
+** bits. */
 static bool *made_of(const LoopPlan *plan, Arena *arena, int from, int to, const bool *before) {
   bool *marks = ARENA_ARRAY(arena, bool, plan->count);
   for (int i = from; i < to; i++) marks[plan->outputs[i]->id] = true;
   for (int i = plan->count - 1; i >= 0; i--) {
     const LoopNode *node = plan->nodes[i];
-    if (before && before[i] && !type_is_complex(node_type(node))) marks[i] = false;
+    PrimitiveType type = node_type(node);
+    if (before && before[i] && !type_is_complex(type) && !is_narrow_float(type)) marks[i] = false;
     for (int k = 0; marks[i] && k < node->operand_count; k++) marks[node->operands[k]->id] = true;
   }
   return marks;
@@ -95,7 +94,7 @@ static bool loop_may_overwrite(const LoopPlan *plan, Arena *arena, int operand, 
   const bool *later = made_of(plan, arena, result + 1, plan->output_count, before);
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
-    if (reads(node, operand) && (later[i] || !is_in_order(plan, node))) return false;
+    if (reads_parameter(node, operand) && (later[i] || !is_in_order(plan, node))) return false;
   }
   return true;
 }
@@ -124,7 +123,7 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
 ** `row` elements. A loop may run over rows and within them. */
 static bool stays_in_row(const LoopPlan *plan, const LoopNode *leaf, int64_t rows, int64_t row) {
   int64_t low = leaf->offset.constant, high = low;
-  if (has_starts(&leaf->offset)) return false;
+  if (reads_anywhere(leaf)) return false;
   for (int k = 0; k < plan->rank; k++) {
     int64_t inner = plan->sizes[k], outer = 1, step = leaf->offset.coefficient[k];
     bool reduced = k >= plan->rank - plan->reduced;
@@ -154,7 +153,7 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
   }
   for (int i = 0; is && i < plan.count; i++) {
     const LoopNode *node = plan.nodes[i];
-    if (node->kind != NODE_INPUT) continue;
+    if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
     int operand = (int)node->instruction->parameter_number;
     int64_t row = shape_elements(node->instruction->shape) / rows;
     by_rows[operand] = by_rows[operand] && stays_in_row(&plan, node, rows, row);

@@ -34,7 +34,7 @@ static int buffer_of(const Emitter *e, const LoopNode *leaf) {
 }
 
 static bool is_in_memory(const LoopNode *leaf) {
-  return leaf->kind == NODE_INPUT || leaf->kind == NODE_RESULT;
+  return leaf->kind == NODE_INPUT || leaf->kind == NODE_RESULT || leaf->kind == NODE_GATHERED;
 }
 
 int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
@@ -94,8 +94,15 @@ static void emit_extend(Emitter *e, PrimitiveType type) {
   emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - bits);
 }
 
+/* Of less than 32 bits. */
+static void emit_load_extended(Emitter *e, PrimitiveType type, int64_t offset) {
+  bool with_sign = extends_sign(type);
+  int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
+  int half = with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U;
+  wasm_memory(&e->function, type_bytes(type) == 1 ? byte : half, offset);
+}
+
 void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
-  bool with_sign = extends_sign(node_type(node));
   if (is_held_leaf(e, node)) {
     emit_held_lanes(e, node, elements, 0, 0, 0);
     emit_extend(e, node_type(node));
@@ -103,9 +110,7 @@ void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
     return;
   }
   int64_t offset = emit_address(e, node, elements);
-  int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
-  int half = with_sign ? OP_I32_LOAD16_S : OP_I32_LOAD16_U;
-  wasm_memory(&e->function, type_bytes(node_type(node)) == 1 ? byte : half, offset);
+  emit_load_extended(e, node_type(node), offset);
 }
 
 /* One element in all lanes. */
@@ -178,8 +183,72 @@ void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_
     wasm_simd_memory_lane(f, V128_LOAD32_LANE, address, lane);
 }
 
+/* Whether the lanes of a gathered node are each at a place of their own. */
+static bool is_scattered(const LoopNode *node) {
+  bool is = false;
+  for (int k = 0; k < node->operand_count; k++) is |= node->operands[k]->level == LEVEL_ELEMENT;
+  return is && node->kind == NODE_GATHERED;
+}
+
+/* Adds to the address on the stack how far the component of an index in a lane moves a gathered node. */
+static void emit_add_component(Emitter *e, const LoopNode *node, int k, int lane) {
+  WasmFunction *f = &e->function;
+  PrimitiveType type = node_type(node->operands[k]);
+  bool is_wide = lane_kind(type) == LANES_I64;
+  emit_value(e, node->operands[k], is_wide ? lane / 2 : 0);
+  if (is_wide) {
+    wasm_extract_lane(f, I64X2_EXTRACT_LANE, lane % 2);
+    emit_clamped(f, type, node->limits[k]);
+  } else {
+    if (is_signed(type)) {
+      emit_splat32(e, 0);
+      emit_simd(e, I32X4_MAX_S);
+    }
+    emit_splat32(e, (uint32_t)node->limits[k]);
+    emit_simd(e, I32X4_MIN_U);
+    wasm_extract_lane(f, I32X4_EXTRACT_LANE, lane);
+  }
+  wasm_i32(f, node->strides[k] * type_bytes(node_type(node)));
+  wasm_op(f, OP_I32_MUL);
+  wasm_op(f, OP_I32_ADD);
+}
+
+static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int lane) {
+  int64_t offset = emit_address(e, node, (e->lane_zero + lane) * lane_stride(e, node));
+  for (int k = 0; k < node->operand_count; k++) emit_add_component(e, node, k, lane);
+  return offset;
+}
+
+/* Elements that are anywhere, one by one. */
+static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : LANES, first = part * lanes;
+  int64_t offsets[LANES];
+  int live = e->one_lane ? 1 : lanes;
+  if (bytes < 4) {
+    for (int lane = 0; lane < live; lane++) {
+      offsets[0] = emit_scattered_address(e, node, first + lane);
+      emit_load_extended(e, node_type(node), offsets[0]);
+      if (lane == 0) {
+        emit_simd(e, I32X4_SPLAT);
+      } else {
+        wasm_extract_lane(f, I32X4_REPLACE_LANE, lane);
+      }
+    }
+    return;
+  }
+  for (int lane = live - 1; lane >= 0; lane--) { /* the addresses go below the vector */
+    offsets[lane] = emit_scattered_address(e, node, first + lane);
+  }
+  wasm_simd_memory(f, bytes == 4 ? V128_LOAD32_SPLAT : V128_LOAD64_SPLAT, offsets[0]);
+  int opcode = bytes == 4 ? V128_LOAD32_LANE : V128_LOAD64_LANE;
+  for (int lane = 1; lane < live; lane++) wasm_simd_memory_lane(f, opcode, offsets[lane], lane);
+}
+
 static void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
-  if (is_held_leaf(e, node)) {
+  if (is_scattered(node)) {
+    emit_load_scattered(e, node, part);
+  } else if (is_held_leaf(e, node)) {
     emit_held_leaf(e, node, part);
     emit_extend(e, node_type(node));
   } else if (node->level < LEVEL_ELEMENT || lane_stride(e, node) == 0) {
@@ -238,6 +307,7 @@ static void init_node(Emitter *e, const LoopNode *node) {
     if (node_parts(node) > node_parts(operand) || type_is_complex(node_type(operand))) {
       e->nodes[operand->id].kept = true;
     }
+    if (node->kind == NODE_GATHERED) e->nodes[operand->id].kept = true; /* for several lanes */
   }
 }
 
@@ -436,6 +506,8 @@ static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
   if (!is_in_memory(leaf)) return;
   wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
   wasm_op(&e->function, OP_I32_ADD);
+  if (leaf->kind != NODE_GATHERED || is_scattered(leaf)) return;
+  for (int k = 0; k < leaf->operand_count; k++) emit_add_component(e, leaf, k, 0);
 }
 
 static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
@@ -444,9 +516,17 @@ static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
   wasm_set(&e->function, *pointer);
 }
 
+/* Before pointers are set: what may be wanted for them is that of the row before. */
+static void forget_row(Emitter *e) {
+  for (int i = 0; i < e->plan->count; i++) {
+    if (e->plan->nodes[i]->level >= LEVEL_ROW) forget(e, e->plan->nodes[i]);
+  }
+}
+
 static bool has_pointer(const LoopNode *node) { return is_leaf(node) && node->level != LEVEL_CALL; }
 
 void emit_pointers_at(Emitter *e, const int64_t *indices) {
+  forget_row(e);
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
     if (!has_pointer(leaf)) continue;
@@ -462,6 +542,7 @@ void emit_pointers_at(Emitter *e, const int64_t *indices) {
 /* Sets the pointers of leaves from the loop indices, of which NO_LOCAL means 0. */
 void emit_pointers(Emitter *e, const int *indices) {
   WasmFunction *f = &e->function;
+  forget_row(e);
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];
     if (!has_pointer(leaf)) continue;

@@ -71,6 +71,11 @@ static bool is_free(const Instruction *x) {
   return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
 }
 
+/* Whether its elements are those of other places. */
+static bool reindexes(const Instruction *x) {
+  return is_index_operation(x->opcode) || x->opcode == HLO_GATHER;
+}
+
 static bool has_parts(const Instruction *x) {
   return x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
 }
@@ -148,7 +153,7 @@ static void join(Fuser *fuser, Instruction *x, Group *group) {
   GroupList *list = &fuser->groups_of[x->id];
   ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
   ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
-  group->reindexes |= is_index_operation(x->opcode) && x->operands[0]->shape->rank > 0;
+  group->reindexes |= reindexes(x) && x->operands[0]->shape->rank > 0;
   group->has_parts |= has_parts(x);
 }
 
@@ -241,12 +246,12 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
     if (node->key == last->x) note_read(last, steps);
-    if (node->kind != NODE_INPUT) continue;
+    if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
     Input *input = &inputs[fuser->place[node->instruction->id]];
     if (node->key == input->x) {
       note_read(input, steps);
     } else {
-      input->elements = INT32_MAX; /* reshaped: there is more to know than where it was read */
+      input->elements = INT32_MAX; /* reshaped or gathered: there is more to know than where */
     }
   }
   for (int s = 0; s < plan->start_count; s++) {
@@ -277,7 +282,7 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
 /* Whether the group's plan is as good with `x` computed where it was read. */
 static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
   enum { MOST_NODES = 512 };
-  if (is_index_operation(x->opcode) || !was->nodes || was->elements >= INT32_MAX ||
+  if (reindexes(x) || !was->nodes || was->elements >= INT32_MAX ||
       group->nodes + was->nodes * x->operand_count > MOST_NODES) {
     return false;
   }
@@ -294,7 +299,7 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
   int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
   if (count > MOST_INPUTS) return false;
-  bool reindexes = group->reindexes, parts = group->has_parts;
+  bool moves = group->reindexes, parts = group->has_parts;
   join(fuser, x, group);
   if (!group->reindexes || extends_plan(group, x, &was) ||
       plan_group(fuser, group, x, inputs, count)) {
@@ -302,7 +307,7 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
     return true;
   }
   leave_last(fuser, group);
-  group->reindexes = reindexes;
+  group->reindexes = moves;
   group->has_parts = parts;
   group->nodes = nodes;
   return false;
@@ -317,6 +322,16 @@ static bool is_only_sliced(const Fuser *fuser, const Instruction *x) {
     only &= opcode == HLO_DYNAMIC_SLICE || opcode == HLO_SLICE || opcode == HLO_TUPLE_OP;
   }
   return only;
+}
+
+/* Whether an array that is gathered from is updated, too: in place, if nobody reads it later. */
+static bool is_updated(const Fuser *fuser, const Instruction *x) {
+  bool is = false;
+  for (int i = 0; i < fuser->users.count[x->id]; i++) {
+    Opcode opcode = fuser->users.lists[x->id][i]->opcode;
+    is |= opcode == HLO_DYNAMIC_UPDATE_SLICE || opcode == HLO_SCATTER;
+  }
+  return is;
 }
 
 /* Whether it computes what only one instruction reads. */
@@ -340,6 +355,7 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   case HLO_PAD: return has_producer(fuser, x);
   case HLO_CONSTANT:
   case HLO_COPY:
+  case HLO_GATHER:
   case HLO_RESHAPE: return false;
   case HLO_BITCAST_CONVERT: return type_bits(x->shape->type) < 8;
   default: return true;
@@ -388,7 +404,8 @@ static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *ou
 static void place(Fuser *fuser, Instruction *x) {
   GroupList users = {0};
   bool outside = users_groups(fuser, x, &users);
-  bool waits = x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0]);
+  bool waits = (x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0])) ||
+               (x->opcode == HLO_GATHER && is_updated(fuser, x->operands[0]));
   if (waits || !can_fuse(fuser->target, x) || x->a.control_predecessors.count) {
     fuser->stays[x->id] = true;
     return;

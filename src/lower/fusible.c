@@ -109,6 +109,13 @@ static bool is_padded_around(const Instruction *pad) {
   return around;
 }
 
+/* Look-ups. Elements gathered one by one are loaded into lanes, rows like any other. */
+static bool can_gather(const Instruction *gather) {
+  const Shape *indices = gather->operands[1]->shape;
+  return !type_is_complex(gather->shape->type) && type_is_integral(indices->type) &&
+         indices->type != PRED;
+}
+
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
@@ -120,6 +127,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   }
   switch (instruction->opcode) {
   case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
+  case HLO_GATHER: return can_gather(instruction);
   case HLO_IOTA: return true;
   case HLO_PAD: return is_padded_around(instruction);
   case HLO_TRANSPOSE: return !turns_rows(instruction);

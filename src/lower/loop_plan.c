@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lower/gather_map.h"
 #include "lower/reduction.h"
 
 enum { MOST_NODES = 1024, TABLE_SIZE = 2 * MOST_NODES };
@@ -69,6 +70,15 @@ bool has_starts(const Affine *offset) {
   bool has = false;
   for (int s = 0; s < MOST_STARTS; s++) has |= offset->start[s] != 0;
   return has;
+}
+
+bool reads_anywhere(const LoopNode *node) {
+  return node->kind == NODE_GATHERED || (node->kind == NODE_INPUT && has_starts(&node->offset));
+}
+
+bool reads_parameter(const LoopNode *node, int parameter) {
+  return (node->kind == NODE_INPUT || node->kind == NODE_GATHERED) &&
+         node->instruction->parameter_number == parameter;
 }
 
 /* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
@@ -360,6 +370,43 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
   }
 }
 
+/* --- Gathers ---------------------------------------------------------------------------------- */
+
+/* The node reads the array, which is there before the loops; its operands are the index's components. */
+static PlanResult set_gathered(const Planner *planner, LoopNode *node, const Affine *map) {
+  const Instruction *gather = node->key, *array = gather->operands[0];
+  Arena *arena = planner->plan->arena;
+  Affine at[MOST_DIMENSIONS], index[MOST_DIMENSIONS];
+  int64_t strides[MAX_RANK];
+  if (!planner->is_input(array, planner->data)) return PLAN_IMPOSSIBLE;
+  gather_map(gather, map, at, index);
+  shape_strides(array->shape, strides);
+  node->kind = NODE_GATHERED;
+  node->instruction = array;
+  node->offset = linear_offset(array->shape, at);
+  int count = node->operand_count = gather->a.start_index_map.count;
+  node->operands = ARENA_ARRAY(arena, LoopNode *, count);
+  node->limits = ARENA_ARRAY(arena, int64_t, count);
+  node->strides = ARENA_ARRAY(arena, int64_t, count);
+  for (int k = 0; k < count; k++) {
+    node->limits[k] = gather_limit(gather, k);
+    node->strides[k] = strides[gather->a.start_index_map.items[k]];
+  }
+  return PLAN_OK;
+}
+
+static PlanResult enter(Planner *planner, const Instruction *instruction, const Affine *map,
+                        LoopNode **out);
+
+static PlanResult enter_component(Planner *planner, const LoopNode *node, int component,
+                                  LoopNode **out) {
+  Affine at[MOST_DIMENSIONS], index[MOST_DIMENSIONS];
+  gather_map(node->key, node->map, at, index);
+  int64_t vector = node->key->a.index_vector_dim;
+  if (vector < node->key->operands[1]->shape->rank) index[vector] = (Affine){.constant = component};
+  return enter(planner, node->key->operands[1], index, out);
+}
+
 /* --- The walk --------------------------------------------------------------------------------- */
 
 /*
@@ -409,9 +456,11 @@ static PlanResult enter(Planner *planner, const Instruction *instruction, const 
     node->offset = map[instruction->a.iota_dimension];
   } else if (instruction->opcode == HLO_CONSTANT) {
     node->kind = NODE_CONSTANT;
+  } else if (instruction->opcode == HLO_GATHER) {
+    made = set_gathered(planner, node, map);
   }
   planner->stack[planner->depth++] = (Visit){node, 0};
-  return PLAN_OK;
+  return made;
 }
 
 /* Depth first, operands before users. The stack is the planner's own: programs are as deep as their
@@ -429,7 +478,11 @@ static PlanResult visit(Planner *planner, const Instruction *instruction, const 
     }
     /* Operands have the result's index, but for select's and clamp's scalars, which have none. */
     int k = top->next++;
-    made = enter(planner, node->instruction->operands[k], node->map, &node->operands[k]);
+    if (node->kind == NODE_GATHERED) {
+      made = enter_component(planner, node, k, &node->operands[k]);
+    } else {
+      made = enter(planner, node->instruction->operands[k], node->map, &node->operands[k]);
+    }
   }
   return made;
 }
@@ -499,7 +552,7 @@ static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
   for (int k = 0; k < plan->rank; k++) {
     if (offset->coefficient[k]) return LEVEL_ROW;
   }
-  return has_starts(offset) ? LEVEL_ROW : LEVEL_CALL; /* pointers are made row by row */
+  return reads_anywhere(leaf) ? LEVEL_ROW : LEVEL_CALL; /* pointers are made row by row */
 }
 
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {

@@ -9,7 +9,10 @@
 ** compute something remain as nodes, and leaves with their affine offsets.
 **
 ** An element of a concatenation or a padded array is of one operand or another. Where that is not the same
-** for all elements, the loops are split: into boxes of the result with a plan each, in which it is.
+** for all elements, the loops are split: into boxes of the result with a plan each, in which it is. A stencil
+** of rolled arrays is nine. What is reduced cannot be split, nor is it where many loops make up one index.
+**
+** Where a gather's elements are, the values of other nodes say: for rows of them once a row.
 */
 #ifndef XLA_CODEGEN_LOOP_PLAN_H
 #define XLA_CODEGEN_LOOP_PLAN_H
@@ -36,7 +39,8 @@ typedef enum NodeKind {
   NODE_CONSTANT,
   NODE_IOTA,
   NODE_INPUT,
-  NODE_RESULT, /* not a value, but where one goes: of results that are not made in their order */
+  NODE_GATHERED, /* of an input, too, where the operands' values say */
+  NODE_RESULT,   /* not a value, but where one goes: of results that are not made in their order */
 } NodeKind;
 
 typedef struct LoopNode {
@@ -46,7 +50,9 @@ typedef struct LoopNode {
   int operand_count;
   struct LoopNode **operands;
   Affine offset; /* input, result: of the element, from the array's first; iota: its value */
-  int result;    /* of results: which one */
+  int64_t *limits,
+      *strides; /* gathered: what each operand is clamped to, and then moves it, in elements */
+  int result;   /* of results: which one */
   LoopLevel level;
   int uses;               /* by other nodes and as outputs */
   const Instruction *key; /* while the plan is made: two nodes are one if key and map agree, */
@@ -107,6 +113,10 @@ bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computati
 
 /* The operations that only say where elements are. */
 bool is_index_operation(Opcode opcode);
+/* Whether a node reads an input from a place that is known at run time only. */
+bool reads_anywhere(const LoopNode *node);
+/* Whether a node reads that input, of a fused computation. */
+bool reads_parameter(const LoopNode *node, int parameter);
 /* Whether an offset depends on starts. */
 bool has_starts(const Affine *offset);
 
