@@ -66,14 +66,14 @@ static void affine_add(Affine *sum, const Affine *x, int64_t factor) {
   for (int s = 0; s < MOST_STARTS; s++) sum->start[s] += x->start[s] * factor;
 }
 
-bool has_starts(const Affine *offset) {
+static bool has_starts(const Affine *offset) {
   bool has = false;
   for (int s = 0; s < MOST_STARTS; s++) has |= offset->start[s] != 0;
   return has;
 }
 
 bool reads_anywhere(const LoopNode *node) {
-  return node->kind == NODE_GATHERED || (node->kind == NODE_INPUT && has_starts(&node->offset));
+  return node->kind == NODE_GATHERED || has_starts(&node->offset);
 }
 
 bool reads_parameter(const LoopNode *node, int parameter) {

@@ -113,11 +113,8 @@ bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computati
 
 /* The operations that only say where elements are. */
 bool is_index_operation(Opcode opcode);
-/* Whether a node reads an input from a place that is known at run time only. */
+/* Whether a leaf's place, or an iota's value, is known at run time only, in each row. */
 bool reads_anywhere(const LoopNode *node);
 /* Whether a node reads that input, of a fused computation. */
 bool reads_parameter(const LoopNode *node, int parameter);
-/* Whether an offset depends on starts. */
-bool has_starts(const Affine *offset);
-
 #endif
