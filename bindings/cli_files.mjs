@@ -6,7 +6,7 @@ import { Literal, XlaError } from './index.mjs';
 import { argumentsByName } from './named_arguments.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 import { Shape } from './shape.mjs';
-import { contentOf } from './sources.mjs';
+import { contentOf, whyNot } from './sources.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 import { readNpz, readSafetensors, writeNpz, writeSafetensors } from './weights.mjs';
 
@@ -23,11 +23,6 @@ export async function readInput(file) {
     throw new UsageError(`cannot read ${file}: ${whyNot(error)}`);
   }
 }
-
-const REASONS = {
-  ENOENT: 'there is no such file', EISDIR: 'it is a directory', EACCES: 'no permission',
-};
-const whyNot = ({ code, message }) => REASONS[code] ?? code ?? message;
 
 const tellProgress = (loaded, total) => progress(`reading, ${bytesText(loaded, total)}`);
 

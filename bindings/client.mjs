@@ -334,6 +334,9 @@ export class Client {
    */
   transferToInfeed(value, options) {
     const device = checkOptions('transferToInfeed', options, TRANSFER_OPTIONS);
+    if (value === undefined || value === null) {
+      throw invalidArgument('transferToInfeed', `needs a value; got ${describe(value)}`);
+    }
     this.#core.hostCalls.pushInfeed(device, value);
   }
 

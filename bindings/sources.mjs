@@ -89,14 +89,18 @@ async function bytesAt(address, operation, onProgress) {
   return bodyOf(response, operation, onProgress);
 }
 
+const REASONS = { ENOENT: 'there is no such file', EISDIR: 'it is a directory', EACCES: 'no permission' };
+
+/** Why Node cannot read or write a file. */
+export const whyNot = ({ code, message }) => REASONS[code] ?? code ?? message;
+
 async function readFileAt(address, isPath, operation) {
   const { readFile } = await importNode('fs/promises');
   try {
     const buffer = await readFile(isPath ? address : new URL(address));
     return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
   } catch (error) {
-    const why = error.code ?? error.message;
-    throw new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${why}`, { cause: error });
+    throw new XlaError('NOT_FOUND', `${operation}: cannot read ${address}: ${whyNot(error)}`, { cause: error });
   }
 }
 

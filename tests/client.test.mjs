@@ -387,6 +387,7 @@ ENTRY e {
       const running = executable.execute();
       const out = client.transferFromOutfeed();
       await sleep(5);
+      assert.throws(() => client.transferToInfeed(), { code: 'INVALID_ARGUMENT', message: /needs a value; got undefined/ });
       client.transferToInfeed([1, 2]);
       assert.deepEqual((await out).toArray(), [-1, -2]);
       await running;
