@@ -36,6 +36,12 @@ static CodegenWork scatter_work(const Instruction *scatter) {
                        .in_order = true};
 }
 
+/* Whether neighbouring results are not of neighbouring elements: then they may be different threads'. */
+static bool is_along(const Instruction *root) {
+  return root->opcode == HLO_REDUCE &&
+         list_has(root->a.dimensions, root->operands[0]->shape->rank - 1);
+}
+
 CodegenWork codegen_work(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_BYTES = 256, LEAST_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = fusion->a.calls->root;
@@ -54,7 +60,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   all.reads = all.units * work;
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
-  int64_t least = bytes ? LEAST_BYTES : LEAST;
+  int64_t least = bytes ? LEAST_BYTES : is_along(root) ? LANES : LEAST;
   all.chunk = chunk < least ? least : chunk & -least;
   all.is_long = work > LONG / LEAST;
   return all;

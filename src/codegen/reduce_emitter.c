@@ -40,19 +40,6 @@ static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type
 
 /* --- Which way -------------------------------------------------------------------------------- */
 
-/* x with f(x, y) = y for all y. Of a sum of floats that is -0, as 0 + -0 is 0. */
-static Scalar identity(Opcode opcode, PrimitiveType type) {
-  bool is_float = type_is_floating(type);
-  switch (opcode) {
-  case HLO_ADD: return is_float ? (Scalar){.f = -0.0} : (Scalar){.u = 0};
-  case HLO_MULTIPLY: return scalar_one(type);
-  case HLO_MAXIMUM: return scalar_lowest(type);
-  case HLO_MINIMUM: return scalar_highest(type);
-  case HLO_AND: return type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
-  default: return (Scalar){.u = 0};
-  }
-}
-
 /* How many of the arrays read are contiguous along a loop. */
 static int contiguous_leaves(const LoopPlan *plan, int loop) {
   int count = 0;
@@ -444,8 +431,10 @@ static void emit_reduced(Emitter *e, const Reducer *reducer) {
 
 static void emit_set_identity(Emitter *e, const int *accumulators) {
   PrimitiveType type = output_type(e, 0);
+  Scalar neutral = {.u = 0};
+  reduce_neutral(reduce_operation(e->plan->reduce), type, &neutral);
   for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
-    emit_scalar(e, type, identity(reduce_operation(e->plan->reduce), type), part);
+    emit_scalar(e, type, neutral, part);
     wasm_set(&e->function, accumulators[part]);
   }
 }

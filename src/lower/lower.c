@@ -7,6 +7,7 @@ static const struct {
 } targeting[] = {
     {"batch-comparators", lower_batch_comparators},
     {"pad-windows", lower_pad_windows},
+    {"split-reductions", lower_split_reductions},
     {"fuse-loops", lower_fuse_loops},
 };
 

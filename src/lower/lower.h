@@ -26,6 +26,8 @@ bool lower_narrow(Module *module);      /* products and reductions, to what is u
 bool lower_logistic(Module *module);    /* found in what it is made of */
 bool lower_small_dots(Module *module);  /* as sums of products */
 bool lower_order_convolutions(Module *module); /* their dimensions, as kernels are fast in */
+/* Long ones, into pieces that several threads may take. */
+bool lower_split_reductions(Module *module, const Target *target);
 bool lower_pad_windows(Module *module, const Target *target); /* of reduce-window, as `pad` */
 /* The comparators of sorts that are left, on arrays. */
 bool lower_batch_comparators(Module *module, const Target *target);

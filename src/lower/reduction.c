@@ -15,6 +15,37 @@ Opcode reduce_operation(const Instruction *reduce) {
   }
 }
 
+Opcode reduce_operation_of(const Instruction *reduce, int result) {
+  const Instruction *x = reduce->a.to_apply->root;
+  int count = reduce->operand_count / 2;
+  if (x->opcode == HLO_TUPLE_OP) x = x->operands[result];
+  if (opcode_category(x->opcode) != ELEMENTWISE_BINARY) return OPCODE_COUNT;
+  for (int i = 0; i < 2; i++) {
+    const Instruction *operand = x->operands[i];
+    if (operand->opcode != HLO_PARAMETER || operand->parameter_number % count != result ||
+        operand == x->operands[1 - i]) {
+      return OPCODE_COUNT;
+    }
+  }
+  return x->opcode;
+}
+
+bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
+  bool is_float = type_is_floating(type) || type_is_complex(type);
+  switch (opcode) {
+  case HLO_ADD: *x = is_float ? (Scalar){.f = -0.0, .im = -0.0} : (Scalar){.u = 0}; return true;
+  case HLO_MULTIPLY: *x = scalar_one(type); return true;
+  case HLO_MAXIMUM: *x = scalar_lowest(type); return true;
+  case HLO_MINIMUM: *x = scalar_highest(type); return true;
+  case HLO_AND:
+    *x = type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
+    return true;
+  case HLO_OR:
+  case HLO_XOR: *x = (Scalar){.u = 0}; return true;
+  default: return false;
+  }
+}
+
 /* Every window has all elements up to its place, or from there on, of one dimension. */
 static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backwards) {
   *backwards = d->padding_low == 0;

@@ -3,9 +3,17 @@
 #define XLA_LOWER_REDUCTION_H
 
 #include "hlo/module.h"
+#include "scalar/scalar.h"
 
 /* The operation that a reduction combines by, if it may be done in any order; else OPCODE_COUNT. */
 Opcode reduce_operation(const Instruction *reduce);
+
+/* The operation on two values by which it combines one of its results, if that is all; else OPCODE_COUNT. */
+Opcode reduce_operation_of(const Instruction *reduce, int result);
+
+/* x with f(x, y) = y for all y, of such an operation; false if it has none. Of a sum of floats that is -0, as
+** 0 + -0 is 0. */
+bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
 
 /* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
 ** elements before it, or, backwards, after it. -1 if it is not of this kind. */
