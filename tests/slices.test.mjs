@@ -56,6 +56,42 @@ Object.assign(OPERATIONS, {
   'collective-permute': [`x = f32[30000000] iota(), iota_dimension=0
   ROOT r = f32[30000000] collective-permute(x), source_target_pairs={{0,1},{1,2},{2,3}}`, '', 4],
 });
+
+// One result, or a few: many elements each, and not always a number that has divisors.
+const argmax = `argmax { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)
+  g = pred[] compare(a, b), direction=GT\n q = pred[] compare(a, b), direction=EQ\n l = pred[] compare(i, j), direction=LT
+  e = pred[] and(q, l)\n t = pred[] or(g, e)\n v = f32[] select(t, a, b)\n k = s32[] select(t, i, j)
+  ROOT r = (f32[], s32[]) tuple(v, k) }`;
+const line = `max { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }`;
+/* A loop of 60 turns for each element. */
+const halves = `going { p = (f32[], s32[]) parameter(0)\n i = s32[] get-tuple-element(p), index=1
+  n = s32[] constant(60)\n ROOT c = pred[] compare(i, n), direction=LT }
+turn { p = (f32[], s32[]) parameter(0)\n v = f32[] get-tuple-element(p), index=0\n i = s32[] get-tuple-element(p), index=1
+  o = s32[] constant(1)\n h = f32[] constant(0.5)\n s = f32[] multiply(v, h)\n k = s32[] add(i, o)
+  ROOT t = (f32[], s32[]) tuple(s, k) }
+long { a = f32[] parameter(0)\n b = f32[] parameter(1)\n z = s32[] constant(0)\n t = (f32[], s32[]) tuple(b, z)
+  w = (f32[], s32[]) while(t), condition=going, body=turn\n v = f32[] get-tuple-element(w), index=0
+  ROOT r = f32[] add(a, v) }`;
+const looped = 300000;
+Object.assign(OPERATIONS, {
+  'argmax to one': [`i = s32[10000019] iota(), iota_dimension=0
+  c = s32[] constant(1000003)\n m = s32[10000019] broadcast(c), dimensions={}
+  k = s32[10000019] remainder(i, m)\n x = f32[10000019] convert(k)
+  n = f32[] constant(-inf)\n z = s32[] constant(0)
+  a = (f32[], s32[]) reduce(x, i, n, z), dimensions={0}, to_apply=argmax
+  ROOT r = s32[] get-tuple-element(a), index=1`, argmax],
+  'tanh, summed': [`x = f32[3,5000000] iota(), iota_dimension=1
+  y = f32[3,5000000] tanh(x)\n p = f32[3,5000000] power(y, x)\n z = f32[] constant(0)
+  ROOT r = f32[3] reduce(p, z), dimensions={1}, to_apply=add`, add],
+  'largest so far': [`x = f32[20000000] iota(), iota_dimension=0\n n = f32[] constant(-inf)
+  ROOT r = f32[20000000] reduce-window(x, n), window={size=20000000 pad=19999999_0}, to_apply=max`, line],
+  'map with a loop': [`x = f32[${looped}] iota(), iota_dimension=0
+  ROOT r = f32[${looped}] map(x, x), dimensions={0}, to_apply=long`, halves],
+  'reducer with a loop': [`x = f32[${looped}] iota(), iota_dimension=0\n z = f32[] constant(0)
+  ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=long`, halves],
+  'what is evaluated': [`x = u32[4000000] iota(), iota_dimension=0
+  ROOT r = u32[4000000] mulhi(x, x)`],
+});
 for (const [routine, results] of [
   ['getrf', `f32[${n},${n}], s32[${n}], s32[]`],
   ['geqrf', `f32[${n},${n}], f32[${n}]`],

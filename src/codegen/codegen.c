@@ -42,6 +42,18 @@ static bool is_along(const Instruction *root) {
          list_has(root->a.dimensions, root->operands[0]->shape->rank - 1);
 }
 
+/* A cumulative reduction of few lines, which are long, goes on in each call where the last one was; how many
+** steps are a call then, of all lines. 0: whole lines are. */
+static int64_t steps_per_call(const Instruction *root) {
+  enum { MOST_LINES = 16, ELEMENTS = 1 << 16 };
+  bool backwards;
+  int along = cumulative_dimension(root, &backwards);
+  if (along < 0) return 0;
+  int64_t line = root->operands[0]->shape->dims[along];
+  int64_t elements = shape_elements(root->operands[0]->shape), lines = elements / line;
+  return lines <= MOST_LINES && elements > ELEMENTS ? ELEMENTS / lines : 0;
+}
+
 CodegenWork codegen_work(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_BYTES = 256, LEAST_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = fusion->a.calls->root;
@@ -54,6 +66,10 @@ CodegenWork codegen_work(const Instruction *fusion) {
     all.reads = all.units;
     all.chunk = line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
     all.is_long = line > LONG / LEAST_LINES;
+    if (steps_per_call(root)) {
+      all.chunk = steps_per_call(root) * (all.units / line);
+      all.in_order = true;
+    }
     return all;
   }
   int64_t work = elements_per_result(root); /* 0 where a dimension is empty */
@@ -188,6 +204,7 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
     e.first = first;
     e.count = loop_plan_steps(plan);
   }
+  e.by_steps = steps_per_call(fusion->a.calls->root) > 0;
   if (plan->reduce) reduce_plan(plan);
   init_nodes(&e);
   if (plan->reduce) {

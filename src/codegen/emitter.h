@@ -66,7 +66,9 @@ typedef struct Emitter {
   int64_t *stored_at; /* by result that is held: so many bytes after its start the next one goes */
   int tail;           /* if not 0: how many lanes matter now, where all is held */
   bool one_lane;      /* only lane 0 of the first part matters, or of the first two if complex */
-  bool unrounded;     /* narrow floats stay f32: in the sums of a reduction */
+  bool by_steps; /* of a cumulative kernel: its range is of the steps of all lines, not of lines */
+  int first_step, steps;  /* then: locals with the first of them, and how many there are */
+  bool unrounded;         /* narrow floats stay f32: in the sums of a reduction */
   const LoopNode *stored; /* its result stays f32, as the store is to round it */
   int64_t lane_zero;      /* how many elements after the pointers' the first lane is */
   int64_t apart;        /* if not 0: how many elements one lane's result is before the next one's */

@@ -143,6 +143,31 @@ static void emit_parameter(Emitter *e, int local, int parameter) {
   wasm_set(f, local);
 }
 
+/* The range is of all lines, so many steps of each. */
+static void emit_step_range(Emitter *e, const Rows *rows) {
+  WasmFunction *f = &e->function;
+  int64_t lines = 1;
+  for (int k = 0; k < rows->rank; k++) lines *= e->plan->sizes[k];
+  e->first_step = wasm_local(f, WASM_I32);
+  e->steps = wasm_local(f, WASM_I32);
+  wasm_get(f, 1);
+  wasm_op(f, OP_I32_WRAP_I64);
+  wasm_i32(f, lines);
+  wasm_op(f, OP_I32_DIV_U);
+  wasm_set(f, e->first_step);
+  wasm_get(f, 2);
+  wasm_op(f, OP_I32_WRAP_I64);
+  wasm_i32(f, lines);
+  wasm_op(f, OP_I32_DIV_U);
+  wasm_get(f, e->first_step);
+  wasm_op(f, OP_I32_SUB);
+  wasm_set(f, e->steps);
+  wasm_i32(f, 0);
+  wasm_set(f, rows->position);
+  wasm_i32(f, lines);
+  wasm_set(f, rows->end);
+}
+
 void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   WasmFunction *f = &e->function;
   rows->position = wasm_local(f, WASM_I32);
@@ -150,8 +175,12 @@ void emit_rows(Emitter *e, Rows *rows, void (*body)(Emitter *e, Rows *rows)) {
   rows->count = wasm_local(f, WASM_I32);
   rows->outputs = ARENA_ARRAY(e->plan->arena, int, e->plan->output_count);
   for (int i = 0; i < e->plan->output_count; i++) rows->outputs[i] = wasm_local(f, WASM_I32);
-  emit_parameter(e, rows->position, 1);
-  emit_parameter(e, rows->end, 2);
+  if (e->by_steps) {
+    emit_step_range(e, rows);
+  } else {
+    emit_parameter(e, rows->position, 1);
+    emit_parameter(e, rows->end, 2);
+  }
   emit_bases(e);
   emit_indices(e, rows->position, rows->rank, rows->indices);
   emit_math_constants(e);

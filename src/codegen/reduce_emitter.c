@@ -21,6 +21,7 @@ enum { MOST_UNROLL = 8, LINES_APART = 4, BYTES = 16 };
 typedef struct Reducer {
   Rows *rows;
   bool along, bytes;
+  int ordered; /* cumulative maxima and minima: the instruction on numbers in that order; 0: another */
   int extreme;       /* the instruction of a maximum or minimum in three parts; 0: it is none */
   int unroll;        /* accumulators per result, or vectors of results */
   int *accumulators; /* locals: [unroll + 1][output_count][MOST_PARTS]; */
@@ -182,6 +183,40 @@ static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accu
   wasm_set(&e->function, accumulator[EXTREME]);
 }
 
+/* Cumulative ones wait for each step's, and so for those eight. As integers in the same order that is one
+** instruction; which a float's bits are, but for negative ones, of which all bits but the sign are the other
+** way round. A NaN is the number that wins. */
+static int ordered_instruction(const LoopPlan *plan) {
+  if (!plan->places || plan->output_count != 1) return 0;
+  if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
+  Opcode opcode = reduce_operation(plan->reduce);
+  return opcode == HLO_MAXIMUM ? I32X4_MAX_S : opcode == HLO_MINIMUM ? I32X4_MIN_S : 0;
+}
+
+/* To such a number, and back. */
+static void emit_turn_order(Emitter *e) {
+  int x = emit_keep(e);
+  emit_shift(e, I32X4_SHR_S, 31);
+  emit_splat32(e, 0x7fffffff);
+  emit_simd(e, V128_AND);
+  emit_local(e, x);
+  emit_simd(e, V128_XOR);
+  wasm_local_release(&e->function, x);
+}
+
+/* Replaces the float in a local by its number. */
+static void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
+  if (!reducer->ordered) return;
+  emit_local(e, value);
+  emit_turn_order(e);
+  emit_splat32(e, reducer->ordered == I32X4_MAX_S ? 0x7fffffff : 0x80000000);
+  emit_local(e, value);
+  emit_local(e, value);
+  emit_simd(e, F32X4_EQ);
+  emit_simd(e, V128_BITSELECT);
+  wasm_set(&e->function, value);
+}
+
 /* The current elements into the accumulators. */
 static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
@@ -190,7 +225,13 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
       wasm_set(&e->function, reducer->values[r * MOST_PARTS + part]);
     }
   }
-  if (reducer->extreme) {
+  if (reducer->ordered) {
+    emit_ordered(e, reducer, reducer->values[0]);
+    emit_local(e, accumulators[0]);
+    emit_local(e, reducer->values[0]);
+    emit_simd(e, reducer->ordered);
+    wasm_set(&e->function, accumulators[0]);
+  } else if (reducer->extreme) {
     emit_more_extreme(e, reducer, accumulators);
   } else {
     emit_combined(e, accumulators, reducer->values);
@@ -221,9 +262,13 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, const int *ac
   for (int r = 0; r < e->plan->output_count; r++) {
     const LoopNode *place = e->plan->places[r];
     const int *parts = accumulators + (ptrdiff_t)r * MOST_PARTS;
-    if (is_narrow_float(output_type(e, r))) {
+    if (is_narrow_float(output_type(e, r)) || reducer->ordered) {
       wasm_get(&e->function, parts[0]);
-      emit_round(e, output_type(e, r));
+      if (reducer->ordered) {
+        emit_turn_order(e);
+      } else {
+        emit_round(e, output_type(e, r));
+      }
       parts = reducer->values + (ptrdiff_t)r * MOST_PARTS;
       wasm_set(&e->function, parts[0]);
     }
@@ -346,13 +391,41 @@ static void emit_tail_step(Emitter *e, void *data) {
   emit_advance_leaves(e, 1);
 }
 
+/* From where the step before this call's first one came to, if there is one. */
+static void emit_go_on(Emitter *e, const Reducer *reducer) {
+  WasmFunction *f = &e->function;
+  wasm_get(f, e->first_step);
+  wasm_block(f, OP_IF);
+  emit_advance(e, e->first_step, -1);
+  emit_pointers(e, reducer->rows->indices);
+  emit_advance(e, e->first_step, 1);
+  for (int u = 0; u < reducer->unroll; u++) {
+    const int *parts = accumulator(e, reducer, u);
+    e->lane_zero = (int64_t)u * (e->one_lane ? 1 : LANES);
+    for (int r = 0; r < e->plan->output_count; r++) {
+      for (int part = 0; part < parts_now(e, r); part++) {
+        emit_value(e, e->plan->places[r], part);
+        wasm_set(f, parts[r * MOST_PARTS + part]);
+      }
+    }
+    emit_ordered(e, reducer, parts[0]);
+  }
+  e->lane_zero = 0;
+  wasm_op(f, OP_END);
+}
+
 static void emit_innermost(Emitter *e, const Reducer *reducer) {
   int64_t size = e->plan->sizes[e->plan->rank - 1];
   Reducer unrolled = *reducer, single = *reducer;
   single.unroll = 1;
+  if (e->by_steps) emit_go_on(e, reducer);
   emit_pointers(e, reducer->rows->indices);
   emit_level(e, LEVEL_ROW);
-  wasm_i32(&e->function, size);
+  if (e->by_steps) {
+    wasm_get(&e->function, e->steps);
+  } else {
+    wasm_i32(&e->function, size);
+  }
   wasm_set(&e->function, reducer->steps);
   if (!reducer->along) {
     emit_counted_loop(e, reducer->steps, 1, emit_step, &unrolled);
@@ -372,7 +445,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   WasmFunction *f = &e->function;
   int *index = &reducer->rows->indices[k];
   if (k == e->plan->rank - 1) {
-    *index = NO_LOCAL;
+    *index = e->by_steps ? e->first_step : NO_LOCAL;
     emit_innermost(e, reducer);
     return;
   }
@@ -502,6 +575,7 @@ static void emit_totals_across(Emitter *e, const Reducer *reducer) {
       }
     }
     emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
+    emit_ordered(e, reducer, accumulator(e, reducer, u)[0]);
   }
   emit_reduced(e, reducer);
   for (int u = 0; u < reducer->unroll; u++) {
@@ -547,6 +621,7 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
   Reducer reducer = {.rows = rows, .along = e->plan->lane_loop == e->plan->time_loop};
   reducer.extreme = extreme_instruction(e->plan);
+  reducer.ordered = ordered_instruction(e->plan);
   reducer.unroll = unroll_factor(e, reducer.along ? steps : row);
   if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
   reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);

@@ -3,6 +3,7 @@
 ** reductions, whose padding is zero; the rest is batch-norm-inference.
 */
 #include "dynamic/dynamic.h"
+#include "hlo/shorthand.h"
 
 typedef struct Batch {
   Dynamic *d;
@@ -67,12 +68,6 @@ static Batch batch_of(Dynamic *d, const Instruction *instruction, Sizes sizes) {
   return b;
 }
 
-static Instruction *tuple_of(Dynamic *d, Instruction **parts) {
-  const Shape *shapes[] = {parts[0]->shape, parts[1]->shape, parts[2]->shape};
-  return emit(d, HLO_TUPLE_OP, shape_tuple(d->computation->module->arena, 3, shapes), parts, 3,
-              NULL);
-}
-
 static Instruction *training(Dynamic *d, const Instruction *instruction, Sizes sizes) {
   Batch b = batch_of(d, instruction, sizes);
   Instruction *x = instruction->operands[0];
@@ -86,7 +81,7 @@ static Instruction *training(Dynamic *d, const Instruction *instruction, Sizes s
   attributes.epsilon = instruction->a.epsilon;
   attributes.feature_index = instruction->a.feature_index;
   Instruction *normal = emit(d, HLO_BATCH_NORM_INFERENCE, b.shape, operands, 5, &attributes);
-  return tuple_of(d, (Instruction *[]){normal, mean, variance});
+  return computation_add_tuple(d->computation, (Instruction *[]){normal, mean, variance}, 3);
 }
 
 /* See eval/batch_norm.c for the formulas. */
@@ -109,7 +104,7 @@ static Instruction *gradient(Dynamic *d, const Instruction *instruction, Sizes s
   Instruction *grad = emit_binary(d, HLO_SUBTRACT, dy, rest);
   grad = emit_binary(d, HLO_MULTIPLY, factor, grad);
   Instruction *grad_scale = emit_binary(d, HLO_MULTIPLY, product, s);
-  return tuple_of(d, (Instruction *[]){grad, grad_scale, sum});
+  return computation_add_tuple(d->computation, (Instruction *[]){grad, grad_scale, sum}, 3);
 }
 
 Instruction *dynamic_batch_norm(Dynamic *d, Instruction *instruction, Sizes sizes) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dynamic/dynamic.h"
+#include "hlo/shorthand.h"
 
 /* A way to call a computation: which entries of its parameters' sizes are dynamic, all parameters'
 ** one after the other, and what came of it. */
@@ -31,15 +32,13 @@ static Instruction *pack(Dynamic *d, Instruction *value, Sizes sizes, const Size
   Arena *arena = d->computation->module->arena;
   int n = size_count(value->shape), count = 1;
   Instruction **parts = ARENA_ARRAY(arena, Instruction *, n + 1);
-  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, n + 1);
   int64_t *bounds = ARENA_ARRAY(d->scratch, int64_t, n);
   put_bounds(value->shape, bounds);
   parts[0] = value;
   for (int i = 0; i < n; i++) {
     if (which[i]) parts[count++] = size_or_bound(d, sizes[i], bounds[i]);
   }
-  for (int i = 0; i < count; i++) shapes[i] = parts[i]->shape;
-  return emit(d, HLO_TUPLE_OP, shape_tuple(arena, count, shapes), parts, count, NULL);
+  return computation_add_tuple(d->computation, parts, count);
 }
 
 static const Shape *packed_shape(Dynamic *d, const Shape *shape, const Sizes which) {

@@ -1,6 +1,7 @@
 #include "dynamic/dimensions.h"
 
 #include "dynamic/dynamic.h"
+#include "hlo/shorthand.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
@@ -223,7 +224,6 @@ static Instruction *add_size_results(Dynamic *d, Instruction *root, const Shape 
   put_flags(shape, flags);
   put_bounds(shape, bounds);
   Instruction **parts = ARENA_ARRAY(arena, Instruction *, elements + added);
-  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, elements + added);
   while (count < elements) {
     parts[count] = shape_is_tuple(shape) ? emit_element(d, root, count) : root;
     count++;
@@ -231,8 +231,7 @@ static Instruction *add_size_results(Dynamic *d, Instruction *root, const Shape 
   for (int i = 0; i < n; i++) {
     if (flags[i]) parts[count++] = size_or_bound(d, sizes[i], bounds[i]);
   }
-  for (int i = 0; i < count; i++) shapes[i] = parts[i]->shape;
-  return emit(d, HLO_TUPLE_OP, shape_tuple(arena, count, shapes), parts, count, NULL);
+  return computation_add_tuple(d->computation, parts, count);
 }
 
 static bool rewrite_entry(Dynamic *d, Module *module) {

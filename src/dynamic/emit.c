@@ -1,5 +1,6 @@
 /* The instructions that dynamic dimensions are made of. */
 #include "dynamic/dynamic.h"
+#include "hlo/shorthand.h"
 
 /* A size of which a dry walk only asks whether it is there. */
 static Instruction some_size;
@@ -16,9 +17,7 @@ Instruction *emit_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction 
 }
 
 Instruction *emit_constant(Dynamic *d, PrimitiveType type, Scalar value) {
-  Literal *literal = literal_new(arena_of(d), shape_scalar(type));
-  scalar_store(type, literal->data, 0, value);
-  return computation_add_constant(d->computation, literal, NULL);
+  return computation_add_number(d->computation, type, value);
 }
 
 Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape) {
@@ -34,11 +33,7 @@ Instruction *emit_iota(Dynamic *d, const Shape *shape, int64_t dimension) {
 }
 
 Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index) {
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.tuple_index = index;
-  const Shape *shape = tuple->shape->elements[index];
-  return emit(d, HLO_GET_TUPLE_ELEMENT, shape, &tuple, 1, &attributes);
+  return computation_add_element(d->computation, tuple, index);
 }
 
 const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type) {

@@ -3,6 +3,7 @@
 ** padding is replaced by the neutral element; some have to move it to the end again.
 */
 #include "dynamic/dynamic.h"
+#include "hlo/shorthand.h"
 
 static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
 
@@ -212,15 +213,8 @@ static void pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands) {
 static Instruction *start_of(Dynamic *d, const Instruction *instruction, int first, int dimension) {
   Instruction *start = instruction->operands[first];
   if (start->shape->rank == 0) return instruction->operands[first + dimension];
-  Attributes attributes;
-  attributes_init(&attributes);
-  SliceDimension one = {dimension, dimension + 1, 1};
-  attributes.slice = (SliceConfig){1, arena_copy(arena_of(d), &one, sizeof one)};
-  Error error;
-  int64_t length = 1;
-  const Shape *shape = shape_make(arena_of(d), start->shape->type, 1, &length, &error);
-  Instruction *slice = emit(d, HLO_SLICE, shape, &start, 1, &attributes);
-  return emit(d, HLO_RESHAPE, shape_scalar(start->shape->type), &slice, 1, NULL);
+  Instruction *slice = computation_add_range(d->computation, start, 0, dimension, dimension + 1);
+  return computation_add_reshape(d->computation, slice, 0, NULL);
 }
 
 /* What lies under the update's padding stays as it is. */
@@ -327,7 +321,7 @@ static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Instruction
       emit(d, HLO_SORT, shape_tuple(arena, n + 1, shapes), keys, n + 1, &attributes);
   if (n == 1) return emit_element(d, sorted, 0);
   for (int k = 0; k < n; k++) keys[k] = emit_element(d, sorted, k);
-  return emit(d, HLO_TUPLE_OP, shape_tuple(arena, n, shapes), keys, n, NULL);
+  return computation_add_tuple(d->computation, keys, n);
 }
 
 /* ---- Reshape ---- */

@@ -9,6 +9,7 @@
 **
 ** and the same the other way round where it is cumulative from the end.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/reduction.h"
 #include "passes/rewrite.h"
@@ -53,15 +54,6 @@ static Instruction *padded(const Scan *s, Instruction *x, int64_t low, int64_t h
   return computation_add(s->computation, HLO_PAD, shape, operands, 2, &a, NULL);
 }
 
-/* [begin, end) of one dimension. */
-static SliceConfig slice_of(const Scan *s, const Shape *shape, int dimension, int64_t begin,
-                            int64_t end) {
-  SliceDimension *items = ARENA_ARRAY(s->arena, SliceDimension, shape->rank);
-  for (int d = 0; d < shape->rank; d++) items[d] = (SliceDimension){0, shape->dims[d], 1};
-  items[dimension] = (SliceDimension){begin, end, 1};
-  return (SliceConfig){shape->rank, items};
-}
-
 /* Cumulative along a dimension, in the same direction. */
 static Instruction *scanned(const Scan *s, Instruction *x, int along) {
   Attributes a;
@@ -83,13 +75,10 @@ static Instruction *scanned(const Scan *s, Instruction *x, int along) {
 
 /* For each block what comes before it, or after it, in each of its places. */
 static Instruction *carried(const Scan *s, Instruction *inner) {
-  Attributes last, over;
-  attributes_init(&last);
+  Attributes over;
   attributes_init(&over);
   int64_t at = s->backwards ? 0 : BLOCK - 1;
-  last.slice = slice_of(s, inner->shape, s->along + 1, at, at + 1);
-  Instruction *totals = computation_add(s->computation, HLO_SLICE, shape_along(s, s->blocks, 1),
-                                        &inner, 1, &last, NULL);
+  Instruction *totals = computation_add_range(s->computation, inner, s->along + 1, at, at + 1);
   totals = scanned(s, reshaped(s, totals, shape_along(s, s->blocks, 0)), s->along);
   totals = s->backwards ? padded(s, totals, -1, 1) : padded(s, totals, 1, -1);
   int64_t *kept = ARENA_ARRAY(s->arena, int64_t, s->rank);
@@ -99,7 +88,6 @@ static Instruction *carried(const Scan *s, Instruction *inner) {
 }
 
 static void write_scan(const Scan *s, Instruction *x) {
-  Attributes all;
   Instruction *blocks = x->operands[0];
   int64_t rest = s->blocks * BLOCK - s->length;
   if (rest) blocks = padded(s, blocks, 0, rest);
@@ -109,9 +97,8 @@ static void write_scan(const Scan *s, Instruction *x) {
   Instruction *sum =
       computation_add(s->computation, reduce_operation(x), inner->shape, sides, 2, NULL, NULL);
   sum = reshaped(s, sum, shape_along(s, s->blocks * BLOCK, 0));
-  attributes_init(&all);
-  all.slice = slice_of(s, sum->shape, s->along, 0, s->length);
-  instruction_become(x, HLO_SLICE, &sum, 1, &all);
+  Instruction *part = computation_add_range(s->computation, sum, s->along, 0, s->length);
+  instruction_become(x, HLO_SLICE, &sum, 1, &part->a);
 }
 
 static bool is_rounded(const Instruction *x) {

@@ -2,6 +2,7 @@
 ** Writes batch-norm-training, -inference and -grad with what loops are made of: eval/batch_norm.c has
 ** the formulas. Floats narrower than f32 are computed in f32, as in XLA.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "passes/rewrite.h"
 #include "scalar/scalar.h"
@@ -30,9 +31,7 @@ static Instruction *converted(const BatchNorm *b, Instruction *x, PrimitiveType 
 }
 
 static Instruction *number(const BatchNorm *b, double value) {
-  Literal *literal = literal_new(b->arena, shape_scalar(b->wide));
-  scalar_store(b->wide, literal->data, 0, (Scalar){.f = value});
-  return computation_add_constant(b->computation, literal, NULL);
+  return computation_add_number(b->computation, b->wide, (Scalar){.f = value});
 }
 
 /* A scalar for all features, or a number a feature for all of its elements. */

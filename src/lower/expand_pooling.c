@@ -10,6 +10,7 @@
 **
 ** What the windows don't reach is sliced off before, and padded with the initial value afterwards.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/pooling.h"
 #include "passes/rewrite.h"
@@ -64,9 +65,7 @@ static Instruction *add(const Pooling *p, Opcode opcode, const Shape *shape,
 }
 
 static Instruction *add_s32(const Pooling *p, int32_t value) {
-  Literal *literal = literal_new(p->arena, shape_scalar(S32));
-  *(int32_t *)literal->data = value;
-  return computation_add_constant(p->computation, literal, NULL);
+  return computation_add_number(p->computation, S32, (Scalar){.i = value});
 }
 
 /* To the split shape, where dimension i of the operand is dimensions[i]. */
@@ -91,7 +90,7 @@ static Instruction *add_split(const Pooling *p) {
     attributes.slice = (SliceConfig){rank, slices};
     operand = add(p, HLO_SLICE, covered, &operand, 1, &attributes);
   }
-  return add(p, HLO_RESHAPE, split_shape(p, operand->shape->type), &operand, 1, NULL);
+  return computation_add_reshape(p->computation, operand, p->rank, p->dims);
 }
 
 /* An element's place within its window, in row-major order. */
@@ -107,8 +106,7 @@ static Instruction *add_is_place(Computation *c, Instruction *place) {
   Attributes compare;
   attributes_init(&compare);
   compare.direction = COMPARE_GE;
-  Literal *zero = literal_new(c->module->arena, place->shape);
-  Instruction *operands[] = {place, computation_add_constant(c, zero, NULL)};
+  Instruction *operands[] = {place, computation_add_number(c, place->shape->type, (Scalar){0})};
   return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, &compare, NULL);
 }
 
@@ -137,8 +135,7 @@ Computation *pooling_chooser(const Instruction *x, bool padded) {
                       NULL),
       computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL, NULL),
   };
-  const Shape *shape = shape_tuple(c->module->arena, 2, (const Shape *[]){value, place});
-  computation_add(c, HLO_TUPLE_OP, shape, results, 2, NULL, NULL);
+  computation_add_tuple(c, results, 2);
   return c;
 }
 
@@ -146,20 +143,17 @@ Computation *pooling_chooser(const Instruction *x, bool padded) {
 static Instruction *add_selection(const Pooling *p, Instruction *split, Instruction *places) {
   const Shape *source = p->x->operands[1]->shape;
   PrimitiveType type = split->shape->type;
-  Attributes attributes, element;
+  Attributes attributes;
   attributes_init(&attributes);
-  attributes_init(&element);
   attributes.dimensions = (Int64List){
       p->window_rank, arena_copy(p->arena, p->inner, sizeof(int64_t) * (size_t)p->window_rank)};
   attributes.to_apply = pooling_chooser(p->x, false);
   const Shape *indices = shape_with_type(p->arena, source, S32);
   const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
-  Instruction *first =
-      computation_add_constant(p->computation, literal_new(p->arena, shape_scalar(type)), NULL);
+  Instruction *first = computation_add_number(p->computation, type, (Scalar){0});
   Instruction *operands[] = {split, places, first, add_s32(p, -1)};
   Instruction *reduce = add(p, HLO_REDUCE, both, operands, 4, &attributes);
-  element.tuple_index = 1;
-  return add(p, HLO_GET_TUPLE_ELEMENT, indices, &reduce, 1, &element);
+  return computation_add_element(p->computation, reduce, 1);
 }
 
 /* The source's element where the place is selected, the initial value elsewhere. */
@@ -194,7 +188,9 @@ static void finish(const Pooling *p, Instruction *spread) {
   PaddingDimension *padding = ARENA_ARRAY(p->arena, PaddingDimension, shape->rank);
   for (int i = 0; i < shape->rank; i++) padding[i].high = shape->dims[i] - p->covered[i];
   attributes.padding = (PaddingConfig){shape->rank, padding};
-  Instruction *operands[] = {add(p, HLO_RESHAPE, covered, &spread, 1, NULL), p->x->operands[2]};
+  Instruction *operands[] = {
+      computation_add_reshape(p->computation, spread, covered->rank, covered->dims),
+      p->x->operands[2]};
   instruction_become(p->x, HLO_PAD, operands, 2, &attributes);
 }
 

@@ -12,6 +12,7 @@
 **     while((i, W, xs, d = dot(xs, W))): dynamic-slice(d, i)
 */
 #include "base/scope.h"
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "passes/rewrite.h"
 #include "scalar/scalar.h"
@@ -124,16 +125,10 @@ static Instruction *add(Computation *computation, Opcode opcode, const Shape *sh
   return computation_add(computation, opcode, shape, operands, count, attributes, NULL);
 }
 
-static Instruction *element_of(Computation *computation, Instruction *tuple, int64_t index) {
-  Attributes a;
-  attributes_init(&a);
-  a.tuple_index = index;
-  return add(computation, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], &tuple, 1, &a);
-}
-
 static Instruction *initial(const Loop *l, int64_t index) {
   Instruction *init = l->loop->operands[0];
-  return init->opcode == HLO_TUPLE_OP ? init->operands[index] : element_of(l->outside, init, index);
+  return init->opcode == HLO_TUPLE_OP ? init->operands[index]
+                                      : computation_add_element(l->outside, init, index);
 }
 
 /* What is the same in every turn, before the first one. In order of the body, so that operands have
@@ -272,13 +267,6 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
 
 /* ---- The new loop ---- */
 
-static Instruction *tuple_of(Computation *computation, Instruction *const *elements, int count) {
-  Arena *arena = computation->module->arena;
-  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, count);
-  for (int i = 0; i < count; i++) shapes[i] = elements[i]->shape;
-  return add(computation, HLO_TUPLE_OP, shape_tuple(arena, count, shapes), elements, count, NULL);
-}
-
 /* The loop with the longer state; what stands for the old one is the tuple of what it had. */
 static Instruction *longer_loop(Loop *l) {
   int before = l->loop->shape->tuple_size, count = (int)state_size(l);
@@ -287,17 +275,17 @@ static Instruction *longer_loop(Loop *l) {
   for (int i = 0; i < count; i++) {
     outside[i] = i < before ? initial(l, i) : l->added[i - before];
   }
-  Instruction *init = tuple_of(l->outside, outside, count);
+  Instruction *init = computation_add_tuple(l->outside, outside, count);
   l->state->shape = init->shape;
   l->loop->a.condition->parameters[0]->shape = init->shape;
   for (int i = 0; i < count; i++) {
-    inside[i] = i < before ? l->root->operands[i] : element_of(l->body, l->state, i);
+    inside[i] = i < before ? l->root->operands[i] : computation_add_element(l->body, l->state, i);
   }
-  l->body->root = tuple_of(l->body, inside, count);
+  l->body->root = computation_add_tuple(l->body, inside, count);
   Instruction *longer =
       computation_add(l->outside, HLO_WHILE, init->shape, &init, 1, &l->loop->a, l->loop->name);
-  for (int i = 0; i < before; i++) outside[i] = element_of(l->outside, longer, i);
-  Instruction *result = tuple_of(l->outside, outside, before);
+  for (int i = 0; i < before; i++) outside[i] = computation_add_element(l->outside, longer, i);
+  Instruction *result = computation_add_tuple(l->outside, outside, before);
   scope_free(outside);
   scope_free(inside);
   return result;

@@ -5,34 +5,8 @@
 */
 #include "lower/lower.h"
 #include "lower/pooling.h"
+#include "lower/reduction.h"
 #include "passes/rewrite.h"
-#include "scalar/scalar.h"
-
-static bool same_value(PrimitiveType type, Scalar a, Scalar b) {
-  return type_is_floating(type) ? a.f == b.f : a.u == b.u;
-}
-
-/* Whether f(x, initial value) is x for all x that the sum can be, as it starts from that value. */
-static bool is_neutral(const Instruction *reduce) {
-  const Instruction *init = reduce->operands[1];
-  PrimitiveType type = init->shape->type;
-  if (reduce->operand_count != 2 || init->opcode != HLO_CONSTANT || type_is_complex(type)) {
-    return false;
-  }
-  Scalar value = scalar_load(type, init->literal->data, 0), zero = {0};
-  bool all_ones = type_kind(type) == KIND_SIGNED ? value.i == -1
-                                                 : same_value(type, value, scalar_highest(type));
-  switch (computation_simple_binary(reduce->a.to_apply)) {
-  case HLO_ADD:
-  case HLO_OR:
-  case HLO_XOR: return same_value(type, value, zero);
-  case HLO_MULTIPLY: return same_value(type, value, scalar_one(type));
-  case HLO_MAXIMUM: return same_value(type, value, scalar_lowest(type));
-  case HLO_MINIMUM: return same_value(type, value, scalar_highest(type));
-  case HLO_AND: return all_ones;
-  default: return false;
-  }
-}
 
 bool window_is_padded(const Window *window) {
   for (int i = 0; i < window->count; i++) {
@@ -98,7 +72,7 @@ static bool pad_windows(Computation *computation, const Target *target) {
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (window_is_padded(&x->a.window) && is_neutral(x) && !can_fuse(target, x))
+    if (window_is_padded(&x->a.window) && reduce_starts_neutral(x) && !can_fuse(target, x))
       changed |= pad_operand(computation, x, target);
   }
   if (changed) computation_sort(computation);

@@ -46,6 +46,18 @@ bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
   }
 }
 
+bool reduce_starts_neutral(const Instruction *reduce) {
+  const Instruction *init = reduce->operands[1];
+  PrimitiveType type = init->shape->type;
+  Scalar neutral;
+  if (reduce->operand_count != 2 || init->opcode != HLO_CONSTANT || type_is_complex(type) ||
+      !reduce_neutral(computation_simple_binary(reduce->a.to_apply), type, &neutral)) {
+    return false;
+  }
+  Scalar value = scalar_load(type, init->literal->data, 0);
+  return type_is_floating(type) ? value.f == neutral.f : value.u == neutral.u;
+}
+
 /* Every window has all elements up to its place, or from there on, of one dimension. */
 static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backwards) {
   *backwards = d->padding_low == 0;

@@ -15,6 +15,9 @@ Opcode reduce_operation_of(const Instruction *reduce, int result);
 ** 0 + -0 is 0. */
 bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
 
+/* Whether f(x, initial value) is x for all x that the sum can be, as it starts from that value. */
+bool reduce_starts_neutral(const Instruction *reduce);
+
 /* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
 ** elements before it, or, backwards, after it. -1 if it is not of this kind. */
 int cumulative_window(const Instruction *instruction, bool *backwards);

@@ -7,15 +7,10 @@
 **
 ** Padding has the place -1, at which nothing is; nor does the scatter update there.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/pooling.h"
 #include "passes/rewrite.h"
-
-static Instruction *add_constant(Computation *computation, PrimitiveType type, int32_t value) {
-  Literal *literal = literal_new(computation->module->arena, shape_scalar(type));
-  if (type == S32) *(int32_t *)literal->data = value; /* others are zero */
-  return computation_add_constant(computation, literal, NULL);
-}
 
 /* Every element's place in the operand, in row-major order. */
 static Instruction *add_places(Computation *computation, const Shape *shape) {
@@ -23,8 +18,7 @@ static Instruction *add_places(Computation *computation, const Shape *shape) {
   int64_t count = shape_elements(shape);
   Instruction *iota = computation_add(computation, HLO_IOTA,
                                       shape_make(arena, S32, 1, &count, NULL), NULL, 0, NULL, NULL);
-  return computation_add(computation, HLO_RESHAPE, shape_with_type(arena, shape, S32), &iota, 1,
-                         NULL, NULL);
+  return computation_add_reshape(computation, iota, shape->rank, shape->dims);
 }
 
 /* The place of the element that each window selects, or NULL. */
@@ -32,12 +26,11 @@ static Instruction *add_selection(Computation *computation, const Instruction *x
   Arena *arena = computation->module->arena;
   bool padded = window_is_padded(&x->a.window);
   const Shape *source = x->operands[1]->shape, *places = shape_with_type(arena, source, S32);
-  Instruction *first = add_constant(computation, x->shape->type, 0);
-  Instruction *nowhere = add_constant(computation, S32, -1);
+  Instruction *first = computation_add_number(computation, x->shape->type, (Scalar){0});
+  Instruction *nowhere = computation_add_number(computation, S32, (Scalar){.i = -1});
   Instruction *operands[] = {x->operands[0], add_places(computation, x->shape), first, nowhere};
-  Attributes window, element;
+  Attributes window;
   attributes_init(&window);
-  attributes_init(&element);
   window.window = x->a.window;
   window.to_apply = pooling_chooser(x, padded);
   if (padded) {
@@ -51,8 +44,7 @@ static Instruction *add_selection(Computation *computation, const Instruction *x
   const Shape *both = shape_tuple(arena, 2, (const Shape *[]){source, places});
   Instruction *reduce =
       computation_add(computation, HLO_REDUCE_WINDOW, both, operands, 4, &window, NULL);
-  element.tuple_index = 1;
-  return computation_add(computation, HLO_GET_TUPLE_ELEMENT, places, &reduce, 1, &element, NULL);
+  return computation_add_element(computation, reduce, 1);
 }
 
 static void scatter_source(Computation *computation, Instruction *x, Instruction *places) {

@@ -9,10 +9,10 @@
 ** begin with what is neutral to the operation; where none is known with the initial value, as XLA's
 ** pieces do. Where no k divides n, the rest is a piece of its own.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/reduction.h"
 #include "passes/rewrite.h"
-#include "scalar/scalar.h"
 
 enum {
   LONG = 1 << 17, /* elements per result: more are cut, */
@@ -69,28 +69,18 @@ static bool plan_cut(Cut *c) {
 
 /* The elements [begin, end) of the dimension that is cut. */
 static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) {
-  const Shape *shape = x->shape;
-  int64_t *dims = arena_copy(c->arena, shape->dims, sizeof *dims * (size_t)shape->rank);
-  dims[c->along] = end - begin;
-  const Shape *part = shape_make(c->arena, shape->type, shape->rank, dims, NULL);
-  Attributes a;
-  /* Of what would be computed for both it is computed here once more, instead of written to memory. */
-  if (begin && opcode_is_elementwise(x->opcode) && !x->a.control_predecessors.count &&
-      c->copied++ < MOST_COPIED) {
-    Instruction **operands = ARENA_ARRAY(c->arena, Instruction *, x->operand_count);
-    for (int i = 0; i < x->operand_count; i++) {
-      Instruction *operand = x->operands[i];
-      operands[i] = operand->shape->rank ? part_of(c, operand, begin, end) : operand;
-    }
-    a = x->a;
-    return add(c, x->opcode, part, operands, x->operand_count, &a);
+  Instruction *part = computation_add_range(c->computation, x, c->along, begin, end);
+  if (!begin || !opcode_is_elementwise(x->opcode) || x->a.control_predecessors.count ||
+      c->copied++ >= MOST_COPIED) {
+    return part;
   }
-  attributes_init(&a);
-  SliceDimension *items = ARENA_ARRAY(c->arena, SliceDimension, shape->rank);
-  for (int d = 0; d < shape->rank; d++) items[d] = (SliceDimension){0, shape->dims[d], 1};
-  items[c->along] = (SliceDimension){begin, end, 1};
-  a.slice = (SliceConfig){shape->rank, items};
-  return add(c, HLO_SLICE, part, &x, 1, &a);
+  /* What would be computed for both is computed here once more, instead of written to memory. */
+  Instruction **operands = ARENA_ARRAY(c->arena, Instruction *, x->operand_count);
+  for (int i = 0; i < x->operand_count; i++) {
+    Instruction *operand = x->operands[i];
+    operands[i] = operand->shape->rank ? part_of(c, operand, begin, end) : operand;
+  }
+  return add(c, x->opcode, part->shape, operands, x->operand_count, &x->a);
 }
 
 /* With one dimension of `pieces` and one of a piece. */
@@ -100,8 +90,7 @@ static Instruction *in_pieces(Cut *c, Instruction *x) {
   for (int d = 0; d < c->rank; d++) dims[d + (d > c->along)] = x->shape->dims[d];
   dims[c->along] = c->pieces;
   dims[c->along + 1] = c->piece;
-  const Shape *shape = shape_make(c->arena, x->shape->type, c->rank + 1, dims, NULL);
-  return add(c, HLO_RESHAPE, shape, &x, 1, NULL);
+  return computation_add_reshape(c->computation, x, c->rank + 1, dims);
 }
 
 /* ---- What starts a piece ---- */
@@ -111,9 +100,7 @@ static Instruction *neutral(const Cut *c, int result) {
   PrimitiveType type = c->wide != PRIMITIVE_TYPE_INVALID ? c->wide : init->shape->type;
   Scalar value;
   if (!reduce_neutral(reduce_operation_of(c->reduce, result), type, &value)) return init;
-  Literal *literal = literal_new(c->arena, shape_scalar(type));
-  scalar_store(type, literal->data, 0, value);
-  return computation_add_constant(c->computation, literal, NULL);
+  return computation_add_number(c->computation, type, value);
 }
 
 static Computation *widened(const Cut *c) {
@@ -161,9 +148,7 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
   Instruction *reduce = add(c, HLO_REDUCE, all, operands, 2 * c->count, &a);
   Instruction **results = ARENA_ARRAY(c->arena, Instruction *, c->count);
   for (int i = 0; i < c->count; i++) {
-    attributes_init(&a);
-    a.tuple_index = i;
-    results[i] = c->count > 1 ? add(c, HLO_GET_TUPLE_ELEMENT, shapes[i], &reduce, 1, &a) : reduce;
+    results[i] = c->count > 1 ? computation_add_element(c->computation, reduce, i) : reduce;
   }
   return results;
 }
@@ -176,8 +161,7 @@ static Instruction *with_rest(const Cut *c, Instruction *pieces, Instruction *re
   int64_t *dims = arena_copy(c->arena, shape->dims, sizeof *dims * (size_t)shape->rank);
   dims[at] = 1;
   Instruction *both[] = {pieces, NULL};
-  const Shape *one = shape_make(c->arena, shape->type, shape->rank, dims, NULL);
-  both[1] = add(c, HLO_RESHAPE, one, &rest, 1, NULL);
+  both[1] = computation_add_reshape(c->computation, rest, shape->rank, dims);
   dims[at] = c->pieces + 1;
   a.dimensions = (Int64List){1, arena_copy(c->arena, &(int64_t){at}, sizeof(int64_t))};
   const Shape *all = shape_make(c->arena, shape->type, shape->rank, dims, NULL);

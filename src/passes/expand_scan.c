@@ -9,6 +9,7 @@
 ** The outputs are written in place, and the inputs stay where they are. No steps, no loop.
 */
 #include "hlo/scan.h"
+#include "hlo/shorthand.h"
 #include "passes/rewrite.h"
 
 typedef struct Expansion {
@@ -32,29 +33,12 @@ static Instruction *add(const Expansion *e, Opcode opcode, const Shape *shape,
 }
 
 static Instruction *add_index(const Expansion *e, int64_t value) {
-  Literal *literal = literal_new(e->arena, shape_scalar(S64));
-  *(int64_t *)literal->data = value;
-  return computation_add_constant(e->computation, literal, NULL);
+  return computation_add_number(e->computation, S64, (Scalar){.i = value});
 }
 
 static Instruction *add_zeros(const Expansion *e, const Shape *shape) {
-  Literal *literal = literal_new(e->arena, shape_scalar(shape->type));
-  Instruction *zero = computation_add_constant(e->computation, literal, NULL);
+  Instruction *zero = computation_add_number(e->computation, shape->type, (Scalar){0});
   return add(e, HLO_BROADCAST, shape, &zero, 1, NULL);
-}
-
-static Instruction *add_element(const Expansion *e, Instruction *tuple, int index) {
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.tuple_index = index;
-  const Shape *shape = tuple->shape->elements[index];
-  return add(e, HLO_GET_TUPLE_ELEMENT, shape, &tuple, 1, &attributes);
-}
-
-static Instruction *add_tuple(const Expansion *e, Instruction **elements, int count) {
-  const Shape **shapes = ARENA_ARRAY(e->arena, const Shape *, count);
-  for (int i = 0; i < count; i++) shapes[i] = elements[i]->shape;
-  return add(e, HLO_TUPLE_OP, shape_tuple(e->arena, count, shapes), elements, count, NULL);
 }
 
 /* One step's part of an array: its shape, with 1 for the scanned dimension. */
@@ -89,7 +73,8 @@ static Computation *condition(const Expansion *e, const Shape *state) {
   Attributes attributes;
   attributes_init(&attributes);
   attributes.direction = COMPARE_LT;
-  Instruction *operands[] = {add_element(&in, parameter, INDEX), add_index(&in, e->scan.length)};
+  Instruction *operands[] = {computation_add_element(in.computation, parameter, INDEX),
+                             add_index(&in, e->scan.length)};
   add(&in, HLO_COMPARE, shape_scalar(PRED), operands, 2, &attributes);
   return c;
 }
@@ -116,7 +101,7 @@ static Instruction **add_step(const Expansion *e, Instruction **state, Instructi
   Instruction *call = add(e, HLO_CALL, result, arguments, e->x->operand_count, &attributes);
   Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
   for (int i = 0; i < count; i++) {
-    results[i] = shape_is_tuple(result) ? add_element(e, call, i) : call;
+    results[i] = shape_is_tuple(result) ? computation_add_element(e->computation, call, i) : call;
   }
   return results;
 }
@@ -127,7 +112,8 @@ static Computation *body(const Expansion *e, const Shape *shape) {
   Expansion in = {e->x, e->scan, e->arena, c};
   Instruction *parameter = computation_add_parameter(c, 0, shape, "state");
   Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
-  for (int i = 0; i < state_size(scan); i++) state[i] = add_element(&in, parameter, i);
+  for (int i = 0; i < state_size(scan); i++)
+    state[i] = computation_add_element(in.computation, parameter, i);
   Instruction *index = state[INDEX], *at = index;
   if (e->x->a.is_reverse) {
     Instruction *operands[] = {add_index(&in, scan->length - 1), index};
@@ -144,7 +130,7 @@ static Computation *body(const Expansion *e, const Shape *shape) {
     Instruction *update[] = {*output, add(&in, HLO_RESHAPE, slice, &results[i], 1, NULL)};
     *output = add_slicing(&in, HLO_DYNAMIC_UPDATE_SLICE, (*output)->shape, update, 2, at, NULL);
   }
-  add_tuple(&in, state, state_size(scan));
+  computation_add_tuple(in.computation, state, state_size(scan));
   return c;
 }
 
@@ -162,7 +148,7 @@ static void add_loop(const Expansion *e, Instruction **results) {
   for (int i = 0; i < scan->outputs; i++) {
     state[first_output(scan) + i] = add_zeros(e, scan_result(e->x->shape, i));
   }
-  Instruction *init = add_tuple(e, state, state_size(scan));
+  Instruction *init = computation_add_tuple(e->computation, state, state_size(scan));
   Attributes attributes;
   attributes_init(&attributes);
   attributes.condition = condition(e, init->shape);
@@ -172,9 +158,10 @@ static void add_loop(const Expansion *e, Instruction **results) {
   before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
   attributes.control_predecessors = before;
   Instruction *loop = add(e, HLO_WHILE, init->shape, &init, 1, &attributes);
-  for (int i = 0; i < scan->outputs; i++) results[i] = add_element(e, loop, first_output(scan) + i);
+  for (int i = 0; i < scan->outputs; i++)
+    results[i] = computation_add_element(e->computation, loop, first_output(scan) + i);
   for (int i = 0; i < scan->carries; i++) {
-    results[scan->outputs + i] = add_element(e, loop, FIRST_CARRY + i);
+    results[scan->outputs + i] = computation_add_element(e->computation, loop, FIRST_CARRY + i);
   }
 }
 

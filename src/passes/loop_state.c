@@ -8,6 +8,7 @@
 ** The last one if only i is read afterwards.
 */
 #include "base/scope.h"
+#include "hlo/shorthand.h"
 #include "passes/attribute_compare.h"
 #include "passes/rewrite.h"
 
@@ -67,11 +68,7 @@ static bool find_state(State *s, Instruction *loop, const Users *users) {
 
 static Instruction *initial(const State *s, int64_t index) {
   if (s->init->opcode == HLO_TUPLE_OP) return s->init->operands[index];
-  Attributes a;
-  attributes_init(&a);
-  a.tuple_index = index;
-  return computation_add(s->loop->parent, HLO_GET_TUPLE_ELEMENT, s->loop->shape->elements[index],
-                         &s->init, 1, &a, NULL);
+  return computation_add_element(s->loop->parent, s->init, index);
 }
 
 static bool skip_passed_on(State *s) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hlo/shorthand.h"
 #include "passes/rewrite.h"
 
 enum { MOST_AXES = 8, MOST_DEVICES = 1024 };
@@ -205,21 +206,8 @@ static Instruction *gather_shards(Instruction *shard, const Mesh *mesh) {
 }
 
 static Instruction *shard_of(Instruction *gathered, const Shape *shape, int64_t device) {
-  Arena *arena = gathered->parent->module->arena;
-  int rank = gathered->shape->rank;
-  SliceDimension *bounds = ARENA_ARRAY(arena, SliceDimension, rank);
-  int64_t dims[1 + MAX_RANK];
-  for (int d = 0; d < rank; d++) {
-    int64_t size = gathered->shape->dims[d];
-    bounds[d] = d == 0 ? (SliceDimension){device, device + 1, 1} : (SliceDimension){0, size, 1};
-    dims[d] = d == 0 ? 1 : size;
-  }
-  Attributes attributes;
-  attributes_init(&attributes);
-  attributes.slice = (SliceConfig){rank, bounds};
-  const Shape *row = shape_make(arena, shape->type, rank, dims, NULL);
-  Instruction *slice = add(gathered->parent, HLO_SLICE, row, &gathered, 1, &attributes);
-  return add(gathered->parent, HLO_RESHAPE, shape, &slice, 1, NULL);
+  Instruction *slice = computation_add_range(gathered->parent, gathered, 0, device, device + 1);
+  return computation_add_reshape(gathered->parent, slice, shape->rank, shape->dims);
 }
 
 /* Every block at its place; where several devices have the same one, that of the last. */
@@ -228,8 +216,7 @@ static Instruction *put_together(Instruction *shard, const Shape *shape, const M
   Computation *computation = shard->parent;
   const Shape *local = shard->shape;
   Instruction *gathered = gather_shards(shard, mesh);
-  Literal *zero = literal_new(computation->module->arena, shape_scalar(local->type));
-  Instruction *whole = computation_add_constant(computation, zero, NULL);
+  Instruction *whole = computation_add_number(computation, local->type, (Scalar){0});
   whole = add(computation, HLO_BROADCAST, shape, &whole, 1, NULL);
   for (int64_t device = 0; device < mesh->devices; device++) {
     Instruction *operands[2 + MAX_RANK] = {whole, shard_of(gathered, local, device)};

@@ -17,6 +17,7 @@ bool computation_share(Computation *computation); /* that pass, on one */
 bool pass_simplify_algebra(Module *module);       /* only what keeps every bit */
 bool pass_fold_transposes(Module *module);        /* into dots and convolutions */
 bool pass_fold_constants(Module *module);         /* by the evaluator, for small results */
+bool pass_expand_applied(Module *module);         /* map and reduce by whole programs, as scans */
 bool pass_expand_scans(Module *module);           /* as while loops */
 bool pass_expand_scaled_dots(Module *module);     /* as dots of what was scaled */
 bool pass_expand_bitcasts(Module *module);        /* as transposes and reshapes */

@@ -5,6 +5,7 @@ static const NamedPass preparing[] = {
     {"expand-bitcasts", pass_expand_bitcasts},
     {"manual-sharding", pass_manual_sharding},
     {"custom-calls", pass_custom_calls},
+    {"expand-applied", pass_expand_applied},
     {"expand-scans", pass_expand_scans},
     {"expand-scaled-dots", pass_expand_scaled_dots},
 };

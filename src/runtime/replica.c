@@ -2,6 +2,7 @@
 ** How a replica runs: thunk after thunk, with its own stack of frames, so that it can stop anywhere
 ** and go on later on another thread.
 */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,74 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
   *ok = parallel_for(&all, &frame->chunk, error);
   arena_release(replica->scratch, mark);
   if (!*ok) error_name_op(error, thunk->instruction->name);
+  return !*ok || frame->chunk >= all.chunks;
+}
+
+/* ---- The evaluator, of what is element-wise ---- */
+
+enum { EVAL_ELEMENTS = 1 << 14 }; /* of a chunk */
+
+typedef struct EvalLoop {
+  const Replica *replica;
+  const Thunk *thunk;
+  Error *error;
+  _Atomic bool failed;
+} EvalLoop;
+
+/* Elements [begin, begin + count) of an array, as an array; a scalar is for all of them. */
+static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer, int64_t begin,
+                            int64_t count, Arena *arena) {
+  const Shape *shape = buffer->shape;
+  Literal *literal = ARENA_NEW(arena, Literal);
+  if (shape->rank == 0) begin = 0;
+  literal->shape = shape->rank ? shape_make(arena, shape->type, 1, &count, NULL) : shape;
+  literal->data = replica_pointer(replica, buffer) + begin * type_bytes(shape->type);
+  return literal;
+}
+
+static bool run_eval_chunk(void *argument, int chunk) {
+  EvalLoop *loop = argument;
+  const Thunk *thunk = loop->thunk;
+  int64_t begin = (int64_t)chunk * EVAL_ELEMENTS;
+  int64_t count = shape_elements(thunk->instruction->shape) - begin;
+  if (count > EVAL_ELEMENTS) count = EVAL_ELEMENTS;
+  Arena *arena = arena_new();
+  Error error;
+  EvalContext context = {.arena = arena, .error = &error};
+  Literal **operands = ARENA_ARRAY(arena, Literal *, thunk->operand_count);
+  for (int i = 0; i < thunk->operand_count; i++) {
+    operands[i] = elements_of(loop->replica, thunk->operands[i], begin, count, arena);
+  }
+  Literal *result = elements_of(loop->replica, thunk->results[0], begin, count, arena);
+  if (!eval_instruction(thunk->instruction, operands, result, &context) && !loop->failed) {
+    if (!atomic_exchange(&loop->failed, true)) *loop->error = error;
+  }
+  arena_free(arena);
+  return true;
+}
+
+static bool is_by_elements(const Thunk *thunk) {
+  const Instruction *x = thunk->instruction;
+  if (!opcode_is_elementwise(x->opcode) || thunk->result_count != 1) return false;
+  for (int i = 0; i < x->operand_count; i++) {
+    const Shape *shape = x->operands[i]->shape;
+    if (shape->rank && !shape_same_dims(shape, x->shape)) return false;
+  }
+  return true;
+}
+
+/* As run_generated. */
+static bool run_eval_step(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
+                          Error *error) {
+  int64_t elements = shape_elements(thunk->instruction->shape);
+  if (elements <= EVAL_ELEMENTS || !is_by_elements(thunk)) {
+    *ok = run_eval(replica, thunk, error);
+    return true;
+  }
+  EvalLoop loop = {replica, thunk, error, false};
+  ChunkLoop all =
+      chunk_loop(replica, (elements + EVAL_ELEMENTS - 1) / EVAL_ELEMENTS, run_eval_chunk, &loop);
+  *ok = parallel_for(&all, &frame->chunk, error) && !loop.failed;
   return !*ok || frame->chunk >= all.chunks;
 }
 
@@ -422,7 +491,7 @@ static Outcome step(Replica *replica, Frame *frame, Error *error) {
   case THUNK_GENERATED: is_over = run_generated(replica, frame, thunk, &ok, error); break;
   case THUNK_KERNEL: is_over = run_kernel(replica, frame, thunk, &ok, error); break;
   case THUNK_COPY: is_over = run_copy(replica, frame, thunk, &ok, error); break;
-  default: ok = run_eval(replica, thunk, error); break;
+  default: is_over = run_eval_step(replica, frame, thunk, &ok, error); break;
   }
   if (!is_over) return OUTCOME_YIELD;
   record(replica, thunk, replica->since);

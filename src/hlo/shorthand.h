@@ -1,0 +1,19 @@
+/* The instructions that rewrites add most often, a call each. */
+#ifndef XLA_HLO_SHORTHAND_H
+#define XLA_HLO_SHORTHAND_H
+
+#include "hlo/module.h"
+#include "scalar/scalar.h"
+
+Instruction *computation_add_element(Computation *computation, Instruction *tuple, int64_t index);
+Instruction *computation_add_tuple(Computation *computation, Instruction *const *elements,
+                                   int count);
+Instruction *computation_add_reshape(Computation *computation, Instruction *x, int rank,
+                                     const int64_t *dims);
+/* The elements [begin, end) of one dimension. */
+Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
+                                   int64_t begin, int64_t end);
+/* A scalar constant. */
+Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+** Writes map and reduce as scans where what they apply to elements has loops, branches or arrays in it,
+** which loops over elements cannot have: then it is compiled, and can be stopped anywhere.
+**
+**     map(x, y), f             reshape(scan(flat x, flat y)), f
+**     reduce(x, init), f       scan over the results: carries are the initial values, an element is
+**                                scan over what is reduced to one: carries are what it is so far
+**
+** The evaluator runs others that have such computations, a whole element at a time.
+*/
+#include "hlo/shorthand.h"
+#include "passes/rewrite.h"
+
+typedef struct Applied {
+  Instruction *x;
+  Arena *arena;
+  Computation *computation;  /* that instructions are added to */
+  int count;                 /* of a reduction's operands, and results */
+  int64_t results, elements; /* of a reduction; elements of each result */
+} Applied;
+
+static Instruction *add(const Applied *e, Opcode opcode, const Shape *shape,
+                        Instruction *const *operands, int count, const Attributes *a) {
+  return computation_add(e->computation, opcode, shape, operands, count, a, NULL);
+}
+
+/* Along the first dimension. */
+static Instruction *add_scan(const Applied *e, Computation *to_apply, const Shape *shape,
+                             Instruction *const *operands, int count, int carries) {
+  static const int64_t first = 0;
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = to_apply;
+  a.dimensions = (Int64List){1, &first};
+  a.num_carries = carries;
+  return add(e, HLO_SCAN, shape, operands, count, &a);
+}
+
+/* The parts of a value; it itself if it is no tuple. */
+static void add_parts(const Applied *e, Instruction *x, Instruction **parts) {
+  parts[0] = x;
+  for (int i = 0; i < x->shape->tuple_size; i++) {
+    parts[i] = computation_add_element(e->computation, x, i);
+  }
+}
+
+static void expand_map(const Applied *e) {
+  int64_t size = shape_elements(e->x->shape);
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, e->x->operand_count);
+  for (int i = 0; i < e->x->operand_count; i++) {
+    operands[i] = computation_add_reshape(e->computation, e->x->operands[i], 1, &size);
+  }
+  const Shape *flat = shape_make(e->arena, e->x->shape->type, 1, &size, NULL);
+  Instruction *scan = add_scan(e, e->x->a.to_apply, flat, operands, e->x->operand_count, 0);
+  instruction_become(e->x, HLO_RESHAPE, &scan, 1, NULL);
+}
+
+/* ---- Reductions ---- */
+
+/* (elements..., so far...) -> so far...: what the reduction applies, with its sides changed. */
+static Computation *step_of(const Applied *e) {
+  Computation *to_apply = e->x->a.to_apply;
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  Computation *step = module_add_computation(e->x->parent->module, "reduce_step");
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = to_apply;
+  for (int i = 0; i < 2 * e->count; i++) {
+    int k = (i + e->count) % (2 * e->count);
+    operands[k] = computation_add_parameter(step, i, to_apply->parameters[k]->shape, "p");
+  }
+  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, &a, NULL);
+  return step;
+}
+
+/* (elements of one result..., initial values...) -> (result..., initial values...) */
+static Computation *result_of(const Applied *e) {
+  Computation *step = step_of(e);
+  Computation *result = module_add_computation(e->x->parent->module, "reduce_result");
+  Applied in = {e->x, e->arena, result, e->count, e->results, e->elements};
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  for (int i = 0; i < 2 * e->count; i++) {
+    const Shape *shape = step->parameters[i]->shape;
+    if (i < e->count) shape = shape_make(e->arena, shape->type, 1, &e->elements, NULL);
+    operands[i] = computation_add_parameter(result, i, shape, "p");
+  }
+  Instruction *scan = add_scan(&in, step, step->root->shape, operands, 2 * e->count, e->count);
+  add_parts(&in, scan, results);
+  for (int i = 0; i < e->count; i++) results[e->count + i] = operands[e->count + i];
+  computation_add_tuple(result, results, 2 * e->count);
+  return result;
+}
+
+/* An operand as [results, elements]. */
+static Instruction *in_rows(const Applied *e, Instruction *operand) {
+  const Shape *shape = operand->shape;
+  int64_t *order = ARENA_ARRAY(e->arena, int64_t, shape->rank), dims[MAX_RANK];
+  int rank = 0;
+  Attributes a;
+  attributes_init(&a);
+  for (int reduced = 0; reduced < 2; reduced++) {
+    for (int d = 0; d < shape->rank; d++) {
+      if (list_has(e->x->a.dimensions, d) != (reduced == 1)) continue;
+      dims[rank] = shape->dims[d];
+      order[rank++] = d;
+    }
+  }
+  a.dimensions = (Int64List){rank, order};
+  const Shape *turned = shape_make(e->arena, shape->type, rank, dims, NULL);
+  operand = add(e, HLO_TRANSPOSE, turned, &operand, 1, &a);
+  return computation_add_reshape(e->computation, operand, 2, (int64_t[]){e->results, e->elements});
+}
+
+static void expand_reduce(Applied *e) {
+  const Shape *shape = e->x->shape, *result = shape_is_tuple(shape) ? shape->elements[0] : shape;
+  e->count = e->x->operand_count / 2;
+  e->results = shape_elements(result);
+  e->elements = shape_elements(e->x->operands[0]->shape) / e->results;
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  Instruction **parts = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  const Shape **shapes = ARENA_ARRAY(e->arena, const Shape *, 2 * e->count);
+  for (int i = 0; i < 2 * e->count; i++) {
+    Instruction *operand = e->x->operands[i];
+    operands[i] = i < e->count ? in_rows(e, operand) : operand;
+    shapes[i] = i < e->count ? shape_make(e->arena, operand->shape->type, 1, &e->results, NULL)
+                             : operand->shape;
+  }
+  Instruction *scan = add_scan(e, result_of(e), shape_tuple(e->arena, 2 * e->count, shapes),
+                               operands, 2 * e->count, e->count);
+  add_parts(e, scan, parts);
+  if (!shape_is_tuple(shape)) {
+    instruction_become(e->x, HLO_RESHAPE, parts, 1, NULL);
+    return;
+  }
+  for (int i = 0; i < e->count; i++) {
+    parts[i] = computation_add_reshape(e->computation, parts[i], result->rank, result->dims);
+  }
+  instruction_become(e->x, HLO_TUPLE_OP, parts, e->count, NULL);
+}
+
+/* ---- Which ---- */
+
+/* What is more than element-wise. */
+static bool is_more(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_PARAMETER:
+  case HLO_CALL:
+  case HLO_FUSION:
+  case HLO_MAP:
+  case HLO_TUPLE_OP:
+  case HLO_GET_TUPLE_ELEMENT: return false;
+  default: return x->shape->rank > 0 || instruction_called(x, NULL) > 0;
+  }
+}
+
+static bool is_expanded(const Instruction *x) {
+  bool is_map = x->opcode == HLO_MAP, has_more = false;
+  if (!is_map && x->opcode != HLO_REDUCE) return false;
+  for (int i = 0; i < x->operand_count; i++) {
+    if (!shape_is_static_array(x->operands[i]->shape)) return false;
+  }
+  if (x->operand_count == 0 || shape_elements(x->operands[0]->shape) == 0) return false;
+  const Computation *to_apply = x->a.to_apply;
+  for (int i = 0; i < to_apply->count && !has_more; i++) {
+    has_more = instruction_reaches(to_apply->instructions[i], is_more);
+  }
+  return has_more && !x->a.control_predecessors.count;
+}
+
+static bool expand_applied(Computation *computation) {
+  bool changed = false;
+  for (int i = 0, count = computation->count; i < count; i++) {
+    Applied e = {.x = computation->instructions[i], .computation = computation};
+    e.arena = computation->module->arena;
+    if (!is_expanded(e.x)) continue;
+    if (e.x->opcode == HLO_MAP) {
+      expand_map(&e);
+    } else {
+      expand_reduce(&e);
+    }
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_expand_applied(Module *module) {
+  bool changed = false;
+  int count = module->count; /* without those that are added */
+  for (int i = 0; i < count; i++) changed |= expand_applied(module->computations[i]);
+  if (changed) module_keep_reached(module);
+  return changed;
+}

@@ -1,0 +1,191 @@
+/**
+ * Reductions of many elements to few results, which are cut into pieces, and those whose computations
+ * have loops in them, which become loops.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { Client, Literal } from '../bindings/index.mjs';
+
+let clients;
+before(async () => {
+  clients = [await Client.create({ threads: 0 }), await Client.create({ threads: 2 })];
+});
+after(() => clients.forEach((client) => client.dispose()));
+
+/** The results, which are the same on any number of threads. */
+async function run(text, args) {
+  const all = [];
+  for (const client of clients) {
+    const module = client.parseHlo(text), executable = await client.compile(module);
+    const results = await executable.execute(args.map((data, i) => {
+      const literal = Literal.zeros(module.parameters[i].shape);
+      data.forEach((value, k) => {
+        literal.data[k] = value;
+      });
+      return literal;
+    }));
+    all.push(results.flat(9));
+    executable.dispose();
+    module.dispose();
+  }
+  all[0].forEach((literal, i) => assert.deepEqual(literal.data, all[1][i].data));
+  return all[0].map((literal) => Array.from(literal.data));
+}
+
+const binary = (name, type) => `f { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${name}(a, b) }`;
+const whole = (count, most = 1000) => Array.from({ length: count }, (_, i) => (i * 7919) % most);
+
+/** The sums of `x` over the reduced dimensions. */
+function sums(x, dims, reduced, init) {
+  const strides = dims.map((_, d) => dims.slice(d + 1).reduce((a, b) => a * b, 1));
+  const kept = dims.map((_, d) => d).filter((d) => !reduced.includes(d));
+  const result = new Array(kept.reduce((n, d) => n * dims[d], 1)).fill(init);
+  x.forEach((value, i) => {
+    const at = kept.reduce((n, d) => n * dims[d] + (Math.floor(i / strides[d]) % dims[d]), 0);
+    result[at] += value;
+  });
+  return result;
+}
+
+for (const [dims, reduced] of [
+  [[300007], [0]], [[2, 150001], [1]], [[150001, 2], [0]], [[3, 50021, 5], [0, 1]], [[3, 50021, 5], [0, 1, 2]],
+  [[5, 50021, 3], [1, 2]], [[400, 1, 500], [0, 2]], [[131073], [0]], [[262144], [0]], [[3, 2, 70001], [0, 2]],
+]) {
+  test(`sums of [${dims}] over {${reduced}}`, async () => {
+    const x = whole(dims.reduce((a, b) => a * b, 1));
+    const to = dims.filter((_, d) => !reduced.includes(d));
+    const [y] = await run(`HloModule m\n${binary('add', 's32')}\nENTRY e {\n x = s32[${dims}] parameter(0)
+      z = s32[] constant(7)\n ROOT r = s32[${to}] reduce(x, z), dimensions={${reduced}}, to_apply=f\n}`, [x]);
+    assert.deepEqual(y, sums(x, dims, reduced, 7));
+  });
+}
+
+test('an initial value counts once, whatever is neutral', async () => {
+  const x = whole(200003, 3);
+  for (const [type, name, init, expected] of [
+    ['f64', 'add', 0.5, x.reduce((a, b) => a + b, 0.5)], ['f32', 'maximum', 1.5, 2], ['f32', 'minimum', 3, 0],
+    ['u8', 'or', 4, 7], ['s8', 'and', -1, 0], ['s16', 'xor', 1, x.reduce((a, b) => a ^ b, 1)],
+  ]) {
+    const [y] = await run(`HloModule m\n${binary(name, type)}\nENTRY e {\n x = ${type}[200003] parameter(0)
+      z = ${type}[] constant(${init})\n ROOT r = ${type}[] reduce(x, z), dimensions={0}, to_apply=f\n}`, [x]);
+    assert.deepEqual(y, [expected], name);
+  }
+});
+
+test('sums of narrow floats are rounded once', async () => {
+  const [y] = await run(`HloModule m\n${binary('add', 'bf16')}\nENTRY e {\n o = bf16[] constant(1)
+    x = bf16[301001] broadcast(o), dimensions={}\n z = bf16[] constant(0)
+    ROOT r = bf16[] reduce(x, z), dimensions={0}, to_apply=f\n}`, []);
+  assert.deepEqual(y, [0x4893]); // 301,056, the nearest of 301,001
+});
+
+test('what is before a reduction is computed for its rest, too', async () => {
+  const n = 200003, x = whole(n, 17);
+  const [y] = await run(`HloModule m\n${binary('add', 'f64')}\nENTRY e {\n x = f64[${n}] parameter(0)
+    c = f64[] constant(3)\n b = f64[${n}] broadcast(c), dimensions={}\n s = f64[${n}] multiply(x, b)
+    q = pred[${n}] compare(x, b), direction=GT\n t = f64[${n}] select(q, s, x)\n z = f64[] constant(0)
+    ROOT r = f64[] reduce(t, z), dimensions={0}, to_apply=f\n}`, [x]);
+  assert.deepEqual(y, [x.reduce((a, v) => a + (v > 3 ? 3 * v : v), 0)]);
+});
+
+/* The first of two that are as large; and, which commutes with nothing, the last. */
+test('several operands: ties go by index, order matters', async () => {
+  const n = 300007, x = whole(n, 1009);
+  const pair = (choice) => `f { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)
+    ${choice}\n v = f32[] select(t, a, b)\n k = s32[] select(t, i, j)\n ROOT r = (f32[], s32[]) tuple(v, k) }`;
+  const entry = `ENTRY e {\n x = f32[${n}] parameter(0)\n i = s32[${n}] iota(), iota_dimension=0
+    n = f32[] constant(-1)\n z = s32[] constant(-1)
+    ROOT r = (f32[], s32[]) reduce(x, i, n, z), dimensions={0}, to_apply=f\n}`;
+  const first = await run(`HloModule m\n${pair('t = pred[] compare(a, b), direction=GE')}\n${entry}`, [x]);
+  assert.deepEqual(first, [[1008], [x.indexOf(1008)]]);
+  const last = await run(`HloModule m\n${pair('c = s32[] constant(0)\n t = pred[] compare(j, c), direction=LT')}\n${entry}`, [x]);
+  assert.deepEqual(last, [[x[n - 1]], [n - 1]]);
+});
+
+/* ---- Computations with loops and branches ---- */
+
+const LOOPS = `
+going { p = (f32[], s32[]) parameter(0)\n i = s32[] get-tuple-element(p), index=1\n n = s32[] constant(3)\n ROOT c = pred[] compare(i, n), direction=LT }
+turn { p = (f32[], s32[]) parameter(0)\n v = f32[] get-tuple-element(p), index=0\n i = s32[] get-tuple-element(p), index=1
+  o = s32[] constant(1)\n s = f32[] add(v, v)\n k = s32[] add(i, o)\n ROOT t = (f32[], s32[]) tuple(s, k) }
+eight { a = f32[] parameter(0)\n z = s32[] constant(0)\n t = (f32[], s32[]) tuple(a, z)
+  w = (f32[], s32[]) while(t), condition=going, body=turn\n ROOT r = f32[] get-tuple-element(w), index=0 }
+same { a = f32[] parameter(0)\n ROOT r = f32[] copy(a) }
+f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] call(b), to_apply=eight\n ROOT r = f32[] add(a, c) }
+g { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)
+  o = f32[] constant(4)\n q = pred[] compare(b, o), direction=GT
+  m = f32[] conditional(q, b, b), true_computation=eight, false_computation=same
+  s = f32[] add(a, m)\n k = s32[] add(i, j)\n ROOT r = (f32[], s32[]) tuple(s, k) }`;
+
+test('maps and reductions by computations with loops, branches and calls', async () => {
+  const x = whole(24, 11), eights = (list) => list.map((v) => 8 * v);
+  const entry = (lines) => `HloModule m\n${LOOPS}\nENTRY e {\n x = f32[2,3,4] parameter(0)\n z = f32[] constant(0)\n ${lines}\n}`;
+  const [mapped] = await run(entry('ROOT r = f32[2,3,4] map(x, x), dimensions={0,1,2}, to_apply=f'), [x]);
+  assert.deepEqual(mapped, x.map((v) => 9 * v));
+  for (const [to, reduced] of [['', [0, 1, 2]], ['2,4', [1]], ['3', [0, 2]]]) {
+    const [y] = await run(entry(`ROOT r = f32[${to}] reduce(x, z), dimensions={${reduced}}, to_apply=f`), [x]);
+    assert.deepEqual(y, sums(eights(x), [2, 3, 4], reduced, 0));
+  }
+  const [v, k] = await run(entry(`i = s32[2,3,4] iota(), iota_dimension=2\n n = s32[] constant(0)
+    ROOT r = (f32[2,3], s32[2,3]) reduce(x, i, z, n), dimensions={2}, to_apply=g`), [x]);
+  assert.deepEqual(v, sums(x.map((a) => (a > 4 ? 8 * a : a)), [2, 3, 4], [2], 0));
+  assert.deepEqual(k, new Array(6).fill(6));
+});
+
+/* ---- Cumulative ---- */
+
+/** What is accumulated along dimension `along`, backwards from its end. */
+function cumulative(x, dims, along, backwards, f) {
+  const stride = dims.slice(along + 1).reduce((a, b) => a * b, 1), n = dims[along];
+  const result = new Array(x.length);
+  for (let i = 0; i < x.length; i++) {
+    const at = Math.floor(i / stride) % n, step = backwards ? stride : -stride;
+    const k = backwards ? x.length - 1 - i : i, place = Math.floor(k / stride) % n;
+    const first = backwards ? place === n - 1 : at === 0;
+    result[k] = first ? x[k] : f(result[k + step], x[k]);
+  }
+  return result;
+}
+
+const windows = (dims, along, backwards) => {
+  const each = (f) => dims.map((_, d) => f(d)).join('x');
+  const pad = `${dims[along] - 1}`;
+  return `{size=${each((d) => (d === along ? dims[along] : 1))} pad=${each((d) => (d !== along ? '0_0' : backwards ? `0_${pad}` : `${pad}_0`))}}`;
+};
+const greatest = (a, b) => (Number.isNaN(a) || Number.isNaN(b) ? NaN : Math.max(a, b));
+const least = (a, b) => (Number.isNaN(a) || Number.isNaN(b) ? NaN : Math.min(a, b));
+
+for (const [dims, along] of [[[200003], 0], [[3, 70001], 1], [[70001, 3], 0], [[2, 40001, 5], 1], [[70001, 17], 0]]) {
+  for (const backwards of [false, true]) {
+    test(`cumulative, [${dims}] along ${along}${backwards ? ', backwards' : ''}`, async () => {
+      const count = dims.reduce((a, b) => a * b, 1);
+      const signed = whole(count, 1013).map((v) => v - 506);
+      const cumulate = async (type, name, init, x) => (await run(`HloModule m\n${binary(name, type)}\nENTRY e {
+        x = ${type}[${dims}] parameter(0)\n z = ${type}[] constant(${init})
+        ROOT r = ${type}[${dims}] reduce-window(x, z), window=${windows(dims, along, backwards)}, to_apply=f\n}`, [x]))[0];
+      const of = (x, f) => cumulative(x, dims, along, backwards, f);
+      assert.deepEqual(await cumulate('s32', 'add', 0, signed), of(signed, (a, b) => a + b));
+      assert.deepEqual(await cumulate('f64', 'add', 0, signed), of(signed, (a, b) => a + b));
+      assert.deepEqual(await cumulate('s8', 'maximum', -128, signed.map((v) => (v % 100) | 0)),
+        of(signed.map((v) => (v % 100) | 0), Math.max));
+      for (const rare of [-0, NaN]) { // from one place on there is one, and zeros of both signs before
+        const x = signed.map((v, i) => (i > count / 2 && i % 1009 === 0 ? rare : i < 3000 ? [0, -0, -1][i % 3] : v / 8));
+        assert.deepEqual(await cumulate('f32', 'maximum', '-inf', x), of(x, greatest));
+        assert.deepEqual(await cumulate('f32', 'minimum', 'inf', x), of(x, least));
+      }
+    });
+  }
+}
+
+test('cumulative sums of several operands, long ones', async () => {
+  const n = 150001, x = whole(n, 7);
+  const results = await run(`HloModule m
+f { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)
+  s = f32[] add(a, b)\n m = s32[] maximum(i, j)\n ROOT t = (f32[], s32[]) tuple(s, m) }
+ENTRY e {\n x = f32[${n}] parameter(0)\n i = s32[${n}] iota(), iota_dimension=0\n z = f32[] constant(0)
+  k = s32[] constant(0)\n ROOT r = (f32[${n}], s32[${n}]) reduce-window(x, i, z, k),
+  window=${windows([n], 0, false)}, to_apply=f\n}`, [x]);
+  assert.deepEqual(results[0], cumulative(x, [n], 0, false, (a, b) => Math.fround(a + b)));
+  assert.deepEqual(results[1], x.map((_, i) => i));
+});
