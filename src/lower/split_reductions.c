@@ -8,6 +8,9 @@
 ** Pieces are of neighbouring elements, in order, so that this holds for all that is associative, and
 ** begin with what is neutral to the operation; where none is known with the initial value, as XLA's
 ** pieces do. Where no k divides n, the rest is a piece of its own.
+**
+** So are columns of large arrays, though there are many results: rows in memory's order, 32 or so at a time,
+** take 0.4 to 0.9 of the time (f32[4096,1024]: 0.5). Twelve accumulators side by side did not help.
 */
 #include "hlo/shorthand.h"
 #include "lower/lower.h"
@@ -18,6 +21,11 @@ enum {
   LONG = 1 << 17, /* elements per result: more are cut, */
   MOST_PIECE = 1 << 15,
   LEAST_PIECE = 1 << 13,
+  HIGH = 256,            /* or of columns, */
+  LEAST_BYTES = 1 << 21, /* of an array beyond the nearer caches, */
+  LEAST_COLUMNS = 64,
+  MOST_ROWS = 48,
+  LEAST_ROWS = 16,
   MOST_COPIED = 32, /* instructions before a reduction, of which its rest gets its own */
 };
 
@@ -39,20 +47,31 @@ static Instruction *add(const Cut *c, Opcode opcode, const Shape *shape,
   return computation_add(c->computation, opcode, shape, operands, count, a, NULL);
 }
 
+/* Columns far below each other: a walk down some of them is as slow as memory in any order. Of a few rows all
+** columns are one after the other. */
+static bool is_high(const Shape *shape, Int64List reduced, int64_t elements) {
+  int64_t columns = 1;
+  for (int d = shape->rank - 1; d >= 0 && !list_has(reduced, d); d--) columns *= shape->dims[d];
+  return columns >= LEAST_COLUMNS && elements >= HIGH && type_bytes(shape->type) > 1 &&
+         shape_bytes(shape) >= LEAST_BYTES;
+}
+
 /* Where to cut: so that the pieces have about the wanted size. False if there is no need. */
 static bool plan_cut(Cut *c) {
   const Shape *shape = c->reduce->operands[0]->shape;
   const Int64List reduced = c->reduce->a.dimensions;
   int64_t elements = 1, inner = 1;
   for (int i = 0; i < reduced.count; i++) elements *= shape->dims[reduced.items[i]];
-  if (elements <= LONG) return false;
+  bool high = is_high(shape, reduced, elements);
+  int64_t longest = high ? MOST_ROWS : MOST_PIECE;
+  if (elements <= LONG && !high) return false;
   for (c->along = shape->rank - 1; c->along >= 0; c->along--) {
     c->size = shape->dims[c->along];
     if (!list_has(reduced, c->along)) continue;
-    if (inner * c->size > MOST_PIECE) break;
+    if (inner * c->size > longest) break;
     inner *= c->size;
   }
-  int64_t most = MOST_PIECE / inner, least = LEAST_PIECE / inner;
+  int64_t most = longest / inner, least = (high ? LEAST_ROWS : LEAST_PIECE) / inner;
   if (least < 1) least = 1;
   c->piece = most;
   for (int64_t piece = most; piece >= least; piece--) {
