@@ -55,7 +55,7 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
   linalg_c128 order_key window)
-FAST := $(addprefix codegen/, lane_math vector_complex vector_math) base/arena base/names hlo/lexer \
+FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
   hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
 UNROLLED := kernels/winograd
 COMPACT := $(addprefix kernels/, elements linalg_f32 linalg_f64 linalg_general rng small sort stream)

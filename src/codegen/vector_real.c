@@ -112,17 +112,19 @@ static f64x2 wide_exp2(f64x2 high, f64x2 low) {
   return (1 + (r + (q + (tail + r * tail)))) * scale;
 }
 
-/* Finite and normal; and a product with the logarithm that is not out of range. */
+/* Finite and normal; and a product with the logarithm that is not out of range. (Engines have no
+** comparison of unsigned numbers of 64 bits, nor such shifts with a sign.) */
 static s64x2 is_ordinary_power(f64x2 x, f64x2 y) {
   f64x2 size = wide_abs(x);
-  s64x2 exponent = (s64x2)size >> 52; /* |log2 x| < |exponent - 1023| + 1 */
+  s64x2 exponent = (s64x2)((u64x2)size >> 52); /* |log2 x| < |exponent - 1023| + 1 */
   f64x2 bits = (f64x2)(exponent + (INT64_C(0x4338000000000000) - 1023)) - 0x1.8p52;
-  s64x2 normal = (s64x2)((u64x2)(exponent - 1) < 2046);
+  s64x2 normal = (s64x2)(size >= 0x1p-1022) & (s64x2)(size < INFINITY);
   return normal & within(y * (wide_abs(bits) + 1), 1000);
 }
 
 /* The power of a negative number is a number if the exponent is whole, and negative if it is odd. */
 static f64x2 with_sign(f64x2 size, f64x2 x, f64x2 y) {
+  if (!wasm_i64x2_bitmask((v128_t)x)) return size;
   f64x2 half = y * 0.5;
   s64x2 negative = x < 0, whole = __builtin_elementwise_floor(y) == y,
         even = __builtin_elementwise_floor(half) == half;

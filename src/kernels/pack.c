@@ -212,6 +212,23 @@ static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int colum
   }
 }
 
+/* The same of neighbours that need no converting, a row of the panel at a time. */
+static void turn_complex_neighbours(const uint8_t *data, size_t line, const Depth *depth,
+                                    int lane_bytes, uint8_t *out) {
+  v128_t sign = lane_bytes == 4 ? wasm_i64x2_const_splat(INT64_C(0x80000000))
+                                : wasm_i64x2_const(INT64_MIN, 0);
+  for (int k = 0; k < depth->count; k++, out += 2 * PANEL_COLUMN_BYTES) {
+    const uint8_t *from = data + (line + depth->at[k]) * 2 * (size_t)lane_bytes;
+    for (int v = 0; v < PANEL_COLUMN_BYTES; v += 16) {
+      v128_t x = wasm_v128_load(from + v);
+      v128_t turned =
+          lane_bytes == 4 ? wasm_i32x4_shuffle(x, x, 1, 0, 3, 2) : wasm_i64x2_shuffle(x, x, 1, 0);
+      wasm_v128_store(out + v, x);
+      wasm_v128_store(out + PANEL_COLUMN_BYTES + v, wasm_v128_xor(turned, sign));
+    }
+  }
+}
+
 /* One panel by way of converted lines. */
 static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
                        uint8_t *out) {
@@ -301,12 +318,20 @@ static bool are_neighbours(const size_t *line, int64_t count) {
 static void pack_panel(const Side *side, const size_t *line, int width, const Depth *depth,
                        uint8_t *out) {
   const Arithmetic *arithmetic = side->arithmetic;
-  bool neighbours = arithmetic->reals == 1 && are_neighbours(line, width);
+  bool neighbours = are_neighbours(line, width);
+  if (arithmetic->reals == 2) {
+    if (neighbours && side->operand == RHS && !side->loader.run) {
+      turn_complex_neighbours(side->data, line[0], depth, arithmetic->lane_bytes, out);
+    } else {
+      load_panel(side, line, width, depth, out);
+    }
+    return;
+  }
   if (neighbours && arithmetic->lane_elements == 2) {
     load_neighbours_s16(side, line[0], width, depth, out);
   } else if (neighbours && side->loader.run) {
     load_neighbours(side, line[0], width, depth, out);
-  } else if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) {
+  } else if (side->loader.run || arithmetic->lane_elements == 2) {
     load_panel(side, line, width, depth, out);
   } else {
     turn_panel(side->data, arithmetic->lane_bytes, line, width, depth, out);

@@ -16,8 +16,10 @@ const SHAPES = [
   [256, 256, 256], [512, 512, 512], [1024, 1024, 1024], [2048, 2048, 2048],
   [64, 1024, 1024], [1024, 1024, 64], [1024, 64, 1024], [64, 64, 4096],
 ];
-/** Lanes of f32 that a lane of the type takes, times the products of reals in one of its own. */
-const COST = { f32: 1, f64: 2, bf16: 1, f16: 1, c64: 4 };
+/** Lanes of f32 that a lane of the type takes, times the products of reals in one of its own. Of s8, as s16, one
+ * instruction multiplies two of them. */
+const COST = { f32: 1, f64: 2, bf16: 1, f16: 1, c64: 4, s8: 0.5 };
+const RESULT = { s8: 's32' };
 
 const types = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(COST);
 const client = await Client.create({ threads: 0, fusedMultiplyAdd: 'never' });
@@ -27,15 +29,20 @@ async function compiled(type, [m, k, n]) {
 ENTRY e {
   a = ${type}[${m},${k}] parameter(0)
   b = ${type}[${k},${n}] parameter(1)
-  ROOT c = ${type}[${m},${n}] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT c = ${RESULT[type] ?? type}[${m},${n}] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 `);
   const fill = client.parseHlo(`HloModule m
 ENTRY e {
   s = f32[${m},${k}] iota(), iota_dimension=1
   t = f32[${k},${n}] iota(), iota_dimension=0
-  x = f32[${m},${k}] sine(s)
-  y = f32[${k},${n}] cosine(t)
+  i = f32[${m},${k}] sine(s)
+  j = f32[${k},${n}] cosine(t)
+  f = f32[] constant(${type === 's8' ? 127 : 1})
+  g = f32[${m},${k}] broadcast(f), dimensions={}
+  h = f32[${k},${n}] broadcast(f), dimensions={}
+  x = f32[${m},${k}] multiply(i, g)
+  y = f32[${k},${n}] multiply(j, h)
   a = ${type}[${m},${k}] convert(x)
   b = ${type}[${k},${n}] convert(y)
   ROOT r = (${type}[${m},${k}], ${type}[${k},${n}]) tuple(a, b)

@@ -18,6 +18,7 @@ import { Client } from '../../bindings/index.mjs';
 import { bold, circumstances, geometric, measure, Native, time } from './against_native.mjs';
 import { CLOCKS } from './clocks.mjs';
 import { chromiumHosts, nodeHosts } from './hosts.mjs';
+import { Pair } from './pair.mjs';
 import { Peer, PEERS, preparePeers } from './peers.mjs';
 import { probe } from './probes.mjs';
 
@@ -74,9 +75,10 @@ class Elsewhere {
   }
 }
 
-function line({ title, nativeMs, ms, ratios, apart, evaluates, peers, toNative }) {
+function line({ title, nativeMs, ms, ratios, apart, evaluates, peers, toNative, pair }) {
   const cells = [evaluates ? `${title} (evaluated)` : title, time(nativeMs)];
   ms.forEach((one, i) => cells.push(time(one), bold(ratios[i])));
+  if (pairs) cells.push((ms[0] / ms.at(-1)).toFixed(2), pair.toFixed(2));
   cells.push(...elsewhere.map(({ name }) => bold(toNative[name])));
   cells.push(...Object.keys(PEERS).map((name) => bold(peers[name])), apart.toExponential(0));
   return `| ${cells.join(' | ')} |`;
@@ -84,7 +86,7 @@ function line({ title, nativeMs, ms, ratios, apart, evaluates, peers, toNative }
 
 function table(results) {
   const columns = ['operation', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'apart'];
+    ...(pairs ? ['one by two', 'loops'] : []), ...elsewhere.map(({ title }) => title), ...Object.values(PEERS), 'apart'];
   const mean = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const ours = settings.flatMap((_, i) => ['', mean(results.map((r) => r.ratios[i]))]);
   const there = elsewhere.map(({ name }) => mean(results.map((r) => r.toNative[name]).filter(Boolean)));
@@ -93,7 +95,7 @@ function table(results) {
     `| ${columns.join(' | ')} |`,
     `| --- |${' --: |'.repeat(columns.length - 1)}`,
     ...results.map(line),
-    `| geometric mean | | ${[...ours, ...there, ...theirs].join(' | ')} | |`,
+    `| geometric mean | | ${[...ours, ...(pairs ? ['', ''] : []), ...there, ...theirs].join(' | ')} | |`,
   ].join('\n');
 }
 
@@ -112,7 +114,9 @@ JAX's ([operations.py](operations.py)), of 2^20 elements unless the row says oth
 one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
 theirs, round by round; **bold**, and we are slower. onnxruntime-web copies operands in and results out
 in each call; its ratio is to our time without that. A column of another host has our time there by native's. "Apart" is how far results are from native's, as a part of the largest
-element. A row that is "evaluated" has a step that the evaluator runs.
+element. A row that is "evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two
+threads'; "loops", how much more two threads of a loop that shares nothing did at that moment than one: that this is
+less than 2 is the machine's.
 
 Limits, by loops of WebAssembly that do nothing else: ${
   Object.entries(limits).map(([what, much]) => `${what} ${much}`).join('; ')}.
@@ -131,6 +135,7 @@ const folder = mkdtempSync(`${PROGRAMS}/run-`); // a folder that is served to Ch
 const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
 const [clients, peers, elsewhere, results] = [[], [], [], []];
+const pairs = settings.at(-1) === 2 && new Pair();
 for (const threads of settings) clients.push(await Client.create({ threads }));
 for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name, 1));
 for (const name of given.hosts.split(',').filter(Boolean)) elsewhere.push(await Elsewhere.start(name));
@@ -145,7 +150,10 @@ try {
         ready.push(one);
       }
       const options = { clients, native, programs: PROGRAMS, folder, rounds: Number(given.rounds), roundMs: ROUND_MS, clock: given.clock };
-      results.push({ ...await measure(row.name, { ...options, peers: ready }), title: row.title });
+      const before = pairs && await pairs.measure();
+      const measured = await measure(row.name, { ...options, peers: ready });
+      const pair = pairs && Math.min(before, await pairs.measure());
+      results.push({ ...measured, title: row.title, pair });
       console.log(line(results.at(-1)));
     } catch (error) {
       console.log(`| ${row.title} | failed: ${error.message} |`);
@@ -156,6 +164,7 @@ try {
   if (given.write) writeFileSync(PAGE, page(results, limits));
 } finally {
   clients.forEach((client) => client.dispose());
+  if (pairs) await pairs.close();
   for (const { host } of peers) await host.close();
   for (const one of elsewhere) await one.close();
   await hosts.close();

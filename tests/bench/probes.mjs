@@ -82,17 +82,32 @@ function fastest(call) {
 }
 
 const STEPS = 20000;
-const multiplyAddRate = ({ multiplyAdd }) => (STEPS * ACCUMULATORS * 8) / fastest(() => multiplyAdd(STEPS));
+const STEP_FLOPS = ACCUMULATORS * 8;
+const mostFlops = ({ multiplyAdd }) => (STEPS * STEP_FLOPS) / fastest(() => multiplyAdd(STEPS));
 
 /** @returns {number} products and sums of f32 in a second, in registers alone */
-export const peak = () => multiplyAddRate(compiled());
+export const peak = () => mostFlops(compiled());
+
+/** @returns {(milliseconds: number) => number} the same, on average of so long */
+export function multiplyAddRate() {
+  const { multiplyAdd } = compiled();
+  return (milliseconds) => {
+    const start = performance.now();
+    let steps = 0, took = 0;
+    for (; took < milliseconds; steps += STEPS) {
+      multiplyAdd(STEPS);
+      took = performance.now() - start;
+    }
+    return (steps * STEP_FLOPS * 1e3) / took;
+  };
+}
 
 /** @returns {Record<string, string>} what, and how much of it in a second */
 export function probe() {
   const loops = compiled();
   const { read, write, copy } = loops;
   const gigabytes = (call, bytes) => `${(bytes / fastest(() => call(ARRAY)) / 1e9).toPrecision(3)} GB/s`;
-  const flops = multiplyAddRate(loops);
+  const flops = mostFlops(loops);
   return {
     'multiply and add, f32': `${(flops / 1e9).toPrecision(3)} GFLOP/s`,
     'read 4 MB': gigabytes(read, ARRAY),
