@@ -210,30 +210,28 @@ static void subtract_strip(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t 
 
 #if !IS_COMPLEX
 enum {
-  PACKED_ROWS = 64,
+  PACKED_ROWS = 60, /* of 4 or 6 in a panel */
   PACKED_DEPTH = 32,
   LEAST_PACKED = 8,
   PANEL = PANEL_COLUMN_BYTES / (int)sizeof(Number)
 };
 
 /* c -= a b by the innermost loop of contractions, for whole panels of rows and columns. b is packed. */
-static void subtract_panels(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t depth,
-                            const Number *b, Number *c, ptrdiff_t c_stride) {
-  const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
+static void subtract_panels(const LaneLoops *loops, ptrdiff_t rows, ptrdiff_t columns, Left a,
+                            ptrdiff_t depth, const Number *b, Number *c, ptrdiff_t c_stride) {
+  ptrdiff_t height = loops->panel_rows;
   Number packed[PACKED_ROWS * PACKED_DEPTH];
   void *out[PACKED_ROWS];
-  for (ptrdiff_t i = 0; i < rows; i += PANEL_ROWS) {
-    const Number *x = a.at + i * a.row, *y = x + a.row, *z = y + a.row, *w = z + a.row;
-    Number *to = packed + i * depth;
+  for (ptrdiff_t i = 0; i < rows; i++) {
+    const Number *from = a.at + i * a.row;
+    Number *to = packed + (i - i % height) * depth + i % height;
     AS_IT_IS
-    for (ptrdiff_t k = 0; k < depth; k++, to += PANEL_ROWS) {
-      to[0] = -x[k], to[1] = -y[k], to[2] = -z[k], to[3] = -w[k];
-    }
+    for (ptrdiff_t k = 0; k < depth; k++) to[k * height] = -from[k];
   }
   for (ptrdiff_t j = 0; j < columns; j += PANEL, b += PANEL * depth) {
     for (ptrdiff_t i = 0; i < rows; i++) out[i] = c + i * c_stride + j;
-    loops->tile((int)depth, packed, PANEL_ROWS * depth * (ptrdiff_t)sizeof *packed,
-                (int)(rows / PANEL_ROWS), b, out, START_OUT);
+    loops->tile((int)depth, packed, height * depth * (ptrdiff_t)sizeof *packed,
+                (int)(rows / height), b, out, START_OUT);
   }
 }
 #endif
@@ -246,8 +244,9 @@ __attribute__((noinline)) static void subtract_product(ptrdiff_t rows, ptrdiff_t
 #if IS_COMPLEX
   subtract_strip(rows, columns, a, depth, b, b_stride, c, c_stride);
 #else
-  ptrdiff_t high = rows - rows % PANEL_ROWS;
-  if (rows < 3 * PANEL_ROWS || columns < 2 * PANEL || depth < LEAST_PACKED) high = 0;
+  const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
+  ptrdiff_t high = rows - rows % loops->panel_rows;
+  if (rows < 3 * loops->panel_rows || columns < 2 * PANEL || depth < LEAST_PACKED) high = 0;
   ptrdiff_t wide = high ? columns - columns % PANEL : 0;
   Number packed[PACKED_DEPTH * STRIP_COLUMNS];
   for (ptrdiff_t j = 0; j < wide; j += STRIP_COLUMNS) {
@@ -264,7 +263,7 @@ __attribute__((noinline)) static void subtract_product(ptrdiff_t rows, ptrdiff_t
       for (ptrdiff_t i = 0; i < high; i += PACKED_ROWS) {
         ptrdiff_t count = high - i < PACKED_ROWS ? high - i : PACKED_ROWS;
         Left left = {a.at + i * a.row + k, a.row, 1};
-        subtract_panels(count, width, left, size, packed, c + i * c_stride + j, c_stride);
+        subtract_panels(loops, count, width, left, size, packed, c + i * c_stride + j, c_stride);
       }
     }
   }
