@@ -381,8 +381,10 @@ static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
     return ok;
   }
   put_pointers(replica, thunk, list);
-  KernelPhase work = {.call = kernel_call(replica, thunk, list, &computed)};
-  for (; work.phase < thunk->plan->phases; work.phase++) {
+  KernelPhase work; /* not cleared as a whole: that takes as long as some steps */
+  work.call = kernel_call(replica, thunk, list, &computed);
+  work.loops.count = 0;
+  for (work.phase = 0; work.phase < thunk->plan->phases; work.phase++) {
     while (thunk->plan->chunks[work.phase] && !run_kernel_chunk(&work, 0)) continue;
   }
   return true;
