@@ -112,7 +112,7 @@ function page(results, limits) {
 What \`make bench ARGS="operations --write"\` measured ${circumstances()}. Operations are
 JAX's ([operations.py](operations.py)), of 2^20 elements unless the row says otherwise; native is XLA:CPU held to
 one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
-theirs, round by round; **bold**, and we are slower. onnxruntime-web copies operands in and results out
+theirs, round by round; **bold**, and we are slower. One thread is the caller's (no worker), as theirs is. onnxruntime-web copies operands in and results out
 in each call; its ratio is to our time without that. A column of another host has our time there by native's. "Apart" is how far results are from native's, as a part of the largest
 element. A row that is "evaluated" has a step that the evaluator runs. "One by two" is one thread's time by two
 threads'; "loops", how much more two threads of a loop that shares nothing did at that moment than one: that this is
@@ -136,7 +136,8 @@ const native = new Native(PROGRAMS);
 const hosts = await nodeHosts();
 const [clients, peers, elsewhere, results] = [[], [], [], []];
 const pairs = settings.at(-1) === 2 && new Pair();
-for (const threads of settings) clients.push(await Client.create({ threads }));
+/* One thread is the caller's own, as the peers': the way to a worker and back takes 60 us or more. */
+for (const threads of settings) clients.push(await Client.create({ threads: threads === 1 ? 0 : threads }));
 for (const name of given.peers.split(',').filter(Boolean)) peers.push(await Peer.start(hosts, name, 1));
 for (const name of given.hosts.split(',').filter(Boolean)) elsewhere.push(await Elsewhere.start(name));
 try {
