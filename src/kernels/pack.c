@@ -278,7 +278,10 @@ static void load_neighbours_s16(const Side *side, size_t line, int width, const 
         continue;
       }
       const uint8_t *from = side->data + (line + depth->at[k + i]) * bytes;
-      if (loader->run) {
+      if (bytes == 1 && width == 8) {
+        bool has_sign = type_kind(loader->from) == KIND_SIGNED;
+        wasm_v128_store(rows[i], has_sign ? wasm_i16x8_load8x8(from) : wasm_u16x8_load8x8(from));
+      } else if (loader->run) {
         loader->run(loader, from, width, rows[i]);
       } else {
         memcpy(rows[i], from, (size_t)width * sizeof **rows);
