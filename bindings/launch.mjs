@@ -71,6 +71,7 @@ function start(core, byDevice, profile) {
     const donated = donatedBuffers('launch', leaves, ({ isGiven }) => isGiven);
     const executables = Uint32Array.from(byDevice, ({ executable }) => pointerOf(executable));
     const buffers = Uint32Array.from(leaves, ({ buffer }) => (buffer ? pointerOf(buffer) : 0));
+    for (const buffer of uploads) donated.add(buffer); // each is of one device, for this run only
     const flags = Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer)));
     const run = core.scoped((copy) => core.need('xla_launch_new', copy(executables),
       executables.length, copy(buffers), copy(flags), profile));

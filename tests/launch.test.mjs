@@ -172,3 +172,17 @@ ENTRY e {
   assert.deepEqual([[...data.data], [...context.data]], [[0, 0], [0]]);
   client.dispose();
 });
+
+test('the memory of what is uploaded for a launch becomes the results\'', async () => {
+  const client = await Client.create({ threads: 0 }), bytes = 4 << 20;
+  const module = client.parseHlo(`HloModule m\nENTRY e {\n a = f32[${bytes / 4}] parameter(0)
+    ROOT r = f32[${bytes / 4}] negate(a)\n}`);
+  const executable = await client.compile(module, { replicas: 2 });
+  const entries = [0, 1].map(() => ({ executable, arguments: [new Float32Array(bytes / 4).fill(3)] }));
+  const launched = client.launch(entries);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(client.memoryInUse <= 2 * bytes, `${client.memoryInUse} bytes for two devices of ${bytes}`);
+  const results = await launched;
+  for (const [y] of results) assert.equal(y.data[7], -3);
+  client.dispose();
+});
