@@ -23,7 +23,6 @@ static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
   case ATTR_INT64: *out = (Bytes){field, sizeof(int64_t)}; return true;
   case ATTR_FLOAT: *out = (Bytes){field, sizeof(double)}; return true;
   case ATTR_BOOL: *out = (Bytes){field, sizeof(bool)}; return true;
-  case ATTR_COMPUTATION: *out = (Bytes){field, sizeof(Computation *)}; return true;
   case ATTR_COMPARISON_DIRECTION:
   case ATTR_COMPARISON_TYPE:
   case ATTR_FFT_TYPE:
@@ -32,7 +31,6 @@ static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
   case ATTR_RANDOM_ALGORITHM:
   case ATTR_FUSION_KIND: *out = (Bytes){field, sizeof(int)}; return true;
   case ATTR_INT64_LIST: *out = BYTES_OF(Int64List, int64_t, field); return true;
-  case ATTR_COMPUTATION_LIST: *out = BYTES_OF(ComputationList, Computation *, field); return true;
   case ATTR_SLICE: *out = BYTES_OF(SliceConfig, SliceDimension, field); return true;
   case ATTR_PADDING: *out = BYTES_OF(PaddingConfig, PaddingDimension, field); return true;
   case ATTR_PAIR_LIST: *out = BYTES_OF(PairList, Pair, field); return true;
@@ -60,8 +58,43 @@ static bool windows_same(const Window *a, const Window *b) {
   return true;
 }
 
+static bool constants_same(const Instruction *a, const Instruction *b) {
+  return shape_is_array(a->shape) &&
+         !memcmp(a->literal->data, b->literal->data, (size_t)shape_bytes(a->shape));
+}
+
+static bool computations_same(Computation *a, Computation *b) {
+  if (a == b) return true;
+  if (!a || !b || a->count != b->count || a->parameter_count != b->parameter_count) return false;
+  computation_renumber(a);
+  computation_renumber(b);
+  bool same = a->root->id == b->root->id;
+  for (int i = 0; i < a->count && same; i++) {
+    const Instruction *x = a->instructions[i], *y = b->instructions[i];
+    same = x->opcode == y->opcode && x->parameter_number == y->parameter_number &&
+           x->operand_count == y->operand_count && shape_equal(x->shape, y->shape) &&
+           !x->a.control_predecessors.count && !y->a.control_predecessors.count &&
+           attributes_same(x->opcode, &x->a, &y->a) &&
+           (x->opcode != HLO_CONSTANT || constants_same(x, y));
+    for (int k = 0; k < x->operand_count && same; k++) {
+      same = x->operands[k]->id == y->operands[k]->id;
+    }
+  }
+  return same;
+}
+
+static bool lists_same(const ComputationList *a, const ComputationList *b) {
+  bool same = a->count == b->count;
+  for (int i = 0; i < a->count && same; i++) same = computations_same(a->items[i], b->items[i]);
+  return same;
+}
+
 static bool values_same(AttributeKind kind, const void *a, const void *b) {
   Bytes x, y;
+  if (kind == ATTR_COMPUTATION) {
+    return computations_same(*(Computation *const *)a, *(Computation *const *)b);
+  }
+  if (kind == ATTR_COMPUTATION_LIST) return lists_same(a, b);
   if (value_bytes(kind, a, &x) && value_bytes(kind, b, &y)) {
     return x.size == y.size && (x.size == 0 || !memcmp(x.data, y.data, x.size));
   }

@@ -4,6 +4,7 @@
 
 #include "hlo/module.h"
 
+/* Computations are the same if they compute the same by the same instructions, in the same order. */
 bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b);
 uint64_t attributes_hash(Opcode opcode, const Attributes *a);
 

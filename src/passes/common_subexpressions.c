@@ -1,6 +1,6 @@
 /*
 ** Two instructions of the same operation, shape, attributes and operands compute the same: the
-** later one goes. Constants count by their bytes. So do two small computations on scalars: JAX writes
+** later one goes. Constants count by their bytes, called computations by what is in them: JAX writes
 ** one for each reduction.
 */
 #include <string.h>
@@ -79,72 +79,6 @@ bool computation_share(Computation *computation) {
   return rewrite_end(&rewrite);
 }
 
-/* ---- Computations ---- */
-
-enum { MOST_INSTRUCTIONS = 8, MOST_COMPUTATIONS = 64 };
-
-/* On scalars, and nothing that loops and branches are made of. */
-static bool is_small(const Computation *computation) {
-  if (computation->count > MOST_INSTRUCTIONS) return false;
-  for (int i = 0; i < computation->count; i++) {
-    const Instruction *x = computation->instructions[i];
-    bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
-    if (!shape_is_scalar(x->shape) || !(is_leaf || opcode_is_elementwise(x->opcode))) return false;
-  }
-  return true;
-}
-
-static bool same_computation(const Computation *a, const Computation *b) {
-  if (a->count != b->count || a->parameter_count != b->parameter_count ||
-      a->root->id != b->root->id) {
-    return false;
-  }
-  for (int i = 0; i < a->count; i++) {
-    const Instruction *x = a->instructions[i], *y = b->instructions[i];
-    if (x->opcode != y->opcode || x->parameter_number != y->parameter_number ||
-        !shape_equal(x->shape, y->shape) || x->operand_count != y->operand_count ||
-        !attributes_same(x->opcode, &x->a, &y->a)) {
-      return false;
-    }
-    if (x->opcode == HLO_CONSTANT &&
-        memcmp(x->literal->data, y->literal->data, (size_t)shape_bytes(x->shape))) {
-      return false;
-    }
-    for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k]->id != y->operands[k]->id) return false;
-    }
-  }
-  return true;
-}
-
-/* The first of the computations that is the same, which may be itself. */
-static Computation *first_of(Computation **firsts, int *count, Computation *computation) {
-  for (int i = 0; i < *count; i++) {
-    if (firsts[i] == computation || same_computation(firsts[i], computation)) return firsts[i];
-  }
-  if (*count < MOST_COMPUTATIONS) firsts[(*count)++] = computation;
-  return computation;
-}
-
-static bool share_computations(Module *module) {
-  Computation *firsts[MOST_COMPUTATIONS];
-  int count = 0;
-  bool changed = false;
-  for (int c = 0; c < module->count; c++) {
-    for (int i = 0; i < module->computations[c]->count; i++) {
-      Instruction *x = module->computations[c]->instructions[i];
-      if (opcode_category(x->opcode) != APPLY || !x->a.to_apply) continue;
-      computation_renumber(x->a.to_apply);
-      if (!is_small(x->a.to_apply)) continue;
-      Computation *first = first_of(firsts, &count, x->a.to_apply);
-      changed |= first != x->a.to_apply;
-      x->a.to_apply = first;
-    }
-  }
-  return changed;
-}
-
 bool pass_common_subexpressions(Module *module) {
-  bool changed = share_computations(module);
-  return changed | for_each_computation(module, computation_share);
+  return for_each_computation(module, computation_share);
 }

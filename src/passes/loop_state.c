@@ -24,24 +24,11 @@ static bool is_element(const Instruction *x, const Instruction *tuple) {
   return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == tuple;
 }
 
-/* Whether its elements are all that is used of a computation's parameter. */
-static bool has_only_elements(const Computation *computation) {
-  const Instruction *state = computation->parameters[0];
-  for (int i = 0; i < computation->count; i++) {
-    const Instruction *x = computation->instructions[i];
-    if (x->a.control_predecessors.count) return false;
-    for (int k = 0; k < x->operand_count; k++) {
-      if (x->operands[k] == state && !is_element(x, state)) return false;
-    }
-  }
-  return computation->root != state;
-}
-
 static bool find_state(State *s, Instruction *loop, const Users *users) {
   const Computation *body = loop->a.body, *condition = loop->a.condition;
   if (loop->a.control_predecessors.count || !shape_is_tuple(loop->shape) || body->callers > 1 ||
       condition->callers > 1 || body->root->opcode != HLO_TUPLE_OP || loop == loop->parent->root ||
-      !has_only_elements(body) || !has_only_elements(condition)) {
+      !has_only_elements(body->parameters[0]) || !has_only_elements(condition->parameters[0])) {
     return false;
   }
   for (int i = 0; i < body->count; i++) { /* the root is used by nobody else */
@@ -66,11 +53,6 @@ static bool find_state(State *s, Instruction *loop, const Users *users) {
 
 /* ---- What is passed on ---- */
 
-static Instruction *initial(const State *s, int64_t index) {
-  if (s->init->opcode == HLO_TUPLE_OP) return s->init->operands[index];
-  return computation_add_element(s->loop->parent, s->init, index);
-}
-
 static bool skip_passed_on(State *s) {
   int kept = 0;
   for (int u = 0; u < s->user_count; u++) {
@@ -78,7 +60,7 @@ static bool skip_passed_on(State *s) {
     int64_t index = user->a.tuple_index;
     const Instruction *next = s->root->operands[index];
     bool is_same = is_element(next, s->inside) && next->a.tuple_index == index;
-    Instruction *before = is_same ? initial(s, index) : NULL;
+    Instruction *before = is_same ? tuple_element(s->init, index) : NULL;
     if (before && shape_equal(before->shape, user->shape)) {
       instruction_become(user, shape_is_array(user->shape) ? HLO_COPY : HLO_OPTIMIZATION_BARRIER,
                          &before, 1, NULL);
@@ -175,14 +157,6 @@ static void mark_all(State *s, Marks *m) {
   }
 }
 
-static void renumber_elements(const Computation *computation, const Instruction *state,
-                              const int *number) {
-  for (int i = 0; i < computation->count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (is_element(x, state)) x->a.tuple_index = number[x->a.tuple_index];
-  }
-}
-
 /* Only what is live is left of the state, and only what is needed of the body. */
 static void drop_dead(State *s, const bool *needed, int left) {
   Computation *body = s->loop->a.body;
@@ -193,7 +167,7 @@ static void drop_dead(State *s, const bool *needed, int left) {
   int *number = ARENA_ARRAY(arena, int, s->size), count = 0, kept = 0;
   for (int i = 0; i < s->size; i++) {
     if (!s->live[i]) continue;
-    init[count] = initial(s, i);
+    init[count] = tuple_element(s->init, i);
     next[count] = s->root->operands[i];
     shapes[count] = s->loop->shape->elements[i];
     number[i] = count++;
@@ -204,8 +178,8 @@ static void drop_dead(State *s, const bool *needed, int left) {
     if (needed[x->id] || x == s->root) body->instructions[kept++] = x;
   }
   body->count = kept;
-  renumber_elements(body, s->inside, number);
-  renumber_elements(s->loop->a.condition, s->tested, number);
+  renumber_elements(s->inside, number);
+  renumber_elements(s->tested, number);
   for (int u = 0; u < s->user_count; u++) {
     s->users[u]->a.tuple_index = number[s->users[u]->a.tuple_index];
   }

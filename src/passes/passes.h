@@ -12,6 +12,7 @@ bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are pa
 bool pass_inline_calls(Module *module);    /* call and async-start/done: their bodies in place */
 bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
 bool pass_loop_state(Module *module);      /* elements of it that nobody needs */
+bool pass_branch_state(Module *module);    /* the same of what branches give and are given */
 bool pass_common_subexpressions(Module *module);
 bool computation_share(Computation *computation); /* that pass, on one */
 bool pass_simplify_algebra(Module *module);       /* only what keeps every bit */

@@ -19,6 +19,7 @@ static const NamedPass simplifying[] = {
     {"fold-constants", pass_fold_constants},
     {"common-subexpressions", pass_common_subexpressions},
     {"loop-state", pass_loop_state},
+    {"branch-state", pass_branch_state},
     {"dead-code", pass_dead_code},
 };
 

@@ -186,3 +186,31 @@ bool instruction_has_side_effect(const Instruction *instruction) {
 bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk) {
   return instruction_reaches_on(instruction, has_side_effect, walk);
 }
+
+static bool is_element(const Instruction *x, const Instruction *tuple) {
+  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == tuple;
+}
+
+bool has_only_elements(const Instruction *tuple) {
+  const Computation *computation = tuple->parent;
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->a.control_predecessors.count) return false;
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] == tuple && !is_element(x, tuple)) return false;
+    }
+  }
+  return computation->root != tuple;
+}
+
+void renumber_elements(const Instruction *tuple, const int *number) {
+  for (int i = 0; i < tuple->parent->count; i++) {
+    Instruction *x = tuple->parent->instructions[i];
+    if (is_element(x, tuple)) x->a.tuple_index = number[x->a.tuple_index];
+  }
+}
+
+Instruction *tuple_element(Instruction *tuple, int64_t index) {
+  if (tuple->opcode == HLO_TUPLE_OP) return tuple->operands[index];
+  return computation_add_element(tuple->parent, tuple, index);
+}

@@ -50,6 +50,13 @@ typedef struct Users {
 } Users;
 Users find_users(Arena *arena, Computation *computation);
 
+/* Whether elements of it are all that is used of a tuple in its computation, which has no control edges. */
+bool has_only_elements(const Instruction *tuple);
+/* Element i of a tuple is number[i] from now on. */
+void renumber_elements(const Instruction *tuple, const int *number);
+/* A tuple's element: what it is made of, or a new get-tuple-element of its computation. */
+Instruction *tuple_element(Instruction *tuple, int64_t index);
+
 /* Runs a rewrite of one computation on all of a module's. */
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
 
