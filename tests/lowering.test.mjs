@@ -591,6 +591,113 @@ ${ADD}${ADD.replace(/add \{/, 'also {')}ENTRY e {
   assert.deepEqual(await execute(text, [[1, 2, 3, 4, 5, 6, 7, 8]]), [36 * 36]);
 });
 
+const BRANCHES = `HloModule m
+yes {
+  s = (f32[8], f32[8], f32[8]) parameter(0)
+  x = f32[8] get-tuple-element(s), index=0
+  y = f32[8] get-tuple-element(s), index=2
+  a = f32[8] add(x, y)
+  b = f32[8] exponential(y)
+  ROOT r = (f32[8], f32[8], f32[8]) tuple(b, a, x)
+}
+no {
+  s = (f32[8], f32[8]) parameter(0)
+  x = f32[8] get-tuple-element(s), index=0
+  y = f32[8] get-tuple-element(s), index=1
+  a = f32[8] sine(y)
+  ROOT r = (f32[8], f32[8], f32[8]) tuple(a, x, x)
+}
+ENTRY e {
+  p = pred[] parameter(0)
+  x = f32[8] parameter(1)
+  y = f32[8] parameter(2)
+  l = f32[8] log(x)
+  t = (f32[8], f32[8], f32[8]) tuple(x, l, y)
+  f = (f32[8], f32[8]) tuple(x, y)
+  c = (f32[8], f32[8], f32[8]) conditional(p, t, f), true_computation=yes, false_computation=no
+  ROOT e = f32[8] get-tuple-element(c), index=1
+}`;
+
+test('branch-state: results that nobody reads go, with what makes them, and what they were given', async () => {
+  const module = client.parseHlo(BRANCHES), after = client.passes(module).at(-1).text;
+  module.dispose();
+  assert.doesNotMatch(after, /exponential|sine|log\(/, after);
+  assert.match(after, /= \(f32\[8\]\{0\}\) conditional\(/, after);
+  const x = wave(8, 0), y = wave(8, 1);
+  for (const p of [true, false]) {
+    const [got] = await execute(BRANCHES, [p, x, y]);
+    got.forEach((value, i) => assert.ok(isClose(value, p ? x[i] + y[i] : x[i])));
+  }
+});
+
+test('branch-state: a branch in a branch, and one that two conditionals share, which stays', async () => {
+  const nested = BRANCHES.replace('ENTRY e {', `outer {
+    s = (pred[], (f32[8], f32[8], f32[8]), (f32[8], f32[8])) parameter(0)
+    p = pred[] get-tuple-element(s), index=0
+    t = (f32[8], f32[8], f32[8]) get-tuple-element(s), index=1
+    f = (f32[8], f32[8]) get-tuple-element(s), index=2
+    ROOT c = (f32[8], f32[8], f32[8]) conditional(p, t, f), true_computation=yes, false_computation=no
+  }
+  same {
+    s = (f32[8], f32[8], f32[8]) parameter(0)
+    ROOT r = (f32[8], f32[8], f32[8]) copy(s)
+  }
+  ENTRY e {`).replace('c = (f32[8], f32[8], f32[8]) conditional(p, t, f), true_computation=yes, false_computation=no\n  ROOT e', `
+    q = pred[] parameter(3)
+    o = (pred[], (f32[8], f32[8], f32[8]), (f32[8], f32[8])) tuple(p, t, f)
+    c = (f32[8], f32[8], f32[8]) conditional(q, o, t), true_computation=outer, false_computation=same
+    ROOT e`);
+  const module = client.parseHlo(nested), after = client.passes(module).at(-1).text;
+  module.dispose();
+  assert.doesNotMatch(after, /exponential|sine/, after);
+  const x = wave(8, 0).map((v) => Math.abs(v) + 1), y = wave(8, 1);
+  for (const [p, q] of [[true, true], [false, true], [true, false]]) {
+    const [got] = await execute(nested, [p, x, y, q]);
+    got.forEach((value, i) => assert.ok(isClose(value, !q ? Math.log(x[i]) : p ? x[i] + y[i] : x[i])));
+  }
+  const shared = BRANCHES.replace('true_computation=yes, false_computation=no', 'true_computation=yes, false_computation=yes')
+    .replace('conditional(p, t, f)', 'conditional(p, t, t)');
+  const [got] = await execute(shared, [true, x, y]);
+  got.forEach((value, i) => assert.ok(isClose(value, x[i] + y[i])));
+});
+
+test('common-subexpressions: what calls computations that say the same is the same', async () => {
+  const less = (name) => `${name} {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT\n}\n`;
+  const body = (name, by) => `${name} {\n s = (s32[], f32[50]) parameter(0)\n i = s32[] get-tuple-element(s), index=0
+    x = f32[50] get-tuple-element(s), index=1\n k = s32[] constant(${by})\n j = s32[] add(i, k)\n y = f32[50] sine(x)
+    ROOT r = (s32[], f32[50]) tuple(j, y)\n}\n`;
+  const more = (name) => `${name} {\n s = (s32[], f32[50]) parameter(0)\n i = s32[] get-tuple-element(s), index=0
+    n = s32[] constant(40)\n ROOT c = pred[] compare(i, n), direction=LT\n}\n`;
+  const called = (name) => `${name} {\n x = f32[50] parameter(0)\n n = f32[50] cosine(x)\n ROOT r = f32[50] multiply(n, x)\n}\n`;
+  const text = (by) => `HloModule m\n${less('l1')}${less('l2')}${body('b1', 1)}${body('b2', by)}${more('m1')}${more('m2')}${called('c1')}${called('c2')}ENTRY e {
+    x = f32[50] parameter(0)
+    p = f32[50] sort(x), dimensions={0}, to_apply=l1
+    q = f32[50] sort(x), dimensions={0}, to_apply=l2
+    z = s32[] constant(0)
+    t = (s32[], f32[50]) tuple(z, x)
+    v = (s32[], f32[50]) while(t), condition=m1, body=b1
+    w = (s32[], f32[50]) while(t), condition=m2, body=b2
+    f = f32[50] get-tuple-element(v), index=1
+    g = f32[50] get-tuple-element(w), index=1
+    h = f32[50] call(x), to_apply=c1
+    k = f32[50] call(x), to_apply=c2
+    d = f32[50] divide(f, g)
+    ROOT r = (f32[50], f32[50], f32[50], f32[50], f32[50]) tuple(p, q, d, h, k)\n}`;
+  const last = (program) => {
+    const module = client.parseHlo(program), after = client.passes(module).at(-1).text;
+    module.dispose();
+    return after.slice(after.indexOf('ENTRY'));
+  };
+  assert.deepEqual([/ sort\(/g, / while\(/g].map((x) => last(text(1)).match(x).length), [1, 1], last(text(1)));
+  assert.equal(last(text(1)).match(/ cosine|fusion\(x/g)?.length ?? 0, 1, last(text(1)));
+  assert.equal(last(text(2)).match(/ while\(/g).length, 2);
+  const x = wave(50, 0), [p, q, d, h, k] = await execute(text(1), [x]);
+  assert.deepEqual(p, [...x].sort((a, b) => a - b));
+  assert.deepEqual(q, p);
+  assert.deepEqual(h, k);
+  d.forEach((value, i) => assert.ok(x[i] === 0 || value === 1));
+});
+
 test('logistic: what XLA:CPU makes of it is found, unless its parts are wanted, too', async () => {
   const program = (type, root) => `HloModule m
 ENTRY e {

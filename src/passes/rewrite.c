@@ -1,6 +1,7 @@
 #include "passes/rewrite.h"
 
 #include "base/scope.h"
+#include "hlo/shorthand.h"
 
 static bool has_bitcast(const Computation *computation) {
   for (int i = 0; i < computation->count; i++) {
