@@ -319,7 +319,8 @@ static Instruction *hoist_from(Instruction *loop) {
   l.escapes = scope_new((size_t)l.size, sizeof *l.escapes);
   l.moved = scope_new((size_t)l.size, sizeof(Instruction *));
   analyse(&l);
-  int64_t turns = loop_turns(loop);
+  Counter counter;
+  int64_t turns = find_counter(loop, &counter) ? counter.turns : -1;
   for (int i = 0; i < l.size && l.count < MOST_HOISTED; i++) {
     Instruction *x = body->instructions[i];
     if (l.same[i] && l.escapes[i] && takes_time(x)) {

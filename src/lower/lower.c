@@ -22,7 +22,8 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   }
   passes_simplify(module, target ? &unroll_loops : NULL, watch);
   if (target) {
-    bool changed = pass_run((NamedPass){"narrow", lower_narrow}, module, watch);
+    bool changed = pass_run((NamedPass){"counters", lower_counters}, module, watch);
+    changed |= pass_run((NamedPass){"narrow", lower_narrow}, module, watch);
     changed |= pass_run((NamedPass){"hoist-loops", lower_hoist_loops}, module, watch);
     if (changed) passes_simplify(module, NULL, watch);
   }

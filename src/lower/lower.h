@@ -12,10 +12,16 @@
 ** nothing is fused, nor made ready for it. `watch` may be NULL. */
 void lower_run(Module *module, const Target *target, PassWatch *watch);
 
-/* How often a while runs its body that counts from a constant to another; -1: that is not plain to see. */
-int64_t loop_turns(const Instruction *loop);
+/* A while that counts from a constant to another: an element of its state, what that is in the first turn, by
+** how much it grows, and how often the body runs. */
+typedef struct Counter {
+  int64_t element, first, step, turns;
+} Counter;
+/* False if it is not plain to see that a while is of this kind. */
+bool find_counter(const Instruction *loop, Counter *out);
 
 bool lower_unroll_loops(Module *module); /* short ones, of element-wise operations */
+bool lower_counters(Module *module);     /* what their ranges tell, of comparisons and clamps */
 bool lower_block_scans(Module *module);  /* cumulative ones of narrow floats, as XLA rounds them */
 bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
 bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */

@@ -53,25 +53,27 @@ static const Instruction *step_of(const Instruction *next, int64_t element) {
   return NULL;
 }
 
-int64_t loop_turns(const Instruction *loop) {
+bool find_counter(const Instruction *loop, Counter *out) {
   const Instruction *test = loop->a.condition->root, *next = loop->a.body->root;
   const Instruction *init = loop->operands[0];
   if (test->opcode != HLO_COMPARE || test->a.direction != COMPARE_LT ||
       init->opcode != HLO_TUPLE_OP || next->opcode != HLO_TUPLE_OP) {
-    return -1;
+    return false;
   }
   int64_t element = state_element(test->operands[0]);
   if (element < 0 || !is_scalar_constant(test->operands[1]) ||
       !is_scalar_constant(init->operands[element])) {
-    return -1;
+    return false;
   }
   const Instruction *step = step_of(next->operands[element], element);
   PrimitiveType type = init->operands[element]->shape->type;
-  if (!step || type_kind(type) != KIND_SIGNED) return -1;
+  if (!step || type_kind(type) != KIND_SIGNED) return false;
   int64_t first = value_of(init->operands[element]).i, end = value_of(test->operands[1]).i;
   int64_t by = value_of(step).i;
-  if (by < 1 || end > scalar_highest(type).i - by || first < INT32_MIN) return -1; /* or it wraps */
-  return end <= first ? 0 : (end - first - 1) / by + 1;
+  if (by < 1 || end > scalar_highest(type).i - by || first < INT32_MIN)
+    return false; /* or it wraps */
+  *out = (Counter){element, first, by, end <= first ? 0 : (end - first - 1) / by + 1};
+  return true;
 }
 
 static bool unroll_loops(Computation *computation) {
@@ -80,16 +82,16 @@ static bool unroll_loops(Computation *computation) {
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *loop = rewrite_visit(&rewrite, i);
     if (loop->opcode != HLO_WHILE || loop->a.control_predecessors.count) continue;
-    int64_t turns = loop_turns(loop);
-    if (turns < 0 || turns > MOST_TURNS || turns * loop->a.body->count > MOST_INSTRUCTIONS ||
-        !is_plain_body(loop->a.body)) {
+    Counter counter;
+    if (!find_counter(loop, &counter) || counter.turns > MOST_TURNS ||
+        counter.turns * loop->a.body->count > MOST_INSTRUCTIONS || !is_plain_body(loop->a.body)) {
       continue;
     }
     Attributes attributes;
     attributes_init(&attributes);
     attributes.to_apply = loop->a.body;
     Instruction *state = loop->operands[0];
-    for (int turn = 0; turn < turns; turn++) {
+    for (int turn = 0; turn < counter.turns; turn++) {
       state =
           computation_add(computation, HLO_CALL, loop->shape, &state, 1, &attributes, loop->name);
     }

@@ -8,6 +8,7 @@
 **     c.0                                     c.0
 */
 #include "base/scope.h"
+#include "hlo/shorthand.h"
 #include "passes/rewrite.h"
 
 /* Which elements of a tuple are read by such users, and how many. */
@@ -23,18 +24,12 @@ static int find_live(Instruction *const *users, int count, bool *live) {
 
 /* A tuple, added to its computation, of the elements of another that are live. */
 static Instruction *live_tuple(Instruction *tuple, const bool *live, int left) {
-  Computation *computation = tuple->parent;
-  Arena *arena = computation->module->arena;
-  Instruction **elements = ARENA_ARRAY(arena, Instruction *, left);
-  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, left);
+  Instruction **elements = ARENA_ARRAY(tuple->parent->module->arena, Instruction *, left);
   int size = tuple->shape->tuple_size, count = 0;
   for (int i = 0; i < size; i++) {
-    if (!live[i]) continue;
-    shapes[count] = tuple->shape->elements[i];
-    elements[count++] = tuple_element(tuple, i);
+    if (live[i]) elements[count++] = tuple_element(tuple, i);
   }
-  return computation_add(computation, HLO_TUPLE_OP, shape_tuple(arena, left, shapes), elements,
-                         left, NULL, NULL);
+  return computation_add_tuple(tuple->parent, elements, left);
 }
 
 static int *new_numbers(const bool *live, int size) {
