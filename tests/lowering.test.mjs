@@ -698,6 +698,73 @@ test('common-subexpressions: what calls computations that say the same is the sa
   d.forEach((value, i) => assert.ok(x[i] === 0 || value === 1));
 });
 
+/** A loop of 40 turns, from `first` on by `step`, whose body makes y s32[] of its counter i, and adds it up. */
+const counting = (first, step, made, end = first + 40 * step) => `HloModule m
+more {
+  s = (s32[], s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(${end})
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+turn {
+  s = (s32[], s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  t = s32[] get-tuple-element(s), index=1
+  u = s32[] get-tuple-element(s), index=2
+  zero = s32[] constant(0)
+  n = s32[] constant(${Math.max(end, 1)})
+  k = s32[] constant(${step})
+  ${made}
+  p = s32[] multiply(t, k)
+  q = s32[] add(p, y)
+  j = s32[] add(i, k)
+  ROOT r = (s32[], s32[], s32[]) tuple(j, q, u)
+}
+ENTRY e {
+  i = s32[] constant(${first})
+  t = s32[] parameter(0)
+  u = s32[] parameter(1)
+  s = (s32[], s32[], s32[]) tuple(i, t, u)
+  w = (s32[], s32[], s32[]) while(s), condition=more, body=turn
+  ROOT r = s32[] get-tuple-element(w), index=1
+}`;
+const FROM_END = 'l = pred[] compare(i, zero), direction=LT\n m = s32[] add(i, n)\n y = s32[] select(l, m, i)';
+const COUNTED = {
+  'an index that may count from the end': [0, 1, FROM_END, /select|compare\(get/, (i) => i],
+  'one that begins below 0, which stays': [-3, 1, FROM_END, null, (i, n) => (i < 0 ? i + n : i)],
+  'a clamp': [2, 3, 'y = s32[] clamp(zero, i, n)', /clamp/, (i) => i],
+  'a clamp at which the last turn arrives, which stays': [2, 3, 'm = s32[] constant(118)\n y = s32[] clamp(zero, i, m)', null, (i) => Math.min(i, 118)],
+  'bounds, of an expression': [1, 2, `d = s32[] constant(4)
+    a = s32[] multiply(i, d)\n b = s32[] subtract(a, d)\n c = s32[] maximum(b, zero)
+    h = s32[] constant(316)\n y = s32[] minimum(c, h)`, /maximum|minimum/, (i) => 4 * i - 4],
+  'a remainder, and what is made of it': [0, 1, `f = s32[] constant(7)
+    a = s32[] remainder(i, n)\n b = s32[] remainder(i, f)
+    l = pred[] compare(b, zero), direction=LT\n o = pred[] compare(u, zero), direction=NE
+    g = pred[] and(l, o)\n m = s32[] add(b, f)\n e = s32[] select(g, m, b)\n y = s32[] add(a, e)`, /select| and\(/, (i) => i + (i % 7)],
+};
+for (const [name, [first, step, made, gone, y]] of Object.entries(COUNTED)) {
+  test(`counters: ${name}`, async () => {
+    const text = counting(first, step, made), end = first + 40 * step;
+    const module = client.parseHlo(text), after = client.passes(module).at(-1).text;
+    module.dispose();
+    if (gone) assert.doesNotMatch(after, gone);
+    else assert.match(after, /select|clamp|minimum/);
+    let total = 5;
+    for (let i = first; i < end; i += step) total = (Math.imul(total, step) + y(i, Math.max(end, 1))) | 0;
+    assert.deepEqual(await execute(text, [5, 1]), [total]);
+  });
+}
+
+test('counters: of a body that another loop has, too, nothing is known', async () => {
+  const text = counting(0, 1, FROM_END).replace('ROOT r = s32[] get', `h = s32[] constant(-2)
+  v = (s32[], s32[], s32[]) tuple(h, t, u)
+  x = (s32[], s32[], s32[]) while(v), condition=more, body=turn
+  a = s32[] get-tuple-element(x), index=1
+  b = s32[] get-tuple-element(w), index=1
+  ROOT r = s32[] subtract(a, b)\n  unused = s32[] get`);
+  assert.deepEqual(await execute(text, [0, 1]), [38 + 39]);
+});
+
 test('logistic: what XLA:CPU makes of it is found, unless its parts are wanted, too', async () => {
   const program = (type, root) => `HloModule m
 ENTRY e {

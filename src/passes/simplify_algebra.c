@@ -97,17 +97,26 @@ static Instruction *power(Instruction *x) {
   return x;
 }
 
-static Instruction * and (Instruction * x) {
-  return x->operands[0] == x->operands[1] ? x->operands[0] : other_if(x, is_all_ones);
+/* The operand that decides alone: 0 of `and`, all ones of `or`. */
+static Instruction *this_if(const Instruction *x, bool (*is)(const Instruction *)) {
+  for (int k = 0; k < 2; k++) {
+    if (is(x->operands[k])) return x->operands[k];
+  }
+  return NULL;
 }
 
-static Instruction * or (Instruction * x) {
-  return x->operands[0] == x->operands[1] ? x->operands[0] : other_if(x, is_zero);
+static Instruction *bitwise(Instruction *x, bool (*decides)(const Instruction *),
+                            bool (*is_neutral)(const Instruction *)) {
+  if (x->operands[0] == x->operands[1]) return x->operands[0];
+  Instruction *decided = this_if(x, decides);
+  return decided ? decided : other_if(x, is_neutral);
 }
 
-static Instruction * xor (Instruction * x) { return other_if(x, is_zero); }
+static Instruction *and_rule(Instruction *x) { return bitwise(x, is_zero, is_all_ones); }
+static Instruction *or_rule(Instruction *x) { return bitwise(x, is_all_ones, is_zero); }
+static Instruction *xor_rule(Instruction *x) { return other_if(x, is_zero); }
 
-    static Instruction *same_operands(Instruction *x) {
+static Instruction *same_operands(Instruction *x) {
   return x->operands[0] == x->operands[1] ? x->operands[0] : NULL;
 }
 
@@ -335,10 +344,9 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_MULTIPLY] = multiply,
     [HLO_DIVIDE] = divide,
     [HLO_POWER] = power,
-    [HLO_AND] = and,
-    [HLO_OR] = or
-    ,
-    [HLO_XOR] = xor,
+    [HLO_AND] = and_rule,
+    [HLO_OR] = or_rule,
+    [HLO_XOR] = xor_rule,
     [HLO_MAXIMUM] = same_operands,
     [HLO_MINIMUM] = same_operands,
     [HLO_SHIFT_LEFT] = subtract,
