@@ -179,6 +179,11 @@ static bool is_compared(const Row *row, int leaf) {
   return !has_vectors || leaf == 1;
 }
 
+/* In the order that several threads are least likely to take. */
+static void share(const KernelCall *call, int parts, bool (*part)(void *, int), void *argument) {
+  for (int i = parts - 1; i >= 0; i--) part(argument, i);
+}
+
 static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
                        uint8_t *const *operands, uint8_t *const *results) {
   int64_t bytes = plan->scratch_bytes;
@@ -188,6 +193,7 @@ static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
                      .instruction = instruction,
                      .operands = (const uint8_t *const *)operands,
                      .results = results,
+                     .share = share,
                      .scratch = bytes ? aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64) : NULL};
   for (int phase = 0; phase < plan->phases; phase++) {
     for (int chunk = plan->chunks[phase] - 1; chunk >= 0; chunk--) {
