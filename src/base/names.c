@@ -58,8 +58,8 @@ const char *names_take(NameSet *set, Arena *arena, const char *name, int n) {
   }
   size_t length = strlen(name), more = strlen(suffix);
   char *unique = arena_alloc(arena, length + more + 1);
-  memcpy(unique, name, length);
-  memcpy(unique + length, suffix, more);
+  memcpy(unique, name, length + 1);
+  memcpy(unique + length, suffix, more + 1);
   set->count++;
   return *slot = unique;
 }
