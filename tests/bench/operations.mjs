@@ -59,8 +59,9 @@ class Elsewhere {
     return `${this.hosts.name} ${parseInt(this.hosts.version)}`;
   }
 
-  prepare({ name, operands }, folder) {
+  prepare({ name }, folder) {
     const path = (file) => relative(ROOT, file);
+    const operands = JSON.parse(readFileSync(`${PROGRAMS}/${name}.json`, 'utf8'));
     const files = operands.map((_, i) => path(`${folder}/${name}.in${i}.npy`));
     return this.host.call('prepareProgram', path(`${PROGRAMS}/${name}.hlo`), files);
   }
