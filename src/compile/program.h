@@ -88,10 +88,8 @@ struct Thunk {
     };
     const DeviceGroups *groups; /* COLLECTIVE: who meets */
     const int *peers;           /* CHANNEL: see channel_peers_resolve */
-    struct
-    { /* REGION, ROWS: what it is made of, and the names of these, a line each; the first of ROWS
-             ** may be a KERNEL, whose chunks say how many rows at a time */
-      ThunkSequence *steps;
+    struct { /* REGION, ROWS: what it is made of, and the names of these, a line each */
+      ThunkSequence *steps; /* of ROWS the first may be a KERNEL, whose chunks are the blocks */
       const char *holds;
       int region;          /* REGION: its number */
       int64_t rows, block; /* ROWS: how many there are, and at a time, without a kernel */

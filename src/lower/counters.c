@@ -83,7 +83,8 @@ static Range of_operation(const Instruction *x, const Range *ranges) {
 /* What a comparison always turns out to be: 0 or 1; else -1. */
 static int always(const Instruction *compare, Range a, Range b) {
   if (!is_known(a) || !is_known(b)) return -1;
-  bool less = a.high<b.low, more = a.low> b.high;
+  bool less = a.high < b.low;
+  bool more = a.low > b.high;
   bool no_more = a.high <= b.low, no_less = a.low >= b.high;
   bool equal = a.low == a.high && b.low == b.high && a.low == b.low;
   switch (compare->a.direction) {

@@ -1,20 +1,14 @@
 #include "lower/gather_map.h"
 
-static bool is_in(Int64List list, int64_t value) {
-  bool is = false;
-  for (int i = 0; i < list.count; i++) is |= list.items[i] == value;
-  return is;
-}
-
 void gather_map(const Instruction *gather, const Affine *map, Affine *array, Affine *indices) {
   const Attributes *a = &gather->a;
   int window = 0, batch = 0;
   for (int d = 0; d < gather->operands[0]->shape->rank; d++) {
-    bool is_whole = is_in(a->collapsed_slice_dims, d) || is_in(a->operand_batching_dims, d);
+    bool is_whole = list_has(a->collapsed_slice_dims, d) || list_has(a->operand_batching_dims, d);
     array[d] = is_whole ? (Affine){0} : map[a->offset_dims.items[window++]];
   }
   for (int d = 0; d < gather->shape->rank; d++) {
-    if (is_in(a->offset_dims, d)) continue;
+    if (list_has(a->offset_dims, d)) continue;
     batch += batch == a->index_vector_dim;
     for (int i = 0; i < a->operand_batching_dims.count; i++) {
       if (a->start_indices_batching_dims.items[i] != batch) continue;

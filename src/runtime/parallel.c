@@ -68,8 +68,9 @@ static bool try_chunks(SharedWork *work, Error *error) {
   return ok;
 }
 
-/* Takes chunks until there are none left. The lock is held on entry and on return, but neither between chunks nor in them: where they are short,
-** the lock and the way by the host, which catches traps, would take longer. */
+/* Takes chunks until there are none left. The lock is held on entry and on return, but neither between
+** chunks nor in them: where they are short, the lock and the way by the host, which catches traps, would
+** take longer. */
 static void work_on(SharedLoop *shared, bool helps) {
   Error error;
   SharedWork work = {shared, helps};
