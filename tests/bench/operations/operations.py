@@ -180,6 +180,21 @@ row('random bits 1M', lambda k: jax.random.bits(k, MILLION, jnp.uint32), key)
 row('uniform 1M', lambda k: jax.random.uniform(k, MILLION, jnp.float32), key)
 row('normal 1M', lambda k: jax.random.normal(k, MILLION, jnp.float32), key)
 
+
+def philox(state):
+    return lax.rng_bit_generator(state, MILLION, jnp.uint32, algorithm=lax.RandomAlgorithm.RNG_PHILOX)[1]
+
+
+def unit(bits):
+    """jax.random.uniform's way from bits to floats of [0, 1)."""
+    return lax.bitcast_convert_type(bits >> 9 | 0x3F800000, jnp.float32) - 1
+
+
+state = drawn('integers', 'u32', (4,), 1 << 30, 0)
+row('Philox bits 1M', philox, state)
+row('Philox uniform 1M', lambda s: unit(philox(s)), state)
+row('Philox normal 1M', lambda s: 2 ** 0.5 * lax.erf_inv(jnp.maximum(-1 + 2 ** -24, 2 * unit(philox(s)) - 1)), state)
+
 # --- Fourier transforms ---
 
 row('FFT 64K c64', jnp.fft.fft, normal('c64', 65536))
@@ -222,14 +237,19 @@ LINEAR = {
     'svd': lambda x: jnp.linalg.svd(x, compute_uv=False),
     'svd with vectors': lambda x: jnp.abs(jnp.linalg.svd(x)[0]),
     'eigvals': lambda x: jnp.sort(jnp.abs(jnp.linalg.eigvals(x))),
+    'lstsq': lambda x: jnp.linalg.lstsq(regular(x), x)[0] if x.ndim == 2
+    else jax.vmap(lambda y: jnp.linalg.lstsq(regular(y), y)[0])(x),
 }
-for n in 256, 64:
+for n in 256, 64, 8:
     for name, function in LINEAR.items():
         row(f'{name} {n}', function, square(n))
-for name in 'cholesky', 'solve', 'inv', 'qr', 'eigh', 'svd', 'eigvals':
+for name in 'cholesky', 'solve', 'inv', 'det', 'qr', 'eigh', 'svd', 'eigvals', 'lstsq':
     if name in ('solve', 'qr', 'inv'):
         row(f'{name} 256 f64', LINEAR[name], square(256, dtype='f64'))
     row(f'{name} of 1000 8x8', LINEAR[name], square(8, (1000,)))
+    if name != 'eigvals':
+        row(f'{name} of 1000 3x3', LINEAR[name], square(3, (1000,)))
+        row(f'{name} of 100,000 3x3', LINEAR[name], square(3, (100000,)))
 
 # --- Contractions ---
 
