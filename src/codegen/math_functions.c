@@ -65,29 +65,26 @@ static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
 /* 2^n of an n that has the exponent's bias. */
 static Value power_of_two(Expression *m, Value n) { return shifted_left(m, n, mantissa_bits(m)); }
 
-/* x within the range where n, and twice the bias, is positive; 2^n is 0 at its end. */
-static Value bounded_below(Expression *m, Value x) {
-  return most(m, x, constant(m, m->wide ? -1418 : -176));
+/* y, but 0 where e^x is not normal, as XLA:CPU has it: results that are denormal take more than a hundred
+** cycles, and masks of attention are all such. y may be anything there. */
+static Value if_normal(Expression *m, Value x, Value y) {
+  return without(m, y,
+                 is_less(m, x, constant(m, m->wide ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
 }
 
-/* 2^n in two factors, as itself it may be out of range where its product with a number is not, or is
-** denormal; n has twice the bias. Far below it both are 0: a product that underflows takes more than a
-** hundred cycles, and masks of attention are all such. */
-typedef struct Power {
-  Value first, second;
-} Power;
-
-static Power wide_power_of_two(Expression *m, Value n) {
-  Value half = shifted_right_unsigned(m, n, 1);
-  return (Power){power_of_two(m, half), power_of_two(m, integer_difference(m, n, half))};
+static Value exponential(Expression *m, Value x) {
+  Exponent e = reduced(m, x, exponent_bias(m));
+  return if_normal(m, x, product(m, sum(m, e.minus_1, constant(m, 1)), power_of_two(m, e.n)));
 }
 
-Value exponential_formula(Expression *m, Value x) {
-  Value bounded = bounded_below(m, least(m, x, constant(m, m->wide ? 710 : 89)));
-  Exponent e = reduced(m, bounded, 2 * exponent_bias(m));
-  Power scale = wide_power_of_two(m, e.n);
-  Value y = sum(m, e.minus_1, constant(m, 1));
-  return product(m, product(m, y, scale.first), scale.second);
+/* Where 2^n may be out of range, half of it is not. */
+static Value is_large(Expression *m, Value x) {
+  return is_less(m, constant(m, m->wide ? 709 : 88), x);
+}
+static Value exponential_of_large(Expression *m, Value x) {
+  Exponent e = reduced(m, least(m, x, constant(m, m->wide ? 710 : 89)), exponent_bias(m) - 1);
+  Value half = product(m, sum(m, e.minus_1, constant(m, 1)), power_of_two(m, e.n));
+  return sum(m, half, half);
 }
 
 /* 2^n (e^r - 1) + (2^n - 1) loses nothing; at half its size, as 2^n may be out of range. Below the
@@ -102,15 +99,12 @@ static Value exponential_minus_one(Expression *m, Value x) {
   return selected(m, is_equal(m, x, constant(m, 0)), x, y); /* keeps -0 */
 }
 
-/* e^x / (e^x + 1), with 2^n / 2^64 times 2^64 as it may be denormal; at the lower bound it is 0, and
-** the upper one is large enough. */
+/* e^x / (e^x + 1), which is large enough at the upper bound */
 static Value logistic(Expression *m, Value x) {
-  Value bounded = least(m, x, constant(m, 40));
-  bounded = most(m, bounded, constant(m, m->wide ? -753.4 : -132.3));
-  ExponentRatio e = reduced_ratio(m, bounded, exponent_bias(m) + 64);
-  Value scale = product(m, power_of_two(m, e.n), constant(m, 0x1p-64));
-  Value y = product(m, scale, sum(m, e.d, e.s));
-  return quotient(m, y, sum(m, y, difference(m, e.d, e.s)));
+  ExponentRatio e = reduced_ratio(m, least(m, x, constant(m, 40)), exponent_bias(m));
+  Value y = product(m, power_of_two(m, e.n), sum(m, e.d, e.s));
+  y = quotient(m, y, sum(m, y, difference(m, e.d, e.s)));
+  return if_normal(m, x, y);
 }
 
 /* (e^2x - 1) / (e^2x + 1) with the sign of x; half the numerator is 2^n s + (2^n - 1) / 2 (d - s). Small
@@ -181,7 +175,7 @@ static Value log_special(Expression *m, Value x, Value y) {
   return either(m, y, negative); /* all ones is a NaN */
 }
 
-Value log_formula(Expression *m, Value x) {
+static Value log_formula(Expression *m, Value x) {
   Value denormal = is_less(m, x, constant(m, m->wide ? 0x1p-1022 : 0x1p-126));
   Value scaled = product(m, x, constant(m, m->wide ? 0x1p54 : 0x1p25));
   Value scale = both(m, denormal, integer(m, m->wide ? 54 : 25));
@@ -326,7 +320,7 @@ Formula *math_formula(Opcode opcode, LaneKind kind) {
   switch (opcode) {
   case HLO_ACOS: return kind == LANES_F32 ? arc_cosine_formula : NULL;
   case HLO_ASIN: return kind == LANES_F32 ? arc_sine_formula : NULL;
-  case HLO_EXP: return exponential_formula;
+  case HLO_EXP: return exponential;
   case HLO_EXPM1: return exponential_minus_one;
   case HLO_LOG: return log_of_normal;
   case HLO_LOG1P: return log_plus_one_of_normal;
@@ -339,6 +333,7 @@ Formula *math_formula(Opcode opcode, LaneKind kind) {
 }
 
 const Exception *math_exception(Opcode opcode, LaneKind kind) {
+  static const Exception of_exponential = {is_large, exponential_of_large};
   static const Exception of_log = {is_not_normal, log_formula};
   static const Exception of_cube_root = {size_is_not_normal, cube_root_of_others};
   static const Exception of_log_plus_one = {is_not_normal_plus_one, log_plus_one};
@@ -347,6 +342,7 @@ const Exception *math_exception(Opcode opcode, LaneKind kind) {
   case HLO_ACOS:
   case HLO_ASIN: return kind == LANES_F32 ? &arc_exception : NULL;
   case HLO_CBRT: return &of_cube_root;
+  case HLO_EXP: return &of_exponential;
   case HLO_LOG: return &of_log;
   case HLO_LOG1P: return &of_log_plus_one;
   default: return NULL;

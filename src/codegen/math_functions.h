@@ -52,8 +52,4 @@ Value complex_modulus(Expression *m, Value re, Value im);
 bool has_constant_formula(Opcode opcode, PrimitiveType type, Scalar c);
 Value constant_formula(Expression *m, Opcode opcode, PrimitiveType type, Scalar c, Value x);
 
-/* Pieces that others are made of */
-Value exponential_formula(Expression *m, Value x);
-Value log_formula(Expression *m, Value x);
-
 #endif

@@ -219,7 +219,9 @@ static double narrow_unary(Opcode opcode, PrimitiveType type, double x) {
   if (opcode == HLO_LOGISTIC && working_type(type) == F16) return logistic_in_f16(x);
   bool flushes = opcode == HLO_CBRT || opcode == HLO_ERF || opcode == HLO_LOG1P ||
                  opcode == HLO_RSQRT || opcode == HLO_SQRT;
-  return real_unary(opcode, type == F8E8M0FNU && flushes ? flushed(x) : x);
+  double y = real_unary(opcode, type == F8E8M0FNU && flushes ? flushed(x) : x);
+  if (opcode != HLO_EXP && opcode != HLO_LOGISTIC) return y;
+  return type != F64 ? flushed(y) : y < 0x1p-1022 ? 0 : y; /* as generated code, for speed's sake */
 }
 
 static double narrow_binary(Opcode opcode, PrimitiveType type, double x, double y) {
