@@ -90,6 +90,30 @@ test('what is before a reduction is computed for its rest, too', async () => {
 });
 
 /* The first of two that are as large; and, which commutes with nothing, the last. */
+test('maxima and minima of rows: a NaN anywhere, zeros of both signs', async () => {
+  for (const columns of [9, 32, 67, 150]) {
+    const rows = 3 * columns, x = new Float32Array(rows * columns);
+    for (let row = 0; row < rows; row++) {
+      const at = row % columns, kind = Math.floor(row / columns);
+      for (let i = 0; i < columns; i++) {
+        const other = [i - 70, 0, -0][kind];
+        x[row * columns + i] = i === at ? [NaN, -0, 0][kind] : other;
+      }
+    }
+    const expected = (most) => Array.from({ length: rows }, (_, row) => {
+      const line = x.subarray(row * columns, (row + 1) * columns);
+      return most(...line);
+    });
+    for (const [name, init, most] of [['maximum', '-inf', Math.max], ['minimum', 'inf', Math.min]]) {
+      const [got] = await run(`HloModule m\n${binary(name, 'f32')}\nENTRY e {
+        x = f32[${rows},${columns}] parameter(0)
+        z = f32[] constant(${init})
+        ROOT r = f32[${rows}] reduce(x, z), dimensions={1}, to_apply=f }`, [x]);
+      assert.deepEqual(got, expected(most), `${name} of ${columns}`);
+    }
+  }
+});
+
 test('several operands: ties go by index, order matters', async () => {
   const n = 300007, x = whole(n, 1009);
   const pair = (choice) => `f { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)

@@ -164,6 +164,23 @@ static void emit_more_extreme(Emitter *e, const Reducer *reducer, const int *acc
   wasm_set(&e->function, accumulator[SIGNS]);
 }
 
+/* What two accumulators say, into the first one's. */
+static void emit_join(Emitter *e, const Reducer *reducer, const int *accumulators,
+                      const int *more) {
+  if (!reducer->extreme) {
+    emit_combined(e, accumulators, more);
+    return;
+  }
+  int signs = reducer->extreme == F32X4_PMAX ? V128_AND : V128_OR;
+  int instructions[] = {[EXTREME] = reducer->extreme, [NANS] = V128_OR, [SIGNS] = signs};
+  for (int part = EXTREME; part <= SIGNS; part++) {
+    emit_local(e, accumulators[part]);
+    emit_local(e, more[part]);
+    emit_simd(e, instructions[part]);
+    wasm_set(&e->function, accumulators[part]);
+  }
+}
+
 /* x + 0 is never -0. */
 static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
   if (!reducer->extreme) return;
@@ -519,11 +536,13 @@ static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *to
   if (node_parts(e->plan->outputs[0]) == 2) emit_combined(e, total, &total[1]);
   for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
     bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
-    wasm_get(f, total[0]);
-    wasm_get(f, total[0]);
-    wasm_shuffle32(f, halves ? 2 : 1, 3, 2, 3);
-    wasm_set(f, reducer->values[0]);
-    emit_combined(e, total, reducer->values);
+    for (int part = 0; part <= (reducer->extreme ? SIGNS : 0); part++) {
+      wasm_get(f, total[part]);
+      wasm_get(f, total[part]);
+      wasm_shuffle32(f, halves ? 2 : 1, 3, 2, 3);
+      wasm_set(f, reducer->values[part]);
+    }
+    emit_join(e, reducer, total, reducer->values);
   }
 }
 
@@ -535,21 +554,21 @@ static void emit_total_along(Emitter *e, const Reducer *reducer) {
     emit_set_identity(e, accumulator(e, reducer, u));
     emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
   }
-  emit_set_identity(e, tail);
-  emit_begin_extreme(e, reducer, tail);
+  bool has_tail = e->plan->sizes[e->plan->rank - 1] % LANES != 0;
+  if (has_tail) {
+    emit_set_identity(e, tail);
+    emit_begin_extreme(e, reducer, tail);
+  }
   e->one_lane = false;
   emit_reduced(e, reducer);
-  for (int u = 0; u < reducer->unroll; u++) {
-    emit_end_extreme(e, reducer, accumulator(e, reducer, u));
-  }
-  emit_end_extreme(e, reducer, tail);
   for (int distance = 1; distance < reducer->unroll; distance *= 2) {
     for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
-      emit_combined(e, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
+      emit_join(e, reducer, accumulator(e, reducer, u), accumulator(e, reducer, u + distance));
     }
   }
   emit_combine_lanes(e, reducer, total);
-  if (e->plan->sizes[e->plan->rank - 1] % LANES) emit_combined(e, total, tail);
+  if (has_tail) emit_join(e, reducer, total, tail);
+  emit_end_extreme(e, reducer, total);
   emit_value(e, e->plan->inits[0], 0);
   wasm_set(f, tail[0]);
   emit_combined(e, tail, total);
