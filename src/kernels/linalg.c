@@ -140,6 +140,13 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
   return p->in[0].rows == (p->left ? p->out[0].rows : p->out[0].columns);
 }
 
+LinalgSystems linalg_systems(const LinalgPlan *p) {
+  int64_t rows = p->out[0].rows, columns = p->out[0].columns;
+  bool forward = p->lower != p->transposed;
+  return p->left ? (LinalgSystems){rows, columns, columns, 1, forward}
+                 : (LinalgSystems){columns, rows, 1, columns, forward};
+}
+
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
 enum { PHASE_BEGIN, PHASE_RUN, PHASES };
@@ -148,6 +155,16 @@ enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
 /* Of a chunk: a LinalgProgress, and a matrix' numbers. */
 static int64_t memory_bytes(const LinalgPlan *p, PrimitiveType type) {
   return PROGRESS_BYTES + ((p->numbers * (is_wide(type) ? 16 : 8) + 16 + 63) & -64);
+}
+
+static void set_bytes(LinalgPlan *p, const Instruction *x) {
+  for (int k = 0; k < p->operands; k++) {
+    p->in_bytes[k] = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
+  }
+  for (int k = 0; k < p->results; k++) {
+    p->out_bytes[k] =
+        p->out[k].rows * p->out[k].columns * type_bytes(shape_leaf(x->shape, k)->type);
+  }
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
@@ -166,11 +183,15 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   } else {
     set_operation(p, x, arena);
   }
-  p->numbers = linalg_numbers_of(p);
+  int64_t of_lanes = linalg_lanes_numbers(p, type);
+  p->in_lanes = of_lanes > 0;
+  p->numbers = most(linalg_numbers_of(p), of_lanes);
+  set_bytes(p, x);
   int64_t size = most(p->in[0].rows, p->in[0].columns), work = size * size * size + 64;
   int64_t chunks = work >= LEAST_WORK ? p->batch : (p->batch * work + LEAST_WORK - 1) / LEAST_WORK;
   if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
   p->per_chunk = (p->batch + chunks - 1) / chunks;
+  if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
   p->kernel.is_long = work > LINALG_TURN;
   int *all = kernel_phases(&p->kernel, arena, PHASES);
   all[PHASE_BEGIN] = 1;
@@ -222,19 +243,31 @@ static void run_exactly(const LinalgPlan *p, const Instruction *x, const LinalgD
   arena_free(arena);
 }
 
+static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, PrimitiveType type,
+                         uint8_t *memory, LinalgProgress *progress) {
+  if (p->routine == LINALG_GEEV) {
+    return linalg_run_geev(p, data, type, (double *)memory, progress);
+  }
+  if (is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
+  return type == F32 ? linalg_run_f32(p, data, (float *)memory, progress)
+                     : linalg_run_f64(p, data, (double *)memory, progress);
+}
+
 static LinalgData matrix_of(const KernelCall *call, int64_t number) {
   const LinalgPlan *p = (const LinalgPlan *)call->plan;
-  const Instruction *x = call->instruction;
   LinalgData data;
-  for (int k = 0; k < p->operands; k++) {
-    int64_t bytes = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
-    data.in[k] = call->operands[k] + number * bytes;
-  }
-  for (int k = 0; k < p->results; k++) {
-    PrimitiveType out = shape_leaf(x->shape, k)->type;
-    data.out[k] = call->results[k] + number * p->out[k].rows * p->out[k].columns * type_bytes(out);
-  }
+  for (int k = 0; k < p->operands; k++) data.in[k] = call->operands[k] + number * p->in_bytes[k];
+  for (int k = 0; k < p->results; k++) data.out[k] = call->results[k] + number * p->out_bytes[k];
   return data;
+}
+
+/* Matrices from the first on, none behind the last; what linalg_run_lanes says. */
+static int run_lanes(const KernelCall *call, int64_t first, int64_t last, uint8_t *memory) {
+  LinalgData data[LINALG_LANES];
+  for (int64_t i = 0; i < LINALG_LANES; i++) {
+    data[i] = matrix_of(call, first + i < last ? first + i : last);
+  }
+  return linalg_run_lanes((const LinalgPlan *)call->plan, data, (double *)memory);
 }
 
 static void run(const KernelCall *call, int phase, int chunk) {
@@ -251,14 +284,15 @@ static void run(const KernelCall *call, int phase, int chunk) {
   LinalgProgress *progress = (LinalgProgress *)memory;
   memory += PROGRESS_BYTES;
   progress->call = call;
-  int64_t first = chunk * p->per_chunk, end = first + p->per_chunk;
-  for (int64_t i = first + progress->matrix; i < end && i < p->batch; i++) {
+  int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
+  if (last >= p->batch) last = p->batch - 1;
+  int left = -1; /* of some matrices */
+  for (int64_t i = first + progress->matrix; i <= last; i++) {
+    int64_t lane = (i - first) % LINALG_LANES;
+    if (p->in_lanes && lane == 0) left = run_lanes(call, i, last, memory);
+    if (!(left >> lane & 1)) continue;
     LinalgData data = matrix_of(call, i);
-    LinalgEnd ended = p->routine == LINALG_GEEV
-                          ? linalg_run_geev(p, &data, type, (double *)memory, progress)
-                      : is_wide(type) ? linalg_run_c128(p, &data, (LinalgComplex *)memory, progress)
-                      : type == F32   ? linalg_run_f32(p, &data, (float *)memory, progress)
-                                      : linalg_run_f64(p, &data, (double *)memory, progress);
+    LinalgEnd ended = run_one(p, &data, type, memory, progress);
     if (ended == LINALG_PAUSED) {
       *call->again = true;
       return;

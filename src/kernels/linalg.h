@@ -1,6 +1,6 @@
 /*
-** Linear algebra: the routines that linalg.c plans; matrices of a batch are computed one by one. Golub
-** and Van Loan, Matrix Computations, chapters 3 to 5 and 8.
+** Linear algebra: the routines that linalg.c plans; matrices of a batch are computed one by one, small
+** ones by lanes. Golub and Van Loan, Matrix Computations, chapters 3 to 5 and 8.
 **
 ** f32, f64 and c128 are computed with as they are, c64 in c128. Functions are written once for all, in
 ** linalg_numbers.h, linalg_factor.h and linalg_routines.h.
@@ -43,12 +43,14 @@ typedef struct LinalgPlan {
   LinalgRoutine routine;
   bool narrow; /* f32 or c64 */
   LinalgSize in[LINALG_OPERANDS], out[LINALG_RESULTS];
-  const Shape *shapes[LINALG_OPERANDS]; /* of one matrix of the batch */
+  int64_t in_bytes[LINALG_OPERANDS], out_bytes[LINALG_RESULTS]; /* of one matrix */
+  const Shape *shapes[LINALG_OPERANDS];                         /* of one matrix of the batch */
   int operands, results;
   bool lower, left, transposed, conjugated, unit, vectors;
   /* Where T is nearly singular or not finite, XLA's way decides what the result is. */
   bool by_blocks;
   int64_t batch, per_chunk, numbers; /* of memory, for one matrix */
+  bool in_lanes;
 } LinalgPlan;
 
 /* Numbers from one row to the next, so that rows are not in each other's way in the cache. */
@@ -61,6 +63,14 @@ typedef struct LinalgData {
   const uint8_t *in[LINALG_OPERANDS];
   uint8_t *out[LINALG_RESULTS];
 } LinalgData;
+
+/* Systems of n unknowns; numbers from one unknown to the next, and from one vector to the next. */
+typedef struct LinalgSystems {
+  ptrdiff_t n, vectors, step, next;
+  bool forward;
+} LinalgSystems;
+
+LinalgSystems linalg_systems(const LinalgPlan *plan); /* of triangular ones */
 
 /*
 ** A large matrix takes several turns, between which others may run or the run may be cancelled. A
@@ -117,6 +127,12 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
                          LinalgProgress *progress);
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
+
+/* linalg_lanes.c: so many matrices at once; those of the bits that are returned have no result yet. `numbers`
+** are doubles, 0 where matrices go one by one. */
+enum { LINALG_LANES = 4 };
+int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
+int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 
 /* linalg_general.c: in double, whatever the type */
 int64_t linalg_geev_numbers(int64_t n);

@@ -5,7 +5,7 @@
 */
 #include "kernels/linalg_numbers.h"
 
-enum { BLOCK = 32 };
+enum { BLOCK = 32, SMALL = 96 }; /* matrices so small are cheaper reflected one vector at a time */
 
 static ptrdiff_t panel_numbers(ptrdiff_t size) { return 4 * BLOCK * size + BLOCK * BLOCK; }
 
@@ -317,19 +317,21 @@ __attribute__((noinline)) static void reflect_by_one(const Number *v, ptrdiff_t 
 static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
                Number *scratch, LinalgProgress *progress) {
   ptrdiff_t steps = least(rows, columns);
-  Panel panel = panel_in(scratch, rows > columns ? rows : columns);
+  ptrdiff_t size = rows > columns ? rows : columns;
+  Panel panel = panel_in(scratch, size);
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK) {
-    ptrdiff_t end = least(k + BLOCK, steps);
+    ptrdiff_t end = size <= SMALL ? steps : least(k + BLOCK, steps);
+    ptrdiff_t reach = size <= SMALL ? columns : end;
     bool none = true;
     for (ptrdiff_t j = k; j < end; j++) {
       Number *line = at + j * stride + j;
       if (!progress->has_panel) {
         tau[j] = reflector(line, rows - j);
-        reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, end - j - 1, stride);
+        reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, reach - j - 1, stride);
       }
       none &= is_zero(tau[j]);
     }
-    if (end == columns) break;
+    if (reach == columns) break;
     if (none) continue;
     progress->has_panel = true;
     set_panel(&panel, at + k * stride + k, stride, tau + k, rows - k, end - k);
@@ -357,9 +359,11 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
     ptrdiff_t first = k + shift, size = least(BLOCK, count - k);
     if (first >= columns) continue;
     const Number *from = v + k * v_stride + first;
-    if (size == 1) {
-      reflect_by_one(from, rows - first, tau[k], qt + first * q_stride + first, columns - first,
-                     q_stride);
+    if (size == 1 || rows <= SMALL) {
+      for (ptrdiff_t i = size - 1; i >= 0; i--) {
+        reflect_by_one(from + i * (v_stride + 1), rows - first - i, tau[k + i],
+                       qt + (first + i) * (q_stride + 1), columns - first - i, q_stride);
+      }
       continue;
     }
     set_panel(&panel, from, v_stride, tau + k, rows - first, size);

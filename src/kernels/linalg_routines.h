@@ -18,25 +18,15 @@ static double *doubles_at(Number *memory) {
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-static inline bool is_narrow(const LinalgPlan *plan) {
-  return IS_COMPLEX ? plan->narrow : IS_NARROW;
-}
-
-static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
-  double x[2] = {0, 0};
-  for (int part = 0; part < REALS; part++) {
-    ptrdiff_t at = REALS * i + part;
-    x[part] = is_narrow(plan) ? (double)((const float *)data)[at] : ((const double *)data)[at];
-  }
 #if IS_COMPLEX
+static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
+  if (!plan->narrow) return ((const Number *)data)[i];
+  const float *x = (const float *)data + 2 * i;
   return (Number){x[0], x[1]};
-#else
-  return x[0];
-#endif
 }
 
 static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double x) {
-  if (is_narrow(plan)) {
+  if (plan->narrow) {
     ((float *)data)[i] = (float)x;
   } else {
     ((double *)data)[i] = x;
@@ -44,13 +34,22 @@ static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double 
 }
 
 static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
-#if IS_COMPLEX
   put_real(plan, data, 2 * i, x.re);
   put_real(plan, data, 2 * i + 1, x.im);
-#else
-  put_real(plan, data, i, x);
-#endif
 }
+#else
+static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
+  return ((const Number *)data)[i];
+}
+
+static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double x) {
+  ((Number *)data)[i] = (Number)x;
+}
+
+static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
+  ((Number *)data)[i] = x;
+}
+#endif
 
 static void put_info(const LinalgData *data, int result, ptrdiff_t info) {
   *(int32_t *)data->out[result] = (int32_t)info;
@@ -62,12 +61,12 @@ enum { SOME_COLUMNS = 16 }; /* whose lines stay in the cache from row to row */
 static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data, Number *to,
                         bool by_columns) {
   ptrdiff_t rows = plan->in[operand].rows, columns = plan->in[operand].columns;
+  ptrdiff_t down = by_columns ? 1 : columns, along = by_columns ? rows : 1;
   for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
     ptrdiff_t end = least(first + SOME_COLUMNS, columns);
     for (ptrdiff_t i = 0; i < rows; i++) {
       for (ptrdiff_t j = first; j < end; j++) {
-        to[by_columns ? j * rows + i : i * columns + j] =
-            get(plan, data->in[operand], i * columns + j);
+        to[i * down + j * along] = get(plan, data->in[operand], i * columns + j);
       }
     }
   }
@@ -76,12 +75,12 @@ static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *d
 static void store_matrix(const LinalgPlan *plan, int result, const LinalgData *data,
                          const Number *from, ptrdiff_t stride, bool by_columns) {
   ptrdiff_t rows = plan->out[result].rows, columns = plan->out[result].columns;
+  ptrdiff_t down = by_columns ? 1 : stride, along = by_columns ? stride : 1;
   for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
     ptrdiff_t end = least(first + SOME_COLUMNS, columns);
     for (ptrdiff_t i = 0; i < rows; i++) {
       for (ptrdiff_t j = first; j < end; j++) {
-        put(plan, data->out[result], i * columns + j,
-            from[by_columns ? j * stride + i : i * stride + j]);
+        put(plan, data->out[result], i * columns + j, from[i * down + j * along]);
       }
     }
   }
@@ -155,31 +154,14 @@ static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, bool f
   return is_regular;
 }
 
-/* Systems of n unknowns; numbers from one unknown to the next, and from one vector to the next. */
-typedef struct Systems {
-  ptrdiff_t n, vectors, step, next;
-  bool forward, few;
-} Systems;
-
-static Systems systems_of(const LinalgPlan *plan) {
-  ptrdiff_t rows = plan->out[0].rows, columns = plan->out[0].columns;
-  ptrdiff_t vectors = plan->left ? columns : rows;
-  return (Systems){.n = plan->left ? rows : columns,
-                   .vectors = vectors,
-                   .step = plan->left ? columns : 1,
-                   .next = plan->left ? 1 : columns,
-                   .forward = plan->lower != plan->transposed,
-                   .few = vectors <= FEW_VECTORS};
-}
-
 static bool load_systems(const LinalgPlan *plan, const LinalgData *data, Number *t, Number *x,
-                         Systems s) {
+                         LinalgSystems s, bool few) {
   bool is_regular = load_triangle(plan, data, s.forward, t);
   if (plan->by_blocks && !is_regular) return false;
   for (ptrdiff_t i = 0; i < s.n; i++) {
     ptrdiff_t from = (s.forward ? i : s.n - 1 - i) * s.step;
     for (ptrdiff_t v = 0; v < s.vectors; v++) {
-      x[s.few ? v * s.n + i : i * s.vectors + v] = get(plan, data->in[1], from + v * s.next);
+      x[few ? v * s.n + i : i * s.vectors + v] = get(plan, data->in[1], from + v * s.next);
     }
   }
   return true;
@@ -200,13 +182,14 @@ static void solve_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) 
 
 static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                 LinalgProgress *progress) {
-  Systems s = systems_of(plan);
+  LinalgSystems s = linalg_systems(plan);
+  bool few = s.vectors <= FEW_VECTORS;
   Number *t = memory, *x = memory + s.n * s.n;
   if (progress->stage == LOADS) {
-    if (!load_systems(plan, data, t, x, s)) return LINALG_XLA_DECIDES;
+    if (!load_systems(plan, data, t, x, s, few)) return LINALG_XLA_DECIDES;
     linalg_stage_ends(progress);
   }
-  if (s.few) {
+  if (few) {
     solve_vectors(t, s.n, s.n, plan->unit, x, s.vectors);
   } else {
     double a_vector = (double)s.n * (double)s.n;
@@ -225,7 +208,7 @@ static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, 
   for (ptrdiff_t i = 0; i < s.n; i++) {
     ptrdiff_t to = (s.forward ? i : s.n - 1 - i) * s.step;
     for (ptrdiff_t v = 0; v < s.vectors; v++) {
-      put(plan, data->out[0], to + v * s.next, x[s.few ? v * s.n + i : i * s.vectors + v]);
+      put(plan, data->out[0], to + v * s.next, x[few ? v * s.n + i : i * s.vectors + v]);
     }
   }
   return LINALG_DONE;
