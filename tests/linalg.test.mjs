@@ -156,6 +156,25 @@ describe('linear algebra in blocks', () => {
     });
   }
 
+  /* A call whose results are all used, and the same of which only some are. */
+  for (const [routine, results, config, m, n] of [
+    ['syevd', ['f32[70,70]', 'f32[70]', 's32[]'], '{mode = 86 : ui8}', 70, 70],
+    ['gesdd', ['f32[80,40]', 'f32[40]', 'f32[80,80]', 'f32[40,40]', 's32[]'], '{mode = 65 : ui8}', 80, 40],
+    ['gesdd', ['f32[40,80]', 'f32[40]', 'f32[40,40]', 'f32[40,80]', 's32[]'], '{mode = 83 : ui8}', 40, 80],
+  ]) {
+    test(`vectors of ${routine} of ${m}x${n} that nobody uses change nothing`, async () => {
+      const x = random(m * n, 'f32');
+      const text = call('f32', routine, [`${m},${n}`], results, config);
+      const all = await run(text, [x]);
+      for (const used of [[1], [1, 2], [1, results.length - 2], [0, 1]]) {
+        const elements = used.map((i, k) => `  e${k} = ${results[i]} get-tuple-element(r), index=${i}\n`).join('');
+        const root = `ROOT t = (${used.map((i) => results[i]).join(', ')}) tuple(${used.map((_, k) => `e${k}`).join(', ')})`;
+        const some = await run(text.replace('ROOT ', '').replace(/\}\n$/, `${elements}  ${root}\n}\n`), [x]);
+        assert.deepEqual(some, used.map((i) => all[i]), `of results ${used}`);
+      }
+    });
+  }
+
   test('eigenvalues and singular values of matrices that are zero, or not finite', async () => {
     const eigen = call('f64', 'syevd', ['3,3'], ['f64[3,3]', 'f64[3]', 's32[]'], '{mode = 86 : ui8}');
     const zeros = await run(eigen, [new Float64Array(9)]);

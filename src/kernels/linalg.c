@@ -107,6 +107,23 @@ static bool has_types(const Instruction *x, const char *results) {
   return true;
 }
 
+enum { MOST_USERS = 10000 }; /* among so many instructions, they are looked for */
+
+/* jnp.linalg.eigvalsh, for one, asks for vectors and leaves them. */
+static void set_wanted(LinalgPlan *p, const Instruction *x) {
+  const Computation *computation = x->parent;
+  bool all = computation->root == x || computation->count > MOST_USERS;
+  for (int i = 0; i < computation->count && !all; i++) {
+    const Instruction *user = computation->instructions[i];
+    for (int k = 0; k < user->operand_count; k++) {
+      if (user->operands[k] != x) continue;
+      if (user->opcode == HLO_GET_TUPLE_ELEMENT) p->wanted[user->a.tuple_index] = true;
+      all |= user->opcode != HLO_GET_TUPLE_ELEMENT;
+    }
+  }
+  for (int k = 0; k < p->results; k++) p->wanted[k] |= all;
+}
+
 static bool set_call(LinalgPlan *p, const Instruction *x) {
   CustomCallSizes sizes;
   const char *names = custom_call_sizes(x, &sizes);
@@ -130,7 +147,7 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
   p->transposed = (letter(x, "trans_x", 'N') != 'N') == p->left;
   p->conjugated = letter(x, "trans_x", 'N') == 'C';
   p->unit = letter(x, "diag", 'N') == 'U';
-  p->vectors = letter(x, "mode", 'V') != 'N';
+  if (letter(x, "mode", 'V') != 'N') set_wanted(p, x);
   if (p->routine == LINALG_GEEV) {
     bool vectors = letter(x, "compute_left", 'V') != 'N' || letter(x, "compute_right", 'V') != 'N';
     return !is_wide(x->operands[0]->shape->type) && !vectors;

@@ -46,7 +46,8 @@ typedef struct LinalgPlan {
   int64_t in_bytes[LINALG_OPERANDS], out_bytes[LINALG_RESULTS]; /* of one matrix */
   const Shape *shapes[LINALG_OPERANDS];                         /* of one matrix of the batch */
   int operands, results;
-  bool lower, left, transposed, conjugated, unit, vectors;
+  bool lower, left, transposed, conjugated, unit;
+  bool wanted[LINALG_RESULTS]; /* vectors: they are asked for, and somebody uses them */
   /* Where T is nearly singular or not finite, XLA's way decides what the result is. */
   bool by_blocks;
   int64_t batch, per_chunk, numbers; /* of memory, for one matrix */

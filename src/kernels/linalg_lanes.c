@@ -37,11 +37,12 @@ static void store_lane(const LinalgPlan *plan, const LinalgData *data, const dou
   if (plan->results > 1) *(int32_t *)data->out[plan->results - 1] = 0; /* info */
 }
 
-/* x less the sum of a[k] b[k], of vectors whose numbers are so far apart */
-static inline Lanes less_inner(Lanes x, const Lanes *a, ptrdiff_t a_step, const Lanes *b,
-                               ptrdiff_t b_step, ptrdiff_t count) {
-  for (; count > 0; count--, a += a_step, b += b_step) x -= *a * *b;
-  return x;
+/* x -= the sum of a[k] b[k], of vectors whose numbers are so far apart */
+static inline void subtract_inner(Lanes *x, const Lanes *a, ptrdiff_t a_step, const Lanes *b,
+                                  ptrdiff_t b_step, ptrdiff_t count) {
+  Lanes sum = *x;
+  for (; count > 0; count--, a += a_step, b += b_step) sum -= *a * *b;
+  *x = sum;
 }
 
 /* --- Routines: which lanes have a result ------------------------------------------------------- */
@@ -53,10 +54,12 @@ static Mask cholesky_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes
   for (ptrdiff_t i = 0; i < n; i++) {
     Lanes *x = a + i * row;
     for (ptrdiff_t j = 0; j < i; j++) {
-      x[j * column] = less_inner(x[j * column], x, column, a + j * row, column, j) * inverses[j];
+      subtract_inner(x + j * column, x, column, a + j * row, column, j);
+      x[j * column] *= inverses[j];
       if (plan->routine == LINALG_CHOLESKY) a[j * row + i * column] = (Lanes){0};
     }
-    Lanes pivot = less_inner(x[i * column], x, column, x, column, i);
+    subtract_inner(x + i * column, x, column, x, column, i);
+    Lanes pivot = x[i * column];
     fine &= (pivot >= (plan->narrow ? FLT_MIN : DBL_MIN)) & (pivot <= DBL_MAX);
     x[i * column] = __builtin_elementwise_sqrt(pivot);
     inverses[i] = 1 / x[i * column];
@@ -77,8 +80,8 @@ static Mask triangular_lanes(const LinalgPlan *plan, const LinalgData *data, Lan
   for (ptrdiff_t i = 0; i < s.n; i++) {
     for (ptrdiff_t v = 0; v < s.vectors; v++) {
       Lanes *y = x + v * s.next, *to = y + i * s.step;
-      Lanes z = less_inner(*to, t + i * row, column, y, s.step, i);
-      if (!plan->unit) z /= t[i * (row + column)];
+      subtract_inner(to, t + i * row, column, y, s.step, i);
+      Lanes z = plan->unit ? *to : *to / t[i * (row + column)];
       *to = plan->narrow ? __builtin_convertvector(__builtin_convertvector(z, Narrow), Lanes)
                          : z; /* which may be infinite */
     }

@@ -319,17 +319,16 @@ static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Numbe
     if (n > 0) e[n - 1] = 0;
   }
   if (progress->stage == FORMS) {
-    bool wanted = plan->vectors;
-    if (!wanted) linalg_stage_ends(progress);
-    if (wanted && !form_q(a, stride, tau, n - 1, 1, n, qt, n, stride, scratch, progress)) {
+    if (!plan->wanted[0]) linalg_stage_ends(progress);
+    if (plan->wanted[0] && !form_q(a, stride, tau, n - 1, 1, n, qt, n, stride, scratch, progress)) {
       return LINALG_PAUSED;
     }
   }
-  LinalgRows z = {qt, IS_NARROW, plan->vectors ? REALS * n : 0, REALS * stride};
+  LinalgRows z = {qt, IS_NARROW, plan->wanted[0] ? REALS * n : 0, REALS * stride};
   if (!tridiagonal_eigenvalues(d, e, n, z, doubles_at(scratch), progress)) return LINALG_PAUSED;
   put_info(data, 2, progress->info);
   for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / *scale);
-  if (plan->vectors) {
+  if (plan->wanted[0]) {
     store_matrix(plan, 0, data, qt, stride, true);
   } else {
     fill(plan, 0, data, 0);
@@ -339,7 +338,7 @@ static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Numbe
 
 /* Of a wide matrix, that of its adjoint: A^H = V S U^H. */
 typedef struct Svd {
-  bool wide;
+  bool wide, wants_q, wants_p;
   ptrdiff_t rows, columns, wanted, high, stride;
   Number *a, *qv, *qt, *pt, *tau_q, *tau_p, *scratch;
   double *d, *e;
@@ -347,6 +346,8 @@ typedef struct Svd {
 
 static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   Svd s = {.wide = plan->in[0].columns > plan->in[0].rows};
+  s.wants_q = plan->wanted[s.wide ? 3 : 2];
+  s.wants_p = plan->wanted[s.wide ? 2 : 3];
   s.rows = s.wide ? plan->in[0].columns : plan->in[0].rows;
   s.columns = s.wide ? plan->in[0].rows : plan->in[0].columns;
   s.wanted = least(s.wide ? plan->out[3].rows : plan->out[2].columns, s.rows);
@@ -372,9 +373,8 @@ static bool load_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *
   *scale = scale_for(largest);
   fill(plan, 0, data, 0);
   put_info(data, 4, 0);
-  if (!is_finite || !plan->vectors) {
-    fill(plan, 2, data, is_finite ? 0 : NAN);
-    fill(plan, 3, data, is_finite ? 0 : NAN);
+  for (int k = 2; k < 4; k++) {
+    if (!is_finite || !plan->wanted[k]) fill(plan, k, data, is_finite ? 0 : NAN);
   }
   for (ptrdiff_t i = 0; !is_finite && i < s->columns; i++) put_real(plan, data->out[1], i, NAN);
   for (ptrdiff_t i = 0; i < s->rows; i++) {
@@ -389,7 +389,10 @@ static bool load_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *
 static void store_vectors(const LinalgPlan *plan, const LinalgData *data, const Svd *s) {
   Number *adjoint = s->wide ? s->qt : s->pt; /* its rows are V's columns */
   ptrdiff_t next = s->wide ? s->high : s->stride, count = plan->out[3].rows * next;
-  store_matrix(plan, 2, data, s->wide ? s->pt : s->qt, s->wide ? s->stride : s->high, true);
+  if (plan->wanted[2]) {
+    store_matrix(plan, 2, data, s->wide ? s->pt : s->qt, s->wide ? s->stride : s->high, true);
+  }
+  if (!plan->wanted[3]) return;
   for (ptrdiff_t i = 0; i < count; i++) adjoint[i] = conjugate(adjoint[i]);
   store_matrix(plan, 3, data, adjoint, next, false);
 }
@@ -408,24 +411,25 @@ static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *data, Numbe
                        s.scratch, progress)) {
       return LINALG_PAUSED;
     }
-    if (!plan->vectors) progress->stage = ITERATES;
   }
+  if (progress->stage == FORMS_Q && !s.wants_q) linalg_stage_ends(progress);
   if (progress->stage == FORMS_Q && !form_q(s.qv, s.high, s.tau_q, s.columns, 0, s.rows, s.qt,
                                             s.wanted, s.high, s.scratch, progress)) {
     return LINALG_PAUSED;
   }
+  if (progress->stage == FORMS_P && !s.wants_p) linalg_stage_ends(progress);
   if (progress->stage == FORMS_P && !form_q(s.a, s.stride, s.tau_p, s.columns - 1, 1, s.columns,
                                             s.pt, s.columns, s.stride, s.scratch, progress)) {
     return LINALG_PAUSED;
   }
-  LinalgRows u = {s.qt, IS_NARROW, plan->vectors ? REALS * s.rows : 0, REALS * s.high};
-  LinalgRows v = {s.pt, IS_NARROW, plan->vectors ? REALS * s.columns : 0, REALS * s.stride};
+  LinalgRows u = {s.qt, IS_NARROW, s.wants_q ? REALS * s.rows : 0, REALS * s.high};
+  LinalgRows v = {s.pt, IS_NARROW, s.wants_p ? REALS * s.columns : 0, REALS * s.stride};
   if (!bidiagonal_values(s.d, s.e, s.columns, u, v, doubles_at(s.scratch), progress)) {
     return LINALG_PAUSED;
   }
   put_info(data, 4, progress->info);
   for (ptrdiff_t i = 0; i < s.columns; i++) put_real(plan, data->out[1], i, s.d[i] / *scale);
-  if (plan->vectors) store_vectors(plan, data, &s);
+  store_vectors(plan, data, &s);
   return LINALG_DONE;
 }
 
