@@ -58,8 +58,8 @@ PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution dir
   linalg_c128 order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
   hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
-COMPACT := $(addprefix kernels/, contraction elements gather linalg_f64 linalg_general linalg_lanes move rng \
-  small sort sort_merge stream)
+COMPACT := $(addprefix kernels/, contraction elements fft_f32 fft_f64 fft_transform gather linalg_f64 \
+  linalg_general linalg_lanes move rng small sort sort_merge stream)
 PLAIN := $(addprefix kernels/, linalg_f32 linalg_rotate)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,$(if \
@@ -169,7 +169,7 @@ LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
   -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/library.js \
-  -lexports.js -Wl,--stack-first -sBINARYEN_EXTRA_PASSES=-Oz
+  -lexports.js -Wl,--stack-first -sBINARYEN_EXTRA_PASSES=-Oz,--skip-pass=memory-packing
 LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 \
   -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
 LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS))
@@ -181,7 +181,8 @@ build: $(DIST)
 # Linked elsewhere and moved, so that nobody who uses the build meanwhile sees glue and WebAssembly
 # that do not fit together. Linked with -O2, since -O3 inlines once more, which costs 10 kB of the
 # download and gives nothing (212 operations: 1.003); -Oz brings a libc that copies byte by byte, and
-# is only the last pass therefore (2 kB less, 1.00).
+# is only the last pass therefore (2 kB less, 1.00). Data keep their zeros, which compress to less than
+# the code that would fill in others (0.6 kB).
 $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/library.js \
     bindings/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)

@@ -184,6 +184,20 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                       \
   }
 
+/* One row after the other. Of integers of 64 bits, whose products take so long that to load a matrix again
+** is nothing beside them. */
+#define PLAIN_LOOP_ONE(name, real, splat, madd)                                       \
+  PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                              \
+  PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                  \
+  LOOP void name(int rows, int columns, int depth, const void *lhs, const RowAt *row, \
+                 const void *rhs, const DepthAt *at, void *out, Start start) {        \
+    v128_t zero = wasm_i32x4_const_splat(0);                                          \
+    for (int i = 0; i < rows; i++) {                                                  \
+      int j = name##_1x8(0, columns, depth, lhs, row + i, rhs, at, out, zero);        \
+      name##_1x2(j, columns, depth, lhs, row + i, rhs, at, out, zero);                \
+    }                                                                                 \
+  }
+
 /* ---- Streams ---- */
 
 /* ROWS vectors with DEPTH rows of the matrix: the sums stay in the first cache. */
@@ -245,6 +259,15 @@ EXPORT("7") StreamLoop by_columns_f64;
     int i = 0;                                                                                     \
     BY_DEPTH_CASE(name, real, 4, 2)                                                                \
     BY_DEPTH_CASE(name, real, 2, 4)                                                                \
+    BY_DEPTH_CASE(name, real, 1, 8)                                                                \
+  }
+
+#define BY_DEPTH_ONE(name, real, splat, madd, partial)                                             \
+  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                      \
+  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                      \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    int i = 0;                                                                                     \
     BY_DEPTH_CASE(name, real, 1, 8)                                                                \
   }
 
@@ -322,6 +345,18 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                              \
   }
 
+#define BY_COLUMNS_ONE(name, real, madd, add, partial, sum_of, lane_of)                            \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)                 \
+  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)                 \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    for (int i = 0; i < rows; i++) {                                                               \
+      int j = 0;                                                                                   \
+      BY_COLUMNS_CASE(name, real, 1, 4)                                                            \
+      BY_COLUMNS_CASE(name, real, 1, 1)                                                            \
+    }                                                                                              \
+  }
+
 /* ---- The table ---- */
 
 #define LANE_LOOPS(lanes, ROWS, real, splat, madd, add, partial, sum_of, lane_of, negative_zero) \
@@ -337,8 +372,12 @@ LANE_LOOPS(f64, REAL_ROWS, double, wasm_v128_load64_splat, MADD_F64, wasm_f64x2_
 #ifndef XLA_RELAXED_SIMD
 LANE_LOOPS(s32, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S32, wasm_i32x4_add,
            first_of_4, sum_of_s32, wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
-LANE_LOOPS(s64, INTEGER_ROWS, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add,
-           first_of_2, sum_of_s64, wasm_i64x2_extract_lane, wasm_i32x4_const_splat(0))
+TILE_LOOP(tile_s64, INTEGER_ROWS, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add,
+          wasm_i32x4_const_splat(0))
+PLAIN_LOOP_ONE(plain_s64, uint64_t, wasm_v128_load64_splat, MADD_S64)
+BY_DEPTH_ONE(by_depth_s64, uint64_t, wasm_v128_load64_splat, MADD_S64, first_of_2)
+BY_COLUMNS_ONE(by_columns_s64, uint64_t, MADD_S64, wasm_i64x2_add, first_of_2, sum_of_s64,
+               wasm_i64x2_extract_lane)
 LANE_LOOPS(s16, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i32x4_add,
            first_of_4, sum_of_s32, wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
 
