@@ -243,23 +243,19 @@ static const Literal *evaluate(const EvalApply *apply, const Scalar *arguments) 
   return eval_computation(computation, literals, apply->context);
 }
 
-/* Where no other thread could stop it, a loop that never ends has a budget: some seconds. */
 static bool run_whole(const EvalApply *apply, const Scalar *arguments, Scalar *results) {
-  enum { MOST_STEPS_ALONE = 20 * 1000 * 1000 };
-  EvalContext *context = apply->context;
-  int64_t budget = MOST_STEPS_ALONE;
-  bool limits = context->alone && !context->budget;
-  if (limits) context->budget = &budget;
-  ArenaMark mark = arena_mark(context->arena);
+  ArenaMark mark = arena_mark(apply->context->arena);
   const Literal *value = evaluate(apply, arguments);
   if (value) load_results(value, results);
-  arena_release(context->arena, mark);
-  if (limits) context->budget = NULL;
-  if (budget >= 0) return value != NULL;
-  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
-                   "computation %s took more than %d steps for one element; it may never end, and "
-                   "without threads nothing else can stop it",
-                   apply->computation->name, MOST_STEPS_ALONE);
+  arena_release(apply->context->arena, mark);
+  return value != NULL;
+}
+
+static bool run_limited(EvalApply *apply, const Scalar *arguments, Scalar *results) {
+  int64_t budget;
+  evaluation_limit(apply->context, &budget);
+  bool ok = eval_apply(apply, arguments, results);
+  return evaluation_unlimit(apply->context, apply->computation) && ok;
 }
 
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results) {
@@ -267,6 +263,7 @@ bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results) {
     *results = scalar_binary_opcode(apply->simple, apply->simple_type, arguments[0], arguments[1]);
     return true;
   }
+  if (evaluation_is_endless(apply->context)) return run_limited(apply, arguments, results);
   return apply->planned ? run_plan(apply, arguments, results)
                         : run_whole(apply, arguments, results);
 }

@@ -34,8 +34,10 @@ bool eval_structure(const Instruction *instruction, Literal *const *operands, Li
 
 static bool call(const Computation *computation, Literal *const *arguments, Literal *result,
                  EvalContext *context) {
+  ArenaMark mark = arena_mark(context->arena);
   const Literal *value = eval_computation(computation, arguments, context);
   if (value) literal_copy_data(value, result);
+  arena_release(context->arena, mark);
   return value != NULL;
 }
 
@@ -72,10 +74,7 @@ static bool loop(const Instruction *instruction, Literal *const *operands, Liter
     bool holds = false;
     if (!condition_holds(instruction->a.condition, state, &holds, context)) return false;
     if (!holds) break;
-    ArenaMark mark = arena_mark(context->arena);
-    bool ok = call(instruction->a.body, &state, next, context);
-    arena_release(context->arena, mark);
-    if (!ok) return false;
+    if (!call(instruction->a.body, &state, next, context)) return false;
     Literal *swap = state;
     state = next;
     next = swap;

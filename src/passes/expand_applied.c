@@ -6,8 +6,10 @@
 **     reduce(x, init), f       scan over the results: carries are the initial values, an element is
 **                                scan over what is reduced to one: carries are what it is so far
 **
-** The evaluator runs others that have such computations, a whole element at a time.
+** lower/apply_in_order.c does the same to sort, scatter and reduce-window.
 */
+#include "passes/applied.h"
+
 #include "hlo/shorthand.h"
 #include "passes/rewrite.h"
 
@@ -19,30 +21,72 @@ typedef struct Applied {
   int64_t results, elements; /* of a reduction; elements of each result */
 } Applied;
 
-static Instruction *add(const Applied *e, Opcode opcode, const Shape *shape,
-                        Instruction *const *operands, int count, const Attributes *a) {
-  return computation_add(e->computation, opcode, shape, operands, count, a, NULL);
-}
+/* ---- Shared ---- */
 
-/* Along the first dimension. */
-static Instruction *add_scan(const Applied *e, Computation *to_apply, const Shape *shape,
-                             Instruction *const *operands, int count, int carries) {
+Instruction *add_scan(Computation *computation, Computation *to_apply, const Shape *shape,
+                      Instruction *const *operands, int count, int carries) {
   static const int64_t first = 0;
   Attributes a;
   attributes_init(&a);
   a.to_apply = to_apply;
   a.dimensions = (Int64List){1, &first};
   a.num_carries = carries;
-  return add(e, HLO_SCAN, shape, operands, count, &a);
+  return computation_add(computation, HLO_SCAN, shape, operands, count, &a, NULL);
 }
 
-/* The parts of a value; it itself if it is no tuple. */
-static void add_parts(const Applied *e, Instruction *x, Instruction **parts) {
+void add_parts(Computation *computation, Instruction *x, Instruction **parts) {
   parts[0] = x;
   for (int i = 0; i < x->shape->tuple_size; i++) {
-    parts[i] = computation_add_element(e->computation, x, i);
+    parts[i] = computation_add_element(computation, x, i);
   }
 }
+
+Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64List dimensions) {
+  const Shape *shape = operand->shape;
+  Arena *arena = computation->module->arena;
+  int64_t *order = ARENA_ARRAY(arena, int64_t, shape->rank), dims[MAX_RANK], sizes[2] = {1, 1};
+  int rank = 0;
+  Attributes a;
+  attributes_init(&a);
+  for (int back = 0; back < 2; back++) {
+    for (int d = 0; d < shape->rank; d++) {
+      if (list_has(dimensions, d) != (back == 1)) continue;
+      sizes[back] *= dims[rank] = shape->dims[d];
+      order[rank++] = d;
+    }
+  }
+  a.dimensions = (Int64List){rank, order};
+  const Shape *turned = shape_make(arena, shape->type, rank, dims, NULL);
+  operand = computation_add(computation, HLO_TRANSPOSE, turned, &operand, 1, &a, NULL);
+  return computation_add_reshape(computation, operand, 2, sizes);
+}
+
+/* What is more than element-wise. */
+static bool is_more(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_PARAMETER:
+  case HLO_CALL:
+  case HLO_FUSION:
+  case HLO_MAP:
+  case HLO_TUPLE_OP:
+  case HLO_GET_TUPLE_ELEMENT: return false;
+  default: return x->shape->rank > 0 || instruction_called(x, NULL) > 0;
+  }
+}
+
+bool applies_more(const Instruction *x, const Computation *to_apply) {
+  for (int i = 0; i < x->operand_count; i++) {
+    const Shape *shape = x->operands[i]->shape;
+    if (!shape_is_static_array(shape) || shape_elements(shape) == 0) return false;
+  }
+  bool has_more = false;
+  for (int i = 0; i < to_apply->count && !has_more; i++) {
+    has_more = instruction_reaches(to_apply->instructions[i], is_more);
+  }
+  return has_more && x->operand_count > 0 && !x->a.control_predecessors.count;
+}
+
+/* ---- Maps ---- */
 
 static void expand_map(const Applied *e) {
   int64_t size = shape_elements(e->x->shape);
@@ -51,7 +95,8 @@ static void expand_map(const Applied *e) {
     operands[i] = computation_add_reshape(e->computation, e->x->operands[i], 1, &size);
   }
   const Shape *flat = shape_make(e->arena, e->x->shape->type, 1, &size, NULL);
-  Instruction *scan = add_scan(e, e->x->a.to_apply, flat, operands, e->x->operand_count, 0);
+  Instruction *scan =
+      add_scan(e->computation, e->x->a.to_apply, flat, operands, e->x->operand_count, 0);
   instruction_become(e->x, HLO_RESHAPE, &scan, 1, NULL);
 }
 
@@ -77,7 +122,6 @@ static Computation *step_of(const Applied *e) {
 static Computation *result_of(const Applied *e) {
   Computation *step = step_of(e);
   Computation *result = module_add_computation(e->x->parent->module, "reduce_result");
-  Applied in = {e->x, e->arena, result, e->count, e->results, e->elements};
   Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
   Instruction **results = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
   for (int i = 0; i < 2 * e->count; i++) {
@@ -85,31 +129,11 @@ static Computation *result_of(const Applied *e) {
     if (i < e->count) shape = shape_make(e->arena, shape->type, 1, &e->elements, NULL);
     operands[i] = computation_add_parameter(result, i, shape, "p");
   }
-  Instruction *scan = add_scan(&in, step, step->root->shape, operands, 2 * e->count, e->count);
-  add_parts(&in, scan, results);
+  Instruction *scan = add_scan(result, step, step->root->shape, operands, 2 * e->count, e->count);
+  add_parts(result, scan, results);
   for (int i = 0; i < e->count; i++) results[e->count + i] = operands[e->count + i];
   computation_add_tuple(result, results, 2 * e->count);
   return result;
-}
-
-/* An operand as [results, elements]. */
-static Instruction *in_rows(const Applied *e, Instruction *operand) {
-  const Shape *shape = operand->shape;
-  int64_t *order = ARENA_ARRAY(e->arena, int64_t, shape->rank), dims[MAX_RANK];
-  int rank = 0;
-  Attributes a;
-  attributes_init(&a);
-  for (int reduced = 0; reduced < 2; reduced++) {
-    for (int d = 0; d < shape->rank; d++) {
-      if (list_has(e->x->a.dimensions, d) != (reduced == 1)) continue;
-      dims[rank] = shape->dims[d];
-      order[rank++] = d;
-    }
-  }
-  a.dimensions = (Int64List){rank, order};
-  const Shape *turned = shape_make(e->arena, shape->type, rank, dims, NULL);
-  operand = add(e, HLO_TRANSPOSE, turned, &operand, 1, &a);
-  return computation_add_reshape(e->computation, operand, 2, (int64_t[]){e->results, e->elements});
 }
 
 static void expand_reduce(Applied *e) {
@@ -122,13 +146,14 @@ static void expand_reduce(Applied *e) {
   const Shape **shapes = ARENA_ARRAY(e->arena, const Shape *, 2 * e->count);
   for (int i = 0; i < 2 * e->count; i++) {
     Instruction *operand = e->x->operands[i];
-    operands[i] = i < e->count ? in_rows(e, operand) : operand;
+    operands[i] = i < e->count ? add_in_rows(e->computation, operand, e->x->a.dimensions) : operand;
     shapes[i] = i < e->count ? shape_make(e->arena, operand->shape->type, 1, &e->results, NULL)
                              : operand->shape;
   }
-  Instruction *scan = add_scan(e, result_of(e), shape_tuple(e->arena, 2 * e->count, shapes),
-                               operands, 2 * e->count, e->count);
-  add_parts(e, scan, parts);
+  Instruction *scan =
+      add_scan(e->computation, result_of(e), shape_tuple(e->arena, 2 * e->count, shapes), operands,
+               2 * e->count, e->count);
+  add_parts(e->computation, scan, parts);
   if (!shape_is_tuple(shape)) {
     instruction_become(e->x, HLO_RESHAPE, parts, 1, NULL);
     return;
@@ -139,42 +164,15 @@ static void expand_reduce(Applied *e) {
   instruction_become(e->x, HLO_TUPLE_OP, parts, e->count, NULL);
 }
 
-/* ---- Which ---- */
-
-/* What is more than element-wise. */
-static bool is_more(const Instruction *x) {
-  switch (x->opcode) {
-  case HLO_PARAMETER:
-  case HLO_CALL:
-  case HLO_FUSION:
-  case HLO_MAP:
-  case HLO_TUPLE_OP:
-  case HLO_GET_TUPLE_ELEMENT: return false;
-  default: return x->shape->rank > 0 || instruction_called(x, NULL) > 0;
-  }
-}
-
-static bool is_expanded(const Instruction *x) {
-  bool is_map = x->opcode == HLO_MAP, has_more = false;
-  if (!is_map && x->opcode != HLO_REDUCE) return false;
-  for (int i = 0; i < x->operand_count; i++) {
-    if (!shape_is_static_array(x->operands[i]->shape)) return false;
-  }
-  if (x->operand_count == 0 || shape_elements(x->operands[0]->shape) == 0) return false;
-  const Computation *to_apply = x->a.to_apply;
-  for (int i = 0; i < to_apply->count && !has_more; i++) {
-    has_more = instruction_reaches(to_apply->instructions[i], is_more);
-  }
-  return has_more && !x->a.control_predecessors.count;
-}
-
 static bool expand_applied(Computation *computation) {
   bool changed = false;
   for (int i = 0, count = computation->count; i < count; i++) {
     Applied e = {.x = computation->instructions[i], .computation = computation};
     e.arena = computation->module->arena;
-    if (!is_expanded(e.x)) continue;
-    if (e.x->opcode == HLO_MAP) {
+    bool is_map = e.x->opcode == HLO_MAP;
+    if (!is_map && e.x->opcode != HLO_REDUCE) continue;
+    if (!applies_more(e.x, e.x->a.to_apply)) continue;
+    if (is_map) {
       expand_map(&e);
     } else {
       expand_reduce(&e);
