@@ -59,7 +59,7 @@ PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution dir
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
   hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
 COMPACT := $(addprefix kernels/, contraction elements fft_f32 fft_f64 fft_transform gather linalg_f64 \
-  linalg_general linalg_lanes move rng small sort sort_merge stream)
+  linalg_general linalg_lanes move pack rng small sort sort_merge stream winograd)
 PLAIN := $(addprefix kernels/, linalg_f32 linalg_rotate)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,$(if \

@@ -71,6 +71,9 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
   }
   if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", optimized);
   lower_run(optimized, options->evaluate ? NULL : &codegen_target, options->watch);
+  if (!options->evaluate && schedule_module(optimized) && options->watch) {
+    options->watch->changed(options->watch, "schedule", optimized);
+  }
   if (!collectives_check(optimized, mesh, error)) {
     module_free(optimized);
     return NULL;

@@ -153,7 +153,11 @@ void program_print_thunks(const Program *program, StrBuf *out);
 ** and the first and the last thunk that want it. */
 void program_print_memory(const Program *program, StrBuf *out);
 
+/* schedule.c: puts instructions into an order that takes less memory. True if it changed any. */
+bool schedule_module(Module *module);
 /* thunks.c: from computations to thunks. */
+/* Whether it has no thunk: its operands have its memory. */
+bool instruction_is_alias(const Instruction *instruction);
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
 /* in_place.c: results that take their operands' memory, or that of arguments. */
 void join_buffers(Program *program);

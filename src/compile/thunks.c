@@ -155,7 +155,7 @@ static bool fills_its_bytes(const Shape *shape) {
   return type_bits(shape->type) == 8 * type_bytes(shape->type);
 }
 
-static bool is_alias(const Instruction *instruction) {
+bool instruction_is_alias(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_BITCAST_CONVERT: /* the bytes stay where they are, whatever the elements' widths */
     return fills_its_bytes(instruction->shape) && fills_its_bytes(instruction->operands[0]->shape);
@@ -537,7 +537,7 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
     if (needs_runtime(instruction)) c->too_large = instruction;
     return compile_plain(c, instruction, values, sequence);
   default:
-    if (is_alias(instruction)) return alias_leaves(c, instruction, values);
+    if (instruction_is_alias(instruction)) return alias_leaves(c, instruction, values);
     return compile_plain(c, instruction, values, sequence);
   }
 }

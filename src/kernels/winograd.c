@@ -218,6 +218,9 @@ static void store_features(v128_t features, float *to, int64_t stride, int64_t c
 
 /* ---- Transforms ---- */
 
+/* Else what they hold is in memory, as this file is compiled for size. */
+#define UNROLLED _Pragma("unroll")
+
 static void transform_kernel(const Winograd *w, const float *rhs, float *out, int64_t chunk) {
   int64_t begin = chunk * w->kernel_chunk, end = begin + w->kernel_chunk;
   if (end > w->inputs) end = w->inputs;
@@ -283,7 +286,7 @@ static void transform_tile(const Winograd *w, const float *lhs, Tile tile, float
     v128_t rows[4][4];
     for (int x = 0; x < 4; x++) {
       v128_t d[4];
-      for (int y = 0; y < 4; y++) {
+      UNROLLED for (int y = 0; y < 4; y++) {
         d[y] = inside[y][x] ? load_features(base + at[y][x] + f * w->lhs_stride[1],
                                             w->lhs_stride[1], w->inputs - f)
                             : wasm_i32x4_const_splat(0);
@@ -293,7 +296,7 @@ static void transform_tile(const Winograd *w, const float *lhs, Tile tile, float
       rows[2][x] = wasm_f32x4_sub(d[2], d[1]);
       rows[3][x] = wasm_f32x4_sub(d[1], d[3]);
     }
-    for (int y = 0; y < 4; y++) {
+    UNROLLED for (int y = 0; y < 4; y++) {
       float *to = out + 4 * y * next;
       wasm_v128_store(to, wasm_f32x4_sub(rows[y][0], rows[y][2]));
       wasm_v128_store(to + next, wasm_f32x4_add(rows[y][1], rows[y][2]));
@@ -336,9 +339,9 @@ static void transform_out(const Winograd *w, const float *products, const Kernel
   int64_t next = w->products_plane;
   for (int64_t f = 0; f < w->outputs; f += 4, products += 4) {
     v128_t rows[2][4];
-    for (int x = 0; x < 4; x++) {
+    UNROLLED for (int x = 0; x < 4; x++) {
       v128_t m[4];
-      for (int y = 0; y < 4; y++) m[y] = wasm_v128_load(products + (4 * y + x) * next);
+      UNROLLED for (int y = 0; y < 4; y++) m[y] = wasm_v128_load(products + (4 * y + x) * next);
       rows[0][x] = wasm_f32x4_add(wasm_f32x4_add(m[0], m[1]), m[2]);
       rows[1][x] = wasm_f32x4_sub(wasm_f32x4_sub(m[1], m[2]), m[3]);
     }
