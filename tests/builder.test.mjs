@@ -839,3 +839,9 @@ test('names are made fit for HLO', () => {
   const again = client.parseHlo(module.toString());
   assert.equal(again.toString(), module.toString());
 });
+
+test("powers of two of f8e8m0fnu, with the digits that XLA's parser needs of the least", () => {
+  const b = client.builder('powers');
+  const module = b.build(b.constant([2 ** -127, 2 ** -126, 0.25, 2 ** 127], 'f8e8m0fnu[4]'));
+  assert.match(module.toString(), /constant\(\{5\.877471754111438e-39, 1e-38, 0\.2, 2e\+38\}\)/);
+});

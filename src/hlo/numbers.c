@@ -206,7 +206,9 @@ static int print_float(char *out, PrimitiveType type, const void *data, int64_t 
   double value = scalar_load(type, data, index).f;
   if (isnan(value)) return print_nan(out, type, data, index);
   if (isinf(value)) return sprintf(out, value < 0 ? "-inf" : "inf");
-  return print_finite(out, type, value);
+  /* Of 2^-127, whatever is more than its double, as 6e-39 is, XLA's parser rounds to 2^-126. */
+  bool exact = type == F8E8M0FNU && value < FLT_MIN;
+  return print_finite(out, exact ? F64 : type, value);
 }
 
 int number_print(char *out, PrimitiveType type, const void *data, int64_t index) {
