@@ -205,7 +205,7 @@ OWN_FRAME static void emit_repair(Emitter *e, bool wide, const int *operands, co
     found[i] = expression_input(&m, results[i]);
   }
   emit_simd(e, V128_AND);
-  emit_simd(e, V128_ANY_TRUE);
+  emit_simd(e, I32X4_BITMASK);
   wasm_block(&e->function, OP_IF);
   for (int i = 0; i < 4; i++) parts[i] = expression_input(&m, operands[i]);
   complex_repair(&m, parts, found, repaired);

@@ -71,7 +71,7 @@ static void emit_truncated(Emitter *e, bool to_signed) {
   emit_splat64(e, limit);
   emit_simd(e, F64X2_LT);
   emit_simd(e, V128_NOT);
-  emit_simd(e, V128_ANY_TRUE);
+  emit_simd(e, I32X4_BITMASK);
   wasm_block(f, OP_IF);
   emit_local(e, x);
   emit_lane_conversion(e, &to_integers, to_signed);

@@ -161,7 +161,7 @@ void emit_expression(Emitter *e, Expression *m, const Value *results, int count,
 
 void begin_exception(Emitter *e, int where) {
   wasm_get(&e->function, where);
-  wasm_simd(&e->function, V128_ANY_TRUE);
+  wasm_simd(&e->function, I32X4_BITMASK);
   wasm_block(&e->function, OP_IF);
 }
 
