@@ -51,15 +51,18 @@ static int contiguous_leaves(const LoopPlan *plan, int loop) {
   return count;
 }
 
+static int extreme_instruction(const LoopPlan *plan);
+
 static bool goes_along(const LoopPlan *plan) {
-  enum { LEAST_STEPS = 2 * LANES };
   int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
   if (plan->places || reduce_operation(plan->reduce) == OPCODE_COUNT) return false;
   bool rounds = is_narrow_float(plan->reduce->operands[0]->shape->type);
   if (rounds && plan->reduce->opcode == HLO_REDUCE_WINDOW) return false; /* at every step */
   int along = contiguous_leaves(plan, last), across = contiguous_leaves(plan, row);
   if (across > along && plan->sizes[row] >= LANES) return false;
-  return plan->sizes[last] >= LEAST_STEPS || plan->sizes[row] < LANES;
+  /* Below, the combining takes longer than putting vectors together from several rows. */
+  int least = (extreme_instruction(plan) ? 6 : 3) * LANES;
+  return plan->sizes[last] >= least || plan->sizes[row] < LANES;
 }
 
 /* Enough independent sums to hide the latency of one, and enough neighbours at each step of a column
