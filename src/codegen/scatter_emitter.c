@@ -171,6 +171,12 @@ static void emit_window_row(Emitter *e, const Scatterer *s) {
   single.unroll = 1;
   emit_pointers(e, s->indices);
   emit_target_pointers(e, s);
+  if (size == 1) {
+    e->one_lane = true;
+    emit_update(e, &single);
+    e->one_lane = false;
+    return;
+  }
   wasm_i32(f, size);
   wasm_set(f, s->count);
   if (is_side_by_side(e, s)) {
@@ -226,6 +232,24 @@ static void emit_window(Emitter *e, Scatterer *s) {
   }
   emit_window_loops(e, s, index_loops);
   wasm_op(f, OP_END);
+}
+
+/* The index vectors of the range where they are one loop: the processor has more windows in flight the fewer
+** instructions each takes, and small ones wait for memory. */
+static void emit_next_window(Emitter *e, void *data) {
+  Scatterer *s = data;
+  emit_window(e, s);
+  emit_advance(e, s->indices[0], 1);
+}
+
+static void emit_line(Emitter *e, Scatterer *s) {
+  s->indices[0] = s->starts[0];
+  emit_counted_loop(e, s->left, 1, emit_next_window, s);
+}
+
+static void emit_window_and_leave(Emitter *e, Scatterer *s) {
+  WasmFunction *f = &e->function;
+  emit_window(e, s);
   emit_advance(e, s->left, -1);
   wasm_get(f, s->left);
   wasm_op(f, OP_I32_EQZ);
@@ -252,7 +276,7 @@ static void emit_window_loops(Emitter *e, Scatterer *s, int k) {
   wasm_set(f, is_of_indices ? s->starts[k] : index);
   wasm_block(f, OP_LOOP);
   if (k + 1 == e->plan->rank - e->plan->reduced) {
-    emit_window(e, s);
+    emit_window_and_leave(e, s);
   } else {
     emit_window_loops(e, s, k + 1);
   }
@@ -326,5 +350,9 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   if (!fits) return;
   emit_math_constants(e);
   emit_range(e, &s);
-  emit_window_loops(e, &s, 0);
+  if (plan->loops.rank - plan->loops.reduced == 1) {
+    emit_line(e, &s);
+  } else {
+    emit_window_loops(e, &s, 0);
+  }
 }
