@@ -27,10 +27,11 @@
 
 enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
 
-/* What a group reads, and how its loops do: of how many nodes, and elements, at most. No nodes: unknown. */
+/* What a group reads, and how its loops do: of how many nodes, in all plans and in one, and elements, at
+** most. No nodes: unknown. */
 typedef struct Input {
   Instruction *x;
-  int nodes;
+  int nodes, nodes_of_plan;
   int64_t elements;
 } Input;
 
@@ -39,7 +40,7 @@ typedef struct Group {
   Instruction **members; /* users before operands: the root first */
   bool reindexes;        /* has members that are about where elements are, other than of scalars */
   bool has_parts;        /* and some of these are of several arrays */
-  int nodes;             /* of its plans, at most */
+  int nodes;             /* of any of its plans, at most */
   int input_count;
   Input *inputs;            /* MOST_INPUTS at most */
   const Instruction *asked; /* the last one whose users were looked for */
@@ -73,7 +74,8 @@ static bool is_free(const Instruction *x) {
 
 /* Whether its elements are those of other places. */
 static bool reindexes(const Instruction *x) {
-  return is_index_operation(x->opcode) || x->opcode == HLO_GATHER;
+  return (is_index_operation(x->opcode) || x->opcode == HLO_GATHER) &&
+         x->operands[0]->shape->rank > 0;
 }
 
 static bool has_parts(const Instruction *x) {
@@ -153,7 +155,7 @@ static void join(Fuser *fuser, Instruction *x, Group *group) {
   GroupList *list = &fuser->groups_of[x->id];
   ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
   ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
-  group->reindexes |= reindexes(x) && x->operands[0]->shape->rank > 0;
+  group->reindexes |= reindexes(x);
   group->has_parts |= has_parts(x);
 }
 
@@ -181,8 +183,9 @@ static int inputs_with(const Fuser *fuser, const Group *group, const Instruction
     int at = 0;
     while (at < count && out[at].x != operand) at++;
     if (at == MOST_INPUTS) return MOST_INPUTS + 1;
-    if (at == count) out[count++] = (Input){operand, 0, 0};
+    if (at == count) out[count++] = (Input){.x = operand};
     out[at].nodes += was->nodes;
+    out[at].nodes_of_plan += was->nodes_of_plan;
     out[at].elements += elements(operand) == 1 ? was->nodes : was->elements;
   }
   return count;
@@ -235,6 +238,8 @@ static bool is_cheap(const Instruction *x, const Group *group, int64_t computed)
          may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
 }
 
+static int most(int a, int b) { return a > b ? a : b; }
+
 static void note_read(Input *input, int64_t steps) {
   input->nodes++;
   input->elements += elements(input->x) == 1 ? 1 : steps;
@@ -263,17 +268,21 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
 static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *inputs, int count) {
   Arena *arena = arena_new();
   LoopPlans plans;
-  Input last = {x, 0, 0};
+  Input last = {.x = x};
+  int before[MOST_INPUTS];
   bool can = loop_plans(&plans, arena, group->members[0], is_outside, &(Inside){fuser, group});
   for (int i = 0; i < count; i++) {
     fuser->place[inputs[i].x->id] = i;
-    inputs[i].nodes = 0;
-    inputs[i].elements = 0;
+    inputs[i] = (Input){.x = inputs[i].x};
   }
   group->nodes = 0;
   for (int b = 0; b < plans.count && can; b++) {
+    for (int i = 0; i < count; i++) before[i] = inputs[i].nodes;
     note_reads(fuser, &plans.items[b], inputs, &last);
-    group->nodes += plans.items[b].count;
+    for (int i = 0; i < count; i++) {
+      inputs[i].nodes_of_plan = most(inputs[i].nodes_of_plan, inputs[i].nodes - before[i]);
+    }
+    group->nodes = most(group->nodes, plans.items[b].count);
   }
   arena_free(arena);
   return can && is_cheap(x, group, last.elements);
@@ -283,11 +292,11 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
 static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
   enum { MOST_NODES = 512 };
   if (reindexes(x) || !was->nodes || was->elements >= INT32_MAX ||
-      group->nodes + was->nodes * x->operand_count > MOST_NODES) {
+      group->nodes + was->nodes_of_plan * x->operand_count > MOST_NODES) {
     return false;
   }
   bool is = is_cheap(x, group, was->elements);
-  if (is) group->nodes += was->nodes * x->operand_count;
+  if (is) group->nodes += was->nodes_of_plan * x->operand_count;
   return is;
 }
 
