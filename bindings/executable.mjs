@@ -119,8 +119,8 @@ export class Executable extends Handle {
   /**
    * What is where in the memory of a device, and when.
    * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, place, offset, bytes,
-   *   first, last }: of which instruction; 'arena' (at `offset`), 'parameter0', 'result0' or
-   *   'constant0'; the numbers of the first and the last step that want it
+   *   first, last }: of which instruction; 'arena' or 'result0' (at `offset`; temporaries may be
+   *   there before the result is), 'parameter0' or 'constant0'; the numbers of the first and the last step that want it
    */
   memoryPlan() {
     const core = coreOf(this);
@@ -129,11 +129,8 @@ export class Executable extends Handle {
     const buffers = [...new Set(lines)].map((line) => {
       const [name, place, ...numbers] = line.split(' ');
       const [bytes, first, last] = numbers.map(Number);
-      const inArena = place.startsWith('@');
-      return {
-        name: name === '-' ? '' : name, place: inArena ? 'arena' : place,
-        offset: inArena ? Number(place.slice(1)) : 0, bytes, first, last,
-      };
+      const [where, offset = 0] = place.split('@');
+      return { name: name === '-' ? '' : name, place: where || 'arena', offset: Number(offset), bytes, first, last };
     });
     return { arenaBytes: Number(arenaBytes), buffers };
   }

@@ -529,7 +529,7 @@ export interface PlannedBuffer {
   readonly name: string;
   /** 'arena', or 'parameter0', 'result0', 'constant0', ... */
   readonly place: string;
-  /** In the arena, in bytes. */
+  /** In the arena, or in a result's memory, where temporaries may be before the result is: in bytes. */
   readonly offset: number;
   readonly bytes: number;
   /** The first and the last step that want it. */

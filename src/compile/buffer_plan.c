@@ -5,14 +5,24 @@
 ** greedily, largest buffer first, each at the lowest place where nothing that lives at the same
 ** time is in the way ("greedy by size" of Pisarchyk and Lee, arXiv:2001.03288, which comes within
 ** a few per cent of the optimum on real graphs).
+**
+** A result's memory is there from the beginning: until the result is made temporaries may lie in it. It
+** may be an argument's that was given away; then they may as soon as nobody reads that any more, and so
+** have what arguments leave. All this only if the arena gets smaller: what was used before is in the cache.
 */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"
 #include "compile/program.h"
 
-enum { ALIGNMENT = 64 };
+enum {
+  ALIGNMENT = 64,
+  MOST_HOSTS = 16,
+  LEAST_HOSTED = 4096, /* bytes: smaller ones are not worth looking for a result */
+  LEAST_GAIN = 16,     /* a sixteenth of the arena */
+};
 
 static int64_t padded(int64_t bytes) { return (bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT; }
 
@@ -26,20 +36,36 @@ static bool live_together(const LogicalBuffer *a, const LogicalBuffer *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* `placed` is sorted by offset. Returns where the new one goes in that order. */
-static int place(LogicalBuffer *buffer, LogicalBuffer *const *placed, int count) {
-  int64_t offset = 0;
-  for (int i = 0; i < count; i++) {
-    if (!live_together(buffer, placed[i])) continue;
-    if (placed[i]->offset >= offset + padded(buffer->bytes)) break;
-    int64_t end = placed[i]->offset + padded(placed[i]->bytes);
+/* Memory that buffers share: the arena, or a result's, for some time. */
+typedef struct Host {
+  int slot, first, last;
+  int64_t bytes; /* that may be given out */
+  int64_t end;   /* of what is */
+  int count;
+  LogicalBuffer **placed; /* by offset */
+} Host;
+
+/* At the lowest place where nothing is in the way; false if the host is too small for that. */
+static bool place(Host *host, LogicalBuffer *buffer) {
+  int64_t offset = 0, bytes = padded(buffer->bytes);
+  int index = host->count;
+  for (int i = 0; i < host->count; i++) {
+    const LogicalBuffer *other = host->placed[i];
+    if (!live_together(buffer, other)) continue;
+    if (other->offset >= offset + bytes) break;
+    int64_t end = other->offset + padded(other->bytes);
     if (end > offset) offset = end;
   }
-  buffer->slot = SLOT_ARENA;
+  if (offset + bytes > host->bytes) return false;
+  buffer->slot = host->slot;
   buffer->offset = offset;
-  int index = count;
-  while (index > 0 && placed[index - 1]->offset > offset) index--;
-  return index;
+  if (offset + bytes > host->end) host->end = offset + bytes;
+  for (; index > 0 && host->placed[index - 1]->offset > offset; index--) {
+    host->placed[index] = host->placed[index - 1];
+  }
+  host->placed[index] = buffer;
+  host->count++;
+  return true;
 }
 
 /* ---- Very many: first come, first served ---- */
@@ -125,28 +151,69 @@ static int64_t plan_by_time(LogicalBuffer **order, int n) {
   return gaps.end;
 }
 
-static int64_t plan_by_size(LogicalBuffer **order, int n) {
-  LogicalBuffer **placed = scope_new((size_t)n + 1, sizeof *placed);
-  int64_t total = 0;
-  qsort(order, (size_t)n, sizeof *order, by_size);
-  for (int i = 0; i < n; i++) {
-    int index = place(order[i], placed, i);
-    for (int j = i; j > index; j--) placed[j] = placed[j - 1];
-    placed[index] = order[i];
-    int64_t end = order[i]->offset + padded(order[i]->bytes);
-    if (end > total) total = end;
+/* The arena is the last host. */
+static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, int n) {
+  for (int h = 0; h < host_count; h++) {
+    hosts[h].count = 0;
+    hosts[h].end = 0;
   }
-  scope_free(placed);
-  return total;
+  for (int i = 0; i < n; i++) {
+    for (int h = order[i]->bytes < LEAST_HOSTED ? host_count - 1 : 0; h < host_count; h++) {
+      bool is_there = hosts[h].first <= order[i]->first && order[i]->last <= hosts[h].last;
+      if (is_there && place(&hosts[h], order[i])) break;
+    }
+  }
+  return hosts[host_count - 1].end;
 }
 
-void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes) {
+/* The program's results, as far as they are free for a while. */
+static int find_hosts(const Program *program, LogicalBuffer *const *buffers, int count,
+                      Host *hosts) {
+  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves, n = 0;
+  int *last_read = scope_new((size_t)first, sizeof *last_read); /* by slot */
+  for (int i = 0; i < count; i++) {
+    if (buffers[i]->slot > SLOT_ARENA && buffers[i]->slot < first) {
+      last_read[buffers[i]->slot] = buffers[i]->last + 1;
+    }
+  }
+  for (int i = 0; i < count && n < MOST_HOSTS; i++) {
+    const LogicalBuffer *buffer = buffers[i];
+    int result = buffer->slot - first;
+    if (buffer->same || result < 0 || result >= program->result_leaves) continue;
+    int donor = program->donors[result];
+    Host host = {.slot = buffer->slot,
+                 .first = donor < 0 ? 0 : last_read[SLOT_FIRST_PARAMETER + donor],
+                 .last = buffer->first - 1,
+                 .bytes = padded(buffer->bytes)};
+    if (host.bytes >= LEAST_HOSTED && host.first < host.last) hosts[n++] = host;
+  }
+  scope_free(last_read);
+  return n;
+}
+
+static int64_t plan_in_hosts(const Program *program, LogicalBuffer *const *buffers, int count,
+                             LogicalBuffer **order, int n) {
+  Host hosts[MOST_HOSTS + 1];
+  int results = find_hosts(program, buffers, count, hosts);
+  LogicalBuffer **placed = scope_new((size_t)(results + 1) * (size_t)n + 1, sizeof *placed);
+  hosts[results] = (Host){.slot = SLOT_ARENA, .last = INT_MAX, .bytes = INT64_MAX};
+  for (int h = 0; h <= results; h++) hosts[h].placed = placed + (size_t)h * (size_t)n;
+  qsort(order, (size_t)n, sizeof *order, by_size);
+  int64_t alone = plan_by_size(&hosts[results], 1, order, n), bytes = alone;
+  if (results) bytes = plan_by_size(hosts, results + 1, order, n);
+  if (bytes > alone - alone / LEAST_GAIN) bytes = plan_by_size(&hosts[results], 1, order, n);
+  scope_free(placed);
+  return bytes;
+}
+
+void buffer_plan(Program *program, LogicalBuffer **buffers, int count) {
   LogicalBuffer **order = scope_new((size_t)count + 1, sizeof *order);
   int n = 0;
   for (int i = 0; i < count; i++) {
     if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->same) order[n++] = buffers[i];
   }
-  *arena_bytes = n > MOST_BY_SIZE ? plan_by_time(order, n) : plan_by_size(order, n);
+  program->arena_bytes =
+      n > MOST_BY_SIZE ? plan_by_time(order, n) : plan_in_hosts(program, buffers, count, order, n);
   for (int i = 0; i < count; i++) {
     const LogicalBuffer *owner = buffers[i];
     while (owner->same) owner = owner->same;

@@ -19,6 +19,7 @@ static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffe
     strbuf_printf(out, " parameter%d", slot - SLOT_FIRST_PARAMETER);
   } else if (slot < constants) {
     strbuf_printf(out, " result%d", slot - results);
+    if (buffer->offset) strbuf_printf(out, "@%lld", (long long)buffer->offset);
   } else {
     strbuf_printf(out, " constant%d", slot - constants);
   }

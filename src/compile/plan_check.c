@@ -28,12 +28,21 @@ static void fail(const Thunk *thunk, const char *what, const LogicalBuffer *buff
   abort();
 }
 
-static bool overlap(const LogicalBuffer *a, const LogicalBuffer *b) {
-  return a->slot == b->slot && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+/* If all arguments are given away: a result's memory, and what is there before, may be one's. */
+static int slot_of(const Program *program, const LogicalBuffer *buffer) {
+  int result = buffer->slot - SLOT_FIRST_PARAMETER - program->parameter_leaves;
+  bool is_given = result >= 0 && result < program->result_leaves && program->donors[result] >= 0;
+  return is_given ? SLOT_FIRST_PARAMETER + program->donors[result] : buffer->slot;
 }
 
-static bool at_one_place(const LogicalBuffer *a, const LogicalBuffer *b) {
-  return a->slot == b->slot && a->offset == b->offset && a->bytes == b->bytes;
+static bool overlap(const Program *program, const LogicalBuffer *a, const LogicalBuffer *b) {
+  return slot_of(program, a) == slot_of(program, b) && a->offset < b->offset + b->bytes &&
+         b->offset < a->offset + a->bytes;
+}
+
+static bool at_one_place(const Program *program, const LogicalBuffer *a, const LogicalBuffer *b) {
+  return slot_of(program, a) == slot_of(program, b) && a->offset == b->offset &&
+         a->bytes == b->bytes;
 }
 
 static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffer *buffer) {
@@ -43,7 +52,7 @@ static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffe
 
 static void write_buffer(Checker *c, const LogicalBuffer *buffer) {
   if (buffer->slot == SLOT_NONE || buffer->unwritten) return;
-  for (int i = 0; i < c->count; i++) c->holds[i] &= !overlap(c->buffers[i], buffer);
+  for (int i = 0; i < c->count; i++) c->holds[i] &= !overlap(c->program, c->buffers[i], buffer);
   c->holds[buffer->number] = true;
 }
 
@@ -52,8 +61,9 @@ static void check_step(Checker *c, const Thunk *thunk) {
   for (int r = 0; r < thunk->result_count; r++) {
     const LogicalBuffer *result = thunk->results[r];
     for (int i = 0; i < thunk->operand_count && result->slot != SLOT_NONE; i++) {
-      if (!overlap(result, thunk->operands[i])) continue;
-      bool may = at_one_place(result, thunk->operands[i]) && thunk_may_overwrite(thunk, i, r);
+      if (!overlap(c->program, result, thunk->operands[i])) continue;
+      bool may =
+          at_one_place(c->program, result, thunk->operands[i]) && thunk_may_overwrite(thunk, i, r);
       if (!may) fail(thunk, "it must not write over", thunk->operands[i]);
     }
   }
@@ -68,7 +78,7 @@ static void check_step(Checker *c, const Thunk *thunk) {
 static void check_copy(Checker *c, const Thunk *thunk) {
   LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
   read_buffer(c, thunk, from);
-  if (!at_one_place(from, to)) write_buffer(c, to);
+  if (!at_one_place(c->program, from, to)) write_buffer(c, to);
   c->holds[to->number] = true;
 }
 
@@ -81,7 +91,7 @@ static void check_while(Checker *c, const Thunk *thunk) {
     check_sequence(c, thunk->body);
     for (int i = 0; i < thunk->state_count; i++) {
       if (thunk->next[i] == thunk->state[i]) continue;
-      if (at_one_place(thunk->next[i], thunk->state[i])) {
+      if (at_one_place(c->program, thunk->next[i], thunk->state[i])) {
         read_buffer(c, thunk, thunk->next[i]);
         c->holds[thunk->state[i]->number] = true;
       }

@@ -10,7 +10,7 @@
 **
 **     slot 0                      the device's arena, for everything temporary
 **     slots 1 .. P                the leaves of the parameters, as the caller gave them
-**     slots P+1 .. P+R            the leaves of the result, freshly allocated
+**     slots P+1 .. P+R            the leaves of the result, freshly allocated; temporaries before
 **     slots P+R+1 ..              constants
 */
 #ifndef XLA_COMPILE_PROGRAM_H
@@ -175,6 +175,6 @@ void compile_regions(Program *program);
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */
-void buffer_plan(LogicalBuffer **buffers, int count, int64_t *arena_bytes);
+void buffer_plan(Program *program, LogicalBuffer **buffers, int count);
 
 #endif

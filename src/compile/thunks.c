@@ -641,7 +641,7 @@ bool compile_thunks(Program *program, const CompileOptions *options, Error *erro
   join_buffers(program);
   find_donors(program, c.buffers, c.count);
   if (!options->evaluate) plan_row_groups(program);
-  buffer_plan(c.buffers, c.count, &program->arena_bytes);
+  buffer_plan(program, c.buffers, c.count);
 #ifdef XLA_CHECKS
   plan_check(program, c.buffers, c.count, results);
 #else
