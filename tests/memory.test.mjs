@@ -86,3 +86,72 @@ describe('the order of steps', () => {
     assert.deepEqual(step.thunks().match(/^host \w+/gm), ['host o1', 'host o2', 'host o3']);
   });
 });
+
+describe('temporaries in the memory of results', () => {
+  // Two of the three products are not wanted any more when the result is made.
+  const text = (result, last) => `HloModule chain
+ENTRY e {
+  x = ${M} parameter(0)
+  y = f32[${4 * N},${N}] parameter(1)
+  a = ${M} ${dot('x', 'x')}
+  b = ${M} ${dot('a', 'x')}
+  c = ${M} ${dot('b', 'a')}
+  ROOT r = ${result} ${last}
+}`;
+  const inResult = (executable) => {
+    const { buffers } = executable.memoryPlan();
+    const made = Math.max(...buffers.filter(({ place }) => place === 'result0').map(({ first }) => first));
+    return buffers.filter(({ place, last, bytes }) => place === 'result0' && last < made && bytes === BYTES).map(({ name }) => name);
+  };
+
+  test('before they are made, whatever is given away', async () => {
+    const executable = await compile(text(`f32[${4 * N},${N}]`, 'add(y, w)')
+      .replace('ROOT', `w = f32[${4 * N},${N}] ${dot('y', 'c')}\n  ROOT`));
+    assert.deepEqual(inResult(executable), []); // y is read until then, and its memory may be the result's
+    const other = await compile(text(`f32[${4 * N},${N}]`, dot('y', 'c')));
+    assert.ok(inResult(other).includes('a'), JSON.stringify(other.memoryPlan()));
+    const x = random(1), y = Float32Array.from({ length: 4 * N * N }, (_, i) => Math.cos(i));
+    const [expected] = await other.execute([x, y]);
+    const device = [client.buffer(x, M), client.buffer(y, `f32[${4 * N},${N}]`)];
+    for (const options of [{}, {}, { donate: [0] }]) {
+      const [given] = await other.execute(device, options);
+      assert.deepEqual(given.data, expected.data);
+    }
+    const [sum] = await executable.execute([x, y]);
+    assert.deepEqual(sum.data, y.map((value, i) => value + expected.data[i]));
+  });
+
+  test('a donated argument leaves its memory to temporaries, then to the result', async () => {
+    // x, of which only its product is wanted, has the result's size.
+    const executable = await compile(`HloModule left
+less {
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT l = pred[] compare(p, q), direction=LT
+}
+ENTRY e {
+  x = f32[${4 * N},${N}] parameter(0)
+  y = ${M} parameter(1)
+  s = ${M} slice(x), slice={[0:${N}], [0:${N}]}
+  a = ${M} ${dot('s', 'y')}
+  b = ${M} ${dot('a', 'y')}
+  c = ${M} ${dot('b', 'a')}
+  z = f32[${4 * N},${N}] concatenate(y, b, c, a), dimensions={0}
+  ROOT r = f32[${4 * N},${N}] sort(z), dimensions={0}, to_apply=less
+}`);
+    const { aliases, temporaries } = executable.memory;
+    assert.equal(aliases, 4 * BYTES);
+    const x = Float32Array.from({ length: 4 * N * N }, (_, i) => Math.cos(i)), y = random(2);
+    const device = () => [client.buffer(x, `f32[${4 * N},${N}]`), client.buffer(y, M)];
+    const kept = device();
+    const [expected] = await executable.execute(kept);
+    assert.deepEqual(kept[0].toLiteral().data, x);
+    const given = device();
+    const before = client.memoryInUse;
+    const running = executable.execute(given, { device: true, donate: [0] });
+    assert.ok(client.memoryInUse <= before + temporaries, 'live values only');
+    const [made] = await running;
+    assert.deepEqual(made.toLiteral().data, expected.data);
+    for (const buffer of [...kept, given[1], made]) buffer.dispose();
+  });
+});
