@@ -33,6 +33,14 @@ async function run(text, args) {
   return all[0].map((literal) => Array.from(literal.data));
 }
 
+async function thunksOf(text) {
+  const module = clients[0].parseHlo(text), executable = await clients[0].compile(module);
+  const thunks = executable.thunks();
+  executable.dispose();
+  module.dispose();
+  return thunks;
+}
+
 const binary = (name, type) => `f { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${name}(a, b) }`;
 const whole = (count, most = 1000) => Array.from({ length: count }, (_, i) => (i * 7919) % most);
 
@@ -212,4 +220,55 @@ ENTRY e {\n x = f32[${n}] parameter(0)\n i = s32[${n}] iota(), iota_dimension=0\
   window=${windows([n], 0, false)}, to_apply=f\n}`, [x]);
   assert.deepEqual(results[0], cumulative(x, [n], 0, false, (a, b) => Math.fround(a + b)));
   assert.deepEqual(results[1], x.map((_, i) => i));
+});
+
+/* ---- Windows that reach beyond their operand ---- */
+
+const PAIR = `f { a = s32[] parameter(0)\n i = s32[] parameter(1)\n b = s32[] parameter(2)\n j = s32[] parameter(3)
+  t = pred[] compare(a, b), direction=GE\n v = s32[] select(t, a, b)\n k = s32[] select(t, i, j)\n ROOT r = (s32[], s32[]) tuple(v, k) }`;
+
+/** [what, computation, f of (so far, element)] */
+const COMBINED = [
+  ['sums from any value', binary('add', 's32'), (a, b) => a + b],
+  ['products from any value', binary('multiply', 's32'), (a, b) => Math.imul(a, b)],
+  ['differences, which have no neutral value', binary('subtract', 's32'), (a, b) => a - b],
+  ['what is more than one operation', `f { a = s32[] parameter(0)\n b = s32[] parameter(1)\n c = s32[] constant(3)
+    m = s32[] multiply(a, c)\n ROOT r = s32[] subtract(m, b) }`, (a, b) => Math.imul(3, a) - b],
+];
+
+/** Windows of 3 x 2, the first dimension padded by 2 and 1, the second with a hole between its elements. */
+function windowsOf(x, rows, columns, start, f) {
+  const result = [];
+  for (let r = -2; r + 3 <= rows + 1; r++) {
+    for (let c = 0; c + 2 <= 2 * columns - 1; c++) {
+      let all = start;
+      for (let i = r; i < r + 3; i++) {
+        for (let j = c; j < c + 2; j++) {
+          if (i >= 0 && i < rows && j % 2 === 0) all = f(all, x[i * columns + j / 2], i * columns + j / 2);
+        }
+      }
+      result.push(all);
+    }
+  }
+  return result;
+}
+
+const PADDED = 'window={size=3x2 pad=2_1x0_0 lhs_dilate=1x2}';
+for (const [what, computation, f] of COMBINED) {
+  test(`padded windows: ${what}`, async () => {
+    const x = whole(30, 11), text = `HloModule m\n${computation}\nENTRY e {\n x = s32[6,5] parameter(0)
+      z = s32[] parameter(1)\n ROOT r = s32[7,8] reduce-window(x, z), ${PADDED}, to_apply=f\n}`;
+    const [y] = await run(text, [x, [7]]);
+    assert.deepEqual(y, windowsOf(x, 6, 5, 7, f));
+    assert.doesNotMatch(await thunksOf(text), /eval/);
+  });
+}
+
+test('padded windows: two operands', async () => {
+  const x = whole(30, 11), text = `HloModule m\n${PAIR}\nENTRY e {\n x = s32[6,5] parameter(0)\n z = s32[] parameter(1)
+    i = s32[30] iota(), iota_dimension=0\n j = s32[6,5] reshape(i)\n n = s32[] constant(-1)
+    ROOT r = (s32[7,8], s32[7,8]) reduce-window(x, j, z, n), ${PADDED}, to_apply=f\n}`;
+  const pairs = windowsOf(x, 6, 5, [4, -1], (a, b, at) => (a[0] >= b ? a : [b, at]));
+  assert.deepEqual(await run(text, [x, [4]]), [0, 1].map((k) => pairs.map((pair) => pair[k])));
+  assert.doesNotMatch(await thunksOf(text), /eval/);
 });

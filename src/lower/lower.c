@@ -21,6 +21,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
     pass_run((NamedPass){"scatter-windows", lower_scatter_windows}, module, watch);
     bool changed = pass_run((NamedPass){"expand-applied", pass_expand_applied}, module, watch);
     changed |= pass_run((NamedPass){"apply-in-order", lower_apply_in_order}, module, watch);
+    pass_run((NamedPass){"mask-windows", lower_mask_windows}, module, watch);
     if (changed) pass_run((NamedPass){"expand-scans", pass_expand_scans}, module, watch);
   }
   passes_simplify(module, target ? &unroll_loops : NULL, watch);

@@ -26,6 +26,8 @@ bool lower_block_scans(Module *module);  /* cumulative ones of narrow floats, as
 bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
 bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */
 bool lower_scatter_windows(Module *module);   /* the others, as reduce-window and scatter */
+bool lower_mask_windows(
+    Module *module); /* what is not there of a window, as an operand that says so */
 bool lower_apply_in_order(
     Module *module);                    /* what has loops in it, of sort, scatter, reduce-window */
 bool lower_sort_keys(Module *module);   /* what a comparator computes of one side, beforehand */

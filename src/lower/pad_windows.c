@@ -1,8 +1,9 @@
 /*
 ** Makes the padding and the base dilation of reduce-window a `pad` before it, so that the loop over
-** windows need not ask where the operand ends. XLA leaves the padding out of a window's result; to
-** pad with the initial value is the same only if that changes nothing: 0 for a sum, and so on.
+** windows need not ask where the operand ends. XLA leaves the padding out of a window's result; to pad is the
+** same only with a value that changes nothing: -0 for a sum, and so on.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/pooling.h"
 #include "lower/reduction.h"
@@ -51,13 +52,17 @@ Instruction *add_padded(Computation *computation, Instruction *operand, Instruct
   return computation_add(computation, HLO_PAD, shape, operands, 2, &attributes, NULL);
 }
 
-static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target) {
+static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target,
+                        Scalar neutral) {
   Window kept = reduce->a.window;
   PaddingConfig padding;
   reduce->a.window = window_unpadded(computation->module->arena, &kept, &padding);
-  bool gains = can_fuse(target, reduce);
-  Instruction *padded =
-      gains ? add_padded(computation, reduce->operands[0], reduce->operands[1], padding) : NULL;
+  Instruction *padded = NULL;
+  if (can_fuse(target, reduce)) {
+    PrimitiveType type = reduce->operands[0]->shape->type;
+    padded = add_padded(computation, reduce->operands[0],
+                        computation_add_number(computation, type, neutral), padding);
+  }
   if (padded) {
     reduce->operands[0] = padded;
   } else {
@@ -71,9 +76,11 @@ static bool pad_windows(Computation *computation, const Target *target) {
   int count = computation->count;
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
+    Scalar neutral;
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (window_is_padded(&x->a.window) && reduce_starts_neutral(x) && !can_fuse(target, x))
-      changed |= pad_operand(computation, x, target);
+    if (window_is_padded(&x->a.window) && reduce_window_neutral(x, &neutral) &&
+        !can_fuse(target, x))
+      changed |= pad_operand(computation, x, target, neutral);
   }
   if (changed) computation_sort(computation);
   return changed;

@@ -46,16 +46,11 @@ bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
   }
 }
 
-bool reduce_starts_neutral(const Instruction *reduce) {
-  const Instruction *init = reduce->operands[1];
-  PrimitiveType type = init->shape->type;
-  Scalar neutral;
-  if (reduce->operand_count != 2 || init->opcode != HLO_CONSTANT || type_is_complex(type) ||
-      !reduce_neutral(computation_simple_binary(reduce->a.to_apply), type, &neutral)) {
-    return false;
-  }
-  Scalar value = scalar_load(type, init->literal->data, 0);
-  return type_is_floating(type) ? value.f == neutral.f : value.u == neutral.u;
+bool reduce_window_neutral(const Instruction *reduce, Scalar *x) {
+  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+  PrimitiveType type = reduce->operands[0]->shape->type;
+  return reduce->operand_count == 2 && reduce_neutral(opcode, type, x) &&
+         !(opcode == HLO_MULTIPLY && type_is_complex(type));
 }
 
 /* Every window has all elements up to its place, or from there on, of one dimension. */

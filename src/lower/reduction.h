@@ -15,8 +15,9 @@ Opcode reduce_operation_of(const Instruction *reduce, int result);
 ** 0 + -0 is 0. */
 bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
 
-/* Whether f(x, initial value) is x for all x that the sum can be, as it starts from that value. */
-bool reduce_starts_neutral(const Instruction *reduce);
+/* What a window of one operand may be padded with. Products of complex numbers have nothing of that kind:
+** infinity times 1 + 0i has a part that is no number. */
+bool reduce_window_neutral(const Instruction *reduce, Scalar *x);
 
 /* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
 ** elements before it, or, backwards, after it. -1 if it is not of this kind. */
