@@ -17,7 +17,7 @@
 
 enum {
   LEAST_BYTES = 512 << 10, /* that a group's steps go along, each: less stays in the cache anyway */
-  BLOCK_BYTES = 320 << 10, /* of these: most arrays are gone along by two or three */
+  BLOCK_BYTES = 128 << 10, /* of these: most arrays are gone along by two or three */
   LEAST_BLOCKS = 16,       /* for as many threads */
   LEAST_CHUNKS = 4,        /* of a kernel: most of the work is its own */
   MOST_STEPS = 32,
