@@ -72,6 +72,8 @@ static Value if_normal(Expression *m, Value x, Value y) {
                  is_less(m, x, constant(m, m->wide ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
 }
 
+/* With 0 <= r < ln 2 instead, 2^n is never out of range, and the branch for large x goes; but r has a bit less,
+** and the result is off by 1.9 ulp instead of 0.8. A polynomial of degree 5, two instructions shorter, by 2.2. */
 static Value exponential(Expression *m, Value x) {
   Exponent e = reduced(m, x, exponent_bias(m));
   return if_normal(m, x, product(m, sum(m, e.minus_1, constant(m, 1)), power_of_two(m, e.n)));
