@@ -20,7 +20,7 @@ enum {
   LEAST_FACTOR = 16,
   TILE_BYTES = 48 << 10, /* of more lanes than a vector has */
   CHUNK_REALS = 16384,   /* that are worth a chunk */
-  MOST_CHUNKS = 16,      /* each has a tile's memory */
+  MOST_CHUNKS = 8,       /* each has a tile's memory */
   CHUNK_PAIRS = 4096,
   STEPS_PER_AXIS = 3,
 };

@@ -27,7 +27,7 @@
 
 enum {
   PRODUCTS = 16,          /* of a tile and a pair of features */
-  ROUND_BYTES = 4 << 20,  /* between the transforms */
+  ROUND_BYTES = 4 << 20,  /* between the transforms; half of it takes 1.03 times as long */
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* inputs, at least: then whole cache lines are written */
   PANEL = 8,              /* outputs that are neighbours in the transformed kernel */
