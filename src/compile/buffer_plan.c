@@ -109,7 +109,7 @@ static void take_gap(Gaps *gaps, LogicalBuffer *buffer) {
   gaps->end += bytes;
 }
 
-/* What a buffer had becomes a gap, or part of its neighbours; empty ones go. */
+/* What a buffer had becomes a gap, or part of its neighbours; empty ones beside it go. */
 static void give_gap(Gaps *gaps, const LogicalBuffer *buffer) {
   int low = 0, high = gaps->count;
   while (low < high) {
@@ -121,12 +121,15 @@ static void give_gap(Gaps *gaps, const LogicalBuffer *buffer) {
   }
   Gap gap = {buffer->offset, padded(buffer->bytes)};
   int from = low, to = low;
+  while (from > 0 && !gaps->items[from - 1].bytes) from--;
   if (from > 0 && gaps->items[from - 1].offset + gaps->items[from - 1].bytes == gap.offset) {
     gap.offset = gaps->items[--from].offset;
     gap.bytes += gaps->items[from].bytes;
   }
-  while (to < gaps->count && gaps->items[to].offset == gap.offset + gap.bytes) {
-    gap.bytes += gaps->items[to++].bytes;
+  for (; to < gaps->count; to++) {
+    const Gap *next = &gaps->items[to];
+    if (next->bytes && next->offset != gap.offset + gap.bytes) break;
+    gap.bytes += next->bytes;
   }
   memmove(&gaps->items[from + 1], &gaps->items[to], sizeof gap * (size_t)(gaps->count - to));
   gaps->count += 1 - (to - from);

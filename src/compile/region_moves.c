@@ -42,8 +42,9 @@ static bool add_box(RegionStep *step, const Box *box, int from_place, int to_pla
 
 static bool concatenate_moves(const Instruction *instruction, RegionStep *step) {
   int width = type_bytes(instruction->shape->type), count = instruction->operand_count;
+  int64_t at = 0;
   for (int i = 0; i < count; i++) {
-    Box box = box_concatenated(instruction, i);
+    Box box = box_concatenated(instruction, i, &at);
     if (!add_box(step, &box, i, count, width)) return false;
   }
   return true;

@@ -149,17 +149,14 @@ static bool callee_sizes(Dynamic *d, Computation *callee, const Sizes *arguments
 
 /* A copy that calls what the original calls: those are copied when their turn comes. */
 static Computation *copy_callee(Dynamic *d, const Computation *callee) {
-  CloneMap same = {0};
+  Computation **same = ARENA_ARRAY(d->scratch, Computation *, callee->module->numbers);
   for (int i = 0; i < callee->count; i++) {
     int count = instruction_called(callee->instructions[i], NULL);
     Computation **called = ARENA_ARRAY(d->scratch, Computation *, count);
     instruction_called(callee->instructions[i], called);
-    for (int c = 0; c < count; c++) {
-      CloneEntry entry = {called[c], called[c]};
-      ARENA_PUSH(d->scratch, same.items, same.count, same.capacity, entry);
-    }
+    for (int c = 0; c < count; c++) same[called[c]->number] = called[c];
   }
-  return module_clone_computation(callee->module, callee, &same);
+  return module_clone_computation(callee->module, callee, same);
 }
 
 /* The copy takes parameters that are packed by `arguments` where any entry there is dynamic, and

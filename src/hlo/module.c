@@ -28,6 +28,7 @@ Computation *module_add_computation(Module *module, const char *name) {
   const char *stem = name && *name ? name : "computation";
   computation->name = names_take(&module->names, module->arena, stem, module->count);
   computation->module = module;
+  computation->number = module->numbers++;
   ARENA_PUSH(module->arena, module->computations, module->count, module->capacity, computation);
   return computation;
 }
@@ -238,34 +239,34 @@ static Literal *copy_literal(Arena *arena, const Literal *literal) {
   return copy;
 }
 
-static Computation *clone_called(Module *target, Computation *called, CloneMap *map) {
-  return called ? module_clone_computation(target, called, map) : NULL;
+static Computation *clone_called(Module *target, Computation *called, Computation **copies) {
+  return called ? module_clone_computation(target, called, copies) : NULL;
 }
 
-static void clone_called_list(Module *target, ComputationList *list, CloneMap *map) {
+static void clone_called_list(Module *target, ComputationList *list, Computation **copies) {
   Computation **items = ARENA_ARRAY(target->arena, Computation *, list->count);
-  for (int i = 0; i < list->count; i++) items[i] = clone_called(target, list->items[i], map);
+  for (int i = 0; i < list->count; i++) items[i] = clone_called(target, list->items[i], copies);
   list->items = items;
 }
 
-static void clone_all_called(Module *target, Attributes *a, CloneMap *map) {
+static void clone_all_called(Module *target, Attributes *a, Computation **copies) {
   Computation **single[] = {
       &a->to_apply,          &a->calls,  &a->condition, &a->body, &a->true_computation,
       &a->false_computation, &a->select, &a->scatter,
   };
   for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
-    *single[i] = clone_called(target, *single[i], map);
+    *single[i] = clone_called(target, *single[i], copies);
   }
-  clone_called_list(target, &a->branches, map);
-  clone_called_list(target, &a->called_computations, map);
+  clone_called_list(target, &a->branches, copies);
+  clone_called_list(target, &a->called_computations, copies);
 }
 
 static Instruction *clone_instruction(Computation *into, const Instruction *from,
-                                      Instruction **by_id, CloneMap *map) {
+                                      Instruction **by_id, Computation **copies) {
   Module *target = into->module;
   Arena *arena = target->arena;
   Attributes a = from->a;
-  clone_all_called(target, &a, map);
+  clone_all_called(target, &a, copies);
   copy_attributes(arena, &a);
   Instruction **predecessors = ARENA_ARRAY(arena, Instruction *, a.control_predecessors.count);
   for (int i = 0; i < a.control_predecessors.count; i++) {
@@ -289,37 +290,33 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
 }
 
 Computation *module_clone_computation(Module *target, const Computation *computation,
-                                      CloneMap *map) {
-  CloneMap local = {0};
-  if (!map) map = &local;
-  for (int i = 0; i < map->count; i++) {
-    if (map->items[i].from == computation) return map->items[i].to;
-  }
+                                      Computation **copies) {
+  if (!copies)
+    copies = ARENA_ARRAY(target->arena, Computation *, computation->module->numbers);
+  if (copies[computation->number]) return copies[computation->number];
   int n = computation->count;
   Instruction **by_id = ARENA_ARRAY(target->arena, Instruction *, n);
   /* Called computations first, so that the list keeps callees before callers. */
   for (int i = 0; i < n; i++) {
     Attributes a = computation->instructions[i]->a;
-    clone_all_called(target, &a, map);
+    clone_all_called(target, &a, copies);
   }
   Computation *copy = module_add_computation(target, computation->name);
   for (int i = 0; i < n; i++) {
     const Instruction *from = computation->instructions[i];
-    by_id[from->id] = clone_instruction(copy, from, by_id, map);
+    by_id[from->id] = clone_instruction(copy, from, by_id, copies);
     if (from == computation->root) copy->root = by_id[from->id];
   }
   copy->root = by_id[computation->root->id];
   copy->keeps_root = true;
-  CloneEntry entry = {computation, copy};
-  ARENA_PUSH(target->arena, map->items, map->count, map->capacity, entry);
-  return copy;
+  return copies[computation->number] = copy;
 }
 
 Module *module_clone(const Module *module) {
   Module *copy = module_new(module->name);
-  CloneMap map = {0};
+  Computation **copies = ARENA_ARRAY(copy->arena, Computation *, module->numbers);
   for (int i = 0; i < module->count; i++) {
-    Computation *computation = module_clone_computation(copy, module->computations[i], &map);
+    Computation *computation = module_clone_computation(copy, module->computations[i], copies);
     if (module->computations[i] == module->entry) copy->entry = computation;
   }
   copy->replica_count = module->replica_count;

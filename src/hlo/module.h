@@ -30,6 +30,7 @@ struct Instruction {
 struct Computation {
   const char *name; /* unique in the module */
   Module *module;
+  int number; /* its own among all that the module ever had */
   int count, capacity;
   Instruction **instructions;
   Instruction *root;
@@ -52,6 +53,7 @@ typedef struct Alias { /* one entry of input_output_alias */
 struct Module {
   Arena *arena;
   const char *name;
+  int numbers; /* that computations were given */
   int count, capacity;
   Computation **computations; /* called ones before their callers; the entry last */
   Computation *entry;
@@ -109,17 +111,10 @@ int instruction_called(const Instruction *instruction, Computation **out);
 int conditional_branches(const Instruction *instruction, Computation **out, bool *predicated);
 
 /* Deep copies `computation` and all that it calls into `target`, renaming where names collide.
-** `map` (may be NULL) collects what was already copied, so that shared computations stay shared. */
-typedef struct CloneEntry {
-  const Computation *from;
-  Computation *to;
-} CloneEntry;
-typedef struct CloneMap {
-  int count, capacity;
-  CloneEntry *items;
-} CloneMap;
+** `copies` (may be NULL), by the number of computations of the original's module, are those that were
+** made already, so that shared computations stay shared. */
 Computation *module_clone_computation(Module *target, const Computation *computation,
-                                      CloneMap *map);
+                                      Computation **copies);
 
 /* A deep copy of a whole module in an arena of its own. */
 Module *module_clone(const Module *module);

@@ -22,12 +22,12 @@ Box box_between(const Shape *sizes, const Shape *from, const Shape *to) {
   return box;
 }
 
-Box box_concatenated(const Instruction *concatenate, int operand) {
-  int64_t dimension = concatenate->a.dimensions.items[0], before = 0;
+Box box_concatenated(const Instruction *concatenate, int operand, int64_t *at) {
+  int64_t dimension = concatenate->a.dimensions.items[0];
   const Shape *shape = concatenate->operands[operand]->shape;
-  for (int i = 0; i < operand; i++) before += concatenate->operands[i]->shape->dims[dimension];
   Box box = box_between(shape, shape, concatenate->shape);
-  box.to = before * box.to_strides[dimension];
+  box.to = *at * box.to_strides[dimension];
+  *at += shape->dims[dimension];
   return box;
 }
 

@@ -16,8 +16,9 @@ typedef struct Box {
 
 /* Of arrays of shapes `from` and `to`, as many elements as `sizes` has, from their first ones on. */
 Box box_between(const Shape *sizes, const Shape *from, const Shape *to);
-/* What operand number `operand` of a concatenate is of the result. */
-Box box_concatenated(const Instruction *concatenate, int operand);
+/* What operand number `operand` of a concatenate is of the result: from `*at` on along its dimension,
+** which then is where the next one begins. */
+Box box_concatenated(const Instruction *concatenate, int operand, int64_t *at);
 /* What of the operand of a pad is in the result. */
 Box box_padded(const Instruction *pad);
 Box box_transposed(const Instruction *transpose);

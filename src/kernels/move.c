@@ -33,12 +33,13 @@ static void add_part(MovePlan *plan, const Box *box, int operand) {
 
 static bool add_parts(MovePlan *plan, const Instruction *instruction, Arena *arena) {
   Box box;
+  int64_t at = 0;
   plan->width = type_bytes(instruction->shape->type);
   plan->parts = ARENA_ARRAY(arena, Part, instruction->operand_count);
   switch (instruction->opcode) {
   case HLO_CONCATENATE:
     for (int i = 0; i < instruction->operand_count; i++) {
-      box = box_concatenated(instruction, i);
+      box = box_concatenated(instruction, i, &at);
       add_part(plan, &box, i);
     }
     return true;
