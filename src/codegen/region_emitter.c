@@ -136,11 +136,12 @@ static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
 static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   const Instruction *root = fusion->a.calls->root;
   ArenaMark mark = arena_mark(arena);
-  LoopPlans *plans = ARENA_NEW(arena, LoopPlans);
+  LoopPlans plans;
   if (root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
-      loop_plans_fusion(plans, arena, fusion->a.calls)) {
-    if (plans->items[0].reduce) reduce_plan(&plans->items[0]);
-    if (is_short(plans)) return plans;
+      loop_plans_fusion(&plans, arena, fusion->a.calls)) {
+    if (plans.items[0].reduce) reduce_plan(&plans.items[0]);
+    size_t used = offsetof(LoopPlans, items) + (size_t)plans.count * sizeof plans.items[0];
+    if (is_short(&plans)) return arena_copy(arena, &plans, used);
   }
   arena_release(arena, mark);
   return NULL;

@@ -55,6 +55,7 @@ typedef struct LoopNode {
   int result;   /* of results: which one */
   LoopLevel level;
   int uses;               /* by other nodes and as outputs */
+  uint32_t hash;          /* of key and map */
   const Instruction *key; /* while the plan is made: two nodes are one if key and map agree, */
   const Affine *map;      /* which is the multi-index of the key's element */
 } LoopNode;
