@@ -78,6 +78,31 @@ static bool reindexes(const Instruction *x) {
          x->operands[0]->shape->rank > 0;
 }
 
+/* Whether a reshape only adds or takes away dimensions of size 1. */
+static bool keeps_dimensions(const Instruction *reshape) {
+  const Shape *to = reshape->shape, *from = reshape->operands[0]->shape;
+  int i = 0, j = 0;
+  for (;; i++, j++) {
+    while (i < to->rank && to->dims[i] == 1) i++;
+    while (j < from->rank && from->dims[j] == 1) j++;
+    if (i == to->rank || j == from->rank) return i == to->rank && j == from->rank;
+    if (to->dims[i] != from->dims[j]) return false;
+  }
+}
+
+/* Whether an element is at one place of the operand wherever it is itself: no plan fails for that. */
+static bool moves_plainly(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_BROADCAST:
+  case HLO_COPY:
+  case HLO_REVERSE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE: return true;
+  case HLO_RESHAPE: return keeps_dimensions(x);
+  default: return !reindexes(x);
+  }
+}
+
 static bool has_parts(const Instruction *x) {
   return x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
 }
@@ -164,12 +189,27 @@ static void leave_last(Fuser *fuser, Group *group) {
   fuser->groups_of[x->id].count--;
 }
 
+/* As long as no member reindexes, a group's loops read each input once, at their own place. */
+static Input at_own_place(const Group *group, const Instruction *root, Instruction *x) {
+  bool known = root->opcode != HLO_REDUCE_WINDOW && !group->reindexes;
+  int64_t steps = elements(root->opcode == HLO_REDUCE ? root->operands[0] : root);
+  return known ? (Input){x, 1, 1, elements(x) == 1 ? 1 : steps} : (Input){.x = x};
+}
+
+static void note_own_places(Group *group) {
+  group->nodes = group->count + group->input_count;
+  for (int i = 0; i < group->input_count; i++) {
+    group->inputs[i] = at_own_place(group, group->members[0], group->inputs[i].x);
+  }
+}
+
 /* The inputs of the group with `x` in it, which is one of them, and then `*was`, or its first member; how
 ** many, or MOST_INPUTS + 1 if there are too many. */
-static int inputs_with(const Fuser *fuser, const Group *group, const Instruction *x, Input *was,
+static int inputs_with(const Fuser *fuser, const Group *group, Instruction *x, Input *was,
                        Input *out) {
   int count = 0;
   *was = (Input){0};
+  if (group->count == 0 && moves_plainly(x)) *was = at_own_place(group, x, x);
   for (int i = 0; i < group->input_count; i++) {
     if (group->inputs[i].x == x) {
       *was = group->inputs[i];
@@ -184,6 +224,7 @@ static int inputs_with(const Fuser *fuser, const Group *group, const Instruction
     while (at < count && out[at].x != operand) at++;
     if (at == MOST_INPUTS) return MOST_INPUTS + 1;
     if (at == count) out[count++] = (Input){.x = operand};
+    if (!group->reindexes && !reindexes(x)) continue;
     out[at].nodes += was->nodes;
     out[at].nodes_of_plan += was->nodes_of_plan;
     out[at].elements += elements(operand) == 1 ? was->nodes : was->elements;
@@ -291,7 +332,7 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
 /* Whether the group's plan is as good with `x` computed where it was read. */
 static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
   enum { MOST_NODES = 512 };
-  if (reindexes(x) || !was->nodes || was->elements >= INT32_MAX ||
+  if (!moves_plainly(x) || !was->nodes || was->elements >= INT32_MAX ||
       group->nodes + was->nodes_of_plan * x->operand_count > MOST_NODES) {
     return false;
   }
@@ -306,6 +347,7 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   Input inputs[MOST_INPUTS], was;
   if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
   if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
+  if (!group->reindexes && reindexes(x)) note_own_places(group);
   int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
   if (count > MOST_INPUTS) return false;
   bool moves = group->reindexes, parts = group->has_parts;
