@@ -291,8 +291,7 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
 
 Computation *module_clone_computation(Module *target, const Computation *computation,
                                       Computation **copies) {
-  if (!copies)
-    copies = ARENA_ARRAY(target->arena, Computation *, computation->module->numbers);
+  if (!copies) copies = ARENA_ARRAY(target->arena, Computation *, computation->module->numbers);
   if (copies[computation->number]) return copies[computation->number];
   int n = computation->count;
   Instruction **by_id = ARENA_ARRAY(target->arena, Instruction *, n);
