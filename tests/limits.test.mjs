@@ -305,6 +305,29 @@ const LARGE = [
   ${count(MANY / 2, (i) => `v${i} = f32[] add(${i ? `v${i - 1}` : 'a'}, b)`).join('\n  ')}
   ROOT r = pred[] compare(v${MANY / 2 - 1}, b), direction=LT
 }`, ['x = f32[3] parameter(0)', 'ROOT r = f32[3] sort(x), dimensions={0}, to_apply=less'], [[0, 0, 0]], 0],
+  ['sorts, each with a comparator of its own', count(MANY, (i) => `odd${i} {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  x = f32[] sine(a)
+  y = f32[] cosine(b)
+  ROOT r = pred[] compare(x, y), direction=LT
+}`).join('\n'), ['x = f32[1] parameter(0)', ...count(MANY, (i) =>
+    `v${i} = f32[1] sort(${i ? `v${i - 1}` : 'x'}), dimensions={0}, to_apply=odd${i}`),
+  `ROOT r = f32[1] copy(v${MANY - 1})`], [[3]], 3],
+  ['operands of a concatenation', '', [
+    'x = f32[8] parameter(0)',
+    ...count(MANY, (i) => `p${i} = f32[1] slice(x), slice={[${i % 8}:${i % 8 + 1}]}`),
+    `ROOT r = f32[${MANY}] concatenate(${numbered('p')}), dimensions={0}`], [[1, 2, 3, 4, 5, 6, 7, 8]], 1],
+  ['scatters, each with a sum of its own', count(MANY / 4, (i) => `add${i} {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}`).join('\n'), [
+    'x = f32[8] parameter(0)', 'at = s32[2,1] constant({{1}, {0}})', 'u = f32[2] constant({1, 2})',
+    ...count(MANY / 4, (i) => `v${i} = f32[8] scatter(${i ? `v${i - 1}` : 'x'}, at, u), ` +
+      'update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, ' +
+      `index_vector_dim=1, to_apply=add${i}`),
+    `ROOT r = f32[8] copy(v${MANY / 4 - 1})`], [[0, 0, 0, 0, 0, 0, 0, 0]], MANY / 2],
 ];
 for (const [what, computations, lines, args, first] of LARGE) {
   test(`${MANY} ${what}`, TIMEOUT, async () => {

@@ -255,13 +255,14 @@ static void emit_nothing(WasmModule *module) {
 bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, Error *error) {
   WasmModule module = {0};
   Arena *arena = arena_new();
-  bool ok = true, *is_written = ARENA_ARRAY(arena, bool, input->fusion_count);
-  for (int i = 0; i < input->region_count; i++) plan_region(&input->regions[i], arena, is_written);
+  bool ok = true;
+  int *written = ARENA_ARRAY(arena, int, input->fusion_count);
+  for (int i = 0; i < input->region_count; i++) plan_region(&input->regions[i], arena, written);
   for (int i = 0; i < input->fusion_count && ok; i++) {
-    if (is_written[i]) {
+    if (written[i] == input->fusions[i].uses) {
       emit_nothing(&module);
     } else {
-      ok = emit_kernel(&module, input->fusions[i], error);
+      ok = emit_kernel(&module, input->fusions[i].fusion, error);
     }
   }
   for (int i = 0; i < input->region_count && ok; i++) emit_region(&module, &input->regions[i]);

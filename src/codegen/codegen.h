@@ -51,9 +51,15 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result);
 ** of some rows may be computed in a call. */
 bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows);
 
-/* What becomes one module: a function per fusion instruction, and after these one per region. */
+/* A function, for all fusions that say the same as this one: so many steps. */
+typedef struct FusionFunction {
+  const Instruction *fusion;
+  int uses;
+} FusionFunction;
+
+/* What becomes one module: these functions, and after them one per region. */
 typedef struct CodegenInput {
-  Instruction *const *fusions;
+  const FusionFunction *fusions;
   int fusion_count;
   const Region *regions;
   int region_count;

@@ -251,7 +251,7 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
 /* --- region_emitter.c --- */
 
 /* Plans the loops that are to be written out, and marks their functions; then emits the region. */
-void plan_region(const Region *region, Arena *arena, bool *is_written);
+void plan_region(const Region *region, Arena *arena, int *written);
 void emit_region(WasmModule *module, const Region *region);
 
 /* --- scatter_emitter.c --- */

@@ -147,25 +147,25 @@ static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   return NULL;
 }
 
-static void plan_loops(const RegionSteps *steps, Arena *arena, bool *is_written) {
+static void plan_loops(const RegionSteps *steps, Arena *arena, int *written) {
   for (int i = 0; i < steps->count; i++) {
     RegionStep *step = &steps->items[i];
     if (step->kind == REGION_LOOP) {
       step->plans = written_plans(arena, step->fusion);
-      is_written[step->function] = step->plans != NULL;
+      written[step->function] += step->plans != NULL;
     }
     if (step->kind == REGION_WHILE) {
-      plan_loops(&step->condition, arena, is_written);
-      plan_loops(&step->body, arena, is_written);
+      plan_loops(&step->condition, arena, written);
+      plan_loops(&step->body, arena, written);
     }
     for (int b = 0; step->kind == REGION_CONDITIONAL && b < step->branch_count; b++) {
-      plan_loops(&step->branches[b], arena, is_written);
+      plan_loops(&step->branches[b], arena, written);
     }
   }
 }
 
-void plan_region(const Region *region, Arena *arena, bool *is_written) {
-  plan_loops(&region->steps, arena, is_written);
+void plan_region(const Region *region, Arena *arena, int *written) {
+  plan_loops(&region->steps, arena, written);
 }
 
 /* ---- What is held ----------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ typedef struct Program {
   bool is_quick;    /* small steps only, which wait for nobody: it may start where its caller is */
   int depth;        /* of sequences in sequences: so many frames does a replica need */
   int fusion_count; /* that want generated code */
-  Instruction **fusions;
+  FusionFunction *fusions;
   int region_count;
   Region *regions;      /* their functions come after those of the fusions */
   int generated_module; /* see platform.h; 0: none */

@@ -22,7 +22,9 @@ typedef struct Compiler {
   int count, capacity;
   LogicalBuffer **buffers; /* all of them */
   int fusion_capacity;
-  int loops;        /* whiles so far */
+  int *
+      function_of; /* by number of computations: 1 more than that of its function; 0: it has none */
+  int loops;       /* whiles so far */
   const bool *late; /* of the computation that is compiled next: see find_late */
   int64_t room;     /* instructions that loops and branches may still be written out to */
   int64_t **starts; /* of the computation at work, by id: where a tuple's elements' leaves begin */
@@ -423,19 +425,27 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;
   }
-  if (instruction->opcode == HLO_FUSION) {
-    return c->program->fusion_count < MOST_FUNCTIONS ? THUNK_GENERATED : THUNK_EVAL;
+  if (instruction->opcode == HLO_FUSION || instruction->opcode == HLO_SORT) {
+    const Computation *called = instruction->a.calls;
+    bool has_room = c->program->fusion_count < MOST_FUNCTIONS;
+    if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
+    if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
   }
   *plan = c->options->evaluate ? NULL : kernel_plan(instruction, c->arena);
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
 
-/* Gives an instruction's fusion a function; returns its number. */
+/* The number of the function of what a fusion calls, which is one of the program's then. */
 static int add_function(Compiler *c, const Instruction *fusion) {
   Program *program = c->program;
-  ARENA_PUSH(c->arena, program->fusions, program->fusion_count, c->fusion_capacity,
-             (Instruction *)fusion);
-  return program->fusion_count - 1;
+  int *function = &c->function_of[fusion->a.calls->number];
+  if (!*function) {
+    ARENA_PUSH(c->arena, program->fusions, program->fusion_count, c->fusion_capacity,
+               ((FusionFunction){fusion, 0}));
+    *function = program->fusion_count;
+  }
+  program->fusions[*function - 1].uses++;
+  return *function - 1;
 }
 
 /* What a kernel's instruction calls on arrays, as a fusion. */
@@ -616,6 +626,7 @@ static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
 
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error) {
   Compiler c = {.program = program, .options = options, .arena = program->arena};
+  c.function_of = ARENA_ARRAY(c.arena, int, program->module->numbers);
   module_measure(program->module);
   const Computation *entry = program->module->entry;
   for (int p = 0; p < entry->parameter_count; p++) {

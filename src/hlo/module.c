@@ -340,18 +340,20 @@ Module *module_clone(const Module *module) {
   return copy;
 }
 
+void module_count_called(const Instruction *instruction) {
+  int count = instruction_called(instruction, NULL);
+  if (!count) return;
+  Computation **called = scope_new((size_t)count, sizeof *called);
+  instruction_called(instruction, called);
+  for (int k = 0; k < count; k++) called[k]->callers++;
+  scope_free(called);
+}
+
 void module_count_callers(Module *module) {
   for (int c = 0; c < module->count; c++) module->computations[c]->callers = 0;
   for (int c = 0; c < module->count; c++) {
     const Computation *computation = module->computations[c];
-    for (int i = 0; i < computation->count; i++) {
-      int count = instruction_called(computation->instructions[i], NULL);
-      if (!count) continue;
-      Computation **called = scope_new((size_t)count, sizeof *called);
-      instruction_called(computation->instructions[i], called);
-      for (int k = 0; k < count; k++) called[k]->callers++;
-      scope_free(called);
-    }
+    for (int i = 0; i < computation->count; i++) module_count_called(computation->instructions[i]);
   }
 }
 

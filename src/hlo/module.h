@@ -132,8 +132,9 @@ bool computation_enter(Computation *computation, unsigned walk);
 #define MOST_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
 
-/* Sets every computation's `callers`: how often instructions name it. */
+/* Sets every computation's `callers`: how often instructions name it; and counts one more instruction. */
 void module_count_callers(Module *module);
+void module_count_called(const Instruction *instruction);
 
 /* The program shape: parameters' shapes and the result's. */
 static inline const Shape *computation_result_shape(const Computation *c) { return c->root->shape; }

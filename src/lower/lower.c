@@ -42,5 +42,6 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
     if (changed && watch) watch->changed(watch, targeting[i].name, module);
   }
   pass_run((NamedPass){"fuse-siblings", lower_fuse_siblings}, module, watch);
+  pass_run((NamedPass){"share-computations", pass_share_computations}, module, watch);
   pass_run((NamedPass){"dead-code", pass_dead_code}, module, watch);
 }

@@ -63,7 +63,7 @@ static bool constants_same(const Instruction *a, const Instruction *b) {
          !memcmp(a->literal->data, b->literal->data, (size_t)shape_bytes(a->shape));
 }
 
-static bool computations_same(Computation *a, Computation *b) {
+bool computations_same(Computation *a, Computation *b) {
   if (a == b) return true;
   if (!a || !b || a->count != b->count || a->parameter_count != b->parameter_count) return false;
   computation_renumber(a);
@@ -100,6 +100,20 @@ static bool values_same(AttributeKind kind, const void *a, const void *b) {
   }
   if (kind == ATTR_WINDOW) return windows_same(a, b);
   return false; /* convolutions and collectives: two of them are rarely the same */
+}
+
+uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
+  hash = hash_bytes(hash, &x->opcode, sizeof x->opcode);
+  hash = hash_bytes(hash, &x->shape->type, sizeof x->shape->type);
+  hash = hash_bytes(hash, x->shape->dims, sizeof(int64_t) * (size_t)x->shape->rank);
+  for (int i = 0; i < x->operand_count; i++) {
+    hash = hash_bytes(hash, &x->operands[i]->id, sizeof(int));
+  }
+  if (x->opcode == HLO_CONSTANT && shape_is_array(x->shape)) {
+    int64_t bytes = shape_bytes(x->shape);
+    hash = hash_bytes(hash, x->literal->data, bytes < 4096 ? (size_t)bytes : 4096);
+  }
+  return hash;
 }
 
 enum { WORDS = 2, MOST_ATTRIBUTES = WORDS * 64 - 1 };
@@ -169,4 +183,15 @@ uint64_t attributes_hash(Opcode opcode, const Attributes *a) {
   Hashed hashed = {(const char *)a, HASH_SEED};
   for_each_attribute(opcode, hash_step, &hashed);
   return hashed.hash;
+}
+
+uint64_t computation_hash(Computation *computation) {
+  uint64_t hash = HASH_SEED;
+  computation_renumber(computation);
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    hash = instruction_hash(hash, x);
+    if (x->opcode != HLO_PARAMETER) hash ^= attributes_hash(x->opcode, &x->a);
+  }
+  return hash ^ hash >> 32;
 }

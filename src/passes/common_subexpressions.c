@@ -22,19 +22,9 @@ static bool may_be_shared(const Instruction *instruction) {
          instruction->opcode != HLO_AFTER_ALL; /* tokens stand for the order they are used in */
 }
 
-static uint64_t hash_instruction(const Instruction *instruction) {
+static uint64_t hash_of(const Instruction *instruction) {
   uint64_t hash = attributes_hash(instruction->opcode, &instruction->a);
-  hash = hash_bytes(hash, &instruction->opcode, sizeof instruction->opcode);
-  hash = hash_bytes(hash, &instruction->shape->type, sizeof instruction->shape->type);
-  hash = hash_bytes(hash, instruction->shape->dims,
-                    sizeof(int64_t) * (size_t)instruction->shape->rank);
-  for (int i = 0; i < instruction->operand_count; i++) {
-    hash = hash_bytes(hash, &instruction->operands[i]->id, sizeof(int));
-  }
-  if (instruction->opcode == HLO_CONSTANT) {
-    int64_t bytes = shape_bytes(instruction->shape);
-    hash = hash_bytes(hash, instruction->literal->data, bytes < 4096 ? (size_t)bytes : 4096);
-  }
+  hash = instruction_hash(hash, instruction);
   return hash ^ hash >> 32;
 }
 
@@ -55,7 +45,7 @@ static bool same(const Instruction *a, const Instruction *b) {
 
 /* The instruction in the set that is the same, or NULL after adding this one. */
 static Instruction *find_or_add(InstructionSet *set, Instruction *instruction) {
-  size_t slot = (size_t)hash_instruction(instruction) & set->mask;
+  size_t slot = (size_t)hash_of(instruction) & set->mask;
   for (; set->slots[slot]; slot = (slot + 1) & set->mask) {
     if (same(set->slots[slot], instruction)) return set->slots[slot];
   }

@@ -2,8 +2,6 @@
 ** Drops instructions that neither the result nor a side effect needs, and computations that nobody
 ** calls. Parameters stay: they are the computation's signature.
 */
-#include <stdlib.h>
-
 #include "base/scope.h"
 #include "passes/rewrite.h"
 
@@ -38,46 +36,31 @@ static bool drop_instructions(Computation *computation) {
 /* The walk of the call graph that pass_dead_code makes. */
 typedef struct Reach {
   Arena *arena;
-  int count;            /* of the module's computations */
-  Computation **sorted; /* those, by address */
-  bool *seen;           /* by position in `sorted` */
-  int found;            /* reached so far, called ones first */
+  unsigned walk;
+  int found; /* reached so far, called ones first */
   Computation **in_order;
 } Reach;
 
-static int by_address(const void *a, const void *b) {
-  uintptr_t x = (uintptr_t)*(Computation *const *)a, y = (uintptr_t)*(Computation *const *)b;
-  return (x > y) - (x < y);
-}
-
-static void reach(Reach *walk, Computation *computation) {
-  Computation **at =
-      bsearch(&computation, walk->sorted, (size_t)walk->count, sizeof *walk->sorted, by_address);
-  if (!at || walk->seen[at - walk->sorted]) return;
-  walk->seen[at - walk->sorted] = true;
+static void reach(Reach *reached, Computation *computation) {
+  if (!computation_enter(computation, reached->walk)) return;
   for (int i = 0; i < computation->count; i++) {
     int count = instruction_called(computation->instructions[i], NULL);
     if (!count) continue;
-    Computation **called = ARENA_ARRAY(walk->arena, Computation *, count);
+    Computation **called = ARENA_ARRAY(reached->arena, Computation *, count);
     instruction_called(computation->instructions[i], called);
-    for (int c = 0; c < count; c++) reach(walk, called[c]);
+    for (int c = 0; c < count; c++) reach(reached, called[c]);
   }
-  walk->in_order[walk->found++] = computation;
+  reached->in_order[reached->found++] = computation;
 }
 
 bool module_keep_reached(Module *module) {
-  Arena *arena = arena_new();
-  Reach walk = {.arena = arena, .count = module->count};
-  walk.sorted =
-      arena_copy(arena, module->computations, sizeof(Computation *) * (size_t)module->count);
-  qsort(walk.sorted, (size_t)module->count, sizeof *walk.sorted, by_address);
-  walk.seen = ARENA_ARRAY(arena, bool, module->count);
-  walk.in_order = ARENA_ARRAY(arena, Computation *, module->count);
-  reach(&walk, module->entry);
-  bool changed = walk.found != module->count;
-  module->count = walk.found;
-  for (int i = 0; i < walk.found; i++) module->computations[i] = walk.in_order[i];
-  arena_free(arena);
+  Reach reached = {.arena = arena_new(), .walk = module_walk(module)};
+  reached.in_order = ARENA_ARRAY(reached.arena, Computation *, module->numbers);
+  reach(&reached, module->entry);
+  bool changed = reached.found != module->count;
+  module->count = reached.found;
+  for (int i = 0; i < reached.found; i++) module->computations[i] = reached.in_order[i];
+  arena_free(reached.arena);
   return changed;
 }
 

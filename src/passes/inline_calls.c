@@ -78,16 +78,30 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
   Instruction *copy = computation_add(into, from->opcode, shape, operands, from->operand_count,
                                       &attributes, from->name);
   copy->line = from->line;
+  module_count_called(copy);
   return copy;
 }
 
-/* Copies the body of `callee` into `into`. Returns what stands for its root. */
+/* The instruction itself, where nobody else calls the callee; its id stays, by which its users find it. */
+static Instruction *move_instruction(Computation *into, Instruction *x, Instruction **operands) {
+  Arena *arena = into->module->arena;
+  for (int k = 0; k < x->operand_count; k++) x->operands[k] = operands[k];
+  x->a.control_predecessors = (InstructionList){0};
+  x->parent = into;
+  x->name = names_take(&into->names, arena, x->name, into->count);
+  ARENA_PUSH(arena, into->instructions, into->count, into->capacity, x);
+  return x;
+}
+
+/* Copies the body of `callee` into `into`, or moves it there. Returns what stands for its root. */
 static Instruction *copy_body(Computation *into, const Computation *callee,
                               Instruction *const *arguments, const Instruction *map) {
+  bool moves = !map && callee->callers == 1;
+  int root_id = callee->root->id;
   Arena *scratch = arena_new();
   Instruction **copies = ARENA_ARRAY(scratch, Instruction *, callee->count);
   for (int i = 0; i < callee->count; i++) {
-    const Instruction *from = callee->instructions[i];
+    Instruction *from = callee->instructions[i];
     if (from->opcode == HLO_PARAMETER) {
       copies[i] = arguments[from->parameter_number];
       continue;
@@ -95,10 +109,11 @@ static Instruction *copy_body(Computation *into, const Computation *callee,
     ArenaMark mark = arena_mark(scratch);
     Instruction **operands = ARENA_ARRAY(scratch, Instruction *, from->operand_count);
     for (int k = 0; k < from->operand_count; k++) operands[k] = copies[from->operands[k]->id];
-    copies[i] = copy_instruction(into, from, operands, map);
+    copies[i] = moves ? move_instruction(into, from, operands)
+                      : copy_instruction(into, from, operands, map);
     arena_release(scratch, mark);
   }
-  Instruction *root = copies[callee->root->id];
+  Instruction *root = copies[root_id];
   arena_free(scratch);
   return root;
 }
@@ -227,6 +242,7 @@ static int64_t count_all(const Module *module) {
 
 bool pass_inline_calls(Module *module) {
   if (!module->growth) module->growth = LEAST_GROWTH + GROWTH_FACTOR * count_all(module);
+  module_count_callers(module);
   if (!for_each_computation(module, inline_calls)) return false;
   module_keep_reached(module); /* what was copied is not to be gone through as well */
   return true;

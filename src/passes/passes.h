@@ -14,6 +14,7 @@ bool pass_dead_code(Module *module);       /* what no result and no side effect 
 bool pass_loop_state(Module *module);      /* elements of it that nobody needs */
 bool pass_branch_state(Module *module);    /* the same of what branches give and are given */
 bool pass_common_subexpressions(Module *module);
+bool pass_share_computations(Module *module);     /* that are applied to elements, or loops */
 bool computation_share(Computation *computation); /* that pass, on one */
 bool pass_simplify_algebra(Module *module);       /* only what keeps every bit */
 bool pass_fold_transposes(Module *module);        /* into dots and convolutions */

@@ -1,6 +1,7 @@
 #include "passes/passes.h"
 
 static const NamedPass preparing[] = {
+    {"share-computations", pass_share_computations},
     {"dead-code", pass_dead_code},
     {"expand-bitcasts", pass_expand_bitcasts},
     {"manual-sharding", pass_manual_sharding},
