@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
+import { execute } from './execute.mjs';
 
 let client;
 before(async () => {
@@ -24,17 +25,6 @@ function afterPass(text, pass) {
 }
 
 const isClose = (x, y) => Math.abs(x - y) <= 1e-5 * (1 + Math.abs(y));
-
-async function execute(text, args) {
-  const module = client.parseHlo(text);
-  const executable = await client.compile(module);
-  try {
-    return (await executable.execute(args)).map((literal) => literal.toArray());
-  } finally {
-    executable.dispose();
-    module.dispose();
-  }
-}
 
 const wave = (count, phase) => Float32Array.from({ length: count }, (_, i) => Math.sin(i * 0.7 + phase));
 
@@ -113,10 +103,10 @@ for (const [name, { entry, slice: [shape, bounds], has }] of Object.entries(NARR
     assert.match(narrowed.replace(/\{[\d,]*\}/g, ''), has);
     const [rows, columns] = [...bounds.matchAll(/\[(\d+):(\d+)(?::(\d+))?\]/g)]
       .map(([, ...numbers]) => numbers.map((n) => Number(n ?? 1)));
-    const [whole] = await execute(program(entry.replace(/\bd = /, 'ROOT d = ')), arguments_());
+    const [whole] = await execute(client, program(entry.replace(/\bd = /, 'ROOT d = ')), arguments_());
     const wanted = whole.slice(rows[0], rows[1]).filter((_, i) => i % rows[2] === 0)
       .map((row) => row.slice(columns[0], columns[1]).filter((_, i) => i % columns[2] === 0));
-    const [part] = await execute(text, arguments_());
+    const [part] = await execute(client, text, arguments_());
     part.forEach((row, i) => row.forEach((value, k) =>
       assert.ok(isClose(value, wanted[i][k]), `${value} at ${i}, ${k}, not ${wanted[i][k]}`)));
     assert.deepEqual([part.length, part[0].length], [wanted.length, wanted[0].length]);
@@ -195,7 +185,7 @@ for (const [name, { entry, loops, wants }] of Object.entries(SIBLINGS)) {
     module.dispose();
     if (loops) assert.equal(fusions(last), loops, last);
     const [x, y] = [wave(64 * 40, 0), wave(64 * 40, 1)];
-    const results = await execute(text, [x, y]);
+    const results = await execute(client, text, [x, y]);
     if (!wants) return;
     results.forEach((rows, r) => rows.flat().forEach((value, i) =>
       assert.ok(isClose(value, wants(x[i], y[i])[r]), `${value} of result ${r} at ${i}`)));
@@ -204,7 +194,7 @@ for (const [name, { entry, loops, wants }] of Object.entries(SIBLINGS)) {
 
 test('fuse-siblings: what two results read as bits is not written over between them', async () => {
   for (const type of ['f16', 'bf16', 'f8e5m2', 'f32']) {
-    const [x, y] = await execute(`HloModule m\nENTRY e {
+    const [x, y] = await execute(client, `HloModule m\nENTRY e {
       p = ${type}[4] parameter(0)
       a = ${type}[2] slice(p), slice={[2:4]}
       n = ${type}[2] multiply(a, a)
@@ -315,7 +305,7 @@ for (const [name, [shape, entry, element]] of Object.entries(SLICED)) {
       for (const [i, j] of [[0, 0], [3, 20], [13, 99], ...type.startsWith('s') ? [[-1, 5], [2, -99]] : []]) {
         const clamp = (start) => (most) => Math.min(Math.max(start, 0), most);
         const wide = type.endsWith('64') ? BigInt : Number;
-        const [got] = await execute(text, [x, wide(i), wide(j)]);
+        const [got] = await execute(client, text, [x, wide(i), wide(j)]);
         got.forEach((row, r) => row.forEach((value, c) => {
           const wanted = element((a, b) => x[30 * a + b], clamp(i), clamp(j), r, c);
           assert.ok(isClose(value, wanted), `${value} at ${r}, ${c} of ${shape} from ${i}, ${j}, not ${wanted}`);
@@ -329,7 +319,7 @@ for (const [name, [shape, entry, element]] of Object.entries(SLICED)) {
 test('fuse-loops: a dynamic slice of many chunks', async () => {
   const text = `HloModule m\nENTRY e {\n  x = f32[300,1000] parameter(0)\n  i = s32[] parameter(1)
   d = f32[201,701] dynamic-slice(x, i, i), dynamic_slice_sizes={201,701}\n  ROOT r = f32[201,701] negate(d)\n}`;
-  const x = wave(300_000, 0), [got] = await execute(text, [x, 77]);
+  const x = wave(300_000, 0), [got] = await execute(client, text, [x, 77]);
   assert.ok(got.every((row, r) => row.every((value, c) => value === -x[1000 * (77 + r) + 77 + c])));
 });
 
@@ -408,8 +398,8 @@ for (const type of ['f32', 'f64', 's32', 'u64']) {
       const text = `${header}  ROOT d = ${shape} ${dot}\n}`;
       assert.doesNotMatch(afterPass(text, 'small-dots'), / dot\(/);
       const args = [nested(whole(type, size(lhs)), lhs), nested(whole(type, size(rhs)), rhs)];
-      const [got] = await execute(text, args);
-      const [wanted] = await execute(text.replace('ROOT d', 'd').replace(/\}$/,
+      const [got] = await execute(client, text, args);
+      const [wanted] = await execute(client, text.replace('ROOT d', 'd').replace(/\}$/,
         `  b = ${shape} opt-barrier(d)\n  ROOT s = ${shape} copy(b)\n}`), args);
       assert.deepEqual(got, wanted);
       assert.deepEqual([got].flat(Infinity).map(Number), product(args, lhs, rhs, lc, rc, lb, rb));
@@ -440,7 +430,7 @@ function product([x, y], lhs, rhs, lc, rc, lb, rb) {
 test('small-dots: a product of one, which may be -0', async () => {
   const text = `HloModule m\nENTRY e {\n  x = f32[3,1] parameter(0)\n  y = f32[1,2] parameter(1)
   ROOT d = f32[3,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;
-  const [d] = await execute(text, [[[-0], [1], [-2]], [[3, 0]]]);
+  const [d] = await execute(client, text, [[[-0], [1], [-2]], [[3, 0]]]);
   assert.deepEqual(d, [[-0, -0], [3, 0], [-6, -0]]);
 });
 
@@ -464,8 +454,8 @@ for (const type of TYPES) {
   s = f32[] reduce(k, z), dimensions={0}, to_apply=add\n  r = ${reduce}\n  ROOT t = (${type}[${kept}], f32[]) tuple(r, s)\n}`;
         const element = (n) => (type === 'c64' ? [n, 1 - n] : type === 'pred' ? n > 0 : type === 's64' ? BigInt(n) : n);
         const x = nested(Array.from({ length: size(dims) }, (_, n) => element((n * 5) % 3)), dims);
-        const [wanted] = await execute(alone, [x, element(1)]);
-        const [got] = await execute(more, [x, element(1)]);
+        const [wanted] = await execute(client, alone, [x, element(1)]);
+        const [got] = await execute(client, more, [x, element(1)]);
         assert.deepEqual(got, wanted, `${opcode} of [${dims}] over {${over}}`);
       }
     }
@@ -497,7 +487,7 @@ ENTRY e {
   ROOT r = (f32[3], s32[3], f32[]) tuple(v, k, s)
 }`;
   const x = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 3, 5, 8, 9, 7], [9, 3, 2, 3, 8, 4, 6]];
-  assert.deepEqual(await execute(text, [x]), [[9, 9, 9], [5, 5, 0], 27]);
+  assert.deepEqual(await execute(client, text, [x]), [[9, 9, 9], [5, 5, 0], 27]);
 });
 
 /* ---- What loops carry ---- */
@@ -536,7 +526,7 @@ test('loop-state: what only feeds itself goes, with what makes it', async () => 
     '  n1 = f32[4] cosine(p1)\n  n2 = f32[4] add(p2, p1)\n  n3 = f32[4] multiply(p3, p2)',
     '  ROOT r = f32[4] get-tuple-element(w), index=1');
   assert.equal(stateOf(afterPass(text, 'loop-state')), '(s32[], f32[4])');
-  const [r] = await execute(text, [[0.1, 0.2, 0.3, 0.4]]);
+  const [r] = await execute(client, text, [[0.1, 0.2, 0.3, 0.4]]);
   r.forEach((value) => assert.ok(isClose(value, 0.7390851), `${value}`));
 });
 
@@ -549,7 +539,7 @@ test('loop-state: what another one needs stays, and so does what the condition r
     for (let i = 0; i < 30; i++) [a, sum] = [Math.cos(a), sum + a];
     return sum;
   });
-  const [r] = await execute(text, [[0.1, 0.2, 0.3, 0.4]]);
+  const [r] = await execute(client, text, [[0.1, 0.2, 0.3, 0.4]]);
   r.forEach((value, i) => assert.ok(isClose(value, wanted[i])));
 });
 
@@ -557,7 +547,7 @@ test('loop-state: of two counters one goes', async () => {
   const text = loop([['s32[]', 'zero'], ['s32[]', 'zero'], ['s32[]', 'zero']],
     '  n1 = s32[] add(p1, one)\n  n2 = s32[] add(p2, p1)', '  ROOT r = s32[] get-tuple-element(w), index=2');
   assert.equal(stateOf(afterPass(text, 'loop-state')), '(s32[], s32[])');
-  assert.deepEqual(await execute(text, [[0, 0, 0, 0]]), [435]);
+  assert.deepEqual(await execute(client, text, [[0, 0, 0, 0]]), [435]);
 });
 
 test('loop-state: what a loop passes on is what it was before', async () => {
@@ -568,7 +558,7 @@ test('loop-state: what a loop passes on is what it was before', async () => {
   b = f32[4] broadcast(c), dimensions={}
   ROOT r = f32[4] add(a, b)`);
   assert.equal(stateOf(afterPass(text, 'loop-state')), '(s32[])');
-  assert.deepEqual(await execute(text, [[1, 2, 3, 4]]), [[31, 32, 33, 34]]);
+  assert.deepEqual(await execute(client, text, [[1, 2, 3, 4]]), [[31, 32, 33, 34]]);
 });
 
 test('loop-state: a loop of which all is a result stays as it is', () => {
@@ -588,7 +578,7 @@ ${ADD}${ADD.replace(/add \{/, 'also {')}ENTRY e {
   ROOT r = f32[] multiply(a, b)
 }`;
   assert.equal(operationsOf(afterPass(text, 'dead-code')).filter(([op]) => op === 'reduce').length, 1);
-  assert.deepEqual(await execute(text, [[1, 2, 3, 4, 5, 6, 7, 8]]), [36 * 36]);
+  assert.deepEqual(await execute(client, text, [[1, 2, 3, 4, 5, 6, 7, 8]]), [36 * 36]);
 });
 
 const BRANCHES = `HloModule m
@@ -625,7 +615,7 @@ test('branch-state: results that nobody reads go, with what makes them, and what
   assert.match(after, /= \(f32\[8\]\{0\}\) conditional\(/, after);
   const x = wave(8, 0), y = wave(8, 1);
   for (const p of [true, false]) {
-    const [got] = await execute(BRANCHES, [p, x, y]);
+    const [got] = await execute(client, BRANCHES, [p, x, y]);
     got.forEach((value, i) => assert.ok(isClose(value, p ? x[i] + y[i] : x[i])));
   }
 });
@@ -652,12 +642,12 @@ test('branch-state: a branch in a branch, and one that two conditionals share, w
   assert.doesNotMatch(after, /exponential|sine/, after);
   const x = wave(8, 0).map((v) => Math.abs(v) + 1), y = wave(8, 1);
   for (const [p, q] of [[true, true], [false, true], [true, false]]) {
-    const [got] = await execute(nested, [p, x, y, q]);
+    const [got] = await execute(client, nested, [p, x, y, q]);
     got.forEach((value, i) => assert.ok(isClose(value, !q ? Math.log(x[i]) : p ? x[i] + y[i] : x[i])));
   }
   const shared = BRANCHES.replace('true_computation=yes, false_computation=no', 'true_computation=yes, false_computation=yes')
     .replace('conditional(p, t, f)', 'conditional(p, t, t)');
-  const [got] = await execute(shared, [true, x, y]);
+  const [got] = await execute(client, shared, [true, x, y]);
   got.forEach((value, i) => assert.ok(isClose(value, x[i] + y[i])));
 });
 
@@ -691,7 +681,7 @@ test('common-subexpressions: what calls computations that say the same is the sa
   assert.deepEqual([/ sort\(/g, / while\(/g].map((x) => last(text(1)).match(x).length), [1, 1], last(text(1)));
   assert.equal(last(text(1)).match(/ cosine|fusion\(x/g)?.length ?? 0, 1, last(text(1)));
   assert.equal(last(text(2)).match(/ while\(/g).length, 2);
-  const x = wave(50, 0), [p, q, d, h, k] = await execute(text(1), [x]);
+  const x = wave(50, 0), [p, q, d, h, k] = await execute(client, text(1), [x]);
   assert.deepEqual(p, [...x].sort((a, b) => a - b));
   assert.deepEqual(q, p);
   assert.deepEqual(h, k);
@@ -751,7 +741,7 @@ for (const [name, [first, step, made, gone, y]] of Object.entries(COUNTED)) {
     else assert.match(after, /select|clamp|minimum/);
     let total = 5;
     for (let i = first; i < end; i += step) total = (Math.imul(total, step) + y(i, Math.max(end, 1))) | 0;
-    assert.deepEqual(await execute(text, [5, 1]), [total]);
+    assert.deepEqual(await execute(client, text, [5, 1]), [total]);
   });
 }
 
@@ -762,7 +752,7 @@ test('counters: of a body that another loop has, too, nothing is known', async (
   a = s32[] get-tuple-element(x), index=1
   b = s32[] get-tuple-element(w), index=1
   ROOT r = s32[] subtract(a, b)\n  unused = s32[] get`);
-  assert.deepEqual(await execute(text, [0, 1]), [38 + 39]);
+  assert.deepEqual(await execute(client, text, [0, 1]), [38 + 39]);
 });
 
 test('logistic: what XLA:CPU makes of it is found, unless its parts are wanted, too', async () => {
@@ -789,7 +779,7 @@ ENTRY e {
       continue;
     }
     assert.match(text, / logistic\(/);
-    const [got] = await execute(program(type, root), [Array.from(x)]);
+    const [got] = await execute(client, program(type, root), [Array.from(x)]);
     got.forEach((value, i) => {
       const y = 1 / (1 + Math.exp(-x[i]));
       assert.ok(isClose(value, type === 'f32' ? y * x[i] : -y), `${value} of ${x[i]}`);

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
+import { execute } from './execute.mjs';
 
 const clients = [];
 before(async () => {
@@ -21,17 +22,6 @@ function fused(text) {
     const last = clients[0].passes(module).at(-1)?.text ?? text;
     return last.slice(last.indexOf('ENTRY'));
   } finally {
-    module.dispose();
-  }
-}
-
-async function execute(client, text, args) {
-  const module = client.parseHlo(text);
-  const executable = await client.compile(module);
-  try {
-    return (await executable.execute(args)).map((literal) => literal.toArray());
-  } finally {
-    executable.dispose();
     module.dispose();
   }
 }

@@ -101,4 +101,5 @@ def main():
   print(f'stablehlo.gz: {len(parts)} programs, {os.path.getsize(path)} bytes')
 
 
-main()
+if __name__ == '__main__':
+  main()

@@ -323,13 +323,13 @@ static Module *parse(const Row *row) {
 
 /* Generated code for the fusions of the entry: natively it cannot run, but it can be written. */
 static void check_code(const Row *row, const Module *fused) {
-  Instruction *fusions[16];
+  FusionFunction fusions[16];
   ByteBuf bytes = {0};
   Error error = {0};
   int count = 0;
   for (int k = 0; k < fused->entry->count && count < 16; k++) {
     Instruction *instruction = fused->entry->instructions[k];
-    if (instruction->opcode == HLO_FUSION) fusions[count++] = instruction;
+    if (instruction->opcode == HLO_FUSION) fusions[count++] = (FusionFunction){instruction, 1};
   }
   CodegenInput input = {.fusions = fusions, .fusion_count = count};
   if (!codegen_emit(&input, true, &bytes, &error)) fail(row, "no code: ", error.message);

@@ -45,12 +45,17 @@ def module_of(context, program):
   return stablehlo.deserialize_portable_artifact(context, program[start:start + size])
 
 
-writer = Writer()
-for file, names in NAMES.items():
-  for name, program in programs(file):
-    if name in names:
-      with mlir.make_ir_context() as context:
-        for version in VERSIONS:
-          made = stablehlo.serialize_portable_artifact(module_of(context, program), version)
-          writer.part(f'{file}/{name}@{version}', 'program', made)
-writer.write('versions.gz')
+def main():
+  writer = Writer()
+  for file, names in NAMES.items():
+    for name, program in programs(file):
+      if name in names:
+        with mlir.make_ir_context() as context:
+          for version in VERSIONS:
+            made = stablehlo.serialize_portable_artifact(module_of(context, program), version)
+            writer.part(f'{file}/{name}@{version}', 'program', made)
+  writer.write('versions.gz')
+
+
+if __name__ == '__main__':
+  main()
