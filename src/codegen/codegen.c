@@ -26,9 +26,10 @@ static int64_t elements_per_result(const Instruction *root) {
 static CodegenWork scatter_work(const Instruction *scatter) {
   enum { CHUNK_WORK = 1 << 16 };
   const Shape *updates = scatter->operands[scatter->operand_count / 2 + 1]->shape;
-  int windows = updates->rank - scatter->a.update_window_dims.count;
   int64_t window = 1;
-  for (int d = windows; d < updates->rank; d++) window *= updates->dims[d];
+  for (int d = 0; d < updates->rank; d++) {
+    if (list_has(scatter->a.update_window_dims, d)) window *= updates->dims[d];
+  }
   int64_t chunk = CHUNK_WORK / window;
   return (CodegenWork){.units = shape_elements(updates) / window,
                        .chunk = chunk < 1 ? 1 : chunk,

@@ -21,12 +21,24 @@ static LoopNode *new_input(LoopPlan *loops, const Instruction *input) {
   return node;
 }
 
-/* A loop per dimension of the indices but that of the vectors, then one per window dimension. The
-** updates have the same dimensions in the same order: see codegen.c's can_scatter. */
-static void make_loops(LoopPlan *loops, const Shape *updates, int windows) {
-  loops->rank = updates->rank;
-  loops->reduced = windows;
-  for (int k = 0; k < updates->rank; k++) loops->sizes[k] = updates->dims[k];
+/* A loop per dimension of the indices but that of the vectors, then one per window dimension: of which of
+** the updates' each is goes to `order`. */
+static void make_loops(LoopPlan *loops, const Instruction *scatter, int *order) {
+  const Shape *updates = scatter->operands[loops->output_count + 1]->shape;
+  for (int window = 0; window < 2; window++) {
+    for (int d = 0; d < updates->rank; d++) {
+      if (list_has(scatter->a.update_window_dims, d) != (window == 1)) continue;
+      order[loops->rank] = d;
+      loops->sizes[loops->rank++] = updates->dims[d];
+    }
+  }
+  loops->reduced = scatter->a.update_window_dims.count;
+}
+
+static void set_update_offset(LoopNode *update, const LoopPlan *loops, const int *order) {
+  int64_t strides[MAX_RANK];
+  shape_strides(update->instruction->shape, strides);
+  for (int k = 0; k < loops->rank; k++) update->offset.coefficient[k] = strides[order[k]];
 }
 
 /* The elements of the target along window loop w; and what batching dimensions add. */
@@ -84,17 +96,16 @@ static void add_starts(ScatterPlan *plan, const Instruction *scatter, const Inst
 
 void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
   LoopPlan *loops = &plan->loops;
-  int count = scatter->operand_count / 2;
+  int count = scatter->operand_count / 2, order[MAX_RANK];
   const Instruction *indices = scatter->operands[count];
   *plan = (ScatterPlan){.loops = {.arena = arena, .reduce = scatter, .output_count = count}};
-  make_loops(loops, scatter->operands[count + 1]->shape, scatter->a.update_window_dims.count);
+  make_loops(loops, scatter, order);
   int index_loops = loops->rank - loops->reduced;
   plan->targets = ARENA_ARRAY(arena, LoopNode *, count);
   loops->outputs = ARENA_ARRAY(arena, LoopNode *, count);
   for (int r = 0; r < count; r++) {
-    const Instruction *updates = scatter->operands[count + 1 + r];
-    loops->outputs[r] = new_input(loops, updates);
-    shape_strides(updates->shape, loops->outputs[r]->offset.coefficient);
+    loops->outputs[r] = new_input(loops, scatter->operands[count + 1 + r]);
+    set_update_offset(loops->outputs[r], loops, order);
     plan->targets[r] = new_input(loops, scatter->operands[r]);
     plan->targets[r]->kind = NODE_RESULT; /* which the operand is copied to before */
     plan->targets[r]->result = r;

@@ -63,21 +63,13 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
   return is_inside(&reduce->a.window) && 2 * result->rank <= MOST_DIMENSIONS;
 }
 
-/* Updates whose dimensions are those of the indices, then those of the window: then their order is
-** that of the index vectors. */
 static bool can_scatter(const Target *target, const Instruction *scatter) {
   int count = scatter->operand_count / 2;
-  const Attributes *a = &scatter->a;
   for (int i = 0; i < scatter->operand_count; i++) {
     if (!is_static_array(target, scatter->operands[i]->shape)) return false;
   }
-  int updates_rank = scatter->operands[count + 1]->shape->rank;
-  for (int i = 0; i < a->update_window_dims.count; i++) {
-    if (a->update_window_dims.items[i] != updates_rank - a->update_window_dims.count + i) {
-      return false;
-    }
-  }
-  return type_bytes(scatter->operands[count]->shape->type) >= 1 && can_combine(target, a->to_apply);
+  return type_bytes(scatter->operands[count]->shape->type) >= 1 &&
+         can_combine(target, scatter->a.to_apply);
 }
 
 /* Loops go along the result's rows, which in the operand are columns then: kernels/move.c has tiles.
