@@ -58,13 +58,13 @@ SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platfo
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
   linalg_c128 order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
-  hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
+  passes/common_subexpressions
 COMPACT := $(addprefix kernels/, contraction elements fft_f32 fft_f64 fft_transform gather linalg_f64 \
-  linalg_general linalg_lanes move pack rng small sort sort_merge stream tiles winograd)
+  linalg_general linalg_lanes move pack rng small sort sort_merge stream tiles winograd) \
+  hlo/module $(addprefix passes/, attribute_compare dead_code rewrite)
 PLAIN := $(addprefix kernels/, linalg_f32 linalg_rotate)
-WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if \
-  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,$(if \
-  $(filter $(COMPACT),$*),-Os,-O2)))$(if $(filter $(PLAIN),$*), \
+WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
+  $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))$(if $(filter $(PLAIN),$*), \
   -fno-unroll-loops -mllvm -inline-threshold=50)
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
