@@ -87,6 +87,7 @@ describe('linear algebra in blocks', () => {
   const large = 'f32[300,300]';
   for (const [routine, results, config] of [
     ['syevd', [large, 'f32[300]', 's32[]'], '{mode = 86 : ui8, uplo = 76 : ui8}'],
+    ['gesdd', [large, 'f32[300]', large, large, 's32[]'], '{mode = 65 : ui8}'],
     ['getrf', [large, 's32[300]', 's32[]'], ''],
     ['geqrf', [large, 'f32[300]'], ''],
     ['potrf', [large, 's32[]'], '{uplo = 76 : ui8}'],
@@ -140,6 +141,22 @@ describe('linear algebra in blocks', () => {
         assertNear(product(r, adjoint(r)), identity(v), bound, 'V^H V = 1');
       });
     }
+    test(`singular vectors of ${type}[90,90] that is of rank 1, or a few numbers`, async () => {
+      const n = 90;
+      const some = random(2 * n, real);
+      const sparse = new (real === 'f32' ? Float32Array : Float64Array)(n * n * lanes);
+      for (let i = 0; i < n; i++) sparse[(i * n + (i * 7 + 1) % n) * lanes] = i % 3 ? 0 : i + 1;
+      for (const x of [sparse, sparse.map((_, i) => (i % lanes ? 0
+        : some[Math.floor(i / lanes / n)] * some[n + Math.floor(i / lanes) % n]))]) {
+        const [, s, left, right, info] = await run(call(type, 'gesdd', [`${n},${n}`], [`${type}[${n},${n}]`,
+          `${real}[${n}]`, `${type}[${n},${n}]`, `${type}[${n},${n}]`, 's32[]'], '{mode = 65 : ui8}'), [x]);
+        assert.equal(info[0], 0);
+        const l = matrix(left, n, n, lanes);
+        const r = matrix(right, n, n, lanes);
+        assertNear(product(scaleColumns(l, s), r), matrix(x, n, n, lanes), bound * n, 'U S V^H = A');
+        assertNear(product(adjoint(l), l), identity(n), bound, 'U^H U = 1');
+      }
+    });
     test(`QR of ${type}[90,70]`, async () => {
       const [m, n] = [90, 70];
       const x = random(m * n * lanes, real);

@@ -38,7 +38,7 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_POTRF: return rows * rows + BLOCK * rows;
   case LINALG_TRIANGULAR_SOLVE:
   case LINALG_TRSM: return rows * rows + right;
-  case LINALG_GETRF: return rows * columns;
+  case LINALG_GETRF: return rows * linalg_stride(columns);
   case LINALG_GEQRF: return rows * columns + size + panels;
   case LINALG_ORGQR: return 2 * rows * columns + size + panels;
   case LINALG_GEEV: return linalg_geev_numbers(rows);
@@ -217,7 +217,7 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   return &p->kernel;
 }
 
-enum { MOST_PARTS = 4, PART_WORK = 100 * 1000 };
+enum { MOST_PARTS = 4, PART_WORK = 200 * 1000 };
 
 typedef struct SharedRange {
   ptrdiff_t count, size; /* of a part */

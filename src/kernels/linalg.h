@@ -111,7 +111,7 @@ static inline bool linalg_stage_ends(LinalgProgress *p) {
 ** thread finds half of it in the other one's cache. For 256 columns and two threads that cost more (svd 1.2, eigvals 1.1
 ** times as long) than was won; such loops count as less work by CROSSING.
 */
-enum { CROSSING = 8 };
+enum { CROSSING = 8, BY_ROWS = 4 };
 typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
@@ -135,6 +135,10 @@ enum { LINALG_LANES = 4 };
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 
+/* linalg_numbers.h, of rows of doubles: y -= a x, and the sum of x y */
+void linalg_subtract_row_f64(double *y, double a, const double *x, ptrdiff_t count);
+double linalg_inner_f64(const double *x, const double *y, ptrdiff_t count, bool conjugates);
+
 /* linalg_general.c: in double, whatever the type */
 int64_t linalg_geev_numbers(int64_t n);
 LinalgEnd linalg_run_geev(const LinalgPlan *plan, const LinalgData *data, PrimitiveType type,
@@ -152,7 +156,7 @@ typedef struct LinalgRows {
 **
 ** Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,
 ** its subdiagonal, is used up; both have n. The rows of z are rotated as the matrix' columns, and ordered.
-** scratch: 4 n, and 96 n numbers of z's type. */
+** scratch: 4 n, 96 n numbers of z's type, and room for 4 n + 128 sweeps. */
 bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
                              LinalgProgress *progress);
 

@@ -134,10 +134,10 @@ static void swap_rows(Number *x, Number *y, ptrdiff_t count) {
   }
 }
 
-/* Columns [k, end), all rows from k on. */
-static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
-                          ptrdiff_t k, ptrdiff_t end, int32_t *pivots) {
-  ptrdiff_t missing = 0;
+/* Columns [k, end), all rows from k on: the others' rows are still to be swapped. */
+static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k, ptrdiff_t end,
+                          int32_t *pivots) {
+  ptrdiff_t missing = 0, start = k;
   for (; k < end; k++) {
     ptrdiff_t pivot = k;
     double largest = size_of(a[k * stride + k]);
@@ -151,7 +151,7 @@ static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_
       if (!missing) missing = k + 1;
       continue;
     }
-    swap_rows(row, a + pivot * stride, columns);
+    swap_rows(row + start, a + pivot * stride + start, end - start);
     for (ptrdiff_t i = k + 1; i < rows; i++) {
       Number *below = a + i * stride;
       below[k] = over(below[k], row[k]);
@@ -161,24 +161,44 @@ static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_
   return missing;
 }
 
+/* A panel of columns [k, end) that is done. */
+typedef struct LuPanel {
+  Number *a;
+  ptrdiff_t rows, stride, k, end;
+  const int32_t *pivots;
+} LuPanel;
+
+static void swap_columns(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
+  for (ptrdiff_t i = p->k; i < p->end; i++) {
+    swap_rows(p->a + i * p->stride + first, p->a + p->pivots[i] * p->stride + first, end - first);
+  }
+}
+
+/* Columns behind it, from their swaps on: so a thread keeps to columns that are in its cache. */
+static void lu_behind(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const LuPanel *p = argument;
+  ptrdiff_t size = p->end - p->k, count = end - first, at = p->end + first;
+  Number *above = p->a + p->k * p->stride, *below = p->a + p->end * p->stride;
+  swap_columns(p, at, at + count);
+  solve_lower(above + p->k, size, p->stride, true, above + at, count, p->stride);
+  subtract_product(p->rows - p->end, count, (Left){below + p->k, p->stride, 1}, size, above + at,
+                   p->stride, below + at, p->stride);
+}
+
 /* P A = L U, in place; row k was swapped with row pivots[k]. info: the first column (from 1) without a
 ** pivot, or 0. */
 static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, int32_t *pivots,
                LinalgProgress *progress) {
   ptrdiff_t steps = least(rows, columns);
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK / 2) {
-    ptrdiff_t end = least(k + BLOCK / 2, steps), size = end - k;
-    if (linalg_pauses(progress, k, 2.0 * (double)(rows - k) * (double)(columns - k) * BLOCK / 2)) {
-      return false;
-    }
-    ptrdiff_t first = lu_panel(a, rows, columns, stride, k, end, pivots);
+    ptrdiff_t end = least(k + BLOCK / 2, steps);
+    double work = 2.0 * (double)(rows - k) * (double)(columns - k) * BLOCK / 2;
+    if (linalg_pauses(progress, k, work)) return false;
+    ptrdiff_t first = lu_panel(a, rows, stride, k, end, pivots);
     if (!progress->info) progress->info = first;
-    Number *above = a + k * stride + end, *below = a + end * stride;
-    solve_lower(a + k * stride + k, size, stride, true, above, columns - end, stride);
-    Product rest = {rows - end, size, {below + k, stride, 1}, above, stride, below + end, stride};
-    linalg_share(progress, columns - end, STRIP_COLUMNS,
-                 2.0 * (double)(rows - end) * (double)(columns - end) * (double)size,
-                 subtract_columns, &rest);
+    LuPanel panel = {a, rows, stride, k, end, pivots};
+    swap_columns(&panel, 0, k);
+    linalg_share(progress, columns - end, STRIP_COLUMNS, work, lu_behind, &panel);
   }
   return linalg_stage_ends(progress);
 }
@@ -424,37 +444,44 @@ static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, 
     Number *w_of_next = next_v + n + k + 1;
     TwoSided all = {row + stride,   stride,         size, v + k + 1, w + k + 1,
                     conj_v + k + 1, conj_w + k + 1, row,  w_of_next, tau[k]};
-    linalg_share(progress, size, 1, work, update_and_multiply, &all);
+    linalg_share(progress, size, 1, BY_ROWS * work, update_and_multiply, &all);
     Number half = scaled(times(tau[k], inner(w_of_next, row, size, true)), -0.5);
     for (ptrdiff_t i = 0; i < size; i++) w_of_next[i] = plus(w_of_next[i], times(half, row[i]));
   }
   return linalg_stage_ends(progress);
 }
 
-/* sums = left v^H A: columns of it. */
+enum { PIECES = 4, LEAST_HEIGHT = 64 };
+
+/* Rows of A in pieces: sums of left v^H A of each. */
 typedef struct FromLeft {
   const Number *v;
   Number left;
   const Number *a;
-  ptrdiff_t stride, height;
-  Number *sums;
+  ptrdiff_t stride, height, width, pieces;
+  Number *sums; /* [piece][width] */
 } FromLeft;
 
-static void sum_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+static void sum_pieces(const void *argument, ptrdiff_t piece, ptrdiff_t end) {
   const FromLeft *f = argument;
-  for (ptrdiff_t j = first; j < end; j++) f->sums[j] = number(0);
-  for (ptrdiff_t i = 0; i < f->height; i++) {
-    subtract_row(f->sums + first, minus(number(0), times(f->left, conjugate(f->v[i]))),
-                 f->a + i * f->stride + first, end - first);
+  for (; piece < end; piece++) {
+    Number *sums = f->sums + piece * f->width;
+    for (ptrdiff_t j = 0; j < f->width; j++) sums[j] = number(0);
+    ptrdiff_t row = piece * f->height / f->pieces, last = (piece + 1) * f->height / f->pieces;
+    for (; row < last; row++) {
+      subtract_row(sums, minus(number(0), times(f->left, conjugate(f->v[row]))),
+                   f->a + row * f->stride, f->width);
+    }
   }
 }
 
-/* Rows of A: A becomes A - v sums, and that B - right B u^T conj(u). */
+/* Rows of A: A becomes A - v sums, and that B - right B u^T conj(u), whose first column is `next`. */
 typedef struct BothSides {
   const Number *v;
   Number right, *a;
   ptrdiff_t stride, width;
   const Number *sums, *u, *conj_u;
+  Number *next;
 } BothSides;
 
 static void reflect_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
@@ -463,39 +490,45 @@ static void reflect_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
     Number *line = b->a + i * b->stride;
     subtract_row(line, b->v[i], b->sums, b->width);
     subtract_row(line, times(b->right, inner(line, b->u, b->width, false)), b->conj_u, b->width);
+    b->next[i] = line[0];
   }
 }
 
 /* A = Q B P^H of a matrix with rows >= columns: B's diagonal and superdiagonal, and reflectors: of Q
-** in the rows of qv, of P, with a shift of 1, in the rows of a. scratch: 2 columns.
+** in the rows of qv, of P, with a shift of 1, in the rows of a. scratch: 5 columns.
 **
 ** Column k becomes zero below the diagonal by a reflector from the left; then row k, behind the
 ** superdiagonal, by one from the right. Both are applied on one way through the rows. */
 static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
                           Number *qv, ptrdiff_t qv_stride, double *d, double *e, Number *tau_q,
                           Number *tau_p, Number *scratch, LinalgProgress *progress) {
-  Number *sums = scratch, *conj_u = scratch + columns;
+  Number *sums = scratch, *conj_u = scratch + PIECES * columns;
   for (ptrdiff_t k = progress->at; k < columns; k++) {
     Number *corner = a + k * stride + k, *v = qv + k * qv_stride + k;
     ptrdiff_t height = rows - k, width = columns - k - 1;
     if (linalg_pauses(progress, k, 8.0 * (double)height * (double)width)) return false;
-    for (ptrdiff_t i = 0; i < height; i++) v[i] = corner[i * stride];
+    for (ptrdiff_t i = 0; k == 0 && i < height; i++) v[i] = corner[i * stride];
     Number left = conjugate(tau_q[k] = reflector(v, height));
     d[k] = real(v[0]);
     v[0] = number(1);
     if (width == 0) break;
     Number *row = corner + 1;
     double work = 4.0 * (double)height * (double)width;
-    FromLeft sum = {v, left, row, stride, height, sums};
-    linalg_share(progress, width, STRIP_COLUMNS, work / CROSSING, sum_rows, &sum);
+    ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
+    FromLeft sum = {v, left, row, stride, height, width, pieces, sums};
+    linalg_share(progress, pieces, 1, BY_ROWS * work, sum_pieces, &sum);
+    for (ptrdiff_t p = 1; p < pieces; p++) {
+      subtract_row(sums, number(-1), sums + p * width, width);
+    }
     subtract_row(row, v[0], sums, width);
     for (ptrdiff_t j = 0; j < width; j++) row[j] = conjugate(row[j]);
     Number right = tau_p[k] = reflector(row, width);
     e[k] = real(row[0]);
     row[0] = number(1);
     for (ptrdiff_t j = 0; j < width; j++) conj_u[j] = conjugate(row[j]);
-    BothSides both = {v + 1, right, row + stride, stride, width, sums, row, conj_u};
-    linalg_share(progress, height - 1, 1, 2 * work / CROSSING, reflect_rows, &both);
+    BothSides both = {v + 1, right, row + stride, stride,           width,
+                      sums,  row,   conj_u,       v + qv_stride + 1};
+    linalg_share(progress, height - 1, 1, 2 * BY_ROWS * work, reflect_rows, &both);
   }
   return linalg_stage_ends(progress);
 }

@@ -31,26 +31,6 @@ static inline double *row(const General *g, ptrdiff_t i) { return g->at + i * g-
 
 /* --- To Hessenberg form ----------------------------------------------------------------------- */
 
-static double inner(const double *x, const double *y, ptrdiff_t count) {
-  Lanes a = {0, 0}, b = {0, 0};
-  ptrdiff_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    a += load_lanes(x + i) * load_lanes(y + i);
-    b += load_lanes(x + i + 2) * load_lanes(y + i + 2);
-  }
-  a += b;
-  double sum = a[0] + a[1];
-  for (; i < count; i++) sum += x[i] * y[i];
-  return sum;
-}
-
-/* y += a x */
-static void add_scaled(double *y, double a, const double *x, ptrdiff_t count) {
-  ptrdiff_t i = 0;
-  for (; i + 2 <= count; i += 2) store_lanes(y + i, load_lanes(y + i) + load_lanes(x + i) * a);
-  for (; i < count; i++) y[i] += a * x[i];
-}
-
 /* The reflector I - tau v v^T that leaves of column k only its first two elements below the diagonal's
 ** row: v goes to g->v. Returns tau. */
 static double column_reflector(const General *g, ptrdiff_t k) {
@@ -82,7 +62,8 @@ static void sum_from_left(const void *argument, ptrdiff_t from, ptrdiff_t end) {
   const General *g = r->g;
   memset(g->w + from, 0, sizeof(double) * (size_t)(end - from));
   for (ptrdiff_t i = 0; i < g->n - r->first; i++) {
-    add_scaled(g->w + from, g->v[i], row(g, r->first + i) + r->first + from, end - from);
+    linalg_subtract_row_f64(g->w + from, -g->v[i], row(g, r->first + i) + r->first + from,
+                            end - from);
   }
 }
 
@@ -92,8 +73,9 @@ static void reflect_rows(const void *argument, ptrdiff_t from, ptrdiff_t end) {
   ptrdiff_t count = g->n - r->first;
   for (ptrdiff_t i = from; i < end; i++) {
     double *right = row(g, i) + r->first;
-    if (i >= r->first) add_scaled(right, -r->tau * g->v[i - r->first], g->w, count);
-    add_scaled(right, -r->tau * inner(right, g->v, count), g->v, count);
+    if (i >= r->first) linalg_subtract_row_f64(right, r->tau * g->v[i - r->first], g->w, count);
+    linalg_subtract_row_f64(right, r->tau * linalg_inner_f64(right, g->v, count, false), g->v,
+                            count);
   }
 }
 

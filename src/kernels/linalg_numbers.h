@@ -90,9 +90,11 @@ static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
+#define subtract_row NAMED(linalg_subtract_row)
+#define inner        NAMED(linalg_inner)
+
 /* y -= a x */
-__attribute__((noinline)) static void subtract_row(Number *y, Number a, const Number *x,
-                                                   ptrdiff_t count) {
+__attribute__((noinline)) void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t count) {
   Factor factor = factor_of(a);
   ptrdiff_t i = 0;
   for (; i + 2 * WIDTH <= count; i += 2 * WIDTH) {
@@ -143,8 +145,8 @@ static inline Number short_inner(const Number *x, const Number *y, ptrdiff_t cou
 #endif
 }
 
-__attribute__((noinline)) static Number inner(const Number *x, const Number *y, ptrdiff_t count,
-                                              bool conjugates) {
+__attribute__((noinline)) Number inner(const Number *x, const Number *y, ptrdiff_t count,
+                                       bool conjugates) {
   return short_inner(x, y, count, conjugates);
 }
 
@@ -271,19 +273,4 @@ __attribute__((noinline)) static void subtract_product(ptrdiff_t rows, ptrdiff_t
   a.at += high * a.row;
   subtract_strip(rows - high, columns, a, depth, b, b_stride, c + high * c_stride, c_stride);
 #endif
-}
-
-typedef struct Product {
-  ptrdiff_t rows, depth;
-  Left a;
-  const Number *b;
-  ptrdiff_t b_stride;
-  Number *c;
-  ptrdiff_t c_stride;
-} Product;
-
-static void subtract_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
-  const Product *p = argument;
-  subtract_product(p->rows, end - first, p->a, p->depth, p->b + first, p->b_stride, p->c + first,
-                   p->c_stride);
 }

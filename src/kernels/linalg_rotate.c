@@ -2,7 +2,7 @@
 ** Iterations by rotations: eigenvalues of tridiagonal matrices (implicit QL) and singular values of
 ** bidiagonal ones (implicit QR). Golub and Van Loan, Matrix Computations, 8.3.5 and 8.6.2. The
 ** rotations of some steps are collected, and then applied to vectors: a few columns at a time, which stay
-** in the cache from step to step.
+** in the cache from step to step; meanwhile those of the next steps are collected.
 */
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,8 @@
 
 #include "kernels/linalg.h"
 
-enum { MOST_STEPS_EACH = 60, VECTORS = 4, MOST_SWEEPS = 32, ROOM_EACH = 24 };
+enum { MOST_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
+enum { LEAST_SHARED = 500 * 1000 }; /* operations that are worth other threads */
 
 /* Of one step: from row `first` on, every `step`-th one. */
 typedef struct Sweep {
@@ -21,9 +22,8 @@ typedef struct Sweep {
 typedef struct Rotations {
   LinalgRows z;
   void *room;
-  ptrdiff_t capacity, used;
-  int sweeps;
-  Sweep sweep[MOST_SWEEPS];
+  Sweep *sweep;
+  ptrdiff_t n, used, sweeps;
 } Rotations;
 
 /*
@@ -57,7 +57,7 @@ typedef struct Rotations {
   }                                                                                        \
   static void rotate_##name(const Rotations *all, ptrdiff_t j, ptrdiff_t end) {            \
     const ptrdiff_t width = VECTORS * 16 / sizeof(Real);                                   \
-    const Real *c = all->room, *s = c + all->capacity;                                     \
+    const Real *c = all->room, *s = c + ROOM_EACH * all->n;                                \
     for (int k = 0; k < all->sweeps; k++) {                                                \
       const Sweep *sweep = &all->sweep[k];                                                 \
       ptrdiff_t step = sweep->step * all->z.stride, count = sweep->count;                  \
@@ -97,33 +97,97 @@ static void rotate_columns(const void *argument, ptrdiff_t first, ptrdiff_t end)
   }
 }
 
-static void flush(Rotations *r, LinalgProgress *progress) {
-  double work = 6.0 * (double)r->used * (double)r->z.columns;
-  progress->work += work;
-  linalg_share(progress, r->z.columns, 16, work, rotate_columns, r);
-  r->used = r->sweeps = 0;
+/* For a step: at most n rotations in one sweep, and before it n of as many. */
+static bool has_room(const Rotations *r) {
+  return r->used + 2 * r->n <= ROOM_EACH * r->n && r->sweeps < SWEEPS;
 }
 
-static void collect(Rotations *r, Sweep sweep, const double *c, const double *s,
-                    LinalgProgress *progress) {
+static void collect(Rotations *r, Sweep sweep, const double *c, const double *s) {
   if (r->z.columns == 0) return;
-  if (r->used + sweep.count > r->capacity || r->sweeps == MOST_SWEEPS) flush(r, progress);
-  for (ptrdiff_t i = 0; i < sweep.count; i++, r->used++) {
+  for (ptrdiff_t i = 0, sines = ROOM_EACH * r->n; i < sweep.count; i++, r->used++) {
     if (r->z.narrow) {
       ((float *)r->room)[r->used] = (float)c[i];
-      ((float *)r->room)[r->capacity + r->used] = (float)s[i];
+      ((float *)r->room)[sines + r->used] = (float)s[i];
     } else {
       ((double *)r->room)[r->used] = c[i];
-      ((double *)r->room)[r->capacity + r->used] = s[i];
+      ((double *)r->room)[sines + r->used] = s[i];
     }
   }
   r->sweep[r->sweeps++] = sweep;
 }
 
-/* The first or second user of what is behind 4 n doubles. */
-static Rotations rotations_of(LinalgRows z, double *scratch, ptrdiff_t n, int user) {
-  uint8_t *room = (uint8_t *)(scratch + 4 * n) + (z.narrow ? 4 : 8) * 2 * ROOM_EACH * n * user;
-  return (Rotations){.z = z, .room = room, .capacity = ROOM_EACH * n};
+/* Of rows of u and of v: some are collected, and some are applied. */
+typedef struct Iteration Iteration;
+struct Iteration {
+  void (*collect)(Iteration *all); /* as many as there is room for */
+  double *d, *e, *c, *s;
+  ptrdiff_t n, at, steps;
+  bool ends;  /* there are no more to be collected, */
+  bool stops; /* or not in this turn */
+  bool skips; /* as the run has been cancelled */
+  bool fails;
+  Rotations sets[2][2], *collected, *applied; /* of u, and of v */
+};
+
+static void iteration_begin(Iteration *all, const LinalgProgress *progress, LinalgRows u,
+                            LinalgRows v, double *scratch) {
+  ptrdiff_t n = all->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH * n;
+  uint8_t *rooms = (uint8_t *)(scratch + 4 * n);
+  Sweep *sweeps = (Sweep *)(rooms + 4 * bytes);
+  all->c = scratch;
+  all->s = scratch + n;
+  all->at = progress->at;
+  all->steps = progress->lines;
+  all->collected = all->sets[0];
+  all->applied = all->sets[1];
+  for (int i = 0; i < 4; i++) {
+    all->sets[i / 2][i % 2] =
+        (Rotations){i % 2 ? v : u, rooms + bytes * i, sweeps + (n + SWEEPS) * i, n, 0, 0};
+  }
+}
+
+static bool iteration_part(void *argument, int part) {
+  Iteration *all = argument;
+  if (part == 0) {
+    if (!all->ends && !all->stops) all->collect(all);
+    all->skips = false;
+    return true;
+  }
+  const Rotations *r = &all->applied[part % 2];
+  ptrdiff_t width = ((r->z.columns + PIECES - 1) / PIECES + 15) & -16;
+  ptrdiff_t first = (part - 1) / 2 * width, end = first + width;
+  rotate_columns(r, first, end < r->z.columns ? end : r->z.columns);
+  return true;
+}
+
+/* Parts of what is to be applied: operations. */
+static double waiting(const Rotations *r) {
+  return 6.0 *
+         ((double)r[0].used * (double)r[0].z.columns + (double)r[1].used * (double)r[1].z.columns);
+}
+
+/* A stage; false: it goes on in another turn. */
+static bool iterate(Iteration *all, LinalgProgress *progress) {
+  do {
+    double work = waiting(all->applied);
+    int parts = 1 + (work > 0 ? 2 * PIECES : 0);
+    all->skips = true;
+    if (work > LEAST_SHARED) {
+      progress->call->share(progress->call, parts, iteration_part, all);
+    } else {
+      for (int part = 0; part < parts; part++) iteration_part(all, part);
+    }
+    progress->work += work;
+    all->stops = all->skips || progress->work > LINALG_TURN;
+    Rotations *done = all->applied;
+    for (int i = 0; i < 2; i++) done[i].used = done[i].sweeps = 0;
+    all->applied = all->collected;
+    all->collected = done;
+  } while (!(all->ends || all->stops) || waiting(all->applied) > 0);
+  progress->at = all->at;
+  progress->lines = all->steps;
+  progress->info = all->fails;
+  return all->ends;
 }
 
 static double get(LinalgRows z, ptrdiff_t i) {
@@ -196,27 +260,27 @@ static ptrdiff_t ql_step(double *d, double *e, ptrdiff_t l, ptrdiff_t m, double 
   return m - l;
 }
 
-bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
-                             LinalgProgress *progress) {
-  double *c = scratch, *s = scratch + n;
-  Rotations rotations = rotations_of(z, scratch, n, 0);
-  for (ptrdiff_t l = progress->at; l < n; l++) {
-    if (linalg_pauses(progress, l, 0)) {
-      flush(&rotations, progress);
-      return false;
-    }
-    for (int steps = 0;; steps++) {
-      ptrdiff_t m = coupled(d, e, n, l);
+static void collect_ql(Iteration *all) {
+  for (; all->at < all->n; all->at++, all->steps = 0) {
+    for (;; all->steps++) {
+      ptrdiff_t l = all->at, m = coupled(all->d, all->e, all->n, l);
       if (m == l) break;
-      if (steps == MOST_STEPS_EACH) {
-        progress->info = 1;
-        return linalg_stage_ends(progress);
-      }
-      ptrdiff_t count = ql_step(d, e, l, m, c, s);
-      collect(&rotations, (Sweep){m, -1, count}, c, s, progress);
+      if (!has_room(all->collected)) return;
+      all->fails = all->ends = all->steps == MOST_STEPS_EACH;
+      if (all->ends) return;
+      ptrdiff_t count = ql_step(all->d, all->e, l, m, all->c, all->s);
+      collect(all->collected, (Sweep){m, -1, count}, all->c, all->s);
     }
   }
-  flush(&rotations, progress);
+  all->ends = true;
+}
+
+bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
+                             LinalgProgress *progress) {
+  Iteration all = {.collect = collect_ql, .d = d, .e = e, .n = n};
+  iteration_begin(&all, progress, z, (LinalgRows){.narrow = z.narrow}, scratch);
+  if (!iterate(&all, progress)) return false;
+  if (all.fails) return linalg_stage_ends(progress);
   for (ptrdiff_t i = 0; i + 1 < n; i++) {
     ptrdiff_t first = i;
     for (ptrdiff_t j = i + 1; j < n; j++) {
@@ -233,45 +297,45 @@ bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, do
 
 /* d, and e with e[i] between i - 1 and i; rotations of rows (of u) and of columns (of v). */
 typedef struct Bidiagonal {
-  double *d, *e, *c, *s, *c_of_v, *s_of_v;
-  double small;
-  Rotations u, v;
-  LinalgProgress *progress;
+  Iteration all;
+  double *c_of_v, *s_of_v, small;
 } Bidiagonal;
 
 /* The first row of the block that ends at row k. Where a diagonal entry above it is nothing, what is
 ** beside it is rotated away. */
 static ptrdiff_t block_start(Bidiagonal *b, ptrdiff_t k) {
+  double *d = b->all.d, *e = b->all.e;
   for (ptrdiff_t l = k; l > 0; l--) {
-    if (fabs(b->e[l]) <= b->small) {
-      b->e[l] = 0;
+    if (fabs(e[l]) <= b->small) {
+      e[l] = 0;
       return l;
     }
-    if (fabs(b->d[l - 1]) > b->small) continue;
+    if (fabs(d[l - 1]) > b->small) continue;
     double c = 0, s = 1;
     for (ptrdiff_t i = l; i <= k; i++) {
-      double f = s * b->e[i];
-      b->e[i] *= c;
+      double f = s * e[i];
+      e[i] *= c;
       if (fabs(f) <= b->small) break;
-      double g = b->d[i], h = length_of(f, g);
-      b->d[i] = h;
+      double g = d[i], h = length_of(f, g);
+      d[i] = h;
       c = g / h;
       s = -f / h;
-      collect(&b->u, (Sweep){l - 1, i - l + 1, 1}, &c, &s, b->progress);
+      collect(&b->all.collected[0], (Sweep){l - 1, i - l + 1, 1}, &c, &s);
     }
     return l;
   }
   return 0;
 }
 
-static double shift_of(const Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
-  double x = b->d[l], y = b->d[k - 1], z = b->d[k], g = b->e[k - 1], h = b->e[k];
+static double shift_of(const double *d, const double *e, ptrdiff_t l, ptrdiff_t k) {
+  double x = d[l], y = d[k - 1], z = d[k], g = e[k - 1], h = e[k];
   double f = ((y - z) * (y + z) + (g - h) * (g + h)) / (2 * h * y);
   return ((x - z) * (x + z) + h * (y / (f + copysign(hypot(f, 1), f)) - h)) / x;
 }
 
 static void qr_step(Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
-  double *d = b->d, *e = b->e, f = shift_of(b, l, k), x = d[l], c = 1, s = 1;
+  Iteration *all = &b->all;
+  double *d = all->d, *e = all->e, f = shift_of(d, e, l, k), x = d[l], c = 1, s = 1;
   for (ptrdiff_t i = l + 1; i <= k; i++) {
     double g = c * e[i], h = s * e[i], y = d[i], z = length_of(f, h);
     e[i - 1] = z;
@@ -286,41 +350,53 @@ static void qr_step(Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
       c = f / z;
       s = h / z;
     }
-    b->c[i - l - 1] = c;
-    b->s[i - l - 1] = s;
+    all->c[i - l - 1] = c;
+    all->s[i - l - 1] = s;
     f = c * g + s * y;
     x = c * y - s * g;
   }
   e[l] = 0;
   e[k] = f;
   d[k] = x;
-  collect(&b->v, (Sweep){l, 1, k - l}, b->c_of_v, b->s_of_v, b->progress);
-  collect(&b->u, (Sweep){l, 1, k - l}, b->c, b->s, b->progress);
+  collect(&all->collected[1], (Sweep){l, 1, k - l}, b->c_of_v, b->s_of_v);
+  collect(&all->collected[0], (Sweep){l, 1, k - l}, all->c, all->s);
 }
 
-static void order_values(const Bidiagonal *b, ptrdiff_t n) {
+static void order_values(const Iteration *all) {
+  ptrdiff_t n = all->n;
+  double *d = all->d;
+  LinalgRows u = all->sets[0][0].z, v = all->sets[0][1].z;
   for (ptrdiff_t i = 0; i < n; i++) {
-    LinalgRows v = b->v.z;
-    for (ptrdiff_t j = 0; b->d[i] < 0 && j < v.columns; j++) {
+    for (ptrdiff_t j = 0; d[i] < 0 && j < v.columns; j++) {
       put(v, i * v.stride + j, -get(v, i * v.stride + j));
     }
-    b->d[i] = fabs(b->d[i]);
+    d[i] = fabs(d[i]);
   }
   for (ptrdiff_t i = 0; i + 1 < n; i++) {
     ptrdiff_t first = i;
     for (ptrdiff_t j = i + 1; j < n; j++) {
-      if (b->d[j] > b->d[first]) first = j;
+      if (d[j] > d[first]) first = j;
     }
     if (first == i) continue;
-    swap_reals(b->d + i, b->d + first);
-    swap_lines(b->u.z, i, first);
-    swap_lines(b->v.z, i, first);
+    swap_reals(d + i, d + first);
+    swap_lines(u, i, first);
+    swap_lines(v, i, first);
   }
 }
 
-static void flush_both(Bidiagonal *b) {
-  flush(&b->u, b->progress);
-  flush(&b->v, b->progress);
+static void collect_qr(Iteration *all) {
+  Bidiagonal *b = (Bidiagonal *)all;
+  for (; all->at <= all->n; all->at++, all->steps = 0) {
+    for (;; all->steps++) {
+      if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
+      ptrdiff_t k = all->n - all->at, l = block_start(b, k);
+      if (l == k) break;
+      all->fails = all->ends = all->steps == MOST_STEPS_EACH;
+      if (all->ends) return;
+      qr_step(b, l, k);
+    }
+  }
+  all->ends = true;
 }
 
 bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
@@ -330,33 +406,14 @@ bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRo
     for (ptrdiff_t i = n - 1; i > 0; i--) e[i] = e[i - 1];
     e[0] = *norm = 0;
     for (ptrdiff_t i = 0; i < n; i++) *norm = fmax(*norm, fabs(d[i]) + fabs(e[i]));
+    progress->at = 1; /* the last row's block */
   }
-  Bidiagonal b = {d,
-                  e,
-                  scratch,
-                  scratch + n,
+  Bidiagonal b = {{.collect = collect_qr, .d = d, .e = e, .n = n},
                   scratch + 2 * n,
                   scratch + 3 * n,
-                  *norm * DBL_EPSILON,
-                  rotations_of(u, scratch, n, 0),
-                  rotations_of(v, scratch, n, 1),
-                  progress};
-  for (ptrdiff_t k = n - (progress->at ? progress->at : 1); k >= 0; k--) {
-    if (linalg_pauses(progress, n - k, 0)) {
-      flush_both(&b);
-      return false;
-    }
-    for (int steps = 0;; steps++) {
-      ptrdiff_t l = block_start(&b, k);
-      if (l == k) break;
-      if (steps == MOST_STEPS_EACH) {
-        progress->info = 1;
-        return linalg_stage_ends(progress);
-      }
-      qr_step(&b, l, k);
-    }
-  }
-  flush_both(&b);
-  order_values(&b, n);
+                  *norm * DBL_EPSILON};
+  iteration_begin(&b.all, progress, u, v, scratch);
+  if (!iterate(&b.all, progress)) return false;
+  if (!b.all.fails) order_values(&b.all);
   return linalg_stage_ends(progress);
 }

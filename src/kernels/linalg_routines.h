@@ -59,9 +59,9 @@ enum { SOME_COLUMNS = 16 }; /* whose lines stay in the cache from row to row */
 
 /* to[row][column], or to[column][row] */
 static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data, Number *to,
-                        bool by_columns) {
+                        ptrdiff_t stride, bool by_columns) {
   ptrdiff_t rows = plan->in[operand].rows, columns = plan->in[operand].columns;
-  ptrdiff_t down = by_columns ? 1 : columns, along = by_columns ? rows : 1;
+  ptrdiff_t down = by_columns ? 1 : stride, along = by_columns ? stride : 1;
   for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
     ptrdiff_t end = least(first + SOME_COLUMNS, columns);
     for (ptrdiff_t i = 0; i < rows; i++) {
@@ -219,14 +219,15 @@ static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, 
 static LinalgEnd run_getrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                            LinalgProgress *progress) {
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns;
+  ptrdiff_t stride = linalg_stride(columns);
   int32_t *pivots = (int32_t *)data->out[1];
   if (progress->stage == LOADS) {
-    load_matrix(plan, 0, data, memory, false);
+    load_matrix(plan, 0, data, memory, stride, false);
     linalg_stage_ends(progress);
   }
-  if (!lu(memory, rows, columns, columns, pivots, progress)) return LINALG_PAUSED;
+  if (!lu(memory, rows, columns, stride, pivots, progress)) return LINALG_PAUSED;
   put_info(data, 2, progress->info);
-  store_matrix(plan, 0, data, memory, columns, false);
+  store_matrix(plan, 0, data, memory, stride, false);
   for (ptrdiff_t k = 0; k < plan->out[1].rows; k++) pivots[k]++;
   return LINALG_DONE;
 }
@@ -236,7 +237,7 @@ static LinalgEnd run_geqrf(const LinalgPlan *plan, const LinalgData *data, Numbe
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns, steps = plan->out[1].rows;
   Number *tau = memory + rows * columns;
   if (progress->stage == LOADS) {
-    load_matrix(plan, 0, data, memory, true);
+    load_matrix(plan, 0, data, memory, rows, true);
     linalg_stage_ends(progress);
   }
   if (!qr(memory, rows, columns, rows, tau, tau + steps, progress)) return LINALG_PAUSED;
@@ -251,7 +252,7 @@ static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *data, Numbe
   ptrdiff_t count = least(plan->in[1].rows, least(rows, columns));
   Number *v = memory, *qt = v + rows * columns, *tau = qt + rows * columns;
   if (progress->stage == LOADS) {
-    load_matrix(plan, 0, data, v, true);
+    load_matrix(plan, 0, data, v, rows, true);
     for (ptrdiff_t k = 0; k < count; k++) tau[k] = get(plan, data->in[1], k);
     linalg_stage_ends(progress);
   }
@@ -367,7 +368,7 @@ static Svd svd_in(const LinalgPlan *plan, Number *memory) {
 
 /* False if it is not finite: then that is the result. */
 static bool load_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *s, double *scale) {
-  load_matrix(plan, 0, data, s->qv, s->wide); /* qv is not needed yet */
+  load_matrix(plan, 0, data, s->qv, s->columns, s->wide); /* qv is not needed yet */
   double largest = largest_of(s->qv, s->rows * s->columns);
   bool is_finite = largest - largest == 0;
   *scale = scale_for(largest);
