@@ -24,6 +24,20 @@ function afterPass(text, pass) {
   }
 }
 
+/** Flat values as nested arrays. */
+function reshaped(values, [size, ...inner]) {
+  if (!inner.length) return values;
+  const step = values.length / size;
+  return Array.from({ length: size }, (_, i) => reshaped(values.slice(i * step, (i + 1) * step), inner));
+}
+
+/** The nearest bf16. */
+function bf16(x) {
+  const bits = new Uint32Array(Float32Array.of(x).buffer);
+  bits[0] = (bits[0] + 0x7fff + ((bits[0] >> 16) & 1)) & 0xffff0000;
+  return new Float32Array(bits.buffer)[0];
+}
+
 const isClose = (x, y) => Math.abs(x - y) <= 1e-5 * (1 + Math.abs(y));
 
 const wave = (count, phase) => Float32Array.from({ length: count }, (_, i) => Math.sin(i * 0.7 + phase));
@@ -785,4 +799,49 @@ ENTRY e {
       assert.ok(isClose(value, type === 'f32' ? y * x[i] : -y), `${value} of ${x[i]}`);
     });
   }
+});
+
+/** Mean and mean square, as normalisations want them: over dimension `d`, of `type`. */
+const moments = (type, dims, d, more = '') => {
+  const left = dims.filter((_, i) => i !== d), a = `${type}[${dims}]`, r = `${type}[${left}]`;
+  return `HloModule m
+add { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] add(a, b) }
+mul { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] multiply(a, b) }
+ENTRY e { x = ${a} parameter(0)\n z = ${type}[] constant(2)\n o = ${type}[] constant(1)
+  s = ${r} reduce(x, z), dimensions={${d}}, to_apply=add
+  ${more || `n = ${a} negate(x)\n y = ${a} multiply(x, n)`}
+  q = ${r} reduce(y, z), dimensions={${d}}, to_apply=add
+  p = ${r} reduce(x, o), dimensions={${d}}, to_apply=mul
+  ROOT t = (${r}, ${r}, ${r}) tuple(s, q, p) }`;
+};
+for (const type of ['f32', 'f64', 's32', 'bf16', 's64']) {
+  for (const [dims, d] of [[[5, 67], 1], [[67, 5], 0], [[3, 40, 2], 1], [[200, 33], 0], [[7, 3], 1]]) {
+    test(`sums of one array, ${type}[${dims}] over ${d}, are one reduction`, async () => {
+      const text = moments(type, dims, d), wide = type === 's64';
+      assert.match(afterPass(text, 'fuse-siblings'), /reduce\([^)]*\), dimensions=\{\d\}, to_apply=/);
+      assert.match(afterPass(text, 'fuse-siblings'), /= \(\w+\[[\d,]+\]\S*, \w+\[[\d,]+\]\S*, \w+\[[\d,]+\]\S*\) reduce\(/);
+      const count = dims.reduce((n, size) => n * size), inner = dims.slice(d + 1).reduce((n, size) => n * size, 1);
+      const values = Array.from({ length: count }, (_, i) => (i % 7 === 3 ? -1 : 1));
+      const data = wide ? BigInt64Array.from(values, BigInt) : values;
+      const got = (await execute(client, text, [data.length ? reshaped(Array.from(data), dims) : data]))
+        .map((result) => result.flat(3).map(Number));
+      for (let r = 0; r < count / dims[d]; r++) {
+        const all = Array.from({ length: dims[d] }, (_, k) =>
+          values[Math.floor(r / inner) * inner * dims[d] + k * inner + (r % inner)]);
+        const wanted = [2 + all.reduce((a, b) => a + b, 0), 2 - all.length, all.reduce((a, b) => a * b, 1)];
+        assert.deepEqual(got.map((result) => result[r]), wanted.map((x) => (type === 'bf16' ? bf16(x) : x)));
+      }
+    });
+  }
+}
+
+test('a sum of what another sum is part of stays apart', async () => {
+  const text = moments('f32', [4, 8], 1, `b = f32[4,8] broadcast(s), dimensions={0}
+  y = f32[4,8] subtract(x, b)`);
+  const x = Array.from({ length: 4 }, (_, r) => Array.from({ length: 8 }, (__, c) => r + c));
+  const [s, q] = await execute(client, text, [x]);
+  x.forEach((row, r) => {
+    const sum = 2 + row.reduce((a, b) => a + b);
+    assert.deepEqual([s[r], q[r]], [sum, 2 + row.reduce((a, b) => a + b) - 8 * sum]);
+  });
 });

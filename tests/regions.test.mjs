@@ -295,6 +295,44 @@ for (const threads of [0, 2]) {
       client.dispose();
     });
 
+    test('a slice that a counter keeps in range is not clamped', async () => {
+      const client = await Client.create({ threads });
+      const program = (start, size) => `${HEADER}
+more { s = (s32[], f32[], f32[40], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(40)
+  ROOT r = pred[] compare(i, n), direction=LT }
+turn { s = (s32[], f32[], f32[40], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0\n a = f32[] get-tuple-element(s), index=1
+  x = f32[40] get-tuple-element(s), index=2\n k = s32[] get-tuple-element(s), index=3
+  one = s32[] constant(1)\n two = s32[] constant(2)\n o = f32[] constant(0)
+  ${start}
+  y = f32[${size}] dynamic-slice(x, at), dynamic_slice_sizes={${size}}
+  f = f32[] constant(0.5)\n w = f32[${size}] broadcast(f), dimensions={}\n h = f32[${size}] multiply(y, w)
+  z = f32[1] slice(h), slice={[0:1]}\n v = f32[] reshape(z)\n b = f32[] add(a, v)
+  j = s32[] add(i, one)
+  ROOT r = (s32[], f32[], f32[40], s32[]) tuple(j, b, x, k) }
+ENTRY e { x = f32[40] parameter(0)\n k = s32[] parameter(1)\n z = s32[] constant(0)\n f = f32[] constant(0)
+  s = (s32[], f32[], f32[40], s32[]) tuple(z, f, x, k)
+  w = (s32[], f32[], f32[40], s32[]) while(s), condition=more, body=turn
+  ROOT r = f32[] get-tuple-element(w), index=1 }`;
+      const x = Array.from({ length: 40 }, (_, i) => i * i);
+      for (const [start, size, clamps, at] of [
+        ['at = s32[] copy(i)', 1, false, (i) => i],
+        ['at = s32[] copy(i)', 3, true, (i) => Math.min(i, 37)],
+        ['at = s32[] divide(i, two)', 3, false, (i) => i >> 1],
+        ['at = s32[] add(i, one)', 1, true, (i) => Math.min(i + 1, 39)],
+        ['at = s32[] subtract(i, one)', 1, true, (i) => Math.max(i - 1, 0)],
+        ['at = s32[] copy(k)', 1, true, () => 39],
+      ]) {
+        const executable = await client.compile(client.parseHlo(program(start, size)));
+        const text = wasmText(parser, executable.generatedCode(), executable.thunks());
+        assert.equal(/i64\.lt_u/.test(text), clamps, `${start}, ${size}`);
+        const [sum] = await executable.execute([x, 100]);
+        assert.equal(sum.data[0], x.reduce((total, _, i) => total + x[at(i)] / 2, 0), start);
+      }
+      client.dispose();
+    });
+
     test('small arrays of all types, in locals and left in the middle of loops', async () => {
       const client = await Client.create({ threads });
       for (const type of SMALL_TYPES) {

@@ -160,6 +160,8 @@ void emit_load_integer(WasmFunction *f, PrimitiveType type);
 void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type);
 /* Makes of an i64 that was read as `type` an i32, but at least 0 and at most `most`. */
 void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most);
+/* That, unless it is in range. */
+void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
 

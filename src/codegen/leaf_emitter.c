@@ -453,6 +453,14 @@ void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
   wasm_local_release(f, index);
 }
 
+void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range) {
+  if (in_range) {
+    wasm_op(f, OP_I32_WRAP_I64);
+  } else {
+    emit_clamped(f, type, most);
+  }
+}
+
 void emit_bases(Emitter *e) {
   int count = e->operand_count + e->plan->output_count;
   e->bases = ARENA_ARRAY(e->plan->arena, int, count);
@@ -476,7 +484,7 @@ void emit_bases(Emitter *e) {
       wasm_get(&e->function, e->bases[buffer_of(e, start->leaf)]);
       emit_load_integer(&e->function, node_type(start->leaf));
     }
-    emit_clamped(&e->function, node_type(start->leaf), start->limit);
+    emit_slice_start(&e->function, node_type(start->leaf), start->limit, start->in_range);
     wasm_set(&e->function, e->starts[s]);
   }
 }

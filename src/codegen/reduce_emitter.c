@@ -55,7 +55,7 @@ static int extreme_instruction(const LoopPlan *plan);
 
 static bool goes_along(const LoopPlan *plan) {
   int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
-  if (plan->places || reduce_operation(plan->reduce) == OPCODE_COUNT) return false;
+  if (plan->places || !reduces_apart(plan->reduce)) return false;
   bool rounds = is_narrow_float(plan->reduce->operands[0]->shape->type);
   if (rounds && plan->reduce->opcode == HLO_REDUCE_WINDOW) return false; /* at every step */
   int along = contiguous_leaves(plan, last), across = contiguous_leaves(plan, row);
@@ -523,27 +523,31 @@ static void emit_reduced(Emitter *e, const Reducer *reducer) {
 /* --- Along ------------------------------------------------------------------------------------ */
 
 static void emit_set_identity(Emitter *e, const int *accumulators) {
-  PrimitiveType type = output_type(e, 0);
-  Scalar neutral = {.u = 0};
-  reduce_neutral(reduce_operation(e->plan->reduce), type, &neutral);
-  for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
-    emit_scalar(e, type, neutral, part);
-    wasm_set(&e->function, accumulators[part]);
+  for (int r = 0; r < e->plan->output_count; r++) {
+    PrimitiveType type = output_type(e, r);
+    Scalar neutral = {.u = 0};
+    reduce_neutral(reduce_operation_of(e->plan->reduce, r), type, &neutral);
+    for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
+      emit_scalar(e, type, neutral, part);
+      wasm_set(&e->function, accumulators[r * MOST_PARTS + part]);
+    }
   }
 }
 
-/* Lane 0 of the first accumulator: the result of all lanes of it. */
+/* Lane 0 of the first accumulators: the results of all lanes of them. */
 static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
   e->one_lane = true;
   if (node_parts(e->plan->outputs[0]) == 2) emit_combined(e, total, &total[1]);
   for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
     bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
-    for (int part = 0; part <= (reducer->extreme ? SIGNS : 0); part++) {
-      wasm_get(f, total[part]);
-      wasm_get(f, total[part]);
+    int step = reducer->extreme ? 1 : MOST_PARTS;
+    int end = reducer->extreme ? SIGNS + 1 : e->plan->output_count * MOST_PARTS;
+    for (int at = 0; at < end; at += step) {
+      wasm_get(f, total[at]);
+      wasm_get(f, total[at]);
       wasm_shuffle32(f, halves ? 2 : 1, 3, 2, 3);
-      wasm_set(f, reducer->values[part]);
+      wasm_set(f, reducer->values[at]);
     }
     emit_join(e, reducer, total, reducer->values);
   }
@@ -572,8 +576,10 @@ static void emit_total_along(Emitter *e, const Reducer *reducer) {
   emit_combine_lanes(e, reducer, total);
   if (has_tail) emit_join(e, reducer, total, tail);
   emit_end_extreme(e, reducer, total);
-  emit_value(e, e->plan->inits[0], 0);
-  wasm_set(f, tail[0]);
+  for (int r = 0; r < e->plan->output_count; r++) {
+    emit_value(e, e->plan->inits[r], 0);
+    wasm_set(f, tail[r * MOST_PARTS]);
+  }
   emit_combined(e, tail, total);
 }
 
@@ -646,6 +652,7 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   reducer.ordered = ordered_instruction(e->plan);
   reducer.unroll = unroll_factor(e, reducer.along ? steps : row);
   if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
+  while (reducer.along && reducer.unroll * e->plan->output_count > MOST_UNROLL) reducer.unroll /= 2;
   reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);
   reducer.values = new_locals(e, locals);
   reducer.steps = wasm_local(&e->function, WASM_I32);

@@ -39,12 +39,13 @@ typedef struct RegionMove {
   bool is_fixed;           /* the step's shift is not for this one */
 } RegionMove;
 
-/* What all moves' sources (or targets) are shifted by: a start index, clamped to [0, most], times a
-** stride in bytes. */
+/* What all moves' sources (or targets) are shifted by: a start index, clamped to [0, most] if it is not
+** in that range anyway, times a stride in bytes. */
 typedef struct RegionStart {
   Place place;
   PrimitiveType type;
   int64_t most, stride;
+  bool in_range;
 } RegionStart;
 
 typedef struct RegionStep RegionStep;

@@ -238,7 +238,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   int shift = wasm_local(f, WASM_I32);
   for (int i = 0; i < step->start_count; i++) {
     emit_integer(f, r->cells, &step->starts[i].place, step->starts[i].type);
-    emit_clamped(f, step->starts[i].type, step->starts[i].most);
+    emit_slice_start(f, step->starts[i].type, step->starts[i].most, step->starts[i].in_range);
     wasm_i32(f, step->starts[i].stride);
     wasm_op(f, OP_I32_MUL);
     if (i > 0) {

@@ -145,6 +145,8 @@ typedef struct Attributes {
   int64_t index_vector_dim;
   bool indices_are_sorted, unique_indices;
 
+  bool
+      starts_in_range; /* dynamic-slice and its update: so that nothing is clamped (lower/counters.c) */
   bool is_stable, largest, lower, left_side, unit_diagonal;
   int64_t k;
   FftType fft_type;

@@ -11,6 +11,7 @@
 */
 #include "kernels/fft.h"
 
+#include "base/least.h"
 #include "kernels/kernels.h"
 
 enum {
@@ -64,8 +65,6 @@ static Step *add_step(FftPlan *plan, Place from, Place to) {
   *step = (Step){.from = from, .to = to};
   return step;
 }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static bool has_few_lines(const FftPass *pass, PrimitiveType real) {
   return pass->lines <= (real == F64 ? 1 : 2);

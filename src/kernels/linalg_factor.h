@@ -3,13 +3,12 @@
 ** They work on blocks of columns, so that most of the work is products of matrices. Those with a
 ** LinalgProgress are stages of a routine: false, if they go on in another turn.
 */
+#include "base/least.h"
 #include "kernels/linalg_numbers.h"
 
 enum { BLOCK = 32, SMALL = 96 }; /* matrices so small are cheaper reflected one vector at a time */
 
 static ptrdiff_t panel_numbers(ptrdiff_t size) { return 4 * BLOCK * size + BLOCK * BLOCK; }
-
-static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
 /* --- Triangular systems ----------------------------------------------------------------------- */
 

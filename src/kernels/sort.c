@@ -14,6 +14,7 @@
 */
 #include "kernels/sort.h"
 
+#include "base/least.h"
 #include "kernels/order_key.h"
 #include "lower/comparator.h"
 
@@ -102,8 +103,6 @@ static int64_t slot_bytes(const Sort *sort) {
   int64_t ties = align(sort->ranges * (int64_t)sizeof(uint32_t));
   return 2 * items_bytes(sort) + counts_bytes(sort) + ties + align(MOST_ROUNDS);
 }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static void plan_slots(Sort *sort) {
   sort->ranges = (sort->lines.size + RANGE - 1) / RANGE;

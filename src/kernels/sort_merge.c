@@ -13,6 +13,7 @@
 */
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/sort.h"
 #include "lower/comparator.h"
 
@@ -72,9 +73,6 @@ typedef struct Merger {
   int next;            /* number of the next part */
   Lane lanes[PAIRS];
 } Merger;
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int levels_of(int64_t size) {
   int levels = 0;

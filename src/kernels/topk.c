@@ -7,6 +7,7 @@
 */
 #include <wasm_simd128.h>
 
+#include "base/least.h"
 #include "kernels/kernels.h"
 #include "kernels/order_key.h"
 
@@ -59,8 +60,6 @@ static void merge(const Item *left, const Item *middle, const Item *end, Item *t
   while (left < middle) *to++ = *left++;
   while (right < end) *to++ = *right++;
 }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* By keys, stably. Items come in the order of their positions where keys are equal. */
 static void sort_items(List *list) {

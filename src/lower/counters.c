@@ -8,9 +8,12 @@
 **     min(max(i, 0), n - 1)        i
 **     i % n                        i
 **
+** Slices and updates that begin in range without being clamped are marked, for whoever emits them.
+**
 ** How often a loop turns is all that XLA's trip count analysis knows; its algebraic simplifier asks for such
 ** ranges, too. Whole programs hardly notice a comparison a turn: it is loops of a few steps that do.
 */
+#include "base/least.h"
 #include "base/scope.h"
 #include "hlo/shorthand.h"
 #include "lower/lower.h"
@@ -31,9 +34,6 @@ static Range fitting(PrimitiveType type, int64_t low, int64_t high) {
               high <= scalar_highest(type).i;
   return fits ? (Range){low, high} : NOTHING;
 }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static Range of_constant(const Instruction *x) {
   Scalar value;
@@ -58,17 +58,17 @@ static Range of_operation(const Instruction *x, const Range *ranges) {
   case HLO_MULTIPLY: {
     int64_t p = a[0].low * a[1].low, q = a[0].low * a[1].high, r = a[0].high * a[1].low;
     int64_t s = a[0].high * a[1].high;
-    return fitting(type, smaller(smaller(p, q), smaller(r, s)), larger(larger(p, q), larger(r, s)));
+    return fitting(type, least(least(p, q), least(r, s)), most(most(p, q), most(r, s)));
   }
-  case HLO_MAXIMUM: return (Range){larger(a[0].low, a[1].low), larger(a[0].high, a[1].high)};
-  case HLO_MINIMUM: return (Range){smaller(a[0].low, a[1].low), smaller(a[0].high, a[1].high)};
+  case HLO_MAXIMUM: return (Range){most(a[0].low, a[1].low), most(a[0].high, a[1].high)};
+  case HLO_MINIMUM: return (Range){least(a[0].low, a[1].low), least(a[0].high, a[1].high)};
   case HLO_CLAMP:
-    return (Range){smaller(larger(a[1].low, a[0].low), a[2].low),
-                   smaller(larger(a[1].high, a[0].high), a[2].high)};
-  case HLO_SELECT: return (Range){smaller(a[1].low, a[2].low), larger(a[1].high, a[2].high)};
+    return (Range){least(most(a[1].low, a[0].low), a[2].low),
+                   least(most(a[1].high, a[0].high), a[2].high)};
+  case HLO_SELECT: return (Range){least(a[1].low, a[2].low), most(a[1].high, a[2].high)};
   case HLO_REMAINDER:
     if (a[0].low < 0 || a[1].low < 1) return NOTHING;
-    return (Range){0, smaller(a[0].high, a[1].high - 1)};
+    return (Range){0, least(a[0].high, a[1].high - 1)};
   case HLO_DIVIDE:
     if (a[0].low < 0 || a[1].low < 1) return NOTHING;
     return (Range){a[0].low / a[1].high, a[0].high / a[1].low};
@@ -108,11 +108,25 @@ static int same_operand(const Instruction *x, const Range *ranges) {
   case HLO_MINIMUM: return a.high <= b.low ? 0 : b.high <= a.low ? 1 : -1;
   case HLO_REMAINDER: return a.low >= 0 && a.high < b.low ? 0 : -1;
   case HLO_CLAMP: {
-    Range most = ranges[x->operands[2]->id];
-    return is_known(most) && b.low >= a.high && b.high <= most.low ? 1 : -1;
+    Range c = ranges[x->operands[2]->id];
+    return is_known(c) && b.low >= a.high && b.high <= c.low ? 1 : -1;
   }
   default: return -1;
   }
+}
+
+/* Whether a dynamic slice or update begins where all that it takes lies within the array. */
+static bool starts_in_range(const Instruction *x, const Range *ranges) {
+  int first = x->opcode == HLO_DYNAMIC_SLICE ? 1 : 2;
+  const Shape *array = x->operands[0]->shape, *part = first == 1 ? x->shape : x->operands[1]->shape;
+  if (x->operand_count != first + array->rank) return false; /* one vector of indices */
+  bool fits = true;
+  for (int d = 0; d < array->rank && fits; d++) {
+    int64_t limit = array->dims[d] - part->dims[d];
+    Range start = ranges[x->operands[first + d]->id];
+    fits = limit == 0 || (is_known(start) && start.low >= 0 && start.high <= limit);
+  }
+  return fits;
 }
 
 static Instruction *constant_like(Computation *computation, const Instruction *x, bool value) {
@@ -137,6 +151,9 @@ static bool fold(Computation *body, Counter counter) {
                       x->a.tuple_index == counter.element;
     ranges[i] = is_counter ? turns : of_constant(x);
     if (!is_known(ranges[i])) ranges[i] = of_operation(x, ranges);
+    if (x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_DYNAMIC_UPDATE_SLICE) {
+      x->a.starts_in_range = starts_in_range(x, ranges);
+    }
     int operand = same_operand(x, ranges), known = -1;
     if (x->opcode == HLO_COMPARE) {
       known = always(x, ranges[x->operands[0]->id], ranges[x->operands[1]->id]);

@@ -20,6 +20,7 @@
 */
 #include <string.h>
 
+#include "base/least.h"
 #include "base/scope.h"
 #include "lower/lower.h"
 #include "lower/reduction.h"
@@ -279,8 +280,6 @@ static bool is_cheap(const Instruction *x, const Group *group, int64_t computed)
          may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
 }
 
-static int most(int a, int b) { return a > b ? a : b; }
-
 static void note_read(Input *input, int64_t steps) {
   input->nodes++;
   input->elements += elements(input->x) == 1 ? 1 : steps;
@@ -321,9 +320,9 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
     for (int i = 0; i < count; i++) before[i] = inputs[i].nodes;
     note_reads(fuser, &plans.items[b], inputs, &last);
     for (int i = 0; i < count; i++) {
-      inputs[i].nodes_of_plan = most(inputs[i].nodes_of_plan, inputs[i].nodes - before[i]);
+      inputs[i].nodes_of_plan = (int)most(inputs[i].nodes_of_plan, inputs[i].nodes - before[i]);
     }
-    group->nodes = most(group->nodes, plans.items[b].count);
+    group->nodes = (int)most(group->nodes, plans.items[b].count);
   }
   arena_free(arena);
   return can && is_cheap(x, group, last.elements);

@@ -6,11 +6,15 @@
 **     a = fusion(x, y)            f = (a, b) fusion(x, y, z)
 **     b = fusion(a, x, z)         a = get-tuple-element(f), b = get-tuple-element(f)
 **
+** So do sums over the same dimensions of what one array is made into: of it and its squares, or of a gradient
+** and its product with what was normalised. They become one reduction of several arrays.
+**
 ** All of one loop's operands must be there before any of its results is used. So either the earlier
 ** fusion can wait for the later one, as nobody in between reads it, or the later one can go first, as it
 ** reads nothing that is made in between. Where neither holds, two loops stay two.
 */
 #include "lower/lower.h"
+#include "lower/reduction.h"
 #include "passes/rewrite.h"
 
 enum {
@@ -47,12 +51,39 @@ typedef struct Merger {
 
 /* ---- What may be merged ---- */
 
+/* Largest and smallest ones, and reductions of bytes, have faster ways alone (codegen/reduce_emitter.c). */
+static bool is_sum(const Instruction *root) {
+  Opcode opcode = root->opcode == HLO_REDUCE ? reduce_operation(root) : OPCODE_COUNT;
+  PrimitiveType type = root->shape->type;
+  return (opcode == HLO_ADD || opcode == HLO_MULTIPLY) && type_bytes(type) >= 2;
+}
+
 static bool is_loop(const Instruction *x) {
   if (x->opcode != HLO_FUSION || x->a.control_predecessors.count || !shape_is_array(x->shape)) {
     return false;
   }
-  Opcode root = x->a.calls->root->opcode;
-  return root != HLO_REDUCE && root != HLO_REDUCE_WINDOW && root != HLO_SCATTER;
+  const Instruction *root = x->a.calls->root;
+  return (root->opcode != HLO_REDUCE || is_sum(root)) && root->opcode != HLO_REDUCE_WINDOW &&
+         root->opcode != HLO_SCATTER;
+}
+
+/* What the loops of a fusion go over. */
+static const Shape *steps_of(const Instruction *x) {
+  const Instruction *root = x->a.calls->root;
+  return root->opcode == HLO_REDUCE ? root->operands[0]->shape : x->shape;
+}
+
+/* Whether two loops are over the same steps, and if they reduce, of the same dimensions and type. */
+static bool goes_along_with(const Instruction *a, const Instruction *b) {
+  const Instruction *x = a->a.calls->root, *y = b->a.calls->root;
+  if (!shape_same_dims(steps_of(a), steps_of(b))) return false;
+  if (x->opcode != HLO_REDUCE && y->opcode != HLO_REDUCE) return true;
+  if (x->opcode != y->opcode) return false;
+  bool same = x->shape->type == y->shape->type && x->a.dimensions.count == y->a.dimensions.count;
+  for (int i = 0; same && i < x->a.dimensions.count; i++) {
+    same = list_has(y->a.dimensions, x->a.dimensions.items[i]);
+  }
+  return same;
 }
 
 static bool is_member(const Cluster *cluster, const Instruction *x) {
@@ -105,11 +136,13 @@ static bool reads_in_place(const Computation *fused, int parameter, Arena *arena
 
 /* What of the cluster's own results the fusion reads, it has as they are made. */
 static bool fits_results(const Merger *m, const Cluster *cluster, const Instruction *x) {
-  if (shape_elements(x->shape) == 1) return true;
+  bool sums = x->a.calls->root->opcode == HLO_REDUCE;
+  if (shape_elements(x->shape) == 1 && !sums) return true;
   ArenaMark mark = arena_mark(m->arena);
   bool fits = true;
   for (int k = 0; k < x->operand_count && fits; k++) {
-    if (is_member(cluster, x->operands[k])) fits = reads_in_place(x->a.calls, k, m->arena);
+    if (!is_member(cluster, x->operands[k])) continue;
+    fits = !sums && reads_in_place(x->a.calls, k, m->arena); /* a sum is there when all is done */
   }
   arena_release(m->arena, mark);
   return fits;
@@ -117,7 +150,8 @@ static bool fits_results(const Merger *m, const Cluster *cluster, const Instruct
 
 /* Whether anything is read once instead of twice, that is worth it. */
 static bool shares(const Cluster *cluster, const Instruction *x) {
-  int64_t elements = shape_elements(x->shape), bytes = shape_bytes(x->shape);
+  int64_t elements = shape_elements(steps_of(x)), bytes = shape_bytes(x->shape);
+  bool sums = x->a.calls->root->opcode == HLO_REDUCE;
   int streams = cluster->count + 1, shared = 0;
   for (int i = 0; i < cluster->input_count; i++) {
     bytes += shape_bytes(cluster->inputs[i]->shape);
@@ -132,7 +166,7 @@ static bool shares(const Cluster *cluster, const Instruction *x) {
     streams += !known;
   }
   if (elements > FEW_ELEMENTS && cluster->has_functions && has_functions(x->a.calls)) return false;
-  return bytes <= SMALL_BYTES || (shared && streams <= MOST_STREAMS);
+  return (bytes <= SMALL_BYTES && !sums) || (shared && streams <= MOST_STREAMS);
 }
 
 static int new_inputs(const Cluster *cluster, const Instruction *x) {
@@ -166,7 +200,7 @@ static bool can_go_first(const Merger *m, const Cluster *cluster, const Instruct
 }
 
 static bool can_merge(const Merger *m, const Cluster *cluster, const Instruction *x) {
-  return cluster->count < MOST_RESULTS && shape_same_dims(cluster->members[0]->shape, x->shape) &&
+  return cluster->count < MOST_RESULTS && goes_along_with(cluster->members[0], x) &&
          cluster->operations + x->a.calls->count <= MOST_OPERATIONS &&
          cluster->input_count + new_inputs(cluster, x) <= MOST_INPUTS && shares(cluster, x) &&
          fits_results(m, cluster, x);
@@ -278,6 +312,39 @@ static int results_of(const Merger *m, const Cluster *cluster, Instruction **wan
   return count;
 }
 
+/* Combines each value of several reductions by their own operations. */
+static Computation *combine_apart(Module *module, Instruction *const *sums, int count) {
+  Computation *combine = module_add_computation(module, "combine");
+  const Shape **shapes = ARENA_ARRAY(module->arena, const Shape *, count);
+  Instruction *values[2 * MOST_RESULTS], *combined[MOST_RESULTS];
+  for (int i = 0; i < 2 * count; i++) {
+    values[i] =
+        computation_add_parameter(combine, i, shape_scalar(sums[i % count]->shape->type), NULL);
+  }
+  for (int i = 0; i < count; i++) {
+    Instruction *operands[] = {values[i], values[count + i]};
+    shapes[i] = values[i]->shape;
+    combined[i] =
+        computation_add(combine, reduce_operation(sums[i]), shapes[i], operands, 2, NULL, NULL);
+  }
+  computation_add(combine, HLO_TUPLE_OP, shape_tuple(module->arena, count, shapes), combined, count,
+                  NULL, NULL);
+  return combine;
+}
+
+/* One reduction for several, or a tuple of what are none. */
+static void add_root(Computation *fused, Instruction *const *roots, int count, const Shape *shape) {
+  if (roots[0]->opcode != HLO_REDUCE) {
+    computation_add(fused, HLO_TUPLE_OP, shape, roots, count, NULL, NULL);
+    return;
+  }
+  Instruction *operands[2 * MOST_RESULTS];
+  Attributes a = roots[0]->a;
+  for (int i = 0; i < 2 * count; i++) operands[i] = roots[i % count]->operands[i / count];
+  a.to_apply = combine_apart(fused->module, roots, count);
+  computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a, NULL);
+}
+
 static Computation *merged_computation(Merger *m, const Cluster *cluster,
                                        Instruction *const *wanted, int count,
                                        Instruction **of_input) {
@@ -301,8 +368,7 @@ static Computation *merged_computation(Merger *m, const Cluster *cluster,
   }
   fused->root = roots[0];
   if (count > 1) {
-    computation_add(fused, HLO_TUPLE_OP, shape_tuple(module->arena, count, shapes), roots, count,
-                    NULL, NULL);
+    add_root(fused, roots, count, shape_tuple(module->arena, count, shapes));
   }
   computation_share(fused);
   return fused;

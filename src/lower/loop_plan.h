@@ -64,6 +64,7 @@ typedef struct LoopNode {
 typedef struct LoopStart {
   const LoopNode *leaf; /* an input, of one element */
   int64_t limit;
+  bool in_range; /* as it is */
 } LoopStart;
 
 typedef struct LoopPlan {

@@ -249,8 +249,9 @@ static LoopNode *input_node(Planner *planner, const Instruction *key, const Affi
 
 /* The start of a dimension of a dynamic slice, as part of the operand's index there. It is read before
 ** the loops: what computes it is not in them. */
-static PlanResult add_start(Planner *planner, const Instruction *index, int64_t limit,
-                            Affine *map) {
+static PlanResult add_start(Planner *planner, const Instruction *slice, int d, Affine *map) {
+  const Instruction *index = slice->operands[1 + d];
+  int64_t limit = slice->operands[0]->shape->dims[d] - slice->shape->dims[d];
   LoopPlan *plan = planner->plan;
   Affine first[MOST_DIMENSIONS] = {{0}};
   if (limit == 0) return PLAN_OK;
@@ -266,7 +267,8 @@ static PlanResult add_start(Planner *planner, const Instruction *index, int64_t 
     s++;
   }
   if (s == MOST_STARTS) return PLAN_IMPOSSIBLE;
-  if (s == plan->start_count) plan->starts[plan->start_count++] = (LoopStart){leaf, limit};
+  if (s == plan->start_count) plan->starts[plan->start_count++] = (LoopStart){leaf, limit, false};
+  plan->starts[s].in_range |= slice->a.starts_in_range;
   map->start[s]++;
   return PLAN_OK;
 }
@@ -357,8 +359,7 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
   case HLO_DYNAMIC_SLICE:
     for (int i = 0; i < shape->rank && made == PLAN_OK; i++) {
       out[i] = map[i];
-      made = add_start(planner, instruction->operands[1 + i], operand->dims[i] - shape->dims[i],
-                       &out[i]);
+      made = add_start(planner, instruction, i, &out[i]);
     }
     return made;
   case HLO_CONCATENATE:

@@ -1,8 +1,6 @@
 #include "lower/reduction.h"
 
-Opcode reduce_operation(const Instruction *reduce) {
-  if (type_is_complex(reduce->operands[0]->shape->type)) return OPCODE_COUNT;
-  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+static bool may_be_reordered(Opcode opcode) {
   switch (opcode) {
   case HLO_ADD:
   case HLO_AND:
@@ -10,9 +8,25 @@ Opcode reduce_operation(const Instruction *reduce) {
   case HLO_MINIMUM:
   case HLO_MULTIPLY:
   case HLO_OR:
-  case HLO_XOR: return opcode;
-  default: return OPCODE_COUNT;
+  case HLO_XOR: return true;
+  default: return false;
   }
+}
+
+Opcode reduce_operation(const Instruction *reduce) {
+  if (type_is_complex(reduce->operands[0]->shape->type)) return OPCODE_COUNT;
+  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+  return may_be_reordered(opcode) ? opcode : OPCODE_COUNT;
+}
+
+bool reduces_apart(const Instruction *reduce) {
+  PrimitiveType type = reduce->operands[0]->shape->type;
+  bool apart = !type_is_complex(type);
+  for (int r = 0; r < reduce->operand_count / 2 && apart; r++) {
+    apart = reduce->operands[r]->shape->type == type &&
+            may_be_reordered(reduce_operation_of(reduce, r));
+  }
+  return apart;
 }
 
 Opcode reduce_operation_of(const Instruction *reduce, int result) {

@@ -11,6 +11,10 @@ Opcode reduce_operation(const Instruction *reduce);
 /* The operation on two values by which it combines one of its results, if that is all; else OPCODE_COUNT. */
 Opcode reduce_operation_of(const Instruction *reduce, int result);
 
+/* Whether each of its results, of one type, is combined by an operation that may be done in any order, whatever
+** the others are. */
+bool reduces_apart(const Instruction *reduce);
+
 /* x with f(x, y) = y for all y, of such an operation; false if it has none. Of a sum of floats that is -0, as
 ** 0 + -0 is 0. */
 bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
