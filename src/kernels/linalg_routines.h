@@ -140,28 +140,31 @@ static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data, Nu
 /* Every system as one of a lower triangle: unknowns backwards where it is an upper one. False if the
 ** result may depend on the way. */
 static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, bool forward, Number *t) {
-  ptrdiff_t n = plan->in[0].rows;
+  ptrdiff_t n = plan->in[0].rows, first = forward ? 0 : n * n - 1, sign = forward ? 1 : -1;
+  ptrdiff_t down = sign * (plan->transposed ? 1 : n), along = sign * (plan->transposed ? n : 1);
+  double zero = 0; /* or NaN */
   bool is_regular = true;
   for (ptrdiff_t i = 0; i < n; i++) {
     for (ptrdiff_t j = 0; j <= i; j++) {
-      ptrdiff_t row = forward ? i : n - 1 - i, column = forward ? j : n - 1 - j;
-      Number x = get(plan, data->in[0], plan->transposed ? column * n + row : row * n + column);
+      Number x = get(plan, data->in[0], first + i * down + j * along);
       if (i == j && plan->unit) x = number(1);
       t[i * n + j] = plan->conjugated ? conjugate(x) : x;
-      is_regular = is_regular && size_of(x) - size_of(x) == 0 && !(i == j && is_zero(x));
+      zero += size_of(x) * 0;
     }
+    is_regular = is_regular && !is_zero(t[i * (n + 1)]);
   }
-  return is_regular;
+  return is_regular && zero == 0;
 }
 
 static bool load_systems(const LinalgPlan *plan, const LinalgData *data, Number *t, Number *x,
                          LinalgSystems s, bool few) {
   bool is_regular = load_triangle(plan, data, s.forward, t);
   if (plan->by_blocks && !is_regular) return false;
+  ptrdiff_t down = few ? 1 : s.vectors, along = few ? s.n : 1;
   for (ptrdiff_t i = 0; i < s.n; i++) {
     ptrdiff_t from = (s.forward ? i : s.n - 1 - i) * s.step;
     for (ptrdiff_t v = 0; v < s.vectors; v++) {
-      x[few ? v * s.n + i : i * s.vectors + v] = get(plan, data->in[1], from + v * s.next);
+      x[i * down + v * along] = get(plan, data->in[1], from + v * s.next);
     }
   }
   return true;
@@ -205,10 +208,11 @@ static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, 
   }
   double largest = plan->by_blocks ? largest_of(x, s.n * s.vectors) : 0;
   if (largest - largest != 0) return LINALG_XLA_DECIDES;
+  ptrdiff_t down = few ? 1 : s.vectors, along = few ? s.n : 1;
   for (ptrdiff_t i = 0; i < s.n; i++) {
     ptrdiff_t to = (s.forward ? i : s.n - 1 - i) * s.step;
     for (ptrdiff_t v = 0; v < s.vectors; v++) {
-      put(plan, data->out[0], to + v * s.next, x[few ? v * s.n + i : i * s.vectors + v]);
+      put(plan, data->out[0], to + v * s.next, x[i * down + v * along]);
     }
   }
   return LINALG_DONE;
