@@ -11,12 +11,14 @@ typedef struct Sharer {
   size_t mask;
   Computation **slots; /* by hash: the first of each kind */
   Computation **first; /* by number: the one that says the same; NULL: not looked for yet */
+  bool *
+      plain; /* by number: calls only what is plain and shared itself, so that comparing goes no deeper */
   bool changed;
 } Sharer;
 
 static void share(Sharer *sharer, Computation **called) {
   Computation *computation = *called;
-  if (!computation) return;
+  if (!computation || !sharer->plain[computation->number]) return;
   Computation **first = &sharer->first[computation->number];
   if (!*first) {
     size_t slot = (size_t)computation_hash(computation) & sharer->mask;
@@ -30,10 +32,25 @@ static void share(Sharer *sharer, Computation **called) {
   *called = *first;
 }
 
+static bool calls_plain(const Sharer *sharer, const Instruction *x) {
+  const Computation *called[] = {x->a.to_apply, x->a.select, x->a.scatter, x->a.calls};
+  int count = 0;
+  bool plain = x->opcode != HLO_CALL;
+  for (int i = 0; i < 4; i++) {
+    count += called[i] != NULL;
+    plain &= !called[i] || sharer->plain[called[i]->number];
+  }
+  return plain && count == instruction_called(x, NULL);
+}
+
 static void share_called(Sharer *sharer, const Computation *computation) {
+  bool *plain = &sharer->plain[computation->number];
+  *plain = true;
   for (int i = 0; i < computation->count; i++) {
     Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_CALL || !instruction_called(x, NULL)) continue;
+    if (!instruction_called(x, NULL)) continue;
+    *plain &= calls_plain(sharer, x);
+    if (x->opcode == HLO_CALL) continue;
     share(sharer, &x->a.to_apply);
     share(sharer, &x->a.select);
     share(sharer, &x->a.scatter);
@@ -47,7 +64,9 @@ bool pass_share_computations(Module *module) {
   while (sharer.mask < 2 * (size_t)module->count) sharer.mask = 2 * sharer.mask + 1;
   sharer.slots = scope_new(sharer.mask + 1, sizeof *sharer.slots);
   sharer.first = scope_new((size_t)module->numbers + 1, sizeof *sharer.first);
+  sharer.plain = scope_new((size_t)module->numbers + 1, sizeof *sharer.plain);
   for (int i = 0; i < module->count; i++) share_called(&sharer, module->computations[i]);
+  scope_free(sharer.plain);
   scope_free(sharer.first);
   scope_free(sharer.slots);
   return sharer.changed;
