@@ -51,19 +51,20 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 
 # Every kilobyte is downloaded: what runs once per program, or rarely as factors of complex matrices do,
 # is compiled for size (but for what a compilation is busy with most), the rest for speed; -Os is for
-# kernels that lose nothing by it (lanes and box do; depthwise would take 1.17 times; factors of f32 take 1.02
-# times, winograd 1.01 where it unrolls by hand).
+# kernels that lose nothing by it. Lanes and box do; depthwise would take 1.17 times, short rows of FFTs 1.15,
+# factors of f32 1.04, winograd 1.01.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
   linalg_c128 order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
-  passes/common_subexpressions
-COMPACT := $(addprefix kernels/, contraction elements fft_f32 fft_f64 fft_transform gather linalg_f32 linalg_f64 \
-  linalg_general linalg_lanes linalg_rotate move pack rng small sort sort_merge stream tiles winograd) \
-  hlo/module $(addprefix passes/, attribute_compare dead_code rewrite)
+  hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
+COMPACT := $(addprefix kernels/, contraction elements fft_transform gather linalg_f64 linalg_general linalg_lanes \
+  move pack rng small sort sort_merge stream tiles)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
-WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions
+# Formats without floats, of which the C library's take 9 kB of the download: hlo/numbers.h prints them.
+NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
+WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
 CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 

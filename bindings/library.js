@@ -49,6 +49,15 @@ addToLibrary({
     return WebAssembly.validate(HEAPU8.slice(bytes, bytes + size));
   },
 
+  xla_js_parse_decimal__deps: ['$UTF8ToString'],
+  xla_js_parse_decimal: (text) => Number(UTF8ToString(text)),
+
+  xla_js_decimal_digits: (value, digits, exponent) => {
+    const [all, power] = value.toExponential(digits - 1).split('e');
+    HEAP32[exponent >>> 2] = Number(power);
+    return BigInt(all.replace('.', ''));
+  },
+
   xla_js_modules_sweep__deps: ['$xlaModulesSweep'],
   xla_js_modules_sweep: () => xlaModulesSweep(),
 

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fp.h"
+#include "platform/platform.h"
 #include "scalar/scalar.h"
 
 /* Those that are exact in double. */
@@ -28,7 +28,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /*
 ** -?digits[.digits][e[+-]digits]. Up to 19 digits go into an integer; if that and the power of ten
 ** are exact in double, one multiplication or division rounds correctly (Clinger 1990). Otherwise
-** strtod does it.
+** the platform does it.
 */
 typedef struct Decimal {
   bool negative, well_formed, cut;
@@ -74,7 +74,7 @@ static Decimal scan_decimal(const char *at, const char *end) {
 
 static double slow_decimal(Arena *scratch, const char *text, size_t length) {
   ArenaMark mark = arena_mark(scratch);
-  double value = strtod(arena_strndup(scratch, text, length), NULL);
+  double value = platform_parse_decimal(arena_strndup(scratch, text, length));
   arena_release(scratch, mark);
   return value;
 }
@@ -196,8 +196,12 @@ static int print_finite(char *out, PrimitiveType type, double value) {
   int length = print_shortest(out, type, value);
   if (length) return length;
   for (int digits = safe_digits(type, value);; digits++) {
-    length = sprintf(out, "%.*g", digits, value);
-    Scalar back = {.f = strtod(out, NULL)};
+    int exponent;
+    int64_t all = platform_decimal_digits(fabs(value), digits, &exponent);
+    *out = '-';
+    length = value < 0;
+    length += layout_decimal(out + length, (uint64_t)all, digits - 1 - exponent, digits);
+    Scalar back = {.f = platform_parse_decimal(out)};
     if (digits >= 17 || scalar_round(type, back).f == value) return length;
   }
 }

@@ -22,6 +22,8 @@ enum {
   TILE_BYTES = 48 << 10, /* of more lanes than a vector has */
   CHUNK_REALS = 16384,   /* that are worth a chunk */
   MOST_CHUNKS = 8,       /* each has a tile's memory */
+  LONG_CHUNK = 1 << 20,  /* reals, of which a chunk of its own is worth a small tile's */
+  SMALL_TILE = 256 << 10,
   CHUNK_PAIRS = 4096,
   STEPS_PER_AXIS = 3,
 };
@@ -85,11 +87,12 @@ static void choose_lanes(FftPass *pass, PrimitiveType real) {
 static void finish_pass(FftPlan *plan, Step *step) {
   FftPass *pass = &step->pass;
   step->tiles = fft_tiles(pass);
-  int64_t reals = 2 * pass->transform->room * pass->lanes;
-  int64_t chunks = least(MOST_CHUNKS, (step->tiles * reals + CHUNK_REALS - 1) / CHUNK_REALS);
+  int64_t reals = step->tiles * 2 * pass->transform->room * pass->lanes;
+  int64_t bytes = (fft_tile_bytes(pass, plan->real) + 63) & -64;
+  int64_t most = bytes <= SMALL_TILE ? MOST_CHUNKS + reals / LONG_CHUNK : MOST_CHUNKS;
+  int64_t chunks = least(most, (reals + CHUNK_REALS - 1) / CHUNK_REALS);
   chunks = least(chunks, step->tiles);
   step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
-  int64_t bytes = (fft_tile_bytes(pass, plan->real) + 63) & -64;
   if (bytes > plan->tile_bytes) plan->tile_bytes = bytes;
 }
 

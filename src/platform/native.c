@@ -59,6 +59,20 @@ int platform_concurrency(void) {
   return count > 0 ? (int)count : 1;
 }
 
+double platform_parse_decimal(const char *text) { return strtod(text, NULL); }
+
+int64_t platform_decimal_digits(double value, int digits, int *exponent) {
+  char text[40];
+  snprintf(text, sizeof text, "%.*e", digits - 1, value);
+  int64_t all = 0;
+  const char *at = text;
+  for (; *at != 'e'; at++) {
+    if (*at != '.') all = all * 10 + (*at - '0');
+  }
+  *exponent = atoi(at + 1);
+  return all;
+}
+
 size_t platform_stack_bytes(void) { return 0; }
 
 double platform_heap_in_use(void) {

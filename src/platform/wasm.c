@@ -6,6 +6,8 @@
 #include <emscripten/stack.h>
 #include <emscripten/threading.h>
 #include <malloc.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,8 @@ extern void xla_js_modules_sweep(void);
 extern int xla_js_module_function(int module, int function);
 extern int xla_js_try(void (*function)(void *), void *argument, char *message, int message_size);
 extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen, double most_us);
+extern double xla_js_parse_decimal(const char *text);
+extern int64_t xla_js_decimal_digits(double value, int digits, int *exponent);
 extern void xla_js_trap(int code, const char *message) __attribute__((noreturn));
 
 _Noreturn void platform_trap(StatusCode code, const char *message) {
@@ -31,6 +35,22 @@ _Noreturn void platform_fatal(const char *message) {
 }
 
 double platform_now_us(void) { return emscripten_get_now() * 1e3; }
+
+/* Under the name that the Makefile gives it: of those without floats, the C library has only the one for a
+** list of arguments. */
+int snprintf(char *restrict out, size_t size, const char *restrict format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(out, size, format, arguments);
+  va_end(arguments);
+  return length;
+}
+
+double platform_parse_decimal(const char *text) { return xla_js_parse_decimal(text); }
+
+int64_t platform_decimal_digits(double value, int digits, int *exponent) {
+  return xla_js_decimal_digits(value, digits, exponent);
+}
 
 size_t platform_stack_bytes(void) { return 1 << 20; }
 

@@ -1,5 +1,7 @@
 #include "runtime/waiting.h"
 
+#include "hlo/numbers.h"
+
 enum { MOST_SHOWN = 8 };
 
 void waiting_note(Run *run) {
@@ -129,7 +131,9 @@ void waiting_report_deadlock(const Run *run, Error *error) {
 }
 
 void waiting_report_timeout(const Run *run, double ms, Error *error) {
-  error_set_op(error, STATUS_DEADLINE_EXCEEDED, "execute", "not done after %g ms:", ms);
+  char text[NUMBER_SIZE];
+  number_print(text, F64, &ms, 0);
+  error_set_op(error, STATUS_DEADLINE_EXCEEDED, "execute", "not done after %s ms:", text);
   int stopped = 0, count = append_all(run, error);
   for (int d = 0; d < run->device_count; d++) stopped += run->waiting[d].state == REPLICA_STOPPED;
   int running = run->device_count - stopped - count;
