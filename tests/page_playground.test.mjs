@@ -83,7 +83,7 @@ describe('tabs', () => {
     assert.match(text, /\(module/);
     assert.match(text, /f32x4\.(add|mul|sub)/);
     assert.match(text, /;; generated most\n +\(func \$most /); // named after instructions
-    assert.match(text, /\(export "4" \(func \$y_4\)\)[^]*;; region y\n/);
+    assert.match(text, /\(export "5" \(func \$y\)\)[^]*;; region y\n/);
     assert.doesNotMatch(text, /\$func\d/);
   });
 
