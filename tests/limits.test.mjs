@@ -161,6 +161,16 @@ for (const [what, base, body, type] of TREES) {
     module.dispose();
   });
 
+  test(`${what} of two each, 40 levels deep, twice the same under other names, compile`, TIMEOUT, async () => {
+    const once = tree(base, body, type, 40), [before, entry] = once.slice('HloModule m\n'.length).split('ENTRY ');
+    const again = before.replace(/\bk(\d+)\b/g, 'l$1').replace(/\bsmall\b/g, 'little');
+    const both = entry.replace(/ROOT r = (\S+) call\(x\), to_apply=k(\d+)/,
+      'y = $1 call(x), to_apply=k$2\n  ROOT r = $1 call(y), to_apply=l$2');
+    const module = client.parseHlo(`HloModule m\n${before}${again}ENTRY ${both}`);
+    (await client.compile(module)).dispose();
+    module.dispose();
+  });
+
   test(`${what} of two each, 8 levels deep, run`, TIMEOUT, async () => {
     const [y] = await run(tree(base, body, type, 8), 1);
     assert.equal(y.data[0], { calls: 1, maps: 1, conditionals: -1, whiles: 3 }[what]);

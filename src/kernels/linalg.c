@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/least.h"
 #include "eval/eval.h"
 
 enum {
@@ -27,8 +28,6 @@ static const RoutineName routines[] = {
     {"orgqr|ungqr", LINALG_ORGQR, "n"},     {"syevd|heevd", LINALG_SYEVD, "nri"},
     {"gesdd|gesvd", LINALG_GESDD, "nrnni"}, {"geev", LINALG_GEEV, "rrcci"},
 };
-
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t linalg_numbers_of(const LinalgPlan *p) {
   int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = most(rows, columns);

@@ -22,8 +22,8 @@ double platform_now_us(void);
 
 /* Decimal numbers, -?digits[.digits][e[+-]digits], to the nearest double, infinite beyond the largest; and
 ** back: the `digits` digits, 17 at most, that are nearest to value > 0, as an integer whose first digit
-** counts 10^exponent. Every host can do both (of two that are as near, which one it gives is its own affair), and the
-** C library's take 9 kB of the download. */
+** counts 10^exponent. Of two that are as near it may be either. Every host can do both, and the C library's
+** take 9 kB of the download. */
 double platform_parse_decimal(const char *text);
 int64_t platform_decimal_digits(double value, int digits, int *exponent);
 
