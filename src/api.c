@@ -346,7 +346,7 @@ XLA_API const char *xla_host_call_opcode(const HostCall *call) {
 XLA_API const char *xla_host_call_target(const HostCall *call) { return host_call_target(call); }
 
 XLA_API const char *xla_host_call_backend_config(const HostCall *call) {
-  const char *config = call->parked_at->instruction->a.backend_config;
+  const char *config = call->parked_at->instruction->a->backend_config;
   return config ? config : "";
 }
 

@@ -13,12 +13,12 @@ const Target codegen_target = {has_type, can_emit_operation};
 static int64_t elements_per_result(const Instruction *root) {
   int64_t count = 1;
   if (root->opcode == HLO_REDUCE) {
-    const Int64List dimensions = root->a.dimensions;
+    const Int64List dimensions = root->a->dimensions;
     for (int i = 0; i < dimensions.count; i++) {
       count *= root->operands[0]->shape->dims[dimensions.items[i]];
     }
   } else if (root->opcode == HLO_REDUCE_WINDOW) {
-    for (int i = 0; i < root->a.window.count; i++) count *= root->a.window.items[i].size;
+    for (int i = 0; i < root->a->window.count; i++) count *= root->a->window.items[i].size;
   }
   return count;
 }
@@ -28,7 +28,7 @@ static CodegenWork scatter_work(const Instruction *scatter) {
   const Shape *updates = scatter->operands[scatter->operand_count / 2 + 1]->shape;
   int64_t window = 1;
   for (int d = 0; d < updates->rank; d++) {
-    if (list_has(scatter->a.update_window_dims, d)) window *= updates->dims[d];
+    if (list_has(scatter->a->update_window_dims, d)) window *= updates->dims[d];
   }
   int64_t chunk = CHUNK_WORK / window;
   return (CodegenWork){.units = shape_elements(updates) / window,
@@ -40,7 +40,7 @@ static CodegenWork scatter_work(const Instruction *scatter) {
 /* Whether neighbouring results are not of neighbouring elements: then they may be different threads'. */
 static bool is_along(const Instruction *root) {
   return root->opcode == HLO_REDUCE &&
-         list_has(root->a.dimensions, root->operands[0]->shape->rank - 1);
+         list_has(root->a->dimensions, root->operands[0]->shape->rank - 1);
 }
 
 /* A cumulative reduction of few lines, which are long, goes on in each call where the last one was; how many
@@ -57,7 +57,7 @@ static int64_t steps_per_call(const Instruction *root) {
 
 CodegenWork codegen_work(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_BYTES = 256, LEAST_LINES = 16, LONG = 1 << 20 };
-  const Instruction *root = fusion->a.calls->root;
+  const Instruction *root = fusion->a->calls->root;
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
   if (root->opcode == HLO_SCATTER) return scatter_work(root);
@@ -130,11 +130,11 @@ static bool scatter_may_overwrite(const Instruction *scatter, int operand, int r
 }
 
 bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
-  const Instruction *root = fusion->a.calls->root;
+  const Instruction *root = fusion->a->calls->root;
   if (root->opcode == HLO_SCATTER) return scatter_may_overwrite(root, operand, result);
   Arena *arena = arena_new();
   LoopPlans plans;
-  bool may = loop_plans_fusion(&plans, arena, fusion->a.calls);
+  bool may = loop_plans_fusion(&plans, arena, fusion->a->calls);
   for (int b = 0; may && b < plans.count; b++) {
     may = !plans.items[b].reduce && loop_may_overwrite(&plans.items[b], arena, operand, result);
   }
@@ -166,7 +166,7 @@ static bool stays_in_row(const LoopPlan *plan, const LoopNode *leaf, int64_t row
 }
 
 bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
-  const Computation *fused = fusion->a.calls;
+  const Computation *fused = fusion->a->calls;
   Arena *arena = arena_new();
   LoopPlan plan;
   bool is = fused->root->opcode != HLO_SCATTER && codegen_work(fusion).units % rows == 0 &&
@@ -187,7 +187,7 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
 
 static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *arena) {
   ScatterPlan plan;
-  scatter_plan(&plan, arena, fusion->a.calls->root);
+  scatter_plan(&plan, arena, fusion->a->calls->root);
   Emitter emitter = {.plan = &plan.loops, .operand_count = fusion->operand_count};
   wasm_function_begin(&emitter.function, module, SIGNATURE_KERNEL);
   init_nodes(&emitter);
@@ -205,7 +205,7 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
     e.first = first;
     e.count = loop_plan_steps(plan);
   }
-  e.by_steps = steps_per_call(fusion->a.calls->root) > 0;
+  e.by_steps = steps_per_call(fusion->a->calls->root) > 0;
   if (plan->reduce) reduce_plan(plan);
   init_nodes(&e);
   if (plan->reduce) {
@@ -220,7 +220,7 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
 static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *arena, Error *error) {
   LoopPlans plans;
   WasmFunction function;
-  if (!loop_plans_fusion(&plans, arena, fusion->a.calls)) {
+  if (!loop_plans_fusion(&plans, arena, fusion->a->calls)) {
     return error_set_op(error, STATUS_INTERNAL, "fusion", "%s is beyond the loop emitter",
                         fusion->name);
   }
@@ -237,7 +237,7 @@ static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *aren
 static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *error) {
   Arena *arena = arena_new();
   bool ok = true;
-  if (fusion->a.calls->root->opcode == HLO_SCATTER) {
+  if (fusion->a->calls->root->opcode == HLO_SCATTER) {
     emit_scatter(module, fusion, arena);
   } else {
     ok = emit_loop(module, fusion, arena, error);

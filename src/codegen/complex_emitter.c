@@ -110,7 +110,7 @@ static void emit_multiply(Emitter *e, const LoopNode *node, int part) {
 
 /* Equal if both components are. */
 static void emit_compare_half(Emitter *e, const LoopNode *node, int half) {
-  bool equal = node->instruction->a.direction == COMPARE_EQ;
+  bool equal = node->instruction->a->direction == COMPARE_EQ;
   bool wide = is_wide(node_type(node->operands[0]));
   for (int part = 2 * half; part < 2 * half + 2; part++) {
     emit_value(e, node->operands[0], part);
@@ -301,7 +301,7 @@ bool can_emit_complex(const Instruction *instruction) {
   case HLO_MULTIPLY:
   case HLO_SELECT: return true;
   case HLO_COMPARE:
-    return instruction->a.direction == COMPARE_EQ || instruction->a.direction == COMPARE_NE;
+    return instruction->a->direction == COMPARE_EQ || instruction->a->direction == COMPARE_NE;
   case HLO_CONVERT: return type_is_complex(type);
   default:
     return has_complex_formula(instruction->opcode) ||

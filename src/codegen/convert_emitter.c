@@ -309,7 +309,7 @@ static void emit_cut_exponents(const PrecisionEmitter *p, int bits, int keep, in
 
 void emit_reduce_precision(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType stated = node_type(node), type = type_bits(stated) == 8 ? F16 : stated;
-  const Attributes *a = &node->instruction->a;
+  const Attributes *a = node->instruction->a;
   int total = type_bits(type), mantissa = type_mantissa_bits(type);
   PrecisionEmitter p = {e, total == 64, wasm_local(&e->function, WASM_V128), 0};
   emit_value(e, node->operands[0], part);

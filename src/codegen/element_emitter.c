@@ -100,7 +100,7 @@ static void emit_order_key(Emitter *e, LaneKind kind) {
 }
 
 static bool is_total_order(const Instruction *compare) {
-  return compare->a.compare_type == COMPARISON_TOTALORDER &&
+  return compare->a->compare_type == COMPARISON_TOTALORDER &&
          type_is_floating(compare->operands[0]->shape->type);
 }
 
@@ -114,10 +114,10 @@ static bool can_order_totally(PrimitiveType type) { return has_negative_zero(typ
 
 static int compare_op(const Instruction *compare) {
   PrimitiveType type = compare->operands[0]->shape->type;
-  const short *ops = compare_ops[compare->a.direction];
+  const short *ops = compare_ops[compare->a->direction];
   LaneKind kind = lane_kind(type);
   if (is_total_order(compare)) return ops[kind == LANES_F64 ? LANES_I64 : LANES_I32];
-  bool ordered = compare->a.direction != COMPARE_EQ && compare->a.direction != COMPARE_NE;
+  bool ordered = compare->a->direction != COMPARE_EQ && compare->a->direction != COMPARE_NE;
   /* Each unsigned form follows the signed one. */
   if (kind == LANES_I32 && ordered && !is_signed(type)) return ops[kind] + 1;
   return ops[kind];

@@ -84,7 +84,7 @@ static int unroll_factor(const Emitter *e, int64_t size) {
 /* --- Combining -------------------------------------------------------------------------------- */
 
 static LoopNode *combine_parameter(const Emitter *e, int number) {
-  const Computation *computation = e->plan->reduce->a.to_apply;
+  const Computation *computation = e->plan->reduce->a->to_apply;
   return e->plan->combine[computation->parameters[number]->id];
 }
 

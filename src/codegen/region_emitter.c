@@ -134,11 +134,11 @@ static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
 
 /* The plans of a loop, if that is to be written out. */
 static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
-  const Instruction *root = fusion->a.calls->root;
+  const Instruction *root = fusion->a->calls->root;
   ArenaMark mark = arena_mark(arena);
   LoopPlans plans;
   if (root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
-      loop_plans_fusion(&plans, arena, fusion->a.calls)) {
+      loop_plans_fusion(&plans, arena, fusion->a->calls)) {
     if (plans.items[0].reduce) reduce_plan(&plans.items[0]);
     size_t used = offsetof(LoopPlans, items) + (size_t)plans.count * sizeof plans.items[0];
     if (is_short(&plans)) return arena_copy(arena, &plans, used);

@@ -27,12 +27,12 @@ static void make_loops(LoopPlan *loops, const Instruction *scatter, int *order) 
   const Shape *updates = scatter->operands[loops->output_count + 1]->shape;
   for (int window = 0; window < 2; window++) {
     for (int d = 0; d < updates->rank; d++) {
-      if (list_has(scatter->a.update_window_dims, d) != (window == 1)) continue;
+      if (list_has(scatter->a->update_window_dims, d) != (window == 1)) continue;
       order[loops->rank] = d;
       loops->sizes[loops->rank++] = updates->dims[d];
     }
   }
-  loops->reduced = scatter->a.update_window_dims.count;
+  loops->reduced = scatter->a->update_window_dims.count;
 }
 
 static void set_update_offset(LoopNode *update, const LoopPlan *loops, const int *order) {
@@ -43,7 +43,7 @@ static void set_update_offset(LoopNode *update, const LoopPlan *loops, const int
 
 /* The elements of the target along window loop w; and what batching dimensions add. */
 static void set_target_offset(LoopNode *target, const Instruction *scatter, int index_loops) {
-  const Attributes *a = &scatter->a;
+  const Attributes *a = scatter->a;
   const Shape *shape = target->instruction->shape;
   int64_t strides[MAX_RANK];
   int window = index_loops;
@@ -72,7 +72,7 @@ static void set_start_offset(LoopNode *start, int64_t vector_dim, int component)
 
 /* Components of the index vectors, and which elements of the target they mean. */
 static void add_starts(ScatterPlan *plan, const Instruction *scatter, const Instruction *indices) {
-  const Attributes *a = &scatter->a;
+  const Attributes *a = scatter->a;
   const Shape *target = scatter->operands[0]->shape;
   int64_t strides[MAX_RANK];
   int count = plan->start_count = a->scatter_dims_to_operand_dims.count;

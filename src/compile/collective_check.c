@@ -40,7 +40,7 @@ static bool check_parts(const Check *check, const Shape *large, const Shape *sma
 
 static bool check_all_parts(const Check *check, bool grows) {
   const Instruction *instruction = check->instruction;
-  int64_t d = instruction->a.dimensions.items[0];
+  int64_t d = instruction->a->dimensions.items[0];
   for (int i = 0; i < instruction->operand_count; i++) {
     const Shape *operand = instruction->operands[i]->shape, *result = result_shape(check, i);
     if (!check_parts(check, grows ? result : operand, grows ? operand : result, d, i)) return false;
@@ -51,8 +51,8 @@ static bool check_all_parts(const Check *check, bool grows) {
 static bool check_all_to_all(const Check *check) {
   const Instruction *instruction = check->instruction;
   const Shape *operand = instruction->operands[0]->shape;
-  if (instruction->a.dimensions.count) {
-    int64_t d = instruction->a.dimensions.items[0];
+  if (instruction->a->dimensions.count) {
+    int64_t d = instruction->a->dimensions.items[0];
     if (operand->dims[d] % check->members == 0) return true;
     return invalid_argument(check->error, name_of(check),
                             "split dimension %lld of operand %s of %s has size %lld, but its "
@@ -94,7 +94,7 @@ static bool check_instruction(const Instruction *instruction, Mesh mesh, Arena *
   ArenaMark mark = arena_mark(arena);
   const DeviceGroups *groups = device_groups_resolve(arena, instruction, mesh, error);
   bool right = groups != NULL;
-  GroupMode mode = collective_group_mode(instruction->opcode, &instruction->a);
+  GroupMode mode = collective_group_mode(instruction->opcode, instruction->a);
   const char *noun =
       mode == CROSS_REPLICA_AND_PARTITION && mesh.partitions > 1 ? "device" : group_mode_noun(mode);
   for (int g = 0; right && g < groups->count; g++) {

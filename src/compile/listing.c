@@ -29,7 +29,7 @@ static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffe
 static void print_operation(StrBuf *out, const Instruction *instruction) {
   bool is_call = instruction->opcode == HLO_CUSTOM_CALL;
   strbuf_printf(out, " [%s]",
-                is_call ? instruction->a.custom_call_target : opcode_name(instruction->opcode));
+                is_call ? instruction->a->custom_call_target : opcode_name(instruction->opcode));
 }
 
 /* Which of the generated module's functions it runs, if it runs one. */

@@ -77,7 +77,7 @@ static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const 
     Place place = step->places[operand];
     if (is_vector) place.offset += (int64_t)d * type_bytes(type);
     step->starts[step->start_count++] = (RegionStart){
-        place, type, most, strides[d] * type_bytes(sliced->type), instruction->a.starts_in_range};
+        place, type, most, strides[d] * type_bytes(sliced->type), instruction->a->starts_in_range};
   }
   return true;
 }

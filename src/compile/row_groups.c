@@ -124,14 +124,14 @@ static int64_t rows_of_kernel(const Thunk *thunk) {
 static int64_t rows_of(const Thunk *thunk) {
   if (thunk->kind == THUNK_KERNEL) return rows_of_kernel(thunk);
   if (thunk->kind != THUNK_GENERATED) return 0;
-  const Instruction *root = thunk->instruction->a.calls->root;
+  const Instruction *root = thunk->instruction->a->calls->root;
   int64_t rows = 1;
   if (root->opcode != HLO_REDUCE) return 0;
   const Shape *shape = root->operands[0]->shape;
   if (2 * shape_bytes(shape) < LEAST_BYTES) return 0;
   int first = shape->rank;
-  for (int i = 0; i < root->a.dimensions.count; i++) {
-    if (root->a.dimensions.items[i] < first) first = (int)root->a.dimensions.items[i];
+  for (int i = 0; i < root->a->dimensions.count; i++) {
+    if (root->a->dimensions.items[i] < first) first = (int)root->a->dimensions.items[i];
   }
   for (int i = 0; i < first; i++) rows *= shape->dims[i];
   return rows;

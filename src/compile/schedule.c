@@ -73,7 +73,7 @@ static void find_value(const Scheduler *s, Node *node) {
     if (has_work(tuple->x)) return;
     node->bytes = 0;
     if (tuple->x->opcode != HLO_TUPLE_OP) return;
-    node->source = node_of(s, tuple->x->operands[x->a.tuple_index])->source;
+    node->source = node_of(s, tuple->x->operands[x->a->tuple_index])->source;
   } else {
     node->bytes = 0;
     if (x->opcode != HLO_TUPLE_OP && x->operand_count) {
@@ -187,7 +187,7 @@ static bool find_pending(Scheduler *s) {
   unsigned walk = module_walk(s->computation->module);
   for (int i = 0; i < s->computation->count; i++) {
     Node *node = &s->nodes[i];
-    if (node->x->a.control_predecessors.count) return false;
+    if (node->x->a->control_predecessors.count) return false;
     node->left = node->uses;
     node->pending = node->x->operand_count;
     node->has_effect = instruction_has_side_effect_on(node->x, &walk);

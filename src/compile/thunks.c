@@ -260,7 +260,7 @@ static void find_invariant(const Computation *body, bool *is_invariant) {
   for (int i = 0; i < root->operand_count; i++) {
     const Instruction *element = root->operands[i];
     bool is_same = element->opcode == HLO_GET_TUPLE_ELEMENT && element->operands[0] == state &&
-                   element->a.tuple_index == i;
+                   element->a->tuple_index == i;
     for (int n = shape_leaves(element->shape); n > 0; n--) is_invariant[leaf++] = is_same;
   }
 }
@@ -295,7 +295,7 @@ static bool *find_late(Compiler *c, const Computation *body) {
     for (int k = 0; k < step->operand_count; k++) {
       const Instruction *read = step->operands[k];
       bool is_old =
-          is_element(read) && read->operands[0] == body->parameters[0] && read->a.tuple_index == i;
+          is_element(read) && read->operands[0] == body->parameters[0] && read->a->tuple_index == i;
       if (is_old && !late[step->id]) count++;
       late[step->id] |= is_old;
     }
@@ -325,7 +325,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   Leaves state = new_leaves(c, instruction->shape);
   int loop = ++c->loops;
   bool *is_invariant = ARENA_ARRAY(c->arena, bool, n);
-  find_invariant(instruction->a.body, is_invariant);
+  find_invariant(instruction->a->body, is_invariant);
   for (int i = 0; i < n; i++) {
     if (is_invariant[i]) {
       state[i]->slot = SLOT_NONE; /* nobody's: the value's own buffer is the state */
@@ -341,12 +341,12 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   Thunk thunk = {.kind = THUNK_WHILE, .instruction = instruction, .begin = c->time + 1};
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
   thunk.body = ARENA_NEW(c->arena, ThunkSequence);
-  thunk.predicate = compile_computation(c, instruction->a.condition, &state, thunk.condition)[0];
+  thunk.predicate = compile_computation(c, instruction->a->condition, &state, thunk.condition)[0];
   use(c, thunk.predicate);
   c->time++;
   int body_begin = c->time;
-  c->late = find_late(c, instruction->a.body);
-  Leaves root = compile_computation(c, instruction->a.body, &state, thunk.body);
+  c->late = find_late(c, instruction->a->body);
+  Leaves root = compile_computation(c, instruction->a->body, &state, thunk.body);
   Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
   bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by place: to another place */
   for (int i = 0; i < n; i++) {
@@ -422,11 +422,11 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
     if (!custom_call_is_built_in(instruction)) return THUNK_HOST;
     break;
   case HLO_SEND:
-  case HLO_RECV_DONE: return instruction->a.is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
+  case HLO_RECV_DONE: return instruction->a->is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
   default: break;
   }
   if (instruction->opcode == HLO_FUSION || instruction->opcode == HLO_SORT) {
-    const Computation *called = instruction->a.calls;
+    const Computation *called = instruction->a->calls;
     bool has_room = c->program->fusion_count < MOST_FUNCTIONS;
     if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
     if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
@@ -438,7 +438,7 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
 /* The number of the function of what a fusion calls, which is one of the program's then. */
 static int add_function(Compiler *c, const Instruction *fusion) {
   Program *program = c->program;
-  int *function = &c->function_of[fusion->a.calls->number];
+  int *function = &c->function_of[fusion->a->calls->number];
   if (!*function) {
     ARENA_PUSH(c->arena, program->fusions, program->fusion_count, c->fusion_capacity,
                ((FusionFunction){fusion, 0}));
@@ -481,7 +481,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
     thunk->plan = plan;
     thunk->scratch = scratch;
     if (scratch) use(c, scratch);
-    if (instruction->a.calls) add_kernel_fusion(c, thunk, instruction->a.calls);
+    if (instruction->a->calls) add_kernel_fusion(c, thunk, instruction->a->calls);
   }
   if (kind == THUNK_COLLECTIVE) { /* collectives_check has been through them */
     Error error;
@@ -535,7 +535,7 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
   case HLO_CONSTANT: return constant_leaves(c, instruction->literal, NULL, &next);
   case HLO_GET_TUPLE_ELEMENT: {
     const Instruction *tuple = instruction->operands[0];
-    return element_leaves(c, tuple, values[tuple->id], instruction->a.tuple_index);
+    return element_leaves(c, tuple, values[tuple->id], instruction->a->tuple_index);
   }
   case HLO_WHILE:
     if (!fits(c, instruction)) return compile_plain(c, instruction, values, sequence);

@@ -57,7 +57,7 @@ static Instruction *per_element(Batch *b, Instruction *sum) {
 
 static Batch batch_of(Dynamic *d, const Instruction *instruction, Sizes sizes) {
   const Shape *stated = instruction->operands[0]->shape;
-  Batch b = {.d = d, .sizes = sizes, .feature = instruction->a.feature_index};
+  Batch b = {.d = d, .sizes = sizes, .feature = instruction->a->feature_index};
   b.shape = plain_shape(d, stated, stated->type);
   Instruction *count = size_of(d, 1);
   for (int i = 0; i < b.shape->rank; i++) {
@@ -78,8 +78,8 @@ static Instruction *training(Dynamic *d, const Instruction *instruction, Sizes s
   Instruction *operands[] = {x, instruction->operands[1], instruction->operands[2], mean, variance};
   Attributes attributes;
   attributes_init(&attributes);
-  attributes.epsilon = instruction->a.epsilon;
-  attributes.feature_index = instruction->a.feature_index;
+  attributes.epsilon = instruction->a->epsilon;
+  attributes.feature_index = instruction->a->feature_index;
   Instruction *normal = emit(d, HLO_BATCH_NORM_INFERENCE, b.shape, operands, 5, &attributes);
   return computation_add_tuple(d->computation, (Instruction *[]){normal, mean, variance}, 3);
 }
@@ -89,7 +89,7 @@ static Instruction *gradient(Dynamic *d, const Instruction *instruction, Sizes s
   Batch b = batch_of(d, instruction, sizes);
   Instruction *x = instruction->operands[0], *scale = instruction->operands[1];
   Instruction *variance = instruction->operands[3], *dy = instruction->operands[4];
-  Scalar epsilon = {.f = (double)(float)instruction->a.epsilon};
+  Scalar epsilon = {.f = (double)(float)instruction->a->epsilon};
   Instruction *small = emit_splat(d, emit_constant(d, b.shape->type, epsilon), variance->shape);
   Instruction *root = emit_binary(d, HLO_ADD, variance, small);
   Instruction *s = emit(d, HLO_RSQRT, variance->shape, &root, 1, NULL);

@@ -209,7 +209,7 @@ static bool loop_sizes(Dynamic *d, const Instruction *loop, const Sizes init, Si
   Sizes after = no_sizes(d, loop->shape);
   for (int i = 0; i < n; i++) state[i] = init[i];
   for (bool grown = true; grown;) {
-    if (!callee_sizes(d, loop->a.body, &state, after)) return false;
+    if (!callee_sizes(d, loop->a->body, &state, after)) return false;
     grown = false;
     for (int i = 0; i < n; i++) {
       if (!after[i] || state[i]) continue;
@@ -229,9 +229,9 @@ static bool rewrite_while(Dynamic *d, Instruction *loop, Sizes init, Sizes resul
     for (int i = 0; i < n; i++) result[i] = state[i];
     return true;
   }
-  if (!specialize_into(d, &loop->a.condition, &state,
-                       no_sizes(d, loop->a.condition->root->shape)) ||
-      !specialize_into(d, &loop->a.body, &state, state)) {
+  Attributes *a = instruction_attributes(loop);
+  if (!specialize_into(d, &a->condition, &state, no_sizes(d, a->condition->root->shape)) ||
+      !specialize_into(d, &a->body, &state, state)) {
     return false;
   }
   if (!any_dynamic(state, n)) return true;
@@ -243,10 +243,9 @@ static bool rewrite_while(Dynamic *d, Instruction *loop, Sizes init, Sizes resul
 /* ---- conditional and call ---- */
 
 /* Where the instruction has the callee number `index`. */
-static Computation **callee_place(Instruction *instruction, int index) {
-  Attributes *a = &instruction->a;
-  if (instruction->opcode == HLO_CALL) return &a->to_apply;
-  if (instruction->opcode == HLO_FUSION) return &a->calls;
+static Computation **callee_place(Opcode opcode, Attributes *a, int index) {
+  if (opcode == HLO_CALL) return &a->to_apply;
+  if (opcode == HLO_FUSION) return &a->calls;
   if (!a->true_computation) return &a->branches.items[index];
   return index ? &a->false_computation : &a->true_computation;
 }
@@ -261,9 +260,10 @@ static bool joint_sizes(Dynamic *d, Instruction *instruction, int callees, Sizes
                         Sizes which) {
   int n = size_count(instruction->shape);
   Sizes one = no_sizes(d, instruction->shape);
+  Attributes a = *instruction->a;
   for (int c = 0; c < callees; c++) {
     Sizes *arguments = callee_arguments(instruction, operands, c);
-    if (!callee_sizes(d, *callee_place(instruction, c), arguments, one)) return false;
+    if (!callee_sizes(d, *callee_place(instruction->opcode, &a, c), arguments, one)) return false;
     for (int i = 0; i < n; i++) which[i] = which[i] ? which[i] : one[i];
   }
   return true;
@@ -276,12 +276,14 @@ static bool rewrite_call(Dynamic *d, Instruction *instruction, Sizes *operands, 
   if (d->dry) return joint_sizes(d, instruction, callees, operands, result);
   Sizes which = no_sizes(d, instruction->shape);
   if (!joint_sizes(d, instruction, callees, operands, which)) return false;
-  ComputationList *list = &instruction->a.branches; /* may be that of where it was inlined from */
+  Attributes *a = instruction_attributes(instruction);
+  ComputationList *list = &a->branches; /* may be that of where it was inlined from */
   list->items = arena_copy(instruction->parent->module->arena, list->items,
                            sizeof *list->items * (size_t)list->count);
   for (int c = 0; c < callees; c++) {
     Sizes *arguments = callee_arguments(instruction, operands, c);
-    if (!specialize_into(d, callee_place(instruction, c), arguments, which)) return false;
+    if (!specialize_into(d, callee_place(instruction->opcode, a, c), arguments, which))
+      return false;
   }
   for (int k = branches; k < instruction->operand_count; k++) {
     pack_operand(d, instruction, k, operands[k]);

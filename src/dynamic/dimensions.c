@@ -154,7 +154,7 @@ static void replace_operands(const Dynamic *d, Instruction *instruction) {
   for (int k = 0; k < instruction->operand_count; k++) {
     instruction->operands[k] = new_operand(d, instruction, k);
   }
-  InstructionList before = instruction->a.control_predecessors;
+  InstructionList before = instruction->a->control_predecessors;
   for (int k = 0; k < before.count; k++) before.items[k] = d->to[before.items[k]->id];
 }
 

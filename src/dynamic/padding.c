@@ -83,8 +83,8 @@ static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands
 static void pad_reduce(Dynamic *d, Instruction *reduce, Sizes *operands) {
   int count = reduce->operand_count / 2;
   bool matters[MAX_RANK] = {false};
-  for (int i = 0; i < reduce->a.dimensions.count; i++)
-    matters[reduce->a.dimensions.items[i]] = true;
+  for (int i = 0; i < reduce->a->dimensions.count; i++)
+    matters[reduce->a->dimensions.items[i]] = true;
   for (int k = 0; k < count; k++) {
     pad_operand(d, reduce, k, operands[k], matters, reduce->operands[count + k]);
   }
@@ -100,7 +100,7 @@ static void window_matters(const Window *window, bool *matters) {
 static void pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *operands) {
   int count = instruction->operand_count / 2;
   bool matters[MAX_RANK] = {false};
-  window_matters(&instruction->a.window, matters);
+  window_matters(&instruction->a->window, matters);
   for (int k = 0; k < count; k++) {
     pad_operand(d, instruction, k, operands[k], matters, instruction->operands[count + k]);
   }
@@ -108,12 +108,12 @@ static void pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *opera
 
 /* The padding must never be what is selected, and what is scattered of it must change nothing. */
 static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands) {
-  const Computation *select = instruction->a.select;
+  const Computation *select = instruction->a->select;
   PrimitiveType type = instruction->shape->type;
   bool matters[MAX_RANK] = {false};
-  window_matters(&instruction->a.window, matters);
+  window_matters(&instruction->a->window, matters);
   if (any_dynamic(operands[0], instruction->shape->rank)) {
-    ComparisonDirection by = select->root->a.direction;
+    ComparisonDirection by = select->root->a->direction;
     bool largest = by == COMPARE_GE || by == COMPARE_GT;
     if (select->root->operands[0] != select->parameters[0]) largest = !largest;
     Scalar never = largest ? scalar_lowest(type) : scalar_highest(type);
@@ -123,7 +123,7 @@ static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *
 }
 
 static void pad_dot(Dynamic *d, Instruction *dot, Sizes *operands) {
-  const Int64List contracting[] = {dot->a.lhs_contracting_dims, dot->a.rhs_contracting_dims};
+  const Int64List contracting[] = {dot->a->lhs_contracting_dims, dot->a->rhs_contracting_dims};
   for (int k = 0; k < 2; k++) {
     bool matters[MAX_RANK] = {false};
     for (int i = 0; i < contracting[k].count; i++) matters[contracting[k].items[i]] = true;
@@ -132,7 +132,7 @@ static void pad_dot(Dynamic *d, Instruction *dot, Sizes *operands) {
 }
 
 static void pad_convolution(Dynamic *d, Instruction *convolution, Sizes *operands) {
-  const ConvDims *dims = &convolution->a.conv_dims;
+  const ConvDims *dims = &convolution->a->conv_dims;
   bool lhs[MAX_RANK] = {false}, rhs[MAX_RANK] = {false};
   lhs[dims->input_feature] = rhs[dims->kernel_input_feature] = true;
   for (int i = 0; i < dims->spatial; i++) {
@@ -146,7 +146,7 @@ static void pad_topk(Dynamic *d, Instruction *topk, Sizes *operands) {
   PrimitiveType type = topk->operands[0]->shape->type;
   bool matters[MAX_RANK] = {false};
   matters[topk->operands[0]->shape->rank - 1] = true;
-  Scalar last = topk->a.largest ? scalar_lowest(type) : scalar_highest(type);
+  Scalar last = topk->a->largest ? scalar_lowest(type) : scalar_highest(type);
   pad_operand(d, topk, 0, operands[0], matters, emit_constant(d, type, last));
 }
 
@@ -171,7 +171,7 @@ static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction 
 }
 
 static void pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes result) {
-  int rank = solve->shape->rank, along = solve->a.left_side ? rank - 2 : rank - 1;
+  int rank = solve->shape->rank, along = solve->a->left_side ? rank - 2 : rank - 1;
   bool matters[MAX_RANK] = {false};
   matters[along] = true;
   pad_with_identity(d, solve, result[along]);
@@ -190,8 +190,8 @@ static void scatter_sizes(const Instruction *scatter, Sizes *operands, Sizes of_
   int count = scatter->operand_count / 2, next = 0;
   const Shape *updates = scatter->operands[count + 1]->shape;
   for (int i = 0; i < updates->rank; i++) {
-    if (list_has(scatter->a.update_window_dims, i)) continue;
-    if (next == scatter->a.index_vector_dim) next++;
+    if (list_has(scatter->a->update_window_dims, i)) continue;
+    if (next == scatter->a->index_vector_dim) next++;
     of_indices[next] = operands[count][next];
     for (int k = count + 1; k < scatter->operand_count && !of_indices[next]; k++) {
       of_indices[next] = operands[k][i];
@@ -240,7 +240,7 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
 
 /* Each operand over the padding of the one before. */
 static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate, Sizes *operands) {
-  int64_t along = concatenate->a.dimensions.items[0];
+  int64_t along = concatenate->a->dimensions.items[0];
   const Shape *shape = plain_shape(d, concatenate->shape, concatenate->shape->type);
   Instruction *packed = emit_splat(d, zero(d, shape->type), shape);
   Instruction *at = size_of(d, 0);
@@ -263,7 +263,7 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
   bool moves = false;
   Instruction *slice[MAX_RANK + 1];
   for (int i = 0; i < rank; i++) {
-    bool here = sizes[i] && list_has(reverse->a.dimensions, i);
+    bool here = sizes[i] && list_has(reverse->a->dimensions, i);
     moves |= here;
     padding[i].high = here ? shape->dims[i] : 0;
     wide[i] = shape->dims[i] + padding[i].high;
@@ -313,10 +313,10 @@ static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Instruction
     keys[k] = sort->operands[k];
     shapes[k] = plain_shape(d, keys[k]->shape, keys[k]->shape->type);
   }
-  keys[n] = emit_mask(d, shapes[0], sort->a.dimensions.items[0], size);
+  keys[n] = emit_mask(d, shapes[0], sort->a->dimensions.items[0], size);
   shapes[n] = keys[n]->shape;
-  Attributes attributes = sort->a;
-  attributes.to_apply = padding_last(d, sort->a.to_apply, n);
+  Attributes attributes = *sort->a;
+  attributes.to_apply = padding_last(d, sort->a->to_apply, n);
   Instruction *sorted =
       emit(d, HLO_SORT, shape_tuple(arena, n + 1, shapes), keys, n + 1, &attributes);
   if (n == 1) return emit_element(d, sorted, 0);
@@ -413,7 +413,7 @@ Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operan
   switch (instruction->opcode) {
   case HLO_SET_DIMENSION_SIZE: return instruction->operands[0];
   case HLO_GET_DIMENSION_SIZE: {
-    int64_t along = instruction->a.dimensions.items[0];
+    int64_t along = instruction->a->dimensions.items[0];
     return size_or_bound(d, operands[0][along], instruction->operands[0]->shape->dims[along]);
   }
   case HLO_REDUCE: pad_reduce(d, instruction, operands); return instruction;
@@ -432,13 +432,13 @@ Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operan
   case HLO_SCATTER: pad_scatter(d, instruction, operands); return instruction;
   case HLO_DYNAMIC_UPDATE_SLICE: pad_update(d, instruction, operands); return instruction;
   case HLO_CONCATENATE:
-    if (!result[instruction->a.dimensions.items[0]]) return instruction;
+    if (!result[instruction->a->dimensions.items[0]]) return instruction;
     return pack_concatenate(d, instruction, operands);
   case HLO_REVERSE: return pack_reverse(d, instruction, result);
   case HLO_SORT: {
     Instruction *size = NULL;
     for (int k = 0; k < instruction->operand_count; k++) {
-      size_merge(d, &size, operands[k][instruction->a.dimensions.items[0]]);
+      size_merge(d, &size, operands[k][instruction->a->dimensions.items[0]]);
     }
     return size ? sort_padding_last(d, instruction, size) : instruction;
   }

@@ -79,12 +79,12 @@ static bool infer_leading(Dynamic *d, const Instruction *instruction, Sizes *ope
 /* ---- Data movement ---- */
 
 static void infer_broadcast(const Instruction *instruction, Sizes *operands, Sizes result) {
-  Int64List dimensions = instruction->a.dimensions;
+  Int64List dimensions = instruction->a->dimensions;
   for (int i = 0; i < dimensions.count; i++) result[dimensions.items[i]] = operands[0][i];
 }
 
 static void infer_transpose(const Instruction *instruction, Sizes *operands, Sizes result) {
-  Int64List dimensions = instruction->a.dimensions;
+  Int64List dimensions = instruction->a->dimensions;
   for (int i = 0; i < dimensions.count; i++) result[i] = operands[0][dimensions.items[i]];
 }
 
@@ -108,7 +108,7 @@ static void infer_dynamic_update_slice(const Instruction *instruction, Sizes *op
 
 static void infer_concatenate(Dynamic *d, const Instruction *instruction, Sizes *operands,
                               Sizes result) {
-  int64_t along = instruction->a.dimensions.items[0];
+  int64_t along = instruction->a->dimensions.items[0];
   bool dynamic = false;
   for (int k = 0; k < instruction->operand_count; k++) {
     for (int i = 0; i < instruction->shape->rank; i++) {
@@ -138,7 +138,7 @@ static Instruction *plus(Dynamic *d, Instruction *size, int64_t amount) {
 
 static void infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
-    const PaddingDimension *padding = &instruction->a.padding.items[i];
+    const PaddingDimension *padding = &instruction->a->padding.items[i];
     if (!operands[0][i]) continue;
     Instruction *size = dilated(d, operands[0][i], padding->interior + 1);
     result[i] = plus(d, size, padding->low + padding->high);
@@ -147,7 +147,7 @@ static void infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operand
 
 /* Slice dimensions that are whole are as long as the operand's; the rest is as the indices are. */
 static void infer_gather(const Instruction *instruction, Sizes *operands, Sizes result) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   int next_slice = 0, next_index = 0;
   for (int i = 0; i < instruction->shape->rank; i++) {
     if (!list_has(a->offset_dims, i)) {
@@ -190,7 +190,7 @@ bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup 
 static int dynamic_result_dimension(const Instruction *reshape, const ReshapeGroup *group) {
   int chosen = -1;
   for (int o = group->to; o < group->to_end; o++) {
-    if (!is_flagged(reshape->shape, o) && o != reshape->a.inferred_dimension) continue;
+    if (!is_flagged(reshape->shape, o) && o != reshape->a->inferred_dimension) continue;
     if (chosen >= 0) return -1;
     chosen = o;
   }
@@ -248,7 +248,7 @@ static void infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Si
 /* A size is what the program says, negative or beyond the bound: what lies before it is there. */
 static void infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                      Sizes result) {
-  int64_t along = instruction->a.dimensions.items[0];
+  int64_t along = instruction->a->dimensions.items[0];
   const Instruction *size = instruction->operands[1];
   for (int i = 0; i < instruction->shape->rank; i++) result[i] = operands[0][i];
   bool whole = size->opcode == HLO_CONSTANT &&
@@ -266,7 +266,7 @@ static void push_free(const Shape *shape, Sizes sizes, Int64List batch, Int64Lis
 }
 
 static void infer_dot(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   Sizes next = result;
   for (int i = 0; i < a->lhs_batch_dims.count; i++, next++) {
     size_merge(d, next, operands[0][a->lhs_batch_dims.items[i]]);
@@ -299,7 +299,7 @@ static Instruction *windowed(Dynamic *d, Instruction *size, int64_t bound, const
 
 /* Where groups begin depends on how large the dimension is that they divide. */
 static bool check_groups(Dynamic *d, const Instruction *convolution, Sizes *operands) {
-  const Attributes *a = &convolution->a;
+  const Attributes *a = convolution->a;
   const ConvDims *dims = &a->conv_dims;
   const char *rule = "a dimension that is divided into groups must be static";
   bool batch = a->batch_group_count > 1, feature = a->feature_group_count > 1;
@@ -314,7 +314,7 @@ static bool check_groups(Dynamic *d, const Instruction *convolution, Sizes *oper
 
 static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes *operands,
                               Sizes result) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   const ConvDims *dims = &a->conv_dims;
   Sizes lhs = operands[0], rhs = operands[1];
   if (!check_groups(d, instruction, operands)) return false;
@@ -341,7 +341,7 @@ static void infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *oper
   const Shape *shape = operand_shape(instruction, 0);
   for (int leaf = 0; leaf < count; leaf++) {
     for (int i = 0; i < shape->rank; i++) {
-      if (list_has(instruction->a.dimensions, i)) continue;
+      if (list_has(instruction->a->dimensions, i)) continue;
       for (int k = 0; k < count; k++) size_merge(d, &result[at], operands[k][i]);
       at++;
     }
@@ -355,7 +355,7 @@ static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Size
   for (int i = 0; i < shape->rank; i++) {
     Instruction *size = NULL;
     for (int k = 0; k < count; k++) size_merge(d, &size, operands[k][i]);
-    size = windowed(d, size, shape->dims[i], &instruction->a.window.items[i], NULL);
+    size = windowed(d, size, shape->dims[i], &instruction->a->window.items[i], NULL);
     for (int leaf = 0; leaf < count; leaf++) result[leaf * shape->rank + i] = size;
   }
 }
@@ -364,7 +364,7 @@ static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Size
 static bool is_ordering(const Computation *select) {
   const Instruction *root = select->root;
   if (root->opcode != HLO_COMPARE) return false;
-  if (root->a.direction == COMPARE_EQ || root->a.direction == COMPARE_NE) return false;
+  if (root->a->direction == COMPARE_EQ || root->a->direction == COMPARE_NE) return false;
   const Instruction *x = root->operands[0], *y = root->operands[1];
   return x != y && x->opcode == HLO_PARAMETER && y->opcode == HLO_PARAMETER;
 }
@@ -374,7 +374,7 @@ static bool infer_select_and_scatter(Dynamic *d, const Instruction *instruction,
                                      Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
     result[i] = operands[0][i];
-    if (!result[i] || is_ordering(instruction->a.select)) continue;
+    if (!result[i] || is_ordering(instruction->a->select)) continue;
     return dynamic_refuse(d, instruction, 0, i,
                           "then select must compare its parameters by GE, GT, LE or LT");
   }
@@ -391,7 +391,7 @@ static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *
     if (instruction->opcode == HLO_BATCH_NORM_GRAD) size_merge(d, &result[i], operands[4][i]);
   }
   if (instruction->opcode == HLO_BATCH_NORM_INFERENCE) return true;
-  result[rank] = result[rank + 1] = result[instruction->a.feature_index];
+  result[rank] = result[rank + 1] = result[instruction->a->feature_index];
   return true;
 }
 
@@ -408,7 +408,7 @@ static void infer_cholesky(Dynamic *d, Sizes *operands, int rank, Sizes result) 
 ** has of both. */
 static void infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                    Sizes result) {
-  int rank = instruction->shape->rank, along = instruction->a.left_side ? rank - 2 : rank - 1;
+  int rank = instruction->shape->rank, along = instruction->a->left_side ? rank - 2 : rank - 1;
   for (int i = 0; i < rank; i++) {
     result[i] = operands[1][i];
     if (i < rank - 2) size_merge(d, &result[i], operands[0][i]);
@@ -429,7 +429,7 @@ static void infer_tuple(const Instruction *instruction, Sizes *operands, Sizes r
 static void infer_element(const Instruction *instruction, Sizes *operands, Sizes result) {
   const Shape *tuple = operand_shape(instruction, 0);
   int at = 0, n = size_count(instruction->shape);
-  for (int64_t i = 0; i < instruction->a.tuple_index; i++) at += size_count(tuple->elements[i]);
+  for (int64_t i = 0; i < instruction->a->tuple_index; i++) at += size_count(tuple->elements[i]);
   for (int i = 0; i < n; i++) result[i] = operands[0][at + i];
 }
 
@@ -484,7 +484,7 @@ bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, 
     for (int i = 0; i < rank - 1; i++) result[i] = result[rank + i] = operands[0][i];
     return true;
   case HLO_FFT:
-    return infer_leading(d, instruction, operands, rank - instruction->a.fft_length.count,
+    return infer_leading(d, instruction, operands, rank - instruction->a->fft_length.count,
                          "the dimensions of the transform must be static", result);
   case HLO_CHOLESKY: return infer_cholesky(d, operands, rank, result), true;
   case HLO_TRIANGULAR_SOLVE: return infer_triangular_solve(d, instruction, operands, result), true;

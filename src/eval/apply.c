@@ -80,7 +80,7 @@ static StepKind step_kind(const Instruction *instruction) {
 }
 
 static const Computation *callee_of(const Instruction *instruction) {
-  return instruction->opcode == HLO_FUSION ? instruction->a.calls : instruction->a.to_apply;
+  return instruction->opcode == HLO_FUSION ? instruction->a->calls : instruction->a->to_apply;
 }
 
 /* False with an error; or true, but with `planned` unset if there is no plan. */

@@ -17,14 +17,14 @@ typedef struct Layers {
 
 static Layers layers_of(const Instruction *instruction, const Shape *shape) {
   Layers l = {.type = shape->type, .outer = 1, .features = 1, .inner = 1};
-  int64_t feature = instruction->a.feature_index;
+  int64_t feature = instruction->a->feature_index;
   for (int d = 0; d < shape->rank; d++) {
     if (d < feature) l.outer *= shape->dims[d];
     if (d == feature) l.features = shape->dims[d];
     if (d > feature) l.inner *= shape->dims[d];
   }
   l.count = (double)(l.outer * l.inner);
-  l.epsilon = (double)(float)instruction->a.epsilon;
+  l.epsilon = (double)(float)instruction->a->epsilon;
   return l;
 }
 

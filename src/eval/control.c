@@ -20,7 +20,7 @@ bool eval_structure(const Instruction *instruction, Literal *const *operands, Li
     }
     break;
   case HLO_GET_TUPLE_ELEMENT:
-    literal_copy_data(operands[0]->elements[instruction->a.tuple_index], result);
+    literal_copy_data(operands[0]->elements[instruction->a->tuple_index], result);
     break;
   case HLO_AFTER_ALL: break; /* a token has no data */
   case HLO_COPY_START: copy_start(operands[0], result); break;
@@ -72,9 +72,9 @@ static bool loop(const Instruction *instruction, Literal *const *operands, Liter
   literal_copy_data(operands[0], state);
   for (;;) {
     bool holds = false;
-    if (!condition_holds(instruction->a.condition, state, &holds, context)) return false;
+    if (!condition_holds(instruction->a->condition, state, &holds, context)) return false;
     if (!holds) break;
-    if (!call(instruction->a.body, &state, next, context)) return false;
+    if (!call(instruction->a->body, &state, next, context)) return false;
     Literal *swap = state;
     state = next;
     next = swap;
@@ -89,14 +89,14 @@ static bool async_start(const Instruction *instruction, Literal *const *operands
   for (int i = 0; i < instruction->operand_count; i++) {
     literal_copy_data(operands[i], result->elements[0]->elements[i]);
   }
-  return call(instruction->a.calls, operands, result->elements[1], context);
+  return call(instruction->a->calls, operands, result->elements[1], context);
 }
 
 bool eval_control(const Instruction *instruction, Literal *const *operands, Literal *result,
                   EvalContext *context) {
   switch (instruction->opcode) {
-  case HLO_CALL: return call(instruction->a.to_apply, operands, result, context);
-  case HLO_FUSION: return call(instruction->a.calls, operands, result, context);
+  case HLO_CALL: return call(instruction->a->to_apply, operands, result, context);
+  case HLO_FUSION: return call(instruction->a->calls, operands, result, context);
   case HLO_CONDITIONAL: return conditional(instruction, operands, result, context);
   case HLO_WHILE: return loop(instruction, operands, result, context);
   case HLO_ASYNC_START: return async_start(instruction, operands, result, context);

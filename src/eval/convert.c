@@ -116,7 +116,7 @@ bool eval_iota(const Instruction *instruction, Literal *const *operands, Literal
                EvalContext *context) {
   (void)operands, (void)context;
   const Shape *shape = result->shape;
-  int dimension = (int)instruction->a.iota_dimension;
+  int dimension = (int)instruction->a->iota_dimension;
   int64_t count = shape_elements(shape), size = shape->dims[dimension], inner = 1;
   if (count == 0) return true;
   for (int d = dimension + 1; d < shape->rank; d++) inner *= shape->dims[d];

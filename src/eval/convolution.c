@@ -58,18 +58,18 @@ static Packed pack_input(const Literal *lhs, PrimitiveType type, Arena *arena) {
 
 static void place_window(Placed *placed, const Instruction *instruction, const Shape *lhs,
                          const int64_t *strides, const Shape *out, Arena *arena) {
-  const ConvDims *dims = &instruction->a.conv_dims;
+  const ConvDims *dims = &instruction->a->conv_dims;
   placed->rank = 0;
   for (int s = 0; s < dims->spatial; s++) {
     int64_t d = dims->input_spatial[s], places = out->dims[dims->output_spatial[s]];
-    const WindowDimension *window = &instruction->a.window.items[s];
+    const WindowDimension *window = &instruction->a->window.items[s];
     placed_add(placed, window_line(window, lhs->dims[d], strides[d], places, arena));
   }
 }
 
 bool eval_convolution(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   const ConvDims *dims = &a->conv_dims;
   const Shape *lhs = operands[0]->shape, *rhs = operands[1]->shape, *out = result->shape;
   int64_t lhs_strides[MAX_RANK], out_strides[MAX_RANK];

@@ -73,7 +73,7 @@ static const Routine *routine_of(const char *target) {
 }
 
 bool custom_call_is_built_in(const Instruction *instruction) {
-  const char *target = instruction->a.custom_call_target;
+  const char *target = instruction->a->custom_call_target;
   return target && routine_of(target);
 }
 
@@ -140,7 +140,7 @@ static bool check_shapes(const Instruction *instruction, const Routine *routine,
   return error_set_op(error, STATUS_INVALID_ARGUMENT, "custom-call",
                       "%s of %s has operands or results of other shapes; it takes (%s) to (%s), "
                       "with k = min(m, n) and p = n - 1, behind the dimensions of a batch",
-                      instruction->name, instruction->a.custom_call_target, routine->operands,
+                      instruction->name, instruction->a->custom_call_target, routine->operands,
                       routine->results);
 }
 
@@ -159,7 +159,7 @@ static void set_sizes(const Sizes *sizes, const char *letters, int64_t (*matrix)
 }
 
 const char *custom_call_sizes(const Instruction *instruction, CustomCallSizes *out) {
-  const Routine *routine = routine_of(instruction->a.custom_call_target);
+  const Routine *routine = routine_of(instruction->a->custom_call_target);
   Sizes sizes;
   Error error;
   if (!check_shapes(instruction, routine, &sizes, &error)) return NULL;
@@ -245,7 +245,7 @@ static void store(const Matrix *m, const Literal *literal, int64_t batch) {
 static bool run(const Instruction *instruction, const Routine *routine, const Sizes *sizes,
                 int64_t batch, Literal *const *operands, Literal *result, EvalContext *context) {
   bool is_tuple = instruction->shape->type == TUPLE;
-  Lapack call = {.config = instruction->a.backend_config, .context = context};
+  Lapack call = {.config = instruction->a->backend_config, .context = context};
   call.is_complex = type_is_complex(instruction->operands[0]->shape->type);
   const char *letters = routine->operands;
   for (int i = 0; i < instruction->operand_count; i++, letters = next_word(letters)) {
@@ -265,7 +265,7 @@ static bool run(const Instruction *instruction, const Routine *routine, const Si
 
 bool eval_custom_call(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
-  const Routine *routine = routine_of(instruction->a.custom_call_target);
+  const Routine *routine = routine_of(instruction->a->custom_call_target);
   Sizes sizes;
   if (!check_shapes(instruction, routine, &sizes, context->error)) return false;
   bool ok = true;

@@ -72,7 +72,7 @@ static void add_row(PrimitiveType type, Packed lhs, int64_t lhs_at, Packed rhs, 
 
 bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal *result,
               EvalContext *context) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   PrimitiveType type = result->shape->type;
   DotSide lhs = dot_side(operands[0], &a->lhs_batch_dims, &a->lhs_contracting_dims);
   DotSide rhs = dot_side(operands[1], &a->rhs_batch_dims, &a->rhs_contracting_dims);
@@ -191,7 +191,7 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
 
 bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, Literal *result,
                      EvalContext *context) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   int64_t ragged = a->lhs_ragged_dims.items[0];
   const Shape *sizes = operands[2]->shape;
   Groups groups = {operands[2], sizes->dims[sizes->rank - 1], operands[0]->shape->dims[ragged]};

@@ -78,7 +78,7 @@ static void compare_total_order(const Instruction *instruction, const Literal *x
   int64_t count = shape_elements(result->shape);
   for (int64_t i = 0; i < count; i++) {
     Scalar a = total_order_key(type, x->data, i), b = total_order_key(type, y->data, i);
-    ((uint8_t *)result->data)[i] = scalar_compare(S64, instruction->a.direction, a, b);
+    ((uint8_t *)result->data)[i] = scalar_compare(S64, instruction->a->direction, a, b);
   }
 }
 
@@ -168,7 +168,7 @@ bool eval_clamp(const Instruction *instruction, Literal *const *operands, Litera
 
 bool eval_map(const Instruction *instruction, Literal *const *operands, Literal *result,
               EvalContext *context) {
-  EvalApply *apply = eval_apply_new(instruction->a.to_apply, context);
+  EvalApply *apply = eval_apply_new(instruction->a->to_apply, context);
   if (!apply) return false;
   int n = instruction->operand_count;
   Scalar *arguments = ARENA_ARRAY(context->arena, Scalar, n);

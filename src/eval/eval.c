@@ -123,7 +123,7 @@ static Literal *passed_on(const Instruction *instruction, Literal *const *operan
   switch (instruction->opcode) {
   case HLO_PARAMETER: return arguments[instruction->parameter_number];
   case HLO_CONSTANT: return instruction->literal;
-  case HLO_GET_TUPLE_ELEMENT: return operands[0]->elements[instruction->a.tuple_index];
+  case HLO_GET_TUPLE_ELEMENT: return operands[0]->elements[instruction->a->tuple_index];
   case HLO_OPTIMIZATION_BARRIER:
   case HLO_ADD_DEPENDENCY:
   case HLO_DOMAIN: return operands[0];

@@ -74,8 +74,8 @@ static void load(Transform *t, const Literal *operand, Arena *arena) {
 
 bool eval_fft(const Instruction *instruction, Literal *const *operands, Literal *result,
               EvalContext *context) {
-  FftType type = instruction->a.fft_type;
-  const Int64List *lengths = &instruction->a.fft_length;
+  FftType type = instruction->a->fft_type;
+  const Int64List *lengths = &instruction->a->fft_length;
   int64_t count = shape_elements(result->shape);
   if (count == 0) return true;
   Transform t;

@@ -70,7 +70,7 @@ static int64_t slice_offset(const Attributes *a, const Shape *operand, const Lit
 bool eval_gather(const Instruction *instruction, Literal *const *operands, Literal *result,
                  EvalContext *context) {
   (void)context;
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   const Literal *operand = operands[0], *indices = operands[1];
   int64_t index_strides[MAX_RANK], bytes = type_bytes(result->shape->type);
   if (shape_elements(result->shape) == 0) return true;

@@ -75,7 +75,7 @@ static bool factorize(const Matrix *a, Matrix *l) {
 bool eval_cholesky(const Instruction *instruction, Literal *const *operands, Literal *result,
                    EvalContext *context) {
   PrimitiveType type = result->shape->type;
-  bool lower = instruction->a.lower;
+  bool lower = instruction->a->lower;
   int64_t n = result->shape->dims[result->shape->rank - 1];
   int64_t count = shape_elements(result->shape);
   Matrix a = matrix_new(type, n, context->arena), l = matrix_new(type, n, context->arena);
@@ -207,7 +207,7 @@ static int64_t block_size(int64_t systems, int64_t size) {
 
 bool eval_triangular_solve(const Instruction *instruction, Literal *const *operands,
                            Literal *result, EvalContext *context) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   const Shape *shape = result->shape;
   int64_t rows = shape->dims[shape->rank - 2], columns = shape->dims[shape->rank - 1];
   int64_t n = a->left_side ? rows : columns, vectors = a->left_side ? columns : rows;

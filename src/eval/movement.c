@@ -61,7 +61,7 @@ bool eval_broadcast(const Instruction *instruction, Literal *const *operands, Li
   shape_strides(from, operand_strides);
   shape_strides(to, to_strides);
   for (int d = 0; d < from->rank; d++) {
-    from_strides[instruction->a.dimensions.items[d]] = operand_strides[d];
+    from_strides[instruction->a->dimensions.items[d]] = operand_strides[d];
   }
   copy_box(operands[0], 0, from_strides, result, 0, to_strides, to->rank, to->dims);
   return true;
@@ -75,7 +75,7 @@ bool eval_transpose(const Instruction *instruction, Literal *const *operands, Li
   shape_strides(from, operand_strides);
   shape_strides(to, to_strides);
   for (int d = 0; d < to->rank; d++) {
-    from_strides[d] = operand_strides[instruction->a.dimensions.items[d]];
+    from_strides[d] = operand_strides[instruction->a->dimensions.items[d]];
   }
   copy_box(operands[0], 0, from_strides, result, 0, to_strides, to->rank, to->dims);
   return true;
@@ -88,8 +88,8 @@ bool eval_reverse(const Instruction *instruction, Literal *const *operands, Lite
   int64_t from_strides[MAX_RANK], to_strides[MAX_RANK], start = 0;
   shape_strides(shape, from_strides);
   shape_strides(shape, to_strides);
-  for (int i = 0; i < instruction->a.dimensions.count; i++) {
-    int64_t d = instruction->a.dimensions.items[i];
+  for (int i = 0; i < instruction->a->dimensions.count; i++) {
+    int64_t d = instruction->a->dimensions.items[i];
     start += (shape->dims[d] - 1) * from_strides[d];
     from_strides[d] = -from_strides[d];
   }
@@ -105,7 +105,7 @@ bool eval_slice(const Instruction *instruction, Literal *const *operands, Litera
   shape_strides(operands[0]->shape, from_strides);
   shape_strides(to, to_strides);
   for (int d = 0; d < to->rank; d++) {
-    const SliceDimension *slice = &instruction->a.slice.items[d];
+    const SliceDimension *slice = &instruction->a->slice.items[d];
     start += slice->start * from_strides[d];
     from_strides[d] *= slice->stride;
   }
@@ -116,7 +116,7 @@ bool eval_slice(const Instruction *instruction, Literal *const *operands, Litera
 bool eval_concatenate(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
   (void)context;
-  int64_t dimension = instruction->a.dimensions.items[0], offset = 0;
+  int64_t dimension = instruction->a->dimensions.items[0], offset = 0;
   int64_t from_strides[MAX_RANK], to_strides[MAX_RANK];
   shape_strides(result->shape, to_strides);
   for (int i = 0; i < instruction->operand_count; i++) {
@@ -146,7 +146,7 @@ bool eval_pad(const Instruction *instruction, Literal *const *operands, Literal 
   shape_strides(from, from_strides);
   shape_strides(to, to_strides);
   for (int d = 0; d < to->rank; d++) {
-    const PaddingDimension *padding = &instruction->a.padding.items[d];
+    const PaddingDimension *padding = &instruction->a->padding.items[d];
     int64_t step = padding->interior + 1, first;
     sizes[d] = kept_by_padding(padding->low, step, from->dims[d], to->dims[d], &first);
     from_start += first * from_strides[d];
@@ -213,7 +213,7 @@ bool eval_set_dimension_size(const Instruction *instruction, Literal *const *ope
 bool eval_get_dimension_size(const Instruction *instruction, Literal *const *operands,
                              Literal *result, EvalContext *context) {
   const Shape *shape = operands[0]->shape;
-  int64_t d = instruction->a.dimensions.items[0];
+  int64_t d = instruction->a->dimensions.items[0];
   if (shape->dynamic && shape->dynamic[d]) {
     return error_set_op(context->error, STATUS_UNIMPLEMENTED, "get-dimension-size",
                         "the size of dynamic dimension %lld of operand %s is not known here; only "

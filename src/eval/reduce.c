@@ -176,7 +176,7 @@ static Literal *reduce_level(const Instruction *instruction, Literal *operand, L
   int64_t window[MAX_RANK];
   bool longer = false;
   for (int d = 0; d < shape->rank; d++) {
-    bool reduced = list_has(instruction->a.dimensions, d);
+    bool reduced = list_has(instruction->a->dimensions, d);
     longer |= reduced && shape->dims[d] > LEVEL_WINDOW;
     window[d] = !reduced ? 1 : shape->dims[d] > LEVEL_WINDOW ? LEVEL_WINDOW : 0;
   }
@@ -188,7 +188,7 @@ static Literal *reduce_level(const Instruction *instruction, Literal *operand, L
   if (!level) return NULL;
   Literal *result = literal_new(context->arena, level);
   Literal *const operands[2] = {operand, initial};
-  bool done = reduce_windows(instruction->a.to_apply, operands, 1, &targets, &result, context);
+  bool done = reduce_windows(instruction->a->to_apply, operands, 1, &targets, &result, context);
   return done ? result : NULL;
 }
 
@@ -208,8 +208,8 @@ bool eval_reduce(const Instruction *instruction, Literal *const *operands, Liter
   }
   const Shape *shape = operands[0]->shape;
   int64_t window[MAX_RANK];
-  for (int d = 0; d < shape->rank; d++) window[d] = !list_has(instruction->a.dimensions, d);
+  for (int d = 0; d < shape->rank; d++) window[d] = !list_has(instruction->a->dimensions, d);
   Targets targets;
   targets_init(&targets, shape, window, context->arena);
-  return reduce_windows(instruction->a.to_apply, operands, count, &targets, results, context);
+  return reduce_windows(instruction->a->to_apply, operands, count, &targets, results, context);
 }

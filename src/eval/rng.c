@@ -147,7 +147,7 @@ bool eval_rng_bit_generator(const Instruction *instruction, Literal *const *oper
   const Literal *bits = is_tuple ? result->elements[1] : result;
   bool wide = operands[0]->shape->dims[0] > 2;
   uint64_t next[3] = {state[0], 0, wide ? state[2] : 0};
-  if (instruction->a.rng_algorithm == RNG_THREE_FRY) {
+  if (instruction->a->rng_algorithm == RNG_THREE_FRY) {
     next[1] = threefry_bits(state[0], state[1], bits);
   } else {
     next[1] = philox_bits(state[0], (Counter){state[1], wide ? state[2] : state[0]}, bits);
@@ -169,7 +169,7 @@ static Counter take_state(EvalContext *context, uint64_t delta) {
 
 bool eval_rng_state(const Instruction *instruction, Literal *const *operands, Literal *result,
                     EvalContext *context) {
-  Counter state = take_state(context, (uint64_t)instruction->a.delta);
+  Counter state = take_state(context, (uint64_t)instruction->a->delta);
   uint64_t *out = result->data;
   out[0] = state.low;
   out[1] = state.high;
@@ -229,7 +229,7 @@ bool eval_rng(const Instruction *instruction, Literal *const *operands, Literal 
   uint64_t units = (uint64_t)(count + count % 2) * (type_bits(type) == 64 ? 2 : 1);
   Words words = {.counter = take_state(context, units), .used = 4};
   Scalar a = scalar_load(type, operands[0]->data, 0), b = scalar_load(type, operands[1]->data, 0);
-  if (instruction->a.distribution == RNG_NORMAL) {
+  if (instruction->a->distribution == RNG_NORMAL) {
     normals(&words, a.f, b.f, result);
   } else if (type_is_floating(type)) {
     uniform_floats(&words, a.f, b.f, result);

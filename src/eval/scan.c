@@ -56,7 +56,7 @@ static bool step(const Steps *s, int64_t index, EvalContext *context) {
 bool eval_scan(const Instruction *instruction, Literal *const *operands, Literal *result,
                EvalContext *context) {
   Scan scan = scan_of(instruction);
-  const Computation *to_apply = instruction->a.to_apply;
+  const Computation *to_apply = instruction->a->to_apply;
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
   int count = instruction->operand_count;
   Literal **arguments = ARENA_ARRAY(context->arena, Literal *, count);
@@ -70,7 +70,7 @@ bool eval_scan(const Instruction *instruction, Literal *const *operands, Literal
   Steps steps = {scan, to_apply, operands, results, arguments};
   for (int64_t i = 0; i < scan.length; i++) {
     ArenaMark mark = arena_mark(context->arena);
-    bool ok = step(&steps, instruction->a.is_reverse ? scan.length - 1 - i : i, context);
+    bool ok = step(&steps, instruction->a->is_reverse ? scan.length - 1 - i : i, context);
     arena_release(context->arena, mark);
     if (!ok) return false;
   }

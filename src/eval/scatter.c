@@ -107,11 +107,11 @@ bool eval_scatter(const Instruction *instruction, Literal *const *operands, Lite
   Literal *const *updates = operands + count + 1;
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
   Scatter s = {.count = count,
-               .a = &instruction->a,
+               .a = instruction->a,
                .operand = operands[0]->shape,
                .indices = indices->shape,
                .updates = updates[0]->shape,
-               .apply = eval_apply_new(instruction->a.to_apply, context),
+               .apply = eval_apply_new(instruction->a->to_apply, context),
                .arguments = ARENA_ARRAY(context->arena, Scalar, 3 * count)};
   if (!s.apply) return false;
   shape_strides(s.operand, s.operand_strides);

@@ -78,7 +78,7 @@ static void store_line(const Line *line, Literal *const *operands, Literal **res
 bool eval_sort(const Instruction *instruction, Literal *const *operands, Literal *result,
                EvalContext *context) {
   int count = instruction->operand_count;
-  int dimension = (int)instruction->a.dimensions.items[0];
+  int dimension = (int)instruction->a->dimensions.items[0];
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
   const Shape *shape = operands[0]->shape;
   int64_t strides[MAX_RANK], size = shape->dims[dimension];
@@ -88,7 +88,7 @@ bool eval_sort(const Instruction *instruction, Literal *const *operands, Literal
                ARENA_ARRAY(context->arena, Scalar, size * count),
                ARENA_ARRAY(context->arena, int64_t, size),
                ARENA_ARRAY(context->arena, int64_t, size),
-               eval_apply_new(instruction->a.to_apply, context),
+               eval_apply_new(instruction->a->to_apply, context),
                ARENA_ARRAY(context->arena, Scalar, 2 * count)};
   if (!line.comparator) return false;
   Walk walk;

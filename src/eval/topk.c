@@ -34,11 +34,11 @@ bool eval_topk(const Instruction *instruction, Literal *const *operands, Literal
   PrimitiveType type = operand->shape->type;
   int bytes = type_bytes(type);
   Literal *values = result->elements[0], *positions = result->elements[1];
-  int64_t size = operand->shape->dims[operand->shape->rank - 1], k = instruction->a.k;
+  int64_t size = operand->shape->dims[operand->shape->rank - 1], k = instruction->a->k;
   int64_t *keys = ARENA_ARRAY(context->arena, int64_t, size);
   int64_t *order = ARENA_ARRAY(context->arena, int64_t, size);
   int64_t *scratch = ARENA_ARRAY(context->arena, int64_t, size);
-  Keys rule = {keys, instruction->a.largest};
+  Keys rule = {keys, instruction->a->largest};
   int64_t lines = size ? shape_elements(operand->shape) / size : 0;
   for (int64_t line = 0; line < lines; line++) {
     int64_t from = line * size, to = line * k;

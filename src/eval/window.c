@@ -99,11 +99,11 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
                         EvalContext *context) {
   int count = instruction->operand_count / 2;
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
-  Fold fold = {count, operands, eval_apply_new(instruction->a.to_apply, context),
+  Fold fold = {count, operands, eval_apply_new(instruction->a->to_apply, context),
                ARENA_ARRAY(context->arena, Scalar, 3 * count)};
   if (!fold.apply) return false;
   Placed placed;
-  place_over(&placed, &instruction->a.window, operands[0]->shape, results[0]->shape->dims,
+  place_over(&placed, &instruction->a->window, operands[0]->shape, results[0]->shape->dims,
              context->arena);
   int64_t places = shape_elements(results[0]->shape);
   for (int64_t i = 0; i < places; i++, placed_next(&placed)) {
@@ -150,11 +150,11 @@ bool eval_select_and_scatter(const Instruction *instruction, Literal *const *ope
   const Literal *source = operands[1];
   PrimitiveType type = result->shape->type;
   Contest contest = {.operand = operands[0],
-                     .select = eval_apply_new(instruction->a.select, context)};
-  EvalApply *scatter = eval_apply_new(instruction->a.scatter, context);
+                     .select = eval_apply_new(instruction->a->select, context)};
+  EvalApply *scatter = eval_apply_new(instruction->a->scatter, context);
   if (!contest.select || !scatter) return false;
   Placed placed;
-  place_over(&placed, &instruction->a.window, operands[0]->shape, source->shape->dims,
+  place_over(&placed, &instruction->a->window, operands[0]->shape, source->shape->dims,
              context->arena);
   fill(result, scalar_load(type, operands[2]->data, 0));
   int64_t places = shape_elements(source->shape);

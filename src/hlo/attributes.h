@@ -113,7 +113,8 @@ typedef enum RandomDistribution { RNG_UNIFORM, RNG_NORMAL } RandomDistribution;
 typedef enum RandomAlgorithm { RNG_DEFAULT, RNG_THREE_FRY, RNG_PHILOX } RandomAlgorithm;
 typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTOM } FusionKind;
 
-typedef struct Attributes {
+typedef struct Attributes Attributes;
+struct Attributes {
   Int64List dimensions;
   int64_t iota_dimension, tuple_index;
   int64_t inferred_dimension; /* reshape: -1 if none */
@@ -179,7 +180,9 @@ typedef struct Attributes {
   const char *metadata, *sharding, *frontend_attributes, *backend_config, *statistics, *origin,
       *parameter_replication;
   InstructionList control_predecessors;
-} Attributes;
+  /* Last. Itself, in a record that instructions of one module may share; see module.h. */
+  const Attributes *shared;
+};
 
 /* The grammars of attribute values in text. */
 typedef enum AttributeKind {

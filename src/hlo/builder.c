@@ -306,7 +306,7 @@ static Instruction *add(Operation *op, Int64List dimensions) {
   if (!shape) return NULL;
   return computation_add(op->builder->computation, checked.opcode,
                          checked.shape ? checked.shape : shape, op->operands, checked.operand_count,
-                         &checked.a, NULL);
+                         checked.a, NULL);
 }
 
 Instruction *builder_add(Builder *builder, Opcode opcode, const Shape *shape,
@@ -331,12 +331,8 @@ Instruction *builder_add(Builder *builder, Opcode opcode, const Shape *shape,
                             .parent = builder->computation};
   as_given->operands = arena_copy(arena, operands, sizeof *operands * (size_t)operand_count);
   op.operands = arena_copy(arena, operands, sizeof *operands * (size_t)operand_count);
-  if (attributes) {
-    as_given->a = *attributes;
-  } else {
-    attributes_init(&as_given->a);
-  }
-  op.in = (Inference){arena, as_given, &as_given->a, as_given->shape, operand_count, error};
+  as_given->a = attributes ? attributes : builder->module->defaults;
+  op.in = (Inference){arena, as_given, as_given->a, as_given->shape, operand_count, error};
   if (opcode == HLO_RNG_BIT_GENERATOR && operand_count == 1)
     as_given->shape = generator_shape(arena, operands[0]->shape, as_given->shape);
 

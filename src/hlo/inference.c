@@ -389,7 +389,7 @@ static const Shape *infer(Inference *in) {
 
 static Inference inference_of(Arena *arena, const Instruction *instruction, Error *error) {
   return (Inference){
-      arena, instruction, &instruction->a, instruction->shape, instruction->operand_count, error};
+      arena, instruction, instruction->a, instruction->shape, instruction->operand_count, error};
 }
 
 const Shape *infer_shape(Arena *arena, const Instruction *instruction, Error *error) {

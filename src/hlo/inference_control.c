@@ -136,9 +136,9 @@ static bool check_async_operand(Inference *in) {
   REQUIRE(in, operand->opcode == HLO_ASYNC_START || operand->opcode == HLO_ASYNC_UPDATE,
           "operand %s of shape %s is a %s; it must be an async-start or async-update",
           operand->name ? operand->name : "", text_operand(in, 0), opcode_name(operand->opcode));
-  REQUIRE(in, !in->a->calls || !operand->a.calls || in->a->calls == operand->a.calls,
+  REQUIRE(in, !in->a->calls || !operand->a->calls || in->a->calls == operand->a->calls,
           "calls=%%%s, but operand %s calls %%%s; both must call the same computation",
-          in->a->calls->name, text_operand(in, 0), operand->a.calls->name);
+          in->a->calls->name, text_operand(in, 0), operand->a->calls->name);
   return true;
 }
 

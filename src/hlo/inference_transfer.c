@@ -16,11 +16,11 @@ static bool check_started_by(Inference *in, Opcode start) {
   REQUIRE(in, direct || through_tuple, "operand %s is a %s; it must be a %s", text_operand(in, 0),
           opcode_name(operand->opcode), opcode_name(start));
   if (!direct) return true;
-  REQUIRE(in, in->a->channel_id == operand->a.channel_id,
+  REQUIRE(in, in->a->channel_id == operand->a->channel_id,
           "channel_id=%lld, but its %s %s has channel_id=%lld; they must be the same",
           (long long)in->a->channel_id, opcode_name(start), text_operand(in, 0),
-          (long long)operand->a.channel_id);
-  REQUIRE(in, in->a->is_host_transfer == operand->a.is_host_transfer,
+          (long long)operand->a->channel_id);
+  REQUIRE(in, in->a->is_host_transfer == operand->a->is_host_transfer,
           "is_host_transfer differs from that of its %s %s; they must be the same",
           opcode_name(start), text_operand(in, 0));
   return true;

@@ -119,7 +119,7 @@ static bool add_groups(Resolver *r, const Int64List *lists, int count) {
 }
 
 static bool check_pairs(const Resolver *r) {
-  PairList pairs = r->instruction->a.source_target_pairs;
+  PairList pairs = r->instruction->a->source_target_pairs;
   for (int i = 0; i < pairs.count; i++) {
     if (!check_id(r, "source_target_pairs", pairs.items[i].source) ||
         !check_id(r, "source_target_pairs", pairs.items[i].target)) {
@@ -131,12 +131,12 @@ static bool check_pairs(const Resolver *r) {
 
 const DeviceGroups *device_groups_resolve(Arena *arena, const Instruction *instruction, Mesh mesh,
                                           Error *error) {
-  const ReplicaGroups *stated = &instruction->a.replica_groups;
+  const ReplicaGroups *stated = &instruction->a->replica_groups;
   int devices = mesh_devices(mesh);
   Resolver r = {.arena = arena,
                 .instruction = instruction,
                 .mesh = mesh,
-                .mode = collective_group_mode(instruction->opcode, &instruction->a),
+                .mode = collective_group_mode(instruction->opcode, instruction->a),
                 .group_of = ARENA_ARRAY(arena, int, devices),
                 .error = error};
   for (int i = 0; i < devices; i++) r.group_of[i] = -1;
@@ -171,7 +171,7 @@ static void read_pairs(const char *at, int *peers, bool is_source, int ids) {
 
 const int *channel_peers_resolve(Arena *arena, const Instruction *instruction, Mesh mesh) {
   static const char key[] = "_xla_send_recv_source_target_pairs";
-  const char *text = instruction->a.frontend_attributes;
+  const char *text = instruction->a->frontend_attributes;
   const char *at = text ? strstr(text, key) : NULL;
   if (!at) return NULL;
   int devices = mesh_devices(mesh), ids = mesh.partitions > 1 ? mesh.partitions : devices;

@@ -10,6 +10,9 @@ Module *module_new(const char *name) {
   Module *module = ARENA_NEW(arena, Module);
   module->arena = arena;
   module->name = arena_strdup(arena, name && *name ? name : "module");
+  Attributes *defaults = ARENA_NEW(arena, Attributes);
+  attributes_init(defaults);
+  module->defaults = defaults->shared = defaults;
   return module;
 }
 
@@ -33,6 +36,30 @@ Computation *module_add_computation(Module *module, const char *name) {
   return computation;
 }
 
+static Attributes *keep_attributes(Arena *arena, const Attributes *attributes) {
+  Attributes *kept = arena_copy(arena, attributes, sizeof *attributes);
+  kept->shared = kept;
+  return kept;
+}
+
+void instruction_say(Instruction *instruction, const Attributes *attributes) {
+  const Module *module = instruction->parent->module;
+  const Attributes *defaults = module->defaults;
+  if (!attributes || !memcmp(attributes, defaults, offsetof(Attributes, shared))) {
+    instruction->a = defaults;
+  } else if (attributes->shared == attributes) {
+    instruction->a = attributes;
+  } else {
+    instruction->a = keep_attributes(module->arena, attributes);
+  }
+}
+
+Attributes *instruction_attributes(Instruction *instruction) {
+  Attributes *own = keep_attributes(instruction->parent->module->arena, instruction->a);
+  instruction->a = own;
+  return own;
+}
+
 Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
                              Instruction *const *operands, int operand_count,
                              const Attributes *attributes, const char *name) {
@@ -45,11 +72,7 @@ Instruction *computation_add(Computation *computation, Opcode opcode, const Shap
   instruction->operand_count = operand_count;
   instruction->operands = arena_copy(
       arena, operands, sizeof *operands * (size_t)(operand_count > 0 ? operand_count : 0));
-  if (attributes) {
-    instruction->a = *attributes;
-  } else {
-    attributes_init(&instruction->a);
-  }
+  instruction_say(instruction, attributes);
   if (!name || !*name) name = arena_printf(arena, "%s.%d", opcode_name(opcode), computation->count);
   instruction->name = names_take(&computation->names, arena, name, computation->count);
   ARENA_PUSH(arena, computation->instructions, computation->count, computation->capacity,
@@ -112,7 +135,7 @@ bool computation_sort(Computation *computation) {
     }
     while (depth && acyclic) {
       Instruction *top = stack[depth - 1];
-      int operands = top->operand_count, predecessors = top->a.control_predecessors.count;
+      int operands = top->operand_count, predecessors = top->a->control_predecessors.count;
       if (next[top->id] == operands + predecessors) {
         state[top->id] = DONE;
         order[done++] = top;
@@ -121,7 +144,7 @@ bool computation_sort(Computation *computation) {
       }
       int k = next[top->id]++;
       Instruction *operand =
-          k < operands ? top->operands[k] : top->a.control_predecessors.items[k - operands];
+          k < operands ? top->operands[k] : top->a->control_predecessors.items[k - operands];
       if (state[operand->id] == OPEN) acyclic = false;
       if (state[operand->id] == NEW) {
         state[operand->id] = OPEN;
@@ -141,7 +164,7 @@ bool computation_sort(Computation *computation) {
 }
 
 int instruction_called(const Instruction *instruction, Computation **out) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   int count = 0;
   switch (opcode_category(instruction->opcode)) { /* most, at once */
   case ELEMENTWISE_UNARY:
@@ -169,7 +192,7 @@ int instruction_called(const Instruction *instruction, Computation **out) {
 }
 
 int conditional_branches(const Instruction *instruction, Computation **out, bool *predicated) {
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   *predicated = instruction->operand_count > 0 && instruction->operands[0]->shape->type == PRED;
   if (a->true_computation) {
     if (out) out[0] = a->true_computation;
@@ -265,7 +288,7 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
                                       Instruction **by_id, Computation **copies) {
   Module *target = into->module;
   Arena *arena = target->arena;
-  Attributes a = from->a;
+  Attributes a = *from->a;
   clone_all_called(target, &a, copies);
   copy_attributes(arena, &a);
   Instruction **predecessors = ARENA_ARRAY(arena, Instruction *, a.control_predecessors.count);
@@ -279,7 +302,7 @@ static Instruction *clone_instruction(Computation *into, const Instruction *from
   Instruction *copy;
   if (from->opcode == HLO_PARAMETER) {
     copy = computation_add_parameter(into, from->parameter_number, shape, from->name);
-    copy->a = a;
+    instruction_say(copy, &a);
   } else {
     copy =
         computation_add(into, from->opcode, shape, operands, from->operand_count, &a, from->name);
@@ -297,7 +320,7 @@ Computation *module_clone_computation(Module *target, const Computation *computa
   Instruction **by_id = ARENA_ARRAY(target->arena, Instruction *, n);
   /* Called computations first, so that the list keeps callees before callers. */
   for (int i = 0; i < n; i++) {
-    Attributes a = computation->instructions[i]->a;
+    Attributes a = *computation->instructions[i]->a;
     clone_all_called(target, &a, copies);
   }
   Computation *copy = module_add_computation(target, computation->name);

@@ -21,7 +21,7 @@ struct Instruction {
   int operand_count;
   Instruction **operands;
   Computation *parent;
-  Attributes a;
+  const Attributes *a; /* never changed, for others may have it as well: instruction_attributes */
   int64_t parameter_number; /* parameter */
   Literal *literal;         /* constant: array, or tuple of them */
   int line;                 /* of the HLO text that it comes from, from 1 on; 0: of none */
@@ -53,6 +53,7 @@ typedef struct Alias { /* one entry of input_output_alias */
 struct Module {
   Arena *arena;
   const char *name;
+  const Attributes *defaults;
   int numbers; /* that computations were given */
   int count, capacity;
   Computation **computations; /* called ones before their callers; the entry last */
@@ -83,13 +84,17 @@ Computation *module_add_computation(Module *module, const char *name);
 /*
 ** Appends an instruction. Nothing is checked: see builder.h for the checked way, verifier.h for
 ** checking afterwards. `name` may be NULL (then it is "<opcode>.<n>"); it is made unique. Operands
-** are copied; attributes are copied (NULL: defaults); shape is kept (it must live in the module's
-** arena or longer). Parameters and constants: set parameter_number / literal afterwards with the
-** functions below instead.
+** are copied; attributes (NULL: defaults) are shared where they are another instruction's of the
+** module, else copied; shape is kept (it must live in the module's arena or longer). Parameters and
+** constants: set parameter_number / literal afterwards with the functions below instead.
 */
 Instruction *computation_add(Computation *computation, Opcode opcode, const Shape *shape,
                              Instruction *const *operands, int operand_count,
                              const Attributes *attributes, const char *name);
+/* Gives an instruction other attributes, as computation_add would. */
+void instruction_say(Instruction *instruction, const Attributes *attributes);
+/* A copy of its attributes that is its alone, to be changed at once. */
+Attributes *instruction_attributes(Instruction *instruction);
 Instruction *computation_add_parameter(Computation *computation, int64_t number, const Shape *shape,
                                        const char *name);
 /* From now on what is added to those that are there does not become their roots. */

@@ -275,7 +275,7 @@ static Instruction *finish_async_end(Parser *p, Draft *d, Attributes *attributes
     parser_error(p, d->opcode_at, "the operand must be an async-start or an async-update");
     return NULL;
   }
-  Computation *called = previous->a.calls;
+  Computation *called = previous->a->calls;
   if (d->has_wrapped && called && called->root && called->root->opcode != d->wrapped) {
     parser_error(p, d->opcode_at, "it was started as %s", opcode_name(called->root->opcode));
     return NULL;
@@ -286,7 +286,7 @@ static Instruction *finish_async_end(Parser *p, Draft *d, Attributes *attributes
     return NULL;
   }
   if (!attributes->async_execution_thread) {
-    attributes->async_execution_thread = previous->a.async_execution_thread;
+    attributes->async_execution_thread = previous->a->async_execution_thread;
   }
   return add_instruction(p, d, attributes);
 }

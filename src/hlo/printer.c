@@ -104,8 +104,8 @@ static const char *execution_thread(const Module *module, const Computation *com
     const Computation *caller = module->computations[i];
     for (int k = 0; k < caller->count; k++) {
       const Instruction *in = caller->instructions[k];
-      if (in->opcode == HLO_ASYNC_START && in->a.calls == computation) {
-        return in->a.async_execution_thread;
+      if (in->opcode == HLO_ASYNC_START && in->a->calls == computation) {
+        return in->a->async_execution_thread;
       }
     }
   }
@@ -179,7 +179,7 @@ void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out) {
   for (int i = 0; i < module->count; i++) {
     const Computation *computation = module->computations[i];
     for (int k = 0; k < computation->count; k++) {
-      threads |= computation->instructions[k]->a.async_execution_thread != NULL;
+      threads |= computation->instructions[k]->a->async_execution_thread != NULL;
     }
   }
   for (int i = 0; i < module->count; i++) {

@@ -260,16 +260,16 @@ static bool is_said(Opcode opcode, const AttributeRow *row, const void *field) {
 
 static void print_named(const Printer *printer, const Instruction *in, const AttributeRow *row) {
   strbuf_printf(printer->out, ", %s=", row->text);
-  print_value(printer, row, (const char *)&in->a + row->offset);
+  print_value(printer, row, (const char *)in->a + row->offset);
 }
 
 void print_attributes(const Printer *printer, const Instruction *in) {
   const char *names = opcode_rows[in->opcode].attributes;
   for (const AttributeRow *row; (row = attribute_next(&names));) {
-    if (is_said(in->opcode, row, (const char *)&in->a + row->offset)) print_named(printer, in, row);
+    if (is_said(in->opcode, row, (const char *)in->a + row->offset)) print_named(printer, in, row);
   }
   names = COMMON_ATTRIBUTES;
   for (const AttributeRow *row; (row = attribute_next(&names));) {
-    if (!is_default(row, (const char *)&in->a + row->offset)) print_named(printer, in, row);
+    if (!is_default(row, (const char *)in->a + row->offset)) print_named(printer, in, row);
   }
 }

@@ -30,10 +30,10 @@ static inline const Shape *scan_result(const Shape *shape, int index) {
 
 /* Of an instruction that inference accepted. Without inputs, the outputs say how many steps. */
 static inline Scan scan_of(const Instruction *instruction) {
-  Scan scan = {.carries = (int)instruction->a.num_carries};
+  Scan scan = {.carries = (int)instruction->a->num_carries};
   scan.inputs = instruction->operand_count - scan.carries;
   scan.outputs = scan_result_count(instruction->shape) - scan.carries;
-  scan.dimension = instruction->a.dimensions.items[0];
+  scan.dimension = instruction->a->dimensions.items[0];
   const Shape *walked =
       scan.inputs ? instruction->operands[0]->shape : scan_result(instruction->shape, 0);
   scan.length = walked->dims[scan.dimension];

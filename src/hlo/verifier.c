@@ -70,7 +70,7 @@ static bool verify_operand_order(Verifier *v, const Computation *c) {
                 "operand %s of %s comes after it; operands must come before their users",
                 operand->name, instruction->name);
     }
-    InstructionList before = instruction->a.control_predecessors;
+    InstructionList before = instruction->a->control_predecessors;
     for (int k = 0; k < before.count; k++) {
       VERIFY_OP(v, instruction, contains(c, before.items[k]) && before.items[k]->id < i,
                 "control predecessor %d of %s must be an earlier instruction of computation %s", k,
@@ -179,7 +179,7 @@ static bool verify_pair(Verifier *v, const Instruction *start, Uses uses) {
 
 /* A fused computation is one expression: all of it leads to its root. */
 static bool verify_fusion(Verifier *v, const Instruction *fusion) {
-  const Computation *c = fusion->a.calls;
+  const Computation *c = fusion->a->calls;
   Uses *uses = count_uses(v, c);
   VERIFY_OP(v, fusion, uses[c->root->id].count == 0,
             "the root of fused computation %%%s of %s has users; it must not", c->name,
@@ -228,7 +228,8 @@ typedef struct Agreement {
 static bool verify_all_reduce_layouts(Verifier *v, Agreement *seen,
                                       const Instruction *instruction) {
   if (!seen->all_reduce) seen->all_reduce = instruction;
-  VERIFY_OP(v, instruction, seen->all_reduce->a.constrain_layout == instruction->a.constrain_layout,
+  VERIFY_OP(v, instruction,
+            seen->all_reduce->a->constrain_layout == instruction->a->constrain_layout,
             "%s of shape %s and %s of shape %s differ in constrain_layout; a module must not mix "
             "layout-constrained and unconstrained all-reduces",
             seen->all_reduce->name, text(v, seen->all_reduce->shape), instruction->name,
@@ -240,14 +241,14 @@ static bool verify_all_reduce_layouts(Verifier *v, Agreement *seen,
 static bool verify_host_channel(Verifier *v, Agreement *seen, const Instruction *instruction) {
   for (int i = 0; i < seen->transfer_count; i++) {
     const Instruction *other = seen->transfers[i];
-    if (other->a.channel_id != instruction->a.channel_id) continue;
+    if (other->a->channel_id != instruction->a->channel_id) continue;
     VERIFY_OP(
         v, instruction,
         other->opcode == instruction->opcode && shape_compatible(other->shape, instruction->shape),
         "%s of shape %s and %s of shape %s use channel_id=%lld; host transfers on one channel "
         "must be identical",
         other->name, text(v, other->shape), instruction->name, text(v, instruction->shape),
-        (long long)instruction->a.channel_id);
+        (long long)instruction->a->channel_id);
     return true;
   }
   ARENA_PUSH(v->arena, seen->transfers, seen->transfer_count, seen->transfer_capacity, instruction);
@@ -263,7 +264,7 @@ static bool verify_agreement(Verifier *v) {
       Opcode opcode = instruction->opcode;
       bool all_reduce = opcode == HLO_ALL_REDUCE || opcode == HLO_ALL_REDUCE_START;
       bool transfer = (opcode == HLO_SEND || opcode == HLO_RECV) &&
-                      instruction->a.is_host_transfer && instruction->a.channel_id > 0;
+                      instruction->a->is_host_transfer && instruction->a->channel_id > 0;
       if ((all_reduce && !verify_all_reduce_layouts(v, &seen, instruction)) ||
           (transfer && !verify_host_channel(v, &seen, instruction))) {
         return false;

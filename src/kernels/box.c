@@ -23,7 +23,7 @@ Box box_between(const Shape *sizes, const Shape *from, const Shape *to) {
 }
 
 Box box_concatenated(const Instruction *concatenate, int operand, int64_t *at) {
-  int64_t dimension = concatenate->a.dimensions.items[0];
+  int64_t dimension = concatenate->a->dimensions.items[0];
   const Shape *shape = concatenate->operands[operand]->shape;
   Box box = box_between(shape, shape, concatenate->shape);
   box.to = *at * box.to_strides[dimension];
@@ -35,7 +35,7 @@ Box box_padded(const Instruction *pad) {
   const Shape *operand = pad->operands[0]->shape, *result = pad->shape;
   Box box = box_between(operand, operand, result);
   for (int d = 0; d < operand->rank; d++) {
-    const PaddingDimension *padding = &pad->a.padding.items[d];
+    const PaddingDimension *padding = &pad->a->padding.items[d];
     int64_t step = padding->interior + 1, first = 0, end = operand->dims[d];
     if (padding->low < 0) first = (-padding->low + step - 1) / step;
     int64_t room = result->dims[d] - padding->low; /* the last one is below it */
@@ -54,7 +54,7 @@ Box box_transposed(const Instruction *transpose) {
   Box box = box_between(result, operand, result);
   byte_strides(operand, strides);
   for (int d = 0; d < result->rank; d++) {
-    box.from_strides[d] = strides[transpose->a.dimensions.items[d]];
+    box.from_strides[d] = strides[transpose->a->dimensions.items[d]];
   }
   return box;
 }

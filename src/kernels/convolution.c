@@ -34,7 +34,7 @@ typedef struct Convolution {
 static bool wants_copy(const Convolution *conv) {
   const Shape *lhs = conv->instruction->operands[0]->shape;
   bool windowed = false;
-  for (int i = 0; i < conv->instruction->a.conv_dims.spatial; i++) {
+  for (int i = 0; i < conv->instruction->a->conv_dims.spatial; i++) {
     const Line *line = &conv->lines[i];
     if (line->low > 0 || line->high > 0) return true;
     windowed |= line->taps > 1;
@@ -44,7 +44,7 @@ static bool wants_copy(const Convolution *conv) {
 
 /* `plainly`: both operands are converted to what can be computed with where it is. */
 static void convolution_of(const Instruction *instruction, bool plainly, Convolution *conv) {
-  const ConvDims *dims = &instruction->a.conv_dims;
+  const ConvDims *dims = &instruction->a->conv_dims;
   const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
   conv->instruction = instruction;
   conv->arithmetic =
@@ -54,7 +54,7 @@ static void convolution_of(const Instruction *instruction, bool plainly, Convolu
   for (int i = 0; i < dims->spatial; i++) {
     int64_t places = instruction->shape->dims[dims->output_spatial[i]];
     Line *line = &conv->lines[i];
-    *line = line_of(&instruction->a.window.items[i], lhs->dims[dims->input_spatial[i]], places);
+    *line = line_of(&instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], places);
     conv->parts *= line_classes(line);
   }
   conv->copies = wants_copy(conv);
@@ -76,7 +76,7 @@ static void convolution_of(const Instruction *instruction, bool plainly, Convolu
 /* The groups, and what lies within one of them in all spatial positions. */
 static void add_features(const Convolution *conv, Contraction *c, const int64_t *rhs_strides,
                          const int64_t *out_strides) {
-  const Attributes *a = &conv->instruction->a;
+  const Attributes *a = conv->instruction->a;
   const ConvDims *dims = &a->conv_dims;
   const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
   int64_t batch = conv->lhs_strides[dims->input_batch], batches = out->dims[dims->output_batch];
@@ -95,7 +95,7 @@ static void add_features(const Convolution *conv, Contraction *c, const int64_t 
 
 /* The contraction of the positions of these classes; of no class: with the sizes of the largest. */
 static void contraction_of(const Convolution *conv, const int64_t *class, Contraction *c) {
-  const ConvDims *dims = &conv->instruction->a.conv_dims;
+  const ConvDims *dims = &conv->instruction->a->conv_dims;
   const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
   int64_t rhs_strides[MAX_RANK], out_strides[MAX_RANK];
   shape_strides(rhs, rhs_strides);
@@ -139,7 +139,7 @@ static ContractionPlan plan_of(const Convolution *conv, Contraction *largest) {
 static void part_of(const Convolution *conv, const ContractionPlan *plan, int64_t part,
                     Contraction *c) {
   int64_t class[MAX_RANK];
-  for (int i = 0; i < conv->instruction->a.conv_dims.spatial; i++) {
+  for (int i = 0; i < conv->instruction->a->conv_dims.spatial; i++) {
     class[i] = part % line_classes(&conv->lines[i]);
     part /= line_classes(&conv->lines[i]);
   }
@@ -151,7 +151,7 @@ static void part_of(const Convolution *conv, const ContractionPlan *plan, int64_
 
 /* The spatial dimension, if any, that has zeros around it in dimension d of the lhs. */
 static const Line *padded_line(const Convolution *conv, int d) {
-  const ConvDims *dims = &conv->instruction->a.conv_dims;
+  const ConvDims *dims = &conv->instruction->a->conv_dims;
   for (int i = 0; i < dims->spatial; i++) {
     const Line *line = &conv->lines[i];
     if (dims->input_spatial[i] == d && (line->low > 0 || line->high > 0)) return line;
@@ -296,7 +296,7 @@ static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p)
 }
 
 bool convolution_in_order(const Instruction *instruction) {
-  const ConvDims *dims = &instruction->a.conv_dims;
+  const ConvDims *dims = &instruction->a->conv_dims;
   bool is = dims->output_batch == 0;
   for (int i = 0; i < dims->spatial; i++) is &= dims->output_spatial[i] == i + 1;
   return is;

@@ -50,10 +50,10 @@ static bool is_depthwise(const Instruction *instruction) {
   if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
     return false;
   }
-  const ConvDims *dims = &instruction->a.conv_dims;
+  const ConvDims *dims = &instruction->a->conv_dims;
   const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
-  bool by_batch = instruction->a.batch_group_count > 1;
-  int64_t groups = instruction->a.feature_group_count * instruction->a.batch_group_count;
+  bool by_batch = instruction->a->batch_group_count > 1;
+  int64_t groups = instruction->a->feature_group_count * instruction->a->batch_group_count;
   int last = lhs->rank - 1;
   int64_t grouped = by_batch ? dims->input_batch : dims->input_feature;
   return groups >= LEAST_GROUPS && groups == rhs->dims[dims->kernel_output_feature] &&
@@ -64,7 +64,7 @@ static bool is_depthwise(const Instruction *instruction) {
 }
 
 static void set_lines(Depthwise *d) {
-  const ConvDims *dims = &d->instruction->a.conv_dims;
+  const ConvDims *dims = &d->instruction->a->conv_dims;
   const Shape *lhs = d->instruction->operands[0]->shape, *rhs = d->instruction->operands[1]->shape;
   const Shape *out = d->instruction->shape;
   int64_t lhs_strides[MAX_RANK], rhs_strides[MAX_RANK], out_strides[MAX_RANK];
@@ -80,7 +80,7 @@ static void set_lines(Depthwise *d) {
   for (int i = 0; i < dims->spatial; i++) {
     int64_t places = out->dims[dims->output_spatial[i]];
     Line *line = &d->lines[i];
-    *line = line_of(&d->instruction->a.window.items[i], lhs->dims[dims->input_spatial[i]], places);
+    *line = line_of(&d->instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], places);
     d->lhs_stride[i] = lhs_strides[dims->input_spatial[i]];
     d->rhs_stride[i] = rhs_strides[dims->kernel_spatial[i]];
     d->out_stride[i] = out_strides[dims->output_spatial[i]];
@@ -120,7 +120,7 @@ static void set_units(Depthwise *d) {
 }
 
 static void depthwise_of(const Instruction *instruction, Depthwise *d) {
-  const ConvDims *dims = &instruction->a.conv_dims;
+  const ConvDims *dims = &instruction->a->conv_dims;
   const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
   const Shape *out = instruction->shape;
   d->instruction = instruction;

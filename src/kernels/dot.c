@@ -20,7 +20,7 @@ static void add_free(Axes *axes, const Shape *shape, Operand operand, Int64List 
 
 static void contraction_of(const Instruction *dot, Contraction *c) {
   const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
-  const Attributes *a = &dot->a;
+  const Attributes *a = dot->a;
   int64_t lhs_strides[MAX_RANK], rhs_strides[MAX_RANK], out_strides[MAX_RANK];
   const int64_t *out = out_strides;
   shape_strides(lhs, lhs_strides);

@@ -261,11 +261,11 @@ static void add_axis(AxisJob *job) {
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
 static void plan_axes(FftPlan *plan, const Instruction *fft, Arena *arena) {
-  const Int64List *lengths = &fft->a.fft_length;
-  const Shape *shape = fft->a.fft_type == FFT_IRFFT ? fft->operands[0]->shape : fft->shape;
-  bool inverse = fft->a.fft_type == FFT_IFFT || fft->a.fft_type == FFT_IRFFT;
-  bool is_real = fft->a.fft_type == FFT_RFFT || fft->a.fft_type == FFT_IRFFT;
-  bool last_is_last = fft->a.fft_type == FFT_IRFFT;
+  const Int64List *lengths = &fft->a->fft_length;
+  const Shape *shape = fft->a->fft_type == FFT_IRFFT ? fft->operands[0]->shape : fft->shape;
+  bool inverse = fft->a->fft_type == FFT_IFFT || fft->a->fft_type == FFT_IRFFT;
+  bool is_real = fft->a->fft_type == FFT_RFFT || fft->a->fft_type == FFT_IRFFT;
+  bool last_is_last = fft->a->fft_type == FFT_IRFFT;
   Place at = OPERAND;
   for (int i = 0; i < lengths->count; i++) {
     int back = last_is_last ? (i + 1) % lengths->count : i; /* axes from the last one */
@@ -301,7 +301,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   FftPlan *p = ARENA_NEW(arena, FftPlan);
   PrimitiveType type = instruction->shape->type;
   p->real = type == C128 || type == F64 ? F64 : F32;
-  p->steps = ARENA_ARRAY(arena, Step, STEPS_PER_AXIS * instruction->a.fft_length.count);
+  p->steps = ARENA_ARRAY(arena, Step, STEPS_PER_AXIS * instruction->a->fft_length.count);
   plan_axes(p, instruction, arena);
   const Shape *operand = instruction->operands[0]->shape;
   int64_t bytes = shape_bytes(operand), result_bytes = shape_bytes(instruction->shape), scratch = 0;

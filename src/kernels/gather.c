@@ -95,7 +95,7 @@ static void plan_components(GatherPlan *plan, const Attributes *a, const Shape *
 
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (instruction->opcode != HLO_GATHER || shape_elements(instruction->shape) == 0) return NULL;
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   const Shape *operand = instruction->operands[0]->shape;
   const Shape *indices = instruction->operands[1]->shape;
   GatherPlan *plan = ARENA_NEW(arena, GatherPlan);

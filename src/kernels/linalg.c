@@ -63,7 +63,7 @@ static const Shape *matrix_shape(const Shape *shape, Arena *arena) {
 }
 
 static void set_operation(LinalgPlan *p, const Instruction *x, Arena *arena) {
-  const Attributes *a = &x->a;
+  const Attributes *a = x->a;
   p->operands = x->operand_count;
   p->results = 1;
   for (int i = 0; i < p->operands; i++) {
@@ -85,7 +85,7 @@ static void set_operation(LinalgPlan *p, const Instruction *x, Arena *arena) {
 }
 
 static int64_t letter(const Instruction *x, const char *name, char otherwise) {
-  return custom_call_attribute(x->a.backend_config, name, otherwise);
+  return custom_call_attribute(x->a->backend_config, name, otherwise);
 }
 
 static bool is_wide(PrimitiveType type) { return type == C64 || type == C128; }
@@ -116,7 +116,7 @@ static void set_wanted(LinalgPlan *p, const Instruction *x) {
     const Instruction *user = computation->instructions[i];
     for (int k = 0; k < user->operand_count; k++) {
       if (user->operands[k] != x) continue;
-      if (user->opcode == HLO_GET_TUPLE_ELEMENT) p->wanted[user->a.tuple_index] = true;
+      if (user->opcode == HLO_GET_TUPLE_ELEMENT) p->wanted[user->a->tuple_index] = true;
       all |= user->opcode != HLO_GET_TUPLE_ELEMENT;
     }
   }

@@ -34,7 +34,7 @@ static Generator generator_of(const Instruction *instruction) {
   const Shape *shape = instruction->shape;
   Generator g = {.instruction = instruction,
                  .bits = shape_is_tuple(shape) ? shape->elements[1] : shape,
-                 .is_threefry = instruction->a.rng_algorithm == RNG_THREE_FRY};
+                 .is_threefry = instruction->a->rng_algorithm == RNG_THREE_FRY};
   int64_t count = shape_elements(g.bits), words = type_bits(g.bits->type) == 64 ? 2 : 1;
   g.split = rng_split(g.bits);
   if (!g.is_threefry) {

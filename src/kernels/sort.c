@@ -115,7 +115,7 @@ static void plan_slots(Sort *sort) {
 
 SortLines sort_lines(const Instruction *sort) {
   const Shape *shape = operand_shape(sort);
-  int dimension = (int)sort->a.dimensions.items[0];
+  int dimension = (int)sort->a->dimensions.items[0];
   int64_t strides[MAX_RANK], size = shape->dims[dimension];
   shape_strides(shape, strides);
   return (SortLines){shape_elements(shape) / size, size, strides[dimension]};
@@ -421,10 +421,10 @@ static void plan_phases(SortPlan *p, Arena *arena) {
 
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (instruction->opcode != HLO_SORT || shape_elements(operand_shape(instruction)) == 0 ||
-      operand_shape(instruction)->dims[instruction->a.dimensions.items[0]] > UINT32_MAX) {
+      operand_shape(instruction)->dims[instruction->a->dimensions.items[0]] > UINT32_MAX) {
     return NULL;
   }
-  SortOrder order = comparator_order(instruction->a.to_apply);
+  SortOrder order = comparator_order(instruction->a->to_apply);
   if (!has_simple_keys(&order)) return NULL;
   SortPlan *p = ARENA_NEW(arena, SortPlan);
   plan_sort(&p->sort, instruction, &order);

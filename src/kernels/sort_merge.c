@@ -323,8 +323,8 @@ static void make_buffers(Merger *g, int64_t chunk) {
     for (int side = 0; side < 2; side++, memory += (ptrdiff_t)PAIRS * feed.bytes) {
       g->buffers[2 * k + side] = feed.to[side] = memory;
     }
-    Instruction *const *parameters = sort->a.calls->parameters + 2 * (ptrdiff_t)k;
-    if (is_used(sort->a.calls, parameters[RIGHT]) || is_used(sort->a.calls, parameters[LEFT])) {
+    Instruction *const *parameters = sort->a->calls->parameters + 2 * (ptrdiff_t)k;
+    if (is_used(sort->a->calls, parameters[RIGHT]) || is_used(sort->a->calls, parameters[LEFT])) {
       feeds[g->feed_count++] = feed;
     }
   }
@@ -421,7 +421,7 @@ static void merge_block(const Plan *p, const KernelCall *call, int64_t chunk, in
 
 /* Sorted chunks; two phases for each level above blocks; the results. */
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
-  if (instruction->opcode != HLO_SORT || !instruction->a.calls ||
+  if (instruction->opcode != HLO_SORT || !instruction->a->calls ||
       shape_elements(instruction->operands[0]->shape) == 0) {
     return NULL;
   }

@@ -172,12 +172,12 @@ static int64_t list_bytes(const TopkPlan *p) { return 2 * p->capacity * (int64_t
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (instruction->opcode != HLO_TOPK) return NULL;
   const Shape *shape = instruction->operands[0]->shape;
-  int64_t size = shape->dims[shape->rank - 1], k = instruction->a.k;
+  int64_t size = shape->dims[shape->rank - 1], k = instruction->a->k;
   if (instruction->shape->elements[1]->type != S32 || shape_elements(shape) == 0 || k == 0) {
     return NULL;
   }
   TopkPlan *p = ARENA_NEW(arena, TopkPlan);
-  order_key_init(&p->key, shape->type, instruction->a.largest, false, NANS_BY_BITS, NULL);
+  order_key_init(&p->key, shape->type, instruction->a->largest, false, NANS_BY_BITS, NULL);
   p->size = size;
   p->lines = shape_elements(shape) / size;
   p->k = k;

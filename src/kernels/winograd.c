@@ -58,13 +58,13 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* ---- What it is ---- */
 
 static bool is_candidate(const Instruction *x) {
-  if (x->opcode != HLO_CONVOLUTION || x->a.conv_dims.spatial != 2 || x->shape->type != F32 ||
+  if (x->opcode != HLO_CONVOLUTION || x->a->conv_dims.spatial != 2 || x->shape->type != F32 ||
       x->operands[0]->shape->type != F32 || x->operands[1]->shape->type != F32 ||
-      x->a.feature_group_count * x->a.batch_group_count != 1 || !shape_elements(x->shape)) {
+      x->a->feature_group_count * x->a->batch_group_count != 1 || !shape_elements(x->shape)) {
     return false;
   }
   for (int i = 0; i < 2; i++) {
-    const WindowDimension *w = &x->a.window.items[i];
+    const WindowDimension *w = &x->a->window.items[i];
     if (w->size != 3 || w->stride != 1 || w->window_dilation != 1 || w->base_dilation != 1 ||
         w->padding_low < 0 || w->padding_high < 0) {
       return false;
@@ -74,7 +74,7 @@ static bool is_candidate(const Instruction *x) {
 }
 
 static void set_shapes(Winograd *w, const Instruction *x) {
-  const ConvDims *dims = &x->a.conv_dims;
+  const ConvDims *dims = &x->a->conv_dims;
   const Shape *lhs = x->operands[0]->shape, *rhs = x->operands[1]->shape, *out = x->shape;
   int64_t strides[MAX_RANK];
   w->images = out->dims[dims->output_batch];
@@ -84,8 +84,8 @@ static void set_shapes(Winograd *w, const Instruction *x) {
   for (int i = 0; i < 2; i++) {
     w->sizes[i] = lhs->dims[dims->input_spatial[i]];
     w->places[i] = out->dims[dims->output_spatial[i]];
-    w->padding[i] = x->a.window.items[i].padding_low;
-    w->reversed[i] = x->a.window.items[i].window_reversal;
+    w->padding[i] = x->a->window.items[i].padding_low;
+    w->reversed[i] = x->a->window.items[i].window_reversal;
     w->tiles[i] = divide_up(w->places[i], 2);
     w->all_tiles *= w->tiles[i];
   }

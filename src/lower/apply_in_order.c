@@ -144,7 +144,7 @@ typedef struct Scatter {
 
 /* The dimension of the operand that this one of the updates' window is. */
 static int window_dimension(const Scatter *s, int update) {
-  const Attributes *a = &s->x->a;
+  const Attributes *a = s->x->a;
   int64_t skipped = list_index(a->update_window_dims, update);
   for (int d = 0;; d++) {
     bool has = !list_has(a->inserted_window_dims, d) && !list_has(a->input_batching_dims, d);
@@ -156,7 +156,7 @@ static int window_dimension(const Scatter *s, int update) {
 ** updates' dimensions in the order in which they are walked, `order`. */
 static Instruction *target_of(const Scatter *s, Computation *step, const int64_t *order,
                               const int64_t *places, Instruction **valid) {
-  const Attributes *a = &s->x->a;
+  const Attributes *a = s->x->a;
   int rank = s->updates->rank;
   Instruction *place = step->parameters[0], *indices = step->parameters[1 + s->count];
   Instruction *to = number(step, 0), *from = number(step, 0);
@@ -202,7 +202,7 @@ static Computation *scatter_step(const Scatter *s, Instruction **operands, const
     arguments[k] = element(step, results[k], to);
     arguments[count + k] = step->parameters[1 + k];
   }
-  call(step, s->x->a.to_apply, arguments, news + 1);
+  call(step, s->x->a->to_apply, arguments, news + 1);
   news[0] = step->parameters[1 + count];
   for (int k = 0; k < count; k++) {
     Instruction *value = valid ? choose(step, valid, news[1 + k], arguments[k]) : news[1 + k];
@@ -222,7 +222,7 @@ static void order_scatter(Computation *c, Instruction *x) {
   int64_t order[MAX_RANK], places[MAX_RANK];
   for (int window = 0; window < 2; window++) {
     for (int d = 0; d < updates->rank; d++) {
-      if (list_has(x->a.update_window_dims, d) != (window == 1)) continue;
+      if (list_has(x->a->update_window_dims, d) != (window == 1)) continue;
       places[rank] = updates->dims[d];
       order[rank++] = d;
     }
@@ -234,7 +234,7 @@ static void order_scatter(Computation *c, Instruction *x) {
   operands[count + 1] = flat(c, x->operands[count]);
   shapes[0] = operands[count + 1]->shape;
   for (int k = 0; k < count; k++) {
-    operands[1 + k] = flat(c, add_in_rows(c, x->operands[count + 1 + k], x->a.update_window_dims));
+    operands[1 + k] = flat(c, add_in_rows(c, x->operands[count + 1 + k], x->a->update_window_dims));
     operands[count + 2 + k] = flat(c, x->operands[k]);
     shapes[1 + k] = operands[count + 2 + k]->shape;
   }
@@ -259,9 +259,9 @@ static Computation *window_step(const Instruction *x, Instruction **operands, in
   Instruction **arguments = ARENA_ARRAY(arena, Instruction *, 2 * count);
   Instruction *at = number(step, 0), *valid = NULL;
   shape_strides(operand, strides);
-  for (int d = 0; d < rank; d++) sizes[d] = x->a.window.items[d].size;
+  for (int d = 0; d < rank; d++) sizes[d] = x->a->window.items[d].size;
   for (int d = 0; d < rank; d++) {
-    const WindowDimension *w = &x->a.window.items[d];
+    const WindowDimension *w = &x->a->window.items[d];
     Instruction *position = coordinate(step, p[0], sizes, rank, d);
     Instruction *place = coordinate(step, p[1], result->dims, rank, d);
     if (w->window_reversal)
@@ -281,7 +281,7 @@ static Computation *window_step(const Instruction *x, Instruction **operands, in
     arguments[k] = p[2 + count + k];
     arguments[count + k] = element(step, p[2 + k], at);
   }
-  call(step, x->a.to_apply, arguments, news + 1 + count);
+  call(step, x->a->to_apply, arguments, news + 1 + count);
   for (int i = 0; i < 1 + count; i++) news[i] = p[1 + i];
   for (int k = 0; k < count; k++) {
     Instruction **value = &news[1 + count + k];
@@ -296,7 +296,7 @@ static Computation *window_result(const Instruction *x, Instruction **operands, 
   Computation *c = step_for(x->parent, "window_result", operands, 2 * count + 1, 2 * count);
   Arena *arena = c->module->arena;
   int64_t size = 1;
-  for (int d = 0; d < x->a.window.count; d++) size *= x->a.window.items[d].size;
+  for (int d = 0; d < x->a->window.count; d++) size *= x->a->window.items[d].size;
   int all = 2 * count + 1;
   Instruction **inner = ARENA_ARRAY(arena, Instruction *, all + 1);
   Instruction **parts = ARENA_ARRAY(arena, Instruction *, all);
@@ -362,7 +362,7 @@ static Computation *merge_step(const Instruction *x, Instruction **operands, int
     arguments[2 * k + 1] = element(c, p[LINES + k], from_left);
   }
   Instruction *less;
-  call(c, x->a.to_apply, arguments, &less);
+  call(c, x->a->to_apply, arguments, &less);
   less = binary(c, HLO_AND, less, compare(c, COMPARE_LT, right, end));
   less = binary(c, HLO_OR, less, compare(c, COMPARE_GE, left, middle));
   Instruction *taken = computation_add(c, HLO_CONVERT, shape_scalar(S64), &less, 1, NULL, NULL);
@@ -449,11 +449,11 @@ static Instruction *out_of_rows(Computation *c, Instruction *rows, const Shape *
 static void order_sort(Computation *c, Instruction *x) {
   Arena *arena = c->module->arena;
   int count = x->operand_count;
-  int64_t dimension = x->a.dimensions.items[0], size = x->operands[0]->shape->dims[dimension];
+  int64_t dimension = x->a->dimensions.items[0], size = x->operands[0]->shape->dims[dimension];
   Instruction **lines = ARENA_ARRAY(arena, Instruction *, count);
   const Shape **shapes = ARENA_ARRAY(arena, const Shape *, count);
   for (int k = 0; k < count; k++) {
-    lines[k] = add_in_rows(c, x->operands[k], x->a.dimensions);
+    lines[k] = add_in_rows(c, x->operands[k], x->a->dimensions);
     shapes[k] = lines[k]->shape;
   }
   Computation *each = sorted_line(x, lines, size);
@@ -479,7 +479,7 @@ static bool apply_in_order(Computation *computation) {
   for (int i = 0, count = computation->count; i < count; i++) {
     Instruction *x = computation->instructions[i];
     for (size_t k = 0; k < sizeof ordered / sizeof *ordered; k++) {
-      if (x->opcode != ordered[k].opcode || !applies_more(x, x->a.to_apply)) continue;
+      if (x->opcode != ordered[k].opcode || !applies_more(x, x->a->to_apply)) continue;
       ordered[k].order(computation, x);
       changed = true;
       break;

@@ -68,7 +68,7 @@ static Instruction *scanned(const Scan *s, Instruction *x, int along) {
   items[along].padding_low = s->backwards ? 0 : size - 1;
   items[along].padding_high = s->backwards ? size - 1 : 0;
   a.window = (Window){rank, items};
-  a.to_apply = s->x->a.to_apply;
+  a.to_apply = s->x->a->to_apply;
   Instruction *operands[] = {x, s->init};
   return computation_add(s->computation, HLO_REDUCE_WINDOW, x->shape, operands, 2, &a, NULL);
 }
@@ -98,7 +98,7 @@ static void write_scan(const Scan *s, Instruction *x) {
       computation_add(s->computation, reduce_operation(x), inner->shape, sides, 2, NULL, NULL);
   sum = reshaped(s, sum, shape_along(s, s->blocks * BLOCK, 0));
   Instruction *part = computation_add_range(s->computation, sum, s->along, 0, s->length);
-  instruction_become(x, HLO_SLICE, &sum, 1, &part->a);
+  instruction_become(x, HLO_SLICE, &sum, 1, part->a);
 }
 
 static bool is_rounded(const Instruction *x) {
@@ -121,7 +121,7 @@ static bool block_scans(Computation *computation) {
     s.rank = x->shape->rank;
     s.length = x->shape->dims[s.along];
     s.blocks = (s.length + BLOCK - 1) / BLOCK;
-    if (s.length <= BLOCK || x->a.window.items[s.along].size != s.length) continue;
+    if (s.length <= BLOCK || x->a->window.items[s.along].size != s.length) continue;
     write_scan(&s, x);
     changed = true;
   }

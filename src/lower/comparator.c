@@ -43,7 +43,7 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
   mirror->image[left->id] = right->id;
   if (!opcode_is_elementwise(left->opcode) || left->operand_count != right->operand_count ||
       left->shape->type != right->shape->type ||
-      !attributes_same(left->opcode, &left->a, &right->a)) {
+      !attributes_same(left->opcode, left->a, right->a)) {
     return false;
   }
   for (int i = 0; i < left->operand_count; i++) {
@@ -62,11 +62,11 @@ static bool are_keys(const Instruction *left, const Instruction *right) {
 /* --- The lexicographic form ------------------------------------------------------------------- */
 
 static bool is_compare(const Instruction *x, ComparisonDirection direction) {
-  return x->opcode == HLO_COMPARE && x->a.direction == direction;
+  return x->opcode == HLO_COMPARE && x->a->direction == direction;
 }
 
 static bool is_total(const Instruction *compare) {
-  return compare->a.compare_type == COMPARISON_TOTALORDER &&
+  return compare->a->compare_type == COMPARISON_TOTALORDER &&
          type_is_floating(compare->operands[0]->shape->type);
 }
 
@@ -81,7 +81,7 @@ static bool is_equality(const Instruction *x, ComparisonDirection direction,
 /* Adds the key of a comparison; false if it is none of keys. */
 static bool add_key(SortOrder *order, const Instruction *compare, bool is_last) {
   const Instruction *x = compare->operands[0], *y = compare->operands[1];
-  ComparisonDirection direction = compare->a.direction;
+  ComparisonDirection direction = compare->a->direction;
   bool greater = direction == COMPARE_GT || direction == COMPARE_GE;
   bool or_equal = direction == COMPARE_LE || direction == COMPARE_GE;
   if (direction == COMPARE_EQ || direction == COMPARE_NE) return false;

@@ -87,7 +87,7 @@ static int always(const Instruction *compare, Range a, Range b) {
   bool more = a.low > b.high;
   bool no_more = a.high <= b.low, no_less = a.low >= b.high;
   bool equal = a.low == a.high && b.low == b.high && a.low == b.low;
-  switch (compare->a.direction) {
+  switch (compare->a->direction) {
   case COMPARE_LT: return less ? 1 : no_less ? 0 : -1;
   case COMPARE_LE: return no_more ? 1 : more ? 0 : -1;
   case COMPARE_GT: return more ? 1 : no_more ? 0 : -1;
@@ -148,11 +148,12 @@ static bool fold(Computation *body, Counter counter) {
       continue;
     }
     bool is_counter = x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == body->parameters[0] &&
-                      x->a.tuple_index == counter.element;
+                      x->a->tuple_index == counter.element;
     ranges[i] = is_counter ? turns : of_constant(x);
     if (!is_known(ranges[i])) ranges[i] = of_operation(x, ranges);
     if (x->opcode == HLO_DYNAMIC_SLICE || x->opcode == HLO_DYNAMIC_UPDATE_SLICE) {
-      x->a.starts_in_range = starts_in_range(x, ranges);
+      bool inside = starts_in_range(x, ranges);
+      if (inside != x->a->starts_in_range) instruction_attributes(x)->starts_in_range = inside;
     }
     int operand = same_operand(x, ranges), known = -1;
     if (x->opcode == HLO_COMPARE) {
@@ -177,9 +178,9 @@ bool lower_counters(Module *module) {
     for (int i = 0; i < computation->count; i++) {
       const Instruction *x = computation->instructions[i];
       Counter counter;
-      if (x->opcode == HLO_WHILE && x->a.body->callers == 1 && find_counter(x, &counter) &&
+      if (x->opcode == HLO_WHILE && x->a->body->callers == 1 && find_counter(x, &counter) &&
           counter.turns > 0) {
-        changed |= fold(x->a.body, counter);
+        changed |= fold(x->a->body, counter);
       }
     }
   }

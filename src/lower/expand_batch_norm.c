@@ -40,7 +40,7 @@ static Instruction *spread(const BatchNorm *b, Instruction *x) {
   attributes_init(&attributes);
   if (x->shape->rank == 0) return add(b, HLO_BROADCAST, b->features, &x, 1, &attributes);
   int64_t *dimension = ARENA_NEW(b->arena, int64_t);
-  *dimension = b->x->a.feature_index;
+  *dimension = b->x->a->feature_index;
   attributes.dimensions = (Int64List){1, dimension};
   return add(b, HLO_BROADCAST, b->shape, &x, 1, &attributes);
 }
@@ -57,7 +57,7 @@ static Instruction *sum_of(const BatchNorm *b, Instruction *x) {
   int64_t *dimensions = ARENA_ARRAY(b->arena, int64_t, b->shape->rank);
   int count = 0;
   for (int i = 0; i < b->shape->rank; i++) {
-    if (i != b->x->a.feature_index) dimensions[count++] = i;
+    if (i != b->x->a->feature_index) dimensions[count++] = i;
   }
   attributes.dimensions = (Int64List){count, dimensions};
   attributes.to_apply = adder;
@@ -74,7 +74,7 @@ static Instruction *operand(const BatchNorm *b, int i) {
 
 /* 1 / sqrt(variance + epsilon) */
 static Instruction *inverse_deviation(const BatchNorm *b, Instruction *variance) {
-  Instruction *epsilon = spread(b, number(b, (double)(float)b->x->a.epsilon));
+  Instruction *epsilon = spread(b, number(b, (double)(float)b->x->a->epsilon));
   Instruction *sum = binary(b, HLO_ADD, variance, epsilon);
   return add(b, HLO_RSQRT, b->features, &sum, 1, NULL);
 }
@@ -127,7 +127,7 @@ static bool plan_batch_norm(BatchNorm *b, Instruction *x) {
                    .type = shape->type,
                    .wide = narrow ? F32 : shape->type};
   b->shape = shape_make(b->arena, b->wide, shape->rank, shape->dims, NULL);
-  int64_t features = shape->dims[x->a.feature_index];
+  int64_t features = shape->dims[x->a->feature_index];
   b->features = shape_make(b->arena, b->wide, 1, &features, NULL);
   int64_t count = shape_elements(shape) / features;
   b->count = number(b, (double)count);

@@ -38,7 +38,7 @@ static bool plan_pooling(Pooling *p, Instruction *x) {
   p->window_size = 1;
   if (!shape_is_static_array(operand) || shape_elements(operand) == 0) return false;
   for (int i = 0; i < operand->rank; i++) {
-    const WindowDimension *w = &x->a.window.items[i];
+    const WindowDimension *w = &x->a->window.items[i];
     if (w->size != w->stride || w->padding_low || w->padding_high > 0 || w->base_dilation != 1 ||
         w->window_dilation != 1 || source->dims[i] == 0 || p->rank + 2 > MOST_SPLIT_RANK) {
       return false;
@@ -120,7 +120,7 @@ Computation *pooling_chooser(const Instruction *x, bool padded) {
   Instruction *there = computation_add_parameter(c, 3, place, "there");
   Attributes call;
   attributes_init(&call);
-  call.to_apply = x->a.select;
+  call.to_apply = x->a->select;
   Instruction *better =
       computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2, &call, NULL);
   Instruction *keep = computation_add(
@@ -165,7 +165,7 @@ static Instruction *add_spread(const Pooling *p, Instruction *places, Instructio
   attributes_init(&compare);
   attributes_init(&map);
   compare.direction = COMPARE_EQ;
-  map.to_apply = p->x->a.scatter;
+  map.to_apply = p->x->a->scatter;
   int64_t *all = ARENA_ARRAY(p->arena, int64_t, p->rank);
   for (int i = 0; i < p->rank; i++) all[i] = i;
   map.dimensions = (Int64List){p->rank, all};

@@ -244,7 +244,7 @@ static bool is_outside(const Instruction *instruction, const void *data) {
 }
 
 static bool windows_overlap(const Instruction *reduce) {
-  const Window *window = &reduce->a.window;
+  const Window *window = &reduce->a->window;
   bool backwards;
   if (cumulative_dimension(reduce, &backwards) >= 0) return false; /* one step an element */
   for (int i = 0; i < window->count; i++) {
@@ -456,7 +456,7 @@ static void place(Fuser *fuser, Instruction *x) {
   bool outside = users_groups(fuser, x, &users);
   bool waits = (x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0])) ||
                (x->opcode == HLO_GATHER && is_updated(fuser, x->operands[0]));
-  if (waits || !can_fuse(fuser->target, x) || x->a.control_predecessors.count) {
+  if (waits || !can_fuse(fuser->target, x) || x->a->control_predecessors.count) {
     fuser->stays[x->id] = true;
     return;
   }
@@ -486,7 +486,7 @@ static Computation *make_computation(Fuser *fuser, const Group *group) {
       operands[k] = fuser->copies[member->operands[k]->id];
     }
     Instruction *copy = computation_add(fused, member->opcode, member->shape, operands,
-                                        member->operand_count, &member->a, member->name);
+                                        member->operand_count, member->a, member->name);
     copy->literal = member->literal;
     fuser->copies[member->id] = copy;
   }

@@ -59,29 +59,29 @@ static bool is_sum(const Instruction *root) {
 }
 
 static bool is_loop(const Instruction *x) {
-  if (x->opcode != HLO_FUSION || x->a.control_predecessors.count || !shape_is_array(x->shape)) {
+  if (x->opcode != HLO_FUSION || x->a->control_predecessors.count || !shape_is_array(x->shape)) {
     return false;
   }
-  const Instruction *root = x->a.calls->root;
+  const Instruction *root = x->a->calls->root;
   return (root->opcode != HLO_REDUCE || is_sum(root)) && root->opcode != HLO_REDUCE_WINDOW &&
          root->opcode != HLO_SCATTER;
 }
 
 /* What the loops of a fusion go over. */
 static const Shape *steps_of(const Instruction *x) {
-  const Instruction *root = x->a.calls->root;
+  const Instruction *root = x->a->calls->root;
   return root->opcode == HLO_REDUCE ? root->operands[0]->shape : x->shape;
 }
 
 /* Whether two loops are over the same steps, and if they reduce, of the same dimensions and type. */
 static bool goes_along_with(const Instruction *a, const Instruction *b) {
-  const Instruction *x = a->a.calls->root, *y = b->a.calls->root;
+  const Instruction *x = a->a->calls->root, *y = b->a->calls->root;
   if (!shape_same_dims(steps_of(a), steps_of(b))) return false;
   if (x->opcode != HLO_REDUCE && y->opcode != HLO_REDUCE) return true;
   if (x->opcode != y->opcode) return false;
-  bool same = x->shape->type == y->shape->type && x->a.dimensions.count == y->a.dimensions.count;
-  for (int i = 0; same && i < x->a.dimensions.count; i++) {
-    same = list_has(y->a.dimensions, x->a.dimensions.items[i]);
+  bool same = x->shape->type == y->shape->type && x->a->dimensions.count == y->a->dimensions.count;
+  for (int i = 0; same && i < x->a->dimensions.count; i++) {
+    same = list_has(y->a->dimensions, x->a->dimensions.items[i]);
   }
   return same;
 }
@@ -136,13 +136,13 @@ static bool reads_in_place(const Computation *fused, int parameter, Arena *arena
 
 /* What of the cluster's own results the fusion reads, it has as they are made. */
 static bool fits_results(const Merger *m, const Cluster *cluster, const Instruction *x) {
-  bool sums = x->a.calls->root->opcode == HLO_REDUCE;
+  bool sums = x->a->calls->root->opcode == HLO_REDUCE;
   if (shape_elements(x->shape) == 1 && !sums) return true;
   ArenaMark mark = arena_mark(m->arena);
   bool fits = true;
   for (int k = 0; k < x->operand_count && fits; k++) {
     if (!is_member(cluster, x->operands[k])) continue;
-    fits = !sums && reads_in_place(x->a.calls, k, m->arena); /* a sum is there when all is done */
+    fits = !sums && reads_in_place(x->a->calls, k, m->arena); /* a sum is there when all is done */
   }
   arena_release(m->arena, mark);
   return fits;
@@ -151,7 +151,7 @@ static bool fits_results(const Merger *m, const Cluster *cluster, const Instruct
 /* Whether anything is read once instead of twice, that is worth it. */
 static bool shares(const Cluster *cluster, const Instruction *x) {
   int64_t elements = shape_elements(steps_of(x)), bytes = shape_bytes(x->shape);
-  bool sums = x->a.calls->root->opcode == HLO_REDUCE;
+  bool sums = x->a->calls->root->opcode == HLO_REDUCE;
   int streams = cluster->count + 1, shared = 0;
   for (int i = 0; i < cluster->input_count; i++) {
     bytes += shape_bytes(cluster->inputs[i]->shape);
@@ -165,7 +165,7 @@ static bool shares(const Cluster *cluster, const Instruction *x) {
     shared += known;
     streams += !known;
   }
-  if (elements > FEW_ELEMENTS && cluster->has_functions && has_functions(x->a.calls)) return false;
+  if (elements > FEW_ELEMENTS && cluster->has_functions && has_functions(x->a->calls)) return false;
   return (bytes <= SMALL_BYTES && !sums) || (shared && streams <= MOST_STREAMS);
 }
 
@@ -201,7 +201,7 @@ static bool can_go_first(const Merger *m, const Cluster *cluster, const Instruct
 
 static bool can_merge(const Merger *m, const Cluster *cluster, const Instruction *x) {
   return cluster->count < MOST_RESULTS && goes_along_with(cluster->members[0], x) &&
-         cluster->operations + x->a.calls->count <= MOST_OPERATIONS &&
+         cluster->operations + x->a->calls->count <= MOST_OPERATIONS &&
          cluster->input_count + new_inputs(cluster, x) <= MOST_INPUTS && shares(cluster, x) &&
          fits_results(m, cluster, x);
 }
@@ -210,8 +210,8 @@ static bool can_merge(const Merger *m, const Cluster *cluster, const Instruction
 
 static void add_member(Merger *m, Cluster *cluster, Instruction *x) {
   cluster->members[cluster->count++] = x;
-  cluster->operations += x->a.calls->count;
-  cluster->has_functions |= has_functions(x->a.calls);
+  cluster->operations += x->a->calls->count;
+  cluster->has_functions |= has_functions(x->a->calls);
   m->cluster_of[x->id] = cluster;
   m->count += cluster->count == 2;
   for (int k = 0; k < x->operand_count; k++) {
@@ -263,7 +263,7 @@ static void note_reads(Merger *m, const Instruction *x) {
 
 static void place(Merger *m, Instruction *x) {
   if (x->operand_count > MOST_INPUTS || !is_loop(x)) return;
-  computation_renumber(x->a.calls);
+  computation_renumber(x->a->calls);
   if (!find_cluster(m, x)) {
     Cluster *cluster = ARENA_NEW(m->arena, Cluster);
     cluster->position = m->position[x->id];
@@ -277,7 +277,7 @@ static void place(Merger *m, Instruction *x) {
 /* Adds what a member computes; returns its root. `of_input`: by id, of the computation around it. */
 static Instruction *add_body(Merger *m, Computation *fused, const Instruction *member,
                              Instruction *const *of_input) {
-  const Computation *body = member->a.calls;
+  const Computation *body = member->a->calls;
   Instruction **copies = ARENA_ARRAY(m->arena, Instruction *, body->count);
   for (int i = 0; i < body->count; i++) {
     const Instruction *x = body->instructions[i];
@@ -288,7 +288,7 @@ static Instruction *add_body(Merger *m, Computation *fused, const Instruction *m
     Instruction **operands = ARENA_ARRAY(m->arena, Instruction *, x->operand_count);
     for (int k = 0; k < x->operand_count; k++) operands[k] = copies[x->operands[k]->id];
     copies[i] =
-        computation_add(fused, x->opcode, x->shape, operands, x->operand_count, &x->a, x->name);
+        computation_add(fused, x->opcode, x->shape, operands, x->operand_count, x->a, x->name);
     copies[i]->literal = x->literal;
   }
   return copies[body->root->id];
@@ -339,7 +339,7 @@ static void add_root(Computation *fused, Instruction *const *roots, int count, c
     return;
   }
   Instruction *operands[2 * MOST_RESULTS];
-  Attributes a = roots[0]->a;
+  Attributes a = *roots[0]->a;
   for (int i = 0; i < 2 * count; i++) operands[i] = roots[i % count]->operands[i / count];
   a.to_apply = combine_apart(fused->module, roots, count);
   computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a, NULL);

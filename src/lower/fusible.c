@@ -53,14 +53,14 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
     if (i < count && !shape_same_dims(shape, reduce->operands[0]->shape)) return false;
   }
   const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
-  if (!is_static_array(target, result) || !can_combine(target, reduce->a.to_apply)) return false;
+  if (!is_static_array(target, result) || !can_combine(target, reduce->a->to_apply)) return false;
   if (depends_on_order(reduce, result)) return false;
-  if (reduce->opcode == HLO_REDUCE) return reduce->a.dimensions.count > 0;
+  if (reduce->opcode == HLO_REDUCE) return reduce->a->dimensions.count > 0;
   bool backwards;
   if (cumulative_dimension(reduce, &backwards) >= 0) {
     return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
   }
-  return is_inside(&reduce->a.window) && 2 * result->rank <= MOST_DIMENSIONS;
+  return is_inside(&reduce->a->window) && 2 * result->rank <= MOST_DIMENSIONS;
 }
 
 static bool can_scatter(const Target *target, const Instruction *scatter) {
@@ -69,14 +69,14 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
     if (!is_static_array(target, scatter->operands[i]->shape)) return false;
   }
   return type_bytes(scatter->operands[count]->shape->type) >= 1 &&
-         can_combine(target, scatter->a.to_apply);
+         can_combine(target, scatter->a->to_apply);
 }
 
 /* Loops go along the result's rows, which in the operand are columns then: kernels/move.c has tiles.
 ** Small arrays are in the cache anyway. */
 static bool turns_rows(const Instruction *x) {
   enum { LEAST_ELEMENTS = 4096 };
-  const Int64List order = x->a.dimensions;
+  const Int64List order = x->a->dimensions;
   int last = x->shape->rank - 1;
   if (x->opcode != HLO_TRANSPOSE || shape_elements(x->shape) < LEAST_ELEMENTS) return false;
   while (last >= 0 && x->shape->dims[last] == 1) last--; /* of the others, */
@@ -97,7 +97,7 @@ bool is_plain(Opcode opcode) {
 /* Between the elements, a padded array is as many boxes as it has elements. */
 static bool is_padded_around(const Instruction *pad) {
   bool around = true;
-  for (int d = 0; d < pad->shape->rank; d++) around &= pad->a.padding.items[d].interior == 0;
+  for (int d = 0; d < pad->shape->rank; d++) around &= pad->a->padding.items[d].interior == 0;
   return around;
 }
 

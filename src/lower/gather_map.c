@@ -1,7 +1,7 @@
 #include "lower/gather_map.h"
 
 void gather_map(const Instruction *gather, const Affine *map, Affine *array, Affine *indices) {
-  const Attributes *a = &gather->a;
+  const Attributes *a = gather->a;
   int window = 0, batch = 0;
   for (int d = 0; d < gather->operands[0]->shape->rank; d++) {
     bool is_whole = list_has(a->collapsed_slice_dims, d) || list_has(a->operand_batching_dims, d);
@@ -19,6 +19,6 @@ void gather_map(const Instruction *gather, const Affine *map, Affine *array, Aff
 }
 
 int64_t gather_limit(const Instruction *gather, int component) {
-  int64_t d = gather->a.start_index_map.items[component];
-  return gather->operands[0]->shape->dims[d] - gather->a.slice_sizes.items[d];
+  int64_t d = gather->a->start_index_map.items[component];
+  return gather->operands[0]->shape->dims[d] - gather->a->slice_sizes.items[d];
 }

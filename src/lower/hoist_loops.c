@@ -44,15 +44,15 @@ static bool is_state(const Loop *l, const Instruction *x) {
 }
 
 static bool is_passed_on(const Loop *l, const Instruction *x) {
-  if (!is_state(l, x) || x->a.tuple_index >= l->root->operand_count) return false;
-  const Instruction *next = l->root->operands[x->a.tuple_index];
-  return is_state(l, next) && next->a.tuple_index == x->a.tuple_index &&
+  if (!is_state(l, x) || x->a->tuple_index >= l->root->operand_count) return false;
+  const Instruction *next = l->root->operands[x->a->tuple_index];
+  return is_state(l, next) && next->a->tuple_index == x->a->tuple_index &&
          shape_is_static_array(x->shape);
 }
 
 /* Computes one array from others, and does nothing else. */
 static bool is_pure(const Instruction *x) {
-  if (!shape_is_static_array(x->shape) || x->a.control_predecessors.count) return false;
+  if (!shape_is_static_array(x->shape) || x->a->control_predecessors.count) return false;
   if (is_plain(x->opcode)) return true;
   switch (x->opcode) {
   case HLO_CHOLESKY:
@@ -138,11 +138,11 @@ static void move_out(Loop *l, const Instruction *x) {
   if (x->opcode == HLO_CONSTANT) {
     *moved = computation_add_constant(l->outside, x->literal, NULL);
   } else if (is_state(l, x)) {
-    *moved = initial(l, x->a.tuple_index);
+    *moved = initial(l, x->a->tuple_index);
   } else {
     Instruction **operands = scope_new((size_t)x->operand_count + 1, sizeof *operands);
     for (int k = 0; k < x->operand_count; k++) operands[k] = l->moved[x->operands[k]->id];
-    *moved = add(l->outside, x->opcode, x->shape, operands, x->operand_count, &x->a);
+    *moved = add(l->outside, x->opcode, x->shape, operands, x->operand_count, x->a);
     scope_free(operands);
   }
 }
@@ -199,7 +199,7 @@ static const Instruction *row_of(const Loop *l, const Instruction *x) {
   if (x->opcode != HLO_DYNAMIC_SLICE || !is_passed_on(l, x->operands[0])) return NULL;
   const Shape *sequence = x->operands[0]->shape;
   int64_t at;
-  if (sequence->rank != row->rank + 1 || x->a.slice_sizes.items[0] != 1) return NULL;
+  if (sequence->rank != row->rank + 1 || x->a->slice_sizes.items[0] != 1) return NULL;
   for (int d = 1; d < sequence->rank; d++) {
     if (row->dims[d - 1] != sequence->dims[d]) return NULL;
     if (!is_constant(x->operands[1 + d], &at) || at != 0) return NULL;
@@ -217,7 +217,7 @@ static Int64List shifted(Arena *arena, Int64List list) {
 static const Shape *shape_of_all(const Instruction *dot, int side, int64_t rows, int *dimension) {
   int64_t dims[MAX_RANK];
   const Shape *lhs = dot->operands[0]->shape, *one = dot->shape;
-  *dimension = side ? lhs->rank - dot->a.lhs_contracting_dims.count : 0;
+  *dimension = side ? lhs->rank - dot->a->lhs_contracting_dims.count : 0;
   for (int d = 0; d <= one->rank; d++) {
     dims[d] = d == *dimension ? rows : one->dims[d < *dimension ? d : d - 1];
   }
@@ -227,7 +227,7 @@ static const Shape *shape_of_all(const Instruction *dot, int side, int64_t rows,
 static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
   Arena *arena = dot->parent->module->arena;
   const Instruction *row = row_of(l, dot->operands[side]);
-  if (!row || !l->same[dot->operands[1 - side]->id] || dot->a.lhs_batch_dims.count ||
+  if (!row || !l->same[dot->operands[1 - side]->id] || dot->a->lhs_batch_dims.count ||
       dot->shape->rank == MAX_RANK) {
     return false;
   }
@@ -240,7 +240,7 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
       shape_bytes(all) > MOST_GROWTH * shape_bytes(sequence->shape)) {
     return false;
   }
-  Attributes a = dot->a;
+  Attributes a = *dot->a;
   Int64List *contracting = side ? &a.rhs_contracting_dims : &a.lhs_contracting_dims;
   *contracting = shifted(arena, *contracting);
   Instruction *operands[2];
@@ -277,13 +277,13 @@ static Instruction *longer_loop(Loop *l) {
   }
   Instruction *init = computation_add_tuple(l->outside, outside, count);
   l->state->shape = init->shape;
-  l->loop->a.condition->parameters[0]->shape = init->shape;
+  l->loop->a->condition->parameters[0]->shape = init->shape;
   for (int i = 0; i < count; i++) {
     inside[i] = i < before ? l->root->operands[i] : computation_add_element(l->body, l->state, i);
   }
   l->body->root = computation_add_tuple(l->body, inside, count);
   Instruction *longer =
-      computation_add(l->outside, HLO_WHILE, init->shape, &init, 1, &l->loop->a, l->loop->name);
+      computation_add(l->outside, HLO_WHILE, init->shape, &init, 1, l->loop->a, l->loop->name);
   for (int i = 0; i < before; i++) outside[i] = computation_add_element(l->outside, longer, i);
   Instruction *result = computation_add_tuple(l->outside, outside, before);
   scope_free(outside);
@@ -305,10 +305,10 @@ static bool uses_elements(const Computation *computation) {
 
 /* What takes the loop's place; NULL if nothing is hoisted. */
 static Instruction *hoist_from(Instruction *loop) {
-  Computation *body = loop->a.body;
-  if (loop->a.control_predecessors.count || !shape_is_tuple(loop->shape) ||
+  Computation *body = loop->a->body;
+  if (loop->a->control_predecessors.count || !shape_is_tuple(loop->shape) ||
       body->root->opcode != HLO_TUPLE_OP || !uses_elements(body) ||
-      !uses_elements(loop->a.condition)) {
+      !uses_elements(loop->a->condition)) {
     return NULL;
   }
   Loop l = {.loop = loop, .state = body->parameters[0], .outside = loop->parent, .body = body};
@@ -346,7 +346,7 @@ bool lower_hoist_loops(Module *module) {
     rewrite_begin(&rewrite, computation);
     for (int i = 0; i < rewrite.count; i++) {
       Instruction *x = rewrite_visit(&rewrite, i);
-      if (x->opcode != HLO_WHILE || x->a.body->callers > 1 || x->a.condition->callers > 1) {
+      if (x->opcode != HLO_WHILE || x->a->body->callers > 1 || x->a->condition->callers > 1) {
         continue;
       }
       Instruction *longer = rewrite.layouts_matter ? NULL : hoist_from(x);

@@ -61,7 +61,7 @@ static bool multiply_by_reciprocal(Computation *computation, Instruction *divide
   Instruction *of[] = {one, s}, *product[] = {divide->operands[0], NULL};
   Instruction *inverse = computation_add(computation, HLO_DIVIDE, s->shape, of, 2, NULL, NULL);
   product[1] =
-      computation_add(computation, HLO_BROADCAST, divide->shape, &inverse, 1, &spread->a, NULL);
+      computation_add(computation, HLO_BROADCAST, divide->shape, &inverse, 1, spread->a, NULL);
   instruction_become(divide, HLO_MULTIPLY, product, 2, NULL);
   return true;
 }

@@ -153,20 +153,20 @@ static void add_loop(Planner *planner, int64_t size, int dimension, int64_t step
 static void start_reduce(Planner *planner, const Instruction *reduce) {
   const Shape *shape = reduce->operands[0]->shape;
   bool reduced[MOST_DIMENSIONS] = {false};
-  for (int i = 0; i < reduce->a.dimensions.count; i++)
-    reduced[reduce->a.dimensions.items[i]] = true;
+  for (int i = 0; i < reduce->a->dimensions.count; i++)
+    reduced[reduce->a->dimensions.items[i]] = true;
   for (int pass = 0; pass < 2; pass++) {
     for (int i = 0; i < shape->rank; i++) {
       if (reduced[i] == (pass == 1)) add_loop(planner, shape->dims[i], i, 1);
     }
   }
-  planner->plan->reduced = reduce->a.dimensions.count;
+  planner->plan->reduced = reduce->a->dimensions.count;
 }
 
 /* reduce-window: the loops of the result, then those of the window. */
 static void start_reduce_window(Planner *planner, const Instruction *reduce) {
   const Shape *result = reduce_leaf(reduce->shape);
-  const Window *window = &reduce->a.window;
+  const Window *window = &reduce->a->window;
   for (int i = 0; i < result->rank; i++) {
     add_loop(planner, result->dims[i], i, window->items[i].stride);
     planner->root_map[i].constant = -window->items[i].padding_low;
@@ -260,7 +260,7 @@ void loop_plan_finish(LoopPlan *plan) {
   collapse_loops(plan);
   loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
   count_uses(plan);
-  if (plan->reduce) add_combiner(plan, plan->reduce->a.to_apply);
+  if (plan->reduce) add_combiner(plan, plan->reduce->a->to_apply);
 }
 
 int64_t loop_plan_steps(const LoopPlan *plan) {

@@ -268,7 +268,7 @@ static PlanResult add_start(Planner *planner, const Instruction *slice, int d, A
   }
   if (s == MOST_STARTS) return PLAN_IMPOSSIBLE;
   if (s == plan->start_count) plan->starts[plan->start_count++] = (LoopStart){leaf, limit, false};
-  plan->starts[s].in_range |= slice->a.starts_in_range;
+  plan->starts[s].in_range |= slice->a->starts_in_range;
   map->start[s]++;
   return PLAN_OK;
 }
@@ -299,7 +299,7 @@ static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound,
 
 static PlanResult map_concatenate(Planner *planner, const Instruction *x, Affine *index,
                                   const Instruction **operand) {
-  int64_t dimension = x->a.dimensions.items[0];
+  int64_t dimension = x->a->dimensions.items[0];
   bool found = false;
   PlanResult made = PLAN_OK;
   for (int i = 0; i < x->operand_count && made == PLAN_OK && !found; i++) {
@@ -317,7 +317,7 @@ static PlanResult map_pad(Planner *planner, const Instruction *x, Affine *out,
   PlanResult made = PLAN_OK;
   for (int d = 0; d < x->shape->rank && made == PLAN_OK && is_inside; d++) {
     bool is_before, is_in;
-    out[d].constant -= x->a.padding.items[d].low;
+    out[d].constant -= x->a->padding.items[d].low;
     made = is_below(planner, &out[d], 0, &is_before);
     if (made == PLAN_OK) made = is_below(planner, &out[d], (*operand)->shape->dims[d], &is_in);
     is_inside = made == PLAN_OK && is_in && !is_before;
@@ -333,7 +333,7 @@ static PlanResult map_pad(Planner *planner, const Instruction *x, Affine *out,
 static PlanResult operand_map(Planner *planner, const Instruction *instruction, const Affine *map,
                               Affine *out, const Instruction **from) {
   const Shape *shape = instruction->shape, *operand = instruction->operands[0]->shape;
-  const Attributes *a = &instruction->a;
+  const Attributes *a = instruction->a;
   PlanResult made = PLAN_OK;
   switch (instruction->opcode) {
   case HLO_BROADCAST:
@@ -387,13 +387,13 @@ static PlanResult set_gathered(const Planner *planner, LoopNode *node, const Aff
   node->kind = NODE_GATHERED;
   node->instruction = array;
   node->offset = linear_offset(array->shape, at);
-  int count = node->operand_count = gather->a.start_index_map.count;
+  int count = node->operand_count = gather->a->start_index_map.count;
   node->operands = ARENA_ARRAY(arena, LoopNode *, count);
   node->limits = ARENA_ARRAY(arena, int64_t, count);
   node->strides = ARENA_ARRAY(arena, int64_t, count);
   for (int k = 0; k < count; k++) {
     node->limits[k] = gather_limit(gather, k);
-    node->strides[k] = strides[gather->a.start_index_map.items[k]];
+    node->strides[k] = strides[gather->a->start_index_map.items[k]];
   }
   return PLAN_OK;
 }
@@ -405,7 +405,7 @@ static PlanResult enter_component(Planner *planner, const LoopNode *node, int co
                                   LoopNode **out) {
   Affine at[MOST_DIMENSIONS], index[MOST_DIMENSIONS];
   gather_map(node->key, node->map, at, index);
-  int64_t vector = node->key->a.index_vector_dim;
+  int64_t vector = node->key->a->index_vector_dim;
   if (vector < node->key->operands[1]->shape->rank) index[vector] = (Affine){.constant = component};
   return enter(planner, node->key->operands[1], index, out);
 }
@@ -456,7 +456,7 @@ static PlanResult enter(Planner *planner, const Instruction *instruction, const 
     node->offset = linear_offset(instruction->shape, map);
   } else if (instruction->opcode == HLO_IOTA) {
     node->kind = NODE_IOTA;
-    node->offset = map[instruction->a.iota_dimension];
+    node->offset = map[instruction->a->iota_dimension];
   } else if (instruction->opcode == HLO_CONSTANT) {
     node->kind = NODE_CONSTANT;
   } else if (instruction->opcode == HLO_GATHER) {

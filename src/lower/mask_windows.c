@@ -15,7 +15,7 @@
 #include "passes/rewrite.h"
 
 static Computation *add_masked(const Instruction *x, int count) {
-  Computation *to_apply = x->a.to_apply, *c = module_add_computation(x->parent->module, "masked");
+  Computation *to_apply = x->a->to_apply, *c = module_add_computation(x->parent->module, "masked");
   Arena *arena = c->module->arena;
   Instruction **arguments = ARENA_ARRAY(arena, Instruction *, 2 * count);
   Instruction **results = ARENA_ARRAY(arena, Instruction *, count + 1);
@@ -59,7 +59,7 @@ static bool mask(Computation *computation, Instruction *x) {
   PaddingConfig padding;
   Attributes a;
   attributes_init(&a);
-  a.window = window_unpadded(arena, &x->a.window, &padding);
+  a.window = window_unpadded(arena, &x->a->window, &padding);
   for (int k = 0; k < count; k++) {
     Instruction *init = operands[count + 1 + k] = x->operands[count + k];
     operands[k] = add_padded(computation, x->operands[k], init, padding);
@@ -84,7 +84,7 @@ static bool is_for_loops(const Instruction *x) {
   enum { MOST_RANK = 5 };
   bool backwards;
   Scalar neutral;
-  if (x->opcode != HLO_REDUCE_WINDOW || !window_is_padded(&x->a.window) ||
+  if (x->opcode != HLO_REDUCE_WINDOW || !window_is_padded(&x->a->window) ||
       cumulative_window(x, &backwards) >= 0) {
     return false;
   }

@@ -101,7 +101,7 @@ static bool reshaped_box(const Instruction *x, const Range *box, Range *out) {
 /* A dot's result has the batch dimensions, then what is left of lhs, then of rhs. */
 static void dot_box(const Instruction *dot, int side, const Range *box, Range *out) {
   const Shape *shape = dot->operands[side]->shape, *lhs = dot->operands[0]->shape;
-  const Attributes *a = &dot->a;
+  const Attributes *a = dot->a;
   Int64List batch = side ? a->rhs_batch_dims : a->lhs_batch_dims;
   Int64List contracted = side ? a->rhs_contracting_dims : a->lhs_contracting_dims;
   int next = side ? lhs->rank - a->lhs_contracting_dims.count : batch.count;
@@ -127,22 +127,22 @@ static bool operand_box(const Instruction *x, int k, const Range *box, Range *ou
   }
   switch (x->opcode) {
   case HLO_BROADCAST:
-    for (int d = 0; d < operand->rank; d++) out[d] = box[x->a.dimensions.items[d]];
+    for (int d = 0; d < operand->rank; d++) out[d] = box[x->a->dimensions.items[d]];
     return true;
   case HLO_TRANSPOSE:
-    for (int d = 0; d < operand->rank; d++) out[x->a.dimensions.items[d]] = box[d];
+    for (int d = 0; d < operand->rank; d++) out[x->a->dimensions.items[d]] = box[d];
     return true;
   case HLO_RESHAPE: return reshaped_box(x, box, out);
   case HLO_SLICE:
     for (int d = 0; d < operand->rank; d++) {
-      const SliceDimension *s = &x->a.slice.items[d];
+      const SliceDimension *s = &x->a->slice.items[d];
       out[d] =
           (Range){s->start + box[d].low * s->stride, s->start + (box[d].high - 1) * s->stride + 1};
     }
     return true;
   case HLO_REDUCE:
     for (int d = 0, next = 0; d < operand->rank; d++) {
-      if (!list_has(x->a.dimensions, d)) out[d] = box[next++];
+      if (!list_has(x->a->dimensions, d)) out[d] = box[next++];
     }
     return is_array_reduce(x);
   case HLO_DOT: dot_box(x, k, box, out); return true;
@@ -181,7 +181,7 @@ static int64_t work_of(const Instruction *x, int64_t results) {
   int64_t each = 1;
   const Shape *operand = x->operands[0]->shape;
   if (x->opcode != HLO_DOT && !is_array_reduce(x)) return 0;
-  Int64List summed = x->opcode == HLO_DOT ? x->a.lhs_contracting_dims : x->a.dimensions;
+  Int64List summed = x->opcode == HLO_DOT ? x->a->lhs_contracting_dims : x->a->dimensions;
   for (int i = 0; i < summed.count; i++) each *= operand->dims[summed.items[i]];
   return each * results;
 }
@@ -232,11 +232,11 @@ static Instruction *part_of(const Narrower *n, Instruction *x, const Range *box)
 }
 
 static Attributes attributes_of_part(Arena *arena, const Instruction *x, const Instruction *part) {
-  Attributes a = x->a;
+  Attributes a = *x->a;
   if (x->opcode != HLO_SLICE) return a;
   SliceDimension *items = ARENA_ARRAY(arena, SliceDimension, a.slice.count);
   for (int d = 0; d < a.slice.count; d++) {
-    items[d] = (SliceDimension){0, part->shape->dims[d], x->a.slice.items[d].stride};
+    items[d] = (SliceDimension){0, part->shape->dims[d], x->a->slice.items[d].stride};
   }
   a.slice.items = items;
   return a;
@@ -270,7 +270,7 @@ static bool may_be_narrowed(const Computation *computation) {
   bool slices = false, works = false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_BITCAST || x->a.control_predecessors.count) return false;
+    if (x->opcode == HLO_BITCAST || x->a->control_predecessors.count) return false;
     slices |= x->opcode == HLO_SLICE;
     works |= x->opcode == HLO_DOT || x->opcode == HLO_REDUCE;
   }

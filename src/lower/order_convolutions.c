@@ -31,26 +31,26 @@ typedef struct Sizes {
 static bool sizes_of(const Instruction *x, Sizes *sizes) {
   if (x->opcode != HLO_CONVOLUTION || !shape_is_static_array(x->shape) ||
       !shape_is_static_array(x->operands[0]->shape) || type_is_complex(x->shape->type) ||
-      x->a.batch_group_count != 1 || x->a.conv_dims.spatial == 0 || x->shape->rank == MAX_RANK ||
+      x->a->batch_group_count != 1 || x->a->conv_dims.spatial == 0 || x->shape->rank == MAX_RANK ||
       !shape_elements(x->shape)) {
     return false;
   }
-  const ConvDims *dims = &x->a.conv_dims;
+  const ConvDims *dims = &x->a->conv_dims;
   int last = dims->spatial - 1;
-  const WindowDimension *window = &x->a.window.items[last];
-  *sizes = (Sizes){.groups = x->a.feature_group_count,
+  const WindowDimension *window = &x->a->window.items[last];
+  *sizes = (Sizes){.groups = x->a->feature_group_count,
                    .inputs = x->operands[0]->shape->dims[dims->input_feature],
                    .outputs = x->shape->dims[dims->output_feature],
                    .places = x->shape->dims[dims->output_spatial[last]],
                    .taps = 1,
                    .lane_bytes = type_bytes(x->shape->type) == 8 ? 8 : 4,
                    .steps = window->stride != 1 || window->base_dilation != 1};
-  for (int i = 0; i <= last; i++) sizes->taps *= x->a.window.items[i].size;
+  for (int i = 0; i <= last; i++) sizes->taps *= x->a->window.items[i].size;
   return true;
 }
 
 static bool wants_features_first(const Instruction *x, const Sizes *sizes) {
-  const ConvDims *dims = &x->a.conv_dims;
+  const ConvDims *dims = &x->a->conv_dims;
   return sizes->groups == 1 && sizes->outputs * sizes->lane_bytes < VECTOR_BYTES &&
          sizes->inputs > 1 && dims->input_feature == x->shape->rank - 1 &&
          dims->output_feature == x->shape->rank - 1 && !sizes->steps &&
@@ -62,10 +62,10 @@ static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
   int64_t multiplier = sizes->outputs / sizes->groups;
   if (multiplier > 1) {
     bool few = multiplier * sizes->lane_bytes < VECTOR_BYTES;
-    return few && (x->a.conv_dims.output_feature == x->shape->rank - 1 || sizes->steps ||
+    return few && (x->a->conv_dims.output_feature == x->shape->rank - 1 || sizes->steps ||
                    sizes->places < MANY_PLACES);
   }
-  return x->a.conv_dims.output_feature != x->shape->rank - 1 &&
+  return x->a->conv_dims.output_feature != x->shape->rank - 1 &&
          (sizes->steps || sizes->places < MANY_PLACES);
 }
 
@@ -122,7 +122,7 @@ static void put_order(int64_t outermost, int64_t feature, const int64_t *spatial
 
 static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
   Arena *arena = x->parent->module->arena;
-  const ConvDims *dims = &x->a.conv_dims;
+  const ConvDims *dims = &x->a->conv_dims;
   int spatial = dims->spatial, rank = spatial + 2;
   int64_t order[MAX_RANK], out_dims[MAX_RANK];
   int64_t *places = ARENA_ARRAY(arena, int64_t, spatial),
@@ -132,7 +132,7 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
     places[i] = (features_last ? 1 : 2) + i;
     taps[i] = i;
   }
-  Attributes a = x->a, transpose;
+  Attributes a = *x->a, transpose;
   ConvDims *to = &a.conv_dims;
   to->input_batch = to->output_batch = 0;
   to->input_feature = to->output_feature = features_last ? rank - 1 : 1;

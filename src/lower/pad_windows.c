@@ -54,9 +54,10 @@ Instruction *add_padded(Computation *computation, Instruction *operand, Instruct
 
 static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target,
                         Scalar neutral) {
-  Window kept = reduce->a.window;
+  const Attributes *before = reduce->a;
   PaddingConfig padding;
-  reduce->a.window = window_unpadded(computation->module->arena, &kept, &padding);
+  instruction_attributes(reduce)->window =
+      window_unpadded(computation->module->arena, &before->window, &padding);
   Instruction *padded = NULL;
   if (can_fuse(target, reduce)) {
     PrimitiveType type = reduce->operands[0]->shape->type;
@@ -66,7 +67,7 @@ static bool pad_operand(Computation *computation, Instruction *reduce, const Tar
   if (padded) {
     reduce->operands[0] = padded;
   } else {
-    reduce->a.window = kept;
+    reduce->a = before;
   }
   return padded != NULL;
 }
@@ -78,7 +79,7 @@ static bool pad_windows(Computation *computation, const Target *target) {
     Instruction *x = computation->instructions[i];
     Scalar neutral;
     if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (window_is_padded(&x->a.window) && reduce_window_neutral(x, &neutral) &&
+    if (window_is_padded(&x->a->window) && reduce_window_neutral(x, &neutral) &&
         !can_fuse(target, x))
       changed |= pad_operand(computation, x, target, neutral);
   }

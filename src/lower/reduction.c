@@ -15,7 +15,7 @@ static bool may_be_reordered(Opcode opcode) {
 
 Opcode reduce_operation(const Instruction *reduce) {
   if (type_is_complex(reduce->operands[0]->shape->type)) return OPCODE_COUNT;
-  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+  Opcode opcode = computation_simple_binary(reduce->a->to_apply);
   return may_be_reordered(opcode) ? opcode : OPCODE_COUNT;
 }
 
@@ -30,7 +30,7 @@ bool reduces_apart(const Instruction *reduce) {
 }
 
 Opcode reduce_operation_of(const Instruction *reduce, int result) {
-  const Instruction *x = reduce->a.to_apply->root;
+  const Instruction *x = reduce->a->to_apply->root;
   int count = reduce->operand_count / 2;
   if (x->opcode == HLO_TUPLE_OP) x = x->operands[result];
   if (opcode_category(x->opcode) != ELEMENTWISE_BINARY) return OPCODE_COUNT;
@@ -61,7 +61,7 @@ bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
 }
 
 bool reduce_window_neutral(const Instruction *reduce, Scalar *x) {
-  Opcode opcode = computation_simple_binary(reduce->a.to_apply);
+  Opcode opcode = computation_simple_binary(reduce->a->to_apply);
   PrimitiveType type = reduce->operands[0]->shape->type;
   return reduce->operand_count == 2 && reduce_neutral(opcode, type, x) &&
          !(opcode == HLO_MULTIPLY && type_is_complex(type));
@@ -93,7 +93,7 @@ int cumulative_window(const Instruction *instruction, bool *backwards) {
   if (instruction->opcode != HLO_REDUCE_WINDOW) return -1;
   const Shape *shape = instruction->operands[0]->shape;
   for (int i = 0; i < shape->rank; i++) {
-    const WindowDimension *d = &instruction->a.window.items[i];
+    const WindowDimension *d = &instruction->a->window.items[i];
     if (d->stride != 1 || d->base_dilation != 1) return -1;
     if (d->size == 1 && d->padding_low == 0 && d->padding_high == 0) continue;
     if (found >= 0 || d->window_dilation != 1 || d->window_reversal) return -1;

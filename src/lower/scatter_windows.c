@@ -24,18 +24,18 @@ static Instruction *add_places(Computation *computation, const Shape *shape) {
 /* The place of the element that each window selects, or NULL. */
 static Instruction *add_selection(Computation *computation, const Instruction *x) {
   Arena *arena = computation->module->arena;
-  bool padded = window_is_padded(&x->a.window);
+  bool padded = window_is_padded(&x->a->window);
   const Shape *source = x->operands[1]->shape, *places = shape_with_type(arena, source, S32);
   Instruction *first = computation_add_number(computation, x->shape->type, (Scalar){0});
   Instruction *nowhere = computation_add_number(computation, S32, (Scalar){.i = -1});
   Instruction *operands[] = {x->operands[0], add_places(computation, x->shape), first, nowhere};
   Attributes window;
   attributes_init(&window);
-  window.window = x->a.window;
+  window.window = x->a->window;
   window.to_apply = pooling_chooser(x, padded);
   if (padded) {
     PaddingConfig padding;
-    window.window = window_unpadded(arena, &x->a.window, &padding);
+    window.window = window_unpadded(arena, &x->a->window, &padding);
     for (int i = 0; i < 2; i++) {
       operands[i] = add_padded(computation, operands[i], operands[2 + i], padding);
       if (!operands[i]) return NULL;
@@ -60,7 +60,7 @@ static void scatter_source(Computation *computation, Instruction *x, Instruction
   Int64List first = {1, arena_copy(arena, zero, sizeof zero)};
   attributes.inserted_window_dims = attributes.scatter_dims_to_operand_dims = first;
   attributes.index_vector_dim = places->shape->rank;
-  attributes.to_apply = x->a.scatter;
+  attributes.to_apply = x->a->scatter;
   Instruction *scatter =
       computation_add(computation, HLO_SCATTER, flat, operands, 3, &attributes, NULL);
   instruction_become(x, HLO_RESHAPE, &scatter, 1, NULL);

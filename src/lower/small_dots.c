@@ -15,7 +15,7 @@ static bool has_whole_products(PrimitiveType type) {
 }
 
 static bool is_small(const Instruction *dot) {
-  if (dot->opcode != HLO_DOT || dot->a.control_predecessors.count) return false;
+  if (dot->opcode != HLO_DOT || dot->a->control_predecessors.count) return false;
   const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
   PrimitiveType type = dot->shape->type;
   if (!has_whole_products(type) || lhs->type != type || rhs->type != type) return false;
@@ -24,10 +24,10 @@ static bool is_small(const Instruction *dot) {
     return false;
   }
   int64_t products = shape_elements(dot->shape);
-  for (int i = 0; i < dot->a.lhs_contracting_dims.count; i++) {
-    products *= lhs->dims[dot->a.lhs_contracting_dims.items[i]];
+  for (int i = 0; i < dot->a->lhs_contracting_dims.count; i++) {
+    products *= lhs->dims[dot->a->lhs_contracting_dims.items[i]];
   }
-  int loops = dot->shape->rank + dot->a.lhs_contracting_dims.count;
+  int loops = dot->shape->rank + dot->a->lhs_contracting_dims.count;
   return products > 0 && products <= MOST_PRODUCTS && loops <= MOST_DIMENSIONS;
 }
 
@@ -35,9 +35,9 @@ static bool is_small(const Instruction *dot) {
 static Instruction *spread(Instruction *dot, int side, const Shape *products) {
   Arena *arena = dot->parent->module->arena;
   Instruction *operand = dot->operands[side];
-  Int64List batch = side ? dot->a.rhs_batch_dims : dot->a.lhs_batch_dims;
-  Int64List contracted = side ? dot->a.rhs_contracting_dims : dot->a.lhs_contracting_dims;
-  int lhs_free = dot->operands[0]->shape->rank - dot->a.lhs_contracting_dims.count;
+  Int64List batch = side ? dot->a->rhs_batch_dims : dot->a->lhs_batch_dims;
+  Int64List contracted = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
+  int lhs_free = dot->operands[0]->shape->rank - dot->a->lhs_contracting_dims.count;
   int next = side ? lhs_free : batch.count;
   int64_t *dimensions = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
   for (int d = 0; d < operand->shape->rank; d++) {
@@ -85,13 +85,13 @@ static Computation *adder(Module *module, PrimitiveType type) {
 static void expand(Instruction *dot, Computation *add) {
   Computation *computation = dot->parent;
   Arena *arena = computation->module->arena;
-  int contracted = dot->a.lhs_contracting_dims.count, rank = dot->shape->rank;
+  int contracted = dot->a->lhs_contracting_dims.count, rank = dot->shape->rank;
   int64_t dims[MAX_RANK];
   int64_t *summed = ARENA_ARRAY(arena, int64_t, contracted);
   for (int d = 0; d < rank; d++) dims[d] = dot->shape->dims[d];
   for (int i = 0; i < contracted; i++) {
     summed[i] = rank + i;
-    dims[rank + i] = dot->operands[0]->shape->dims[dot->a.lhs_contracting_dims.items[i]];
+    dims[rank + i] = dot->operands[0]->shape->dims[dot->a->lhs_contracting_dims.items[i]];
   }
   const Shape *products = shape_make(arena, dot->shape->type, rank + contracted, dims, NULL);
   Instruction *factors[2] = {spread(dot, 0, products), spread(dot, 1, products)};

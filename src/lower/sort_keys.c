@@ -45,12 +45,12 @@ static Instruction *copy(const Extraction *e, const Instruction *x) {
   Instruction *operands[3];
   for (int i = 0; i < x->operand_count; i++) operands[i] = copy(e, x->operands[i]);
   return e->copies[x->id] = computation_add(e->to, x->opcode, copied_shape(e, x->shape->type),
-                                            operands, x->operand_count, &x->a, NULL);
+                                            operands, x->operand_count, x->a, NULL);
 }
 
 static void begin_copies(Extraction *e, Computation *to, const Shape *shape,
                          Instruction *const *replacements) {
-  e->copies = ARENA_ARRAY(e->arena, Instruction *, e->sort->a.to_apply->count);
+  e->copies = ARENA_ARRAY(e->arena, Instruction *, e->sort->a->to_apply->count);
   e->to = to;
   e->shape = shape;
   e->replacements = replacements;
@@ -98,7 +98,7 @@ static Instruction **add_parameters(const Extraction *e, Computation *c,
 /* compare(k0) or (equal(k0) and (compare(k1) or ...)) */
 static Computation *make_comparator(Extraction *e, Instruction *const *operands) {
   Module *module = e->sort->parent->module;
-  Computation *c = module_add_computation(module, e->sort->a.to_apply->name);
+  Computation *c = module_add_computation(module, e->sort->a->to_apply->name);
   Instruction **parameters = add_parameters(e, c, operands), *result = NULL;
   begin_copies(e, c, NULL, parameters + 2 * (ptrdiff_t)e->count);
   for (int i = e->order.count - 1; i >= 0; i--) {
@@ -106,7 +106,7 @@ static Computation *make_comparator(Extraction *e, Instruction *const *operands)
     int operand = e->operand_of[i];
     Instruction *left = operand >= 0 ? parameters[2 * operand] : copy(e, key->left);
     Instruction *right = operand >= 0 ? parameters[2 * operand + 1] : copy(e, key->right);
-    Attributes attributes = key->compare->a;
+    Attributes attributes = *key->compare->a;
     attributes.direction = direction_of(key, !result && e->order.reverses_ties);
     Instruction *less = add_pred(c, HLO_COMPARE, left, right, &attributes);
     if (!result) {
@@ -133,7 +133,7 @@ static void replace_sort(Extraction *e) {
   int given = sort->operand_count;
   Instruction **operands = make_operands(e),
               **results = ARENA_ARRAY(e->arena, Instruction *, given);
-  Attributes attributes = sort->a, element;
+  Attributes attributes = *sort->a, element;
   attributes_init(&element);
   attributes.to_apply = make_comparator(e, operands);
   Instruction *sorted = computation_add(sort->parent, HLO_SORT, sorted_shape(e, operands), operands,
@@ -153,7 +153,7 @@ static void replace_sort(Extraction *e) {
 
 static bool extract_keys(Instruction *sort) {
   Extraction e = {.sort = sort, .arena = sort->parent->module->arena};
-  e.order = comparator_order(sort->a.to_apply);
+  e.order = comparator_order(sort->a->to_apply);
   for (int i = 0; i < e.order.count; i++) {
     bool is_simple = sort_key_source(&e.order.keys[i]).operand >= 0;
     e.operand_of[i] = is_simple ? -1 : e.count++;
@@ -164,7 +164,7 @@ static bool extract_keys(Instruction *sort) {
 
 /* False if the comparator stays as it is, for the evaluator. */
 static bool batch_comparator(Instruction *sort, const Target *target) {
-  const Computation *comparator = sort->a.to_apply;
+  const Computation *comparator = sort->a->to_apply;
   SortOrder order = comparator_order(comparator);
   if (order.count > 0 || !comparator_is_elementwise(comparator)) return false;
   Extraction e = {.sort = sort, .arena = sort->parent->module->arena};
@@ -185,7 +185,7 @@ static bool batch_comparator(Instruction *sort, const Target *target) {
     if (!is_leaf && !can_fuse(target, x)) return false;
   }
   batch->root = root;
-  sort->a.calls = batch;
+  instruction_attributes(sort)->calls = batch;
   return true;
 }
 

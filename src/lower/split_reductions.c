@@ -59,7 +59,7 @@ static bool is_high(const Shape *shape, Int64List reduced, int64_t elements) {
 /* Where to cut: so that the pieces have about the wanted size. False if there is no need. */
 static bool plan_cut(Cut *c) {
   const Shape *shape = c->reduce->operands[0]->shape;
-  const Int64List reduced = c->reduce->a.dimensions;
+  const Int64List reduced = c->reduce->a->dimensions;
   int64_t elements = 1, inner = 1;
   for (int i = 0; i < reduced.count; i++) elements *= shape->dims[reduced.items[i]];
   bool high = is_high(shape, reduced, elements);
@@ -89,7 +89,7 @@ static bool plan_cut(Cut *c) {
 /* The elements [begin, end) of the dimension that is cut. */
 static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) {
   Instruction *part = computation_add_range(c->computation, x, c->along, begin, end);
-  if (!begin || !opcode_is_elementwise(x->opcode) || x->a.control_predecessors.count ||
+  if (!begin || !opcode_is_elementwise(x->opcode) || x->a->control_predecessors.count ||
       c->copied++ >= MOST_COPIED) {
     return part;
   }
@@ -99,7 +99,7 @@ static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) 
     Instruction *operand = x->operands[i];
     operands[i] = operand->shape->rank ? part_of(c, operand, begin, end) : operand;
   }
-  return add(c, x->opcode, part->shape, operands, x->operand_count, &x->a);
+  return add(c, x->opcode, part->shape, operands, x->operand_count, x->a);
 }
 
 /* With one dimension of `pieces` and one of a piece. */
@@ -152,7 +152,7 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
   a.dimensions = (Int64List){0, over};
   *kept = (Int64List){0, left};
   for (int d = 0; d < shape->rank; d++) {
-    bool is_reduced = list_has(c->reduce->a.dimensions, d <= c->along ? d : d - added);
+    bool is_reduced = list_has(c->reduce->a->dimensions, d <= c->along ? d : d - added);
     if (is_reduced && d >= c->along + added) {
       over[a.dimensions.count++] = d;
       continue;
@@ -193,7 +193,7 @@ static void cut(Cut *c) {
   Attributes a;
   Int64List kept, kept_of_rest;
   attributes_init(&a);
-  c->combine = c->wide != PRIMITIVE_TYPE_INVALID ? widened(c) : x->a.to_apply;
+  c->combine = c->wide != PRIMITIVE_TYPE_INVALID ? widened(c) : x->a->to_apply;
   for (int i = 0; i < c->count; i++) {
     Instruction *operand = converted(c, x->operands[i]);
     operands[i] = in_pieces(c, operand);
@@ -220,7 +220,7 @@ static void cut(Cut *c) {
 
 static bool split(Instruction *x, const Target *target) {
   Cut c = {.computation = x->parent, .arena = x->parent->module->arena, .reduce = x};
-  if (x->opcode != HLO_REDUCE || x->a.control_predecessors.count || !can_fuse(target, x))
+  if (x->opcode != HLO_REDUCE || x->a->control_predecessors.count || !can_fuse(target, x))
     return false;
   c.count = x->operand_count / 2;
   c.rank = x->operands[0]->shape->rank;

@@ -17,7 +17,7 @@ enum {
 
 /* Becomes part of loops over elements, or is nothing at all. */
 static bool may_be_unrolled(const Instruction *x) {
-  if (x->a.control_predecessors.count) return false;
+  if (x->a->control_predecessors.count) return false;
   return is_plain(x->opcode) || x->opcode == HLO_CONSTANT || x->opcode == HLO_PARAMETER ||
          x->opcode == HLO_GET_TUPLE_ELEMENT || x->opcode == HLO_TUPLE_OP;
 }
@@ -32,7 +32,7 @@ static bool is_plain_body(const Computation *body) {
 /* The element of the loop's state that a value is; -1 if it is something else. */
 static int64_t state_element(const Instruction *x) {
   bool is_element = x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0]->opcode == HLO_PARAMETER;
-  return is_element ? x->a.tuple_index : -1;
+  return is_element ? x->a->tuple_index : -1;
 }
 
 static bool is_scalar_constant(const Instruction *x) {
@@ -54,9 +54,9 @@ static const Instruction *step_of(const Instruction *next, int64_t element) {
 }
 
 bool find_counter(const Instruction *loop, Counter *out) {
-  const Instruction *test = loop->a.condition->root, *next = loop->a.body->root;
+  const Instruction *test = loop->a->condition->root, *next = loop->a->body->root;
   const Instruction *init = loop->operands[0];
-  if (test->opcode != HLO_COMPARE || test->a.direction != COMPARE_LT ||
+  if (test->opcode != HLO_COMPARE || test->a->direction != COMPARE_LT ||
       init->opcode != HLO_TUPLE_OP || next->opcode != HLO_TUPLE_OP) {
     return false;
   }
@@ -81,15 +81,15 @@ static bool unroll_loops(Computation *computation) {
   rewrite_begin(&rewrite, computation);
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *loop = rewrite_visit(&rewrite, i);
-    if (loop->opcode != HLO_WHILE || loop->a.control_predecessors.count) continue;
+    if (loop->opcode != HLO_WHILE || loop->a->control_predecessors.count) continue;
     Counter counter;
     if (!find_counter(loop, &counter) || counter.turns > MOST_TURNS ||
-        counter.turns * loop->a.body->count > MOST_INSTRUCTIONS || !is_plain_body(loop->a.body)) {
+        counter.turns * loop->a->body->count > MOST_INSTRUCTIONS || !is_plain_body(loop->a->body)) {
       continue;
     }
     Attributes attributes;
     attributes_init(&attributes);
-    attributes.to_apply = loop->a.body;
+    attributes.to_apply = loop->a->body;
     Instruction *state = loop->operands[0];
     for (int turn = 0; turn < counter.turns; turn++) {
       state =

@@ -73,8 +73,8 @@ bool computations_same(Computation *a, Computation *b) {
     const Instruction *x = a->instructions[i], *y = b->instructions[i];
     same = x->opcode == y->opcode && x->parameter_number == y->parameter_number &&
            x->operand_count == y->operand_count && shape_equal(x->shape, y->shape) &&
-           !x->a.control_predecessors.count && !y->a.control_predecessors.count &&
-           attributes_same(x->opcode, &x->a, &y->a) &&
+           !x->a->control_predecessors.count && !y->a->control_predecessors.count &&
+           attributes_same(x->opcode, x->a, y->a) &&
            (x->opcode != HLO_CONSTANT || constants_same(x, y));
     for (int k = 0; k < x->operand_count && same; k++) {
       same = x->operands[k]->id == y->operands[k]->id;
@@ -191,7 +191,7 @@ uint64_t computation_hash(Computation *computation) {
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
     hash = instruction_hash(hash, x);
-    if (x->opcode != HLO_PARAMETER) hash ^= attributes_hash(x->opcode, &x->a);
+    if (x->opcode != HLO_PARAMETER) hash ^= attributes_hash(x->opcode, x->a);
   }
   return hash ^ hash >> 32;
 }

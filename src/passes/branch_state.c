@@ -15,7 +15,7 @@
 static int find_live(Instruction *const *users, int count, bool *live) {
   int left = 0;
   for (int u = 0; u < count; u++) {
-    bool *is_live = &live[users[u]->a.tuple_index];
+    bool *is_live = &live[users[u]->a->tuple_index];
     left += !*is_live;
     *is_live = true;
   }
@@ -56,7 +56,7 @@ static bool drop_results(Instruction *x, Computation **called, int called_count,
       computation_sort(called[c]);
     }
     int *number = new_numbers(live, size);
-    for (int u = 0; u < user_count; u++) users[u]->a.tuple_index = number[users[u]->a.tuple_index];
+    for (int u = 0; u < user_count; u++) renumber_element(users[u], number);
     scope_free(number);
   }
   scope_free(live);
@@ -98,7 +98,7 @@ static bool drop_dead(Instruction *x, Instruction *const *users, int user_count)
   int count = instruction_called(x, NULL);
   Computation **called = scope_new((size_t)count, sizeof *called);
   instruction_called(x, called);
-  if (is_own(called, count) && !x->a.control_predecessors.count) {
+  if (is_own(called, count) && !x->a->control_predecessors.count) {
     if (only_elements) changed |= drop_results(x, called, count, users, user_count);
     for (int c = 0; c < count && x->opcode == HLO_CONDITIONAL; c++) {
       changed |= drop_argument(x, c + 1, called[c]);

@@ -17,13 +17,13 @@ typedef struct InstructionSet {
 
 static bool may_be_shared(const Instruction *instruction) {
   return instruction->opcode != HLO_PARAMETER && !instruction_has_side_effect(instruction) &&
-         !instruction->a.control_predecessors.count &&
+         !instruction->a->control_predecessors.count &&
          (instruction->opcode != HLO_CONSTANT || shape_is_array(instruction->shape)) &&
          instruction->opcode != HLO_AFTER_ALL; /* tokens stand for the order they are used in */
 }
 
 static uint64_t hash_of(const Instruction *instruction) {
-  uint64_t hash = attributes_hash(instruction->opcode, &instruction->a);
+  uint64_t hash = attributes_hash(instruction->opcode, instruction->a);
   hash = instruction_hash(hash, instruction);
   return hash ^ hash >> 32;
 }
@@ -40,7 +40,7 @@ static bool same(const Instruction *a, const Instruction *b) {
     size_t size = (size_t)shape_bytes(a->shape);
     return size == 0 || !memcmp(a->literal->data, b->literal->data, size);
   }
-  return attributes_same(a->opcode, &a->a, &b->a);
+  return attributes_same(a->opcode, a->a, b->a);
 }
 
 /* The instruction in the set that is the same, or NULL after adding this one. */

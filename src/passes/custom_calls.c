@@ -32,7 +32,7 @@ static const Spelling spellings[] = {
 
 static bool is_hint(const Instruction *x) {
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
-    if (strcmp(x->a.custom_call_target, hints[i]) == 0) {
+    if (strcmp(x->a->custom_call_target, hints[i]) == 0) {
       return x->operand_count == 1 && shape_compatible(x->shape, x->operands[0]->shape);
     }
   }
@@ -41,7 +41,7 @@ static bool is_hint(const Instruction *x) {
 
 static Opcode spelled(const Instruction *x) {
   for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
-    if (strcmp(x->a.custom_call_target, spellings[i].target) == 0) return spellings[i].opcode;
+    if (strcmp(x->a->custom_call_target, spellings[i].target) == 0) return spellings[i].opcode;
   }
   return HLO_CUSTOM_CALL;
 }
@@ -66,7 +66,7 @@ static bool is_topk(const Instruction *x, Attributes *attributes) {
   if (shape->elements[1]->type != S32) return false;
   attributes->k = values->dims[last];
   attributes->largest =
-      !says_smallest(x->a.backend_config) && !says_smallest(x->a.frontend_attributes);
+      !says_smallest(x->a->backend_config) && !says_smallest(x->a->frontend_attributes);
   return true;
 }
 
@@ -91,7 +91,7 @@ static bool rename_calls(Computation *computation) {
   bool changed = false;
   for (int i = 0; i < computation->count; i++) {
     Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_CUSTOM_CALL && x->a.custom_call_target) changed |= rename_call(x);
+    if (x->opcode == HLO_CUSTOM_CALL && x->a->custom_call_target) changed |= rename_call(x);
   }
   return changed;
 }

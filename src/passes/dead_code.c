@@ -7,7 +7,7 @@
 
 static void mark_operands(const Instruction *instruction, bool *live) {
   for (int i = 0; i < instruction->operand_count; i++) live[instruction->operands[i]->id] = true;
-  InstructionList before = instruction->a.control_predecessors;
+  InstructionList before = instruction->a->control_predecessors;
   for (int i = 0; i < before.count; i++) live[before.items[i]->id] = true;
 }
 

@@ -83,7 +83,7 @@ bool applies_more(const Instruction *x, const Computation *to_apply) {
   for (int i = 0; i < to_apply->count && !has_more; i++) {
     has_more = instruction_reaches(to_apply->instructions[i], is_more);
   }
-  return has_more && x->operand_count > 0 && !x->a.control_predecessors.count;
+  return has_more && x->operand_count > 0 && !x->a->control_predecessors.count;
 }
 
 /* ---- Maps ---- */
@@ -96,7 +96,7 @@ static void expand_map(const Applied *e) {
   }
   const Shape *flat = shape_make(e->arena, e->x->shape->type, 1, &size, NULL);
   Instruction *scan =
-      add_scan(e->computation, e->x->a.to_apply, flat, operands, e->x->operand_count, 0);
+      add_scan(e->computation, e->x->a->to_apply, flat, operands, e->x->operand_count, 0);
   instruction_become(e->x, HLO_RESHAPE, &scan, 1, NULL);
 }
 
@@ -104,7 +104,7 @@ static void expand_map(const Applied *e) {
 
 /* (elements..., so far...) -> so far...: what the reduction applies, with its sides changed. */
 static Computation *step_of(const Applied *e) {
-  Computation *to_apply = e->x->a.to_apply;
+  Computation *to_apply = e->x->a->to_apply;
   Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
   Computation *step = module_add_computation(e->x->parent->module, "reduce_step");
   Attributes a;
@@ -146,7 +146,8 @@ static void expand_reduce(Applied *e) {
   const Shape **shapes = ARENA_ARRAY(e->arena, const Shape *, 2 * e->count);
   for (int i = 0; i < 2 * e->count; i++) {
     Instruction *operand = e->x->operands[i];
-    operands[i] = i < e->count ? add_in_rows(e->computation, operand, e->x->a.dimensions) : operand;
+    operands[i] =
+        i < e->count ? add_in_rows(e->computation, operand, e->x->a->dimensions) : operand;
     shapes[i] = i < e->count ? shape_make(e->arena, operand->shape->type, 1, &e->results, NULL)
                              : operand->shape;
   }
@@ -171,7 +172,7 @@ static bool expand_applied(Computation *computation) {
     e.arena = computation->module->arena;
     bool is_map = e.x->opcode == HLO_MAP;
     if (!is_map && e.x->opcode != HLO_REDUCE) continue;
-    if (!applies_more(e.x, e.x->a.to_apply)) continue;
+    if (!applies_more(e.x, e.x->a->to_apply)) continue;
     if (is_map) {
       expand_map(&e);
     } else {

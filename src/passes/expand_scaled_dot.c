@@ -58,7 +58,7 @@ static Instruction *add_scaled(const Expansion *e, int side) {
 static void expand(Instruction *x) {
   PrimitiveType type = x->shape->type;
   Expansion e = {x, x->parent->module->arena, type, type_of_products(type)};
-  Attributes attributes = x->a;
+  Attributes attributes = *x->a;
   Instruction *operands[] = {add_scaled(&e, 0), add_scaled(&e, 1)};
   if (e.wide == e.type) {
     instruction_become(x, HLO_DOT, operands, 2, &attributes);

@@ -82,7 +82,7 @@ static Computation *condition(const Expansion *e, const Shape *state) {
 /* to_apply on this step's elements and carries; its results one by one. */
 static Instruction **add_step(const Expansion *e, Instruction **state, Instruction *at) {
   const Scan *scan = &e->scan;
-  Computation *to_apply = e->x->a.to_apply;
+  Computation *to_apply = e->x->a->to_apply;
   Instruction **arguments = ARENA_ARRAY(e->arena, Instruction *, e->x->operand_count);
   Attributes attributes;
   attributes_init(&attributes);
@@ -115,7 +115,7 @@ static Computation *body(const Expansion *e, const Shape *shape) {
   for (int i = 0; i < state_size(scan); i++)
     state[i] = computation_add_element(in.computation, parameter, i);
   Instruction *index = state[INDEX], *at = index;
-  if (e->x->a.is_reverse) {
+  if (e->x->a->is_reverse) {
     Instruction *operands[] = {add_index(&in, scan->length - 1), index};
     at = add(&in, HLO_SUBTRACT, index->shape, operands, 2, NULL);
   }
@@ -153,8 +153,8 @@ static void add_loop(const Expansion *e, Instruction **results) {
   attributes_init(&attributes);
   attributes.condition = condition(e, init->shape);
   attributes.body = body(e, init->shape);
-  attributes.metadata = e->x->a.metadata;
-  InstructionList before = e->x->a.control_predecessors; /* which the scan keeps for itself, too */
+  attributes.metadata = e->x->a->metadata;
+  InstructionList before = e->x->a->control_predecessors; /* which the scan keeps for itself, too */
   before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
   attributes.control_predecessors = before;
   Instruction *loop = add(e, HLO_WHILE, init->shape, &init, 1, &attributes);
@@ -191,9 +191,9 @@ static void expand(Instruction *x) {
 /* How many steps there are must be known: else it stays, to be refused. */
 static bool is_static_scan(const Instruction *x) {
   if (x->opcode != HLO_SCAN) return false;
-  for (int i = 0; i < x->operand_count - x->a.num_carries; i++) {
+  for (int i = 0; i < x->operand_count - x->a->num_carries; i++) {
     const bool *dynamic = x->operands[i]->shape->dynamic;
-    if (dynamic && dynamic[x->a.dimensions.items[0]]) return false;
+    if (dynamic && dynamic[x->a->dimensions.items[0]]) return false;
   }
   return true;
 }

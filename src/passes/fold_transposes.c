@@ -24,29 +24,31 @@ static Int64List mapped(const Instruction *x, Int64List list, const int64_t *to)
 static bool fold_dot_operand(Instruction *dot, int side) {
   const Instruction *transpose = dot->operands[side];
   if (!is_transpose(transpose)) return false;
-  Int64List *batch = side ? &dot->a.rhs_batch_dims : &dot->a.lhs_batch_dims;
-  Int64List *contracting = side ? &dot->a.rhs_contracting_dims : &dot->a.lhs_contracting_dims;
-  Int64List permutation = transpose->a.dimensions;
+  Int64List batch = side ? dot->a->rhs_batch_dims : dot->a->lhs_batch_dims;
+  Int64List contracting = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
+  Int64List permutation = transpose->a->dimensions;
   int64_t last = -1;
   for (int d = 0; d < permutation.count; d++) {
-    if (list_has(*batch, d) || list_has(*contracting, d)) continue;
+    if (list_has(batch, d) || list_has(contracting, d)) continue;
     if (permutation.items[d] < last) return false;
     last = permutation.items[d];
   }
-  *batch = mapped(dot, *batch, permutation.items);
-  *contracting = mapped(dot, *contracting, permutation.items);
+  Attributes *a = instruction_attributes(dot);
+  *(side ? &a->rhs_batch_dims : &a->lhs_batch_dims) = mapped(dot, batch, permutation.items);
+  *(side ? &a->rhs_contracting_dims : &a->lhs_contracting_dims) =
+      mapped(dot, contracting, permutation.items);
   dot->operands[side] = transpose->operands[0];
   return true;
 }
 
 /* Whether the transpose has the dot's batch dimensions, then those of the rhs, then the lhs'. */
 static bool exchanges_operands(const Instruction *transpose, const Instruction *dot) {
-  int rank = dot->shape->rank, batch = dot->a.lhs_batch_dims.count;
-  int lhs = dot->operands[0]->shape->rank - batch - dot->a.lhs_contracting_dims.count;
+  int rank = dot->shape->rank, batch = dot->a->lhs_batch_dims.count;
+  int lhs = dot->operands[0]->shape->rank - batch - dot->a->lhs_contracting_dims.count;
   int rhs = rank - batch - lhs;
   for (int d = 0; d < rank; d++) {
     int from = d < batch ? d : d < batch + rhs ? d + lhs : d - rhs;
-    if (transpose->a.dimensions.items[d] != from) return false;
+    if (transpose->a->dimensions.items[d] != from) return false;
   }
   return true;
 }
@@ -54,11 +56,11 @@ static bool exchanges_operands(const Instruction *transpose, const Instruction *
 static bool fold_into_dot(Instruction *transpose) {
   Instruction *dot = transpose->operands[0];
   if (!exchanges_operands(transpose, dot)) return false;
-  Attributes a = dot->a;
-  a.lhs_batch_dims = dot->a.rhs_batch_dims;
-  a.rhs_batch_dims = dot->a.lhs_batch_dims;
-  a.lhs_contracting_dims = dot->a.rhs_contracting_dims;
-  a.rhs_contracting_dims = dot->a.lhs_contracting_dims;
+  Attributes a = *dot->a;
+  a.lhs_batch_dims = dot->a->rhs_batch_dims;
+  a.rhs_batch_dims = dot->a->lhs_batch_dims;
+  a.lhs_contracting_dims = dot->a->rhs_contracting_dims;
+  a.rhs_contracting_dims = dot->a->lhs_contracting_dims;
   Instruction *operands[2] = {dot->operands[1], dot->operands[0]};
   instruction_become(transpose, HLO_DOT, operands, 2, &a);
   return true;
@@ -67,18 +69,18 @@ static bool fold_into_dot(Instruction *transpose) {
 /* ---- convolution ---- */
 
 static bool has_groups(const Instruction *convolution) {
-  return convolution->a.feature_group_count > 1 || convolution->a.batch_group_count > 1;
+  return convolution->a->feature_group_count > 1 || convolution->a->batch_group_count > 1;
 }
 
 static const int64_t *mapped_spatial(const Instruction *x, const int64_t *dims, const int64_t *to) {
-  return mapped(x, (Int64List){x->a.conv_dims.spatial, dims}, to).items;
+  return mapped(x, (Int64List){x->a->conv_dims.spatial, dims}, to).items;
 }
 
 static bool fold_convolution_operand(Instruction *convolution, int side) {
   const Instruction *transpose = convolution->operands[side];
   if (!is_transpose(transpose) || has_groups(convolution)) return false;
-  const int64_t *to = transpose->a.dimensions.items;
-  ConvDims *dims = &convolution->a.conv_dims;
+  const int64_t *to = transpose->a->dimensions.items;
+  ConvDims *dims = &instruction_attributes(convolution)->conv_dims;
   if (side == 0) {
     dims->input_batch = to[dims->input_batch];
     dims->input_feature = to[dims->input_feature];
@@ -96,8 +98,8 @@ static bool fold_into_convolution(Instruction *transpose) {
   Instruction *convolution = transpose->operands[0];
   if (has_groups(convolution)) return false;
   int64_t to[MAX_RANK];
-  for (int d = 0; d < transpose->shape->rank; d++) to[transpose->a.dimensions.items[d]] = d;
-  Attributes a = convolution->a;
+  for (int d = 0; d < transpose->shape->rank; d++) to[transpose->a->dimensions.items[d]] = d;
+  Attributes a = *convolution->a;
   a.conv_dims.output_batch = to[a.conv_dims.output_batch];
   a.conv_dims.output_feature = to[a.conv_dims.output_feature];
   a.conv_dims.output_spatial = mapped_spatial(convolution, a.conv_dims.output_spatial, to);

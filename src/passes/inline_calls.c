@@ -48,7 +48,7 @@ static bool is_elementwise(const Instruction *instruction) {
 }
 
 static bool has_elementwise_body(const Instruction *map) {
-  const Computation *body = map->a.to_apply;
+  const Computation *body = map->a->to_apply;
   if (!shape_is_static_array(map->shape)) return false;
   for (int i = 0; i < body->count; i++) {
     const Instruction *instruction = body->instructions[i];
@@ -59,6 +59,13 @@ static bool has_elementwise_body(const Instruction *map) {
     }
   }
   return true;
+}
+
+/* The order of the caller's list says what control predecessors said. */
+static void wait_for_nobody(Instruction *x) {
+  if (x->a->control_predecessors.count) {
+    instruction_attributes(x)->control_predecessors = (InstructionList){0};
+  }
 }
 
 /* A copy of a callee's instruction, with `operands`, at the end of the caller. In a map's body the
@@ -73,10 +80,9 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
     return computation_add(into, HLO_BROADCAST, shape, &constant, 1, NULL, NULL);
   }
   const Shape *shape = map ? shape_with_type(arena, map->shape, from->shape->type) : from->shape;
-  Attributes attributes = from->a;
-  attributes.control_predecessors = (InstructionList){0}; /* the list's order says it already */
   Instruction *copy = computation_add(into, from->opcode, shape, operands, from->operand_count,
-                                      &attributes, from->name);
+                                      from->a, from->name);
+  wait_for_nobody(copy);
   copy->line = from->line;
   module_count_called(copy);
   return copy;
@@ -86,8 +92,8 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
 static Instruction *move_instruction(Computation *into, Instruction *x, Instruction **operands) {
   Arena *arena = into->module->arena;
   for (int k = 0; k < x->operand_count; k++) x->operands[k] = operands[k];
-  x->a.control_predecessors = (InstructionList){0};
   x->parent = into;
+  wait_for_nobody(x);
   x->name = names_take(&into->names, arena, x->name, into->count);
   ARENA_PUSH(arena, into->instructions, into->count, into->capacity, x);
   return x;
@@ -121,12 +127,12 @@ static Instruction *copy_body(Computation *into, const Computation *callee,
 static const Computation *body_of(const Inliner *inliner, const Instruction *instruction) {
   const Computation *body = NULL;
   switch (instruction->opcode) {
-  case HLO_CALL: body = instruction->a.to_apply; break;
-  case HLO_FUSION: body = instruction->a.calls; break;
-  case HLO_MAP: body = has_elementwise_body(instruction) ? instruction->a.to_apply : NULL; break;
+  case HLO_CALL: body = instruction->a->to_apply; break;
+  case HLO_FUSION: body = instruction->a->calls; break;
+  case HLO_MAP: body = has_elementwise_body(instruction) ? instruction->a->to_apply : NULL; break;
   case HLO_ASYNC_START:
     if (inliner->users[instruction->id] == inliner->finished[instruction->id]) {
-      body = instruction->a.calls;
+      body = instruction->a->calls;
     }
     break;
   default: break;
@@ -140,10 +146,9 @@ static const Computation *body_of(const Inliner *inliner, const Instruction *ins
 
 /* A start whose one user is its -done, whose shape is that of the synchronous operation. */
 static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const Shape *shape) {
-  Attributes attributes = start->a;
   Instruction *synchronous =
       computation_add(inliner->computation, synchronous_form(start->opcode), shape, start->operands,
-                      start->operand_count, &attributes, start->name);
+                      start->operand_count, start->a, start->name);
   synchronous->line = start->line;
   return synchronous;
 }
@@ -224,7 +229,7 @@ static bool inline_calls(Computation *computation) {
     for (int k = 0; k < instruction->operand_count; k++) {
       instruction->operands[k] = inliner.to[instruction->operands[k]->id];
     }
-    InstructionList before = instruction->a.control_predecessors;
+    InstructionList before = instruction->a->control_predecessors;
     for (int k = 0; k < before.count; k++) before.items[k] = inliner.to[before.items[k]->id];
     inliner.to[i] = place(&inliner, instruction, done_shape);
   }

@@ -25,8 +25,8 @@ static bool is_element(const Instruction *x, const Instruction *tuple) {
 }
 
 static bool find_state(State *s, Instruction *loop, const Users *users) {
-  const Computation *body = loop->a.body, *condition = loop->a.condition;
-  if (loop->a.control_predecessors.count || !shape_is_tuple(loop->shape) || body->callers > 1 ||
+  const Computation *body = loop->a->body, *condition = loop->a->condition;
+  if (loop->a->control_predecessors.count || !shape_is_tuple(loop->shape) || body->callers > 1 ||
       condition->callers > 1 || body->root->opcode != HLO_TUPLE_OP || loop == loop->parent->root ||
       !has_only_elements(body->parameters[0]) || !has_only_elements(condition->parameters[0])) {
     return false;
@@ -57,9 +57,9 @@ static bool skip_passed_on(State *s) {
   int kept = 0;
   for (int u = 0; u < s->user_count; u++) {
     Instruction *user = s->users[u];
-    int64_t index = user->a.tuple_index;
+    int64_t index = user->a->tuple_index;
     const Instruction *next = s->root->operands[index];
-    bool is_same = is_element(next, s->inside) && next->a.tuple_index == index;
+    bool is_same = is_element(next, s->inside) && next->a->tuple_index == index;
     Instruction *before = is_same ? tuple_element(s->init, index) : NULL;
     if (before && shape_equal(before->shape, user->shape)) {
       instruction_become(user, shape_is_array(user->shape) ? HLO_COPY : HLO_OPTIMIZATION_BARRIER,
@@ -80,13 +80,13 @@ static bool are_twins(const State *s, int i, int j) {
   const Instruction *a = s->root->operands[i], *b = s->root->operands[j];
   if (s->init->opcode != HLO_TUPLE_OP || s->init->operands[i] != s->init->operands[j] ||
       a->opcode != b->opcode || !opcode_is_elementwise(a->opcode) || a->operand_count != 2 ||
-      !shape_equal(a->shape, b->shape) || !attributes_same(a->opcode, &a->a, &b->a)) {
+      !shape_equal(a->shape, b->shape) || !attributes_same(a->opcode, a->a, b->a)) {
     return false;
   }
   for (int k = 0; k < 2; k++) {
     const Instruction *x = a->operands[k], *y = b->operands[k];
-    bool own = is_element(x, s->inside) && x->a.tuple_index == i && is_element(y, s->inside) &&
-               y->a.tuple_index == j;
+    bool own = is_element(x, s->inside) && x->a->tuple_index == i && is_element(y, s->inside) &&
+               y->a->tuple_index == j;
     if (own && a->operands[1 - k] == b->operands[1 - k]) return true;
   }
   return false;
@@ -96,7 +96,8 @@ static void read_instead(const Computation *computation, const Instruction *stat
                          int now) {
   for (int i = 0; i < computation->count; i++) {
     Instruction *x = computation->instructions[i];
-    if (is_element(x, state) && x->a.tuple_index == of) x->a.tuple_index = now;
+    if (is_element(x, state) && x->a->tuple_index == of)
+      instruction_attributes(x)->tuple_index = now;
   }
 }
 
@@ -106,10 +107,10 @@ static bool join_twins(const State *s) {
   for (int j = 1; j < s->size && s->size <= MOST_ELEMENTS; j++) {
     for (int i = 0; i < j; i++) {
       if (!are_twins(s, i, j)) continue;
-      read_instead(s->loop->a.body, s->inside, j, i);
-      read_instead(s->loop->a.condition, s->tested, j, i);
+      read_instead(s->loop->a->body, s->inside, j, i);
+      read_instead(s->loop->a->condition, s->tested, j, i);
       for (int u = 0; u < s->user_count; u++) {
-        if (s->users[u]->a.tuple_index == j) s->users[u]->a.tuple_index = i;
+        if (s->users[u]->a->tuple_index == j) instruction_attributes(s->users[u])->tuple_index = i;
       }
       changed = true;
       break;
@@ -140,11 +141,11 @@ static void mark_element(State *s, Marks *m, int64_t index) {
 
 /* From what is read outside, by the condition, and by what does more than compute. */
 static void mark_all(State *s, Marks *m) {
-  const Computation *body = s->loop->a.body, *condition = s->loop->a.condition;
-  for (int u = 0; u < s->user_count; u++) mark_element(s, m, s->users[u]->a.tuple_index);
+  const Computation *body = s->loop->a->body, *condition = s->loop->a->condition;
+  for (int u = 0; u < s->user_count; u++) mark_element(s, m, s->users[u]->a->tuple_index);
   for (int i = 0; i < condition->count; i++) {
     const Instruction *x = condition->instructions[i];
-    if (is_element(x, s->tested)) mark_element(s, m, x->a.tuple_index);
+    if (is_element(x, s->tested)) mark_element(s, m, x->a->tuple_index);
   }
   for (int i = 0; i < body->count; i++) {
     Instruction *x = body->instructions[i];
@@ -152,14 +153,14 @@ static void mark_all(State *s, Marks *m) {
   }
   while (m->depth) {
     const Instruction *x = m->stack[--m->depth];
-    if (is_element(x, s->inside)) mark_element(s, m, x->a.tuple_index);
+    if (is_element(x, s->inside)) mark_element(s, m, x->a->tuple_index);
     for (int k = 0; k < x->operand_count; k++) mark(m, x->operands[k]);
   }
 }
 
 /* Only what is live is left of the state, and only what is needed of the body. */
 static void drop_dead(State *s, const bool *needed, int left) {
-  Computation *body = s->loop->a.body;
+  Computation *body = s->loop->a->body;
   Arena *arena = body->module->arena;
   Instruction **next = ARENA_ARRAY(arena, Instruction *, left);
   Instruction **init = ARENA_ARRAY(arena, Instruction *, left);
@@ -181,7 +182,7 @@ static void drop_dead(State *s, const bool *needed, int left) {
   renumber_elements(s->inside, number);
   renumber_elements(s->tested, number);
   for (int u = 0; u < s->user_count; u++) {
-    s->users[u]->a.tuple_index = number[s->users[u]->a.tuple_index];
+    renumber_element(s->users[u], number);
   }
   instruction_become(s->root, HLO_TUPLE_OP, next, left, NULL);
   s->loop->operands[0] =
@@ -190,7 +191,7 @@ static void drop_dead(State *s, const bool *needed, int left) {
 }
 
 static bool remove_dead(State *s) {
-  Computation *body = s->loop->a.body;
+  Computation *body = s->loop->a->body;
   computation_renumber(body);
   Marks m = {.needed = scope_new((size_t)body->count, sizeof *m.needed),
              .stack = scope_new((size_t)body->count, sizeof *m.stack)};

@@ -178,7 +178,7 @@ static int64_t unused_channel(const Module *module) {
   for (int c = 0; c < module->count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
-      int64_t used = computation->instructions[i]->a.channel_id;
+      int64_t used = computation->instructions[i]->a->channel_id;
       if (used >= channel && used < INT64_MAX) channel = used + 1;
     }
   }
@@ -248,7 +248,7 @@ static const Shape *result_shape(const Instruction *call, int i) {
 /* The cuts of all operands, or NULL if something about the call is not as expected. */
 static Cut **cuts_of(const Instruction *call, const Mesh *mesh, bool take) {
   Arena *arena = call->parent->module->arena;
-  const char *text = call->a.frontend_attributes;
+  const char *text = call->a->frontend_attributes;
   if (text) text = strstr(text, take ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings");
   int results = shape_is_tuple(call->shape) ? call->shape->tuple_size : 1;
   if (results != call->operand_count) return NULL;
@@ -267,9 +267,9 @@ static Cut **cuts_of(const Instruction *call, const Mesh *mesh, bool take) {
 typedef enum CallKind { OTHER_CALL, TAKE_SHARD, PUT_TOGETHER } CallKind;
 
 static CallKind kind_of(const Instruction *x) {
-  if (x->opcode != HLO_CUSTOM_CALL || !x->a.custom_call_target) return OTHER_CALL;
-  if (strcmp(x->a.custom_call_target, "xla.sdy.GlobalToLocalShape") == 0) return TAKE_SHARD;
-  if (strcmp(x->a.custom_call_target, "xla.sdy.LocalToGlobalShape") == 0) return PUT_TOGETHER;
+  if (x->opcode != HLO_CUSTOM_CALL || !x->a->custom_call_target) return OTHER_CALL;
+  if (strcmp(x->a->custom_call_target, "xla.sdy.GlobalToLocalShape") == 0) return TAKE_SHARD;
+  if (strcmp(x->a->custom_call_target, "xla.sdy.LocalToGlobalShape") == 0) return PUT_TOGETHER;
   return OTHER_CALL;
 }
 

@@ -30,7 +30,7 @@ Instruction *rewrite_visit(Rewrite *rewrite, int index) {
   for (int i = 0; i < instruction->operand_count; i++) {
     instruction->operands[i] = current(rewrite, instruction->operands[i]);
   }
-  InstructionList before = instruction->a.control_predecessors;
+  InstructionList before = instruction->a->control_predecessors;
   for (int i = 0; i < before.count; i++) before.items[i] = current(rewrite, before.items[i]);
   return instruction;
 }
@@ -51,14 +51,13 @@ bool rewrite_end(Rewrite *rewrite) {
 
 void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
                         int operand_count, const Attributes *attributes) {
-  Attributes kept = instruction->a;
-  if (attributes) {
-    instruction->a = *attributes;
-  } else {
-    attributes_init(&instruction->a);
+  const Attributes *before = instruction->a;
+  instruction_say(instruction, attributes);
+  if (before->metadata || before->control_predecessors.count) {
+    Attributes *own = instruction_attributes(instruction);
+    own->metadata = before->metadata;
+    own->control_predecessors = before->control_predecessors;
   }
-  instruction->a.metadata = kept.metadata;
-  instruction->a.control_predecessors = kept.control_predecessors;
   instruction->opcode = opcode;
   instruction->operands = arena_copy(instruction->parent->module->arena, operands,
                                      sizeof(Instruction *) * (size_t)operand_count);
@@ -116,7 +115,7 @@ void instruction_replace_uses(Instruction *from, Instruction *to) {
     for (int k = 0; k < user->operand_count; k++) {
       if (user->operands[k] == from) user->operands[k] = to;
     }
-    InstructionList before = user->a.control_predecessors;
+    InstructionList before = user->a->control_predecessors;
     for (int k = 0; k < before.count; k++) {
       if (before.items[k] == from && user != to) before.items[k] = to;
     }
@@ -135,7 +134,7 @@ static bool has_side_effect(const Instruction *instruction) {
   case HLO_RECV_DONE:
   case HLO_RNG:
   case HLO_RNG_GET_AND_UPDATE_STATE: return true;
-  case HLO_CUSTOM_CALL: return instruction->a.custom_call_has_side_effect;
+  case HLO_CUSTOM_CALL: return instruction->a->custom_call_has_side_effect;
   /* What pass_inline_calls left is in no known form: leave it where it is. */
   case HLO_ASYNC_START:
   case HLO_ASYNC_UPDATE:
@@ -196,7 +195,7 @@ bool has_only_elements(const Instruction *tuple) {
   const Computation *computation = tuple->parent;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
-    if (x->a.control_predecessors.count) return false;
+    if (x->a->control_predecessors.count) return false;
     for (int k = 0; k < x->operand_count; k++) {
       if (x->operands[k] == tuple && !is_element(x, tuple)) return false;
     }
@@ -204,10 +203,15 @@ bool has_only_elements(const Instruction *tuple) {
   return computation->root != tuple;
 }
 
+void renumber_element(Instruction *element, const int *number) {
+  int now = number[element->a->tuple_index];
+  if (now != element->a->tuple_index) instruction_attributes(element)->tuple_index = now;
+}
+
 void renumber_elements(const Instruction *tuple, const int *number) {
   for (int i = 0; i < tuple->parent->count; i++) {
     Instruction *x = tuple->parent->instructions[i];
-    if (is_element(x, tuple)) x->a.tuple_index = number[x->a.tuple_index];
+    if (is_element(x, tuple)) renumber_element(x, number);
   }
 }
 

@@ -53,6 +53,7 @@ Users find_users(Arena *arena, Computation *computation);
 /* Whether elements of it are all that is used of a tuple in its computation, which has no control edges. */
 bool has_only_elements(const Instruction *tuple);
 /* Element i of a tuple is number[i] from now on. */
+void renumber_element(Instruction *element, const int *number);
 void renumber_elements(const Instruction *tuple, const int *number);
 /* A tuple's element: what it is made of, or a new get-tuple-element of its computation. */
 Instruction *tuple_element(Instruction *tuple, int64_t index);

@@ -11,14 +11,14 @@ typedef struct Sharer {
   size_t mask;
   Computation **slots; /* by hash: the first of each kind */
   Computation **first; /* by number: the one that says the same; NULL: not looked for yet */
-  bool *
-      plain; /* by number: calls only what is plain and shared itself, so that comparing goes no deeper */
+  bool *plain; /* by number: calls only what is plain and shared itself: comparing goes no deeper */
   bool changed;
 } Sharer;
 
-static void share(Sharer *sharer, Computation **called) {
+/* Whether it is another one now. */
+static bool share(Sharer *sharer, Computation **called) {
   Computation *computation = *called;
-  if (!computation || !sharer->plain[computation->number]) return;
+  if (!computation || !sharer->plain[computation->number]) return false;
   Computation **first = &sharer->first[computation->number];
   if (!*first) {
     size_t slot = (size_t)computation_hash(computation) & sharer->mask;
@@ -28,12 +28,12 @@ static void share(Sharer *sharer, Computation **called) {
     if (!sharer->slots[slot]) sharer->slots[slot] = computation;
     *first = sharer->slots[slot];
   }
-  sharer->changed |= *first != computation;
   *called = *first;
+  return *first != computation;
 }
 
 static bool calls_plain(const Sharer *sharer, const Instruction *x) {
-  const Computation *called[] = {x->a.to_apply, x->a.select, x->a.scatter, x->a.calls};
+  const Computation *called[] = {x->a->to_apply, x->a->select, x->a->scatter, x->a->calls};
   int count = 0;
   bool plain = x->opcode != HLO_CALL;
   for (int i = 0; i < 4; i++) {
@@ -51,10 +51,13 @@ static void share_called(Sharer *sharer, const Computation *computation) {
     if (!instruction_called(x, NULL)) continue;
     *plain &= calls_plain(sharer, x);
     if (x->opcode == HLO_CALL) continue;
-    share(sharer, &x->a.to_apply);
-    share(sharer, &x->a.select);
-    share(sharer, &x->a.scatter);
-    if (x->opcode == HLO_FUSION || x->opcode == HLO_SORT) share(sharer, &x->a.calls);
+    Attributes a = *x->a;
+    bool changes = share(sharer, &a.to_apply);
+    changes |= share(sharer, &a.select);
+    changes |= share(sharer, &a.scatter);
+    if (x->opcode == HLO_FUSION || x->opcode == HLO_SORT) changes |= share(sharer, &a.calls);
+    if (changes) instruction_say(x, &a);
+    sharer->changed |= changes;
   }
 }
 

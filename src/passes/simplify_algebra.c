@@ -191,7 +191,7 @@ static bool keeps_order(const Shape *shape, const int64_t *position, int count) 
 
 static Instruction *transpose(Instruction *x) {
   Instruction *operand = x->operands[0];
-  Int64List dims = x->a.dimensions;
+  Int64List dims = x->a->dimensions;
   bool identity = true;
   for (int i = 0; i < dims.count; i++) identity &= dims.items[i] == i;
   if (identity) return operand;
@@ -201,24 +201,24 @@ static Instruction *transpose(Instruction *x) {
   if (operand->opcode != HLO_TRANSPOSE) return NULL;
   int64_t *composed = new_list(x, dims.count);
   for (int i = 0; i < dims.count; i++) {
-    composed[i] = operand->a.dimensions.items[dims.items[i]];
+    composed[i] = operand->a->dimensions.items[dims.items[i]];
   }
-  x->a.dimensions.items = composed;
+  instruction_attributes(x)->dimensions.items = composed;
   return skip_operand(x);
 }
 
 static Instruction *broadcast(Instruction *x) {
   Instruction *operand = x->operands[0];
-  Int64List dims = x->a.dimensions;
+  Int64List dims = x->a->dimensions;
   if (shape_elements(x->shape) == shape_elements(operand->shape) &&
       keeps_order(operand->shape, dims.items, dims.count)) {
     return become_unary(x, HLO_RESHAPE, operand);
   }
   if (operand->opcode != HLO_BROADCAST) return NULL;
-  Int64List inner = operand->a.dimensions;
+  Int64List inner = operand->a->dimensions;
   int64_t *composed = new_list(x, inner.count);
   for (int i = 0; i < inner.count; i++) composed[i] = dims.items[inner.items[i]];
-  x->a.dimensions = (Int64List){inner.count, composed};
+  instruction_attributes(x)->dimensions = (Int64List){inner.count, composed};
   return skip_operand(x);
 }
 
@@ -226,22 +226,22 @@ static Instruction *slice(Instruction *x) {
   Instruction *operand = x->operands[0];
   if (shape_same_dims(x->shape, operand->shape)) return operand;
   if (operand->opcode != HLO_SLICE) return NULL;
-  int count = x->a.slice.count;
+  int count = x->a->slice.count;
   SliceDimension *composed = ARENA_ARRAY(x->parent->module->arena, SliceDimension, count);
   for (int i = 0; i < count; i++) {
-    SliceDimension inner = operand->a.slice.items[i], outer = x->a.slice.items[i];
+    SliceDimension inner = operand->a->slice.items[i], outer = x->a->slice.items[i];
     int64_t size = x->shape->dims[i], start = inner.start + outer.start * inner.stride;
     int64_t stride = inner.stride * outer.stride;
     int64_t limit = size ? start + (size - 1) * stride + 1 : start;
     composed[i] = (SliceDimension){start, limit, stride};
   }
-  x->a.slice.items = composed;
+  instruction_attributes(x)->slice.items = composed;
   return skip_operand(x);
 }
 
 static Instruction *pad(Instruction *x) {
-  for (int i = 0; i < x->a.padding.count; i++) {
-    PaddingDimension padding = x->a.padding.items[i];
+  for (int i = 0; i < x->a->padding.count; i++) {
+    PaddingDimension padding = x->a->padding.items[i];
     if (padding.low || padding.high || padding.interior) return NULL;
   }
   return x->operands[0];
@@ -250,7 +250,7 @@ static Instruction *pad(Instruction *x) {
 static Instruction *concatenate(Instruction *x) {
   if (x->operand_count == 1) return x->operands[0];
   int kept = 0, count = x->operand_count;
-  int64_t dimension = x->a.dimensions.items[0];
+  int64_t dimension = x->a->dimensions.items[0];
   if (x->shape->dims[dimension] == 0) return NULL;
   for (int i = 0; i < count; i++) {
     if (x->operands[i]->shape->dims[dimension]) x->operands[kept++] = x->operands[i];
@@ -260,8 +260,8 @@ static Instruction *concatenate(Instruction *x) {
 }
 
 static Instruction *reverse(Instruction *x) {
-  for (int i = 0; i < x->a.dimensions.count; i++) {
-    if (x->shape->dims[x->a.dimensions.items[i]] > 1) return NULL;
+  for (int i = 0; i < x->a->dimensions.count; i++) {
+    if (x->shape->dims[x->a->dimensions.items[i]] > 1) return NULL;
   }
   return x->operands[0];
 }
@@ -297,7 +297,7 @@ static Instruction *dynamic_update_slice(Instruction *x) {
 
 static Instruction *get_tuple_element(Instruction *x) {
   Instruction *operand = x->operands[0];
-  return operand->opcode == HLO_TUPLE_OP ? operand->operands[x->a.tuple_index] : NULL;
+  return operand->opcode == HLO_TUPLE_OP ? operand->operands[x->a->tuple_index] : NULL;
 }
 
 /* tuple(t.0, t.1, ..., t.n-1) is t. */
@@ -308,7 +308,7 @@ static Instruction *tuple(Instruction *x) {
   for (int i = 0; i < x->operand_count; i++) {
     const Instruction *element = x->operands[i];
     if (element->opcode != HLO_GET_TUPLE_ELEMENT || element->operands[0] != whole ||
-        element->a.tuple_index != i) {
+        element->a->tuple_index != i) {
       return NULL;
     }
   }
@@ -334,7 +334,7 @@ static Instruction *conditional(Instruction *x) {
 
 static Instruction *while_rule(Instruction *x) {
   Scalar value;
-  bool never = splat_value(x->a.condition->root, &value) && !value.u;
+  bool never = splat_value(x->a->condition->root, &value) && !value.u;
   return never ? x->operands[0] : NULL;
 }
 

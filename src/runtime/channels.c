@@ -62,7 +62,7 @@ static void write_results(Replica *replica, const Thunk *thunk, const uint8_t *d
 /* ---- With the lock held ---- */
 
 static bool fits(const Message *message, const Replica *replica, const Thunk *thunk, bool rest) {
-  if (message->channel != thunk->instruction->a.channel_id) return false;
+  if (message->channel != thunk->instruction->a->channel_id) return false;
   if (message->target != ANYBODY) return message->target == replica->id;
   return rest || message->source == replica->id;
 }
@@ -131,7 +131,7 @@ Outcome channel_send(Replica *replica, const Thunk *thunk, Error *error) {
   for (int i = 0; i < thunk->operand_count; i++) bytes += thunk->operands[i]->bytes;
   Message *message = message_new(bytes, error);
   if (!message) return OUTCOME_FAILED;
-  message->channel = thunk->instruction->a.channel_id;
+  message->channel = thunk->instruction->a->channel_id;
   message->source = replica->id;
   message->target = target;
   uint8_t *at = message->data;

@@ -153,7 +153,7 @@ typedef struct Meeting {
 typedef bool Fill(Meeting *meeting, const Reducer *reducer, int to, int64_t begin, int64_t end);
 
 static Reducer reducer_of(const Thunk *thunk, int leaf) {
-  const Computation *computation = thunk->instruction->a.to_apply;
+  const Computation *computation = thunk->instruction->a->to_apply;
   return (Reducer){operand_shape(thunk, leaf)->type, computation,
                    computation_simple_binary(computation), NULL};
 }
@@ -284,7 +284,7 @@ static int64_t run_bytes(const Shape *shape, int64_t dimension, int64_t size) {
 }
 
 static Fill *fill_of(const Thunk *thunk) {
-  bool has_dimension = thunk->instruction->a.dimensions.count > 0;
+  bool has_dimension = thunk->instruction->a->dimensions.count > 0;
   switch (thunk->instruction->opcode) {
   case HLO_ALL_REDUCE: return fill_all_reduce;
   case HLO_REDUCE_SCATTER: return fill_reduce_scatter;
@@ -302,10 +302,10 @@ static int64_t run_of(const Thunk *thunk, int leaf, int count) {
   if (instruction->opcode == HLO_RAGGED_ALL_TO_ALL) {
     return run_bytes(operand_shape(thunk, OUTPUT), 0, 1);
   }
-  if (!instruction->a.dimensions.count) return 0;
+  if (!instruction->a->dimensions.count) return 0;
   bool scatters = instruction->opcode == HLO_REDUCE_SCATTER;
   const Shape *shape = scatters ? shape_leaf(instruction->shape, leaf) : operand_shape(thunk, leaf);
-  int64_t dimension = instruction->a.dimensions.items[0], size = shape->dims[dimension];
+  int64_t dimension = instruction->a->dimensions.items[0], size = shape->dims[dimension];
   if (instruction->opcode == HLO_ALL_TO_ALL) size /= count;
   return run_bytes(shape, dimension, size);
 }
@@ -321,7 +321,7 @@ static int64_t chunk_bytes(const Meeting *m) {
 
 /* Of permutations, the operands are those of the sources, or NULL. */
 static void find_operands(Meeting *m) {
-  PairList pairs = m->thunk->instruction->a.source_target_pairs;
+  PairList pairs = m->thunk->instruction->a->source_target_pairs;
   Fill *fill = fill_of(m->thunk);
   int leaf = fill == fill_ragged ? INPUT : m->leaf;
   for (int i = 0; i < m->count; i++) {
@@ -345,7 +345,7 @@ static Meeting meeting_of(const Thunk *thunk, Replica *const *replicas, int coun
                .bytes = thunk->results[leaf]->bytes,
                .run = run_of(thunk, leaf, count)};
   find_operands(&m);
-  if (thunk->instruction->a.to_apply) m.reducer = reducer_of(thunk, leaf);
+  if (thunk->instruction->a->to_apply) m.reducer = reducer_of(thunk, leaf);
   m.chunk = chunk_bytes(&m);
   return m;
 }

@@ -39,7 +39,7 @@ void host_call_done(HostCall *call, StatusCode code, const char *message) {
 }
 
 const char *host_call_target(const HostCall *call) {
-  const Attributes *a = &call->parked_at->instruction->a;
+  const Attributes *a = call->parked_at->instruction->a;
   if (a->custom_call_target) return a->custom_call_target;
   return a->config ? a->config : "";
 }

@@ -25,7 +25,7 @@ static bool same_members(const DeviceGroup *a, const DeviceGroup *b) {
 
 static bool same_collective(const Instruction *a, const Instruction *b) {
   if (a == b) return true;
-  if (!a->a.channel_id || a->a.channel_id != b->a.channel_id || a->opcode != b->opcode ||
+  if (!a->a->channel_id || a->a->channel_id != b->a->channel_id || a->opcode != b->opcode ||
       a->operand_count != b->operand_count || !shape_compatible(a->shape, b->shape)) {
     return false;
   }

@@ -270,7 +270,7 @@ static void compute_evaluated(const KernelCall *call, uint8_t *const *buffers) {
   Literal *operands = ARENA_ARRAY(arena, Literal, count + 1);
   Literal **list = ARENA_ARRAY(arena, Literal *, count + 1);
   for (int i = 0; i <= count; i++) {
-    const Shape *shape = i < count ? fusion->a.calls->parameters[i]->shape : fusion->shape;
+    const Shape *shape = i < count ? fusion->a->calls->parameters[i]->shape : fusion->shape;
     operands[i] = (Literal){.shape = shape, .data = buffers[i]};
     list[i] = &operands[i];
   }

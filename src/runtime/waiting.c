@@ -66,7 +66,7 @@ static void append_members(const Run *run, int waiting, Error *error) {
 static void append_message(const Run *run, int waiting, Error *error) {
   int source = source_of(run, waiting);
   error_append(error, " for a send on channel %lld",
-               (long long)run->waiting[waiting].thunk->instruction->a.channel_id);
+               (long long)run->waiting[waiting].thunk->instruction->a->channel_id);
   if (source == NO_PEER) return;
   error_append(error, " from ");
   append_name(run, source, error);
@@ -78,7 +78,7 @@ static void append_host(const Instruction *at, Error *error) {
   case HLO_INFEED: error_append(error, " for the host: transferToInfeed() gives it a value"); break;
   case HLO_CUSTOM_CALL:
     error_append(error, " for the host: the callback of \"%s\" has not answered",
-                 at->a.custom_call_target ? at->a.custom_call_target : "");
+                 at->a->custom_call_target ? at->a->custom_call_target : "");
     break;
   default: error_append(error, " for the host"); break;
   }
@@ -194,7 +194,7 @@ static void print_members(const Run *run, int waiting, bool arrived, StrBuf *out
 
 static void print_what_for(const Run *run, int device, StrBuf *out) {
   const Waiting *waiting = &run->waiting[device];
-  const char *target = waiting->thunk->instruction->a.custom_call_target;
+  const char *target = waiting->thunk->instruction->a->custom_call_target;
   if (waiting->state == REPLICA_HOST) {
     strbuf_append(out, ",\"waitsFor\":\"host\"");
     if (target) {
@@ -219,7 +219,7 @@ static void print_waiting(const Run *run, int device, StrBuf *out) {
   print_string(out, at->name);
   strbuf_printf(out, ",\"operation\":\"%s\"", opcode_name(at->opcode));
   if (at->line) strbuf_printf(out, ",\"line\":%d", at->line);
-  if (at->a.channel_id) strbuf_printf(out, ",\"channel\":%lld", (long long)at->a.channel_id);
+  if (at->a->channel_id) strbuf_printf(out, ",\"channel\":%lld", (long long)at->a->channel_id);
   print_what_for(run, device, out);
   strbuf_append(out, "}");
 }

@@ -282,7 +282,7 @@ static bool compare(const Instruction *instruction, PrimitiveType type, Scalar x
     y = total_order_key(type, memory[1], 0);
     type = S64;
   }
-  return scalar_compare(type, instruction->a.direction, x, y);
+  return scalar_compare(type, instruction->a->direction, x, y);
 }
 
 /* ---- reduce-precision ---- */
@@ -337,7 +337,7 @@ static Scalar unary_opcode(Opcode opcode, PrimitiveType type, Scalar x) {
 Scalar scalar_unary(const Instruction *instruction, PrimitiveType type, Scalar x) {
   switch (instruction->opcode) {
   case HLO_IS_FINITE: return (Scalar){.u = isfinite(x.f)};
-  case HLO_REDUCE_PRECISION: return reduce_precision(&instruction->a, type, x);
+  case HLO_REDUCE_PRECISION: return reduce_precision(instruction->a, type, x);
   default: return unary_opcode(instruction->opcode, type, x);
   }
 }
