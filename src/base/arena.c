@@ -83,8 +83,8 @@ void *arena_alloc(Arena *arena, size_t bytes) {
 }
 
 void *arena_alloc_array(Arena *arena, uint64_t count, size_t size) {
-  uint64_t bytes;
-  bool overflows = __builtin_mul_overflow(count, size, &bytes);
+  uint64_t bytes = count * size;
+  bool overflows = count > UINT32_MAX || size > UINT32_MAX; /* 128 bits are slow in WebAssembly */
   void *memory = overflows ? NULL : arena_try_alloc(arena, bytes);
   if (!memory) platform_fatal("out of memory");
   return memory;

@@ -6,6 +6,7 @@
 ** ulp. tests/accuracy has the bounds. What programs spend most time in is in math_emitter.c.
 */
 #include <math.h>
+#include <string.h>
 #include <wasm_simd128.h>
 
 #include "codegen/vector_functions.h"
@@ -53,30 +54,72 @@ static f64x4 poly_f64(f64x4 x, const double *coefficients, int count) {
 
 /* --- sin, cos, tan ---------------------------------------------------------------------------- */
 
+/* x = n pi/2 + r */
+typedef struct Angle {
+  f64x4 r;
+  s64x4 n; /* or less by a multiple of 4 */
+} Angle;
+
+/* n pi/2 in two parts, the first of which n times is exact for |n| < 2^20. */
+static Angle small_angle(f64x4 x) {
+  f64x4 whole = __builtin_elementwise_floor(x * M_2_PI + 0.5);
+  f64x4 r = x - whole * 1.57079632673412561417e+00;
+  return (Angle){r - whole * 6.07710050650619224932e-11,
+                 __builtin_convertvector(truncate_s32(whole), s64x4)};
+}
+
+/* For x = m 2^e of any size (Payne and Hanek): m times 96 bits of 2/pi, from where products with those
+** before are multiples of 4 on. What is left out is below 2^-70; no float is nearer than 2^-31 to a
+** multiple of pi/2. Infinities and NaN: NaN. */
+static double large_angle(float x, int64_t *n) {
+  static const uint32_t two_over_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
+                                         0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
+  uint32_t bits, exponent;
+  memcpy(&bits, &x, sizeof bits);
+  exponent = bits >> 23 & 255;
+  if (exponent == 255) return x - x;
+  uint64_t m = (bits & 0x7fffff) | 0x800000, product = 0;
+  uint32_t from = exponent - 120; /* in two_over_pi: e - 2, behind its 32 zeros */
+  for (uint32_t word = from / 32, k = 0; k < 3; k++, word++) {
+    uint64_t two = (uint64_t)two_over_pi[word] << 32 | two_over_pi[word + 1];
+    uint64_t part = m * (uint32_t)(two << from % 32 >> 32);
+    product += k == 0 ? part << 32 : k == 1 ? part : part >> 32;
+  }
+  uint64_t whole = (product + (UINT64_C(1) << 61)) >> 62;
+  double r = (double)(int64_t)(product - (whole << 62)) * (M_PI_2 * 0x1p-62);
+  *n = x < 0 ? -(int64_t)whole : (int64_t)whole;
+  return x < 0 ? -r : r;
+}
+
+static Angle angle(f32x4 x) {
+  enum { SMALL = 0x49800000 }; /* 2^20 */
+  s32x4 bits = (s32x4)absolute(x);
+  Angle angle = small_angle(widen(x));
+  for (int i = 0; i < 4 && wasm_v128_any_true((v128_t)(bits >= SMALL)); i++) {
+    if (bits[i] >= SMALL) {
+      int64_t n = 0;
+      angle.r[i] = large_angle(x[i], &n);
+      angle.n[i] = n;
+    }
+  }
+  return angle;
+}
+
 typedef struct SinCos {
   f64x4 sin, cos; /* of the angle within its quadrant */
   s64x4 quadrant;
 } SinCos;
 
-/* x = n pi/2 + r; n pi/2 in two parts, the first of which n times is exact for |n| < 2^20. */
-__attribute__((noinline)) static SinCos sin_cos(f64x4 x) {
-  f64x4 whole = __builtin_elementwise_floor(x * M_2_PI + 0.5);
-  f64x4 r = x - whole * 1.57079632673412561417e+00;
-  r = r - whole * 6.07710050650619224932e-11;
-  f64x4 z = r * r;
+__attribute__((noinline)) static SinCos sin_cos(f32x4 x) {
+  Angle a = angle(x);
+  f64x4 z = a.r * a.r;
   SinCos result;
   result.sin =
-      r * POLY_F64(z, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0);
+      a.r * POLY_F64(z, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0);
   result.cos = POLY_F64(z, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24,
                         -1.0 / 2, 1.0);
-  result.quadrant = __builtin_convertvector(truncate_s32(whole), s64x4);
+  result.quadrant = a.n;
   return result;
-}
-
-/* Where sin_cos holds; infinities and NaN are outside. */
-static int all_small(f32x4 x) {
-  s32x4 small = absolute(x) < 0x1p20f;
-  return small[0] & small[1] & small[2] & small[3];
 }
 
 /* The sine `quadrants` later: of the quadrant's two functions the right one, with its sign. */
@@ -86,30 +129,16 @@ static f32x4 sine(SinCos t, int quadrants) {
 }
 
 V128 xla_sin_f32x4(V128 v) {
-  f32x4 x = (f32x4)v, y;
-  if (all_small(x)) {
-    y = sine(sin_cos(widen(x)), 0);
-    return (V128)SELECT(x == 0.0f, x, y);
-  }
-  for (int i = 0; i < 4; i++) y[i] = (float)sin((double)x[i]);
-  return (V128)y;
+  f32x4 x = (f32x4)v;
+  return (V128)SELECT(x == 0.0f, x, sine(sin_cos(x), 0));
 }
 
-V128 xla_cos_f32x4(V128 v) {
-  f32x4 x = (f32x4)v, y;
-  if (all_small(x)) return (V128)sine(sin_cos(widen(x)), 1);
-  for (int i = 0; i < 4; i++) y[i] = (float)cos((double)x[i]);
-  return (V128)y;
-}
+V128 xla_cos_f32x4(V128 v) { return (V128)sine(sin_cos((f32x4)v), 1); }
 
 V128 xla_tan_f32x4(V128 v) {
-  f32x4 x = (f32x4)v, y;
-  if (all_small(x)) {
-    SinCos t = sin_cos(widen(x));
-    s64x4 odd = -(t.quadrant & 1);
-    y = narrow(SELECT(odd, -t.cos, t.sin) / SELECT(odd, t.sin, t.cos));
-    return (V128)SELECT(x == 0.0f, x, y);
-  }
-  for (int i = 0; i < 4; i++) y[i] = (float)tan((double)x[i]);
-  return (V128)y;
+  f32x4 x = (f32x4)v;
+  SinCos t = sin_cos(x);
+  s64x4 odd = -(t.quadrant & 1);
+  f32x4 y = narrow(SELECT(odd, -t.cos, t.sin) / SELECT(odd, t.sin, t.cos));
+  return (V128)SELECT(x == 0.0f, x, y);
 }
