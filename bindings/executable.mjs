@@ -11,7 +11,7 @@ import { checkOptions, copyList } from './options.mjs';
 const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
 
 /** As in api.h. */
-const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode'];
+const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode', 'temporariesGiven'];
 
 /** A compiled program: takes arguments, gives results, as often as one likes. */
 export class Executable extends Handle {
@@ -95,7 +95,8 @@ export class Executable extends Handle {
   /**
    * What a run takes of memory, in bytes on each device: `arguments` and `results` (of which `aliases`
    * take the memory of arguments that are donated, or that were uploaded for the call), `temporaries`
-   * with the kernels' working memory; and what all runs share, `constants` and `generatedCode`.
+   * with the kernels' working memory, or `temporariesGiven` where all arguments are given so; and what all
+   * runs share, `constants` and `generatedCode`.
    */
   get memory() {
     const core = coreOf(this);

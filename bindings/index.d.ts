@@ -515,8 +515,13 @@ export interface ExecutableMemory {
    * were uploaded for the call. The pairs of the module's input_output_alias come first.
    */
   readonly aliases: number;
-  /** Values on the way and the kernels' working memory. */
+  /** Values on the way and the kernels' working memory, in a run to which no argument is given away. */
   readonly temporaries: number;
+  /**
+   * The same if all arguments are given away, as donated and uploaded ones are. Less, where temporaries lie
+   * in the memory of arguments; or more: where results take these' memory, none of it is free before.
+   */
+  readonly temporariesGiven: number;
   /** Shared by all runs and devices. */
   readonly constants: number;
   /** Shared by all runs and devices. */

@@ -213,8 +213,9 @@ XLA_API char *xla_executable_print(const Executable *executable) {
 
 XLA_API double xla_executable_bytes(const Executable *executable, int kind) {
   ProgramMemory memory = program_memory(executable->program);
-  const int64_t bytes[] = {memory.arguments,   memory.results,   memory.aliases,
-                           memory.temporaries, memory.constants, memory.generated_code};
+  const int64_t bytes[] = {memory.arguments,        memory.results,   memory.aliases,
+                           memory.temporaries,      memory.constants, memory.generated_code,
+                           memory.temporaries_given};
   bool is_kind = kind >= 0 && kind < (int)(sizeof bytes / sizeof *bytes);
   return is_kind ? (double)bytes[kind] : 0;
 }

@@ -102,7 +102,8 @@ XLA_API int xla_executable_partitions(const Executable *executable);
 XLA_API void xla_executable_free(Executable *executable);
 XLA_API char *xla_executable_print(const Executable *executable); /* the optimised module */
 /* Bytes of one device's arguments (kind 0) and results (1), of results that may take the memory of
-** arguments (2), of temporaries (3); of constants (4) and generated code (5), which all devices share. */
+** arguments (2), of temporaries (3); of constants (4) and generated code (5), which all devices share; of
+** temporaries where all arguments are given away (6). */
 XLA_API double xla_executable_bytes(const Executable *executable, int kind);
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
 /* The bytes of its arena; then what is where: see program_print_memory. */

@@ -7,8 +7,12 @@
 ** a few per cent of the optimum on real graphs).
 **
 ** A result's memory is there from the beginning: until the result is made temporaries may lie in it. It
-** may be an argument's that was given away; then they may as soon as nobody reads that any more, and so
-** have what arguments leave. All this only if the arena gets smaller: what was used before is in the cache.
+** may be an argument's that was given away; then they may as soon as nobody reads that any more. What else
+** there is depends on the run: where the argument was not given away the result's memory is free earlier,
+** and arguments that were, but become no result, leave theirs. Temporaries for these places are loans:
+** each has a slot of its own, for which a run finds memory, there or in the arena.
+**
+** All this only if the arena gets smaller: what was used before is in the cache.
 */
 #include <limits.h>
 #include <stdlib.h>
@@ -22,6 +26,8 @@ enum {
   MOST_HOSTS = 16,
   LEAST_HOSTED = 4096, /* bytes: smaller ones are not worth looking for a result */
   LEAST_GAIN = 16,     /* a sixteenth of the arena */
+  MOST_ARGUMENTS = 4,  /* that lend: the first that nobody reads any more */
+  MOST_LOANS = 512,
 };
 
 static int64_t padded(int64_t bytes) { return (bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT; }
@@ -36,9 +42,12 @@ static bool live_together(const LogicalBuffer *a, const LogicalBuffer *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Memory that buffers share: the arena, or a result's, for some time. */
+/* Memory that buffers share for some time: the arena, a result's or an argument's. */
 typedef struct Host {
   int slot, first, last;
+  int surely; /* from then on, whatever is given away; before, it lends */
+  const LogicalBuffer
+      *until;    /* may be there one step longer than `last`, which is of the same size */
   int64_t bytes; /* that may be given out */
   int64_t end;   /* of what is */
   int count;
@@ -156,57 +165,137 @@ static int64_t plan_by_time(LogicalBuffer **order, int n) {
 
 /* The arena is the last host. */
 static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, int n) {
-  for (int h = 0; h < host_count; h++) {
-    hosts[h].count = 0;
-    hosts[h].end = 0;
-  }
+  for (int h = 0; h < host_count; h++) hosts[h].count = 0;
+  hosts[host_count - 1].end = 0;
   for (int i = 0; i < n; i++) {
-    for (int h = order[i]->bytes < LEAST_HOSTED ? host_count - 1 : 0; h < host_count; h++) {
-      bool is_there = hosts[h].first <= order[i]->first && order[i]->last <= hosts[h].last;
-      if (is_there && place(&hosts[h], order[i])) break;
+    LogicalBuffer *buffer = order[i];
+    for (int h = buffer->bytes < LEAST_HOSTED ? host_count - 1 : 0; h < host_count; h++) {
+      Host *host = &hosts[h];
+      bool has_time =
+          host->first <= buffer->first && buffer->last <= host->last + (buffer == host->until);
+      if (has_time && place(host, buffer)) break;
     }
   }
   return hosts[host_count - 1].end;
 }
 
-/* The program's results, as far as they are free for a while. */
-static int find_hosts(const Program *program, LogicalBuffer *const *buffers, int count,
-                      Host *hosts) {
-  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves, n = 0;
-  int *last_read = scope_new((size_t)first, sizeof *last_read); /* by slot */
+/* By slot, from which time on nobody reads a parameter's memory. */
+static int *find_last_reads(const Program *program, LogicalBuffer *const *buffers, int count) {
+  int end = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  int *last = scope_new((size_t)end, sizeof *last);
   for (int i = 0; i < count; i++) {
-    if (buffers[i]->slot > SLOT_ARENA && buffers[i]->slot < first) {
-      last_read[buffers[i]->slot] = buffers[i]->last + 1;
-    }
+    int slot = buffers[i]->slot;
+    if (slot > SLOT_ARENA && slot < end) last[slot] = buffers[i]->last + 1;
   }
+  return last;
+}
+
+/* The program's results, as far as they are free for a while. */
+static int find_results(const Program *program, LogicalBuffer *const *buffers, int count,
+                        const int *free_from, Host *hosts) {
+  int first = SLOT_FIRST_PARAMETER + program->parameter_leaves, n = 0;
   for (int i = 0; i < count && n < MOST_HOSTS; i++) {
     const LogicalBuffer *buffer = buffers[i];
     int result = buffer->slot - first;
     if (buffer->same || result < 0 || result >= program->result_leaves) continue;
     int donor = program->donors[result];
     Host host = {.slot = buffer->slot,
-                 .first = donor < 0 ? 0 : last_read[SLOT_FIRST_PARAMETER + donor],
+                 .surely = donor < 0 ? 0 : free_from[SLOT_FIRST_PARAMETER + donor],
                  .last = buffer->first - 1,
+                 .until = buffer->may_take_else,
                  .bytes = padded(buffer->bytes)};
-    if (host.bytes >= LEAST_HOSTED && host.first < host.last) hosts[n++] = host;
+    if (host.bytes >= LEAST_HOSTED) hosts[n++] = host;
   }
-  scope_free(last_read);
   return n;
 }
 
-static int64_t plan_in_hosts(const Program *program, LogicalBuffer *const *buffers, int count,
-                             LogicalBuffer **order, int n) {
-  Host hosts[MOST_HOSTS + 1];
-  int results = find_hosts(program, buffers, count, hosts);
-  LogicalBuffer **placed = scope_new((size_t)(results + 1) * (size_t)n + 1, sizeof *placed);
-  hosts[results] = (Host){.slot = SLOT_ARENA, .last = INT_MAX, .bytes = INT64_MAX};
-  for (int h = 0; h <= results; h++) hosts[h].placed = placed + (size_t)h * (size_t)n;
+/* The arguments that become no result: those that are read no longer than others. */
+static int find_arguments(const Program *program, LogicalBuffer *const *buffers, int count,
+                          int *free_from, Host *hosts) {
+  int n = 0, end = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  for (int r = 0; r < program->result_leaves; r++) {
+    if (program->donors[r] >= 0) free_from[SLOT_FIRST_PARAMETER + program->donors[r]] = INT_MAX;
+  }
+  for (int turn = 0; turn < MOST_ARGUMENTS; turn++) {
+    const LogicalBuffer *best = NULL;
+    for (int i = 0; i < count; i++) {
+      int slot = buffers[i]->slot, from = best ? free_from[best->slot] : INT_MAX;
+      if (slot == SLOT_ARENA || slot >= end || buffers[i]->bytes < LEAST_HOSTED) continue;
+      if (free_from[slot] < from) best = buffers[i];
+    }
+    if (!best) break;
+    hosts[n++] = (Host){.slot = best->slot,
+                        .first = free_from[best->slot],
+                        .surely = INT_MAX,
+                        .last = INT_MAX,
+                        .bytes = best->bytes & -(int64_t)ALIGNMENT};
+    free_from[best->slot] = INT_MAX;
+  }
+  return n;
+}
+
+/* Gives each loan of some hosts a place in the arena, for when nobody lends. Returns the arena's end. */
+static int64_t make_loans(Program *program, const Host *hosts, int count, Host *arena,
+                          LogicalBuffer **borrowers) {
+  for (int h = 0; h < count; h++) {
+    for (int i = 0; i < hosts[h].count; i++) {
+      LogicalBuffer *buffer = hosts[h].placed[i];
+      if (buffer->first >= hosts[h].surely) continue;
+      if (program->loan_count == MOST_LOANS) return INT64_MAX;
+      Loan *loan = &program->loans[program->loan_count];
+      borrowers[program->loan_count++] = buffer;
+      *loan = (Loan){.lender = hosts[h].slot, .offset = buffer->offset};
+      place(arena, buffer);
+      loan->instead = buffer->offset;
+      loan->end = buffer->offset + padded(buffer->bytes);
+    }
+  }
+  return arena->end;
+}
+
+/* With temporaries wherever there is room. True if some runs' arenas are smaller for that than `alone`, and
+** none is larger. */
+static bool plan_everywhere(Program *program, Host *hosts, int results, int arguments,
+                            LogicalBuffer **order, int n, int64_t alone) {
+  Host *arena = &hosts[results + arguments];
+  LogicalBuffer *borrowers[MOST_LOANS];
+  program->loans = ARENA_ARRAY(program->arena, Loan, MOST_LOANS);
+  program->arena_bytes = plan_by_size(hosts, results + arguments + 1, order, n);
+  /* First those that a run has in its arena to which nothing is given. */
+  int64_t keeps = make_loans(program, hosts + results, arguments, arena, borrowers);
+  int64_t takes = make_loans(program, hosts, results, arena, borrowers);
+  int64_t least = alone - alone / LEAST_GAIN;
+  if (keeps > alone || takes > alone ||
+      (keeps > least && program_memory(program).temporaries_given > least)) {
+    program->loan_count = 0;
+    return false;
+  }
+  program->first_loan = program->slot_count;
+  program->slot_count += program->loan_count;
+  for (int i = 0; i < program->loan_count; i++) {
+    borrowers[i]->slot = program->first_loan + i;
+    borrowers[i]->offset = 0;
+  }
+  return true;
+}
+
+static void plan_in_hosts(Program *program, LogicalBuffer *const *buffers, int count,
+                          LogicalBuffer **order, int n) {
+  Host hosts[MOST_HOSTS + MOST_ARGUMENTS + 1];
+  int *free_from = find_last_reads(program, buffers, count);
+  int results = find_results(program, buffers, count, free_from, hosts);
+  int arguments = find_arguments(program, buffers, count, free_from, hosts + results);
+  int all = results + arguments;
+  LogicalBuffer **placed = scope_new((size_t)(all + 1) * (size_t)n + 1, sizeof *placed);
+  hosts[all] = (Host){.slot = SLOT_ARENA, .last = INT_MAX, .bytes = INT64_MAX};
+  for (int h = 0; h <= all; h++) hosts[h].placed = placed + (size_t)h * (size_t)n;
   qsort(order, (size_t)n, sizeof *order, by_size);
-  int64_t alone = plan_by_size(&hosts[results], 1, order, n), bytes = alone;
-  if (results) bytes = plan_by_size(hosts, results + 1, order, n);
-  if (bytes > alone - alone / LEAST_GAIN) bytes = plan_by_size(&hosts[results], 1, order, n);
+  int64_t alone = plan_by_size(&hosts[all], 1, order, n);
+  if (!plan_everywhere(program, hosts, results, arguments, order, n, alone)) {
+    program->arena_bytes = plan_by_size(&hosts[all], 1, order, n);
+  }
   scope_free(placed);
-  return bytes;
+  scope_free(free_from);
 }
 
 void buffer_plan(Program *program, LogicalBuffer **buffers, int count) {
@@ -215,8 +304,11 @@ void buffer_plan(Program *program, LogicalBuffer **buffers, int count) {
   for (int i = 0; i < count; i++) {
     if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->same) order[n++] = buffers[i];
   }
-  program->arena_bytes =
-      n > MOST_BY_SIZE ? plan_by_time(order, n) : plan_in_hosts(program, buffers, count, order, n);
+  if (n > MOST_BY_SIZE) {
+    program->arena_bytes = plan_by_time(order, n);
+  } else {
+    plan_in_hosts(program, buffers, count, order, n);
+  }
   for (int i = 0; i < count; i++) {
     const LogicalBuffer *owner = buffers[i];
     while (owner->same) owner = owner->same;

@@ -46,6 +46,23 @@ static bool is_result(const Program *program, const LogicalBuffer *buffer) {
   return buffer->slot >= first && buffer->slot < first + program->result_leaves;
 }
 
+Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind) {
+  Spot spot = {buffer->slot, buffer->offset};
+  int loan = spot.slot - program->first_loan,
+      results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  if (loan >= 0 && loan < program->loan_count) {
+    const Loan *l = &program->loans[loan];
+    spot = slot_lends(program, l->lender, kind) ? (Spot){l->lender, l->offset}
+                                                : (Spot){SLOT_ARENA, l->instead};
+  }
+  int result = spot.slot - results;
+  bool may_be_given = kind != RUN_KEEPS && result >= 0 && result < program->result_leaves;
+  if (may_be_given && program->donors[result] >= 0) {
+    spot.slot = SLOT_FIRST_PARAMETER + program->donors[result];
+  }
+  return spot;
+}
+
 /* `later` takes the memory of `earlier`, or both the place of a result that one of them is. */
 static bool join(const Program *program, LogicalBuffer *later, LogicalBuffer *earlier) {
   if (later == earlier || later->bytes != earlier->bytes) return false;
@@ -73,8 +90,9 @@ static void join_results(const Program *program, const Thunk *thunk) {
       if (!thunk_may_overwrite(thunk, i, r)) continue;
       if (!is_free) {
         result->may_take = operand;
-      } else if (!(result->may_take && is_result(program, result)) &&
-                 join(program, result, operand)) {
+      } else if (result->may_take && is_result(program, result)) {
+        result->may_take_else = operand;
+      } else if (join(program, result, operand)) {
         break;
       }
     }

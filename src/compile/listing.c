@@ -9,17 +9,18 @@ const char *thunk_kind_name(ThunkKind kind) {
 }
 
 static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffer *buffer) {
-  int slot = buffer->slot, results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  Spot spot = buffer_spot(program, buffer, RUN_KEEPS);
+  int slot = spot.slot, results = SLOT_FIRST_PARAMETER + program->parameter_leaves;
   int constants = results + program->result_leaves;
   if (slot == SLOT_NONE) {
     strbuf_append(out, " token");
   } else if (slot == SLOT_ARENA) {
-    strbuf_printf(out, " @%lld", (long long)buffer->offset);
+    strbuf_printf(out, " @%lld", (long long)spot.offset);
   } else if (slot < results) {
     strbuf_printf(out, " parameter%d", slot - SLOT_FIRST_PARAMETER);
   } else if (slot < constants) {
     strbuf_printf(out, " result%d", slot - results);
-    if (buffer->offset) strbuf_printf(out, "@%lld", (long long)buffer->offset);
+    if (spot.offset) strbuf_printf(out, "@%lld", (long long)spot.offset);
   } else {
     strbuf_printf(out, " constant%d", slot - constants);
   }
@@ -103,11 +104,12 @@ static void print_memory(StrBuf *out, const Program *program, const ThunkSequenc
 }
 
 void program_print_memory(const Program *program, StrBuf *out) {
-  strbuf_printf(out, "%lld\n", (long long)program->arena_bytes);
+  strbuf_printf(out, "%lld\n", (long long)program_memory(program).temporaries);
   print_memory(out, program, &program->entry);
 }
 
 void program_print_thunks(const Program *program, StrBuf *out) {
-  strbuf_printf(out, "arena of %lld bytes per replica\n", (long long)program->arena_bytes);
+  strbuf_printf(out, "arena of %lld bytes per replica\n",
+                (long long)program_memory(program).temporaries);
   print_sequence(out, program, &program->entry, 0);
 }

@@ -17,6 +17,7 @@ typedef struct Checker {
   const Program *program;
   LogicalBuffer *const *buffers;
   int count;
+  RunKind kind;
   bool *holds; /* by buffer */
 } Checker;
 
@@ -28,21 +29,14 @@ static void fail(const Thunk *thunk, const char *what, const LogicalBuffer *buff
   abort();
 }
 
-/* If all arguments are given away: a result's memory, and what is there before, may be one's. */
-static int slot_of(const Program *program, const LogicalBuffer *buffer) {
-  int result = buffer->slot - SLOT_FIRST_PARAMETER - program->parameter_leaves;
-  bool is_given = result >= 0 && result < program->result_leaves && program->donors[result] >= 0;
-  return is_given ? SLOT_FIRST_PARAMETER + program->donors[result] : buffer->slot;
+static bool overlap(const Checker *c, const LogicalBuffer *a, const LogicalBuffer *b) {
+  Spot x = buffer_spot(c->program, a, c->kind), y = buffer_spot(c->program, b, c->kind);
+  return x.slot == y.slot && x.offset < y.offset + b->bytes && y.offset < x.offset + a->bytes;
 }
 
-static bool overlap(const Program *program, const LogicalBuffer *a, const LogicalBuffer *b) {
-  return slot_of(program, a) == slot_of(program, b) && a->offset < b->offset + b->bytes &&
-         b->offset < a->offset + a->bytes;
-}
-
-static bool at_one_place(const Program *program, const LogicalBuffer *a, const LogicalBuffer *b) {
-  return slot_of(program, a) == slot_of(program, b) && a->offset == b->offset &&
-         a->bytes == b->bytes;
+static bool at_one_place(const Checker *c, const LogicalBuffer *a, const LogicalBuffer *b) {
+  Spot x = buffer_spot(c->program, a, c->kind), y = buffer_spot(c->program, b, c->kind);
+  return x.slot == y.slot && x.offset == y.offset && a->bytes == b->bytes;
 }
 
 static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffer *buffer) {
@@ -52,7 +46,7 @@ static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffe
 
 static void write_buffer(Checker *c, const LogicalBuffer *buffer) {
   if (buffer->slot == SLOT_NONE || buffer->unwritten) return;
-  for (int i = 0; i < c->count; i++) c->holds[i] &= !overlap(c->program, c->buffers[i], buffer);
+  for (int i = 0; i < c->count; i++) c->holds[i] &= !overlap(c, c->buffers[i], buffer);
   c->holds[buffer->number] = true;
 }
 
@@ -61,9 +55,8 @@ static void check_step(Checker *c, const Thunk *thunk) {
   for (int r = 0; r < thunk->result_count; r++) {
     const LogicalBuffer *result = thunk->results[r];
     for (int i = 0; i < thunk->operand_count && result->slot != SLOT_NONE; i++) {
-      if (!overlap(c->program, result, thunk->operands[i])) continue;
-      bool may =
-          at_one_place(c->program, result, thunk->operands[i]) && thunk_may_overwrite(thunk, i, r);
+      if (!overlap(c, result, thunk->operands[i])) continue;
+      bool may = at_one_place(c, result, thunk->operands[i]) && thunk_may_overwrite(thunk, i, r);
       if (!may) fail(thunk, "it must not write over", thunk->operands[i]);
     }
   }
@@ -78,7 +71,7 @@ static void check_step(Checker *c, const Thunk *thunk) {
 static void check_copy(Checker *c, const Thunk *thunk) {
   LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
   read_buffer(c, thunk, from);
-  if (!at_one_place(c->program, from, to)) write_buffer(c, to);
+  if (!at_one_place(c, from, to)) write_buffer(c, to);
   c->holds[to->number] = true;
 }
 
@@ -91,7 +84,7 @@ static void check_while(Checker *c, const Thunk *thunk) {
     check_sequence(c, thunk->body);
     for (int i = 0; i < thunk->state_count; i++) {
       if (thunk->next[i] == thunk->state[i]) continue;
-      if (at_one_place(c->program, thunk->next[i], thunk->state[i])) {
+      if (at_one_place(c, thunk->next[i], thunk->state[i])) {
         read_buffer(c, thunk, thunk->next[i]);
         c->holds[thunk->state[i]->number] = true;
       }
@@ -131,16 +124,19 @@ static void check_sequence(Checker *c, const ThunkSequence *sequence) {
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results) {
   if (count > MOST_BUFFERS) return;
-  Checker c = {program, buffers, count, scope_new((size_t)count + 1, 1)};
-  int last = SLOT_FIRST_PARAMETER + program->parameter_leaves;
-  for (int i = 0; i < count; i++) {
-    int slot = buffers[i]->slot;
-    bool is_given = slot >= last + program->result_leaves || (slot > SLOT_ARENA && slot < last);
-    buffers[i]->number = i;
-    c.holds[i] = is_given;
+  int last = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
+  Checker c = {program, buffers, count, .holds = scope_new((size_t)count + 1, 1)};
+  for (int kind = 0; kind < RUN_KINDS; kind++) {
+    c.kind = (RunKind)kind;
+    for (int i = 0; i < count; i++) {
+      int slot = buffers[i]->slot;
+      bool is_constant = slot >= last && slot < last + program->constant_count;
+      buffers[i]->number = i;
+      c.holds[i] = is_constant || (slot > SLOT_ARENA && slot < last - program->result_leaves);
+    }
+    check_sequence(&c, &program->entry);
+    for (int i = 0; i < program->result_leaves; i++) read_buffer(&c, NULL, results[i]);
   }
-  check_sequence(&c, &program->entry);
-  for (int i = 0; i < program->result_leaves; i++) read_buffer(&c, NULL, results[i]);
   scope_free(c.holds);
 }
 

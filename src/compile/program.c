@@ -105,8 +105,23 @@ static int64_t leaf_bytes(const Shape *shape) {
   return shape_is_token(shape) ? 0 : shape_bytes(shape);
 }
 
+bool slot_lends(const Program *program, int slot, RunKind kind) {
+  bool is_result = slot >= SLOT_FIRST_PARAMETER + program->parameter_leaves;
+  return kind == (is_result ? RUN_KEEPS : RUN_TAKES);
+}
+
+static int64_t temporaries_of(const Program *program, RunKind kind) {
+  int64_t end = program->arena_bytes;
+  for (int i = 0; i < program->loan_count; i++) {
+    const Loan *loan = &program->loans[i];
+    if (loan->end > end && !slot_lends(program, loan->lender, kind)) end = loan->end;
+  }
+  return end + program->list_bytes;
+}
+
 ProgramMemory program_memory(const Program *program) {
-  ProgramMemory memory = {.temporaries = program->arena_bytes,
+  ProgramMemory memory = {.temporaries = temporaries_of(program, RUN_KEEPS),
+                          .temporaries_given = temporaries_of(program, RUN_TAKES),
                           .constants = program->constant_bytes,
                           .generated_code = program->code_bytes};
   for (int p = 0; p < program->parameter_leaves; p++) {

@@ -12,6 +12,7 @@
 **     slots 1 .. P                the leaves of the parameters, as the caller gave them
 **     slots P+1 .. P+R            the leaves of the result, freshly allocated; temporaries before
 **     slots P+R+1 ..              constants
+**     then                        loans: temporaries for which an argument or a result may have room
 */
 #ifndef XLA_COMPILE_PROGRAM_H
 #define XLA_COMPILE_PROGRAM_H
@@ -38,8 +39,9 @@ typedef struct LogicalBuffer {
   /* Of a loop's state: what it begins as, and when that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
-  const struct LogicalBuffer *may_take; /* a parameter whose memory it could have; in_place.c */
-  int number;                           /* for plan_check.c */
+  /* in_place.c: a parameter whose memory it could have, and a temporary whose it could if it has not that. */
+  const struct LogicalBuffer *may_take, *may_take_else;
+  int number; /* for plan_check.c */
 } LogicalBuffer;
 
 typedef enum ThunkKind {
@@ -105,6 +107,23 @@ static inline bool thunk_has_steps(const Thunk *thunk) {
   return thunk->kind == THUNK_REGION || thunk->kind == THUNK_ROWS;
 }
 
+/* Memory that is free for a temporary if a run finds it so when it starts: a result's before that is made,
+** unless an argument is read there that becomes it; an argument's that was given away, and becomes no
+** result. Else the temporary is in the arena. */
+typedef struct Loan {
+  int lender; /* slot */
+  int64_t offset;
+  int64_t instead, end; /* in the arena: from where, and to where */
+} Loan;
+
+/* What a run may find. There are others between them, in which nothing has yet another place. */
+typedef enum RunKind {
+  RUN_KEEPS, /* no argument was given away */
+  RUN_TAKES, /* all were */
+  RUN_LENDS_NOTHING,
+  RUN_KINDS,
+} RunKind;
+
 typedef struct Program {
   Arena *arena;
   Module *module; /* optimised; owned */
@@ -118,7 +137,10 @@ typedef struct Program {
   uint8_t **constants;
   int *
       donors; /* by result leaf: the parameter leaf whose memory it may have, if a run owns it; or -1 */
-  int64_t arena_bytes, constant_bytes, code_bytes;
+  int64_t arena_bytes;        /* but for loans that nobody lends */
+  int loan_count, first_loan; /* slots */
+  Loan *loans;
+  int64_t list_bytes, constant_bytes, code_bytes; /* list: of regions, behind the arena */
   bool is_quick;    /* small steps only, which wait for nobody: it may start where its caller is */
   int depth;        /* of sequences in sequences: so many frames does a replica need */
   int fusion_count; /* that want generated code */
@@ -138,12 +160,15 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
 void program_free(Program *program);
 
 typedef struct ProgramMemory { /* bytes */
-  int64_t arguments, results, aliases, temporaries, constants, generated_code;
+  int64_t arguments, results, aliases, temporaries, constants, generated_code, temporaries_given;
 } ProgramMemory;
 
 /* What one device takes; constants and code are shared by all. `aliases` is the part of the results that
-** arguments may give their memory to. */
+** arguments may give their memory to; `temporaries` are those of a run to which nothing is given away,
+** `temporaries_given` where everything is. */
 ProgramMemory program_memory(const Program *program);
+/* Whether a slot's memory is lent in a run of that kind. */
+bool slot_lends(const Program *program, int slot, RunKind kind);
 
 const char *thunk_kind_name(ThunkKind kind);
 
@@ -165,6 +190,12 @@ void remove_copies(ThunkSequence *sequence); /* that join_buffers made needless 
 void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
 bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* whose memory it has */
+/* Where a buffer is in a run of that kind. */
+typedef struct Spot {
+  int slot;
+  int64_t offset;
+} Spot;
+Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
 /* row_groups.c: puts runs of loops over the same rows together, once all buffers have their places; and
 ** before, lets these be such that it can. */
 void plan_row_groups(Program *program);

@@ -293,7 +293,10 @@ void compile_regions(Program *program) {
   Former former = {.program = program, .arena = program->arena};
   program->is_quick = is_quick(&former, &program->entry);
   form(&former, &program->entry);
+  if (!program->region_count) return;
   Place list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
+  if (program->loan_count)
+    list = (Place){.slot = program->slot_count++}; /* where that is, runs say */
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
-  program->arena_bytes += (4 * former.most_places + 63) & -64;
+  program->list_bytes = (4 * former.most_places + 63) & -64;
 }

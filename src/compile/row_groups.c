@@ -26,8 +26,7 @@ enum {
 
 typedef struct Access {
   LogicalBuffer *buffer;
-  int slot;
-  int64_t begin, end;
+  Spot spots[RUN_KINDS];
   bool writes, by_rows;
 } Access;
 
@@ -40,29 +39,30 @@ typedef struct Group {
   Access *items;
 } Group;
 
-/* A result may be in a parameter's memory. */
 static Access access_of(const Group *group, LogicalBuffer *buffer) {
-  const Program *program = group->program;
-  int result = buffer->slot - SLOT_FIRST_PARAMETER - program->parameter_leaves;
-  Access access = {.buffer = buffer_owner(buffer), .end = buffer->bytes};
-  if (!group->placed) return access;
-  access.slot = buffer->slot;
-  access.begin += buffer->offset;
-  access.end += buffer->offset;
-  if (result >= 0 && result < program->result_leaves && program->donors[result] >= 0) {
-    access.slot = SLOT_FIRST_PARAMETER + program->donors[result];
+  Access access = {.buffer = buffer_owner(buffer)};
+  for (int k = 0; k < RUN_KINDS && group->placed; k++) {
+    access.spots[k] = buffer_spot(group->program, buffer, (RunKind)k);
   }
   return access;
 }
 
-static bool is_apart(const Group *group, const Access *a, const Access *b) {
-  if (!group->placed) return a->buffer != b->buffer;
-  return a->slot != b->slot || a->end <= b->begin || b->end <= a->begin;
+static bool is_apart(const Access *a, const Access *b, int kind) {
+  const Spot *x = &a->spots[kind], *y = &b->spots[kind];
+  return x->slot != y->slot || x->offset + a->buffer->bytes <= y->offset ||
+         y->offset + b->buffer->bytes <= x->offset;
 }
 
+/* Whatever kind of run it is. */
 static bool agree(const Group *group, const Access *a, const Access *b) {
-  if (is_apart(group, a, b) || !(a->writes || b->writes)) return true;
-  return a->by_rows && b->by_rows && a->begin == b->begin && a->end == b->end;
+  if (!(a->writes || b->writes)) return true;
+  bool along = a->by_rows && b->by_rows && a->buffer->bytes == b->buffer->bytes;
+  if (!group->placed) return along || a->buffer != b->buffer;
+  for (int k = 0; k < RUN_KINDS; k++) {
+    bool at_one_place = a->spots[k].offset == b->spots[k].offset;
+    if (!(along && at_one_place) && !is_apart(a, b, k)) return false;
+  }
+  return true;
 }
 
 /* Beside the group's first `count` accesses. */
@@ -71,7 +71,7 @@ static bool add_access(Group *group, int count, Access access) {
     if (!agree(group, &group->items[i], &access)) return false;
   }
   ARENA_PUSH(group->arena, group->items, group->count, group->capacity, access);
-  if (access.by_rows) group->bytes += access.end - access.begin;
+  if (access.by_rows) group->bytes += access.buffer->bytes;
   return true;
 }
 

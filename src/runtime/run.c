@@ -86,29 +86,49 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   return true;
 }
 
-/* The argument whose memory a result takes: one that the program says is not read any more when the
-** result is made, if nobody but the giver has it, who gives it away. */
-static Buffer *donor_of(const Replica *device, int result, const uint8_t *donated) {
-  int leaf = device->executable->program->donors[result];
+/* An argument whose memory is the run's, for a result or for temporaries, as the program says: if nobody but
+** the giver has it, who gives it away. Else NULL. */
+static Buffer *given_argument(const Replica *device, int leaf, const uint8_t *donated) {
   if (leaf < 0 || leaf >= given_leaves(device->executable)) return NULL;
   if (!donated || !donated[leaf]) return NULL;
   Buffer *argument = device->arguments[leaf];
   return atomic_load(&argument->references) == 2 ? argument : NULL; /* the giver's and ours */
 }
 
+/* Fills the slots of the loans that are lent, and adds up what the others want of the arena. */
+static int64_t find_loans(const Replica *device, const uint8_t *donated) {
+  const Program *program = device->executable->program;
+  int64_t bytes = program->arena_bytes;
+  for (int i = 0; i < program->loan_count; i++) {
+    const Loan *loan = &program->loans[i];
+    int leaf = loan->lender - SLOT_FIRST_PARAMETER, result = leaf - program->parameter_leaves;
+    int donor = result < 0 ? -1 : program->donors[result];
+    const Buffer *lender =
+        result < 0 ? given_argument(device, leaf, donated) : device->results[result];
+    if (donor >= 0 && lender->data == device->arguments[donor]->data) lender = NULL;
+    if (lender) {
+      device->slots[program->first_loan + i] = lender->data + loan->offset;
+    } else if (loan->end > bytes) {
+      bytes = loan->end;
+    }
+  }
+  return bytes;
+}
+
 /* Everything that a device may touch, at once, so that a run that starts does not run out. */
 static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
   const Program *program = device->executable->program;
-  device->arena = run_arena_take(device->executable, error);
-  if (!device->arena) return false;
   for (int i = 0; i < program->result_leaves; i++) {
     const Shape *shape = program->result_shapes[i];
     if (shape_is_token(shape)) continue;
-    Buffer *donor = donor_of(device, i, donated);
+    Buffer *donor = given_argument(device, program->donors[i], donated);
     device->results[i] = donor ? buffer_sharing(donor, shape, error) : buffer_new(shape, error);
     if (!device->results[i]) return false;
   }
-  return true;
+  device->arena_bytes = find_loans(device, donated);
+  device->arena =
+      run_arena_take(device->executable, device->arena_bytes + program->list_bytes, error);
+  return device->arena != NULL;
 }
 
 /* `donated` may be NULL: nothing is. */
@@ -130,6 +150,11 @@ static void fill_slots(Replica *device) {
   for (int i = 0; i < program->parameter_leaves; i++) *slot++ = data_of(device->arguments[i]);
   for (int i = 0; i < program->result_leaves; i++) *slot++ = data_of(device->results[i]);
   for (int i = 0; i < program->constant_count; i++) *slot++ = program->constants[i];
+  for (int i = 0; i < program->loan_count; i++, slot++) {
+    if (!*slot) *slot = device->arena->memory + program->loans[i].instead;
+  }
+  if (program->loan_count && program->list_bytes)
+    *slot = device->arena->memory + device->arena_bytes;
 }
 
 static void init_device(Run *run, int id, Executable *executable) {

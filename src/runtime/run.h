@@ -58,8 +58,9 @@ struct Replica {
   int id; /* the device's: its place in the mesh, replica-major */
   Executable *executable;
   struct RunArena *arena;
-  Buffer **arguments; /* retained */
-  Buffer **results;   /* NULL once taken */
+  int64_t arena_bytes; /* of it, for temporaries */
+  Buffer **arguments;  /* retained */
+  Buffer **results;    /* NULL once taken */
   ReplicaState state;
   Replica *next_call; /* of those that wait for the host */
   uint8_t **slots;

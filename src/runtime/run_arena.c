@@ -5,18 +5,23 @@
 #include "runtime/buffer.h"
 #include "runtime/scheduler.h"
 
-RunArena *run_arena_take(Executable *executable, Error *error) {
+/* Which runs of one kind give back and take again; one that is too small for this run goes. */
+RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error) {
   scheduler_lock();
   RunArena *arena = executable->free_arenas;
   if (arena) executable->free_arenas = arena->next;
   scheduler_unlock();
-  if (arena) return arena;
+  if (arena && arena->bytes >= bytes) return arena;
+  if (arena) {
+    arena->next = NULL;
+    run_arena_free_all(arena);
+  }
   arena = malloc(sizeof *arena);
   if (!arena) {
     error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
     return NULL;
   }
-  *arena = (RunArena){.bytes = executable->program->arena_bytes};
+  *arena = (RunArena){.bytes = bytes};
   arena->memory = memory_alloc(arena->bytes, error);
   if (!arena->memory) {
     free(arena);

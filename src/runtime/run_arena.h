@@ -12,8 +12,8 @@ typedef struct RunArena {
   uint8_t *memory;
 } RunArena;
 
-/* One of the executable's free arenas, or a new one. NULL with RESOURCE_EXHAUSTED. */
-RunArena *run_arena_take(Executable *executable, Error *error);
+/* So many bytes: one of the executable's free arenas, or a new one. NULL with RESOURCE_EXHAUSTED. */
+RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error);
 void run_arena_give_back(Executable *executable, RunArena *arena); /* NULL is fine */
 void run_arena_free_all(RunArena *list);
 
