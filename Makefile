@@ -57,9 +57,9 @@ SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platfo
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
   linalg_c128 order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
-  hlo/module $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
+  $(addprefix passes/, attribute_compare common_subexpressions dead_code)
 COMPACT := $(addprefix kernels/, contraction elements fft_transform gather linalg_f64 linalg_general linalg_lanes \
-  move pack rng small sort sort_merge stream tiles)
+  move pack rng small sort sort_merge stream tiles) hlo/module passes/rewrite
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
 # Formats without floats, of which the C library's take 9 kB of the download: hlo/numbers.h prints them.
