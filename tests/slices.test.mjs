@@ -134,6 +134,40 @@ OPERATIONS['geqrf of rank 1'] = [`x = f32[${n},${n}] iota(), iota_dimension=0
   c = (f32[${n},${n}], f32[${n}]) custom-call(a), custom_call_target="lapack_sgeqrf_ffi", api_version=API_VERSION_TYPED_FFI
   ROOT r = f32[${n},${n}] get-tuple-element(c), index=0`];
 
+// What is loaded, stored and solved in turns, too: large systems, panels of tall matrices, one line whose
+// length is a prime.
+const tall = 'x = f32[400000,8] iota(), iota_dimension=0\n  y = f32[400000,8] iota(), iota_dimension=1';
+Object.assign(OPERATIONS, {
+  'large triangular systems': [`x = f64[1400,1400] iota(), iota_dimension=0
+  y = f64[1400,1400] iota(), iota_dimension=1
+  d = f64[1400,1400] subtract(x, y)
+  c = f64[1400,1400] cosine(d)
+  e = pred[1400,1400] compare(x, y), direction=EQ
+  k = f64[] constant(2800)
+  kb = f64[1400,1400] broadcast(k), dimensions={}
+  a = f64[1400,1400] select(e, kb, c)
+  ROOT r = f64[1400,1400] triangular-solve(a, c), left_side=true, lower=false, transpose_a=NO_TRANSPOSE`],
+  'a large factor': [`x = f64[3000,3000] iota(), iota_dimension=0
+  y = f64[3000,3000] iota(), iota_dimension=1
+  e = pred[3000,3000] compare(x, y), direction=EQ
+  k = f64[] constant(3001)
+  h = f64[] constant(0.5)
+  kb = f64[3000,3000] broadcast(k), dimensions={}
+  hb = f64[3000,3000] broadcast(h), dimensions={}
+  a = f64[3000,3000] select(e, kb, hb)
+  ROOT r = f64[3000,3000] cholesky(a), lower=false`],
+  'a tall panel': [`${tall}
+  p = f32[400000,8] multiply(x, y)
+  s = f32[400000,8] sine(p)
+  c = (f32[400000,8], s32[8], s32[]) custom-call(s), custom_call_target="lapack_sgetrf_ffi", api_version=API_VERSION_TYPED_FFI
+  ROOT r = f32[400000,8] get-tuple-element(c), index=0`],
+  'a prime line': [`x = f64[1000003] iota(), iota_dimension=0
+  c = c128[1000003] convert(x)
+  ROOT r = c128[1000003] fft(c), fft_type=FFT, fft_length={1000003}`],
+  'long lines of a plane': [`x = f32[2,4100,1024] iota(), iota_dimension=1
+  ROOT r = c64[2,4100,513] fft(x), fft_type=RFFT, fft_length={4100,1024}`],
+});
+
 async function compiled(client, [lines, computations = '', replicas = 1]) {
   const module = client.parseHlo(`HloModule m\n${computations}\nENTRY e {\n  ${lines}\n}`);
   const executable = await client.compile(module, { replicas });

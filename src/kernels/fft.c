@@ -26,6 +26,8 @@ enum {
   SMALL_TILE = 256 << 10,
   CHUNK_PAIRS = 4096,
   STEPS_PER_AXIS = 3,
+  TURN_BYTES = 64,            /* of a FftTurn */
+  LONG_PAIRS = 4 * FFT_PIECE, /* of a chunk: it takes several turns */
 };
 
 /* Where lines are: leaves, or scratch. */
@@ -34,7 +36,7 @@ typedef enum Place { OPERAND, RESULT, MIDDLE, SPECTRUM } Place;
 typedef struct Step {
   Place from, to;
   FftPass pass;
-  int64_t tiles, tiles_per_chunk;
+  int64_t tiles, tiles_per_chunk, tile_pairs;
   /* Instead, the pairs of long lines: */
   bool pairs;
   FftPairs pair;
@@ -46,7 +48,8 @@ typedef struct FftPlan {
   PrimitiveType real;
   int64_t at[4], tile_bytes; /* in scratch, of MIDDLE and SPECTRUM; of one chunk's tile */
   int64_t tiles_at;
-  int count;
+  bool is_long; /* chunks take several turns: a first phase clears what says how far they have come */
+  int count, most; /* steps; chunks of one */
   Step *steps;
 } FftPlan;
 
@@ -94,6 +97,8 @@ static void finish_pass(FftPlan *plan, Step *step) {
   chunks = least(chunks, step->tiles);
   step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
   if (bytes > plan->tile_bytes) plan->tile_bytes = bytes;
+  step->tile_pairs = pass->transform->room * pass->lanes;
+  plan->is_long |= step->tiles_per_chunk * step->tile_pairs > LONG_PAIRS;
 }
 
 /* --- Long lines ------------------------------------------------------------------------------- */
@@ -311,12 +316,18 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
     if (uses(p, place)) scratch += (bytes + 63) & -64;
   }
   p->tiles_at = scratch;
-  int *chunks = kernel_phases(&p->kernel, arena, p->count), most = 0;
+  int *chunks = kernel_phases(&p->kernel, arena, p->count + p->is_long), most = 0;
+  if (p->is_long) {
+    *chunks++ = 1;
+    p->tile_bytes += TURN_BYTES;
+  }
   for (int i = 0; i < p->count; i++) {
     const Step *step = &p->steps[i];
     chunks[i] = (int)((step->tiles + step->tiles_per_chunk - 1) / step->tiles_per_chunk);
     if (!step->pairs && chunks[i] > most) most = chunks[i];
   }
+  p->most = most;
+  p->kernel.is_long = p->is_long;
   p->kernel.scratch_bytes = scratch + most * p->tile_bytes;
   return &p->kernel;
 }
@@ -338,21 +349,36 @@ static void run_pairs(const FftPlan *plan, const Step *step, const uint8_t *from
 
 static void run(const KernelCall *call, int phase, int chunk) {
   const FftPlan *p = (const FftPlan *)call->plan;
+  uint8_t *memory = call->scratch + p->tiles_at + chunk * p->tile_bytes;
+  FftTurn once = {.left = INT64_MAX}, *turn = &once;
+  if (p->is_long) {
+    turn = (FftTurn *)memory;
+    memory += TURN_BYTES;
+    if (phase-- == 0) {
+      for (int i = 0; i < p->most; i++) {
+        *(FftTurn *)(call->scratch + p->tiles_at + i * p->tile_bytes) = (FftTurn){0};
+      }
+      return;
+    }
+  }
   const Step *step = &p->steps[phase];
   uint8_t *to = step->to == RESULT ? call->results[0] : call->scratch + p->at[step->to];
   const uint8_t *from = step->from == OPERAND  ? call->operands[0]
                         : step->from == RESULT ? call->results[0]
                                                : call->scratch + p->at[step->from];
-  uint8_t *memory = call->scratch + p->tiles_at + chunk * p->tile_bytes;
   int64_t first = chunk * step->tiles_per_chunk;
   int64_t end = least(first + step->tiles_per_chunk, step->tiles);
   if (step->pairs) {
     for (; first < end; first++) run_pairs(p, step, from, to, first);
-  } else if (p->real == F64) {
-    fft_run_f64(&step->pass, (const double *)from, (double *)to, (double *)memory, first, end);
-  } else {
-    fft_run_f32(&step->pass, (const float *)from, (float *)to, (float *)memory, first, end);
+    return;
   }
+  if (p->is_long) turn->left = 2 + LONG_PAIRS / step->tile_pairs;
+  bool ends = p->real == F64 ? fft_run_f64(&step->pass, (const double *)from, (double *)to,
+                                           (double *)memory, first, end, turn)
+                             : fft_run_f32(&step->pass, (const float *)from, (float *)to,
+                                           (float *)memory, first, end, turn);
+  if (ends) *turn = (FftTurn){0};
+  *call->again = !ends;
 }
 
 const Kernel kernel_fft = {"fft", plan, run};

@@ -96,11 +96,29 @@ static inline int fft_lines_per_lane(const FftPass *pass) {
 int64_t fft_tiles(const FftPass *pass);
 int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real); /* of memory, for one at a time */
 
-/* Tiles [first, end). The lines that are read may be those that are written. */
-void fft_run_f32(const FftPass *pass, const float *from, float *to, float *memory, int64_t first,
-                 int64_t end);
-void fft_run_f64(const FftPass *pass, const double *from, double *to, double *memory, int64_t first,
-                 int64_t end);
+/* How far tiles have come. A tile is done in pieces, always the same ones; in a turn those that were done
+** in turns before are passed over, and so is what comes when no more are left. All zero at first. */
+typedef struct FftTurn {
+  int64_t tile;     /* the first one that is not done */
+  int64_t done, at; /* its pieces: done; passed in this turn */
+  int64_t left;     /* pieces that may be done in this turn */
+} FftTurn;
+
+enum { FFT_PIECE = 1 << 17 }; /* pairs of numbers that are a piece, about */
+
+static inline bool fft_is_due(FftTurn *turn) {
+  if (turn->at++ != turn->done || turn->left == 0) return false;
+  turn->left--;
+  turn->done++;
+  return true;
+}
+
+/* Tiles [first, end); false: they go on in another turn. The lines that are read may be those that are
+** written. */
+bool fft_run_f32(const FftPass *pass, const float *from, float *to, float *memory, int64_t first,
+                 int64_t end, FftTurn *turn);
+bool fft_run_f64(const FftPass *pass, const double *from, double *to, double *memory, int64_t first,
+                 int64_t end, FftTurn *turn);
 
 /* The pairs k and length - k of one line of complex numbers, first <= k < end <= length / 2 + 1, as
 ** FFT_SPLIT or FFT_JOIN does; the line may be the one that is written. */

@@ -6,7 +6,7 @@
 
 void fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory) {
   Planes planes = {re, im}, other = {memory, memory + transform->room};
-  run_transform(transform, &planes, &other, 1);
+  run_transform(transform, &planes, &other, 1, &(FftTurn){.left = INT64_MAX});
   for (int64_t k = 0; planes.re != re && k < transform->length; k++) {
     re[k] = planes.re[k];
     im[k] = planes.im[k];

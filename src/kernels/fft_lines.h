@@ -4,6 +4,7 @@
 */
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/fft.h"
 
 enum { LANES = VECTOR_REALS };
@@ -165,25 +166,30 @@ static inline void sum_odd(const Pair *x, Pair *y, int r, const REAL *turns) {
   }
 }
 
-/* A stage of radix r: the sums of each, and then the roots. All is unrolled, so that it stays in
+/* Of a stage: p and q from the first ones to those behind the last. */
+typedef struct Piece {
+  int64_t p, p_end, q, q_end;
+} Piece;
+
+/* A piece of a stage of radix r: the sums of each, and then the roots. All is unrolled, so that it stays in
 ** registers. */
-#define STAGE(r, sum)                                                                     \
-  static void run_##r(const FftStage *stage, int64_t s, Planes x, Planes y) {             \
-    int64_t m = stage->rest;                                                              \
-    for (int64_t p = 0; p < m; p++) {                                                     \
-      Pair roots[r], in[r], out[r];                                                       \
-      _Pragma("unroll") for (int k = 1; k < (r); k++) roots[k] = root_of(stage, k, p);    \
-      for (int64_t q = 0; q < s; q += LANES) {                                            \
-        _Pragma("unroll") for (int j = 0; j < (r); j++) {                                 \
-          in[j] = load_pair(x, q + s * (p + m * j));                                      \
-        }                                                                                 \
-        sum(in, out);                                                                     \
-        store_pair(y, q + s * (r) * p, out[0]);                                           \
-        _Pragma("unroll") for (int k = 1; k < (r); k++) {                                 \
-          store_pair(y, q + s * ((r) * p + k), m > 1 ? times(out[k], roots[k]) : out[k]); \
-        }                                                                                 \
-      }                                                                                   \
-    }                                                                                     \
+#define STAGE(r, sum)                                                                      \
+  static void run_##r(const FftStage *stage, int64_t s, Planes x, Planes y, Piece piece) { \
+    int64_t m = stage->rest;                                                               \
+    for (int64_t p = piece.p; p < piece.p_end; p++) {                                      \
+      Pair roots[r], in[r], out[r];                                                        \
+      _Pragma("unroll") for (int k = 1; k < (r); k++) roots[k] = root_of(stage, k, p);     \
+      for (int64_t q = piece.q; q < piece.q_end; q += LANES) {                             \
+        _Pragma("unroll") for (int j = 0; j < (r); j++) {                                  \
+          in[j] = load_pair(x, q + s * (p + m * j));                                       \
+        }                                                                                  \
+        sum(in, out);                                                                      \
+        store_pair(y, q + s * (r) * p, out[0]);                                            \
+        _Pragma("unroll") for (int k = 1; k < (r); k++) {                                  \
+          store_pair(y, q + s * ((r) * p + k), m > 1 ? times(out[k], roots[k]) : out[k]);  \
+        }                                                                                  \
+      }                                                                                    \
+    }                                                                                      \
   }
 STAGE(2, sum_2)
 STAGE(3, sum_3)
@@ -191,11 +197,11 @@ STAGE(4, sum_4)
 STAGE(5, sum_5)
 #undef STAGE
 
-static void run_odd(const FftStage *stage, int64_t s, Planes x, Planes y) {
+static void run_odd(const FftStage *stage, int64_t s, Planes x, Planes y, Piece piece) {
   int r = stage->radix;
   int64_t m = stage->rest;
-  for (int64_t p = 0; p < m; p++) {
-    for (int64_t q = 0; q < s; q += LANES) {
+  for (int64_t p = piece.p; p < piece.p_end; p++) {
+    for (int64_t q = piece.q; q < piece.q_end; q += LANES) {
       Pair in[FFT_LARGEST_RADIX], out[FFT_LARGEST_RADIX];
       for (int j = 0; j < r; j++) in[j] = load_pair(x, q + s * (p + m * j));
       sum_odd(in, out, r, stage->turns);
@@ -209,10 +215,10 @@ static void run_odd(const FftStage *stage, int64_t s, Planes x, Planes y) {
 
 /* The first stage, of radix 4, of a line by itself: with LANES of p in a vector, which become four
 ** times as many neighbours. The last ones overlap those before. */
-static void run_first(const FftStage *stage, Planes x, Planes y) {
+static void run_first(const FftStage *stage, Planes x, Planes y, Piece piece) {
   int64_t m = stage->rest;
   const REAL *roots = stage->roots;
-  for (int64_t at = 0; at < m; at += LANES) {
+  for (int64_t at = piece.p; at < piece.p_end; at += LANES) {
     int64_t p = at + LANES <= m ? at : m - LANES;
     Pair in[4], out[4];
     Vector re[4], im[4];
@@ -240,20 +246,30 @@ static void swap(Planes *x, Planes *y) {
   *y = z;
 }
 
+static void run_piece(const FftStage *stage, int64_t s, Planes x, Planes y, Piece piece) {
+  if (s == 1) {
+    run_first(stage, x, y, piece);
+    return;
+  }
+  switch (stage->radix) {
+  case 2: run_2(stage, s, x, y, piece); break;
+  case 3: run_3(stage, s, x, y, piece); break;
+  case 4: run_4(stage, s, x, y, piece); break;
+  case 5: run_5(stage, s, x, y, piece); break;
+  default: run_odd(stage, s, x, y, piece);
+  }
+}
+
 /* All stages; the result is in what is `x` then. */
-static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lanes) {
+static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lanes, FftTurn *turn) {
   int64_t s = lanes;
   for (int i = 0; i < t->stages; i++) {
     const FftStage *stage = &t->stage[i];
-    if (s == 1) {
-      run_first(stage, *x, *y);
-    } else {
-      switch (stage->radix) {
-      case 2: run_2(stage, s, *x, *y); break;
-      case 3: run_3(stage, s, *x, *y); break;
-      case 4: run_4(stage, s, *x, *y); break;
-      case 5: run_5(stage, s, *x, *y); break;
-      default: run_odd(stage, s, *x, *y);
+    int64_t wide = least(s, FFT_PIECE), high = (FFT_PIECE + wide - 1) / wide;
+    for (int64_t p = 0; p < stage->rest; p += high) {
+      for (int64_t q = 0; q < s; q += wide) {
+        Piece piece = {p, least(p + high, stage->rest), q, least(q + wide, s)};
+        if (fft_is_due(turn)) run_piece(stage, s, *x, *y, piece);
       }
     }
     s *= stage->radix;
@@ -265,13 +281,13 @@ static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lane
 
 /* Multiplies each element, in all its lanes, by its own factor: [re, im][k]. Of a line by itself,
 ** elements are in lanes; the last ones singly. */
-static void multiply_elements(Planes x, const REAL *factors, int64_t count, int64_t lanes) {
-  int64_t k = 0;
-  for (; lanes == 1 && k + LANES <= count; k += LANES) {
+static void multiply_some(Planes x, const REAL *factors, int64_t count, int64_t lanes, int64_t k,
+                          int64_t end) {
+  for (; lanes == 1 && k + LANES <= end; k += LANES) {
     Pair factor = {load(factors + k), load(factors + count + k)};
     store_pair(x, k, times(load_pair(x, k), factor));
   }
-  for (; k < count; k++) {
+  for (; k < end; k++) {
     REAL re = factors[k], im = factors[count + k];
     Pair factor = {splat(re), splat(im)};
     for (int64_t l = k * lanes; lanes > 1 && l < (k + 1) * lanes; l += LANES) {
@@ -284,26 +300,37 @@ static void multiply_elements(Planes x, const REAL *factors, int64_t count, int6
   }
 }
 
-static void convolve(const FftTransform *t, Planes *x, Planes *y, int64_t lanes) {
-  const FftTransform *c = t->convolution;
-  size_t padding = (size_t)((c->length - t->length) * lanes) * sizeof(REAL);
-  multiply_elements(*x, t->chirp, t->length, lanes);
-  memset(x->re + t->length * lanes, 0, padding);
-  memset(x->im + t->length * lanes, 0, padding);
-  run_stages(c, x, y, lanes);
-  multiply_elements(*x, t->spectrum, c->length, lanes);
-  Planes a = {x->im, x->re}, b = {y->im, y->re}; /* the inverse: imaginary for real and back */
-  run_stages(c, &a, &b, lanes);
-  *x = (Planes){a.im, a.re};
-  *y = (Planes){b.im, b.re};
-  multiply_elements(*x, t->chirp, t->length, lanes);
+static void multiply_elements(Planes x, const REAL *factors, int64_t count, int64_t lanes,
+                              FftTurn *turn) {
+  int64_t some = 4 * FFT_PIECE / lanes;
+  for (int64_t k = 0; k < count; k += some) {
+    if (fft_is_due(turn)) multiply_some(x, factors, count, lanes, k, least(k + some, count));
+  }
 }
 
-static void run_transform(const FftTransform *t, Planes *x, Planes *y, int64_t lanes) {
+static void convolve(const FftTransform *t, Planes *x, Planes *y, int64_t lanes, FftTurn *turn) {
+  const FftTransform *c = t->convolution;
+  size_t padding = (size_t)((c->length - t->length) * lanes) * sizeof(REAL);
+  multiply_elements(*x, t->chirp, t->length, lanes, turn);
+  if (fft_is_due(turn)) {
+    memset(x->re + t->length * lanes, 0, padding);
+    memset(x->im + t->length * lanes, 0, padding);
+  }
+  run_stages(c, x, y, lanes, turn);
+  multiply_elements(*x, t->spectrum, c->length, lanes, turn);
+  Planes a = {x->im, x->re}, b = {y->im, y->re}; /* the inverse: imaginary for real and back */
+  run_stages(c, &a, &b, lanes, turn);
+  *x = (Planes){a.im, a.re};
+  *y = (Planes){b.im, b.re};
+  multiply_elements(*x, t->chirp, t->length, lanes, turn);
+}
+
+static void run_transform(const FftTransform *t, Planes *x, Planes *y, int64_t lanes,
+                          FftTurn *turn) {
   if (t->convolution) {
-    convolve(t, x, y, lanes);
+    convolve(t, x, y, lanes, turn);
   } else {
-    run_stages(t, x, y, lanes);
+    run_stages(t, x, y, lanes, turn);
   }
 }
 
@@ -609,54 +636,83 @@ static void store_second(const FftPass *pass, REAL *to, const Lines *second, Pla
              (REAL)pass->scale);
 }
 
-static void run_tile(const FftPass *pass, const REAL *from, REAL *to, REAL *memory, int64_t tile) {
-  int64_t left, first = tile_line(pass, tile, &left), next = first + pass->lanes;
-  Lines in = lanes_at(pass, &pass->from, first, left);
-  Lines out = lanes_at(pass, &pass->to, first, left);
-  const FftTransform *t = pass->transform;
-  int64_t plane = t->room * pass->lanes;
-  Planes x = {memory, memory + plane}, y = {memory + 2 * plane, memory + 3 * plane};
-  bool alone = pass->lanes == 1, two = fft_lines_per_lane(pass) == 2;
-  FftPairs pairs = {t->length, 0, t->length / 2 + 1, pass->real_roots, pass->real == FFT_SPLIT};
-  if (alone && pass->real == FFT_JOIN) {
-    NAMED(fft_pairs)(&pairs, from + in.at[0], y.re);
+/* A tile that is being transformed. */
+typedef struct Tile {
+  const FftPass *pass;
+  int64_t first, left; /* its first line, and how many the group has from there */
+  FftPairs pairs;
+  bool alone, two;
+} Tile;
+
+static void begin_tile(const Tile *tile, const REAL *from, Planes x, Planes y) {
+  const FftPass *pass = tile->pass;
+  int64_t length = pass->transform->length;
+  Lines in = lanes_at(pass, &pass->from, tile->first, tile->left);
+  if (tile->alone && pass->real == FFT_JOIN) {
+    NAMED(fft_pairs)(&tile->pairs, from + in.at[0], y.re);
     in.at[0] = 0;
-    load_tile(y.re, &in, t->length, x);
+    load_tile(y.re, &in, length, x);
   } else {
     load_tile(from, &in, pass->loaded, x);
   }
-  if (two) {
-    Lines second = lanes_at(pass, &pass->from, next, left - pass->lanes);
+  if (tile->two) {
+    Lines second = lanes_at(pass, &pass->from, tile->first + pass->lanes, tile->left - pass->lanes);
     load_second(pass, from, &second, x, y);
   }
-  if (!alone && pass->real == FFT_JOIN) {
-    split_or_join(x, t->length, pass->real_roots, pass->lanes, false);
+  if (!tile->alone && pass->real == FFT_JOIN) {
+    split_or_join(x, length, pass->real_roots, pass->lanes, false);
   }
-  if (pass->real == FFT_MIRROR) mirror(x, t->length, pass->lanes);
+  if (pass->real == FFT_MIRROR) mirror(x, length, pass->lanes);
+}
+
+static void end_tile(const Tile *tile, REAL *to, Planes x, Planes y) {
+  const FftPass *pass = tile->pass;
+  int64_t length = pass->transform->length;
+  bool splits_alone = tile->alone && pass->real == FFT_SPLIT;
+  Lines out = lanes_at(pass, &pass->to, tile->first, tile->left);
+  if (!tile->alone && pass->real == FFT_SPLIT) {
+    split_or_join(x, length, pass->real_roots, pass->lanes, true);
+  }
+  if (pass->real == FFT_TWO) split_two(x, y, length, pass->lanes);
+  store_tile(to, &out, splits_alone ? length : pass->kept, x, (REAL)pass->scale);
+  if (tile->two) {
+    Lines second = lanes_at(pass, &pass->to, tile->first + pass->lanes, tile->left - pass->lanes);
+    store_second(pass, to, &second, x, y);
+  }
+  if (splits_alone) NAMED(fft_pairs)(&tile->pairs, to + out.at[0], to + out.at[0]);
+}
+
+static void run_tile(const FftPass *pass, const REAL *from, REAL *to, REAL *memory, int64_t number,
+                     FftTurn *turn) {
+  const FftTransform *t = pass->transform;
+  Tile tile = {
+      .pass = pass,
+      .pairs = {t->length, 0, t->length / 2 + 1, pass->real_roots, pass->real == FFT_SPLIT},
+      .alone = pass->lanes == 1,
+      .two = fft_lines_per_lane(pass) == 2};
+  tile.first = tile_line(pass, number, &tile.left);
+  int64_t plane = t->room * pass->lanes;
+  Planes x = {memory, memory + plane}, y = {memory + 2 * plane, memory + 3 * plane};
+  if (fft_is_due(turn)) begin_tile(&tile, from, x, y);
   if (pass->inverse) {
     x = (Planes){x.im, x.re};
     y = (Planes){y.im, y.re};
   }
-  run_transform(t, &x, &y, pass->lanes);
-  if (pass->tile_roots)
-    multiply_lanes(pass, tile % (fft_tiles(pass) * pass->group / pass->lines), x);
+  run_transform(t, &x, &y, pass->lanes, turn);
+  bool ends = fft_is_due(turn);
+  if (ends && pass->tile_roots) {
+    multiply_lanes(pass, number % (fft_tiles(pass) * pass->group / pass->lines), x);
+  }
   if (pass->inverse) x = (Planes){x.im, x.re};
-  if (!alone && pass->real == FFT_SPLIT) {
-    split_or_join(x, t->length, pass->real_roots, pass->lanes, true);
-  }
-  if (pass->real == FFT_TWO) split_two(x, y, t->length, pass->lanes);
-  store_tile(to, &out, alone && pass->real == FFT_SPLIT ? t->length : pass->kept, x,
-             (REAL)pass->scale);
-  if (two) {
-    Lines second = lanes_at(pass, &pass->to, next, left - pass->lanes);
-    store_second(pass, to, &second, x, y);
-  }
-  if (alone && pass->real == FFT_SPLIT) {
-    NAMED(fft_pairs)(&pairs, to + out.at[0], to + out.at[0]);
-  }
+  if (ends) end_tile(&tile, to, x, y);
 }
 
-void NAMED(fft_run)(const FftPass *pass, const REAL *from, REAL *to, REAL *memory, int64_t first,
-                    int64_t end) {
-  for (int64_t tile = first; tile < end; tile++) run_tile(pass, from, to, memory, tile);
+bool NAMED(fft_run)(const FftPass *pass, const REAL *from, REAL *to, REAL *memory, int64_t first,
+                    int64_t end, FftTurn *turn) {
+  for (; first + turn->tile < end; turn->tile++, turn->done = 0) {
+    turn->at = 0;
+    run_tile(pass, from, to, memory, first + turn->tile, turn);
+    if (turn->at != turn->done) return false;
+  }
+  return true;
 }

@@ -42,7 +42,11 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_ORGQR: return 2 * rows * columns + size + panels;
   case LINALG_GEEV: return linalg_geev_numbers(rows);
   case LINALG_SYEVD: return 2 * rows * linalg_stride(rows) + 3 * rows + panels;
-  default: return 4 * size * linalg_stride(size) + 4 * size + panels;
+  default: { /* svd_in's */
+    int64_t least_size = least(rows, columns), vectors = most(p->out[2].columns, p->out[3].rows);
+    return 2 * size * linalg_stride(least_size) + (least_size + vectors) * linalg_stride(size) +
+           4 * size + panels;
+  }
   }
 }
 
@@ -219,30 +223,50 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
 enum { MOST_PARTS = 4, PART_WORK = 200 * 1000 };
 
 typedef struct SharedRange {
-  ptrdiff_t count, size; /* of a part */
+  ptrdiff_t first, end, size; /* of a part */
   LinalgBody *body;
   const void *argument;
 } SharedRange;
 
 static bool run_part(void *argument, int part) {
   const SharedRange *range = argument;
-  ptrdiff_t first = part * range->size, end = first + range->size;
-  if (first >= range->count) return true;
-  range->body(range->argument, first, end < range->count ? end : range->count);
+  ptrdiff_t first = range->first + part * range->size;
+  if (first < range->end)
+    range->body(range->argument, first, least(first + range->size, range->end));
   return true;
 }
 
-void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
-                  LinalgBody *body, const void *argument) {
+static void share_range(const LinalgProgress *progress, SharedRange range, ptrdiff_t multiple,
+                        double work) {
+  ptrdiff_t count = range.end - range.first;
   int parts = work < MOST_PARTS * PART_WORK ? (int)(work / PART_WORK) : MOST_PARTS;
   ptrdiff_t size = parts > 1 ? (count + parts - 1) / parts : count;
-  SharedRange range = {count, (size + multiple - 1) / multiple * multiple, body, argument};
+  range.size = (size + multiple - 1) / multiple * multiple;
   if (range.size >= count) {
-    body(argument, 0, count);
+    range.body(range.argument, range.first, range.end);
   } else {
     progress->call->share(progress->call, (int)((count + range.size - 1) / range.size), run_part,
                           &range);
   }
+}
+
+void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
+                  LinalgBody *body, const void *argument) {
+  share_range(progress, (SharedRange){0, count, 0, body, argument}, multiple, work);
+}
+
+bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
+                           ptrdiff_t multiple, double each, LinalgBody *body,
+                           const void *argument) {
+  ptrdiff_t some = most((ptrdiff_t)(LINALG_TURN / each) / multiple, 1) * multiple;
+  for (ptrdiff_t end; progress->lines < count; progress->lines = end) {
+    end = least(progress->lines + some, count);
+    double work = each * (double)(end - progress->lines);
+    if (linalg_pauses(progress, at, work)) return false;
+    share_range(progress, (SharedRange){progress->lines, end, 0, body, argument}, multiple, work);
+  }
+  progress->lines = 0;
+  return true;
 }
 
 /* XLA's way, which the evaluator has. */

@@ -82,14 +82,17 @@ typedef struct LinalgProgress {
   int64_t matrix;         /* of the batch: linalg.c's */
   int stage;
   ptrdiff_t at;      /* in the stage: a row, a column */
-  bool has_panel;    /* there: its reflectors are made, */
-  ptrdiff_t lines;   /* and these have been reflected */
+  bool has_panel;    /* there: what comes before its lines is done, */
+  ptrdiff_t lines;   /* and so many of these */
   ptrdiff_t info;    /* what the stages so far came to */
   double numbers[2]; /* that a stage keeps */
   double work;       /* operations in this turn */
 } LinalgProgress;
 
-enum { LINALG_TURN = 20 * 1000 * 1000 }; /* operations, about */
+enum {
+  LINALG_TURN = 20 * 1000 * 1000, /* operations, about */
+  LINALG_MOVE = 8, /* what reading and writing a number of a large matrix counts as */
+};
 
 /* Whether it is time to return, before the step `at`, which is so much work; the end of a stage. */
 static inline bool linalg_pauses(LinalgProgress *p, ptrdiff_t at, double work) {
@@ -115,6 +118,11 @@ enum { CROSSING = 8, BY_ROWS = 4 };
 typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
+
+/* The same in turns, each of [0, count) being so much work; false: it goes on in another turn, when the
+** stage has come to step `at` again. */
+bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
+                           ptrdiff_t multiple, double each, LinalgBody *body, const void *argument);
 
 typedef enum LinalgEnd {
   LINALG_DONE,

@@ -35,25 +35,28 @@ static void solve_block(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool u
   }
 }
 
-__attribute__((noinline)) static void solve_lower(const Number *t, ptrdiff_t n, ptrdiff_t t_stride,
-                                                  bool unit, Number *x, ptrdiff_t columns,
-                                                  ptrdiff_t x_stride) {
-  for (ptrdiff_t k = 0; k < n; k += BLOCK) {
-    solve_block(t, n, t_stride, unit, x, columns, x_stride, k);
+/* Rows [first, end), which begin with a block, with those above done. */
+__attribute__((noinline)) static void solve_lower(const Number *t, ptrdiff_t first, ptrdiff_t end,
+                                                  ptrdiff_t t_stride, bool unit, Number *x,
+                                                  ptrdiff_t columns, ptrdiff_t x_stride) {
+  for (ptrdiff_t k = first; k < end; k += BLOCK) {
+    solve_block(t, end, t_stride, unit, x, columns, x_stride, k);
   }
 }
 
-/* A few vectors at once: x is [vector][n]. */
-static void solve_vectors(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
-                          ptrdiff_t vectors) {
-  for (ptrdiff_t i = 0; i < n; i++) {
-    const Number *row = t + i * t_stride;
+/* A few vectors at once, in turns: x is [vector][n]. */
+static bool solve_vectors(const Number *t, ptrdiff_t n, bool unit, Number *x, ptrdiff_t vectors,
+                          LinalgProgress *progress) {
+  for (ptrdiff_t i = progress->at; i < n; i++) {
+    if (linalg_pauses(progress, i, LINALG_MOVE * (double)i)) return false;
+    const Number *row = t + i * n;
     for (ptrdiff_t v = 0; v < vectors; v++) {
       Number *y = x + v * n;
       y[i] = minus(y[i], inner(row, y, i, false));
       if (!unit) y[i] = over(y[i], row[i]);
     }
   }
+  return linalg_stage_ends(progress);
 }
 
 /* --- Cholesky --------------------------------------------------------------------------------- */
@@ -102,23 +105,32 @@ static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
                      LinalgProgress *progress) {
   for (ptrdiff_t k = progress->at; k < n; k += BLOCK) {
     ptrdiff_t size = least(BLOCK, n - k), rest = n - k - size;
-    if (linalg_pauses(progress, k, (double)rest * (double)rest * BLOCK)) return false;
     Number *block = a + k * stride + k, *below = block + size * stride;
-    ptrdiff_t stopped = cholesky_block(block, size, stride);
-    if (stopped) {
-      progress->info = k + stopped;
-      break;
-    }
-    for (ptrdiff_t i = 0; i < rest; i++) {
-      for (ptrdiff_t j = 0; j < size; j++) scratch[j * rest + i] = conjugate(below[i * stride + j]);
-    }
-    solve_lower(block, size, stride, false, scratch, rest, rest);
-    for (ptrdiff_t i = 0; i < rest; i++) {
-      for (ptrdiff_t j = 0; j < size; j++) below[i * stride + j] = conjugate(scratch[j * rest + i]);
+    if (!progress->has_panel) {
+      ptrdiff_t stopped = cholesky_block(block, size, stride);
+      if (stopped) {
+        progress->info = k + stopped;
+        break;
+      }
+      for (ptrdiff_t i = 0; i < rest; i++) {
+        for (ptrdiff_t j = 0; j < size; j++) {
+          scratch[j * rest + i] = conjugate(below[i * stride + j]);
+        }
+      }
+      solve_lower(block, 0, size, stride, false, scratch, rest, rest);
+      for (ptrdiff_t i = 0; i < rest; i++) {
+        for (ptrdiff_t j = 0; j < size; j++) {
+          below[i * stride + j] = conjugate(scratch[j * rest + i]);
+        }
+      }
     }
     Below of = {size, rest, below, stride, scratch};
-    linalg_share(progress, (rest + BLOCK - 1) / BLOCK, 1, (double)rest * (double)rest * BLOCK,
-                 update_below, &of);
+    progress->has_panel = true;
+    if (!linalg_share_in_turns(progress, k, (rest + BLOCK - 1) / BLOCK, 1,
+                               (double)rest * BLOCK * BLOCK, update_below, &of)) {
+      return false;
+    }
+    progress->has_panel = false;
   }
   return linalg_stage_ends(progress);
 }
@@ -133,11 +145,11 @@ static void swap_rows(Number *x, Number *y, ptrdiff_t count) {
   }
 }
 
-/* Columns [k, end), all rows from k on: the others' rows are still to be swapped. */
-static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k, ptrdiff_t end,
-                          int32_t *pivots) {
-  ptrdiff_t missing = 0, start = k;
-  for (; k < end; k++) {
+/* Columns [start, end), all rows from there on: the others' rows are still to be swapped. */
+static bool lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t start, ptrdiff_t end,
+                     int32_t *pivots, LinalgProgress *progress) {
+  for (ptrdiff_t k; (k = start + progress->lines) < end; progress->lines++) {
+    if (linalg_pauses(progress, start, (double)(rows - k) * BLOCK)) return false;
     ptrdiff_t pivot = k;
     double largest = size_of(a[k * stride + k]);
     for (ptrdiff_t i = k + 1; i < rows; i++) {
@@ -147,7 +159,7 @@ static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t
     pivots[k] = (int32_t)pivot;
     Number *row = a + k * stride;
     if (is_zero(a[pivot * stride + k])) {
-      if (!missing) missing = k + 1;
+      if (!progress->info) progress->info = k + 1;
       continue;
     }
     swap_rows(row + start, a + pivot * stride + start, end - start);
@@ -157,7 +169,8 @@ static ptrdiff_t lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t
       subtract_row(below + k + 1, below[k], row + k + 1, end - k - 1);
     }
   }
-  return missing;
+  progress->lines = 0;
+  return true;
 }
 
 /* A panel of columns [k, end) that is done. */
@@ -179,7 +192,7 @@ static void lu_behind(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   ptrdiff_t size = p->end - p->k, count = end - first, at = p->end + first;
   Number *above = p->a + p->k * p->stride, *below = p->a + p->end * p->stride;
   swap_columns(p, at, at + count);
-  solve_lower(above + p->k, size, p->stride, true, above + at, count, p->stride);
+  solve_lower(above + p->k, 0, size, p->stride, true, above + at, count, p->stride);
   subtract_product(p->rows - p->end, count, (Left){below + p->k, p->stride, 1}, size, above + at,
                    p->stride, below + at, p->stride);
 }
@@ -191,13 +204,17 @@ static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, i
   ptrdiff_t steps = least(rows, columns);
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK / 2) {
     ptrdiff_t end = least(k + BLOCK / 2, steps);
-    double work = 2.0 * (double)(rows - k) * (double)(columns - k) * BLOCK / 2;
-    if (linalg_pauses(progress, k, work)) return false;
-    ptrdiff_t first = lu_panel(a, rows, stride, k, end, pivots);
-    if (!progress->info) progress->info = first;
     LuPanel panel = {a, rows, stride, k, end, pivots};
-    swap_columns(&panel, 0, k);
-    linalg_share(progress, columns - end, STRIP_COLUMNS, work, lu_behind, &panel);
+    if (!progress->has_panel) {
+      if (!lu_panel(a, rows, stride, k, end, pivots, progress)) return false;
+      swap_columns(&panel, 0, k);
+    }
+    progress->has_panel = true;
+    if (!linalg_share_in_turns(progress, k, columns - end, STRIP_COLUMNS,
+                               (double)(rows - k) * BLOCK, lu_behind, &panel)) {
+      return false;
+    }
+    progress->has_panel = false;
   }
   return linalg_stage_ends(progress);
 }
@@ -301,22 +318,11 @@ static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) 
   subtract_product(lines, p->size, (Left){sums, BLOCK, 1}, count, p->v, p->size, x, stride);
 }
 
-/* The same, in turns; false: it goes on in another one, at the same step of its stage. */
-__attribute__((noinline)) static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines,
-                                                       ptrdiff_t stride, bool adjoint, ptrdiff_t at,
-                                                       LinalgProgress *progress) {
-  double line_work = 4.0 * (double)p->size * BLOCK;
-  ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / line_work) / BLOCK * BLOCK;
-  if (some < BLOCK) some = BLOCK;
-  for (; progress->lines < lines; progress->lines += some) {
-    ptrdiff_t count = least(some, lines - progress->lines);
-    if (linalg_pauses(progress, at, line_work * (double)count)) return false;
-    Lines some_lines = {p, x + progress->lines * stride, stride, adjoint};
-    linalg_share(progress, count, BLOCK_ROWS, line_work * (double)count, reflect_lines,
-                 &some_lines);
-  }
-  progress->lines = 0;
-  return true;
+static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
+                             bool adjoint, ptrdiff_t at, LinalgProgress *progress) {
+  Lines all = {p, x, stride, adjoint};
+  return linalg_share_in_turns(progress, at, lines, BLOCK_ROWS, 4.0 * (double)p->size * BLOCK,
+                               reflect_lines, &all);
 }
 
 /* A reflector, of v with v[0] = 1, for lines. */
@@ -341,15 +347,15 @@ static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, 
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK) {
     ptrdiff_t end = size <= SMALL ? steps : least(k + BLOCK, steps);
     ptrdiff_t reach = size <= SMALL ? columns : end;
-    bool none = true;
-    for (ptrdiff_t j = k; j < end; j++) {
+    for (ptrdiff_t j; !progress->has_panel && (j = k + progress->lines) < end; progress->lines++) {
       Number *line = at + j * stride + j;
-      if (!progress->has_panel) {
-        tau[j] = reflector(line, rows - j);
-        reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, reach - j - 1, stride);
-      }
-      none &= is_zero(tau[j]);
+      if (linalg_pauses(progress, k, 4.0 * (double)(rows - j) * (double)(reach - j))) return false;
+      tau[j] = reflector(line, rows - j);
+      reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, reach - j - 1, stride);
     }
+    if (!progress->has_panel) progress->lines = 0;
+    bool none = true;
+    for (ptrdiff_t j = k; j < end; j++) none &= is_zero(tau[j]);
     if (reach == columns) break;
     if (none) continue;
     progress->has_panel = true;
@@ -369,10 +375,14 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
                    ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
                    ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
   Panel panel = panel_in(scratch, rows > columns ? rows : columns);
-  bool begins = progress->at == 0 && progress->lines == 0;
-  for (ptrdiff_t j = 0; begins && j < columns; j++) {
-    for (ptrdiff_t i = 0; i < rows; i++) qt[j * q_stride + i] = number(i == j);
+  for (; !progress->has_panel && progress->lines < columns; progress->lines++) {
+    if (linalg_pauses(progress, 0, LINALG_MOVE * (double)rows)) return false;
+    for (ptrdiff_t i = 0; i < rows; i++) {
+      qt[progress->lines * q_stride + i] = number(i == progress->lines);
+    }
   }
+  if (!progress->has_panel) progress->lines = 0;
+  progress->has_panel = true;
   ptrdiff_t last = (count - 1) / BLOCK * BLOCK;
   for (ptrdiff_t k = last - progress->at; count > 0 && k >= 0; k -= BLOCK) {
     ptrdiff_t first = k + shift, size = least(BLOCK, count - k);
@@ -391,6 +401,7 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
       return false;
     }
   }
+  progress->has_panel = false;
   return linalg_stage_ends(progress);
 }
 

@@ -4,7 +4,14 @@
 */
 #include "kernels/linalg_factor.h"
 
-enum { REALS = IS_COMPLEX ? 2 : 1, FEW_VECTORS = 4 };
+/* What is fast is in what they call: the routines themselves are for size, whatever the file's level is,
+** which is 4 kB of the download. */
+#undef FOR_SIZE
+#define FOR_SIZE __attribute__((minsize))
+#undef MOVES
+#define MOVES __attribute__((noinline)) /* and fast, called by what is for size */
+
+enum { REALS = IS_COMPLEX ? 2 : 1, FEW_VECTORS = 4, LARGE_STRIPS = 4 };
 
 enum { LOADS = 0 }; /* the first stage of all */
 
@@ -57,12 +64,19 @@ static void put_info(const LinalgData *data, int result, ptrdiff_t info) {
 
 enum { SOME_COLUMNS = 16 }; /* whose lines stay in the cache from row to row */
 
-/* to[row][column], or to[column][row] */
-static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data, Number *to,
-                        ptrdiff_t stride, bool by_columns) {
+/* Before so many numbers are moved, in the step `at`. */
+static bool pauses_to_move(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count) {
+  return linalg_pauses(progress, at, LINALG_MOVE * (double)count);
+}
+
+/* to[row][column], or to[column][row]: a stage. */
+MOVES static bool load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data,
+                              Number *to, ptrdiff_t stride, bool by_columns,
+                              LinalgProgress *progress) {
   ptrdiff_t rows = plan->in[operand].rows, columns = plan->in[operand].columns;
   ptrdiff_t down = by_columns ? 1 : stride, along = by_columns ? stride : 1;
-  for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
+  for (ptrdiff_t first = progress->at; first < columns; first += SOME_COLUMNS) {
+    if (pauses_to_move(progress, first, SOME_COLUMNS * rows)) return false;
     ptrdiff_t end = least(first + SOME_COLUMNS, columns);
     for (ptrdiff_t i = 0; i < rows; i++) {
       for (ptrdiff_t j = first; j < end; j++) {
@@ -70,13 +84,16 @@ static void load_matrix(const LinalgPlan *plan, int operand, const LinalgData *d
       }
     }
   }
+  return linalg_stage_ends(progress);
 }
 
-static void store_matrix(const LinalgPlan *plan, int result, const LinalgData *data,
-                         const Number *from, ptrdiff_t stride, bool by_columns) {
+MOVES static bool store_matrix(const LinalgPlan *plan, int result, const LinalgData *data,
+                               const Number *from, ptrdiff_t stride, bool by_columns,
+                               LinalgProgress *progress) {
   ptrdiff_t rows = plan->out[result].rows, columns = plan->out[result].columns;
   ptrdiff_t down = by_columns ? 1 : stride, along = by_columns ? stride : 1;
-  for (ptrdiff_t first = 0; first < columns; first += SOME_COLUMNS) {
+  for (ptrdiff_t first = progress->at; first < columns; first += SOME_COLUMNS) {
+    if (pauses_to_move(progress, first, SOME_COLUMNS * rows)) return false;
     ptrdiff_t end = least(first + SOME_COLUMNS, columns);
     for (ptrdiff_t i = 0; i < rows; i++) {
       for (ptrdiff_t j = first; j < end; j++) {
@@ -84,6 +101,7 @@ static void store_matrix(const LinalgPlan *plan, int result, const LinalgData *d
       }
     }
   }
+  return linalg_stage_ends(progress);
 }
 
 static void fill(const LinalgPlan *plan, int result, const LinalgData *data, double x) {
@@ -105,19 +123,25 @@ static double largest_of(const Number *x, ptrdiff_t count) {
 /* --- Cholesky and triangular systems ---------------------------------------------------------- */
 
 /* The operation's upper form is the transpose, LAPACK's the adjoint. */
-static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                              LinalgProgress *progress) {
+FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data,
+                                       Number *memory, LinalgProgress *progress) {
+  enum { FACTORS = LOADS + 1 };
   ptrdiff_t n = plan->in[0].rows;
   bool is_lapack = plan->routine == LINALG_POTRF;
   Number *a = memory;
-  for (ptrdiff_t i = 0; progress->stage == LOADS && i < n; i++) {
-    for (ptrdiff_t j = 0; j <= i; j++) {
-      Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
-      a[i * n + j] = is_lapack && !plan->lower ? conjugate(x) : x;
+  if (progress->stage == LOADS) {
+    for (ptrdiff_t i = progress->at; i < n; i++) {
+      if (pauses_to_move(progress, i, i)) return LINALG_PAUSED;
+      for (ptrdiff_t j = 0; j <= i; j++) {
+        Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
+        a[i * n + j] = is_lapack && !plan->lower ? conjugate(x) : x;
+      }
     }
+    linalg_stage_ends(progress);
   }
-  if (progress->stage == LOADS) linalg_stage_ends(progress);
-  if (!cholesky(a, n, n, memory + n * n, progress)) return LINALG_PAUSED;
+  if (progress->stage == FACTORS && !cholesky(a, n, n, memory + n * n, progress)) {
+    return LINALG_PAUSED;
+  }
   bool is_nan = false;
   if (progress->info && !is_lapack) {
     Number *pivot = &a[(progress->info - 1) * (n + 1)];
@@ -125,7 +149,8 @@ static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data, Nu
     is_nan = progress->info < n || real(*pivot) != 0;
     *pivot = number(n % XLA_BLOCK == 1 ? 0 : NAN); /* a block of one is the root itself */
   }
-  for (ptrdiff_t i = 0; i < n; i++) {
+  for (ptrdiff_t i = progress->at; i < n; i++) {
+    if (pauses_to_move(progress, i, n)) return LINALG_PAUSED;
     for (ptrdiff_t j = 0; j < n; j++) {
       ptrdiff_t to = plan->lower ? i * n + j : j * n + i;
       Number x = j > i ? is_lapack ? get(plan, data->in[0], to) : number(0) : a[i * n + j];
@@ -137,42 +162,53 @@ static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data, Nu
   return LINALG_DONE;
 }
 
-/* Every system as one of a lower triangle: unknowns backwards where it is an upper one. False if the
+/* Every system as one of a lower triangle: unknowns backwards where it is an upper one. info: whether the
 ** result may depend on the way. */
-static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, bool forward, Number *t) {
+MOVES static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, bool forward,
+                                Number *t, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[0].rows, first = forward ? 0 : n * n - 1, sign = forward ? 1 : -1;
   ptrdiff_t down = sign * (plan->transposed ? 1 : n), along = sign * (plan->transposed ? n : 1);
-  double zero = 0; /* or NaN */
-  bool is_regular = true;
-  for (ptrdiff_t i = 0; i < n; i++) {
+  for (ptrdiff_t i = progress->at; i < n; i++) {
+    if (pauses_to_move(progress, i, i)) return false;
+    Real zero = 0; /* or NaN */
     for (ptrdiff_t j = 0; j <= i; j++) {
       Number x = get(plan, data->in[0], first + i * down + j * along);
       if (i == j && plan->unit) x = number(1);
       t[i * n + j] = plan->conjugated ? conjugate(x) : x;
-      zero += size_of(x) * 0;
+      zero += (Real)size_of(x) * 0;
     }
-    is_regular = is_regular && !is_zero(t[i * (n + 1)]);
+    progress->info |= zero != 0 || is_zero(t[i * (n + 1)]);
   }
-  return is_regular && zero == 0;
+  return linalg_stage_ends(progress);
 }
 
-static bool load_systems(const LinalgPlan *plan, const LinalgData *data, Number *t, Number *x,
-                         LinalgSystems s, bool few) {
-  bool is_regular = load_triangle(plan, data, s.forward, t);
-  if (plan->by_blocks && !is_regular) return false;
+/* Unknowns from or to memory: x is [unknown][vector], or of few vectors [vector][unknown]. info: whether
+** some are not finite. */
+MOVES static bool move_unknowns(const LinalgPlan *plan, const LinalgData *data, Number *x,
+                                LinalgSystems s, bool loads, LinalgProgress *progress) {
+  bool few = s.vectors <= FEW_VECTORS;
   ptrdiff_t down = few ? 1 : s.vectors, along = few ? s.n : 1;
-  for (ptrdiff_t i = 0; i < s.n; i++) {
-    ptrdiff_t from = (s.forward ? i : s.n - 1 - i) * s.step;
-    for (ptrdiff_t v = 0; v < s.vectors; v++) {
-      x[i * down + v * along] = get(plan, data->in[1], from + v * s.next);
+  for (ptrdiff_t i = progress->at; i < s.n; i++) {
+    if (pauses_to_move(progress, i, s.vectors)) return false;
+    ptrdiff_t at = (s.forward ? i : s.n - 1 - i) * s.step;
+    Number *y = x + i * down;
+    Real zero = 0; /* or NaN */
+    for (ptrdiff_t v = 0; loads && v < s.vectors; v++) {
+      y[v * along] = get(plan, data->in[1], at + v * s.next);
     }
+    for (ptrdiff_t v = 0; !loads && v < s.vectors; v++) {
+      put(plan, data->out[0], at + v * s.next, y[v * along]);
+      zero += (Real)size_of(y[v * along]) * 0;
+    }
+    progress->info |= zero != 0;
   }
-  return true;
+  return linalg_stage_ends(progress);
 }
 
+/* Rows [row, end) of unknowns, with those above done. */
 typedef struct Triangle {
   const Number *t;
-  ptrdiff_t n;
+  ptrdiff_t n, row, end;
   bool unit;
   Number *x;
   ptrdiff_t stride;
@@ -180,90 +216,98 @@ typedef struct Triangle {
 
 static void solve_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const Triangle *t = argument;
-  solve_lower(t->t, t->n, t->n, t->unit, t->x + first, end - first, t->stride);
+  solve_lower(t->t, t->row, t->end, t->n, t->unit, t->x + first, end - first, t->stride);
 }
 
-static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                                LinalgProgress *progress) {
+/* Some vectors after the others, so that they stay in the cache; of large systems a block of rows after the
+** other. */
+FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgSystems s,
+                                  LinalgProgress *progress) {
+  double a_vector = (double)s.n * (double)s.n;
+  ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / a_vector) / STRIP_COLUMNS * STRIP_COLUMNS;
+  ptrdiff_t rows = some ? s.n : BLOCK;
+  if (!some) some = LARGE_STRIPS * STRIP_COLUMNS;
+  ptrdiff_t strips = (s.vectors + some - 1) / some, blocks = (s.n + rows - 1) / rows;
+  for (ptrdiff_t k = progress->at; k < strips * blocks; k++) {
+    ptrdiff_t first = k / blocks * some, count = least(some, s.vectors - first);
+    ptrdiff_t row = k % blocks * rows, end = least(row + rows, s.n);
+    double work = ((double)end * (double)end - (double)row * (double)row) * (double)count;
+    if (linalg_pauses(progress, k, work)) return false;
+    Triangle triangle = {t, s.n, row, end, unit, x + first, s.vectors};
+    linalg_share(progress, count, STRIP_COLUMNS, work, solve_columns, &triangle);
+  }
+  return linalg_stage_ends(progress);
+}
+
+FOR_SIZE static LinalgEnd run_triangular(const LinalgPlan *plan, const LinalgData *data,
+                                         Number *memory, LinalgProgress *progress) {
+  enum { LOADS_VECTORS = LOADS + 1, SOLVES };
   LinalgSystems s = linalg_systems(plan);
-  bool few = s.vectors <= FEW_VECTORS;
   Number *t = memory, *x = memory + s.n * s.n;
   if (progress->stage == LOADS) {
-    if (!load_systems(plan, data, t, x, s, few)) return LINALG_XLA_DECIDES;
-    linalg_stage_ends(progress);
+    if (!load_triangle(plan, data, s.forward, t, progress)) return LINALG_PAUSED;
+    if (plan->by_blocks && progress->info) return LINALG_XLA_DECIDES;
   }
-  if (few) {
-    solve_vectors(t, s.n, s.n, plan->unit, x, s.vectors);
-  } else {
-    double a_vector = (double)s.n * (double)s.n;
-    ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / a_vector) / STRIP_COLUMNS * STRIP_COLUMNS;
-    if (some == 0) some = STRIP_COLUMNS;
-    for (ptrdiff_t k = progress->at; k < s.vectors; k += some) {
-      ptrdiff_t count = least(some, s.vectors - k);
-      if (linalg_pauses(progress, k, a_vector * (double)count)) return LINALG_PAUSED;
-      Triangle triangle = {t, s.n, plan->unit, x + k, s.vectors};
-      linalg_share(progress, count, STRIP_COLUMNS, a_vector * (double)count, solve_columns,
-                   &triangle);
-    }
+  if (progress->stage == LOADS_VECTORS && !move_unknowns(plan, data, x, s, true, progress)) {
+    return LINALG_PAUSED;
   }
-  double largest = plan->by_blocks ? largest_of(x, s.n * s.vectors) : 0;
-  if (largest - largest != 0) return LINALG_XLA_DECIDES;
-  ptrdiff_t down = few ? 1 : s.vectors, along = few ? s.n : 1;
-  for (ptrdiff_t i = 0; i < s.n; i++) {
-    ptrdiff_t to = (s.forward ? i : s.n - 1 - i) * s.step;
-    for (ptrdiff_t v = 0; v < s.vectors; v++) {
-      put(plan, data->out[0], to + v * s.next, x[i * down + v * along]);
-    }
+  if (progress->stage == SOLVES) {
+    bool ends = s.vectors <= FEW_VECTORS ? solve_vectors(t, s.n, plan->unit, x, s.vectors, progress)
+                                         : solve_strips(t, plan->unit, x, s, progress);
+    if (!ends) return LINALG_PAUSED;
   }
-  return LINALG_DONE;
+  if (!move_unknowns(plan, data, x, s, false, progress)) return LINALG_PAUSED;
+  return plan->by_blocks && progress->info ? LINALG_XLA_DECIDES : LINALG_DONE;
 }
 
 /* --- LU and QR -------------------------------------------------------------------------------- */
 
-static LinalgEnd run_getrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                           LinalgProgress *progress) {
+FOR_SIZE static LinalgEnd run_getrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                    LinalgProgress *progress) {
+  enum { FACTORS = LOADS + 1 };
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns;
   ptrdiff_t stride = linalg_stride(columns);
   int32_t *pivots = (int32_t *)data->out[1];
-  if (progress->stage == LOADS) {
-    load_matrix(plan, 0, data, memory, stride, false);
-    linalg_stage_ends(progress);
+  if ((progress->stage == LOADS && !load_matrix(plan, 0, data, memory, stride, false, progress)) ||
+      (progress->stage == FACTORS && !lu(memory, rows, columns, stride, pivots, progress)) ||
+      !store_matrix(plan, 0, data, memory, stride, false, progress)) {
+    return LINALG_PAUSED;
   }
-  if (!lu(memory, rows, columns, stride, pivots, progress)) return LINALG_PAUSED;
   put_info(data, 2, progress->info);
-  store_matrix(plan, 0, data, memory, stride, false);
   for (ptrdiff_t k = 0; k < plan->out[1].rows; k++) pivots[k]++;
   return LINALG_DONE;
 }
 
-static LinalgEnd run_geqrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                           LinalgProgress *progress) {
+FOR_SIZE static LinalgEnd run_geqrf(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                    LinalgProgress *progress) {
+  enum { FACTORS = LOADS + 1 };
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns, steps = plan->out[1].rows;
   Number *tau = memory + rows * columns;
-  if (progress->stage == LOADS) {
-    load_matrix(plan, 0, data, memory, rows, true);
-    linalg_stage_ends(progress);
+  if ((progress->stage == LOADS && !load_matrix(plan, 0, data, memory, rows, true, progress)) ||
+      (progress->stage == FACTORS &&
+       !qr(memory, rows, columns, rows, tau, tau + steps, progress)) ||
+      !store_matrix(plan, 0, data, memory, rows, true, progress)) {
+    return LINALG_PAUSED;
   }
-  if (!qr(memory, rows, columns, rows, tau, tau + steps, progress)) return LINALG_PAUSED;
-  store_matrix(plan, 0, data, memory, rows, true);
   for (ptrdiff_t k = 0; k < steps; k++) put(plan, data->out[1], k, tau[k]);
   return LINALG_DONE;
 }
 
-static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                           LinalgProgress *progress) {
+FOR_SIZE static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                    LinalgProgress *progress) {
+  enum { FORMS = LOADS + 1 };
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns;
   ptrdiff_t count = least(plan->in[1].rows, least(rows, columns));
   Number *v = memory, *qt = v + rows * columns, *tau = qt + rows * columns;
   if (progress->stage == LOADS) {
-    load_matrix(plan, 0, data, v, rows, true);
+    if (!load_matrix(plan, 0, data, v, rows, true, progress)) return LINALG_PAUSED;
     for (ptrdiff_t k = 0; k < count; k++) tau[k] = get(plan, data->in[1], k);
-    linalg_stage_ends(progress);
   }
-  if (!form_q(v, rows, tau, count, 0, rows, qt, columns, rows, tau + count, progress)) {
+  if ((progress->stage == FORMS &&
+       !form_q(v, rows, tau, count, 0, rows, qt, columns, rows, tau + count, progress)) ||
+      !store_matrix(plan, 0, data, qt, rows, true, progress)) {
     return LINALG_PAUSED;
   }
-  store_matrix(plan, 0, data, qt, rows, true);
   return LINALG_DONE;
 }
 
@@ -281,41 +325,44 @@ static void scale_all(Number *x, ptrdiff_t count, double by) {
   for (ptrdiff_t i = 0; by != 1 && i < count; i++) x[i] = scaled(x[i], by);
 }
 
-/* All of a Hermitian matrix, scaled; false if it is not finite. */
-static bool load_hermitian(const LinalgPlan *plan, const LinalgData *data, Number *a,
-                           ptrdiff_t stride, double *scale) {
+/* All of a Hermitian matrix, a stage; and its largest part. */
+MOVES static bool load_hermitian(const LinalgPlan *plan, const LinalgData *data, Number *a,
+                                 ptrdiff_t stride, double *largest, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[0].rows;
-  for (ptrdiff_t i = 0; i < n; i++) {
+  for (ptrdiff_t i = progress->at; i < n; i++) {
+    if (pauses_to_move(progress, i, 2 * i)) return false;
     for (ptrdiff_t j = 0; j <= i; j++) {
       Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
       if (!plan->lower) x = conjugate(x);
       a[i * stride + j] = i == j ? number(real(x)) : x;
       a[j * stride + i] = conjugate(a[i * stride + j]);
     }
+    double of_row = largest_of(a + i * stride, i + 1);
+    if (*largest - *largest == 0 && !(of_row <= *largest)) *largest = of_row;
   }
-  double largest = 0;
-  for (ptrdiff_t i = 0; i < n && largest - largest == 0; i++) {
-    double of_row = largest_of(a + i * stride, n);
-    if (!(of_row <= largest)) largest = of_row;
-  }
-  if (largest - largest != 0) return false;
-  *scale = scale_for(largest);
-  for (ptrdiff_t i = 0; i < n; i++) scale_all(a + i * stride, n, *scale);
-  return true;
+  return linalg_stage_ends(progress);
 }
 
-static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                           LinalgProgress *progress) {
-  enum { REDUCES = LOADS + 1, FORMS, ITERATES };
+FOR_SIZE static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                    LinalgProgress *progress) {
+  enum { SCALES = LOADS + 1, REDUCES, FORMS, ITERATES };
   ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
   Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
   double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n, *scale = &progress->numbers[0];
   if (progress->stage == LOADS) {
-    if (!load_hermitian(plan, data, a, stride, scale)) {
+    if (!load_hermitian(plan, data, a, stride, scale, progress)) return LINALG_PAUSED;
+    if (*scale - *scale != 0) {
       put_info(data, 2, 0);
       fill(plan, 0, data, NAN);
       for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, NAN);
       return LINALG_DONE;
+    }
+    *scale = scale_for(*scale);
+  }
+  if (progress->stage == SCALES) {
+    for (ptrdiff_t i = progress->at; i < n; i++) {
+      if (*scale != 1 && pauses_to_move(progress, i, n)) return LINALG_PAUSED;
+      scale_all(a + i * stride, n, *scale);
     }
     linalg_stage_ends(progress);
   }
@@ -330,14 +377,14 @@ static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Numbe
     }
   }
   LinalgRows z = {qt, IS_NARROW, plan->wanted[0] ? REALS * n : 0, REALS * stride};
-  if (!tridiagonal_eigenvalues(d, e, n, z, doubles_at(scratch), progress)) return LINALG_PAUSED;
+  if ((progress->stage == ITERATES &&
+       !tridiagonal_eigenvalues(d, e, n, z, doubles_at(scratch), progress)) ||
+      (plan->wanted[0] && !store_matrix(plan, 0, data, qt, stride, true, progress))) {
+    return LINALG_PAUSED;
+  }
   put_info(data, 2, progress->info);
   for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / *scale);
-  if (plan->wanted[0]) {
-    store_matrix(plan, 0, data, qt, stride, true);
-  } else {
-    fill(plan, 0, data, 0);
-  }
+  if (!plan->wanted[0]) fill(plan, 0, data, 0);
   return LINALG_DONE;
 }
 
@@ -349,7 +396,7 @@ typedef struct Svd {
   double *d, *e;
 } Svd;
 
-static Svd svd_in(const LinalgPlan *plan, Number *memory) {
+FOR_SIZE static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   Svd s = {.wide = plan->in[0].columns > plan->in[0].rows};
   s.wants_q = plan->wanted[s.wide ? 3 : 2];
   s.wants_p = plan->wanted[s.wide ? 2 : 3];
@@ -370,9 +417,9 @@ static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   return s;
 }
 
-/* False if it is not finite: then that is the result. */
-static bool load_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *s, double *scale) {
-  load_matrix(plan, 0, data, s->qv, s->columns, s->wide); /* qv is not needed yet */
+/* Of what is loaded into qv, which is not needed yet. False if it is not finite: then that is the result. */
+FOR_SIZE static bool scale_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *s,
+                               double *scale) {
   double largest = largest_of(s->qv, s->rows * s->columns);
   bool is_finite = largest - largest == 0;
   *scale = scale_for(largest);
@@ -382,35 +429,47 @@ static bool load_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *
     if (!is_finite || !plan->wanted[k]) fill(plan, k, data, is_finite ? 0 : NAN);
   }
   for (ptrdiff_t i = 0; !is_finite && i < s->columns; i++) put_real(plan, data->out[1], i, NAN);
-  for (ptrdiff_t i = 0; i < s->rows; i++) {
-    for (ptrdiff_t j = 0; j < s->columns; j++) {
-      Number x = s->qv[i * s->columns + j];
-      s->a[i * s->stride + j] = scaled(s->wide ? conjugate(x) : x, *scale);
-    }
-  }
   return is_finite;
 }
 
-static void store_vectors(const LinalgPlan *plan, const LinalgData *data, const Svd *s) {
-  Number *adjoint = s->wide ? s->qt : s->pt; /* its rows are V's columns */
-  ptrdiff_t next = s->wide ? s->high : s->stride, count = plan->out[3].rows * next;
-  if (plan->wanted[2]) {
-    store_matrix(plan, 2, data, s->wide ? s->pt : s->qt, s->wide ? s->stride : s->high, true);
+MOVES static bool set_svd(const Svd *s, double scale, LinalgProgress *progress) {
+  for (ptrdiff_t i = progress->at; i < s->rows; i++) {
+    if (pauses_to_move(progress, i, s->columns)) return false;
+    for (ptrdiff_t j = 0; j < s->columns; j++) {
+      Number x = s->qv[i * s->columns + j];
+      s->a[i * s->stride + j] = scaled(s->wide ? conjugate(x) : x, scale);
+    }
   }
-  if (!plan->wanted[3]) return;
-  for (ptrdiff_t i = 0; i < count; i++) adjoint[i] = conjugate(adjoint[i]);
-  store_matrix(plan, 3, data, adjoint, next, false);
+  return linalg_stage_ends(progress);
 }
 
-static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
-                           LinalgProgress *progress) {
-  enum { REDUCES = LOADS + 1, FORMS_Q, FORMS_P, ITERATES };
+FOR_SIZE static bool store_u(const LinalgPlan *plan, const LinalgData *data, const Svd *s,
+                             LinalgProgress *progress) {
+  if (!plan->wanted[2]) return linalg_stage_ends(progress);
+  return store_matrix(plan, 2, data, s->wide ? s->pt : s->qt, s->wide ? s->stride : s->high, true,
+                      progress);
+}
+
+FOR_SIZE static bool store_v(const LinalgPlan *plan, const LinalgData *data, const Svd *s,
+                             LinalgProgress *progress) {
+  Number *adjoint = s->wide ? s->qt : s->pt; /* its rows are V's columns */
+  ptrdiff_t next = s->wide ? s->high : s->stride, count = plan->out[3].rows * next;
+  if (!plan->wanted[3]) return true;
+  for (ptrdiff_t i = 0; !progress->has_panel && i < count; i++) adjoint[i] = conjugate(adjoint[i]);
+  progress->has_panel = true;
+  return store_matrix(plan, 3, data, adjoint, next, false, progress);
+}
+
+FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                    LinalgProgress *progress) {
+  enum { SCALES = LOADS + 1, REDUCES, FORMS_Q, FORMS_P, ITERATES, STORES };
   Svd s = svd_in(plan, memory);
   double *scale = &progress->numbers[0];
   if (progress->stage == LOADS) {
-    if (!load_svd(plan, data, &s, scale)) return LINALG_DONE;
-    linalg_stage_ends(progress);
+    if (!load_matrix(plan, 0, data, s.qv, s.columns, s.wide, progress)) return LINALG_PAUSED;
+    if (!scale_svd(plan, data, &s, scale)) return LINALG_DONE;
   }
+  if (progress->stage == SCALES && !set_svd(&s, *scale, progress)) return LINALG_PAUSED;
   if (progress->stage == REDUCES) {
     if (!bidiagonalize(s.a, s.rows, s.columns, s.stride, s.qv, s.high, s.d, s.e, s.tau_q, s.tau_p,
                        s.scratch, progress)) {
@@ -429,12 +488,14 @@ static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *data, Numbe
   }
   LinalgRows u = {s.qt, IS_NARROW, s.wants_q ? REALS * s.rows : 0, REALS * s.high};
   LinalgRows v = {s.pt, IS_NARROW, s.wants_p ? REALS * s.columns : 0, REALS * s.stride};
-  if (!bidiagonal_values(s.d, s.e, s.columns, u, v, doubles_at(s.scratch), progress)) {
+  if ((progress->stage == ITERATES &&
+       !bidiagonal_values(s.d, s.e, s.columns, u, v, doubles_at(s.scratch), progress)) ||
+      (progress->stage == STORES && !store_u(plan, data, &s, progress)) ||
+      !store_v(plan, data, &s, progress)) {
     return LINALG_PAUSED;
   }
   put_info(data, 4, progress->info);
   for (ptrdiff_t i = 0; i < s.columns; i++) put_real(plan, data->out[1], i, s.d[i] / *scale);
-  store_vectors(plan, data, &s);
   return LINALG_DONE;
 }
 
