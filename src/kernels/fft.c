@@ -48,7 +48,8 @@ typedef struct FftPlan {
   PrimitiveType real;
   int64_t at[4], tile_bytes; /* in scratch, of MIDDLE and SPECTRUM; of one chunk's tile */
   int64_t tiles_at;
-  bool is_long; /* chunks take several turns: a first phase clears their FftTurns */
+  /* Chunks take several turns: a first phase clears what says how far they have come. */
+  bool is_long;
   int count, most; /* steps; chunks of one */
   Step *steps;
 } FftPlan;
