@@ -161,6 +161,9 @@ Object.assign(OPERATIONS, {
   s = f32[400000,8] sine(p)
   c = (f32[400000,8], s32[8], s32[]) custom-call(s), custom_call_target="lapack_sgetrf_ffi", api_version=API_VERSION_TYPED_FFI
   ROOT r = f32[400000,8] get-tuple-element(c), index=0`],
+  'random numbers': [`z = f64[] constant(0)
+  o = f64[] constant(1)
+  ROOT r = f64[3000001] rng(z, o), distribution=rng_normal`],
   'a prime line': [`x = f64[1000003] iota(), iota_dimension=0
   c = c128[1000003] convert(x)
   ROOT r = c128[1000003] fft(c), fft_type=FFT, fft_length={1000003}`],

@@ -251,19 +251,11 @@ static bool run_whole(const EvalApply *apply, const Scalar *arguments, Scalar *r
   return value != NULL;
 }
 
-static bool run_limited(EvalApply *apply, const Scalar *arguments, Scalar *results) {
-  int64_t budget;
-  evaluation_limit(apply->context, &budget);
-  bool ok = eval_apply(apply, arguments, results);
-  return evaluation_unlimit(apply->context, apply->computation) && ok;
-}
-
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results) {
   if (apply->simple != OPCODE_COUNT) {
     *results = scalar_binary_opcode(apply->simple, apply->simple_type, arguments[0], arguments[1]);
     return true;
   }
-  if (evaluation_is_endless(apply->context)) return run_limited(apply, arguments, results);
   return apply->planned ? run_plan(apply, arguments, results)
                         : run_whole(apply, arguments, results);
 }

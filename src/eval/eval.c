@@ -165,41 +165,13 @@ bool evaluation_spend(EvalContext *context, int64_t steps) {
   }
   if (!context->budget || (*context->budget -= steps) >= 0) return true;
   return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
-                   "the evaluation takes more steps than it may");
-}
-
-enum { MOST_STEPS_ALONE = 20 * 1000 * 1000 };
-
-bool evaluation_is_endless(const EvalContext *context) {
-  return context->alone && !context->budget;
-}
-
-void evaluation_limit(EvalContext *context, int64_t *budget) {
-  *budget = MOST_STEPS_ALONE;
-  context->budget = budget;
-}
-
-bool evaluation_unlimit(EvalContext *context, const Computation *computation) {
-  int64_t left = *context->budget;
-  context->budget = NULL;
-  if (left >= 0) return true;
-  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
-                   "computation %s took more than %d steps at once; it may never end, and without "
-                   "threads nothing else can stop it",
-                   computation->name, MOST_STEPS_ALONE);
-}
-
-static Literal *compute_limited(const Computation *computation, Literal *const *arguments,
-                                EvalContext *context) {
-  int64_t budget;
-  evaluation_limit(context, &budget);
-  Literal *value = eval_computation(computation, arguments, context);
-  return evaluation_unlimit(context, computation) ? value : NULL;
+                   "what is applied to elements took more than %d steps at once; it may never end, "
+                   "and without threads nothing else can stop it",
+                   EVAL_STEPS_ALONE);
 }
 
 Literal *eval_computation(const Computation *computation, Literal *const *arguments,
                           EvalContext *context) {
-  if (evaluation_is_endless(context)) return compute_limited(computation, arguments, context);
   if (!evaluation_enter(computation, context)) return NULL;
   Literal **values = ARENA_ARRAY(context->arena, Literal *, computation->count);
   bool ok = true;

@@ -16,6 +16,9 @@
 #define RNG_STATE_START      UINT64_C(0x7012395)
 #define RNG_STATE_OF_REPLICA (UINT64_C(1) << 48)
 
+/* The budget of what no other thread could stop, between two returns to the host: a second or less. */
+enum { EVAL_STEPS_ALONE = 20 * 1000 * 1000 };
+
 /* What an evaluation may need besides operands. */
 typedef struct EvalContext {
   Arena *arena; /* scratch: a rule may allocate here; the caller releases it */
@@ -25,7 +28,6 @@ typedef struct EvalContext {
   int depth;           /* of computations that are being evaluated; 0 at first */
   int64_t *budget; /* NULL, or of how many steps it may take: RESOURCE_EXHAUSTED where it ends */
   const _Atomic bool *cancelled; /* NULL, or set by whoever wants it to stop: CANCELLED */
-  bool alone;                /* no other thread could want that: then no element takes for ever */
   struct EvalApply *applies; /* apply.c's: those that are planned in the innermost eval_apply_new */
 } EvalContext;
 

@@ -13,12 +13,6 @@ bool evaluation_enter(const Computation *computation, EvalContext *context);
 /* Before so many steps are taken: false with an error if they may not be, see EvalContext. */
 bool evaluation_spend(EvalContext *context, int64_t steps);
 
-/* Where no other thread could stop it, what is evaluated has a budget, of some seconds: whether it has none
-** yet; gives it one; takes it away, false with an error if it was not enough. */
-bool evaluation_is_endless(const EvalContext *context);
-void evaluation_limit(EvalContext *context, int64_t *budget);
-bool evaluation_unlimit(EvalContext *context, const Computation *computation);
-
 /* A zeroed value in the context's arena. NULL with RESOURCE_EXHAUSTED if it does not fit. */
 Literal *evaluation_literal(const Shape *shape, EvalContext *context);
 

@@ -371,9 +371,10 @@ static bool run_chunk(void *argument, int chunk) {
   if (end > all) end = all;
   Reducer reducer = m->reducer;
   Error error;
+  int64_t steps = EVAL_STEPS_ALONE;
   EvalContext context = {.error = &error,
                          .cancelled = &m->replicas[0]->run->failing,
-                         .alone = scheduler_workers() == 0};
+                         .budget = scheduler_workers() ? NULL : &steps};
   bool ok = true;
   if (reducer.computation && reducer.opcode == OPCODE_COUNT) {
     context.arena = arena_new();

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "eval/eval.h"
 #include "platform/platform.h"
 #include "runtime/channels.h"
@@ -71,6 +72,7 @@ static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
   }
   next = thunk->results;
   Literal *result = literal_of_leaves(replica, instruction->shape, &next);
+  int64_t steps = EVAL_STEPS_ALONE;
   EvalContext context = {
       .arena = replica->scratch,
       .error = error,
@@ -78,7 +80,7 @@ static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
       .partition_id = partition_number(replica),
       .rng_state = replica->rng_state,
       .cancelled = &replica->run->failing,
-      .alone = scheduler_workers() == 0,
+      .budget = scheduler_workers() ? NULL : &steps,
   };
   bool ok = eval_instruction(instruction, operands, result, &context);
   arena_release(replica->scratch, mark);
@@ -175,13 +177,15 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
   return !*ok || frame->chunk >= all.chunks;
 }
 
-/* ---- The evaluator, of what is element-wise ---- */
+/* ---- The evaluator, of what is made element by element ---- */
 
-enum { EVAL_ELEMENTS = 1 << 14 }; /* of a chunk */
+/* Elements of a chunk; maps, whose elements may take long, have up to so many chunks. */
+enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096 };
 
 typedef struct EvalLoop {
   const Replica *replica;
   const Thunk *thunk;
+  int64_t some; /* elements of a chunk */
   Error *error;
   _Atomic bool failed;
 } EvalLoop;
@@ -197,15 +201,30 @@ static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer,
   return literal;
 }
 
+/* Of rng, which makes four words of a number of its state: those of an element. */
+static int64_t random_words(const Instruction *rng) {
+  return type_bits(rng->shape->type) == 64 ? 2 : 1;
+}
+
+static void skip_random(uint64_t state[2], int64_t count) {
+  state[0] += (uint64_t)count;
+  state[1] += state[0] < (uint64_t)count;
+}
+
 static bool run_eval_chunk(void *argument, int chunk) {
   EvalLoop *loop = argument;
   const Thunk *thunk = loop->thunk;
-  int64_t begin = (int64_t)chunk * EVAL_ELEMENTS;
-  int64_t count = shape_elements(thunk->instruction->shape) - begin;
-  if (count > EVAL_ELEMENTS) count = EVAL_ELEMENTS;
+  int64_t begin = chunk * loop->some, steps = EVAL_STEPS_ALONE;
+  int64_t count = least(shape_elements(thunk->instruction->shape) - begin, loop->some);
   Arena *arena = arena_new();
   Error error;
-  EvalContext context = {.arena = arena, .error = &error};
+  uint64_t state[2] = {loop->replica->rng_state[0], loop->replica->rng_state[1]};
+  skip_random(state, begin * random_words(thunk->instruction) / 4);
+  EvalContext context = {.arena = arena,
+                         .error = &error,
+                         .rng_state = state,
+                         .cancelled = &loop->replica->run->failing,
+                         .budget = scheduler_workers() ? NULL : &steps};
   Literal **operands = ARENA_ARRAY(arena, Literal *, thunk->operand_count);
   for (int i = 0; i < thunk->operand_count; i++) {
     operands[i] = elements_of(loop->replica, thunk->operands[i], begin, count, arena);
@@ -220,7 +239,9 @@ static bool run_eval_chunk(void *argument, int chunk) {
 
 static bool is_by_elements(const Thunk *thunk) {
   const Instruction *x = thunk->instruction;
-  if (!opcode_is_elementwise(x->opcode) || thunk->result_count != 1) return false;
+  bool by_elements =
+      opcode_is_elementwise(x->opcode) || x->opcode == HLO_MAP || x->opcode == HLO_RNG;
+  if (!by_elements || thunk->result_count != 1) return false;
   for (int i = 0; i < x->operand_count; i++) {
     const Shape *shape = x->operands[i]->shape;
     if (shape->rank && !shape_same_dims(shape, x->shape)) return false;
@@ -231,16 +252,21 @@ static bool is_by_elements(const Thunk *thunk) {
 /* As run_generated. */
 static bool run_eval_step(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
                           Error *error) {
-  int64_t elements = shape_elements(thunk->instruction->shape);
-  if (elements <= EVAL_ELEMENTS || !is_by_elements(thunk)) {
+  const Instruction *x = thunk->instruction;
+  int64_t elements = shape_elements(x->shape), some = EVAL_ELEMENTS;
+  if (x->opcode == HLO_MAP) some = most(1, least(elements / MAP_CHUNKS, EVAL_ELEMENTS));
+  if (elements <= some || !is_by_elements(thunk)) {
     *ok = run_eval(replica, thunk, error);
     return true;
   }
-  EvalLoop loop = {replica, thunk, error, false};
-  ChunkLoop all =
-      chunk_loop(replica, (elements + EVAL_ELEMENTS - 1) / EVAL_ELEMENTS, run_eval_chunk, &loop);
+  EvalLoop loop = {replica, thunk, some, error, false};
+  ChunkLoop all = chunk_loop(replica, (elements + some - 1) / some, run_eval_chunk, &loop);
   *ok = parallel_for(&all, &frame->chunk, error) && !loop.failed;
-  return !*ok || frame->chunk >= all.chunks;
+  bool is_over = !*ok || frame->chunk >= all.chunks;
+  if (is_over && x->opcode == HLO_RNG) {
+    skip_random(replica->rng_state, (elements + elements % 2) * random_words(x));
+  }
+  return is_over;
 }
 
 typedef struct KernelPhase {
