@@ -835,6 +835,44 @@ for (const type of ['f32', 'f64', 's32', 'bf16', 's64']) {
   }
 }
 
+/** What is written and rows of it are reduced: [type, dimensions, reduced, what combines]. */
+const WRITTEN = [
+  ['f32', [40, 301], [1], ['add']], ['f32', [40, 304], [1], ['maximum']], ['f64', [20, 3, 301], [2], ['add', 'add']],
+  ['bf16', [90, 7, 40], [1, 2], ['add', 'multiply']], ['s32', [31, 17, 40], [0, 2], ['add']],
+  ['f16', [90, 203], [1], ['maximum']], ['s64', [40, 301], [1], ['minimum']],
+];
+for (const [type, dims, reduced, operations] of WRITTEN) {
+  test(`fuse-siblings: ${type}[${dims}] is written and reduced (${operations}) in one loop`, async () => {
+    const a = `${type}[${dims}]`, r = `${type}[${dims.filter((_, d) => !reduced.includes(d))}]`;
+    const text = `HloModule m
+${operations.map((operation, i) => `f${i} { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${operation}(a, b) }`).join('\n')}
+ENTRY e { x = ${a} parameter(0)\n y = ${a} parameter(1)\n z = ${type}[] constant(1)
+  w = ${a} multiply(x, y)\n n = ${a} negate(w)
+${operations.map((_, i) => `  q${i} = ${r} reduce(${'wn'[i]}, z), dimensions={${reduced}}, to_apply=f${i}`).join('\n')}
+  ROOT t = (${a}${`, ${r}`.repeat(operations.length)}) tuple(w${operations.map((_, i) => `, q${i}`).join('')}) }`;
+    const last = afterPass(text, 'fuse-siblings');
+    assert.equal(fusions(last), 1, last);
+    assert.match(last, /ROOT \S+ = \([^)]*\) tuple\([^)]*\)\n\}/);
+    const count = dims.reduce((n, size) => n * size);
+    const values = [3, 5].map((by) => Array.from({ length: count }, (_, i) => (i * by % 11 === 0 ? -1 : 1)));
+    const as = { s64: (v) => BigInt(v) }[type] ?? Number;
+    const flat = (nested) => nested.flat(3).map(Number);
+    const [w, ...sums] = (await execute(client, text, values.map((list) => reshaped(list.map(as), dims)))).map(flat);
+    const wanted = values[0].map((v, i) => v * values[1][i]), totals = operations.map(() => []);
+    assert.deepEqual(w, wanted);
+    wanted.forEach((v, i) => {
+      const at = dims.reduceRight(([rest, index, stride], size, d) => (reduced.includes(d)
+        ? [Math.floor(rest / size), index, stride]
+        : [Math.floor(rest / size), index + (rest % size) * stride, stride * size]), [i, 0, 1])[1];
+      operations.forEach((operation, k) => {
+        const f = { add: (p, q) => p + q, multiply: (p, q) => p * q, maximum: Math.max, minimum: Math.min }[operation];
+        totals[k][at] = f(totals[k][at] ?? 1, k ? -v : v);
+      });
+    });
+    assert.deepEqual(sums, totals.map((list) => (type === 'bf16' ? list.map(bf16) : list)));
+  });
+}
+
 test('a sum of what another sum is part of stays apart', async () => {
   const text = moments('f32', [4, 8], 1, `b = f32[4,8] broadcast(s), dimensions={0}
   y = f32[4,8] subtract(x, b)`);

@@ -57,7 +57,7 @@ static int64_t steps_per_call(const Instruction *root) {
 
 CodegenWork codegen_work(const Instruction *fusion) {
   enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_BYTES = 256, LEAST_LINES = 16, LONG = 1 << 20 };
-  const Instruction *root = fusion->a->calls->root;
+  const Instruction *root = loop_root(fusion->a->calls->root);
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
   if (root->opcode == HLO_SCATTER) return scatter_work(root);
@@ -129,6 +129,18 @@ static bool scatter_may_overwrite(const Instruction *scatter, int operand, int r
   return scatter->operands[result]->parameter_number == operand;
 }
 
+/* What each step keeps is stored when all of the step's values are there: after other results, they may be gone. */
+static bool kept_may_overwrite(const LoopPlan *plan, int operand, int result) {
+  bool may = plan->kept_count == 1 && result == plan->output_count;
+  for (int i = 0; i < plan->count && may; i++) {
+    const LoopNode *node = plan->nodes[i];
+    if (!reads_parameter(node, operand)) continue;
+    may = node->kind == NODE_INPUT &&
+          !memcmp(&node->offset, &plan->kept_places[0]->offset, sizeof node->offset);
+  }
+  return may;
+}
+
 bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
   const Instruction *root = fusion->a->calls->root;
   if (root->opcode == HLO_SCATTER) return scatter_may_overwrite(root, operand, result);
@@ -136,7 +148,9 @@ bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
   LoopPlans plans;
   bool may = loop_plans_fusion(&plans, arena, fusion->a->calls);
   for (int b = 0; may && b < plans.count; b++) {
-    may = !plans.items[b].reduce && loop_may_overwrite(&plans.items[b], arena, operand, result);
+    const LoopPlan *plan = &plans.items[b];
+    may = plan->reduce ? kept_may_overwrite(plan, operand, result)
+                       : loop_may_overwrite(plan, arena, operand, result);
   }
   arena_free(arena);
   return may;
@@ -176,6 +190,9 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
   }
   for (int i = 0; is && i < plan.count; i++) {
     const LoopNode *node = plan.nodes[i];
+    if (node->kind == NODE_RESULT) { /* what is kept of each step */
+      is = stays_in_row(&plan, node, rows, shape_elements(node->instruction->shape) / rows);
+    }
     if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
     int operand = (int)node->instruction->parameter_number;
     int64_t row = shape_elements(node->instruction->shape) / rows;

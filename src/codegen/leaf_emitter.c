@@ -462,7 +462,7 @@ void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in
 }
 
 void emit_bases(Emitter *e) {
-  int count = e->operand_count + e->plan->output_count;
+  int count = e->operand_count + e->plan->output_count + e->plan->kept_count;
   e->bases = ARENA_ARRAY(e->plan->arena, int, count);
   for (int i = 0; i < count; i++) e->bases[i] = NO_LOCAL;
   for (int i = 0; i < e->plan->count; i++) {

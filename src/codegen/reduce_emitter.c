@@ -237,6 +237,13 @@ static void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
   wasm_set(&e->function, value);
 }
 
+/* What has an element per step. */
+static void emit_kept(Emitter *e) {
+  for (int i = 0; i < e->plan->kept_count; i++) {
+    emit_store(e, e->plan->kept[i], e->nodes[e->plan->kept_places[i]->id].pointer);
+  }
+}
+
 /* The current elements into the accumulators. */
 static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
@@ -256,6 +263,7 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
   } else {
     emit_combined(e, accumulators, reducer->values);
   }
+  emit_kept(e);
   end_elements(e);
 }
 
@@ -308,6 +316,7 @@ static int byte_operation(const LoopPlan *plan) {
   const LoopNode *leaf = plan->outputs[0];
   int row = plan->rank - plan->reduced - 1, is_unsigned = type_kind(type) == KIND_UNSIGNED;
   if (plan->output_count != 1 || plan->places || leaf->kind != NODE_INPUT) return 0;
+  if (plan->kept_count) return 0;
   if (leaf->offset.coefficient[row] != 1 || plan->reduce->opcode != HLO_REDUCE) return 0;
   bool is_integer = type == S8 || type == U8;
   switch (reduce_operation(plan->reduce)) {
@@ -652,6 +661,7 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   reducer.ordered = ordered_instruction(e->plan);
   reducer.unroll = unroll_factor(e, reducer.along ? steps : row);
   if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
+  if (e->plan->kept_count && reducer.unroll > 2) reducer.unroll = 2;
   while (reducer.along && reducer.unroll * e->plan->output_count > MOST_UNROLL) reducer.unroll /= 2;
   reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);
   reducer.values = new_locals(e, locals);
@@ -686,7 +696,7 @@ int64_t written_reduce_size(const LoopPlan *plan) {
   int row = plan->rank - plan->reduced - 1;
   int64_t pieces = plan->count + plan->combine_count;
   bool along = plan->lane_loop == plan->time_loop;
-  if (plan->reduce->opcode != HLO_REDUCE) return INT64_MAX;
+  if (plan->reduce->opcode != HLO_REDUCE || plan->kept_count) return INT64_MAX;
   for (int k = 0; k < plan->rank; k++) {
     int64_t size = plan->sizes[k];
     bool in_lanes = along ? k == plan->rank - 1 : k == row;

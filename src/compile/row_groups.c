@@ -124,7 +124,7 @@ static int64_t rows_of_kernel(const Thunk *thunk) {
 static int64_t rows_of(const Thunk *thunk) {
   if (thunk->kind == THUNK_KERNEL) return rows_of_kernel(thunk);
   if (thunk->kind != THUNK_GENERATED) return 0;
-  const Instruction *root = thunk->instruction->a->calls->root;
+  const Instruction *root = loop_root(thunk->instruction->a->calls->root);
   int64_t rows = 1;
   if (root->opcode != HLO_REDUCE) return 0;
   const Shape *shape = root->operands[0]->shape;

@@ -185,7 +185,7 @@ EXPORT("7") StreamLoop by_columns_f64;
   }
 
 /* One row after the other. Of integers of 64 bits, whose products take so long that to load a matrix again
-** is nothing beside them. */
+** is nothing beside them. Those of 32 bits would be 1.2 kB less to download, and take 1.1 to 1.3 times. */
 #define PLAIN_LOOP_ONE(name, real, splat, madd)                                       \
   PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                              \
   PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                  \

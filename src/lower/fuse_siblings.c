@@ -7,7 +7,11 @@
 **     b = fusion(a, x, z)         a = get-tuple-element(f), b = get-tuple-element(f)
 **
 ** So do sums over the same dimensions of what one array is made into: of it and its squares, or of a gradient
-** and its product with what was normalised. They become one reduction of several arrays.
+** and its product with what was normalised. They become one reduction of several arrays. And what a loop
+** writes and rows of it are reduced from, as a softmax's exponentials and their sums, it reduces itself:
+**
+**     e = fusion(x)               f = (s, e) fusion(x)
+**     s = fusion(e)               e and s as above
 **
 ** All of one loop's operands must be there before any of its results is used. So either the earlier
 ** fusion can wait for the later one, as nobody in between reads it, or the later one can go first, as it
@@ -23,6 +27,8 @@ enum {
   MOST_RESULTS = 16,
   MOST_STREAMS = 12,      /* arrays of its own size that a loop over large ones goes along */
   SMALL_BYTES = 64 << 10, /* of arrays that stay in the cache from one loop to the next */
+  LEAST_ROW = 12,  /* for a loop that writes and reduces: of less, the lanes are other rows */
+  LEAST_ROWS = 16, /* that threads may share */
   FEW_ELEMENTS = 64,
   MOST_RECENT = 4, /* loops that are tried, of those that read an array */
 };
@@ -30,6 +36,7 @@ enum {
 typedef struct Cluster {
   int count, position, operations, input_count;
   bool has_functions;
+  const Instruction *reducer;         /* a member that reduces */
   Instruction *members[MOST_RESULTS]; /* in order */
   Instruction *inputs[MOST_INPUTS];   /* those of the members that are not members themselves */
 } Cluster;
@@ -53,7 +60,7 @@ typedef struct Merger {
 
 /* Largest and smallest ones, and reductions of bytes, have faster ways alone (codegen/reduce_emitter.c). */
 static bool is_sum(const Instruction *root) {
-  Opcode opcode = root->opcode == HLO_REDUCE ? reduce_operation(root) : OPCODE_COUNT;
+  Opcode opcode = reduce_operation(root);
   PrimitiveType type = root->shape->type;
   return (opcode == HLO_ADD || opcode == HLO_MULTIPLY) && type_bytes(type) >= 2;
 }
@@ -63,27 +70,41 @@ static bool is_loop(const Instruction *x) {
     return false;
   }
   const Instruction *root = x->a->calls->root;
-  return (root->opcode != HLO_REDUCE || is_sum(root)) && root->opcode != HLO_REDUCE_WINDOW &&
-         root->opcode != HLO_SCATTER;
+  if (root->opcode == HLO_REDUCE) return reduce_operation(root) != OPCODE_COUNT;
+  return root->opcode != HLO_REDUCE_WINDOW && root->opcode != HLO_SCATTER;
 }
+
+static bool reduces(const Instruction *x) { return x->a->calls->root->opcode == HLO_REDUCE; }
 
 /* What the loops of a fusion go over. */
 static const Shape *steps_of(const Instruction *x) {
-  const Instruction *root = x->a->calls->root;
-  return root->opcode == HLO_REDUCE ? root->operands[0]->shape : x->shape;
+  return reduces(x) ? x->a->calls->root->operands[0]->shape : x->shape;
 }
 
-/* Whether two loops are over the same steps, and if they reduce, of the same dimensions and type. */
-static bool goes_along_with(const Instruction *a, const Instruction *b) {
+/* Whether a reduction goes along rows, and there are enough for it to be of a loop that writes, too. */
+static bool goes_by_rows(const Instruction *x) {
+  const Shape *shape = steps_of(x);
+  int last = shape->rank - 1;
+  return list_has(x->a->calls->root->a->dimensions, last) && shape->dims[last] >= LEAST_ROW &&
+         shape_elements(x->shape) >= LEAST_ROWS && shape_bytes(shape) > SMALL_BYTES / 2 &&
+         type_bytes(shape->type) > 1 && type_bytes(x->shape->type) > 1;
+}
+
+/* Whether two loops that reduce do the same dimensions and type. */
+static bool reduces_like(const Instruction *a, const Instruction *b) {
   const Instruction *x = a->a->calls->root, *y = b->a->calls->root;
-  if (!shape_same_dims(steps_of(a), steps_of(b))) return false;
-  if (x->opcode != HLO_REDUCE && y->opcode != HLO_REDUCE) return true;
-  if (x->opcode != y->opcode) return false;
-  bool same = x->shape->type == y->shape->type && x->a->dimensions.count == y->a->dimensions.count;
+  bool same = is_sum(x) && is_sum(y) && x->shape->type == y->shape->type &&
+              x->a->dimensions.count == y->a->dimensions.count;
   for (int i = 0; same && i < x->a->dimensions.count; i++) {
     same = list_has(y->a->dimensions, x->a->dimensions.items[i]);
   }
   return same;
+}
+
+static bool goes_along_with(const Cluster *cluster, const Instruction *x) {
+  if (!shape_same_dims(steps_of(cluster->members[0]), steps_of(x))) return false;
+  if (cluster->reducer) return reduces(x) && reduces_like(cluster->reducer, x);
+  return !reduces(x) || goes_by_rows(x);
 }
 
 static bool is_member(const Cluster *cluster, const Instruction *x) {
@@ -118,40 +139,43 @@ static bool has_functions(const Computation *fused) {
   return false;
 }
 
-/* Whether each element of a fusion reads no element of its parameter but the one at its own place. */
+/* Whether each element of a fusion, or of what it reduces, reads no element of its parameter but the one at
+** its own place. */
 static bool reads_in_place(const Computation *fused, int parameter, Arena *arena) {
   enum { DIRECT = 1, ELSEWHERE = 2 };
   uint8_t *read = ARENA_ARRAY(arena, uint8_t, fused->count);
   read[fused->root->id] = DIRECT;
   for (int i = fused->count - 1; i >= 0; i--) {
     const Instruction *x = fused->instructions[i];
+    bool is_reduce = x->opcode == HLO_REDUCE; /* the root, of one array */
     bool keeps_place = opcode_is_elementwise(x->opcode) || x->opcode == HLO_COPY;
     for (int k = 0; k < x->operand_count && read[i]; k++) {
-      bool same = keeps_place && shape_same_dims(x->operands[k]->shape, x->shape);
+      bool same =
+          is_reduce ? k == 0 : keeps_place && shape_same_dims(x->operands[k]->shape, x->shape);
       read[x->operands[k]->id] |= same ? read[i] : ELSEWHERE;
     }
   }
   return read[fused->parameters[parameter]->id] == DIRECT;
 }
 
-/* What of the cluster's own results the fusion reads, it has as they are made. */
+/* What of the cluster's own results the fusion reads, it has as they are made. One that reduces and is with
+** others that don't has to. */
 static bool fits_results(const Merger *m, const Cluster *cluster, const Instruction *x) {
-  bool sums = x->a->calls->root->opcode == HLO_REDUCE;
-  if (shape_elements(x->shape) == 1 && !sums) return true;
+  if (shape_elements(x->shape) == 1 && !reduces(x)) return true;
   ArenaMark mark = arena_mark(m->arena);
-  bool fits = true;
+  bool fits = true, reads = false;
   for (int k = 0; k < x->operand_count && fits; k++) {
     if (!is_member(cluster, x->operands[k])) continue;
-    fits = !sums && reads_in_place(x->a->calls, k, m->arena); /* a sum is there when all is done */
+    reads = true; /* a sum is there when all is done */
+    fits = !reduces(x->operands[k]) && reads_in_place(x->a->calls, k, m->arena);
   }
   arena_release(m->arena, mark);
-  return fits;
+  return fits && (reads || !reduces(x) || cluster->reducer);
 }
 
 /* Whether anything is read once instead of twice, that is worth it. */
 static bool shares(const Cluster *cluster, const Instruction *x) {
   int64_t elements = shape_elements(steps_of(x)), bytes = shape_bytes(x->shape);
-  bool sums = x->a->calls->root->opcode == HLO_REDUCE;
   int streams = cluster->count + 1, shared = 0;
   for (int i = 0; i < cluster->input_count; i++) {
     bytes += shape_bytes(cluster->inputs[i]->shape);
@@ -166,7 +190,7 @@ static bool shares(const Cluster *cluster, const Instruction *x) {
     streams += !known;
   }
   if (elements > FEW_ELEMENTS && cluster->has_functions && has_functions(x->a->calls)) return false;
-  return (bytes <= SMALL_BYTES && !sums) || (shared && streams <= MOST_STREAMS);
+  return (bytes <= SMALL_BYTES && !reduces(x)) || (shared && streams <= MOST_STREAMS);
 }
 
 static int new_inputs(const Cluster *cluster, const Instruction *x) {
@@ -200,7 +224,7 @@ static bool can_go_first(const Merger *m, const Cluster *cluster, const Instruct
 }
 
 static bool can_merge(const Merger *m, const Cluster *cluster, const Instruction *x) {
-  return cluster->count < MOST_RESULTS && goes_along_with(cluster->members[0], x) &&
+  return cluster->count < MOST_RESULTS && goes_along_with(cluster, x) &&
          cluster->operations + x->a->calls->count <= MOST_OPERATIONS &&
          cluster->input_count + new_inputs(cluster, x) <= MOST_INPUTS && shares(cluster, x) &&
          fits_results(m, cluster, x);
@@ -212,6 +236,7 @@ static void add_member(Merger *m, Cluster *cluster, Instruction *x) {
   cluster->members[cluster->count++] = x;
   cluster->operations += x->a->calls->count;
   cluster->has_functions |= has_functions(x->a->calls);
+  if (reduces(x)) cluster->reducer = x;
   m->cluster_of[x->id] = cluster;
   m->count += cluster->count == 2;
   for (int k = 0; k < x->operand_count; k++) {
@@ -303,11 +328,14 @@ static bool is_wanted(const Merger *m, const Cluster *cluster, const Instruction
   return false;
 }
 
-/* The results that others want, in `wanted`; returns how many. */
+/* The results that others want, in `wanted`, first what is reduced; returns how many. */
 static int results_of(const Merger *m, const Cluster *cluster, Instruction **wanted) {
   int count = 0;
-  for (int i = 0; i < cluster->count; i++) {
-    if (is_wanted(m, cluster, cluster->members[i])) wanted[count++] = cluster->members[i];
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < cluster->count; i++) {
+      Instruction *member = cluster->members[i];
+      if (reduces(member) == (pass == 0) && is_wanted(m, cluster, member)) wanted[count++] = member;
+    }
   }
   return count;
 }
@@ -332,17 +360,33 @@ static Computation *combine_apart(Module *module, Instruction *const *sums, int 
   return combine;
 }
 
-/* One reduction for several, or a tuple of what are none. */
-static void add_root(Computation *fused, Instruction *const *roots, int count, const Shape *shape) {
-  if (roots[0]->opcode != HLO_REDUCE) {
-    computation_add(fused, HLO_TUPLE_OP, shape, roots, count, NULL, NULL);
-    return;
-  }
+/* One reduction for several. */
+static Instruction *add_reduction(Computation *fused, Instruction *const *sums, int count,
+                                  const Shape *shape) {
   Instruction *operands[2 * MOST_RESULTS];
-  Attributes a = *roots[0]->a;
-  for (int i = 0; i < 2 * count; i++) operands[i] = roots[i % count]->operands[i / count];
-  a.to_apply = combine_apart(fused->module, roots, count);
-  computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a, NULL);
+  Attributes a = *sums[0]->a;
+  for (int i = 0; i < 2 * count; i++) operands[i] = sums[i % count]->operands[i / count];
+  a.to_apply = combine_apart(fused->module, sums, count);
+  return computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a, NULL);
+}
+
+/* Of several results, those of reductions first. */
+static void add_root(Computation *fused, Instruction **roots, int count, const Shape **shapes) {
+  Arena *arena = fused->module->arena;
+  const Shape *shape = shape_tuple(arena, count, shapes);
+  int sums = 0;
+  while (sums < count && roots[sums]->opcode == HLO_REDUCE) sums++;
+  if (sums > 1) {
+    const Shape *of_sums = sums == count ? shape : shape_tuple(arena, sums, shapes);
+    Instruction *reduction = add_reduction(fused, roots, sums, of_sums);
+    for (int i = 0; i < sums && sums < count; i++) {
+      Attributes a;
+      attributes_init(&a);
+      a.tuple_index = i;
+      roots[i] = computation_add(fused, HLO_GET_TUPLE_ELEMENT, shapes[i], &reduction, 1, &a, NULL);
+    }
+  }
+  if (sums < count) computation_add(fused, HLO_TUPLE_OP, shape, roots, count, NULL, NULL);
 }
 
 static Computation *merged_computation(Merger *m, const Cluster *cluster,
@@ -367,9 +411,7 @@ static Computation *merged_computation(Merger *m, const Cluster *cluster,
     shapes[i] = wanted[i]->shape;
   }
   fused->root = roots[0];
-  if (count > 1) {
-    add_root(fused, roots, count, shape_tuple(module->arena, count, shapes));
-  }
+  if (count > 1) add_root(fused, roots, count, shapes);
   computation_share(fused);
   return fused;
 }

@@ -106,6 +106,7 @@ static void count_uses(LoopPlan *plan) {
     plan->outputs[i]->uses++;
     if (plan->inits) plan->inits[i]->uses++;
   }
+  for (int i = 0; i < plan->kept_count; i++) plan->kept[i]->uses++;
 }
 
 /* --- Reductions ------------------------------------------------------------------------------- */
@@ -191,6 +192,13 @@ static void start_cumulative(Planner *planner, const Instruction *reduce, int al
   planner->plan->reduced = 1;
 }
 
+const Instruction *loop_root(const Instruction *root) {
+  const Instruction *first = root;
+  if (root->opcode == HLO_TUPLE_OP && root->operand_count > 0) first = root->operands[0];
+  if (first->opcode == HLO_GET_TUPLE_ELEMENT) first = first->operands[0];
+  return first->opcode == HLO_REDUCE ? first : root;
+}
+
 /* The loops, and the index into the root's operands (a reduction) or the root itself. */
 static bool start(Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
@@ -229,8 +237,26 @@ static LoopNode *new_place(const Planner *planner, const Instruction *operand, i
   return place;
 }
 
-static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
+/* Of a tuple, what follows the reduction's results. */
+static PlanResult visit_kept(Planner *planner, const Instruction *tuple) {
   LoopPlan *plan = planner->plan;
+  int first = plan->output_count, count = tuple->operand_count - first;
+  PlanResult made = PLAN_OK;
+  plan->kept_count = count;
+  plan->kept = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  plan->kept_places = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count && made == PLAN_OK; i++) {
+    made = loop_walk(planner, tuple->operands[first + i], planner->root_map, &plan->kept[i]);
+  }
+  for (int i = 0; i < count && made == PLAN_OK; i++) {
+    plan->kept_places[i] = new_place(planner, tuple->operands[first + i], first + i);
+  }
+  return made;
+}
+
+static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
+  LoopPlan *plan = planner->plan;
+  const Instruction *root = loop_root(whole);
   bool several = plan->reduce || root->opcode == HLO_TUPLE_OP;
   int count = plan->reduce ? root->operand_count / 2 : several ? root->operand_count : 1;
   loop_walk_begin(planner);
@@ -249,6 +275,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *root) {
     if (made != PLAN_OK) return made;
     if (plan->start_count > starts) return PLAN_IMPOSSIBLE; /* it is there before any row */
   }
+  if (root != whole) return visit_kept(planner, whole);
   bool backwards;
   if (cumulative_dimension(root, &backwards) < 0) return PLAN_OK;
   plan->places = ARENA_ARRAY(plan->arena, LoopNode *, count);
@@ -298,7 +325,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
   Box *waiting = NULL;
   int count = 0, capacity = 0;
   bool is_part = false;
-  if (!start(planner, root)) return false;
+  if (!start(planner, loop_root(root))) return false;
   for (;;) {
     LoopPlan *plan = planner->plan;
     PlanResult made = visit_outputs(planner, root);

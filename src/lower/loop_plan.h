@@ -82,6 +82,9 @@ typedef struct LoopPlan {
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
   LoopNode **places;         /* of a box, or cumulative: where each step's results go; else NULL */
+  /* Of a reduction: results with an element per step, which follow those that are reduced. */
+  int kept_count;
+  LoopNode **kept, **kept_places; /* the values, and where they go */
   /* Of those, per result: the initial value (of reductions), and how to combine two values. The
   ** combining nodes have ids from `count` on; accumulators come first among their parameters. */
   LoopNode **inits, **combined;
@@ -95,6 +98,9 @@ typedef struct LoopPlans {
   LoopPlan items[MOST_BOXES];
 } LoopPlans;
 
+/* What a fusion's loops are for: its root, but of a tuple that begins with a reduction's results, and goes on
+** with arrays of what is reduced, that reduction. */
+const Instruction *loop_root(const Instruction *root);
 /* Whether an instruction is an array that the loop reads, not part of it. */
 typedef bool IsInput(const Instruction *instruction, const void *data);
 
