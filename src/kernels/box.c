@@ -156,8 +156,9 @@ void box_plan(BoxMove *move, const Box *original, int width) {
     memcpy(to, from, sizeof(type));                                           \
   }
 
-static void copy_elements(int width, const uint8_t *from, int64_t from_stride, uint8_t *to,
-                          int64_t to_stride, int64_t count) {
+__attribute__((noinline)) static void copy_elements(int width, const uint8_t *from,
+                                                    int64_t from_stride, uint8_t *to,
+                                                    int64_t to_stride, int64_t count) {
   switch (width) {
   case 1: COPY_ELEMENTS(uint8_t) break;
   case 2: COPY_ELEMENTS(uint16_t) break;
@@ -170,7 +171,8 @@ static void copy_elements(int width, const uint8_t *from, int64_t from_stride, u
 /* --- Tiles ------------------------------------------------------------------------------------ */
 
 /* 4 x 4 of 32 bits: rows that are `from_stride` apart become columns of rows `to_stride` apart. */
-static void transpose_32(const uint8_t *from, int64_t from_stride, uint8_t *to, int64_t to_stride) {
+static inline void transpose_32(const uint8_t *from, int64_t from_stride, uint8_t *to,
+                                int64_t to_stride) {
   v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + from_stride);
   v128_t c = wasm_v128_load(from + 2 * from_stride), d = wasm_v128_load(from + 3 * from_stride);
   v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
@@ -181,14 +183,16 @@ static void transpose_32(const uint8_t *from, int64_t from_stride, uint8_t *to, 
   wasm_v128_store(to + 3 * to_stride, wasm_i64x2_shuffle(ab, cd, 1, 3));
 }
 
-static void transpose_64(const uint8_t *from, int64_t from_stride, uint8_t *to, int64_t to_stride) {
+static inline void transpose_64(const uint8_t *from, int64_t from_stride, uint8_t *to,
+                                int64_t to_stride) {
   v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + from_stride);
   wasm_v128_store(to, wasm_i64x2_shuffle(a, b, 0, 2));
   wasm_v128_store(to + to_stride, wasm_i64x2_shuffle(a, b, 1, 3));
 }
 
 /* 8 x 8 of 16 bits, in three rounds of interleaving. */
-static void transpose_16(const uint8_t *from, int64_t from_stride, uint8_t *to, int64_t to_stride) {
+__attribute__((noinline)) static void transpose_16(const uint8_t *from, int64_t from_stride,
+                                                   uint8_t *to, int64_t to_stride) {
   v128_t x[8], y[8];
   for (int i = 0; i < 8; i++) x[i] = wasm_v128_load(from + i * from_stride);
   for (int round = 0; round < 3; round++) {
@@ -202,7 +206,8 @@ static void transpose_16(const uint8_t *from, int64_t from_stride, uint8_t *to, 
 }
 
 /* 16 x 16 of 8 bits, in four. */
-static void transpose_8(const uint8_t *from, int64_t from_stride, uint8_t *to, int64_t to_stride) {
+__attribute__((noinline)) static void transpose_8(const uint8_t *from, int64_t from_stride,
+                                                  uint8_t *to, int64_t to_stride) {
   v128_t x[16], y[16];
   for (int i = 0; i < 16; i++) x[i] = wasm_v128_load(from + i * from_stride);
   for (int round = 0; round < 4; round++) {
@@ -217,24 +222,43 @@ static void transpose_8(const uint8_t *from, int64_t from_stride, uint8_t *to, i
   for (int i = 0; i < 16; i++) wasm_v128_store(to + i * to_stride, x[i]);
 }
 
-typedef void TransposeTile(const uint8_t *from, int64_t from_stride, uint8_t *to,
+/* As many rows of a tile as a block has, in one call: those of 64 bits are too small for one each. */
+#define TRANSPOSE_BAND(bits)                                                               \
+  static void transpose_band_##bits(const uint8_t *from, int64_t from_stride, uint8_t *to, \
+                                    int64_t to_stride) {                                   \
+    for (int column = 0; column < TILE; column += 128 / bits) {                            \
+      transpose_##bits(from + column * from_stride, from_stride, to + column * bits / 8,   \
+                       to_stride);                                                         \
+    }                                                                                      \
+  }
+TRANSPOSE_BAND(8)
+TRANSPOSE_BAND(16)
+TRANSPOSE_BAND(32)
+TRANSPOSE_BAND(64)
+
+typedef void TransposeBand(const uint8_t *from, int64_t from_stride, uint8_t *to,
                            int64_t to_stride);
 
-static TransposeTile *transpose_of(int width, int *side) {
+static TransposeBand *transpose_of(int width, int *side) {
   *side = 16 / width;
   switch (width) {
-  case 1: return transpose_8;
-  case 2: return transpose_16;
-  case 4: return transpose_32;
-  case 8: return transpose_64;
+  case 1: return transpose_band_8;
+  case 2: return transpose_band_16;
+  case 4: return transpose_band_32;
+  case 8: return transpose_band_64;
   default: return NULL;
   }
 }
 
-/* `rows` x `columns` elements; a row is contiguous in `to`, a column in `from`. */
+/* `rows` x `columns` elements; a row is contiguous in `to`, a column in `from`. The longer ones are copied
+** at once. */
 static void copy_part(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t rows,
                       int64_t columns) {
-  for (int64_t row = 0; row < rows; row++) {
+  for (int64_t column = 0; column < columns && columns < rows; column++) {
+    copy_elements(move->width, from + column * move->from, move->width, to + column * move->width,
+                  move->row_to, rows);
+  }
+  for (int64_t row = 0; row < rows && columns >= rows; row++) {
     copy_elements(move->width, from + row * move->width, move->from, to + row * move->row_to,
                   move->width, columns);
   }
@@ -246,12 +270,9 @@ static void copy_tile(const BoxMove *move, const uint8_t *from, uint8_t *to) {
   _Alignas(16) uint8_t tile[TILE * TILE * 8];
   int side, width = move->width;
   int64_t line = TILE * width;
-  TransposeTile *transpose = transpose_of(width, &side);
-  for (int64_t column = 0; column < TILE; column += side) {
-    for (int64_t row = 0; row < TILE; row += side) {
-      transpose(from + column * move->from + row * width, move->from,
-                tile + row * line + column * width, line);
-    }
+  TransposeBand *transpose = transpose_of(width, &side);
+  for (int64_t row = 0; row < TILE; row += side) {
+    transpose(from + row * width, move->from, tile + row * line, line);
   }
   for (int64_t row = 0; row < TILE; row++) {
     for (int64_t i = 0; i < line; i += 16) {

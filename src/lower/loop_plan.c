@@ -341,6 +341,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
       plan->places[0] = new_place(planner, root, 0);
     }
     loop_plan_finish(plan);
+    if (!plan->reduce) loop_plan_widen_rows(plan);
     plans->count++;
     if (count == 0) return true;
     start_box(planner, plan + 1, &waiting[--count]);
