@@ -220,7 +220,7 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
   Emitter e = {.plan = plan, .function = *function, .operand_count = fusion->operand_count};
   if (is_part) {
     e.first = first;
-    e.count = loop_plan_steps(plan);
+    e.count = loop_plan_results(plan);
   }
   e.by_steps = steps_per_call(fusion->a->calls->root) > 0;
   if (plan->reduce) reduce_plan(plan);
@@ -245,7 +245,7 @@ static bool emit_loop(WasmModule *module, const Instruction *fusion, Arena *aren
   int64_t first = 0;
   for (int b = 0; b < plans.count; b++) {
     emit_plan(&function, &plans.items[b], fusion, first, plans.count > 1);
-    first += loop_plan_steps(&plans.items[b]);
+    first += loop_plan_results(&plans.items[b]);
   }
   wasm_function_end(&function);
   return true;

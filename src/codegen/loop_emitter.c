@@ -104,7 +104,7 @@ void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements) {
 /* How many results one item of a row stands for. */
 static int64_t results_per_item(const LoopPlan *plan) {
   int64_t count = 1;
-  for (int k = plan->rank - plan->reduced; plan->places && k < plan->rank; k++) {
+  for (int k = plan->rank - plan->reduced; plan->cumulative && k < plan->rank; k++) {
     count *= plan->sizes[k];
   }
   return count;

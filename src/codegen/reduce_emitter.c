@@ -132,7 +132,7 @@ enum { EXTREME, NANS, SIGNS, LEAST_EXTREME = 8 /* elements per result */ };
 static int extreme_instruction(const LoopPlan *plan) {
   int64_t elements = 1;
   for (int k = plan->rank - plan->reduced; k < plan->rank; k++) elements *= plan->sizes[k];
-  if (plan->output_count != 1 || plan->places || elements < LEAST_EXTREME) return 0;
+  if (plan->output_count != 1 || plan->cumulative || elements < LEAST_EXTREME) return 0;
   if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
   Opcode opcode = reduce_operation(plan->reduce);
   return opcode == HLO_MAXIMUM ? F32X4_PMAX : opcode == HLO_MINIMUM ? F32X4_PMIN : 0;
@@ -207,7 +207,7 @@ static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accu
 ** instruction; which a float's bits are, but for negative ones, of which all bits but the sign are the other
 ** way round. A NaN is the number that wins. */
 static int ordered_instruction(const LoopPlan *plan) {
-  if (!plan->places || plan->output_count != 1) return 0;
+  if (!plan->cumulative || plan->output_count != 1) return 0;
   if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
   Opcode opcode = reduce_operation(plan->reduce);
   return opcode == HLO_MAXIMUM ? I32X4_MAX_S : opcode == HLO_MINIMUM ? I32X4_MIN_S : 0;
@@ -277,7 +277,12 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
       emit_round(e, type);
       wasm_set(&e->function, parts[0]);
     }
-    emit_store_locals(e, type, parts, reducer->rows->outputs[r]);
+    if (e->plan->places) {
+      const LoopNode *place = e->plan->places[r];
+      emit_store_apart(e, type, parts, e->nodes[place->id].pointer, lane_stride(e, place));
+    } else {
+      emit_store_locals(e, type, parts, reducer->rows->outputs[r]);
+    }
   }
 }
 
@@ -408,7 +413,7 @@ static void emit_step(Emitter *e, void *data) {
   for (int u = 0; u < reducer->unroll; u++) {
     e->lane_zero = (int64_t)u * (e->one_lane ? 1 : LANES);
     emit_accumulate(e, reducer, accumulator(e, reducer, u));
-    if (e->plan->places) emit_store_running(e, reducer, accumulator(e, reducer, u));
+    if (e->plan->cumulative) emit_store_running(e, reducer, accumulator(e, reducer, u));
   }
   e->lane_zero = 0;
   emit_advance_leaves(e, reducer->along ? LANES * reducer->unroll : 1);
@@ -624,7 +629,7 @@ static void emit_results_across(Emitter *e, void *data) {
   const Reducer *reducer = data;
   int step = (e->one_lane ? 1 : LANES) * reducer->unroll;
   emit_totals_across(e, reducer);
-  for (int u = 0; u < reducer->unroll && !e->plan->places; u++) {
+  for (int u = 0; u < reducer->unroll && !e->plan->cumulative; u++) {
     e->lane_zero = (int64_t)u * LANES;
     emit_store_results(e, reducer, accumulator(e, reducer, u));
   }
@@ -670,7 +675,7 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
     emit_counted_loop(e, rows->count, 1, emit_result_along, &reducer);
     return;
   }
-  if (e->plan->places && lane_stride(e, e->plan->places[0]) != 1) {
+  if (e->plan->cumulative && lane_stride(e, e->plan->places[0]) != 1) {
     emit_lines_apart(e, &reducer);
     return;
   }

@@ -41,7 +41,9 @@ static int64_t written_size(const LoopPlan *plan) {
 static bool is_short(const LoopPlans *plans) {
   enum { MOST_NODES = 160 };
   int64_t size = 0;
-  for (int b = 0; b < plans->count; b++) size += written_size(&plans->items[b]);
+  for (int b = 0; b < plans->count && size <= MOST_NODES; b++) {
+    size += written_size(&plans->items[b]);
+  }
   return size <= MOST_NODES;
 }
 

@@ -26,17 +26,6 @@ static bool can_combine(const Target *target, const Computation *computation) {
   return true;
 }
 
-/* Whether every window lies within the operand; lower/pad_windows.c makes it so. */
-static bool is_inside(const Window *window) {
-  for (int i = 0; i < window->count; i++) {
-    const WindowDimension *d = &window->items[i];
-    if (d->padding_low > 0 || d->padding_high > 0 || d->base_dilation != 1 || d->window_reversal) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /* Sums of 8-bit floats are rounded, and overflow, at every step, so that one taken in another order is
 ** another one. The evaluator takes XLA's. */
 static bool depends_on_order(const Instruction *reduce, const Shape *result) {
@@ -60,7 +49,7 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
   if (cumulative_dimension(reduce, &backwards) >= 0) {
     return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
   }
-  return is_inside(&reduce->a->window) && 2 * result->rank <= MOST_DIMENSIONS;
+  return 2 * result->rank <= MOST_DIMENSIONS && windows_have_plan(reduce);
 }
 
 static bool can_scatter(const Target *target, const Instruction *scatter) {

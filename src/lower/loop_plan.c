@@ -12,6 +12,11 @@ typedef struct Box {
   Affine map[MOST_DIMENSIONS];
 } Box;
 
+/* Results [low, high) of a dimension, of whose windows the elements [first, end) are not padding. */
+typedef struct Part {
+  int64_t low, high, first, end;
+} Part;
+
 /* The shape of each result of a reduction, which is a tuple if there are several. */
 static const Shape *reduce_leaf(const Shape *shape) {
   return shape_is_tuple(shape) ? shape->elements[0] : shape;
@@ -164,17 +169,77 @@ static void start_reduce(Planner *planner, const Instruction *reduce) {
   planner->plan->reduced = reduce->a->dimensions.count;
 }
 
-/* reduce-window: the loops of the result, then those of the window. */
-static void start_reduce_window(Planner *planner, const Instruction *reduce) {
-  const Shape *result = reduce_leaf(reduce->shape);
+/* x / y, towards the larger. */
+static int64_t divide_up(int64_t x, int64_t y) { return x > 0 ? (x + y - 1) / y : -(-x / y); }
+
+/* The results from number `low` on whose windows lie as its own does. */
+static Part part_from(const WindowDimension *w, int64_t size, int64_t results, int64_t low) {
+  int64_t at = low * w->stride - w->padding_low, step = w->window_dilation, last;
+  Part part = {.low = low, .high = low + 1, .first = divide_up(-at, step)};
+  if (part.first < 0) part.first = 0;
+  part.end = divide_up(size - at, step);
+  if (part.end > w->size) part.end = w->size;
+  last = size - 1 + w->padding_low - (w->size - 1) * step; /* where it would be whole */
+  if (at >= 0 && part.end == w->size) part.high = last / w->stride + 1;
+  if (part.high > results) part.high = results;
+  return part;
+}
+
+/* How many parts a dimension of windows has; 0: too many, or some windows are padding only. Which is
+** number `wanted`. */
+static int find_part(const WindowDimension *w, int64_t size, int64_t results, int wanted,
+                     Part *out) {
+  enum { MOST_ALIKE = 1000 }; /* that are looked at one by one */
+  int count = 0;
+  for (int64_t low = 0; low < results && count <= MOST_BOXES; count++) {
+    Part part = part_from(w, size, results, low), next = part;
+    while (next.first == part.first && next.end == part.end && part.high < low + MOST_ALIKE) {
+      part.high = next.high;
+      if (part.high == results) break;
+      next = part_from(w, size, results, part.high);
+    }
+    if (part.first >= part.end) return 0;
+    if (count == wanted) *out = part;
+    low = part.high;
+  }
+  return count;
+}
+
+static int64_t box_count(const Instruction *reduce, int64_t most) {
+  const Shape *shape = reduce->operands[0]->shape, *result = reduce_leaf(reduce->shape);
+  int64_t boxes = 1;
+  Part part;
+  for (int i = 0; i < shape->rank && boxes <= most; i++) {
+    const WindowDimension *w = &reduce->a->window.items[i];
+    if (w->base_dilation != 1 || w->window_reversal) return 0;
+    boxes *= find_part(w, shape->dims[i], result->dims[i], -1, &part);
+  }
+  return boxes <= most ? boxes : 0;
+}
+
+bool windows_have_plan(const Instruction *reduce_window) {
+  return box_count(reduce_window, MOST_BOXES) > 0;
+}
+
+/* reduce-window: the loops of the result, then those of the window; of one of the boxes. */
+static void start_reduce_window(Planner *planner, const Instruction *reduce, int64_t box) {
+  const Shape *result = reduce_leaf(reduce->shape), *shape = reduce->operands[0]->shape;
   const Window *window = &reduce->a->window;
+  Part parts[MOST_DIMENSIONS];
   for (int i = 0; i < result->rank; i++) {
-    add_loop(planner, result->dims[i], i, window->items[i].stride);
-    planner->root_map[i].constant = -window->items[i].padding_low;
+    const WindowDimension *w = &window->items[i];
+    int count = find_part(w, shape->dims[i], result->dims[i], -1, &parts[i]);
+    find_part(w, shape->dims[i], result->dims[i], (int)(box % count), &parts[i]);
+    box /= count;
+    planner->place_map[i].coefficient[i] = 1;
+    planner->place_map[i].constant = parts[i].low;
+    add_loop(planner, parts[i].high - parts[i].low, i, w->stride);
+    planner->root_map[i].constant =
+        parts[i].low * w->stride + parts[i].first * w->window_dilation - w->padding_low;
   }
   for (int i = 0; i < result->rank; i++) {
     if (window->items[i].size == 1) continue;
-    add_loop(planner, window->items[i].size, i, window->items[i].window_dilation);
+    add_loop(planner, parts[i].end - parts[i].first, i, window->items[i].window_dilation);
     planner->plan->reduced++;
   }
 }
@@ -199,8 +264,9 @@ const Instruction *loop_root(const Instruction *root) {
   return first->opcode == HLO_REDUCE ? first : root;
 }
 
-/* The loops, and the index into the root's operands (a reduction) or the root itself. */
-static bool start(Planner *planner, const Instruction *root) {
+/* The loops, and the index into the root's operands (a reduction) or the root itself. Of windows those of one
+** box. */
+static bool start(Planner *planner, const Instruction *root, int64_t box) {
   LoopPlan *plan = planner->plan;
   bool reduces = root->opcode == HLO_REDUCE || root->opcode == HLO_REDUCE_WINDOW;
   bool has_operands = reduces || root->opcode == HLO_TUPLE_OP;
@@ -210,14 +276,16 @@ static bool start(Planner *planner, const Instruction *root) {
   int windows = root->opcode == HLO_REDUCE_WINDOW && along < 0 ? shape->rank : 0;
   if (shape->rank + windows > MOST_DIMENSIONS) return false;
   planner->root_rank = shape->rank;
-  planner->root_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+  planner->root_map = planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
   plan->reduce = reduces ? root : NULL;
+  plan->cumulative = along >= 0;
   if (root->opcode == HLO_REDUCE) {
     start_reduce(planner, root);
   } else if (along >= 0) {
     start_cumulative(planner, root, along, backwards);
   } else if (root->opcode == HLO_REDUCE_WINDOW) {
-    start_reduce_window(planner, root);
+    planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+    start_reduce_window(planner, root, box);
   } else {
     for (int i = 0; i < shape->rank; i++) add_loop(planner, shape->dims[i], i, 1);
   }
@@ -228,13 +296,24 @@ static bool start(Planner *planner, const Instruction *root) {
 }
 
 /* The element of result `number` at the root's index. */
-static LoopNode *new_place(const Planner *planner, const Instruction *operand, int number) {
+static LoopNode *new_place(const Planner *planner, const Instruction *operand, const Shape *result,
+                           int number) {
   LoopPlan *plan = planner->plan;
   LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
   *place = (LoopNode){.kind = NODE_RESULT, .instruction = operand, .result = number};
-  place->offset = linear_offset(operand->shape, planner->root_map);
+  place->offset = linear_offset(result, planner->place_map);
   loop_walk_add(plan, place);
   return place;
+}
+
+/* Where all results of a box go, or what is accumulated so far. */
+static void add_places(const Planner *planner, const Instruction *root) {
+  LoopPlan *plan = planner->plan;
+  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+  for (int i = 0; i < plan->output_count; i++) {
+    const Instruction *operand = plan->reduce ? root->operands[i] : root;
+    plan->places[i] = new_place(planner, operand, reduce_leaf(root->shape), i);
+  }
 }
 
 /* Of a tuple, what follows the reduction's results. */
@@ -249,7 +328,8 @@ static PlanResult visit_kept(Planner *planner, const Instruction *tuple) {
     made = loop_walk(planner, tuple->operands[first + i], planner->root_map, &plan->kept[i]);
   }
   for (int i = 0; i < count && made == PLAN_OK; i++) {
-    plan->kept_places[i] = new_place(planner, tuple->operands[first + i], first + i);
+    const Instruction *kept = tuple->operands[first + i];
+    plan->kept_places[i] = new_place(planner, kept, kept->shape, first + i);
   }
   return made;
 }
@@ -276,10 +356,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
     if (plan->start_count > starts) return PLAN_IMPOSSIBLE; /* it is there before any row */
   }
   if (root != whole) return visit_kept(planner, whole);
-  bool backwards;
-  if (cumulative_dimension(root, &backwards) < 0) return PLAN_OK;
-  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, count);
-  for (int i = 0; i < count; i++) plan->places[i] = new_place(planner, root->operands[i], i);
+  if (plan->cumulative) add_places(planner, root);
   return PLAN_OK;
 }
 
@@ -294,6 +371,13 @@ int64_t loop_plan_steps(const LoopPlan *plan) {
   int64_t steps = 1;
   for (int k = 0; k < plan->rank; k++) steps *= plan->sizes[k];
   return steps;
+}
+
+int64_t loop_plan_results(const LoopPlan *plan) {
+  int64_t results = 1;
+  int loops = plan->rank - (plan->cumulative ? 0 : plan->reduced);
+  for (int k = 0; k < loops; k++) results *= plan->sizes[k];
+  return results;
 }
 
 /* --- Boxes ------------------------------------------------------------------------------------ */
@@ -320,12 +404,12 @@ static void start_box(Planner *planner, LoopPlan *plan, const Box *box) {
   planner->plan = plan;
 }
 
+/* The plan of one single loop nest, or of the first box of what is split. */
 static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
   Arena *arena = planner->plan->arena;
   Box *waiting = NULL;
   int count = 0, capacity = 0;
   bool is_part = false;
-  if (!start(planner, loop_root(root))) return false;
   for (;;) {
     LoopPlan *plan = planner->plan;
     PlanResult made = visit_outputs(planner, root);
@@ -336,10 +420,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
       ARENA_PUSH(arena, waiting, count, capacity, cut_box(planner));
     }
     if (made != PLAN_OK) continue;
-    if (is_part) {
-      plan->places = ARENA_ARRAY(arena, LoopNode *, 1);
-      plan->places[0] = new_place(planner, root, 0);
-    }
+    if (is_part) add_places(planner, root);
     loop_plan_finish(plan);
     if (!plan->reduce) loop_plan_widen_rows(plan);
     plans->count++;
@@ -348,13 +429,33 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
   }
 }
 
+/* Windows, a box after the other: what is reduced is not split. */
+static bool make_window_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
+  int64_t boxes = box_count(root, MOST_BOXES);
+  for (int64_t box = 0; box < boxes; box++) {
+    LoopPlan *plan = planner->plan = &plans->items[box];
+    PlanResult made = PLAN_AGAIN;
+    *plan = (LoopPlan){.arena = plans->items[0].arena};
+    if (!start(planner, root, box)) return false;
+    while (made == PLAN_AGAIN) made = visit_outputs(planner, root);
+    if (made != PLAN_OK) return false;
+    if (boxes > 1) add_places(planner, root);
+    loop_plan_finish(plan);
+    plans->count++;
+  }
+  return boxes > 0;
+}
+
 bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput *is_input,
                 const void *data) {
   Planner planner = {
       .plan = &plans->items[0], .is_input = is_input, .data = data, .scratch = arena_new()};
   plans->count = 0;
   plans->items[0] = (LoopPlan){.arena = arena};
-  bool made = make_plans(&planner, plans, root);
+  bool backwards, windows = root->opcode == HLO_REDUCE_WINDOW;
+  bool made = windows && cumulative_dimension(root, &backwards) < 0
+                  ? make_window_plans(&planner, plans, root)
+                  : start(&planner, loop_root(root), 0) && make_plans(&planner, plans, root);
   arena_free(planner.scratch);
   return made;
 }

@@ -10,7 +10,8 @@
 **
 ** An element of a concatenation or a padded array is of one operand or another. Where that is not the same
 ** for all elements, the loops are split: into boxes of the result with a plan each, in which it is. A stencil
-** of rolled arrays is nine. What is reduced cannot be split, nor is it where many loops make up one index.
+** of rolled arrays is nine. What is reduced cannot be split, nor is it where many loops make up one index; but
+** windows of which a part lies in the padding have boxes of their own, in which it is the same part.
 **
 ** Where a gather's elements are, the values of other nodes say: for rows of them once a row.
 */
@@ -82,6 +83,7 @@ typedef struct LoopPlan {
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
   LoopNode **places;         /* of a box, or cumulative: where each step's results go; else NULL */
+  bool cumulative;           /* each step of what is reduced has a result */
   /* Of a reduction: results with an element per step, which follow those that are reduced. */
   int kept_count;
   LoopNode **kept, **kept_places; /* the values, and where they go */
@@ -110,6 +112,10 @@ bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput
                 const void *data);
 /* Over how many steps, results and what is reduced. */
 int64_t loop_plan_steps(const LoopPlan *plan);
+/* How many elements each of its results has. */
+int64_t loop_plan_results(const LoopPlan *plan);
+/* Whether there is a plan of it: windows may be partly in the padding, if the boxes are not too many. */
+bool windows_have_plan(const Instruction *reduce_window);
 /* Finds the levels of all nodes again, for other lanes or another order of loops. */
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop);
 /* Settles the loops of a plan whose nodes and outputs are all there: for plans made otherwise. */

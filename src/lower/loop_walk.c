@@ -44,6 +44,15 @@ bool reads_parameter(const LoopNode *node, int parameter) {
          node->instruction->parameter_number == parameter;
 }
 
+static void split_map(Affine *map, int map_rank, int rank, int k, int64_t inner) {
+  for (int i = 0; i < map_rank; i++) {
+    int64_t *coefficient = map[i].coefficient;
+    for (int j = rank; j > k + 1; j--) coefficient[j] = coefficient[j - 1];
+    coefficient[k + 1] = coefficient[k];
+    coefficient[k] *= inner;
+  }
+}
+
 /* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
 static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
   LoopPlan *plan = planner->plan;
@@ -51,11 +60,9 @@ static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
   for (int j = plan->rank; j > k + 1; j--) plan->sizes[j] = plan->sizes[j - 1];
   plan->sizes[k] /= inner;
   plan->sizes[k + 1] = inner;
-  for (int i = 0; i < planner->root_rank; i++) {
-    int64_t *coefficient = planner->root_map[i].coefficient;
-    for (int j = plan->rank; j > k + 1; j--) coefficient[j] = coefficient[j - 1];
-    coefficient[k + 1] = coefficient[k];
-    coefficient[k] *= inner;
+  split_map(planner->root_map, planner->root_rank, plan->rank, k, inner);
+  if (planner->place_map != planner->root_map) {
+    split_map(planner->place_map, planner->root_rank, plan->rank, k, inner);
   }
   if (k >= plan->rank - plan->reduced) plan->reduced++;
   plan->rank++;

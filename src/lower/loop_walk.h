@@ -21,7 +21,8 @@ typedef struct Planner {
   LoopPlan *plan;
   IsInput *is_input;
   const void *data;
-  Affine *root_map; /* of the index that the walk starts with */
+  Affine *root_map;  /* of the index that the walk starts with */
+  Affine *place_map; /* of the result's; the same, but for windows */
   int root_rank;
   Arena *scratch;   /* of what goes with the planner */
   LoopNode **table; /* of all nodes, by key and map */

@@ -1,6 +1,7 @@
 /*
 ** Makes the padding and the base dilation of reduce-window a `pad` before it, so that the loop over
-** windows need not ask where the operand ends. XLA leaves the padding out of a window's result; to pad is the
+** windows need not ask where the operand ends: where these are more kinds of windows than a loop has boxes, or
+** some are padding only. XLA leaves the padding out of a window's result; to pad is the
 ** same only with a value that changes nothing: -0 for a sum, and so on.
 */
 #include "hlo/shorthand.h"
@@ -55,21 +56,19 @@ Instruction *add_padded(Computation *computation, Instruction *operand, Instruct
 static bool pad_operand(Computation *computation, Instruction *reduce, const Target *target,
                         Scalar neutral) {
   const Attributes *before = reduce->a;
+  Instruction *operand = reduce->operands[0];
   PaddingConfig padding;
-  instruction_attributes(reduce)->window =
-      window_unpadded(computation->module->arena, &before->window, &padding);
-  Instruction *padded = NULL;
-  if (can_fuse(target, reduce)) {
-    PrimitiveType type = reduce->operands[0]->shape->type;
-    padded = add_padded(computation, reduce->operands[0],
-                        computation_add_number(computation, type, neutral), padding);
-  }
-  if (padded) {
-    reduce->operands[0] = padded;
-  } else {
-    reduce->a = before;
-  }
-  return padded != NULL;
+  Window window = window_unpadded(computation->module->arena, &before->window, &padding);
+  Instruction *padded =
+      add_padded(computation, operand,
+                 computation_add_number(computation, operand->shape->type, neutral), padding);
+  if (!padded) return false;
+  instruction_attributes(reduce)->window = window;
+  reduce->operands[0] = padded;
+  if (can_fuse(target, reduce)) return true;
+  reduce->a = before;
+  reduce->operands[0] = operand;
+  return false;
 }
 
 static bool pad_windows(Computation *computation, const Target *target) {
