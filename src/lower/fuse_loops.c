@@ -384,8 +384,9 @@ static bool is_updated(const Fuser *fuser, const Instruction *x) {
   return is;
 }
 
-/* Whether it computes what only one instruction reads. */
+/* Whether it computes what only one instruction reads, or another shape of that. */
 static bool is_producer(const Fuser *fuser, const Instruction *x) {
+  while (x->opcode == HLO_RESHAPE && fuser->users.count[x->id] == 1) x = x->operands[0];
   return opcode_is_elementwise(x->opcode) && fuser->users.count[x->id] == 1 &&
          can_fuse(fuser->target, x);
 }

@@ -62,13 +62,14 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
 }
 
 /* Loops go along the result's rows, which in the operand are columns then: kernels/move.c has tiles.
-** Small arrays are in the cache anyway. */
+** Small arrays are in the cache anyway, and for short rows loops go along others (short_rows.c). */
 static bool turns_rows(const Instruction *x) {
-  enum { LEAST_ELEMENTS = 4096 };
+  enum { LEAST_ELEMENTS = 4096, LEAST_ROW = 8 };
   const Int64List order = x->a->dimensions;
   int last = x->shape->rank - 1;
   if (x->opcode != HLO_TRANSPOSE || shape_elements(x->shape) < LEAST_ELEMENTS) return false;
   while (last >= 0 && x->shape->dims[last] == 1) last--; /* of the others, */
+  if (x->shape->dims[last] < LEAST_ROW) return false;
   for (int d = last - 1; d >= 0; d--) { /* is the innermost of the result that of the operand? */
     if (x->shape->dims[d] > 1 && order.items[d] > order.items[last]) return true;
   }
