@@ -380,6 +380,36 @@ const LARGE = [
       'update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, ' +
       `index_vector_dim=1, to_apply=add${i}`),
     `ROOT r = f32[8] copy(v${MANY / 4 - 1})`], [[0, 0, 0, 0, 0, 0, 0, 0]], MANY / 2],
+  ['select-and-scatters', `ge {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE
+}
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}`, ['x = f32[8] parameter(0)', 'y = f32[4] constant({1, 2, 3, 4})', 'z = f32[] constant(0)',
+    ...count(MANY / 4, (i) => `v${i} = f32[8] select-and-scatter(${i ? `v${i - 1}` : 'x'}, y, z), ` +
+      'window={size=2 stride=2}, select=ge, scatter=add'),
+    `ROOT r = f32[8] copy(v${MANY / 4 - 1})`], [[8, 7, 6, 5, 4, 3, 2, 1]], 1],
+  ['whiles, each with its own computations', count(MANY / 4, (i) => `going${i} {
+  p = (f32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=1
+  n = s32[] constant(${i % 3})
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+turn${i} {
+  p = (f32[], s32[]) parameter(0)
+  v = f32[] get-tuple-element(p), index=0
+  i = s32[] get-tuple-element(p), index=1
+  o = s32[] constant(1)
+  k = s32[] add(i, o)
+  s = f32[] sine(v)
+  ROOT t = (f32[], s32[]) tuple(s, k)
+}`).join('\n'), ['x = f32[] parameter(0)', 'z = s32[] parameter(1)', 'w = (f32[], s32[]) tuple(x, z)',
+    ...count(MANY / 4, (i) => `v${i} = (f32[], s32[]) while(${i ? `v${i - 1}` : 'w'}), condition=going${i}, body=turn${i}`),
+    `g = f32[] get-tuple-element(v${MANY / 4 - 1}), index=0`, 'ROOT r = f32[] negate(g)'], [0, 0], -0],
 ];
 for (const [what, computations, lines, args, first] of LARGE) {
   test(`${MANY} ${what}`, TIMEOUT, async () => {

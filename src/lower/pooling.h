@@ -16,7 +16,15 @@ Instruction *add_padded(Computation *computation, Instruction *operand, Instruct
 
 /* A computation for a reduction of select-and-scatter's elements, each with its place:
 ** (best, its place, candidate, its place) -> the selected one with its place. Nothing is at -1; if
-** `padded`, the candidate may also be nothing. */
-Computation *pooling_chooser(const Instruction *select_and_scatter, bool padded);
+** `padded`, the candidate may also be nothing. One that was made for the same is used again: the last one, of
+** a pass; all zero at first. */
+typedef struct PoolingChooser {
+  Computation *made;
+  const Computation *select;
+  PrimitiveType type;
+  bool padded;
+} PoolingChooser;
+Computation *pooling_chooser(const Instruction *select_and_scatter, bool padded,
+                             PoolingChooser *last);
 
 #endif

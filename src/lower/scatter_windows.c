@@ -22,7 +22,8 @@ static Instruction *add_places(Computation *computation, const Shape *shape) {
 }
 
 /* The place of the element that each window selects, or NULL. */
-static Instruction *add_selection(Computation *computation, const Instruction *x) {
+static Instruction *add_selection(Computation *computation, const Instruction *x,
+                                  PoolingChooser *last) {
   Arena *arena = computation->module->arena;
   bool padded = window_is_padded(&x->a->window);
   const Shape *source = x->operands[1]->shape, *places = shape_with_type(arena, source, S32);
@@ -32,7 +33,7 @@ static Instruction *add_selection(Computation *computation, const Instruction *x
   Attributes window;
   attributes_init(&window);
   window.window = x->a->window;
-  window.to_apply = pooling_chooser(x, padded);
+  window.to_apply = pooling_chooser(x, padded, last);
   if (padded) {
     PaddingConfig padding;
     window.window = window_unpadded(arena, &x->a->window, &padding);
@@ -75,12 +76,12 @@ static bool is_for_loops(const Instruction *x) {
          shape_elements(shape) <= INT32_MAX && shape_elements(x->operands[1]->shape) > 0;
 }
 
-static bool scatter_windows(Computation *computation) {
+static bool scatter_windows(Computation *computation, PoolingChooser *last) {
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
     Instruction *x = computation->instructions[i];
-    Instruction *places = is_for_loops(x) ? add_selection(computation, x) : NULL;
+    Instruction *places = is_for_loops(x) ? add_selection(computation, x, last) : NULL;
     if (!places) continue;
     scatter_source(computation, x, places);
     changed = true;
@@ -92,7 +93,8 @@ static bool scatter_windows(Computation *computation) {
 bool lower_scatter_windows(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
-  for (int i = 0; i < count; i++) changed |= scatter_windows(module->computations[i]);
+  PoolingChooser last = {0};
+  for (int i = 0; i < count; i++) changed |= scatter_windows(module->computations[i], &last);
   if (changed) module_keep_reached(module);
   return changed;
 }
