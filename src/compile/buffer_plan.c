@@ -234,14 +234,14 @@ static int find_arguments(const Program *program, LogicalBuffer *const *buffers,
   return n;
 }
 
-/* Gives each loan of some hosts a place in the arena, for when nobody lends. Returns the arena's end. */
-static int64_t make_loans(Program *program, const Host *hosts, int count, Host *arena,
-                          LogicalBuffer **borrowers) {
+/* Gives each loan of some hosts a place in the arena, for when nobody lends. False if they are too many. */
+static bool make_loans(Program *program, const Host *hosts, int count, Host *arena,
+                       LogicalBuffer **borrowers) {
   for (int h = 0; h < count; h++) {
     for (int i = 0; i < hosts[h].count; i++) {
       LogicalBuffer *buffer = hosts[h].placed[i];
       if (buffer->first >= hosts[h].surely) continue;
-      if (program->loan_count == MOST_LOANS) return INT64_MAX;
+      if (program->loan_count == MOST_LOANS) return false;
       Loan *loan = &program->loans[program->loan_count];
       borrowers[program->loan_count++] = buffer;
       *loan = (Loan){.lender = hosts[h].slot, .offset = buffer->offset};
@@ -250,11 +250,11 @@ static int64_t make_loans(Program *program, const Host *hosts, int count, Host *
       loan->end = buffer->offset + padded(buffer->bytes);
     }
   }
-  return arena->end;
+  return true;
 }
 
-/* With temporaries wherever there is room. True if some runs' arenas are smaller for that than `alone`, and
-** none is larger. */
+/* With temporaries wherever there is room. True if that is worth it: runs to which nothing is given away and
+** runs to which everything is have smaller arenas together, and neither has a much larger one than `alone`. */
 static bool plan_everywhere(Program *program, Host *hosts, int results, int arguments,
                             LogicalBuffer **order, int n, int64_t alone) {
   Host *arena = &hosts[results + arguments];
@@ -262,11 +262,11 @@ static bool plan_everywhere(Program *program, Host *hosts, int results, int argu
   program->loans = ARENA_ARRAY(program->arena, Loan, MOST_LOANS);
   program->arena_bytes = plan_by_size(hosts, results + arguments + 1, order, n);
   /* First those that a run has in its arena to which nothing is given. */
-  int64_t keeps = make_loans(program, hosts + results, arguments, arena, borrowers);
-  int64_t takes = make_loans(program, hosts, results, arena, borrowers);
-  int64_t least = alone - alone / LEAST_GAIN;
-  if (keeps > alone || takes > alone ||
-      (keeps > least && program_memory(program).temporaries_given > least)) {
+  bool all = make_loans(program, hosts + results, arguments, arena, borrowers) &&
+             make_loans(program, hosts, results, arena, borrowers);
+  ProgramMemory memory = program_memory(program);
+  int64_t some = alone / LEAST_GAIN, keeps = memory.temporaries, takes = memory.temporaries_given;
+  if (!all || keeps > alone + some || takes > alone + some || keeps + takes > 2 * alone - some) {
     program->loan_count = 0;
     return false;
   }
