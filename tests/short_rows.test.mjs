@@ -118,3 +118,50 @@ ENTRY e {
   const want = x.map((value, i) => value + turns * c[i % d]);
   for (const client of clients) assert.deepEqual(await run(client, text, [x, c]), [[...want]]);
 });
+
+test('many products of small matrices, in any order of dimensions', async () => {
+  const n = 100;
+  for (const [type, Type] of [['f32', Float32Array], ['f64', Float64Array], ['s32', Int32Array]]) {
+    for (const [i, k, j] of [[2, 2, 2], [3, 3, 3], [4, 4, 1], [1, 4, 8], [3, 1, 3], [2, 4, 4]]) {
+      const [x, y] = [filled(Type, n * i * k, 7), filled(Type, n * k * j, 5)];
+      const sum = (b, r, c) => Array.from({ length: k }, (_, t) => x[(b * i + r) * k + t] * y[(b * k + t) * j + c])
+        .reduce((a, z) => a + z, 0);
+      const want = Array.from({ length: n * i * j },
+        (_, e) => sum(Math.floor(e / (i * j)), Math.floor(e / j) % i, e % j));
+      const straight = `ENTRY e {
+  x = ${type}[${n},${i},${k}] parameter(0)
+  y = ${type}[${n},${k},${j}] parameter(1)
+  ROOT r = ${type}[${n},${i},${j}] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},
+    rhs_contracting_dims={1}
+}`;
+      const turned = `ENTRY e {
+  x = ${type}[${n},${i},${k}] parameter(0)
+  y = ${type}[${n},${k},${j}] parameter(1)
+  xt = ${type}[${k},${n},${i}] transpose(x), dimensions={2,0,1}
+  yt = ${type}[${j},${k},${n}] transpose(y), dimensions={2,1,0}
+  ROOT r = ${type}[${n},${i},${j}] dot(xt, yt), lhs_batch_dims={1}, rhs_batch_dims={2}, lhs_contracting_dims={0},
+    rhs_contracting_dims={1}
+}`;
+      for (const client of clients) {
+        for (const entry of [straight, turned]) {
+          assert.deepEqual(await run(client, `HloModule m\n${entry}`, [x, y]), [want], `${type} ${i} ${k} ${j}`);
+        }
+      }
+    }
+  }
+});
+
+test('columns that are put beside short rows', async () => {
+  for (const [n, a, b] of [[5000, 3, 1], [5000, 1, 2], [700, 40, 1], [1, 3, 1]]) {
+    const text = `HloModule m
+ENTRY e {
+  x = f32[${n},${a}] parameter(0)
+  y = f32[${n},${b}] parameter(1)
+  ROOT r = f32[${n},${a + b}] concatenate(x, y), dimensions={1}
+}`;
+    const [x, y] = [filled(Float32Array, n * a, 7), filled(Float32Array, n * b, 5)];
+    const at = (r, c) => (c < a ? x[r * a + c] : y[r * b + c - a]);
+    const want = Array.from({ length: n * (a + b) }, (_, i) => at(Math.floor(i / (a + b)), i % (a + b)));
+    for (const client of clients) assert.deepEqual(await run(client, text, [x, y]), [want], `${n} ${a} ${b}`);
+  }
+});

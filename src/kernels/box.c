@@ -5,7 +5,7 @@
 
 #include "scalar/scalar.h"
 
-enum { PIECE = 1 << 16, TILE = 16, STRIP = 4 * TILE, MOST_INLINE = 256 };
+enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MOST_INLINE = 256 };
 
 /* --- The boxes of operations ------------------------------------------------------------------ */
 
@@ -139,7 +139,9 @@ void box_plan(BoxMove *move, const Box *original, int width) {
     move->from = box->from_strides[last];
     move->to = box->to_strides[last];
     box->rank--;
-    move->unit_bytes = move->count * width * 4; /* slower than copies */
+    move->pieces = (move->count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS;
+    int64_t piece = move->count < PIECE_ELEMENTS ? move->count : PIECE_ELEMENTS;
+    move->unit_bytes = piece * width * 4; /* slower than copies */
     int row = move->to == width ? contiguous_source(box, width) : -1;
     if (row >= 0) plan_tiles(move, row);
   } else {
@@ -283,8 +285,9 @@ static void copy_tile(const BoxMove *move, const uint8_t *from, uint8_t *to) {
 
 static void copy_strip(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t piece) {
   int64_t first = piece * STRIP, end = first + STRIP < move->rows ? first + STRIP : move->rows;
-  for (int64_t column = 0; column < move->count; column += TILE) {
-    int64_t columns = move->count - column < TILE ? move->count - column : TILE;
+  int64_t width = end - first < TILE ? 16 * TILE : TILE; /* of few rows, long pieces at once */
+  for (int64_t column = 0; column < move->count; column += width) {
+    int64_t columns = move->count - column < width ? move->count - column : width;
     for (int64_t row = first; row < end; row += TILE) {
       int64_t rows = end - row < TILE ? end - row : TILE;
       const uint8_t *source = from + row * move->row_from + column * move->from;
@@ -331,6 +334,12 @@ static void copy_run(const BoxMove *move, const uint8_t *from, uint8_t *to, int6
   box_copy(to + first, from + first, rest < PIECE ? rest : PIECE);
 }
 
+static void copy_line(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t piece) {
+  int64_t first = piece * PIECE_ELEMENTS, rest = move->count - first;
+  copy_elements(move->width, from + first * move->from, move->from, to + first * move->to, move->to,
+                rest < PIECE_ELEMENTS ? rest : PIECE_ELEMENTS);
+}
+
 void box_run(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t begin, int64_t end) {
   const Box *box = &move->box;
   int64_t index[MAX_RANK], piece = begin % move->pieces, row = begin / move->pieces;
@@ -346,7 +355,7 @@ void box_run(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t begi
     switch (move->kind) {
     case MOVE_RUNS: copy_run(move, from, to, piece); break;
     case MOVE_TILES: copy_strip(move, from, to, piece); break;
-    default: copy_elements(move->width, from, move->from, to, move->to, move->count);
+    default: copy_line(move, from, to, piece);
     }
     if (++piece < move->pieces) continue;
     piece = 0;

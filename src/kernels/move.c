@@ -65,13 +65,13 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (!shape_is_array(instruction->shape) || shape_elements(instruction->shape) == 0) return NULL;
   MovePlan *plan = ARENA_NEW(arena, MovePlan);
   if (!add_parts(plan, instruction, arena)) return NULL;
-  int64_t largest = 1;
+  int64_t bytes = 0; /* of all units: a column has few that are long beside many rows' */
   for (int i = 0; i < plan->part_count; i++) {
-    int64_t bytes = plan->parts[i].move.unit_bytes;
-    if (bytes > largest) largest = bytes;
+    bytes += plan->parts[i].move.unit_bytes * plan->parts[i].move.units;
   }
+  int64_t most = CHUNK_BYTES / rounded_up(bytes + 1, plan->units + 1);
   plan->units_per_chunk = rounded_up(plan->units, MOST_CHUNKS);
-  if (plan->units_per_chunk < CHUNK_BYTES / largest) plan->units_per_chunk = CHUNK_BYTES / largest;
+  if (plan->units_per_chunk < most) plan->units_per_chunk = most;
   if (plan->units_per_chunk < 1) plan->units_per_chunk = 1;
   int *chunks = kernel_phases(&plan->base, arena, 2);
   chunks[0] = fill_chunks(instruction);

@@ -18,8 +18,13 @@ enum {
   BLOCK_ELEMENTS = 2048, /* of a result */
 };
 
-/* Vectors that are full and lanes on their own take as long as each other. */
-static bool is_short(int64_t row) { return row < 2 * LANES && row % LANES != 0; }
+/* Vectors that are full and lanes on their own take as long as each other; putting wide lanes together
+** takes longer than going to the next row. */
+static bool has_short_rows(const LoopPlan *plan) {
+  int64_t row = plan->sizes[plan->rank - 1];
+  return row < 2 * LANES &&
+         (row % LANES != 0 || type_bytes(plan->outputs[0]->instruction->shape->type) <= 4);
+}
 
 /* The innermost loop that is worth lanes; -1 if there is none. */
 static int longer_loop(const LoopPlan *plan) {
@@ -64,7 +69,7 @@ static void add_places(LoopPlan *plan) {
 
 void loop_plan_widen_rows(LoopPlan *plan) {
   int k = longer_loop(plan);
-  if (!is_short(plan->sizes[plan->rank - 1]) || k < 0 || plan->rank == MAX_LOOPS ||
+  if (!has_short_rows(plan) || k < 0 || plan->rank == MAX_LOOPS ||
       loop_plan_steps(plan) < LEAST_STEPS || has_gathered(plan)) {
     return;
   }
