@@ -119,8 +119,8 @@ export class Executable extends Handle {
 
   /**
    * What is where in the memory of a device, and when.
-   * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, place, offset, bytes,
-   *   first, last }: of which instruction; 'arena' or 'result0' (at `offset`; temporaries may be
+   * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, works, place, offset, bytes,
+   *   first, last }: of which instruction, and whether it is its kernel's working memory; 'arena' or 'result0' (at `offset`; temporaries may be
    *   there before the result is), 'parameter0' or 'constant0'; the numbers of the first and the last step that want it
    */
   memoryPlan() {
@@ -131,7 +131,7 @@ export class Executable extends Handle {
       const [name, place, ...numbers] = line.split(' ');
       const [bytes, first, last] = numbers.map(Number);
       const [where, offset = 0] = place.split('@');
-      return { name: name === '-' ? '' : name, place: where || 'arena', offset: Number(offset), bytes, first, last };
+      return { name: name === '-' ? '' : name.replace('+', ''), works: name.startsWith('+'), place: where || 'arena', offset: Number(offset), bytes, first, last };
     });
     return { arenaBytes: Number(arenaBytes), buffers };
   }

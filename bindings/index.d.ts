@@ -532,6 +532,8 @@ export interface ExecutableMemory {
 export interface PlannedBuffer {
   /** The instruction's that defines it; '' for what is not the program's own. */
   readonly name: string;
+  /** Whether it is what the instruction's kernel works with, not a value. */
+  readonly works: boolean;
   /** 'arena', or 'parameter0', 'result0', 'constant0', ... */
   readonly place: string;
   /** In the arena, or in a result's memory, where temporaries may be before the result is: in bytes. */

@@ -73,8 +73,9 @@ static void print_sequence(StrBuf *out, const Program *program, const ThunkSeque
 }
 
 static void print_place(StrBuf *out, const Program *program, const char *name,
-                        const LogicalBuffer *buffer) {
+                        const LogicalBuffer *buffer, bool works) {
   if (!buffer || buffer->slot == SLOT_NONE) return;
+  strbuf_append(out, works ? "+" : "");
   strbuf_append(out, name);
   print_buffer(out, program, buffer);
   strbuf_printf(out, " %lld %d %d\n", (long long)buffer->bytes, buffer->first, buffer->last);
@@ -87,12 +88,12 @@ static void print_memory(StrBuf *out, const Program *program, const ThunkSequenc
     const char *name = thunk->instruction->name;
     for (int j = 0; j < thunk->operand_count; j++) {
       const LogicalBuffer *operand = thunk->operands[j];
-      if (operand->slot != SLOT_ARENA) print_place(out, program, "-", operand);
+      if (operand->slot != SLOT_ARENA) print_place(out, program, "-", operand, false);
     }
     for (int j = 0; j < thunk->result_count; j++) {
-      print_place(out, program, name, thunk->results[j]);
+      print_place(out, program, name, thunk->results[j], false);
     }
-    if (thunk->kind == THUNK_KERNEL) print_place(out, program, name, thunk->scratch);
+    if (thunk->kind == THUNK_KERNEL) print_place(out, program, name, thunk->scratch, true);
     if (thunk_has_steps(thunk)) print_memory(out, program, thunk->steps);
     if (thunk->kind == THUNK_WHILE) {
       print_memory(out, program, thunk->condition);

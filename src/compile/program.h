@@ -174,8 +174,8 @@ const char *thunk_kind_name(ThunkKind kind);
 
 /* The passes' result is in program->module; this lists the thunks, for people. */
 void program_print_thunks(const Program *program, StrBuf *out);
-/* What is where in memory, and when, a line each: a name, a place as in the list of thunks, the bytes,
-** and the first and the last thunk that want it. */
+/* What is where in memory, and when, a line each: a name, after a + if it is what a kernel works with, a place
+** as in the list of thunks, the bytes, and the first and the last thunk that want it. */
 void program_print_memory(const Program *program, StrBuf *out);
 
 /* schedule.c: puts instructions into an order that takes less memory. True if it changed any. */

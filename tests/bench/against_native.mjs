@@ -72,6 +72,21 @@ function distance(outputs, folder, name) {
   }));
 }
 
+/** The most bytes of the arena that values have at a time: without what kernels work with. */
+function bytesOfValues({ buffers }) {
+  const values = buffers.filter(({ place, works }) => place === 'arena' && !works).sort((a, b) => a.offset - b.offset);
+  return Math.max(0, ...values.map(({ first: time }) => {
+    let bytes = 0;
+    let end = 0;
+    for (const value of values) {
+      if (value.first > time || value.last < time) continue;
+      bytes += Math.max(0, value.offset + value.bytes - Math.max(end, value.offset));
+      end = Math.max(end, value.offset + value.bytes);
+    }
+    return bytes;
+  }));
+}
+
 /** One program with a client: compiled, run once, ready for rounds. */
 class Here {
   static async prepare(client, programs, name, folder) {
@@ -85,7 +100,8 @@ class Here {
     here.args = module.parameters.map(({ shape }, i) =>
       client.buffer(readNpy(readFileSync(`${folder}/${name}.in${i}.npy`), shape.elementType)));
     const thunks = here.executable.thunks();
-    here.temporaries = Number(thunks.match(/^arena of (\d+) bytes/)[1]);
+    here.temporaries = here.executable.memory.temporaries;
+    here.values = bytesOfValues(here.executable.memoryPlan());
     here.evaluates = /^\s*eval\b/m.test(thunks);
     const first = performance.now();
     const outputs = await here.executable.execute(here.args);
@@ -148,7 +164,7 @@ export async function measure(name, { clients, native, programs, folder, rounds,
       ratios: times.map((list) => ratio(list, others)),
       nativeMs: median(others),
       nativeCompileMs: compileMs,
-      memory: [one.temporaries, temporaries],
+      memory: [one.temporaries, one.values, temporaries],
       apart: Math.max(...heres.map(({ apart }) => apart)),
       evaluates: one.evaluates,
       peers: Object.fromEntries(peers.map((peer, i) => [peer.name, ratio(times[0], theirs[i])])),

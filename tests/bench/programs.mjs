@@ -55,7 +55,7 @@ function row(result) {
 
 function table(results) {
   const columns = ['program', 'native', ...settings.flatMap((n) => [`${n} thread${n > 1 ? 's' : ''}`, 'ratio']),
-    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'native', 'apart'];
+    ...engines.map((name) => PEERS[name]), 'parse', 'compile', 'native compile', 'first run', 'temporaries', 'of values', 'native', 'apart'];
   const average = (values) => (values.length ? geometric(values).toPrecision(3) : '');
   const mean = settings.flatMap((_, i) => ['', average(results.map((r) => r.ratios[i]))]);
   mean.push(...engines.map((name) => average(results.map((r) => r.peers[name]).filter(Boolean))));
@@ -63,7 +63,7 @@ function table(results) {
     `| ${columns.join(' | ')} |`,
     `| --- |${' --: |'.repeat(columns.length - 1)}`,
     ...results.map(row),
-    `| geometric mean | | ${mean.join(' | ')} |${' |'.repeat(7)}`,
+    `| geometric mean | | ${mean.join(' | ')} |${' |'.repeat(8)}`,
   ].join('\n');
 }
 
@@ -73,7 +73,8 @@ function page(results) {
 What \`make bench ARGS="programs --write"\` measured ${circumstances()}. Programs are exports from JAX ([export.py](export.py)); native is XLA:CPU held
 to one thread, which may use 256- or 512-bit registers where WebAssembly has 128. A ratio is our time by
 native's, round by round, or, on one thread, by that of a package that runs the same model as its own users would
-write it ([models.mjs](../models.mjs)); **bold**, and we are slower. "Apart" is how far results are from native's, as a
+write it ([models.mjs](../models.mjs)); **bold**, and we are slower. Temporaries are those of a run that is given no
+argument's memory; "of values", without what kernels work with (packed operands), of which native says nothing either. "Apart" is how far results are from native's, as a
 part of the largest element: solvers that choose their steps take others where a last bit differs.
 
 ${table(results)}
