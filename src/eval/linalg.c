@@ -6,7 +6,7 @@
 */
 #include <math.h>
 
-#include "eval/eval.h"
+#include "eval/evaluation.h"
 #include "scalar/scalar_math.h"
 
 enum { BLOCK = 128 };
@@ -51,12 +51,12 @@ static Scalar divide(PrimitiveType type, Scalar x, Scalar y) {
 /*
 ** Column by column, A = L L^H:
 **   t[i] = A[i,j] - sum over k < j of L[i,k] conj(L[j,k]),   L[i,j] = t[i] / sqrt(real(t[j]))
-** Returns whether every root was a number. A root of 0 is: it gives 0 / 0 on the diagonal, which
+** Returns whether every root was a number; where the run is cancelled, something. A root of 0 is: it gives 0 / 0 on the diagonal, which
 ** the columns behind it notice. XLA takes a block of one as the root itself, without division.
 */
-static bool factorize(const Matrix *a, Matrix *l) {
+static bool factorize(const Matrix *a, Matrix *l, EvalContext *context) {
   bool is_definite = true;
-  for (int64_t j = 0; j < a->size; j++) {
+  for (int64_t j = 0; j < a->size && evaluation_spend(context, 0); j++) {
     Scalar root = {.f = 0};
     for (int64_t i = j; i < a->size; i++) {
       Scalar t = *element(a, i, j);
@@ -86,7 +86,7 @@ bool eval_cholesky(const Instruction *instruction, Literal *const *operands, Lit
         *element(&a, i, j) = scalar_load(type, operands[0]->data, at + from);
       }
     }
-    bool is_definite = factorize(&a, &l);
+    bool is_definite = factorize(&a, &l, context);
     for (int64_t i = 0; i < n * n; i++) {
       int64_t row = lower ? i / n : i % n, column = lower ? i % n : i / n;
       Scalar value = {.f = 0};
@@ -226,9 +226,11 @@ bool eval_triangular_solve(const Instruction *instruction, Literal *const *opera
   for (int64_t system = 0; system < systems; system++) {
     load_triangle(&s, operands[0], system * n * n);
     for (int64_t begin = 0; block > 1 && begin < n; begin += block) {
+      if (!evaluation_spend(context, 0)) return false;
       invert_block(&s, begin, begin + block < n ? block : n - begin);
     }
     for (int64_t v = 0; v < vectors; v++) {
+      if (!evaluation_spend(context, 0)) return false;
       int64_t at = system * rows * columns + v * next;
       for (int64_t i = 0; i < n; i++) {
         s.vector[i] = scalar_load(shape->type, operands[1]->data, at + i * stride);

@@ -44,7 +44,8 @@ struct KernelCall {
   ** help. Where the run has been cancelled, not for all of them. */
   void (*share)(const KernelCall *call, int parts, bool (*part)(void *argument, int i),
                 void *argument);
-  const void *sharer; /* for `share` */
+  const void *sharer;       /* for `share` */
+  const _Atomic bool *stop; /* the run has been cancelled: nobody looks at results any more */
 };
 
 struct Kernel {

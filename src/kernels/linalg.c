@@ -270,16 +270,16 @@ bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t cou
 }
 
 /* XLA's way, which the evaluator has. */
-static void run_exactly(const LinalgPlan *p, const Instruction *x, const LinalgData *data) {
+static void run_exactly(const LinalgPlan *p, const KernelCall *call, const LinalgData *data) {
   Arena *arena = arena_new();
   Error error = {0};
-  EvalContext context = {.arena = arena, .error = &error};
+  EvalContext context = {.arena = arena, .error = &error, .cancelled = call->stop};
   Literal *operands[LINALG_OPERANDS];
   for (int i = 0; i < p->operands; i++) {
     operands[i] = literal_view(arena, p->shapes[i], (void *)data->in[i]);
   }
   const Shape *shape = p->shapes[p->operands - 1]; /* the last operand's */
-  eval_instruction(x, operands, literal_view(arena, shape, data->out[0]), &context);
+  eval_instruction(call->instruction, operands, literal_view(arena, shape, data->out[0]), &context);
   arena_free(arena);
 }
 
@@ -337,7 +337,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
       *call->again = true;
       return;
     }
-    if (ended == LINALG_XLA_DECIDES) run_exactly(p, x, &data);
+    if (ended == LINALG_XLA_DECIDES) run_exactly(p, call, &data);
     *progress = (LinalgProgress){.call = call, .matrix = i + 1 - first};
   }
 }

@@ -339,7 +339,8 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
                       .compute = platform_has_codegen() ? compute_generated : compute_evaluated,
                       .computed = computed,
                       .share = share_parts,
-                      .sharer = replica};
+                      .sharer = replica,
+                      .stop = &replica->run->failing};
 }
 
 /* As run_generated. Of a group of rows, the kernel and what follows it. */
