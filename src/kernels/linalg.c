@@ -258,7 +258,7 @@ void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t mul
 bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
                            ptrdiff_t multiple, double each, LinalgBody *body,
                            const void *argument) {
-  ptrdiff_t some = most((ptrdiff_t)(LINALG_TURN / each) / multiple, 1) * multiple;
+  ptrdiff_t some = most((ptrdiff_t)(LINALG_TURN / (each + 1)) / multiple, 1) * multiple;
   for (ptrdiff_t end; progress->lines < count; progress->lines = end) {
     end = least(progress->lines + some, count);
     double work = each * (double)(end - progress->lines);
