@@ -32,10 +32,17 @@ static Value reduced_by(Expression *m, Value x, Value log2, int bias, Value *bia
 }
 
 /* `log2` is x / ln 2, or so near that |r| is within the bound. */
+/* x^2, but never denormal, which would take more than a hundred cycles: where x is so small that it matters,
+** no sum notices its square. */
+static Value square_of(Expression *m, Value x) {
+  x = sum(m, x, constant(m, m->wide ? 0x1p-300 : 0x1p-40));
+  return product(m, x, x);
+}
+
 static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   Exponent e;
   e.r = reduced_by(m, x, log2, bias, &e.n);
-  Value z = product(m, e.r, e.r), p;
+  Value z = square_of(m, e.r), p;
   if (m->wide) {
     p = POLYNOMIAL(m, z, 4.1186016402746535e-8, -1.65332337216623594e-6, 6.6137555147146191e-5,
                    -0.00277777777730465904, 0.166666666666659575);
@@ -47,9 +54,11 @@ static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   return e;
 }
 
-/* e^r - 1 */
+/* e^r - 1; without what r has of bits beyond a step, which the product loses, and never denormal */
 static Value minus_one(Expression *m, Exponent e) {
-  return difference(m, e.r, product(m, e.r, quotient(m, e.w, e.d)));
+  Value step = constant(m, m->wide ? 0x1p-100 : 0x1p-16);
+  Value cut = difference(m, sum(m, e.r, step), step);
+  return difference(m, e.r, product(m, cut, quotient(m, e.w, e.d)));
 }
 
 /* The same e^r as (d + s) / (d - s), tanh(r / 2) being s / d: where there is a quotient anyway, that is
@@ -61,7 +70,7 @@ typedef struct ExponentRatio {
 static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
   ExponentRatio e;
   Value log2 = product(m, x, constant(m, M_LOG2E));
-  Value r = reduced_by(m, x, log2, bias, &e.n), z = product(m, r, r);
+  Value r = reduced_by(m, x, log2, bias, &e.n), z = square_of(m, r);
   if (m->wide) {
     e.s = POLYNOMIAL(m, z, 1, 420.27413715328885, 15131.515207704819);
     e.d = POLYNOMIAL(m, z, 30.01370284159805, 3362.467475590652, 30263.030415409637);
@@ -264,8 +273,9 @@ static Value complement_root(Expression *m, Value x) {
 /* x P(x^2) of small x, and beyond 1 - Q(|x|)^8, which rounds to 1 from 3.95 or 5.93 on. */
 static Value error_function(Expression *m, Value x) {
   Value size = least(m, absolute(m, x), constant(m, m->wide ? 5.93 : 3.95));
-  Value small = error_function_of_small(m, product(m, size, size));
-  Value q = complement_root(m, size);
+  Value bounded = most(m, size, constant(m, m->wide ? 0x1p-300 : 0x1p-40)); /* no denormals */
+  Value small = error_function_of_small(m, product(m, bounded, bounded));
+  Value q = complement_root(m, bounded);
   for (int i = 0; i < 3; i++) q = product(m, q, q);
   Value one = constant(m, 1), bound = constant(m, m->wide ? 1.25 : 1);
   Value y = selected(m, is_less(m, bound, size), difference(m, one, q), product(m, small, size));

@@ -211,7 +211,7 @@ static f64x2 wide_cosh(f64x2 x) {
 
 /* log(|x| + sqrt(x^2 + 1)), and so on, by what is near 0 where the result is */
 static f64x2 wide_asinh(f64x2 x) {
-  f64x2 size = wide_abs(x), square = size * size;
+  f64x2 size = wide_abs(x), cut = wide_cut(size), square = cut * cut;
   return wide_sign_of(wide_log1p(size + square / (1 + wide_sqrt(square + 1))), x);
 }
 static f64x2 wide_acosh(f64x2 x) {
