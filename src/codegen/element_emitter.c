@@ -357,7 +357,9 @@ static void emit_popcnt(Emitter *e, bool wide) {
 
 /* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. XLA counts
 ** the ones of 4-bit integers in whole bytes. */
-static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
+static void emit_count(Emitter *e, const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  PrimitiveType type = node_type(node);
   bool whole = opcode == HLO_POPCNT && type_bits(type) == 4;
   int bits = whole ? 8 : type_bits(type);
   if (bits < 32) {
@@ -369,7 +371,7 @@ static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
     return;
   }
   if (has_math(opcode, lane_kind(type))) {
-    emit_math(e, opcode, lane_kind(type));
+    emit_math(e, node);
   } else {
     emit_call(e, vector_function(opcode, type), 1);
   }
@@ -382,9 +384,9 @@ static void emit_count(Emitter *e, Opcode opcode, PrimitiveType type) {
 /* --- All operations --------------------------------------------------------------------------- */
 
 /* An operation on operands that are on the stack. */
-static void emit_on_stack(Emitter *e, const Instruction *instruction) {
-  Opcode opcode = instruction->opcode;
-  PrimitiveType type = instruction->shape->type;
+static void emit_on_stack(Emitter *e, const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  PrimitiveType type = node_type(node);
   LaneKind kind = lane_kind(type);
   switch (opcode) {
   case HLO_SIGN:
@@ -396,14 +398,14 @@ static void emit_on_stack(Emitter *e, const Instruction *instruction) {
     return;
   case HLO_ROUND_NEAREST_AFZ: emit_round_away(e, kind); return;
   case HLO_CLZ:
-  case HLO_POPCNT: emit_count(e, opcode, type); return;
+  case HLO_POPCNT: emit_count(e, node); return;
   default: break;
   }
   const BinaryFunction *binary = math_binary_function(opcode, type);
   if (plain_ops[opcode][kind]) {
     emit_simd(e, plain_ops[opcode][kind]);
   } else if (has_math(opcode, kind)) {
-    emit_math(e, opcode, kind);
+    emit_math(e, node);
   } else if (binary) {
     emit_binary_function(e, binary, vector_function(opcode, type));
   } else {
@@ -484,7 +486,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
       break;
     }
     for (int i = 1; i < node->operand_count; i++) emit_value(e, node->operands[i], part);
-    emit_on_stack(e, node->instruction);
+    emit_on_stack(e, node);
   }
   PrimitiveType type = node->instruction->shape->type;
   if (rounds_twice(node->instruction->opcode, type)) emit_round(e, F16);

@@ -305,7 +305,7 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part);
 void emit_math_constants(Emitter *e);
 /* Whether a function is written out; replaces the operand on the stack by its result. */
 bool has_math(Opcode opcode, LaneKind kind);
-void emit_math(Emitter *e, Opcode opcode, LaneKind kind);
+void emit_math(Emitter *e, const LoopNode *node);
 /* The same for an operation whose second operand is a constant. */
 bool is_with_constant(const LoopNode *node);
 void emit_with_constant(Emitter *e, const LoopNode *node);

@@ -7,6 +7,43 @@
 
 #include "codegen/math_functions.h"
 
+/* --- Ranges ----------------------------------------------------------------------------------- */
+
+enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
+
+/* What is known of a float of all elements: that it is at most 0, or at least, or no number. */
+static int sign_of(const LoopNode *node, int depth) {
+  const Instruction *x = node->instruction;
+  if (!type_is_floating(node_type(node)) || depth == 0) return 0;
+  if (node->kind == NODE_CONSTANT) {
+    double value = scalar_load(node_type(node), x->literal->data, 0).f;
+    return (value <= 0 ? NOT_POSITIVE : 0) | (value >= 0 ? NOT_NEGATIVE : 0);
+  }
+  if (node->kind != NODE_OPERATION || node->operand_count == 0) return 0;
+  if (x->opcode == HLO_SUBTRACT) return x->a->at_most_zero ? NOT_POSITIVE : 0;
+  int a = sign_of(node->operands[0], depth - 1), b = 0;
+  if (node->operand_count > 1) b = sign_of(node->operands[1], depth - 1);
+  switch (x->opcode) {
+  case HLO_ABS:
+  case HLO_EXP:
+  case HLO_LOGISTIC: return NOT_NEGATIVE;
+  case HLO_NEGATE: return a == NOT_POSITIVE || a == NOT_NEGATIVE ? EITHER - a : a;
+  case HLO_MULTIPLY:
+    if (node->operands[0] == node->operands[1]) return NOT_NEGATIVE;
+    if (a == 0 || b == 0) return 0;
+    return a == EITHER || b == EITHER ? EITHER : a == b ? NOT_NEGATIVE : NOT_POSITIVE;
+  default: return 0;
+  }
+}
+
+/* What may be among the operands of a function that its formula does not hold for. */
+static const Exception *exception_of(const LoopNode *node) {
+  enum { MOST_DEPTH = 6 };
+  Opcode opcode = node->instruction->opcode;
+  if (opcode == HLO_EXP && sign_of(node->operands[0], MOST_DEPTH) & NOT_POSITIVE) return NULL;
+  return math_exception(opcode, lane_kind(node_type(node)));
+}
+
 /* --- Constants -------------------------------------------------------------------------------- */
 
 /* The narrow floats' conversions, and the rounding that XLA does in between. */
@@ -61,7 +98,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
     formula_with_constant(&m, node, x);
   } else {
     formula(&m, x);
-    const Exception *exception = math_exception(node->instruction->opcode, kind);
+    const Exception *exception = exception_of(node);
     if (exception) exception->where(&m, x);
   }
   hoist_constants(e, &m);
@@ -102,10 +139,12 @@ static void emit_exception(Emitter *e, bool wide, const Exception *exception, in
   end_exception(e, where, emit_formula(e, wide, exception->instead, input), result);
 }
 
-void emit_math(Emitter *e, Opcode opcode, LaneKind kind) {
+void emit_math(Emitter *e, const LoopNode *node) {
+  LaneKind kind = lane_kind(node_type(node));
   bool wide = kind == LANES_F64;
-  int x = emit_take(e), result = emit_formula(e, wide, math_formula(opcode, kind), x);
-  const Exception *exception = math_exception(opcode, kind);
+  Formula *formula = math_formula(node->instruction->opcode, kind);
+  int x = emit_take(e), result = emit_formula(e, wide, formula, x);
+  const Exception *exception = exception_of(node);
   if (exception) emit_exception(e, wide, exception, x, result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);

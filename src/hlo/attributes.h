@@ -148,6 +148,7 @@ struct Attributes {
 
   bool
       starts_in_range; /* dynamic-slice and its update: so that nothing is clamped (lower/counters.c) */
+  bool at_most_zero; /* subtract: for any operands, or it is no number (lower/differences.c) */
   bool is_stable, largest, lower, left_side, unit_diagonal;
   int64_t k;
   FftType fft_type;

@@ -34,6 +34,7 @@ bool lower_sort_keys(Module *module);   /* what a comparator computes of one sid
 bool lower_hoist_loops(Module *module); /* out of loops, what is the same in every turn */
 bool lower_narrow(Module *module);      /* products and reductions, to what is used of them */
 bool lower_logistic(Module *module);    /* found in what it is made of */
+bool lower_differences(Module *module); /* that are at most 0: noted */
 bool lower_small_dots(Module *module);  /* as sums of products */
 bool lower_order_convolutions(Module *module); /* their dimensions, as kernels are fast in */
 /* Long ones, into pieces that several threads may take. */
