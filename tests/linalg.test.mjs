@@ -173,6 +173,134 @@ describe('linear algebra in blocks', () => {
     });
   }
 
+  const below = (a, k) => a.map((row, i) => row.map((x, j) => (j < i - k ? x : [0, 0])));
+  const upTo = (a, k) => a.map((row, i) => row.map((x, j) => (j < i - k ? [0, 0] : x)));
+  const trace = (a) => a.reduce(([re, im], row, i) => [re + row[i][0], im + row[i][1]], [0, 0]);
+  const transposed = (a) => a[0].map((_, j) => a.map((row) => row[j]));
+
+  for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
+    const values = lanes === 2 ? (n) => [`${type}[${n}]`] : (n) => [`${type}[${n}]`, `${type}[${n}]`];
+    const wide = real === 'f32' ? 'c64' : 'c128';
+    for (const n of [1, 2, 7, 40, 90]) {
+      test(`Hessenberg and Schur form, and eigenvectors, of ${type}[${n},${n}]`, async () => {
+        const x = random(n * n * lanes, real);
+        const a = matrix(x, n, n, lanes);
+        const square = `${type}[${n},${n}]`;
+        const [h] = await run(call(type, 'gehrd', [`${n},${n}`], [square, `${type}[${n - 1}]`, 's32[]'],
+          `{low = 1 : i32, high = ${n} : i32}`), [x]);
+        assert.ok(h.every(Number.isFinite));
+        const [tData, zData, ...rest] = await run(call(type, 'gees', [`${n},${n}`],
+          [square, square, ...values(n), 's32[]', 's32[]'], '{mode = 86 : ui8, sort = 78 : ui8}'), [x]);
+        assert.equal(rest.at(-1)[0], 0);
+        const t = matrix(tData, n, n, lanes);
+        const z = matrix(zData, n, n, lanes);
+        assertNear(product(adjoint(z), z), identity(n), bound, 'Z^H Z = 1');
+        assertNear(product(product(z, t), adjoint(z)), a, bound * n, 'Z T Z^H = A');
+        assertNear(below(t, lanes === 2 ? 0 : 1), below(identity(n), 0), 0, 'T is (nearly) triangular');
+        const hessenberg = upTo(matrix(h, n, n, lanes), 1);
+        assertNear([[trace(hessenberg)]], [[trace(a)]], bound * n, 'trace of H');
+        assert.ok(Math.abs(Math.hypot(...hessenberg.flat(2)) - Math.hypot(...a.flat(2))) < bound * n, 'norm of H');
+        const vectors = `${wide}[${n},${n}]`;
+        const leaves = await run(call(type, 'geev', [`${n},${n}`], [...values(n), vectors, vectors, 's32[]'],
+          '{compute_left = 86 : ui8, compute_right = 86 : ui8}'), [x]);
+        const w = Array.from({ length: n }, (_, i) => (lanes === 2
+          ? [leaves[0][2 * i], leaves[0][2 * i + 1]] : [leaves[0][i], leaves[1][i]]));
+        const [l, r] = [leaves.at(-3), leaves.at(-2)].map((data) => matrix(data, n, n, 2));
+        const diagonal = identity(n).map((row, i) => row.map((_, j) => (i === j ? w[i] : [0, 0])));
+        assertNear(product(a, r), product(r, diagonal), bound * n, 'A R = R W');
+        assertNear(product(adjoint(l), a), product(diagonal, adjoint(l)), bound * n, 'L^H A = W L^H');
+        for (const v of [l, r]) {
+          transposed(v).forEach((column) => assert.ok(
+            Math.abs(Math.hypot(...column.flat()) - 1) < bound, 'of length 1'));
+        }
+      });
+    }
+    test(`a tridiagonal system of ${type}`, async () => {
+      const [n, m] = [300, 3];
+      const [dl, d, du] = [0, 1, 2].map((k) => random(n * lanes * (k + 1), real).subarray(n * lanes * k));
+      const b = random(n * m * lanes, real);
+      const line = `${type}[${n}]`;
+      const leaves = await run(call(type, 'gtsv', [`${n}`, `${n}`, `${n}`, `${n},${m}`],
+        [line, line, line, `${type}[${n},${m}]`, 's32[]'], '{}'), [dl, d, du, b]);
+      assert.equal(leaves[4][0], 0);
+      const [l, c, u] = [dl, d, du].map((data) => matrix(data, n, 1, lanes).map(([x]) => x));
+      const full = identity(n).map((row, i) => row.map((_, j) =>
+        (j === i ? c[i] : j === i - 1 ? l[i] : j === i + 1 ? u[i] : [0, 0])));
+      const x = matrix(leaves[3], n, m, lanes);
+      const size = Math.max(...x.flat(2).map(Math.abs));
+      assertNear(product(full, x), matrix(b, n, m, lanes), bound * n * Math.max(size, 1), 'T X = B');
+    });
+    for (const [m, n] of [[70, 50], [50, 70], [110, 100]]) {
+      test(`QR with pivoting of ${type}[${m},${n}], and products with its Q`, async () => {
+        const k = Math.min(m, n);
+        const x = random(m * n * lanes, real);
+        const chosen = new Int32Array(n);
+        chosen[n - 1] = 1;
+        const geqp3 = call(type, 'geqp3', [`${m},${n}`, `${n}`],
+          [`${type}[${m},${n}]`, `s32[${n}]`, `${type}[${k}]`], '{}').replace(/p1 = \w+/, 'p1 = s32');
+        const [packed, order, tau] = await run(geqp3, [x, chosen]);
+        assert.equal(order[0], n, 'the chosen column comes first');
+        assert.deepEqual([...order].sort((p, q) => p - q), Array.from({ length: n }, (_, i) => i + 1));
+        const all = matrix(packed, m, n, lanes);
+        const upper = upTo(all, 0);
+        const sizes = upper.slice(0, k).map((row, i) => Math.hypot(...row[i]));
+        assert.ok(sizes.every((size, i) => i < 2 || sizes[i - 1] >= size * (1 - 1e-4)), 'descending');
+        const permuted = transposed(Array.from(order, (j) => transposed(matrix(x, m, n, lanes))[j - 1]));
+        const name = lanes === 2 ? 'unmqr' : 'ormqr';
+        const reflectors = new packed.constructor(m * k * lanes);
+        for (let i = 0; i < m; i++) {
+          reflectors.set(packed.subarray(i * n * lanes, (i * n + k) * lanes), i * k * lanes);
+        }
+        const times = async (c, rows, columns, left, transpose) => {
+          const text = call(type, name, [`${m},${k}`, `${k}`, `${rows},${columns}`], [`${type}[${rows},${columns}]`],
+            `{left = ${left}, transpose = ${transpose}}`);
+          const data = new packed.constructor(c.flatMap((row) => row.flatMap((y) => y.slice(0, lanes))));
+          const [result] = await run(text.replace(/\(([^(]*)\) custom/, '$1 custom'), [reflectors, tau, data]);
+          return matrix(result, rows, columns, lanes);
+        };
+        assertNear(await times(upper, m, n, true, false), permuted, bound * n, 'Q R = A P');
+        assertNear(await times(permuted, m, n, true, true), upper, bound * n, 'Q^H A P = R');
+        assertNear(await times(adjoint(upper), n, m, false, true), adjoint(permuted), bound * n, 'R^H Q^H = (A P)^H');
+      });
+    }
+    for (const uplo of ['L', 'U']) {
+      test(`tridiagonal form of ${type}[80,80], ${uplo}`, async () => {
+        const n = 80;
+        const x = random(n * n * lanes, real);
+        for (let i = 0; i < n; i++) if (lanes === 2) x[2 * i * (n + 1) + 1] = 0;
+        const [, d, e] = await run(call(type, lanes === 2 ? 'hetrd' : 'sytrd', [`${n},${n}`],
+          [`${type}[${n},${n}]`, `${real}[${n}]`, `${real}[${n - 1}]`, `${type}[${n - 1}]`, 's32[]'],
+          `{uplo = ${uplo.charCodeAt(0)} : ui8}`), [x]);
+        const tridiagonal = new x.constructor(n * n * lanes);
+        for (let i = 0; i < n; i++) {
+          tridiagonal[i * (n + 1) * lanes] = d[i];
+          if (i > 0) tridiagonal[(i * (n + 1) - 1) * lanes] = tridiagonal[((i - 1) * (n + 1) + 1) * lanes] = e[i - 1];
+        }
+        const eigenvalues = async (y, from) => (await run(call(type, lanes === 2 ? 'heevd' : 'syevd', [`${n},${n}`],
+          [`${type}[${n},${n}]`, `${real}[${n}]`, 's32[]'],
+          `{mode = 86 : ui8, uplo = ${from.charCodeAt(0)} : ui8}`), [y]))[1];
+        const [wanted, got] = [await eigenvalues(x, uplo), await eigenvalues(tridiagonal, 'L')];
+        wanted.forEach((value, i) => assert.ok(Math.abs(value - got[i]) < bound * n, `${value}, not ${got[i]}`));
+      });
+    }
+  }
+
+  test('eigenvalues and eigenvectors of general matrices that are zero, defective, triangular, or not finite', async () => {
+    const n = 4;
+    const text = call('f64', 'geev', ['4,4'], ['f64[4]', 'f64[4]', 'c128[4,4]', 'c128[4,4]', 's32[]'],
+      '{compute_left = 78 : ui8, compute_right = 86 : ui8}');
+    const zeros = await run(text, [new Float64Array(n * n)]);
+    assert.deepEqual([...zeros[0]], [0, 0, 0, 0]);
+    assertNear(matrix(zeros[3], n, n, 2), identity(n), 0, 'of zeros');
+    const jordan = await run(text, [Float64Array.from({ length: 16 }, (_, i) => (i % 5 === 1 ? 1 : i % 5 === 0 ? 2 : 0))]);
+    assert.deepEqual([...jordan[0]], [2, 2, 2, 2]);
+    assert.ok(jordan[3].every(Number.isFinite));
+    const nan = await run(text, [new Float64Array(n * n).fill(NaN)]);
+    assert.ok([0, 1, 3].every((k) => nan[k].every(Number.isNaN)));
+    const huge = await run(text, [Float64Array.from({ length: 16 }, (_, i) => (i % 5 === 0 ? 1e300 * (i + 1) : 0))]);
+    assert.deepEqual([...huge[0]].map((x) => Math.round(x / 1e300)).sort((x, y) => x - y), [1, 6, 11, 16]);
+  });
+
   /* A call whose results are all used, and the same of which only some are. */
   for (const [routine, results, config, m, n] of [
     ['syevd', ['f32[70,70]', 'f32[70]', 's32[]'], '{mode = 86 : ui8}', 70, 70],

@@ -1,11 +1,15 @@
 /*
 ** The custom calls that are built in: LAPACK's routines under the names by which JAX's exports for
-** the CPU call them, lapack_<s|d|c|z><routine>_ffi. lapack.h says what they compute.
+** the CPU call them, lapack_<s|d|c|z><routine>_ffi. Kernels run them (kernels/linalg.c); lapack.h, what they are held
+** against, is in native builds alone.
 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/eval.h"
+#ifdef XLA_CHECKS
 #include "eval/lapack.h"
+#endif
 
 /*
 ** Shapes are one letter a dimension, behind dimensions of a batch: m and n are bound by the first
@@ -13,29 +17,28 @@
 */
 typedef struct Routine {
   const char *names, *operands, *results; /* names: without the type's letter, separated by | */
-  LapackRoutine *run;
 } Routine;
 
 static const Routine real_routines[] = {
-    {"getrf", "mn", "mn k -", lapack_getrf},
-    {"potrf", "nn", "nn -", lapack_potrf},
-    {"trsm", "qq mn", "mn", lapack_trsm},
-    {"geqrf", "mn", "mn k", lapack_geqrf},
-    {"geqp3", "mn n", "mn n k", lapack_geqp3},
-    {"orgqr|ungqr", "mn t", "mn", lapack_orgqr},
-    {"ormqr|unmqr", "qt t mn", "mn", lapack_ormqr},
-    {"gehrd", "nn", "nn p -", lapack_gehrd},
-    {"sytrd|hetrd", "nn", "nn n p p -", lapack_sytrd},
-    {"gtsv", "n n n nr", "n n n nr -", lapack_gtsv},
-    {"syevd|heevd", "nn", "nn n -", lapack_syevd},
-    {"gesdd|gesvd", "mn", "mn k mu vn -", lapack_gesdd},
-    {"gees", "nn", "nn nn n n - -", lapack_gees},
-    {"geev", "nn", "n n nn nn -", lapack_geev},
+    {"getrf", "mn", "mn k -"},
+    {"potrf", "nn", "nn -"},
+    {"trsm", "qq mn", "mn"},
+    {"geqrf", "mn", "mn k"},
+    {"geqp3", "mn n", "mn n k"},
+    {"orgqr|ungqr", "mn t", "mn"},
+    {"ormqr|unmqr", "qt t mn", "mn"},
+    {"gehrd", "nn", "nn p -"},
+    {"sytrd|hetrd", "nn", "nn n p p -"},
+    {"gtsv", "n n n nr", "n n n nr -"},
+    {"syevd|heevd", "nn", "nn n -"},
+    {"gesdd|gesvd", "mn", "mn k mu vn -"},
+    {"gees", "nn", "nn nn n n - -"},
+    {"geev", "nn", "n n nn nn -"},
 };
 /* Where complex numbers need no second vector of eigenvalues. */
 static const Routine complex_routines[] = {
-    {"gees", "nn", "nn nn n - -", lapack_gees},
-    {"geev", "nn", "n nn nn -", lapack_geev},
+    {"gees", "nn", "nn nn n - -"},
+    {"geev", "nn", "n nn nn -"},
 };
 
 static bool has_name(const char *names, const char *name, size_t length) {
@@ -125,11 +128,11 @@ static int result_count(const Instruction *instruction) {
 
 static bool check_shapes(const Instruction *instruction, const Routine *routine, Sizes *sizes,
                          Error *error) {
-  const Shape *operands[LAPACK_OPERANDS], *results[LAPACK_RESULTS];
+  const Shape *operands[CUSTOM_CALL_OPERANDS], *results[CUSTOM_CALL_RESULTS];
   int count = instruction->operand_count, outputs = result_count(instruction);
   sizes->batch = -1;
   for (int i = 0; i < 128; i++) sizes->of[i] = -1;
-  bool ok = count <= LAPACK_OPERANDS && outputs <= LAPACK_RESULTS;
+  bool ok = count <= CUSTOM_CALL_OPERANDS && outputs <= CUSTOM_CALL_RESULTS;
   for (int i = 0; ok && i < count; i++) operands[i] = instruction->operands[i]->shape;
   for (int i = 0; ok && i < outputs; i++) results[i] = result_shape(instruction, i);
   ok = ok && match_all(sizes, routine->operands, operands, count);
@@ -169,37 +172,6 @@ const char *custom_call_sizes(const Instruction *instruction, CustomCallSizes *o
   return routine->names;
 }
 
-/* ---- Data ---- */
-
-Matrix matrix_new(Arena *arena, int64_t rows, int64_t columns) {
-  Number *items = ARENA_ARRAY(arena, Number, rows * columns);
-  for (int64_t i = 0; i < rows * columns; i++) items[i] = 0;
-  return (Matrix){rows, columns, items};
-}
-
-Matrix matrix_copy(Arena *arena, const Matrix *from) {
-  Matrix copy = matrix_new(arena, from->rows, from->columns);
-  matrix_assign(&copy, from);
-  return copy;
-}
-
-void matrix_assign(const Matrix *to, const Matrix *from) {
-  for (int64_t i = 0; i < from->rows * from->columns; i++) to->items[i] = from->items[i];
-}
-
-bool matrix_is_finite(const Matrix *m) {
-  for (int64_t i = 0; i < m->rows * m->columns; i++) {
-    /* x - x is 0 for finite numbers alone */
-    double re = creal(m->items[i]), im = cimag(m->items[i]);
-    if (re - re != 0 || im - im != 0) return false;
-  }
-  return true;
-}
-
-Number number_divide(Number x, Number y) {
-  return cimag(y) == 0 ? number(creal(x) / creal(y), cimag(x) / creal(y)) : x / y;
-}
-
 int64_t custom_call_attribute(const char *config, const char *name, int64_t otherwise) {
   size_t size = strlen(name);
   for (const char *text = config; text && (text = strstr(text, name)); text += size) {
@@ -212,55 +184,13 @@ int64_t custom_call_attribute(const char *config, const char *name, int64_t othe
   return otherwise;
 }
 
-int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise) {
-  return custom_call_attribute(call->config, name, otherwise);
-}
+/* ---- Without a kernel ---- */
 
-static Matrix new_matrix(const Sizes *sizes, const char *letters, Arena *arena) {
-  size_t rank = *letters == '-' ? 0 : strcspn(letters, " ");
-  int64_t rows = rank > 0 ? sizes->of[(unsigned char)letters[0]] : 1;
-  return matrix_new(arena, rows, rank > 1 ? sizes->of[(unsigned char)letters[1]] : 1);
-}
-
-static void load(const Matrix *m, const Literal *literal, int64_t batch) {
-  PrimitiveType type = literal->shape->type;
-  int64_t count = m->rows * m->columns;
-  for (int64_t i = 0; i < count; i++) {
-    Scalar x = scalar_load(type, literal->data, batch * count + i);
-    bool is_signed = type_kind(type) == KIND_SIGNED;
-    m->items[i] = type_is_complex(type) ? number(x.f, x.im) : is_signed ? (double)x.i : x.f;
+static bool is_empty(const Instruction *instruction) {
+  for (int i = 0; i < instruction->operand_count; i++) {
+    if (shape_elements(instruction->operands[i]->shape) == 0) return true;
   }
-}
-
-static void store(const Matrix *m, const Literal *literal, int64_t batch) {
-  PrimitiveType type = literal->shape->type;
-  int64_t count = m->rows * m->columns;
-  for (int64_t i = 0; i < count; i++) {
-    Scalar x = {.f = creal(m->items[i]), .im = cimag(m->items[i])};
-    if (type_kind(type) == KIND_SIGNED) x = scalar_convert(F64, type, x); /* saturates */
-    scalar_store(type, literal->data, batch * count + i, x);
-  }
-}
-
-static bool run(const Instruction *instruction, const Routine *routine, const Sizes *sizes,
-                int64_t batch, Literal *const *operands, Literal *result, EvalContext *context) {
-  bool is_tuple = instruction->shape->type == TUPLE;
-  Lapack call = {.config = instruction->a->backend_config, .context = context};
-  call.is_complex = type_is_complex(instruction->operands[0]->shape->type);
-  const char *letters = routine->operands;
-  for (int i = 0; i < instruction->operand_count; i++, letters = next_word(letters)) {
-    call.in[i] = new_matrix(sizes, letters, context->arena);
-    load(&call.in[i], operands[i], batch);
-  }
-  letters = routine->results;
-  for (int i = 0; i < result_count(instruction); i++, letters = next_word(letters)) {
-    call.out[i] = new_matrix(sizes, letters, context->arena);
-  }
-  if (!routine->run(&call)) return false;
-  for (int i = 0; i < result_count(instruction); i++) {
-    store(&call.out[i], is_tuple ? result->elements[i] : result, batch);
-  }
-  return true;
+  return false;
 }
 
 bool eval_custom_call(const Instruction *instruction, Literal *const *operands, Literal *result,
@@ -268,11 +198,18 @@ bool eval_custom_call(const Instruction *instruction, Literal *const *operands, 
   const Routine *routine = routine_of(instruction->a->custom_call_target);
   Sizes sizes;
   if (!check_shapes(instruction, routine, &sizes, context->error)) return false;
-  bool ok = true;
-  for (int64_t batch = 0; ok && batch < sizes.batch; batch++) {
-    ArenaMark mark = arena_mark(context->arena);
-    ok = run(instruction, routine, &sizes, batch, operands, result, context);
-    arena_release(context->arena, mark);
+  if (is_empty(instruction)) {
+    for (int i = 0; i < result_count(instruction); i++) {
+      Literal *leaf = instruction->shape->type == TUPLE ? result->elements[i] : result;
+      memset(leaf->data, 0, (size_t)shape_bytes(leaf->shape));
+    }
+    return true;
   }
-  return ok;
+#ifdef XLA_CHECKS
+  return lapack_eval(instruction, operands, result, context);
+#else
+  return error_set_op(context->error, STATUS_UNIMPLEMENTED, "custom-call",
+                      "%s: %s has types, sizes or attributes that the routine does not take",
+                      instruction->name, instruction->a->custom_call_target);
+#endif
 }

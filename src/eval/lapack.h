@@ -3,6 +3,7 @@
 ** algorithms, written once for all element types, in double complex numbers. What LAPACK defines
 ** comes out as it does there: pivots, reflectors, signs of QR, order of eigenvalues of Hermitian
 ** matrices and of singular values. Eigenvectors and singular vectors are defined up to a factor.
+** Kernels run these calls; this is what native builds hold them against, and not in what is downloaded.
 */
 #ifndef XLA_EVAL_LAPACK_H
 #define XLA_EVAL_LAPACK_H
@@ -42,6 +43,10 @@ typedef bool LapackRoutine(Lapack *call);
 
 /* custom_call_attribute of it. */
 int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise);
+
+/* lapack.c: of a call whose shapes fit. */
+bool lapack_eval(const Instruction *instruction, Literal *const *operands, Literal *result,
+                 EvalContext *context);
 
 /* lapack_factor.c */
 LapackRoutine lapack_getrf, lapack_potrf, lapack_trsm, lapack_geqrf, lapack_geqp3, lapack_orgqr,

@@ -9,6 +9,7 @@
 
 #include "base/least.h"
 #include "eval/eval.h"
+#include "kernels/linalg_wide.h"
 
 enum {
   LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
@@ -19,14 +20,25 @@ enum {
 typedef struct RoutineName {
   const char *names; /* eval/custom_call.c's */
   LinalgRoutine routine;
-  const char *results; /* what they are of: numbers, their real parts, complex ones, integers */
+  const char *results
+      [2]; /* what they are of: numbers, their real parts, complex ones, integers; of complex ones */
 } RoutineName;
 
 static const RoutineName routines[] = {
-    {"potrf", LINALG_POTRF, "ni"},          {"trsm", LINALG_TRSM, "n"},
-    {"getrf", LINALG_GETRF, "nii"},         {"geqrf", LINALG_GEQRF, "nn"},
-    {"orgqr|ungqr", LINALG_ORGQR, "n"},     {"syevd|heevd", LINALG_SYEVD, "nri"},
-    {"gesdd|gesvd", LINALG_GESDD, "nrnni"}, {"geev", LINALG_GEEV, "rrcci"},
+    {"potrf", LINALG_POTRF, {"ni"}},
+    {"trsm", LINALG_TRSM, {"n"}},
+    {"getrf", LINALG_GETRF, {"nii"}},
+    {"geqrf", LINALG_GEQRF, {"nn"}},
+    {"orgqr|ungqr", LINALG_ORGQR, {"n"}},
+    {"syevd|heevd", LINALG_SYEVD, {"nri"}},
+    {"gesdd|gesvd", LINALG_GESDD, {"nrnni"}},
+    {"ormqr|unmqr", LINALG_ORMQR, {"n"}},
+    {"geqp3", LINALG_GEQP3, {"nin"}},
+    {"gtsv", LINALG_GTSV, {"nnnni"}},
+    {"sytrd|hetrd", LINALG_SYTRD, {"nrrni"}},
+    {"gehrd", LINALG_GEHRD, {"nni"}},
+    {"gees", LINALG_GEES, {"nnrrii", "nnnii"}},
+    {"geev", LINALG_GEEV, {"rrcci", "nnni"}},
 };
 
 static int64_t linalg_numbers_of(const LinalgPlan *p) {
@@ -40,7 +52,16 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_GETRF: return rows * linalg_stride(columns);
   case LINALG_GEQRF: return rows * columns + size + panels;
   case LINALG_ORGQR: return 2 * rows * columns + size + panels;
-  case LINALG_GEEV: return linalg_geev_numbers(rows);
+  case LINALG_GEQP3: return rows * columns + 2 * columns;
+  case LINALG_GTSV: return 2 * p->in[3].rows * (3 + p->in[3].columns);
+  case LINALG_ORMQR: {
+    int64_t lines = p->in[2].rows * p->in[2].columns / rows;
+    return rows * (columns + lines) + size + 4 * BLOCK * most(rows, lines) + BLOCK * BLOCK;
+  }
+  case LINALG_GEHRD:
+  case LINALG_GEES:
+  case LINALG_GEEV:
+    return 4 * (rows + 1) * (rows + 24) + 2 * rows + 16 + most(panels, 14 * (rows + 24));
   case LINALG_SYEVD: return 2 * rows * linalg_stride(rows) + 3 * rows + panels;
   default: { /* svd_in's */
     int64_t least_size = least(rows, columns), vectors = most(p->out[2].columns, p->out[3].rows);
@@ -88,17 +109,18 @@ static void set_operation(LinalgPlan *p, const Instruction *x, Arena *arena) {
   p->by_blocks = !by_substitution && p->in[0].rows > 1;
 }
 
-static int64_t letter(const Instruction *x, const char *name, char otherwise) {
+static int64_t letter(const Instruction *x, const char *name, int64_t otherwise) {
   return custom_call_attribute(x->a->backend_config, name, otherwise);
 }
 
 static bool is_wide(PrimitiveType type) { return type == C64 || type == C128; }
 
-static bool has_types(const Instruction *x, const char *results) {
+static bool has_types(const Instruction *x, const char *results, LinalgRoutine routine) {
   PrimitiveType type = x->operands[0]->shape->type;
   PrimitiveType real = type == C64 ? F32 : type == C128 ? F64 : type;
   for (int i = 0; i < x->operand_count; i++) {
-    if (x->operands[i]->shape->type != type) return false;
+    bool is_order = routine == LINALG_GEQP3 && i == 1;
+    if (x->operands[i]->shape->type != (is_order ? S32 : type)) return false;
   }
   for (int i = 0; results[i]; i++) {
     PrimitiveType wanted = results[i] == 'n'   ? type
@@ -133,7 +155,9 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
   size_t i = 0, count = sizeof routines / sizeof *routines;
   while (names && i < count && strcmp(names, routines[i].names) != 0) i++;
   if (!names || i == count || sizes.batch == 0) return false;
-  if (!has_types(x, routines[i].results)) return false;
+  bool is_complex = is_wide(x->operands[0]->shape->type);
+  const char *results = routines[i].results[is_complex];
+  if (!has_types(x, results ? results : routines[i].results[0], routines[i].routine)) return false;
   p->routine = routines[i].routine;
   p->operands = x->operand_count;
   p->results = x->shape->type == TUPLE ? x->shape->tuple_size : 1;
@@ -151,13 +175,25 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
   p->conjugated = letter(x, "trans_x", 'N') == 'C';
   p->unit = letter(x, "diag", 'N') == 'U';
   if (letter(x, "mode", 'V') != 'N') set_wanted(p, x);
-  if (p->routine == LINALG_GEEV) {
-    bool vectors = letter(x, "compute_left", 'V') != 'N' || letter(x, "compute_right", 'V') != 'N';
-    return !is_wide(x->operands[0]->shape->type) && !vectors;
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns;
+  switch (p->routine) {
+  case LINALG_GEHRD:
+    p->first = letter(x, "low", 1) - 1;
+    p->last = letter(x, "high", rows) - 1;
+    return p->first >= 0 && p->first <= p->last && p->last < rows;
+  case LINALG_GEES: return letter(x, "sort", 'N') == 'N';
+  case LINALG_GEEV:
+    p->wanted[is_complex ? 1 : 2] &= letter(x, "compute_left", 'V') == 'V';
+    p->wanted[is_complex ? 2 : 3] &= letter(x, "compute_right", 'V') == 'V';
+    return true;
+  case LINALG_ORMQR:
+    p->left = letter(x, "left", 1);
+    p->transposed = letter(x, "transpose", 0);
+    return rows == (p->left ? p->in[2].rows : p->in[2].columns) &&
+           p->in[1].rows <= least(rows, columns);
+  case LINALG_TRSM: return rows == (p->left ? p->out[0].rows : p->out[0].columns);
+  default: return true;
   }
-  if (p->routine == LINALG_ORGQR) return p->in[0].rows >= p->in[0].columns;
-  if (p->routine != LINALG_TRSM) return true;
-  return p->in[0].rows == (p->left ? p->out[0].rows : p->out[0].columns);
 }
 
 LinalgSystems linalg_systems(const LinalgPlan *p) {
@@ -285,12 +321,13 @@ static void run_exactly(const LinalgPlan *p, const KernelCall *call, const Linal
 
 static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, PrimitiveType type,
                          uint8_t *memory, LinalgProgress *progress) {
-  if (p->routine == LINALG_GEEV) {
-    return linalg_run_geev(p, data, type, (double *)memory, progress);
+  if (p->routine == LINALG_GTSV) {
+    return linalg_run_gtsv(p, data, is_wide(type) ? 2 : 1, (double *)memory, progress);
   }
   if (is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
-  return type == F32 ? linalg_run_f32(p, data, (float *)memory, progress)
-                     : linalg_run_f64(p, data, (double *)memory, progress);
+  return type == F32 && p->routine < LINALG_ORMQR
+             ? linalg_run_f32(p, data, (float *)memory, progress)
+             : linalg_run_f64(p, data, (double *)memory, progress);
 }
 
 static LinalgData matrix_of(const KernelCall *call, int64_t number) {

@@ -27,11 +27,17 @@ typedef enum LinalgRoutine {
   LINALG_ORGQR,
   LINALG_SYEVD,
   LINALG_GESDD,
-  LINALG_GEEV, /* of real numbers, without vectors */
+  LINALG_ORMQR,
+  LINALG_GEQP3,
+  LINALG_GTSV,
+  LINALG_SYTRD,
+  LINALG_GEHRD,
+  LINALG_GEES,
+  LINALG_GEEV,
   LINALG_ROUTINES,
 } LinalgRoutine;
 
-enum { LINALG_OPERANDS = 2, LINALG_RESULTS = 5 };
+enum { LINALG_OPERANDS = 4, LINALG_RESULTS = 6 };
 enum { XLA_BLOCK = 128 }; /* of its cholesky and triangular-solve */
 
 typedef struct LinalgSize {
@@ -47,6 +53,7 @@ typedef struct LinalgPlan {
   const Shape *shapes[LINALG_OPERANDS];                         /* of one matrix of the batch */
   int operands, results;
   bool lower, left, transposed, conjugated, unit;
+  int64_t first, last;         /* rows that gehrd reduces */
   bool wanted[LINALG_RESULTS]; /* vectors: they are asked for, and somebody uses them */
   /* Where T is nearly singular or not finite, XLA's way decides what the result is. */
   bool by_blocks;
@@ -143,14 +150,10 @@ enum { LINALG_LANES = 4 };
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 
-/* linalg_numbers.h, of rows of doubles: y -= a x, and the sum of x y */
-void linalg_subtract_row_f64(double *y, double a, const double *x, ptrdiff_t count);
+/* linalg_numbers.h: the sum of x y, or of conj(x) y */
 double linalg_inner_f64(const double *x, const double *y, ptrdiff_t count, bool conjugates);
-
-/* linalg_general.c: in double, whatever the type */
-int64_t linalg_geev_numbers(int64_t n);
-LinalgEnd linalg_run_geev(const LinalgPlan *plan, const LinalgData *data, PrimitiveType type,
-                          double *memory, LinalgProgress *progress);
+LinalgComplex linalg_inner_c128(const LinalgComplex *x, const LinalgComplex *y, ptrdiff_t count,
+                                bool conjugates);
 
 /* Rows of reals that rotations are to be applied to. */
 typedef struct LinalgRows {

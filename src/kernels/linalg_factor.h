@@ -369,12 +369,49 @@ static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, 
   return linalg_stage_ends(progress);
 }
 
-/* The first columns of Q = H_0 H_1 ... H_(count-1), by columns, of reflectors whose vectors are the
-** rows of v, from element k + shift on, which is taken for 1. */
+/* Q = H_0 H_1 ... H_(count-1): their vectors are the rows of v, from element k + shift on, which is taken
+** for 1. */
+typedef struct Reflectors {
+  const Number *v;
+  ptrdiff_t stride;
+  const Number *tau;
+  ptrdiff_t count, shift, size;
+  bool adjoint;
+} Reflectors;
+
+/* Q (or its adjoint) times lines; or, if these are those of 1, its first columns. */
+static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride, bool of_one,
+                    Number *scratch, LinalgProgress *progress) {
+  Panel panel = panel_in(scratch, q.size > lines ? q.size : lines);
+  ptrdiff_t last = (q.count - 1) / BLOCK * BLOCK;
+  for (ptrdiff_t step = progress->at; q.count > 0 && step <= last; step += BLOCK) {
+    ptrdiff_t k = q.adjoint ? step : last - step, count = least(BLOCK, q.count - k);
+    ptrdiff_t first = k + q.shift, skipped = of_one ? first : 0;
+    if (skipped >= lines) continue;
+    const Number *from = q.v + k * q.stride + first;
+    Number *to = x + skipped * x_stride + first;
+    if (count == 1 || (q.size <= SMALL && lines <= SMALL)) {
+      for (ptrdiff_t i = 0; i < count; i++) {
+        ptrdiff_t r = q.adjoint ? i : count - 1 - i, skips = of_one ? r : 0;
+        reflect_by_one(from + r * (q.stride + 1), q.size - first - r,
+                       q.adjoint ? conjugate(q.tau[k + r]) : q.tau[k + r],
+                       to + r + skips * x_stride, lines - skipped - skips, x_stride);
+      }
+      continue;
+    }
+    set_panel(&panel, from, q.stride, q.tau + k, q.size - first, count);
+    if (!reflect_in_turns(&panel, to, lines - skipped, x_stride, q.adjoint, step, progress)) {
+      return false;
+    }
+  }
+  progress->has_panel = false;
+  return linalg_stage_ends(progress);
+}
+
+/* The first columns of Q, by columns. */
 static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
                    ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
                    ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
-  Panel panel = panel_in(scratch, rows > columns ? rows : columns);
   for (; !progress->has_panel && progress->lines < columns; progress->lines++) {
     if (linalg_pauses(progress, 0, LINALG_MOVE * (double)rows)) return false;
     for (ptrdiff_t i = 0; i < rows; i++) {
@@ -383,26 +420,8 @@ static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdi
   }
   if (!progress->has_panel) progress->lines = 0;
   progress->has_panel = true;
-  ptrdiff_t last = (count - 1) / BLOCK * BLOCK;
-  for (ptrdiff_t k = last - progress->at; count > 0 && k >= 0; k -= BLOCK) {
-    ptrdiff_t first = k + shift, size = least(BLOCK, count - k);
-    if (first >= columns) continue;
-    const Number *from = v + k * v_stride + first;
-    if (size == 1 || rows <= SMALL) {
-      for (ptrdiff_t i = size - 1; i >= 0; i--) {
-        reflect_by_one(from + i * (v_stride + 1), rows - first - i, tau[k + i],
-                       qt + (first + i) * (q_stride + 1), columns - first - i, q_stride);
-      }
-      continue;
-    }
-    set_panel(&panel, from, v_stride, tau + k, rows - first, size);
-    if (!reflect_in_turns(&panel, qt + first * q_stride + first, columns - first, q_stride, false,
-                          last - k, progress)) {
-      return false;
-    }
-  }
-  progress->has_panel = false;
-  return linalg_stage_ends(progress);
+  Reflectors q = {v, v_stride, tau, count, shift, rows, false};
+  return apply_q(q, qt, columns, q_stride, true, scratch, progress);
 }
 
 /* --- Two-sided reductions --------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 ** Numbers, real (of 32 bits: IS_NARROW) or complex (IS_COMPLEX), rows of them, and products of matrices: what linalg_factor.h
 ** is written in. A complex number is one vector; two real ones, or four narrow ones, are one.
 */
+#include <complex.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -121,14 +122,18 @@ __attribute__((noinline)) static void subtract_rows(Number *y, Number a, const N
 static inline Number short_inner(const Number *x, const Number *y, ptrdiff_t count,
                                  bool conjugates) {
 #if IS_COMPLEX
-  double rr = 0, ii = 0, ri = 0, ir = 0;
-  for (ptrdiff_t i = 0; i < count; i++) {
-    rr += x[i].re * y[i].re;
-    ii += x[i].im * y[i].im;
-    ri += x[i].re * y[i].im;
-    ir += x[i].im * y[i].re;
+  Vector re = {0}, im = {0}, re_next = {0}, im_next = {0}; /* by parts of y */
+  ptrdiff_t i = 0;
+  for (; i + 2 <= count; i += 2) {
+    re += load(x + i) * y[i].re;
+    im += load(x + i) * y[i].im;
+    re_next += load(x + i + 1) * y[i + 1].re;
+    im_next += load(x + i + 1) * y[i + 1].im;
   }
-  return conjugates ? (Number){rr + ii, ri - ir} : (Number){rr - ii, ri + ir};
+  if (i < count) re += load(x + i) * y[i].re, im += load(x + i) * y[i].im;
+  re += re_next, im += im_next;
+  return conjugates ? (Number){re[0] + im[1], im[0] - re[1]}
+                    : (Number){re[0] - im[1], im[0] + re[1]};
 #else
   Vector a = {0}, b = {0};
   ptrdiff_t i = 0;

@@ -3,6 +3,7 @@
 ** The first stage loads the matrix; what follows the last one stores the results.
 */
 #include "kernels/linalg_factor.h"
+#include "kernels/linalg_wide.h"
 
 /* What is fast is in what they call: the routines themselves are for size, whatever the file's level is,
 ** which is 4 kB of the download. */
@@ -45,16 +46,22 @@ static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
   put_real(plan, data, 2 * i + 1, x.im);
 }
 #else
+/* What is computed in f64 may be f32: there are no routines for general matrices in it. */
 static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
+  if (!IS_NARROW && plan->narrow) return ((const float *)data)[i];
   return ((const Number *)data)[i];
 }
 
 static void put_real(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, double x) {
-  ((Number *)data)[i] = (Number)x;
+  if (plan->narrow) {
+    ((float *)data)[i] = (float)x;
+  } else {
+    ((double *)data)[i] = x;
+  }
 }
 
 static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
-  ((Number *)data)[i] = x;
+  put_real(plan, data, i, x);
 }
 #endif
 
@@ -499,6 +506,12 @@ FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *da
   return LINALG_DONE;
 }
 
+#if !IS_NARROW
+#include "kernels/linalg_reduce.h"
+
+#include "kernels/linalg_general.h"
+#endif
+
 LinalgEnd NAMED(linalg_run)(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                             LinalgProgress *progress) {
   static LinalgEnd (*const routines[LINALG_ROUTINES])(const LinalgPlan *, const LinalgData *,
@@ -508,6 +521,11 @@ LinalgEnd NAMED(linalg_run)(const LinalgPlan *plan, const LinalgData *data, Numb
       [LINALG_GETRF] = run_getrf,       [LINALG_GEQRF] = run_geqrf,
       [LINALG_ORGQR] = run_orgqr,       [LINALG_SYEVD] = run_syevd,
       [LINALG_GESDD] = run_gesdd,
+#if !IS_NARROW
+      [LINALG_ORMQR] = run_ormqr,       [LINALG_GEQP3] = run_geqp3,
+      [LINALG_SYTRD] = run_sytrd,       [LINALG_GEHRD] = run_gehrd,
+      [LINALG_GEES] = run_general,      [LINALG_GEEV] = run_general,
+#endif
   };
   progress->work = 0;
   return routines[plan->routine](plan, data, memory, progress);

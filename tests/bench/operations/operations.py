@@ -251,6 +251,29 @@ for name in 'cholesky', 'solve', 'inv', 'det', 'qr', 'eigh', 'svd', 'eigvals', '
         row(f'{name} of 1000 3x3', LINEAR[name], square(3, (1000,)))
         row(f'{name} of 100,000 3x3', LINEAR[name], square(3, (100000,)))
 
+
+def with_vectors(values, vectors):
+    """What does not depend on vectors' signs and phases, nor on the order of eigenvalues."""
+    return jnp.concatenate([jnp.sort(jnp.abs(values), -1), jnp.sum(jnp.abs(vectors) ** 2, -2)], -1)
+
+
+def each(function):
+    return lambda x: function(x) if x.ndim == 2 else jax.vmap(function)(x)
+
+
+GENERAL = {
+    'eig': lambda x: with_vectors(*jnp.linalg.eig(x)),
+    'schur': each(lambda x: (lambda t, z: with_vectors(jnp.diagonal(t), z))(*jsp.schur(x))),
+    'hessenberg': each(lambda x: jsp.hessenberg(x, calc_q=True)[0]),
+    'pivoted QR': each(lambda x: jsp.qr(x, pivoting=True, mode='economic')[1]),
+    'tridiagonal solve': lambda x: lax.linalg.tridiagonal_solve(
+        x[..., 0, :], 4 + x[..., 1, :], x[..., 2, :], jnp.swapaxes(x, -1, -2)),
+}
+for name, function in GENERAL.items():
+    for dtype in 'f32', 'f64', 'c64':
+        row(f'{name} 256 {dtype}', function, square(256, dtype=dtype))
+    row(f'{name} of 1000 8x8', function, square(8, (1000,)))
+
 # --- Contractions ---
 
 row('vector x matrix 2048', jnp.matmul, normal(shape=(1, 2048)), normal(shape=(2048, 2048)), peer='matvec')

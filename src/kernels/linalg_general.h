@@ -1,0 +1,167 @@
+/*
+** Routines for general square matrices, for one kind of number: Hessenberg and Schur form, eigenvalues and
+** eigenvectors.
+*/
+#include "kernels/linalg_schur.h"
+
+/* What balancing left, and by what the matrix was scaled, lasts from turn to turn. */
+enum { LOW, HIGH, SCALED_BY, KEPT };
+
+static FOR_SIZE LinalgGeneral general_in(const LinalgPlan *plan, Number *memory) {
+  ptrdiff_t n = plan->in[0].rows, stride = schur_stride(n), size = (n + 1) * stride;
+  LinalgGeneral g = {.n = n, .stride = stride, .parts = REALS, .narrow = plan->narrow};
+  g.epsilon = plan->narrow ? FLT_EPSILON : DBL_EPSILON;
+  g.t = (double *)memory;
+  g.z = (double *)(memory + size);
+  g.x = (double *)(memory + 2 * size);
+  g.y = (double *)(memory + 3 * size);
+  g.tau = (double *)(memory + 4 * size);
+  g.scale = (double *)(memory + 4 * size + n);
+  g.low = g.scale[n + LOW], g.high = g.scale[n + HIGH];
+  g.scratch = g.scale + n + KEPT + 1;
+  return g;
+}
+
+/* The matrix is loaded: a stage. */
+static FOR_SIZE bool begin_reduction(const LinalgPlan *plan, const LinalgData *data,
+                                     const LinalgGeneral *g, LinalgProgress *progress) {
+  if (progress->at == 0) {
+    memset(g->t, 0, (size_t)(3 * (g->n + 1) * g->stride) * sizeof(Number));
+    memset(g->tau, 0, (size_t)g->n * sizeof(Number));
+    memset(g->scratch, 0, (size_t)(14 * g->stride) * sizeof(Number));
+  }
+  return load_matrix(plan, 0, data, (Number *)g->t, g->stride, false, progress);
+}
+
+static FOR_SIZE bool reduces(const LinalgGeneral *g, ptrdiff_t low, ptrdiff_t high,
+                             LinalgProgress *progress) {
+  return hessenberg((Number *)g->t, g->n, g->stride, low, high, (Number *)g->x, (Number *)g->tau,
+                    (Number *)g->scratch, progress);
+}
+
+static FOR_SIZE LinalgEnd run_gehrd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
+                                    LinalgProgress *progress) {
+  enum { REDUCES = LOADS + 1 };
+  LinalgGeneral g = general_in(plan, memory);
+  Number *t = (Number *)g.t, *x = (Number *)g.x;
+  if (progress->stage == LOADS && !begin_reduction(plan, data, &g, progress)) return LINALG_PAUSED;
+  if (progress->stage == REDUCES && !reduces(&g, plan->first, plan->last, progress)) {
+    return LINALG_PAUSED;
+  }
+  for (ptrdiff_t k = 0; progress->at == 0 && k + 1 < g.n; k++) {
+    put(plan, data->out[1], k, ((Number *)g.tau)[k]);
+    bool is_reduced = k >= plan->first && k < plan->last;
+    for (ptrdiff_t i = k + 2; is_reduced && i <= plan->last; i++) {
+      t[i * g.stride + k] = x[k * g.stride + i];
+    }
+  }
+  if (!store_matrix(plan, 0, data, t, g.stride, false, progress)) return LINALG_PAUSED;
+  put_info(data, 2, 0);
+  return LINALG_DONE;
+}
+
+/* --- gees, geev ------------------------------------------------------------------------------- */
+
+enum { SOME_VECTORS = 120 };
+
+static FOR_SIZE bool multiply_vectors(const LinalgGeneral *g, LinalgProgress *progress) {
+  double a_vector = 2 * REALS * REALS * (double)g->n * (double)g->n;
+  ptrdiff_t some = a_vector * SOME_VECTORS > LINALG_TURN ? BLOCK : SOME_VECTORS;
+  for (ptrdiff_t k = progress->at; k < g->n; k += some) {
+    ptrdiff_t count = least(some, g->n - k), depth = least(k + count + 1, g->n); /* of a pair */
+    if (linalg_pauses(progress, k, a_vector * (double)count)) return false;
+    Number *x = (Number *)g->x + k * g->stride, *y = (Number *)g->y + k * g->stride;
+    subtract_product(count, g->n, (Left){x, g->stride, 1}, depth, (Number *)g->z, g->stride, y,
+                     g->stride);
+  }
+  return linalg_stage_ends(progress);
+}
+
+static FOR_SIZE void fill_reals(const LinalgPlan *plan, const LinalgData *data, int end, double x) {
+  for (int k = 0; k < end; k++) {
+    ptrdiff_t count = plan->out_bytes[k] / (plan->narrow ? 4 : 8);
+    for (ptrdiff_t i = 0; i < count; i++) put_real(plan, data->out[k], i, x);
+  }
+}
+
+/* What is loaded; false if it is not finite. */
+static FOR_SIZE bool begin_schur(LinalgGeneral *g, bool is_geev) {
+  Number *t = (Number *)g->t;
+  double largest = largest_of(t, g->n * g->stride), by = scale_for(largest);
+  if (largest - largest != 0) return false;
+  scale_all(t, g->n * g->stride, by);
+  linalg_balance(g, is_geev);
+  g->scale[g->n + LOW] = g->low, g->scale[g->n + HIGH] = g->high, g->scale[g->n + SCALED_BY] = by;
+  return true;
+}
+
+/* T and Z as they are stored. */
+static FOR_SIZE void finish_schur(const LinalgGeneral *g, bool wants_z) {
+  scale_all((Number *)g->t, g->n * g->stride, 1 / g->scale[g->n + SCALED_BY]);
+  for (ptrdiff_t i = 0; wants_z && i < g->n; i++) {
+    Number *row = (Number *)g->z + i * g->stride;
+    linalg_unbalance(g, (double *)row, false, false);
+    conjugate_all(row, g->n);
+  }
+}
+
+static FOR_SIZE LinalgEnd run_general(const LinalgPlan *plan, const LinalgData *data,
+                                      Number *memory, LinalgProgress *progress) {
+  enum { REDUCES = LOADS + 1, FORMS, ITERATES, STORES, RIGHT = STORES, STAGES_OF_VECTORS = 4 };
+  LinalgGeneral g = general_in(plan, memory);
+  Number *t = (Number *)g.t, *z = (Number *)g.z;
+  ptrdiff_t n = g.n, stride = g.stride;
+  bool is_geev = plan->routine == LINALG_GEEV;
+  int left = IS_COMPLEX ? 1 : 2, info = plan->results - 1;
+  bool wants[] = {is_geev && plan->wanted[left + 1], is_geev && plan->wanted[left]};
+  bool wants_z = is_geev ? wants[0] || wants[1] : plan->wanted[1];
+  if (progress->stage == LOADS) {
+    if (!begin_reduction(plan, data, &g, progress)) return LINALG_PAUSED;
+    bool is_finite = begin_schur(&g, is_geev);
+    int reals = is_geev ? info : info - 1; /* then whole numbers */
+    fill_reals(plan, data, reals, is_finite ? 0 : NAN);
+    put_info(data, reals, 0);
+    put_info(data, info, 0);
+    if (!is_finite) return LINALG_DONE;
+  }
+  ptrdiff_t low = (ptrdiff_t)g.low, high = (ptrdiff_t)g.high;
+  if (progress->stage == REDUCES && !reduces(&g, low, high, progress)) return LINALG_PAUSED;
+  if (progress->stage == FORMS) {
+    if (!wants_z) {
+      linalg_stage_ends(progress);
+    } else if (!form_q((Number *)g.x, stride, (Number *)g.tau, n - 1, 1, n, z, n, stride,
+                       (Number *)g.scratch, progress)) {
+      return LINALG_PAUSED;
+    }
+    conjugate_all(z, n * stride);
+  }
+  if (progress->stage == ITERATES) {
+    Schur s = {n, stride, low, high, t, z, !is_geev || wants_z, wants_z, g.epsilon};
+    if (!schur(&s, progress)) return LINALG_PAUSED;
+    linalg_store_eigenvalues(&g, data, is_geev ? 0 : 2, 1 / g.scale[n + SCALED_BY]);
+    put_info(data, info, progress->info);
+    if (!is_geev) finish_schur(&g, wants_z);
+  }
+  if (!is_geev) {
+    return (progress->stage == STORES &&
+            !store_matrix(plan, 0, data, t, stride, false, progress)) ||
+                   !store_matrix(plan, 1, data, z, stride, true, progress)
+               ? LINALG_PAUSED
+               : LINALG_DONE;
+  }
+  for (int side = 0; side < 2; side++) {
+    int stage = RIGHT + side * STAGES_OF_VECTORS;
+    if (progress->stage < stage) {
+      progress->stage = stage;
+      if (wants[side]) linalg_flip(&g);
+    }
+    if (wants[side] &&
+        ((progress->stage == stage && !linalg_vectors_of_t(&g, side == 1, progress)) ||
+         (progress->stage == stage + 1 && !multiply_vectors(&g, progress)) ||
+         (progress->stage == stage + 2 &&
+          !linalg_store_vectors(&g, data->out[left + 1 - side], side == 1, progress)))) {
+      return LINALG_PAUSED;
+    }
+  }
+  return LINALG_DONE;
+}
