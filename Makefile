@@ -51,16 +51,17 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
 # Every kilobyte is downloaded: what runs once per program is compiled for size (but for what a compilation is
-# busy with most), and so are factors of matrices, whose inner loops lose little by it (256 columns: 1.03 to 1.1
-# times as long); the rest for speed. -Os is for kernels that lose nothing, or next to nothing: winograd 1.01.
-# Lanes and box do; depthwise would take 1.17 times, short rows of FFTs 1.15.
+# busy with most), and so are factors of complex matrices; the rest for speed. -Os is for kernels that lose nothing,
+# or next to nothing: winograd 1.01. Lanes and box do; depthwise would take 1.17 times, short rows of FFTs 1.15.
+# Factors of f32 and f64 are for the same: at -Oz systems of 64 take 1.4 times, and functions that both have are
+# one only if both are compiled alike.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
-  linalg_c128 linalg_f32 linalg_f64 linalg_wide order_key window)
-FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real) base/arena base/names hlo/lexer \
-  $(addprefix passes/, attribute_compare common_subexpressions dead_code)
-COMPACT := $(addprefix kernels/, contraction elements fft_transform gather linalg_lanes linalg_rotate move \
-  pack rng small sort sort_merge stream tiles winograd) hlo/module passes/rewrite
+  linalg_c128 linalg_wide order_key window)
+FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
+COMPACT := $(addprefix kernels/, contraction elements fft_transform gather linalg_f32 linalg_f64 \
+  linalg_lanes linalg_rotate move pack rng small sort sort_merge stream tiles winograd) base/arena base/names \
+  $(addprefix hlo/, lexer module) $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
 # Formats without floats, of which the C library's take 9 kB of the download: hlo/numbers.h prints them.

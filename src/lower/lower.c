@@ -36,6 +36,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   pass_run((NamedPass){"logistic", lower_logistic}, module, watch);
   lower_differences(module);
   pass_run((NamedPass){"small-dots", lower_small_dots}, module, watch);
+  pass_run((NamedPass){"merge-dimensions", lower_merge_dimensions}, module, watch);
   pass_run((NamedPass){"order-convolutions", lower_order_convolutions}, module, watch);
   for (size_t i = 0; i < sizeof targeting / sizeof *targeting; i++) {
     module_keep_roots(module);

@@ -36,6 +36,7 @@ bool lower_narrow(Module *module);      /* products and reductions, to what is u
 bool lower_logistic(Module *module);    /* found in what it is made of */
 bool lower_differences(Module *module); /* that are at most 0: noted */
 bool lower_small_dots(Module *module);  /* as sums of products */
+bool lower_merge_dimensions(Module *module);   /* where they are more than loops are planned for */
 bool lower_order_convolutions(Module *module); /* their dimensions, as kernels are fast in */
 /* Long ones, into pieces that several threads may take. */
 bool lower_split_reductions(Module *module, const Target *target);
