@@ -83,3 +83,26 @@ ENTRY e {
     }
   });
 }
+
+test('a dynamic slice in five and six dimensions, of what is computed', async () => {
+  for (const sizes of [[4, 5, 3, 3, 2], [4, 5, 3, 3, 2, 2]]) {
+    const starts = sizes.map((size) => size - 2);
+    const text = `HloModule m
+ENTRY e {
+  x = f32[${sizes}] parameter(0)
+  n = f32[${sizes}] negate(x)
+${sizes.map((_, d) => `  start${d} = u64[] parameter(${d + 1})`).join('\n')}
+  ROOT r = f32[${sizes.map(() => 1)}] dynamic-slice(n, ${sizes.map((_, d) => `start${d}`)}),
+    dynamic_slice_sizes={${sizes.map(() => 1)}}
+}`;
+    const numbers = Float32Array.from({ length: count(sizes) }, (_, i) => i);
+    for (const client of clients) {
+      const module = client.parseHlo(text);
+      const executable = await client.compile(module);
+      const [result] = await executable.execute([numbers, ...starts.map(BigInt)]);
+      assert.deepEqual([...result.data], [-linearOf(sizes, starts)]);
+      executable.dispose();
+      module.dispose();
+    }
+  }
+});

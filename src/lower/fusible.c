@@ -98,6 +98,14 @@ static bool can_gather(const Instruction *gather) {
          indices->type != PRED;
 }
 
+/* With a start for each dimension, of which plans have room for those that say something. */
+static bool can_slice(const Instruction *slice) {
+  const Shape *operand = slice->operands[0]->shape;
+  int starts = 0;
+  for (int d = 0; d < operand->rank; d++) starts += slice->shape->dims[d] < operand->dims[d];
+  return slice->operand_count == 1 + operand->rank && starts <= MOST_STARTS;
+}
+
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
@@ -113,7 +121,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   case HLO_IOTA: return true;
   case HLO_PAD: return is_padded_around(instruction);
   case HLO_TRANSPOSE: return !turns_rows(instruction);
-  case HLO_DYNAMIC_SLICE: return instruction->operand_count == 1 + instruction->shape->rank;
+  case HLO_DYNAMIC_SLICE: return can_slice(instruction);
   case HLO_BITCAST: return false; /* those that mean something are about layouts */
   default: break;
   }
