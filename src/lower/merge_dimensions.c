@@ -205,18 +205,15 @@ static bool merge(Instruction *x) {
   }
 }
 
-bool lower_merge_dimensions(Module *module) {
+static bool merge_all(Computation *computation) {
   bool changed = false;
-  for (int c = 0; c < module->count; c++) {
-    Computation *computation = module->computations[c];
-    int count = computation->count;
-    bool here = false;
-    for (int i = 0; i < count; i++) {
-      Instruction *x = computation->instructions[i];
-      if (has_many(x)) here |= merge(x);
-    }
-    if (here) computation_sort(computation);
-    changed |= here;
+  int count = computation->count;
+  for (int i = 0; i < count; i++) {
+    Instruction *x = computation->instructions[i];
+    if (has_many(x)) changed |= merge(x);
   }
+  if (changed) computation_sort(computation);
   return changed;
 }
+
+bool lower_merge_dimensions(Module *module) { return for_each_computation(module, merge_all); }

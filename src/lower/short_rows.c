@@ -35,11 +35,10 @@ static int longer_loop(const LoopPlan *plan) {
 
 /* The largest part of a loop that divides it and is no longer than `most`; or the whole, if none is any good. */
 static int64_t block_of(int64_t size, int64_t most) {
-  int64_t best = 1;
-  for (int64_t block = 1; block <= most && block <= size; block++) {
-    if (size % block == 0) best = block;
+  for (int64_t block = most; block >= LEAST_BLOCK && size > most; block--) {
+    if (size % block == 0) return block;
   }
-  return best < LEAST_BLOCK && best < size ? size : best;
+  return size;
 }
 
 static bool has_gathered(const LoopPlan *plan) {
