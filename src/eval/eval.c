@@ -33,8 +33,10 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_SET_DIMENSION_SIZE] = eval_set_dimension_size,
 
     [HLO_DOT] = eval_dot,
+#ifdef XLA_CHECKS
     [HLO_RAGGED_DOT] = eval_ragged_dot,
     [HLO_SCALED_DOT] = eval_scaled_dot,
+#endif
     [HLO_CONVOLUTION] = eval_convolution,
     [HLO_REDUCE] = eval_reduce,
     [HLO_REDUCE_WINDOW] = eval_reduce_window,

@@ -31,7 +31,8 @@ typedef struct Contraction {
   PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
   bool keeps_negative_zero; /* a sum of one product is that product, even where it is -0 */
   bool windowed;            /* the lhs' rows overlap: they are more elements than the lhs has */
-  bool in_pairs;            /* s16, made s32 so that they need no packing: packed, a lane has two */
+  bool keeps_rows; /* parts may have any number of rows: they don't change places with columns */
+  bool in_pairs;   /* s16, made s32 so that they need no packing: packed, a lane has two */
 } Contraction;
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);

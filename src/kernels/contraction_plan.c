@@ -18,7 +18,8 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Columns that are neighbours in the result can be stored whole. */
 static bool should_swap(const Contraction *c) {
-  return axes_have_neighbours(&c->rows, OUT) && !axes_have_neighbours(&c->columns, OUT);
+  return !c->keeps_rows && axes_have_neighbours(&c->rows, OUT) &&
+         !axes_have_neighbours(&c->columns, OUT);
 }
 
 static bool are_neighbours(const Axes *axes, Operand operand) {
