@@ -36,6 +36,8 @@ static EvalRule *const rules[OPCODE_COUNT] = {
 #ifdef XLA_CHECKS
     [HLO_RAGGED_DOT] = eval_ragged_dot,
     [HLO_SCALED_DOT] = eval_scaled_dot,
+    [HLO_FFT] = eval_fft,
+    [HLO_SCAN] = eval_scan,
 #endif
     [HLO_CONVOLUTION] = eval_convolution,
     [HLO_REDUCE] = eval_reduce,
@@ -44,7 +46,6 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_SCATTER] = eval_scatter,
     [HLO_SORT] = eval_sort,
     [HLO_TOPK] = eval_topk,
-    [HLO_FFT] = eval_fft,
     [HLO_CHOLESKY] = eval_cholesky,
     [HLO_TRIANGULAR_SOLVE] = eval_triangular_solve,
     [HLO_BATCH_NORM_GRAD] = eval_batch_norm,
@@ -66,7 +67,6 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_CALL] = eval_control,
     [HLO_CONDITIONAL] = eval_control,
     [HLO_WHILE] = eval_control,
-    [HLO_SCAN] = eval_scan,
     [HLO_FUSION] = eval_control,
     [HLO_ASYNC_START] = eval_control,
     [HLO_ASYNC_UPDATE] = eval_control,

@@ -33,6 +33,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   }
   pass_run((NamedPass){"sort-keys", lower_sort_keys}, module, watch);
   if (!target) return;
+  pass_run((NamedPass){"large-topk", lower_large_topk}, module, watch);
   pass_run((NamedPass){"logistic", lower_logistic}, module, watch);
   lower_differences(module);
   pass_run((NamedPass){"small-dots", lower_small_dots}, module, watch);

@@ -30,6 +30,7 @@ bool lower_mask_windows(
     Module *module); /* what is not there of a window, as an operand that says so */
 bool lower_apply_in_order(
     Module *module);                    /* what has loops in it, of sort, scatter, reduce-window */
+bool lower_large_topk(Module *module);  /* what is not worth a list of the best */
 bool lower_sort_keys(Module *module);   /* what a comparator computes of one side, beforehand */
 bool lower_hoist_loops(Module *module); /* out of loops, what is the same in every turn */
 bool lower_narrow(Module *module);      /* products and reductions, to what is used of them */
