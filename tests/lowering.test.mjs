@@ -883,3 +883,51 @@ test('a sum of what another sum is part of stays apart', async () => {
     assert.deepEqual([s[r], q[r]], [sum, 2 + row.reduce((a, b) => a + b) - 8 * sum]);
   });
 });
+
+/** Turns of h = h W, or h times W turned; and what is W in the next turn. */
+const products = ({ rows, size, turns, turned = false, next = 'w' }) => `HloModule products
+condition { s = (s32[], f32[${rows},${size}], f32[${size},${size}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(${turns})
+  ROOT r = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[${rows},${size}], f32[${size},${size}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  h = f32[${rows},${size}] get-tuple-element(s), index=1
+  w = f32[${size},${size}] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  v = f32[${size},${size}] sine(w)
+  d = f32[${rows},${size}] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={${turned ? 1 : 0}}
+  ROOT r = (s32[], f32[${rows},${size}], f32[${size},${size}]) tuple(j, d, ${next}) }
+ENTRY e { h = f32[${rows},${size}] parameter(0)
+  w = f32[${size},${size}] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[${rows},${size}], f32[${size},${size}]) tuple(zero, h, w)
+  u = (s32[], f32[${rows},${size}], f32[${size},${size}]) while(t), condition=condition, body=body
+  ROOT r = f32[${rows},${size}] get-tuple-element(u), index=1 }`;
+
+for (const [rows, size, turned] of [[8, 72, false], [12, 72, true], [32, 320, false], [16, 320, true]]) {
+  test(`hoist-loops: ${rows} rows by a matrix of ${size}, ${turned ? 'columns' : 'rows'} in a line, in panels`, async () => {
+    const program = products({ rows, size, turned, turns: 5 });
+    assert.match(afterPass(program, 'hoist-loops'), new RegExp(`f32\\[${rows},${size / 8},8\\]\\S* dot\\(`));
+    const h = Array.from({ length: rows }, (_, i) => Array.from({ length: size }, (_, k) => Math.fround(Math.sin(i * 7 + k * 3))));
+    const w = Array.from({ length: size }, (_, k) => Array.from({ length: size }, (_, j) => Math.fround(Math.cos(k * 5 + j * 11 + k * j) / 8)));
+    let expected = h;
+    for (let turn = 0; turn < 5; turn++) {
+      expected = expected.map((row) => w.map((_, j) => row.reduce((sum, x, k) => sum + x * (turned ? w[j][k] : w[k][j]), 0)));
+    }
+    const most = Math.max(...expected.flat().map(Math.abs));
+    const [result] = await execute(client, program, [h, w]);
+    result.forEach((row, i) => row.forEach((x, j) =>
+      assert.ok(Math.abs(x - expected[i][j]) < 1e-5 * most, `[${i},${j}]: ${x}, not ${expected[i][j]}`)));
+  });
+}
+
+for (const [what, options] of Object.entries({
+  'few rows': { rows: 4, size: 72, turns: 9 },
+  'few turns': { rows: 8, size: 72, turns: 3 },
+  'a small matrix': { rows: 8, size: 64, turns: 9 },
+  'a matrix of another turn': { rows: 8, size: 72, turns: 9, next: 'v' },
+})) {
+  test(`hoist-loops: no panels for ${what}`, () => assert.equal(afterPass(products(options), 'hoist-loops'), null));
+}

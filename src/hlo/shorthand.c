@@ -24,6 +24,25 @@ Instruction *computation_add_reshape(Computation *computation, Instruction *x, i
   return computation_add(computation, HLO_RESHAPE, shape, &x, 1, NULL, NULL);
 }
 
+Instruction *computation_add_transpose(Computation *computation, Instruction *x,
+                                       const int64_t *order) {
+  Arena *arena = arena_of(computation);
+  int rank = x->shape->rank;
+  int64_t *items = ARENA_ARRAY(arena, int64_t, rank), dims[MAX_RANK];
+  bool moves = false;
+  for (int d = 0; d < rank; d++) {
+    items[d] = order[d];
+    dims[d] = x->shape->dims[order[d]];
+    moves |= order[d] != d;
+  }
+  if (!moves) return x;
+  Attributes a;
+  attributes_init(&a);
+  a.dimensions = (Int64List){rank, items};
+  const Shape *shape = shape_make(arena, x->shape->type, rank, dims, NULL);
+  return computation_add(computation, HLO_TRANSPOSE, shape, &x, 1, &a, NULL);
+}
+
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
                                    int64_t begin, int64_t end) {
   const Shape *shape = x->shape;

@@ -10,6 +10,9 @@ Instruction *computation_add_tuple(Computation *computation, Instruction *const 
                                    int count);
 Instruction *computation_add_reshape(Computation *computation, Instruction *x, int rank,
                                      const int64_t *dims);
+/* x itself if its dimensions are in this order. */
+Instruction *computation_add_transpose(Computation *computation, Instruction *x,
+                                       const int64_t *order);
 /* The elements [begin, end) of one dimension. */
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
                                    int64_t begin, int64_t end);

@@ -7,6 +7,9 @@
 
 enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MOST_INLINE = 256 };
 
+/* What is planned once is compiled for size (0.4 kB less to download), copies for speed. */
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+
 /* --- The boxes of operations ------------------------------------------------------------------ */
 
 static void byte_strides(const Shape *shape, int64_t *strides) {
@@ -57,23 +60,6 @@ Box box_transposed(const Instruction *transpose) {
     box.from_strides[d] = strides[transpose->a->dimensions.items[d]];
   }
   return box;
-}
-
-/* --- Start indices ---------------------------------------------------------------------------- */
-
-int64_t clamped_index(PrimitiveType type, const uint8_t *data, int64_t index, int64_t most) {
-  Scalar start = scalar_load(type, data, index);
-  bool is_unsigned = type_kind(type) == KIND_UNSIGNED;
-  if (is_unsigned ? start.u > (uint64_t)most : start.i > most) return most;
-  return start.i < 0 ? 0 : start.i;
-}
-
-int64_t dynamic_start(const Instruction *instruction, const uint8_t *const *operands, int first,
-                      int d, int64_t limit, int64_t size) {
-  bool vector = instruction->operands[first]->shape->rank == 1;
-  int operand = vector ? first : first + d;
-  PrimitiveType type = instruction->operands[operand]->shape->type;
-  return clamped_index(type, operands[operand], vector ? d : 0, limit - size);
 }
 
 /* --- Plans ------------------------------------------------------------------------------------ */
@@ -149,6 +135,25 @@ void box_plan(BoxMove *move, const Box *original, int width) {
   }
   move->units = move->pieces;
   for (int d = 0; d < box->rank; d++) move->units *= box->sizes[d];
+}
+
+#pragma clang attribute pop
+
+/* --- Start indices ---------------------------------------------------------------------------- */
+
+int64_t clamped_index(PrimitiveType type, const uint8_t *data, int64_t index, int64_t most) {
+  Scalar start = scalar_load(type, data, index);
+  bool is_unsigned = type_kind(type) == KIND_UNSIGNED;
+  if (is_unsigned ? start.u > (uint64_t)most : start.i > most) return most;
+  return start.i < 0 ? 0 : start.i;
+}
+
+int64_t dynamic_start(const Instruction *instruction, const uint8_t *const *operands, int first,
+                      int d, int64_t limit, int64_t size) {
+  bool vector = instruction->operands[first]->shape->rank == 1;
+  int operand = vector ? first : first + d;
+  PrimitiveType type = instruction->operands[operand]->shape->type;
+  return clamped_index(type, operands[operand], vector ? d : 0, limit - size);
 }
 
 /* --- Elements --------------------------------------------------------------------------------- */

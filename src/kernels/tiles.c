@@ -90,6 +90,16 @@ static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
   return (divide_up(lanes * line, 64) | 1) * 64;
 }
 
+/* Whether the rhs is panels where it is. */
+static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Operand side) {
+  const Arithmetic *arithmetic = plan->arithmetic;
+  const Axis *panel = c->columns.items, *column = panel + 1, *depth = c->depth.items;
+  int64_t width = PANEL_COLUMN_BYTES / arithmetic->lane_bytes;
+  return side == RHS && c->columns.count == 2 && c->depth.count == 1 && arithmetic->reals == 1 &&
+         c->type[RHS] == arithmetic->sum && column->size == width && column->stride[RHS] == 1 &&
+         depth->stride[RHS] == width && panel->stride[RHS] == depth->size * width;
+}
+
 void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts) {
   plan_tiles(plan);
   plan_depth(plan, axes_size(&largest->depth));
@@ -101,11 +111,13 @@ void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts
     int64_t tiles = plan->tiles[side == LHS ? RHS : LHS];
     int64_t bytes = plan->batches * plan->blocks * panels_of(plan, side) * packed_panel(plan, side);
     bool beforehand = parts == 1 && tiles > 1 && (!windowed || bytes <= MOST_WINDOWS);
+    bool panels = is_in_panels(plan, largest, side);
+    if (panels) beforehand = false;
     plan->packed_at[side] = at;
     plan->packed_bytes[side] = beforehand ? bytes : 0;
     at += plan->packed_bytes[side];
     padded[side] = (double)(panels_of(plan, side) * panel_lines(plan->arithmetic, side));
-    packed += padded[side] * (double)(depth * (beforehand ? 1 : tiles));
+    packed += padded[side] * (double)(depth * (panels ? 0 : beforehand ? 1 : tiles));
   }
   plan->sums_at = at;
   plan->cost = (double)(plan->batches * parts) *
@@ -238,6 +250,15 @@ static void tile_side_init(TileSide *tile, const Contraction *part, const Contra
   tile->panel_bytes = (size_t)packed_panel(plan, side);
   tile->block_bytes = (size_t)panels_of(plan, side) * tile->panel_bytes;
   tile->packed = NULL;
+  if (is_in_panels(plan, part, side)) {
+    size_t bytes = (size_t)plan->arithmetic->lane_bytes;
+    size_t first = batch_offset(part, side, unit->batch) +
+                   (size_t)(unit->first[side] * axes_size(&part->depth));
+    tile->packed = data + first * bytes;
+    tile->panel_bytes = (size_t)part->columns.items[0].stride[RHS] * bytes;
+    tile->block_bytes = (size_t)(plan->depth_block * PANEL_COLUMN_BYTES);
+    return;
+  }
   if (plan->packed_bytes[side]) {
     int64_t panel = unit->first[side] / panel_lines(plan->arithmetic, side);
     tile->packed = scratch + plan->packed_at[side] +

@@ -431,7 +431,7 @@ static Computation *sorted_line(const Instruction *x, Instruction **lines, int64
 /* The sorted dimension is the last one of the rows; they go back through a transpose. */
 static Instruction *out_of_rows(Computation *c, Instruction *rows, const Shape *shape,
                                 int64_t dimension) {
-  int64_t dims[MAX_RANK], *back = ARENA_ARRAY(c->module->arena, int64_t, shape->rank);
+  int64_t dims[MAX_RANK], back[MAX_RANK];
   int rank = 0;
   for (int d = 0; d < shape->rank; d++) {
     back[d] = d == dimension ? shape->rank - 1 : d - (d > dimension);
@@ -439,11 +439,7 @@ static Instruction *out_of_rows(Computation *c, Instruction *rows, const Shape *
   }
   dims[rank] = shape->dims[dimension];
   rows = computation_add_reshape(c, rows, shape->rank, dims);
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){shape->rank, back};
-  shape = shape_make(c->module->arena, shape->type, shape->rank, shape->dims, NULL);
-  return computation_add(c, HLO_TRANSPOSE, shape, &rows, 1, &a, NULL);
+  return computation_add_transpose(c, rows, back);
 }
 
 static void order_sort(Computation *c, Instruction *x) {

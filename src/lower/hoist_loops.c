@@ -10,7 +10,12 @@
 **
 **     while((i, W, xs)): dot(dynamic-slice(xs, i), W)
 **     while((i, W, xs, d = dot(xs, W))): dynamic-slice(d, i)
+**
+** And a matrix W that many turns multiply a few rows by is brought into the order that kernels read it in,
+** panels of columns, before the first one: 16 rows by 64 x 256 take 0.86 of the time, 32 0.82, 4 1.05.
 */
+#include <string.h>
+
 #include "base/scope.h"
 #include "hlo/shorthand.h"
 #include "lower/lower.h"
@@ -23,6 +28,12 @@ enum {
   MOST_BYTES = 32 << 20,  /* of the product of all rows */
   MOST_GROWTH = 8,        /* of it over the sequence; of others over what they are made of */
   SMALL_BYTES = 64 << 10, /* whatever they are made of */
+  LEAST_TURNS = 4,        /* that make up for panels */
+  LEAST_MATRIX = 4096,    /* elements: smaller ones stay in the first cache */
+  WIDTH = 8,              /* columns in a panel of f32 */
+  LEAST_ROWS = 8,         /* of a product with panels, */
+  MOST_ROWS = 64,         /* beyond which panels take no time beside it */
+  ROWS = 4,               /* of a kernel, which computes so many or none */
 };
 
 /* ---- A loop ---- */
@@ -265,6 +276,47 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
   return true;
 }
 
+/* ---- Panels ---- */
+
+static bool is_all_f32(const Instruction *dot) {
+  return dot->shape->type == F32 && dot->operands[0]->shape->type == F32 &&
+         dot->operands[1]->shape->type == F32;
+}
+
+static bool hoist_panels(Loop *l, Instruction *dot) {
+  Instruction *operands[2] = {dot->operands[0], dot->operands[1]}, *matrix = operands[1];
+  const Shape *shape = dot->shape, *from = matrix->shape;
+  int rank = shape->rank;
+  if (from->rank != 2 || !l->same[matrix->id] || l->same[operands[0]->id] || rank == 0 ||
+      rank == MAX_RANK || !is_all_f32(dot) || dot->a->lhs_batch_dims.count ||
+      dot->a->rhs_contracting_dims.count != 1) {
+    return false;
+  }
+  bool turned = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
+  int64_t columns = shape->dims[rank - 1], rows = shape_elements(shape) / columns;
+  if (columns % WIDTH || shape_elements(from) <= LEAST_MATRIX || rows < LEAST_ROWS ||
+      rows > MOST_ROWS || rows % ROWS) {
+    return false;
+  }
+  int64_t dims[MAX_RANK] = {from->dims[0], columns / WIDTH, WIDTH}, order[] = {1, 0, 2};
+  if (turned) {
+    memcpy(dims, (int64_t[]){columns / WIDTH, WIDTH, from->dims[1]}, 3 * sizeof *dims);
+    memcpy(order, (int64_t[]){0, 2, 1}, sizeof order);
+  }
+  Instruction *panels = computation_add_reshape(l->outside, outside_of(l, matrix), 3, dims);
+  operands[1] = add_element(l, computation_add_transpose(l->outside, panels, order));
+  memcpy(dims, shape->dims, sizeof *dims * (size_t)rank);
+  dims[rank - 1] /= WIDTH;
+  dims[rank] = WIDTH;
+  static int64_t depth[] = {1};
+  Attributes a = *dot->a;
+  a.rhs_contracting_dims = (Int64List){1, depth};
+  shape = shape_make(l->body->module->arena, F32, rank + 1, dims, NULL);
+  Instruction *product = add(l->body, HLO_DOT, shape, operands, 2, &a);
+  instruction_become(dot, HLO_RESHAPE, &product, 1, NULL);
+  return true;
+}
+
 /* ---- The new loop ---- */
 
 /* The loop with the longer state; what stands for the old one is the tuple of what it had. */
@@ -326,7 +378,9 @@ static Instruction *hoist_from(Instruction *loop) {
     if (l.same[i] && l.escapes[i] && takes_time(x)) {
       hoist(&l, x);
     } else if (x->opcode == HLO_DOT && shape_is_static_array(x->shape) && turns > 1) {
-      if (!hoist_rows(&l, x, 0, turns)) hoist_rows(&l, x, 1, turns);
+      if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= LEAST_TURNS) {
+        hoist_panels(&l, x);
+      }
     }
   }
   Instruction *result = l.count ? longer_loop(&l) : NULL;

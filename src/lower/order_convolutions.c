@@ -9,6 +9,7 @@
 **
 ** After the passes that fold transposes into convolutions.
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "passes/rewrite.h"
 
@@ -73,21 +74,7 @@ static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
 
 /* Dimension d of the result is dimension order[d] of x. */
 static Instruction *transposed(Instruction *x, const int64_t *order) {
-  Arena *arena = x->parent->module->arena;
-  int rank = x->shape->rank;
-  int64_t *items = ARENA_ARRAY(arena, int64_t, rank), dims[MAX_RANK];
-  bool moves = false;
-  for (int d = 0; d < rank; d++) {
-    items[d] = order[d];
-    dims[d] = x->shape->dims[order[d]];
-    moves |= order[d] != d;
-  }
-  if (!moves) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = (Int64List){rank, items};
-  const Shape *shape = shape_make(arena, x->shape->type, rank, dims, NULL);
-  return computation_add(x->parent, HLO_TRANSPOSE, shape, &x, 1, &a, NULL);
+  return computation_add_transpose(x->parent, x, order);
 }
 
 /* Each element of the last dimension, so many times. */

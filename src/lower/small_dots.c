@@ -6,6 +6,7 @@
 **     dot(f32[3,4] x, f32[4] y)    reduce(multiply(x, broadcast(y)), 0), dimensions={1}
 **     dot(f32[n,3,2] x, f32[n,2] y)    0 + x[:,:,0] y[:,0] + x[:,:,1] y[:,1]
 */
+#include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "passes/rewrite.h"
 
@@ -64,27 +65,18 @@ static Instruction *spread(Instruction *dot, int side, Instruction *operand,
     dimensions[d] = b >= 0 ? b : c >= 0 ? dot->shape->rank + c : next++;
   }
   /* A broadcast keeps the order of dimensions: what is not in it is transposed first. */
-  int64_t *order = ARENA_ARRAY(arena, int64_t, operand->shape->rank), dims[MAX_RANK];
-  int64_t *sorted = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
+  int64_t order[MAX_RANK], *sorted = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
   int count = 0;
-  bool is_sorted = true;
   for (int to = 0; to < products->rank; to++) {
     for (int d = 0; d < operand->shape->rank; d++) {
       if (dimensions[d] != to) continue;
-      is_sorted &= d == count;
-      dims[count] = operand->shape->dims[d];
       sorted[count] = to;
       order[count++] = d;
     }
   }
-  Attributes a;
-  if (!is_sorted) {
-    attributes_init(&a);
-    a.dimensions = (Int64List){count, order};
-    const Shape *shape = shape_make(arena, operand->shape->type, count, dims, NULL);
-    operand = computation_add(dot->parent, HLO_TRANSPOSE, shape, &operand, 1, &a, NULL);
-  }
+  operand = computation_add_transpose(dot->parent, operand, order);
   if (count == products->rank) return operand;
+  Attributes a;
   attributes_init(&a);
   a.dimensions = (Int64List){count, sorted};
   return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1, &a, NULL);

@@ -43,21 +43,16 @@ void add_parts(Computation *computation, Instruction *x, Instruction **parts) {
 
 Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64List dimensions) {
   const Shape *shape = operand->shape;
-  Arena *arena = computation->module->arena;
-  int64_t *order = ARENA_ARRAY(arena, int64_t, shape->rank), dims[MAX_RANK], sizes[2] = {1, 1};
+  int64_t order[MAX_RANK], sizes[2] = {1, 1};
   int rank = 0;
-  Attributes a;
-  attributes_init(&a);
   for (int back = 0; back < 2; back++) {
     for (int d = 0; d < shape->rank; d++) {
       if (list_has(dimensions, d) != (back == 1)) continue;
-      sizes[back] *= dims[rank] = shape->dims[d];
+      sizes[back] *= shape->dims[d];
       order[rank++] = d;
     }
   }
-  a.dimensions = (Int64List){rank, order};
-  const Shape *turned = shape_make(arena, shape->type, rank, dims, NULL);
-  operand = computation_add(computation, HLO_TRANSPOSE, turned, &operand, 1, &a, NULL);
+  operand = computation_add_transpose(computation, operand, order);
   return computation_add_reshape(computation, operand, 2, sizes);
 }
 
