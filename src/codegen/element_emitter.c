@@ -443,18 +443,20 @@ static bool rounds_twice(Opcode opcode, PrimitiveType type) {
 }
 
 bool is_exact(const Instruction *instruction) {
+  PrimitiveType type = instruction->shape->type;
   switch (instruction->opcode) {
-  case HLO_ABS:
   case HLO_CEIL:
-  case HLO_CLAMP:
   case HLO_FLOOR:
+  case HLO_ROUND_NEAREST_AFZ:
+  case HLO_ROUND_NEAREST_EVEN: /* of f8e3m4, 15.5 is the largest number: 16 is infinity */
+    return has_negative_zero(type) && type != F8E3M4;
+  case HLO_ABS:
+  case HLO_CLAMP:
   case HLO_MAXIMUM:
   case HLO_MINIMUM:
   case HLO_NEGATE:
-  case HLO_ROUND_NEAREST_AFZ:
-  case HLO_ROUND_NEAREST_EVEN:
   case HLO_SELECT:
-  case HLO_SIGN: return has_negative_zero(instruction->shape->type);
+  case HLO_SIGN: return has_negative_zero(type);
   default: return false;
   }
 }

@@ -1,4 +1,5 @@
 /** Rules that add element-wise operations, conversions and maps to a program. */
+import { Literal } from '../../bindings/literal.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import {
   BYTES, COMPLEX, DECIDED, domain, FLOATS, FLOATS_8, INTEGERS, isComplex, isFloat, isInexact,
@@ -47,7 +48,34 @@ function unary(p, random) {
   const row = UNARY[name];
   const x = p.decided(row.types);
   const result = x && row.domain(x.shape.elementType, x.domain);
-  return result && p.add(name, [x], result, (b, [a]) => b[name](a));
+  const unfolded = UNFOLDED[name];
+  return result && p.add(name, [x], result, (b, [a]) => b[name](a), unfolded && ((b, [a]) =>
+    unfolded(b, a, x.shape.elementType)));
+}
+
+/* ---- What XLA:CPU folds of constants to other bits than it computes of operands ---- */
+
+/** It is asked in words for which both are one, that of operands: for these operands, and the others as they are. */
+const UNFOLDED = {
+  // Folded, all but zeros are NaN (seed 311753).
+  round: roundedWide('round'),
+  roundNearestEven: roundedWide('roundNearestEven'),
+  // Folded, that of -0 is 0.
+  sign: (b, a, type) => (SIGNED.includes(type) ? b.sign(a)
+    : b.select(b.eq(a, b.constantLiteral(Literal.zeros(`${type}[]`))), a, b.sign(a))),
+};
+
+function roundedWide(name) {
+  return (b, a, type) => (type !== 'f8e3m4' ? b[name](a)
+    : b.convertElementType(b[name](b.convertElementType(a, 'f32')), type));
+}
+
+/** A power of two of what is no positive number is NaN; folded, one of its magnitude (seed 311114). */
+function convertedToPower(b, a) {
+  const type = a.shape.elementType;
+  const isPositive = type === 'pred' ? a : b.gt(a, b.constantLiteral(Literal.zeros(`${type}[]`)));
+  const none = b.broadcast(b.constantR0(NaN, POWERS), a.shape.dimensions);
+  return b.select(isPositive, b.convertElementType(a, POWERS), none);
 }
 
 /* ---- Functions that are not correctly rounded: the last of what is computed ---- */
@@ -199,7 +227,8 @@ function convert(p, random) {
   const fragile = SIGNED.includes(from) && INTEGERS.includes(to) && bits(to) < bits(from);
   const result = isInexact(from) ? domain(to, lowest, highest + 1, special && 2)
     : fragile ? MOVED_ONLY : domain(to, 0, bits(from) + 1, 0);
-  return result && p.add('convert', [x], result, (b, [a]) => b.convertElementType(a, to));
+  return result && p.add('convert', [x], result, (b, [a]) => b.convertElementType(a, to),
+    to === POWERS ? (b, [a]) => convertedToPower(b, a) : undefined);
 }
 
 const BITS = [...INTEGERS, ...ALL_FLOATS, POWERS];

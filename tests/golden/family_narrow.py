@@ -60,6 +60,15 @@ def chains(f, type_):
       r = {type_}[5,9] multiply(c, c)''', values(type_, 'a'), values(type_, 'b'))
 
 
+def to_integers(f, type_):
+  """Beyond the largest number of some formats is an integer next to it: that is infinity."""
+  x = np.arange(256, dtype=np.uint8).view(DTYPES[type_])
+  for opcode in ('ceil', 'floor', 'round-nearest-even', 'round-nearest-afz'):
+    f.hlo(f'{type_}.{opcode}', None, f'''a = {type_}[256] {opcode}(p0)
+      b = f32[256] convert(a)
+      r = (f32[256], {type_}[256]) tuple(b, a)''', x)
+
+
 def movement(f, type_):
   x = values(type_, 'moved')
   f.hlo(f'{type_}.transpose', None, f'r = {type_}[9,5] transpose(p0), dimensions={{1,0}}', x)
@@ -94,3 +103,4 @@ def narrow(f):
     chains(f, type_)
     if type_ in SMALL_FLOATS:  # XLA:CPU crashes on some of these, and on windows, of integers
       movement(f, type_)
+      to_integers(f, type_)
