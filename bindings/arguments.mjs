@@ -160,7 +160,7 @@ export function oneOf(...words) {
 /** PrecisionConfig: one word for both operands, or one for each. */
 const precisionWord = oneOf('default', 'high', 'highest');
 export const precision = kind(`${precisionWord.wants}, or an array of two`, (value, context) => {
-  const words = Array.isArray(value) ? value : [value, value];
+  const words = Array.isArray(value) ? copyList(value) : [value, value];
   const converted = words.map((word) => precisionWord(word, context));
   return converted.includes(undefined) ? undefined : converted;
 }, 'Precision | readonly [Precision, Precision]');

@@ -9,6 +9,7 @@ import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
 import { isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
+import { MOST_ENTRIES } from './options.mjs';
 import { Shape } from './shape.mjs';
 
 /** Constants of so many bytes are handed over, not copied twice. */
@@ -309,8 +310,9 @@ export class XlaBuilder extends Handle {
       });
     }
     // Of all operands' builders, that of the innermost function: only there all can be used.
+    const few = (value) => (value?.length > MOST_ENTRIES ? [] : value); // which is refused later
     const innermost = (values) =>
-      values.flat(2).filter(isOp).map(({ builder }) => builder)
+      values.flatMap(few).flatMap(few).filter(isOp).map(({ builder }) => builder)
         .reduce((inner, builder) => (builder.#depth > inner.#depth ? builder : inner));
   }
 }

@@ -12,7 +12,7 @@ import { Literal } from './literal.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
 import { launch } from './launch.mjs';
 import { HloModule } from './module.mjs';
-import { checkOptions, count, kind } from './options.mjs';
+import { checkOptions, copyList, count, kind } from './options.mjs';
 import {
   bytecodeOfJaxExport, contentOf, gunzip, isGzip, isText, kindOfText, refusal,
 } from './sources.mjs';
@@ -20,7 +20,7 @@ import { Shape } from './shape.mjs';
 
 const LOAD_OPTIONS = {
   arguments: kind('an array of shapes', (value) =>
-    (Array.isArray(value) ? value.map((shape) => Shape.of(shape)) : undefined)),
+    (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
 };
 const MAX_DEVICES = 4096; // MOST_DEVICES in src/hlo/mesh.h
 const MAX_THREADS = 256;

@@ -19,6 +19,8 @@ export const STATUS_CODES = Object.freeze([
   'UNAUTHENTICATED',
 ]);
 
+const MOST_CHARACTERS = 10_000;
+
 /** What every failure of this package is thrown as. */
 export class XlaError extends Error {
   /**
@@ -32,7 +34,8 @@ export class XlaError extends Error {
    * @param {unknown} [details.cause]
    */
   constructor(code, message, { operation, line, column, waiting, cause } = {}) {
-    super(message, cause === undefined ? undefined : { cause });
+    const shown = `${message}`.slice(0, MOST_CHARACTERS); // a name of the caller's may be in it
+    super(shown, cause === undefined ? undefined : { cause });
     this.code = code;
     this.operation = operation;
     this.line = line;

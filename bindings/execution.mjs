@@ -21,10 +21,10 @@ export const EXECUTION_OPTIONS = {
   timeoutMs: count(0, MOST_MS),
 };
 
-/** A set of numbers of parameters. */
-export const DONATE = kind('an array of numbers of parameters', (value) => {
-  const numbers = Array.isArray(value) ? copyList(value) : [NaN];
-  return numbers.every(Number.isInteger) ? new Set(numbers) : undefined;
+/** A set of numbers of parameters, each given once. */
+export const DONATE = kind('an array of different numbers of parameters', (value) => {
+  const numbers = Array.isArray(value) ? copyList(value) : [NaN], set = new Set(numbers);
+  return numbers.every(Number.isInteger) && set.size === numbers.length ? set : undefined;
 });
 
 /* ---- Arguments ---- */

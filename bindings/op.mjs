@@ -39,7 +39,7 @@ export class XlaOp {
 
   /** The elements of a tuple. */
   [Symbol.iterator]() {
-    if (this.shape.isTuple) return elementsOf(this)[Symbol.iterator]();
+    if (isOp(this) && this.shape.isTuple) return elementsOf(this)[Symbol.iterator]();
     throw invalidArgument('get-tuple-element', `${this} is no tuple, whose elements could be taken`);
   }
 

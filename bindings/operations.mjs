@@ -12,6 +12,7 @@ import { paddingText, sliceText } from './attribute_text.mjs';
 import { collectives } from './collectives.mjs';
 import { body, combiner, map, scalarsOf } from './computations.mjs';
 import { describe, invalidArgument } from './error.mjs';
+import { copyList } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { structure } from './structure_operations.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
@@ -267,7 +268,7 @@ const paddingConfig = Object.assign(
   (value, context) => {
     const list = Array.isArray(value?.dimensions) ? value.dimensions : value;
     if (!Array.isArray(list)) return undefined;
-    const dimensions = list.map((entry) => {
+    const dimensions = copyList(list).map((entry) => {
       const [low, high, interior = 0] = integers(entry, context) ?? [];
       if (high !== undefined) return { low, high, interior };
       const fields = paddingDimension(entry, context);

@@ -6,7 +6,7 @@
 import { describe, invalidArgument } from './error.mjs';
 import { suggestion } from './names.mjs';
 
-const MOST_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
+export const MOST_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
 
 /** @param {string} [type] what index.d.ts calls it */
 export function kind(wants, convert, type) {

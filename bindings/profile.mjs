@@ -1,5 +1,7 @@
 /** What to make of a profile's events: a trace for people to look at, and sums. */
+import { guarded } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
+import { copyList } from './options.mjs';
 
 const WHERE = 'execute() and launch() with { profile: true } give them';
 
@@ -9,7 +11,7 @@ const WHERE = 'execute() and launch() with { profile: true } give them';
  * @param {readonly object[]} events of a profile
  * @returns {{ traceEvents: object[] }} to be written as JSON; times are microseconds
  */
-export function toChromeTrace(events) {
+export const toChromeTrace = guarded((events) => {
   const devices = byDevice('toChromeTrace', events);
   const traceEvents = [];
   [...devices.values()].forEach((own, pid) => {
@@ -30,7 +32,7 @@ export function toChromeTrace(events) {
     }
   });
   return { traceEvents };
-}
+}, 'toChromeTrace');
 
 /**
  * How each device spent the time from the profile's first event to its last: it was busy, or waited for
@@ -39,10 +41,11 @@ export function toChromeTrace(events) {
  * @returns {{ replica: number, partition: number, busyUs: number, waitedUs: number, idleUs: number,
  *   overlapUs: number }[]} replica-major; overlapUs of the busy time others were busy, too
  */
-export function profileTimes(events) {
+export const profileTimes = guarded((events) => {
   const devices = [...byDevice('profileTimes', events).values()];
-  const span = Math.max(...events.map(({ endUs }) => endUs), 0) -
-    Math.min(...events.map(({ startUs }) => startUs), Infinity);
+  const all = devices.flat();
+  const span = all.reduce((last, { endUs }) => Math.max(last, endUs), 0) -
+    all.reduce((first, { startUs }) => Math.min(first, startUs), Infinity);
   const busy = devices.map((own) => union(own.map(({ startUs, endUs, waitedUs = 0 }) =>
     [startUs + waitedUs, endUs])));
   return devices.map((own, i) => {
@@ -55,7 +58,7 @@ export function profileTimes(events) {
       overlapUs: busyUs + total(others) - total(union([...busy[i], ...others])),
     };
   });
-}
+}, 'profileTimes');
 
 const nameOf = ({ replica, partition }) => `replica ${replica}, partition ${partition}`;
 const inWords = (who) => (who === 'host' ? 'the host' : nameOf(who));
@@ -63,12 +66,13 @@ const inWords = (who) => (who === 'host' ? 'the host' : nameOf(who));
 /** @returns {Map<string, object[]>} replica-major */
 function byDevice(operation, events) {
   const isEvent = (event) => event && Number.isFinite(event.startUs) && Number.isFinite(event.endUs);
-  if (!Array.isArray(events) || !events.every(isEvent)) {
+  const list = Array.isArray(events) ? copyList(events) : [null];
+  if (!list.every(isEvent)) {
     throw invalidArgument(operation, `needs a profile's events; got ${describe(events)}; ${WHERE}`);
   }
   const devices = new Map();
   const order = (a, b) => a.replica - b.replica || a.partition - b.partition || a.startUs - b.startUs;
-  for (const event of [...events].sort(order)) {
+  for (const event of list.sort(order)) {
     const key = nameOf(event);
     if (!devices.has(key)) devices.set(key, []);
     devices.get(key).push(event);

@@ -6,6 +6,7 @@ import { quote } from './attribute_text.mjs';
 import {
   bodies, body, call, combiner, computation, conditionalOfMany, conditionalOfTwo, whileLoop,
 } from './computations.mjs';
+import { copyList } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
@@ -73,7 +74,7 @@ export const structure = {
       opaque: optional(string),
       hasSideEffect: optional(boolean),
       operandShapesWithLayout: optional(Object.assign(
-        (value) => (Array.isArray(value) ? value.map((entry) => Shape.of(entry)) : undefined),
+        (value) => (Array.isArray(value) ? copyList(value).map((entry) => Shape.of(entry)) : undefined),
         { wants: 'an array of shapes', type: 'readonly ShapeLike[]' },
       )),
       computation: optional(computation),

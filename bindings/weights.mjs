@@ -3,9 +3,11 @@
  * literals, which are arguments of programs; the element types stay what they are.
  * Sources: numpy.lib.format; github.com/huggingface/safetensors (format); PKWARE's APPNOTE.TXT
  */
+import { guarded } from './boundary.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { readNpy as npyOf, writeNpy as npyBytes } from './npy.mjs';
+import { checkOptions, kind, string } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { contentOf } from './sources.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
@@ -15,8 +17,13 @@ import { ELEMENT_TYPES } from './types.mjs';
  * @property {(loaded: number, total: number | undefined) => void} [onProgress] bytes so far, of all
  */
 
+const READ_OPTIONS = {
+  onProgress: kind('a function', (value) => (typeof value === 'function' ? value : undefined)),
+};
+
 /** The bytes of a source: bytes, a Blob, a Response, a URL; in Node also a path. */
-async function bytesOf(operation, source, { onProgress } = {}) {
+async function bytesOf(operation, source, options) {
+  const { onProgress } = checkOptions(operation, options, READ_OPTIONS);
   const { content } = await contentOf(source, { operation, onProgress, isFile: true });
   return content;
 }
@@ -30,14 +37,13 @@ async function bytesOf(operation, source, { onProgress } = {}) {
  *   NumPy keeps as raw bytes it is, such as 'bf16'
  * @returns {Promise<Literal>}
  */
-export async function readNpy(source, options = {}) {
-  return npyOf(await bytesOf('readNpy', source, options), options.elementType);
-}
+export const readNpy = guarded(async (source, options) => {
+  const { elementType, ...others } = checkOptions('readNpy', options, { ...READ_OPTIONS, elementType: string });
+  return npyOf(await bytesOf('readNpy', source, others), elementType);
+}, 'readNpy');
 
 /** @param {Literal} literal @returns {Uint8Array} a .npy file */
-export function writeNpy(literal) {
-  return npyBytes(checked('writeNpy', literal));
-}
+export const writeNpy = guarded((literal) => npyBytes(checked('writeNpy', literal)), 'writeNpy');
 
 /**
  * Reads a .npz file: names of arrays (without ".npy") to literals.
@@ -45,19 +51,22 @@ export function writeNpy(literal) {
  * @param {ReadOptions} [options]
  * @returns {Promise<Record<string, Literal>>}
  */
-export async function readNpz(source, options) {
+export const readNpz = guarded(async (source, options) => {
   const bytes = await bytesOf('readNpz', source, options);
   const arrays = Object.create(null);
   for (const { name, content } of await unzip(bytes)) {
     if (name.endsWith('.npy')) arrays[name.slice(0, -4)] = npyOf(content);
   }
   return arrays;
-}
+}, 'readNpz');
 
 /** @param {Record<string, Literal>} arrays @returns {Uint8Array} a .npz file, not compressed */
-export function writeNpz(arrays) {
-  return zip(Object.entries(arrays).map(([name, literal]) =>
-    ({ name: `${name}.npy`, content: npyBytes(checked('writeNpz', literal)) })));
+export const writeNpz = guarded((arrays) => zip(entriesOf('writeNpz', arrays).map(([name, literal]) =>
+  ({ name: `${name}.npy`, content: npyBytes(checked('writeNpz', literal)) }))), 'writeNpz');
+
+function entriesOf(operation, named) {
+  if (named !== null && typeof named === 'object') return Object.entries(named);
+  throw invalidArgument(operation, `needs an object of Literals by name; got ${describe(named)}`);
 }
 
 function checked(operation, value) {
@@ -216,7 +225,7 @@ const MOST_HEADER = 100_000_000;
  * @param {ReadOptions} [options]
  * @returns {Promise<Record<string, Literal>>}
  */
-export async function readSafetensors(source, options) {
+export const readSafetensors = guarded(async (source, options) => {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
@@ -233,7 +242,7 @@ export async function readSafetensors(source, options) {
     tensors[name] = tensorOf(name, entry, bytes.subarray(8 + length), fail);
   }
   return tensors;
-}
+}, 'readSafetensors');
 
 function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets } = {}, data, fail) {
   const elementType = SAFETENSORS[dtype];
@@ -255,12 +264,12 @@ function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets } = {}, dat
  * @param {Record<string, string>} [metadata]
  * @returns {Uint8Array} a safetensors file
  */
-export function writeSafetensors(tensors, metadata) {
+export const writeSafetensors = guarded((tensors, metadata) => {
   const names = new Map(Object.entries(SAFETENSORS).map(([dtype, name]) => [name, dtype]));
   const header = metadata ? { __metadata__: metadata } : {};
   const parts = [];
   let at = 0;
-  for (const [name, given] of Object.entries(tensors)) {
+  for (const [name, given] of entriesOf('writeSafetensors', tensors)) {
     const { shape, data } = checked('writeSafetensors', given);
     const dtype = names.get(shape.elementType);
     if (!dtype) throw invalidArgument('writeSafetensors', `${name}: safetensors has no ${shape.elementType}`);
@@ -275,4 +284,4 @@ export function writeSafetensors(tensors, metadata) {
   const length = new Uint8Array(8);
   viewOf(length).setBigUint64(0, BigInt(padded.length), true);
   return joined([length, padded, ...parts]);
-}
+}, 'writeSafetensors');

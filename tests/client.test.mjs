@@ -276,6 +276,7 @@ ENTRY e {
       const [a, b] = [client.buffer([1, 2, 3, 4]), client.buffer([10, 20, 30, 40])];
       await rejects(executable.execute([a, a], { donate: [0] }), 'INVALID_ARGUMENT', /only once/);
       await rejects(executable.execute([a, b], { donate: [2] }), 'INVALID_ARGUMENT', /parameter 2/);
+      await rejects(executable.execute([a, b], { donate: [0, 0] }), 'INVALID_ARGUMENT', /different numbers/);
       const [c] = await executable.execute([a, b], { donate: [0] });
       assert.deepEqual(c.toArray(), [11, 22, 33, 44]);
       assert.deepEqual([a.disposed, b.disposed], [true, false]);

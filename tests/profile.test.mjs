@@ -78,6 +78,8 @@ test('sums of what is known', () => {
     { replica: 1, partition: 0, busyUs: 35, waitedUs: 0, idleUs: 25, overlapUs: 5 },
   ]);
   assert.deepEqual(profileTimes([]), []);
+  const many = Array.from({ length: 200_000 }, (_, i) => event(0, i, i + 1)); // more than a call has arguments
+  assert.equal(profileTimes(many)[0].busyUs, 200_000);
   for (const wrong of [undefined, 'x', [{}], { events: [] }]) {
     assert.throws(() => toChromeTrace(wrong), (error) =>
       error instanceof XlaError && error.code === 'INVALID_ARGUMENT' && /profile/.test(error.message));

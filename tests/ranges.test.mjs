@@ -100,6 +100,25 @@ for (const [body, of] of OPERANDS) {
 
 /** Squares of such are denormal, each of which takes an engine more than a hundred cycles: 10 to 45 times in all. */
 const SMALL = { f32: [1e-23, 1e-21, 1e-14, 1e-36], f64: [1e-158, 1e-105] };
+const MOST_TIMES = 4;
+
+/** By the least of each, by turns: a busy machine is busy for both, and until one round shows what both can do. */
+async function ratioOfTimes(executable, x, y) {
+  const best = new Map([[x, Infinity], [y, Infinity]]);
+  let ratio = Infinity;
+  for (let round = 0; round < 200 && (round < 10 || ratio >= MOST_TIMES); round++) {
+    for (const operand of best.keys()) {
+      for (let i = 0; i < 3; i++) {
+        const start = performance.now();
+        const results = await executable.execute([operand], { device: true });
+        best.set(operand, Math.min(best.get(operand), performance.now() - start));
+        results.forEach((result) => result.dispose());
+      }
+    }
+    ratio = best.get(x) / best.get(y);
+  }
+  return ratio;
+}
 const FUNCTIONS = ['exponential', 'exponential-minus-one', 'logistic', 'tanh', 'erf', 'asin', 'acos', 'sine', 'tan', 'sinh', 'asinh', 'atan2'];
 for (const [type, sizes] of Object.entries(SMALL)) {
   test(`small numbers of ${type} take no longer than others`, async () => {
@@ -109,19 +128,13 @@ for (const [type, sizes] of Object.entries(SMALL)) {
       const module = client.parseHlo(`HloModule m\nENTRY e { x = ${shape} parameter(0)\n c = ${type}[] constant(1.5)
   one = ${shape} broadcast(c), dimensions={}\n ROOT y = ${shape} ${name}(x${two}) }`);
       const executable = await client.compile(module);
-      const time = async (size) => {
-        const x = client.buffer((type === 'f32' ? Float32Array : Float64Array).from({ length: count }, (_, i) => size * (1 + i % 7)), shape);
-        let best = Infinity;
-        for (let i = 0; i < 30; i++) {
-          const start = performance.now();
-          (await executable.execute([x], { device: true })).forEach((result) => result.dispose());
-          best = Math.min(best, performance.now() - start);
-        }
-        return best;
-      };
-      await time(0.1);
-      const usual = await time(0.1);
-      for (const size of sizes) assert.ok(await time(size) < 4 * usual + 0.02, `${name} of ${size}`);
+      const operand = (size) => client.buffer(
+        (type === 'f32' ? Float32Array : Float64Array).from({ length: count }, (_, i) => size * (1 + i % 7)), shape);
+      const usual = operand(0.1);
+      for (const size of sizes) {
+        const ratio = await ratioOfTimes(executable, operand(size), usual);
+        assert.ok(ratio < MOST_TIMES, `${name} of ${size}: ${ratio.toFixed(1)} times`);
+      }
       module.dispose();
     }
   });

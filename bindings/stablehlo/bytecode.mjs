@@ -25,7 +25,7 @@ const SINCE = {
 const MASK = { ATTRIBUTES: 1, RESULTS: 2, OPERANDS: 4, SUCCESSORS: 8, REGIONS: 16, ORDER: 32, PROPERTIES: 64 };
 
 export function isBytecode(bytes) {
-  return MAGIC.every((byte, i) => bytes[i] === byte);
+  return MAGIC.every((byte, i) => bytes?.[i] === byte);
 }
 
 /** A place in bytes that moves on. */

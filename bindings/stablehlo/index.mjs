@@ -2,7 +2,9 @@
  * StableHLO's way in: `xla-wasm/stablehlo`, which client.load() and client.parseStableHlo() import
  * when they need it.
  */
-import { isBytecode, readBytecode } from './bytecode.mjs';
+import { guarded } from '../boundary.mjs';
+import { describe, invalidArgument } from '../error.mjs';
+import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';
 
@@ -15,9 +17,15 @@ import { readText } from './text.mjs';
  *   programs of unknown sizes
  * @returns {import('../module.mjs').HloModule}
  */
-export function parseStableHlo(client, source, options) {
-  const isText = typeof source === 'string' || !isBytecode(source);
+export const parseStableHlo = guarded((client, source, options) => {
+  if (typeof client?.builder !== 'function') {
+    throw invalidArgument('parseStableHlo', `needs a client; got ${describe(client)}`);
+  }
+  if (typeof source !== 'string' && source?.BYTES_PER_ELEMENT !== 1) {
+    throw invalidArgument('parseStableHlo', `needs text or a Uint8Array; got ${describe(source)}`);
+  }
+  const isText = typeof source === 'string' || !hasMagic(source);
   return lower(client, isText ? readText(source) : readBytecode(source), options);
-}
+}, 'parseStableHlo');
 
-export { isBytecode };
+export const isBytecode = guarded(hasMagic, 'isBytecode');

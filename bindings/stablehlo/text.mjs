@@ -226,7 +226,7 @@ class Reader extends Syntax {
     const word = this.dotted();
     if (word.includes('.')) return word;
     if (word === 'module') return 'builtin.module';
-    if (DEFAULT_DIALECT[word]) return DEFAULT_DIALECT[word];
+    if (Object.hasOwn(DEFAULT_DIALECT, word)) return DEFAULT_DIALECT[word];
     throw this.fail(word === 'HloModule'
       ? 'this is HLO text, not StableHLO: use parseHlo' : `there is no operation "${word}"`, start);
   }

@@ -1,0 +1,249 @@
+/**
+ * Every function that the package exports, with every kind of value in every place of its arguments: the
+ * functions are listed by what there is, so that a new one is asked without being named here. The client
+ * lives on, and its memory returns to where it began.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import * as all from '../bindings/index.mjs';
+import { OPERATIONS } from '../bindings/operations.mjs';
+import * as stablehlo from '../bindings/stablehlo/index.mjs';
+import { attack, checkError, hostile } from './hostile.mjs';
+
+const { Client, Literal, Shape } = all;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc');
+
+const ADD = `HloModule add
+ENTRY main {
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  ROOT sum = f32[2] add(x, y)
+}`;
+
+/** Arguments that are right, of those that have any: each is replaced in turn. Of records, each field too. */
+const RIGHT = {
+  'Client.create': () => [{ threads: 0, replicas: 1, maxMemory: 2 ** 26, fusedMultiplyAdd: 'never' }],
+  'Client.builder': () => ['b'],
+  'Client.load': () => [ADD, { arguments: [] }],
+  'Client.parseHlo': () => [ADD],
+  'Client.parseStableHlo': () => ['module { func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> } }',
+    { arguments: ['f32[]'] }],
+  'Client.parseHloProto': ({ module }) => [module.toProto()],
+  'Client.compile': ({ module }) => [module, { replicas: 1, partitions: 1 }],
+  'Client.passes': ({ module }) => [module, { replicas: 1, partitions: 1 }],
+  'Client.launch': ({ executable }) => [
+    [{ executable, replica: 0, partition: 0, arguments: [[1, 2], [3, 4]], donate: [0] }],
+    { device: false, profile: false, signal: undefined, seed: 1, timeout: undefined }],
+  'Client.buffer': () => [[1, 2], 'f32[2]'],
+  'Client.registerCustomCall': () => ['t', () => 1],
+  'Client.transferToInfeed': () => [[1], { replica: 0, partition: 0 }],
+  'Client.infeed': () => [[[1]], { replica: 0, partition: 0 }],
+  'Client.outfeed': () => [{ replica: 0, partition: 0 }],
+  'Executable.execute': () => [[[1, 2], [3, 4]], { device: false, profile: false, signal: undefined, seed: 1, donate: [0] }],
+  'Executable.executeReplicas': () => [[[[1, 2], [3, 4]]], { device: false, profile: false, donate: [1] }],
+  'Layout.rowMajor': () => [2],
+  'Layout.equals': () => [all.Layout.rowMajor(2)],
+  'Literal.from': () => [[1, 2], 'f32[2]'],
+  'Literal.tuple': () => [[Literal.from(1)]],
+  'Literal.zeros': () => ['f32[2]'],
+  'Literal.get': () => [0, 0],
+  'Literal.inLayout': () => [all.Layout.rowMajor(1)],
+  'Shape.array': () => ['f32', [2, 3], { layout: [0, 1], dynamicDimensions: [false, true] }],
+  'Shape.tuple': () => [[Shape.parse('f32[]')]],
+  'Shape.of': () => ['f32[2]'],
+  'Shape.parse': () => ['f32[2]'],
+  'Shape.withElementType': () => ['f32'],
+  'Shape.withLayout': () => [[1, 0]],
+  'Shape.compatible': () => ['f32[2]'],
+  'Shape.accepts': () => ['f32[2]'],
+  'Shape.equals': () => ['f32[2]'],
+  'Shape.linearIndex': () => [[0, 0]],
+  'Shape.multiIndex': () => [0],
+  'XlaBuilder.parameter': () => [0, 'f32[2]', 'x'],
+  'XlaBuilder.build': ({ op }) => [op],
+  'XlaBuilder.constant': () => [[1, 2], 'f32[2]'],
+  'XlaBuilder.constantLiteral': () => [Literal.from([1, 2])],
+  'XlaBuilder.createSubBuilder': () => ['inner'],
+  profileTimes: ({ events }) => [events],
+  toChromeTrace: ({ events }) => [events],
+  readNpy: () => [all.writeNpy(Literal.from([1, 2])), { onProgress: () => {}, elementType: 'bf16' }],
+  readNpz: () => [all.writeNpz({ a: Literal.from([1, 2]) }), { onProgress: () => {} }],
+  readSafetensors: () => [all.writeSafetensors({ a: Literal.from([1, 2]) }, {}), { onProgress: () => {} }],
+  writeNpy: () => [Literal.from([1, 2])],
+  writeNpz: () => [{ a: Literal.from([1, 2]) }],
+  writeSafetensors: () => [{ a: Literal.from([1, 2]) }, { k: 'v' }],
+  parseStableHlo: ({ client }) => [client, 'module {}', {}],
+  isBytecode: () => [new Uint8Array(4)],
+};
+
+/** These wait for what a run puts out, or end what the others need. */
+const LEFT_OUT = new Set(['constructor', 'dispose', 'transferFromOutfeed']);
+
+/** Each argument in turn replaced, or one of its fields; one more than there are; and none at all. */
+function* replaced(args, values) {
+  yield ['no arguments', []];
+  for (const [kind, value] of Object.entries(values)) {
+    for (let i = 0; i <= args.length; i++) {
+      yield [`${i}: ${kind}`, [...args.slice(0, i), value, ...args.slice(i + 1)]];
+      const plain = args[i] !== null && typeof args[i] === 'object' && Object.getPrototypeOf(args[i]) === Object.prototype;
+      for (const field of plain ? Object.keys(args[i]) : []) {
+        yield [`${i}.${field}: ${kind}`, args.map((arg, k) => (k === i ? { ...arg, [field]: value } : arg))];
+      }
+    }
+  }
+}
+
+const methodsOf = (target) => Object.getOwnPropertyNames(target).filter((name) =>
+  !LEFT_OUT.has(name) && typeof Object.getOwnPropertyDescriptor(target, name).value === 'function');
+
+describe('every exported function, asked in every way', () => {
+  let client, other, values, few, things;
+  const letGo = (result) => {
+    if (result && typeof result.dispose === 'function' && !Object.values(things).includes(result)) result.dispose();
+    if (Array.isArray(result)) result.forEach(letGo);
+  };
+  before(async () => {
+    [client, other] = [await Client.create({ threads: 0 }), await Client.create({ threads: 0 })];
+    values = hostile(client, other);
+    few = Object.fromEntries(Object.entries(values).filter((_, i) => i % 3 === 0));
+    const module = client.parseHlo(ADD), executable = await client.compile(module), builder = client.builder('b');
+    const { events } = await executable.execute([[1, 2], [3, 4]], { profile: true });
+    things = {
+      client, module, executable, events, builder, op: builder.parameter(0, 'f32[2]'), buffer: client.buffer([1, 2], 'f32[2]'),
+      literal: Literal.from([[1, 2], [3, 4]]), shape: Shape.parse('f32[2,3]'), layout: all.Layout.rowMajor(2),
+    };
+  });
+  after(() => {
+    client.dispose();
+    other.dispose();
+  });
+
+  const checkThatItWorks = async (name, before) => {
+    const module = client.parseHlo(ADD), executable = await client.compile(module);
+    assert.deepEqual((await executable.execute([[1, 2], [3, 4]]))[0].toArray(), [4, 6]);
+    executable.dispose();
+    module.dispose();
+    for (let i = 0; i < 20 && client.heapInUse - before > 2000; i++) { // what nobody has the collector frees
+      collect();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.ok(client.heapInUse - before <= 2000, `${name}: ${client.heapInUse - before} bytes stay`);
+  };
+
+  /** @param {(args: any[]) => any} call */
+  async function ask(name, call) {
+    const right = RIGHT[name]?.(things) ?? [];
+    await checkThatItWorks(name, Infinity);
+    const before = client.heapInUse;
+    const asked = name === 'Client.create' ? few : values; // each makes a client
+    for (const [what, args] of replaced(right, asked)) {
+      letGo(await attack(`${name}(${what})`, () => call(args)));
+    }
+    await checkThatItWorks(name, before);
+  }
+
+  for (const [name, exported] of Object.entries({ ...all, ...stablehlo })) {
+    if (typeof exported !== 'function') continue;
+    if (!/^[A-Z]/.test(name)) {
+      test(name, () => ask(name, (args) => exported(...args)));
+      continue;
+    }
+    for (const method of methodsOf(exported)) {
+      if (['length', 'name', 'prototype'].includes(method)) continue;
+      test(`${name}.${method}`, () => ask(`${name}.${method}`, (args) => exported[method](...args)));
+    }
+    const isOperation = (method) => ['XlaBuilder', 'XlaOp'].includes(name) && Object.hasOwn(OPERATIONS, method);
+    for (const method of methodsOf(exported.prototype).filter((own) => !isOperation(own))) {
+      test(`${name}.${method}`, () => ask(`${name}.${method}`, (args) => {
+        if (name === 'XlaBuilder') return onNewBuilder(method, args);
+        const own = Object.values(things).find((thing) => thing instanceof exported);
+        return own ? own[method](...args) : undefined;
+      }));
+    }
+  }
+
+  function onNewBuilder(method, args) {
+    const builder = client.builder('b');
+    try {
+      builder.parameter(9, 'f32[2]');
+      return builder[method](...args);
+    } finally {
+      builder.dispose();
+    }
+  }
+
+  const modules = []; // that rightFor() made
+  /** Arguments that are of their kinds, so that each place is reached; whether they fit together, the core says. */
+  function rightFor(parameters, builder, x) {
+    const inner = client.builder('inner');
+    const sum = inner.build(inner.add(inner.parameter(0, 'f32[]'), inner.parameter(1, 'f32[]')));
+    inner.dispose();
+    modules.push(sum);
+    const candidates = [x, [x], 0, [0], [[0, 0]], true, [true], 'f32', 'f32[2,2]', 1.5, 'x', 'add', sum, [sum], 'EQ', 'SAME',
+      'default', 'FFT', 'RNG_THREE_FRY', 'NO_TRANSPOSE', {}];
+    const context = { builder, operation: 'o', argument: 'a', adopt: () => undefined };
+    return Object.values(parameters).map((kind) => candidates.find((candidate) => {
+      try {
+        return kind(candidate, context) !== undefined;
+      } catch {
+        return false;
+      }
+    }));
+  }
+
+  /** What the caller's own function throws reaches him as it is. */
+  const attackWith = (value, what, call) => attack(what, typeof value !== 'function' ? call : () => {
+    try {
+      call();
+    } catch (error) {
+      if (error instanceof all.XlaError) throw error;
+    }
+  });
+
+  /** An operation's records, each field of which is asked. */
+  const fieldsOf = (kind) => kind.fields ?? kind.among?.map((one) => one.fields).find(Boolean) ?? {};
+
+  for (const [method, row] of Object.entries(OPERATIONS)) {
+    for (const { parameters } of row.rows ?? [row]) {
+      const names = Object.keys(parameters);
+      test(`operation ${method}(${names})`, async () => {
+        await checkThatItWorks(method, Infinity);
+        const before = client.heapInUse;
+        const builder = client.builder('b'), x = builder.parameter(0, 'f32[2,2]');
+        const right = rightFor(parameters, builder, x);
+        for (const [kind, value] of Object.entries(values)) {
+          for (let i = 0; i <= names.length; i++) {
+            await attackWith(value, `${method}(${i}: ${kind})`, () => builder[method](...right.slice(0, i), value, ...right.slice(i + 1)));
+            for (const field of Object.keys(fieldsOf(parameters[names[i]] ?? {}))) {
+              await attackWith(value, `${method}(${names[i]}.${field}: ${kind})`, () =>
+                builder[method](...right.slice(0, i), { ...right[i], [field]: value }, ...right.slice(i + 1)));
+            }
+            await attackWith(value, `${method}({${names[i]}: ${kind}})`, () => builder[method](x, { [names[i]]: value }));
+          }
+          await attackWith(value, `${method} of ${kind}`, () => x[method]?.(value));
+        }
+        builder.dispose();
+        modules.splice(0).forEach((module) => module.dispose());
+        await checkThatItWorks(method, before);
+      });
+    }
+  }
+
+  test('what is asked of an object that is no client of this package', () => {
+    for (const [name, row] of Object.entries(RIGHT)) assert.equal(typeof row, 'function', name);
+    for (const name of Object.keys(RIGHT)) {
+      const [Class, method] = name.split('.');
+      const there = method ? all[Class]?.[method] ?? all[Class]?.prototype[method] : all[Class] ?? stablehlo[Class];
+      assert.equal(typeof there, 'function', `${name} is not there any more`);
+    }
+  });
+
+  test('errors of options say which', () => {
+    assert.throws(() => client.builder(5), (error) => checkError(error, 'builder') ?? true);
+  });
+});
