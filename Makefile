@@ -185,10 +185,11 @@ build: $(DIST)
 # is only the last pass therefore (2 kB less, 1.00). Data keep their zeros, which compress to less than
 # the code that would fill in others (0.6 kB).
 $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: bindings/library.js \
-    bindings/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
+    bindings/glue.mjs bindings/order.mjs $(B)/obj/sources | $(NODE_MODULES)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK $@
 	$(Q)$(CC_$*) $(CFLAGS_$*) -O2 $(filter %.o,$^) $(LDFLAGS_$*) -o $(LINKED)
+	$(Q)node bindings/order.mjs $(TOOLCHAIN)/binaryen/bin/wasm-opt $(LINKED:.mjs=.wasm)
 	$(Q)node bindings/glue.mjs $(LINKED)
 	$(Q)mv $(LINKED:.mjs=.wasm) $(LINKED) $(@D)
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
