@@ -271,7 +271,7 @@ export class Client {
 
   #own(operation, module) {
     if (!(module instanceof HloModule)) {
-      throw invalidArgument(operation, `needs an HloModule; got ${describe(module)}`);
+      throw invalidArgument(operation, `needs an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
     }
     if (coreOf(module) !== this.#core) {
       throw invalidArgument(operation, 'the module belongs to another client');
