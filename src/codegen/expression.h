@@ -36,6 +36,7 @@ typedef struct ExpressionNode {
 
 typedef struct Expression {
   bool wide;
+  bool of_difference; /* the input is one of numbers that are not all tiny, most likely */
   int count;
   ExpressionNode nodes[MOST_VALUES];
 } Expression;

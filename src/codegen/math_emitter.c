@@ -44,6 +44,13 @@ static const Exception *exception_of(const LoopNode *node) {
   return math_exception(opcode, lane_kind(node_type(node)));
 }
 
+/* x - max(x), as of every softmax. */
+static bool is_of_difference(const LoopNode *node) {
+  const Instruction *x = node->operands[0]->instruction;
+  return node->operands[0]->kind == NODE_OPERATION && x->opcode == HLO_SUBTRACT &&
+         x->a->at_most_zero;
+}
+
 /* --- Constants -------------------------------------------------------------------------------- */
 
 /* The narrow floats' conversions, and the rounding that XLA does in between. */
@@ -92,7 +99,7 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
   if (binary && !with_constant) hoist_of_two(e, binary);
   if (!with_constant && (!formula || binary)) return;
-  Expression m = {.wide = is_wide(kind)};
+  Expression m = {.wide = is_wide(kind), .of_difference = is_of_difference(node)};
   Value x = expression_input(&m, NO_LOCAL);
   if (with_constant) {
     formula_with_constant(&m, node, x);
@@ -123,29 +130,29 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
 }
 
 /* Expressions are large: one at a time. Returns the local with the result. */
-__attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula *formula,
-                                                  int input) {
-  Expression m = {.wide = wide};
+__attribute__((noinline)) static int emit_formula(Emitter *e, const LoopNode *node,
+                                                  Formula *formula, int input) {
+  Expression m = {.wide = is_wide(lane_kind(node_type(node))),
+                  .of_difference = is_of_difference(node)};
   Value value = formula(&m, expression_input(&m, input));
   int result;
   emit_expression(e, &m, &value, 1, &result);
   return result;
 }
 
-static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
+static void emit_exception(Emitter *e, const LoopNode *node, const Exception *exception, int input,
                            int result) {
-  int where = emit_formula(e, wide, exception->where, input);
+  int where = emit_formula(e, node, exception->where, input);
   begin_exception(e, where);
-  end_exception(e, where, emit_formula(e, wide, exception->instead, input), result);
+  end_exception(e, where, emit_formula(e, node, exception->instead, input), result);
 }
 
 void emit_math(Emitter *e, const LoopNode *node) {
   LaneKind kind = lane_kind(node_type(node));
-  bool wide = kind == LANES_F64;
   Formula *formula = math_formula(node->instruction->opcode, kind);
-  int x = emit_take(e), result = emit_formula(e, wide, formula, x);
+  int x = emit_take(e), result = emit_formula(e, node, formula, x);
   const Exception *exception = exception_of(node);
-  if (exception) emit_exception(e, wide, exception, x, result);
+  if (exception) emit_exception(e, node, exception, x, result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
   wasm_local_release(&e->function, x);

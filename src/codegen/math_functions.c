@@ -31,14 +31,14 @@ static Value reduced_by(Expression *m, Value x, Value log2, int bias, Value *bia
   return difference(m, difference(m, x, high), low);
 }
 
-/* `log2` is x / ln 2, or so near that |r| is within the bound. */
 /* x^2, but never denormal, which would take more than a hundred cycles: where x is so small that it matters,
-** no sum notices its square. */
+** no sum notices its square. A difference is 0, or no less than the last bit of what it is of. */
 static Value square_of(Expression *m, Value x) {
-  x = sum(m, x, constant(m, m->wide ? 0x1p-300 : 0x1p-40));
+  if (!m->of_difference) x = sum(m, x, constant(m, m->wide ? 0x1p-300 : 0x1p-40));
   return product(m, x, x);
 }
 
+/* `log2` is x / ln 2, or so near that |r| is within the bound. */
 static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   Exponent e;
   e.r = reduced_by(m, x, log2, bias, &e.n);
@@ -93,10 +93,12 @@ static Value if_normal(Expression *m, Value x, Value y) {
 }
 
 /* e^r / 2 times 2^(n + bias - that of the format). With -0.28 < r < 0.42 the quotient's error counts least: as near
-** as by minus_one(), which is two instructions longer; without, off by 1.07 ulp instead of 0.78. */
+** as by minus_one(), which is two instructions longer; without, as it is of a difference, off by 1.07 ulp instead of
+** 0.78. */
 static Value scaled_exponential(Expression *m, Value x, int bias) {
   Value log2 = product(m, x, constant(m, M_LOG2E));
-  Exponent e = reduced(m, x, difference(m, log2, constant(m, 0.1)), bias);
+  if (!m->of_difference) log2 = difference(m, log2, constant(m, 0.1));
+  Exponent e = reduced(m, x, log2, bias);
   Value y = sum(m, quotient(m, e.r, e.d), constant(m, 0.5));
   return product(m, y, power_of_two(m, e.n));
 }
