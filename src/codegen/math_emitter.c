@@ -36,19 +36,22 @@ static int sign_of(const LoopNode *node, int depth) {
   }
 }
 
+/* Of x - max(x), as every softmax has it, e^x has a formula of its own. */
+static Formula *formula_of(const LoopNode *node) {
+  Opcode opcode = node->instruction->opcode;
+  if (opcode == HLO_EXP && node->operands[0]->kind == NODE_OPERATION &&
+      node->operands[0]->instruction->a->at_most_zero) {
+    return exponential_of_difference;
+  }
+  return math_formula(opcode, lane_kind(node_type(node)));
+}
+
 /* What may be among the operands of a function that its formula does not hold for. */
 static const Exception *exception_of(const LoopNode *node) {
   enum { MOST_DEPTH = 6 };
   Opcode opcode = node->instruction->opcode;
   if (opcode == HLO_EXP && sign_of(node->operands[0], MOST_DEPTH) & NOT_POSITIVE) return NULL;
   return math_exception(opcode, lane_kind(node_type(node)));
-}
-
-/* x - max(x), as of every softmax. */
-static bool is_of_difference(const LoopNode *node) {
-  const Instruction *x = node->operands[0]->instruction;
-  return node->operands[0]->kind == NODE_OPERATION && x->opcode == HLO_SUBTRACT &&
-         x->a->at_most_zero;
 }
 
 /* --- Constants -------------------------------------------------------------------------------- */
@@ -94,12 +97,12 @@ static void hoist_of_node(Emitter *e, const LoopNode *node) {
   if (of_bits) hoist_of_two(e, of_bits);
   if (node->operand_count > 0) hoist_complex_constants(e, node);
   LaneKind kind = lane_kind(node_type(node));
-  Formula *formula = math_formula(node->instruction->opcode, kind);
+  Formula *formula = formula_of(node);
   bool with_constant = is_with_constant(node);
   const BinaryFunction *binary = math_binary_function(node->instruction->opcode, node_type(node));
   if (binary && !with_constant) hoist_of_two(e, binary);
   if (!with_constant && (!formula || binary)) return;
-  Expression m = {.wide = is_wide(kind), .of_difference = is_of_difference(node)};
+  Expression m = {.wide = is_wide(kind)};
   Value x = expression_input(&m, NO_LOCAL);
   if (with_constant) {
     formula_with_constant(&m, node, x);
@@ -130,29 +133,29 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
 }
 
 /* Expressions are large: one at a time. Returns the local with the result. */
-__attribute__((noinline)) static int emit_formula(Emitter *e, const LoopNode *node,
-                                                  Formula *formula, int input) {
-  Expression m = {.wide = is_wide(lane_kind(node_type(node))),
-                  .of_difference = is_of_difference(node)};
+__attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula *formula,
+                                                  int input) {
+  Expression m = {.wide = wide};
   Value value = formula(&m, expression_input(&m, input));
   int result;
   emit_expression(e, &m, &value, 1, &result);
   return result;
 }
 
-static void emit_exception(Emitter *e, const LoopNode *node, const Exception *exception, int input,
+static void emit_exception(Emitter *e, bool wide, const Exception *exception, int input,
                            int result) {
-  int where = emit_formula(e, node, exception->where, input);
+  int where = emit_formula(e, wide, exception->where, input);
   begin_exception(e, where);
-  end_exception(e, where, emit_formula(e, node, exception->instead, input), result);
+  end_exception(e, where, emit_formula(e, wide, exception->instead, input), result);
 }
 
 void emit_math(Emitter *e, const LoopNode *node) {
   LaneKind kind = lane_kind(node_type(node));
-  Formula *formula = math_formula(node->instruction->opcode, kind);
-  int x = emit_take(e), result = emit_formula(e, node, formula, x);
+  bool wide = kind == LANES_F64;
+  Formula *formula = formula_of(node);
+  int x = emit_take(e), result = emit_formula(e, wide, formula, x);
   const Exception *exception = exception_of(node);
-  if (exception) emit_exception(e, node, exception, x, result);
+  if (exception) emit_exception(e, wide, exception, x, result);
   wasm_get(&e->function, result);
   wasm_local_release(&e->function, result);
   wasm_local_release(&e->function, x);

@@ -109,6 +109,11 @@ static Value exponential(Expression *m, Value x) {
   return if_normal(m, x, scaled_exponential(m, x, exponent_bias(m) + 1));
 }
 
+Value exponential_of_difference(Expression *m, Value x) {
+  m->of_difference = true;
+  return exponential(m, x);
+}
+
 /* Where 2^(n + 1) may be out of range, a quarter of it is not. */
 static Value is_large(Expression *m, Value x) {
   return is_less(m, constant(m, m->wide ? 708 : 87), x);

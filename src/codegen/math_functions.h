@@ -9,6 +9,9 @@ typedef Value Formula(Expression *m, Value x);
 
 /* Of f32x4 or f64x2, as `m->wide` says; NULL where there is none. */
 Formula *math_formula(Opcode opcode, LaneKind kind);
+/* e^x where x is at most 0 and a difference: 0, or not so small that its square would be denormal, unless
+** all that it is of is as small. */
+Formula exponential_of_difference;
 
 /* Operands that the formula does not hold for, and are rare: which lanes they are in, and what holds
 ** there; NULL where there are none. */
