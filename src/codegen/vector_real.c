@@ -3,6 +3,7 @@
 ** halves that are rounded once. What is not ordinary (each function says what is) goes lane by lane,
 ** with the functions of the C library.
 */
+#include <string.h>
 #include <wasm_simd128.h>
 
 #include "codegen/wide_math.h"
@@ -188,14 +189,81 @@ UNARY_F64(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
 
 /* --- Sine, cosine and tangent ----------------------------------------------------------------- */
 
-static f64x2 wide_tangent(f64x2 x) {
-  WideSinCos angle = wide_sin_cos(x);
-  return SELECT(x == 0, x, angle.sin / angle.cos); /* keeps -0 */
+/*
+** For x = m 2^e of any size (Payne and Hanek): m times 192 bits of 2/pi, from where products with those before
+** are multiples of 4 on. What is left out is below 2^-137; no double is nearer than 2^-61 to a multiple of pi/2.
+** Infinities and NaN: NaN.
+*/
+static void set_large_angle(WideAngle *angle, int lane, double x) {
+  static const uint32_t two_over_pi[] = {
+      0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599,
+      0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c,
+      0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639,
+      0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f,
+      0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7,
+      0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  uint32_t exponent = bits >> 52 & 2047, from = exponent - 1013; /* e - 2, behind 64 zeros */
+  if (exponent == 2047) {
+    angle->r[lane] = x - x;
+    return;
+  }
+  uint64_t low = bits & UINT32_MAX, high = (bits >> 32 & 0xfffff) | 0x100000;
+  unsigned __int128 turns =
+      0; /* quarters of them, without whole ones: 126 bits are behind the point */
+  for (int k = 0; k < 6; k++) {
+    const uint32_t *word = &two_over_pi[from / 32 + (uint32_t)k];
+    uint64_t two = (uint64_t)word[0] << 32 | word[1], w = two << from % 32 >> 32;
+    unsigned __int128 part = ((unsigned __int128)(high * w) << 32) + low * w;
+    turns += k < 3 ? part << (96 - 32 * k) : part >> (32 * k - 96);
+  }
+  uint64_t n = (uint64_t)((turns + ((unsigned __int128)1 << 125)) >> 126);
+  turns -= (unsigned __int128)n << 126;
+  bool is_negative = turns >> 127;
+  if (is_negative) turns = -turns;
+  /* 64 bits from the highest on, of which 32 times 21 bits of pi/2 are exact. */
+  uint64_t first = (uint64_t)(turns >> 64), second = (uint64_t)turns;
+  int zeros = 0;
+  if (first == 0) first = second, second = 0, zeros = 64;
+  int more = __builtin_clzll(first | 1);
+  first = first << more | second >> 1 >> (63 - more);
+  double a = (double)(first >> 32), b = (double)(first & UINT32_MAX) * 0x1p-32;
+  double large = a * 0x1.921fbp+0, small = a * 0x1.5110b4611a626p-22 + b * M_PI_2,
+         r = large + small;
+  uint64_t scale_bits = (uint64_t)(1023 - 30 - zeros - more) << 52;
+  double scale;
+  memcpy(&scale, &scale_bits, sizeof scale);
+  if (is_negative != (x < 0)) scale = -scale;
+  angle->r[lane] = r * scale;
+  angle->tail[lane] = (small - (r - large)) * scale;
+  angle->quadrant[lane] = x < 0 ? -n : n;
 }
-/* Those of f32x4 are in vector_math.c. */
-UNARY_F64(sin, within(x, 0x1p20), SELECT(x == 0, x, wide_sin_cos(x).sin), sin)
-UNARY_F64(cos, within(x, 0x1p20), wide_sin_cos(x).cos, cos)
-UNARY_F64(tan, within(x, 0x1p20), wide_tangent(x), tan)
+
+__attribute__((noinline)) static WideAngle any_angle(f64x2 x) {
+  WideAngle angle = wide_angle(x);
+  s64x2 small = within(x, 0x1p20);
+  for (int i = 0; i < 2; i++) {
+    if (!small[i]) set_large_angle(&angle, i, x[i]);
+  }
+  return angle;
+}
+
+static inline WideSinCos any_sin_cos(f64x2 x) {
+  return wide_sin_cos_of(wide_within(x, 0x1p20) ? wide_angle(x) : any_angle(x));
+}
+
+/* x itself where that is 0: keeps -0. Those of f32x4 are in vector_math.c. */
+V128 xla_sin_f64x2(V128 v) {
+  f64x2 x = (f64x2)v;
+  return (V128)SELECT(x == 0, x, any_sin_cos(x).sin);
+}
+V128 xla_cos_f64x2(V128 v) { return (V128)any_sin_cos((f64x2)v).cos; }
+V128 xla_tan_f64x2(V128 v) {
+  f64x2 x = (f64x2)v;
+  WideSinCos angle = any_sin_cos(x);
+  return (V128)SELECT(x == 0, x, angle.sin / angle.cos);
+}
 
 /* --- Hyperbolic functions --------------------------------------------------------------------- */
 

@@ -97,19 +97,30 @@ static inline f64x2 wide_log1p(f64x2 x) {
   return wide_log_of(n, f, (x - (u - 1)) / u);
 }
 
-/* --- Sine and cosine of |x| < 2^20 --- */
+/* --- Sine and cosine --- */
+
+/* x - n pi/2, with a second part, which is what the first one's rounding lost. */
+typedef struct WideAngle {
+  f64x2 r, tail;
+  u64x2 quadrant; /* n, or less by a multiple of 4 */
+} WideAngle;
+
+/* Of |x| < 2^20 */
+static inline WideAngle wide_angle(f64x2 x) {
+  f64x2 magic = x * M_2_PI + 0x1.8p52, n = magic - 0x1.8p52;
+  f64x2 high = x - n * 1.57079632673412561417e+00;      /* exact: 33 bits of pi/2 */
+  f64x2 second = high - n * 6.07710050630396597660e-11; /* and 33 more */
+  f64x2 rest = n * 2.02226624879595063154e-21 - ((high - second) - n * 6.07710050630396597660e-11);
+  f64x2 r = second - rest;
+  return (WideAngle){r, (second - r) - rest, (u64x2)magic};
+}
 
 typedef struct WideSinCos {
   f64x2 sin, cos;
 } WideSinCos;
 
-/* The angle within its quadrant has a second part, which is what the first one's rounding lost. */
-static inline WideSinCos wide_sin_cos(f64x2 x) {
-  f64x2 magic = x * M_2_PI + 0x1.8p52, n = magic - 0x1.8p52;
-  f64x2 high = x - n * 1.57079632673412561417e+00;      /* exact: 33 bits of pi/2 */
-  f64x2 second = high - n * 6.07710050630396597660e-11; /* and 33 more */
-  f64x2 rest = n * 2.02226624879595063154e-21 - ((high - second) - n * 6.07710050630396597660e-11);
-  f64x2 r = second - rest, tail = (second - r) - rest, cut = wide_cut(r), z = cut * cut;
+static inline WideSinCos wide_sin_cos_of(WideAngle angle) {
+  f64x2 r = angle.r, tail = angle.tail, cut = wide_cut(r), z = cut * cut;
   f64x2 s =
       WIDE_POLYNOMIAL(z, 1.5896524415303352e-10, -2.5050753639627981e-08, 2.7557313664789499e-06,
                       -0.00019841269829734459, 0.0083333333333223299, -0.16666666666666632);
@@ -119,13 +130,16 @@ static inline WideSinCos wide_sin_cos(f64x2 x) {
   f64x2 half = z * 0.5, below = 1 - half;
   f64x2 sine = r + (s * z * cut + tail * below);
   f64x2 cosine = below + (((1 - below) - half) + (z * z * c - cut * tail));
-  u64x2 quadrant = (u64x2)magic;
+  u64x2 quadrant = angle.quadrant;
   s64x2 odd = -(s64x2)(quadrant & 1);
   s64x2 sine_sign = (s64x2)((quadrant & 2) << 62),
         cosine_sign = (s64x2)(((quadrant + 1) & 2) << 62);
   return (WideSinCos){(f64x2)(SELECT(odd, (s64x2)cosine, (s64x2)sine) ^ sine_sign),
                       (f64x2)(SELECT(odd, (s64x2)sine, (s64x2)cosine) ^ cosine_sign)};
 }
+
+/* Of |x| < 2^20 */
+static inline WideSinCos wide_sin_cos(f64x2 x) { return wide_sin_cos_of(wide_angle(x)); }
 
 /* --- Arc tangents: of y / x, finite, and whose sum is finite --- */
 
