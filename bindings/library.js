@@ -43,6 +43,15 @@ addToLibrary({
     return instance;
   },
 
+  // Twice as much as there is, if there may be: at each growth V8 collects the page's garbage, all of it.
+  emscripten_resize_heap__deps: ['$growMemory'],
+  emscripten_resize_heap: (size) => {
+    for (const part of [1, 4, 16, Infinity]) {
+      if (growMemory((size >>> 0) + wasmMemory.buffer.byteLength / part)) return 1;
+    }
+    return 0;
+  },
+
   // A copy: engines take no bytes that other threads could change.
   xla_js_module_validate: (bytes, size) => {
     bytes >>>= 0;

@@ -404,7 +404,9 @@ function formatElement(value, elementType) {
   const type = ELEMENT_TYPES.get(elementType);
   if (type.kind !== 'float' || elementType === 'f64') return String(value);
   const cell = new type.Array(1);
-  for (let digits = 1; digits < 10; digits++) {
+  // Of 6 digits no two are one normal f32: a shorter name of it is the one of 6 without its zeros.
+  const least = elementType === 'f32' && Math.abs(value) > 2e-38 ? 6 : 1;
+  for (let digits = least; digits < 10; digits++) {
     const rounded = Number(value.toPrecision(digits));
     type.write(cell, 0, rounded);
     if (type.read(cell, 0) === value) return String(rounded);

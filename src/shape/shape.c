@@ -4,13 +4,14 @@
 
 /* ---- Construction ---- */
 
-/* The bytes of an array, zero dimensions counted as one, so that strides cannot overflow either. */
+/* The bytes of an array, zero dimensions counted as one, so that strides cannot overflow either. No machine has
+** so many, and sums over all arrays of a program stay below 2^63. */
 static bool bytes_fit(PrimitiveType type, int rank, const int64_t *dims) {
   int64_t bytes = type_bytes(type);
   for (int d = 0; d < rank; d++) {
     if (dims[d] && __builtin_mul_overflow(bytes, dims[d], &bytes)) return false;
   }
-  return bytes <= INT64_C(1) << 62;
+  return bytes <= INT64_C(1) << 46;
 }
 
 const Shape *shape_make(Arena *arena, PrimitiveType type, int rank, const int64_t *dims,
@@ -35,7 +36,7 @@ const Shape *shape_make(Arena *arena, PrimitiveType type, int rank, const int64_
   }
   if (!bytes_fit(type, rank, dims)) {
     error_set(error, STATUS_INVALID_ARGUMENT,
-              "a %s array of rank %d has more than 2^62 bytes; make its dimensions smaller",
+              "a %s array of rank %d has more than 2^46 bytes; make its dimensions smaller",
               type_name(type), rank);
     return NULL;
   }

@@ -37,7 +37,7 @@ struct Shape {
 };
 
 /* Constructors. `dims` is copied. shape_make returns NULL and fills `error` if the rank is above
-** MAX_RANK, a dimension is negative, or the array's bytes exceed 2^62. */
+** MAX_RANK, a dimension is negative, or the array's bytes exceed 2^46. */
 const Shape *shape_make(Arena *arena, PrimitiveType type, int rank, const int64_t *dims,
                         Error *error);
 const Shape *shape_scalar(PrimitiveType type); /* static storage */
