@@ -7,6 +7,23 @@
 
 enum { MOST_MOVES = 32, MOST_FILLED = 256, MOST_COPIED = 1 << 16 };
 
+Place region_place(LogicalBuffer *buffer) {
+  const LogicalBuffer *owner = buffer_owner(buffer);
+  return (Place){.slot = buffer->slot,
+                 .offset = buffer->slot == SLOT_NONE ? 0 : buffer->offset,
+                 .bytes = buffer->bytes,
+                 .first = owner->first,
+                 .last = owner->last};
+}
+
+const Place *region_places(Arena *arena, const Thunk *thunk) {
+  int count = 0;
+  Place *places = ARENA_ARRAY(arena, Place, thunk->operand_count + thunk->result_count);
+  for (int i = 0; i < thunk->operand_count; i++) places[count++] = region_place(thunk->operands[i]);
+  for (int i = 0; i < thunk->result_count; i++) places[count++] = region_place(thunk->results[i]);
+  return places;
+}
+
 static bool add_move(RegionStep *step, RegionMove move) {
   if (step->move_count == MOST_MOVES) return false;
   step->moves[step->move_count++] = move;

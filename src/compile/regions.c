@@ -98,23 +98,6 @@ static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
 
 /* ---- From thunks to steps ---- */
 
-static Place place_of(LogicalBuffer *buffer) {
-  const LogicalBuffer *owner = buffer_owner(buffer);
-  return (Place){.slot = buffer->slot,
-                 .offset = buffer->slot == SLOT_NONE ? 0 : buffer->offset,
-                 .bytes = buffer->bytes,
-                 .first = owner->first,
-                 .last = owner->last};
-}
-
-const Place *region_places(Arena *arena, const Thunk *thunk) {
-  int count = 0;
-  Place *places = ARENA_ARRAY(arena, Place, thunk->operand_count + thunk->result_count);
-  for (int i = 0; i < thunk->operand_count; i++) places[count++] = place_of(thunk->operands[i]);
-  for (int i = 0; i < thunk->result_count; i++) places[count++] = place_of(thunk->results[i]);
-  return places;
-}
-
 static void set_places(Former *former, RegionStep *step, const Thunk *thunk) {
   step->places = region_places(former->arena, thunk);
   step->place_count = thunk->operand_count + thunk->result_count;
@@ -140,7 +123,7 @@ static void make_loop(Former *former, RegionStep *step, const Thunk *thunk) {
 
 static void make_while(Former *former, RegionStep *step, const Thunk *thunk) {
   Place *predicate = ARENA_NEW(former->arena, Place);
-  *predicate = place_of(thunk->predicate);
+  *predicate = region_place(thunk->predicate);
   step->kind = REGION_WHILE;
   step->places = predicate;
   step->place_count = 1;

@@ -6,6 +6,7 @@
 
 /* A name for each step, a line each. */
 const char *thunk_names(Arena *arena, const ThunkSequence *steps);
+Place region_place(LogicalBuffer *buffer);
 /* The places of a thunk's operands, then of its results. */
 const Place *region_places(Arena *arena, const Thunk *thunk);
 

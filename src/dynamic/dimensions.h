@@ -5,8 +5,8 @@
 ** they are replaced by what leaves it unchanged. Afterwards no shape has a dynamic dimension, no
 ** set-dimension-size is left, and nothing downstream need know that there are such things.
 */
-#ifndef XLA_PASSES_DYNAMIC_DIMENSIONS_H
-#define XLA_PASSES_DYNAMIC_DIMENSIONS_H
+#ifndef XLA_DYNAMIC_DIMENSIONS_H
+#define XLA_DYNAMIC_DIMENSIONS_H
 
 #include "hlo/module.h"
 

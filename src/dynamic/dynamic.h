@@ -1,12 +1,12 @@
 /*
-** What the files of dynamic_dimensions.h share: the sizes of dynamic dimensions in one computation,
+** What the files of this folder share: the sizes of dynamic dimensions in one computation,
 ** while it is walked from operands to users.
 **
 ** The same rules run twice over the bodies of loops and branches: first dry, to learn which
 ** dimensions are dynamic, as that decides what must be carried around a loop; then in earnest.
 */
-#ifndef XLA_PASSES_DYNAMIC_H
-#define XLA_PASSES_DYNAMIC_H
+#ifndef XLA_DYNAMIC_DYNAMIC_H
+#define XLA_DYNAMIC_DYNAMIC_H
 
 #include "hlo/module.h"
 #include "scalar/scalar.h"
@@ -21,7 +21,7 @@ typedef struct CalleeMemo CalleeMemo;
 typedef struct Callees {
   int dynamic_count, memo_count, memo_capacity;
   Computation **dynamic; /* have dynamic dimensions, or call what has */
-  CalleeMemo *memos;     /* dynamic_control.c */
+  CalleeMemo *memos;     /* control.c */
 } Callees;
 
 typedef struct Dynamic {
@@ -37,7 +37,7 @@ typedef struct Dynamic {
   Sizes *parameter_sizes;   /* by number */
 } Dynamic;
 
-/* ---- dynamic_dimensions.c ---- */
+/* ---- dynamic.c ---- */
 
 int size_count(const Shape *shape); /* entries in its Sizes */
 bool any_dynamic(const Sizes sizes, int count);
@@ -48,18 +48,20 @@ int64_t *put_bounds(const Shape *shape, int64_t *out);
 bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int entry,
                     const char *rule);
 
+/* ---- dimensions.c ---- */
+
 /* The walk over a computation, whose parameters' sizes may be set in between. */
 void dynamic_begin(Dynamic *d, Computation *computation);
 bool dynamic_walk(Dynamic *d);
 
-/* ---- dynamic_control.c ---- */
+/* ---- control.c ---- */
 
 /* while, conditional, call and fusion: gives the sizes of the result, and if not dry what stands for
 ** the instruction, whose operands have been replaced. */
 bool dynamic_control(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result,
                      Instruction **stands_for);
 
-/* ---- dynamic_emit.c: new instructions ---- */
+/* ---- emit.c: new instructions ---- */
 
 Instruction *emit(Dynamic *d, Opcode opcode, const Shape *shape, Instruction **operands, int count,
                   const Attributes *attributes);
@@ -87,7 +89,7 @@ void size_merge(Dynamic *d, Instruction **size, Instruction *other);
 /* What stands for an operand of an instruction whose operands are those that it had. */
 Instruction *new_operand(const Dynamic *d, const Instruction *instruction, int k);
 
-/* ---- dynamic_sizes.c: the sizes of a result from those of its operands ---- */
+/* ---- sizes.c: the sizes of a result from those of its operands ---- */
 
 /* `result` has NULL in all entries before; the instruction's operands are those it had. False with
 ** an error. */
@@ -100,13 +102,13 @@ typedef struct ReshapeGroup {
 /* Starts with all zero; false after the last. Neither shape may be empty. */
 bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup *group);
 
-/* ---- dynamic_padding.c ---- */
+/* ---- padding.c ---- */
 
 /* What stands for an instruction some of whose sizes are dynamic and whose operands have been
 ** replaced; mostly itself with operands whose padding does no harm. NULL with an error. */
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result);
 
-/* ---- dynamic_batch_norm.c ---- */
+/* ---- batch_norm.c ---- */
 
 /* batch-norm-training and -grad; `sizes` are those of the operand. */
 Instruction *dynamic_batch_norm(Dynamic *d, Instruction *instruction, Sizes sizes);

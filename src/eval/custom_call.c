@@ -1,190 +1,11 @@
-/*
-** The custom calls that are built in: LAPACK's routines under the names by which JAX's exports for
-** the CPU call them, lapack_<s|d|c|z><routine>_ffi. Kernels run them (kernels/linalg.c); lapack.h, what they are held
-** against, is in native builds alone.
-*/
-#include <stdlib.h>
+/* A LAPACK call that no kernel takes: an empty one, natively any. */
 #include <string.h>
 
 #include "eval/eval.h"
+#include "hlo/lapack_calls.h"
 #ifdef XLA_CHECKS
 #include "eval/lapack.h"
 #endif
-
-/*
-** Shapes are one letter a dimension, behind dimensions of a batch: m and n are bound by the first
-** operand that has them, so are others; k is min(m, n) and p is n - 1. "-" is a scalar.
-*/
-typedef struct Routine {
-  const char *names, *operands, *results; /* names: without the type's letter, separated by | */
-} Routine;
-
-static const Routine real_routines[] = {
-    {"getrf", "mn", "mn k -"},
-    {"potrf", "nn", "nn -"},
-    {"trsm", "qq mn", "mn"},
-    {"geqrf", "mn", "mn k"},
-    {"geqp3", "mn n", "mn n k"},
-    {"orgqr|ungqr", "mn t", "mn"},
-    {"ormqr|unmqr", "qt t mn", "mn"},
-    {"gehrd", "nn", "nn p -"},
-    {"sytrd|hetrd", "nn", "nn n p p -"},
-    {"gtsv", "n n n nr", "n n n nr -"},
-    {"syevd|heevd", "nn", "nn n -"},
-    {"gesdd|gesvd", "mn", "mn k mu vn -"},
-    {"gees", "nn", "nn nn n n - -"},
-    {"geev", "nn", "n n nn nn -"},
-};
-/* Where complex numbers need no second vector of eigenvalues. */
-static const Routine complex_routines[] = {
-    {"gees", "nn", "nn nn n - -"},
-    {"geev", "nn", "n nn nn -"},
-};
-
-static bool has_name(const char *names, const char *name, size_t length) {
-  for (;;) {
-    size_t n = strcspn(names, "|");
-    if (n == length && memcmp(names, name, length) == 0) return true;
-    if (names[n] == 0) return false;
-    names += n + 1;
-  }
-}
-
-static const Routine *find(const Routine *rows, size_t count, const char *name, size_t length) {
-  for (size_t i = 0; i < count; i++) {
-    if (has_name(rows[i].names, name, length)) return &rows[i];
-  }
-  return NULL;
-}
-
-static const Routine *routine_of(const char *target) {
-  static const char prefix[] = "lapack_", suffix[] = "_ffi";
-  size_t size = strlen(target), ends = sizeof prefix - 1 + sizeof suffix - 1;
-  if (size <= ends + 1 || strncmp(target, prefix, sizeof prefix - 1) != 0) return NULL;
-  if (strcmp(target + size - (sizeof suffix - 1), suffix) != 0) return NULL;
-  char type = target[sizeof prefix - 1];
-  const char *name = target + sizeof prefix;
-  size_t length = size - ends - 1;
-  if (!strchr("sdcz", type)) return NULL;
-  const Routine *found = NULL;
-  if (type == 'c' || type == 'z') {
-    found =
-        find(complex_routines, sizeof complex_routines / sizeof *complex_routines, name, length);
-  }
-  if (found) return found;
-  return find(real_routines, sizeof real_routines / sizeof *real_routines, name, length);
-}
-
-bool custom_call_is_built_in(const Instruction *instruction) {
-  const char *target = instruction->a->custom_call_target;
-  return target && routine_of(target);
-}
-
-/* ---- Shapes ---- */
-
-typedef struct Sizes {
-  int64_t batch, of[128]; /* by letter; -1: not bound yet */
-} Sizes;
-
-static bool bind(Sizes *sizes, char letter, int64_t size) {
-  int64_t *bound = &sizes->of[(unsigned char)letter];
-  if (*bound < 0) *bound = size;
-  return *bound == size;
-}
-
-/* Whether the array's last dimensions are `letters`, up to a space, and those before the batch. */
-static bool matches(Sizes *sizes, const char *letters, const Shape *shape) {
-  int rank = *letters == '-' ? 0 : (int)strcspn(letters, " ");
-  if (!shape_is_array(shape) || shape->rank < rank) return false;
-  int64_t batch = 1;
-  for (int d = 0; d < shape->rank - rank; d++) batch *= shape->dims[d];
-  if (sizes->batch < 0) sizes->batch = batch;
-  if (sizes->batch != batch) return false;
-  for (int d = 0; d < rank; d++) {
-    if (!bind(sizes, letters[d], shape->dims[shape->rank - rank + d])) return false;
-  }
-  return true;
-}
-
-static bool match_all(Sizes *sizes, const char *letters, const Shape *const *shapes, int count) {
-  for (int i = 0; i < count; i++) {
-    if (*letters == 0 || !matches(sizes, letters, shapes[i])) return false;
-    letters += strcspn(letters, " ");
-    letters += *letters == ' ';
-  }
-  return *letters == 0;
-}
-
-/* A routine's result is a tuple, unless there is only one. */
-static const Shape *result_shape(const Instruction *instruction, int i) {
-  const Shape *shape = instruction->shape;
-  return shape->type == TUPLE ? shape->elements[i] : shape;
-}
-
-static int result_count(const Instruction *instruction) {
-  const Shape *shape = instruction->shape;
-  return shape->type == TUPLE ? shape->tuple_size : 1;
-}
-
-static bool check_shapes(const Instruction *instruction, const Routine *routine, Sizes *sizes,
-                         Error *error) {
-  const Shape *operands[CUSTOM_CALL_OPERANDS], *results[CUSTOM_CALL_RESULTS];
-  int count = instruction->operand_count, outputs = result_count(instruction);
-  sizes->batch = -1;
-  for (int i = 0; i < 128; i++) sizes->of[i] = -1;
-  bool ok = count <= CUSTOM_CALL_OPERANDS && outputs <= CUSTOM_CALL_RESULTS;
-  for (int i = 0; ok && i < count; i++) operands[i] = instruction->operands[i]->shape;
-  for (int i = 0; ok && i < outputs; i++) results[i] = result_shape(instruction, i);
-  ok = ok && match_all(sizes, routine->operands, operands, count);
-  int64_t m = sizes->of['m'], n = sizes->of['n'];
-  sizes->of['k'] = m < n ? m : n;
-  sizes->of['p'] = n > 0 ? n - 1 : 0;
-  if (ok && match_all(sizes, routine->results, results, outputs)) return true;
-  return error_set_op(error, STATUS_INVALID_ARGUMENT, "custom-call",
-                      "%s of %s has operands or results of other shapes; it takes (%s) to (%s), "
-                      "with k = min(m, n) and p = n - 1, behind the dimensions of a batch",
-                      instruction->name, instruction->a->custom_call_target, routine->operands,
-                      routine->results);
-}
-
-static const char *next_word(const char *letters) {
-  letters += strcspn(letters, " ");
-  return letters + (*letters == ' ');
-}
-
-static void set_sizes(const Sizes *sizes, const char *letters, int64_t (*matrix)[2]) {
-  for (; *letters; letters = next_word(letters), matrix++) {
-    size_t rank = *letters == '-' ? 0 : strcspn(letters, " ");
-    for (size_t d = 0; d < 2; d++) {
-      (*matrix)[d] = d < rank ? sizes->of[(unsigned char)letters[d]] : 1;
-    }
-  }
-}
-
-const char *custom_call_sizes(const Instruction *instruction, CustomCallSizes *out) {
-  const Routine *routine = routine_of(instruction->a->custom_call_target);
-  Sizes sizes;
-  Error error;
-  if (!check_shapes(instruction, routine, &sizes, &error)) return NULL;
-  out->batch = sizes.batch;
-  set_sizes(&sizes, routine->operands, out->operands);
-  set_sizes(&sizes, routine->results, out->results);
-  return routine->names;
-}
-
-int64_t custom_call_attribute(const char *config, const char *name, int64_t otherwise) {
-  size_t size = strlen(name);
-  for (const char *text = config; text && (text = strstr(text, name)); text += size) {
-    bool starts = text == config || strchr("{, ", text[-1]);
-    const char *value = text + size + strspn(text + size, " ");
-    if (!starts || *value != '=') continue;
-    value += 1 + strspn(value + 1, " ");
-    return *value == 't' ? 1 : strtoll(value, NULL, 10); /* true, false or a number */
-  }
-  return otherwise;
-}
-
-/* ---- Without a kernel ---- */
 
 static bool is_empty(const Instruction *instruction) {
   for (int i = 0; i < instruction->operand_count; i++) {
@@ -195,11 +16,10 @@ static bool is_empty(const Instruction *instruction) {
 
 bool eval_custom_call(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
-  const Routine *routine = routine_of(instruction->a->custom_call_target);
-  Sizes sizes;
-  if (!check_shapes(instruction, routine, &sizes, context->error)) return false;
+  if (!lapack_call_check(instruction, context->error)) return false;
   if (is_empty(instruction)) {
-    for (int i = 0; i < result_count(instruction); i++) {
+    int leaves = shape_leaves(instruction->shape);
+    for (int i = 0; i < leaves; i++) {
       Literal *leaf = instruction->shape->type == TUPLE ? result->elements[i] : result;
       memset(leaf->data, 0, (size_t)shape_bytes(leaf->shape));
     }

@@ -1,6 +1,7 @@
 #include "eval/eval.h"
 
 #include "eval/evaluation.h"
+#include "hlo/lapack_calls.h"
 
 /* The rule of each opcode; those of the element-wise categories are filled in by rule_of. */
 static EvalRule *const rules[OPCODE_COUNT] = {
@@ -75,7 +76,7 @@ static EvalRule *const rules[OPCODE_COUNT] = {
 
 static EvalRule *rule_of(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
-  if (opcode == HLO_CUSTOM_CALL && custom_call_is_built_in(instruction)) return eval_custom_call;
+  if (opcode == HLO_CUSTOM_CALL && is_lapack_call(instruction)) return eval_custom_call;
   OpCategory category = opcode_category(opcode);
   bool elementwise = category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY;
   return elementwise ? eval_elementwise : rules[opcode];

@@ -65,20 +65,4 @@ EvalRule eval_elementwise, eval_convert, eval_bitcast_convert, eval_select, eval
     eval_triangular_solve, eval_batch_norm, eval_rng, eval_rng_bit_generator, eval_rng_state,
     eval_structure, eval_control, eval_scan, eval_custom_call;
 
-/* Whether the evaluator knows the target of a custom-call: custom_call.c lists them. */
-bool custom_call_is_built_in(const Instruction *instruction);
-
-/* Of one that is: the routine's names without the type's letter, separated by |, and the rows and
-** columns of the matrices of each operand and result, of which there are `batch`. NULL if the shapes
-** don't fit. */
-enum { CUSTOM_CALL_OPERANDS = 4, CUSTOM_CALL_RESULTS = 6 };
-typedef struct CustomCallSizes {
-  int64_t batch, operands[CUSTOM_CALL_OPERANDS][2], results[CUSTOM_CALL_RESULTS][2];
-} CustomCallSizes;
-const char *custom_call_sizes(const Instruction *instruction, CustomCallSizes *sizes);
-
-/* An attribute of its backend_config: a number, as LAPACK's letters are there, or true as 1:
-** {uplo = 76 : ui8, left = true}. */
-int64_t custom_call_attribute(const char *config, const char *name, int64_t otherwise);
-
 #endif

@@ -48,7 +48,7 @@ Number number_divide(Number x, Number y) {
 }
 
 int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise) {
-  return custom_call_attribute(call->config, name, otherwise);
+  return lapack_call_attribute(call->config, name, otherwise);
 }
 
 static void load(const Matrix *m, const Literal *literal, int64_t batch) {
@@ -72,7 +72,7 @@ static void store(const Matrix *m, const Literal *literal, int64_t batch) {
 }
 
 static bool run(const Instruction *instruction, LapackRoutine *routine,
-                const CustomCallSizes *sizes, int64_t batch, Literal *const *operands,
+                const LapackCallSizes *sizes, int64_t batch, Literal *const *operands,
                 Literal *result, EvalContext *context) {
   bool is_tuple = instruction->shape->type == TUPLE;
   int results = is_tuple ? instruction->shape->tuple_size : 1;
@@ -94,8 +94,8 @@ static bool run(const Instruction *instruction, LapackRoutine *routine,
 
 bool lapack_eval(const Instruction *instruction, Literal *const *operands, Literal *result,
                  EvalContext *context) {
-  CustomCallSizes sizes;
-  const char *names = custom_call_sizes(instruction, &sizes);
+  LapackCallSizes sizes;
+  const char *names = lapack_call_sizes(instruction, &sizes);
   size_t i = 0;
   while (strcmp(names, routines[i].names) != 0) i++;
   bool ok = true;

@@ -11,6 +11,7 @@
 #include <complex.h>
 
 #include "eval/eval.h"
+#include "hlo/lapack_calls.h"
 
 typedef double complex Number;
 
@@ -27,7 +28,6 @@ static inline Number *at(const Matrix *m, int64_t row, int64_t column) {
   return &m->items[row * m->columns + column];
 }
 
-enum { LAPACK_OPERANDS = CUSTOM_CALL_OPERANDS, LAPACK_RESULTS = CUSTOM_CALL_RESULTS };
 
 /* One call, of one matrix of a batch. */
 typedef struct Lapack {
@@ -41,7 +41,7 @@ typedef struct Lapack {
 /* False with the context's error. */
 typedef bool LapackRoutine(Lapack *call);
 
-/* custom_call_attribute of it. */
+/* lapack_call_attribute of it. */
 int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise);
 
 /* lapack.c: of a call whose shapes fit. */

@@ -9,6 +9,7 @@
 
 #include "base/least.h"
 #include "eval/eval.h"
+#include "hlo/lapack_calls.h"
 #include "kernels/linalg_wide.h"
 
 enum {
@@ -18,7 +19,7 @@ enum {
 };
 
 typedef struct RoutineName {
-  const char *names; /* eval/custom_call.c's */
+  const char *names; /* hlo/lapack_calls.c's */
   LinalgRoutine routine;
   const char *results
       [2]; /* what they are of: numbers, their real parts, complex ones, integers; of complex ones */
@@ -110,7 +111,7 @@ static void set_operation(LinalgPlan *p, const Instruction *x, Arena *arena) {
 }
 
 static int64_t letter(const Instruction *x, const char *name, int64_t otherwise) {
-  return custom_call_attribute(x->a->backend_config, name, otherwise);
+  return lapack_call_attribute(x->a->backend_config, name, otherwise);
 }
 
 static bool is_wide(PrimitiveType type) { return type == C64 || type == C128; }
@@ -150,8 +151,8 @@ static void set_wanted(LinalgPlan *p, const Instruction *x) {
 }
 
 static bool set_call(LinalgPlan *p, const Instruction *x) {
-  CustomCallSizes sizes;
-  const char *names = custom_call_sizes(x, &sizes);
+  LapackCallSizes sizes;
+  const char *names = lapack_call_sizes(x, &sizes);
   size_t i = 0, count = sizeof routines / sizeof *routines;
   while (names && i < count && strcmp(names, routines[i].names) != 0) i++;
   if (!names || i == count || sizes.batch == 0) return false;
@@ -225,7 +226,7 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
   bool is_call = x->opcode == HLO_CUSTOM_CALL;
-  if (is_call ? !custom_call_is_built_in(x)
+  if (is_call ? !is_lapack_call(x)
               : x->opcode != HLO_CHOLESKY && x->opcode != HLO_TRIANGULAR_SOLVE) {
     return NULL;
   }

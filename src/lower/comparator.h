@@ -4,8 +4,8 @@
 ** next key, and so on. A key may be an operand's element as it is, or anything computed from one
 ** element of each operand.
 */
-#ifndef XLA_PASSES_COMPARATOR_H
-#define XLA_PASSES_COMPARATOR_H
+#ifndef XLA_LOWER_COMPARATOR_H
+#define XLA_LOWER_COMPARATOR_H
 
 #include "hlo/module.h"
 

@@ -1,6 +1,6 @@
 /* What the passes about windows share. */
-#ifndef XLA_PASSES_POOLING_H
-#define XLA_PASSES_POOLING_H
+#ifndef XLA_LOWER_POOLING_H
+#define XLA_LOWER_POOLING_H
 
 #include "hlo/module.h"
 

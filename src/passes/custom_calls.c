@@ -1,6 +1,6 @@
 /*
 ** Custom calls that are another spelling of something XLA has an operation for, or a hint to a
-** compiler for several devices. LAPACK's are left: the evaluator runs those (eval/custom_call.c).
+** compiler for several devices. LAPACK's are left: kernels run those (kernels/linalg.c).
 */
 #include <string.h>
 

@@ -1,0 +1,102 @@
+/* From a module to a program: the passes, then thunks, their memory and generated code, one after the other. */
+#include "codegen/codegen.h"
+#include "compile/collective_check.h"
+#include "compile/program.h"
+#include "dynamic/dimensions.h"
+#include "lower/lower.h"
+#include "platform/platform.h"
+
+/* Gives the leaves that the caller sees the shapes that `module` states, with dynamic dimensions. */
+static void state_shapes(Program *program, const Module *module) {
+  const Computation *entry = module->entry;
+  int leaf = 0;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    const Shape *shape = entry->parameters[p]->shape;
+    program->hidden_parameters += shape_dynamic_dimensions(shape);
+    const Shape **first = &program->parameter_shapes[leaf];
+    leaf += (int)(shape_put_leaves(shape_copy(program->arena, shape), first) - first);
+  }
+  const Shape *result = entry->root->shape;
+  program->hidden_results = shape_dynamic_dimensions(result);
+  shape_put_leaves(shape_copy(program->arena, result), program->result_shapes);
+}
+
+static int max_int(int a, int b) { return a > b ? a : b; }
+
+static int sequence_depth(const ThunkSequence *sequence) {
+  int depth = 0;
+  for (int i = 0; i < sequence->count; i++) {
+    const Thunk *thunk = &sequence->thunks[i];
+    if (thunk_has_steps(thunk)) depth = max_int(depth, sequence_depth(thunk->steps));
+    if (thunk->kind == THUNK_WHILE) {
+      depth = max_int(depth, sequence_depth(thunk->condition));
+      depth = max_int(depth, sequence_depth(thunk->body));
+    }
+    if (thunk->kind != THUNK_CONDITIONAL) continue;
+    for (int b = 0; b < thunk->branch_count; b++) {
+      depth = max_int(depth, sequence_depth(&thunk->branches[b]));
+    }
+  }
+  return depth + 1;
+}
+
+/* From fusions to a generated module. Without an engine it is emitted all the same, for the sanitizers. */
+static bool compile_fusions(Program *program, Error *error) {
+  if (!program->fusion_count && !program->region_count) return true;
+  ByteBuf bytes = {0};
+  CodegenInput input = {program->fusions, program->fusion_count, program->regions,
+                        program->region_count};
+  bool ok = codegen_emit(&input, platform_shared_memory(), &bytes, error);
+  if (ok && platform_has_codegen()) {
+    program->generated_module = platform_module_register(bytes.bytes, bytes.size, error);
+    ok = program->generated_module != 0;
+  }
+  program->code_bytes = (int64_t)bytes.size;
+  bytebuf_free(&bytes);
+  return ok;
+}
+
+/* From here on the module says what it is compiled for. */
+static void state_mesh(Module *module, Mesh mesh) {
+  if (mesh.replicas > 1 || module->replica_count) module->replica_count = mesh.replicas;
+  if (mesh.partitions > 1 || module->num_partitions) module->num_partitions = mesh.partitions;
+}
+
+Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error) {
+  Module *optimized = module_clone(module);
+  state_mesh(optimized, mesh);
+  if (!dynamic_dimensions_resolve(optimized, error)) {
+    module_free(optimized);
+    return NULL;
+  }
+  if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", optimized);
+  lower_run(optimized, options->evaluate ? NULL : &codegen_target, options->watch);
+  if (!options->evaluate && schedule_module(optimized) && options->watch) {
+    options->watch->changed(options->watch, "schedule", optimized);
+  }
+  if (!collectives_check(optimized, mesh, error)) {
+    module_free(optimized);
+    return NULL;
+  }
+  Arena *arena = optimized->arena; /* one arena for all: they live and go together */
+  Program *program = ARENA_NEW(arena, Program);
+  program->arena = arena;
+  program->module = optimized;
+  program->mesh = mesh;
+  if (!compile_thunks(program, options, error)) {
+    module_free(optimized);
+    return NULL;
+  }
+  if (!options->evaluate) {
+    compile_row_groups(program);
+    compile_regions(program);
+  }
+  program->depth = sequence_depth(&program->entry);
+  state_shapes(program, module);
+  /* Last, as nothing but program_free gives a registered module back. */
+  if (!compile_fusions(program, error)) {
+    module_free(optimized);
+    return NULL;
+  }
+  return program;
+}

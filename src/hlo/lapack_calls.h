@@ -1,0 +1,29 @@
+/*
+** The custom calls that are built in: LAPACK's routines under the names by which JAX's exports for
+** the CPU call them, lapack_<s|d|c|z><routine>_ffi. Kernels run them (kernels/linalg.c); eval/lapack.h, what they are
+** held against, is in native builds alone.
+*/
+#ifndef XLA_HLO_LAPACK_CALLS_H
+#define XLA_HLO_LAPACK_CALLS_H
+
+#include "hlo/module.h"
+
+/* Whether a custom-call is one of these, whatever its shapes. */
+bool is_lapack_call(const Instruction *instruction);
+
+/* INVALID_ARGUMENT, with the shapes that the routine takes, if these are others. */
+bool lapack_call_check(const Instruction *instruction, Error *error);
+
+/* The rows and columns of the matrices of each operand and result, of which there are `batch`. */
+enum { LAPACK_OPERANDS = 4, LAPACK_RESULTS = 6 };
+typedef struct LapackCallSizes {
+  int64_t batch, operands[LAPACK_OPERANDS][2], results[LAPACK_RESULTS][2];
+} LapackCallSizes;
+/* The routine's names without the type's letter, separated by |; NULL if the shapes don't fit. */
+const char *lapack_call_sizes(const Instruction *instruction, LapackCallSizes *sizes);
+
+/* An attribute of its backend_config: a number, as LAPACK's letters are there, or true as 1:
+** {uplo = 76 : ui8, left = true}. */
+int64_t lapack_call_attribute(const char *config, const char *name, int64_t otherwise);
+
+#endif
