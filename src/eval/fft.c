@@ -1,4 +1,3 @@
-#ifdef XLA_CHECKS
 /*
 ** fft: FFT, IFFT, RFFT and IRFFT over the last one to three axes (any number, in fact), of any
 ** length, computed in double.
@@ -99,4 +98,3 @@ bool eval_fft(const Instruction *instruction, Literal *const *operands, Literal 
   }
   return true;
 }
-#endif

@@ -1,4 +1,3 @@
-#ifdef XLA_CHECKS
 /*
 ** Lengths whose prime factors are all small: decimation in time (Cooley and Tukey), one level per
 ** factor. Others: a convolution with a chirp (Bluestein), jk = (j^2 + k^2 - (j-k)^2) / 2, by
@@ -154,4 +153,3 @@ void fft_inverse(FftPlan *plan, Complex *in, Complex *out) {
     out[k] = (Complex){out[k].re / length, -out[k].im / length};
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#ifdef XLA_CHECKS
 /* scan: to_apply, once per step, on an element of each input and the carries of the step before. */
 #include "hlo/scan.h"
 
@@ -77,4 +76,3 @@ bool eval_scan(const Instruction *instruction, Literal *const *operands, Literal
   }
   return true;
 }
-#endif
