@@ -28,7 +28,6 @@ static inline Number *at(const Matrix *m, int64_t row, int64_t column) {
   return &m->items[row * m->columns + column];
 }
 
-
 /* One call, of one matrix of a batch. */
 typedef struct Lapack {
   Matrix in[LAPACK_OPERANDS]; /* may be overwritten */
