@@ -172,12 +172,24 @@ static f64x2 wide_remainder(f64x2 x, f64x2 y) {
 }
 
 /* y is not zero nor so small or large that the products are out of range. */
-static s64x2 is_ordinary_remainder(f64x2 x, f64x2 y) {
+static s64x2 is_plain_divisor(f64x2 x, f64x2 y) {
   f64x2 b = wide_abs(y);
-  return within(x, 0x1p1000) & within(1 / y, 0x1p900) & within(x / y, 0x1p24) & within(b, 0x1p1000);
+  return within(x, 0x1p1000) & within(1 / y, 0x1p900) & within(b, 0x1p1000);
 }
 
-BINARY(remainder, is_ordinary_remainder(x, y), wide_remainder(x, y), fmod)
+/* Of large quotients, what y times a power of two leaves first, 22 bits of the quotient at a time. */
+__attribute__((noinline)) static double far_remainder(double x, double y) {
+  f64x2 a = wide_splat(x), b = wide_abs(wide_splat(y));
+  if (!is_plain_divisor(a, b)[0]) return fmod(x, y);
+  while (!within(a / b, 0x1p24)[0]) {
+    s64x2 power = ((s64x2)wide_abs(a) >> 52) - ((s64x2)b >> 52) - 22;
+    a = wide_remainder(a, (f64x2)((s64x2)b + (power << 52)));
+  }
+  return wide_remainder(a, b)[0];
+}
+
+BINARY(remainder, is_plain_divisor(x, y) & within(x / y, 0x1p24), wide_remainder(x, y),
+       far_remainder)
 
 /* --- Arcs ------------------------------------------------------------------------------------- */
 
@@ -194,7 +206,7 @@ UNARY_F64(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
 ** are multiples of 4 on. What is left out is below 2^-137; no double is nearer than 2^-61 to a multiple of pi/2.
 ** Infinities and NaN: NaN.
 */
-static void set_large_angle(WideAngle *angle, int lane, double x) {
+__attribute__((noinline)) static void set_large_angle(WideAngle *angle, int lane, double x) {
   static const uint32_t two_over_pi[] = {
       0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599,
       0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c,

@@ -1,6 +1,7 @@
 /**
- * Sines, cosines and tangents of f64 beyond 2^20, of all exponents, of what is near to multiples of pi/2, of infinities
- * and NaN: against the engine's own, which are within an ulp. A lane's result does not depend on its neighbour.
+ * Operands that are rare, and must be neither slow nor wrong: sines, cosines and tangents of f64 beyond 2^20, of all
+ * exponents, near to multiples of pi/2, of infinities and NaN, against the engine's own, which are within an ulp; and
+ * remainders of quotients of any size, which are exact.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -43,6 +44,34 @@ ENTRY e {
       if (Number.isNaN(f(v))) assert.ok(Number.isNaN(data[i]), `${name}(${v}) = ${data[i]}`);
       else assert.ok(ulps(data[i], f(v)) <= most, `${name}(${v}) = ${data[i]}, not ${f(v)}`);
     });
+  }
+  client.dispose();
+});
+
+test('remainders of quotients of any size', async () => {
+  const client = await Client.create({ threads: 0 });
+  for (const [type, Type, exponents] of [['f32', Float32Array, 120], ['f64', Float64Array, 1000]]) {
+    const special = [0, -0, Infinity, -Infinity, NaN, 5, -5, exponents === 120 ? 2 ** -149 : 2 ** -1074];
+    const [x, y] = [[], []];
+    special.forEach((a) => special.forEach((b) => {
+      x.push(a);
+      y.push(b);
+    }));
+    let state = 7;
+    const next = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+    for (let i = 0; i < 4000; i++) {
+      x.push((1 + next()) * 2 ** Math.floor((next() * 2 - 1) * exponents) * (i % 2 ? 1 : -1));
+      y.push((1 + next()) * 2 ** Math.floor((next() * 2 - 1) * exponents) * (i % 3 ? 1 : -1));
+    }
+    const [a, b] = [new Type(x), new Type(y)];
+    const exe = await client.compile(client.parseHlo(`HloModule m
+ENTRY e {
+  x = ${type}[${a.length}] parameter(0)
+  y = ${type}[${a.length}] parameter(1)
+  ROOT r = ${type}[${a.length}] remainder(x, y)
+}`));
+    const [{ data }] = await exe.execute([a, b]);
+    a.forEach((v, i) => assert.ok(Object.is(data[i], v % b[i]), `${type}: ${v} % ${b[i]} = ${data[i]}`));
   }
   client.dispose();
 });
