@@ -100,6 +100,68 @@ describe('linear algebra in blocks', () => {
     });
   }
 
+  /* M v, or M^H v, of numbers [re, im]: what is said of factors is tried on a vector. M is at(i, j). */
+  function applied(rows, columns, at, v, isAdjoint) {
+    const sums = Array.from({ length: isAdjoint ? columns : rows }, () => [0, 0]);
+    for (let i = 0; i < rows; i++) {
+      for (let j = 0; j < columns; j++) {
+        const [re, im] = at(i, j);
+        const [to, [x, y]] = isAdjoint ? [sums[j], v[i]] : [sums[i], v[j]];
+        const sign = isAdjoint ? -im : im;
+        to[0] += re * x - sign * y;
+        to[1] += re * y + sign * x;
+      }
+    }
+    return sums;
+  }
+
+  for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
+    for (const [m, n] of [[450, 450], [300, 130], [130, 300]]) {
+      const k = Math.min(m, n), shape = `${type}[${m},${n}]`;
+      const x = random(m * n * lanes, real);
+      const of = (data) => (i, j) => [data[(i * n + j) * lanes], lanes === 2 ? data[(i * n + j) * lanes + 1] : 0];
+      const vector = Array.from({ length: n }, (_, i) => [Math.sin(i + 1), Math.cos(3 * i)]);
+      const assertSame = (left, right, size) => left.forEach(([re, im], i) => assert.ok(
+        Math.hypot(re - right[i][0], im - right[i][1]) <= bound * size,
+        `row ${i}: ${re}, ${im} is not ${right[i]}`));
+      test(`L U of ${shape}`, async () => {
+        const [lu, pivots, info] = await run(call(type, 'getrf', [`${m},${n}`],
+          [shape, `s32[${k}]`, 's32[]'], ''), [x]);
+        assert.equal(info[0], 0);
+        const at = of(lu);
+        const upper = applied(k, n, (i, j) => (j >= i ? at(i, j) : [0, 0]), vector);
+        const made = applied(m, k, (i, j) => (j < i ? at(i, j) : [i === j ? 1 : 0, 0]), upper);
+        const wanted = applied(m, n, of(x), vector);
+        pivots.forEach((p, i) => ([wanted[i], wanted[p - 1]] = [wanted[p - 1], wanted[i]]));
+        assertSame(made, wanted, n);
+        for (let i = 0; i < m; i++) {
+          for (let j = 0; j < Math.min(i, k); j++) {
+            assert.ok(Math.abs(at(i, j)[0]) + Math.abs(at(i, j)[1]) <= lanes * 1.001, 'pivots are the largest');
+          }
+        }
+      });
+      test(`R^H R of ${shape}`, async () => {
+        const [qr] = await run(call(type, 'geqrf', [`${m},${n}`], [shape, `${type}[${k}]`], ''), [x]);
+        const at = of(qr), upper = (i, j) => (j >= i ? at(i, j) : [0, 0]);
+        assertSame(applied(k, n, upper, applied(k, n, upper, vector), true),
+          applied(m, n, of(x), applied(m, n, of(x), vector), true), n * Math.sqrt(m));
+      });
+      if (m !== n) continue;
+      test(`L L^H of ${shape}`, async () => {
+        const a = x.slice();
+        for (let i = 0; i < n; i++) a[i * (n + 1) * lanes] += n;
+        const [l, info] = await run(call(type, 'potrf', [`${n},${n}`], [shape, 's32[]'],
+          '{uplo = 76 : ui8}'), [a]);
+        assert.equal(info[0], 0);
+        const at = of(l), given = of(a), lower = (i, j) => (j <= i ? at(i, j) : [0, 0]);
+        const whole = (i, j) => (i === j ? [given(i, i)[0], 0]
+          : j < i ? given(i, j) : [given(j, i)[0], -given(j, i)[1]]);
+        assertSame(applied(n, n, lower, applied(n, n, lower, vector, true)),
+          applied(n, n, whole, vector), 2 * n);
+      });
+    }
+  }
+
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
     for (const n of [5, 75]) {
       test(`eigenvectors of ${type}[2,${n},${n}]`, async () => {

@@ -133,7 +133,7 @@ static double largest_of(const Number *x, ptrdiff_t count) {
 FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data,
                                        Number *memory, LinalgProgress *progress) {
   enum { FACTORS = LOADS + 1 };
-  ptrdiff_t n = plan->in[0].rows;
+  ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
   bool is_lapack = plan->routine == LINALG_POTRF;
   Number *a = memory;
   if (progress->stage == LOADS) {
@@ -141,17 +141,17 @@ FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData 
       if (pauses_to_move(progress, i, i)) return LINALG_PAUSED;
       for (ptrdiff_t j = 0; j <= i; j++) {
         Number x = get(plan, data->in[0], plan->lower ? i * n + j : j * n + i);
-        a[i * n + j] = is_lapack && !plan->lower ? conjugate(x) : x;
+        a[i * stride + j] = is_lapack && !plan->lower ? conjugate(x) : x;
       }
     }
     linalg_stage_ends(progress);
   }
-  if (progress->stage == FACTORS && !cholesky(a, n, n, memory + n * n, progress)) {
+  if (progress->stage == FACTORS && !cholesky(a, n, stride, memory + n * stride, progress)) {
     return LINALG_PAUSED;
   }
   bool is_nan = false;
   if (progress->info && !is_lapack) {
-    Number *pivot = &a[(progress->info - 1) * (n + 1)];
+    Number *pivot = &a[(progress->info - 1) * (stride + 1)];
     if (real(*pivot) > 0) return LINALG_XLA_DECIDES; /* infinite: the next ones may be numbers */
     is_nan = progress->info < n || real(*pivot) != 0;
     *pivot = number(n % XLA_BLOCK == 1 ? 0 : NAN); /* a block of one is the root itself */
@@ -160,7 +160,7 @@ FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData 
     if (pauses_to_move(progress, i, n)) return LINALG_PAUSED;
     for (ptrdiff_t j = 0; j < n; j++) {
       ptrdiff_t to = plan->lower ? i * n + j : j * n + i;
-      Number x = j > i ? is_lapack ? get(plan, data->in[0], to) : number(0) : a[i * n + j];
+      Number x = j > i ? is_lapack ? get(plan, data->in[0], to) : number(0) : a[i * stride + j];
       if (is_nan) x = number(NAN);
       put(plan, data->out[0], to, is_lapack && !plan->lower && j <= i ? conjugate(x) : x);
     }
@@ -232,8 +232,8 @@ FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgS
                                   LinalgProgress *progress) {
   double a_vector = (double)s.n * (double)s.n;
   ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / a_vector) / STRIP_COLUMNS * STRIP_COLUMNS;
-  ptrdiff_t rows = some ? s.n : BLOCK;
-  if (!some) some = LARGE_STRIPS * STRIP_COLUMNS;
+  ptrdiff_t rows = s.n;
+  if (some < LARGE_STRIPS * STRIP_COLUMNS) rows = BLOCK, some = LARGE_STRIPS * STRIP_COLUMNS;
   ptrdiff_t strips = (s.vectors + some - 1) / some, blocks = (s.n + rows - 1) / rows;
   for (ptrdiff_t k = progress->at; k < strips * blocks; k++) {
     ptrdiff_t first = k / blocks * some, count = least(some, s.vectors - first);
@@ -276,7 +276,8 @@ FOR_SIZE static LinalgEnd run_getrf(const LinalgPlan *plan, const LinalgData *da
   ptrdiff_t stride = linalg_stride(columns);
   int32_t *pivots = (int32_t *)data->out[1];
   if ((progress->stage == LOADS && !load_matrix(plan, 0, data, memory, stride, false, progress)) ||
-      (progress->stage == FACTORS && !lu(memory, rows, columns, stride, pivots, progress)) ||
+      (progress->stage == FACTORS &&
+       !lu(memory, rows, columns, stride, pivots, memory + rows * stride, progress)) ||
       !store_matrix(plan, 0, data, memory, stride, false, progress)) {
     return LINALG_PAUSED;
   }
