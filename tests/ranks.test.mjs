@@ -22,6 +22,7 @@ const linearOf = (sizes, index) => index.reduce((at, i, d) => at * sizes[d] + i,
 const X = shape(SIZES);
 const PERMUTATION = [8, 9, 10, 0, 1, 2, 12, 11, 5, 3, 4, 6, 7];
 const KEPT = [1, 2, 3, 6, 7, 8, 9, 10, 12];
+const ARGMAX = SIZES.filter((_, d) => d !== 8);
 const SLICED = SIZES.map((size, d) => (d === 2 || d === 9 ? 1 : size));
 
 /** The operation, its result's sizes, and an element of it: of x, a function of an index. */
@@ -53,6 +54,26 @@ const CASES = {
     }
     return sum;
   }],
+  'sums in windows': [`f32[] constant(0)\n ROOT r = ${X} reduce-window(x, p),
+    window={size=${SIZES.map((_, d) => ([2, 8].includes(d) ? 2 : 1)).join('x')} pad=${
+  SIZES.map((_, d) => ([2, 8].includes(d) ? '1_0' : '0_0')).join('x')}}, to_apply=add`, SIZES, (x, i) => {
+    let sum = 0;
+    for (const a of [0, 1]) for (const b of [0, 1]) {
+      const at = i.map((k, d) => k - (d === 2 ? a : d === 8 ? b : 0));
+      if (at.every((k) => k >= 0)) sum += x(at);
+    }
+    return sum;
+  }],
+  // Two results, in one number: the largest, and where the first of such is.
+  'the place of the largest': [`f32[] constant(-inf)\n z = s32[] constant(0)\n k = ${shape(SIZES, 's32')} iota(), iota_dimension=8
+    t = (${shape(ARGMAX)}, ${shape(ARGMAX, 's32')}) reduce(x, k, p, z), dimensions={8}, to_apply=argmax
+    v = ${shape(ARGMAX)} get-tuple-element(t), index=0\n j = ${shape(ARGMAX, 's32')} get-tuple-element(t), index=1
+    w = ${shape(ARGMAX)} convert(j)\n h = f32[] constant(1000)\n hb = ${shape(ARGMAX)} broadcast(h), dimensions={}
+    m = ${shape(ARGMAX)} multiply(w, hb)\n ROOT r = ${shape(ARGMAX)} add(v, m)`, ARGMAX, (x, i) => {
+    const values = [0, 1, 2].map((k) => x([...i.slice(0, 8), k, ...i.slice(8)]));
+    const most = Math.max(...values);
+    return most + 1000 * values.indexOf(most);
+  }],
 };
 
 for (const [name, [operation, sizes, element]] of Object.entries(CASES)) {
@@ -62,6 +83,12 @@ add {
   a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT r = f32[] add(a, b)
+}
+argmax {
+  a = f32[] parameter(0)\n  i = s32[] parameter(1)\n  b = f32[] parameter(2)\n  j = s32[] parameter(3)
+  g = pred[] compare(a, b), direction=GT\n  q = pred[] compare(a, b), direction=EQ\n  l = pred[] compare(i, j), direction=LT
+  f = pred[] and(q, l)\n  c = pred[] or(g, f)\n  v = f32[] select(c, a, b)\n  k = s32[] select(c, i, j)
+  ROOT r = (f32[], s32[]) tuple(v, k)
 }
 ENTRY e {
   x = ${X} parameter(0)

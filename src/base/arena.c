@@ -19,6 +19,8 @@ typedef struct Block {
 struct Arena {
   Scoped scoped; /* first: what a scope destroys is the arena */
   Block *last;
+  /* The last one released, all zero: where a mark is at a block's end, the next one is wanted again and again. */
+  Block *spare;
 };
 
 static Block *block_new(Block *previous, size_t size) {
@@ -42,6 +44,7 @@ Arena *arena_try_new(void) {
     return NULL;
   }
   arena->last = first;
+  arena->spare = NULL;
   scope_add(&arena->scoped, destroy);
   return arena;
 }
@@ -55,6 +58,7 @@ Arena *arena_new(void) {
 void arena_free(Arena *arena) {
   if (!arena) return;
   scope_remove(&arena->scoped);
+  free(arena->spare);
   for (Block *block = arena->last, *previous; block; block = previous) {
     previous = block->previous;
     free(block);
@@ -68,7 +72,13 @@ void *arena_try_alloc(Arena *arena, uint64_t wanted) {
   Block *block = arena->last;
   if (block->size - block->used < bytes) {
     size_t size = block->size < LARGEST_STEP ? block->size * 2 : LARGEST_STEP;
-    block = block_new(block, size < bytes ? bytes : size);
+    if (arena->spare && arena->spare->size >= bytes) {
+      arena->spare->previous = block;
+      block = arena->spare;
+      arena->spare = NULL;
+    } else {
+      block = block_new(block, size < bytes ? bytes : size);
+    }
     if (!block) return NULL;
     arena->last = block;
   }
@@ -119,14 +129,24 @@ char *arena_printf(Arena *arena, const char *format, ...) {
   return text;
 }
 
+static void clear(Block *block, size_t from) {
+  memset(block->data + from, 0, block->used - from);
+  block->used = from;
+}
+
 ArenaMark arena_mark(Arena *arena) { return (ArenaMark){arena->last, arena->last->used}; }
 
 void arena_release(Arena *arena, ArenaMark mark) {
   while (arena->last != mark.block) {
-    Block *previous = arena->last->previous;
-    free(arena->last);
-    arena->last = previous;
+    Block *block = arena->last;
+    arena->last = block->previous;
+    if (block->size > LARGEST_STEP) { /* too large to be kept */
+      free(block);
+      continue;
+    }
+    clear(block, 0);
+    free(arena->spare);
+    arena->spare = block;
   }
-  memset(arena->last->data + mark.used, 0, arena->last->used - mark.used);
-  arena->last->used = mark.used;
+  clear(arena->last, mark.used);
 }

@@ -11,9 +11,9 @@ static uint32_t hash(const char *name) { return hash_on(2166136261u, name); }
 
 /* The slot that holds `name` and `rest`, or the empty one where that belongs; `h` is the hash of both. */
 static const char **slot_at(const NameSet *set, uint32_t h, const char *name, const char *rest) {
-  size_t length = strlen(name);
   uint32_t mask = (uint32_t)set->capacity - 1, i = h & mask;
   for (; set->slots[i]; i = (i + 1) & mask) {
+    size_t length = strlen(name);
     if (!strncmp(set->slots[i], name, length) && !strcmp(set->slots[i] + length, rest)) break;
   }
   return &set->slots[i];
@@ -34,6 +34,15 @@ static void grow(NameSet *set, Arena *arena) {
     if (set->slots[i]) *slot_of(&larger, set->slots[i]) = set->slots[i];
   }
   *set = larger;
+}
+
+bool names_add(NameSet *set, Arena *arena, const char *name) {
+  if (set->count * 2 >= set->capacity) grow(set, arena);
+  const char **slot = slot_of(set, name);
+  if (*slot) return false;
+  set->count++;
+  *slot = name;
+  return true;
 }
 
 /* ".n", at the end of the buffer; where it begins. */

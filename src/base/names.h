@@ -9,6 +9,8 @@ typedef struct NameSet {
   const char **slots;
 } NameSet;
 
+/* Takes the name itself, which has to live as long; false if it is taken. */
+bool names_add(NameSet *set, Arena *arena, const char *name);
 bool names_has(const NameSet *set, const char *name);
 /* Returns `name`, or the first of "name.n", "name.n+1", ... that is free; and takes it. */
 const char *names_take(NameSet *set, Arena *arena, const char *name, int n);

@@ -45,10 +45,10 @@ static Attributes *keep_attributes(Arena *arena, const Attributes *attributes) {
 void instruction_say(Instruction *instruction, const Attributes *attributes) {
   const Module *module = instruction->parent->module;
   const Attributes *defaults = module->defaults;
-  if (!attributes || !memcmp(attributes, defaults, offsetof(Attributes, shared))) {
-    instruction->a = defaults;
-  } else if (attributes->shared == attributes) {
+  if (attributes && attributes->shared == attributes) {
     instruction->a = attributes;
+  } else if (!attributes || !memcmp(attributes, defaults, offsetof(Attributes, shared))) {
+    instruction->a = defaults;
   } else {
     instruction->a = keep_attributes(module->arena, attributes);
   }
@@ -173,7 +173,8 @@ int instruction_called(const Instruction *instruction, Computation **out) {
   case ELEMENTWISE_TERNARY:
   case SOURCE:
   case MOVEMENT:
-  case CONTRACTION: return 0;
+  case CONTRACTION:
+  case STRUCTURE: return 0;
   default: break;
   }
   Computation *single[] = {a->to_apply, a->calls, a->condition, a->body};
@@ -320,6 +321,7 @@ Computation *module_clone_computation(Module *target, const Computation *computa
   Instruction **by_id = ARENA_ARRAY(target->arena, Instruction *, n);
   /* Called computations first, so that the list keeps callees before callers. */
   for (int i = 0; i < n; i++) {
+    if (!instruction_called(computation->instructions[i], NULL)) continue;
     Attributes a = *computation->instructions[i]->a;
     clone_all_called(target, &a, copies);
   }

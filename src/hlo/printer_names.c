@@ -32,7 +32,7 @@ static const char **good_names(Arena *arena, int count, const char **names) {
   for (int i = 0; i < count; i++) good += is_good(names[i]);
   if (good == count) return NULL;
   for (int i = 0; i < count; i++) {
-    if (is_good(names[i])) names_take(&taken, arena, names[i], 1);
+    if (is_good(names[i])) names_add(&taken, arena, names[i]);
   }
   for (int i = 0; i < count; i++) {
     if (!is_good(names[i])) names[i] = names_take(&taken, arena, good_name(arena, names[i]), 1);

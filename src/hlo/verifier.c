@@ -49,10 +49,9 @@ static bool verify_names_and_ids(Verifier *v, const Computation *c) {
            "computation %s: instruction %d is not where it says it is", c->name, i);
     VERIFY_OP(v, instruction, instruction->name && *instruction->name,
               "instruction %d of computation %s has no name", i, c->name);
-    VERIFY_OP(v, instruction, !names_has(&names, instruction->name),
+    VERIFY_OP(v, instruction, names_add(&names, v->arena, instruction->name),
               "name %s is not unique in computation %s; names must be unique", instruction->name,
               c->name);
-    names_take(&names, v->arena, instruction->name, 0);
     VERIFY_OP(v, instruction, instruction->shape, "instruction %s has no shape", instruction->name);
   }
   return true;
@@ -354,7 +353,7 @@ static bool verify_all(Verifier *v) {
     VERIFY(v, !names_has(&v->verified, c->name),
            "computation name %s is not unique in the module; names must be unique", c->name);
     if (!verify_structure(v, c) || !verify_instructions(v, c)) return false;
-    names_take(&v->verified, v->arena, c->name, 0);
+    names_add(&v->verified, v->arena, c->name);
   }
   VERIFY(v, names_has(&v->verified, module->entry->name) && module->entry->module == module,
          "the entry computation %s is not one of the module's", module->entry->name);

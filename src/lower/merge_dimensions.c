@@ -108,7 +108,6 @@ static void merge_marked(Instruction *x, Arena *arena, const int64_t *marks) {
   int rank = operand->shape->rank;
   Merging m = merge_by(marks, rank);
   Attributes a = *x->a;
-  const Shape *shape = NULL;
   if (x->opcode == HLO_SLICE) {
     SliceDimension *slices = ARENA_ARRAY(arena, SliceDimension, m.count);
     for (int d = 0; d < rank; d++) {
@@ -123,27 +122,82 @@ static void merge_marked(Instruction *x, Arena *arena, const int64_t *marks) {
   } else {
     a.dimensions = merged_list(arena, x->a->dimensions, &m);
   }
-  if (x->opcode == HLO_REDUCE) {
-    int64_t dims[MAX_RANK];
-    const Shape *all = merged_shape(arena, operand->shape, &m);
-    int count = 0;
-    for (int g = 0; g < m.count; g++) {
-      if (!list_has(a.dimensions, g)) dims[count++] = all->dims[g];
-    }
-    shape = shape_make(arena, x->shape->type, count, dims, NULL);
-  } else {
-    shape = merged_shape(arena, x->shape, &m);
-  }
-  Instruction *operands[2] = {merged(operand, &m), x->operand_count > 1 ? x->operands[1] : NULL};
-  become(x, shape, operands, x->operand_count, &a);
+  Instruction *from = merged(operand, &m);
+  become(x, merged_shape(arena, x->shape, &m), &from, 1, &a);
 }
 
-static void merge_listed(Instruction *x, Arena *arena) {
+static void merge_reverse(Instruction *x, Arena *arena) {
   int64_t marks[MAX_RANK] = {0};
-  for (int i = 0; i < x->a->dimensions.count; i++) {
-    marks[x->a->dimensions.items[i]] = x->opcode == HLO_REDUCE ? 1 : ALONE;
-  }
+  for (int i = 0; i < x->a->dimensions.count; i++) marks[x->a->dimensions.items[i]] = ALONE;
   merge_marked(x, arena, marks);
+}
+
+/* Of several arrays at once: a tuple of what is reshaped. `result` has the new dimensions, of any type. */
+static void become_parts(Instruction *x, const Shape *result, Instruction *const *operands,
+                         const Attributes *a) {
+  Arena *arena = x->parent->module->arena;
+  int parts = x->operand_count / 2;
+  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, parts);
+  for (int i = 0; i < parts; i++) {
+    shapes[i] = shape_make(arena, operands[i]->shape->type, result->rank, result->dims, NULL);
+  }
+  if (!shape_is_tuple(x->shape)) {
+    become(x, shapes[0], operands, x->operand_count, a);
+    return;
+  }
+  const Shape *all = shape_tuple(arena, parts, shapes);
+  Instruction *y = computation_add(x->parent, x->opcode, all, operands, x->operand_count, a, NULL);
+  Instruction **results = ARENA_ARRAY(arena, Instruction *, parts);
+  for (int i = 0; i < parts; i++) {
+    Instruction *part = tuple_element(y, i);
+    results[i] =
+        computation_add(x->parent, HLO_RESHAPE, x->shape->elements[i], &part, 1, NULL, NULL);
+  }
+  instruction_become(x, HLO_TUPLE_OP, results, parts, NULL);
+}
+
+/* The merged arrays, and the initial values as they are. */
+static Instruction **merged_parts(const Instruction *x, Arena *arena, const Merging *m) {
+  Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
+  for (int i = 0; i < x->operand_count; i++) {
+    operands[i] = i < x->operand_count / 2 ? merged(x->operands[i], m) : x->operands[i];
+  }
+  return operands;
+}
+
+static void merge_reduce(Instruction *x, Arena *arena) {
+  int64_t marks[MAX_RANK] = {0}, dims[MAX_RANK];
+  const Shape *operand = x->operands[0]->shape;
+  for (int i = 0; i < x->a->dimensions.count; i++) marks[x->a->dimensions.items[i]] = 1;
+  Merging m = merge_by(marks, operand->rank);
+  Attributes a = *x->a;
+  a.dimensions = merged_list(arena, x->a->dimensions, &m);
+  const Shape *all = merged_shape(arena, operand, &m);
+  int count = 0;
+  for (int g = 0; g < m.count; g++) {
+    if (!list_has(a.dimensions, g)) dims[count++] = all->dims[g];
+  }
+  const Shape *result = shape_make(arena, operand->type, count, dims, NULL);
+  become_parts(x, result, merged_parts(x, arena, &m), &a);
+}
+
+/* Dimensions that a window takes as they are go together. */
+static void merge_reduce_window(Instruction *x, Arena *arena) {
+  int64_t marks[MAX_RANK] = {0};
+  const WindowDimension *items = x->a->window.items;
+  const Shape *result = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
+  for (int d = 0; d < result->rank; d++) {
+    const WindowDimension *w = &items[d];
+    bool plain = w->size == 1 && w->stride == 1 && w->base_dilation == 1 && !w->padding_low &&
+                 !w->padding_high && !w->window_reversal;
+    if (!plain) marks[d] = ALONE;
+  }
+  Merging m = merge_by(marks, result->rank);
+  WindowDimension *window = ARENA_ARRAY(arena, WindowDimension, m.count);
+  for (int d = 0; d < result->rank; d++) window[m.group[d]] = items[d];
+  Attributes a = *x->a;
+  a.window = (Window){m.count, window};
+  become_parts(x, merged_shape(arena, result, &m), merged_parts(x, arena, &m), &a);
 }
 
 static void merge_slice(Instruction *x, Arena *arena) {
@@ -171,13 +225,17 @@ static bool is_array(const Shape *shape) {
   return is;
 }
 
+/* Whether it is of arrays, one of which has too many dimensions. */
 static bool has_many(const Instruction *x) {
-  bool many = is_array(x->shape) && x->shape->rank > MOST_DIMENSIONS;
+  bool several = shape_is_tuple(x->shape) && x->shape->tuple_size > 0 &&
+                 (x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW);
+  const Shape *result = several ? x->shape->elements[0] : x->shape;
+  bool many = is_array(result) && result->rank > MOST_DIMENSIONS;
   for (int i = 0; i < x->operand_count; i++) {
     if (!is_array(x->operands[i]->shape)) return false;
     many |= x->operands[i]->shape->rank > MOST_DIMENSIONS;
   }
-  return many && is_array(x->shape) && !x->a->control_predecessors.count;
+  return many && is_array(result) && !x->a->control_predecessors.count;
 }
 
 /* Whether all operands are arrays like the result, or scalars. */
@@ -194,8 +252,9 @@ static bool merge(Instruction *x) {
   switch (x->opcode) {
   case HLO_BROADCAST: merge_broadcast(x, arena); return true;
   case HLO_TRANSPOSE: merge_placed(x, arena, x->a->dimensions.items); return true;
-  case HLO_REDUCE:
-  case HLO_REVERSE: merge_listed(x, arena); return true;
+  case HLO_REDUCE: merge_reduce(x, arena); return true;
+  case HLO_REDUCE_WINDOW: merge_reduce_window(x, arena); return true;
+  case HLO_REVERSE: merge_reverse(x, arena); return true;
   case HLO_SLICE: merge_slice(x, arena); return true;
   case HLO_IOTA: merge_iota(x, arena); return true;
   default:

@@ -16,8 +16,7 @@ typedef struct InstructionSet {
 } InstructionSet;
 
 static bool may_be_shared(const Instruction *instruction) {
-  return instruction->opcode != HLO_PARAMETER && !instruction_has_side_effect(instruction) &&
-         !instruction->a->control_predecessors.count &&
+  return instruction->opcode != HLO_PARAMETER && !instruction->a->control_predecessors.count &&
          (instruction->opcode != HLO_CONSTANT || shape_is_array(instruction->shape)) &&
          instruction->opcode != HLO_AFTER_ALL; /* tokens stand for the order they are used in */
 }
@@ -63,7 +62,8 @@ bool computation_share(Computation *computation) {
     Instruction *instruction = rewrite_visit(&rewrite, i);
     if (!may_be_shared(instruction)) continue;
     Instruction *earlier = find_or_add(&set, instruction);
-    if (earlier) rewrite_replace(&rewrite, instruction, earlier);
+    if (earlier && !instruction_has_side_effect(instruction))
+      rewrite_replace(&rewrite, instruction, earlier);
   }
   scope_free(set.slots);
   return rewrite_end(&rewrite);

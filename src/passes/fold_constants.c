@@ -13,7 +13,6 @@ enum {
 
 static bool worth_folding(const Instruction *instruction) {
   if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
-  if (instruction_has_side_effect(instruction)) return false;
   if (!opcode_is_elementwise(instruction->opcode) && instruction->opcode != HLO_REDUCE &&
       opcode_category(instruction->opcode) != MOVEMENT) {
     return false; /* contractions and such take long */
@@ -26,7 +25,7 @@ static bool worth_folding(const Instruction *instruction) {
   }
   /* 16 is the widest element: a change of type alone is no blow-up. */
   return result <= LARGEST_RESULT && operands <= LARGEST_OPERANDS && result <= 16 * operands &&
-         instruction->opcode != HLO_BROADCAST;
+         instruction->opcode != HLO_BROADCAST && !instruction_has_side_effect(instruction);
 }
 
 static bool fold(Instruction *instruction, Arena *scratch) {

@@ -99,6 +99,14 @@ static Instruction *move_instruction(Computation *into, Instruction *x, Instruct
   return x;
 }
 
+/* What a get-tuple-element of a tuple stands for, so that calls in calls do not leave one in each; or NULL. */
+static Instruction *element_of(const Instruction *x, const Instruction *tuple) {
+  if (x->opcode != HLO_GET_TUPLE_ELEMENT || tuple->opcode != HLO_TUPLE_OP) return NULL;
+  Instruction *element = tuple->operands[x->a->tuple_index];
+  bool same = !x->a->control_predecessors.count && shape_equal(element->shape, x->shape);
+  return same ? element : NULL;
+}
+
 /* Copies the body of `callee` into `into`, or moves it there. Returns what stands for its root. */
 static Instruction *copy_body(Computation *into, const Computation *callee,
                               Instruction *const *arguments, const Instruction *map) {
@@ -112,6 +120,8 @@ static Instruction *copy_body(Computation *into, const Computation *callee,
       copies[i] = arguments[from->parameter_number];
       continue;
     }
+    if (from->operand_count) copies[i] = element_of(from, copies[from->operands[0]->id]);
+    if (copies[i]) continue;
     ArenaMark mark = arena_mark(scratch);
     Instruction **operands = ARENA_ARRAY(scratch, Instruction *, from->operand_count);
     for (int k = 0; k < from->operand_count; k++) operands[k] = copies[from->operands[k]->id];
@@ -158,6 +168,9 @@ static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const
 static Instruction *place(Inliner *inliner, Instruction *instruction, const Shape **done_shape) {
   Computation *computation = inliner->computation;
   int id = instruction->id;
+  Instruction *element =
+      instruction->operand_count ? element_of(instruction, instruction->operands[0]) : NULL;
+  if (element) return element;
   bool finished_once = inliner->users[id] == 1 && inliner->finished[id] == 1;
   const Computation *body = body_of(inliner, instruction);
   if (body) {

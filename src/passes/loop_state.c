@@ -147,9 +147,10 @@ static void mark_all(State *s, Marks *m) {
     const Instruction *x = condition->instructions[i];
     if (is_element(x, s->tested)) mark_element(s, m, x->a->tuple_index);
   }
+  unsigned walk = module_walk(body->module);
   for (int i = 0; i < body->count; i++) {
     Instruction *x = body->instructions[i];
-    if (x->opcode == HLO_PARAMETER || instruction_has_side_effect(x)) mark(m, x);
+    if (x->opcode == HLO_PARAMETER || instruction_has_side_effect_on(x, &walk)) mark(m, x);
   }
   while (m->depth) {
     const Instruction *x = m->stack[--m->depth];
