@@ -298,7 +298,7 @@ static void run_program(const char *hlo, size_t length, int replicas, const Opti
     if (!strstr(mutant.text, options->wanted)) return;
     for (int changes = 1 + below(3); changes > 0; changes--) mutate();
     alarm(SECONDS_A_MUTANT);
-    totals[1] += try_mutant(below(4) ? replicas : 1 + below(4));
+    totals[1] += try_mutant(below(4) ? replicas : 1 + below(8));
     alarm(0);
     totals[0]++;
   }
