@@ -86,6 +86,7 @@ same(uniform, 'log log1p sqrt asin atanh', 'f64', low=0.001)
 row('power f64', lax.pow, uniform('f64'), normal('f64'))
 row('atan2 f64', lax.atan2, normal('f64'), normal('f64'))
 row('remainder f64', lax.rem, normal('f64', scale=10), normal('f64'))
+row('sin f64 of billions', lax.sin, normal('f64', scale=1e9))
 for dtype in 'f16 bf16 f8e5m2 f8e4m3fn'.split():
     same(normal, 'add', dtype, 2)
     same(normal, 'exp', dtype)
@@ -172,6 +173,7 @@ row('sort 1M, two keys', lambda x, y: lax.sort((x, y), num_keys=2), integers(hig
 row('argsort 100k', lambda x: lax.sort((x, lax.iota(jnp.int32, 100000)), num_keys=1)[1], normal(shape=100000))
 row('top 100 of 100k', lambda x: lax.top_k(x, 100), normal(shape=100000), peer='topk')
 row('top 5 of rows 1000x1000', lambda x: lax.top_k(x, 5), normal(shape=(1000, 1000)))
+row('top 100k of 1M', lambda x: lax.top_k(x, 100000), normal())
 
 # --- Random numbers ---
 
