@@ -21,7 +21,7 @@ static ptrdiff_t panel_numbers(ptrdiff_t size) { return 6 * BLOCK * size + 2 * B
 ** to 1.35 (without 1.06 to 1.2), QR 1.45 (1.4), Cholesky 1.3 to 1.4 (1.0 to 1.35); 1024 of f64: 1.65, 1.6 and 1.5.
 ** What is left is that a panel with its columns is more than a thread's half, and lines go from cache to cache.
 */
-static bool looks_ahead(double panel_work) { return panel_work < LINALG_TURN / 4; }
+static bool looks_ahead(double panel_work) { return 4 * panel_work < LINALG_TURN; }
 
 /* --- Triangular systems ----------------------------------------------------------------------- */
 

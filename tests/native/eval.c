@@ -152,9 +152,9 @@ static const Row refused[] = {
      "FAILED_PRECONDITION: all-reduce: "},
     {"a value that cannot fit",
      "HloModule m\nENTRY e {\n  a = f32[] constant(1)\n"
-     "  b = f32[1048576,1048576,1048576] broadcast(a), dimensions={}\n"
+     "  b = f32[16384,16384,16384] broadcast(a), dimensions={}\n"
      "  ROOT r = f32[1,1,1] slice(b), slice={[0:1], [0:1], [0:1]}\n}\n",
-     "RESOURCE_EXHAUSTED: out of memory: a value of shape f32[1048576,1048576,1048576]"},
+     "RESOURCE_EXHAUSTED: out of memory: a value of shape f32[16384,16384,16384]"},
     {"stochastic-convert to a float",
      "HloModule m\nENTRY e {\n" FLOATS "  b = u32[2] constant({1, 2})\n"
      "  ROOT r = bf16[2] stochastic-convert(a, b)\n}\n",
