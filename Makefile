@@ -41,7 +41,7 @@ SECONDS ?= 60
 SOURCES := $(sort $(wildcard src/*.c src/*/*.c))
 SHARED := $(filter-out src/main.c src/platform/wasm.c src/platform/native.c,$(SOURCES))
 # Textbook routines that kernels are held against, natively, and that nothing else needs.
-TEXTBOOK := $(filter src/eval/fft% src/eval/lapack% src/eval/scan%,$(SHARED))
+TEXTBOOK := $(filter src/eval/dot% src/eval/fft% src/eval/lapack% src/eval/scan%,$(SHARED))
 WASM_SOURCES := $(filter-out $(TEXTBOOK),$(SHARED)) $(filter src/platform/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES))
 C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch]))

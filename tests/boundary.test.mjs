@@ -9,14 +9,7 @@ import {
   Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder, XlaError, XlaOp,
 } from '../bindings/index.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
-import { attack, attackAll, checkError, detached, disposed, hostile, trap, TRAPS } from './hostile.mjs';
-
-const ADD = `HloModule add
-ENTRY main {
-  x = f32[2] parameter(0)
-  y = f32[2] parameter(1)
-  ROOT sum = f32[2] add(x, y)
-}`;
+import { ADD, attack, attackAll, checkError, detached, disposed, hostile, trap, TRAPS } from './hostile.mjs';
 
 for (const threads of [0, 1]) {
   describe(`whatever is passed, with ${threads} threads`, () => {

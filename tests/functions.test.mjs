@@ -11,19 +11,12 @@ import { runInNewContext } from 'node:vm';
 import * as all from '../bindings/index.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
 import * as stablehlo from '../bindings/stablehlo/index.mjs';
-import { attack, checkError, hostile } from './hostile.mjs';
+import { ADD, attack, checkError, hostile } from './hostile.mjs';
 
 const { Client, Literal, Shape } = all;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc');
-
-const ADD = `HloModule add
-ENTRY main {
-  x = f32[2] parameter(0)
-  y = f32[2] parameter(1)
-  ROOT sum = f32[2] add(x, y)
-}`;
 
 /** Arguments that are right, of those that have any: each is replaced in turn. Of records, each field too. */
 const RIGHT = {

@@ -4,6 +4,14 @@ import assert from 'node:assert/strict';
 import { HloModule, Literal, XlaError, XlaOp } from '../bindings/index.mjs';
 import { STATUS_CODES } from '../bindings/error.mjs';
 
+/** A program to attack with. */
+export const ADD = `HloModule add
+ENTRY main {
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  ROOT sum = f32[2] add(x, y)
+}`;
+
 export class Defence extends Error {} // a new one each time: one that a caller's function threw passes as it is
 export const trap = () => {
   throw new Defence('the value defends itself');

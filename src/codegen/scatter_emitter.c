@@ -2,8 +2,8 @@
 ** Scatter, with any computation that combines. The updates are taken in order by one thread, as two
 ** may go to the same element: ranges are of index vectors, and are to be given in order.
 ** (That each of two threads looks at all index vectors, and takes those of half the target, was tried: which
-** are its own nobody foresees, and a wrong guess waits for memory each time. One thread's time by theirs: 0.25
-** for scalars, 0.3 for rows of 16, 0.87 to 1.06 for rows of 64 to 512, which are at the speed of memory.)
+** are its own nobody foresees, which may be why. One thread's time by theirs: 0.25 for scalars, 0.3 for rows of
+** 16, 0.87 to 1.06 for rows of 64 to 512.)
 **
 **     kernel(buffers, begin, end)
 **       if begin is 0: results = operands

@@ -91,7 +91,6 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
 
 /* --- ragged-dot ---------------------------------------------------------------------------------- */
 
-#ifdef XLA_CHECKS /* others run all of these: kernels/dot.c, and what passes/expand_scaled_dot.c makes of them */
 /*
 ** One dimension of the lhs is cut into groups of the sizes that the third operand gives. If that
 ** dimension is
@@ -240,4 +239,3 @@ bool eval_scaled_dot(const Instruction *instruction, Literal *const *operands, L
   Literal *rhs = lhs ? scaled(operands[1], operands[3], type, context) : NULL;
   return rhs && eval_dot(instruction, (Literal *[]){lhs, rhs}, result, context);
 }
-#endif

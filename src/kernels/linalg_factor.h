@@ -19,7 +19,7 @@ static ptrdiff_t panel_numbers(ptrdiff_t size) { return 6 * BLOCK * size + 2 * B
 ** Look-ahead: who updates the columns of the next panel factors it at once, while others update the rest. So no
 ** thread waits for a panel. Not where that takes long, as it goes on without a pause. With two threads, 512: LU 1.2
 ** to 1.35 (without 1.06 to 1.2), QR 1.45 (1.4), Cholesky 1.3 to 1.4 (1.0 to 1.35); 1024 of f64: 1.65, 1.6 and 1.5.
-** What is left is that a panel with its columns is more than a thread's half, and lines go from cache to cache.
+** What keeps them from 1.7 was not profiled; maybe that a panel with its columns is more than a thread's half.
 */
 static bool looks_ahead(double panel_work) { return 4 * panel_work < LINALG_TURN; }
 

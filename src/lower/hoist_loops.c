@@ -25,7 +25,7 @@
 enum {
   MOST_HOISTED = 16,      /* of one loop */
   LEAST_ELEMENTS = 64,    /* of an operation that takes time */
-  MOST_BYTES = 32 << 20,  /* of the product of all rows */
+  MOST_BYTES = 32 << 20,  /* of the product of all rows; of a matrix in panels */
   MOST_GROWTH = 8,        /* of it over the sequence; of others over what they are made of */
   SMALL_BYTES = 64 << 10, /* whatever they are made of */
   LEAST_TURNS = 4,        /* that make up for panels */
@@ -294,8 +294,8 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
   }
   bool turned = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
   int64_t columns = shape->dims[rank - 1], rows = shape_elements(shape) / columns;
-  if (columns % WIDTH || shape_elements(from) <= LEAST_MATRIX || rows < LEAST_ROWS ||
-      rows > MOST_ROWS || rows % ROWS) {
+  if (columns % WIDTH || shape_elements(from) <= LEAST_MATRIX || shape_bytes(from) > MOST_BYTES ||
+      rows < LEAST_ROWS || rows > MOST_ROWS || rows % ROWS) {
     return false;
   }
   int64_t dims[MAX_RANK] = {from->dims[0], columns / WIDTH, WIDTH}, order[] = {1, 0, 2};
