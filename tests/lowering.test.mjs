@@ -927,6 +927,7 @@ for (const [what, options] of Object.entries({
   'few rows': { rows: 4, size: 72, turns: 9 },
   'few turns': { rows: 8, size: 72, turns: 3 },
   'a small matrix': { rows: 8, size: 64, turns: 9 },
+  'a matrix of 64 MB': { rows: 8, size: 4096, turns: 9 },
   'a matrix of another turn': { rows: 8, size: 72, turns: 9, next: 'v' },
 })) {
   test(`hoist-loops: no panels for ${what}`, () => assert.equal(afterPass(products(options), 'hoist-loops'), null));
