@@ -41,7 +41,7 @@ SECONDS ?= 60
 SOURCES := $(sort $(wildcard src/*.c src/*/*.c))
 SHARED := $(filter-out src/main.c src/platform/wasm.c src/platform/native.c,$(SOURCES))
 # Textbook routines that kernels are held against, natively, and that nothing else needs.
-TEXTBOOK := $(filter src/eval/dot% src/eval/fft% src/eval/lapack% src/eval/scan%,$(SHARED))
+TEXTBOOK := $(filter $(addprefix src/eval/,dot% fft% lapack% linalg% scan%),$(SHARED))
 WASM_SOURCES := $(filter-out $(TEXTBOOK),$(SHARED)) $(filter src/platform/wasm.c,$(SOURCES))
 NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES))
 C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch]))
@@ -58,7 +58,7 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # one only if both are compiled alike.
 SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
-  linalg_c128 linalg_wide order_key window)
+  linalg_c128 linalg_exact linalg_wide order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
 COMPACT := $(addprefix kernels/, contraction elements fft_transform gather linalg_f32 linalg_f64 \
   linalg_lanes linalg_rotate move pack rng small sort sort_merge stream tiles winograd) base/arena base/names \

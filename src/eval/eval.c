@@ -38,6 +38,8 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_RAGGED_DOT] = eval_ragged_dot,
     [HLO_SCALED_DOT] = eval_scaled_dot,
     [HLO_FFT] = eval_fft,
+    [HLO_CHOLESKY] = eval_cholesky,
+    [HLO_TRIANGULAR_SOLVE] = eval_triangular_solve,
     [HLO_SCAN] = eval_scan,
 #endif
     [HLO_CONVOLUTION] = eval_convolution,
@@ -47,8 +49,6 @@ static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_SCATTER] = eval_scatter,
     [HLO_SORT] = eval_sort,
     [HLO_TOPK] = eval_topk,
-    [HLO_CHOLESKY] = eval_cholesky,
-    [HLO_TRIANGULAR_SOLVE] = eval_triangular_solve,
     [HLO_BATCH_NORM_GRAD] = eval_batch_norm,
     [HLO_BATCH_NORM_INFERENCE] = eval_batch_norm,
     [HLO_BATCH_NORM_TRAINING] = eval_batch_norm,

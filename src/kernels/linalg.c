@@ -1,14 +1,13 @@
 /*
 ** cholesky, triangular-solve and LAPACK's custom calls: one matrix of the batch after the other, many
 ** of them a chunk. Where they are singular or not finite, what XLA makes of them depends on how it
-** goes about it, which the evaluator knows; such matrices are given to it.
+** goes about it, which is linalg_exact.c's.
 */
 #include "kernels/linalg.h"
 
 #include <string.h>
 
 #include "base/least.h"
-#include "eval/eval.h"
 #include "hlo/lapack_calls.h"
 #include "kernels/linalg_wide.h"
 
@@ -80,21 +79,12 @@ static LinalgSize matrix_size(const Shape *shape) {
   return (LinalgSize){shape->dims[shape->rank - 2], shape->dims[shape->rank - 1]};
 }
 
-/* One matrix of a batch. */
-static const Shape *matrix_shape(const Shape *shape, Arena *arena) {
-  LinalgSize size = matrix_size(shape);
-  int64_t dims[] = {size.rows, size.columns};
-  Error error;
-  return shape_make(arena, shape->type, 2, dims, &error);
-}
-
-static void set_operation(LinalgPlan *p, const Instruction *x, Arena *arena) {
+static void set_operation(LinalgPlan *p, const Instruction *x) {
   const Attributes *a = x->a;
   p->operands = x->operand_count;
   p->results = 1;
   for (int i = 0; i < p->operands; i++) {
     p->in[i] = matrix_size(x->operands[i]->shape);
-    p->shapes[i] = matrix_shape(x->operands[i]->shape, arena);
   }
   p->out[0] = matrix_size(x->shape);
   p->batch = shape_elements(x->shape) / (p->out[0].rows * p->out[0].columns);
@@ -115,6 +105,8 @@ static int64_t letter(const Instruction *x, const char *name, int64_t otherwise)
 }
 
 static bool is_wide(PrimitiveType type) { return type == C64 || type == C128; }
+
+static bool is_fast(PrimitiveType type) { return type == F32 || type == F64 || is_wide(type); }
 
 static bool has_types(const Instruction *x, const char *results, LinalgRoutine routine) {
   PrimitiveType type = x->operands[0]->shape->type;
@@ -210,8 +202,8 @@ enum { PHASE_BEGIN, PHASE_RUN, PHASES };
 enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
 
 /* Of a chunk: a LinalgProgress, and a matrix' numbers. */
-static int64_t memory_bytes(const LinalgPlan *p, PrimitiveType type) {
-  return PROGRESS_BYTES + ((p->numbers * (is_wide(type) ? 16 : 8) + 16 + 63) & -64);
+static int64_t memory_bytes(const LinalgPlan *p) {
+  return PROGRESS_BYTES + ((p->numbers * (is_wide(p->type) ? 16 : 8) + 16 + 63) & -64);
 }
 
 static void set_bytes(LinalgPlan *p, const Instruction *x) {
@@ -224,6 +216,13 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
   }
 }
 
+/* Of one matrix, roughly. */
+static double work_of(const LinalgPlan *p) {
+  int64_t size = most(p->in[0].rows, p->in[0].columns), numbers = size * size;
+  for (int k = 1; k < p->operands; k++) numbers = most(numbers, p->in[k].rows * p->in[k].columns);
+  return (double)size * (double)numbers + 64;
+}
+
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
   bool is_call = x->opcode == HLO_CUSTOM_CALL;
   if (is_call ? !is_lapack_call(x)
@@ -231,29 +230,31 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
     return NULL;
   }
   PrimitiveType type = x->operands[0]->shape->type;
-  if (type != F32 && type != F64 && !is_wide(type)) return NULL;
+  if (is_call && !is_fast(type)) return NULL;
   if (!is_call && shape_elements(x->shape) == 0) return NULL;
   LinalgPlan *p = ARENA_NEW(arena, LinalgPlan);
+  p->type = type;
   p->narrow = type == F32 || type == C64;
   if (is_call) {
     if (!set_call(p, x)) return NULL;
   } else {
-    set_operation(p, x, arena);
+    set_operation(p, x);
   }
   int64_t of_lanes = linalg_lanes_numbers(p, type);
   p->in_lanes = of_lanes > 0;
-  p->numbers = most(linalg_numbers_of(p), of_lanes);
+  p->numbers = most(most(linalg_numbers_of(p), of_lanes), linalg_exact_numbers(p));
   set_bytes(p, x);
-  int64_t size = most(p->in[0].rows, p->in[0].columns), work = size * size * size + 64;
-  int64_t chunks = work >= LEAST_WORK ? p->batch : (p->batch * work + LEAST_WORK - 1) / LEAST_WORK;
+  double work = work_of(p);
+  int64_t chunks = p->batch;
+  if (work < LEAST_WORK) chunks = (int64_t)((double)p->batch * work / LEAST_WORK) + 1;
   if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
   p->per_chunk = (p->batch + chunks - 1) / chunks;
   if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
-  p->kernel.is_long = work > LINALG_TURN;
+  p->kernel.is_long = work * (double)p->per_chunk > LINALG_TURN;
   int *all = kernel_phases(&p->kernel, arena, PHASES);
   all[PHASE_BEGIN] = 1;
   all[PHASE_RUN] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
-  p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p, type);
+  p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p);
   return &p->kernel;
 }
 
@@ -308,22 +309,9 @@ bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t cou
   return true;
 }
 
-/* XLA's way, which the evaluator has. */
-static void run_exactly(const LinalgPlan *p, const KernelCall *call, const LinalgData *data) {
-  Arena *arena = arena_new();
-  Error error = {0};
-  EvalContext context = {.arena = arena, .error = &error, .cancelled = call->stop};
-  Literal *operands[LINALG_OPERANDS];
-  for (int i = 0; i < p->operands; i++) {
-    operands[i] = literal_view(arena, p->shapes[i], (void *)data->in[i]);
-  }
-  const Shape *shape = p->shapes[p->operands - 1]; /* the last operand's */
-  eval_instruction(call->instruction, operands, literal_view(arena, shape, data->out[0]), &context);
-  arena_free(arena);
-}
-
-static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, PrimitiveType type,
-                         uint8_t *memory, LinalgProgress *progress) {
+static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
+                          LinalgProgress *progress) {
+  PrimitiveType type = p->type;
   if (p->routine == LINALG_GTSV) {
     return linalg_run_gtsv(p, data, is_wide(type) ? 2 : 1, (double *)memory, progress);
   }
@@ -331,6 +319,17 @@ static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, PrimitiveT
   return type == F32 && p->routine < LINALG_ORMQR
              ? linalg_run_f32(p, data, (float *)memory, progress)
              : linalg_run_f64(p, data, (double *)memory, progress);
+}
+
+static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
+                         LinalgProgress *progress) {
+  if (!progress->exactly) {
+    LinalgEnd ended = is_fast(p->type) ? run_fast(p, data, memory, progress) : LINALG_XLA_DECIDES;
+    if (ended != LINALG_XLA_DECIDES) return ended;
+    *progress = (LinalgProgress){progress->call, progress->matrix, .exactly = true};
+  }
+  progress->work = 0;
+  return linalg_run_exactly(p, data, (double *)memory, progress);
 }
 
 static LinalgData matrix_of(const KernelCall *call, int64_t number) {
@@ -352,32 +351,33 @@ static int run_lanes(const KernelCall *call, int64_t first, int64_t last, uint8_
 
 static void run(const KernelCall *call, int phase, int chunk) {
   const LinalgPlan *p = (const LinalgPlan *)call->plan;
-  const Instruction *x = call->instruction;
-  PrimitiveType type = x->operands[0]->shape->type;
   if (phase == PHASE_BEGIN) {
     for (int i = 0; i < p->kernel.chunks[PHASE_RUN]; i++) {
-      memset(call->scratch + i * memory_bytes(p, type), 0, sizeof(LinalgProgress));
+      memset(call->scratch + i * memory_bytes(p), 0, sizeof(LinalgProgress));
     }
     return;
   }
-  uint8_t *memory = call->scratch + chunk * memory_bytes(p, type);
+  uint8_t *memory = call->scratch + chunk * memory_bytes(p);
   LinalgProgress *progress = (LinalgProgress *)memory;
   memory += PROGRESS_BYTES;
   progress->call = call;
   int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
   if (last >= p->batch) last = p->batch - 1;
   int left = -1; /* of some matrices */
+  double work = 0;
   for (int64_t i = first + progress->matrix; i <= last; i++) {
-    int64_t lane = (i - first) % LINALG_LANES;
-    if (p->in_lanes && lane == 0) left = run_lanes(call, i, last, memory);
+    int64_t lane = p->in_lanes ? (i - first) % LINALG_LANES : 0;
+    if (lane == 0) {
+      progress->matrix = i - first;
+      *call->again = work > LINALG_TURN;
+      if (*call->again) return;
+      if (p->in_lanes) left = run_lanes(call, i, last, memory);
+    }
+    work += work_of(p);
     if (!(left >> lane & 1)) continue;
     LinalgData data = matrix_of(call, i);
-    LinalgEnd ended = run_one(p, &data, type, memory, progress);
-    if (ended == LINALG_PAUSED) {
-      *call->again = true;
-      return;
-    }
-    if (ended == LINALG_XLA_DECIDES) run_exactly(p, call, &data);
+    *call->again = run_one(p, &data, memory, progress) == LINALG_PAUSED;
+    if (*call->again) return;
     *progress = (LinalgProgress){.call = call, .matrix = i + 1 - first};
   }
 }

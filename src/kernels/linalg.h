@@ -50,7 +50,7 @@ typedef struct LinalgPlan {
   bool narrow; /* f32 or c64 */
   LinalgSize in[LINALG_OPERANDS], out[LINALG_RESULTS];
   int64_t in_bytes[LINALG_OPERANDS], out_bytes[LINALG_RESULTS]; /* of one matrix */
-  const Shape *shapes[LINALG_OPERANDS];                         /* of one matrix of the batch */
+  PrimitiveType type;
   int operands, results;
   bool lower, left, transposed, conjugated, unit;
   int64_t first, last;         /* rows that gehrd reduces */
@@ -87,6 +87,7 @@ LinalgSystems linalg_systems(const LinalgPlan *plan); /* of triangular ones */
 typedef struct LinalgProgress {
   const KernelCall *call; /* of this turn */
   int64_t matrix;         /* of the batch: linalg.c's */
+  bool exactly;           /* in linalg_exact.c's stages: linalg.c's */
   int stage;
   ptrdiff_t at;      /* in the stage: a row, a column */
   bool has_panel;    /* there: what comes before its lines is done, */
@@ -144,13 +145,23 @@ LinalgEnd linalg_run_f64(const LinalgPlan *plan, const LinalgData *data, double 
 LinalgEnd linalg_run_c128(const LinalgPlan *plan, const LinalgData *data, LinalgComplex *memory,
                           LinalgProgress *progress);
 
+/* linalg_exact.c: the operations' results, whatever the matrix and the type of floats. `numbers` are doubles, or pairs. */
+int64_t linalg_exact_numbers(const LinalgPlan *plan);
+LinalgEnd linalg_run_exactly(const LinalgPlan *plan, const LinalgData *data, double *memory,
+                             LinalgProgress *progress);
+
 /* linalg_lanes.c: so many matrices at once; those of the bits that are returned have no result yet. `numbers`
 ** are doubles, 0 where matrices go one by one. */
 enum { LINALG_LANES = 4 };
 int64_t linalg_lanes_numbers(const LinalgPlan *plan, PrimitiveType type);
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory);
 
-/* linalg_numbers.h: the sum of x y, or of conj(x) y */
+/* linalg_numbers.h: y -= a x */
+void linalg_subtract_row_f64(double *y, double a, const double *x, ptrdiff_t count);
+void linalg_subtract_row_c128(LinalgComplex *y, LinalgComplex a, const LinalgComplex *x,
+                              ptrdiff_t count);
+
+/* The sum of x y, or of conj(x) y */
 double linalg_inner_f64(const double *x, const double *y, ptrdiff_t count, bool conjugates);
 LinalgComplex linalg_inner_c128(const LinalgComplex *x, const LinalgComplex *y, ptrdiff_t count,
                                 bool conjugates);
