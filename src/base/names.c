@@ -56,10 +56,10 @@ static char *suffix_of(int n, char buffer[16]) {
   return at;
 }
 
-const char *names_take(NameSet *set, Arena *arena, const char *name, int n) {
-  char buffer[16], *suffix = "";
+static const char *take(NameSet *set, Arena *arena, const char *name, int n, bool numbered) {
+  char buffer[16], *suffix = numbered ? suffix_of(n++, buffer) : "";
   if (set->count * 2 >= set->capacity) grow(set, arena);
-  uint32_t h = hash(name), whole = h;
+  uint32_t h = hash(name), whole = hash_on(h, suffix);
   const char **slot;
   while (*(slot = slot_at(set, whole, name, suffix))) {
     suffix = suffix_of(n++, buffer);
@@ -71,4 +71,12 @@ const char *names_take(NameSet *set, Arena *arena, const char *name, int n) {
   memcpy(unique + length, suffix, more + 1);
   set->count++;
   return *slot = unique;
+}
+
+const char *names_take(NameSet *set, Arena *arena, const char *name, int n) {
+  return take(set, arena, name, n, false);
+}
+
+const char *names_take_numbered(NameSet *set, Arena *arena, const char *name, int n) {
+  return take(set, arena, name, n, true);
 }

@@ -14,5 +14,7 @@ bool names_add(NameSet *set, Arena *arena, const char *name);
 bool names_has(const NameSet *set, const char *name);
 /* Returns `name`, or the first of "name.n", "name.n+1", ... that is free; and takes it. */
 const char *names_take(NameSet *set, Arena *arena, const char *name, int n);
+/* The same without `name` itself. */
+const char *names_take_numbered(NameSet *set, Arena *arena, const char *name, int n);
 
 #endif

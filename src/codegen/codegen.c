@@ -274,10 +274,10 @@ bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, E
   WasmModule module = {0};
   Arena *arena = arena_new();
   bool ok = true;
-  int *written = ARENA_ARRAY(arena, int, input->fusion_count);
+  WrittenFunction *written = ARENA_ARRAY(arena, WrittenFunction, input->fusion_count);
   for (int i = 0; i < input->region_count; i++) plan_region(&input->regions[i], arena, written);
   for (int i = 0; i < input->fusion_count && ok; i++) {
-    if (written[i] == input->fusions[i].uses) {
+    if (written[i].uses == input->fusions[i].uses) {
       emit_nothing(&module);
     } else {
       ok = emit_kernel(&module, input->fusions[i].fusion, error);

@@ -252,8 +252,15 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
 
 /* --- region_emitter.c --- */
 
-/* Plans the loops that are to be written out, and marks their functions; then emits the region. */
-void plan_region(const Region *region, Arena *arena, int *written);
+/* What regions know of a function: its plans, if its loop is to be written out, and how often it is. */
+typedef struct WrittenFunction {
+  bool planned;
+  struct LoopPlans *plans;
+  int uses;
+} WrittenFunction;
+
+/* Plans the loops that are to be written out, and counts them by function; then emits the region. */
+void plan_region(const Region *region, Arena *arena, WrittenFunction *written);
 void emit_region(WasmModule *module, const Region *region);
 
 /* --- scatter_emitter.c --- */

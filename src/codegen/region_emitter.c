@@ -149,12 +149,15 @@ static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   return NULL;
 }
 
-static void plan_loops(const RegionSteps *steps, Arena *arena, int *written) {
+static void plan_loops(const RegionSteps *steps, Arena *arena, WrittenFunction *written) {
   for (int i = 0; i < steps->count; i++) {
     RegionStep *step = &steps->items[i];
     if (step->kind == REGION_LOOP) {
-      step->plans = written_plans(arena, step->fusion);
-      written[step->function] += step->plans != NULL;
+      WrittenFunction *function = &written[step->function];
+      if (!function->planned) function->plans = written_plans(arena, step->fusion);
+      function->planned = true;
+      step->plans = function->plans;
+      function->uses += step->plans != NULL;
     }
     if (step->kind == REGION_WHILE) {
       plan_loops(&step->condition, arena, written);
@@ -166,7 +169,7 @@ static void plan_loops(const RegionSteps *steps, Arena *arena, int *written) {
   }
 }
 
-void plan_region(const Region *region, Arena *arena, int *written) {
+void plan_region(const Region *region, Arena *arena, WrittenFunction *written) {
   plan_loops(&region->steps, arena, written);
 }
 

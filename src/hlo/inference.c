@@ -163,9 +163,12 @@ const char *text_operand(const Inference *in, int index) {
   return text_shape(in, operand_shape(in, index));
 }
 
+/* Lists are as long as somebody likes: what no message has room for is not written. */
+static bool has_room(const char *text) { return strlen(text) < ERROR_MESSAGE_SIZE; }
+
 const char *text_list(const Inference *in, Int64List list) {
   const char *text = "{";
-  for (int i = 0; i < list.count; i++) {
+  for (int i = 0; i < list.count && has_room(text); i++) {
     text = arena_printf(in->arena, "%s%s%lld", text, i ? "," : "", (long long)list.items[i]);
   }
   return arena_printf(in->arena, "%s}", text);
@@ -173,7 +176,7 @@ const char *text_list(const Inference *in, Int64List list) {
 
 const char *text_signature(const Inference *in, const Computation *c) {
   const char *text = "(";
-  for (int i = 0; i < c->parameter_count; i++) {
+  for (int i = 0; i < c->parameter_count && has_room(text); i++) {
     const Shape *shape = c->parameters[i] ? c->parameters[i]->shape : NULL;
     text = arena_printf(in->arena, "%s%s%s", text, i ? ", " : "", text_shape(in, shape));
   }
@@ -330,20 +333,20 @@ static bool is_scalar_of(const Shape *shape, PrimitiveType type) {
 static bool check_reducer_result(Inference *in, const char *attribute, const Computation *reducer,
                                  int count, const PrimitiveType *types) {
   const Shape *result = computation_result_shape(reducer);
-  const char *signature = in->error ? text_signature(in, reducer) : "";
   if (count > 1) {
     REQUIRE(in, shape_is_tuple(result) && result->tuple_size == count,
             "%s=%%%s has signature %s; it must produce a tuple with %d elements", attribute,
-            reducer->name, signature, count);
+            reducer->name, text_signature(in, reducer), count);
   }
   for (int i = 0; i < count; i++) {
     const Shape *shape = count > 1 ? result->elements[i] : result;
     REQUIRE(in, shape_is_scalar(shape), "%s=%%%s has signature %s; it must produce %s", attribute,
-            reducer->name, signature, count > 1 ? "a tuple of scalars" : "a scalar");
+            reducer->name, text_signature(in, reducer),
+            count > 1 ? "a tuple of scalars" : "a scalar");
     REQUIRE(in, shape->type == types[i],
             "%s=%%%s has signature %s; result %d must have the element type %s of operand and init "
             "value",
-            attribute, reducer->name, signature, i, type_name(types[i]));
+            attribute, reducer->name, text_signature(in, reducer), i, type_name(types[i]));
   }
   return true;
 }

@@ -73,8 +73,10 @@ Instruction *computation_add(Computation *computation, Opcode opcode, const Shap
   instruction->operands = arena_copy(
       arena, operands, sizeof *operands * (size_t)(operand_count > 0 ? operand_count : 0));
   instruction_say(instruction, attributes);
-  if (!name || !*name) name = arena_printf(arena, "%s.%d", opcode_name(opcode), computation->count);
-  instruction->name = names_take(&computation->names, arena, name, computation->count);
+  NameSet *names = &computation->names;
+  int n = computation->count;
+  instruction->name = name && *name ? names_take(names, arena, name, n)
+                                    : names_take_numbered(names, arena, opcode_name(opcode), n);
   ARENA_PUSH(arena, computation->instructions, computation->count, computation->capacity,
              instruction);
   if (!computation->keeps_root) computation->root = instruction;

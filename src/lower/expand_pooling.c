@@ -10,6 +10,8 @@
 **
 ** What the windows don't reach is sliced off before, and padded with the initial value afterwards.
 */
+#include <string.h>
+
 #include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/pooling.h"
@@ -30,6 +32,14 @@ typedef struct Pooling {
   int64_t window_size;
   int64_t covered[MAX_RANK]; /* how much of each dimension the windows reach */
 } Pooling;
+
+/* What the last one was written with, which the next one takes if it fits: a third of the instructions. */
+typedef struct Common {
+  Pooling of;
+  PrimitiveType type;
+  Instruction *init_operand, *places, *init, *first, *nowhere;
+  PoolingChooser chooser;
+} Common;
 
 /* Windows side by side from the first element on. */
 static bool plan_pooling(Pooling *p, Instruction *x) {
@@ -64,10 +74,6 @@ static Instruction *add(const Pooling *p, Opcode opcode, const Shape *shape,
   return computation_add(p->computation, opcode, shape, operands, count, attributes, NULL);
 }
 
-static Instruction *add_s32(const Pooling *p, int32_t value) {
-  return computation_add_number(p->computation, S32, (Scalar){.i = value});
-}
-
 /* To the split shape, where dimension i of the operand is dimensions[i]. */
 static Instruction *add_broadcast(const Pooling *p, Instruction *x, const int64_t *dimensions) {
   Attributes attributes;
@@ -99,6 +105,25 @@ static Instruction *add_places(const Pooling *p) {
   const Shape *window = shape_make(p->arena, S32, p->window_rank, p->inner_dims, NULL);
   Instruction *iota = add(p, HLO_IOTA, flat, NULL, 0, NULL);
   return add_broadcast(p, add(p, HLO_RESHAPE, window, &iota, 1, NULL), p->inner);
+}
+
+/* All of it, unless it is there. */
+static void add_common(const Pooling *p, Common *common) {
+  Instruction *init = p->x->operands[2];
+  const Pooling *of = &common->of;
+  PrimitiveType type = p->x->shape->type;
+  bool same = of->computation == p->computation && common->init_operand == init &&
+              common->type == type && of->rank == p->rank && of->window_rank == p->window_rank &&
+              !memcmp(of->dims, p->dims, sizeof p->dims) &&
+              !memcmp(of->inner, p->inner, sizeof p->inner);
+  if (same) return;
+  common->of = *p;
+  common->type = type;
+  common->init_operand = init;
+  common->places = add_places(p);
+  common->init = add_broadcast(p, init, NULL);
+  common->first = computation_add_number(p->computation, type, (Scalar){0});
+  common->nowhere = computation_add_number(p->computation, S32, (Scalar){.i = -1});
 }
 
 /* Whether there is something at a place: it is not negative. */
@@ -143,26 +168,23 @@ Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *
 }
 
 /* The place of the selected element of each window. */
-static Instruction *add_selection(const Pooling *p, Instruction *split, Instruction *places,
-                                  PoolingChooser *last) {
+static Instruction *add_selection(const Pooling *p, Instruction *split, Common *common) {
   const Shape *source = p->x->operands[1]->shape;
-  PrimitiveType type = split->shape->type;
   Attributes attributes;
   attributes_init(&attributes);
   attributes.dimensions = (Int64List){
       p->window_rank, arena_copy(p->arena, p->inner, sizeof(int64_t) * (size_t)p->window_rank)};
-  attributes.to_apply = pooling_chooser(p->x, false, last);
+  attributes.to_apply = pooling_chooser(p->x, false, &common->chooser);
   const Shape *indices = shape_with_type(p->arena, source, S32);
   const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
-  Instruction *first = computation_add_number(p->computation, type, (Scalar){0});
-  Instruction *operands[] = {split, places, first, add_s32(p, -1)};
+  Instruction *operands[] = {split, common->places, common->first, common->nowhere};
   Instruction *reduce = add(p, HLO_REDUCE, both, operands, 4, &attributes);
   return computation_add_element(p->computation, reduce, 1);
 }
 
 /* The source's element where the place is selected, the initial value elsewhere. */
-static Instruction *add_spread(const Pooling *p, Instruction *places, Instruction *selected) {
-  Instruction *init = add_broadcast(p, p->x->operands[2], NULL);
+static Instruction *add_spread(const Pooling *p, const Common *common, Instruction *selected) {
+  Instruction *init = common->init;
   Instruction *source = add_broadcast(p, p->x->operands[1], p->outer);
   Instruction *at = add_broadcast(p, selected, p->outer);
   Attributes compare, map;
@@ -174,7 +196,7 @@ static Instruction *add_spread(const Pooling *p, Instruction *places, Instructio
   for (int i = 0; i < p->rank; i++) all[i] = i;
   map.dimensions = (Int64List){p->rank, all};
   Instruction *here =
-      add(p, HLO_COMPARE, split_shape(p, PRED), (Instruction *[]){places, at}, 2, &compare);
+      add(p, HLO_COMPARE, split_shape(p, PRED), (Instruction *[]){common->places, at}, 2, &compare);
   Instruction *updated = add(p, HLO_MAP, init->shape, (Instruction *[]){init, source}, 2, &map);
   return add(p, HLO_SELECT, init->shape, (Instruction *[]){here, updated, init}, 3, NULL);
 }
@@ -198,16 +220,16 @@ static void finish(const Pooling *p, Instruction *spread) {
   instruction_become(p->x, HLO_PAD, operands, 2, &attributes);
 }
 
-static bool expand_pooling(Computation *computation, PoolingChooser *last) {
+static bool expand_pooling(Computation *computation, Common *common) {
   int count = computation->count;
   bool changed = false;
   for (int i = 0; i < count; i++) {
     Pooling pooling;
     Instruction *x = computation->instructions[i];
     if (x->opcode != HLO_SELECT_AND_SCATTER || !plan_pooling(&pooling, x)) continue;
-    Instruction *split = add_split(&pooling), *places = add_places(&pooling);
-    Instruction *selected = add_selection(&pooling, split, places, last);
-    finish(&pooling, add_spread(&pooling, places, selected));
+    add_common(&pooling, common);
+    Instruction *selected = add_selection(&pooling, add_split(&pooling), common);
+    finish(&pooling, add_spread(&pooling, common, selected));
     changed = true;
   }
   if (changed) computation_sort(computation);
@@ -217,8 +239,8 @@ static bool expand_pooling(Computation *computation, PoolingChooser *last) {
 bool lower_expand_pooling(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
-  PoolingChooser last = {0};
-  for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i], &last);
+  Common common = {0};
+  for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i], &common);
   if (changed) module_keep_reached(module);
   return changed;
 }

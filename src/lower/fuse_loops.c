@@ -477,8 +477,7 @@ static Computation *make_computation(Fuser *fuser, const Group *group) {
   Computation *fused = module_add_computation(module, name);
   for (int i = 0; i < group->input_count; i++) {
     const Instruction *input = group->inputs[i].x;
-    fuser->copies[input->id] = computation_add_parameter(
-        fused, i, input->shape, arena_printf(module->arena, "param_%d", i));
+    fuser->copies[input->id] = computation_add_parameter(fused, i, input->shape, NULL);
   }
   for (int i = group->count - 1; i >= 0; i--) { /* operands before users */
     const Instruction *member = group->members[i];

@@ -399,8 +399,7 @@ static Computation *merged_computation(Merger *m, const Cluster *cluster,
   Instruction *roots[MOST_RESULTS];
   for (int i = 0; i < cluster->input_count; i++) {
     Instruction *input = cluster->inputs[i];
-    of_input[input->id] = computation_add_parameter(fused, i, input->shape,
-                                                    arena_printf(module->arena, "param_%d", i));
+    of_input[input->id] = computation_add_parameter(fused, i, input->shape, NULL);
   }
   for (int i = 0; i < cluster->count; i++) {
     Instruction *member = cluster->members[i];

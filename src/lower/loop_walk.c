@@ -218,7 +218,7 @@ static LoopNode *new_node(const Planner *planner, const Instruction *key, const 
   *node = (LoopNode){.instruction = key, .operand_count = key->operand_count, .key = key};
   node->hash = planner->hash;
   node->operands = ARENA_ARRAY(plan->arena, LoopNode *, key->operand_count);
-  node->map = arena_copy(plan->arena, map, sizeof *map * (size_t)key->shape->rank);
+  node->map = arena_copy(planner->scratch, map, sizeof *map * (size_t)key->shape->rank);
   return node;
 }
 
