@@ -1,6 +1,6 @@
 # xla-wasm. Each target does its own set-up; everything made goes to build/ (and node_modules/).
 #
-#   make                    both WebAssembly builds, into build/dist
+#   make                    both WebAssembly builds, into build/dist; the bindings for Node, into build/node
 #   make run [ARGS=...]     train on handwritten digits, on several replicas
 #   make demo [ARGS=...]    serve the page
 #   make site               the page as static files, for any host, into build/site
@@ -178,7 +178,12 @@ LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_ME
 
 LINKED = $(B)/obj/$*/$(@F)
 DIST := $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs
-build: $(DIST)
+FOR_NODE := $(B)/node/index.mjs
+build: $(DIST) $(FOR_NODE)
+
+$(FOR_NODE): $(shell find bindings -name '*.mjs') | $(NODE_MODULES)
+	@printf '  %-7s %s\n' BUNDLE $(@D)
+	$(Q)node bindings/bundle.mjs $(@D)
 
 # Linked elsewhere and moved, so that nobody who uses the build meanwhile sees glue and WebAssembly
 # that do not fit together. Linked with -O2, since -O3 inlines once more, which costs 10 kB of the
@@ -358,7 +363,7 @@ lint-types: $(NODE_MODULES)
 # --- cleaning ----------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(B)/bench $(B)/hosts $(B)/site $(B)/dist $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+	rm -rf $(B)/bench $(B)/hosts $(B)/site $(B)/dist $(B)/node $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
 
 distclean:
 	rm -rf $(B) node_modules

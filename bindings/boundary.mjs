@@ -61,6 +61,7 @@ export function guarded(method, name = method.name) {
       });
     },
   }[name];
+  if (!method.length) return wrapped; // as of most methods, which are made when the package is loaded
   return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
 }
 

@@ -295,9 +295,8 @@ export class XlaBuilder extends Handle {
     };
     atBoundary(XlaBuilder);
     const define = (Class, method, value) => {
-      Object.defineProperty(value, 'name', { value: method });
       Object.defineProperty(Class.prototype, method, {
-        value: guarded(value), writable: true, configurable: true,
+        value: guarded(value, method), writable: true, configurable: true,
       });
     };
     for (const [method, entry] of Object.entries(OPERATIONS)) {

@@ -59,8 +59,8 @@ export class Client {
    * @param {number} [options.replicas] on how many replicas programs run, where neither compile()
    *   nor the module says so (default 1)
    * @param {number} [options.threads] how many threads share the work of all replicas: by default
-   *   as many as the machine runs at once. 0: none, the work is done in slices between other
-   *   events. So it is too where there is no shared memory, as in a page that is not cross-origin
+   *   as many as the machine runs at once; in Node they start beside what comes next. 0: none, the
+   *   work is done in slices between other events. So it is too where there is no shared memory, as in a page that is not cross-origin
    *   isolated.
    * @param {number} [options.maxMemory] how many bytes of memory everything of this client may take
    *   together; by default as many as WebAssembly can address, 4 GB. What does not fit fails with

@@ -4,11 +4,11 @@
  */
 import { isLimit, STATUS_CODES, XlaError } from './error.mjs';
 import { HostCalls } from './host_calls.mjs';
-import { hardwareConcurrency, hasSharedMemory, instantiate } from './loader.mjs';
+import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loader.mjs';
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
-const API_VERSION = 1; // XLA_API_VERSION in src/api.h
+const API_VERSION = 2; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
 
@@ -20,6 +20,8 @@ export class Core {
 
   /** Number of worker threads; 0 in the single-threaded build. */
   threads = 0;
+  /** Resolved when they have loaded the core. */
+  started = Promise.resolve();
 
   constructor(glue) {
     this.#glue = glue;
@@ -43,7 +45,7 @@ export class Core {
     try {
       core.#checkVersion(build);
       core.call('xla_allow_fused_multiply_add', fusedMultiplyAdd === 'auto' ? 1 : 0);
-      await core.#start(wanted);
+      await core.#expect(wanted);
     } catch (error) {
       core.dispose();
       throw error;
@@ -60,13 +62,28 @@ export class Core {
       `${version}, and ${API_VERSION}): serve both from the same one; in a clone, run make`);
   }
 
-  async #start(threads) {
-    if (threads === 0) {
-      this.call('xla_start', 0);
-      return;
+  /**
+   * The threads that there will be. They take as long to start as all else before a first result. So in Node,
+   * where nothing stands in the way of that, they are started when the host has nothing else to do; then
+   * they find what waits for them, and one that cannot load is the end of the client. A page is told first.
+   */
+  async #expect(threads) {
+    if (!this.call('xla_expect_threads', threads)) {
+      throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
     }
-    this.#workers = await Workers.create(this.#glue.PThread, this);
-    this.threads = await this.#workers.start(threads);
+    this.threads = threads;
+    if (!threads) return;
+    this.started = isNode ? nextTurn().then(() => this.#start(threads)) : this.#start(threads);
+    this.started.catch(({ message }) => this.fail(message));
+    if (!isNode) await this.started;
+  }
+
+  async #start(threads) {
+    if (this.disposed) return;
+    const workers = await Workers.create(this.#glue.PThread, this);
+    if (this.disposed) return;
+    this.#workers = workers;
+    this.threads = await workers.start(threads);
   }
 
   get disposed() {
@@ -240,6 +257,8 @@ export class Core {
     }
   }
 }
+
+const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 
 function allocate(glue, size, allocated) {
   if (size <= STACK_SCRATCH) return glue.stackAlloc(size) >>> 0;

@@ -7,5 +7,5 @@
 
 const OuterFunction = Buffer.constructor;
 module.exports = OuterFunction === Function
-  ? require('./index.mjs')
-  : OuterFunction('return process')().getBuiltinModule('module').createRequire(__filename)('./index.mjs');
+  ? require('../build/node/index.mjs')
+  : OuterFunction('return process')().getBuiltinModule('module').createRequire(__filename)('../build/node/index.mjs');

@@ -12,7 +12,8 @@
  */
 addToLibrary({
   // instances: module number -> { serial, exports, slots: table index by function }
-  $xlaModules: '={ instances: new Map() }',
+  // env: what modules import, the core's exports by their C names (-lexports.js)
+  $xlaModules: '={ instances: new Map(), env: null }',
 
   $xlaModuleRecord: (module) => module << 3 >>> 2, // as an index of HEAPU32
 
@@ -36,7 +37,7 @@ addToLibrary({
     const start = (record + 2) * 4;
     // A copy: engines take no bytes that other threads could change.
     const bytes = HEAPU8.slice(start, start + HEAPU32[record + 1]);
-    const env = { ...wasmExports, memory: wasmMemory }; // by their C names: see -lexports.js
+    const env = xlaModules.env ??= { ...wasmExports, memory: wasmMemory };
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env });
     const instance = { serial: HEAPU32[record], exports, slots: new Map() };
     xlaModules.instances.set(module, instance);

@@ -4,7 +4,6 @@
  * of the run that the worker was busy with, and another worker takes its place.
  */
 import { XlaError } from './error.mjs';
-import { keepAlive } from './keep_alive.mjs';
 import { importNode, isNode } from './loader.mjs';
 
 const MOST_FAILURES = 3;
@@ -30,16 +29,11 @@ export class Workers {
 
   /** Starts `count` threads. Resolves to their number when they have loaded the core. */
   async start(count) {
-    const release = keepAlive(); // the glue unrefs its workers
-    try {
-      const started = this.#spawning(() => this.#core.call('xla_start', count));
-      if (!started) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
-      const workers = [...this.#glue.runningWorkers];
-      await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
-      return started;
-    } finally {
-      release();
-    }
+    const started = this.#spawning(() => this.#core.call('xla_start', count));
+    if (!started) throw new XlaError('UNAVAILABLE', 'no worker thread could be started');
+    const workers = [...this.#glue.runningWorkers];
+    await Promise.all(workers.map((worker, number) => this.#watch(worker, number)));
+    return started;
   }
 
   terminate() {

@@ -16,6 +16,7 @@ static int call_scope;
 
 XLA_API int xla_api_version(void) { return XLA_API_VERSION; }
 
+XLA_API bool xla_expect_threads(int threads) { return scheduler_expect(threads); }
 XLA_API int xla_start(int threads) { return scheduler_start(threads); }
 XLA_API void xla_allow_fused_multiply_add(bool allow) { lanes_allow_fused(allow); }
 XLA_API void xla_free(void *memory) { scope_free(memory); }
@@ -378,6 +379,5 @@ XLA_API void xla_host_call_done(HostCall *call, int code, const char *message) {
 
 XLA_API bool xla_step(double budget_us) { return scheduler_step(platform_now_us() + budget_us); }
 XLA_API int xla_worker_lost(int worker) { return (int)scheduler_worker_lost(worker); }
-XLA_API int xla_worker_count(void) { return scheduler_workers(); }
 XLA_API double xla_memory_in_use(void) { return (double)memory_in_use(); }
 XLA_API double xla_heap_in_use(void) { return platform_heap_in_use(); }

@@ -25,13 +25,15 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 1 };
+enum { XLA_API_VERSION = 2 };
 XLA_API int xla_api_version(void);
 
-/* Starts `threads` worker threads (0 in the single-threaded build, where xla_step does the work).
-** Once, before anything else. Returns the number started. */
+/* How many worker threads there will be (0 in the single-threaded build, where xla_step does the work).
+** Once, before anything else. False if out of memory. */
+XLA_API bool xla_expect_threads(int threads);
+/* Starts them, once, at any time: what has been started waits for them. Returns the number started. */
 XLA_API int xla_start(int threads);
-/* Before xla_start: whether products and sums may be rounded once, where the engine can do so (by
+/* Before anything is compiled: whether products and sums may be rounded once, where the engine can do so (by
 ** default), or never. */
 XLA_API void xla_allow_fused_multiply_add(bool allow);
 XLA_API void xla_free(void *memory);
@@ -179,7 +181,6 @@ XLA_API bool xla_step(double budget_us);
 /* A worker thread is gone (the host noticed): fails what it was running, and starts another.
 ** WorkerLoss: 0 started, 1 could not be started, 2 nothing may be called again. */
 XLA_API int xla_worker_lost(int worker);
-XLA_API int xla_worker_count(void);
 
 /* Bytes held by live device buffers and run arenas; for tests that memory comes back. */
 XLA_API double xla_memory_in_use(void);

@@ -11,7 +11,7 @@ import { Client } from '../bindings/index.mjs';
 import { ROOT } from './program.mjs';
 
 /** Of the interface of that version: its declarations, without comments and white space. */
-const KNOWN = { version: 1, digest: 'f32ba9fcf7c01911' };
+const KNOWN = { version: 2, digest: 'ad1e1ebd98db7622' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

@@ -580,7 +580,11 @@ test('a worker that cannot start fails the client, with the reason', async () =>
     }
   };
   try {
-    await rejects(Client.create({ threads: 2 }), 'UNAVAILABLE', /cannot start: not here/);
+    const client = await Client.create({ threads: 2 });
+    const waits = client.parseHlo('ENTRY main { t = token[] after-all() ROOT in = (f32[], token[]) infeed(t) }');
+    const executable = await client.compile(waits);
+    await rejects(executable.execute([]), 'UNAVAILABLE', /cannot start: not here/);
+    await rejects(client.compile(waits), 'UNAVAILABLE', /cannot start: not here/);
   } finally {
     workerThreads.Worker = RealWorker;
   }

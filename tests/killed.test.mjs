@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
-import { Client, XlaError } from '../bindings/index.mjs';
+import { XlaError } from '../bindings/index.mjs';
+import { startedClient } from './started.mjs';
 
 const ADD = 'add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }';
 const LESS = 'less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n x = f32[] sine(a)\n y = f32[] sine(b)\n ROOT r = pred[] compare(x, y), direction=LT }';
@@ -59,12 +60,12 @@ async function sumOf(client) {
 }
 
 test('workers killed in the middle of anything', { timeout: 120000 }, async (t) => {
-  const other = await Client.create({ threads: 1 });
+  const other = await startedClient({ threads: 1 });
   for (const [what, text, replicas] of PROGRAMS) {
     await t.test(what, () => watching(async (workers) => {
       const create = async () => {
         workers.clear();
-        const client = await Client.create({ threads: 2 });
+        const client = await startedClient({ threads: 2 });
         client.registerCustomCall('host', async () => new Float32Array(8));
         const module = client.parseHlo(`HloModule m\n${text}`);
         return [client, await client.compile(module, { replicas })];

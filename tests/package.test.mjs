@@ -23,11 +23,12 @@ after(removeProjects);
 test('the tarball holds what users need, and nothing else', async () => {
   const inBindings = await readdir(join(ROOT, 'bindings'), { recursive: true });
   const bindings = inBindings.filter((name) => 
-    name.includes('.') && !['library.js', 'glue.mjs', 'order.mjs'].includes(name) && !name.startsWith('declarations'));
+    name.includes('.') && !['library.js', 'glue.mjs', 'order.mjs', 'bundle.mjs'].includes(name) && !name.startsWith('declarations'));
   const web = await readdir(join(ROOT, 'web'));
   const expected = [
     'LICENSE', 'README.md', 'package.json',
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
+    ...['index', 'builder', 'stablehlo', 'hlo_schema', 'hlo_to_proto'].map((name) => `build/node/${name}.mjs`),
     ...bindings.map((name) => `bindings/${name}`),
     ...web.map((name) => `web/${name}`),
   ];
@@ -50,6 +51,19 @@ ENTRY %main (x: f32[2,3], v: f32[3]) -> f32[2,3] {
   ROOT %r = f32[2,3] add(%x, %b)
 }
 `;
+
+test('Node is given what others are, in fewer files', async () => {
+  const [node, all] = await Promise.all(
+    ['build/node/', 'bindings/'].map((folder) => import(pathToFileURL(join(ROOT, `${folder}index.mjs`)))));
+  assert.deepEqual(Object.keys(node), Object.keys(all));
+  const { parseStableHlo, ...more } = await import(pathToFileURL(join(ROOT, 'build/node/stablehlo.mjs')));
+  assert.deepEqual(Object.keys(more), Object.keys(await import('../bindings/stablehlo/index.mjs'))
+    .filter((name) => name !== 'parseStableHlo'));
+  const client = await node.Client.create({ threads: 0 });
+  const text = 'func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }';
+  assert.ok(parseStableHlo(client, text) instanceof node.HloModule); // of the same classes
+  client.dispose();
+});
 
 describe('an empty project that installs it', () => {
   let path;

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 
 import { Core } from '../bindings/core.mjs';
 import { Client, XlaError } from '../bindings/index.mjs';
+import { startedClient, threadsOf } from './started.mjs';
 
 const TIMEOUT = { timeout: 60000 }; // a hang fails
 
@@ -28,7 +29,7 @@ function scalars(client, op) {
 function onThreads(counts, name, body, options = TIMEOUT) {
   for (const threads of counts) {
     test(`${name}, ${threads} threads`, options, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       try {
         await body(client, threads);
       } finally {
@@ -223,7 +224,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('a worker that dies', () => {
   test('fails the run that it was busy with, and is replaced', TIMEOUT, async () => {
-    const { result: client, workers } = await workersOf(() => Client.create({ threads: 2 }));
+    const { result: client, workers } = await workersOf(() => startedClient({ threads: 2 }));
     assert.equal(workers.size, 2);
     const executable = await compileText(client, LONG, { replicas: 2 });
     for (const worker of workers) {
@@ -239,7 +240,7 @@ describe('a worker that dies', () => {
   });
 
   test('while it waits for work harms nobody', TIMEOUT, async () => {
-    const { result: client, workers } = await workersOf(() => Client.create({ threads: 2 }));
+    const { result: client, workers } = await workersOf(() => startedClient({ threads: 2 }));
     for (const worker of workers) {
       await worker.terminate();
       await isUsable(client);
@@ -248,7 +249,7 @@ describe('a worker that dies', () => {
   });
 
   test('again and again before it has started: the client is over, and says so', TIMEOUT, async () => {
-    const { result: client, workers } = await workersOf(() => Client.create({ threads: 2 }));
+    const { result: client, workers } = await workersOf(() => startedClient({ threads: 2 }));
     const executable = await compileText(client, LONG, { replicas: 2 });
     const { postMessage } = Worker.prototype;
     Worker.prototype.postMessage = function (...args) { // to a new one
@@ -272,7 +273,7 @@ describe('a worker that dies', () => {
   });
 
   test('leaves little behind', { timeout: 120000 }, async () => {
-    const { result: client, workers } = await workersOf(() => Client.create({ threads: 1 }));
+    const { result: client, workers } = await workersOf(() => startedClient({ threads: 1 }));
     let [worker] = workers, before = 0;
     const deaths = 12;
     for (let i = 0; i <= deaths; i++) {
@@ -297,7 +298,7 @@ describe('a worker that dies', () => {
       return postMessage.apply(this, args);
     };
     const create = async () => {
-      const result = await Client.create({ threads: 2 });
+      const result = await startedClient({ threads: 2 });
       return [result, await compileText(result, ROUNDS, { replicas: 4 })];
     };
     let [client, executable] = await create(), died = 0;
@@ -366,7 +367,7 @@ ENTRY %main () -> f32[] {
 
   for (const threads of [2, 0]) {
     test(`by disposing of the client, ${threads} threads`, TIMEOUT, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       const executable = await compileText(client, LONG);
       const failed = fails(executable.execute([MATRIX]), 'CANCELLED', /disposed/);
       await pause(50);
@@ -485,7 +486,7 @@ ENTRY %main (v: f32[300,100]) -> f32[300,100] {
 
   for (const threads of [2, 1, 0]) {
     test(`fails that call only, wherever it was, ${threads} threads`, TIMEOUT, async () => {
-      const client = await Client.create({ threads, maxMemory: 2 ** 25 });
+      const client = await startedClient({ threads, maxMemory: 2 ** 25 });
       const outcomes = new Map();
       const round = async () => {
         const executable = await compileText(client, text, { replicas: 4 });
@@ -542,6 +543,7 @@ describe('memory comes back', () => {
   for (const threads of [2, 0]) {
     test(`after 200 compilations and runs, ${threads} threads`, TIMEOUT, async () => {
       const core = await Core.create(threads);
+      await threadsOf(core);
       const client = new Client(core, 1);
       const round = async (i) => {
         const module = program(client, i);
@@ -576,6 +578,7 @@ describe('memory comes back', () => {
 
     test(`after 500 runs of one executable, ${threads} threads`, TIMEOUT, async () => {
       const core = await Core.create(threads);
+      await threadsOf(core);
       const client = new Client(core, 1);
       const executable = await client.compile(program(client, 0), { replicas: 3 });
       for (let i = 0; i < 20; i++) await executable.execute([X]);
@@ -704,7 +707,7 @@ describe('results are bit for bit the same on any number of threads, every time'
   const bits = ({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   for (const threads of [0, 1, 2, 3, 4]) {
     test(`${threads} threads`, { timeout: 120000 }, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       assert.equal(client.threads, threads);
       for (const name of Object.keys(PROGRAMS)) {
         const executable = await runProgram(client, name, replicas);

@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { Client, XlaError } from '../bindings/index.mjs';
+import { XlaError } from '../bindings/index.mjs';
 import { launch, newPage } from './browser.mjs';
 import { ROOT } from './program.mjs';
 import { ISOLATED, serveFolder } from './project.mjs';
+import { startedClient } from './started.mjs';
 
 const ADD = `add { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -161,7 +162,7 @@ for (const threads of [0, 2]) {
   describe(`${threads} threads`, () => {
     for (const [what, text, options, expected, message] of DEADLOCKS) {
       test(what, { timeout: 20000 }, async () => {
-        const client = await Client.create({ threads });
+        const client = await startedClient({ threads });
         try {
           checkDeadlock(await failure(client, text, options), text, expected, message);
         } finally {
@@ -171,7 +172,7 @@ for (const threads of [0, 2]) {
     }
 
     test('an infeed that never comes: who waits for the host', { timeout: 20000 }, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       try {
         const text = branches(`  t = token[] after-all()
   f = (f32[2], token[]) infeed(t)
@@ -191,7 +192,7 @@ for (const threads of [0, 2]) {
     });
 
     test('a callback that never answers', { timeout: 20000 }, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       try {
         client.registerCustomCall('never', () => new Promise(() => {}));
         const error = await failure(client, program(`  x = f32[2] parameter(0)
@@ -205,7 +206,7 @@ for (const threads of [0, 2]) {
     });
 
     test('a callback that answers one device and not the other, and a run that is cancelled', { timeout: 60000 }, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       try {
         client.registerCustomCall('sometimes', ({ replica, operands: [x] }) => (replica ? x : new Promise(() => {})));
         const error = await failure(client, ASKED, { timeoutMs: 300 });
@@ -220,7 +221,7 @@ for (const threads of [0, 2]) {
     });
 
     test('a loop without end; and a run that is done in time', { timeout: 20000 }, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       try {
         const error = await failure(client, program(`  x = f32[2] parameter(0)
   ROOT w = f32[2] while(x), condition=yes, body=same`, `yes {
@@ -243,7 +244,7 @@ same {
     });
 
     test('a send that nobody receives is no error', { timeout: 20000 }, async () => {
-      const client = await Client.create({ threads });
+      const client = await startedClient({ threads });
       try {
         const text = branches(`${send(9)}\n${GO}`, GO);
         const executable = await client.compile(client.parseHlo(text), { replicas: 2 });

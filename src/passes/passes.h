@@ -37,7 +37,13 @@ typedef bool Pass(Module *module);
 typedef struct NamedPass {
   const char *name;
   Pass *run;
+  const Opcode *about; /* ABOUT(what it looks for); NULL: it may change any module */
 } NamedPass;
+#define ABOUT(...) ((const Opcode[]){__VA_ARGS__, OPCODE_COUNT})
+
+/* Whether a module has any of these operations. Where it has none, no pass about them is entered: the engine
+** compiles a function when it is called first, and most programs need few of the passes. */
+bool module_has(const Module *module, const Opcode *about);
 
 /* Returns what the pass does. `watch` may be NULL, here and below. */
 bool pass_run(NamedPass pass, Module *module, PassWatch *watch);

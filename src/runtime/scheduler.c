@@ -290,13 +290,19 @@ static bool start_worker(int index) {
   return true;
 }
 
-int scheduler_start(int threads) {
+bool scheduler_expect(int threads) {
+  if (scheduler.workers) return true;
   scheduler.workers = calloc((size_t)(threads > 0 ? threads : 1), sizeof *scheduler.workers);
-  if (!scheduler.workers) return 0;
-  while (scheduler.worker_count < threads && start_worker(scheduler.worker_count)) {
-    scheduler.worker_count++;
-  }
-  return scheduler.worker_count;
+  if (scheduler.workers) scheduler.worker_count = threads;
+  return scheduler.workers;
+}
+
+int scheduler_start(int threads) {
+  if (!scheduler_expect(threads)) return 0;
+  int started = 0;
+  while (started < threads && start_worker(started)) started++;
+  if (started < threads) scheduler.worker_count = started;
+  return started;
 }
 
 /* What the dead worker was at fails. A loop that it began is on its stack, which goes when the others

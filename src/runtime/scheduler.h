@@ -42,6 +42,9 @@ struct TaskGroup {
   bool ended;
 };
 
+/* Says how many workers there will be, which decides what may be begun before they are started. False if
+** out of memory. */
+bool scheduler_expect(int threads);
 /* Starts `threads` workers; returns how many there are. 0: scheduler_step does the work. */
 int scheduler_start(int threads);
 int scheduler_workers(void);

@@ -8,7 +8,7 @@ import { Subject } from './subject.mjs';
 
 const require = createRequire(new URL('../../build/bench/package.json', import.meta.url));
 const load = (name) =>
-  name === 'xla-wasm' ? import('../../bindings/index.mjs') : require(name);
+  name === 'xla-wasm' ? import('../../build/node/index.mjs') : require(name);
 
 /** What a file of NumPy's holds, as workloads.mjs has operands. */
 function operandFrom(file) {

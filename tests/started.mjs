@@ -1,0 +1,16 @@
+/** Clients whose threads are there, for tests of these and of memory: in Node create() does not wait for them. */
+import { coreOf } from '../bindings/handle.mjs';
+import { Client } from '../bindings/index.mjs';
+import { keepAlive } from '../bindings/keep_alive.mjs';
+
+/** Resolved when a core's threads have loaded. */
+export const threadsOf = (core) => core.started.finally(keepAlive());
+
+/** As Client.create. */
+export async function startedClient(options) {
+  const client = await Client.create(options);
+  const module = client.parseHlo('ENTRY main { ROOT zero = f32[] constant(0) }');
+  await threadsOf(coreOf(module));
+  module.dispose();
+  return client;
+}
