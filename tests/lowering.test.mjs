@@ -448,6 +448,18 @@ test('small-dots: a product of one, which may be -0', async () => {
   assert.deepEqual(d, [[-0, -0], [3, 0], [-6, -0]]);
 });
 
+/* As XLA:CPU has it: 0. */
+for (const [type, denormal] of [['f32', -1e-40], ['bf16', 1e-39], ['f64', 1e-310]]) {
+  test(`denormals of large matrices of ${type} are taken for 0`, async () => {
+    const text = `HloModule m\nENTRY e {\n  x = ${type}[128,128] parameter(0)\n  y = ${type}[128,128] parameter(1)
+  ROOT d = ${type}[128,128] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;
+    const all = (value) => Array.from({ length: 128 }, () => new Array(128).fill(value));
+    for (const args of [[all(denormal), all(1e10)], [all(1e10), all(denormal)]]) {
+      assert.deepEqual((await execute(client, text, args))[0], all(0));
+    }
+  });
+}
+
 /* ---- Reductions written out, in regions ---- */
 
 const REDUCED = [

@@ -353,9 +353,25 @@ static int copied_panels(const Side *side, const size_t *line, int64_t lines, in
   return panels;
 }
 
+/* Denormals become 0, as XLA:CPU takes them for: each of the many products of one takes a hundred times as long
+** as another, and what a softmax or its gradient gives has some. */
+static void clear_denormals(uint8_t *panel, int bytes, bool wide) {
+  v128_t exponent =
+      wide ? wasm_i64x2_const_splat(INT64_C(0x7ff) << 52) : wasm_i32x4_const_splat(0xff << 23);
+  for (; bytes > 0; bytes -= 16, panel += 16) {
+    v128_t x = wasm_v128_load(panel), e = wasm_v128_and(x, exponent),
+           zero = wasm_i32x4_const_splat(0);
+    v128_t clear = wide ? wasm_i64x2_eq(e, zero) : wasm_i32x4_eq(e, zero);
+    wasm_v128_store(panel, wasm_v128_andnot(x, clear));
+  }
+}
+
 void pack(const Side *side, const size_t *line, int64_t lines, const Depth *depth, uint8_t *out,
           size_t stride) {
-  int width = panel_lines(side->arithmetic, side->operand);
+  const Arithmetic *arithmetic = side->arithmetic;
+  int width = panel_lines(arithmetic, side->operand);
+  int bytes = panel_depth(arithmetic, depth->count) * width * arithmetic->lane_bytes;
+  if (side->operand == RHS) bytes *= arithmetic->reals;
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
     if (panels > 0) {
@@ -372,6 +388,9 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
     }
     lines -= panels * width;
     line += panels * width;
-    out += (size_t)panels * stride;
+    for (; panels > 0; panels--, out += stride) {
+      if (arithmetic->lanes <= LANES_F64)
+        clear_denormals(out, bytes, arithmetic->lanes == LANES_F64);
+    }
   }
 }
