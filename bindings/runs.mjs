@@ -1,6 +1,7 @@
 /**
  * The runs that somebody waits for. With threads, the core tells when to look at them. Without, the
- * host does the work itself, a slice at a time, and lets other events happen between the slices.
+ * host does the work itself, a slice at a time, and lets other events happen between the slices; the first one
+ * begins when the run does.
  */
 import { keepAlive } from './keep_alive.mjs';
 
@@ -13,6 +14,7 @@ export class Runs {
   #pending = new Map(); // run -> { resolve, reject }
   #scheduled = false;
   #release = null;
+  #since = 0; // when the first run started in this turn of the host
 
   constructor(core) {
     this.#core = core;
@@ -24,12 +26,32 @@ export class Runs {
    *   failed; undefined if it is done already, as those that take no time are
    */
   start(run) {
-    if (this.#core.call('xla_run_start', run) === RUN_DONE) return undefined;
+    const time = this.#time();
+    let state = this.#core.call('xla_run_start', run);
+    if (state !== RUN_DONE && time > 0) {
+      this.#core.call('xla_step', time);
+      state = this.#core.call('xla_run_state', run);
+    }
+    if (state === RUN_DONE) return undefined;
     return new Promise((resolve, reject) => {
       this.#pending.set(run, { resolve, reject });
       this.#release ??= keepAlive();
       this.look();
     });
+  }
+
+  /** Microseconds of the slice that are left for a run that starts now, without threads: what is done by then need
+   * not wait for the host's other events. */
+  #time() {
+    if (this.#core.threads || this.#pending.size) return 0;
+    const now = performance.now();
+    if (!this.#since) {
+      this.#since = now;
+      nextTask(() => {
+        this.#since = 0;
+      });
+    }
+    return SLICE_US - (now - this.#since) * 1e3;
   }
 
   /** Looks at the pending runs, soon. Callable at any time, from within a call of the core too. */

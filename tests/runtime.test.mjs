@@ -750,6 +750,17 @@ describe('any number of replicas on any number of threads', () => {
     await isUsable(client);
   });
 
+  onThreads([1, 0], 'other events have their turn between runs that are short', async (client) => {
+    const executable = await runProgram(client, 'step of a network', 1);
+    const wave = new Float32Array(ROWS * COLUMNS).fill(0.5);
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const end = performance.now() + 200;
+    while (performance.now() < end) await executable.execute([wave, wave]);
+    clearInterval(timer);
+    assert.ok(turns >= 4, `${turns} turns in 200 ms`);
+  });
+
   onThreads([2, 0], 'profile: events of every replica, the all-reduce ends for all at once', async (client) => {
     const executable = await runProgram(client, 'step of a network', 4);
     const wave = new Float32Array(ROWS * COLUMNS).fill(0.5);
