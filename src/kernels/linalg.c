@@ -258,6 +258,44 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   return &p->kernel;
 }
 
+bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work) {
+  progress->at = at;
+  if (progress->work > LINALG_TURN || (progress->call && *progress->call->stop)) return true;
+  progress->work += work;
+  return false;
+}
+
+bool linalg_stage_ends(LinalgProgress *progress) {
+  progress->stage++;
+  progress->at = 0;
+  return true;
+}
+
+enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
+
+bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {
+  ptrdiff_t strips = size.rows / TILE_ROWS + 1, k = progress->at;
+  t->row = k % strips * TILE_ROWS;
+  t->column = k / strips * TILE_COLUMNS;
+  t->rows = least(t->row + TILE_ROWS, size.rows);
+  t->columns = least(t->column + TILE_COLUMNS, size.columns);
+  t->ends = t->column >= size.columns;
+  if (t->ends) return !linalg_stage_ends(progress);
+  double numbers = (double)((t->rows - t->row) * (t->columns - t->column));
+  if (linalg_pauses(progress, k, LINALG_MOVE * numbers)) return false;
+  progress->at++;
+  return true;
+}
+
+bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument,
+                         LinalgProgress *progress) {
+  for (ptrdiff_t i = progress->at; i < count; i += SOME_NUMBERS) {
+    if (linalg_pauses(progress, i, LINALG_MOVE * SOME_NUMBERS)) return false;
+    body(argument, i, least(i + SOME_NUMBERS, count));
+  }
+  return linalg_stage_ends(progress);
+}
+
 /* A part is 15 (f32) to 60 us (complex): to open a loop and to wait for its end takes 2 to 3 us where the other thread
 ** still looks for work, 20 to 100 where it sleeps, which it does 60 us after the last loop. */
 enum { MOST_PARTS = 4, PART_WORK = 300 * 1000 };
@@ -295,18 +333,30 @@ void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t mul
   share_range(progress, (SharedRange){0, count, 0, body, argument}, multiple, work);
 }
 
-bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
-                           ptrdiff_t multiple, double each, LinalgBody *body,
+static bool share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
+                           ptrdiff_t multiple, double each, double weight, LinalgBody *body,
                            const void *argument) {
   ptrdiff_t some = most((ptrdiff_t)(LINALG_TURN / (each + 1)) / multiple, 1) * multiple;
   for (ptrdiff_t end; progress->lines < count; progress->lines = end) {
     end = least(progress->lines + some, count);
     double work = each * (double)(end - progress->lines);
     if (linalg_pauses(progress, at, work)) return false;
-    share_range(progress, (SharedRange){progress->lines, end, 0, body, argument}, multiple, work);
+    share_range(progress, (SharedRange){progress->lines, end, 0, body, argument}, multiple,
+                weight * work);
   }
   progress->lines = 0;
   return true;
+}
+
+bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
+                           ptrdiff_t multiple, double each, LinalgBody *body,
+                           const void *argument) {
+  return share_in_turns(progress, at, count, multiple, each, 1, body, argument);
+}
+
+bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
+                       LinalgBody *body, const void *argument) {
+  return share_in_turns(progress, at, rows, 1, each, BY_ROWS, body, argument);
 }
 
 static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,

@@ -92,6 +92,7 @@ typedef struct LinalgProgress {
   ptrdiff_t at;      /* in the stage: a row, a column */
   bool has_panel;    /* there: what comes before its lines is done, */
   ptrdiff_t lines;   /* and so many of these */
+  ptrdiff_t vectors; /* of the panel */
   ptrdiff_t info;    /* what the stages so far came to */
   double numbers[2]; /* that a stage keeps */
   double work;       /* operations in this turn */
@@ -102,18 +103,24 @@ enum {
   LINALG_MOVE = 8, /* what reading and writing a number of a large matrix counts as */
 };
 
-/* Whether it is time to return, before the step `at`, which is so much work; the end of a stage. */
-static inline bool linalg_pauses(LinalgProgress *p, ptrdiff_t at, double work) {
-  p->at = at;
-  if (p->work > LINALG_TURN) return true;
-  p->work += work;
-  return false;
-}
-static inline bool linalg_stage_ends(LinalgProgress *p) {
-  p->stage++;
-  p->at = 0;
-  return true;
-}
+/* Whether it is time to return, before the step `at`, which is so much work, or the run has been cancelled; the end of
+** a stage, which is true. */
+bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work);
+bool linalg_stage_ends(LinalgProgress *progress);
+
+/* Some rows of some columns, whose lines stay in the cache from row to row: the next ones of a matrix that is moved,
+** a stage. False behind the last, where it ends, or if it is time to return. */
+typedef struct LinalgTile {
+  ptrdiff_t row, rows, column, columns; /* and those behind it */
+  bool ends;
+} LinalgTile;
+bool linalg_next_tile(LinalgSize size, LinalgTile *tile, LinalgProgress *progress);
+
+typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
+
+/* body(argument, first, end) for some of [0, count) after the others: a stage. */
+bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument,
+                         LinalgProgress *progress);
 
 /* body(argument, first, end) for parts of [0, count), by several threads where they are worth it: `work`
 ** operations in all. Parts begin at multiples of `multiple`.
@@ -123,7 +130,6 @@ static inline bool linalg_stage_ends(LinalgProgress *p) {
 ** times as long) than was won; such loops count as less work by CROSSING.
 */
 enum { CROSSING = 8, BY_ROWS = 4 };
-typedef void LinalgBody(const void *argument, ptrdiff_t first, ptrdiff_t end);
 void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
                   LinalgBody *body, const void *argument);
 
@@ -131,6 +137,10 @@ void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t mul
 ** stage has come to step `at` again. */
 bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
                            ptrdiff_t multiple, double each, LinalgBody *body, const void *argument);
+
+/* The same of rows, BY_ROWS. */
+bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
+                       LinalgBody *body, const void *argument);
 
 typedef enum LinalgEnd {
   LINALG_DONE,

@@ -255,8 +255,9 @@ static bool solve(const Solve *s, LinalgProgress *progress) {
 static LinalgEnd run_triangular_solve(const LinalgPlan *p, const LinalgData *data, double *memory,
                                       LinalgProgress *progress) {
   enum { INVERTS, SOLVES };
-  Solve s = {p, data, linalg_systems(p), parts_of(p), block_of(p)};
-  s.inverse = memory;
+  Solve s = {.p = p, .data = data, .s = linalg_systems(p), .inverse = memory};
+  s.parts = parts_of(p);
+  s.block = block_of(p);
   s.x = s.inverse + s.s.n * s.block * s.parts;
   s.part = vectors_at(&s, s.x, s.s.n);
   bool ends = (progress->stage > INVERTS || invert_blocks(&s, progress)) && solve(&s, progress);

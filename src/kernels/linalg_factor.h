@@ -6,6 +6,9 @@
 #include "base/least.h"
 #include "kernels/linalg_numbers.h"
 
+/* What calls what is fast: once in the module, and for size. */
+#define ROUTINE __attribute__((noinline, minsize))
+
 enum {
   BLOCK = 32,
   SMALL = 96,          /* matrices so small are cheaper reflected one vector at a time */
@@ -136,8 +139,8 @@ static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
 
 /* A = L L^H of the lower triangle, in place. info: the first column (from 1) whose pivot is not a
 ** positive number, in which it stops with what was left of the pivot, or 0. scratch: 2 BLOCK n. */
-static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
-                     LinalgProgress *progress) {
+ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
+                             LinalgProgress *progress) {
   for (ptrdiff_t k = progress->at; k < n; k += BLOCK) {
     ptrdiff_t size = least(BLOCK, n - k), rest = n - k - size, odd = k / BLOCK % 2;
     Number *y = scratch + odd * BLOCK * n, *next_y = scratch + (1 - odd) * BLOCK * n;
@@ -255,8 +258,8 @@ static void lu_behind(const void *argument, ptrdiff_t first, ptrdiff_t end) {
 
 /* P A = L U, in place; row k was swapped with row pivots[k]. info: the first column (from 1) without a
 ** pivot, or 0. scratch: BLOCK rows. */
-static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, int32_t *pivots,
-               Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
+                       int32_t *pivots, Number *scratch, LinalgProgress *progress) {
   ptrdiff_t steps = least(rows, columns);
   ptrdiff_t width = steps < LU_SMALL ? BLOCK / 2 : BLOCK;
   for (ptrdiff_t k = progress->at; k < steps; k += width) {
@@ -322,30 +325,37 @@ static Panel panel_in(Number *scratch, ptrdiff_t size) {
   return p;
 }
 
-/* From vectors in the rows at `from`, the first number of which, on the diagonal, is 1. */
-static void set_panel(Panel *p, const Number *from, ptrdiff_t stride, const Number *tau,
-                      ptrdiff_t size, ptrdiff_t count) {
+/* From vectors in the rows at `from`, the first number of which, on the diagonal, is 1. In turns: `vectors` says how
+** far it has come, and stays where all is done. */
+ROUTINE static bool set_panel(Panel *p, const Number *from, ptrdiff_t stride, const Number *tau,
+                              ptrdiff_t size, ptrdiff_t count, ptrdiff_t at,
+                              LinalgProgress *progress) {
   p->size = size;
   p->count = count;
-  for (ptrdiff_t k = 0; k < count; k++) {
-    Number *v = p->v + k * size, *t = p->t;
-    for (ptrdiff_t i = 0; i < size; i++) {
-      v[i] = i < k ? number(0) : i == k ? number(1) : from[k * stride + i];
-      p->w[i * BLOCK + k] = conjugate(v[i]);
+  for (; progress->vectors < count * BLOCK; progress->vectors++) {
+    ptrdiff_t k = progress->vectors / BLOCK, i = progress->vectors % BLOCK;
+    Number *v = p->v + k * size, *t = p->t, factor = minus(number(0), tau[k]);
+    if (i > k) continue;
+    double each = i == 0 ? 4 * LINALG_MOVE : 2; /* to copy takes longer than to multiply */
+    if (linalg_pauses(progress, at, each * (double)size) && k > 0) return false;
+    for (ptrdiff_t l = 0; i == 0 && l < size; l++) {
+      v[l] = l < k ? number(0) : l == k ? number(1) : from[k * stride + l];
+      p->w[l * BLOCK + k] = conjugate(v[l]);
     }
     /* T's column: -tau T (V^H v) */
-    Number factor = minus(number(0), tau[k]);
-    for (ptrdiff_t i = 0; i < k; i++) {
+    if (i < k) {
       t[k * BLOCK + i] = number(0);
       p->u[i] = times(factor, inner(p->v + i * size + k, v + k, size - k, true));
+      continue;
     }
-    for (ptrdiff_t i = 0; i < k; i++) {
+    for (i = 0; i < k; i++) {
       Number sum = number(0);
       for (ptrdiff_t j = i; j < k; j++) sum = plus(sum, times(t[i * BLOCK + j], p->u[j]));
       t[i * BLOCK + k] = sum;
     }
     t[k * BLOCK + k] = tau[k];
   }
+  return true;
 }
 
 /* Lines x (columns of a matrix) become (I - V T V^H) x, or with T^H instead of T. */
@@ -356,31 +366,74 @@ typedef struct Lines {
   bool adjoint;
 } Lines;
 
-static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) {
-  const Lines *all = argument;
+/* With T, or T^H, the sums of V^H x. T's other factor comes from the left: by rows of T^T or conj(T). */
+ROUTINE static void turn_sums(const Lines *all, const Number *part, Number *sums, ptrdiff_t lines) {
   const Panel *p = all->p;
-  bool adjoint = all->adjoint;
-  ptrdiff_t count = p->count, lines = end - first, stride = all->stride;
-  Number *x = all->x + first * stride;
-  Number *part = p->part + first * BLOCK, *sums = p->u + first * BLOCK;
-  for (ptrdiff_t i = 0; i < lines * BLOCK; i++) part[i] = sums[i] = number(0);
-  subtract_product(lines, count, (Left){x, stride, 1}, p->size, p->w, BLOCK, part, BLOCK);
-  /* T's other factor comes from the left: by rows of T^T or conj(T). */
+  ptrdiff_t count = p->count;
+  for (ptrdiff_t i = 0; i < lines * BLOCK; i++) sums[i] = number(0);
   Number transposed[BLOCK * BLOCK];
   for (ptrdiff_t i = 0; i < count; i++) {
     for (ptrdiff_t j = 0; j < count; j++) {
-      bool upper = adjoint ? i <= j : j <= i;
-      Number factor = adjoint ? conjugate(p->t[i * BLOCK + j]) : p->t[j * BLOCK + i];
+      bool upper = all->adjoint ? i <= j : j <= i;
+      Number factor = all->adjoint ? conjugate(p->t[i * BLOCK + j]) : p->t[j * BLOCK + i];
       transposed[i * BLOCK + j] = upper ? factor : number(0);
     }
   }
   subtract_product(lines, count, (Left){part, BLOCK, 1}, count, transposed, BLOCK, sums, BLOCK);
-  subtract_product(lines, p->size, (Left){sums, BLOCK, 1}, count, p->v, p->size, x, stride);
 }
 
-static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
-                             bool adjoint, ptrdiff_t at, LinalgProgress *progress) {
+/* Of rows [row, end) of the matrix: they are summed up, or what all rows came to is subtracted. */
+ROUTINE static void reflect_slice(const Lines *all, ptrdiff_t first, ptrdiff_t lines, ptrdiff_t row,
+                                  ptrdiff_t end, bool sums_up) {
+  const Panel *p = all->p;
+  Number *x = all->x + first * all->stride + row;
+  Number *part = p->part + first * BLOCK, *sums = p->u + first * BLOCK;
+  if (!sums_up) {
+    subtract_product(lines, end - row, (Left){sums, BLOCK, 1}, p->count, p->v + row, p->size, x,
+                     all->stride);
+    return;
+  }
+  for (ptrdiff_t i = 0; row == 0 && i < lines * BLOCK; i++) part[i] = number(0);
+  subtract_product(lines, p->count, (Left){x, all->stride, 1}, end - row, p->w + row * BLOCK, BLOCK,
+                   part, BLOCK);
+  if (end == p->size) turn_sums(all, part, sums, lines);
+}
+
+static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Lines *all = argument;
+  for (int step = 0; step < 2; step++) {
+    reflect_slice(all, first, end - first, 0, all->p->size, step == 0);
+  }
+}
+
+/* So many lines at once, if they are so long that these take several turns. */
+static bool are_long(ptrdiff_t lines, ptrdiff_t size) {
+  return (double)(lines * BLOCK) * (double)size > LINALG_TURN / 4;
+}
+
+/* What makes them go a slice of their rows after the other, which changes no bits: slices are whole blocks of
+** products. */
+ROUTINE static bool reflect_long(const Lines *all, ptrdiff_t lines, ptrdiff_t some, ptrdiff_t at,
+                                 LinalgProgress *progress) {
+  enum { SLICE = 4096 };
+  ptrdiff_t size = all->p->size, slices = most(size / SLICE, 1), steps = 2 * slices;
+  for (; progress->lines < (lines + some - 1) / some * steps; progress->lines++) {
+    ptrdiff_t step = progress->lines % steps, first = progress->lines / steps * some;
+    ptrdiff_t count = least(some, lines - first), row = step % slices * SLICE;
+    ptrdiff_t end = (step + 1) % slices == 0 ? size : row + SLICE;
+    if (linalg_pauses(progress, at, 2.0 * (double)(count * BLOCK) * (double)(end - row))) {
+      return false;
+    }
+    reflect_slice(all, first, count, row, end, step < slices);
+  }
+  progress->lines = 0;
+  return true;
+}
+
+ROUTINE static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines, ptrdiff_t stride,
+                                     bool adjoint, ptrdiff_t at, LinalgProgress *progress) {
   Lines all = {p, x, stride, adjoint};
+  if (are_long(BLOCK_ROWS, p->size)) return reflect_long(&all, lines, BLOCK_ROWS, at, progress);
   return linalg_share_in_turns(progress, at, lines, BLOCK_ROWS, 4.0 * (double)p->size * BLOCK,
                                reflect_lines, &all);
 }
@@ -397,9 +450,22 @@ __attribute__((noinline)) static void reflect_by_one(const Number *v, ptrdiff_t 
   }
 }
 
+typedef struct ReflectorOfLines {
+  const Number *v;
+  ptrdiff_t size;
+  Number factor, *x;
+  ptrdiff_t stride;
+} ReflectorOfLines;
+
+static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const ReflectorOfLines *r = argument;
+  reflect_by_one(r->v, r->size, r->factor, r->x + first * r->stride, end - first, r->stride);
+}
+
 /* Columns [k, end), all rows from there on, and what is behind them up to `reach`. */
-static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k, ptrdiff_t end,
-                     ptrdiff_t reach, Number *tau, LinalgProgress *progress) {
+ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k,
+                             ptrdiff_t end, ptrdiff_t reach, Number *tau,
+                             LinalgProgress *progress) {
   for (ptrdiff_t j; (j = k + progress->lines) < end; progress->lines++) {
     Number *line = at + j * stride + j;
     if (linalg_pauses(progress, k, 4.0 * (double)(rows - j) * (double)(reach - j))) return false;
@@ -424,15 +490,16 @@ static void qr_behind(const void *argument, ptrdiff_t first, ptrdiff_t last) {
   ptrdiff_t stride = q->lines.stride, k = q->k;
   reflect_lines(&q->lines, first, last);
   if (first > 0 || k == q->end) return;
-  LinalgProgress ahead = {0};
+  LinalgProgress ahead = {0}; /* so little that there is no pause */
   qr_panel(q->at, q->rows, stride, k, q->end, q->end, q->tau, &ahead);
-  set_panel(q->next, q->at + k * stride + k, stride, q->tau + k, q->rows - k, q->end - k);
+  set_panel(q->next, q->at + k * stride + k, stride, q->tau + k, q->rows - k, q->end - k, 0,
+            &ahead);
 }
 
 /* Householder's QR, in place, of a matrix given by columns: at[column][row]. What LAPACK's geqrf
 ** makes. tau: min(rows, columns). */
-static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
-               Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
+                       Number *scratch, LinalgProgress *progress) {
   ptrdiff_t steps = least(rows, columns), size = most(rows, columns);
   if (size <= SMALL) {
     return qr_panel(at, rows, stride, 0, steps, columns, tau, progress) &&
@@ -447,9 +514,14 @@ static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, 
     ptrdiff_t end = least(k + BLOCK, steps), next = least(end + BLOCK, steps);
     if (!looks_ahead(4.0 * (double)(rows - end) * BLOCK * BLOCK)) next = end;
     if (!progress->has_panel) {
-      if (!qr_panel(at, rows, stride, k, end, end, tau, progress)) return false;
-      if (end == columns) break;
-      set_panel(panel, at + k * stride + k, stride, tau + k, rows - k, end - k);
+      if (progress->vectors == 0) {
+        if (!qr_panel(at, rows, stride, k, end, end, tau, progress)) return false;
+        if (end == columns) break;
+      }
+      if (!set_panel(panel, at + k * stride + k, stride, tau + k, rows - k, end - k, k, progress)) {
+        return false;
+      }
+      progress->vectors = 0;
     }
     bool none = true;
     for (ptrdiff_t j = k; j < end; j++) none &= is_zero(tau[j]);
@@ -458,10 +530,12 @@ static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, 
     panel->size = rows - k, panel->count = end - k;
     QrBehind behind = {
         {panel, at + end * stride + k, stride, true}, at, rows, end, next, tau, next_panel};
-    if (!linalg_share_in_turns(progress, k, columns - end, LEAST_LINES,
-                               4.0 * (double)(rows - k) * BLOCK, qr_behind, &behind)) {
-      return false;
-    }
+    ptrdiff_t lines = columns - end;
+    bool ends = are_long(LEAST_LINES, rows - k)
+                    ? reflect_long(&behind.lines, lines, LEAST_LINES, k, progress)
+                    : linalg_share_in_turns(progress, k, lines, LEAST_LINES,
+                                            4.0 * (double)(rows - k) * BLOCK, qr_behind, &behind);
+    if (!ends) return false;
     progress->has_panel = next > end;
   }
   return linalg_stage_ends(progress);
@@ -478,8 +552,8 @@ typedef struct Reflectors {
 } Reflectors;
 
 /* Q (or its adjoint) times lines; or, if these are those of 1, its first columns. */
-static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride, bool of_one,
-                    Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride,
+                            bool of_one, Number *scratch, LinalgProgress *progress) {
   Panel panel = panel_in(scratch, q.size > lines ? q.size : lines);
   ptrdiff_t last = (q.count - 1) / BLOCK * BLOCK;
   for (ptrdiff_t step = progress->at; q.count > 0 && step <= last; step += BLOCK) {
@@ -488,7 +562,16 @@ static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride
     if (skipped >= lines) continue;
     const Number *from = q.v + k * q.stride + first;
     Number *to = x + skipped * x_stride + first;
-    if (count == 1 || (q.size <= SMALL && lines <= SMALL)) {
+    if (count == 1) {
+      ReflectorOfLines one = {from, q.size - first, q.adjoint ? conjugate(q.tau[k]) : q.tau[k], to,
+                              x_stride};
+      if (!linalg_share_in_turns(progress, step, lines - skipped, 1, 4.0 * (double)(q.size - first),
+                                 reflect_some, &one)) {
+        return false;
+      }
+      continue;
+    }
+    if (q.size <= SMALL && lines <= SMALL) {
       for (ptrdiff_t i = 0; i < count; i++) {
         ptrdiff_t r = q.adjoint ? i : count - 1 - i, skips = of_one ? r : 0;
         reflect_by_one(from + r * (q.stride + 1), q.size - first - r,
@@ -497,19 +580,20 @@ static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride
       }
       continue;
     }
-    set_panel(&panel, from, q.stride, q.tau + k, q.size - first, count);
-    if (!reflect_in_turns(&panel, to, lines - skipped, x_stride, q.adjoint, step, progress)) {
+    if (!set_panel(&panel, from, q.stride, q.tau + k, q.size - first, count, step, progress) ||
+        !reflect_in_turns(&panel, to, lines - skipped, x_stride, q.adjoint, step, progress)) {
       return false;
     }
+    progress->vectors = 0;
   }
   progress->has_panel = false;
   return linalg_stage_ends(progress);
 }
 
 /* The first columns of Q, by columns. */
-static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
-                   ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
-                   ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
+                           ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
+                           ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
   for (; !progress->has_panel && progress->lines < columns; progress->lines++) {
     if (linalg_pauses(progress, 0, LINALG_MOVE * (double)rows)) return false;
     for (ptrdiff_t i = 0; i < rows; i++) {
@@ -546,32 +630,37 @@ static void update_and_multiply(const void *argument, ptrdiff_t first, ptrdiff_t
 **
 ** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v: on the way through A on which
 ** it is multiplied by the next v; before that, only the column from which that is made. */
-static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
-                           Number *tau, Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
+                                   Number *tau, Number *scratch, LinalgProgress *progress) {
   Number *conj_v = scratch + 4 * n, *conj_w = scratch + 5 * n;
   if (progress->at == 0) {
     for (ptrdiff_t i = 0; i < 2 * n; i++) scratch[i] = number(0);
   }
   for (ptrdiff_t k = progress->at; k < n; k++) {
-    double work = 8.0 * (double)(n - k) * (double)(n - k);
-    if (linalg_pauses(progress, k, work / 2)) return false;
     /* with the last vectors' first numbers in place k */
     Number *v = scratch + k % 2 * 2 * n, *w = v + n, *next_v = scratch + (k + 1) % 2 * 2 * n;
     Number *corner = a + k * stride + k, *row = corner + 1;
     ptrdiff_t size = n - k - 1;
-    for (ptrdiff_t i = k; i < n; i++) conj_v[i] = conjugate(v[i]), conj_w[i] = conjugate(w[i]);
-    subtract_rows(corner, v[k], conj_w + k, w[k], conj_v + k, size + 1);
-    d[k] = real(*corner);
-    if (size == 0) break;
-    for (ptrdiff_t i = 0; i < size; i++) row[i] = conjugate(row[i]); /* the column */
-    tau[k] = reflector(row, size);
-    e[k] = real(row[0]);
-    row[0] = number(1);
-    for (ptrdiff_t i = 0; i < size; i++) next_v[k + 1 + i] = row[i];
+    if (!progress->has_panel) {
+      if (linalg_pauses(progress, k, LINALG_MOVE * (double)size)) return false;
+      for (ptrdiff_t i = k; i < n; i++) conj_v[i] = conjugate(v[i]), conj_w[i] = conjugate(w[i]);
+      subtract_rows(corner, v[k], conj_w + k, w[k], conj_v + k, size + 1);
+      d[k] = real(*corner);
+      if (size == 0) break;
+      for (ptrdiff_t i = 0; i < size; i++) row[i] = conjugate(row[i]); /* the column */
+      tau[k] = reflector(row, size);
+      e[k] = real(row[0]);
+      row[0] = number(1);
+      for (ptrdiff_t i = 0; i < size; i++) next_v[k + 1 + i] = row[i];
+      progress->has_panel = true;
+    }
     Number *w_of_next = next_v + n + k + 1;
     TwoSided all = {row + stride,   stride,         size, v + k + 1, w + k + 1,
                     conj_v + k + 1, conj_w + k + 1, row,  w_of_next, tau[k]};
-    linalg_share(progress, size, 1, BY_ROWS * work, update_and_multiply, &all);
+    if (!linalg_share_rows(progress, k, size, 8.0 * (double)size, update_and_multiply, &all)) {
+      return false;
+    }
+    progress->has_panel = false;
     Number half = scaled(times(tau[k], inner(w_of_next, row, size, true)), -0.5);
     for (ptrdiff_t i = 0; i < size; i++) w_of_next[i] = plus(w_of_next[i], times(half, row[i]));
   }
@@ -580,21 +669,23 @@ static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, 
 
 enum { PIECES = 4, LEAST_HEIGHT = 64 };
 
-/* Rows of A in pieces: sums of left v^H A of each. */
+/* Rows of A in pieces: sums of left v^H A of each, of some rows of which, from this one on. */
 typedef struct FromLeft {
   const Number *v;
   Number left;
   const Number *a;
   ptrdiff_t stride, height, width, pieces;
   Number *sums; /* [piece][width] */
+  ptrdiff_t from, some;
 } FromLeft;
 
 static void sum_pieces(const void *argument, ptrdiff_t piece, ptrdiff_t end) {
   const FromLeft *f = argument;
   for (; piece < end; piece++) {
     Number *sums = f->sums + piece * f->width;
-    for (ptrdiff_t j = 0; j < f->width; j++) sums[j] = number(0);
-    ptrdiff_t row = piece * f->height / f->pieces, last = (piece + 1) * f->height / f->pieces;
+    for (ptrdiff_t j = 0; f->from == 0 && j < f->width; j++) sums[j] = number(0);
+    ptrdiff_t row = piece * f->height / f->pieces + f->from;
+    ptrdiff_t last = least(row + f->some, (piece + 1) * f->height / f->pieces);
     for (; row < last; row++) {
       subtract_row(sums, minus(number(0), times(f->left, conjugate(f->v[row]))),
                    f->a + row * f->stride, f->width);
@@ -626,36 +717,51 @@ static void reflect_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
 **
 ** Column k becomes zero below the diagonal by a reflector from the left; then row k, behind the
 ** superdiagonal, by one from the right. Both are applied on one way through the rows. */
-static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
-                          Number *qv, ptrdiff_t qv_stride, double *d, double *e, Number *tau_q,
-                          Number *tau_p, Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
+                                  Number *qv, ptrdiff_t qv_stride, double *d, double *e,
+                                  Number *tau_q, Number *tau_p, Number *scratch,
+                                  LinalgProgress *progress) {
   Number *sums = scratch, *conj_u = scratch + PIECES * columns;
   for (ptrdiff_t k = progress->at; k < columns; k++) {
     Number *corner = a + k * stride + k, *v = qv + k * qv_stride + k;
     ptrdiff_t height = rows - k, width = columns - k - 1;
-    if (linalg_pauses(progress, k, 8.0 * (double)height * (double)width)) return false;
-    for (ptrdiff_t i = 0; k == 0 && i < height; i++) v[i] = corner[i * stride];
-    Number left = conjugate(tau_q[k] = reflector(v, height));
-    d[k] = real(v[0]);
-    v[0] = number(1);
-    if (width == 0) break;
     Number *row = corner + 1;
-    double work = 4.0 * (double)height * (double)width;
-    ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
-    FromLeft sum = {v, left, row, stride, height, width, pieces, sums};
-    linalg_share(progress, pieces, 1, BY_ROWS * work, sum_pieces, &sum);
-    for (ptrdiff_t p = 1; p < pieces; p++) {
-      subtract_row(sums, number(-1), sums + p * width, width);
+    if (!progress->has_panel) {
+      ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
+      FromLeft sum = {v, number(0), row, stride, height, width, pieces, sums, 0, 0};
+      sum.some = most((ptrdiff_t)(LINALG_TURN / (4 * (double)(pieces * width + 1))), 1);
+      for (; progress->lines <= height / pieces; progress->lines += sum.some) {
+        double work = 4.0 * (double)least(height, pieces * sum.some) * (double)width;
+        if (linalg_pauses(progress, k, work)) return false;
+        if (progress->lines == 0) {
+          for (ptrdiff_t i = 0; k == 0 && i < height; i++) v[i] = corner[i * stride];
+          tau_q[k] = reflector(v, height);
+          d[k] = real(v[0]);
+          v[0] = number(1);
+        }
+        sum.left = conjugate(tau_q[k]);
+        sum.from = progress->lines;
+        linalg_share(progress, pieces, 1, BY_ROWS * work, sum_pieces, &sum);
+      }
+      progress->lines = 0;
+      if (width == 0) break;
+      for (ptrdiff_t p = 1; p < pieces; p++) {
+        subtract_row(sums, number(-1), sums + p * width, width);
+      }
+      subtract_row(row, v[0], sums, width);
+      for (ptrdiff_t j = 0; j < width; j++) row[j] = conjugate(row[j]);
+      tau_p[k] = reflector(row, width);
+      e[k] = real(row[0]);
+      row[0] = number(1);
+      for (ptrdiff_t j = 0; j < width; j++) conj_u[j] = conjugate(row[j]);
+      progress->has_panel = true;
     }
-    subtract_row(row, v[0], sums, width);
-    for (ptrdiff_t j = 0; j < width; j++) row[j] = conjugate(row[j]);
-    Number right = tau_p[k] = reflector(row, width);
-    e[k] = real(row[0]);
-    row[0] = number(1);
-    for (ptrdiff_t j = 0; j < width; j++) conj_u[j] = conjugate(row[j]);
-    BothSides both = {v + 1, right, row + stride, stride,           width,
-                      sums,  row,   conj_u,       v + qv_stride + 1};
-    linalg_share(progress, height - 1, 1, 2 * BY_ROWS * work, reflect_rows, &both);
+    BothSides both = {v + 1, tau_p[k], row + stride, stride,           width,
+                      sums,  row,      conj_u,       v + qv_stride + 1};
+    if (!linalg_share_rows(progress, k, height - 1, 8.0 * (double)width, reflect_rows, &both)) {
+      return false;
+    }
+    progress->has_panel = false;
   }
   return linalg_stage_ends(progress);
 }

@@ -22,15 +22,27 @@ static FOR_SIZE LinalgGeneral general_in(const LinalgPlan *plan, Number *memory)
   return g;
 }
 
-/* The matrix is loaded: a stage. */
+FOR_SIZE static void clear_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  Number *const *x = argument;
+  memset(*x + first, 0, (size_t)(end - first) * sizeof(Number));
+}
+
+ROUTINE static bool clears(double *x, ptrdiff_t count, LinalgProgress *progress) {
+  return linalg_some_by_some(count, clear_some, &x, progress);
+}
+
+enum { CLEARS = LOADS, LOADS_T };
+
+/* The matrix is loaded: the first stages. */
 static FOR_SIZE bool begin_reduction(const LinalgPlan *plan, const LinalgData *data,
                                      const LinalgGeneral *g, LinalgProgress *progress) {
-  if (progress->at == 0) {
-    memset(g->t, 0, (size_t)(3 * (g->n + 1) * g->stride) * sizeof(Number));
+  if (progress->stage == CLEARS) {
     memset(g->tau, 0, (size_t)g->n * sizeof(Number));
     memset(g->scratch, 0, (size_t)(14 * g->stride) * sizeof(Number));
+    if (!clears(g->t, 3 * (g->n + 1) * g->stride, progress)) return false;
   }
-  return load_matrix(plan, 0, data, (Number *)g->t, g->stride, false, progress);
+  return progress->stage > LOADS_T ||
+         load_matrix(plan, 0, data, (Number *)g->t, g->stride, false, progress);
 }
 
 static FOR_SIZE bool reduces(const LinalgGeneral *g, ptrdiff_t low, ptrdiff_t high,
@@ -41,10 +53,10 @@ static FOR_SIZE bool reduces(const LinalgGeneral *g, ptrdiff_t low, ptrdiff_t hi
 
 static FOR_SIZE LinalgEnd run_gehrd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
-  enum { REDUCES = LOADS + 1 };
+  enum { REDUCES = LOADS_T + 1 };
   LinalgGeneral g = general_in(plan, memory);
   Number *t = (Number *)g.t, *x = (Number *)g.x;
-  if (progress->stage == LOADS && !begin_reduction(plan, data, &g, progress)) return LINALG_PAUSED;
+  if (!begin_reduction(plan, data, &g, progress)) return LINALG_PAUSED;
   if (progress->stage == REDUCES && !reduces(&g, plan->first, plan->last, progress)) {
     return LINALG_PAUSED;
   }
@@ -77,37 +89,30 @@ static FOR_SIZE bool multiply_vectors(const LinalgGeneral *g, LinalgProgress *pr
   return linalg_stage_ends(progress);
 }
 
-static FOR_SIZE void fill_reals(const LinalgPlan *plan, const LinalgData *data, int end, double x) {
-  for (int k = 0; k < end; k++) {
-    ptrdiff_t count = plan->out_bytes[k] / (plan->narrow ? 4 : 8);
-    for (ptrdiff_t i = 0; i < count; i++) put_real(plan, data->out[k], i, x);
-  }
+FOR_SIZE static void fill_reals(const void *argument, ptrdiff_t i, ptrdiff_t end) {
+  const Fill *f = argument;
+  for (; i < end; i++) put_real(f->plan, f->out, i, f->x);
 }
 
-/* What is loaded; false if it is not finite. */
-static FOR_SIZE bool begin_schur(LinalgGeneral *g, bool is_geev) {
-  Number *t = (Number *)g->t;
-  double largest = largest_of(t, g->n * g->stride), by = scale_for(largest);
-  if (largest - largest != 0) return false;
-  scale_all(t, g->n * g->stride, by);
-  linalg_balance(g, is_geev);
-  g->scale[g->n + LOW] = g->low, g->scale[g->n + HIGH] = g->high, g->scale[g->n + SCALED_BY] = by;
-  return true;
-}
-
-/* T and Z as they are stored. */
-static FOR_SIZE void finish_schur(const LinalgGeneral *g, bool wants_z) {
-  scale_all((Number *)g->t, g->n * g->stride, 1 / g->scale[g->n + SCALED_BY]);
-  for (ptrdiff_t i = 0; wants_z && i < g->n; i++) {
+/* T and Z as they are stored: a stage. */
+static FOR_SIZE bool finish_schur(const LinalgGeneral *g, bool wants_z, LinalgProgress *progress) {
+  for (ptrdiff_t i = progress->at; i < g->n; i++) {
+    if (pauses_to_move(progress, i, 2 * g->n)) return false;
     Number *row = (Number *)g->z + i * g->stride;
+    Scaled t = {(Number *)g->t + i * g->stride, 1 / g->scale[g->n + SCALED_BY]};
+    scale_some(&t, 0, g->n);
+    if (!wants_z) continue;
     linalg_unbalance(g, (double *)row, false, false);
-    conjugate_all(row, g->n);
+    for (ptrdiff_t j = 0; j < g->n; j++) row[j] = conjugate(row[j]);
   }
+  return linalg_stage_ends(progress);
 }
 
 static FOR_SIZE LinalgEnd run_general(const LinalgPlan *plan, const LinalgData *data,
                                       Number *memory, LinalgProgress *progress) {
-  enum { REDUCES = LOADS + 1, FORMS, ITERATES, STORES, RIGHT = STORES, STAGES_OF_VECTORS = 4 };
+  enum { LOOKS = LOADS_T + 1, FILLS, SCALES = FILLS + 4, BALANCES, REDUCES };
+  enum { FORMS = REDUCES + 1, TURNS, ITERATES, FINISHES, STORES, RIGHT = FINISHES };
+  enum { FLIPS, CLEARS_VECTORS, SUBSTITUTES, MULTIPLIES, STORES_VECTORS, STAGES_OF_VECTORS };
   LinalgGeneral g = general_in(plan, memory);
   Number *t = (Number *)g.t, *z = (Number *)g.z;
   ptrdiff_t n = g.n, stride = g.stride;
@@ -115,14 +120,32 @@ static FOR_SIZE LinalgEnd run_general(const LinalgPlan *plan, const LinalgData *
   int left = IS_COMPLEX ? 1 : 2, info = plan->results - 1;
   bool wants[] = {is_geev && plan->wanted[left + 1], is_geev && plan->wanted[left]};
   bool wants_z = is_geev ? wants[0] || wants[1] : plan->wanted[1];
-  if (progress->stage == LOADS) {
-    if (!begin_reduction(plan, data, &g, progress)) return LINALG_PAUSED;
-    bool is_finite = begin_schur(&g, is_geev);
-    int reals = is_geev ? info : info - 1; /* then whole numbers */
-    fill_reals(plan, data, reals, is_finite ? 0 : NAN);
+  int reals = is_geev ? info : info - 1; /* then whole numbers */
+  double *largest = &progress->numbers[0], *by = &g.scale[n + SCALED_BY];
+  Largest of = {t, largest};
+  if (!begin_reduction(plan, data, &g, progress) ||
+      (progress->stage == LOOKS && !linalg_some_by_some(n * stride, look_at_some, &of, progress))) {
+    return LINALG_PAUSED;
+  }
+  if (progress->stage <= SCALES) {
+    bool is_finite = *largest - *largest == 0;
+    for (int k = progress->stage - FILLS; k < reals; k++) {
+      Fill f = {plan, data->out[k], is_finite ? 0 : NAN};
+      ptrdiff_t count = plan->out_bytes[k] / (plan->narrow ? 4 : 8);
+      if (!linalg_some_by_some(count, fill_reals, &f, progress)) return LINALG_PAUSED;
+    }
     put_info(data, reals, 0);
     put_info(data, info, 0);
     if (!is_finite) return LINALG_DONE;
+    progress->stage = SCALES;
+    *by = scale_for(*largest);
+    if (!scales(t, n * stride, *by, progress)) return LINALG_PAUSED;
+    g.low = 0, g.high = (double)(n - 1);
+  }
+  if (progress->stage == BALANCES) {
+    bool ends = linalg_balance(&g, is_geev, progress);
+    g.scale[n + LOW] = g.low, g.scale[n + HIGH] = g.high;
+    if (!ends) return LINALG_PAUSED;
   }
   ptrdiff_t low = (ptrdiff_t)g.low, high = (ptrdiff_t)g.high;
   if (progress->stage == REDUCES && !reduces(&g, low, high, progress)) return LINALG_PAUSED;
@@ -133,33 +156,33 @@ static FOR_SIZE LinalgEnd run_general(const LinalgPlan *plan, const LinalgData *
                        (Number *)g.scratch, progress)) {
       return LINALG_PAUSED;
     }
-    conjugate_all(z, n * stride);
   }
+  if (progress->stage == TURNS && !conjugates(z, n * stride, progress)) return LINALG_PAUSED;
   if (progress->stage == ITERATES) {
     Schur s = {n, stride, low, high, t, z, !is_geev || wants_z, wants_z, g.epsilon};
     if (!schur(&s, progress)) return LINALG_PAUSED;
     linalg_store_eigenvalues(&g, data, is_geev ? 0 : 2, 1 / g.scale[n + SCALED_BY]);
     put_info(data, info, progress->info);
-    if (!is_geev) finish_schur(&g, wants_z);
   }
   if (!is_geev) {
-    return (progress->stage == STORES &&
-            !store_matrix(plan, 0, data, t, stride, false, progress)) ||
+    return (progress->stage == FINISHES && !finish_schur(&g, wants_z, progress)) ||
+                   (progress->stage == STORES &&
+                    !store_matrix(plan, 0, data, t, stride, false, progress)) ||
                    !store_matrix(plan, 1, data, z, stride, true, progress)
                ? LINALG_PAUSED
                : LINALG_DONE;
   }
   for (int side = 0; side < 2; side++) {
-    int stage = RIGHT + side * STAGES_OF_VECTORS;
-    if (progress->stage < stage) {
-      progress->stage = stage;
-      if (wants[side]) linalg_flip(&g);
-    }
-    if (wants[side] &&
-        ((progress->stage == stage && !linalg_vectors_of_t(&g, side == 1, progress)) ||
-         (progress->stage == stage + 1 && !multiply_vectors(&g, progress)) ||
-         (progress->stage == stage + 2 &&
-          !linalg_store_vectors(&g, data->out[left + 1 - side], side == 1, progress)))) {
+    int first = RIGHT + side * STAGES_OF_VECTORS;
+    if (!wants[side]) continue;
+    if (progress->stage < first) progress->stage = first;
+    int stage = progress->stage - first;
+    if ((stage <= FLIPS && !linalg_flip(&g, side == 1, progress)) ||
+        (stage <= CLEARS_VECTORS && !clears(g.x, 2 * (n + 1) * stride, progress)) ||
+        (stage <= SUBSTITUTES && !linalg_vectors_of_t(&g, side == 1, progress)) ||
+        (stage <= MULTIPLIES && !multiply_vectors(&g, progress)) ||
+        (stage <= STORES_VECTORS &&
+         !linalg_store_vectors(&g, data->out[left + 1 - side], side == 1, progress))) {
       return LINALG_PAUSED;
     }
   }

@@ -2,14 +2,10 @@
 ** Routines that front ends call less often, for f64 and complex numbers (f32 is computed in f64): products with
 ** the Q of a QR, QR with pivoting, tridiagonal forms. For size, but for what they call.
 */
-static FOR_SIZE void conjugate_all(Number *x, ptrdiff_t count) {
-  for (ptrdiff_t i = 0; IS_COMPLEX && i < count; i++) x[i] = conjugate(x[i]);
-}
-
 /* Q C or C Q, or with its adjoint: lines of C (columns, or conjugates of rows) are reflected. */
 static FOR_SIZE LinalgEnd run_ormqr(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
-  enum { LOADS_LINES = LOADS + 1, APPLIES };
+  enum { LOADS_LINES = LOADS + 1, CONJUGATES_LINES, APPLIES, CONJUGATES_RESULT };
   ptrdiff_t size = plan->in[0].rows, count = plan->in[1].rows;
   ptrdiff_t lines = plan->left ? plan->in[2].columns : plan->in[2].rows;
   Number *v = memory, *x = v + size * plan->in[0].columns, *tau = x + lines * size;
@@ -18,15 +14,16 @@ static FOR_SIZE LinalgEnd run_ormqr(const LinalgPlan *plan, const LinalgData *da
   }
   if (progress->stage == LOADS_LINES) {
     if (!load_matrix(plan, 2, data, x, size, plan->left, progress)) return LINALG_PAUSED;
-    if (!plan->left) conjugate_all(x, lines * size);
     for (ptrdiff_t k = 0; k < count; k++) tau[k] = get(plan, data->in[1], k);
   }
+  ptrdiff_t turned = plan->left ? 0 : lines * size;
   Reflectors of = {v, size, tau, count, 0, size, plan->left == plan->transposed};
-  if (progress->stage == APPLIES) {
-    if (!apply_q(of, x, lines, size, false, tau + count, progress)) return LINALG_PAUSED;
-    if (!plan->left) conjugate_all(x, lines * size);
+  if ((progress->stage == CONJUGATES_LINES && !conjugates(x, turned, progress)) ||
+      (progress->stage == APPLIES && !apply_q(of, x, lines, size, false, tau + count, progress)) ||
+      (progress->stage == CONJUGATES_RESULT && !conjugates(x, turned, progress)) ||
+      !store_matrix(plan, 0, data, x, size, plan->left, progress)) {
+    return LINALG_PAUSED;
   }
-  if (!store_matrix(plan, 0, data, x, size, plan->left, progress)) return LINALG_PAUSED;
   return LINALG_DONE;
 }
 

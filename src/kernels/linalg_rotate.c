@@ -102,6 +102,8 @@ static bool has_room(const Rotations *r) {
   return r->used + 2 * r->n <= ROOM_EACH * r->n && r->sweeps < SWEEPS;
 }
 
+enum { STEP_WORK = 25, MOST_WORK = LINALG_TURN / 4 }; /* of a rotation that is made; in one go */
+
 static void collect(Rotations *r, Sweep sweep, const double *c, const double *s) {
   if (r->z.columns == 0) return;
   for (ptrdiff_t i = 0, sines = ROOM_EACH * r->n; i < sweep.count; i++, r->used++) {
@@ -122,15 +124,16 @@ struct Iteration {
   void (*collect)(Iteration *all); /* as many as there is room for */
   double *d, *e, *c, *s;
   ptrdiff_t n, at, steps;
-  bool ends;  /* there are no more to be collected, */
-  bool stops; /* or not in this turn */
-  bool skips; /* as the run has been cancelled */
+  double work; /* of what was collected */
+  bool ends;   /* there are no more to be collected, */
+  bool stops;  /* or not in this turn */
+  bool skips;  /* as the run has been cancelled */
   bool fails;
   Rotations sets[2][2], *collected, *applied; /* of u, and of v */
 };
 
-static void iteration_begin(Iteration *all, const LinalgProgress *progress, LinalgRows u,
-                            LinalgRows v, double *scratch) {
+__attribute__((minsize)) static void iteration_begin(Iteration *all, const LinalgProgress *progress,
+                                                     LinalgRows u, LinalgRows v, double *scratch) {
   ptrdiff_t n = all->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH * n;
   uint8_t *rooms = (uint8_t *)(scratch + 4 * n);
   Sweep *sweeps = (Sweep *)(rooms + 4 * bytes);
@@ -177,7 +180,8 @@ static bool iterate(Iteration *all, LinalgProgress *progress) {
     } else {
       for (int part = 0; part < parts; part++) iteration_part(all, part);
     }
-    progress->work += work;
+    progress->work += work + all->work;
+    all->work = 0;
     all->stops = all->skips || progress->work > LINALG_TURN;
     Rotations *done = all->applied;
     for (int i = 0; i < 2; i++) done[i].used = done[i].sweeps = 0;
@@ -220,6 +224,44 @@ static void swap_lines(LinalgRows z, ptrdiff_t i, ptrdiff_t j) {
     put(z, i * z.stride + k, get(z, j * z.stride + k));
     put(z, j * z.stride + k, x);
   }
+}
+
+/* Once they are found, progress->has_panel: what is left is their order. */
+static bool iterates(Iteration *all, LinalgProgress *progress) {
+  if (progress->has_panel) return true;
+  if (!iterate(all, progress)) return false;
+  progress->has_panel = true;
+  progress->lines = 0;
+  return true;
+}
+
+static void negate_line(LinalgRows z, ptrdiff_t i) {
+  for (ptrdiff_t j = 0; j < z.columns; j++) put(z, i * z.stride + j, -get(z, i * z.stride + j));
+}
+
+/* The end of the stage: values ascend, or are positive and descend; with them their rows of u and v. */
+__attribute__((minsize)) static bool order_values(const Iteration *all, LinalgProgress *progress,
+                                                  bool descend) {
+  double *d = all->d;
+  LinalgRows u = all->sets[0][0].z, v = all->sets[0][1].z;
+  double of_rows = LINALG_MOVE * (double)(u.columns + v.columns) + (double)all->n;
+  for (; !progress->info && progress->lines < all->n; progress->lines++) {
+    ptrdiff_t i = progress->lines, first = i;
+    if (linalg_pauses(progress, progress->at, of_rows)) return false;
+    for (ptrdiff_t j = i + 1; j < all->n; j++) {
+      if (descend ? fabs(d[j]) > fabs(d[first]) : d[j] < d[first]) first = j;
+    }
+    if (first != i) {
+      swap_reals(d + i, d + first);
+      swap_lines(u, i, first);
+      swap_lines(v, i, first);
+    }
+    if (descend && d[i] < 0) negate_line(v, i);
+    if (descend) d[i] = fabs(d[i]);
+  }
+  progress->has_panel = false;
+  progress->lines = 0;
+  return linalg_stage_ends(progress);
 }
 
 /* --- Eigenvalues ------------------------------------------------------------------------------ */
@@ -265,7 +307,8 @@ static void collect_ql(Iteration *all) {
     for (;; all->steps++) {
       ptrdiff_t l = all->at, m = coupled(all->d, all->e, all->n, l);
       if (m == l) break;
-      if (!has_room(all->collected)) return;
+      if (!has_room(all->collected) || all->work > MOST_WORK) return;
+      all->work += STEP_WORK * (double)(m - l);
       all->fails = all->ends = all->steps == MOST_STEPS_EACH;
       if (all->ends) return;
       ptrdiff_t count = ql_step(all->d, all->e, l, m, all->c, all->s);
@@ -279,18 +322,7 @@ bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, do
                              LinalgProgress *progress) {
   Iteration all = {.collect = collect_ql, .d = d, .e = e, .n = n};
   iteration_begin(&all, progress, z, (LinalgRows){.narrow = z.narrow}, scratch);
-  if (!iterate(&all, progress)) return false;
-  if (all.fails) return linalg_stage_ends(progress);
-  for (ptrdiff_t i = 0; i + 1 < n; i++) {
-    ptrdiff_t first = i;
-    for (ptrdiff_t j = i + 1; j < n; j++) {
-      if (d[j] < d[first]) first = j;
-    }
-    if (first == i) continue;
-    swap_reals(d + i, d + first);
-    swap_lines(z, i, first);
-  }
-  return linalg_stage_ends(progress);
+  return iterates(&all, progress) && order_values(&all, progress, false);
 }
 
 /* --- Singular values -------------------------------------------------------------------------- */
@@ -362,35 +394,15 @@ static void qr_step(Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
   collect(&all->collected[0], (Sweep){l, 1, k - l}, all->c, all->s);
 }
 
-static void order_values(const Iteration *all) {
-  ptrdiff_t n = all->n;
-  double *d = all->d;
-  LinalgRows u = all->sets[0][0].z, v = all->sets[0][1].z;
-  for (ptrdiff_t i = 0; i < n; i++) {
-    for (ptrdiff_t j = 0; d[i] < 0 && j < v.columns; j++) {
-      put(v, i * v.stride + j, -get(v, i * v.stride + j));
-    }
-    d[i] = fabs(d[i]);
-  }
-  for (ptrdiff_t i = 0; i + 1 < n; i++) {
-    ptrdiff_t first = i;
-    for (ptrdiff_t j = i + 1; j < n; j++) {
-      if (d[j] > d[first]) first = j;
-    }
-    if (first == i) continue;
-    swap_reals(d + i, d + first);
-    swap_lines(u, i, first);
-    swap_lines(v, i, first);
-  }
-}
-
 static void collect_qr(Iteration *all) {
   Bidiagonal *b = (Bidiagonal *)all;
   for (; all->at <= all->n; all->at++, all->steps = 0) {
     for (;; all->steps++) {
       if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
+      if (all->work > MOST_WORK) return;
       ptrdiff_t k = all->n - all->at, l = block_start(b, k);
       if (l == k) break;
+      all->work += 2 * STEP_WORK * (double)(k - l);
       all->fails = all->ends = all->steps == MOST_STEPS_EACH;
       if (all->ends) return;
       qr_step(b, l, k);
@@ -413,7 +425,5 @@ bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRo
                   scratch + 3 * n,
                   *norm * DBL_EPSILON};
   iteration_begin(&b.all, progress, u, v, scratch);
-  if (!iterate(&b.all, progress)) return false;
-  if (!b.all.fails) order_values(&b.all);
-  return linalg_stage_ends(progress);
+  return iterates(&b.all, progress) && order_values(&b.all, progress, true);
 }

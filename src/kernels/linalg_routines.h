@@ -69,7 +69,10 @@ static void put_info(const LinalgData *data, int result, ptrdiff_t info) {
   *(int32_t *)data->out[result] = (int32_t)info;
 }
 
-enum { SOME_COLUMNS = 16 }; /* whose lines stay in the cache from row to row */
+enum {
+  SOME_COLUMNS = 16,
+  SOME_ROWS = 8192
+}; /* columns whose lines stay in the cache from row to row */
 
 /* Before so many numbers are moved, in the step `at`. */
 static bool pauses_to_move(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count) {
@@ -80,40 +83,51 @@ static bool pauses_to_move(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t cou
 MOVES static bool load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data,
                               Number *to, ptrdiff_t stride, bool by_columns,
                               LinalgProgress *progress) {
-  ptrdiff_t rows = plan->in[operand].rows, columns = plan->in[operand].columns;
+  LinalgSize size = plan->in[operand];
   ptrdiff_t down = by_columns ? 1 : stride, along = by_columns ? stride : 1;
-  for (ptrdiff_t first = progress->at; first < columns; first += SOME_COLUMNS) {
-    if (pauses_to_move(progress, first, SOME_COLUMNS * rows)) return false;
-    ptrdiff_t end = least(first + SOME_COLUMNS, columns);
-    for (ptrdiff_t i = 0; i < rows; i++) {
-      for (ptrdiff_t j = first; j < end; j++) {
-        to[i * down + j * along] = get(plan, data->in[operand], i * columns + j);
+  LinalgTile t;
+  while (linalg_next_tile(size, &t, progress)) {
+    for (ptrdiff_t i = t.row; i < t.rows; i++) {
+      for (ptrdiff_t j = t.column; j < t.columns; j++) {
+        to[i * down + j * along] = get(plan, data->in[operand], i * size.columns + j);
       }
     }
   }
-  return linalg_stage_ends(progress);
+  return t.ends;
 }
 
 MOVES static bool store_matrix(const LinalgPlan *plan, int result, const LinalgData *data,
                                const Number *from, ptrdiff_t stride, bool by_columns,
                                LinalgProgress *progress) {
-  ptrdiff_t rows = plan->out[result].rows, columns = plan->out[result].columns;
+  LinalgSize size = plan->out[result];
   ptrdiff_t down = by_columns ? 1 : stride, along = by_columns ? stride : 1;
-  for (ptrdiff_t first = progress->at; first < columns; first += SOME_COLUMNS) {
-    if (pauses_to_move(progress, first, SOME_COLUMNS * rows)) return false;
-    ptrdiff_t end = least(first + SOME_COLUMNS, columns);
-    for (ptrdiff_t i = 0; i < rows; i++) {
-      for (ptrdiff_t j = first; j < end; j++) {
-        put(plan, data->out[result], i * columns + j, from[i * down + j * along]);
+  LinalgTile t;
+  while (linalg_next_tile(size, &t, progress)) {
+    for (ptrdiff_t i = t.row; i < t.rows; i++) {
+      for (ptrdiff_t j = t.column; j < t.columns; j++) {
+        put(plan, data->out[result], i * size.columns + j, from[i * down + j * along]);
       }
     }
   }
-  return linalg_stage_ends(progress);
+  return t.ends;
 }
 
-static void fill(const LinalgPlan *plan, int result, const LinalgData *data, double x) {
-  ptrdiff_t count = plan->out[result].rows * plan->out[result].columns;
-  for (ptrdiff_t i = 0; i < count; i++) put(plan, data->out[result], i, number(x));
+typedef struct Fill {
+  const LinalgPlan *plan;
+  uint8_t *out;
+  double x;
+} Fill;
+
+FOR_SIZE static void fill_some(const void *argument, ptrdiff_t i, ptrdiff_t end) {
+  const Fill *f = argument;
+  for (; i < end; i++) put(f->plan, f->out, i, number(f->x));
+}
+
+ROUTINE static bool fill(const LinalgPlan *plan, int result, const LinalgData *data, double x,
+                         LinalgProgress *progress) {
+  Fill f = {plan, data->out[result], x};
+  return linalg_some_by_some(plan->out[result].rows * plan->out[result].columns, fill_some, &f,
+                             progress);
 }
 
 /* The largest part of a number; NaN or infinity if there is one. */
@@ -125,6 +139,42 @@ static double largest_of(const Number *x, ptrdiff_t count) {
     if (size - size != 0) break;
   }
   return largest;
+}
+
+typedef struct Largest {
+  const Number *x;
+  double *largest;
+} Largest;
+
+FOR_SIZE static void look_at_some(const void *argument, ptrdiff_t i, ptrdiff_t end) {
+  const Largest *l = argument;
+  double of_some = largest_of(l->x + i, end - i);
+  if (*l->largest - *l->largest == 0 && !(of_some <= *l->largest)) *l->largest = of_some;
+}
+
+typedef struct Scaled {
+  Number *x;
+  double by;
+} Scaled;
+
+FOR_SIZE static void scale_some(const void *argument, ptrdiff_t i, ptrdiff_t end) {
+  const Scaled *s = argument;
+  for (; i < end; i++) s->x[i] = scaled(s->x[i], s->by);
+}
+
+/* Stages: all are scaled, or conjugated. */
+ROUTINE static bool scales(Number *x, ptrdiff_t count, double by, LinalgProgress *progress) {
+  Scaled s = {x, by};
+  return linalg_some_by_some(by == 1 ? 0 : count, scale_some, &s, progress);
+}
+
+FOR_SIZE static void conjugate_some(const void *argument, ptrdiff_t i, ptrdiff_t end) {
+  Number *const *x = argument;
+  for (; i < end; i++) (*x)[i] = conjugate((*x)[i]);
+}
+
+ROUTINE static bool conjugates(Number *x, ptrdiff_t count, LinalgProgress *progress) {
+  return linalg_some_by_some(IS_COMPLEX ? count : 0, conjugate_some, &x, progress);
 }
 
 /* --- Cholesky and triangular systems ---------------------------------------------------------- */
@@ -322,15 +372,11 @@ FOR_SIZE static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *da
 /* --- Eigenvalues and singular values ---------------------------------------------------------- */
 
 /* A power of two by which squares of numbers of this size neither overflow nor vanish. */
-static double scale_for(double largest) {
+ROUTINE static double scale_for(double largest) {
   if (largest == 0 || (largest > 1 / ORDINARY && largest < ORDINARY)) return 1;
   int exponent;
   frexp(largest, &exponent);
   return ldexp(1, -exponent > MOST_EXPONENT ? MOST_EXPONENT : -exponent);
-}
-
-static void scale_all(Number *x, ptrdiff_t count, double by) {
-  for (ptrdiff_t i = 0; by != 1 && i < count; i++) x[i] = scaled(x[i], by);
 }
 
 /* All of a Hermitian matrix, a stage; and its largest part. */
@@ -353,27 +399,26 @@ MOVES static bool load_hermitian(const LinalgPlan *plan, const LinalgData *data,
 
 FOR_SIZE static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
-  enum { SCALES = LOADS + 1, REDUCES, FORMS, ITERATES };
+  enum { NONE = LOADS + 1, SCALES, REDUCES, FORMS, ITERATES };
   ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
   Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
   double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n, *scale = &progress->numbers[0];
   if (progress->stage == LOADS) {
     if (!load_hermitian(plan, data, a, stride, scale, progress)) return LINALG_PAUSED;
-    if (*scale - *scale != 0) {
-      put_info(data, 2, 0);
-      fill(plan, 0, data, NAN);
-      for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, NAN);
-      return LINALG_DONE;
-    }
-    *scale = scale_for(*scale);
   }
-  if (progress->stage == SCALES) {
-    for (ptrdiff_t i = progress->at; i < n; i++) {
-      if (*scale != 1 && pauses_to_move(progress, i, n)) return LINALG_PAUSED;
-      scale_all(a + i * stride, n, *scale);
+  bool is_finite = *scale - *scale == 0;
+  double by = is_finite ? scale_for(*scale) : 1;
+  if (progress->stage == NONE) {
+    if (is_finite && plan->wanted[0]) {
+      linalg_stage_ends(progress);
+    } else if (!fill(plan, 0, data, is_finite ? 0 : NAN, progress)) {
+      return LINALG_PAUSED;
     }
-    linalg_stage_ends(progress);
+    put_info(data, 2, 0);
+    for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, NAN);
+    if (!is_finite) return LINALG_DONE;
   }
+  if (progress->stage == SCALES && !scales(a, n * stride, by, progress)) return LINALG_PAUSED;
   if (progress->stage == REDUCES) {
     if (!tridiagonalize(a, n, stride, d, e, tau, scratch, progress)) return LINALG_PAUSED;
     if (n > 0) e[n - 1] = 0;
@@ -391,8 +436,7 @@ FOR_SIZE static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *da
     return LINALG_PAUSED;
   }
   put_info(data, 2, progress->info);
-  for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / *scale);
-  if (!plan->wanted[0]) fill(plan, 0, data, 0);
+  for (ptrdiff_t i = 0; i < n; i++) put_real(plan, data->out[1], i, d[i] / by);
   return LINALG_DONE;
 }
 
@@ -425,21 +469,6 @@ FOR_SIZE static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   return s;
 }
 
-/* Of what is loaded into qv, which is not needed yet. False if it is not finite: then that is the result. */
-FOR_SIZE static bool scale_svd(const LinalgPlan *plan, const LinalgData *data, const Svd *s,
-                               double *scale) {
-  double largest = largest_of(s->qv, s->rows * s->columns);
-  bool is_finite = largest - largest == 0;
-  *scale = scale_for(largest);
-  fill(plan, 0, data, 0);
-  put_info(data, 4, 0);
-  for (int k = 2; k < 4; k++) {
-    if (!is_finite || !plan->wanted[k]) fill(plan, k, data, is_finite ? 0 : NAN);
-  }
-  for (ptrdiff_t i = 0; !is_finite && i < s->columns; i++) put_real(plan, data->out[1], i, NAN);
-  return is_finite;
-}
-
 MOVES static bool set_svd(const Svd *s, double scale, LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i < s->rows; i++) {
     if (pauses_to_move(progress, i, s->columns)) return false;
@@ -458,26 +487,46 @@ FOR_SIZE static bool store_u(const LinalgPlan *plan, const LinalgData *data, con
                       progress);
 }
 
-FOR_SIZE static bool store_v(const LinalgPlan *plan, const LinalgData *data, const Svd *s,
-                             LinalgProgress *progress) {
-  Number *adjoint = s->wide ? s->qt : s->pt; /* its rows are V's columns */
-  ptrdiff_t next = s->wide ? s->high : s->stride, count = plan->out[3].rows * next;
-  if (!plan->wanted[3]) return true;
-  for (ptrdiff_t i = 0; !progress->has_panel && i < count; i++) adjoint[i] = conjugate(adjoint[i]);
-  progress->has_panel = true;
-  return store_matrix(plan, 3, data, adjoint, next, false, progress);
-}
-
 FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
-  enum { SCALES = LOADS + 1, REDUCES, FORMS_Q, FORMS_P, ITERATES, STORES };
+  enum {
+    LOOKS = LOADS + 1,
+    FILLS,
+    SCALES = FILLS + 3,
+    REDUCES,
+    FORMS_Q,
+    FORMS_P,
+    ITERATES,
+    STORES,
+    CONJUGATES
+  };
   Svd s = svd_in(plan, memory);
-  double *scale = &progress->numbers[0];
-  if (progress->stage == LOADS) {
-    if (!load_matrix(plan, 0, data, s.qv, s.columns, s.wide, progress)) return LINALG_PAUSED;
-    if (!scale_svd(plan, data, &s, scale)) return LINALG_DONE;
+  Number *adjoint = s.wide ? s.qt : s.pt; /* its rows are V's columns */
+  ptrdiff_t next = s.wide ? s.high : s.stride;
+  double *largest = &progress->numbers[0];
+  Largest of = {s.qv, largest}; /* where it is loaded: qv is not needed yet */
+  if ((progress->stage == LOADS &&
+       !load_matrix(plan, 0, data, s.qv, s.columns, s.wide, progress)) ||
+      (progress->stage == LOOKS &&
+       !linalg_some_by_some(s.rows * s.columns, look_at_some, &of, progress))) {
+    return LINALG_PAUSED;
   }
-  if (progress->stage == SCALES && !set_svd(&s, *scale, progress)) return LINALG_PAUSED;
+  bool is_finite = *largest - *largest == 0;
+  double scale = is_finite ? scale_for(*largest) : 1;
+  for (int k = progress->stage - FILLS; k >= 0 && k < 3; k++) {
+    int result = k + (k > 0); /* the first; vectors */
+    if (k > 0 && is_finite && plan->wanted[result]) {
+      linalg_stage_ends(progress);
+    } else if (!fill(plan, result, data, k == 0 || is_finite ? 0 : NAN, progress)) {
+      return LINALG_PAUSED;
+    }
+  }
+  if (!is_finite) {
+    put_info(data, 4, 0);
+    for (ptrdiff_t i = 0; i < s.columns; i++) put_real(plan, data->out[1], i, NAN);
+    return LINALG_DONE;
+  }
+  if (progress->stage == SCALES && !set_svd(&s, scale, progress)) return LINALG_PAUSED;
   if (progress->stage == REDUCES) {
     if (!bidiagonalize(s.a, s.rows, s.columns, s.stride, s.qv, s.high, s.d, s.e, s.tau_q, s.tau_p,
                        s.scratch, progress)) {
@@ -499,11 +548,13 @@ FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *da
   if ((progress->stage == ITERATES &&
        !bidiagonal_values(s.d, s.e, s.columns, u, v, doubles_at(s.scratch), progress)) ||
       (progress->stage == STORES && !store_u(plan, data, &s, progress)) ||
-      !store_v(plan, data, &s, progress)) {
+      (progress->stage == CONJUGATES &&
+       !conjugates(adjoint, plan->wanted[3] ? plan->out[3].rows * next : 0, progress)) ||
+      (plan->wanted[3] && !store_matrix(plan, 3, data, adjoint, next, false, progress))) {
     return LINALG_PAUSED;
   }
   put_info(data, 4, progress->info);
-  for (ptrdiff_t i = 0; i < s.columns; i++) put_real(plan, data->out[1], i, s.d[i] / *scale);
+  for (ptrdiff_t i = 0; i < s.columns; i++) put_real(plan, data->out[1], i, s.d[i] / scale);
   return LINALG_DONE;
 }
 

@@ -66,6 +66,7 @@ typedef struct Sides {
   ptrdiff_t stride, from, end, rows, parts; /* columns: whole vectors */
   const Number *v, *conj_v, *z, *w, *next_v;
   Number *next_w, *next_z; /* [part][stride] */
+  ptrdiff_t row, some;     /* of a part: rows from this one on, an even number */
 } Sides;
 
 ALWAYS_INLINE static Vector product_at(Vector x, const Number *y) {
@@ -112,8 +113,9 @@ static void update_sides(const void *argument, ptrdiff_t part, ptrdiff_t end) {
   const Sides *s = argument;
   for (; part < end; part++) {
     Number *sums = s->next_z + part * s->stride;
-    for (ptrdiff_t j = s->from; j < s->end; j++) sums[j] = number(0);
-    ptrdiff_t i = part * s->rows / s->parts, last = (part + 1) * s->rows / s->parts;
+    for (ptrdiff_t j = s->from; s->row == 0 && j < s->end; j++) sums[j] = number(0);
+    ptrdiff_t i = part * s->rows / s->parts + s->row;
+    ptrdiff_t last = least(i + s->some, (part + 1) * s->rows / s->parts);
     for (; i < last; i += 2) update_two(s, i, i + 1 == last, sums);
   }
 }
@@ -123,49 +125,53 @@ static void update_sides(const void *argument, ptrdiff_t part, ptrdiff_t end) {
 **
 ** On the way through A on which a reflector is applied from both sides, A is multiplied with the next
 ** one: it needs only the next column, which is updated before. */
-static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff_t low, ptrdiff_t high,
-                       Number *v, Number *tau, Number *scratch, LinalgProgress *progress) {
+ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff_t low,
+                               ptrdiff_t high, Number *v, Number *tau, Number *scratch,
+                               LinalgProgress *progress) {
   for (ptrdiff_t k = low + progress->at; k <= high; k++) {
-    double work = 8.0 * (double)(n - k) * (double)n;
-    if (linalg_pauses(progress, k - low, work)) return false;
     Number *old = scratch + k % 2 * 7 * stride, *new = scratch + (k + 1) % 2 * 7 * stride;
     Number *old_conj = old + stride, *old_w = old + 2 * stride, *old_z = old + 3 * stride;
     Number *new_conj = new + stride, *new_w = new + 2 * stride, *new_z = new + 3 * stride;
-    ptrdiff_t count = high - k;
-    Number *x = v + k * stride + k + 1, factor = number(0);
-    for (ptrdiff_t i = 0; i < count; i++) {
-      ptrdiff_t r = k + 1 + i;
-      Number left = times(old[r], old_z[k]), right = times(old_w[r], old_conj[k]);
-      x[i] = minus(minus(a[r * stride + k], left), right);
+    ptrdiff_t count = high - k, rows = high + 1;
+    Number *x = v + k * stride + k + 1;
+    double *beta = &progress->numbers[0];
+    if (!progress->has_panel) {
+      if (linalg_pauses(progress, k - low, LINALG_MOVE * (double)n)) return false;
+      for (ptrdiff_t i = 0; i < count; i++) {
+        ptrdiff_t r = k + 1 + i;
+        Number left = times(old[r], old_z[k]), right = times(old_w[r], old_conj[k]);
+        x[i] = minus(minus(a[r * stride + k], left), right);
+      }
+      if (count > 0) {
+        tau[k] = reflector(x, count);
+        *beta = real(x[0]);
+        x[0] = number(1);
+      }
+      for (ptrdiff_t i = 0; i < stride; i++) {
+        bool is_in = i > k && i <= high;
+        new[i] = is_in ? x[i - k - 1] : number(0);
+        new_conj[i] = conjugate(new[i]);
+      }
+      progress->has_panel = true;
     }
-    Number beta = number(0);
-    if (count > 0) {
-      factor = tau[k] = reflector(x, count);
-      beta = x[0];
-      x[0] = number(1);
+    Number factor = count > 0 ? tau[k] : number(0);
+    Sides all = {.a = a, .stride = stride, .from = k / WIDTH * WIDTH, .rows = rows};
+    all.end = (n + WIDTH - 1) / WIDTH * WIDTH;
+    all.v = old, all.conj_v = old_conj, all.z = old_z, all.w = old_w;
+    all.next_v = new, all.next_w = new_w, all.next_z = new_z;
+    ptrdiff_t parts = all.parts = high < LEAST_ROWS ? 1 : PARTS;
+    double of_row = 8.0 * (double)(n - k);
+    all.some = most((ptrdiff_t)(LINALG_TURN / (of_row * (double)parts)) & -2, 2);
+    for (; progress->lines <= rows / parts; progress->lines += all.some) {
+      double work = of_row * (double)least(n, all.some * parts);
+      if (linalg_pauses(progress, k - low, work)) return false;
+      all.row = progress->lines;
+      linalg_share(progress, parts, 1, work, update_sides, &all);
     }
-    for (ptrdiff_t i = 0; i < stride; i++) {
-      bool is_in = i > k && i <= high;
-      new[i] = is_in ? x[i - k - 1] : number(0);
-      new_conj[i] = conjugate(new[i]);
-    }
-    ptrdiff_t parts = high < LEAST_ROWS ? 1 : PARTS, rows = high + 1;
-    Sides all = {a,
-                 stride,
-                 k / WIDTH * WIDTH,
-                 (n + WIDTH - 1) / WIDTH * WIDTH,
-                 rows,
-                 parts,
-                 old,
-                 old_conj,
-                 old_z,
-                 old_w,
-                 new,
-                 new_w,
-                 new_z};
-    linalg_share(progress, parts, 1, work, update_sides, &all);
+    progress->lines = 0;
+    progress->has_panel = false;
     if (count == 0) break;
-    a[(k + 1) * stride + k] = beta;
+    a[(k + 1) * stride + k] = number(*beta);
     for (ptrdiff_t i = k + 2; i <= high; i++) a[i * stride + k] = number(0);
     for (ptrdiff_t j = k; j < n; j++) {
       Number sum = new_z[j];

@@ -64,30 +64,38 @@ static void isolate(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t to) {
   swap(g, place(g, i, low), place(g, to, low), g->parts, g->n - low);
 }
 
-/* Rows whose eigenvalue is on the diagonal go to the end, columns to the front. */
-static void permute(LinalgGeneral *g) {
-  for (int columns = 0; columns < 2; columns++) {
-    for (bool again = true; again;) {
-      again = false;
-      ptrdiff_t first = (ptrdiff_t)(columns ? g->low : g->high), sign = columns ? 1 : -1;
-      for (ptrdiff_t i = first; i >= 0 && i <= (ptrdiff_t)g->high; i += sign) {
+/* Rows whose eigenvalue is on the diagonal go to the end, columns to the front; until there are none, has_panel. at:
+** the next one, from 1. */
+static bool permute(LinalgGeneral *g, LinalgProgress *progress) {
+  for (; progress->lines < 2; progress->lines++) {
+    bool columns = progress->lines == 1;
+    ptrdiff_t sign = columns ? 1 : -1;
+    do {
+      ptrdiff_t i = (ptrdiff_t)(columns ? g->low : g->high);
+      if (progress->at > 0) i = progress->at - 1;
+      if (progress->at == 0) progress->has_panel = false;
+      for (; i >= 0 && i <= (ptrdiff_t)g->high; i += sign) {
+        if (linalg_pauses(progress, i + 1, LINALG_MOVE * (double)g->n)) return false;
         if (!is_isolated(g, i, !columns)) continue;
         isolate(g, i, (ptrdiff_t)(columns ? g->low : g->high));
-        if (g->high == 0) return;
+        progress->has_panel = g->high != 0;
+        if (g->high == 0) progress->lines = 1; /* no columns */
+        if (g->high == 0) break;
         *(columns ? &g->low : &g->high) += sign;
-        again = true;
       }
-    }
+      progress->at = 0;
+    } while (progress->has_panel);
   }
+  return true;
 }
 
 /* By powers of two. */
-static void equilibrate(const LinalgGeneral *g) {
+static bool equilibrate(const LinalgGeneral *g, LinalgProgress *progress) {
   ptrdiff_t low = (ptrdiff_t)g->low, high = (ptrdiff_t)g->high;
-  for (ptrdiff_t i = low; i <= high; i++) g->scale[i] = 1;
-  for (bool again = true; again;) {
-    again = false;
-    for (ptrdiff_t i = low; i <= high; i++) {
+  do {
+    if (progress->at == 0) progress->has_panel = false;
+    for (ptrdiff_t i = low + progress->at; i <= high; i++) {
+      if (linalg_pauses(progress, i - low, 4.0 * LINALG_MOVE * (double)g->n)) return false;
       double c = 0, r = 0, f = 1;
       for (ptrdiff_t j = low; j <= high; j++) {
         c += square(entry(g, j, i));
@@ -101,19 +109,27 @@ static void equilibrate(const LinalgGeneral *g) {
       bool too_far = g->scale[i] * f > 1e30 || g->scale[i] * f < 1e-30;
       if (c + r >= 0.95 * sum || too_far) continue;
       g->scale[i] *= f;
-      again = true;
+      progress->has_panel = true;
       for (int part = 0; part < g->parts; part++) {
         for (ptrdiff_t j = low; j < g->n; j++) place(g, i, j)[part] /= f;
         for (ptrdiff_t j = 0; j <= high; j++) place(g, j, i)[part] *= f;
       }
     }
-  }
+    progress->at = 0;
+  } while (progress->has_panel);
+  return true;
 }
 
-void linalg_balance(LinalgGeneral *g, bool scales) {
-  g->low = 0, g->high = (double)(g->n - 1);
-  permute(g);
-  if (scales) equilibrate(g);
+bool linalg_balance(LinalgGeneral *g, bool scales, LinalgProgress *progress) {
+  enum { SCALES = 3 };
+  if (progress->lines < SCALES) {
+    if (!permute(g, progress)) return false;
+    for (ptrdiff_t i = (ptrdiff_t)g->low; i <= (ptrdiff_t)g->high && scales; i++) g->scale[i] = 1;
+    progress->lines = SCALES;
+  }
+  if (scales && !equilibrate(g, progress)) return false;
+  progress->lines = 0;
+  return linalg_stage_ends(progress);
 }
 
 void linalg_unbalance(const LinalgGeneral *g, double *x, bool scales, bool from_left) {
@@ -204,11 +220,6 @@ static Entries entries_in(const LinalgGeneral *g, double *rows, ptrdiff_t last) 
 }
 
 bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress *progress) {
-  if (progress->at == 0) {
-    size_t bytes = (size_t)((g->n + 1) * g->stride * g->parts) * sizeof(double);
-    memset(g->x, 0, bytes);
-    memset(g->y, 0, bytes);
-  }
   for (ptrdiff_t k = progress->at; k < g->n; k++) {
     if (is_pair(g, k + 1)) continue;
     if (linalg_pauses(progress, k, 4.0 * g->parts * (double)k * (double)k)) return false;
@@ -229,14 +240,16 @@ bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress 
 }
 
 /* T transposed is triangular with rows and columns backwards. */
-void linalg_flip(const LinalgGeneral *g) {
-  ptrdiff_t last = g->n - 1, row = g->stride * g->parts;
-  for (ptrdiff_t i = 0; i <= last; i++) {
+bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
+  ptrdiff_t last = flips ? g->n - 1 : -1, row = g->stride * g->parts;
+  for (ptrdiff_t i = progress->at; i <= last; i++) {
+    if (linalg_pauses(progress, i, 2.0 * LINALG_MOVE * (double)g->n)) return false;
     for (ptrdiff_t j = 0; j < last - i; j++) {
       swap(g, place(g, i, j), place(g, last - j, last - i), 1, 1);
     }
     if (i < last - i) swap(g, g->z + i * row, g->z + (last - i) * row, g->parts, g->n);
   }
+  return linalg_stage_ends(progress);
 }
 
 /* --- Results ---------------------------------------------------------------------------------- */

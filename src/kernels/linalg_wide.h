@@ -20,22 +20,22 @@ typedef struct LinalgGeneral {
   double *tau, *scratch; /* of the reduction */
 } LinalgGeneral;
 
-/* As LAPACK's gebal: eigenvalues that are on the diagonal go to the ends; if it scales, rows and columns of the
+/* A stage, as LAPACK's gebal: low and high are all rows at first. Eigenvalues that are on the diagonal go to the ends; if it scales, rows and columns of the
 ** same number are about as long. */
-void linalg_balance(LinalgGeneral *g, bool scales);
+bool linalg_balance(LinalgGeneral *g, bool scales, LinalgProgress *progress);
 /* A row of numbers, of the balanced matrix, as one of the matrix that was given. */
 void linalg_unbalance(const LinalgGeneral *g, double *x, bool scales, bool from_left);
 
 /* Results from `first` on; real matrices have two, of parts. */
 void linalg_store_eigenvalues(const LinalgGeneral *g, const LinalgData *data, int first, double by);
 
-/* Stages: conjugates of vectors of T, in the rows of x (less than zero, as products are subtracted); vectors of the
+/* Stages: conjugates of vectors of T, in the rows of x, which were zeros (less than zero, as products are subtracted); vectors of the
 ** matrix, from y, as columns of length 1 whose largest number is real. */
 bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress *progress);
 bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
                           LinalgProgress *progress);
-/* T and Z as what left vectors are the right ones of. */
-void linalg_flip(const LinalgGeneral *g);
+/* T and Z as what left vectors are the right ones of, if they are wanted: a stage. */
+bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress);
 
 /* gtsv. memory: 2 (3 + columns) rows doubles. */
 LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int parts, double *memory,

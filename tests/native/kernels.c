@@ -188,7 +188,9 @@ static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
                        uint8_t *const *operands, uint8_t *const *results) {
   int64_t bytes = plan->scratch_bytes;
   bool again;
+  static const _Atomic bool never = false;
   KernelCall call = {.plan = plan,
+                     .stop = &never,
                      .again = &again,
                      .instruction = instruction,
                      .operands = (const uint8_t *const *)operands,
