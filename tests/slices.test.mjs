@@ -89,6 +89,10 @@ Object.assign(OPERATIONS, {
   ROOT r = f32[${looped}] map(x, x), dimensions={0}, to_apply=long`, halves],
   'reducer with a loop': [`x = f32[${looped}] iota(), iota_dimension=0\n z = f32[] constant(0)
   ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=long`, halves],
+  'the largest 0': [`i = f64[1000,2000] iota(), iota_dimension=1
+  x = f64[1000,2000] sine(i)
+  t = (f64[1000,0], s32[1000,0]) topk(x), k=0, largest=true
+  ROOT r = f64[1000,0] get-tuple-element(t), index=0`],
   'what is evaluated': [`x = u32[4000000] iota(), iota_dimension=0
   ROOT r = u32[4000000] mulhi(x, x)`],
 });

@@ -127,7 +127,9 @@ const Kernel kernel_move = {"move", plan, run};
 /* --- Arrays without elements, whatever makes them --------------------------------------------- */
 
 static KernelPlan *plan_nothing(const Instruction *instruction, Arena *arena) {
-  if (!shape_is_array(instruction->shape) || shape_elements(instruction->shape) > 0) return NULL;
+  const Shape *shape = instruction->shape;
+  if (instruction->opcode == HLO_TOPK) shape = shape_leaf(shape, 0);
+  if (!shape_is_array(shape) || shape_elements(shape) > 0) return NULL;
   KernelPlan *plan = ARENA_NEW(arena, KernelPlan);
   kernel_phases(plan, arena, 0);
   return plan;
