@@ -231,7 +231,7 @@ $(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(filter-out %/main.o,$(OBJE
 	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
 # libFuzzer wants everything compiled for it.
-PARSER_SOURCES := $(wildcard src/base/*.c src/shape/*.c src/hlo/*.c)
+PARSER_SOURCES := $(wildcard $(patsubst %,src/%/*.c,base shape scalar hlo)) src/platform/native.c src/platform/lock.c
 $(B)/native/fuzz-parse: tests/fuzz/parse.c $(PARSER_SOURCES) $(TOOLS_native)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK "$@ (half a minute)"

@@ -1,5 +1,6 @@
 #include "hlo/verifier.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "hlo/inference_rules.h"
@@ -220,7 +221,7 @@ static bool verify_instructions(Verifier *v, const Computation *c) {
 /* Instructions of one kind that must agree wherever they are in the module. */
 typedef struct Agreement {
   const Instruction *all_reduce; /* the first one */
-  const Instruction **transfers; /* sends and receives of the host, one a channel and opcode */
+  const Instruction **transfers; /* sends and receives of the host, by way of a channel */
   int transfer_count, transfer_capacity;
 } Agreement;
 
@@ -236,10 +237,20 @@ static bool verify_all_reduce_layouts(Verifier *v, Agreement *seen,
   return true;
 }
 
+static int by_channel(const void *a, const void *b) {
+  const Instruction *x = *(const Instruction *const *)a, *y = *(const Instruction *const *)b;
+  int64_t difference = x->a->channel_id - y->a->channel_id; /* both are positive */
+  if (difference == 0) difference = x->parent->number - y->parent->number;
+  if (difference == 0) difference = x->id - y->id;
+  return (difference > 0) - (difference < 0);
+}
+
 /* The host cannot tell apart two transfers on one channel, so they must be alike. */
-static bool verify_host_channel(Verifier *v, Agreement *seen, const Instruction *instruction) {
-  for (int i = 0; i < seen->transfer_count; i++) {
-    const Instruction *other = seen->transfers[i];
+static bool verify_host_channels(Verifier *v, const Agreement *seen) {
+  if (seen->transfer_count < 2) return true;
+  qsort(seen->transfers, (size_t)seen->transfer_count, sizeof *seen->transfers, by_channel);
+  for (int i = 1; i < seen->transfer_count; i++) {
+    const Instruction *other = seen->transfers[i - 1], *instruction = seen->transfers[i];
     if (other->a->channel_id != instruction->a->channel_id) continue;
     VERIFY_OP(
         v, instruction,
@@ -248,9 +259,7 @@ static bool verify_host_channel(Verifier *v, Agreement *seen, const Instruction 
         "must be identical",
         other->name, text(v, other->shape), instruction->name, text(v, instruction->shape),
         (long long)instruction->a->channel_id);
-    return true;
   }
-  ARENA_PUSH(v->arena, seen->transfers, seen->transfer_count, seen->transfer_capacity, instruction);
   return true;
 }
 
@@ -264,13 +273,14 @@ static bool verify_agreement(Verifier *v) {
       bool all_reduce = opcode == HLO_ALL_REDUCE || opcode == HLO_ALL_REDUCE_START;
       bool transfer = (opcode == HLO_SEND || opcode == HLO_RECV) &&
                       instruction->a->is_host_transfer && instruction->a->channel_id > 0;
-      if ((all_reduce && !verify_all_reduce_layouts(v, &seen, instruction)) ||
-          (transfer && !verify_host_channel(v, &seen, instruction))) {
-        return false;
+      if (all_reduce && !verify_all_reduce_layouts(v, &seen, instruction)) return false;
+      if (transfer) {
+        ARENA_PUSH(v->arena, seen.transfers, seen.transfer_count, seen.transfer_capacity,
+                   instruction);
       }
     }
   }
-  return true;
+  return verify_host_channels(v, &seen);
 }
 
 /* ---- The module's header ---- */

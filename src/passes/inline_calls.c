@@ -163,6 +163,15 @@ static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const
   return synchronous;
 }
 
+/* What is beyond the growth is nobody's loop: no pass has seen to it that there is a plan. */
+static void make_call(Instruction *fusion) {
+  Attributes call;
+  attributes_init(&call);
+  call.to_apply = fusion->a->calls;
+  call.control_predecessors = fusion->a->control_predecessors;
+  instruction_become(fusion, HLO_CALL, fusion->operands, fusion->operand_count, &call);
+}
+
 /* What stands for `instruction` in the new list. `done_shape`, by id: what the -done of a start
 ** has for a shape. */
 static Instruction *place(Inliner *inliner, Instruction *instruction, const Shape **done_shape) {
@@ -186,9 +195,12 @@ static Instruction *place(Inliner *inliner, Instruction *instruction, const Shap
   if (is_done(instruction->opcode) || instruction->opcode == HLO_ASYNC_UPDATE ||
       instruction->opcode == HLO_ASYNC_DONE) {
     Instruction *operand = instruction->operands[0];
-    if (!is_async(operand->opcode) && synchronous_form(operand->opcode) == OPCODE_COUNT) {
-      return operand;
-    }
+    bool is_state = operand->opcode == HLO_ASYNC_START || operand->opcode == HLO_ASYNC_UPDATE;
+    if (!is_state && synchronous_form(operand->opcode) == OPCODE_COUNT) return operand;
+  }
+  if (instruction->opcode == HLO_FUSION) {
+    make_call(instruction);
+    inliner->changed = true;
   }
   ARENA_PUSH(computation->module->arena, computation->instructions, computation->count,
              computation->capacity, instruction);

@@ -2,9 +2,8 @@
 ** Fuzzes the HLO text parser and printer: no input may crash, and what was printed reads back as the
 ** same module.
 **
-**   clang-19 -std=c11 -Isrc -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz/parse.c \
-**     src/base/[a-z]*.c src/shape/[a-z]*.c src/hlo/[a-z]*.c -lm -o build/fuzz-parse
-**   build/fuzz-parse -max_len=4096 -rss_limit_mb=4096 CORPUS
+**   make build/native/fuzz-parse
+**   build/native/fuzz-parse -max_len=4096 -rss_limit_mb=4096 CORPUS
 **
 ** A corpus to start from is any folder of HLO texts, such as those of tests/golden.
 */
@@ -13,14 +12,8 @@
 #include <string.h>
 
 #include "hlo/text.h"
-#include "platform/platform.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-_Noreturn void platform_fatal(const char *message) {
-  fprintf(stderr, "fatal: %s\n", message);
-  abort();
-}
 
 static void check(bool condition, const char *what, const StrBuf *text) {
   if (condition) return;

@@ -2,17 +2,20 @@
  * Mutates StableHLO programs, text and bytes, and wants each read or refused with an XlaError, within
  * ten seconds; what is read must compile or be refused likewise.
  *
- *     node tests/fuzz/stablehlo.mjs [SECONDS [SEED]]
+ *     node tests/fuzz/stablehlo.mjs [--seconds 60] [--seed N]
  *
  * Programs: golden/stablehlo.gz, golden/exports and golden/vhlo. A program that breaks something is written to
  * stablehlo-failure.bin in the working folder.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 
 import { Client, XlaError } from '../../bindings/index.mjs';
 
-const [seconds = 60, seed = Date.now() % 2 ** 31] = process.argv.slice(2).map(Number);
+const { values } = parseArgs({ options: {
+  seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: `${Date.now() % 2 ** 31}` } } });
+const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
 const folder = new URL('../golden/', import.meta.url);
 const MOST_BYTES = 20000;
 const MOST_MS = 10_000;
@@ -107,4 +110,4 @@ for (; performance.now() < end; tries++) {
 }
 console.log(`seed ${seed}: ${tries} programs, ${failures} failures, slowest ${slowest.toFixed(0)} ms`, counts);
 client.dispose();
-process.exitCode = failures ? 1 : 0;
+process.exitCode = failures || !tries ? 1 : 0;
