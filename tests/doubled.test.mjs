@@ -120,3 +120,25 @@ for (const [what, text] of ALL) {
     assert.ok(seconds < MOST_SECONDS + 4, `${seconds} s`); // two threads of two seconds, where it runs
   });
 }
+
+test('fusions of two each, 16 levels deep, run', async () => {
+  const text = program(OF_SCALARS.fusion, 16) + ENTRY('ROOT r = f32[] call(a, b), to_apply=k16');
+  const executable = await client.compile(client.parseHlo(text), { replicas: 1 });
+  const [y] = await executable.execute([1, 1]);
+  assert.equal(y.data[0], 2 ** 16 + 1);
+  executable.dispose();
+});
+
+test('what is compiled and let go leaves nothing', { timeout: 60000 }, async () => {
+  const compiled = async () => {
+    for (const [, text] of ALL) {
+      const module = client.parseHlo(text);
+      (await client.compile(module)).dispose();
+      module.dispose();
+    }
+    return client.heapInUse;
+  };
+  await compiled();
+  const before = await compiled(), after = await compiled();
+  assert.ok(after <= before + 65536, `${before} bytes, then ${after}`);
+});

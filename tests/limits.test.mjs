@@ -421,3 +421,13 @@ for (const [what, computations, lines, args, first] of LARGE) {
     assert.ok((user + system) / 1e6 < MOST_SECONDS, `${(user + system) / 1e6} s`);
   });
 }
+
+test(`${MANY} sends to the host, each on a channel of its own, are parsed`, TIMEOUT, () => {
+  const text = `HloModule m\nENTRY e {\nx = f32[8] parameter(0)\nk = token[] after-all()\n${count(MANY, (i) =>
+    `sent${i} = (f32[8], u32[], token[]) send(x, k), channel_id=${i + 1}, is_host_transfer=true\n` +
+    `d${i} = token[] send-done(sent${i}), channel_id=${i + 1}, is_host_transfer=true`).join('\n')}\nROOT r = f32[8] copy(x)\n}`;
+  const start = process.cpuUsage();
+  client.parseHlo(text).dispose();
+  const { user, system } = process.cpuUsage(start);
+  assert.ok((user + system) / 1e6 < MOST_SECONDS, `${(user + system) / 1e6} s`);
+});

@@ -22,8 +22,8 @@
 enum {
   SIZE = 100 * 1000,
   CHAIN = 3000,
-  CHAIN_STACK = 400 << 10, /* what short programs take under sanitizers, and less than 100 bytes a line */
-  MOST_SECONDS = 60, /* under sanitizers, on a busy machine */
+  CHAIN_STACK = 400 << 10, /* under sanitizers short programs take half of it */
+  MOST_SECONDS = 60,       /* under sanitizers, on a busy machine */
 };
 
 /* A program is some computations, and lines of which there are many: %d is the line's number, %p the
