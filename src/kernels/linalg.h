@@ -171,6 +171,12 @@ void linalg_subtract_row_f64(double *y, double a, const double *x, ptrdiff_t cou
 void linalg_subtract_row_c128(LinalgComplex *y, LinalgComplex a, const LinalgComplex *x,
                               ptrdiff_t count);
 
+/* linalg_numbers.h: c -= a b, rows that are worth it */
+ptrdiff_t linalg_subtract_panels_f64(ptrdiff_t parts, ptrdiff_t rows, ptrdiff_t columns,
+                                     const double *a, ptrdiff_t a_row, ptrdiff_t depth,
+                                     const double *b, ptrdiff_t b_stride, double *c,
+                                     ptrdiff_t c_stride);
+
 /* The sum of x y, or of conj(x) y */
 double linalg_inner_f64(const double *x, const double *y, ptrdiff_t count, bool conjugates);
 LinalgComplex linalg_inner_c128(const LinalgComplex *x, const LinalgComplex *y, ptrdiff_t count,

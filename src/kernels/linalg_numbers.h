@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/lanes.h"
 #include "kernels/linalg.h"
 
@@ -20,7 +21,7 @@ typedef Real Vector __attribute__((vector_size(16)));
 
 #if IS_COMPLEX
 typedef LinalgComplex Number;
-enum { WIDTH = 1 }; /* numbers in a vector */
+enum { WIDTH = 1, REALS = 2 }; /* numbers in a vector, of so many reals */
 
 static inline Number number(double re) { return (Number){re, 0}; }
 static inline double real(Number x) { return x.re; }
@@ -54,9 +55,17 @@ static inline Factor factor_of(Number x) { return (Factor){{x.re, x.re}, {-x.im,
 static inline Vector product(Vector x, Factor f) {
   return x * f.same + __builtin_shufflevector(x, x, 1, 0) * f.crossed;
 }
+
+/* i x, for products of one vector with several numbers, which then need not be made factors. */
+static inline Vector turned(Vector x) {
+  return __builtin_shufflevector(x, x, 1, 0) * (Vector){-1, 1};
+}
+static inline Vector product_by(Vector x, Vector turned_x, const Number *by) {
+  return x * (Vector){by->re, by->re} + turned_x * (Vector){by->im, by->im};
+}
 #else
 typedef Real Number;
-enum { WIDTH = 16 / sizeof(Real) };
+enum { WIDTH = 16 / sizeof(Real), REALS = 1 };
 
 static inline Number number(double re) { return (Real)re; }
 static inline double real(Number x) { return x; }
@@ -72,8 +81,12 @@ static inline Number over(Number x, Number y) { return x / y; }
 
 typedef Vector Factor;
 
-static inline Factor factor_of(Number x) { return (Vector){0} + x; }
+static inline Factor factor_of(Number x) { return x - (Vector){0}; }
 static inline Vector product(Vector x, Factor f) { return x * f; }
+static inline Vector turned(Vector x) { return x; }
+static inline Vector product_by(Vector x, Vector turned_x, const Number *by) {
+  return x * factor_of(*by);
+}
 #endif
 
 static inline bool is_zero(Number x) { return size_of(x) == 0; }
@@ -176,12 +189,11 @@ static inline void subtract_block(Left a, ptrdiff_t depth, const Number *b, ptrd
   }
   for (ptrdiff_t k = 0; k < depth; k++) {
     const Number *row = b + k * b_stride, *column = a.at + k * a.depth;
-    Vector x = load(row), y = load(row + WIDTH);
+    Vector x = load(row), y = load(row + WIDTH), turned_x = turned(x), turned_y = turned(y);
 #pragma unroll
     for (int r = 0; r < BLOCK_ROWS; r++) {
-      Factor factor = factor_of(column[r * a.row]);
-      sum[r][0] -= product(x, factor);
-      sum[r][1] -= product(y, factor);
+      sum[r][0] -= product_by(x, turned_x, &column[r * a.row]);
+      sum[r][1] -= product_by(y, turned_y, &column[r * a.row]);
     }
   }
 #pragma unroll
@@ -215,67 +227,94 @@ static void subtract_strip(ptrdiff_t rows, ptrdiff_t columns, Left a, ptrdiff_t 
   subtract_corner(rows - i, columns, left, depth, b, b_stride, c + i * c_stride, c_stride);
 }
 
-#if !IS_COMPLEX
+enum { PANEL_REALS = PANEL_COLUMN_BYTES / (int)sizeof(Real), PANEL = PANEL_REALS / REALS };
+
+#if IS_COMPLEX
+#define subtract_panels linalg_subtract_panels_f64
+#else
+#define subtract_panels NAMED(linalg_subtract_panels)
+
 enum {
   PACKED_ROWS = 60, /* of 4 or 6 in a panel */
   PACKED_DEPTH = 32,
-  LEAST_PACKED = 8,
-  PANEL = PANEL_COLUMN_BYTES / (int)sizeof(Number)
+  STRIP_REALS = STRIP_COLUMNS * REALS,
+  LEAST_PACKED = 8
 };
 
-/* c -= a b by the innermost loop of contractions, for whole panels of rows and columns. b is packed. */
-static void subtract_panels(const LaneLoops *loops, ptrdiff_t rows, ptrdiff_t columns, Left a,
-                            ptrdiff_t depth, const Number *b, Number *c, ptrdiff_t c_stride) {
+/* A panel of b's columns; of complex numbers, i times each row comes after it. */
+__attribute__((noinline)) static Real *pack_panel(const Real *b, ptrdiff_t stride, ptrdiff_t parts,
+                                                  ptrdiff_t depth, Real *to) {
+  for (; depth > 0; depth -= parts, b += stride) {
+    memcpy(to, b, PANEL_COLUMN_BYTES);
+    to += PANEL_REALS;
+    AS_IT_IS
+    for (int i = 0; !IS_NARROW && parts > 1 && i < PANEL_REALS; i += 2, to += 2)
+      to[0] = -b[i + 1], to[1] = b[i];
+  }
+  return to;
+}
+
+static void subtract_packed(const LaneLoops *loops, ptrdiff_t rows, ptrdiff_t columns,
+                            const Real *a, ptrdiff_t a_row, ptrdiff_t depth, const Real *b, Real *c,
+                            ptrdiff_t c_stride) {
   ptrdiff_t height = loops->panel_rows;
-  Number packed[PACKED_ROWS * PACKED_DEPTH];
+  Real packed[PACKED_ROWS * PACKED_DEPTH];
   void *out[PACKED_ROWS];
   for (ptrdiff_t i = 0; i < rows; i++) {
-    const Number *from = a.at + i * a.row;
-    Number *to = packed + (i - i % height) * depth + i % height;
+    const Real *from = a + i * a_row;
+    Real *to = packed + (i - i % height) * depth + i % height;
     AS_IT_IS
     for (ptrdiff_t k = 0; k < depth; k++) to[k * height] = -from[k];
   }
-  for (ptrdiff_t j = 0; j < columns; j += PANEL, b += PANEL * depth) {
+  for (ptrdiff_t j = 0; j < columns; j += PANEL_REALS, b += PANEL_REALS * depth) {
     for (ptrdiff_t i = 0; i < rows; i++) out[i] = c + i * c_stride + j;
     loops->tile((int)depth, packed, height * depth * (ptrdiff_t)sizeof *packed,
                 (int)(rows / height), b, out, START_OUT);
   }
 }
+
+/*
+** c -= a b by the innermost loop of contractions, for whole panels of rows and columns, a strip of columns and a block
+** of the depth at a time; returns how many rows that are, none if it is not worth it. A product of complex numbers
+** (of two parts) is one of reals of twice the depth. All is counted in reals.
+*/
+__attribute__((noinline, minsize)) ptrdiff_t subtract_panels(ptrdiff_t parts, ptrdiff_t rows,
+                                                             ptrdiff_t columns, const Real *a,
+                                                             ptrdiff_t a_row, ptrdiff_t depth,
+                                                             const Real *b, ptrdiff_t b_stride,
+                                                             Real *c, ptrdiff_t c_stride) {
+  const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
+  ptrdiff_t high = rows - rows % loops->panel_rows, wide = columns - columns % PANEL_REALS;
+  if (rows < 3 * loops->panel_rows || columns < 2 * PANEL_REALS || depth < LEAST_PACKED) return 0;
+  Real packed[PACKED_DEPTH * STRIP_REALS];
+  for (ptrdiff_t j = 0; j < wide; j += STRIP_REALS) {
+    ptrdiff_t width = least(STRIP_REALS, wide - j);
+    for (ptrdiff_t k = 0; k < depth; k += PACKED_DEPTH) {
+      ptrdiff_t size = least(PACKED_DEPTH, depth - k);
+      Real *to = packed;
+      for (ptrdiff_t p = 0; p < width; p += PANEL_REALS) {
+        to = pack_panel(b + k / parts * b_stride + j + p, b_stride, parts, size, to);
+      }
+      for (ptrdiff_t i = 0; i < high; i += PACKED_ROWS) {
+        subtract_packed(loops, least(PACKED_ROWS, high - i), width, a + i * a_row + k, a_row, size,
+                        packed, c + i * c_stride + j, c_stride);
+      }
+    }
+  }
+  return high;
+}
 #endif
 
-/* c -= a b, a strip of columns and a block of the depth at a time. Numbers of a row of a are neighbours. */
+/* c -= a b. Numbers of a row of a are neighbours. */
 __attribute__((noinline)) static void subtract_product(ptrdiff_t rows, ptrdiff_t columns, Left a,
                                                        ptrdiff_t depth, const Number *b,
                                                        ptrdiff_t b_stride, Number *c,
                                                        ptrdiff_t c_stride) {
-#if IS_COMPLEX
-  subtract_strip(rows, columns, a, depth, b, b_stride, c, c_stride);
-#else
-  const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
-  ptrdiff_t high = rows - rows % loops->panel_rows;
-  if (rows < 3 * loops->panel_rows || columns < 2 * PANEL || depth < LEAST_PACKED) high = 0;
-  ptrdiff_t wide = high ? columns - columns % PANEL : 0;
-  Number packed[PACKED_DEPTH * STRIP_COLUMNS];
-  for (ptrdiff_t j = 0; j < wide; j += STRIP_COLUMNS) {
-    ptrdiff_t width = wide - j < STRIP_COLUMNS ? wide - j : STRIP_COLUMNS;
-    for (ptrdiff_t k = 0; k < depth; k += PACKED_DEPTH) {
-      ptrdiff_t size = depth - k < PACKED_DEPTH ? depth - k : PACKED_DEPTH;
-      Number *to = packed;
-      for (ptrdiff_t p = 0; p < width; p += PANEL) {
-        const Number *from = b + k * b_stride + j + p;
-        for (ptrdiff_t l = 0; l < size; l++, to += PANEL) {
-          memcpy(to, from + l * b_stride, PANEL_COLUMN_BYTES);
-        }
-      }
-      for (ptrdiff_t i = 0; i < high; i += PACKED_ROWS) {
-        ptrdiff_t count = high - i < PACKED_ROWS ? high - i : PACKED_ROWS;
-        Left left = {a.at + i * a.row + k, a.row, 1};
-        subtract_panels(loops, count, width, left, size, packed, c + i * c_stride + j, c_stride);
-      }
-    }
-  }
+  ptrdiff_t wide = columns - columns % PANEL;
+  ptrdiff_t high = subtract_panels(REALS, rows, columns * REALS, (const Real *)a.at, a.row * REALS,
+                                   depth * REALS, (const Real *)b, b_stride * REALS, (Real *)c,
+                                   c_stride * REALS);
   subtract_strip(high, columns - wide, a, depth, b + wide, b_stride, c + wide, c_stride);
   a.at += high * a.row;
   subtract_strip(rows - high, columns, a, depth, b, b_stride, c + high * c_stride, c_stride);
-#endif
 }

@@ -12,7 +12,7 @@
 #undef MOVES
 #define MOVES __attribute__((noinline)) /* and fast, called by what is for size */
 
-enum { REALS = IS_COMPLEX ? 2 : 1, FEW_VECTORS = 4, LARGE_STRIPS = 4 };
+enum { FEW_VECTORS = 4, LARGE_STRIPS = 4 };
 
 enum { LOADS = 0 }; /* the first stage of all */
 
