@@ -449,7 +449,7 @@ test('small-dots: a product of one, which may be -0', async () => {
 });
 
 /* As XLA:CPU has it: 0. */
-for (const [type, denormal] of [['f32', -1e-40], ['bf16', 1e-39], ['f64', 1e-310]]) {
+for (const [type, denormal] of [['f32', -1e-40], ['bf16', 1e-39]]) {
   test(`denormals of large matrices of ${type} are taken for 0`, async () => {
     const text = `HloModule m\nENTRY e {\n  x = ${type}[128,128] parameter(0)\n  y = ${type}[128,128] parameter(1)
   ROOT d = ${type}[128,128] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;

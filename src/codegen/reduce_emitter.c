@@ -41,12 +41,12 @@ static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type
 
 /* --- Which way -------------------------------------------------------------------------------- */
 
-/* How many of the arrays read are contiguous along a loop. */
-static int contiguous_leaves(const LoopPlan *plan, int loop) {
+/* Of how many of the arrays read vectors along a loop are put together lane by lane. */
+static int strided_leaves(const LoopPlan *plan, int loop) {
   int count = 0;
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
-    count += node->kind == NODE_INPUT && node->offset.coefficient[loop] == 1;
+    count += node->kind == NODE_INPUT && (node->offset.coefficient[loop] | 1) != 1;
   }
   return count;
 }
@@ -58,8 +58,8 @@ static bool goes_along(const LoopPlan *plan) {
   if (plan->places || !reduces_apart(plan->reduce)) return false;
   bool rounds = is_narrow_float(plan->reduce->operands[0]->shape->type);
   if (rounds && plan->reduce->opcode == HLO_REDUCE_WINDOW) return false; /* at every step */
-  int along = contiguous_leaves(plan, last), across = contiguous_leaves(plan, row);
-  if (across > along && plan->sizes[row] >= LANES) return false;
+  bool is_across = strided_leaves(plan, last) > strided_leaves(plan, row);
+  if (is_across && plan->sizes[row] >= LANES) return false;
   /* Below, the combining takes longer than putting vectors together from several rows. */
   int least = (extreme_instruction(plan) ? 6 : 3) * LANES;
   return plan->sizes[last] >= least || plan->sizes[row] < LANES;

@@ -353,16 +353,13 @@ static int copied_panels(const Side *side, const size_t *line, int64_t lines, in
   return panels;
 }
 
-/* Denormals become 0, as XLA:CPU takes them for: each of the many products of one takes a hundred times as long
-** as another, and what a softmax or its gradient gives has some. */
-static void clear_denormals(uint8_t *panel, int bytes, bool wide) {
-  v128_t exponent =
-      wide ? wasm_i64x2_const_splat(INT64_C(0x7ff) << 52) : wasm_i32x4_const_splat(0xff << 23);
-  for (; bytes > 0; bytes -= 16, panel += 16) {
-    v128_t x = wasm_v128_load(panel), e = wasm_v128_and(x, exponent),
-           zero = wasm_i32x4_const_splat(0);
-    v128_t clear = wide ? wasm_i64x2_eq(e, zero) : wasm_i32x4_eq(e, zero);
-    wasm_v128_store(panel, wasm_v128_andnot(x, clear));
+/* Denormals of f32 become 0, as XLA:CPU takes them for: each of the many products of one takes a hundred times as
+** long as another, and what a softmax or its gradient gives has some. */
+static void clear_denormals(uint8_t *panel, int bytes) {
+  for (uint8_t *end = panel + bytes; panel < end; panel += 16) {
+    v128_t x = wasm_v128_load(panel), exponent = wasm_i32x4_const_splat(0xff << 23);
+    v128_t is_small = wasm_i32x4_eq(wasm_v128_and(x, exponent), wasm_i32x4_const_splat(0));
+    wasm_v128_store(panel, wasm_v128_andnot(x, is_small));
   }
 }
 
@@ -370,16 +367,14 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
           size_t stride) {
   const Arithmetic *arithmetic = side->arithmetic;
   int width = panel_lines(arithmetic, side->operand);
-  int bytes = panel_depth(arithmetic, depth->count) * width * arithmetic->lane_bytes;
-  if (side->operand == RHS) bytes *= arithmetic->reals;
+  int line_bytes = side->operand == RHS ? PANEL_COLUMN_BYTES : width * 4;
+  int panel_bytes =
+      arithmetic->lanes == LANES_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
   while (lines > 0) {
     int panels = copied_panels(side, line, lines, width);
     if (panels > 0) {
       size_t bytes = (size_t)side->arithmetic->lane_bytes;
       copy_panels(side->data, line[0], depth, bytes, (size_t)width * bytes, panels, out, stride);
-    } else if (lines >= width) {
-      pack_panel(side, line, width, depth, out);
-      panels = 1;
     } else {
       size_t filled[PANEL_COLUMN_BYTES / 4];
       for (int i = 0; i < width; i++) filled[i] = line[i < lines ? i : lines - 1];
@@ -388,9 +383,6 @@ void pack(const Side *side, const size_t *line, int64_t lines, const Depth *dept
     }
     lines -= panels * width;
     line += panels * width;
-    for (; panels > 0; panels--, out += stride) {
-      if (arithmetic->lanes <= LANES_F64)
-        clear_denormals(out, bytes, arithmetic->lanes == LANES_F64);
-    }
+    for (; panels > 0; panels--, out += stride) clear_denormals(out, panel_bytes);
   }
 }
