@@ -141,7 +141,7 @@ typedef struct Program {
   int loan_count, first_loan; /* slots */
   Loan *loans;
   int64_t list_bytes, constant_bytes, code_bytes; /* list: of regions, behind the arena */
-  bool is_quick;    /* small steps only, which wait for nobody: it may start where its caller is */
+  bool is_quick;    /* few short steps, which wait for nobody: it may start where its caller is */
   int depth;        /* of sequences in sequences: so many frames does a replica need */
   int fusion_count; /* that want generated code */
   FusionFunction *fusions;

@@ -3,14 +3,17 @@
 ** as they are one chunk each, with the loops and branches that hold nothing else. What a replica may
 ** have to wait for stays a thunk.
 */
+#include "compile/regions.h"
+
 #include <string.h>
 
-#include "compile/regions.h"
+#include "base/least.h"
 
 enum {
   MOST_STEPS =
       512, /* of a region, those of its loops included: engines don't like large functions */
-  MOST_QUICK = 1 << 17, /* bytes that a step of a quick program reads and writes */
+  MOST_QUICK =
+      1 << 17, /* bytes that a step of a quick program reads and writes, or a chunk of one */
   MOST_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
 };
 
@@ -262,12 +265,25 @@ static bool comes_back(const ThunkSequence *sequence) {
   return true;
 }
 
+/* That a step is divided into, after each of which it can stop; 0: there are none, or they may be long. */
+static int64_t short_chunks(const Thunk *thunk) {
+  int64_t chunks = 0;
+  if (thunk->kind == THUNK_GENERATED && !thunk->work.is_long) {
+    chunks = (thunk->work.units + thunk->work.chunk - 1) / thunk->work.chunk;
+  }
+  if (thunk->kind == THUNK_KERNEL && !thunk->plan->is_long) {
+    for (int i = 0; i < thunk->plan->phases; i++) chunks = most(chunks, thunk->plan->chunks[i]);
+  }
+  return chunks;
+}
+
 static bool is_quick(const Former *former, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
+    int64_t chunks = short_chunks(thunk);
     bool bounded = thunk->kind == THUNK_WHILE || thunk->kind == THUNK_CONDITIONAL ||
-                   thunk_bytes(thunk) <= MOST_QUICK;
-    if (!bounded || thunk_steps(former, thunk) > MOST_STEPS) return false;
+                   thunk_bytes(thunk) <= MOST_QUICK * most(chunks, 1);
+    if (!bounded || (!chunks && thunk_steps(former, thunk) > MOST_STEPS)) return false;
   }
   return comes_back(sequence);
 }

@@ -13,6 +13,7 @@ typedef struct Executable {
   struct RunArena *free_arenas; /* of finished runs, for the next one; see run_arena.c */
   int runs;                     /* devices of runs that use it */
   bool released;                /* by its owner */
+  int slow; /* so many runs begin with a worker: the last one here took too long */
 } Executable;
 
 /* Optimises a copy of `module`, compiles it and plans its memory. `asked`: how many replicas and

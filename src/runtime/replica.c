@@ -321,6 +321,7 @@ static bool run_kernel_chunk(void *argument, int chunk) {
 static void share_parts(const KernelCall *call, int parts, bool (*part)(void *, int),
                         void *argument) {
   ChunkLoop all = chunk_loop(call->sharer, parts, part, argument);
+  all.in_order = all.deadline_us > 0; /* the host's thread waits for nobody */
   all.deadline_us = 0;
   int next = 0;
   Error error;

@@ -243,18 +243,25 @@ void run_seed(Run *run, uint64_t seed) {
   for (int d = 0; d < run->device_count; d++) run->replicas[d].rng_state[1] = seed;
 }
 
-/* Whether all of it is done sooner than a thread is woken. */
+/* Whether all of it may be done sooner than by workers: if the last run that began here was. */
 static bool run_is_quick(const Run *run) {
+  bool is_quick = true;
   for (int d = 0; d < run->device_count; d++) {
-    if (!run->replicas[d].executable->program->is_quick) return false;
+    Executable *executable = run->replicas[d].executable;
+    is_quick &= executable->program->is_quick && !executable->slow;
+    if (executable->slow) executable->slow--;
   }
-  return true;
+  return is_quick;
 }
 
 void run_start(Run *run) {
-  enum { MOST_US = 300 }; /* of the host's own time, which may be a page's */
-  double deadline_us = run_is_quick(run) ? platform_now_us() + MOST_US : 0;
+  enum {
+    MOST_US =
+        250, /* of the host's own time, which may be a page's: twice the way to a worker and back */
+    SLOW_RUNS = 32 /* after one that took longer, which may have been the machine's fault */
+  };
   scheduler_lock();
+  double deadline_us = run_is_quick(run) ? platform_now_us() + MOST_US : 0;
   if (run->state == RUN_NEW) {
     run->state = RUN_RUNNING;
     run->group.active = run->device_count;
@@ -263,6 +270,10 @@ void run_start(Run *run) {
       scheduler_run_here(&run->replicas[d].task, deadline_us);
     }
     run->group.holds--;
+    bool is_slow = deadline_us && platform_now_us() >= deadline_us;
+    for (int d = 0; is_slow && d < run->device_count; d++) {
+      run->replicas[d].executable->slow = SLOW_RUNS;
+    }
     run_look_for_end(run);
   }
   scheduler_unlock();
