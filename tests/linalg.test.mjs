@@ -292,6 +292,17 @@ describe('linear algebra in blocks', () => {
       const size = Math.max(...x.flat(2).map(Math.abs));
       assertNear(product(full, x), matrix(b, n, m, lanes), bound * n * Math.max(size, 1), 'T X = B');
     });
+    test(`which of some tridiagonal systems of ${type} are singular`, async () => {
+      const batch = 5;
+      const [below, d, above, b] = [0, 1, 2, 3].map((k) =>
+        random(batch * 3 * lanes * (k + 1), real).subarray(batch * 3 * lanes * k));
+      below.fill(0, 3 * lanes, 6 * lanes);
+      d.fill(0, 4 * lanes, 5 * lanes); // the second of the second, below which is nothing
+      const line = `${type}[${batch},3]`;
+      const leaves = await run(call(type, 'gtsv', Array(3).fill(`${batch},3`).concat(`${batch},3,1`),
+        [line, line, line, `${type}[${batch},3,1]`, `s32[${batch}]`], '{}'), [below, d, above, b]);
+      assert.deepEqual([...leaves[4]], [0, 2, 0, 0, 0]);
+    });
     for (const [m, n] of [[70, 50], [50, 70], [110, 100]]) {
       test(`QR with pivoting of ${type}[${m},${n}], and products with its Q`, async () => {
         const k = Math.min(m, n);

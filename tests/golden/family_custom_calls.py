@@ -128,6 +128,10 @@ def custom_calls(f):
   f.jax('gtsv.f32', lambda lower, d, upper, b: lax.linalg.tridiagonal_solve(
       lower.at[0].set(0), d, upper.at[-1].set(0), b), *diagonals, matrix('f32', 5, 2),
         tol=NEAR['f32'])
+  for type_ in ('f32', 'f64'):  # rows are exchanged in some of them
+    f.jax(f'gtsv.batch.{type_}', lambda lower, d, upper, b: lax.linalg.tridiagonal_solve(
+        lower.at[:, 0].set(0), d, upper.at[:, -1].set(0), b),
+          *(1.5 * normals(type_, (6, 5), i) for i in range(3)), matrix(type_, 6, 5, 2), tol=NEAR[type_])
   f.jax('gradients.f32', jax.grad(lambda a: jnp.linalg.cholesky(a).sum() + jnp.linalg.inv(
       a).sum() + jnp.linalg.slogdet(a)[1] + jnp.linalg.eigvalsh(a)[0]), definite('f32', 4),
         tol=NEAR['f32'])
