@@ -60,8 +60,8 @@ SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platfo
 PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
   linalg_c128 linalg_exact linalg_wide order_key window)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
-COMPACT := $(addprefix kernels/, contraction elements fft_transform gather linalg_f32 linalg_f64 \
-  linalg_lanes linalg_rotate move pack rng small sort sort_merge stream tiles winograd) base/arena base/names \
+COMPACT := $(addprefix kernels/, box contraction elements fft_transform gather linalg_f32 linalg_f64 \
+  linalg_lanes linalg_rotate move pack rng select small sort sort_merge stream tiles update_slice winograd) base/arena base/names \
   $(addprefix hlo/, lexer module) $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
