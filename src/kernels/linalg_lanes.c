@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/linalg.h"
 
 typedef double Lanes __attribute__((vector_size(8 * LINALG_LANES)));
@@ -26,20 +27,28 @@ static void load_lanes(const LinalgPlan *plan, const LinalgData *data, int opera
 }
 
 static void store_lane(const LinalgPlan *plan, const LinalgData *data, const double *from) {
-  ptrdiff_t count = plan->out[0].rows * plan->out[0].columns;
-  for (ptrdiff_t i = 0; i < count; i++, from += LINALG_LANES) {
-    if (plan->narrow) {
-      ((float *)data->out[0])[i] = (float)*from;
-    } else {
-      ((double *)data->out[0])[i] = *from;
+  const char *order = plan->routine == LINALG_GTSV ? "1203" : "0"; /* of results in memory */
+  for (; *order; order++) {
+    int k = *order - '0';
+    ptrdiff_t count = plan->out[k].rows * plan->out[k].columns;
+    for (ptrdiff_t i = 0; i < count; i++, from += LINALG_LANES) {
+      if (plan->narrow) {
+        ((float *)data->out[k])[i] = (float)*from;
+      } else {
+        ((double *)data->out[k])[i] = *from;
+      }
     }
   }
   if (plan->results > 1) *(int32_t *)data->out[plan->results - 1] = 0; /* info */
 }
 
+static inline Lanes choose(Mask which, Lanes x, Lanes y) {
+  return (Lanes)(((Mask)x & which) | ((Mask)y & ~which));
+}
+
 /* x -= the sum of a[k] b[k], of vectors whose numbers are so far apart */
-static inline void subtract_inner(Lanes *x, const Lanes *a, ptrdiff_t a_step, const Lanes *b,
-                                  ptrdiff_t b_step, ptrdiff_t count) {
+static void subtract_inner(Lanes *x, const Lanes *a, ptrdiff_t a_step, const Lanes *b,
+                           ptrdiff_t b_step, ptrdiff_t count) {
   Lanes sum = *x;
   for (; count > 0; count--, a += a_step, b += b_step) sum -= *a * *b;
   *x = sum;
@@ -98,7 +107,7 @@ static Mask lu_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *a) {
     for (ptrdiff_t i = k; i < rows; i++) {
       Lanes size = __builtin_elementwise_abs(a[i * columns + k]);
       Mask larger = size > largest;
-      largest = (Lanes)(((Mask)size & larger) | ((Mask)largest & ~larger));
+      largest = choose(larger, size, largest);
       pivot = (((Mask){0} + i) & larger) | (pivot & ~larger);
     }
     fine &= (largest > 0) & (largest <= DBL_MAX);
@@ -121,6 +130,42 @@ static Mask lu_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *a) {
   return fine;
 }
 
+/* Of rows x and y, where `exchanges` says so after they are exchanged: y -= factor x. Numbers are `step` apart. */
+static void eliminate(Lanes *x, Lanes *y, ptrdiff_t step, ptrdiff_t count, Mask exchanges,
+                      Lanes factor) {
+  for (; count > 0; count--, x += step, y += step) {
+    Lanes z = choose(exchanges, *y, *x);
+    *y = choose(exchanges, *x, *y) - factor * z;
+    *x = z;
+  }
+}
+
+/* Row i is d[i], du[i] and what exchanges fill, second[i]; below are dl[i + 1], d[i + 1] and du[i + 1]. */
+static Mask gtsv_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *dl) {
+  ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
+  Lanes *d = dl + n, *du = d + n, *second = du + n, *b = second + n;
+  Mask fine = ~(Mask){0};
+  load_lanes(plan, data, 1, d);
+  load_lanes(plan, data, 2, du);
+  load_lanes(plan, data, 3, b);
+  memset(second, 0, (size_t)n * sizeof *second);
+  for (ptrdiff_t i = 0; i + 1 < n; i++) {
+    Lanes above = d[i], below = dl[i + 1];
+    Mask exchanges = __builtin_elementwise_abs(above) < __builtin_elementwise_abs(below);
+    Lanes factor = choose(exchanges, above, below) / choose(exchanges, below, above);
+    eliminate(d + i, dl + i + 1, n, 3, exchanges, factor);
+    eliminate(b + i * columns, b + (i + 1) * columns, 1, columns, exchanges, factor);
+  }
+  for (ptrdiff_t i = n - 1; i >= 0; i--) {
+    fine &= d[i] != 0;
+    for (Lanes *x = b + i * columns; x < b + (i + 1) * columns; x++) {
+      subtract_inner(x, du + i, n, x + columns, columns, least(n - 1 - i, 2));
+      *x /= d[i];
+    }
+  }
+  return fine;
+}
+
 /* --- What linalg.c calls ----------------------------------------------------------------------- */
 
 typedef Mask LanesRoutine(const LinalgPlan *plan, const LinalgData *data, Lanes *a);
@@ -131,21 +176,27 @@ static LanesRoutine *const lane_routines[LINALG_ROUTINES] = {
     [LINALG_TRIANGULAR_SOLVE] = triangular_lanes,
     [LINALG_TRSM] = triangular_lanes,
     [LINALG_GETRF] = lu_lanes,
+    [LINALG_GTSV] = gtsv_lanes,
 };
 
 int64_t linalg_lanes_numbers(const LinalgPlan *p, PrimitiveType type) {
-  enum { LARGEST = 16 };
-  bool fits = (type == F32 || type == F64) && p->batch > 1 && !p->by_blocks &&
-              lane_routines[p->routine] && p->in[0].rows <= LARGEST && p->in[0].columns <= LARGEST;
-  int64_t left = p->in[0].rows * p->in[0].columns, right = p->in[1].rows * p->in[1].columns;
-  return fits ? LINALG_LANES * (left + right + LARGEST) : 0;
+  enum { LARGEST = 16, MOST_NUMBERS = 1024 };
+  int64_t numbers =
+      p->in[0].rows; /* of a matrix, and another column; tridiagonal ones may be long */
+  for (int k = 0; k < p->operands; k++) numbers += p->in[k].rows * p->in[k].columns;
+  bool is_small = p->routine == LINALG_GTSV
+                      ? numbers <= MOST_NUMBERS
+                      : p->in[0].rows <= LARGEST && p->in[0].columns <= LARGEST;
+  bool fits = is_small && (type == F32 || type == F64) && p->batch > 1 && !p->by_blocks &&
+              lane_routines[p->routine];
+  return fits ? LINALG_LANES * numbers : 0;
 }
 
 int linalg_run_lanes(const LinalgPlan *plan, const LinalgData *data, double *memory) {
   Lanes *a = (Lanes *)memory;
   load_lanes(plan, data, 0, a);
   Mask fine = lane_routines[plan->routine](plan, data, a);
-  const Lanes *made = plan->operands == 2 ? a + plan->in[0].rows * plan->in[0].columns : a;
+  const Lanes *made = plan->operands > 1 ? a + plan->in[0].rows * plan->in[0].columns : a;
   int left = 0;
   for (int lane = 0; lane < LINALG_LANES; lane++) {
     if (fine[lane]) {
