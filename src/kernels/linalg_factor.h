@@ -408,7 +408,7 @@ static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) 
 
 /* So many lines at once, if they are so long that these take several turns. */
 static bool are_long(ptrdiff_t lines, ptrdiff_t size) {
-  return (double)(lines * BLOCK) * (double)size > LINALG_TURN / 4;
+  return 4.0 * (double)(lines * BLOCK) * (double)size > LINALG_TURN;
 }
 
 /* What makes them go a slice of their rows after the other, which changes no bits: slices are whole blocks of

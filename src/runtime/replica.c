@@ -413,7 +413,8 @@ static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
   work.call = kernel_call(replica, thunk, list, &computed);
   work.loops.count = 0;
   for (work.phase = 0; work.phase < thunk->plan->phases; work.phase++) {
-    while (thunk->plan->chunks[work.phase] && !run_kernel_chunk(&work, 0)) continue;
+    bool is_over = !thunk->plan->chunks[work.phase];
+    while (!is_over && !replica->run->failing) is_over = run_kernel_chunk(&work, 0);
   }
   return true;
 }
