@@ -259,11 +259,11 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 	$(Q)node_modules/.bin/vite build --config demo/vite.config.mjs
 	$(Q)touch $@
 
-# TESTS=tests/one.test.mjs runs only that.
+# TESTS=tests/one.test.mjs runs only that. The reporter is one that tells last what failed.
 TESTS ?= $(wildcard tests/*.test.mjs)
 test: build site native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
-	@node --test --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
+	@node --test --test-reporter=spec --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
 # What it compares with is installed for it alone.
 PEERS := $(B)/bench/node_modules/.package-lock.json

@@ -123,7 +123,7 @@ const shapeOf = ({ shape, below }) => `${below ? 's32' : 'f32'}[${shape}]`;
  *   each call (but for weights), instead of staying on the device
  */
 export async function start({ load, threads, host, read }) {
-  const { Client } = await load('xla-wasm');
+  const { Client, readNpy } = await load('xla-wasm');
   const client = await Client.create({ threads });
 
   async function prepare(id, operands) {
@@ -147,11 +147,10 @@ export async function start({ load, threads, host, read }) {
   }
 
   async function prepareProgram(hlo, operands) {
-    const { readNpy } = await import('../../bindings/npy.mjs');
     const module = client.parseHlo(new TextDecoder().decode(await read(hlo)));
     const executable = await client.compile(module);
-    const files = await Promise.all(operands.map(read));
-    const args = module.parameters.map(({ shape }, i) => client.buffer(readNpy(files[i], shape.elementType)));
+    const args = await Promise.all(module.parameters.map(async ({ shape }, i) =>
+      client.buffer(await readNpy(await read(operands[i]), { elementType: shape.elementType }))));
     module.dispose();
     return {
       run: () => executable.execute(args, { device: true }),
