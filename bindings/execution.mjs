@@ -125,9 +125,9 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
     }
   };
   const { signal, timeoutMs } = options;
-  let timer;
-  const release = onAbort(signal, () => end('xla_run_cancel'));
+  let timer, release;
   try {
+    release = onAbort(signal, () => end('xla_run_cancel'));
     throwIfAborted(signal); // meanwhile
     if (options.seed) core.call('xla_run_seed', run, options.seed);
     const running = core.runs.start(run);
@@ -141,8 +141,8 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
     throw error;
   } finally {
     clearTimeout(timer);
-    release();
     if (!core.disposed) core.call('xla_run_free', run);
+    release?.(); // last: the signal may be no AbortSignal of the host's, and throw
   }
 }
 

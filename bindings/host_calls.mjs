@@ -63,15 +63,15 @@ export class HostCalls {
   async #pull(feed, call) {
     while (feed.sources.length && !feed.values.length) {
       const [source] = feed.sources;
-      let step;
+      let done, value;
       try {
-        step = await source.next();
+        ({ done, value } = await source.next());
       } catch (error) {
         feed.sources = feed.sources.filter((other) => other !== source);
         return this.#answer(call, () => Promise.reject(error));
       }
-      if (!step.done) {
-        feed.values.push(step.value);
+      if (!done) {
+        feed.values.push(value);
       } else {
         feed.sources = feed.sources.filter((other) => other !== source);
       }

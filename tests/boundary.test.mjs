@@ -317,6 +317,50 @@ describe('failures let go', () => {
     assert.equal(client.memoryInUse, 0);
   });
 
+  test('signals that throw leave no run behind', async () => {
+    const executable = await client.compile(client.parseHlo(ADD));
+    const [buffer, controller] = [client.buffer([1, 2]), new AbortController()];
+    const methods = { addEventListener: () => {}, removeEventListener: () => {} };
+    const execute = (signal) => executable.execute([buffer, buffer], { signal });
+    await execute(controller.signal);
+    const before = client.heapInUse;
+    for (let i = 0; i < 20; i++) {
+      for (const signal of [
+        { aborted: false, ...methods, addEventListener: trap }, { aborted: false, ...methods, removeEventListener: trap },
+        { aborted: true, ...methods, get reason() { return trap(); } },
+        { ...methods, count: 0, get aborted() { return this.count++ > 0 && trap(); } },
+        { ...methods, count: 0, get aborted() { return this.count++ > 1 && trap(); } },
+      ]) await refused(execute(signal), 'INVALID_ARGUMENT', /execute: the value defends itself/);
+    }
+    assert.ok(client.heapInUse - before < 1000, `${client.heapInUse - before} bytes`);
+    const firing = { ...methods, aborted: false, addEventListener(name, listener) {
+      this.aborted = true;
+      listener();
+    } };
+    await refused(execute(firing), 'CANCELLED', /./);
+    assert.deepEqual((await execute({ ...methods, aborted: false, addEventListener(name, listener) {
+      this.listener = listener;
+    }, removeEventListener() {
+      this.listener(); // when the run is over
+    } }))[0].toArray(), [2, 4]);
+    buffer.dispose();
+    assert.equal(client.memoryInUse, 0);
+  });
+
+  test('infeed sources that throw in every way, and then are asked no more', { timeout: 20000 }, async () => {
+    const executable = await client.compile(client.parseHlo(`ENTRY e { t = token[] after-all()
+      i = (f32[2], token[]) infeed(t)
+      ROOT x = f32[2] get-tuple-element(i), index=0 }`));
+    for (const next of [trap, async () => trap(), () => null, () => undefined, () => ({ get done() { return trap(); } }),
+      () => ({ done: false, get value() { return trap(); } })]) {
+      client.infeed({ [Symbol.iterator]: () => ({ next }) });
+      await refused(executable.execute([]), 'INTERNAL', /defends itself|done/);
+      const run = executable.execute([]);
+      client.transferToInfeed([1, 2]);
+      assert.deepEqual((await run)[0].toArray(), [1, 2]);
+    }
+  });
+
   test('a client that is disposed', async () => {
     const gone = await Client.create({ threads: 0 });
     const waiting = gone.transferFromOutfeed();
