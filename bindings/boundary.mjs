@@ -37,10 +37,9 @@ export function callersFunction(body) {
 export function atBoundary(Class) {
   for (const target of [Class, Class.prototype]) {
     for (const name of Reflect.ownKeys(target)) {
-      const property = Object.getOwnPropertyDescriptor(target, name);
       if (name === 'constructor' || typeof name === 'symbol') continue;
-      if (typeof property.value !== 'function') continue;
-      Object.defineProperty(target, name, { ...property, value: guarded(property.value, name) });
+      const { value } = Object.getOwnPropertyDescriptor(target, name);
+      if (typeof value === 'function') target[name] = guarded(value, name); // as enumerable as it was
     }
   }
 }

@@ -10,6 +10,13 @@ import { build } from 'vite';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const [outDir] = process.argv.slice(2);
 
+/** All that is loaded in any case is one file: what each of a few parts needs would be a file each. */
+function isLoadedAtOnce(id, modules) {
+  const loaded = new Set([`${ROOT}bindings/index.mjs`]);
+  for (const one of loaded) modules.getModuleInfo(one)?.importedIds.forEach((imported) => loaded.add(imported));
+  return loaded.has(id);
+}
+
 /** The builds as the bindings see them, and as FOLDER does. */
 const [FROM, TO] = ['../build/dist/', '../dist/'];
 const moved = {
@@ -30,7 +37,13 @@ const { output } = await build({
     rollupOptions: {
       preserveEntrySignatures: 'strict', // what files of a few share is a file as well, and nobody's export
       input: { index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs' },
-      output: { entryFileNames: '[name].mjs', chunkFileNames: '[name].mjs' },
+      output: {
+        entryFileNames: '[name].mjs',
+        chunkFileNames: '[name].mjs',
+        codeSplitting: {
+          groups: [{ name: (id, modules) => (isLoadedAtOnce(id, modules) ? 'bindings' : null) }],
+        },
+      },
     },
   },
 });

@@ -6,16 +6,13 @@ import { Core } from './core.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { Executable } from './executable.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
-import { hloTextOfProto } from './hlo_proto.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
 import { launch } from './launch.mjs';
 import { HloModule } from './module.mjs';
 import { checkOptions, copyList, count, kind } from './options.mjs';
-import {
-  bytecodeOfJaxExport, contentOf, gunzip, isGzip, isText, kindOfText, refusal,
-} from './sources.mjs';
+import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
 const LOAD_OPTIONS = {
@@ -127,42 +124,8 @@ export class Client {
    */
   async load(source, options) {
     const { arguments: shapes } = checkOptions('load', options, LOAD_OPTIONS);
-    let { content } = await contentOf(source);
-    if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
-    if (typeof content === 'string') return this.#loadText(content, kindOfText(content), shapes);
-    const refused = refusal(content);
-    if (refused) throw refused;
-    const { isBytecode } = await stablehlo();
-    const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
-    if (bytecode) return this.parseStableHlo(bytecode, { arguments: shapes });
-    if (!isText(content)) return this.#loadProto(content);
-    const head = new TextDecoder().decode(content.subarray(0, 100000));
-    return this.#loadText(content, kindOfText(head), shapes);
-  }
-
-  #loadProto(bytes) {
-    try {
-      return this.parseHloProto(bytes);
-    } catch (error) {
-      if (!/at byte|no HloModuleProto/.test(error.message)) throw error;
-      throw invalidArgument('load', 'these bytes are no program that is known: no HLO proto, MLIR bytecode or file of ' +
-        `jax.export; is the file whole? (As a proto: ${error.message.replace(/^parseHloProto: /, '')}.)`);
-    }
-  }
-
-  #loadText(content, kind, shapes) {
-    if (kind === 'stablehlo') return this.parseStableHlo(content, { arguments: shapes });
-    if (kind === 'hlo') return this.parseHlo(content);
-    const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
-    const refused = refusal(head);
-    if (refused) throw refused;
-    try {
-      return this.parseHlo(content);
-    } catch (error) {
-      const { code, message, line, column, operation } = error;
-      throw new XlaError(code, `${message}; this text is neither HLO, which begins with HloModule, nor StableHLO, ` +
-        'with module or func.func', { line, column, operation });
-    }
+    const { load } = await import('./loading.mjs');
+    return load(this, source, shapes);
   }
 
   /**
@@ -209,14 +172,15 @@ export class Client {
    * Reads a module from a serialized HloModuleProto (JAX's `as_serialized_hlo_module_proto()`), or
    * an HloProto or HloSnapshot, as XLA dumps them to files.
    * @param {Uint8Array} bytes
-   * @returns {HloModule}
+   * @returns {Promise<HloModule>}
    */
-  parseHloProto(bytes) {
+  async parseHloProto(bytes) {
     const given = bytesOf('parseHloProto', bytes);
     if (given.length && isText(given)) {
       throw invalidArgument(
         'parseHloProto', 'these bytes are text: use parseHlo(), parseStableHlo() or load()');
     }
+    const { hloTextOfProto } = await import('./hlo_proto.mjs');
     const { text, data } = hloTextOfProto(given);
     try {
       const core = this.#core;

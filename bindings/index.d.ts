@@ -634,7 +634,7 @@ export class Client {
   /** Reads StableHLO with CHLO: text, its UTF-8 bytes, or MLIR bytecode. Errors have a place. */
   parseStableHlo(source: string | Uint8Array, options?: LoadOptions): Promise<HloModule>;
   /** Reads a serialized HloModuleProto, HloProto or HloSnapshot. */
-  parseHloProto(bytes: Uint8Array): HloModule;
+  parseHloProto(bytes: Uint8Array): Promise<HloModule>;
   /**
    * For replicas x partitions devices: by default as many as the module states, else 1 (the client's
    * replicas, where the module states no mesh).

@@ -45,7 +45,7 @@ describe('HLO protos', () => {
   assert.ok(protos.length > 100);
   for (const { family, golden, bytes } of protos) {
     test(`${family}: ${golden.name}`, async () => {
-      const module = client.parseHloProto(bytes);
+      const module = await client.parseHloProto(bytes);
       const fromText = client.parseHlo(golden.hlo);
       if (!isSugared(golden.hlo)) assert.equal(comparable(module), comparable(fromText));
       fromText.dispose();
@@ -57,7 +57,7 @@ describe('HLO protos', () => {
     for (const { family, golden } of protos) {
       if (golden.hlo.includes(' domain(')) continue; // of shardings
       const module = client.parseHlo(golden.hlo);
-      const read = client.parseHloProto(await module.toProto());
+      const read = await client.parseHloProto(await module.toProto());
       if (!/sharding=|metadata=|origin=|schedule=/.test(golden.hlo)) {
         assert.equal(comparable(read), comparable(module), `${family} ${golden.name}`);
       }
@@ -75,7 +75,7 @@ describe('HLO protos', () => {
       for (const layout of ['', '{0,1}']) {
         const b = client.builder('c');
         const module = b.build(b.constantLiteral(Literal.from(new Literal(Shape.parse(`${name}[3,5000]`), data), `${name}[3,5000]${layout}`)));
-        const read = client.parseHloProto(await module.toProto());
+        const read = await client.parseHloProto(await module.toProto());
         const results = [];
         for (const one of [module, read]) {
           const executable = await client.compile(one);
@@ -93,26 +93,26 @@ describe('HLO protos', () => {
   test('HloProto and HloSnapshot', async () => {
     const [{ golden, bytes }] = protos;
     const hloProto = field(1, bytes);
-    await checkCase(client, golden, client.parseHloProto(hloProto));
-    await checkCase(client, golden, client.parseHloProto(field(1, hloProto)));
+    await checkCase(client, golden, await client.parseHloProto(hloProto));
+    await checkCase(client, golden, await client.parseHloProto(field(1, hloProto)));
   });
 
-  test('what is no proto', () => {
-    const refused = (bytes, message) => assert.throws(
+  test('what is no proto', async () => {
+    const refused = (bytes, message) => assert.rejects(
       () => client.parseHloProto(bytes),
       (error) => error instanceof XlaError && error.code === 'INVALID_ARGUMENT' &&
         message.test(error.message));
-    refused(new Uint8Array(0), /no HloModuleProto/);
-    refused('HloModule m', /needs a Uint8Array/);
-    refused(Buffer.from('HloModule m'), /text: use parseHlo/);
-    refused(protos[0].bytes.subarray(0, 100), /at byte/);
+    await refused(new Uint8Array(0), /no HloModuleProto/);
+    await refused('HloModule m', /needs a Uint8Array/);
+    await refused(Buffer.from('HloModule m'), /text: use parseHlo/);
+    await refused(protos[0].bytes.subarray(0, 100), /at byte/);
   });
 
-  test('no byte that is changed and no end that is cut off does more than an XlaError', () => {
+  test('no byte that is changed and no end that is cut off does more than an XlaError', async () => {
     let [read, refused] = [0, 0];
-    const attempt = (bytes) => {
+    const attempt = async (bytes) => {
       try {
-        client.parseHloProto(bytes).dispose();
+        (await client.parseHloProto(bytes)).dispose();
         read++;
       } catch (error) {
         assert.ok(error instanceof XlaError, error.stack);
@@ -123,8 +123,8 @@ describe('HLO protos', () => {
       for (let i = 0; i < bytes.length; i += 3) {
         const changed = Buffer.from(bytes);
         changed[i] ^= 1 << (i % 8);
-        attempt(changed);
-        attempt(bytes.subarray(0, i));
+        await attempt(changed);
+        await attempt(bytes.subarray(0, i));
       }
     }
     assert.ok(read > 100 && refused > 1000, `${read} read, ${refused} refused`);

@@ -28,7 +28,9 @@ test('the tarball holds what users need, and nothing else', async () => {
   const expected = [
     'LICENSE', 'README.md', 'package.json',
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
-    ...['index', 'builder', 'stablehlo', 'hlo_schema', 'hlo_to_proto'].map((name) => `build/node/${name}.mjs`),
+    ...[
+      'index', 'bindings', 'loading', 'sources', 'stablehlo', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+    ].map((name) => `build/node/${name}.mjs`),
     ...bindings.map((name) => `bindings/${name}`),
     ...web.map((name) => `web/${name}`),
   ];

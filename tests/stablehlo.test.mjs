@@ -416,7 +416,7 @@ describe('load', () => {
 
   test('the explicit ways name each other', async () => {
     assert.throws(() => client.parseHlo(mlir), /StableHLO.*parseStableHlo/);
-    assert.throws(() => client.parseHloProto(bytes(hlo)), /text: use parseHlo/);
+    await assert.rejects(client.parseHloProto(bytes(hlo)), /text: use parseHlo/);
     await assert.rejects(client.parseStableHlo(hlo), /HLO text.*parseHlo/);
     await assert.rejects(client.parseStableHlo(Uint8Array.of(1, 2, 3)), /no MLIR bytecode/);
   });

@@ -124,7 +124,7 @@ describe('large constants', () => {
     const b = client.builder('weights');
     const x = b.parameter(0, 'f32[]', 'x');
     const built = b.build(b.mul(b.constantLiteral(new Literal(`f32[${size}]`, values)), x));
-    const read = client.parseHloProto(await built.toProto());
+    const read = await client.parseHloProto(await built.toProto());
     for (const module of [built, read]) {
       const executable = await client.compile(module);
       const [y] = await executable.execute([2]);

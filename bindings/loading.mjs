@@ -1,0 +1,49 @@
+/** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
+import { invalidArgument, XlaError } from './error.mjs';
+import { isText, kindOfText } from './program_text.mjs';
+import { bytecodeOfJaxExport, contentOf, gunzip, isGzip, refusal } from './sources.mjs';
+
+/**
+ * @param {import('./client.mjs').Client} client
+ * @param {any} source as of client.load()
+ * @param {import('./shape.mjs').Shape[]} [shapes] of the arguments
+ * @returns {Promise<import('./module.mjs').HloModule>}
+ */
+export async function load(client, source, shapes) {
+  let { content } = await contentOf(source);
+  if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
+  if (typeof content === 'string') return loadText(client, content, kindOfText(content), shapes);
+  const refused = refusal(content);
+  if (refused) throw refused;
+  const { isBytecode } = await import('./stablehlo/index.mjs');
+  const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
+  if (bytecode) return client.parseStableHlo(bytecode, { arguments: shapes });
+  if (!isText(content)) return loadProto(client, content);
+  const head = new TextDecoder().decode(content.subarray(0, 100000));
+  return loadText(client, content, kindOfText(head), shapes);
+}
+
+async function loadProto(client, bytes) {
+  try {
+    return await client.parseHloProto(bytes);
+  } catch (error) {
+    if (!/at byte|no HloModuleProto/.test(error.message)) throw error;
+    throw invalidArgument('load', 'these bytes are no program that is known: no HLO proto, MLIR bytecode or file of ' +
+      `jax.export; is the file whole? (As a proto: ${error.message.replace(/^parseHloProto: /, '')}.)`);
+  }
+}
+
+function loadText(client, content, kind, shapes) {
+  if (kind === 'stablehlo') return client.parseStableHlo(content, { arguments: shapes });
+  if (kind === 'hlo') return client.parseHlo(content);
+  const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
+  const refused = refusal(head);
+  if (refused) throw refused;
+  try {
+    return client.parseHlo(content);
+  } catch (error) {
+    const { code, message, line, column, operation } = error;
+    throw new XlaError(code, `${message}; this text is neither HLO, which begins with HloModule, nor StableHLO, ` +
+      'with module or func.func', { line, column, operation });
+  }
+}

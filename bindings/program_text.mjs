@@ -1,0 +1,16 @@
+/** What a program is that may be text. */
+
+/** 'hlo' or 'stablehlo' by the first words of a text that are no comment; undefined: neither. */
+export function kindOfText(text) {
+  const head = text.slice(0, 100000).replace(/^(\s+|\/\/[^\n]*|\/\*[^]*?\*\/)*/, '');
+  if (/^HloModule\b/.test(head) || /^(ENTRY\b|%?[\w.-]+\s*(\([^\n]*\)\s*->[^\n]*)?\{)/.test(head)) {
+    return /^module\b/.test(head) ? 'stablehlo' : 'hlo';
+  }
+  if (/^(module\b|"builtin\.module"|func\.func\b|"func\.func"|"?vhlo\.func_v\d|#\w+\s*=|!\w+\s*=|sdy\.mesh\b|\{-#)/.test(head)) return 'stablehlo';
+  return /^(ROOT\s|%?[\w.-]+\s*=\s*\(?[a-z]\w*\[)/.test(head) ? 'hlo' : undefined;
+}
+
+/** Only protos and bytecode hold control codes. */
+export function isText(bytes) {
+  return !bytes.subarray(0, 1000).some((byte) => byte < 9);
+}

@@ -1,0 +1,71 @@
+/** What of weights.mjs reads files, loaded when it is first needed. */
+import { describe, invalidArgument } from './error.mjs';
+import { Literal } from './literal.mjs';
+import { readNpy as npyOf } from './npy.mjs';
+import { checkOptions, kind, string } from './options.mjs';
+import { Shape } from './shape.mjs';
+import { contentOf } from './sources.mjs';
+import { ELEMENT_TYPES } from './types.mjs';
+import { SAFETENSORS } from './weights.mjs';
+import { unzip, viewOf } from './zip.mjs';
+
+const READ_OPTIONS = {
+  onProgress: kind('a function', (value) => (typeof value === 'function' ? value : undefined)),
+};
+
+/** The bytes of a source: bytes, a Blob, a Response, a URL; in Node also a path. */
+async function bytesOf(operation, source, options) {
+  const { onProgress } = checkOptions(operation, options, READ_OPTIONS);
+  const { content } = await contentOf(source, { operation, onProgress, isFile: true });
+  return content;
+}
+
+export async function readNpy(source, options) {
+  const { elementType, ...others } = checkOptions('readNpy', options, { ...READ_OPTIONS, elementType: string });
+  return npyOf(await bytesOf('readNpy', source, others), elementType);
+}
+
+export async function readNpz(source, options) {
+  const bytes = await bytesOf('readNpz', source, options);
+  const arrays = Object.create(null);
+  for (const { name, content } of await unzip(bytes)) {
+    if (name.endsWith('.npy')) arrays[name.slice(0, -4)] = npyOf(content);
+  }
+  return arrays;
+}
+
+const MOST_HEADER = 100_000_000;
+
+export async function readSafetensors(source, options) {
+  const bytes = await bytesOf('readSafetensors', source, options);
+  const fail = (problem) => invalidArgument('readSafetensors', problem);
+  const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
+  if (length > MOST_HEADER || length > bytes.length - 8) throw fail('this is no safetensors file');
+  let header;
+  try {
+    header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
+  } catch (error) {
+    throw fail(`the header is no JSON: ${error.message}`);
+  }
+  const tensors = Object.create(null);
+  for (const [name, entry] of Object.entries(header)) {
+    if (name === '__metadata__') continue;
+    tensors[name] = tensorOf(name, entry, bytes.subarray(8 + length), fail);
+  }
+  return tensors;
+}
+
+function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets } = {}, data, fail) {
+  const elementType = SAFETENSORS[dtype];
+  if (!elementType) throw fail(`${name}: dtype ${describe(dtype)} has no XLA element type`);
+  const [start, end] = Array.isArray(offsets) ? offsets : [];
+  const shape = Shape.array(elementType, sizes);
+  if (!(start >= 0 && end <= data.length && end - start === shape.byteSize)) {
+    throw fail(`${name}: ${describe(offsets)} is no place of ${shape}`);
+  }
+  const { Array: Natural } = ELEMENT_TYPES.get(elementType);
+  const own = data.subarray(start, end);
+  const isAligned = own.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
+  const { buffer, byteOffset } = isAligned ? own : new Uint8Array(own);
+  return new Literal(shape, new Natural(buffer, byteOffset, own.length / Natural.BYTES_PER_ELEMENT));
+}
