@@ -495,6 +495,33 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   if (node != e->stored && !is_exact(node->instruction)) emit_round(e, type);
 }
 
+/* Integers of so many bytes, or what comparing them makes: true in all bits. */
+static bool is_dense(PrimitiveType type, int bytes) {
+  return type == PRED || (lane_kind(type) == LANES_I32 && type_bits(type) == 8 * bytes);
+}
+
+bool can_be_dense(const LoopNode *node, int bytes) {
+  uint64_t amount;
+  Opcode opcode = node->instruction->opcode;
+  PrimitiveType type = node_type(node);
+  bool is = is_dense(type, bytes);
+  for (int i = 0; i < node->operand_count; i++) is &= is_dense(node_type(node->operands[i]), bytes);
+  if (!is || node->level < LEVEL_ELEMENT || is_leaf(node)) return is;
+  switch (opcode) {
+  case HLO_BITCAST_CONVERT:
+  case HLO_CLAMP:
+  case HLO_COMPARE:
+  case HLO_CONVERT:
+  case HLO_PARAMETER: /* of what combines */
+  case HLO_SELECT:
+  case HLO_SIGN: return true;
+  case HLO_SHIFT_LEFT:
+  case HLO_SHIFT_RIGHT_ARITHMETIC:
+  case HLO_SHIFT_RIGHT_LOGICAL: return constant_amount(node->operands[1], &amount);
+  default: return plain_ops[opcode][lane_kind(type)] && (bytes > 1 || opcode != HLO_MULTIPLY);
+  }
+}
+
 static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opcode) {
   if (opcode == HLO_BITCAST_CONVERT) {
     return type_bits(from) == type_bits(to) && from != PRED && to != PRED;

@@ -12,6 +12,9 @@
 **     F64                         2   f64x2
 **     C64                         2   f32x4: the real parts, the imaginary parts
 **     C128                        4   f64x2: real and imaginary parts of two, and of the other two
+**
+** Where all that changes from element to element is integers of 8 bits, or of 16, and what is compared of them,
+** loops have lanes of that width first (`dense`), 16 or 8 of them.
 */
 #ifndef XLA_CODEGEN_EMITTER_H
 #define XLA_CODEGEN_EMITTER_H
@@ -65,6 +68,7 @@ typedef struct Emitter {
   const Cells *cells; /* in a region: what is held; else NULL */
   int64_t *stored_at; /* by result that is held: so many bytes after its start the next one goes */
   int tail;           /* if not 0: how many lanes matter now, where all is held */
+  int dense;          /* if not 0: lanes have so many bytes, 1 or 2 */
   bool one_lane;      /* only lane 0 of the first part matters, or of the first two if complex */
   bool by_steps; /* of a cumulative kernel: its range is of the steps of all lines, not of lines */
   int first_step, steps;  /* then: locals with the first of them, and how many there are */
@@ -89,7 +93,8 @@ static inline bool is_narrow_float(PrimitiveType type) {
 
 /* --- Small pieces --- */
 
-static inline void emit_simd(Emitter *e, int opcode) { wasm_simd(&e->function, opcode); }
+/* An instruction; of i32x4, the one for lanes as wide as they are now. */
+void emit_simd(Emitter *e, int opcode);
 static inline void emit_local(Emitter *e, int local) { wasm_get(&e->function, local); }
 static inline void emit_call(Emitter *e, const char *name, int arity) {
   wasm_call(&e->function, name, (WasmSignature)(SIGNATURE_VECTOR + arity - 1));
@@ -99,10 +104,8 @@ static inline void emit_shift(Emitter *e, int opcode, int amount) {
   wasm_i32(&e->function, amount);
   emit_simd(e, opcode);
 }
-/* The same bits in all lanes. */
-static inline void emit_splat32(Emitter *e, uint32_t bits) {
-  wasm_v128(&e->function, (uint32_t[]){bits, bits, bits, bits});
-}
+/* The same bits in all lanes, as many as fit. */
+void emit_splat32(Emitter *e, uint32_t bits);
 static inline void emit_splat64(Emitter *e, uint64_t bits) {
   wasm_v128(&e->function, (uint64_t[]){bits, bits});
 }
@@ -125,6 +128,10 @@ LaneKind lane_kind(PrimitiveType type);
 int node_parts(const LoopNode *node);
 /* How many parts matter now: the first ones. */
 int live_parts(const Emitter *e, PrimitiveType type);
+
+static inline int lanes_now(const Emitter *e) {
+  return e->one_lane ? 1 : e->dense ? 16 / e->dense : LANES;
+}
 
 /* One part of an element of `type` in all lanes. */
 void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part);
@@ -233,6 +240,8 @@ void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements);
 void emit_counted_loop(Emitter *e, int count, int64_t step, void (*body)(Emitter *e, void *data),
                        void *data);
 
+/* How many bytes wide lanes along the lanes' loop may be: 0, if it must be four of them. */
+int dense_lanes(const Emitter *e);
 /* A kernel's body. */
 void emit_loop_kernel(Emitter *e);
 
@@ -281,6 +290,8 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan);
 /* Pushes one part of what an element-wise operation makes of its operands. */
 void emit_operation(Emitter *e, const LoopNode *node, int part);
 bool can_emit_operation(const Instruction *instruction);
+/* Whether lanes of so many bytes are enough for a node. */
+bool can_be_dense(const LoopNode *node, int bytes);
 /* Whether a float of the operands' type is one of them, or has no more digits. */
 bool is_exact(const Instruction *instruction);
 

@@ -131,7 +131,7 @@ static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   bool with_sign = extends_sign(node_type(node));
   int64_t offset = emit_address(e, node, e->lane_zero);
-  switch (type_bytes(node_type(node))) {
+  switch (e->dense ? 16 : type_bytes(node_type(node))) {
   case 1:
     wasm_simd_memory(f, V128_LOAD32_ZERO, offset);
     wasm_simd(f, with_sign ? I16X8_EXTEND_LOW_I8X16_S : I16X8_EXTEND_LOW_I8X16_U);
@@ -271,10 +271,19 @@ static void emit_load(Emitter *e, const LoopNode *node, int part) {
   if (type_bytes(node_type(node)) < 4) emit_bits_to_value(e, node_type(node));
 }
 
+/* What four lanes have, in all of those there are. */
+static void emit_dense_splat(Emitter *e) {
+  uint8_t lanes[16];
+  for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)(i % e->dense);
+  emit_twice(e);
+  wasm_shuffle8(&e->function, lanes);
+}
+
 void emit_value(Emitter *e, const LoopNode *node, int part) {
   NodeState *state = &e->nodes[node->id];
   if (state->value[part] != NO_LOCAL) {
     wasm_get(&e->function, state->value[part]);
+    if (e->dense && node->level < LEVEL_ELEMENT) emit_dense_splat(e);
     return;
   }
   switch (node->kind) {
@@ -329,6 +338,8 @@ static void forget(Emitter *e, const LoopNode *node) {
 /* Computes what changes at `level` and is wanted at a deeper one. */
 void emit_level(Emitter *e, LoopLevel level) {
   const LoopPlan *plan = e->plan;
+  int dense = e->dense;
+  e->dense = 0;
   bool *wanted = ARENA_ARRAY(plan->arena, bool, plan->count);
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
@@ -352,6 +363,7 @@ void emit_level(Emitter *e, LoopLevel level) {
       wasm_op(&e->function, OP_DROP);
     }
   }
+  e->dense = dense;
 }
 
 /* Forgets the values of the elements that were just computed. */
@@ -621,8 +633,8 @@ int64_t first_stored(const Emitter *e) {
 /* Stores the part, or the bits of it, on top of the stack; below it is the target. */
 static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer) {
   int bytes = type_bytes(type);
-  if (!e->one_lane && bytes < 4) emit_pack_lanes(e, bytes);
-  int lanes = e->one_lane ? 1 : e->tail ? e->tail : LANES;
+  if (!e->one_lane && bytes < 4 && !e->dense) emit_pack_lanes(e, bytes);
+  int lanes = e->tail && !e->one_lane ? e->tail : lanes_now(e);
   int stored = bytes < 8 ? lanes * bytes : lanes * bytes - 16 * part;
   if (stored > 16) stored = 16;
   emit_store_bytes(e, pointer, first_stored(e) * bytes + 16 * part, stored);

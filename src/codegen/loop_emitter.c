@@ -5,7 +5,7 @@
 **       values that are the same for all elements
 **       for each row (a stretch of the innermost loop) that [begin, end) touches
 **         pointers of all arrays; values that are the same along the row
-**         while (at least 4 * unroll elements are left)  four lanes at a time, unrolled
+**         while (at least 4 * unroll elements are left)  four lanes at a time, unrolled; or 16, or 8 (dense)
 **         while (at least 4 are left)                    four lanes at a time
 **         while (any is left)                            one lane
 **
@@ -231,11 +231,11 @@ static void emit_elements(Emitter *e, void *data) {
   const Elements *elements = data;
   const Rows *rows = elements->rows;
   for (int u = 0; u < elements->unroll; u++) {
-    e->lane_zero = (int64_t)u * LANES;
+    e->lane_zero = (int64_t)u * lanes_now(e);
     emit_store_outputs(e, rows->outputs);
   }
   e->lane_zero = 0;
-  int64_t step = e->one_lane ? 1 : LANES * elements->unroll;
+  int64_t step = (int64_t)lanes_now(e) * elements->unroll;
   emit_advance_leaves(e, step);
   emit_advance_outputs(e, rows, step);
 }
@@ -259,15 +259,45 @@ static int unroll_factor(const Emitter *e) {
   return work <= 8 ? 4 : work <= 24 ? 2 : 1;
 }
 
+int dense_lanes(const Emitter *e) {
+  const LoopPlan *plan = e->plan;
+  int bytes = type_bytes(node_type(plan->outputs[0]));
+  bool is = bytes <= 2;
+  for (int i = 0; i < plan->output_count; i++) {
+    const LoopNode *output = plan->outputs[i];
+    is &= type_bytes(node_type(output)) == bytes && can_be_dense(output, bytes);
+  }
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    if (node->level < LEVEL_ELEMENT) continue;
+    is &= can_be_dense(node, bytes);
+    if (!is_leaf(node)) continue;
+    is &= (node->kind == NODE_INPUT || node->kind == NODE_RESULT) && lane_stride(e, node) == 1 &&
+          type_bytes(node_type(node)) == bytes;
+  }
+  for (int i = 0; i < plan->combine_count; i++) is &= can_be_dense(plan->combine[i], bytes);
+  return is ? bytes : 0;
+}
+
+/* As many elements at a time as there are lanes, if a row may have so many. */
+static void emit_vectors(Emitter *e, Rows *rows, int unroll) {
+  Elements elements = {rows, unroll};
+  int64_t step = (int64_t)lanes_now(e) * unroll;
+  if (e->plan->sizes[rows->rank - 1] >= step) {
+    emit_counted_loop(e, rows->count, step, emit_elements, &elements);
+  }
+}
+
 static void emit_row(Emitter *e, Rows *rows) {
-  int64_t size = e->plan->sizes[rows->rank - 1];
-  Elements unrolled = {rows, unroll_factor(e)}, single = {rows, 1};
+  int unroll = unroll_factor(e);
+  Elements single = {rows, 1};
   emit_pointers(e, rows->indices);
   emit_level(e, LEVEL_ROW);
-  if (unrolled.unroll > 1 && size >= LANES * unrolled.unroll) {
-    emit_counted_loop(e, rows->count, LANES * unrolled.unroll, emit_elements, &unrolled);
-  }
-  if (size >= LANES) emit_counted_loop(e, rows->count, LANES, emit_elements, &single);
+  e->dense = dense_lanes(e);
+  if (unroll > 1) emit_vectors(e, rows, unroll);
+  if (e->dense) emit_vectors(e, rows, 1);
+  e->dense = 0;
+  emit_vectors(e, rows, 1);
   e->one_lane = true;
   emit_counted_loop(e, rows->count, 1, emit_elements, &single);
   e->one_lane = false;

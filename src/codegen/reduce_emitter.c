@@ -16,11 +16,11 @@
 #include "codegen/emitter.h"
 #include "lower/reduction.h"
 
-enum { MOST_UNROLL = 8, LINES_APART = 4, BYTES = 16 };
+enum { MOST_UNROLL = 8, LINES_APART = 4 };
 
 typedef struct Reducer {
   Rows *rows;
-  bool along, bytes;
+  bool along;
   int ordered; /* cumulative maxima and minima: the instruction on numbers in that order; 0: another */
   int extreme;       /* the instruction of a maximum or minimum in three parts; 0: it is none */
   int unroll;        /* accumulators per result, or vectors of results */
@@ -77,7 +77,7 @@ static int unroll_factor(const Emitter *e, int64_t size) {
   }
   bool is_long = size >= (int64_t)4 * MOST_UNROLL * LANES;
   int unroll = work <= 4 && is_long ? MOST_UNROLL : work <= 8 ? 4 : work <= 24 ? 2 : 1;
-  while (unroll > 1 && size < (int64_t)unroll * LANES) unroll /= 2;
+  while (unroll > 1 && size < (int64_t)unroll * lanes_now(e)) unroll /= 2;
   return unroll;
 }
 
@@ -286,8 +286,6 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
   }
 }
 
-static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k);
-
 /* --- The reduced loops ------------------------------------------------------------------------ */
 
 /* What is accumulated so far, to its places. */
@@ -310,113 +308,18 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, const int *ac
   }
 }
 
-/* --- Bytes -------------------------------------------------------------------------------------
-**
-** Of arrays of bytes across, with nothing before the reduction: 16 results in a vector. A PRED that is
-** true may be any byte but 0; the sum of an `and` is of what is false. */
-
-/* The instruction that combines bytes; 0 if there is none, or it is another reduction. */
-static int byte_operation(const LoopPlan *plan) {
-  PrimitiveType type = node_type(plan->outputs[0]);
-  const LoopNode *leaf = plan->outputs[0];
-  int row = plan->rank - plan->reduced - 1, is_unsigned = type_kind(type) == KIND_UNSIGNED;
-  if (plan->output_count != 1 || plan->places || leaf->kind != NODE_INPUT) return 0;
-  if (plan->kept_count) return 0;
-  if (leaf->offset.coefficient[row] != 1 || plan->reduce->opcode != HLO_REDUCE) return 0;
-  bool is_integer = type == S8 || type == U8;
-  switch (reduce_operation(plan->reduce)) {
-  case HLO_AND: return type == PRED ? V128_OR : is_integer ? V128_AND : 0;
-  case HLO_OR: return type == PRED || is_integer ? V128_OR : 0;
-  case HLO_ADD: return is_integer ? I8X16_ADD : 0;
-  case HLO_MAXIMUM: return is_integer ? I8X16_MAX_S + is_unsigned : 0;
-  case HLO_MINIMUM: return is_integer ? I8X16_MIN_S + is_unsigned : 0;
-  default: return 0;
-  }
-}
-
-static bool counts_false(const LoopPlan *plan) {
-  return node_type(plan->outputs[0]) == PRED && reduce_operation(plan->reduce) == HLO_AND;
-}
-
-static void emit_is_zero(Emitter *e) {
-  emit_splat32(e, 0);
-  emit_simd(e, I8X16_EQ);
-}
-
-/* The initial value in all bytes. */
-static void emit_byte_init(Emitter *e, const Reducer *reducer) {
-  static const uint8_t first[16];
-  emit_value(e, e->plan->inits[0], 0); /* of PRED all bits */
-  int init = emit_take(e);
-  for (int u = 0; u < reducer->unroll; u++) {
-    wasm_get(&e->function, init);
-    wasm_get(&e->function, init);
-    wasm_shuffle8(&e->function, first);
-    if (counts_false(e->plan)) emit_is_zero(e);
-    wasm_set(&e->function, accumulator(e, reducer, u)[0]);
-  }
-  wasm_local_release(&e->function, init);
-}
-
-static void emit_byte_step(Emitter *e, const Reducer *reducer) {
-  for (int u = 0; u < reducer->unroll; u++) {
-    int sum = accumulator(e, reducer, u)[0];
-    wasm_get(&e->function, sum);
-    int64_t offset = emit_address(e, e->plan->outputs[0], (int64_t)u * BYTES);
-    wasm_simd_memory(&e->function, V128_LOAD, offset);
-    if (counts_false(e->plan)) emit_is_zero(e);
-    emit_simd(e, byte_operation(e->plan));
-    wasm_set(&e->function, sum);
-  }
-  emit_advance_leaves(e, 1);
-}
-
-static void emit_bytes_across(Emitter *e, void *data) {
-  const Reducer *reducer = data;
-  emit_byte_init(e, reducer);
-  emit_reduced_loops(e, reducer, reducer->rows->rank);
-  for (int u = 0; u < reducer->unroll; u++) {
-    wasm_get(&e->function, reducer->rows->outputs[0]);
-    wasm_get(&e->function, accumulator(e, reducer, u)[0]);
-    if (node_type(e->plan->outputs[0]) == PRED) {
-      emit_splat32(e, 0);
-      emit_simd(e, counts_false(e->plan) ? I8X16_EQ : I8X16_NE);
-      emit_splat32(e, 0x01010101);
-      emit_simd(e, V128_AND);
-    }
-    wasm_simd_memory(&e->function, V128_STORE, (int64_t)u * BYTES);
-  }
-  emit_advance_outputs(e, reducer->rows, (int64_t)BYTES * reducer->unroll);
-  emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], BYTES * reducer->unroll);
-}
-
-/* As many results of a row as fill vectors. */
-static void emit_rows_of_bytes(Emitter *e, const Reducer *reducer) {
-  Reducer bytes = *reducer;
-  bytes.bytes = true;
-  for (bytes.unroll = MOST_UNROLL; bytes.unroll > 0; bytes.unroll -= MOST_UNROLL - 1) {
-    int64_t step = (int64_t)BYTES * bytes.unroll;
-    if (e->plan->sizes[reducer->rows->rank - 1] < step) continue;
-    emit_counted_loop(e, reducer->rows->count, step, emit_bytes_across, &bytes);
-  }
-}
-
 /* --- The innermost loop ------------------------------------------------------------------------ */
 
 /* A turn of it. */
 static void emit_step(Emitter *e, void *data) {
   const Reducer *reducer = data;
-  if (reducer->bytes) {
-    emit_byte_step(e, reducer);
-    return;
-  }
   for (int u = 0; u < reducer->unroll; u++) {
-    e->lane_zero = (int64_t)u * (e->one_lane ? 1 : LANES);
+    e->lane_zero = (int64_t)u * lanes_now(e);
     emit_accumulate(e, reducer, accumulator(e, reducer, u));
     if (e->plan->cumulative) emit_store_running(e, reducer, accumulator(e, reducer, u));
   }
   e->lane_zero = 0;
-  emit_advance_leaves(e, reducer->along ? LANES * reducer->unroll : 1);
+  emit_advance_leaves(e, reducer->along ? lanes_now(e) * reducer->unroll : 1);
 }
 
 static void emit_tail_step(Emitter *e, void *data) {
@@ -435,7 +338,7 @@ static void emit_go_on(Emitter *e, const Reducer *reducer) {
   emit_advance(e, e->first_step, 1);
   for (int u = 0; u < reducer->unroll; u++) {
     const int *parts = accumulator(e, reducer, u);
-    e->lane_zero = (int64_t)u * (e->one_lane ? 1 : LANES);
+    e->lane_zero = (int64_t)u * lanes_now(e);
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
         emit_value(e, e->plan->places[r], part);
@@ -465,13 +368,16 @@ static void emit_innermost(Emitter *e, const Reducer *reducer) {
     emit_counted_loop(e, reducer->steps, 1, emit_step, &unrolled);
     return;
   }
-  int64_t step = LANES * reducer->unroll;
+  int lanes = lanes_now(e), dense = e->dense;
+  int64_t step = lanes * reducer->unroll;
   if (size >= step) emit_counted_loop(e, reducer->steps, step, emit_step, &unrolled);
-  if (size % step >= LANES) emit_counted_loop(e, reducer->steps, LANES, emit_step, &single);
-  if (size % LANES == 0) return;
+  if (size % step >= lanes) emit_counted_loop(e, reducer->steps, lanes, emit_step, &single);
+  if (size % lanes == 0) return;
   e->one_lane = true;
+  e->dense = 0;
   emit_counted_loop(e, reducer->steps, 1, emit_tail_step, &single);
   e->one_lane = false;
+  e->dense = dense;
 }
 
 /* The reduced loops from number k on. */
@@ -548,10 +454,38 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
   }
 }
 
+/* Of dense lanes: as one of four, of which the value is extended again. */
+static void emit_combine_dense(Emitter *e, const Reducer *reducer, const int *total) {
+  WasmFunction *f = &e->function;
+  int end = e->plan->output_count * MOST_PARTS;
+  uint8_t lanes[16];
+  for (int distance = 8; distance >= e->dense; distance /= 2) {
+    for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)((i + distance) % 16);
+    for (int at = 0; at < end; at += MOST_PARTS) {
+      wasm_get(f, total[at]);
+      wasm_get(f, total[at]);
+      wasm_shuffle8(f, lanes);
+      wasm_set(f, reducer->values[at]);
+    }
+    emit_combined(e, total, reducer->values);
+  }
+  e->dense = 0;
+  for (int at = 0; at < end; at += MOST_PARTS) {
+    PrimitiveType type = output_type(e, at / MOST_PARTS);
+    wasm_get(f, total[at]);
+    emit_round(e, type == PRED ? S8 : type);
+    wasm_set(f, total[at]);
+  }
+}
+
 /* Lane 0 of the first accumulators: the results of all lanes of them. */
 static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
   e->one_lane = true;
+  if (e->dense) {
+    emit_combine_dense(e, reducer, total);
+    return;
+  }
   if (node_parts(e->plan->outputs[0]) == 2) emit_combined(e, total, &total[1]);
   for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
     bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
@@ -571,16 +505,19 @@ static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *to
 static void emit_total_along(Emitter *e, const Reducer *reducer) {
   WasmFunction *f = &e->function;
   int *total = accumulator(e, reducer, 0), *tail = accumulator(e, reducer, MOST_UNROLL);
+  int dense = e->dense;
+  e->one_lane = false;
+  bool has_tail = e->plan->sizes[e->plan->rank - 1] % lanes_now(e) != 0;
   for (int u = 0; u < reducer->unroll; u++) {
     emit_set_identity(e, accumulator(e, reducer, u));
     emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
   }
-  bool has_tail = e->plan->sizes[e->plan->rank - 1] % LANES != 0;
+  e->dense = 0;
   if (has_tail) {
     emit_set_identity(e, tail);
     emit_begin_extreme(e, reducer, tail);
   }
-  e->one_lane = false;
+  e->dense = dense;
   emit_reduced(e, reducer);
   for (int distance = 1; distance < reducer->unroll; distance *= 2) {
     for (int u = 0; u + distance < reducer->unroll; u += 2 * distance) {
@@ -599,9 +536,11 @@ static void emit_total_along(Emitter *e, const Reducer *reducer) {
 
 static void emit_result_along(Emitter *e, void *data) {
   const Reducer *reducer = data;
+  int dense = e->dense;
   emit_total_along(e, reducer);
   emit_store_results(e, reducer, accumulator(e, reducer, MOST_UNROLL));
   e->one_lane = false;
+  e->dense = dense;
   emit_advance_outputs(e, reducer->rows, 1);
   emit_advance(e, reducer->rows->indices[reducer->rows->rank - 1], 1);
 }
@@ -627,10 +566,10 @@ static void emit_totals_across(Emitter *e, const Reducer *reducer) {
 
 static void emit_results_across(Emitter *e, void *data) {
   const Reducer *reducer = data;
-  int step = (e->one_lane ? 1 : LANES) * reducer->unroll;
+  int step = lanes_now(e) * reducer->unroll;
   emit_totals_across(e, reducer);
   for (int u = 0; u < reducer->unroll && !e->plan->cumulative; u++) {
-    e->lane_zero = (int64_t)u * LANES;
+    e->lane_zero = (int64_t)u * lanes_now(e);
     emit_store_results(e, reducer, accumulator(e, reducer, u));
   }
   e->lane_zero = 0;
@@ -658,13 +597,26 @@ static void emit_lines_apart(Emitter *e, const Reducer *reducer) {
   e->one_lane = false;
 }
 
+/* So many vectors of results at a time, if a row may have as many. */
+static void emit_vectors_across(Emitter *e, const Reducer *reducer, int unroll) {
+  Reducer some = *reducer;
+  int64_t step = (int64_t)lanes_now(e) * unroll;
+  some.unroll = unroll;
+  if (e->plan->sizes[reducer->rows->rank - 1] >= step) {
+    emit_counted_loop(e, reducer->rows->count, step, emit_results_across, &some);
+  }
+}
+
 static void emit_reduce_row(Emitter *e, Rows *rows) {
   int locals = e->plan->output_count * MOST_PARTS;
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
   Reducer reducer = {.rows = rows, .along = e->plan->lane_loop == e->plan->time_loop};
+  int64_t size = reducer.along ? steps : row;
+  e->dense = dense_lanes(e);
+  if (size < lanes_now(e)) e->dense = 0;
   reducer.extreme = extreme_instruction(e->plan);
   reducer.ordered = ordered_instruction(e->plan);
-  reducer.unroll = unroll_factor(e, reducer.along ? steps : row);
+  reducer.unroll = unroll_factor(e, size);
   if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
   if (e->plan->kept_count && reducer.unroll > 2) reducer.unroll = 2;
   while (reducer.along && reducer.unroll * e->plan->output_count > MOST_UNROLL) reducer.unroll /= 2;
@@ -673,20 +625,19 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   reducer.steps = wasm_local(&e->function, WASM_I32);
   if (reducer.along) {
     emit_counted_loop(e, rows->count, 1, emit_result_along, &reducer);
+    e->dense = 0;
     return;
   }
   if (e->plan->cumulative && lane_stride(e, e->plan->places[0]) != 1) {
     emit_lines_apart(e, &reducer);
     return;
   }
-  if (byte_operation(e->plan)) emit_rows_of_bytes(e, &reducer);
-  Reducer single = reducer;
-  single.unroll = 1;
-  int64_t step = LANES * reducer.unroll;
-  if (reducer.unroll > 1) emit_counted_loop(e, rows->count, step, emit_results_across, &reducer);
-  if (row >= LANES) emit_counted_loop(e, rows->count, LANES, emit_results_across, &single);
+  if (reducer.unroll > 1) emit_vectors_across(e, &reducer, reducer.unroll);
+  if (e->dense) emit_vectors_across(e, &reducer, 1);
+  e->dense = 0;
+  emit_vectors_across(e, &reducer, 1);
   e->one_lane = true;
-  emit_counted_loop(e, rows->count, 1, emit_results_across, &single);
+  emit_vectors_across(e, &reducer, 1);
   e->one_lane = false;
 }
 

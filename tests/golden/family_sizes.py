@@ -77,3 +77,53 @@ def sizes(f):
     f.hlo(f'convolution.{h}x{w}x{c}x{o}', None, whole('a', 'f32', (1, h, w, c), 11, 5) + whole(
         'b', 'f32', (3, 3, c, o), 7, 3) + f'r = f32[1,{h},{w},{o}] convolution(a, b), '
         'window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f', SEED, check=False)
+  for type_ in ('u8', 's8', 'u16', 's16'):
+    for n in (15, 19, 131):
+      dense_elements(f, type_, n)
+    for n in (17, 67, 300):
+      dense_reductions(f, type_, n)
+
+
+def dense_elements(f, type_, n):
+  """What is computed in lanes as wide as the elements: with a row, a column and a scalar that are the same for many."""
+  made = (whole('a', type_, (3, n), 251, 99) + whole('b', type_, (3, n), 241, 103) + whole('v', type_, (n,), 89, 40) +
+          whole('w', type_, (3,), 7, 2) + f'x = {type_}[3,{n}] broadcast(v), dimensions={{1}}\n'
+          f'y = {type_}[3,{n}] broadcast(w), dimensions={{0}}\n')
+  operations = [f'{name}(a, b)' for name in ('add', 'subtract', 'and', 'or', 'xor', 'maximum', 'minimum')]
+  operations += ['not(x)', 'clamp(y, a, x)']
+  if type_[0] == 's':
+    operations += [f'{name}(a)' for name in ('negate', 'abs', 'sign')]
+  results = [(type_, operation) for operation in operations]
+  for amount in (0, 3, 7, 9):
+    made += f'c{amount} = {type_}[] constant({amount})\nC{amount} = {type_}[3,{n}] broadcast(c{amount}), dimensions={{}}\n'
+    results += [(type_, f'shift-{which}(a, C{amount})') for which in ('left', 'right-arithmetic', 'right-logical')]
+  results += [('pred', f'compare(a, b), direction={which}') for which in ('EQ', 'NE', 'LT', 'LE', 'GT', 'GE')]
+  made += f'p = pred[3,{n}] compare(a, y), direction=LT\nq = pred[3,{n}] convert(b)\no = pred[3,{n}] xor(p, q)\n'
+  results += [('pred', 'not(o)'), (type_, 'convert(o)'), (type_, 'select(p, a, x)')]
+  for i, (result, operation) in enumerate(results):
+    made += f'r{i} = {result}[3,{n}] {operation}\n'
+  shapes = ', '.join(f'{result}[3,{n}]' for result, _ in results)
+  f.hlo(f'dense.{type_}.{n}', None, made + f'r = ({shapes}) tuple({", ".join(f"r{i}" for i in range(len(results)))})',
+        SEED, check=False)
+
+
+def dense_reductions(f, type_, n):
+  made = whole('a', type_, (5, n), 251, 99) + whole('v', type_, (n,), 89, 40) + (
+      f'x = {type_}[5,{n}] broadcast(v), dimensions={{1}}\nb = {type_}[5,{n}] xor(a, x)\n'
+      f'p = pred[5,{n}] compare(a, x), direction=GT\n'
+      f'zero = {type_}[] constant(0)\nz = {type_}[] constant(1)\nt = pred[] constant(true)\nu = pred[] constant(false)\n')
+  results = []
+  for name, kind, operand, init in (('add', type_, 'b', 'zero'), ('maximum', type_, 'b', 'z'), ('minimum', type_, 'b', 'z'),
+                                    ('or', type_, 'b', 'z'), ('and', 'pred', 'p', 't'), ('or', 'pred', 'p', 'u')):
+    for size, along in ((5, 1), (n, 0)):
+      made += (f'r{len(results)} = {kind}[{size}] reduce({operand}, {init}), dimensions={{{along}}}, '
+               f'to_apply={name}_{kind}\n')
+      results.append(f'{kind}[{size}]')
+  made += (f'r{len(results)} = {type_}[5,{n}] reduce-window(b, z), window={{size=5x1 pad=4_0x0_0}}, '
+           f'to_apply=maximum_{type_}\n')
+  results.append(f'{type_}[5,{n}]')
+  computations = ''.join(reducer(f'{name}_{kind}', name, kind) for name, kind in (
+      ('add', type_), ('maximum', type_), ('minimum', type_), ('or', type_), ('and', 'pred'), ('or', 'pred')))
+  f.hlo(f'dense.reduce.{type_}.{n}', None,
+        made + f'r = ({", ".join(results)}) tuple({", ".join(f"r{i}" for i in range(len(results)))})',
+        SEED, computations=computations, check=False)
