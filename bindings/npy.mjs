@@ -57,12 +57,12 @@ export function readNpy(bytes, elementType) {
 }
 
 function readHeader(bytes) {
-  if (!MAGIC.every((byte, i) => bytes[i] === byte)) {
+  if (bytes.length < 12 || !MAGIC.every((byte, i) => bytes[i] === byte)) {
     throw invalidArgument('npy', 'this is no .npy file');
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = bytes[6];
-  if (bytes.length < 12 || version < 1 || version > 3) {
+  if (version < 1 || version > 3) {
     throw invalidArgument('npy', `version ${version} of the format is not known`);
   }
   const start = version === 1 ? 10 : 12;
@@ -89,7 +89,7 @@ function parseHeader(text) {
 function readDescr(descr) {
   const [, byteOrder, kind] = /^([<>|=]?)(\w+)$/.exec(descr) ?? [];
   const types = KINDS[kind];
-  if (!types) throw invalidArgument('npy', `dtype ${describe(descr)} has no XLA element type`);
+  if (!Array.isArray(types)) throw invalidArgument('npy', `dtype ${describe(descr)} has no XLA element type`);
   return { byteOrder, types, itemBytes: ELEMENT_TYPES.get(types[0]).bytes };
 }
 

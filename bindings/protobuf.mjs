@@ -166,6 +166,7 @@ export function decode(bytes, schema, level = 0) {
   const inPieces = new Map();
   while (reader.at < bytes.length) {
     const tag = reader.int();
+    if (tag < 8) throw problem('a field of number 0', reader.at);
     const type = Number(tag) & 7;
     const [name, kind] = schema[Math.floor(Number(tag) / 8)] ?? [];
     const single = kind?.kind ?? kind;

@@ -113,11 +113,13 @@ export const isGzip = (bytes) => startsWith(bytes, 0x1f, 0x8b);
 
 const PIECE = 1 << 18, MOST_GROWTH = 1032; // bytes that one of deflate's can become
 
-/** @param {Uint8Array} bytes */
-export async function gunzip(bytes) {
-  if (typeof DecompressionStream === 'undefined') {
-    throw new XlaError('UNIMPLEMENTED', 'load: this is compressed by gzip, which this browser cannot undo');
-  }
+/**
+ * @param {Uint8Array} bytes
+ * @param {string} format of DecompressionStream
+ * @param {number} size how many bytes it says it is
+ * @param {(loaded: number) => void} [onProgress] ends it by throwing
+ */
+export function inflate(bytes, format, size, onProgress) {
   let at = 0;
   const pieces = new ReadableStream({
     pull(controller) {
@@ -125,11 +127,19 @@ export async function gunzip(bytes) {
       else controller.enqueue(bytes.slice(at, at += PIECE));
     },
   });
+  return streamed(pieces.pipeThrough(new DecompressionStream(format)),
+    Math.min(size, MOST_GROWTH * bytes.length), onProgress);
+}
+
+/** @param {Uint8Array} bytes */
+export async function gunzip(bytes) {
+  if (typeof DecompressionStream === 'undefined') {
+    throw new XlaError('UNIMPLEMENTED', 'load: this is compressed by gzip, which this browser cannot undo');
+  }
   const size = new DataView(bytes.buffer, bytes.byteOffset + Math.max(bytes.length - 4, 0));
   const told = size.byteLength < 4 ? 0 : size.getUint32(0, true); // the trailer's ISIZE, modulo 2^32
   try {
-    return await streamed(pieces.pipeThrough(new DecompressionStream('gzip')),
-      Math.min(told, MOST_GROWTH * bytes.length));
+    return await inflate(bytes, 'gzip', told);
   } catch (error) {
     throw invalidArgument('load', `the gzip data is damaged: ${error.message}`);
   }

@@ -6,8 +6,9 @@ import { checkOptions, kind, string } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { contentOf } from './sources.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
+import { unzip } from './unzip.mjs';
 import { SAFETENSORS } from './weights.mjs';
-import { unzip, viewOf } from './zip.mjs';
+import { viewOf } from './zip.mjs';
 
 const READ_OPTIONS = {
   onProgress: kind('a function', (value) => (typeof value === 'function' ? value : undefined)),
@@ -47,15 +48,18 @@ export async function readSafetensors(source, options) {
   } catch (error) {
     throw fail(`the header is no JSON: ${error.message}`);
   }
+  if (header === null || typeof header !== 'object') throw fail('the header is no JSON object');
   const tensors = Object.create(null);
+  let rest = bytes.length; // that no tensor has
   for (const [name, entry] of Object.entries(header)) {
     if (name === '__metadata__') continue;
-    tensors[name] = tensorOf(name, entry, bytes.subarray(8 + length), fail);
+    tensors[name] = tensorOf(name, entry ?? {}, bytes.subarray(8 + length), fail);
+    if ((rest -= tensors[name].data.byteLength) < 0) throw fail('the tensors overlap');
   }
   return tensors;
 }
 
-function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets } = {}, data, fail) {
+function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets }, data, fail) {
   const elementType = SAFETENSORS[dtype];
   if (!elementType) throw fail(`${name}: dtype ${describe(dtype)} has no XLA element type`);
   const [start, end] = Array.isArray(offsets) ? offsets : [];
@@ -67,5 +71,6 @@ function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets } = {}, dat
   const own = data.subarray(start, end);
   const isAligned = own.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
   const { buffer, byteOffset } = isAligned ? own : new Uint8Array(own);
-  return new Literal(shape, new Natural(buffer, byteOffset, own.length / Natural.BYTES_PER_ELEMENT));
+  const elements = new Natural(buffer, byteOffset, own.length / Natural.BYTES_PER_ELEMENT);
+  return elementType === 'pred' ? Literal.from(elements, shape) : new Literal(shape, elements); // not every byte is one
 }

@@ -489,6 +489,7 @@ class Reader {
       if (id !== SECTION.IR) throw cursor.fail('a region that is no section of operations');
       from = new Entry(this, data);
     }
+    if (count > this.file.bytes.length) throw cursor.fail(`${count} regions`);
     const inner = isIsolated ? { values: [] } : scope;
     const regions = Array.from({ length: count }, () => this.#region(from, inner));
     this.#depth--;
