@@ -199,7 +199,8 @@ export function optional(inner, value) {
   return Object.assign(convert, inner, { isOptional: true, default: value });
 }
 
-function isPlainObject(value) {
+/** An object with fields, not one of a class. */
+export function isPlainObject(value) {
   if (value === null || typeof value !== 'object') return false;
   const prototype = Object.getPrototypeOf(value);
   // Object.prototype of any realm

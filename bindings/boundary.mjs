@@ -3,7 +3,7 @@
  * what they are given; what is left for here are values that fail while they are looked at (a
  * getter or a Proxy that throws, a method without its object), and the engine's own limits.
  */
-import { isLimit, isXlaError, messageOf, XlaError } from './error.mjs';
+import { COPY, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
 
 /** Who constructs an object of this package's with this is the package. */
 export const PRIVATE = Symbol('xla-wasm');
@@ -35,6 +35,7 @@ export function callersFunction(body) {
  * @param {Function} Class
  */
 export function atBoundary(Class) {
+  Object.defineProperty(Class.prototype, COPY, { value: ownCopy });
   for (const target of [Class, Class.prototype]) {
     for (const name of Reflect.ownKeys(target)) {
       if (name === 'constructor' || typeof name === 'symbol') continue;

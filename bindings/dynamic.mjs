@@ -36,7 +36,7 @@ function sizesOf(value, shape) {
   if (!ArrayBuffer.isView(inner) || open < 0) return sizes;
   if (shape.dynamicDimensions.includes(true, open + 1)) return sizes;
   const { Array: Natural, lanes } = ELEMENT_TYPES.get(shape.elementType);
-  const count = inner.length / (inner instanceof Natural ? lanes : 1);
+  const count = inner.length / (inner[Symbol.toStringTag] === Natural.name ? lanes : 1);
   const known = shape.dimensions.filter((_, i) => i >= first && i !== open);
   const others = known.reduce((n, size) => n * size, 1);
   const size = count / others;

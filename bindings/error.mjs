@@ -55,6 +55,10 @@ export function invalidArgument(operation, message) {
 
 const MOST_SHOWN = 60;
 
+/** What says of a class that it is the package's, and of which copy: a program may come to have two. */
+export const COPY = Symbol.for('xla-wasm.copy');
+export const ownCopy = {};
+
 /** A value as an error message shows it: short, on one line; whatever it is, it never throws. */
 export function describe(value) {
   try {
@@ -72,7 +76,8 @@ function described(value) {
   if (Array.isArray(value)) return shorten(describeList(value));
   if (Object.getPrototypeOf(value) === Object.prototype) return 'an object';
   const name = shorten(value.constructor?.name || 'object');
-  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+  const whose = (value[COPY] ?? ownCopy) === ownCopy ? '' : ' of another copy of xla-wasm';
+  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}${whose}`;
 }
 
 /** No more of it than is shown: it may be long, deep, or a part of itself. */

@@ -1,11 +1,12 @@
 /** What executions have in common: arguments in, waiting for the end, results out. */
+import { isPlainObject } from './arguments.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { onAbort } from './cancellation.mjs';
 import { actualShape } from './dynamic.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { isLiteral, Literal } from './literal.mjs';
-import { argumentsByName, isNamed } from './named_arguments.mjs';
+import { argumentsByName } from './named_arguments.mjs';
 import { boolean, copyList, count, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
@@ -34,7 +35,7 @@ export const DONATE = kind('an array of different numbers of parameters', (value
  * @param {Buffer[]} uploads where Buffers are added that nobody has but the run
  */
 export function leavesOf(core, parameters, given, uploads) {
-  const args = isNamed(given) ? argumentsByName(parameters, given) : given;
+  const args = isPlainObject(given) ? argumentsByName(parameters, given) : given;
   if (!Array.isArray(args) || args.length !== parameters.length) {
     const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
     throw invalidArgument(

@@ -147,7 +147,7 @@ const checkElements = guarded(function literal(shape, elements) {
   const copy = copyList(elements);
   copy.forEach((element, i) => {
     if (isLiteral(element) && element.shape.compatible(expected[i])) return;
-    throw invalidArgument('literal', `element ${i} must be a literal of ${expected[i]}`);
+    throw invalidArgument('literal', `element ${i} must be a literal of ${expected[i]}; got ${describe(element)}`);
   });
   return Object.freeze(copy);
 });

@@ -17,7 +17,7 @@ const FILES = {
 
 /** Where the files of dist/ are: the folder's address, or a function from a file's name to its. */
 export const assets = kind('a URL, a path or a function from file names to these', (value) =>
-  typeof value === 'function' || typeof value === 'string' || value instanceof URL
+  typeof value === 'function' || typeof value === 'string' || value?.href
     ? value : undefined);
 
 const REMEDY = "if a bundler left this file behind, serve the package's folder build/dist " +

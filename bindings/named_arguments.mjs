@@ -1,12 +1,6 @@
 /** Arguments by name: an object, or a tree of objects and arrays, whose leaves are arguments. */
+import { isPlainObject } from './arguments.mjs';
 import { describe, invalidArgument } from './error.mjs';
-
-/** An object with fields, not one of a class. */
-export function isNamed(value) {
-  if (value === null || typeof value !== 'object') return false;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
 
 /**
  * Names as they are compared: JAX's "params['w1']" is in HLO text "params__w1__.1", and in a tree
@@ -23,7 +17,7 @@ function meant(node, rest, top, found) {
     found.push({ value: node, top });
     return;
   }
-  if (!isNamed(node) && !Array.isArray(node)) return;
+  if (!isPlainObject(node) && !Array.isArray(node)) return;
   for (const key of Object.keys(node)) {
     const own = plain(key);
     if (rest !== own && !rest.startsWith(`${own}_`)) continue;

@@ -21,7 +21,7 @@ export async function contentOf(source, { operation = 'load', isFile = false, on
     return { content: new Uint8Array(given.buffer, given.byteOffset, given.byteLength) };
   }
   if (isBuffer(given)) return { content: new Uint8Array(given) };
-  if (given instanceof URL) {
+  if (typeof given?.href === 'string') { // a URL, of jsdom's too
     return { content: await bytesAt(given.href, operation, onProgress), name: given.href };
   }
   if (typeof given?.arrayBuffer === 'function') {

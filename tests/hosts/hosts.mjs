@@ -116,7 +116,15 @@ main(Client).then((result) => console.log(JSON.stringify(result)));`,
   test('Jest, in its default mode', LONG, async () => {
     const path = await project('jest-default', {
       'main.test.cjs': `const { Client } = require('xla-wasm');\n${program()}
-test('runs', async () => { expect(await main(Client)).toEqual({ threads: 2, sum: [3, 6] }); });`,
+test('runs', async () => { expect(await main(Client)).toEqual({ threads: 2, sum: [3, 6] }); });
+test('StableHLO, and arguments by name, which are objects of another realm', async () => {
+  const client = await Client.create({ threads: 0 });
+  const module = require('xla-wasm/stablehlo').parseStableHlo(client,
+    'func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }');
+  const [y] = await (await client.compile(module)).execute({ arg0: [1, 2] });
+  expect(y.toArray()).toEqual([1, 2]);
+  client.dispose();
+});`,
     });
     await output(process.execPath, [join(TOOLS, 'jest/bin/jest.js'), '--ci', '--testMatch=**/*.cjs'],
       { cwd: path, seconds: SECONDS });
