@@ -33,9 +33,9 @@ function contextOf(view) {
   const session = { view, mounted: null, written: location.hash, timer: 0, gone: false };
   const write = async (state) => {
     const address = await addressOf(view, state);
-    if (session.gone) return;
-    session.written = address;
+    if (session.gone || location.hash !== session.written) return; /* it is on its way elsewhere */
     history.replaceState(null, '', address);
+    session.written = location.hash;
   };
   const context = {
     theme,

@@ -118,6 +118,23 @@ test('a static host without headers: the service worker adds them', async () => 
   await host.close();
 });
 
+test('a state that is written late does not take the address back', async () => {
+  const { page } = await newPage(browser);
+  await page.addInitScript(() => {
+    const later = window.setTimeout;
+    window.due = [];
+    window.setTimeout = (f, ms, ...args) => later((...given) => { if (ms === 200) window.due.push(() => f(...given)); else f(...given); }, ms, ...args);
+  });
+  await page.goto(`${server.address}#gallery`);
+  await page.waitForFunction(() => window.due.length);
+  await page.evaluate(() => {
+    location.hash = 'guides';
+    window.due.at(-1)(); // before the page hears of it
+  });
+  await page.waitForSelector('.view-guides > *');
+  await page.close();
+});
+
 test('a view that is left leaves nothing behind', async () => {
   const { page } = await open(`${server.address}#train`);
   await ready(page);

@@ -7,7 +7,8 @@
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
 } from '../../bindings/index.mjs';
-import { bytecodeOfJaxExport, gunzip, isGzip, isText, kindOfText } from '../../bindings/sources.mjs';
+import { isText, kindOfText } from '../../bindings/program_text.mjs';
+import { bytecodeOfJaxExport, gunzip, isGzip } from '../../bindings/sources.mjs';
 import { makeArgument } from '../shared/inputs.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';
 import { SAMPLE } from './sample.mjs';
