@@ -138,6 +138,13 @@ const ROWS = [
 /** All array element types by name. @type {ReadonlyMap<string, ElementType>} */
 export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(row)]));
 
+/** Element types by their names in safetensors. */
+export const SAFETENSORS = {
+  BOOL: 'pred', U8: 'u8', I8: 's8', F8_E5M2: 'f8e5m2', F8_E4M3: 'f8e4m3fn', F8_E8M0: 'f8e8m0fnu',
+  I16: 's16', U16: 'u16', F16: 'f16', BF16: 'bf16', I32: 's32', U32: 'u32', F32: 'f32', C64: 'c64',
+  F64: 'f64', I64: 's64', U64: 'u64',
+};
+
 /** What other systems call them. */
 const ALIASES = {
   bool: 'pred', boolean: 'pred', i1: 'pred',

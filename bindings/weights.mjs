@@ -8,6 +8,7 @@ import { guarded } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { isLiteral } from './literal.mjs';
 import { writeNpy as npyBytes } from './npy.mjs';
+import { SAFETENSORS } from './types.mjs';
 import { joined, viewOf, zip } from './zip.mjs';
 
 /**
@@ -49,13 +50,6 @@ export const writeNpy = guarded((literal) => npyBytes(checked('writeNpy', litera
 /** @param {Record<string, Literal>} arrays @returns {Uint8Array} a .npz file, not compressed */
 export const writeNpz = guarded((arrays) => zip(entriesOf('writeNpz', arrays).map(([name, literal]) =>
   ({ name: `${name}.npy`, content: npyBytes(checked('writeNpz', literal)) }))), 'writeNpz');
-
-/** Element types by their names in safetensors. */
-export const SAFETENSORS = {
-  BOOL: 'pred', U8: 'u8', I8: 's8', F8_E5M2: 'f8e5m2', F8_E4M3: 'f8e4m3fn', F8_E8M0: 'f8e8m0fnu',
-  I16: 's16', U16: 'u16', F16: 'f16', BF16: 'bf16', I32: 's32', U32: 'u32', F32: 'f32', C64: 'c64',
-  F64: 'f64', I64: 's64', U64: 'u64',
-};
 
 /**
  * @param {Record<string, Literal>} tensors

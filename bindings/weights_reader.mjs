@@ -5,9 +5,8 @@ import { readNpy as npyOf } from './npy.mjs';
 import { checkOptions, kind, string } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { contentOf } from './sources.mjs';
-import { ELEMENT_TYPES } from './types.mjs';
+import { ELEMENT_TYPES, SAFETENSORS } from './types.mjs';
 import { unzip } from './unzip.mjs';
-import { SAFETENSORS } from './weights.mjs';
 import { viewOf } from './zip.mjs';
 
 const READ_OPTIONS = {
