@@ -14,7 +14,7 @@ export function suggestion(name, known) {
   let least = Infinity;
   for (const other of known) {
     const steps = distance(name.toLowerCase(), other.toLowerCase());
-    if (steps < least && steps <= Math.max(1, Math.floor(other.length / 3))) {
+    if (steps < least && steps <= Math.max(1, Math.round(other.length / 3))) {
       [nearest, least] = [other, steps];
     }
   }
