@@ -180,6 +180,8 @@ void emit_pointers_at(Emitter *e, const int64_t *indices);
 void emit_advance_leaves(Emitter *e, int64_t steps);
 /* How many elements a leaf's lanes are apart. */
 int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
+/* Whether four of them are within a vector, side by side or not. */
+bool is_close(const Emitter *e, const LoopNode *leaf);
 void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
 
 /* Pushes the address of a leaf, `elements` after where its pointer is. Returns the offset to give

@@ -142,6 +142,37 @@ static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
   }
 }
 
+/* From the first of four elements to the last, in bytes. */
+static int64_t span_of(const Emitter *e, const LoopNode *leaf) {
+  int64_t steps = (LANES - 1) * lane_stride(e, leaf);
+  return ((steps < 0 ? -steps : steps) + 1) * type_bytes(node_type(leaf));
+}
+
+bool is_close(const Emitter *e, const LoopNode *leaf) {
+  return leaf->kind == NODE_INPUT && span_of(e, leaf) <= 16;
+}
+
+/* Four elements that are within one vector, of which both ends are loaded. */
+static void emit_load_close(Emitter *e, const LoopNode *node) {
+  WasmFunction *f = &e->function;
+  PrimitiveType type = node_type(node);
+  int64_t stride = lane_stride(e, node), first = e->lane_zero * stride, low = first;
+  if (stride < 0) low += (LANES - 1) * stride;
+  int bytes = type_bytes(type), span = (int)span_of(e, node), half = span > 8 ? 8 : 4;
+  uint8_t lanes[16];
+  for (int i = 0; i < 16; i++) { /* each at the upper end of its lane */
+    int within = i % 4 < 4 - bytes ? 0 : i % 4 - (4 - bytes);
+    int at = (int)(first + i / 4 * stride - low) * bytes + within;
+    lanes[i] = (uint8_t)(at < half ? at : at - span + 2 * half);
+  }
+  int64_t offset = emit_address(e, node, low) + span - half;
+  wasm_simd_memory(f, half == 8 ? V128_LOAD64_ZERO : V128_LOAD32_ZERO, emit_address(e, node, low));
+  wasm_simd_memory_lane(f, half == 8 ? V128_LOAD64_LANE : V128_LOAD32_LANE, offset, 1);
+  emit_twice(e);
+  wasm_shuffle8(f, lanes);
+  if (bytes < 4) emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - 8 * bytes);
+}
+
 /* Four elements that are not side by side. */
 static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
@@ -257,6 +288,8 @@ static void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
     emit_load_splat(e, node, e->lane_zero * lane_stride(e, node));
   } else if (lane_stride(e, node) == 1) {
     emit_load_vector(e, node, part);
+  } else if (is_close(e, node)) {
+    emit_load_close(e, node);
   } else {
     emit_load_strided(e, node, part);
   }

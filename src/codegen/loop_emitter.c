@@ -253,7 +253,10 @@ static int unroll_factor(const Emitter *e) {
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *node = e->plan->nodes[i];
     if (node->level < LEVEL_ELEMENT) continue;
-    if (is_leaf(node) && lane_stride(e, node) != 1) return 1;
+    if (is_leaf(node) && lane_stride(e, node) != 1) {
+      if (!is_close(e, node)) return 1;
+      work += 3;
+    }
     work += node_parts(node) * work_of(node);
   }
   return work <= 8 ? 4 : work <= 24 ? 2 : 1;

@@ -82,6 +82,14 @@ def sizes(f):
       dense_elements(f, type_, n)
     for n in (17, 67, 300):
       dense_reductions(f, type_, n)
+  for type_ in ('pred', 'u8', 's8', 'u16', 's16', 'f16', 'bf16', 'f32', 'u32', 's64'):
+    near_each_other(f, type_)
+  for type_, colours in (('u8', 3), ('s16', 4), ('s32', 3)):
+    f.hlo(f'colours.{type_}.{colours}', None, whole('a', type_, (36, 48, colours), 101, 50) + f'''
+        b = {type_}[36,48,{colours}] xor(a, a)
+        c = {type_}[36,48,{colours}] subtract(b, a)
+        t = {type_}[{colours},36,48] transpose(c), dimensions={{2,0,1}}
+        r = s8[{colours},36,48] convert(t)''', SEED, check=False)
 
 
 def dense_elements(f, type_, n):
@@ -127,3 +135,16 @@ def dense_reductions(f, type_, n):
   f.hlo(f'dense.reduce.{type_}.{n}', None,
         made + f'r = ({", ".join(results)}) tuple({", ".join(f"r{i}" for i in range(len(results)))})',
         SEED, computations=computations, check=False)
+
+
+def near_each_other(f, type_):
+  """Every second to sixth element, forwards and backwards: lanes that are in a vector, or not."""
+  n, made, shapes = 240, whole('a', type_, (240,), 101, 50) + f'b = {type_}[240] reverse(a), dimensions={{0}}\n', []
+  for stride in range(1, 7):
+    count = n // stride
+    for source in 'ab':
+      made += (f'part{len(shapes)} = {type_}[{count}] slice({source}), slice={{[0:{n}:{stride}]}}\n'
+               f'more{len(shapes)} = {type_}[{count}] maximum(part{len(shapes)}, part{len(shapes)})\n')
+      shapes.append(f'{type_}[{count}]')
+  f.hlo(f'near.{type_}', None, made + f'r = ({", ".join(shapes)}) tuple({", ".join(f"more{i}" for i in range(len(shapes)))})',
+        SEED, check=False)
