@@ -2,6 +2,8 @@
 ** Conversions between element types, bit for bit the evaluator's; and reduce-precision, which is a
 ** conversion to a type that has no name.
 */
+#include <string.h>
+
 #include "codegen/emitter.h"
 
 /* Both parts of x, each followed by `opcode` (0: none), joined into one vector by picking lanes. */
@@ -112,6 +114,24 @@ static void emit_saturate(Emitter *e, PrimitiveType type) {
   }
 }
 
+/* x -> its whole part, at least 0 and at most `limit`, which fits into the mantissa: in the low bits of it and
+** 2^23. Half the instructions of a saturating conversion. */
+static void emit_few_bits(Emitter *e, const LoopNode *x, uint32_t limit) {
+  float most = (float)limit;
+  uint32_t bits;
+  memcpy(&bits, &most, sizeof bits);
+  emit_splat32(e, 0);
+  emit_value(e, x, 0);
+  emit_simd(e, F32X4_PMAX); /* of NaN: 0 */
+  emit_splat32(e, bits);
+  emit_simd(e, F32X4_PMIN);
+  emit_simd(e, F32X4_TRUNC);
+  emit_splat32(e, 0x4b000000);
+  emit_simd(e, F32X4_ADD);
+  emit_splat32(e, limit);
+  emit_simd(e, V128_AND);
+}
+
 static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, PrimitiveType to) {
   bool to_signed = is_signed(to);
   switch (from) {
@@ -122,6 +142,10 @@ static void emit_convert_to_i32(Emitter *e, const LoopNode *x, LaneKind from, Pr
     emit_saturate(e, to);
     return;
   default: break;
+  }
+  if (from == LANES_F32 && !to_signed && type_bits(to) < 32) {
+    emit_few_bits(e, x, (1u << type_bits(to)) - 1);
+    return;
   }
   emit_value(e, x, 0);
   if (from == LANES_MASK) {
@@ -151,8 +175,13 @@ static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, Pr
   }
 }
 
+/* Whether integers are signed, or so short that they may be: to convert such is one instruction. */
+static bool converts_signed(const LoopNode *x) {
+  return is_signed(node_type(x)) || type_bits(node_type(x)) < 32;
+}
+
 static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from) {
-  bool from_signed = is_signed(x->instruction->shape->type);
+  bool from_signed = converts_signed(x);
   if (from == LANES_F64) {
     emit_joined(e, x, F32X4_DEMOTE_F64X2_ZERO, first_pairs);
   } else {
@@ -173,7 +202,7 @@ static void emit_convert_to_f32(Emitter *e, const LoopNode *x, LaneKind from) {
 }
 
 static void emit_convert_to_f64(Emitter *e, const LoopNode *x, LaneKind from, int part) {
-  bool from_signed = is_signed(x->instruction->shape->type);
+  bool from_signed = converts_signed(x);
   emit_value(e, x, lane_parts(from) == 2 ? part : 0);
   switch (from) {
   case LANES_MASK:
