@@ -17,6 +17,9 @@ function isLoadedAtOnce(id, modules) {
   return loaded.has(id);
 }
 
+/** Names stay, as errors and stack traces have them. */
+const keepNames = { function: true, class: true };
+
 /** The builds as the bindings see them, and as FOLDER does. */
 const [FROM, TO] = ['../build/dist/', '../dist/'];
 const moved = {
@@ -33,13 +36,14 @@ const { output } = await build({
     ssr: true, // for Node: its own modules stay imports
     outDir,
     emptyOutDir: true,
-    minify: false, // which would not make it faster to parse, and stack traces are read
     rollupOptions: {
       preserveEntrySignatures: 'strict', // what files of a few share is a file as well, and nobody's export
       input: { index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs' },
       output: {
         entryFileNames: '[name].mjs',
         chunkFileNames: '[name].mjs',
+        // Of a file of more than 128 kB the engine collects garbage right afterwards, for two or three milliseconds.
+        minify: { compress: { keepNames }, mangle: { toplevel: true, keepNames } },
         codeSplitting: {
           groups: [{ name: (id, modules) => (isLoadedAtOnce(id, modules) ? 'bindings' : null) }],
         },

@@ -58,6 +58,7 @@ test('Node is given what others are, in fewer files', async () => {
   const [node, all] = await Promise.all(
     ['build/node/', 'bindings/'].map((folder) => import(pathToFileURL(join(ROOT, `${folder}index.mjs`)))));
   assert.deepEqual(Object.keys(node), Object.keys(all));
+  for (const [name, { name: own }] of Object.entries(node)) assert.equal(own, name);
   const { parseStableHlo, ...more } = await import(pathToFileURL(join(ROOT, 'build/node/stablehlo.mjs')));
   assert.deepEqual(Object.keys(more), Object.keys(await import('../bindings/stablehlo/index.mjs'))
     .filter((name) => name !== 'parseStableHlo'));
