@@ -5,7 +5,7 @@
 **     blocks = reshape(pad(x))            [.., n / 16, 16, ..]
 **     inner  = reduce-window(blocks)      cumulative in each block
 **     totals = reduce-window(inner[last]) cumulative over blocks: again in blocks, if they are many
-**     result = inner + totals of the blocks before
+**     result = inner + totals of the blocks before, by whatever the reducer is
 **
 ** and the same the other way round where it is cumulative from the end.
 */
@@ -94,8 +94,13 @@ static void write_scan(const Scan *s, Instruction *x) {
   blocks = reshaped(s, blocks, shape_along(s, s->blocks, BLOCK));
   Instruction *inner = scanned(s, blocks, s->along + 1);
   Instruction *sides[] = {inner, carried(s, inner)};
-  Instruction *sum =
-      computation_add(s->computation, reduce_operation(x), inner->shape, sides, 2, NULL, NULL);
+  Attributes map;
+  attributes_init(&map);
+  map.to_apply = x->a->to_apply;
+  int64_t *all = ARENA_ARRAY(s->arena, int64_t, s->rank + 1);
+  for (int d = 0; d <= s->rank; d++) all[d] = d;
+  map.dimensions = (Int64List){s->rank + 1, all};
+  Instruction *sum = computation_add(s->computation, HLO_MAP, inner->shape, sides, 2, &map, NULL);
   sum = reshaped(s, sum, shape_along(s, s->blocks * BLOCK, 0));
   Instruction *part = computation_add_range(s->computation, sum, s->along, 0, s->length);
   instruction_become(x, HLO_SLICE, &sum, 1, part->a);
@@ -106,7 +111,7 @@ static bool is_rounded(const Instruction *x) {
   if (!shape_is_static_array(x->shape) || x->shape->rank == MAX_RANK) return false;
   Opcode opcode = reduce_operation(x);
   return type_is_floating(x->shape->type) && type_bits(x->shape->type) <= 16 &&
-         (opcode == HLO_ADD || opcode == HLO_MULTIPLY);
+         opcode != HLO_MAXIMUM && opcode != HLO_MINIMUM;
 }
 
 static bool block_scans(Computation *computation) {

@@ -89,6 +89,17 @@ def long_scans(f, type_):
   f.hlo(f'{type_}.long.rows', None,
         f'r = {type_}[50,3] reduce-window(p0, p1), window={{size=50x1 pad=49_0x0_0}}, to_apply=f',
         x[0, :150].reshape(50, 3).copy(), zero, computations=reducer('f', 'add', type_))
+  # a + b + a b, which is rounded three times
+  f.hlo(f'{type_}.long.several', None,
+        f'r = {type_}[2,300] reduce-window(p0, p1), window={{size=1x300 pad=0_0x299_0}}, to_apply=f',
+        (x.astype('f8') / 8).astype(DTYPES[type_]), zero, computations=f'''f {{
+  a = {type_}[] parameter(0)
+  b = {type_}[] parameter(1)
+  s = {type_}[] add(a, b)
+  p = {type_}[] multiply(a, b)
+  ROOT r = {type_}[] add(s, p)
+}}
+'''.lstrip())
 
 
 @family
