@@ -130,7 +130,8 @@ export class HostCalls {
     switch (call.opcode) {
       case 'infeed': {
         const feed = feedOf(this.#infeeds, call);
-        if (feed.values.length) this.#answer(call, () => feed.values.shift());
+        if (!call.results.length) this.#answer(call, () => []); // of an empty tuple: nothing is read
+        else if (feed.values.length) this.#answer(call, () => feed.values.shift());
         else if (feed.sources.length) this.#pull(feed, call);
         else feed.waiting.push(call);
         return;

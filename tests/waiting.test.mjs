@@ -191,6 +191,23 @@ for (const threads of [0, 2]) {
       }
     });
 
+    test('an infeed of an empty tuple reads nothing, and waits for nobody', { timeout: 20000 }, async () => {
+      const client = await startedClient({ threads });
+      try {
+        client.transferToInfeed(5);
+        const executable = await client.compile(client.parseHlo(program(`  t = token[] after-all()
+  none = ((), token[]) infeed(t)
+  k = token[] get-tuple-element(none), index=1
+  f = (f32[], token[]) infeed(k)
+  k2 = token[] get-tuple-element(f), index=1
+  again = ((), token[]) infeed(k2)
+  ROOT v = f32[] get-tuple-element(f), index=0`)));
+        assert.equal((await executable.execute([], { timeoutMs: 10000 }))[0].data[0], 5);
+      } finally {
+        client.dispose();
+      }
+    });
+
     test('a callback that never answers', { timeout: 20000 }, async () => {
       const client = await startedClient({ threads });
       try {
