@@ -422,6 +422,17 @@ for (const [what, computations, lines, args, first] of LARGE) {
   });
 }
 
+test(`${MANY} parameters`, TIMEOUT, async () => {
+  const start = process.cpuUsage();
+  const executable = await client.compile(client.parseHlo(`HloModule m\nENTRY e {\n${
+    count(MANY, (i) => `p${i} = f32[] parameter(${i})`).join('\n')}\nROOT r = f32[] subtract(p${MANY - 1}, p1)\n}`));
+  const [result] = await executable.execute(count(MANY, (i) => i));
+  const { user, system } = process.cpuUsage(start);
+  assert.equal(result.data[0], MANY - 2);
+  assert.ok((user + system) / 1e6 < MOST_SECONDS, `${(user + system) / 1e6} s`);
+  executable.dispose();
+});
+
 test(`${MANY} sends to the host, each on a channel of its own, are parsed`, TIMEOUT, () => {
   const text = `HloModule m\nENTRY e {\nx = f32[8] parameter(0)\nk = token[] after-all()\n${count(MANY, (i) =>
     `sent${i} = (f32[8], u32[], token[]) send(x, k), channel_id=${i + 1}, is_host_transfer=true\n` +
