@@ -366,6 +366,10 @@ static void emit_count(Emitter *e, const LoopNode *node) {
     emit_splat32(e, (1u << bits) - 1);
     emit_simd(e, V128_AND);
   }
+  if (e->dense) {
+    emit_simd(e, I8X16_POPCNT);
+    return;
+  }
   if (opcode == HLO_POPCNT) {
     emit_popcnt(e, lane_kind(type) == LANES_I64);
     return;
@@ -379,6 +383,29 @@ static void emit_count(Emitter *e, const LoopNode *node) {
     emit_splat32(e, (uint32_t)(32 - bits));
     emit_simd(e, I32X4_SUB);
   }
+}
+
+/* --- Products of bytes ------------------------------------------------------------------------ */
+
+/* x, y -> x y, of lanes of 16 bits, each of which has two: the lower one, the upper one. */
+static void emit_multiply_bytes(Emitter *e) {
+  int y = emit_take(e), x = emit_take(e);
+  e->dense = 2;
+  emit_local(e, x);
+  emit_local(e, y);
+  emit_simd(e, I32X4_MUL);
+  emit_splat32(e, 0xff);
+  emit_simd(e, V128_AND);
+  emit_local(e, x);
+  emit_shift(e, I32X4_SHR_U, 8);
+  emit_local(e, y);
+  emit_splat32(e, 0xff00);
+  emit_simd(e, V128_AND);
+  emit_simd(e, I32X4_MUL);
+  emit_simd(e, V128_OR);
+  e->dense = 1;
+  wasm_local_release(&e->function, x);
+  wasm_local_release(&e->function, y);
 }
 
 /* --- All operations --------------------------------------------------------------------------- */
@@ -402,7 +429,9 @@ static void emit_on_stack(Emitter *e, const LoopNode *node) {
   default: break;
   }
   const BinaryFunction *binary = math_binary_function(opcode, type);
-  if (plain_ops[opcode][kind]) {
+  if (e->dense == 1 && plain_ops[opcode][kind] == I32X4_MUL) {
+    emit_multiply_bytes(e);
+  } else if (plain_ops[opcode][kind]) {
     emit_simd(e, plain_ops[opcode][kind]);
   } else if (has_math(opcode, kind)) {
     emit_math(e, node);
@@ -515,10 +544,11 @@ bool can_be_dense(const LoopNode *node, int bytes) {
   case HLO_PARAMETER: /* of what combines */
   case HLO_SELECT:
   case HLO_SIGN: return true;
+  case HLO_POPCNT: return bytes == 1;
   case HLO_SHIFT_LEFT:
   case HLO_SHIFT_RIGHT_ARITHMETIC:
   case HLO_SHIFT_RIGHT_LOGICAL: return constant_amount(node->operands[1], &amount);
-  default: return plain_ops[opcode][lane_kind(type)] && (bytes > 1 || opcode != HLO_MULTIPLY);
+  default: return plain_ops[opcode][lane_kind(type)];
   }
 }
 

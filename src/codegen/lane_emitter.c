@@ -126,9 +126,13 @@ static void emit_narrow(Emitter *e, NarrowStep *step, PrimitiveType type) {
 /* --- The values that an element type can hold ------------------------------------------------- */
 
 void emit_bits_to_value(Emitter *e, PrimitiveType type) {
-  if (type == PRED) {
+  if (type == PRED) { /* engines have one instruction for > of signed lanes, three for != */
+    if (e->dense) {
+      emit_splat32(e, 1);
+      emit_simd(e, I32X4_MIN_U);
+    }
     emit_splat32(e, 0);
-    emit_simd(e, I32X4_NE);
+    emit_simd(e, I32X4_GT_S);
   } else if (is_narrow_float(type)) {
     emit_narrow(e, decoded, type);
   }

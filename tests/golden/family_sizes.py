@@ -97,8 +97,8 @@ def dense_elements(f, type_, n):
   made = (whole('a', type_, (3, n), 251, 99) + whole('b', type_, (3, n), 241, 103) + whole('v', type_, (n,), 89, 40) +
           whole('w', type_, (3,), 7, 2) + f'x = {type_}[3,{n}] broadcast(v), dimensions={{1}}\n'
           f'y = {type_}[3,{n}] broadcast(w), dimensions={{0}}\n')
-  operations = [f'{name}(a, b)' for name in ('add', 'subtract', 'and', 'or', 'xor', 'maximum', 'minimum')]
-  operations += ['not(x)', 'clamp(y, a, x)']
+  operations = [f'{name}(a, b)' for name in ('add', 'subtract', 'multiply', 'and', 'or', 'xor', 'maximum', 'minimum')]
+  operations += ['not(x)', 'clamp(y, a, x)', 'popcnt(a)']
   if type_[0] == 's':
     operations += [f'{name}(a)' for name in ('negate', 'abs', 'sign')]
   results = [(type_, operation) for operation in operations]
