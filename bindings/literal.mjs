@@ -121,6 +121,7 @@ export class Literal {
 
   [INSPECT]() {
     if (this.elements) return `Literal { ${this.shape} }`;
+    if (this.data && this.data.length < this.shape.linearSize) return `Literal { ${this.shape}, transferred away }`;
     return `Literal { ${this.data ? shortText(this.shape, this.data) : this.shape} }`;
   }
 

@@ -257,6 +257,9 @@ describe('what things look like', () => {
     assert.match(inspect(Literal.zeros('f32[100000]')), /^Literal \{ f32\[100000\] \{0, 0, .* \}$/s);
     assert.ok(inspect(Literal.zeros('f32[100,100,100]')).length < 3000);
     assert.ok(inspect(Literal.zeros('f32[100,100,100]')).includes('...'));
+    const gone = Literal.zeros('f32[2]');
+    structuredClone(gone.data, { transfer: [gone.data.buffer] });
+    assert.equal(inspect(gone), 'Literal { f32[2], transferred away }');
   });
   test('what lives in the core', async () => {
     const buffer = client.buffer([[1, 2]]);

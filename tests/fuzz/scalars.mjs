@@ -23,7 +23,9 @@ export function reducer(random, type, domain, count) {
   }
   const sum = sumOf(type, domain, count + 1);
   if (sum && (isComplex(type) || random.chance(0.6))) return { method: 'add', domain: sum };
-  return isComplex(type) ? null : { method: random.pick(['max', 'min']), domain };
+  // XLA:CPU loses the NaNs of long ones: docs/differences.md.
+  if (isComplex(type) || (domain.special && count > 1000)) return null;
+  return { method: random.pick(['max', 'min']), domain };
 }
 
 /** XLA may add the initial value as often as it likes: only an identity decides the result. */
