@@ -226,6 +226,22 @@ Object.assign(OPERATIONS, {
   ${routine('zgeev', 'z', 'c128[1000], c128[1000,1000], c128[1000,1000], s32[]', '{compute_left = 78 : ui8, compute_right = 78 : ui8}')}`],
 });
 
+Object.assign(OPERATIONS, {
+  'sums of 8-bit floats': [`x = f8e4m3fn[3000,3000] iota(), iota_dimension=0
+  z = f8e4m3fn[] constant(0)
+  ROOT r = f8e4m3fn[3000] reduce(x, z), dimensions={1}, to_apply=add`, add.replaceAll('f32', 'f8e4m3fn')],
+  'bytes to halves of bytes': [`x = s8[4000000] iota(), iota_dimension=0
+  ROOT r = s4[4000000,2] bitcast-convert(x)`],
+  'halves of bytes to bytes': [`x = s4[4000000,2] iota(), iota_dimension=0
+  ROOT r = s8[4000000] bitcast-convert(x)`],
+  'a sort without an order': [`x = f32[3000000] iota(), iota_dimension=0
+  ROOT r = f32[3000000] sort(x), dimensions={0}, to_apply=never`,
+  'never { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] constant(false) }'],
+  'many of bytes, the largest': [`x = s8[10000000] iota(), iota_dimension=0
+  t = (s8[500000], s32[500000]) topk(x), k=500000, largest=true
+  ROOT r = s32[500000] get-tuple-element(t), index=1`],
+});
+
 async function compiled(client, [lines, computations = '', replicas = 1]) {
   const module = client.parseHlo(`HloModule m\n${computations}\nENTRY e {\n  ${lines}\n}`);
   const executable = await client.compile(module, { replicas });

@@ -26,14 +26,6 @@ static bool can_combine(const Target *target, const Computation *computation) {
   return true;
 }
 
-/* Sums of 8-bit floats are rounded, and overflow, at every step, so that one taken in another order is
-** another one. The evaluator takes XLA's. */
-static bool depends_on_order(const Instruction *reduce, const Shape *result) {
-  Opcode opcode = reduce_operation(reduce);
-  return reduce->opcode == HLO_REDUCE && type_is_floating(result->type) &&
-         type_bits(result->type) <= 8 && opcode != HLO_MAXIMUM && opcode != HLO_MINIMUM;
-}
-
 static bool can_reduce(const Target *target, const Instruction *reduce) {
   int count = reduce->operand_count / 2;
   for (int i = 0; i < reduce->operand_count; i++) {
@@ -43,7 +35,7 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
   }
   const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
   if (!is_static_array(target, result) || !can_combine(target, reduce->a->to_apply)) return false;
-  if (depends_on_order(reduce, result)) return false;
+  if (reduction_has_order(reduce)) return false;
   if (reduce->opcode == HLO_REDUCE) return reduce->a->dimensions.count > 0;
   bool backwards;
   if (cumulative_dimension(reduce, &backwards) >= 0) {

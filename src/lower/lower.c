@@ -15,6 +15,7 @@ static const struct {
 /* Passes on whole modules. */
 static const NamedPass
     block_scans = {"block-scans", lower_block_scans, ABOUT(HLO_REDUCE_WINDOW)},
+    reduction_levels = {"reduction-levels", lower_reduction_levels, ABOUT(HLO_REDUCE)},
     expand_batch_norm = {"expand-batch-norm", lower_expand_batch_norm,
                          ABOUT(HLO_BATCH_NORM_TRAINING, HLO_BATCH_NORM_INFERENCE,
                                HLO_BATCH_NORM_GRAD)},
@@ -43,6 +44,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   passes_prepare(module, watch);
   pass_run(block_scans, module, watch);
   if (target) {
+    pass_run(reduction_levels, module, watch);
     pass_run(expand_batch_norm, module, watch);
     pass_run(expand_pooling, module, watch);
     pass_run(scatter_windows, module, watch);

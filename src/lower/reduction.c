@@ -60,6 +60,13 @@ bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
   }
 }
 
+bool reduction_has_order(const Instruction *reduce) {
+  const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
+  Opcode opcode = reduce_operation(reduce);
+  return reduce->opcode == HLO_REDUCE && type_is_floating(result->type) &&
+         type_bits(result->type) <= 8 && opcode != HLO_MAXIMUM && opcode != HLO_MINIMUM;
+}
+
 bool reduce_window_neutral(const Instruction *reduce, Scalar *x) {
   Opcode opcode = computation_simple_binary(reduce->a->to_apply);
   PrimitiveType type = reduce->operands[0]->shape->type;

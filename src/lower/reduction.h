@@ -15,6 +15,10 @@ Opcode reduce_operation_of(const Instruction *reduce, int result);
 ** the others are. */
 bool reduces_apart(const Instruction *reduce);
 
+/* Whether it is a reduction, not of windows, whose order matters: 8-bit floats are rounded, and overflow, at every
+** step but for maxima and minima. */
+bool reduction_has_order(const Instruction *reduce);
+
 /* x with f(x, y) = y for all y, of such an operation; false if it has none. Of a sum of floats that is -0, as
 ** 0 + -0 is 0. */
 bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);

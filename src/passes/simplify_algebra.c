@@ -315,6 +315,12 @@ static Instruction *tuple(Instruction *x) {
   return whole;
 }
 
+/* Where no element comes before another, all stay where they are. */
+static Instruction *sort(Instruction *x) {
+  Scalar is_before;
+  return splat_value(x->a->to_apply->root, &is_before) && !is_before.u ? x->operands[0] : NULL;
+}
+
 static Instruction *conditional(Instruction *x) {
   Scalar value;
   bool predicated;
@@ -369,6 +375,7 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_DYNAMIC_UPDATE_SLICE] = dynamic_update_slice,
     [HLO_GET_TUPLE_ELEMENT] = get_tuple_element,
     [HLO_TUPLE_OP] = tuple,
+    [HLO_SORT] = sort,
     [HLO_CONDITIONAL] = conditional,
     [HLO_WHILE] = while_rule,
 };

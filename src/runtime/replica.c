@@ -201,6 +201,13 @@ static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer,
   return literal;
 }
 
+/* What of an operand `count` elements of the result are made of: bitcast-convert makes several of one, or one of several. */
+static int64_t elements_in(const Shape *operand, const Instruction *x, int64_t count) {
+  if (x->opcode != HLO_BITCAST_CONVERT) return count;
+  int64_t elements = shape_elements(operand), results = shape_elements(x->shape);
+  return elements > results ? count * (elements / results) : count / (results / elements);
+}
+
 /* Of rng, which makes four words of a number of its state: those of an element. */
 static int64_t random_words(const Instruction *rng) {
   return type_bits(rng->shape->type) == 64 ? 2 : 1;
@@ -227,7 +234,10 @@ static bool run_eval_chunk(void *argument, int chunk) {
                          .budget = scheduler_workers() ? NULL : &steps};
   Literal **operands = ARENA_ARRAY(arena, Literal *, thunk->operand_count);
   for (int i = 0; i < thunk->operand_count; i++) {
-    operands[i] = elements_of(loop->replica, thunk->operands[i], begin, count, arena);
+    const Instruction *x = thunk->instruction;
+    const LogicalBuffer *operand = thunk->operands[i];
+    operands[i] = elements_of(loop->replica, operand, elements_in(operand->shape, x, begin),
+                              elements_in(operand->shape, x, count), arena);
   }
   Literal *result = elements_of(loop->replica, thunk->results[0], begin, count, arena);
   if (!eval_instruction(thunk->instruction, operands, result, &context) && !loop->failed) {
@@ -241,6 +251,7 @@ static bool is_by_elements(const Thunk *thunk) {
   const Instruction *x = thunk->instruction;
   bool by_elements =
       opcode_is_elementwise(x->opcode) || x->opcode == HLO_MAP || x->opcode == HLO_RNG;
+  if (x->opcode == HLO_BITCAST_CONVERT) return true; /* a chunk is of whole elements of both */
   if (!by_elements || thunk->result_count != 1) return false;
   for (int i = 0; i < x->operand_count; i++) {
     const Shape *shape = x->operands[i]->shape;

@@ -84,6 +84,8 @@ def sizes(f):
       dense_reductions(f, type_, n)
   for type_ in ('pred', 'u8', 's8', 'u16', 's16', 'f16', 'bf16', 'f32', 'u32', 's64'):
     near_each_other(f, type_)
+  for type_ in ('f8e4m3fn', 'f8e5m2', 'f8e3m4', 'f8e4m3fnuz'):
+    levels(f, type_)
   for type_, colours in (('u8', 3), ('s16', 4), ('s32', 3)):
     f.hlo(f'colours.{type_}.{colours}', None, whole('a', type_, (36, 48, colours), 101, 50) + f'''
         b = {type_}[36,48,{colours}] xor(a, a)
@@ -148,3 +150,15 @@ def near_each_other(f, type_):
       shapes.append(f'{type_}[{count}]')
   f.hlo(f'near.{type_}', None, made + f'r = ({", ".join(shapes)}) tuple({", ".join(f"more{i}" for i in range(len(shapes)))})',
         SEED, check=False)
+
+
+def levels(f, type_):
+  """Sums that are rounded at every step, of more than one window of 32."""
+  made = whole('i', 's32', (70, 145), 7, 3) + (
+      f'a = {type_}[70,145] convert(i)\nzero = {type_}[] constant(0)\n')
+  results = []
+  for dims, shape in (('0', '[145]'), ('1', '[70]'), ('0,1', '[]')):
+    made += f'r{len(results)} = {type_}{shape} reduce(a, zero), dimensions={{{dims}}}, to_apply=add_{type_}\n'
+    results.append(f'{type_}{shape}')
+  f.hlo(f'levels.{type_}', None, made + f'r = ({", ".join(results)}) tuple({", ".join(f"r{i}" for i in range(len(results)))})',
+        SEED, computations=reducer(f'add_{type_}', 'add', type_), check=False)
