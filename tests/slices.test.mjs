@@ -242,6 +242,49 @@ Object.assign(OPERATIONS, {
   ROOT r = s32[500000] get-tuple-element(t), index=1`],
 });
 
+// What loops and kernels leave to the evaluator goes a few places at a time; or it is written as what they know.
+const many = Array(12).fill(3), fewer = Array(12).fill(2);
+const windowOf = (size) => `window={size=${many.map(() => size).join('x')}}`;
+const anyArray = (sizes) => `i = f32[${sizes.reduce((a, b) => a * b)}] iota(), iota_dimension=0
+  s = f32[${sizes.reduce((a, b) => a * b)}] sine(i)\n  x = f32[${sizes}] reshape(s)\n  z = f32[] constant(0)`;
+const least = 'least { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE }';
+Object.assign(OPERATIONS, {
+  'windows of twelve dimensions': [`${anyArray(many)}
+  ROOT r = f32[${fewer}] reduce-window(x, z), ${windowOf(2)}, to_apply=own`, ownSum],
+  'the gradient of pooling in twelve dimensions': [`${anyArray(many)}
+  y = f32[${fewer}] slice(x), slice={${fewer.map(() => '[0:2]')}}
+  ROOT r = f32[${many}] select-and-scatter(x, y, z), ${windowOf(2)}, select=least, scatter=add`, `${least}\n${add}`],
+  'scatter of twelve dimensions': [`${anyArray(many)}
+  k = s32[60,12] iota(), iota_dimension=0\n  o = s32[] constant(2)\n  ob = s32[60,12] broadcast(o), dimensions={}
+  at = s32[60,12] remainder(k, ob)\n  y = f32[60,${fewer}] broadcast(z), dimensions={}
+  ROOT r = f32[${many}] scatter(x, at, y), update_window_dims={1,2,3,4,5,6,7,8,9,10,11,12}, inserted_window_dims={},
+    scatter_dims_to_operand_dims={0,1,2,3,4,5,6,7,8,9,10,11}, index_vector_dim=1, to_apply=own`, ownSum],
+  'reversed windows': [`x = f32[1500,1500] iota(), iota_dimension=0
+  z = f32[] constant(0)
+  ROOT r = f32[1496,1500] reduce-window(x, z), window={size=5x1 rhs_reversal=1x0}, to_apply=own`, ownSum],
+  'a window that is all there is': [`x = f32[9000000] iota(), iota_dimension=0
+  z = f32[] constant(0)
+  ROOT r = f32[1] reduce-window(x, z), window={size=9000000}, to_apply=add`, add],
+  'a reduction over nothing': [`x = f32[9000000] iota(), iota_dimension=0
+  z = f32[] constant(2)
+  ROOT r = f32[9000000] reduce(x, z), dimensions={}, to_apply=own`, ownSum],
+  'sums of scale factors': [`x = f8e8m0fnu[3000,3000] iota(), iota_dimension=0
+  z = f8e8m0fnu[] constant(1)
+  r8 = f8e8m0fnu[3000] reduce(x, z), dimensions={0}, to_apply=add
+  ROOT r = f32[3000] convert(r8)`, add.replaceAll('f32', 'f8e8m0fnu')],
+  'argmax of 8-bit floats': [`x = f8e5m2[3000,3000] iota(), iota_dimension=0
+  k = s32[3000,3000] iota(), iota_dimension=1
+  n = f8e5m2[] constant(-inf)\n  z = s32[] constant(0)
+  t = (f8e5m2[3000], s32[3000]) reduce(x, k, n, z), dimensions={1}, to_apply=argmax
+  ROOT r = s32[3000] get-tuple-element(t), index=1`, argmax.replaceAll('f32', 'f8e5m2')],
+  'everything comes first': [`x = f32[30000,100] iota(), iota_dimension=0
+  ROOT r = f32[30000,100] sort(x), dimensions={1}, to_apply=always`,
+  'always { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] constant(true) }'],
+  'singular vectors of a tall matrix': [`${waves('f32', 100000, 64)}
+  k = c64[100000,64] complex(a, y)
+  ${routine('cgesdd', 'k', 'c64[100000,64], f32[64], c64[100000,64], c64[64,64], s32[]', '{mode = 83 : ui8}')}`],
+});
+
 async function compiled(client, [lines, computations = '', replicas = 1]) {
   const module = client.parseHlo(`HloModule m\n${computations}\nENTRY e {\n  ${lines}\n}`);
   const executable = await client.compile(module, { replicas });

@@ -109,8 +109,11 @@ static bool has_negative_zero(PrimitiveType type) {
          type != F8E5M2FNUZ;
 }
 
-/* The NaN of the FNUZ types has the bits that order as -0 would, but comes before all numbers. */
-static bool can_order_totally(PrimitiveType type) { return has_negative_zero(type); }
+/* The NaN of the FNUZ types has the bits that order as -0 would, but comes before all numbers. Of scale
+** factors the upper half does not come first. */
+static bool can_order_totally(PrimitiveType type) {
+  return has_negative_zero(type) && type != F8E8M0FNU;
+}
 
 static int compare_op(const Instruction *compare) {
   PrimitiveType type = compare->operands[0]->shape->type;
@@ -556,10 +559,17 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   if (opcode == HLO_BITCAST_CONVERT) {
     return type_bits(from) == type_bits(to) && from != PRED && to != PRED;
   }
+  /* XLA has zero for the least scale factor here, and its largest f4 is out of all integers' range. */
+  if (from == F8E8M0FNU && to == PRED) return false;
+  if (from == F4E2M1FN && lane_kind(to) != LANES_F32 && lane_kind(to) != LANES_F64) return false;
   /* Through f32, as here, these would be rounded twice. */
   bool wide_source = lane_parts(lane_kind(from)) == 2;
-  return !(wide_source && is_narrow_float(to) && type_bits(to) == 8);
+  return !(wide_source && is_narrow_float(to) && type_bits(to) <= 8);
 }
+
+/* Nothing is computed in the formats of scale factors and of what they scale: lower/normalize_floats.c
+** converts. */
+static bool is_storage_only(PrimitiveType type) { return type == F8E8M0FNU || type == F4E2M1FN; }
 
 bool can_emit_operation(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
@@ -576,22 +586,25 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_COMPARE:
     return !is_total_order(instruction) || can_order_totally(instruction->operands[0]->shape->type);
   case HLO_SELECT:
-  case HLO_CLAMP:
   case HLO_IS_FINITE: return true;
   case HLO_CONVERT:
   case HLO_BITCAST_CONVERT:
     return can_emit_conversion(instruction->operands[0]->shape->type, type, opcode);
   case HLO_REDUCE_PRECISION:
   case HLO_RSQRT:
-  case HLO_ROUND_NEAREST_AFZ: return is_float;
+  case HLO_ROUND_NEAREST_AFZ: return is_float && !is_storage_only(type);
+  case HLO_CLAMP:
   case HLO_MAXIMUM:
-  case HLO_MINIMUM: return true;
-  case HLO_ABS: return is_float || is_signed(type);
-  case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: scalar/real_math.c */
-  case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
+  case HLO_MINIMUM: return !is_storage_only(type);
+  case HLO_ABS:
+  case HLO_SIGN: return (is_float && !is_storage_only(type)) || is_signed(type);
+  case HLO_LOGISTIC: /* in steps: scalar/real_math.c */
+    return is_float && !is_float8(type) && !is_storage_only(type);
+  case HLO_POWER:
+    return (is_float && !is_storage_only(type)) || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:
+    if (is_storage_only(type)) return false;
     return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type) ||
            math_binary_function(opcode, type);
   }

@@ -6,9 +6,7 @@
 
 #include "codegen/math_functions.h"
 
-/* The evaluator does for the formats in which scale factors and their like are kept. */
 LaneKind lane_kind(PrimitiveType type) {
-  if (type == F8E8M0FNU || type == F4E2M1FN) return LANES_NONE;
   switch (type_kind(type)) {
   case KIND_PRED: return LANES_MASK;
   case KIND_SIGNED:

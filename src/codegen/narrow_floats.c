@@ -43,6 +43,26 @@ static Value bf16_rounded(Expression *m, Value x) {
   return selected(m, is_equal(m, x, x), number, either(m, x, integer(m, 0x400000)));
 }
 
+/* --- Scale factors are exponents of f32 ------------------------------------------------------- */
+
+/* The least, of exponent 0, is a denormal, half of the next; the last is NaN. */
+static Value decoded_power(Expression *m, Value bits) {
+  Value value = shifted_left(m, bits, MANTISSA);
+  Value least_one = expression_op(m, I32X4_EQ, 2, value, integer(m, 0), -1);
+  Value last = expression_op(m, I32X4_EQ, 2, value, integer(m, 0x7f800000), -1);
+  return either(m, value, both(m, either(m, least_one, last), integer(m, 0x400000)));
+}
+
+/* Halfway is up; of what is less than the least normal number of f32, all above the least. What is not
+** positive is NaN. */
+static Value encoded_power(Expression *m, Value x) {
+  Value half = integer(m, 0x400000);
+  Value power = shifted_right_unsigned(m, integer_sum(m, x, half), MANTISSA);
+  power = expression_op(m, I32X4_MIN_S, 2, power, integer(m, 0xff), -1);
+  power = both(m, power, integer_less(m, half, x));
+  return either(m, power, both(m, integer_less(m, x, integer(m, 1)), integer(m, 0xff)));
+}
+
 /* --- The others ------------------------------------------------------------------------------- */
 
 /* A denormal is a number of the least exponent, less its 1: less than what it is as if it had one. Of
@@ -57,10 +77,12 @@ static Value decoded_magnitude(Expression *m, const FpFormat *format, Value magn
 Value decoded(Expression *m, PrimitiveType type, Value bits) {
   if (type == BF16) return shifted_left(m, bits, 16);
   const FpFormat *format = narrow_format(type);
+  if (format->specials == FP_FNU) return decoded_power(m, bits);
   int drop = dropped(format), above = 32 - width(format);
   Value sign = both(m, shifted_left(m, bits, above), integer(m, INT32_MIN));
   Value magnitude = both(m, shifted_left(m, bits, drop), integer(m, all_ones(format) << drop));
   Value value = decoded_magnitude(m, format, magnitude);
+  if (format->specials == FP_ALL) return either(m, value, sign);
   if (format->specials == FP_FNUZ) {
     Value nan = expression_op(m, I32X4_EQ, 2, bits, integer(m, sign_bit(format)), -1);
     return either(m, either(m, value, sign), nan);
@@ -93,8 +115,9 @@ static Value encoded_magnitude(Expression *m, const FpFormat *format, Value magn
   int64_t first = least_exponent(format, 1) >> dropped(format);
   Value exponent = shifted_right_unsigned(m, sums.exponent, dropped(format));
   Value value = integer_sum(m, integer_sum(m, mantissa, integer(m, -first)), exponent);
-  if (format->specials != FP_FN) return value;
-  return expression_op(m, I32X4_MIN_S, 2, value, integer(m, first_special(format)), -1);
+  int64_t last = format->specials == FP_FN ? first_special(format) : all_ones(format);
+  if (format->specials != FP_FN && format->specials != FP_ALL) return value;
+  return expression_op(m, I32X4_MIN_S, 2, value, integer(m, last), -1);
 }
 
 static Value with_encoded_sign(Expression *m, const FpFormat *format, Value value, Value x) {
@@ -109,7 +132,10 @@ static Value with_encoded_sign(Expression *m, const FpFormat *format, Value valu
 Value encoded(Expression *m, PrimitiveType type, Value x) {
   if (type == BF16) return shifted_right_unsigned(m, bf16_rounded(m, x), 16);
   const FpFormat *format = narrow_format(type);
-  return with_encoded_sign(m, format, encoded_magnitude(m, format, absolute(m, x)), x);
+  if (format->specials == FP_FNU) return encoded_power(m, x);
+  Value bits = with_encoded_sign(m, format, encoded_magnitude(m, format, absolute(m, x)), x);
+  if (format->specials != FP_ALL) return bits;
+  return selected(m, is_equal(m, x, x), bits, integer(m, sign_bit(format)));
 }
 
 static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
@@ -124,11 +150,13 @@ static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
   return with_encoded_sign(m, format, selected(m, is_equal(m, x, x), number, nan), x);
 }
 
-/* Beyond all numbers is infinity, or NaN where there is none. */
+/* Beyond all numbers is infinity, or NaN where there is none; of f4, the largest. */
 Value rounded(Expression *m, PrimitiveType type, Value x) {
   if (type == BF16) return both(m, bf16_rounded(m, x), integer(m, -0x10000));
   const FpFormat *format = narrow_format(type);
-  if (format->specials == FP_FNUZ) return decoded(m, type, encoded(m, type, x));
+  if (format->specials != FP_IEEE && format->specials != FP_FN) {
+    return decoded(m, type, encoded(m, type, x));
+  }
   Value bound = integer(m, limit(format));
   RoundingSum sums = rounding_sum(m, format, least(m, absolute(m, x), bound));
   Value value = difference(m, sums.total, sums.addend), beyond;

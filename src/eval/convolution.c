@@ -63,7 +63,7 @@ static void place_window(Placed *placed, const Instruction *instruction, const S
   for (int s = 0; s < dims->spatial; s++) {
     int64_t d = dims->input_spatial[s], places = out->dims[dims->output_spatial[s]];
     const WindowDimension *window = &instruction->a->window.items[s];
-    placed_add(placed, window_line(window, lhs->dims[d], strides[d], places, arena));
+    placed_add(placed, window, lhs->dims[d], strides[d], places, arena);
   }
 }
 

@@ -117,6 +117,37 @@ Literal *evaluation_literal(const Shape *shape, EvalContext *context) {
   return literal;
 }
 
+/* ---- Parts ---- */
+
+void evaluation_part(EvalContext *context, int64_t count, int64_t part[2]) {
+  part[0] = context->part ? context->part[0] : 0;
+  part[1] = context->part ? context->part[1] : count;
+  context->part = NULL;
+}
+
+static int64_t window_elements(const Window *window) {
+  int64_t elements = 1;
+  for (int d = 0; d < window->count; d++) {
+    if (__builtin_mul_overflow(elements, window->items[d].size, &elements)) return INT64_MAX;
+  }
+  return elements;
+}
+
+int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apart) {
+  const Shape *shape = instruction->shape;
+  *apart = instruction->opcode == HLO_REDUCE_WINDOW;
+  switch (instruction->opcode) {
+  case HLO_REDUCE_WINDOW:
+    *elements = window_elements(&instruction->a->window);
+    return shape_elements(shape_is_tuple(shape) ? shape->elements[0] : shape);
+  case HLO_SELECT_AND_SCATTER:
+    *elements = window_elements(&instruction->a->window);
+    return shape_elements(instruction->operands[1]->shape);
+  case HLO_SCATTER: return scatter_places(instruction, elements);
+  default: return 0;
+  }
+}
+
 /* ---- Whole computations ---- */
 
 /* The values of instructions that only pass values on are made of the operands' own memory. NULL

@@ -28,6 +28,7 @@ typedef struct EvalContext {
   int depth;           /* of computations that are being evaluated; 0 at first */
   int64_t *budget; /* NULL, or of how many steps it may take: RESOURCE_EXHAUSTED where it ends */
   const _Atomic bool *cancelled; /* NULL, or set by whoever wants it to stop: CANCELLED */
+  const int64_t *part; /* NULL, or which places [part[0], part[1]) to go over: see eval_places() */
   struct EvalApply *applies; /* apply.c's: those that are planned in the innermost eval_apply_new */
 } EvalContext;
 
@@ -40,6 +41,11 @@ typedef struct EvalContext {
 */
 bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context);
+
+/* How many places an instruction's rule goes over, one after the other; 0 where it can't be run in parts.
+** Parts that begin at 0 and follow each other make the result; those of places that are *apart, in any
+** order. *elements: that it looks at in each place. */
+int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apart);
 
 /* Runs a whole computation on arguments; the result's memory is in the context's arena, or is an
 ** argument's or a constant's. NULL with context->error. */

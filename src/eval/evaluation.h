@@ -13,6 +13,13 @@ bool evaluation_enter(const Computation *computation, EvalContext *context);
 /* Before so many steps are taken: false with an error if they may not be, see EvalContext. */
 bool evaluation_spend(EvalContext *context, int64_t steps);
 
+/* The places [part[0], part[1]) that a rule is to go over, of `count`: those of context->part, once; the
+** computations that it applies go over all of theirs. */
+void evaluation_part(EvalContext *context, int64_t count, int64_t part[2]);
+
+/* scatter.c's: the windows of updates, and the elements of each. */
+int64_t scatter_places(const Instruction *scatter, int64_t *elements);
+
 /* A zeroed value in the context's arena. NULL with RESOURCE_EXHAUSTED if it does not fit. */
 Literal *evaluation_literal(const Shape *shape, EvalContext *context);
 

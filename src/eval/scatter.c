@@ -7,7 +7,7 @@
 ** result = f(result, update). A window that does not lie within the operand as a whole is skipped,
 ** as XLA:CPU does.
 */
-#include "eval/eval.h"
+#include "eval/evaluation.h"
 #include "eval/walk.h"
 
 /* What the walks step through: offsets into updates, operand and indices. */
@@ -100,12 +100,25 @@ static bool scatter_window(Scatter *s, int64_t start, Literal *const *updates, L
   return true;
 }
 
+int64_t scatter_places(const Instruction *scatter, int64_t *elements) {
+  const Shape *updates = scatter->operands[(scatter->operand_count + 1) / 2]->shape;
+  int64_t places = 1;
+  *elements = 1;
+  for (int d = 0; d < updates->rank; d++) {
+    bool is_window = list_has(scatter->a->update_window_dims, d);
+    *(is_window ? elements : &places) *= updates->dims[d];
+  }
+  return places;
+}
+
 bool eval_scatter(const Instruction *instruction, Literal *const *operands, Literal *result,
                   EvalContext *context) {
   int count = (instruction->operand_count - 1) / 2;
   const Literal *indices = operands[count];
   Literal *const *updates = operands + count + 1;
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
+  int64_t part[2], each;
+  evaluation_part(context, scatter_places(instruction, &each), part);
   Scatter s = {.count = count,
                .a = instruction->a,
                .operand = operands[0]->shape,
@@ -119,11 +132,11 @@ bool eval_scatter(const Instruction *instruction, Literal *const *operands, Lite
   shape_strides(s.updates, s.updates_strides);
   init_places(&s);
   init_window(&s);
-  for (int k = 0; k < count; k++) literal_copy_data(operands[k], results[k]);
-  if (s.places.count == 0) return true;
-  do {
+  for (int k = 0; k < count && part[0] == 0; k++) literal_copy_data(operands[k], results[k]);
+  if (part[0] < part[1]) walk_go(&s.places, part[0]);
+  for (int64_t i = part[0]; i < part[1]; i++, walk_next(&s.places)) {
     int64_t start = window_start(&s, indices);
     if (start >= 0 && !scatter_window(&s, start, updates, results)) return false;
-  } while (walk_next(&s.places));
+  }
   return true;
 }

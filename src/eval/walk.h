@@ -65,4 +65,14 @@ static inline bool walk_next(Walk *walk) {
   return false;
 }
 
+/* To a point, by its row-major number. */
+static inline void walk_go(Walk *walk, int64_t number) {
+  for (int d = walk->rank - 1; d >= 0; d--) {
+    int64_t index = number % walk->size[d], steps = index - walk->index[d];
+    for (int a = 0; a < WALK_ARRAYS; a++) walk->offset[a] += steps * walk->stride[d][a];
+    walk->index[d] = index;
+    number /= walk->size[d];
+  }
+}
+
 #endif

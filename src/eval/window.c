@@ -10,48 +10,53 @@
 
 #include <string.h>
 
-#include "eval/eval.h"
+#include "eval/evaluation.h"
 
-WindowLine window_line(const WindowDimension *window, int64_t length, int64_t stride,
-                       int64_t places, Arena *arena) {
-  int64_t entries;
-  if (__builtin_mul_overflow(places, window->size, &entries)) entries = INT64_MAX; /* too many */
-  int64_t *at = ARENA_ARRAY(arena, int64_t, entries);
-  for (int64_t place = 0, i = 0; place < places; place++) {
-    for (int64_t w = 0; w < window->size; w++, i++) {
-      int64_t position = window->window_reversal ? window->size - 1 - w : w;
-      int64_t dilated =
-          place * window->stride + position * window->window_dilation - window->padding_low;
-      int64_t element = dilated / window->base_dilation;
-      bool exists = dilated >= 0 && dilated % window->base_dilation == 0 && element < length;
-      at[i] = exists ? element * stride : -1;
-    }
+static void place(Placed *placed, int dimension, int64_t number) {
+  const WindowLine *line = &placed->line[dimension];
+  const WindowDimension *window = line->window;
+  placed->place[dimension] = number;
+  for (int64_t w = 0; w < window->size; w++) {
+    int64_t position = window->window_reversal ? window->size - 1 - w : w;
+    int64_t dilated =
+        number * window->stride + position * window->window_dilation - window->padding_low;
+    int64_t element = dilated / window->base_dilation;
+    bool exists = dilated >= 0 && dilated % window->base_dilation == 0 && element < line->length;
+    line->at[w] = exists ? element * line->stride : -1;
   }
-  return (WindowLine){places, window->size, at};
 }
 
-void placed_add(Placed *placed, WindowLine line) {
-  placed->line[placed->rank] = line;
-  placed->place[placed->rank] = 0;
-  placed->rank++;
+void placed_add(Placed *placed, const WindowDimension *window, int64_t length, int64_t stride,
+                int64_t places, Arena *arena) {
+  int64_t *at = ARENA_ARRAY(arena, int64_t, window->size);
+  placed->line[placed->rank] = (WindowLine){window, length, stride, places, at};
+  place(placed, placed->rank++, 0);
 }
 
 bool placed_next(Placed *placed) {
   for (int d = placed->rank - 1; d >= 0; d--) {
-    if (++placed->place[d] < placed->line[d].places) return true;
-    placed->place[d] = 0;
+    bool carries = placed->place[d] + 1 == placed->line[d].places;
+    place(placed, d, carries ? 0 : placed->place[d] + 1);
+    if (!carries) return true;
   }
   return false;
+}
+
+void placed_go(Placed *placed, int64_t number) {
+  for (int d = placed->rank - 1; d >= 0; d--) {
+    place(placed, d, number % placed->line[d].places);
+    number /= placed->line[d].places;
+  }
 }
 
 static bool elements_from(const Placed *placed, int dimension, int64_t at, int64_t position,
                           ElementRule *rule, void *state) {
   if (dimension == placed->rank) return rule(state, at, position);
-  const WindowLine *line = &placed->line[dimension];
-  const int64_t *offsets = line->at + placed->place[dimension] * line->size;
-  for (int64_t w = 0; w < line->size; w++) {
-    if (offsets[w] >= 0 && !elements_from(placed, dimension + 1, at + offsets[w],
-                                          position * line->size + w, rule, state)) {
+  const int64_t *offsets = placed->line[dimension].at;
+  int64_t size = placed->line[dimension].window->size;
+  for (int64_t w = 0; w < size; w++) {
+    if (offsets[w] >= 0 &&
+        !elements_from(placed, dimension + 1, at + offsets[w], position * size + w, rule, state)) {
       return false;
     }
   }
@@ -69,8 +74,7 @@ static void place_over(Placed *placed, const Window *window, const Shape *shape,
   shape_strides(shape, strides);
   placed->rank = 0;
   for (int d = 0; d < shape->rank; d++) {
-    placed_add(placed,
-               window_line(&window->items[d], shape->dims[d], strides[d], places[d], arena));
+    placed_add(placed, &window->items[d], shape->dims[d], strides[d], places[d], arena);
   }
 }
 
@@ -99,14 +103,16 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
                         EvalContext *context) {
   int count = instruction->operand_count / 2;
   Literal **results = shape_is_tuple(result->shape) ? result->elements : &result;
+  int64_t part[2];
+  evaluation_part(context, shape_elements(results[0]->shape), part);
   Fold fold = {count, operands, eval_apply_new(instruction->a->to_apply, context),
                ARENA_ARRAY(context->arena, Scalar, 3 * count)};
   if (!fold.apply) return false;
   Placed placed;
   place_over(&placed, &instruction->a->window, operands[0]->shape, results[0]->shape->dims,
              context->arena);
-  int64_t places = shape_elements(results[0]->shape);
-  for (int64_t i = 0; i < places; i++, placed_next(&placed)) {
+  if (part[0] < part[1]) placed_go(&placed, part[0]);
+  for (int64_t i = part[0]; i < part[1]; i++, placed_next(&placed)) {
     for (int k = 0; k < count; k++) {
       const Literal *initial = operands[count + k];
       fold.arguments[k] = scalar_load(initial->shape->type, initial->data, 0);
@@ -149,6 +155,8 @@ bool eval_select_and_scatter(const Instruction *instruction, Literal *const *ope
                              Literal *result, EvalContext *context) {
   const Literal *source = operands[1];
   PrimitiveType type = result->shape->type;
+  int64_t part[2];
+  evaluation_part(context, shape_elements(source->shape), part);
   Contest contest = {.operand = operands[0],
                      .select = eval_apply_new(instruction->a->select, context)};
   EvalApply *scatter = eval_apply_new(instruction->a->scatter, context);
@@ -156,9 +164,9 @@ bool eval_select_and_scatter(const Instruction *instruction, Literal *const *ope
   Placed placed;
   place_over(&placed, &instruction->a->window, operands[0]->shape, source->shape->dims,
              context->arena);
-  fill(result, scalar_load(type, operands[2]->data, 0));
-  int64_t places = shape_elements(source->shape);
-  for (int64_t i = 0; i < places; i++, placed_next(&placed)) {
+  if (part[0] == 0) fill(result, scalar_load(type, operands[2]->data, 0));
+  if (part[0] < part[1]) placed_go(&placed, part[0]);
+  for (int64_t i = part[0]; i < part[1]; i++, placed_next(&placed)) {
     contest.winner = -1;
     if (!placed_elements(&placed, challenge, &contest)) return false;
     if (contest.winner < 0) continue;

@@ -7,16 +7,13 @@
 
 #include "hlo/attributes.h"
 
-/* One dimension. at[place * size + position] is the offset of an element, already multiplied by
-** the dimension's stride; -1 where the position is over padding, or between dilated elements. */
+/* One dimension: elements that lie `stride` apart, under a window that takes `places` places. */
 typedef struct WindowLine {
-  int64_t places, size;
-  const int64_t *at;
+  const WindowDimension *window;
+  int64_t length, stride, places;
+  int64_t *at; /* by position, where the window is now: the offset of the element; -1 where there is
+                  none: over padding, or between dilated elements */
 } WindowLine;
-
-/* `length` elements, `stride` apart, under a window that takes `places` places. */
-WindowLine window_line(const WindowDimension *window, int64_t length, int64_t stride,
-                       int64_t places, Arena *arena);
 
 /* A window over several dimensions, and the place where it is now. */
 typedef struct Placed {
@@ -25,10 +22,14 @@ typedef struct Placed {
   int64_t place[MAX_RANK];
 } Placed;
 
-/* Adds a dimension inside those added so far; rank must be 0 before the first. */
-void placed_add(Placed *placed, WindowLine line);
+/* Adds a dimension inside those added so far; rank must be 0 before the first. The window is at its
+** first place. Its memory is of the arena. */
+void placed_add(Placed *placed, const WindowDimension *window, int64_t length, int64_t stride,
+                int64_t places, Arena *arena);
 /* To the next place in row-major order; false behind the last, and then it is at the first again. */
 bool placed_next(Placed *placed);
+/* To a place, by its row-major number. */
+void placed_go(Placed *placed, int64_t number);
 
 /* Calls the rule for every element under the window, in row-major order: `at` is its offset in the
 ** array, `position` its row-major position in the window. Ends early, with false, if the rule does. */

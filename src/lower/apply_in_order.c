@@ -122,16 +122,6 @@ static void call(Computation *c, Computation *to_apply, Instruction **arguments,
             parts);
 }
 
-/* What takes the place of an operation with results of these shapes: themselves, or a tuple. */
-static void become(Instruction *x, Instruction **results, int count) {
-  for (int i = 0; i < count; i++) {
-    const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[i] : x->shape;
-    results[i] = computation_add_reshape(x->parent, results[i], shape->rank, shape->dims);
-  }
-  instruction_become(x, shape_is_tuple(x->shape) ? HLO_TUPLE_OP : HLO_RESHAPE, results,
-                     shape_is_tuple(x->shape) ? count : 1, NULL);
-}
-
 /* ---- Scatter ---- */
 
 /* (place in the updates..., updates..., indices, results...) -> (indices, results...) */
@@ -241,7 +231,7 @@ static void order_scatter(Computation *c, Instruction *x) {
   Computation *step = scatter_step(&s, operands, order, places);
   const Shape *result = shape_tuple(arena, count + 1, shapes);
   add_parts(c, add_scan(c, step, result, operands, 2 * count + 2, count + 1), results);
-  become(x, results + 1, count);
+  become_parts(x, results + 1, count);
 }
 
 /* ---- Reduce-window ---- */
@@ -264,8 +254,6 @@ static Computation *window_step(const Instruction *x, Instruction **operands, in
     const WindowDimension *w = &x->a->window.items[d];
     Instruction *position = coordinate(step, p[0], sizes, rank, d);
     Instruction *place = coordinate(step, p[1], result->dims, rank, d);
-    if (w->window_reversal)
-      position = binary(step, HLO_SUBTRACT, number(step, w->size - 1), position);
     Instruction *i = offset(step, number(step, -w->padding_low), place, w->stride);
     i = offset(step, i, position, w->window_dilation);
     if (w->base_dilation > 1) {
@@ -333,7 +321,7 @@ static void order_reduce_window(Computation *c, Instruction *x) {
   Computation *each = window_result(x, operands, count);
   const Shape *shape = shape_tuple(arena, 3 * count, shapes);
   add_parts(c, add_scan(c, each, shape, operands, 2 * count + 1, 2 * count), results);
-  become(x, results, count);
+  become_parts(x, results, count);
 }
 
 /* ---- Sort ---- */
@@ -456,7 +444,7 @@ static void order_sort(Computation *c, Instruction *x) {
   add_parts(c, add_scan(c, each, shape_tuple(arena, count, shapes), lines, count, 0), lines);
   for (int k = 0; k < count; k++)
     lines[k] = out_of_rows(c, lines[k], x->operands[k]->shape, dimension);
-  become(x, lines, count);
+  become_parts(x, lines, count);
 }
 
 /* ---- Which ---- */

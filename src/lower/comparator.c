@@ -22,8 +22,7 @@ static bool same_literal(const Literal *a, const Literal *b) {
 }
 
 bool comparator_is_elementwise(const Computation *comparator) {
-  if (comparator->count > MOST_INSTRUCTIONS || !opcode_is_elementwise(comparator->root->opcode))
-    return false;
+  if (comparator->count > MOST_INSTRUCTIONS) return false;
   for (int i = 0; i < comparator->count; i++) {
     const Instruction *x = comparator->instructions[i];
     bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;

@@ -19,6 +19,9 @@ static const NamedPass
     expand_batch_norm = {"expand-batch-norm", lower_expand_batch_norm,
                          ABOUT(HLO_BATCH_NORM_TRAINING, HLO_BATCH_NORM_INFERENCE,
                                HLO_BATCH_NORM_GRAD)},
+    normalize_floats = {"normalize-floats", lower_normalize_floats, NULL},
+    plain_windows = {"plain-windows", lower_plain_windows,
+                     ABOUT(HLO_REDUCE_WINDOW, HLO_SELECT_AND_SCATTER)},
     expand_pooling = {"expand-pooling", lower_expand_pooling, ABOUT(HLO_SELECT_AND_SCATTER)},
     scatter_windows = {"scatter-windows", lower_scatter_windows, ABOUT(HLO_SELECT_AND_SCATTER)},
     expand_applied = {"expand-applied", pass_expand_applied, ABOUT(HLO_MAP, HLO_REDUCE)},
@@ -44,6 +47,8 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   passes_prepare(module, watch);
   pass_run(block_scans, module, watch);
   if (target) {
+    pass_run(plain_windows, module, watch);
+    pass_run(normalize_floats, module, watch);
     pass_run(reduction_levels, module, watch);
     pass_run(expand_batch_norm, module, watch);
     pass_run(expand_pooling, module, watch);

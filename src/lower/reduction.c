@@ -60,11 +60,18 @@ bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x) {
   }
 }
 
+static bool is_maximum(Opcode opcode) { return opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM; }
+
 bool reduction_has_order(const Instruction *reduce) {
-  const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
-  Opcode opcode = reduce_operation(reduce);
-  return reduce->opcode == HLO_REDUCE && type_is_floating(result->type) &&
-         type_bits(result->type) <= 8 && opcode != HLO_MAXIMUM && opcode != HLO_MINIMUM;
+  PrimitiveType type = reduce->operands[0]->shape->type;
+  if (reduce->opcode != HLO_REDUCE || !type_is_floating(type) || type_bits(type) > 8) return false;
+  int count = reduce->operand_count / 2;
+  if (count == 1) return !is_maximum(reduce_operation(reduce));
+  if (!reduces_apart(reduce)) return false; /* loops take one after the other */
+  for (int r = 0; r < count; r++) {
+    if (!is_maximum(reduce_operation_of(reduce, r))) return true;
+  }
+  return false;
 }
 
 bool reduce_window_neutral(const Instruction *reduce, Scalar *x) {
@@ -86,8 +93,7 @@ static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backward
 static bool rounds_often(const Instruction *reduce) {
   PrimitiveType type = reduce->operands[0]->shape->type;
   Opcode opcode = reduce_operation(reduce);
-  return type_is_floating(type) && type_bits(type) <= 16 && opcode != HLO_MAXIMUM &&
-         opcode != HLO_MINIMUM;
+  return type_is_floating(type) && type_bits(type) <= 16 && !is_maximum(opcode);
 }
 
 int cumulative_dimension(const Instruction *instruction, bool *backwards) {

@@ -52,15 +52,11 @@ static Instruction *add_level(Computation *computation, const Instruction *reduc
   return computation_add(computation, HLO_REDUCE_WINDOW, level, operands, 2, &a, NULL);
 }
 
-/* Loops know no formats of scale factors. */
-static bool is_in_loops(PrimitiveType type) { return type_bits(type) == 8 && type != F8E8M0FNU; }
-
 static bool has_levels(const Instruction *x) {
   if (x->opcode != HLO_REDUCE || x->operand_count != 2 || !x->a->dimensions.count) return false;
   const Shape *shape = x->operands[0]->shape;
   return shape_is_static_array(shape) && shape_is_static_array(x->shape) &&
-         shape->type == x->shape->type && shape_elements(shape) > 0 && is_in_loops(shape->type) &&
-         reduction_has_order(x);
+         shape->type == x->shape->type && shape_elements(shape) > 0 && reduction_has_order(x);
 }
 
 static bool write_levels(Computation *computation) {

@@ -179,6 +179,9 @@ static bool batch_comparator(Instruction *sort, const Target *target) {
   }
   begin_copies(&e, batch, shape, parameters);
   Instruction *root = copy(&e, comparator->root);
+  if (!opcode_is_elementwise(comparator->root->opcode)) { /* a loop computes something */
+    root = computation_add(batch, HLO_OR, shape, (Instruction *[]){root, root}, 2, NULL, NULL);
+  }
   for (int i = 0; i < batch->count; i++) {
     const Instruction *x = batch->instructions[i];
     bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;

@@ -15,6 +15,9 @@ Instruction *add_scan(Computation *computation, Computation *to_apply, const Sha
 /* The parts of a value; it itself if it is no tuple. */
 void add_parts(Computation *computation, Instruction *x, Instruction **parts);
 
+/* x becomes these, reshaped to the shapes of its results: a tuple, if it is one. */
+void become_parts(Instruction *x, Instruction **parts, int count);
+
 /* An operand as [rows, elements]: `dimensions` go to the back, and an element runs through them. */
 Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64List dimensions);
 

@@ -3,7 +3,8 @@
 ** which loops over elements cannot have: then it is compiled, and can be stopped anywhere.
 **
 **     map(x, y), f             reshape(scan(flat x, flat y)), f
-**     reduce(x, init), f       scan over the results: carries are the initial values, an element is
+**     reduce(x, init), f       map(init, x) if it is over no dimension; else
+**                              scan over the results: carries are the initial values, an element is
 **                                scan over what is reduced to one: carries are what it is so far
 **
 ** lower/apply_in_order.c does the same to sort, scatter and reduce-window.
@@ -39,6 +40,15 @@ void add_parts(Computation *computation, Instruction *x, Instruction **parts) {
   for (int i = 0; i < x->shape->tuple_size; i++) {
     parts[i] = computation_add_element(computation, x, i);
   }
+}
+
+void become_parts(Instruction *x, Instruction **parts, int count) {
+  bool several = shape_is_tuple(x->shape);
+  for (int i = 0; i < count && several; i++) {
+    const Shape *shape = x->shape->elements[i];
+    parts[i] = computation_add_reshape(x->parent, parts[i], shape->rank, shape->dims);
+  }
+  instruction_become(x, several ? HLO_TUPLE_OP : HLO_RESHAPE, parts, several ? count : 1, NULL);
 }
 
 Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64List dimensions) {
@@ -150,14 +160,61 @@ static void expand_reduce(Applied *e) {
       add_scan(e->computation, result_of(e), shape_tuple(e->arena, 2 * e->count, shapes), operands,
                2 * e->count, e->count);
   add_parts(e->computation, scan, parts);
-  if (!shape_is_tuple(shape)) {
-    instruction_become(e->x, HLO_RESHAPE, parts, 1, NULL);
-    return;
+  become_parts(e->x, parts, e->count);
+}
+
+static bool is_over_nothing(const Instruction *reduce) {
+  if (reduce->a->dimensions.count || reduce->a->control_predecessors.count) return false;
+  for (int i = 0; i < reduce->operand_count; i++) {
+    const Shape *shape = reduce->operands[i]->shape;
+    if (!shape_is_static_array(shape) || shape_elements(shape) == 0 ||
+        shape->type != reduce->a->to_apply->parameters[i]->shape->type) {
+      return false;
+    }
   }
-  for (int i = 0; i < e->count; i++) {
-    parts[i] = computation_add_reshape(e->computation, parts[i], result->rank, result->dims);
+  return true;
+}
+
+/* What the reduction applies, of which only this result is wanted. */
+static Computation *result_alone(const Applied *e, int result) {
+  Computation *to_apply = e->x->a->to_apply;
+  if (!shape_is_tuple(to_apply->root->shape)) return to_apply;
+  Computation *alone = module_add_computation(e->x->parent->module, "reduce_result");
+  Instruction **arguments = ARENA_ARRAY(e->arena, Instruction *, to_apply->parameter_count);
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = to_apply;
+  for (int i = 0; i < to_apply->parameter_count; i++) {
+    arguments[i] = computation_add_parameter(alone, i, to_apply->parameters[i]->shape, "p");
   }
-  instruction_become(e->x, HLO_TUPLE_OP, parts, e->count, NULL);
+  Instruction *all = computation_add(alone, HLO_CALL, to_apply->root->shape, arguments,
+                                     to_apply->parameter_count, &a, NULL);
+  computation_add_element(alone, all, result);
+  return alone;
+}
+
+/* Over no dimension: elements are combined with the initial values, each result by a map of its own. */
+static void map_reduce(const Applied *e) {
+  Instruction *x = e->x;
+  int count = x->operand_count / 2;
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * count);
+  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
+  const Shape *shape = x->operands[0]->shape;
+  for (int i = 0; i < count; i++) {
+    Instruction *init = x->operands[count + i];
+    operands[i] =
+        computation_add(e->computation, HLO_BROADCAST,
+                        shape_with_type(e->arena, shape, init->shape->type), &init, 1, NULL, NULL);
+    operands[count + i] = x->operands[i];
+  }
+  for (int i = 0; i < count; i++) {
+    Attributes a;
+    attributes_init(&a);
+    a.to_apply = result_alone(e, i);
+    const Shape *of = shape_with_type(e->arena, shape, operands[i]->shape->type);
+    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, &a, NULL);
+  }
+  become_parts(x, results, count);
 }
 
 static bool expand_applied(Computation *computation) {
@@ -167,8 +224,12 @@ static bool expand_applied(Computation *computation) {
     e.arena = computation->module->arena;
     bool is_map = e.x->opcode == HLO_MAP;
     if (!is_map && e.x->opcode != HLO_REDUCE) continue;
-    if (!applies_more(e.x, e.x->a->to_apply)) continue;
-    if (is_map) {
+    bool more = applies_more(e.x, e.x->a->to_apply);
+    bool maps = !is_map && is_over_nothing(e.x);
+    if (!more && !maps) continue;
+    if (maps) {
+      map_reduce(&e);
+    } else if (is_map) {
       expand_map(&e);
     } else {
       expand_reduce(&e);

@@ -48,13 +48,14 @@ static void record(Replica *replica, const Thunk *thunk, double start_us) {
 
 /* ---- Thunks that compute ---- */
 
-static Literal *literal_of_leaves(Replica *replica, const Shape *shape, LogicalBuffer ***next) {
-  Literal *literal = ARENA_NEW(replica->scratch, Literal);
+static Literal *literal_of_leaves(const Replica *replica, const Shape *shape, LogicalBuffer ***next,
+                                  Arena *arena) {
+  Literal *literal = ARENA_NEW(arena, Literal);
   literal->shape = shape;
   if (shape_is_tuple(shape)) {
-    literal->elements = ARENA_ARRAY(replica->scratch, Literal *, shape->tuple_size);
+    literal->elements = ARENA_ARRAY(arena, Literal *, shape->tuple_size);
     for (int i = 0; i < shape->tuple_size; i++) {
-      literal->elements[i] = literal_of_leaves(replica, shape->elements[i], next);
+      literal->elements[i] = literal_of_leaves(replica, shape->elements[i], next, arena);
     }
   } else {
     literal->data = replica_pointer(replica, *(*next)++);
@@ -62,27 +63,41 @@ static Literal *literal_of_leaves(Replica *replica, const Shape *shape, LogicalB
   return literal;
 }
 
-static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
+static void skip_random(uint64_t state[2], int64_t count) {
+  state[0] += (uint64_t)count;
+  state[1] += state[0] < (uint64_t)count;
+}
+
+/* The thunk's instruction; of one that has places, those of `part`, unless it is NULL. From any thread. */
+static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, Arena *arena,
+                     Error *error) {
   const Instruction *instruction = thunk->instruction;
-  ArenaMark mark = arena_mark(replica->scratch);
   LogicalBuffer **next = thunk->operands;
-  Literal **operands = ARENA_ARRAY(replica->scratch, Literal *, instruction->operand_count);
+  Literal **operands = ARENA_ARRAY(arena, Literal *, instruction->operand_count);
   for (int i = 0; i < instruction->operand_count; i++) {
-    operands[i] = literal_of_leaves(replica, instruction->operands[i]->shape, &next);
+    operands[i] = literal_of_leaves(replica, instruction->operands[i]->shape, &next, arena);
   }
   next = thunk->results;
-  Literal *result = literal_of_leaves(replica, instruction->shape, &next);
+  Literal *result = literal_of_leaves(replica, instruction->shape, &next, arena);
   int64_t steps = EVAL_STEPS_ALONE;
+  uint64_t state[2] = {replica->rng_state[0], replica->rng_state[1]}; /* of a part, its own */
+  if (part) skip_random(state, part[0]);
   EvalContext context = {
-      .arena = replica->scratch,
+      .arena = arena,
       .error = error,
       .replica_id = replica_number(replica),
       .partition_id = partition_number(replica),
-      .rng_state = replica->rng_state,
+      .rng_state = part ? state : replica->rng_state,
       .cancelled = &replica->run->failing,
       .budget = scheduler_workers() ? NULL : &steps,
+      .part = part,
   };
-  bool ok = eval_instruction(instruction, operands, result, &context);
+  return eval_instruction(instruction, operands, result, &context);
+}
+
+static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
+  ArenaMark mark = arena_mark(replica->scratch);
+  bool ok = evaluate(replica, thunk, NULL, replica->scratch, error);
   arena_release(replica->scratch, mark);
   return ok;
 }
@@ -177,18 +192,23 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
   return !*ok || frame->chunk >= all.chunks;
 }
 
-/* ---- The evaluator, of what is made element by element ---- */
+/* ---- The evaluator, a chunk at a time ---- */
 
-/* Elements of a chunk; maps, whose elements may take long, have up to so many chunks. */
-enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096 };
+/* Elements of a chunk; of what may take long for each, it has fewer: so many chunks, if need be. */
+enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MOST_CHUNKS = 1 << 24 };
 
 typedef struct EvalLoop {
-  const Replica *replica;
+  Replica *replica;
   const Thunk *thunk;
-  int64_t some; /* elements of a chunk */
+  int64_t count, some; /* elements or places, in all and of a chunk */
   Error *error;
   _Atomic bool failed;
 } EvalLoop;
+
+/* The first error is that of all. */
+static void eval_failed(EvalLoop *loop, const Error *error) {
+  if (!atomic_exchange(&loop->failed, true)) *loop->error = *error;
+}
 
 /* Elements [begin, begin + count) of an array, as an array; a scalar is for all of them. */
 static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer, int64_t begin,
@@ -213,16 +233,12 @@ static int64_t random_words(const Instruction *rng) {
   return type_bits(rng->shape->type) == 64 ? 2 : 1;
 }
 
-static void skip_random(uint64_t state[2], int64_t count) {
-  state[0] += (uint64_t)count;
-  state[1] += state[0] < (uint64_t)count;
-}
-
 static bool run_eval_chunk(void *argument, int chunk) {
   EvalLoop *loop = argument;
+  if (loop->failed) return true;
   const Thunk *thunk = loop->thunk;
   int64_t begin = chunk * loop->some, steps = EVAL_STEPS_ALONE;
-  int64_t count = least(shape_elements(thunk->instruction->shape) - begin, loop->some);
+  int64_t count = least(loop->count - begin, loop->some);
   Arena *arena = arena_new();
   Error error;
   uint64_t state[2] = {loop->replica->rng_state[0], loop->replica->rng_state[1]};
@@ -240,9 +256,18 @@ static bool run_eval_chunk(void *argument, int chunk) {
                               elements_in(operand->shape, x, count), arena);
   }
   Literal *result = elements_of(loop->replica, thunk->results[0], begin, count, arena);
-  if (!eval_instruction(thunk->instruction, operands, result, &context) && !loop->failed) {
-    if (!atomic_exchange(&loop->failed, true)) *loop->error = error;
-  }
+  if (!eval_instruction(thunk->instruction, operands, result, &context)) eval_failed(loop, &error);
+  arena_free(arena);
+  return true;
+}
+
+static bool run_eval_part(void *argument, int chunk) {
+  EvalLoop *loop = argument;
+  if (loop->failed) return true;
+  int64_t begin = chunk * loop->some, part[] = {begin, least(begin + loop->some, loop->count)};
+  Arena *arena = arena_new();
+  Error error;
+  if (!evaluate(loop->replica, loop->thunk, part, arena, &error)) eval_failed(loop, &error);
   arena_free(arena);
   return true;
 }
@@ -260,22 +285,36 @@ static bool is_by_elements(const Thunk *thunk) {
   return true;
 }
 
+/* The chunks of what can be run in some: false if it can't, or is one. */
+static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
+  const Instruction *x = thunk->instruction;
+  int64_t each = 1;
+  bool apart = true, by_elements = is_by_elements(thunk);
+  loop->count = by_elements ? shape_elements(x->shape) : eval_places(x, &each, &apart);
+  loop->some = most(1, EVAL_ELEMENTS / most(1, each));
+  if (x->opcode == HLO_MAP) loop->some = most(1, least(loop->count / MAP_CHUNKS, loop->some));
+  loop->some = most(loop->some, loop->count / MOST_CHUNKS);
+  if (loop->count <= loop->some) return false;
+  *chunks = chunk_loop(loop->replica, (loop->count + loop->some - 1) / loop->some,
+                       by_elements ? run_eval_chunk : run_eval_part, loop);
+  chunks->in_order = !apart;
+  return true;
+}
+
 /* As run_generated. */
 static bool run_eval_step(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
                           Error *error) {
   const Instruction *x = thunk->instruction;
-  int64_t elements = shape_elements(x->shape), some = EVAL_ELEMENTS;
-  if (x->opcode == HLO_MAP) some = most(1, least(elements / MAP_CHUNKS, EVAL_ELEMENTS));
-  if (elements <= some || !is_by_elements(thunk)) {
+  EvalLoop loop = {.replica = replica, .thunk = thunk, .error = error};
+  ChunkLoop all;
+  if (!eval_chunks(thunk, &loop, &all)) {
     *ok = run_eval(replica, thunk, error);
     return true;
   }
-  EvalLoop loop = {replica, thunk, some, error, false};
-  ChunkLoop all = chunk_loop(replica, (elements + some - 1) / some, run_eval_chunk, &loop);
   *ok = parallel_for(&all, &frame->chunk, error) && !loop.failed;
   bool is_over = !*ok || frame->chunk >= all.chunks;
   if (is_over && x->opcode == HLO_RNG) {
-    skip_random(replica->rng_state, (elements + elements % 2) * random_words(x));
+    skip_random(replica->rng_state, (loop.count + loop.count % 2) * random_words(x));
   }
   return is_over;
 }
