@@ -280,9 +280,6 @@ Object.assign(OPERATIONS, {
   'everything comes first': [`x = f32[30000,100] iota(), iota_dimension=0
   ROOT r = f32[30000,100] sort(x), dimensions={1}, to_apply=always`,
   'always { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] constant(true) }'],
-  'singular vectors of a tall matrix': [`${waves('f32', 100000, 64)}
-  k = c64[100000,64] complex(a, y)
-  ${routine('cgesdd', 'k', 'c64[100000,64], f32[64], c64[100000,64], c64[64,64], s32[]', '{mode = 83 : ui8}')}`],
 });
 
 async function compiled(client, [lines, computations = '', replicas = 1]) {

@@ -102,8 +102,7 @@ static bool has_room(const Rotations *r) {
   return r->used + 2 * r->n <= ROOM_EACH * r->n && r->sweeps < SWEEPS;
 }
 
-/* Of a rotation that is made; in one go; and of those that are applied. */
-enum { STEP_WORK = 25, MOST_WORK = LINALG_TURN / 4, MOST_WAITING = 4 * LINALG_TURN };
+enum { STEP_WORK = 25, MOST_WORK = LINALG_TURN / 4 }; /* of a rotation that is made; in one go */
 
 static void collect(Rotations *r, Sweep sweep, const double *c, const double *s) {
   if (r->z.columns == 0) return;
@@ -168,11 +167,6 @@ static bool iteration_part(void *argument, int part) {
 static double waiting(const Rotations *r) {
   return 6.0 *
          ((double)r[0].used * (double)r[0].z.columns + (double)r[1].used * (double)r[1].z.columns);
-}
-
-/* Enough for a turn: of many columns, one sweep may be. */
-static bool is_full(const Iteration *all) {
-  return all->work > MOST_WORK || waiting(all->collected) > MOST_WAITING;
 }
 
 /* A stage; false: it goes on in another turn. */
@@ -313,7 +307,7 @@ static void collect_ql(Iteration *all) {
     for (;; all->steps++) {
       ptrdiff_t l = all->at, m = coupled(all->d, all->e, all->n, l);
       if (m == l) break;
-      if (!has_room(all->collected) || is_full(all)) return;
+      if (!has_room(all->collected) || all->work > MOST_WORK) return;
       all->work += STEP_WORK * (double)(m - l);
       all->fails = all->ends = all->steps == MOST_STEPS_EACH;
       if (all->ends) return;
@@ -405,7 +399,7 @@ static void collect_qr(Iteration *all) {
   for (; all->at <= all->n; all->at++, all->steps = 0) {
     for (;; all->steps++) {
       if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
-      if (is_full(all)) return;
+      if (all->work > MOST_WORK) return;
       ptrdiff_t k = all->n - all->at, l = block_start(b, k);
       if (l == k) break;
       all->work += 2 * STEP_WORK * (double)(k - l);

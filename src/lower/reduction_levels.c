@@ -7,11 +7,13 @@
 **       x = reduce-window(x)    of 32 along those, SAME padding, and all of the other reduced ones
 **     result = reshape(reduce-window(x))    of all that is left
 **
-** (eval/reduce.c does the same, an element at a time.)
+** Reductions of several operands have one level. (eval/reduce.c does the same, an element at a
+** time.)
 */
 #include "hlo/shorthand.h"
 #include "lower/lower.h"
 #include "lower/reduction.h"
+#include "passes/applied.h"
 #include "passes/rewrite.h"
 
 enum { LEVEL_WINDOW = 32 }; /* of XLA:CPU's TreeReductionRewriter */
@@ -25,12 +27,9 @@ static int64_t longest_reduced(const Instruction *reduce, const Shape *shape) {
   return longest;
 }
 
-static Instruction *add_level(Computation *computation, const Instruction *reduce, Instruction *x) {
-  Arena *arena = computation->module->arena;
-  const Shape *shape = x->shape;
-  bool is_last = longest_reduced(reduce, shape) <= LEVEL_WINDOW;
-  int64_t dims[MAX_RANK];
-  WindowDimension *items = ARENA_ARRAY(arena, WindowDimension, shape->rank);
+static Window level_window(const Instruction *reduce, const Shape *shape, bool is_last,
+                           int64_t *dims) {
+  WindowDimension *items = ARENA_ARRAY(reduce->parent->module->arena, WindowDimension, shape->rank);
   for (int d = 0; d < shape->rank; d++) {
     int64_t size = shape->dims[d], width = !list_has(reduce->a->dimensions, d) ? 1 : size;
     if (!is_last && width > LEVEL_WINDOW) width = LEVEL_WINDOW;
@@ -43,20 +42,43 @@ static Instruction *add_level(Computation *computation, const Instruction *reduc
                                  .window_dilation = 1,
                                  .base_dilation = 1};
   }
+  return (Window){shape->rank, items};
+}
+
+/* x: an array for each of the reduction's; then what the level makes of them. */
+static void add_level(Computation *computation, const Instruction *reduce, Instruction **x,
+                      bool is_last) {
+  Arena *arena = computation->module->arena;
+  int count = reduce->operand_count / 2;
+  int64_t dims[MAX_RANK];
   Attributes a;
   attributes_init(&a);
-  a.window = (Window){shape->rank, items};
+  a.window = level_window(reduce, x[0]->shape, is_last, dims);
   a.to_apply = reduce->a->to_apply;
-  Instruction *operands[] = {x, reduce->operands[1]};
-  const Shape *level = shape_make(arena, shape->type, shape->rank, dims, NULL);
-  return computation_add(computation, HLO_REDUCE_WINDOW, level, operands, 2, &a, NULL);
+  Instruction **operands = ARENA_ARRAY(arena, Instruction *, 2 * count);
+  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, count), *shape;
+  for (int i = 0; i < count; i++) {
+    operands[i] = x[i];
+    operands[count + i] = reduce->operands[count + i];
+    shapes[i] = shape_make(arena, x[i]->shape->type, x[i]->shape->rank, dims, NULL);
+  }
+  shape = shape_is_tuple(reduce->shape) ? shape_tuple(arena, count, shapes) : shapes[0];
+  add_parts(computation,
+            computation_add(computation, HLO_REDUCE_WINDOW, shape, operands, 2 * count, &a, NULL),
+            x);
 }
 
 static bool has_levels(const Instruction *x) {
-  if (x->opcode != HLO_REDUCE || x->operand_count != 2 || !x->a->dimensions.count) return false;
-  const Shape *shape = x->operands[0]->shape;
-  return shape_is_static_array(shape) && shape_is_static_array(x->shape) &&
-         shape->type == x->shape->type && shape_elements(shape) > 0 && reduction_has_order(x);
+  if (x->opcode != HLO_REDUCE || !x->a->dimensions.count || !reduction_has_order(x)) return false;
+  for (int i = 0; i < x->operand_count / 2; i++) {
+    const Shape *shape = x->operands[i]->shape;
+    const Shape *result = shape_is_tuple(x->shape) ? x->shape->elements[i] : x->shape;
+    if (!shape_is_static_array(shape) || !shape_is_static_array(result) ||
+        shape->type != result->type || shape_elements(shape) == 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 static bool write_levels(Computation *computation) {
@@ -64,11 +86,15 @@ static bool write_levels(Computation *computation) {
   for (int i = 0, count = computation->count; i < count; i++) {
     Instruction *reduce = computation->instructions[i];
     if (!has_levels(reduce)) continue;
-    Instruction *x = reduce->operands[0];
+    int results = reduce->operand_count / 2;
+    Instruction **x = arena_copy(computation->module->arena, reduce->operands,
+                                 sizeof(Instruction *) * (size_t)results);
+    bool is_last;
     do {
-      x = add_level(computation, reduce, x);
-    } while (longest_reduced(reduce, x->shape) > 1);
-    instruction_become(reduce, HLO_RESHAPE, &x, 1, NULL);
+      is_last = results > 1 || longest_reduced(reduce, x[0]->shape) <= LEVEL_WINDOW;
+      add_level(computation, reduce, x, is_last);
+    } while (!is_last);
+    become_parts(reduce, x, results);
     changed = true;
   }
   if (changed) computation_sort(computation);
