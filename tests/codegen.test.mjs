@@ -374,6 +374,32 @@ describe('narrow floats without values in between', () => {
   });
 });
 
+test('shifts of bytes and pairs of them, each by an amount of its own: past the width nothing is left, or the sign', async () => {
+  const client = await Client.create({ threads: 0 });
+  const amounts = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14, 15, 16, 17, 31, 32, 33, 64, 127, 128, 200, 255];
+  for (const [type, Numbers, bits] of [
+    ['u8', Uint8Array, 8], ['s8', Int8Array, 8], ['u16', Uint16Array, 16], ['s16', Int16Array, 16],
+  ]) {
+    const pairs = Array.from({ length: 256 }, (_, i) => i * (bits === 8 ? 1 : 257) + (i % 3)).flatMap((x) => amounts.map((y) => [x, y]));
+    const [x, y] = [0, 1].map((side) => Numbers.from(pairs, (pair) => pair[side]));
+    const unsigned = (value) => value & ((1 << bits) - 1), by = Array.from(y, unsigned);
+    const signed = (value) => (unsigned(value) << (32 - bits)) >> (32 - bits);
+    for (const [name, shifted] of [
+      ['shift-left', (a, n) => (n < bits ? a << n : 0)],
+      ['shift-right-logical', (a, n) => (n < bits ? unsigned(a) >> n : 0)],
+      ['shift-right-arithmetic', (a, n) => signed(a) >> Math.min(n, bits - 1)],
+    ]) {
+      const shape = `${type}[${x.length}]`;
+      const executable = await compileText(client, `HloModule m\nENTRY e {\n  x = ${shape} parameter(0)
+  y = ${shape} parameter(1)\n  ROOT r = ${shape} ${name}(x, y)\n}`);
+      const [{ data }] = await executable.execute([x, y]);
+      assert.deepEqual(data, Numbers.from(x, (a, i) => shifted(a, by[i])), `${type} ${name}`);
+      executable.dispose();
+    }
+  }
+  client.dispose();
+});
+
 test('limits that are constants, on either side and of clamp: NaN goes through, and zeros have their signs', async () => {
   const LIMITS = ['0', '-0', '6', '-1', 'inf', '-inf', 'nan'], numbers = LIMITS.map((c) => Number(c.replace('inf', 'Infinity')));
   const x = Float32Array.of(0, -0, 1, -1, 6, 7, -7, Infinity, -Infinity, NaN, 1e-40, -1e-40, 0.5);
