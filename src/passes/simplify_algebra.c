@@ -7,6 +7,7 @@
 ** the instruction that takes the argument's place.
 */
 
+#include "hlo/shorthand.h"
 #include "passes/rewrite.h"
 #include "scalar/scalar.h"
 
@@ -142,9 +143,29 @@ static bool holds_all(PrimitiveType wide, PrimitiveType narrow) {
          type_bits(wide) >= type_bits(narrow);
 }
 
+/* One of two constants, converted: one of two others. where(p, 255, 0).astype(uint8) is in lanes of bytes then. */
+static Instruction *convert_choice(Instruction *x) {
+  const Instruction *choice = x->operands[0];
+  PrimitiveType from = choice->shape->type, to = x->shape->type;
+  Instruction *operands[3] = {choice->operands[0]};
+  Scalar values[2];
+  if (type_is_complex(from) || type_is_complex(to)) return NULL;
+  for (int k = 0; k < 2; k++) {
+    if (!splat_value(choice->operands[1 + k], &values[k])) return NULL;
+  }
+  for (int k = 0; k < 2; k++) {
+    Instruction *number =
+        computation_add_number(x->parent, to, scalar_convert(from, to, values[k]));
+    operands[1 + k] = computation_add(x->parent, HLO_BROADCAST, x->shape, &number, 1, NULL, NULL);
+  }
+  instruction_become(x, HLO_SELECT, operands, 3, NULL);
+  return x;
+}
+
 static Instruction *convert(Instruction *x) {
   Instruction *operand = x->operands[0];
   if (operand->shape->type == x->shape->type) return operand;
+  if (operand->opcode == HLO_SELECT) return convert_choice(x);
   if (operand->opcode == HLO_CONVERT && operand->operands[0]->shape->type == x->shape->type &&
       holds_all(operand->shape->type, x->shape->type)) {
     return operand->operands[0];

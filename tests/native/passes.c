@@ -68,6 +68,15 @@ static const Row rows[] = {
      "w = s64[2,3] convert(i)\nROOT r = s32[2,3] convert(w)", ""},
     {"there and back through a narrower one", "",
      "w = s8[2,3] convert(i)\nROOT r = s32[2,3] convert(w)", "convert convert"},
+    {"one of two constants, converted", "",
+     "p = pred[2,3] compare(x, y), direction=LT\na = s32[] constant(255)\n"
+     "ab = s32[2,3] broadcast(a), dimensions={}\n" ZERO(
+         "s32") "c = s32[2,3] select(p, ab, zb)\nROOT r = u8[2,3] convert(c)",
+     "compare constant broadcast constant broadcast select"},
+    {"one of a constant and something, converted", "",
+     "p = pred[2,3] compare(x, y), direction=LT\n" ZERO(
+         "s32") "c = s32[2,3] select(p, i, zb)\nROOT r = u8[2,3] convert(c)",
+     "compare constant broadcast select convert"},
     /* Data movement. */
     {"transposes that undo each other", "",
      "t = f32[3,2] transpose(x), dimensions={1,0}\n"
