@@ -272,3 +272,57 @@ test('padded windows: two operands', async () => {
   assert.deepEqual(await run(text, [x, [4]]), [0, 1].map((k) => pairs.map((pair) => pair[k])));
   assert.doesNotMatch(await thunksOf(text), /eval/);
 });
+
+/* ---- Windows that are reversed, or all of the array ---- */
+
+/** One dimension: [length, size, stride, low, high, base dilation, window dilation]. */
+const LINES = [
+  [5, 2, 1, 0, 0, 1, 1], [6, 3, 2, 1, 1, 1, 1], [7, 3, 3, 2, 0, 1, 2], [4, 3, 2, 1, 2, 2, 1], [5, 3, 4, -1, 3, 2, 2],
+  [5, 5, 1, 0, 0, 1, 1], [5, 8, 1, 1, 2, 1, 1], [4, 12, 1, 2, 3, 2, 1],
+];
+
+/** What each window folds, in its order: 3 so far + element (of s32, which wraps). */
+function folded(x, [length, size, stride, low, high, base, dilation], reversed, init) {
+  const reach = (size - 1) * dilation + 1, places = Math.floor(((length - 1) * base + 1 + low + high - reach) / stride) + 1;
+  return Array.from({ length: places }, (_, place) => {
+    let soFar = init;
+    for (let w = 0; w < size; w++) {
+      const at = place * stride + (reversed ? size - 1 - w : w) * dilation - low;
+      if (at >= 0 && at % base === 0 && at / base < length) soFar = (Math.imul(soFar, 3) + x[at / base]) | 0;
+    }
+    return soFar;
+  });
+}
+
+test('windows take their elements in order, reversed ones the other way round; also those of all there is', async () => {
+  for (const line of LINES) {
+    for (const reversed of [0, 1]) {
+      const [length, size, stride, low, high, base, dilation] = line;
+      const x = Array.from({ length }, (_, i) => 7 * i + 1), want = folded(x, line, reversed, 2);
+      const [got] = await run(`HloModule m\nf { a = s32[] parameter(0)\n b = s32[] parameter(1)\n c = s32[] constant(3)
+  d = s32[] multiply(a, c)\n ROOT r = s32[] add(d, b) }\nENTRY e { x = s32[${length}] parameter(0)\n z = s32[] constant(2)
+  ROOT r = s32[${want.length}] reduce-window(x, z), window={size=${size} stride=${stride} pad=${low}_${high
+} lhs_dilate=${base} rhs_dilate=${dilation} rhs_reversal=${reversed}}, to_apply=f }`, [x]);
+      assert.deepEqual(Array.from(got), want, `${line}, ${reversed ? '' : 'not '}reversed`);
+    }
+  }
+});
+
+test('a reversed window of select-and-scatter asks from the other end: of equals the last one wins', async () => {
+  for (const [reversed, want] of [[0, [1, 0, 0, 2, 0, 0]], [1, [0, 0, 1, 0, 0, 2]]]) {
+    const [got] = await run(`HloModule m\nge { a = f32[] parameter(0)\n b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE }\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }\nENTRY e { x = f32[6] parameter(0)\n y = f32[2] parameter(1)\n z = f32[] constant(0)
+  ROOT r = f32[6] select-and-scatter(x, y, z), window={size=3 stride=3 rhs_reversal=${reversed}}, select=ge, scatter=add }`,
+    [[5, 5, 5, 4, 4, 4], [1, 2]]);
+    assert.deepEqual(Array.from(got), want);
+  }
+});
+
+test('a reduction over no dimension combines every element with its initial value, in that order', async () => {
+  const [v, k] = await run(`HloModule m\nf { a = s32[] parameter(0)\n i = s32[] parameter(1)\n b = s32[] parameter(2)
+  j = s32[] parameter(3)\n s = s32[] subtract(a, b)\n t = s32[] multiply(i, j)\n ROOT r = (s32[], s32[]) tuple(s, t) }
+ENTRY e { x = s32[3] parameter(0)\n y = s32[3] parameter(1)\n z = s32[] constant(10)\n n = s32[] constant(-2)
+  ROOT r = (s32[3], s32[3]) reduce(x, y, z, n), dimensions={}, to_apply=f }`, [[1, 2, 3], [4, 5, 6]]);
+  assert.deepEqual([Array.from(v), Array.from(k)], [[9, 8, 7], [-8, -10, -12]]);
+});

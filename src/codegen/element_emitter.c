@@ -63,10 +63,10 @@ static const char *const integer_functions[OPCODE_COUNT][4] = {
     [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see math_functions.c */
     [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
     [HLO_POWER] = FOR_BOTH("power"),
+    [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
     [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
     [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
     [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
-    [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
 #undef FOR_BOTH
 };
 
@@ -606,16 +606,19 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   return !(wide_source && is_narrow_float(to) && type_bits(to) <= 8);
 }
 
-/* Nothing is computed in the formats of scale factors and of what they scale: lower/normalize_floats.c
-** converts. */
-static bool is_storage_only(PrimitiveType type) { return type == F8E8M0FNU || type == F4E2M1FN; }
+/* Nothing is computed in the formats of scale factors and of what they scale, but for what passes them on:
+** lower/normalize_floats.c converts. */
+static bool can_hold(PrimitiveType type, Opcode opcode) {
+  bool passes_on = opcode == HLO_SELECT || opcode == HLO_CONVERT || opcode == HLO_BITCAST_CONVERT;
+  return passes_on || (type != F8E8M0FNU && type != F4E2M1FN);
+}
 
 bool can_emit_operation(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
   PrimitiveType type = instruction->shape->type;
   LaneKind kind = lane_kind(type);
   if (has_complex(instruction)) return can_emit_complex(instruction);
-  if (kind == LANES_NONE) return false;
+  if (kind == LANES_NONE || !can_hold(type, opcode)) return false;
   for (int i = 0; i < instruction->operand_count; i++) {
     if (lane_kind(instruction->operands[i]->shape->type) == LANES_NONE) return false;
   }
@@ -625,25 +628,22 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_COMPARE:
     return !is_total_order(instruction) || can_order_totally(instruction->operands[0]->shape->type);
   case HLO_SELECT:
+  case HLO_CLAMP:
   case HLO_IS_FINITE: return true;
   case HLO_CONVERT:
   case HLO_BITCAST_CONVERT:
     return can_emit_conversion(instruction->operands[0]->shape->type, type, opcode);
   case HLO_REDUCE_PRECISION:
   case HLO_RSQRT:
-  case HLO_ROUND_NEAREST_AFZ: return is_float && !is_storage_only(type);
-  case HLO_CLAMP:
+  case HLO_ROUND_NEAREST_AFZ: return is_float;
   case HLO_MAXIMUM:
-  case HLO_MINIMUM: return !is_storage_only(type);
+  case HLO_MINIMUM: return true;
   case HLO_ABS:
-  case HLO_SIGN: return (is_float && !is_storage_only(type)) || is_signed(type);
-  case HLO_LOGISTIC: /* in steps: scalar/real_math.c */
-    return is_float && !is_float8(type) && !is_storage_only(type);
-  case HLO_POWER:
-    return (is_float && !is_storage_only(type)) || (is_integer && type_bits(type) >= 32);
+  case HLO_SIGN: return is_float || is_signed(type);
+  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: scalar/real_math.c */
+  case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:
-    if (is_storage_only(type)) return false;
     return plain_ops[opcode][kind] || has_math(opcode, kind) || vector_function(opcode, type) ||
            math_binary_function(opcode, type);
   }
