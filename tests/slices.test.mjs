@@ -226,6 +226,26 @@ Object.assign(OPERATIONS, {
   ${routine('zgeev', 'z', 'c128[1000], c128[1000,1000], c128[1000,1000], s32[]', '{compute_left = 78 : ui8, compute_right = 78 : ui8}')}`],
 });
 
+// Complex numbers, which take four times as long: tall, wide, and with rotations of long vectors.
+const complexWaves = (m, n) => `${waves('f32', m, n)}\n  z = c64[${m},${n}] complex(a, a)`;
+const svd = (m, n) => `c64[${m},${n}], f32[${n}], c64[${m},${n}], c64[${n},${n}], s32[]`;
+Object.assign(OPERATIONS, {
+  'complex singular values and vectors of a tall matrix': [`${complexWaves(60000, 64)}
+  ${routine('cgesdd', 'z', svd(60000, 64), '{mode = 83 : ui8}')}`],
+  'complex singular vectors of four long columns': [`${complexWaves(1000000, 4)}
+  ${routine('cgesdd', 'z', svd(1000000, 4), '{mode = 83 : ui8}')}`],
+  'complex LU of a tall matrix': [`${complexWaves(250000, 64)}
+  ${routine('cgetrf', 'z', 'c64[250000,64], s32[64], s32[]', '')}`],
+  'complex QR of a tall matrix': [`${complexWaves(300000, 32)}
+  ${routine('cgeqrf', 'z', 'c64[300000,32], c64[32]', '')}`],
+  'complex pivoted QR of a wide matrix': [`${complexWaves(4, 1000000)}
+  o = s32[1000000] iota(), iota_dimension=0\n  k = s32[1000000] subtract(o, o)
+  ${routine('cgeqp3', 'z, k', 'c64[4,1000000], s32[1000000], c64[4]', '')}`],
+  'a million coupled unknowns': [`${waves('f64', 1000000, 1)}
+  d = f64[1000000] reshape(a)
+  ${routine('dgtsv', 'd, d, d, a', 'f64[1000000], f64[1000000], f64[1000000], f64[1000000,1], s32[]', '')}`],
+});
+
 Object.assign(OPERATIONS, {
   'sums of 8-bit floats': [`x = f8e4m3fn[3000,3000] iota(), iota_dimension=0
   z = f8e4m3fn[] constant(0)
@@ -237,6 +257,10 @@ Object.assign(OPERATIONS, {
   'a sort without an order': [`x = f32[3000000] iota(), iota_dimension=0
   ROOT r = f32[3000000] sort(x), dimensions={0}, to_apply=never`,
   'never { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] constant(false) }'],
+  'many of 8-bit floats, the least': [`x = s8[9000000] iota(), iota_dimension=0
+  f = f8e5m2[9000000] bitcast-convert(x)
+  t = (f8e5m2[500000], s32[500000]) topk(f), k=500000, largest=false
+  ROOT r = s32[500000] get-tuple-element(t), index=1`],
   'many of bytes, the largest': [`x = s8[10000000] iota(), iota_dimension=0
   t = (s8[500000], s32[500000]) topk(x), k=500000, largest=true
   ROOT r = s32[500000] get-tuple-element(t), index=1`],
@@ -308,7 +332,7 @@ async function longestBlock(work) {
   return longest;
 }
 
-test('without threads no operation blocks for long', { timeout: 120000 }, async (t) => {
+test('without threads no operation blocks for long', { timeout: 600000 }, async (t) => {
   const client = await Client.create({ threads: 0 });
   for (const [name, program] of Object.entries(OPERATIONS)) {
     await t.test(name, async () => {
@@ -336,7 +360,7 @@ function bitsOf({ data, shape }) {
   return Buffer.from(bits.buffer);
 }
 
-test('the same bits in one go and in turns', { timeout: 120000 }, async () => {
+test('the same bits in one go and in turns', { timeout: 600000 }, async () => {
   const single = await Client.create({ threads: 0 }), threaded = await Client.create({ threads: 2 });
   for (const [name, program] of Object.entries(OPERATIONS)) {
     const data = [];
@@ -360,7 +384,7 @@ for (const [what, threads, program] of [
   ['what is long', 0, PRODUCT], ['what is long', 1, PRODUCT], ['what is long', 2, PRODUCT],
   ['a singular system', 0, SINGULAR], ['a singular system', 1, SINGULAR], ['a singular system', 2, SINGULAR],
 ]) {
-  test(`${what} is cancelled at once, ${threads} threads`, { timeout: 120000 }, async () => {
+  test(`${what} is cancelled at once, ${threads} threads`, { timeout: 600000 }, async () => {
     const client = await Client.create({ threads });
     const executable = await compiled(client, [program]);
     let best = Infinity;

@@ -46,6 +46,7 @@ struct KernelCall {
                 void *argument);
   const void *sharer;       /* for `share` */
   const _Atomic bool *stop; /* the run has been cancelled: nobody looks at results any more */
+  double deadline_us;       /* by platform_now_us(), from when on others wait; 0: none do */
 };
 
 struct Kernel {

@@ -10,6 +10,7 @@
 #include "base/least.h"
 #include "hlo/lapack_calls.h"
 #include "kernels/linalg_wide.h"
+#include "platform/platform.h"
 
 enum {
   LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
@@ -261,9 +262,29 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   return &p->kernel;
 }
 
+/* Operations; one on numbers of two parts is four. */
+static double turn_of(const LinalgProgress *progress) {
+  return is_wide(((const LinalgPlan *)progress->call->plan)->type) ? LINALG_TURN / 4 : LINALG_TURN;
+}
+
+/* The clock is the host's and far away: it is looked at after so much of a turn. */
+enum { LOOKS = 16 };
+
+static bool is_late(LinalgProgress *progress) {
+  const KernelCall *call = progress->call;
+  if (call->deadline_us == 0 || progress->work < progress->looked + turn_of(progress) / LOOKS) {
+    return false;
+  }
+  progress->looked = progress->work;
+  return platform_now_us() >= call->deadline_us;
+}
+
 bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work) {
   progress->at = at;
-  if (progress->work > LINALG_TURN || (progress->call && *progress->call->stop)) return true;
+  if (progress->call && (progress->work > turn_of(progress) || *progress->call->stop ||
+                         is_late(progress))) {
+    return true;
+  }
   progress->work += work;
   return false;
 }
@@ -339,7 +360,7 @@ void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t mul
 static bool share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
                            ptrdiff_t multiple, double each, double weight, LinalgBody *body,
                            const void *argument) {
-  ptrdiff_t some = most((ptrdiff_t)(LINALG_TURN / (each + 1)) / multiple, 1) * multiple;
+  ptrdiff_t some = most((ptrdiff_t)(turn_of(progress) / (each + 1)) / multiple, 1) * multiple;
   for (ptrdiff_t end; progress->lines < count; progress->lines = end) {
     end = least(progress->lines + some, count);
     double work = each * (double)(end - progress->lines);
@@ -376,12 +397,12 @@ static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *
 
 static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
                          LinalgProgress *progress) {
+  progress->work = progress->looked = 0;
   if (!progress->exactly) {
     LinalgEnd ended = is_fast(p->type) ? run_fast(p, data, memory, progress) : LINALG_XLA_DECIDES;
     if (ended != LINALG_XLA_DECIDES) return ended;
     *progress = (LinalgProgress){progress->call, progress->matrix, .exactly = true};
   }
-  progress->work = 0;
   return linalg_run_exactly(p, data, (double *)memory, progress);
 }
 

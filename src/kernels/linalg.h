@@ -95,16 +95,17 @@ typedef struct LinalgProgress {
   ptrdiff_t vectors; /* of the panel */
   ptrdiff_t info;    /* what the stages so far came to */
   double numbers[2]; /* that a stage keeps */
-  double work;       /* operations in this turn */
+  double work;       /* operations in this turn, */
+  double looked;     /* and before the clock was looked at */
 } LinalgProgress;
 
 enum {
-  LINALG_TURN = 20 * 1000 * 1000, /* operations, about */
+  LINALG_TURN = 20 * 1000 * 1000, /* operations on reals, about; most steps are less */
   LINALG_MOVE = 8, /* what reading and writing a number of a large matrix counts as */
 };
 
-/* Whether it is time to return, before the step `at`, which is so much work, or the run has been cancelled; the end of
-** a stage, which is true. */
+/* Whether it is time to return, before the step `at`, which is so much work, or the run has been cancelled; never
+** where no call is. The end of a stage, which is true. */
 bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work);
 bool linalg_stage_ends(LinalgProgress *progress);
 
@@ -194,7 +195,7 @@ typedef struct LinalgRows {
 **
 ** Eigenvalues of a symmetric tridiagonal matrix in ascending order, d, by the implicit QL method; e,
 ** its subdiagonal, is used up; both have n. The rows of z are rotated as the matrix' columns, and ordered.
-** scratch: 4 n, 96 n numbers of z's type, and room for 4 n + 128 sweeps. */
+** scratch: 4 n, 96 n numbers of z's type, and room for 4 n + 128 sweeps and an Iteration. */
 bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
                              LinalgProgress *progress);
 

@@ -13,6 +13,7 @@ enum {
   BLOCK = 32,
   SMALL = 96,          /* matrices so small are cheaper reflected one vector at a time */
   LEAST_LINES = BLOCK, /* of LU and QR, a thread's at least */
+  ROWS_TOGETHER = 240, /* as whole blocks of products */
   LU_SMALL = 400,
 };
 
@@ -229,7 +230,8 @@ static bool lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t star
 /* A panel of columns [k, end) that is done; the next one, if it looks ahead, ends at `next`. */
 typedef struct LuPanel {
   Number *a;
-  ptrdiff_t rows, stride, k, end, next;
+  ptrdiff_t rows, columns, stride; /* columns behind it */
+  ptrdiff_t k, end, next;
   int32_t *pivots;
   Number *panel; /* lu_panel's */
   ptrdiff_t *info;
@@ -242,18 +244,56 @@ static void swap_columns(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
 }
 
 /* Columns behind it, from their swaps on: so a thread keeps to columns that are in its cache. */
+static void lu_above(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
+  ptrdiff_t at = p->end + first;
+  Number *above = p->a + p->k * p->stride;
+  swap_columns(p, at, p->end + end);
+  solve_lower(above + p->k, 0, p->end - p->k, p->stride, true, above + at, end - first, p->stride);
+}
+
+/* Rows [row, last) below the panel. */
+static void lu_below(const LuPanel *p, ptrdiff_t first, ptrdiff_t end, ptrdiff_t row,
+                     ptrdiff_t last) {
+  ptrdiff_t at = p->end + first;
+  Number *below = p->a + (p->end + row) * p->stride;
+  subtract_product(last - row, end - first, (Left){below + p->k, p->stride, 1}, p->end - p->k,
+                   p->a + p->k * p->stride + at, p->stride, below + at, p->stride);
+}
+
 static void lu_behind(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const LuPanel *p = argument;
-  ptrdiff_t size = p->end - p->k, count = end - first, at = p->end + first;
-  Number *above = p->a + p->k * p->stride, *below = p->a + p->end * p->stride;
-  swap_columns(p, at, at + count);
-  solve_lower(above + p->k, 0, size, p->stride, true, above + at, count, p->stride);
-  subtract_product(p->rows - p->end, count, (Left){below + p->k, p->stride, 1}, size, above + at,
-                   p->stride, below + at, p->stride);
+  lu_above(p, first, end);
+  lu_below(p, first, end, 0, p->rows - p->end);
   if (first > 0 || p->next == p->end) return;
   LinalgProgress ahead = {.info = *p->info};
   lu_panel(p->a, p->rows, p->stride, p->end, p->next, p->pivots, p->panel, &ahead);
   *p->info = ahead.info;
+}
+
+static void lu_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  lu_above(argument, first, end);
+}
+
+static void lu_rows(const void *argument, ptrdiff_t row, ptrdiff_t last) {
+  const LuPanel *p = argument;
+  lu_below(p, 0, p->columns, row, last);
+}
+
+/* lu_behind, where columns are so long that a few are more than a turn: some rows after the others. */
+ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
+  double width = (double)(p->end - p->k);
+  if (progress->vectors == 0 &&
+      !linalg_share_in_turns(progress, p->k, p->columns, LEAST_LINES, LINALG_MOVE * width * width,
+                             lu_columns, p)) {
+    return false;
+  }
+  progress->vectors = 1;
+  if (!linalg_share_in_turns(progress, p->k, p->rows - p->end, ROWS_TOGETHER,
+                             2 * width * (double)p->columns, lu_rows, p)) {
+    return false;
+  }
+  progress->vectors = 0;
+  return true;
 }
 
 /* P A = L U, in place; row k was swapped with row pivots[k]. info: the first column (from 1) without a
@@ -264,17 +304,19 @@ ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t s
   ptrdiff_t width = steps < LU_SMALL ? BLOCK / 2 : BLOCK;
   for (ptrdiff_t k = progress->at; k < steps; k += width) {
     ptrdiff_t end = least(k + width, steps), next = least(end + width, steps);
-    if (!looks_ahead((double)(rows - end) * BLOCK * BLOCK / 2 * LINALG_MOVE)) next = end;
-    LuPanel panel = {a, rows, stride, k, end, next, pivots, scratch, &progress->info};
+    double of_column = 2.0 * (double)(rows - k) * (double)width;
+    bool is_long = of_column * LEAST_LINES > TURN;
+    if (is_long || !looks_ahead((double)(rows - end) * BLOCK * BLOCK / 2 * LINALG_MOVE)) next = end;
+    LuPanel panel = {a, rows, columns - end, stride, k, end, next, pivots, scratch, &progress->info};
     if (!progress->has_panel) {
       if (!lu_panel(a, rows, stride, k, end, pivots, scratch, progress)) return false;
       swap_columns(&panel, 0, k);
     }
     progress->has_panel = true;
-    if (!linalg_share_in_turns(progress, k, columns - end, LEAST_LINES,
-                               2.0 * (double)(rows - k) * (double)width, lu_behind, &panel)) {
-      return false;
-    }
+    bool ends = is_long ? lu_behind_long(&panel, progress)
+                        : linalg_share_in_turns(progress, k, columns - end, LEAST_LINES, of_column,
+                                                lu_behind, &panel);
+    if (!ends) return false;
     progress->has_panel = next > end;
     swap_columns(&(LuPanel){.a = a, .stride = stride, .k = end, .end = next, .pivots = pivots}, 0,
                  end);
@@ -408,7 +450,7 @@ static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) 
 
 /* So many lines at once, if they are so long that these take several turns. */
 static bool are_long(ptrdiff_t lines, ptrdiff_t size) {
-  return 4.0 * (double)(lines * BLOCK) * (double)size > LINALG_TURN;
+  return 4.0 * (double)(lines * BLOCK) * (double)size > TURN;
 }
 
 /* What makes them go a slice of their rows after the other, which changes no bits: slices are whole blocks of
@@ -462,15 +504,25 @@ static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   reflect_by_one(r->v, r->size, r->factor, r->x + first * r->stride, end - first, r->stride);
 }
 
-/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. */
+/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. Of each column, first its reflector;
+** then what is behind it meets that, some at a time. */
 ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k,
                              ptrdiff_t end, ptrdiff_t reach, Number *tau,
                              LinalgProgress *progress) {
-  for (ptrdiff_t j; (j = k + progress->lines) < end; progress->lines++) {
-    Number *line = at + j * stride + j;
-    if (linalg_pauses(progress, k, 4.0 * (double)(rows - j) * (double)(reach - j))) return false;
-    tau[j] = reflector(line, rows - j);
-    reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, reach - j - 1, stride);
+  ptrdiff_t steps = reach - k;
+  while (progress->lines < (end - k) * steps) {
+    ptrdiff_t j = k + progress->lines / steps, step = progress->lines % steps, size = rows - j;
+    ptrdiff_t some = most((ptrdiff_t)(TURN / (4 * (double)size)), 1), left = reach - j - step;
+    Number *line = at + j * (stride + 1);
+    if (step == 0) {
+      if (linalg_pauses(progress, k, 4.0 * (double)size)) return false;
+      tau[j] = reflector(line, size);
+    } else if (left > 0) {
+      some = least(some, left);
+      if (linalg_pauses(progress, k, 4.0 * (double)size * (double)some)) return false;
+      reflect_by_one(line, size, conjugate(tau[j]), line + step * stride, some, stride);
+    }
+    progress->lines += step == 0 ? 1 : left > 0 ? some : steps - step;
   }
   progress->lines = 0;
   return true;
@@ -729,7 +781,7 @@ ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, 
     if (!progress->has_panel) {
       ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
       FromLeft sum = {v, number(0), row, stride, height, width, pieces, sums, 0, 0};
-      sum.some = most((ptrdiff_t)(LINALG_TURN / (4 * (double)(pieces * width + 1))), 1);
+      sum.some = most((ptrdiff_t)(TURN / (4 * (double)(pieces * width + 1))), 1);
       for (; progress->lines <= height / pieces; progress->lines += sum.some) {
         double work = 4.0 * (double)least(height, pieces * sum.some) * (double)width;
         if (linalg_pauses(progress, k, work)) return false;

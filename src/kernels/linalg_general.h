@@ -74,17 +74,29 @@ static FOR_SIZE LinalgEnd run_gehrd(const LinalgPlan *plan, const LinalgData *da
 
 /* --- gees, geev ------------------------------------------------------------------------------- */
 
-enum { SOME_VECTORS = 120 };
+/* Of some vectors, columns of their products with Z. */
+typedef struct Products {
+  const LinalgGeneral *g;
+  ptrdiff_t k, count, depth;
+} Products;
+
+static FOR_SIZE void multiply_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Products *p = argument;
+  const LinalgGeneral *g = p->g;
+  ptrdiff_t stride = g->stride, at = p->k * stride;
+  subtract_product(p->count, end - first, (Left){(Number *)g->x + at, stride, 1}, p->depth,
+                   (Number *)g->z + first, stride, (Number *)g->y + at + first, stride);
+}
 
 static FOR_SIZE bool multiply_vectors(const LinalgGeneral *g, LinalgProgress *progress) {
-  double a_vector = 2 * REALS * REALS * (double)g->n * (double)g->n;
-  ptrdiff_t some = a_vector * SOME_VECTORS > LINALG_TURN ? BLOCK : SOME_VECTORS;
-  for (ptrdiff_t k = progress->at; k < g->n; k += some) {
-    ptrdiff_t count = least(some, g->n - k), depth = least(k + count + 1, g->n); /* of a pair */
-    if (linalg_pauses(progress, k, a_vector * (double)count)) return false;
-    Number *x = (Number *)g->x + k * g->stride, *y = (Number *)g->y + k * g->stride;
-    subtract_product(count, g->n, (Left){x, g->stride, 1}, depth, (Number *)g->z, g->stride, y,
-                     g->stride);
+  enum { SOME_VECTORS = 120 };
+  for (ptrdiff_t k = progress->at; k < g->n; k += SOME_VECTORS) {
+    Products some = {g, k, least(SOME_VECTORS, g->n - k), 0};
+    some.depth = least(k + some.count + 1, g->n); /* of a pair */
+    double each = 2 * (double)some.count * (double)some.depth;
+    if (!linalg_share_in_turns(progress, k, g->n, STRIP_COLUMNS, each, multiply_columns, &some)) {
+      return false;
+    }
   }
   return linalg_stage_ends(progress);
 }

@@ -89,6 +89,8 @@ static inline Vector product_by(Vector x, Vector turned_x, const Number *by) {
 }
 #endif
 
+enum { TURN = LINALG_TURN / (REALS * REALS) };
+
 static inline bool is_zero(Number x) { return size_of(x) == 0; }
 
 static inline Vector load(const Number *from) {

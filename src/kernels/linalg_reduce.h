@@ -50,6 +50,17 @@ typedef struct PivotStep {
   Number factor;
 } PivotStep;
 
+enum { OF_A_COLUMN = 40 }; /* operations, however short it is */
+
+/* Columns from column k on. */
+static FOR_SIZE void measure_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const PivotStep *step = argument;
+  const Pivoting *p = step->p;
+  for (ptrdiff_t j = step->k + first; j < step->k + end; j++) {
+    p->norms[j] = p->exact[j] = norm_of(p->at + j * p->rows + step->k, p->rows - step->k);
+  }
+}
+
 /* Columns behind column k meet its reflector. Norms are of what is left: without what row k has of them, unless
 ** that is nearly all (LAPACK's laqp2). */
 static FOR_SIZE void pivot_step(const void *argument, ptrdiff_t first, ptrdiff_t end) {
@@ -85,24 +96,30 @@ static FOR_SIZE LinalgEnd run_geqp3(const LinalgPlan *plan, const LinalgData *da
       if (((const int32_t *)data->in[1])[j] != 0) exchange(&p, progress->info++, j);
     }
   }
+  Number *tau = (Number *)progress->numbers;
   for (ptrdiff_t k = progress->at; progress->stage == FACTORS && k < steps; k++) {
-    double work = 8.0 * (double)(rows - k) * (double)(columns - k);
-    if (linalg_pauses(progress, k, work)) return LINALG_PAUSED;
-    Number *line = p.at + k * (rows + 1);
-    if (k <= progress->info) { /* fixed columns so far */
-      for (ptrdiff_t j = k; j < columns; j++) {
-        p.norms[j] = p.exact[j] = norm_of(p.at + j * rows + k, rows - k);
+    PivotStep step = {&p, k, number(0)};
+    double each = 8.0 * (double)(rows - k) + OF_A_COLUMN;
+    if (!progress->has_panel) {
+      bool measures = k <= progress->info; /* fixed columns so far */
+      if (measures &&
+          !linalg_share_in_turns(progress, k, columns - k, 1, each, measure_columns, &step)) {
+        return LINALG_PAUSED;
       }
+      ptrdiff_t longest = k;
+      for (ptrdiff_t j = k + 1; k >= progress->info && j < columns; j++) {
+        if (p.norms[j] > p.norms[longest]) longest = j;
+      }
+      exchange(&p, k, longest);
+      *tau = reflector(p.at + k * (rows + 1), rows - k);
+      put(plan, data->out[2], k, *tau);
+      progress->has_panel = true;
     }
-    ptrdiff_t longest = k;
-    for (ptrdiff_t j = k + 1; k >= progress->info && j < columns; j++) {
-      if (p.norms[j] > p.norms[longest]) longest = j;
+    step.factor = conjugate(*tau);
+    if (!linalg_share_in_turns(progress, k, columns - k - 1, 1, each, pivot_step, &step)) {
+      return LINALG_PAUSED;
     }
-    exchange(&p, k, longest);
-    Number tau = reflector(line, rows - k);
-    put(plan, data->out[2], k, tau);
-    PivotStep step = {&p, k, conjugate(tau)};
-    linalg_share(progress, columns - k - 1, 1, work, pivot_step, &step);
+    progress->has_panel = false;
   }
   if (progress->stage == FACTORS) linalg_stage_ends(progress);
   if (!store_matrix(plan, 0, data, p.at, rows, true, progress)) return LINALG_PAUSED;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "kernels/linalg.h"
 
 enum { MOST_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
@@ -118,48 +119,66 @@ static void collect(Rotations *r, Sweep sweep, const double *c, const double *s)
   r->sweep[r->sweeps++] = sweep;
 }
 
-/* Of rows of u and of v: some are collected, and some are applied. */
+/*
+** Of rows of u and of v: some are collected, and some are applied. In memory of the routine's, as it goes on in the next
+** turn; what is applied may take several: a few columns in each round.
+*/
 typedef struct Iteration Iteration;
 struct Iteration {
   void (*collect)(Iteration *all); /* as many as there is room for */
   double *d, *e, *c, *s;
+  double *c_of_v, *s_of_v, small; /* of singular values */
   ptrdiff_t n, at, steps;
   double work; /* of what was collected */
-  bool ends;   /* there are no more to be collected, */
-  bool stops;  /* or not in this turn */
-  bool skips;  /* as the run has been cancelled */
+  ptrdiff_t round, rounds;
+  bool ends;  /* there are no more to be collected */
+  bool skips; /* the run has been cancelled */
   bool fails;
   Rotations sets[2][2], *collected, *applied; /* of u, and of v */
 };
 
-__attribute__((minsize)) static void iteration_begin(Iteration *all, const LinalgProgress *progress,
-                                                     LinalgRows u, LinalgRows v, double *scratch) {
-  ptrdiff_t n = all->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH * n;
+/* A new one, if the stage begins. */
+__attribute__((minsize)) static Iteration *iteration_in(double *scratch, const Iteration *new,
+                                                        LinalgRows u, LinalgRows v,
+                                                        LinalgProgress *progress) {
+  ptrdiff_t n = new->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH * n;
   uint8_t *rooms = (uint8_t *)(scratch + 4 * n);
   Sweep *sweeps = (Sweep *)(rooms + 4 * bytes);
+  Iteration *all = (Iteration *)(sweeps + 4 * (n + SWEEPS));
+  if (progress->at) return all;
+  progress->at = 1;
+  *all = *new;
   all->c = scratch;
   all->s = scratch + n;
-  all->at = progress->at;
-  all->steps = progress->lines;
+  all->c_of_v = scratch + 2 * n;
+  all->s_of_v = scratch + 3 * n;
+  all->rounds = 1;
   all->collected = all->sets[0];
   all->applied = all->sets[1];
   for (int i = 0; i < 4; i++) {
     all->sets[i / 2][i % 2] =
         (Rotations){i % 2 ? v : u, rooms + bytes * i, sweeps + (n + SWEEPS) * i, n, 0, 0};
   }
+  return all;
+}
+
+/* One of as many parts of columns, but for the last ones. */
+static ptrdiff_t columns_of(ptrdiff_t columns, ptrdiff_t parts) {
+  return ((columns + parts - 1) / parts + 15) & -16;
 }
 
 static bool iteration_part(void *argument, int part) {
   Iteration *all = argument;
   if (part == 0) {
-    if (!all->ends && !all->stops) all->collect(all);
+    if (!all->ends && all->round == 0) all->collect(all);
     all->skips = false;
     return true;
   }
   const Rotations *r = &all->applied[part % 2];
-  ptrdiff_t width = ((r->z.columns + PIECES - 1) / PIECES + 15) & -16;
-  ptrdiff_t first = (part - 1) / 2 * width, end = first + width;
-  rotate_columns(r, first, end < r->z.columns ? end : r->z.columns);
+  ptrdiff_t of_round = columns_of(r->z.columns, all->rounds), from = all->round * of_round;
+  ptrdiff_t width = columns_of(of_round, PIECES), first = (part - 1) / 2 * width;
+  ptrdiff_t end = least(first + width, of_round);
+  rotate_columns(r, from + first, least(from + end, r->z.columns));
   return true;
 }
 
@@ -171,8 +190,9 @@ static double waiting(const Rotations *r) {
 
 /* A stage; false: it goes on in another turn. */
 static bool iterate(Iteration *all, LinalgProgress *progress) {
-  do {
-    double work = waiting(all->applied);
+  for (double work; (work = waiting(all->applied)) > 0 || !all->ends;) {
+    if (all->round == 0) all->rounds = 1 + (ptrdiff_t)(work / LINALG_TURN);
+    if (linalg_pauses(progress, 1, work / (double)all->rounds)) return false;
     int parts = 1 + (work > 0 ? 2 * PIECES : 0);
     all->skips = true;
     if (work > LEAST_SHARED) {
@@ -180,18 +200,18 @@ static bool iterate(Iteration *all, LinalgProgress *progress) {
     } else {
       for (int part = 0; part < parts; part++) iteration_part(all, part);
     }
-    progress->work += work + all->work;
+    if (all->skips) return false;
+    progress->work += all->work;
     all->work = 0;
-    all->stops = all->skips || progress->work > LINALG_TURN;
+    if (++all->round < all->rounds) continue;
+    all->round = 0;
     Rotations *done = all->applied;
     for (int i = 0; i < 2; i++) done[i].used = done[i].sweeps = 0;
     all->applied = all->collected;
     all->collected = done;
-  } while (!(all->ends || all->stops) || waiting(all->applied) > 0);
-  progress->at = all->at;
-  progress->lines = all->steps;
+  }
   progress->info = all->fails;
-  return all->ends;
+  return true;
 }
 
 static double get(LinalgRows z, ptrdiff_t i) {
@@ -226,15 +246,6 @@ static void swap_lines(LinalgRows z, ptrdiff_t i, ptrdiff_t j) {
   }
 }
 
-/* Once they are found, progress->has_panel: what is left is their order. */
-static bool iterates(Iteration *all, LinalgProgress *progress) {
-  if (progress->has_panel) return true;
-  if (!iterate(all, progress)) return false;
-  progress->has_panel = true;
-  progress->lines = 0;
-  return true;
-}
-
 static void negate_line(LinalgRows z, ptrdiff_t i) {
   for (ptrdiff_t j = 0; j < z.columns; j++) put(z, i * z.stride + j, -get(z, i * z.stride + j));
 }
@@ -259,7 +270,6 @@ __attribute__((minsize)) static bool order_values(const Iteration *all, LinalgPr
     if (descend && d[i] < 0) negate_line(v, i);
     if (descend) d[i] = fabs(d[i]);
   }
-  progress->has_panel = false;
   progress->lines = 0;
   return linalg_stage_ends(progress);
 }
@@ -320,39 +330,35 @@ static void collect_ql(Iteration *all) {
 
 bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
                              LinalgProgress *progress) {
-  Iteration all = {.collect = collect_ql, .d = d, .e = e, .n = n};
-  iteration_begin(&all, progress, z, (LinalgRows){.narrow = z.narrow}, scratch);
-  return iterates(&all, progress) && order_values(&all, progress, false);
+  Iteration new = {.collect = collect_ql, .d = d, .e = e, .n = n};
+  Iteration *all = iteration_in(scratch, &new, z, (LinalgRows){.narrow = z.narrow}, progress);
+  return iterate(all, progress) && order_values(all, progress, false);
 }
 
 /* --- Singular values -------------------------------------------------------------------------- */
 
-/* d, and e with e[i] between i - 1 and i; rotations of rows (of u) and of columns (of v). */
-typedef struct Bidiagonal {
-  Iteration all;
-  double *c_of_v, *s_of_v, small;
-} Bidiagonal;
+/* Of d, and of e with e[i] between i - 1 and i. Rotations of rows (of u) and of columns (of v) are collected. */
 
 /* The first row of the block that ends at row k. Where a diagonal entry above it is nothing, what is
 ** beside it is rotated away. */
-static ptrdiff_t block_start(Bidiagonal *b, ptrdiff_t k) {
-  double *d = b->all.d, *e = b->all.e;
+static ptrdiff_t block_start(Iteration *all, ptrdiff_t k) {
+  double *d = all->d, *e = all->e;
   for (ptrdiff_t l = k; l > 0; l--) {
-    if (fabs(e[l]) <= b->small) {
+    if (fabs(e[l]) <= all->small) {
       e[l] = 0;
       return l;
     }
-    if (fabs(d[l - 1]) > b->small) continue;
+    if (fabs(d[l - 1]) > all->small) continue;
     double c = 0, s = 1;
     for (ptrdiff_t i = l; i <= k; i++) {
       double f = s * e[i];
       e[i] *= c;
-      if (fabs(f) <= b->small) break;
+      if (fabs(f) <= all->small) break;
       double g = d[i], h = length_of(f, g);
       d[i] = h;
       c = g / h;
       s = -f / h;
-      collect(&b->all.collected[0], (Sweep){l - 1, i - l + 1, 1}, &c, &s);
+      collect(&all->collected[0], (Sweep){l - 1, i - l + 1, 1}, &c, &s);
     }
     return l;
   }
@@ -365,14 +371,13 @@ static double shift_of(const double *d, const double *e, ptrdiff_t l, ptrdiff_t 
   return ((x - z) * (x + z) + h * (y / (f + copysign(hypot(f, 1), f)) - h)) / x;
 }
 
-static void qr_step(Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
-  Iteration *all = &b->all;
+static void qr_step(Iteration *all, ptrdiff_t l, ptrdiff_t k) {
   double *d = all->d, *e = all->e, f = shift_of(d, e, l, k), x = d[l], c = 1, s = 1;
   for (ptrdiff_t i = l + 1; i <= k; i++) {
     double g = c * e[i], h = s * e[i], y = d[i], z = length_of(f, h);
     e[i - 1] = z;
-    b->c_of_v[i - l - 1] = c = z == 0 ? 1 : f / z;
-    b->s_of_v[i - l - 1] = s = z == 0 ? 0 : h / z;
+    all->c_of_v[i - l - 1] = c = z == 0 ? 1 : f / z;
+    all->s_of_v[i - l - 1] = s = z == 0 ? 0 : h / z;
     f = x * c + g * s;
     g = g * c - x * s;
     h = y * s;
@@ -390,22 +395,21 @@ static void qr_step(Bidiagonal *b, ptrdiff_t l, ptrdiff_t k) {
   e[l] = 0;
   e[k] = f;
   d[k] = x;
-  collect(&all->collected[1], (Sweep){l, 1, k - l}, b->c_of_v, b->s_of_v);
+  collect(&all->collected[1], (Sweep){l, 1, k - l}, all->c_of_v, all->s_of_v);
   collect(&all->collected[0], (Sweep){l, 1, k - l}, all->c, all->s);
 }
 
 static void collect_qr(Iteration *all) {
-  Bidiagonal *b = (Bidiagonal *)all;
   for (; all->at <= all->n; all->at++, all->steps = 0) {
     for (;; all->steps++) {
       if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
       if (all->work > MOST_WORK) return;
-      ptrdiff_t k = all->n - all->at, l = block_start(b, k);
+      ptrdiff_t k = all->n - all->at, l = block_start(all, k);
       if (l == k) break;
       all->work += 2 * STEP_WORK * (double)(k - l);
       all->fails = all->ends = all->steps == MOST_STEPS_EACH;
       if (all->ends) return;
-      qr_step(b, l, k);
+      qr_step(all, l, k);
     }
   }
   all->ends = true;
@@ -413,17 +417,14 @@ static void collect_qr(Iteration *all) {
 
 bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
                        double *scratch, LinalgProgress *progress) {
-  double *norm = &progress->numbers[1];
+  Iteration new = {.collect = collect_qr, .d = d, .e = e, .n = n, .at = 1}; /* the last row's block */
   if (progress->at == 0) {
+    double norm = 0;
     for (ptrdiff_t i = n - 1; i > 0; i--) e[i] = e[i - 1];
-    e[0] = *norm = 0;
-    for (ptrdiff_t i = 0; i < n; i++) *norm = fmax(*norm, fabs(d[i]) + fabs(e[i]));
-    progress->at = 1; /* the last row's block */
+    e[0] = 0;
+    for (ptrdiff_t i = 0; i < n; i++) norm = fmax(norm, fabs(d[i]) + fabs(e[i]));
+    new.small = norm * DBL_EPSILON;
   }
-  Bidiagonal b = {{.collect = collect_qr, .d = d, .e = e, .n = n},
-                  scratch + 2 * n,
-                  scratch + 3 * n,
-                  *norm * DBL_EPSILON};
-  iteration_begin(&b.all, progress, u, v, scratch);
-  return iterates(&b.all, progress) && order_values(&b.all, progress, true);
+  Iteration *all = iteration_in(scratch, &new, u, v, progress);
+  return iterate(all, progress) && order_values(all, progress, true);
 }

@@ -281,9 +281,12 @@ static void solve_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) 
 FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgSystems s,
                                   LinalgProgress *progress) {
   double a_vector = (double)s.n * (double)s.n;
-  ptrdiff_t some = (ptrdiff_t)(LINALG_TURN / a_vector) / STRIP_COLUMNS * STRIP_COLUMNS;
+  ptrdiff_t some = (ptrdiff_t)(TURN / a_vector) / STRIP_COLUMNS * STRIP_COLUMNS;
   ptrdiff_t rows = s.n;
-  if (some < LARGE_STRIPS * STRIP_COLUMNS) rows = BLOCK, some = LARGE_STRIPS * STRIP_COLUMNS;
+  if (some < LARGE_STRIPS * STRIP_COLUMNS) {
+    ptrdiff_t fit = (ptrdiff_t)(TURN / (2.0 * BLOCK * (double)s.n)) / STRIP_COLUMNS;
+    rows = BLOCK, some = least(most(fit, 1), LARGE_STRIPS) * STRIP_COLUMNS;
+  }
   ptrdiff_t strips = (s.vectors + some - 1) / some, blocks = (s.n + rows - 1) / rows;
   for (ptrdiff_t k = progress->at; k < strips * blocks; k++) {
     ptrdiff_t first = k / blocks * some, count = least(some, s.vectors - first);
@@ -579,6 +582,5 @@ LinalgEnd NAMED(linalg_run)(const LinalgPlan *plan, const LinalgData *data, Numb
       [LINALG_GEES] = run_general,      [LINALG_GEEV] = run_general,
 #endif
   };
-  progress->work = 0;
   return routines[plan->routine](plan, data, memory, progress);
 }

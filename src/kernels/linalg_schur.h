@@ -161,7 +161,7 @@ ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff
     all.next_v = new, all.next_w = new_w, all.next_z = new_z;
     ptrdiff_t parts = all.parts = high < LEAST_ROWS ? 1 : PARTS;
     double of_row = 8.0 * (double)(n - k);
-    all.some = most((ptrdiff_t)(LINALG_TURN / (of_row * (double)parts)) & -2, 2);
+    all.some = most((ptrdiff_t)(TURN / (of_row * (double)parts)) & -2, 2);
     for (; progress->lines <= rows / parts; progress->lines += all.some) {
       double work = of_row * (double)least(n, all.some * parts);
       if (linalg_pauses(progress, k - low, work)) return false;

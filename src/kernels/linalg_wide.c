@@ -378,7 +378,6 @@ LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int pa
   ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
   Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
   double work = 40 + 8 * (double)columns;
-  progress->work = 0;
   if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
     return LINALG_PAUSED;
   }

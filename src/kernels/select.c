@@ -60,6 +60,7 @@ static void load_keys(const Line *l, int64_t from, int64_t count, uint64_t *keys
     keys[i] = key_of_bits(key, element_bits(data, from + i, bytes), bytes); \
   }
   switch (key->bytes) {
+  case 1: LOAD(1) break;
   case 2: LOAD(2) break;
   case 4: LOAD(4) break;
   default: LOAD(8)

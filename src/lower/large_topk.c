@@ -3,7 +3,7 @@
 **
 **     topk(x, k)   =   sort(the k first of x and their positions, in order of these), stably
 **
-** Integers of 8 bits and fewer are selected as ones of 16. A list of the best so far, as kernels/topk.c keeps, is for a small k.
+** A list of the best so far, as kernels/topk.c keeps, is for a small k.
 */
 #include "hlo/shorthand.h"
 #include "lower/lower.h"
@@ -15,12 +15,6 @@ enum {
   PART = 64,
 };
 
-/* As which elements are selected. */
-static PrimitiveType selected_type(PrimitiveType type) {
-  if (type_bits(type) >= 16) return type;
-  return type_kind(type) == KIND_SIGNED ? S16 : U16;
-}
-
 static bool is_large(const Instruction *x) {
   if (x->opcode != HLO_TOPK || x->a->control_predecessors.count ||
       !shape_is_static_array(x->operands[0]->shape)) {
@@ -28,14 +22,13 @@ static bool is_large(const Instruction *x) {
   }
   const Shape *shape = x->operands[0]->shape;
   int64_t k = x->a->k, size = shape->dims[shape->rank - 1];
-  bool is_selected = type_bits(shape->type) >= 16 || type_is_integral(shape->type);
-  return is_selected && x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 &&
+  return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 &&
          k >= LEAST && (k >= ALWAYS || k * PART >= size);
 }
 
 /* compare(a, b) of the first operand, in the total order. */
 static Computation *make_comparator(const Instruction *x) {
-  PrimitiveType type = selected_type(x->operands[0]->shape->type);
+  PrimitiveType type = x->operands[0]->shape->type;
   Computation *c = module_add_computation(x->parent->module, "topk_order");
   Instruction *parameters[4];
   for (int i = 0; i < 4; i++) {
@@ -49,33 +42,21 @@ static Computation *make_comparator(const Instruction *x) {
   return c;
 }
 
-/* x itself if its elements are of the type. */
-static Instruction *converted(Instruction *x, PrimitiveType type) {
-  if (x->shape->type == type) return x;
-  const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, type);
-  return computation_add(x->parent, HLO_CONVERT, shape, &x, 1, NULL, NULL);
-}
-
 static void expand(Instruction *x) {
   int64_t last = x->operands[0]->shape->rank - 1;
   Arena *arena = x->parent->module->arena;
-  PrimitiveType type = x->operands[0]->shape->type;
   Instruction *parts[2];
   Attributes a = *x->a;
   a.is_stable = true; /* for the kernel */
-  Instruction *of = converted(x->operands[0], selected_type(type));
-  const Shape *elements[] = {shape_with_type(arena, x->shape->elements[0], of->shape->type),
-                             x->shape->elements[1]};
-  const Shape *both = shape_tuple(arena, 2, elements);
-  Instruction *chosen = computation_add(x->parent, HLO_TOPK, both, &of, 1, &a, NULL);
+  Instruction *chosen =
+      computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a, NULL);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, chosen, i);
   attributes_init(&a);
   a.dimensions = (Int64List){1, arena_copy(arena, &last, sizeof last)};
   a.is_stable = true;
   a.to_apply = make_comparator(x);
-  Instruction *sorted = computation_add(x->parent, HLO_SORT, both, parts, 2, &a, NULL);
+  Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, &a, NULL);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, sorted, i);
-  parts[0] = converted(parts[0], type);
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
 }
 

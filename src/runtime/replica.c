@@ -391,7 +391,8 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
                       .computed = computed,
                       .share = share_parts,
                       .sharer = replica,
-                      .stop = &replica->run->failing};
+                      .stop = &replica->run->failing,
+                      .deadline_us = replica->deadline_us};
 }
 
 /* As run_generated. Of a group of rows, the kernel and what follows it. */
