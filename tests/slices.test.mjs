@@ -250,6 +250,12 @@ Object.assign(OPERATIONS, {
   'sums of 8-bit floats': [`x = f8e4m3fn[3000,3000] iota(), iota_dimension=0
   z = f8e4m3fn[] constant(0)
   ROOT r = f8e4m3fn[3000] reduce(x, z), dimensions={1}, to_apply=add`, add.replaceAll('f32', 'f8e4m3fn')],
+  'a convolution of predicates': [`i = s32[60000] iota(), iota_dimension=0
+  p = pred[60000] convert(i)
+  x = pred[1,60000,1] reshape(p)
+  s = pred[1,3000,1] slice(x), slice={[0:1],[0:3000],[0:1]}
+  k = pred[3000,1,1] reshape(s)
+  ROOT r = pred[1,57001,1] convolution(x, k), window={size=3000}, dim_labels=b0f_0io->b0f`],
   'bytes to halves of bytes': [`x = s8[4000000] iota(), iota_dimension=0
   ROOT r = s4[4000000,2] bitcast-convert(x)`],
   'halves of bytes to bytes': [`x = s4[4000000,2] iota(), iota_dimension=0

@@ -20,6 +20,8 @@ static const NamedPass
                          ABOUT(HLO_BATCH_NORM_TRAINING, HLO_BATCH_NORM_INFERENCE,
                                HLO_BATCH_NORM_GRAD)},
     normalize_floats = {"normalize-floats", lower_normalize_floats, NULL},
+    count_predicates = {"count-predicates", lower_count_predicates,
+                        ABOUT(HLO_DOT, HLO_CONVOLUTION)},
     plain_windows = {"plain-windows", lower_plain_windows,
                      ABOUT(HLO_REDUCE_WINDOW, HLO_SELECT_AND_SCATTER)},
     expand_pooling = {"expand-pooling", lower_expand_pooling, ABOUT(HLO_SELECT_AND_SCATTER)},
@@ -49,6 +51,7 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   if (target) {
     pass_run(plain_windows, module, watch);
     pass_run(normalize_floats, module, watch);
+    pass_run(count_predicates, module, watch);
     pass_run(reduction_levels, module, watch);
     pass_run(expand_batch_norm, module, watch);
     pass_run(expand_pooling, module, watch);

@@ -25,6 +25,7 @@ bool lower_counters(Module *module);     /* what their ranges tell, of compariso
 bool lower_block_scans(Module *module);  /* cumulative ones of narrow floats, as XLA rounds them */
 bool lower_reduction_levels(Module *module); /* of 8-bit floats, as XLA rounds them */
 bool lower_normalize_floats(Module *module); /* of formats that nothing is computed in */
+bool lower_count_predicates(Module *module); /* products of predicates, as ones of bytes */
 bool lower_plain_windows(Module *module);    /* reversed ones, and those that are the whole array */
 bool lower_expand_batch_norm(Module *module); /* as reductions and loops */
 bool lower_expand_pooling(Module *module);    /* select-and-scatter, as reduce and select */
