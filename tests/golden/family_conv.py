@@ -76,6 +76,7 @@ def convolution(f):
   for type_ in ('s8', 'u8', 's16', 'u32', 's64', 'f16', 'bf16', 'c64', 'c128', 'u64', 'u16'):
     convs(f, type_, ('plain2d', 'everything', 'one-d'))
   convs(f, 's8', ('plain2d',), 's32')
+  convs(f, 'pred', ('plain2d', 'everything', 'one-d'))
   convs(f, 'bf16', ('plain2d',), 'f32')
   convs(f, 'f8e5m2', ('one-d',))
   x, k = normals('f32', (1, 8, 8, 3), 'x'), normals('f32', (3, 3, 3, 8), 'k')

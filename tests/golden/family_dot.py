@@ -100,6 +100,7 @@ def dot_types(f):
   for type_ in ('s8', 's64', 'u16'):
     f.hlo(f'dot.{type_}.wraps', None, dot_text(f'{type_}[4,5]', (1,), (0,), (), ()),
           any_bits(type_, (4, 6), 'lhs'), any_bits(type_, (6, 5), 'rhs'))
+  dots(f, 'pred', FEW)
   random_dots(f, 'f64', 2.0**-52)
   random_dots(f, 'bf16', 2.0**-8)
   random_dots(f, 'f16', 2.0**-10)
