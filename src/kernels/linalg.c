@@ -281,8 +281,8 @@ static bool is_late(LinalgProgress *progress) {
 
 bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work) {
   progress->at = at;
-  if (progress->call && (progress->work > turn_of(progress) || *progress->call->stop ||
-                         is_late(progress))) {
+  if (progress->call &&
+      (progress->work > turn_of(progress) || *progress->call->stop || is_late(progress))) {
     return true;
   }
   progress->work += work;

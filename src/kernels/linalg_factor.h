@@ -307,7 +307,8 @@ ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t s
     double of_column = 2.0 * (double)(rows - k) * (double)width;
     bool is_long = of_column * LEAST_LINES > TURN;
     if (is_long || !looks_ahead((double)(rows - end) * BLOCK * BLOCK / 2 * LINALG_MOVE)) next = end;
-    LuPanel panel = {a, rows, columns - end, stride, k, end, next, pivots, scratch, &progress->info};
+    LuPanel panel = {a,   rows, columns - end, stride,  k,
+                     end, next, pivots,        scratch, &progress->info};
     if (!progress->has_panel) {
       if (!lu_panel(a, rows, stride, k, end, pivots, scratch, progress)) return false;
       swap_columns(&panel, 0, k);

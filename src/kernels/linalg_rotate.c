@@ -141,7 +141,7 @@ struct Iteration {
 __attribute__((minsize)) static Iteration *iteration_in(double *scratch, const Iteration *new,
                                                         LinalgRows u, LinalgRows v,
                                                         LinalgProgress *progress) {
-  ptrdiff_t n = new->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH * n;
+  ptrdiff_t n = new->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH *n;
   uint8_t *rooms = (uint8_t *)(scratch + 4 * n);
   Sweep *sweeps = (Sweep *)(rooms + 4 * bytes);
   Iteration *all = (Iteration *)(sweeps + 4 * (n + SWEEPS));
@@ -417,13 +417,14 @@ static void collect_qr(Iteration *all) {
 
 bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
                        double *scratch, LinalgProgress *progress) {
-  Iteration new = {.collect = collect_qr, .d = d, .e = e, .n = n, .at = 1}; /* the last row's block */
+  Iteration new = {
+      .collect = collect_qr, .d = d, .e = e, .n = n, .at = 1}; /* the last row's block */
   if (progress->at == 0) {
     double norm = 0;
     for (ptrdiff_t i = n - 1; i > 0; i--) e[i] = e[i - 1];
     e[0] = 0;
     for (ptrdiff_t i = 0; i < n; i++) norm = fmax(norm, fabs(d[i]) + fabs(e[i]));
-    new.small = norm * DBL_EPSILON;
+    new.small = norm *DBL_EPSILON;
   }
   Iteration *all = iteration_in(scratch, &new, u, v, progress);
   return iterate(all, progress) && order_values(all, progress, true);

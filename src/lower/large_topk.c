@@ -22,8 +22,8 @@ static bool is_large(const Instruction *x) {
   }
   const Shape *shape = x->operands[0]->shape;
   int64_t k = x->a->k, size = shape->dims[shape->rank - 1];
-  return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 &&
-         k >= LEAST && (k >= ALWAYS || k * PART >= size);
+  return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 && k >= LEAST &&
+         (k >= ALWAYS || k * PART >= size);
 }
 
 /* compare(a, b) of the first operand, in the total order. */
@@ -48,8 +48,7 @@ static void expand(Instruction *x) {
   Instruction *parts[2];
   Attributes a = *x->a;
   a.is_stable = true; /* for the kernel */
-  Instruction *chosen =
-      computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a, NULL);
+  Instruction *chosen = computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a, NULL);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, chosen, i);
   attributes_init(&a);
   a.dimensions = (Int64List){1, arena_copy(arena, &last, sizeof last)};
