@@ -219,12 +219,12 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
 
 /* Of one matrix, roughly; eigenvalues and singular values are approached, by as much again and again. */
 static double work_of(const LinalgPlan *p) {
-  enum { APPROACHES = 16 };
+  enum { APPROACHES = 16, LEAST = 256 }; /* of the smallest matrix: to call what computes it */
   int64_t size = most(p->in[0].rows, p->in[0].columns), numbers = size * size;
   for (int k = 1; k < p->operands; k++) numbers = most(numbers, p->in[k].rows * p->in[k].columns);
   bool approaches = p->routine == LINALG_SYEVD || p->routine == LINALG_GESDD ||
                     p->routine == LINALG_GEES || p->routine == LINALG_GEEV;
-  return (double)size * (double)numbers * (approaches ? APPROACHES : 1) + 64;
+  return (double)size * (double)numbers * (approaches ? APPROACHES : 1) + LEAST;
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
