@@ -75,7 +75,7 @@ CFLAGS_single = $(WASM_CFLAGS) -DXLA_SINGLE_THREADED --embed-dir=$(B)/obj/single
 # the compiler's header of that name, and adds what Debian's SIMDe lacks.
 SIMD_HEADER := $(B)/include/wasm_simd128.h
 NATIVE_CFLAGS := $(CFLAGS) -I$(dir $(SIMD_HEADER)) -DSIMDE_ENABLE_NATIVE_ALIASES= \
-  -g -O1 -fno-omit-frame-pointer -pthread -DXLA_CHECKS
+  -g -O1 -fno-omit-frame-pointer -pthread -Wno-psabi -DXLA_CHECKS
 CFLAGS_native := $(NATIVE_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined
 CFLAGS_native-tsan := $(NATIVE_CFLAGS) -fsanitize=thread
 

@@ -219,6 +219,30 @@ test('the seed of a run says which numbers rng gives', async () => {
   }
 });
 
+test('rng that is applied to each element gives each its own number', async () => {
+  const draw = `draw { x = f64[] parameter(0)\n y = f64[] parameter(1)\n l = f64[] constant(0)\n h = f64[] constant(1)
+    u = f64[] rng(l, h), distribution=rng_uniform\n ROOT r = f64[] add(u, y) }`;
+  const zeros = 'z = f64[] constant(0)\n x = f64[100000] broadcast(z), dimensions={}';
+  const after = 'h = f64[] constant(1)\n n = f64[1000] rng(z, h), distribution=rng_uniform'; // of the same state
+  for (const result of [
+    'm = f64[100000] map(x, x), dimensions={0}, to_apply=draw',
+    'm = f64[99999] reduce-window(x, z), window={size=2}, to_apply=draw',
+  ]) {
+    const text = `HloModule m\n${draw}\nENTRY e {\n ${zeros}\n ${result}\n ${after}
+      ROOT t = (${result.match(/f64\[\d+\]/)[0]}, f64[1000]) tuple(m, n)\n}`;
+    const numbers = [];
+    for (const threads of [0, 2]) {
+      const one = await Client.create({ threads });
+      const module = one.parseHlo(text), executable = await one.compile(module);
+      const literals = (await executable.execute([])).flat();
+      numbers.push(literals.flatMap((literal) => [...literal.data]));
+      one.dispose();
+    }
+    assert.deepEqual(numbers[0], numbers[1]);
+    assert.ok(new Set(numbers[0]).size > numbers[0].length - 10, `${new Set(numbers[0]).size} of ${numbers[0].length}`);
+  }
+});
+
 test('a computation is known by itself, not by its address', () => {
   const b = client.builder('b');
   const x = b.parameter(0, 'f32[4]');

@@ -606,11 +606,11 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   return !(wide_source && is_narrow_float(to) && type_bits(to) <= 8);
 }
 
-/* Nothing is computed in the formats of scale factors and of what they scale, but for what passes them on:
-** lower/normalize_floats.c converts. */
+/* Nothing is computed in formats that are only stored, but for what passes them on: lower/normalize_floats.c
+** converts. */
 static bool can_hold(PrimitiveType type, Opcode opcode) {
   bool passes_on = opcode == HLO_SELECT || opcode == HLO_CONVERT || opcode == HLO_BITCAST_CONVERT;
-  return passes_on || (type != F8E8M0FNU && type != F4E2M1FN);
+  return passes_on || type_computed_in(type) == type;
 }
 
 bool can_emit_operation(const Instruction *instruction) {

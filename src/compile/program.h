@@ -72,7 +72,8 @@ struct Thunk {
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;
   union {
-    struct { /* GENERATED: in the executable's module */
+    bool in_order; /* EVAL: what it applies draws random numbers, one after the other */
+    struct {       /* GENERATED: in the executable's module */
       int function;
       CodegenWork work;
     };

@@ -29,6 +29,7 @@ typedef struct Compiler {
   const bool *late; /* of the computation that is compiled next: see find_late */
   int64_t room;     /* instructions that loops and branches may still be written out to */
   int64_t **starts; /* of the computation at work, by id: where a tuple's elements' leaves begin */
+  bool draws;       /* there are random numbers in the module, which may be drawn anywhere */
   const Instruction *too_large; /* what cannot be written out, nor be evaluated */
 } Compiler;
 
@@ -461,6 +462,15 @@ static void add_kernel_fusion(Compiler *c, Thunk *thunk, const Computation *call
   thunk->fusion_function = add_function(c, fusion);
 }
 
+static bool draws(const Instruction *instruction) {
+  return instruction->opcode == HLO_RNG || instruction->opcode == HLO_RNG_GET_AND_UPDATE_STATE;
+}
+
+static bool applies_draws(const Compiler *c, const Instruction *instruction) {
+  return c->draws && instruction_called(instruction, NULL) > 0 &&
+         instruction_reaches(instruction, draws);
+}
+
 static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves *values,
                             ThunkSequence *sequence) {
   int operand_count;
@@ -478,6 +488,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   }
   Thunk *thunk = add_thunk(c, sequence, kind, instruction);
   set_leaves(c, thunk, operands, operand_count, results, shape_leaves(instruction->shape));
+  if (kind == THUNK_EVAL) thunk->in_order = applies_draws(c, instruction);
   if (kind == THUNK_KERNEL) {
     thunk->plan = plan;
     thunk->scratch = scratch;
@@ -628,6 +639,7 @@ static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error) {
   Compiler c = {.program = program, .options = options, .arena = program->arena};
   c.function_of = ARENA_ARRAY(c.arena, int, program->module->numbers);
+  c.draws = module_has(program->module, ABOUT(HLO_RNG, HLO_RNG_GET_AND_UPDATE_STATE));
   module_measure(program->module);
   const Computation *entry = program->module->entry;
   for (int p = 0; p < entry->parameter_count; p++) {

@@ -16,10 +16,6 @@ typedef struct Normalizer {
   Arena *arena;
 } Normalizer;
 
-static PrimitiveType computed_in(PrimitiveType type) {
-  return type == F8E8M0FNU ? F32 : type == F4E2M1FN ? F16 : type;
-}
-
 static Instruction *convert(const Normalizer *n, Instruction *x, PrimitiveType type) {
   const Shape *shape = shape_with_type(n->arena, x->shape, type);
   return computation_add(n->computation, HLO_CONVERT, shape, &x, 1, NULL, NULL);
@@ -60,7 +56,7 @@ static bool flushes_operands(Opcode opcode) {
 }
 
 static void normalize(const Normalizer *n, Instruction *x) {
-  PrimitiveType type = x->shape->type, in = computed_in(type);
+  PrimitiveType type = x->shape->type, in = type_computed_in(type);
   Instruction *operands[3];
   for (int i = 0; i < x->operand_count; i++) {
     operands[i] = convert(n, x->operands[i], in);
@@ -79,7 +75,7 @@ static bool is_computed(const Instruction *x) {
   if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY && x->opcode != HLO_CLAMP) {
     return false;
   }
-  if (!shape_is_array(x->shape) || computed_in(x->shape->type) == x->shape->type) return false;
+  if (!shape_is_array(x->shape) || type_computed_in(x->shape->type) == x->shape->type) return false;
   for (int i = 0; i < x->operand_count; i++) {
     if (x->operands[i]->shape->type != x->shape->type) return false;
   }

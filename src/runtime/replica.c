@@ -80,14 +80,12 @@ static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, 
   next = thunk->results;
   Literal *result = literal_of_leaves(replica, instruction->shape, &next, arena);
   int64_t steps = EVAL_STEPS_ALONE;
-  uint64_t state[2] = {replica->rng_state[0], replica->rng_state[1]}; /* of a part, its own */
-  if (part) skip_random(state, part[0]);
   EvalContext context = {
       .arena = arena,
       .error = error,
       .replica_id = replica_number(replica),
       .partition_id = partition_number(replica),
-      .rng_state = part ? state : replica->rng_state,
+      .rng_state = replica->rng_state,
       .cancelled = &replica->run->failing,
       .budget = scheduler_workers() ? NULL : &steps,
       .part = part,
@@ -237,26 +235,26 @@ static bool run_eval_chunk(void *argument, int chunk) {
   EvalLoop *loop = argument;
   if (loop->failed) return true;
   const Thunk *thunk = loop->thunk;
+  const Instruction *x = thunk->instruction;
   int64_t begin = chunk * loop->some, steps = EVAL_STEPS_ALONE;
   int64_t count = least(loop->count - begin, loop->some);
   Arena *arena = arena_new();
   Error error;
   uint64_t state[2] = {loop->replica->rng_state[0], loop->replica->rng_state[1]};
-  skip_random(state, begin * random_words(thunk->instruction) / 4);
+  skip_random(state, begin * random_words(x) / 4);
   EvalContext context = {.arena = arena,
                          .error = &error,
-                         .rng_state = state,
+                         .rng_state = x->opcode == HLO_RNG ? state : loop->replica->rng_state,
                          .cancelled = &loop->replica->run->failing,
                          .budget = scheduler_workers() ? NULL : &steps};
   Literal **operands = ARENA_ARRAY(arena, Literal *, thunk->operand_count);
   for (int i = 0; i < thunk->operand_count; i++) {
-    const Instruction *x = thunk->instruction;
     const LogicalBuffer *operand = thunk->operands[i];
     operands[i] = elements_of(loop->replica, operand, elements_in(operand->shape, x, begin),
                               elements_in(operand->shape, x, count), arena);
   }
   Literal *result = elements_of(loop->replica, thunk->results[0], begin, count, arena);
-  if (!eval_instruction(thunk->instruction, operands, result, &context)) eval_failed(loop, &error);
+  if (!eval_instruction(x, operands, result, &context)) eval_failed(loop, &error);
   arena_free(arena);
   return true;
 }
@@ -297,7 +295,7 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   if (loop->count <= loop->some) return false;
   *chunks = chunk_loop(loop->replica, (loop->count + loop->some - 1) / loop->some,
                        by_elements ? run_eval_chunk : run_eval_part, loop);
-  chunks->in_order = !apart;
+  chunks->in_order = !apart || thunk->in_order;
   return true;
 }
 

@@ -48,6 +48,11 @@ static inline PrimitiveType type_of_products(PrimitiveType t) {
   return type_is_floating(t) && type_bits(t) < 32 ? F32 : t;
 }
 
+/* What XLA:CPU computes in where `t` is a format that is only stored: of scale factors, or what they scale. */
+static inline PrimitiveType type_computed_in(PrimitiveType t) {
+  return t == F8E8M0FNU ? F32 : t == F4E2M1FN ? F16 : t;
+}
+
 /* C64 -> F32, C128 -> F64 and back. Other types: themselves / PRIMITIVE_TYPE_INVALID. */
 PrimitiveType type_complex_component(PrimitiveType type);
 PrimitiveType type_complex_of(PrimitiveType type);

@@ -81,7 +81,7 @@ static void check(Opcode opcode, PrimitiveType type) {
     rules++;
     if (!platform_try(apply, instruction, &error)) fail(opcode, type, error.message);
     bool emits = can_fuse(&codegen_target, instruction);
-    bool is_stored_only = type == F8E8M0FNU || type == F4E2M1FN; /* lower/normalize_floats.c */
+    bool is_stored_only = type_computed_in(type) != type; /* lower/normalize_floats.c */
     if (!emits && !is_stored_only && codegen_target.has_type(type) && !is_excepted(opcode, type)) {
       fail(opcode, type, "the emitter does not write it");
     }
