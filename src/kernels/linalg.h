@@ -89,14 +89,15 @@ typedef struct LinalgProgress {
   int64_t matrix;         /* of the batch: linalg.c's */
   bool exactly;           /* in linalg_exact.c's stages: linalg.c's */
   int stage;
-  ptrdiff_t at;      /* in the stage: a row, a column */
-  bool has_panel;    /* there: what comes before its lines is done, */
-  ptrdiff_t lines;   /* and so many of these */
-  ptrdiff_t vectors; /* of the panel */
-  ptrdiff_t info;    /* what the stages so far came to */
-  double numbers[2]; /* that a stage keeps */
-  double work;       /* operations in this turn, */
-  double looked;     /* and before the clock was looked at */
+  ptrdiff_t at;        /* in the stage: a row, a column */
+  bool has_panel;      /* there: what comes before its lines is done, */
+  ptrdiff_t lines;     /* and so many of these */
+  ptrdiff_t vectors;   /* of the panel */
+  ptrdiff_t reflected; /* columns behind a long one of it */
+  ptrdiff_t info;      /* what the stages so far came to */
+  double numbers[2];   /* that a stage keeps */
+  double work;         /* operations in this turn, */
+  double looked;       /* and before the clock was looked at */
 } LinalgProgress;
 
 enum {

@@ -505,25 +505,40 @@ static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   reflect_by_one(r->v, r->size, r->factor, r->x + first * r->stride, end - first, r->stride);
 }
 
-/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. Of each column, first its reflector;
-** then what is behind it meets that, some at a time. */
+/* Of a column of a panel, first its reflector; then columns behind it meet that, some at a time. progress->reflected: how
+** many have, and the column itself. */
+ROUTINE static bool qr_long_column(Number *line, ptrdiff_t size, ptrdiff_t stride, ptrdiff_t behind,
+                                   ptrdiff_t at, Number *tau, LinalgProgress *progress) {
+  ptrdiff_t some = most((ptrdiff_t)(TURN / (4 * (double)size)), 1);
+  for (ptrdiff_t count; progress->reflected <= behind; progress->reflected += count) {
+    ptrdiff_t first = progress->reflected;
+    count = first == 0 ? 1 : least(some, behind + 1 - first);
+    if (linalg_pauses(progress, at, 4.0 * (double)size * (double)count)) return false;
+    if (first == 0) {
+      *tau = reflector(line, size);
+    } else {
+      reflect_by_one(line, size, conjugate(*tau), line + first * stride, count, stride);
+    }
+  }
+  progress->reflected = 0;
+  return true;
+}
+
+/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. */
 ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k,
                              ptrdiff_t end, ptrdiff_t reach, Number *tau,
                              LinalgProgress *progress) {
-  ptrdiff_t steps = reach - k;
-  while (progress->lines < (end - k) * steps) {
-    ptrdiff_t j = k + progress->lines / steps, step = progress->lines % steps, size = rows - j;
-    ptrdiff_t some = most((ptrdiff_t)(TURN / (4 * (double)size)), 1), left = reach - j - step;
-    Number *line = at + j * (stride + 1);
-    if (step == 0) {
-      if (linalg_pauses(progress, k, 4.0 * (double)size)) return false;
-      tau[j] = reflector(line, size);
-    } else if (left > 0) {
-      some = least(some, left);
-      if (linalg_pauses(progress, k, 4.0 * (double)size * (double)some)) return false;
-      reflect_by_one(line, size, conjugate(tau[j]), line + step * stride, some, stride);
+  for (ptrdiff_t j; (j = k + progress->lines) < end; progress->lines++) {
+    Number *line = at + j * stride + j;
+    double work = 4.0 * (double)(rows - j) * (double)(reach - j);
+    if (work > TURN) {
+      if (!qr_long_column(line, rows - j, stride, reach - j - 1, k, &tau[j], progress))
+        return false;
+      continue;
     }
-    progress->lines += step == 0 ? 1 : left > 0 ? some : steps - step;
+    if (linalg_pauses(progress, k, work)) return false;
+    tau[j] = reflector(line, rows - j);
+    reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, reach - j - 1, stride);
   }
   progress->lines = 0;
   return true;
