@@ -116,7 +116,8 @@ describe('linear algebra in blocks', () => {
   }
 
   for (const [type, { real, lanes, bound }] of Object.entries(TYPES)) {
-    for (const [m, n] of [[450, 450], [300, 130], [130, 300]]) {
+    // The last one's columns are so long that they go by rows, some in a turn.
+    for (const [m, n] of [[450, 450], [300, 130], [130, 300], [40000, 40]]) {
       const k = Math.min(m, n), shape = `${type}[${m},${n}]`;
       const x = random(m * n * lanes, real);
       const of = (data) => (i, j) => [data[(i * n + j) * lanes], lanes === 2 ? data[(i * n + j) * lanes + 1] : 0];
@@ -183,7 +184,10 @@ describe('linear algebra in blocks', () => {
         }
       });
     }
-    for (const [m, n, mode] of [[70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A']]) {
+    // The last one's rotations are applied some columns after the others.
+    for (const [m, n, mode] of [
+      [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'],
+    ]) {
       const k = Math.min(m, n);
       const [u, v] = mode === 'A' ? [m, n] : [k, k];
       test(`singular vectors of ${type}[${m},${n}], ${mode}`, async () => {
