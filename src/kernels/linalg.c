@@ -15,7 +15,6 @@
 enum {
   LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
   MOST_CHUNKS = 32,   /* each has its own memory */
-  BLOCK = 32,         /* linalg_factor.h's */
 };
 
 typedef struct RoutineName {
@@ -42,32 +41,46 @@ static const RoutineName routines[] = {
     {"geev", LINALG_GEEV, {"rrcci", "nnni"}},
 };
 
+enum { BLOCK = LINALG_BLOCK };
+
+int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count) {
+  int64_t width = least(count, BLOCK), ahead = least(size, LINALG_AHEAD);
+  return 2 * most(lines, 1) * BLOCK + 2 * BLOCK * BLOCK + 2 * (size + ahead) * width;
+}
+
+int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count) {
+  return most(linalg_panel_numbers(size, most(lines, count), count),
+              linalg_rotation_numbers(count));
+}
+
 static int64_t linalg_numbers_of(const LinalgPlan *p) {
   int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = most(rows, columns);
-  int64_t panels = 6 * BLOCK * size + 2 * BLOCK * BLOCK, right = p->in[1].rows * p->in[1].columns;
+  int64_t steps = least(rows, columns), right = p->in[1].rows * p->in[1].columns;
   switch (p->routine) {
   case LINALG_CHOLESKY:
   case LINALG_POTRF: return rows * linalg_stride(rows) + 2 * BLOCK * rows;
   case LINALG_TRIANGULAR_SOLVE:
   case LINALG_TRSM: return rows * rows + right;
-  case LINALG_GETRF: return rows * (linalg_stride(columns) + BLOCK);
-  case LINALG_GEQRF: return rows * columns + size + panels;
-  case LINALG_ORGQR: return 2 * rows * columns + size + panels;
-  case LINALG_GEQP3: return rows * columns + 2 * columns;
+  case LINALG_GETRF: return rows * (linalg_stride(columns) + least(BLOCK, columns));
+  case LINALG_GEQRF: return rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
   case LINALG_GTSV: return 2 * p->in[3].rows * (3 + p->in[3].columns);
   case LINALG_ORMQR: {
     int64_t lines = p->in[2].rows * p->in[2].columns / rows;
-    return rows * (columns + lines) + size + 6 * BLOCK * most(rows, lines) + 2 * BLOCK * BLOCK;
+    return rows * (columns + lines) + steps + linalg_panel_numbers(rows, lines, steps);
   }
   case LINALG_GEHRD:
   case LINALG_GEES:
   case LINALG_GEEV:
-    return 4 * (rows + 1) * (rows + 24) + 2 * rows + 16 + most(panels, 14 * (rows + 24));
-  case LINALG_SYEVD: return 2 * rows * linalg_stride(rows) + 3 * rows + panels;
+    return 4 * (rows + 1) * (rows + 24) + 2 * rows + 16 +
+           most(linalg_panel_numbers(rows, rows, rows), 14 * (rows + 24));
+  case LINALG_SYEVD:
+    return 2 * rows * linalg_stride(rows) + 3 * rows + linalg_vectors_numbers(rows, rows, rows);
   default: { /* svd_in's */
-    int64_t least_size = least(rows, columns), vectors = most(p->out[2].columns, p->out[3].rows);
-    return 2 * size * linalg_stride(least_size) + (least_size + vectors) * linalg_stride(size) +
-           4 * size + panels;
+    int64_t vectors = most(p->out[2].columns, p->out[3].rows);
+    return size * linalg_stride(steps) + (steps + vectors) * linalg_stride(size) +
+           steps * (linalg_stride(steps) + 4) + linalg_vectors_numbers(size, vectors, steps);
   }
   }
 }

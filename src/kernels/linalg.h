@@ -89,20 +89,32 @@ typedef struct LinalgProgress {
   int64_t matrix;         /* of the batch: linalg.c's */
   bool exactly;           /* in linalg_exact.c's stages: linalg.c's */
   int stage;
-  ptrdiff_t at;        /* in the stage: a row, a column */
-  bool has_panel;      /* there: what comes before its lines is done, */
-  ptrdiff_t lines;     /* and so many of these */
-  ptrdiff_t vectors;   /* of the panel */
-  ptrdiff_t reflected; /* columns behind a long one of it */
-  ptrdiff_t info;      /* what the stages so far came to */
-  double numbers[2];   /* that a stage keeps */
-  double work;         /* operations in this turn, */
-  double looked;       /* and before the clock was looked at */
+  ptrdiff_t at;              /* in the stage: a row, a column */
+  bool has_panel;            /* there: what comes before its lines is done, */
+  ptrdiff_t lines;           /* and so many of these */
+  ptrdiff_t vectors, column; /* of the panel */
+  ptrdiff_t slice;           /* of the rows of a long column, */
+  bool is_made;              /* the reflector of which is done; */
+  double norm[2];            /* that is measured before */
+  ptrdiff_t info;            /* what the stages so far came to */
+  double numbers[1];         /* that a stage keeps */
+  double work;               /* operations in this turn, */
+  double looked;             /* and before the clock was looked at */
 } LinalgProgress;
+
+/* Memory for so many reflectors of `size` rows that are met by lines. */
+int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count);
+
+/* The same, and for rotations of as many values; of the latter alone, numbers of any type (linalg_rotate.c). */
+int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count);
+int64_t linalg_rotation_numbers(int64_t n);
 
 enum {
   LINALG_TURN = 20 * 1000 * 1000, /* operations on reals, about; most steps are less */
-  LINALG_MOVE = 8, /* what reading and writing a number of a large matrix counts as */
+  LINALG_MOVE = 8,   /* what reading and writing a number of a large matrix counts as */
+  LINALG_BLOCK = 32, /* columns that are worked on at once */
+  /* No more rows than these when a panel is factored with the next one's columns in sight: linalg_factor.h's looks_ahead. */
+  LINALG_AHEAD = LINALG_TURN / (16 * LINALG_BLOCK * LINALG_BLOCK) + LINALG_BLOCK + 1,
 };
 
 /* Whether it is time to return, before the step `at`, which is so much work, or the run has been cancelled; never

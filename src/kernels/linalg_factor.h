@@ -3,21 +3,15 @@
 ** They work on blocks of columns, so that most of the work is products of matrices. Those with a
 ** LinalgProgress are stages of a routine: false, if they go on in another turn.
 */
-#include "base/least.h"
-#include "kernels/linalg_numbers.h"
-
-/* What calls what is fast: once in the module, and for size. */
-#define ROUTINE __attribute__((noinline, minsize))
+#include "kernels/linalg_reflector.h"
 
 enum {
-  BLOCK = 32,
+  BLOCK = LINALG_BLOCK,
   SMALL = 96,          /* matrices so small are cheaper reflected one vector at a time */
   LEAST_LINES = BLOCK, /* of LU and QR, a thread's at least */
   ROWS_TOGETHER = 240, /* as whole blocks of products */
   LU_SMALL = 400,
 };
-
-static ptrdiff_t panel_numbers(ptrdiff_t size) { return 6 * BLOCK * size + 2 * BLOCK * BLOCK; }
 
 /*
 ** Look-ahead: who updates the columns of the next panel factors it at once, while others update the rest. So no
@@ -162,66 +156,76 @@ ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *s
 
 /* --- LU --------------------------------------------------------------------------------------- */
 
-static void swap_rows(Number *x, Number *y, ptrdiff_t count) {
-  for (ptrdiff_t j = 0; x != y && j < count; j++) {
-    Number z = x[j];
-    x[j] = y[j];
-    y[j] = z;
-  }
-}
-
-/* Of a column of a panel, with those before it done: it becomes one of L, and rows are swapped. */
-static void lu_pivot(Number *panel, ptrdiff_t rows, ptrdiff_t column, ptrdiff_t first,
-                     int32_t *pivots, LinalgProgress *progress) {
-  Number *x = panel + column * rows;
-  ptrdiff_t pivot = column;
-  double largest = size_of(x[column]);
-  for (ptrdiff_t i = column + 1; i < rows; i++) {
+/* Of a column of a panel, with those before it done, rows [row, end): the largest so far is its pivot. */
+static void lu_search(const Number *x, ptrdiff_t row, ptrdiff_t end, int32_t *pivot) {
+  double largest = size_of(x[*pivot]);
+  for (ptrdiff_t i = row; i < end; i++) {
     double size = size_of(x[i]);
-    if (size > largest) largest = size, pivot = i;
+    if (size > largest) largest = size, *pivot = (int32_t)i;
   }
-  pivots[column] = (int32_t)(first + pivot);
-  if (is_zero(x[pivot])) {
-    if (!progress->info) progress->info = first + column + 1;
-    return;
-  }
-  for (ptrdiff_t k = 0; k <= column; k++) {
-    swap_rows(panel + k * rows + column, panel + k * rows + pivot, 1);
-  }
-  Number by = x[column];
-  for (ptrdiff_t i = column + 1; i < rows; i++) x[i] = over(x[i], by);
 }
 
 /* Columns [start, end), all rows from there on: the others' rows are still to be swapped. In `panel` they
 ** are one after the other: each is loaded, meets those before it, and is divided; then all are stored. Rows of 16
 ** numbers would do as well, of 32 not. */
+typedef struct LuColumns {
+  Number *a;
+  ptrdiff_t stride, start, left; /* rows */
+  int32_t *pivots;               /* from row `start` on, as long as the panel is not done */
+  Number *panel;
+  ptrdiff_t *info;
+} LuColumns;
+
+enum {
+  LU_LOADS = -1,
+  LU_STORES = -2
+}; /* or meets column k; its own one: searches, and behind it divides */
+
+static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s) {
+  Number *from = p->a + p->start * (p->stride + 1) + column, *x = p->panel + column * p->left;
+  ptrdiff_t first = most(s.row, k + 1), behind = most(s.row, column + 1);
+  if (k == LU_STORES) {
+    for (ptrdiff_t i = s.row; i < s.end; i++) from[i * p->stride] = x[i];
+  } else if (k == LU_LOADS) {
+    for (ptrdiff_t i = s.row; i < s.end; i++) x[i] = from[i * p->stride];
+    for (ptrdiff_t i = 0; s.is_last && i < column; i++) {
+      swap_numbers(x + i, x + p->pivots[i] - p->start, 1);
+    }
+  } else if (k < column) {
+    const Number *before = p->panel + k * p->left;
+    if (!is_zero(before[k])) subtract_row(x + first, x[k], before + first, s.end - first);
+  } else if (k == column) {
+    if (s.row == 0) p->pivots[column] = (int32_t)column;
+    lu_search(x, behind, s.end, &p->pivots[column]);
+    if (!s.is_last) return;
+    ptrdiff_t pivot = p->pivots[column];
+    p->pivots[column] = (int32_t)(p->start + pivot);
+    if (is_zero(x[pivot]) && !*p->info) *p->info = p->start + column + 1;
+    for (ptrdiff_t i = 0; i <= column; i++) {
+      swap_numbers(p->panel + i * p->left + column, p->panel + i * p->left + pivot, 1);
+    }
+  } else if (!is_zero(x[column])) {
+    for (ptrdiff_t i = behind; i < s.end; i++) x[i] = over(x[i], x[column]);
+  }
+}
+
 static bool lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t start, ptrdiff_t end,
                      int32_t *pivots, Number *panel, LinalgProgress *progress) {
-  ptrdiff_t width = end - start, left = rows - start, steps = width + 2;
+  ptrdiff_t width = end - start, left = rows - start, steps = width + 3, slices = slices_of(left);
+  LuColumns of = {a, stride, start, left, pivots + start, panel, &progress->info};
   for (; progress->lines < width * steps + width; progress->lines++) {
-    ptrdiff_t line = progress->lines, column = line / steps, k = line % steps - 1;
-    bool stores = column == width;
-    if (stores) column = line - width * steps;
-    if (!stores && k > column) continue;
-    if (linalg_pauses(progress, start, LINALG_MOVE * (double)left)) return false;
-    Number *from = a + start * (stride + 1) + column, *x = panel + column * left;
-    if (stores || k < 0) {
-      for (ptrdiff_t i = 0; i < left; i++) {
-        if (stores) {
-          from[i * stride] = x[i];
-        } else {
-          x[i] = from[i * stride];
-        }
-      }
-      for (ptrdiff_t i = 0; !stores && i < column; i++) {
-        swap_rows(x + i, x + pivots[start + i] - start, 1);
-      }
-    } else if (k == column) {
-      lu_pivot(panel, left, column, start, pivots + start, progress);
-    } else {
-      const Number *before = panel + k * left;
-      if (!is_zero(before[k])) subtract_row(x + k + 1, x[k], before + k + 1, left - k - 1);
+    ptrdiff_t column = progress->lines / steps, k = progress->lines % steps + LU_LOADS;
+    if (column == width) {
+      column = progress->lines - width * steps;
+      k = LU_STORES;
     }
+    if (k > column + 1) continue;
+    for (; progress->slice < slices; progress->slice++) {
+      Slice s = slice_at(progress->slice, left, 1);
+      if (linalg_pauses(progress, start, LINALG_MOVE * (double)(s.end - s.row))) return false;
+      lu_slice(&of, column, k, s);
+    }
+    progress->slice = 0;
   }
   progress->lines = 0;
   return true;
@@ -239,7 +243,8 @@ typedef struct LuPanel {
 
 static void swap_columns(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
   for (ptrdiff_t i = p->k; i < p->end; i++) {
-    swap_rows(p->a + i * p->stride + first, p->a + p->pivots[i] * p->stride + first, end - first);
+    swap_numbers(p->a + i * p->stride + first, p->a + p->pivots[i] * p->stride + first,
+                 end - first);
   }
 }
 
@@ -325,78 +330,76 @@ ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t s
   return linalg_stage_ends(progress);
 }
 
-/* --- Reflectors ------------------------------------------------------------------------------- */
-
-static double norm_of(const Number *x, ptrdiff_t count) {
-  double sum = real(inner(x, x, count, true)), norm = 0;
-  if (sum > (IS_NARROW ? 1e-25 : 1e-280) && sum < (IS_NARROW ? 1e36 : 1e300)) return sqrt(sum);
-  for (ptrdiff_t i = 0; i < count; i++) norm = hypot(norm, length_of(x[i]));
-  return norm;
-}
-
-/*
-** A reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1, beta real: LAPACK's larfg. x becomes
-** v, but for the first number, which becomes beta. What is less than any normal number is taken for 0, as
-** XLA:CPU does: of a matrix without full rank nothing else may be left, on which all goes very slowly.
-*/
-__attribute__((noinline)) static Number reflector(Number *x, ptrdiff_t count) {
-  double rest = norm_of(x + 1, count - 1);
-  Number alpha = x[0];
-  if (rest < (IS_NARROW ? FLT_MIN : DBL_MIN) && is_real(alpha)) {
-    for (ptrdiff_t i = 1; i < count; i++) x[i] = number(0);
-    return number(0);
-  }
-  double beta = -copysign(hypot(length_of(alpha), rest), real(alpha));
-  Number by = minus(alpha, number(beta));
-  for (ptrdiff_t i = 1; i < count; i++) x[i] = over(x[i], by);
-  x[0] = number(beta);
-  return over(minus(number(beta), alpha), number(beta));
-}
+/* --- QR ---------------------------------------------------------------------------------------- */
 
 /* A product of reflectors, I - V T V^H. Its vectors are rows of v and columns of w, conjugates. */
 typedef struct Panel {
-  ptrdiff_t size, count; /* of vectors; how many, BLOCK at most */
-  Number *v, *w, *t, *u, *part;
+  ptrdiff_t size, count, width; /* of vectors; how many; from one row of w to the next */
+  Number *v, *w, *t, *u, *part; /* sums: [line][BLOCK] */
 } Panel;
 
-/* In panel_numbers(size), for as many lines and vectors of up to `size`. */
-static Panel panel_in(Number *scratch, ptrdiff_t size) {
-  Panel p = {.v = scratch, .w = scratch + size * BLOCK};
-  p.part = p.w + size * BLOCK; /* [line][BLOCK], of as many lines */
-  p.u = p.part + size * BLOCK;
-  p.t = p.u + size * BLOCK;
+/* In linalg_panel_numbers(size, lines, count): one, or two of columns so short that they look ahead. */
+static Panel panel_in(Number *scratch, ptrdiff_t size, ptrdiff_t lines, ptrdiff_t count,
+                      ptrdiff_t number) {
+  ptrdiff_t width = least(count, BLOCK);
+  Panel p = {.width = width, .part = scratch, .u = scratch + most(lines, 1) * BLOCK};
+  p.t = p.u + most(lines, 1) * BLOCK + number * (BLOCK * BLOCK + 2 * size * width);
+  p.v = p.t + BLOCK * BLOCK;
+  p.w = p.v + (number == 0 ? size : least(size, LINALG_AHEAD)) * width;
   return p;
 }
 
+/* A slice of vector k: it is copied; or its product with vector i is summed up. */
+ROUTINE static void set_slice(const Panel *p, const Number *from, ptrdiff_t k, ptrdiff_t i,
+                              Number factor, Slice s) {
+  Number *v = p->v + k * p->size;
+  if (i < 0) {
+    for (ptrdiff_t l = s.row; l < s.end; l++) {
+      v[l] = l < k ? number(0) : l == k ? number(1) : from[l];
+      p->w[l * p->width + k] = conjugate(v[l]);
+    }
+    return;
+  }
+  ptrdiff_t row = most(s.row, k);
+  Number sum =
+      s.end > row ? inner(p->v + i * p->size + row, v + row, s.end - row, true) : number(0);
+  if (s.row > 0) sum = plus(p->u[i], sum);
+  p->u[i] = s.is_last ? times(factor, sum) : sum;
+}
+
+/* T's column: -tau T (V^H v) */
+static void set_column(const Panel *p, ptrdiff_t k, Number tau) {
+  Number *t = p->t;
+  for (ptrdiff_t i = 0; i < k; i++) {
+    Number sum = number(0);
+    t[k * BLOCK + i] = number(0);
+    for (ptrdiff_t j = i; j < k; j++) sum = plus(sum, times(t[i * BLOCK + j], p->u[j]));
+    t[i * BLOCK + k] = sum;
+  }
+  t[k * BLOCK + k] = tau;
+}
+
 /* From vectors in the rows at `from`, the first number of which, on the diagonal, is 1. In turns: `vectors` says how
-** far it has come, and stays where all is done. */
+** far it has come, from 1 on, and stays where all is done. */
 ROUTINE static bool set_panel(Panel *p, const Number *from, ptrdiff_t stride, const Number *tau,
                               ptrdiff_t size, ptrdiff_t count, ptrdiff_t at,
                               LinalgProgress *progress) {
+  enum { STEPS = BLOCK + 2 }; /* of a vector: a copy, products, T's column */
+  ptrdiff_t slices = slices_of(size);
   p->size = size;
   p->count = count;
-  for (; progress->vectors < count * BLOCK; progress->vectors++) {
-    ptrdiff_t k = progress->vectors / BLOCK, i = progress->vectors % BLOCK;
-    Number *v = p->v + k * size, *t = p->t, factor = minus(number(0), tau[k]);
-    if (i > k) continue;
-    double each = i == 0 ? 4 * LINALG_MOVE : 2; /* to copy takes longer than to multiply */
-    if (linalg_pauses(progress, at, each * (double)size) && k > 0) return false;
-    for (ptrdiff_t l = 0; i == 0 && l < size; l++) {
-      v[l] = l < k ? number(0) : l == k ? number(1) : from[k * stride + l];
-      p->w[l * BLOCK + k] = conjugate(v[l]);
+  if (progress->vectors == 0) progress->vectors = 1;
+  for (; progress->vectors <= count * STEPS; progress->vectors++) {
+    ptrdiff_t k = (progress->vectors - 1) / STEPS, i = (progress->vectors - 1) % STEPS - 1;
+    if (i == k) set_column(p, k, tau[k]);
+    if (i >= k) continue;
+    double each = i < 0 ? 4 * LINALG_MOVE : 2; /* to copy takes longer than to multiply */
+    for (; progress->slice < slices; progress->slice++) {
+      Slice s = slice_at(progress->slice, size, 1);
+      if (linalg_pauses(progress, at, each * (double)(s.end - s.row))) return false;
+      set_slice(p, from + k * stride, k, i, minus(number(0), tau[k]), s);
     }
-    /* T's column: -tau T (V^H v) */
-    if (i < k) {
-      t[k * BLOCK + i] = number(0);
-      p->u[i] = times(factor, inner(p->v + i * size + k, v + k, size - k, true));
-      continue;
-    }
-    for (i = 0; i < k; i++) {
-      Number sum = number(0);
-      for (ptrdiff_t j = i; j < k; j++) sum = plus(sum, times(t[i * BLOCK + j], p->u[j]));
-      t[i * BLOCK + k] = sum;
-    }
-    t[k * BLOCK + k] = tau[k];
+    progress->slice = 0;
   }
   return true;
 }
@@ -437,8 +440,8 @@ ROUTINE static void reflect_slice(const Lines *all, ptrdiff_t first, ptrdiff_t l
     return;
   }
   for (ptrdiff_t i = 0; row == 0 && i < lines * BLOCK; i++) part[i] = number(0);
-  subtract_product(lines, p->count, (Left){x, all->stride, 1}, end - row, p->w + row * BLOCK, BLOCK,
-                   part, BLOCK);
+  subtract_product(lines, p->count, (Left){x, all->stride, 1}, end - row, p->w + row * p->width,
+                   p->width, part, BLOCK);
   if (end == p->size) turn_sums(all, part, sums, lines);
 }
 
@@ -481,66 +484,31 @@ ROUTINE static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines,
                                reflect_lines, &all);
 }
 
-/* A reflector, of v with v[0] = 1, for lines. */
-__attribute__((noinline)) static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor,
-                                                     Number *x, ptrdiff_t lines, ptrdiff_t stride) {
-  for (ptrdiff_t j = 0; j < lines && !is_zero(factor); j++) {
-    Number *line = x + j * stride;
-    Number sum = plus(line[0], inner(v + 1, line + 1, size - 1, true));
-    sum = times(factor, sum);
-    line[0] = minus(line[0], sum);
-    subtract_row(line + 1, sum, v + 1, size - 1);
-  }
-}
-
-typedef struct ReflectorOfLines {
-  const Number *v;
-  ptrdiff_t size;
-  Number factor, *x;
-  ptrdiff_t stride;
-} ReflectorOfLines;
-
-static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
-  const ReflectorOfLines *r = argument;
-  reflect_by_one(r->v, r->size, r->factor, r->x + first * r->stride, end - first, r->stride);
-}
-
-/* Of a column of a panel, first its reflector; then columns behind it meet that, some at a time. progress->reflected: how
-** many have, and the column itself. */
-ROUTINE static bool qr_long_column(Number *line, ptrdiff_t size, ptrdiff_t stride, ptrdiff_t behind,
-                                   ptrdiff_t at, Number *tau, LinalgProgress *progress) {
-  ptrdiff_t some = most((ptrdiff_t)(TURN / (4 * (double)size)), 1);
-  for (ptrdiff_t count; progress->reflected <= behind; progress->reflected += count) {
-    ptrdiff_t first = progress->reflected;
-    count = first == 0 ? 1 : least(some, behind + 1 - first);
-    if (linalg_pauses(progress, at, 4.0 * (double)size * (double)count)) return false;
-    if (first == 0) {
-      *tau = reflector(line, size);
-    } else {
-      reflect_by_one(line, size, conjugate(*tau), line + first * stride, count, stride);
-    }
-  }
-  progress->reflected = 0;
-  return true;
-}
-
-/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. */
+/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. progress->column: how many are
+** done. Long ones, which reach no further than the panel: sums are where columns behind have no tau yet. */
 ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k,
                              ptrdiff_t end, ptrdiff_t reach, Number *tau,
                              LinalgProgress *progress) {
-  for (ptrdiff_t j; (j = k + progress->lines) < end; progress->lines++) {
-    Number *line = at + j * stride + j;
-    double work = 4.0 * (double)(rows - j) * (double)(reach - j);
+  for (ptrdiff_t j; (j = k + progress->column) < end; progress->column++) {
+    Number *line = at + j * (stride + 1);
+    ptrdiff_t left = rows - j, behind = reach - j - 1;
+    double work = 4.0 * (double)left * (double)(behind + 1);
     if (work > TURN) {
-      if (!qr_long_column(line, rows - j, stride, reach - j - 1, k, &tau[j], progress))
-        return false;
+      ReflectorOfLines of = {line, left, number(0), line + stride, stride, tau + j + 1, {0}};
+      if (!progress->is_made) {
+        if (!reflector_in_turns(line, left, progress->norm, &tau[j], k, progress)) return false;
+        progress->is_made = true;
+      }
+      of.factor = conjugate(tau[j]);
+      if (!reflect_by_one_in_turns(of, behind, k, progress)) return false;
+      progress->is_made = false;
       continue;
     }
     if (linalg_pauses(progress, k, work)) return false;
-    tau[j] = reflector(line, rows - j);
-    reflect_by_one(line, rows - j, conjugate(tau[j]), line + stride, reach - j - 1, stride);
+    tau[j] = reflector(line, left);
+    reflect_by_one(line, left, conjugate(tau[j]), line + stride, behind, stride);
   }
-  progress->lines = 0;
+  progress->column = 0;
   return true;
 }
 
@@ -568,17 +536,16 @@ static void qr_behind(const void *argument, ptrdiff_t first, ptrdiff_t last) {
 ** makes. tau: min(rows, columns). */
 ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
                        Number *scratch, LinalgProgress *progress) {
-  ptrdiff_t steps = least(rows, columns), size = most(rows, columns);
-  if (size <= SMALL) {
+  ptrdiff_t steps = least(rows, columns);
+  if (most(rows, columns) <= SMALL) {
     return qr_panel(at, rows, stride, 0, steps, columns, tau, progress) &&
            linalg_stage_ends(progress);
   }
-  Panel panels[2] = {panel_in(scratch, size), panel_in(scratch, size)};
-  panels[1].v = panels[0].t + BLOCK * BLOCK;
-  panels[1].w = panels[1].v + size * BLOCK;
-  panels[1].t = panels[1].w + size * BLOCK;
+  Panel panels[2];
+  for (int i = 0; i < 2; i++) panels[i] = panel_in(scratch, rows, columns, steps, i);
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK) {
-    Panel *panel = &panels[k / BLOCK % 2], *next_panel = &panels[1 - k / BLOCK % 2];
+    ptrdiff_t odd = rows - k <= LINALG_AHEAD ? k / BLOCK % 2 : 0;
+    Panel *panel = &panels[odd], *next_panel = &panels[1 - odd];
     ptrdiff_t end = least(k + BLOCK, steps), next = least(end + BLOCK, steps);
     if (!looks_ahead(4.0 * (double)(rows - end) * BLOCK * BLOCK)) next = end;
     if (!progress->has_panel) {
@@ -622,7 +589,7 @@ typedef struct Reflectors {
 /* Q (or its adjoint) times lines; or, if these are those of 1, its first columns. */
 ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride,
                             bool of_one, Number *scratch, LinalgProgress *progress) {
-  Panel panel = panel_in(scratch, q.size > lines ? q.size : lines);
+  Panel panel = panel_in(scratch, q.size, lines, q.count, 0);
   ptrdiff_t last = (q.count - 1) / BLOCK * BLOCK;
   for (ptrdiff_t step = progress->at; q.count > 0 && step <= last; step += BLOCK) {
     ptrdiff_t k = q.adjoint ? step : last - step, count = least(BLOCK, q.count - k);
@@ -631,12 +598,10 @@ ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t 
     const Number *from = q.v + k * q.stride + first;
     Number *to = x + skipped * x_stride + first;
     if (count == 1) {
-      ReflectorOfLines one = {from, q.size - first, q.adjoint ? conjugate(q.tau[k]) : q.tau[k], to,
-                              x_stride};
-      if (!linalg_share_in_turns(progress, step, lines - skipped, 1, 4.0 * (double)(q.size - first),
-                                 reflect_some, &one)) {
-        return false;
-      }
+      ReflectorOfLines one = {from, q.size - first, q.adjoint ? conjugate(q.tau[k]) : q.tau[k],
+                              to,   x_stride,       panel.part,
+                              {0}};
+      if (!reflect_by_one_in_turns(one, lines - skipped, step, progress)) return false;
       continue;
     }
     if (q.size <= SMALL && lines <= SMALL) {
@@ -662,13 +627,13 @@ ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t 
 ROUTINE static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
                            ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
                            ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
-  for (; !progress->has_panel && progress->lines < columns; progress->lines++) {
-    if (linalg_pauses(progress, 0, LINALG_MOVE * (double)rows)) return false;
-    for (ptrdiff_t i = 0; i < rows; i++) {
-      qt[progress->lines * q_stride + i] = number(i == progress->lines);
-    }
+  ptrdiff_t slices = slices_of(rows), column;
+  for (; !progress->has_panel && (column = progress->slice / slices) < columns; progress->slice++) {
+    Slice s = slice_at(progress->slice % slices, rows, 1);
+    if (linalg_pauses(progress, 0, LINALG_MOVE * (double)(s.end - s.row))) return false;
+    for (ptrdiff_t i = s.row; i < s.end; i++) qt[column * q_stride + i] = number(i == column);
   }
-  if (!progress->has_panel) progress->lines = 0;
+  if (!progress->has_panel) progress->slice = 0;
   progress->has_panel = true;
   Reflectors q = {v, v_stride, tau, count, shift, rows, false};
   return apply_q(q, qt, columns, q_stride, true, scratch, progress);
@@ -781,7 +746,7 @@ static void reflect_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
 }
 
 /* A = Q B P^H of a matrix with rows >= columns: B's diagonal and superdiagonal, and reflectors: of Q
-** in the rows of qv, of P, with a shift of 1, in the rows of a. scratch: 5 columns.
+** in the rows of qv, the first of which is A's first column, of P, with a shift of 1, in the rows of a. scratch: 5 columns.
 **
 ** Column k becomes zero below the diagonal by a reflector from the left; then row k, behind the
 ** superdiagonal, by one from the right. Both are applied on one way through the rows. */
@@ -791,27 +756,27 @@ ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, 
                                   LinalgProgress *progress) {
   Number *sums = scratch, *conj_u = scratch + PIECES * columns;
   for (ptrdiff_t k = progress->at; k < columns; k++) {
-    Number *corner = a + k * stride + k, *v = qv + k * qv_stride + k;
+    Number *row = a + k * stride + k + 1, *v = qv + k * qv_stride + k;
     ptrdiff_t height = rows - k, width = columns - k - 1;
-    Number *row = corner + 1;
     if (!progress->has_panel) {
       ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
       FromLeft sum = {v, number(0), row, stride, height, width, pieces, sums, 0, 0};
       sum.some = most((ptrdiff_t)(TURN / (4 * (double)(pieces * width + 1))), 1);
+      if (!progress->is_made) {
+        if (!reflector_in_turns(v, height, progress->norm, &tau_q[k], k, progress)) return false;
+        d[k] = real(v[0]);
+        v[0] = number(1);
+        progress->is_made = true;
+      }
       for (; progress->lines <= height / pieces; progress->lines += sum.some) {
         double work = 4.0 * (double)least(height, pieces * sum.some) * (double)width;
         if (linalg_pauses(progress, k, work)) return false;
-        if (progress->lines == 0) {
-          for (ptrdiff_t i = 0; k == 0 && i < height; i++) v[i] = corner[i * stride];
-          tau_q[k] = reflector(v, height);
-          d[k] = real(v[0]);
-          v[0] = number(1);
-        }
         sum.left = conjugate(tau_q[k]);
         sum.from = progress->lines;
         linalg_share(progress, pieces, 1, BY_ROWS * work, sum_pieces, &sum);
       }
       progress->lines = 0;
+      progress->is_made = false;
       if (width == 0) break;
       for (ptrdiff_t p = 1; p < pieces; p++) {
         subtract_row(sums, number(-1), sums + p * width, width);

@@ -35,91 +35,150 @@ typedef struct Pivoting {
   int32_t *order;
 } Pivoting;
 
-static FOR_SIZE void exchange(const Pivoting *p, ptrdiff_t i, ptrdiff_t j) {
+static FOR_SIZE bool exchange(const Pivoting *p, ptrdiff_t i, ptrdiff_t j, ptrdiff_t at,
+                              LinalgProgress *progress) {
+  for (ptrdiff_t slices = slices_of(p->rows); i != j && progress->slice < slices;
+       progress->slice++) {
+    Slice s = slice_at(progress->slice, p->rows, 1);
+    if (linalg_pauses(progress, at, LINALG_MOVE * (double)(s.end - s.row))) return false;
+    swap_numbers(p->at + i * p->rows + s.row, p->at + j * p->rows + s.row, s.end - s.row);
+  }
+  progress->slice = 0;
   int32_t column = p->order[i];
   p->order[i] = p->order[j];
   p->order[j] = column;
-  swap_rows(p->at + i * p->rows, p->at + j * p->rows, i == j ? 0 : p->rows);
   p->norms[j] = p->norms[i];
   p->exact[j] = p->exact[i];
+  return true;
 }
 
 typedef struct PivotStep {
-  const Pivoting *p;
-  ptrdiff_t k;
-  Number factor;
+  ReflectorOfLines of; /* of the columns behind */
+  Norms norms;         /* of what is left of them, below */
 } PivotStep;
 
 enum { OF_A_COLUMN = 40 }; /* operations, however short it is */
 
-/* Columns from column k on. */
-static FOR_SIZE void measure_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+/* Norms are of what is left: without what row k has of them, unless that is nearly all (LAPACK's laqp2): then they are
+** measured. */
+static FOR_SIZE void shorten_norms(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const PivotStep *step = argument;
-  const Pivoting *p = step->p;
-  for (ptrdiff_t j = step->k + first; j < step->k + end; j++) {
-    p->norms[j] = p->exact[j] = norm_of(p->at + j * p->rows + step->k, p->rows - step->k);
+  const Norms *n = &step->norms;
+  for (ptrdiff_t j = first; j < end; j++) {
+    if (n->norms[j] == 0) continue;
+    double part = length_of(step->of.x[j * n->stride]) / n->norms[j], rest = 1 - part * part;
+    double times_exact = n->norms[j] / n->exact[j];
+    if (rest > 0 &&
+        rest * times_exact * times_exact > sqrt(IS_NARROW ? FLT_EPSILON : DBL_EPSILON)) {
+      n->norms[j] *= sqrt(rest);
+    } else {
+      n->exact[j] = -1;
+    }
   }
 }
 
-/* Columns behind column k meet its reflector. Norms are of what is left: without what row k has of them, unless
-** that is nearly all (LAPACK's laqp2). */
+static FOR_SIZE void measure_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  for (; first < end; first++) measure_slice(argument, first);
+}
+
 static FOR_SIZE void pivot_step(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const PivotStep *step = argument;
-  const Pivoting *p = step->p;
-  ptrdiff_t left = p->rows - step->k;
-  Number *v = p->at + step->k * (p->rows + 1), *x = v + (first + 1) * p->rows;
-  reflect_by_one(v, left, step->factor, x, end - first, p->rows);
-  for (ptrdiff_t j = step->k + 1 + first; j < step->k + 1 + end; j++, x += p->rows) {
-    if (p->norms[j] == 0) continue;
-    double part = length_of(*x) / p->norms[j], rest = 1 - part * part;
-    double times_exact = p->norms[j] / p->exact[j];
-    if (rest > 0 &&
-        rest * times_exact * times_exact > sqrt(IS_NARROW ? FLT_EPSILON : DBL_EPSILON)) {
-      p->norms[j] *= sqrt(rest);
-    } else {
-      p->norms[j] = p->exact[j] = norm_of(x + 1, left - 1);
-    }
+  reflect_some(&step->of, first, end);
+  shorten_norms(step, first, end);
+  measure_some(&step->norms, first, end);
+}
+
+static FOR_SIZE bool measure_in_turns(Norms n, ptrdiff_t columns, ptrdiff_t at,
+                                      LinalgProgress *progress) {
+  ptrdiff_t slices = slices_of_passes(n.size, NORM_PASSES);
+  for (; progress->slice < slices; progress->slice++) {
+    n.slice = slice_at(progress->slice, n.size, NORM_PASSES);
+    double each = 4.0 * (double)(n.slice.end - n.slice.row) + OF_A_COLUMN;
+    if (!linalg_share_in_turns(progress, at, columns, 1, each, measure_some, &n)) return false;
   }
+  progress->slice = 0;
+  return true;
+}
+
+/* Columns behind column k meet its reflector. Short ones are in the cache for all that is done with them. */
+static FOR_SIZE bool pivot_in_turns(PivotStep step, ptrdiff_t columns, ptrdiff_t at,
+                                    LinalgProgress *progress) {
+  if (step.of.size <= SLICE) {
+    step.of.slice = slice_at(0, step.of.size, REFLECTOR_PASSES);
+    step.norms.slice = slice_at(0, step.norms.size, NORM_PASSES);
+    return linalg_share_in_turns(progress, at, columns, 1, 8.0 * (double)step.of.size + OF_A_COLUMN,
+                                 pivot_step, &step);
+  }
+  if (progress->column == 0) {
+    if (!reflect_by_one_in_turns(step.of, columns, at, progress)) return false;
+    shorten_norms(&step, 0, columns);
+    progress->column = 1;
+  }
+  if (!measure_in_turns(step.norms, columns, at, progress)) return false;
+  progress->column = 0;
+  return true;
+}
+
+/* The longest column that is left comes next, where no more of those are left that come first. */
+static FOR_SIZE bool choose_column(const Pivoting *p, ptrdiff_t k, LinalgProgress *progress) {
+  ptrdiff_t left = p->columns - k, size = p->rows - k;
+  if (k < progress->info) return true;
+  if (!progress->has_panel) {
+    if (k == progress->info) {
+      Norms all = {p->at + k * (p->rows + 1), size, p->rows, p->norms + k, p->exact + k, {0}};
+      for (ptrdiff_t j = k; progress->slice + progress->lines == 0 && j < p->columns; j++) {
+        p->exact[j] = -1;
+      }
+      if (!measure_in_turns(all, left, k, progress)) return false;
+    }
+    progress->column = k;
+    for (ptrdiff_t j = k + 1; j < p->columns; j++) {
+      if (p->norms[j] > p->norms[progress->column]) progress->column = j;
+    }
+    progress->has_panel = true;
+  }
+  if (!exchange(p, k, progress->column, k, progress)) return false;
+  progress->has_panel = false;
+  progress->column = 0;
+  return true;
 }
 
 /* Always eliminates the longest column that is left; those that jpvt names come first. */
 static FOR_SIZE LinalgEnd run_geqp3(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
-  enum { FACTORS = LOADS + 1 };
+  enum { CHOOSES_FIRST = LOADS + 1, FACTORS, NONE = 0, HAS_COLUMN, HAS_REFLECTOR };
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns, steps = plan->out[2].rows;
-  double *norms = doubles_at(memory + rows * columns);
+  Number *tau = memory + rows * columns, *sums = tau + 1;
+  double *norms = doubles_at(sums + columns);
   Pivoting p = {memory, rows, columns, norms, norms + columns, (int32_t *)data->out[1]};
   if (progress->stage == LOADS) {
     if (!load_matrix(plan, 0, data, p.at, rows, true, progress)) return LINALG_PAUSED;
-    for (ptrdiff_t j = 0; j < columns; j++) p.order[j] = (int32_t)(j + 1);
     for (ptrdiff_t j = 0; j < columns; j++) {
-      if (((const int32_t *)data->in[1])[j] != 0) exchange(&p, progress->info++, j);
+      p.order[j] = (int32_t)(j + 1);
+      p.norms[j] = p.exact[j] = 0;
     }
   }
-  Number *tau = (Number *)progress->numbers;
+  for (ptrdiff_t j = progress->at; progress->stage == CHOOSES_FIRST && j < columns; j++) {
+    if (((const int32_t *)data->in[1])[j] == 0) continue;
+    if (!exchange(&p, progress->info, j, j, progress)) return LINALG_PAUSED;
+    progress->info++;
+  }
+  if (progress->stage == CHOOSES_FIRST) linalg_stage_ends(progress);
   for (ptrdiff_t k = progress->at; progress->stage == FACTORS && k < steps; k++) {
-    PivotStep step = {&p, k, number(0)};
-    double each = 8.0 * (double)(rows - k) + OF_A_COLUMN;
-    if (!progress->has_panel) {
-      bool measures = k <= progress->info; /* fixed columns so far */
-      if (measures &&
-          !linalg_share_in_turns(progress, k, columns - k, 1, each, measure_columns, &step)) {
-        return LINALG_PAUSED;
-      }
-      ptrdiff_t longest = k;
-      for (ptrdiff_t j = k + 1; k >= progress->info && j < columns; j++) {
-        if (p.norms[j] > p.norms[longest]) longest = j;
-      }
-      exchange(&p, k, longest);
-      *tau = reflector(p.at + k * (rows + 1), rows - k);
+    Number *v = p.at + k * (rows + 1);
+    if (progress->vectors == NONE) {
+      if (!choose_column(&p, k, progress)) return LINALG_PAUSED;
+      progress->vectors = HAS_COLUMN;
+    }
+    if (progress->vectors == HAS_COLUMN) {
+      if (!reflector_in_turns(v, rows - k, progress->norm, tau, k, progress)) return LINALG_PAUSED;
       put(plan, data->out[2], k, *tau);
-      progress->has_panel = true;
+      progress->vectors = HAS_REFLECTOR;
     }
-    step.factor = conjugate(*tau);
-    if (!linalg_share_in_turns(progress, k, columns - k - 1, 1, each, pivot_step, &step)) {
-      return LINALG_PAUSED;
-    }
-    progress->has_panel = false;
+    PivotStep step = {{v, rows - k, conjugate(*tau), v + rows, rows, sums, {0}}, {0}};
+    step.norms = (Norms){v + rows + 1, rows - k - 1, rows, p.norms + k + 1, p.exact + k + 1, {0}};
+    if (!pivot_in_turns(step, columns - k - 1, k, progress)) return LINALG_PAUSED;
+    progress->vectors = NONE;
   }
   if (progress->stage == FACTORS) linalg_stage_ends(progress);
   if (!store_matrix(plan, 0, data, p.at, rows, true, progress)) return LINALG_PAUSED;
@@ -132,7 +191,7 @@ static FOR_SIZE LinalgEnd run_sytrd(const LinalgPlan *plan, const LinalgData *da
   enum { REDUCES = LOADS + 1 };
   ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n), last = n - 1;
   Number *a = memory, *tau = a + n * stride, *scratch = tau + n;
-  double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n;
+  double *d = doubles_at(scratch + 6 * n), *e = d + n;
   const uint8_t *from = data->in[0];
   ptrdiff_t corner = plan->lower ? 0 : n * n - 1, sign = plan->lower ? 1 : -1;
   if (progress->stage == LOADS) {

@@ -137,6 +137,12 @@ struct Iteration {
   Rotations sets[2][2], *collected, *applied; /* of u, and of v */
 };
 
+/* As numbers of 4 bytes, which is enough of others. */
+int64_t linalg_rotation_numbers(int64_t n) {
+  int64_t narrow = 8 * ROOM_EACH * n, sweeps = 4 * (n + SWEEPS) * (int64_t)sizeof(Sweep);
+  return narrow + (4 * n * (int64_t)sizeof(double) + sweeps + (int64_t)sizeof(Iteration)) / 4 + 4;
+}
+
 /* A new one, if the stage begins. */
 __attribute__((minsize)) static Iteration *iteration_in(double *scratch, const Iteration *new,
                                                         LinalgRows u, LinalgRows v,

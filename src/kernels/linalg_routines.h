@@ -405,7 +405,8 @@ FOR_SIZE static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *da
   enum { NONE = LOADS + 1, SCALES, REDUCES, FORMS, ITERATES };
   ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
   Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
-  double *d = doubles_at(scratch + panel_numbers(n)), *e = d + n, *scale = &progress->numbers[0];
+  ptrdiff_t room = (ptrdiff_t)linalg_vectors_numbers(n, n, n);
+  double *d = doubles_at(scratch + room), *e = d + n, *scale = &progress->numbers[0];
   if (progress->stage == LOADS) {
     if (!load_hermitian(plan, data, a, stride, scale, progress)) return LINALG_PAUSED;
   }
@@ -467,18 +468,21 @@ FOR_SIZE static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   s.tau_q = s.pt + s.columns * s.stride;
   s.tau_p = s.tau_q + s.columns;
   s.scratch = s.tau_p + s.columns;
-  s.d = doubles_at(s.scratch + panel_numbers(s.rows));
+  s.d = doubles_at(s.scratch + linalg_vectors_numbers(s.rows, s.wanted, s.columns));
   s.e = s.d + s.columns;
   return s;
 }
 
+/* From where it was loaded, where the first column then is by itself: bidiagonalize's. */
 MOVES static bool set_svd(const Svd *s, double scale, LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i < s->rows; i++) {
     if (pauses_to_move(progress, i, s->columns)) return false;
+    Number *row = s->a + i * s->stride;
     for (ptrdiff_t j = 0; j < s->columns; j++) {
       Number x = s->qv[i * s->columns + j];
-      s->a[i * s->stride + j] = scaled(s->wide ? conjugate(x) : x, scale);
+      row[j] = scaled(s->wide ? conjugate(x) : x, scale);
     }
+    s->qv[i] = row[0];
   }
   return linalg_stage_ends(progress);
 }
