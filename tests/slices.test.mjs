@@ -241,6 +241,13 @@ Object.assign(OPERATIONS, {
   'complex pivoted QR of a wide matrix': [`${complexWaves(4, 1000000)}
   o = s32[1000000] iota(), iota_dimension=0\n  k = s32[1000000] subtract(o, o)
   ${routine('cgeqp3', 'z, k', 'c64[4,1000000], s32[1000000], c64[4]', '')}`],
+  'complex pivoted QR of long columns': [`${complexWaves(4000000, 4)}
+  o = s32[4] iota(), iota_dimension=0\n  k = s32[4] subtract(o, o)
+  ${routine('cgeqp3', 'z, k', 'c64[4000000,4], s32[4], c64[4]', '')}`],
+  'complex QR of long columns': [`${complexWaves(4000000, 2)}
+  ${routine('cgeqrf', 'z', 'c64[4000000,2], c64[2]', '')}`],
+  'complex LU of a long column': [`${complexWaves(7000000, 1)}
+  ${routine('cgetrf', 'z', 'c64[7000000,1], s32[1], s32[]', '')}`],
   'a million coupled unknowns': [`${waves('f64', 1000000, 1)}
   d = f64[1000000] reshape(a)
   ${routine('dgtsv', 'd, d, d, a', 'f64[1000000], f64[1000000], f64[1000000], f64[1000000,1], s32[]', '')}`],

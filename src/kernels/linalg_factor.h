@@ -700,7 +700,7 @@ ROUTINE static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, dou
   return linalg_stage_ends(progress);
 }
 
-enum { PIECES = 4, LEAST_HEIGHT = 64 };
+enum { PIECES = 4, LEAST_HEIGHT = 64, OF_A_ROW = 4 }; /* numbers, however short it is */
 
 /* Rows of A in pieces: sums of left v^H A of each, of some rows of which, from this one on. */
 typedef struct FromLeft {
@@ -761,15 +761,16 @@ ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, 
     if (!progress->has_panel) {
       ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
       FromLeft sum = {v, number(0), row, stride, height, width, pieces, sums, 0, 0};
-      sum.some = most((ptrdiff_t)(TURN / (4 * (double)(pieces * width + 1))), 1);
+      double of_row = 4.0 * (double)(width + OF_A_ROW);
+      sum.some = most((ptrdiff_t)(TURN / (of_row * (double)pieces)), 1);
       if (!progress->is_made) {
         if (!reflector_in_turns(v, height, progress->norm, &tau_q[k], k, progress)) return false;
         d[k] = real(v[0]);
         v[0] = number(1);
         progress->is_made = true;
       }
-      for (; progress->lines <= height / pieces; progress->lines += sum.some) {
-        double work = 4.0 * (double)least(height, pieces * sum.some) * (double)width;
+      for (; width > 0 && progress->lines <= height / pieces; progress->lines += sum.some) {
+        double work = of_row * (double)least(height, pieces * sum.some);
         if (linalg_pauses(progress, k, work)) return false;
         sum.left = conjugate(tau_q[k]);
         sum.from = progress->lines;
@@ -791,7 +792,8 @@ ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, 
     }
     BothSides both = {v + 1, tau_p[k], row + stride, stride,           width,
                       sums,  row,      conj_u,       v + qv_stride + 1};
-    if (!linalg_share_rows(progress, k, height - 1, 8.0 * (double)width, reflect_rows, &both)) {
+    if (!linalg_share_rows(progress, k, height - 1, 8.0 * (double)(width + OF_A_ROW), reflect_rows,
+                           &both)) {
       return false;
     }
     progress->has_panel = false;
