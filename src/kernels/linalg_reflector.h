@@ -58,25 +58,29 @@ typedef struct Norms {
   Slice slice;
 } Norms;
 
+static double norm_of(const Number *x, ptrdiff_t count) {
+  double sum = real(inner(x, x, count, true)), norm = 0;
+  if (is_ordinary(sum)) return sqrt(sum);
+  for (ptrdiff_t i = 0; i < count; i++) norm = hypot(norm, length_of(x[i]));
+  return norm;
+}
+
 enum { NORM_PASSES = 2 }; /* squares; if these will not do, lengths */
 
 static void measure_slice(const Norms *n, ptrdiff_t j) {
+  if (!(n->exact[j] < 0)) return;
   Slice s = n->slice;
   const Number *x = n->x + j * n->stride;
-  for (ptrdiff_t pass = s.pass; pass < s.passes && n->exact[j] < 0; pass++) {
-    double norm = s.row == 0 ? 0 : n->norms[j];
-    if (pass == 0) norm += real(inner(x + s.row, x + s.row, s.end - s.row, true));
-    for (ptrdiff_t i = s.row; pass > 0 && i < s.end; i++) norm = hypot(norm, length_of(x[i]));
-    n->norms[j] = norm;
-    if (!s.is_last || (pass == 0 && !is_ordinary(norm))) continue;
-    n->exact[j] = n->norms[j] = pass == 0 ? sqrt(norm) : norm;
+  if (s.row == 0 && s.is_last) {
+    n->exact[j] = n->norms[j] = norm_of(x, s.end);
+    return;
   }
-}
-
-static double norm_of(const Number *x, ptrdiff_t count) {
-  double norm, exact = -1;
-  measure_slice(&(Norms){x, count, 0, &norm, &exact, {0, NORM_PASSES, 0, count, true}}, 0);
-  return norm;
+  double norm = s.row == 0 ? 0 : n->norms[j];
+  if (s.pass == 0) norm += real(inner(x + s.row, x + s.row, s.end - s.row, true));
+  for (ptrdiff_t i = s.row; s.pass > 0 && i < s.end; i++) norm = hypot(norm, length_of(x[i]));
+  n->norms[j] = norm;
+  if (!s.is_last || (s.pass == 0 && !is_ordinary(norm))) return;
+  n->exact[j] = n->norms[j] = s.pass == 0 ? sqrt(norm) : norm;
 }
 
 /* --- Reflectors ------------------------------------------------------------------------------- */
@@ -86,51 +90,50 @@ static double norm_of(const Number *x, ptrdiff_t count) {
 ** v, but for the first number, which becomes beta. What is less than any normal number is taken for 0, as
 ** XLA:CPU does: of a matrix without full rank nothing else may be left, on which all goes very slowly.
 **
-** `rest` is the norm of what is behind the first number. Of rows of that, [row, end):
+** beta, of the norm of what is behind the first number; 0: x becomes that number alone, and H is 1.
 */
-static bool is_reflected(Number alpha, double rest) {
-  return rest < (IS_NARROW ? FLT_MIN : DBL_MIN) && is_real(alpha);
-}
-
 static double beta_of(Number alpha, double rest) {
-  return -copysign(hypot(length_of(alpha), rest), real(alpha));
+  bool is_one = rest < (IS_NARROW ? FLT_MIN : DBL_MIN) && is_real(alpha);
+  return is_one ? 0 : -copysign(hypot(length_of(alpha), rest), real(alpha));
 }
 
-static void divide_rows(Number *x, ptrdiff_t row, ptrdiff_t end, double rest) {
-  Number by = minus(x[0], number(beta_of(x[0], rest)));
-  bool is_none = is_reflected(x[0], rest);
-  for (ptrdiff_t i = row; i < end; i++) x[i] = is_none ? number(0) : over(x[i], by);
+static void divide_rows(Number *x, ptrdiff_t row, ptrdiff_t end, double beta) {
+  Number by = minus(x[0], number(beta));
+  for (ptrdiff_t i = row; i < end && beta == 0; i++) x[i] = number(0);
+  for (ptrdiff_t i = row; i < end && beta != 0; i++) x[i] = over(x[i], by);
 }
 
 /* When all are divided: tau. */
-static Number end_reflector(Number *x, double rest) {
+static Number end_reflector(Number *x, double beta) {
   Number alpha = x[0];
-  if (is_reflected(alpha, rest)) return number(0);
-  double beta = beta_of(alpha, rest);
+  if (beta == 0) return number(0);
   x[0] = number(beta);
   return over(minus(number(beta), alpha), number(beta));
 }
 
 __attribute__((noinline)) static Number reflector(Number *x, ptrdiff_t count) {
-  double rest = norm_of(x + 1, count - 1);
-  divide_rows(x, 1, count, rest);
-  return end_reflector(x, rest);
+  double beta = beta_of(x[0], norm_of(x + 1, count - 1));
+  divide_rows(x, 1, count, beta);
+  return end_reflector(x, beta);
 }
 
-/* In turns. norm: two numbers that stay between them. */
+/* In turns, if it is long. norm: two numbers that stay between them. */
 ROUTINE static bool reflector_in_turns(Number *x, ptrdiff_t count, double *norm, Number *tau,
                                        ptrdiff_t at, LinalgProgress *progress) {
-  enum { DIVIDES = NORM_PASSES };
-  ptrdiff_t rest = count - 1, slices = slices_of_passes(rest, DIVIDES + 1);
+  ptrdiff_t rest = count - 1, slices = slices_of_passes(rest, NORM_PASSES + 1);
+  if (slices == 1) {
+    *tau = reflector(x, count);
+    return true;
+  }
   for (; progress->slice < slices; progress->slice++) {
-    Slice s = slice_at(progress->slice, rest, DIVIDES + 1);
+    Slice s = slice_at(progress->slice, rest, NORM_PASSES + 1);
     if (linalg_pauses(progress, at, LINALG_MOVE * (double)(s.end - s.row))) return false;
     if (progress->slice == 0) norm[1] = -1;
     measure_slice(&(Norms){x + 1, rest, 0, &norm[0], &norm[1], s}, 0);
-    if (s.passes > DIVIDES) divide_rows(x, s.row + 1, s.end + 1, norm[0]);
+    if (s.pass == NORM_PASSES) divide_rows(x, s.row + 1, s.end + 1, beta_of(x[0], norm[0]));
   }
   progress->slice = 0;
-  *tau = end_reflector(x, norm[0]);
+  *tau = end_reflector(x, beta_of(x[0], norm[0]));
   return true;
 }
 
