@@ -287,6 +287,7 @@ static void lu_rows(const void *argument, ptrdiff_t row, ptrdiff_t last) {
 /* lu_behind, where columns are so long that a few are more than a turn: some rows after the others. */
 ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
   double width = (double)(p->end - p->k);
+  if (p->columns == 0) return true;
   if (progress->vectors == 0 &&
       !linalg_share_in_turns(progress, p->k, p->columns, LEAST_LINES, LINALG_MOVE * width * width,
                              lu_columns, p)) {
