@@ -184,9 +184,9 @@ describe('linear algebra in blocks', () => {
         }
       });
     }
-    // The last one's rotations are applied some columns after the others.
+    // The last ones' rotations are applied some columns after the others, or their columns go by slices.
     for (const [m, n, mode] of [
-      [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'],
+      [70, 70, 'S'], [75, 40, 'A'], [40, 75, 'A'], [40, 75, 'S'], [6, 1, 'A'], [6000, 60, 'S'], [150000, 3, 'S'],
     ]) {
       const k = Math.min(m, n);
       const [u, v] = mode === 'A' ? [m, n] : [k, k];
@@ -341,6 +341,24 @@ describe('linear algebra in blocks', () => {
         assertNear(await times(adjoint(upper), n, m, false, true), adjoint(permuted), bound * n * size, 'R^H Q^H = (A P)^H');
       });
     }
+    test(`QR of long columns of ${type} whose squares overflow or vanish`, async () => {
+      const [m, n, exponent] = [150000, 2, real === 'f32' ? 100 : 900];
+      const x = random(m * n * lanes, real);
+      for (const routine of ['geqrf', 'geqp3']) {
+        const order = routine === 'geqp3';
+        const text = call(type, routine, order ? [`${m},${n}`, `${n}`] : [`${m},${n}`],
+          [`${type}[${m},${n}]`, ...(order ? [`s32[${n}]`] : []), `${type}[${n}]`], '').replace(/p1 = \w+/, 'p1 = s32');
+        const qr = async (data) => (await run(text, order ? [data, new Int32Array(n)] : [data]))[0].slice(0, n * n * lanes);
+        const wanted = await qr(x), largest = Math.max(...wanted.map(Math.abs));
+        for (const scale of [2 ** exponent, 2 ** -exponent]) {
+          const made = await qr(x.map((value) => value * scale));
+          wanted.forEach((value, i) => {
+            const by = i / lanes < n || i / lanes >= n + 1 ? scale : 1; // what is below the diagonal is V's
+            assert.ok(Math.abs(made[i] / by - value) <= bound * largest, `${routine}: ${made[i]} is not ${value * by}`);
+          });
+        }
+      }
+    });
     for (const uplo of ['L', 'U']) {
       test(`tridiagonal form of ${type}[80,80], ${uplo}`, async () => {
         const n = 80;

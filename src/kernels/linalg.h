@@ -97,7 +97,7 @@ typedef struct LinalgProgress {
   bool is_made;              /* the reflector of which is done; */
   double norm[2];            /* that is measured before */
   ptrdiff_t info;            /* what the stages so far came to */
-  double numbers[1];         /* that a stage keeps */
+  double kept;               /* what a stage keeps */
   double work;               /* operations in this turn, */
   double looked;             /* and before the clock was looked at */
 } LinalgProgress;

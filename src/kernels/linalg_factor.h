@@ -165,9 +165,6 @@ static void lu_search(const Number *x, ptrdiff_t row, ptrdiff_t end, int32_t *pi
   }
 }
 
-/* Columns [start, end), all rows from there on: the others' rows are still to be swapped. In `panel` they
-** are one after the other: each is loaded, meets those before it, and is divided; then all are stored. Rows of 16
-** numbers would do as well, of 32 not. */
 typedef struct LuColumns {
   Number *a;
   ptrdiff_t stride, start, left; /* rows */
@@ -176,11 +173,10 @@ typedef struct LuColumns {
   ptrdiff_t *info;
 } LuColumns;
 
-enum {
-  LU_LOADS = -1,
-  LU_STORES = -2
-}; /* or meets column k; its own one: searches, and behind it divides */
+enum { LU_LOADS = -1, LU_STORES = -2 };
 
+/* Of some rows of a column: it is loaded or stored, or meets column k; its own one is searched for the pivot, and by
+** that, in the step behind, it is divided. */
 static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s) {
   Number *from = p->a + p->start * (p->stride + 1) + column, *x = p->panel + column * p->left;
   ptrdiff_t first = most(s.row, k + 1), behind = most(s.row, column + 1);
@@ -204,11 +200,15 @@ static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s)
     for (ptrdiff_t i = 0; i <= column; i++) {
       swap_numbers(p->panel + i * p->left + column, p->panel + i * p->left + pivot, 1);
     }
-  } else if (!is_zero(x[column])) {
-    for (ptrdiff_t i = behind; i < s.end; i++) x[i] = over(x[i], x[column]);
+  } else {
+    Number by = x[column];
+    for (ptrdiff_t i = behind; i < s.end && !is_zero(by); i++) x[i] = over(x[i], by);
   }
 }
 
+/* Columns [start, end), all rows from there on: the others' rows are still to be swapped. In `panel` they
+** are one after the other: each is loaded, meets those before it, and is divided; then all are stored. Rows of 16
+** numbers would do as well, of 32 not. */
 static bool lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t start, ptrdiff_t end,
                      int32_t *pivots, Number *panel, LinalgProgress *progress) {
   ptrdiff_t width = end - start, left = rows - start, steps = width + 3, slices = slices_of(left);

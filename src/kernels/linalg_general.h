@@ -133,7 +133,7 @@ static FOR_SIZE LinalgEnd run_general(const LinalgPlan *plan, const LinalgData *
   bool wants[] = {is_geev && plan->wanted[left + 1], is_geev && plan->wanted[left]};
   bool wants_z = is_geev ? wants[0] || wants[1] : plan->wanted[1];
   int reals = is_geev ? info : info - 1; /* then whole numbers */
-  double *largest = &progress->numbers[0], *by = &g.scale[n + SCALED_BY];
+  double *largest = &progress->kept, *by = &g.scale[n + SCALED_BY];
   Largest of = {t, largest};
   if (!begin_reduction(plan, data, &g, progress) ||
       (progress->stage == LOOKS && !linalg_some_by_some(n * stride, look_at_some, &of, progress))) {

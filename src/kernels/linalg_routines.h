@@ -406,7 +406,7 @@ FOR_SIZE static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *da
   ptrdiff_t n = plan->in[0].rows, stride = linalg_stride(n);
   Number *a = memory, *qt = a + n * stride, *tau = qt + n * stride, *scratch = tau + n;
   ptrdiff_t room = (ptrdiff_t)linalg_vectors_numbers(n, n, n);
-  double *d = doubles_at(scratch + room), *e = d + n, *scale = &progress->numbers[0];
+  double *d = doubles_at(scratch + room), *e = d + n, *scale = &progress->kept;
   if (progress->stage == LOADS) {
     if (!load_hermitian(plan, data, a, stride, scale, progress)) return LINALG_PAUSED;
   }
@@ -510,7 +510,7 @@ FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *da
   Svd s = svd_in(plan, memory);
   Number *adjoint = s.wide ? s.qt : s.pt; /* its rows are V's columns */
   ptrdiff_t next = s.wide ? s.high : s.stride;
-  double *largest = &progress->numbers[0];
+  double *largest = &progress->kept;
   Largest of = {s.qv, largest}; /* where it is loaded: qv is not needed yet */
   if ((progress->stage == LOADS &&
        !load_matrix(plan, 0, data, s.qv, s.columns, s.wide, progress)) ||

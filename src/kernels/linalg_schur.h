@@ -134,7 +134,7 @@ ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff
     Number *new_conj = new + stride, *new_w = new + 2 * stride, *new_z = new + 3 * stride;
     ptrdiff_t count = high - k, rows = high + 1;
     Number *x = v + k * stride + k + 1;
-    double *beta = &progress->numbers[0];
+    double *beta = &progress->kept;
     if (!progress->has_panel) {
       if (linalg_pauses(progress, k - low, LINALG_MOVE * (double)n)) return false;
       for (ptrdiff_t i = 0; i < count; i++) {
