@@ -120,6 +120,9 @@ check('of few rows, of which none is complete before the last block of columns',
 check('of few columns', { ...dot(30011, 50, 3), apart: true });
 check('in bf16: what converts its sums completes rows', { ...dot(1210, 40, 200), type: 'bf16', sparse: true });
 check('in f16', { ...dot(3000, 24, 72), type: 'f16', sparse: true });
+for (const [type, columns] of [['bf16', 16383], ['bf16', 16384], ['bf16', 16385], ['f16', 32003]]) {
+  check(`in ${type}, of ${columns} columns, of which a finishing chunk has 16,384`, { ...dot(21, 4, columns), type, apart: columns > 16384 });
+}
 check('of many small matrices', {
   shapes: [[2000, 8, 12], [2000, 12, 9]],
   shape: [2000, 8, 9],

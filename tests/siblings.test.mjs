@@ -168,6 +168,38 @@ for (const type of ['f32', 'f64', 's32', 'bf16', 's64']) {
   }
 }
 
+/** As many sums of one array as results of a loop, and one more: the accumulators of all are in registers. */
+for (const [type, dims] of [
+  ['f32', [3]], ['f32', [64]], ['f32', [100, 16]], ['f64', [37]], ['bf16', [50, 33]], ['s32', [1000]], ['s16', [30, 70]], ['s64', [5, 100]], ['c64', [40]],
+]) {
+  test(`8, 9, 16 and 17 sums of ${type}[${dims}]`, async () => {
+    const a = `${type}[${dims}]`, r = `${type}[${dims.slice(0, -1)}]`, row = dims.at(-1);
+    const literal = (v) => (type === 'c64' ? `(${v}, 0)` : v);
+    for (const n of [8, 9, 16, 17]) {
+      const sums = Array.from({ length: n }, (_, k) => `c${k} = ${type}[] constant(${literal(k - 6)})
+  b${k} = ${a} broadcast(c${k}), dimensions={}
+  y${k} = ${a} multiply(x, b${k})
+  q${k} = ${r} reduce(y${k}, z), dimensions={${dims.length - 1}}, to_apply=add`);
+      const text = `HloModule m
+add { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] add(a, b) }
+ENTRY e { x = ${a} parameter(0)\n z = ${type}[] constant(${literal(1)})
+  ${sums.join('\n  ')}
+  ROOT t = (${Array(n).fill(r).join(', ')}) tuple(${sums.map((_, k) => `q${k}`).join(', ')}) }`;
+      const values = Array.from({ length: dims.reduce((p, q) => p * q) }, (_, i) => (i % 5) - 2);
+      const of = { s64: BigInt, c64: (v) => [v, 0] }[type] ?? Number;
+      const got = await execute(client, text, [reshaped(values.map(of), dims)]);
+      for (let k = 0; k < n; k++) {
+        const wanted = [];
+        for (let i = 0; i < values.length; i += row) {
+          const sum = 1 + (k - 6) * values.slice(i, i + row).reduce((p, q) => p + q);
+          wanted.push(type === 'bf16' ? bf16(sum) : sum);
+        }
+        assert.deepEqual([got[k]].flat(2).filter((_, i) => type !== 'c64' || i % 2 === 0).map(Number), wanted, `sum ${k} of ${n}`);
+      }
+    }
+  });
+}
+
 /** What is written and rows of it are reduced: [type, dimensions, reduced, what combines]. */
 const WRITTEN = [
   ['f32', [40, 301], [1], ['add']], ['f32', [40, 304], [1], ['maximum']], ['f64', [20, 3, 301], [2], ['add', 'add']],

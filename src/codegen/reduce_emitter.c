@@ -619,7 +619,8 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   reducer.unroll = unroll_factor(e, size);
   if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
   if (e->plan->kept_count && reducer.unroll > 2) reducer.unroll = 2;
-  while (reducer.along && reducer.unroll * e->plan->output_count > MOST_UNROLL) reducer.unroll /= 2;
+  int accumulated = reducer.along ? e->plan->output_count : 1; /* per unrolled step */
+  while (reducer.unroll > 1 && reducer.unroll * accumulated > MOST_UNROLL) reducer.unroll /= 2;
   reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);
   reducer.values = new_locals(e, locals);
   reducer.steps = wasm_local(&e->function, WASM_I32);

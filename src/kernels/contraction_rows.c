@@ -27,8 +27,9 @@ void contraction_plan_rows(ContractionPlan *plan, const Contraction *c) {
   int64_t row = plan->lines[RHS], units = plan->units_per_chunk;
   if (!is_in_order(c)) return;
   if (plan->finishes) {
-    if (row <= plan->finish_elements) plan->row_elements = row;
-    if (row) plan->finish_elements -= plan->finish_elements % row;
+    if (!row || row > plan->finish_elements) return;
+    plan->row_elements = row;
+    plan->finish_elements -= plan->finish_elements % row;
     return;
   }
   /* Units are numbered by rows, then by columns. */
