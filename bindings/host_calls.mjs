@@ -97,11 +97,17 @@ export class HostCalls {
     }
   }
 
-  /** Serves all calls of a run that nobody has taken yet. */
-  serve(run) {
+  /**
+   * Serves calls of a run that wait to be taken, for so many milliseconds.
+   * @returns {boolean} whether there may be more
+   */
+  serve(run, ms) {
+    const end = performance.now() + ms;
     for (let pointer; (pointer = this.#core.call('xla_run_host_call', run));) {
       this.#serveOne(this.#read(run, pointer));
+      if (performance.now() > end) return true;
     }
+    return false;
   }
 
   #read(run, pointer) {

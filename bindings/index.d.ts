@@ -74,9 +74,13 @@ export interface WaitingDevice extends DevicePlace {
   readonly channel?: number;
   /** Of a custom-call. */
   readonly target?: string;
-  /** Who is there, and who is not; that one has finished, or waits at an instruction itself. */
+  /** Members of the group that have arrived, and those that have not: at most the first 32 of each. */
   readonly arrived?: readonly DevicePlace[];
+  /** A missing device has finished, or waits at an instruction itself, or still computes. */
   readonly missing?: readonly (DevicePlace & { finished: boolean; waitsAt?: string })[];
+  /** How many there are in all. */
+  readonly arrivedCount?: number;
+  readonly missingCount?: number;
 }
 
 /* ---- Shapes ---- */

@@ -4,6 +4,7 @@
  * begins when the run does.
  */
 import { keepAlive } from './keep_alive.mjs';
+import { waitingDevices } from './waiting.mjs';
 
 const RUN_DONE = 2; // RunState in src/runtime/run.h
 const RUN_FAILED = 3;
@@ -54,11 +55,14 @@ export class Runs {
     return SLICE_US - (now - this.#since) * 1e3;
   }
 
-  /** Looks at the pending runs, soon. Callable at any time, from within a call of the core too. */
-  look() {
+  /**
+   * Looks at the pending runs, soon. Callable at any time, from within a call of the core too.
+   * @param {boolean} [yields] lets the host's other events happen before
+   */
+  look(yields = !this.#core.threads) {
     if (this.#scheduled || !this.#pending.size) return;
     this.#scheduled = true;
-    const later = this.#core.threads ? queueMicrotask : nextTask;
+    const later = yields ? nextTask : queueMicrotask;
     later(() => {
       this.#scheduled = false;
       if (this.#pending.size) this.#work();
@@ -107,7 +111,7 @@ export class Runs {
 
   #check(run) {
     if (!this.#pending.has(run)) return; // abandoned meanwhile
-    this.#core.hostCalls.serve(run);
+    if (this.#core.hostCalls.serve(run, SLICE_US / 1e3)) this.look(true);
     const state = this.#core.call('xla_run_state', run);
     if (state !== RUN_DONE && state !== RUN_FAILED) return;
     const error = state === RUN_FAILED ? this.#error(run) : null;
@@ -119,7 +123,7 @@ export class Runs {
   }
 
   #error(run) {
-    const waiting = JSON.parse(this.#core.takeString(this.#core.call('xla_run_waiting', run)));
+    const waiting = waitingDevices(JSON.parse(this.#core.takeString(this.#core.call('xla_run_waiting', run))));
     this.#core.call('xla_run_error', run);
     return this.#core.lastError(waiting.length ? { waiting } : undefined);
   }

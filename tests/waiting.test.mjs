@@ -276,6 +276,78 @@ same {
   });
 }
 
+/* ---- Many devices: the report takes linear time, its text is bounded ---- */
+
+/** The longest time in which the event loop did nothing else, in ms, and what `body` gave. */
+async function blockedDuring(body) {
+  let last = performance.now(), longest = 0;
+  const look = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const timer = setInterval(look, 1);
+  const result = await body();
+  look();
+  clearInterval(timer);
+  return { longest, result };
+}
+
+describe('4,096 devices', () => {
+  const DEVICES = 4096;
+  const BLOCKED_MS = 1000; // below 150 on a quiet machine; it was 24,000
+  const long = (name) => name + 'x'.repeat(5000);
+  const rest = (error) => error.message.match(/; and .*? more .*/)?.[0];
+
+  test('one has left early', { timeout: 60000 }, async () => {
+    const client = await startedClient({ threads: 0 });
+    const text = program(`  p = f32[2] parameter(0)
+  id = u32[] replica-id()
+  last = u32[] constant(${DEVICES - 1})
+  c = pred[] compare(id, last), direction=EQ
+  ROOT o = f32[2] conditional(c, p, p), true_computation=b1, false_computation=b0`,
+    `b0 {\n  x = f32[2] parameter(0)\n${MEET('r')}\n}\nb1 {\n  x = f32[2] parameter(0)\n${GO}\n}`);
+    const { longest, result: error } = await blockedDuring(() => failure(client, text, { replicas: DEVICES }));
+    assert.ok(longest < BLOCKED_MS, `${longest} ms`);
+    assert.match(error.message, /replica 7 waits at all-reduce r for replica 4095 \(which has finished\), on line \d+; and 4087 more at r\./);
+    assert.equal(error.waiting.length, DEVICES - 1);
+    const { arrived, missing, arrivedCount, missingCount } = error.waiting.at(-1);
+    assert.deepEqual([arrived.length, arrivedCount, missingCount], [32, DEVICES - 1, 1]);
+    assert.deepEqual(missing, [{ replica: DEVICES - 1, partition: 0, finished: true }]);
+    client.dispose();
+  });
+
+  test('each waits elsewhere, in computations with long names', { timeout: 60000 }, async () => {
+    const client = await startedClient({ threads: 0 });
+    const devices = 512;
+    const bodies = Array.from({ length: devices }, (_, i) => MEET(long(`r${i}`), `, channel_id=${i + 1}`));
+    const error = await failure(client, branches(...bodies), { replicas: devices });
+    assert.match(error.message, /replica 0 waits at all-reduce r0x+\.\.\. for replica 1 \(which waits at r1x+\.\.\.\)/);
+    assert.match(rest(error), /^(; and 1 more at r\d+x+\.\.\.){4}; and \d+ more elsewhere\. Every replica/);
+    assert.match(error.message, /the same number of times$/);
+    const { instruction, missing, missingCount } = error.waiting[3];
+    assert.equal(instruction, long('r3'));
+    assert.deepEqual([missing.length, missingCount, missing[3].waitsAt], [32, devices - 1, long('r4')]);
+    client.dispose();
+  });
+
+  test('all wait for the host', { timeout: 60000 }, async () => {
+    const client = await startedClient({ threads: 0 });
+    let calls = 0;
+    client.registerCustomCall('never', () => {
+      calls++;
+      return new Promise(() => {});
+    });
+    const { longest, result: error } = await blockedDuring(() => failure(client, program(`  x = f32[2] parameter(0)
+  ROOT c = f32[2] custom-call(x), custom_call_target="never"`), { replicas: DEVICES, timeoutMs: 2500 }));
+    assert.equal(error.code, 'DEADLINE_EXCEEDED');
+    assert.match(error.message, /has not answered, on line \d+; and 4088 more at c$/);
+    assert.deepEqual([error.waiting.length, error.waiting[9].waitsFor, calls], [DEVICES, 'host', DEVICES]);
+    assert.ok(longest < BLOCKED_MS, `${longest} ms`);
+    client.dispose();
+  });
+});
+
 /* ---- The same in a page ---- */
 
 /** In the page: what goes wrong, for each [program, replicas]. */

@@ -5,9 +5,12 @@ Outcome host_call_arrive(Replica *replica, const Thunk *thunk) {
   scheduler_lock();
   replica->parked_at = thunk;
   replica->next_call = NULL;
-  Replica **link = &run->host_calls;
-  while (*link) link = &(*link)->next_call;
-  *link = replica;
+  if (run->host_calls) {
+    run->last_host_call->next_call = replica;
+  } else {
+    run->host_calls = replica;
+  }
+  run->last_host_call = replica;
   replica_park(replica, REPLICA_HOST);
   scheduler_notify();
   scheduler_unlock();

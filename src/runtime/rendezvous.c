@@ -40,8 +40,8 @@ static bool same_collective(const Instruction *a, const Instruction *b) {
 static Rendezvous *find_or_open(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
   Run *run = replica->run;
   for (Rendezvous *r = run->rendezvous; r; r = r->next) {
-    if (same_members(r->group, group) &&
-        same_collective(r->thunk->instruction, thunk->instruction)) {
+    if (same_collective(r->thunk->instruction, thunk->instruction) &&
+        same_members(r->group, group)) {
       return r;
     }
   }

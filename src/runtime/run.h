@@ -98,6 +98,7 @@ struct Run {
   Rendezvous *rendezvous;       /* open ones */
   struct Message *messages;     /* sent and not yet received; channels.c */
   Replica *host_calls;          /* replicas that wait for the host and were not taken yet; host.c */
+  Replica *last_host_call;      /* of that list, if there is one */
   Arena *memory;                /* of all this; nothing is added once it has started */
   ProfileEvent *profile_events; /* merged when asked for */
   int profile_count;

@@ -1,22 +1,70 @@
 #include "runtime/waiting.h"
 
+#include <string.h>
+
 #include "hlo/numbers.h"
 
-enum { MOST_SHOWN = 8 };
+enum {
+  MAX_SHOWN = 8,    /* devices in words, and members that one of them waits for */
+  MAX_PLACES = 4,   /* instructions of the others */
+  MAX_NAME = 32,    /* characters of a name */
+  MAX_WORDS = 1200, /* bytes of a message, after which no further device is described */
+  MAX_LISTED = 32,  /* devices in a list of JSON */
+  NO_DEVICE = -1,
+};
 
-void waiting_note(Run *run) {
-  for (int d = 0; d < run->device_count; d++) {
-    const Replica *device = &run->replicas[d];
-    run->waiting[d] = (Waiting){device->state, device->parked_at, device->rendezvous};
-  }
-  run->has_waiting = true;
-}
+/* ---- What was noted ---- */
 
 static bool waits(const Waiting *device) {
   return device->state == REPLICA_PARKED || device->state == REPLICA_HOST;
 }
 
 static bool is_collective(const Waiting *device) { return device->thunk->kind == THUNK_COLLECTIVE; }
+
+/* A rendezvous is part of the device that opened it. */
+static int opener_of(const Run *run, const Replica *device) {
+  if (!device->rendezvous) return NO_DEVICE;
+  size_t offset = (size_t)((const char *)device->rendezvous - (const char *)run->replicas);
+  return (int)(offset / sizeof(Replica));
+}
+
+/* The place of device `d`: a hash table of the instructions, whose buckets lie in the devices. */
+static int place_of(Run *run, int d) {
+  Waiting *all = run->waiting;
+  const Instruction *at = all[d].thunk->instruction;
+  int *link =
+      &all[((uintptr_t)at >> 4) * UINT32_C(2654435769) % (unsigned)run->device_count].bucket;
+  while (*link != NO_DEVICE && all[*link].thunk->instruction != at) link = &all[*link].chain;
+  if (*link == NO_DEVICE) *link = d;
+  return *link;
+}
+
+void waiting_note(Run *run) {
+  Waiting *all = run->waiting;
+  for (int d = 0; d < run->device_count; d++) {
+    const Replica *device = &run->replicas[d];
+    all[d] = (Waiting){.state = device->state,
+                       .thunk = device->parked_at,
+                       .opener = opener_of(run, device),
+                       .first_met = NO_DEVICE,
+                       .next_met = NO_DEVICE,
+                       .bucket = NO_DEVICE,
+                       .chain = NO_DEVICE};
+  }
+  for (int d = 0; d < run->device_count; d++) {
+    if (!waits(&all[d])) continue;
+    all[d].place = place_of(run, d);
+    all[all[d].place].at_place++;
+  }
+  for (int d = run->device_count - 1; d >= 0; d--) {
+    if (!waits(&all[d]) || !is_collective(&all[d])) continue;
+    Waiting *opener = &all[all[d].opener];
+    all[d].next_met = opener->first_met;
+    opener->first_met = d;
+    opener->met++;
+  }
+  run->has_waiting = true;
+}
 
 static const DeviceGroup *group_of(const Run *run, int device) {
   const DeviceGroups *groups = run->waiting[device].thunk->groups;
@@ -26,8 +74,12 @@ static const DeviceGroup *group_of(const Run *run, int device) {
 /* Whether device `d`, of the same group, is where `waiting` is. */
 static bool has_arrived(const Run *run, int waiting, int d) {
   const Waiting *other = &run->waiting[d];
-  return waits(other) && is_collective(other) &&
-         other->rendezvous == run->waiting[waiting].rendezvous;
+  return waits(other) && is_collective(other) && other->opener == run->waiting[waiting].opener;
+}
+
+/* Members of a group that others wait for; the group of one that waits. */
+static int missing_count(const Run *run, int waiting) {
+  return group_of(run, waiting)->size - run->waiting[run->waiting[waiting].opener].met;
 }
 
 /* From whom a device that waits for a message expects it; NO_PEER: from anybody. */
@@ -43,24 +95,30 @@ static void append_name(const Run *run, int device, Error *error) {
   error_append(error, "%s", mesh_device_name(run->mesh, device, name));
 }
 
+static void append_text(const char *text, Error *error) {
+  error_append(error, "%.*s%s", MAX_NAME, text, strlen(text) > MAX_NAME ? "..." : "");
+}
+
 /* What a device does that others wait for. */
 static void append_state(const Waiting *device, Error *error) {
   if (device->state == REPLICA_STOPPED) error_append(error, " (which has finished)");
-  if (waits(device)) error_append(error, " (which waits at %s)", device->thunk->instruction->name);
+  if (!waits(device)) return;
+  error_append(error, " (which waits at ");
+  append_text(device->thunk->instruction->name, error);
+  error_append(error, ")");
 }
 
-static void append_members(const Run *run, int waiting, Error *error) {
+static void append_members(const Run *run, int waiting, int max_shown, Error *error) {
   const DeviceGroup *group = group_of(run, waiting);
-  int missing = 0;
-  for (int i = 0; i < group->size; i++) {
+  int missing = missing_count(run, waiting), shown = 0;
+  for (int i = 0; i < group->size && shown < missing && shown < max_shown; i++) {
     int d = group->devices[i];
     if (has_arrived(run, waiting, d)) continue;
-    if (missing++ >= MOST_SHOWN) continue;
-    error_append(error, "%s", missing == 1 ? " for " : ", ");
+    error_append(error, "%s", shown++ ? ", " : " for ");
     append_name(run, d, error);
     append_state(&run->waiting[d], error);
   }
-  if (missing > MOST_SHOWN) error_append(error, " and %d more", missing - MOST_SHOWN);
+  if (missing > shown) error_append(error, " and %d more", missing - shown);
 }
 
 static void append_message(const Run *run, int waiting, Error *error) {
@@ -77,37 +135,59 @@ static void append_host(const Instruction *at, Error *error) {
   switch (at->opcode) {
   case HLO_INFEED: error_append(error, " for the host: transferToInfeed() gives it a value"); break;
   case HLO_CUSTOM_CALL:
-    error_append(error, " for the host: the callback of \"%s\" has not answered",
-                 at->a->custom_call_target ? at->a->custom_call_target : "");
+    error_append(error, " for the host: the callback of \"");
+    append_text(at->a->custom_call_target ? at->a->custom_call_target : "", error);
+    error_append(error, "\" has not answered");
     break;
   default: error_append(error, " for the host"); break;
   }
 }
 
-static void append_waiting(const Run *run, int device, Error *error) {
+static void append_waiting(const Run *run, int device, int max_members, Error *error) {
   const Waiting *waiting = &run->waiting[device];
   const Instruction *at = waiting->thunk->instruction;
   append_name(run, device, error);
-  error_append(error, " waits at %s %s", opcode_name(at->opcode), at->name);
+  error_append(error, " waits at %s ", opcode_name(at->opcode));
+  append_text(at->name, error);
   if (waiting->state == REPLICA_HOST) {
     append_host(at, error);
   } else if (is_collective(waiting)) {
-    append_members(run, device, error);
+    append_members(run, device, max_members, error);
   } else {
     append_message(run, device, error);
   }
   if (at->line) error_append(error, ", on line %d", at->line);
 }
 
+/* The devices from `first` on that wait, by instruction. `left`: how many. */
+static void append_others(const Run *run, int first, int left, Error *error) {
+  for (int d = 0, places = 0; left && d < run->device_count && places < MAX_PLACES; d++) {
+    const Waiting *place = &run->waiting[d];
+    if (!place->at_place) continue;
+    int count = place->at_place;
+    for (int e = 0; e < first; e++) {
+      count -= waits(&run->waiting[e]) && run->waiting[e].place == d;
+    }
+    if (!count) continue;
+    error_append(error, "; and %d more at ", count);
+    append_text(place->thunk->instruction->name, error);
+    left -= count;
+    places++;
+  }
+  if (left) error_append(error, "; and %d more elsewhere", left);
+}
+
 /* All who wait, the first few in words. Returns how many. */
 static int append_all(const Run *run, Error *error) {
-  int count = 0;
-  for (int d = 0; d < run->device_count; d++) {
-    if (!waits(&run->waiting[d]) || count++ >= MOST_SHOWN) continue;
-    error_append(error, "%s", count == 1 ? " " : "; ");
-    append_waiting(run, d, error);
+  int count = 0, shown = 0, first = 0;
+  for (int d = 0; d < run->device_count; d++) count += waits(&run->waiting[d]);
+  for (; shown < count && shown < MAX_SHOWN && strlen(error->message) < MAX_WORDS; first++) {
+    if (!waits(&run->waiting[first])) continue;
+    error_append(error, "%s", shown ? "; " : " ");
+    append_waiting(run, first, shown ? MAX_SHOWN / 4 : MAX_SHOWN, error);
+    shown++;
   }
-  if (count > MOST_SHOWN) error_append(error, "; and %d more wait", count - MOST_SHOWN);
+  append_others(run, first, count - shown, error);
   return count;
 }
 
@@ -157,80 +237,103 @@ static void print_string(StrBuf *out, const char *text) {
   strbuf_append(out, "\"");
 }
 
-/* The beginning of an object. */
-static void print_place(const Run *run, int device, StrBuf *out) {
-  strbuf_printf(out, "{\"replica\":%d,\"partition\":%d", device / run->mesh.partitions,
-                device % run->mesh.partitions);
-}
-
-static void print_missing(const Run *run, int device, StrBuf *out) {
-  const Waiting *missing = &run->waiting[device];
-  print_place(run, device, out);
-  strbuf_printf(out, ",\"finished\":%s", missing->state == REPLICA_STOPPED ? "true" : "false");
-  if (waits(missing)) {
-    strbuf_append(out, ",\"waitsAt\":");
-    print_string(out, missing->thunk->instruction->name);
-  }
-  strbuf_append(out, "}");
-}
-
-static void print_arrived(const Run *run, int device, StrBuf *out) {
-  print_place(run, device, out);
-  strbuf_append(out, "}");
-}
-
-static void print_members(const Run *run, int waiting, bool arrived, StrBuf *out) {
-  const DeviceGroup *group = group_of(run, waiting);
-  int count = 0;
-  strbuf_append(out, arrived ? ",\"arrived\":[" : ",\"missing\":[");
-  for (int i = 0; i < group->size; i++) {
-    int d = group->devices[i];
-    if (has_arrived(run, waiting, d) != arrived) continue;
-    if (count++) strbuf_append(out, ",");
-    (arrived ? print_arrived : print_missing)(run, d, out);
-  }
-  strbuf_append(out, "]");
-}
-
-static void print_what_for(const Run *run, int device, StrBuf *out) {
-  const Waiting *waiting = &run->waiting[device];
-  const char *target = waiting->thunk->instruction->a->custom_call_target;
-  if (waiting->state == REPLICA_HOST) {
-    strbuf_append(out, ",\"waitsFor\":\"host\"");
-    if (target) {
-      strbuf_append(out, ",\"target\":");
-      print_string(out, target);
-    }
-  } else if (is_collective(waiting)) {
-    strbuf_append(out, ",\"waitsFor\":\"members\"");
-    print_members(run, device, true, out);
-    print_members(run, device, false, out);
-  } else {
-    strbuf_append(out, ",\"waitsFor\":\"message\",\"arrived\":[],\"missing\":[");
-    if (source_of(run, device) != NO_PEER) print_missing(run, source_of(run, device), out);
-    strbuf_append(out, "]");
-  }
-}
-
-static void print_waiting(const Run *run, int device, StrBuf *out) {
-  const Instruction *at = run->waiting[device].thunk->instruction;
-  print_place(run, device, out);
-  strbuf_append(out, ",\"instruction\":");
+static void print_place(const Instruction *at, StrBuf *out) {
+  strbuf_append(out, "{\"instruction\":");
   print_string(out, at->name);
   strbuf_printf(out, ",\"operation\":\"%s\"", opcode_name(at->opcode));
   if (at->line) strbuf_printf(out, ",\"line\":%d", at->line);
   if (at->a->channel_id) strbuf_printf(out, ",\"channel\":%lld", (long long)at->a->channel_id);
-  print_what_for(run, device, out);
+  if (at->a->custom_call_target) {
+    strbuf_append(out, ",\"target\":");
+    print_string(out, at->a->custom_call_target);
+  }
   strbuf_append(out, "}");
 }
 
-void waiting_print(const Run *run, StrBuf *out) {
+static void print_device(int count, int device, StrBuf *out) {
+  strbuf_printf(out, count ? ",%d" : "%d", device);
+}
+
+/* The rendezvous that a device opened. */
+static void print_meeting(const Run *run, int opener, StrBuf *out) {
+  const DeviceGroup *group = group_of(run, opener);
+  int missing = missing_count(run, opener), met = run->waiting[opener].met, count = 0;
+  strbuf_append(out, "{\"arrived\":[");
+  for (int d = run->waiting[opener].first_met; d != NO_DEVICE && count < MAX_LISTED;
+       d = run->waiting[d].next_met) {
+    print_device(count++, d, out);
+  }
+  strbuf_append(out, "],\"missing\":[");
+  count = 0;
+  for (int i = 0; i < group->size && count < missing && count < MAX_LISTED; i++) {
+    int d = group->devices[i];
+    if (!has_arrived(run, opener, d)) print_device(count++, d, out);
+  }
+  strbuf_printf(out, "],\"arrivedCount\":%d,\"missingCount\":%d}", met, missing);
+}
+
+/* `places` and `meetings`: their numbers, by first device and by opener. */
+static void print_waiting(const Run *run, int device, const int *places, const int *meetings,
+                          StrBuf *out) {
+  const Waiting *waiting = &run->waiting[device];
+  strbuf_printf(out, "[%d,%d,", device, places[waiting->place]);
+  if (waiting->state == REPLICA_HOST) {
+    strbuf_append(out, "-1]");
+  } else if (is_collective(waiting)) {
+    strbuf_printf(out, "%d]", meetings[waiting->opener]);
+  } else {
+    int source = source_of(run, device);
+    strbuf_append(out, "-2");
+    if (source != NO_PEER) strbuf_printf(out, ",%d", source);
+    strbuf_append(out, "]");
+  }
+}
+
+/* A list with what `print` makes of each device that `is_in` has, and their numbers in it. */
+static void number_all(const Run *run, bool (*is_in)(const Waiting *),
+                       void (*print)(const Run *, int, StrBuf *), int *numbers, StrBuf *out) {
   int count = 0;
-  strbuf_append(out, "[");
-  for (int d = 0; run->has_waiting && d < run->device_count; d++) {
+  for (int d = 0; d < run->device_count; d++) {
+    if (!is_in(&run->waiting[d])) continue;
+    if (count) strbuf_append(out, ",");
+    print(run, d, out);
+    numbers[d] = count++;
+  }
+}
+
+static bool is_place(const Waiting *device) { return device->at_place > 0; }
+static bool is_opener(const Waiting *device) { return device->met > 0; }
+static bool is_finished(const Waiting *device) { return device->state == REPLICA_STOPPED; }
+
+static void print_place_of(const Run *run, int device, StrBuf *out) {
+  print_place(run->waiting[device].thunk->instruction, out);
+}
+
+static void print_number(const Run *run, int device, StrBuf *out) {
+  (void)run;
+  print_device(0, device, out);
+}
+
+void waiting_print(const Run *run, StrBuf *out) {
+  if (!run->has_waiting) {
+    strbuf_append(out, "{}");
+    return;
+  }
+  Arena *arena = arena_new();
+  int *places = ARENA_ARRAY(arena, int, run->device_count);
+  int *meetings = ARENA_ARRAY(arena, int, run->device_count);
+  strbuf_printf(out, "{\"partitions\":%d,\"places\":[", run->mesh.partitions);
+  number_all(run, is_place, print_place_of, places, out);
+  strbuf_append(out, "],\"meetings\":[");
+  number_all(run, is_opener, print_meeting, meetings, out);
+  strbuf_append(out, "],\"waiting\":[");
+  for (int d = 0, count = 0; d < run->device_count; d++) {
     if (!waits(&run->waiting[d])) continue;
     if (count++) strbuf_append(out, ",");
-    print_waiting(run, d, out);
+    print_waiting(run, d, places, meetings, out);
   }
-  strbuf_append(out, "]");
+  strbuf_append(out, "],\"finished\":[");
+  number_all(run, is_finished, print_number, places, out);
+  strbuf_append(out, "]}");
+  arena_free(arena);
 }
