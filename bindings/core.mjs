@@ -83,7 +83,8 @@ export class Core {
     const workers = await Workers.create(this.#glue.PThread, this);
     if (this.disposed) return;
     this.#workers = workers;
-    this.threads = await workers.start(threads);
+    const started = await workers.start(threads);
+    if (!this.disposed) this.threads = started;
   }
 
   get disposed() {
@@ -115,6 +116,7 @@ export class Core {
   #stop(error) {
     if (this.disposed) return;
     this.#workers?.terminate();
+    this.#workers = null; // it has the glue, and the glue the memory
     this.#glue = null;
     this.#heap = null;
     this.runs.abandon(error);

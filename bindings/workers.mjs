@@ -63,9 +63,11 @@ export class Workers {
         resolve();
       };
       const lost = (error) => {
+        if (this.#terminated) return resolve(); // an error would have a stack, which has the worker
         const message = error?.message ?? 'it exited';
         reject(new XlaError('UNAVAILABLE', `a worker thread cannot start: ${message}`));
         if (worker.loaded) this.#replace(worker);
+        return undefined;
       };
       worker.onerror = (event) => {
         event.preventDefault?.();
