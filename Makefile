@@ -312,6 +312,7 @@ golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)
 	@$(VENV)/bin/python tests/golden/protos.py
 	@$(VENV)/bin/python tests/golden/stablehlo.py
+	@$(VENV)/bin/python tests/golden/attributes.py
 
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)

@@ -12,9 +12,100 @@ export function attributeText(value, nameOf) {
   return typeof value === 'object' ? `%${nameOf(value)}` : String(value);
 }
 
+/* ---- Strings: bytes, most often UTF-8 ---- */
+
+const encoder = new TextEncoder();
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const BYTE = 0xdc00; // and a byte of 128 or more: a lone surrogate, as UTF-8 has none
+const STRAY = /[\udc80-\udcff]/gu;
+
+/** UTF-8 as text; each byte that is no UTF-8 becomes a lone surrogate, so that no byte is lost. */
+export function textOfBytes(bytes) {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return textOfStrayBytes(bytes);
+  }
+}
+
+function textOfStrayBytes(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length;) {
+    const length = bytes[i] < 0xc0 ? 1 : bytes[i] < 0xe0 ? 2 : bytes[i] < 0xf0 ? 3 : 4;
+    try {
+      text += strict.decode(bytes.subarray(i, i + length));
+      i += length;
+    } catch {
+      text += String.fromCharCode(BYTE + bytes[i++]);
+    }
+  }
+  return text;
+}
+
+/** The bytes that textOfBytes made `text` of. @returns {Uint8Array} */
+export function bytesOfText(text) {
+  if (text.search(STRAY) < 0) return encoder.encode(text);
+  const bytes = [];
+  for (const [part] of text.matchAll(/[\udc80-\udcff]|[^\udc80-\udcff]+/gu)) {
+    const code = part.charCodeAt(0) - BYTE;
+    if (part.length === 1 && code >= 0x80 && code < 0x100) bytes.push(code);
+    else for (const byte of encoder.encode(part)) bytes.push(byte);
+  }
+  return Uint8Array.from(bytes);
+}
+
 const ESCAPES = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const octal = (byte) => `\\${byte.toString(8).padStart(3, '0')}`;
+
+/** A string of HLO text: control codes and bytes that are no UTF-8 in octal, as XLA writes them. */
 export function quote(text) {
-  return `"${text.replace(/["\\\n\r\t]/g, (c) => ESCAPES[c])}"`;
+  const escaped = text
+    .replace(/["\\]|[^\P{Cc}\x80-\x9f]/gu, (c) => ESCAPES[c] ?? octal(c.charCodeAt(0)))
+    .replace(STRAY, (c) => octal(c.charCodeAt(0) - BYTE));
+  return `"${escaped}"`;
+}
+
+const LETTERS = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };
+
+/** The bytes that a string of HLO text, with its quotes, stands for: C's escapes. @returns {Uint8Array} */
+export function unquotedBytes(text) {
+  if (!text.includes('\\')) return bytesOfText(text.slice(1, -1));
+  const bytes = [];
+  for (const [part, eight, sixteen, letter] of text.slice(1, -1)
+    .matchAll(/\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|([^]))|[^\\]+/g)) {
+    if (eight ?? sixteen) bytes.push(parseInt(eight ?? sixteen, eight ? 8 : 16));
+    else if (LETTERS[letter]) bytes.push(LETTERS[letter]);
+    else if (/^\\[uU]/.test(part)) bytes.push(...encoder.encode(String.fromCodePoint(parseInt(part.slice(2), 16))));
+    else bytes.push(...bytesOfText(letter ?? part));
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** What a string of HLO text stands for. */
+export const unquoted = (text) => textOfBytes(unquotedBytes(text));
+
+/**
+ * A backend_config in HLO text: an MLIR dictionary or a JSON object stands there as it is, everything else is a
+ * string.
+ */
+export function configText(config) {
+  return config.startsWith('{') && isBalanced(config) ? config : quote(config);
+}
+
+const CLOSE = { '{': '}', '[': ']', '(': ')' };
+
+/** Whether the text is one group in braces, with nothing in it that HLO text reads as something else. */
+function isBalanced(text) {
+  if (text.includes('\0') || text.search(STRAY) >= 0) return false;
+  const stack = [];
+  let end = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[^])*"|[^]/g)) {
+    if (CLOSE[token]) stack.push(CLOSE[token]);
+    else if ('}])'.includes(token) && stack.pop() !== token) return false;
+    else if (['"', "'", '/'].includes(token)) return false;
+    if (!stack.length && !end) end = index + 1;
+  }
+  return end === text.length;
 }
 
 /** {[0:2:1], [1:3:1]} */

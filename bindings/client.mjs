@@ -281,8 +281,8 @@ export class Client {
    * counts.
    * @param {string} target the custom_call_target
    * @param {(call: object) => any} callback gets { operands: Literal[], resultShapes: Shape[],
-   *   replica: number, partition: number, backendConfig: string } and returns, or promises, the result: whatever
-   *   Literal.from() takes, or an array of these where the result is a tuple. What it throws fails
+   *   replica: number, partition: number, backendConfig: string, backendConfigBytes: Uint8Array } and returns, or
+   *   promises, the result: whatever Literal.from() takes, or an array of these where the result is a tuple. What it throws fails
    *   the run.
    */
   registerCustomCall(target, callback) {

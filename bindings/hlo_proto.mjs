@@ -3,24 +3,18 @@
  * and HloSnapshot as XLA dumps them to files. Text is the one form of a module that the core reads;
  * so a proto means exactly what the text that XLA prints of it means.
  */
-import { cleanName, convolutionLabels, paddingText, quote } from './attribute_text.mjs';
+import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from './attribute_text.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
 import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
 import { decode } from './protobuf.mjs';
 
 const list = (values = []) => `{${values.join(',')}}`;
-const text = (bytes) => new TextDecoder().decode(bytes);
 const enumeration = (...names) => (value = 0) => names[value];
 const flag = (value) => (value ? 'true' : undefined);
 
-/** A JSON object or an MLIR dictionary is as it is; everything else is quoted. */
-function rawText(value) {
-  return value.startsWith('{') && value.endsWith('}') ? value : quote(value);
-}
-
 function quoted(bytes) {
-  return bytes?.length ? quote(text(bytes)) : undefined;
+  return bytes?.length ? quote(textOfBytes(bytes)) : undefined;
 }
 
 /* ---- Attributes ---- */
@@ -103,7 +97,7 @@ function dictionary(attributes) {
   const entries = attributes?.entries ?? [];
   if (!entries.length) return undefined;
   const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : 1));
-  return `{${sorted.map(({ key, value = '' }) => `${key}=${rawText(value)}`).join(',')}}`;
+  return `{${sorted.map(({ key, value = '' }) => `${key}=${configText(value)}`).join(',')}}`;
 }
 
 function operandAliases(aliases) {
@@ -365,7 +359,7 @@ class Writer {
       'control-predecessors': i.controlPredecessors &&
         `{${i.controlPredecessors.map((id) => `%${operand(id).name}`).join(', ')}}`,
       'metadata': metadata(i.metadata),
-      'backend_config': i.backendConfig?.length ? rawText(text(i.backendConfig)) : undefined,
+      'backend_config': i.backendConfig?.length ? configText(textOfBytes(i.backendConfig)) : undefined,
     };
     const tail = Object.entries(attributes).filter(([, value]) => value !== undefined)
       .map(([name, value]) => `, ${name}=${value}`);

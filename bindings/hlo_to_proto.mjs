@@ -2,6 +2,7 @@
  * HLO text, as the core prints it, to a serialized HloModuleProto: what hlo_proto.mjs does, the other
  * way. So a program that was built or changed here goes to real XLA in either form.
  */
+import { bytesOfText, unquoted, unquotedBytes } from './attribute_text.mjs';
 import { XlaError } from './error.mjs';
 import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { Literal } from './literal.mjs';
@@ -49,8 +50,6 @@ const inside = (text) => text.slice(1, -1);
 const list = (text) => split(inside(text)).map(Number);
 const lists = (text) => split(inside(text)).map(list);
 const bool = (text) => text === 'true';
-const unquoted = (text) => JSON.parse(text.replace(/\\'/g, "'"));
-const bytes = (text) => new TextEncoder().encode(text);
 const words = (...names) => (text) => names.indexOf(text.toLowerCase());
 
 function attributesOf(parts) {
@@ -304,8 +303,8 @@ const ATTRIBUTES = {
   'source_target_pairs': into('sourceTargetPairs', (text) =>
     lists(text).map(([source, target]) => ({ source, target }))),
   'is_host_transfer': into('isHostTransfer', bool),
-  'infeed_config': into('infeedConfig', (text) => bytes(unquoted(text))),
-  'outfeed_config': into('outfeedConfig', (text) => bytes(unquoted(text))),
+  'infeed_config': into('infeedConfig', unquotedBytes),
+  'outfeed_config': into('outfeedConfig', unquotedBytes),
   'outfeed_shape': into('outfeedShape', (text) => shapeMessage(Shape.parse(text))),
   'async_execution_thread': into('asyncExecutionThread', unquoted),
   'custom_call_target': into('customCallTarget', unquoted),
@@ -317,7 +316,7 @@ const ATTRIBUTES = {
   'api_version': into('apiVersion', (text) => API_VERSIONS.indexOf(text)),
   'kind': into('fusionKind', String),
   'frontend_attributes': into('frontendAttributes', entries),
-  'backend_config': into('backendConfig', (text) => bytes(text.startsWith('"') ? unquoted(text) : text)),
+  'backend_config': into('backendConfig', (text) => (text.startsWith('"') ? unquotedBytes : bytesOfText)(text)),
   'metadata': (text) => {
     const [, name] = /op_name=("(?:[^"\\]|\\.)*")/.exec(text) ?? [];
     return name ? { metadata: { op_name: unquoted(name) } } : {};

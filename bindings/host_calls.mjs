@@ -2,6 +2,7 @@
  * What running programs ask of the host: data from an infeed, room in an outfeed, custom calls. The
  * replica waits until it has its answer; the others go on.
  */
+import { bytesOfText, unquotedBytes } from './attribute_text.mjs';
 import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaError } from './error.mjs';
 import { Literal, rowMajorData } from './literal.mjs';
 import { Shape } from './shape.mjs';
@@ -126,7 +127,7 @@ export class HostCalls {
       partition: ask('partition'),
       opcode: core.string(ask('opcode')),
       target: core.string(ask('target')),
-      backendConfig: unquote(core.string(ask('backend_config'))),
+      config: configBytes(core.string(ask('backend_config'))),
       operands: leaves('operand'),
       results: leaves('result'),
     };
@@ -155,7 +156,7 @@ export class HostCalls {
     }
   }
 
-  #callTarget({ opcode, target, backendConfig, operands, results, replica, partition }) {
+  #callTarget({ opcode, target, config, operands, results, replica, partition }) {
     const callback = this.#targets.get(target);
     if (opcode !== 'custom-call' || !callback) {
       const wanted = opcode === 'custom-call' ? `the target "${target}"` : `${opcode} to the host`;
@@ -167,7 +168,8 @@ export class HostCalls {
       resultShapes: results.map(({ shape }) => shape),
       replica,
       partition,
-      backendConfig,
+      backendConfig: decoder.decode(config),
+      backendConfigBytes: config,
     });
   }
 
@@ -235,20 +237,9 @@ function feedOf(feeds, { replica = 0, partition = 0 }) {
   return feeds.get(device);
 }
 
-const LETTERS = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };
+/** The bytes of a backend_config, which is a string or, such as JSON, stands there as it is. */
+const configBytes = (text) => (text.startsWith('"') ? unquotedBytes(text) : bytesOfText(text));
 
-/** What a string of HLO text stands for; text without quotes, such as JSON, as it is. */
-function unquote(text) {
-  if (!text.startsWith('"')) return text;
-  const bytes = [];
-  // C's escapes, where octal and hexadecimal ones are bytes of UTF-8.
-  for (const [part, octal, hex, letter] of text.slice(1, -1)
-    .matchAll(/\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))|[^\\]+/gs)) {
-    if (octal ?? hex) bytes.push(parseInt(octal ?? hex, octal ? 8 : 16));
-    else if (LETTERS[letter]) bytes.push(LETTERS[letter]);
-    else bytes.push(...new TextEncoder().encode(letter ?? part));
-  }
-  return new TextDecoder().decode(Uint8Array.from(bytes));
-}
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 const single = (values) => (values.length === 1 ? values[0] : values);

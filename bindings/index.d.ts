@@ -585,6 +585,8 @@ export interface CustomCall {
   readonly partition: number;
   /** backend_config as the program's text has it; '' where it has none. */
   readonly backendConfig: string;
+  /** The same as bytes, which need not be UTF-8: a packed struct, a pointer. */
+  readonly backendConfigBytes: Uint8Array;
 }
 
 /** What client.load() takes: text, bytes, a File or Blob, a Response, a URL; in Node also a path. */

@@ -7,6 +7,7 @@
  * without a row are absent. Integers are numbers, or bigints beyond 2^53.
  * Source: protobuf.dev/programming-guides/encoding
  */
+import { bytesOfText, textOfBytes } from './attribute_text.mjs';
 import { invalidArgument } from './error.mjs';
 
 const VARINT = 0;
@@ -83,7 +84,7 @@ class Reader {
       case 'float': return new DataView(this.take(4).slice().buffer).getFloat32(0, true);
       case 'double': return new DataView(this.take(8).slice().buffer).getFloat64(0, true);
       case 'bytes': return this.take(this.length());
-      case 'string': return new TextDecoder().decode(this.take(this.length()));
+      case 'string': return textOfBytes(this.take(this.length()));
       default: return decode(this.take(this.length()), kind(), level + 1);
     }
   }
@@ -274,7 +275,7 @@ function writeValue(sink, kind, value) {
     case 'float': return sink.put(bytesOfView(Float32Array.of(value)));
     case 'double': return sink.put(bytesOfView(Float64Array.of(value)));
     case 'bytes': return delimited(bytesOfView(value));
-    case 'string': return delimited(new TextEncoder().encode(value));
+    case 'string': return delimited(bytesOfText(value));
     default: return nested(written(value, kind()));
   }
 }

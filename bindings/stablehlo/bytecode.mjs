@@ -3,6 +3,7 @@
  * themselves as a current MLIR writes them, into the form of ir.mjs.
  * Source: mlir.llvm.org/docs/BytecodeFormat
  */
+import { textOfBytes } from '../attribute_text.mjs';
 import { XlaError } from '../error.mjs';
 import { ATTRIBUTES, TYPES } from './encodings.mjs';
 import { NO_BLOCKS, currentName, Dictionary, flattened, malformed, MOST_LEVELS, Opaque, Value } from './ir.mjs';
@@ -259,7 +260,7 @@ class Reader {
     const found = this.#strings[index];
     if (!found) throw cursor.fail(`string ${index}, which is not there`);
     if (typeof found === 'string') return found;
-    const text = new TextDecoder().decode(this.file.bytes.subarray(...found));
+    const text = textOfBytes(this.file.bytes.subarray(...found));
     this.#strings[index] = text;
     return text;
   }

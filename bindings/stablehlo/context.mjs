@@ -1,7 +1,7 @@
 /** What the row of an operation is given: operands, attributes, and ways to make HLO. */
 import { XlaError } from '../error.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
-import { Dense, Float, Integer, malformed, nameOf } from './ir.mjs';
+import { Dense, Float, Integer, malformed, nameOf, UNIT } from './ir.mjs';
 import { foreignText, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
 export class Context {
@@ -73,6 +73,7 @@ export class Context {
   bool(name) {
     const value = this.attribute(name);
     if (value === undefined || typeof value === 'boolean') return value ?? false;
+    if (value === UNIT) return true;
     if (value instanceof Integer) return Number(value.value) !== 0;
     throw this.#missing(name, 'true or false');
   }

@@ -1,9 +1,10 @@
 /** Control flow, calls, tuples and the world outside of the program. */
-import { quote } from '../attribute_text.mjs';
+import { configText, quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
-import { numbersOf, scalarValue } from './context.mjs';
-import { Dense, Dictionary, Float, Integer, malformed, nameOf } from './ir.mjs';
+import { numbersOf } from './context.mjs';
+import { Dense, Dictionary, malformed, nameOf } from './ir.mjs';
 import { Frame, tupled, untupled } from './lower.mjs';
+import { dictionaryText } from './print.mjs';
 import { custom } from './custom_calls.mjs';
 import { shapeOf } from './types.mjs';
 
@@ -120,41 +121,6 @@ function inlined(c, region) {
 const call = (c) => c.lowering.call(c.string('callee'), c.frame, c.in);
 const composite = (c) => c.lowering.call(c.string('decomposition'), c.frame, c.in);
 
-/** An attribute as MLIR prints it in a backend_config: {a = 1 : i32}. */
-export function attributeText(value) {
-  if (typeof value === 'string') return quote(value);
-  if (typeof value === 'boolean') return String(value);
-  if (Array.isArray(value)) return `[${value.map(attributeText).join(', ')}]`;
-  if (value instanceof Integer) return `${value.value} : ${mlirType(value.type)}`;
-  if (value instanceof Float) return `${floatText(scalarValue(value))} : ${mlirType(value.type)}`;
-  if (value instanceof Dictionary) return dictionaryText(value.entries);
-  if (value instanceof Dense) {
-    const list = numbersOf(value) ?? [];
-    const type = mlirType({ ...value.type, dimensions: [] });
-    return list.length ? `array<${type}: ${list.join(', ')}>` : `array<${type}>`;
-  }
-  if (value?.kind) return mlirType(value);
-  if (nameOf(value) !== undefined) return `@${nameOf(value)}`;
-  return quote(String(value?.text ?? ''));
-}
-
-/** In order of the names, as XLA prints them. */
-export function dictionaryText(entries) {
-  const names = Object.keys(entries).sort();
-  return `{${names.map((name) => `${name} = ${attributeText(entries[name])}`).join(', ')}}`;
-}
-
-const floatText = (value) => {
-  const text = String(value);
-  return /[.]/.test(text) ? text : text.replace(/^(-?\d+)/, '$1.0');
-};
-
-function mlirType(type) {
-  const name = type?.elementType ?? 's64';
-  if (name === 'pred') return 'i1';
-  return name.replace(/^s(\d+)$/, 'i$1').replace(/^u(\d+)$/, 'ui$1');
-}
-
 const API_VERSIONS = [
   undefined, undefined, 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
   'API_VERSION_TYPED_FFI',
@@ -171,7 +137,7 @@ function backendConfig(c) {
   const value = c.attribute('backend_config') || c.attribute('mhlo.backend_config');
   if (value instanceof Dictionary) return dictionaryText(value.entries);
   if (typeof value !== 'string' || !value) return undefined;
-  return value.startsWith('{') && value.endsWith('}') ? value : quote(value);
+  return configText(value);
 }
 
 /** A layout is a list, minor to major. */

@@ -5,14 +5,14 @@
  */
 import { XlaError } from '../error.mjs';
 import { elementsOfBytes } from './elements.mjs';
-import { Dense, Dictionary, nameOf, Opaque, Struct, SymbolName } from './ir.mjs';
+import { Dense, DenseArray, Dictionary, nameOf, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { scalarOf } from './syntax.mjs';
-import { COMPLEX, FOREIGN, foreignTensor, storageType, tensor, typeText } from './types.mjs';
+import { COMPLEX, FOREIGN, foreignTensor, scalarType, storageType, tensor, typeText } from './types.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 
 /* ---- Parts ---- */
 
-const scalar = (elementType) => () => tensor(elementType, []);
+const scalar = (elementType, spelled) => () => scalarType(elementType, spelled);
 const unsupported = (name) => () => ({ kind: 'opaque', text: name });
 const words = (...names) => (r) => {
   const word = names[r.varint()];
@@ -33,7 +33,8 @@ function ranked(r, encoding) {
   const type = r.type();
   if (type.kind === 'opaque' && FOREIGN.has(type.text)) return foreignTensor(dimensions, type.text);
   const elementType = elementOf(r, type);
-  return tensor(elementType, dimensions, bounds?.length === dimensions.length ? bounds : null);
+  const { spelled } = type;
+  return { ...tensor(elementType, dimensions, bounds?.length === dimensions.length ? bounds : null), spelled };
 }
 
 const rankedWithEncoding = (r) => ranked(r, r.attribute());
@@ -45,7 +46,7 @@ const func = (r) => ({ kind: 'function', inputs: r.list(() => r.type()), results
 
 function complex(r) {
   const part = elementOf(r, r.type());
-  if (COMPLEX[part]) return tensor(COMPLEX[part], []);
+  if (COMPLEX[part]) return scalarType(COMPLEX[part]);
   throw r.fail(`complex numbers of ${part}`);
 }
 
@@ -69,23 +70,24 @@ function number(r) {
   return scalarOf(elementType, data, type);
 }
 
-function dense(r, type, bytes) {
+function dense(r, type, bytes, Kind = Dense) {
   if (type.kind !== 'tensor' || !type.dimensions || type.dimensions.some((n) => n < 0)) {
     throw r.fail(`${typeText(type)} is no type of a constant`);
   }
   const count = type.dimensions.reduce((n, size) => n * size, 1);
   const made = Number.isSafeInteger(count) && elementsOfBytes(bytes, storageType(type), count);
   if (!made) throw r.fail(`${bytes.length} bytes are not the elements of ${typeText(type)}`);
-  return new Dense(type, made.data, made.splat, made.bytes);
+  return new Kind(type, made.data, made.splat, made.bytes);
 }
 
 /** array<i64: 1, 2> */
 function denseArray(r) {
-  const elementType = elementOf(r, r.type());
+  const type = r.type();
+  elementOf(r, type);
   const count = r.varint();
   const bytes = r.blob();
   // Booleans take a byte each here.
-  return dense(r, tensor(elementType, [count]), bytes);
+  return dense(r, { ...type, dimensions: [count] }, bytes, DenseArray);
 }
 
 const dictionary = (r) => {
@@ -130,7 +132,7 @@ const BUILTIN_ATTRIBUTES = {
     return new SymbolName(parts.join('::'));
   },
   6: (r) => r.type(),
-  7: () => true,
+  7: () => UNIT,
   8: number,
   9: number,
   10: locations.callSite,
@@ -148,21 +150,22 @@ const BUILTIN_ATTRIBUTES = {
     const type = r.type();
     return dense(r, type, r.blob());
   },
-  19: () => place('strings'),
-  20: () => place('sparse'),
-  21: () => place('distinct'),
+  19: () => new Struct('dense of strings', {}),
+  20: () => new Struct('sparse', {}),
+  21: () => new Struct('distinct', {}),
 };
 
 function integerType(r) {
   const coded = r.varint();
   const [bits, sign] = [Math.floor(coded / 4), coded % 4];
   const name = bits === 1 ? 'pred' : `${sign === 2 ? 'u' : 's'}${bits}`;
-  return ELEMENT_TYPES.has(name) ? tensor(name, []) : unsupported(`i${bits}`)();
+  if (!ELEMENT_TYPES.has(name)) return unsupported(`i${bits}`)();
+  return scalarType(name, sign === 1 ? `si${bits}` : undefined);
 }
 
 const BUILTIN_TYPES = {
   0: integerType,
-  1: scalar('s64'), // index
+  1: scalar('s64', 'index'),
   2: func,
   3: scalar('bf16'),
   4: scalar('f16'),
@@ -176,6 +179,7 @@ const BUILTIN_TYPES = {
   14: rankedWithEncoding,
   15: typesOf('tuple'),
   18: unranked,
+  19: (r) => ({ ...ranked(r), container: 'vector' }),
   21: unsupported('tf32'),
   ...Object.fromEntries([
     'f8e5m2', 'f8e4m3', 'f8e4m3fn', 'f8e5m2fnuz', 'f8e4m3fnuz', 'f8e4m3b11fnuz', 'f8e3m4', 'f4e2m1fn',
@@ -261,7 +265,7 @@ function meshOf(axes) {
 
 /** Which number types have, by name. */
 const VHLO_SCALARS = {
-  0: 'pred', 2: 'bf16', 3: 'f16', 4: 'f32', 5: 'f64', 6: 'f8e4m3fn', 7: 'f8e5m2', 9: 's64',
+  0: 'pred', 2: 'bf16', 3: 'f16', 4: 'f32', 5: 'f64', 6: 'f8e4m3fn', 7: 'f8e5m2',
   10: 's4', 11: 's8', 12: 's16', 13: 's32', 14: 's64', 15: 'u4', 16: 'u8', 17: 'u16', 18: 'u32',
   19: 'u64', 27: 'f8e4m3fnuz', 28: 'f8e5m2fnuz', 29: 'f8e4m3b11fnuz', 31: 's2', 32: 'u2',
   35: 'f8e4m3', 36: 'f8e3m4', 37: 'f4e2m1fn', 40: 'f8e8m0fnu',
@@ -306,6 +310,7 @@ const VHLO_TYPES = {
   ...Object.fromEntries(Object.entries(VHLO_SCALARS).map(([code, name]) => [code, scalar(name)])),
   1: complex,
   8: func,
+  9: scalar('s64', 'index'),
   20: (r) => ranked(r),
   21: rankedWithEncoding,
   22: () => ({ kind: 'token' }),

@@ -8,7 +8,7 @@
  * - Region: { arguments: Value[], operations: Operation[] }: one block, as StableHLO has them.
  * - Value: { type, owner: Operation | null, index }.
  * - Types: see types.mjs.
- * - Attributes, by name, in an object without a prototype: strings; booleans (a unit is true);
+ * - Attributes, by name, in an object without a prototype: strings; booleans; UNIT;
  *   arrays; Integer, Float, Dense, Symbol, Dictionary, Struct, Opaque as below; a type is itself.
  *   A structured attribute such as #stablehlo.dot<...> of an operation is laid flat: its fields are
  *   attributes of the operation, as in VHLO.
@@ -74,6 +74,9 @@ export class Dense {
   }
 }
 
+/** array<i64: 1, 2> */
+export class DenseArray extends Dense {}
+
 export class SymbolName {
   constructor(name) {
     this.name = name;
@@ -102,6 +105,9 @@ export class Opaque {
     this.text = text;
   }
 }
+
+/** An attribute that is its name alone. */
+export const UNIT = Object.freeze(new Opaque('unit'));
 
 const INLINED = new Set([
   'dot', 'gather', 'scatter', 'conv', 'dot_algorithm', 'ragged_dot', 'channel_handle',

@@ -1,4 +1,5 @@
 /** A place in MLIR text that moves on: tokens, and errors with line and column. */
+import { textOfBytes } from '../attribute_text.mjs';
 import { bytesOfHex } from './blobs.mjs';
 import { malformed, MOST_LEVELS } from './ir.mjs';
 
@@ -20,8 +21,10 @@ function unescaped(body) {
     else if (part.length === 3) bytes.push(parseInt(part.slice(1), 16));
     else bytes.push((ESCAPES[part[1]] ?? part[1]).charCodeAt(0));
   }
-  return new TextDecoder().decode(Uint8Array.from(bytes));
+  return textOfBytes(Uint8Array.from(bytes));
 }
+
+const CLOSE = { '<': '>', '(': ')', '[': ']', '{': '}' };
 
 export class Lexer {
   /**
@@ -200,7 +203,25 @@ export class Lexer {
 
   /** Skips what stands up to the bracket that closes the one just taken, and returns it. */
   balanced(open) {
-    const CLOSE = { '<': '>', '(': ')', '[': ']', '{': '}' };
+    const start = this.at;
+    this.#skipTo(open);
+    const body = this.text.slice(start, this.at - 1).trim();
+    this.skipSpace();
+    return body;
+  }
+
+  /** Skips what stands up to a comma or a closing bracket, and returns it. */
+  untilComma() {
+    const start = this.at;
+    while (!this.atEnd && !/[,)\]}>]/.test(this.text[this.at])) {
+      if (this.peek('"')) this.string();
+      else if (this.peek('->')) this.at += 2;
+      else if (CLOSE[this.text[this.at++]]) this.#skipTo(this.text[this.at - 1]);
+    }
+    return this.text.slice(start, this.at).trim();
+  }
+
+  #skipTo(open) {
     const start = this.at;
     const stack = [CLOSE[open]];
     while (stack.length) {
@@ -215,8 +236,5 @@ export class Lexer {
       else if (c === stack.at(-1)) stack.pop();
       this.at++;
     }
-    const body = this.text.slice(start, this.at - 1).trim();
-    this.skipSpace();
-    return body;
   }
 }

@@ -1,9 +1,9 @@
 /** Types and attributes of MLIR text. */
 import { XlaError } from '../error.mjs';
 import { elementsOfBytes, elementsOfText } from './elements.mjs';
-import { Dense, Dictionary, Float, Integer, Opaque, Struct, SymbolName } from './ir.mjs';
+import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
-import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, storageType, tensor, typeText } from './types.mjs';
+import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, scalarType, storageType, tensor, typeText } from './types.mjs';
 import { vhloAttribute, vhloKind, vhloType } from './vhlo_text.mjs';
 
 const DIMENSION = /(\d+|\?)x/y;
@@ -20,6 +20,10 @@ export class Syntax extends Lexer {
   resources = new Map();
   /** Constants to be filled in once the resources are known. @type {(() => void)[]} */
   late = [];
+  /** Whether attributes are kept as they are written, as they are for somebody else: in a backend_config. */
+  #isForeign = false;
+  /** How the last type of elements was written, where that is not as HLO's type is: index, si32. */
+  #spelled = undefined;
 
   /* ---- Types ---- */
 
@@ -43,7 +47,7 @@ export class Syntax extends Lexer {
         return { kind: 'opaque', text: `${word}<${this.balanced('<')}>` };
       default: {
         const elementType = this.#elementTypeNamed(word);
-        if (elementType) return tensor(elementType, []);
+        if (elementType) return scalarType(elementType, this.#spelled);
         if (FOREIGN.has(word)) return { kind: 'opaque', text: word };
         if (/^[su]?i\d+$|^b?f\d/.test(word)) {
           throw new XlaError('UNIMPLEMENTED', this.fail(`there are no arrays of ${word}`, start).message,
@@ -105,12 +109,14 @@ export class Syntax extends Lexer {
     }
     const foreign = FOREIGN.has(this.peekWord()) ? this.identifier() : undefined;
     const elementType = foreign ?? this.elementType();
+    const spelled = this.#spelled;
     const encoding = this.accept(',') ? this.attribute() : null;
     this.expect('>');
     if (foreign) return foreignTensor(dimensions, foreign);
     const bounds = encoding instanceof Struct ? encoding.list : null;
     const fits = bounds?.length === dimensions.length;
-    return tensor(elementType, dimensions, fits ? bounds : null);
+    const type = tensor(elementType, dimensions, fits ? bounds : null);
+    return spelled ? { ...type, spelled } : type;
   }
 
   /** What a tensor is made of. */
@@ -118,6 +124,7 @@ export class Syntax extends Lexer {
     if (this.peek('!')) {
       const start = this.at;
       const type = this.#dialectType();
+      this.#spelled = type.spelled;
       if (type.kind === 'tensor' && !type.dimensions.length) return type.elementType;
       throw this.fail(`${typeText(type)} is no type of elements`, start);
     }
@@ -130,6 +137,7 @@ export class Syntax extends Lexer {
   }
 
   #elementTypeNamed(word) {
+    this.#spelled = /^(index|si\d+)$/.test(word) ? word : undefined;
     if (word !== 'complex') return elementTypeOf(word);
     this.expect('<');
     const start = this.at;
@@ -188,16 +196,33 @@ export class Syntax extends Lexer {
   /* ---- Attributes ---- */
 
   attribute() {
-    return this.nested(() => this.#attribute());
+    return this.nested(() => (this.#isForeign ? this.#foreignAttribute() : this.#attribute()));
+  }
+
+  /** What has no form of its own, such as a number of 24 bits or another dialect's, stays as it is written. */
+  #foreignAttribute() {
+    const start = this.at;
+    try {
+      const value = this.#attribute();
+      const text = this.text.slice(start, this.at);
+      const hasForm = text[0] === '#' ? !/[<.]/.test(text) : !(value.kind && text.includes('!quant'));
+      if (hasForm) return value;
+    } catch (error) {
+      if (error.code !== 'UNIMPLEMENTED') throw error;
+    }
+    this.at = start;
+    return new Opaque(this.untilComma());
   }
 
   #attribute() {
     const c = this.text[this.at];
     switch (c) {
       case '"': {
+        const start = this.at;
         const text = this.string();
-        if (this.accept(':')) this.type();
-        return text;
+        if (!this.accept(':')) return text;
+        this.type();
+        return this.#isForeign ? this.#verbatim(start) : text;
       }
       case '[':
         this.at++;
@@ -228,9 +253,23 @@ export class Syntax extends Lexer {
     const entries = Object.create(null);
     this.list('}', () => {
       const key = this.peek('"') ? this.string() : this.dotted('a name');
-      entries[key] = this.accept('=') ? this.attribute() : true;
+      entries[key] = this.accept('=') ? this.#valueOf(key) : UNIT;
     });
     return entries;
+  }
+
+  #valueOf(key) {
+    const before = this.#isForeign;
+    this.#isForeign ||= /^(mhlo\.)?backend_config$/.test(key);
+    try {
+      return this.attribute();
+    } finally {
+      this.#isForeign = before;
+    }
+  }
+
+  #verbatim(start) {
+    return new Opaque(this.text.slice(start, this.at).trim());
   }
 
   /** A number; in clauses no type follows, and a colon means something else. */
@@ -240,6 +279,7 @@ export class Syntax extends Lexer {
     if (text === undefined) throw this.fail(`expected an attribute, found ${this.found()}`);
     const isFloat = /[.]/.test(text) && !/^-?0x/i.test(text);
     const type = isTyped && this.accept(':') ? this.type() : null;
+    if (type?.kind === 'opaque') throw new XlaError('UNIMPLEMENTED', `there are no arrays of ${type.text}`, this.placeOf(start));
     const elementType = type ? type.elementType : isFloat ? 'f64' : 's64';
     if (typeof elementType !== 'string') throw this.fail('a number of no number\'s type', start);
     const data = elementsOfText([text], elementType);
@@ -256,7 +296,7 @@ export class Syntax extends Lexer {
         return word === 'true';
       case 'unit':
         this.acceptWord(word);
-        return true;
+        return UNIT;
       case 'dense': return this.#dense();
       case 'dense_resource': return this.#denseResource();
       case 'array': return this.#array();
@@ -266,11 +306,12 @@ export class Syntax extends Lexer {
         return new Opaque(`loc(${this.balanced('(')})`);
       }
       case 'affine_map': case 'affine_set': case 'strided': case 'opaque': case 'sparse':
-      case 'distinct': {
+      case 'distinct':
         this.identifier();
         if (this.accept('[')) this.balanced('[');
-        return this.accept('<') ? new Opaque(`${word}<${this.balanced('<')}>`) : new Opaque(word);
-      }
+        if (this.accept('<')) this.balanced('<');
+        if (this.accept(':')) this.type();
+        return this.#verbatim(start);
       case undefined: throw this.fail(`expected an attribute, found ${this.found()}`, start);
       default: return this.type();
     }
@@ -282,12 +323,13 @@ export class Syntax extends Lexer {
     this.expect('<');
     const start = this.at;
     const elementType = this.elementType();
+    const type = scalarType(elementType, this.#spelled);
     const texts = this.accept(':')
       ? this.list('>', () => this.number() ?? this.identifier('a number')) : [];
     if (!texts.length) this.accept('>');
     const data = typeof elementType === 'string' && elementsOfText(texts, elementType);
     if (!data) throw this.fail(`a value that is no ${elementType}`, start);
-    return new Dense(tensor(elementType, [texts.length]), data, false);
+    return new DenseArray({ ...type, dimensions: [texts.length] }, data, false);
   }
 
   /* ---- Constants ---- */
@@ -308,7 +350,7 @@ export class Syntax extends Lexer {
 
   #arrayType() {
     const start = this.at;
-    const type = this.type();
+    const type = this.acceptWord('vector') ? { ...this.tensorType(), container: 'vector' } : this.type();
     const known = type.kind === 'tensor' && type.dimensions?.every((n) => n >= 0);
     if (!known) throw this.fail(`${typeText(type)} is no type of a constant`, start);
     return type;

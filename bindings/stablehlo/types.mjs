@@ -4,6 +4,7 @@
  * - { kind: 'tensor', dimensions, elementType, bounds }: dimensions of -1 are not known; `bounds`
  *   is null or has, for each dimension, the most that it can be, or -1. elementType is a name as in
  *   HLO text ('f32', 's32', 'pred', 'c64'), or a quantised type. `rank` null: unranked.
+ *   container: 'vector', or '' for what is no array but a number; spelled: its elements' type as MLIR has it.
  * - { kind: 'quantized', storage, expressed, scales, zeroPoints, dimension, low, high }: real value =
  *   scale * (stored - zero point); dimension -1: one scale for all. blockSizes: of sub-channels.
  * - { kind: 'token' }, { kind: 'none' }, { kind: 'tuple' | 'future', types }
@@ -48,6 +49,11 @@ export function tensor(elementType, dimensions, bounds = null) {
   return { kind: 'tensor', elementType, dimensions, bounds };
 }
 
+/** The type of a number that is no array. `spelled`: as MLIR has it where HLO's name is another one's, too. */
+export function scalarType(elementType, spelled = undefined) {
+  return { ...tensor(elementType, []), container: '', spelled };
+}
+
 export const isQuantized = (type) => type?.kind === 'tensor' && typeof type.elementType === 'object';
 
 /** The type in which a tensor's elements are kept. */
@@ -60,13 +66,21 @@ export function typeText(type) {
   switch (type?.kind) {
     case 'tensor': {
       const sizes = type.dimensions?.map((n) => `${n < 0 ? '?' : n}x`).join('') ?? '*x';
-      return `tensor<${sizes}${elementText(type.elementType)}>`;
+      const element = type.spelled ?? elementText(type.elementType);
+      if (type.container === '') return element;
+      const bounds = type.bounds?.map((n) => (n < 0 ? '?' : n)).join(', ');
+      const encoding = bounds ? `, #stablehlo.bounds<${bounds}>` : '';
+      return `${type.container ?? 'tensor'}<${sizes}${element}${encoding}>`;
     }
     case 'tuple': return `tuple<${type.types.map(typeText).join(', ')}>`;
     case 'token': return '!stablehlo.token';
     case 'opaque': return type.text;
-    case 'function':
-      return `(${type.inputs.map(typeText).join(', ')}) -> (${type.results.map(typeText).join(', ')})`;
+    case 'function': {
+      const list = (types) => `(${types.map(typeText).join(', ')})`;
+      const [only] = type.results;
+      const isOne = type.results.length === 1 && only.kind !== 'function';
+      return `${list(type.inputs)} -> ${isOne ? typeText(only) : list(type.results)}`;
+    }
     default: return type?.kind ?? 'no type';
   }
 }
@@ -75,7 +89,8 @@ function elementText(type) {
   if (typeof type === 'object') return `!quant.uniform<${elementText(type.storage)}:...>`;
   if (type === 'pred') return 'i1';
   if (REAL[type]) return `complex<${REAL[type]}>`;
-  return type.replace(/^s(\d+)$/, 'i$1').replace(/^u(\d+)$/, 'ui$1');
+  return type.replace(/^s(\d+)$/, 'i$1').replace(/^u(\d+)$/, 'ui$1')
+    .replace(/^(f[84])(e.*)$/, (_, bits, format) => bits + format.toUpperCase());
 }
 
 /** Whether a shape of HLO follows from the type alone. */

@@ -4,7 +4,7 @@
  * The reader has taken the name, of which `kind` is left, and for attributes the '<'.
  */
 import { Dictionary, Struct } from './ir.mjs';
-import { COMPLEX, elementTypeOf, FOREIGN, tensor } from './types.mjs';
+import { COMPLEX, elementTypeOf, FOREIGN, scalarType } from './types.mjs';
 
 /** "tensor" of "vhlo.tensor_v1"; undefined if it is another dialect's. */
 export const vhloKind = (name) => /^vhlo\.(\w+)_v\d+$/.exec(name)?.[1];
@@ -19,7 +19,7 @@ const within = (read) => (reader) => {
 
 function complex(reader) {
   const start = reader.at, part = reader.elementType();
-  if (COMPLEX[part]) return tensor(COMPLEX[part], []);
+  if (COMPLEX[part]) return scalarType(COMPLEX[part]);
   throw reader.fail(`complex numbers are of f32 or f64, not ${part}`, start);
 }
 
@@ -43,7 +43,7 @@ export function vhloType(reader, kind) {
   if (Object.hasOwn(TYPES, kind)) return TYPES[kind](reader);
   if (FOREIGN.has(kind)) return { kind: 'opaque', text: kind };
   const elementType = kind === 'bool' ? 'pred' : elementTypeOf(kind);
-  return elementType && tensor(elementType, []);
+  return elementType && scalarType(elementType);
 }
 
 /** { #vhlo.string_v1<"key"> = value, ... } */
