@@ -1,6 +1,8 @@
 /*
-** Whether a program's memory holds what its steps read: the steps are gone through with a list of which
-** values are in memory. For builds that test (XLA_CHECKS): the answer is a crash.
+** Checks that a program's memory holds the values that are read: by steps, and by the runtime between
+** steps (predicates, branch indices, results). The check walks through the steps with a list of the values
+** that are in memory. It also checks live ranges, since a region keeps a value in a local and stores it
+** only if its live range ends after the region. For builds that test (XLA_CHECKS): a fault aborts.
 */
 #ifdef XLA_CHECKS
 
@@ -39,9 +41,16 @@ static bool at_one_place(const Checker *c, const LogicalBuffer *a, const Logical
   return x.slot == y.slot && x.offset == y.offset && a->bytes == b->bytes;
 }
 
-static void read_buffer(const Checker *c, const Thunk *thunk, const LogicalBuffer *buffer) {
+/* The time of the last step of a sequence. */
+static int end_of(const ThunkSequence *sequence) {
+  return sequence->count ? sequence->thunks[sequence->count - 1].end : 0;
+}
+
+static void read_buffer(const Checker *c, const Thunk *thunk, LogicalBuffer *buffer, int time) {
   if (buffer->slot == SLOT_NONE || buffer->bytes == 0 || buffer->unwritten) return;
   if (!c->holds[buffer->number]) fail(thunk, "something else is in", buffer);
+  bool is_temporary = buffer->definer || buffer->loop; /* the others are there all the time */
+  if (is_temporary && buffer_owner(buffer)->last < time) fail(thunk, "too short-lived is", buffer);
 }
 
 static void write_buffer(Checker *c, const LogicalBuffer *buffer) {
@@ -51,7 +60,8 @@ static void write_buffer(Checker *c, const LogicalBuffer *buffer) {
 }
 
 static void check_step(Checker *c, const Thunk *thunk) {
-  for (int i = 0; i < thunk->operand_count; i++) read_buffer(c, thunk, thunk->operands[i]);
+  int time = thunk->time;
+  for (int i = 0; i < thunk->operand_count; i++) read_buffer(c, thunk, thunk->operands[i], time);
   for (int r = 0; r < thunk->result_count; r++) {
     const LogicalBuffer *result = thunk->results[r];
     for (int i = 0; i < thunk->operand_count && result->slot != SLOT_NONE; i++) {
@@ -62,15 +72,15 @@ static void check_step(Checker *c, const Thunk *thunk) {
   }
   if (thunk->kind == THUNK_KERNEL && thunk->scratch) {
     write_buffer(c, thunk->scratch);
-    for (int i = 0; i < thunk->operand_count; i++) read_buffer(c, thunk, thunk->operands[i]);
+    for (int i = 0; i < thunk->operand_count; i++) read_buffer(c, thunk, thunk->operands[i], time);
   }
   for (int r = 0; r < thunk->result_count; r++) write_buffer(c, thunk->results[r]);
-  for (int r = 0; r < thunk->result_count; r++) read_buffer(c, thunk, thunk->results[r]);
+  for (int r = 0; r < thunk->result_count; r++) read_buffer(c, thunk, thunk->results[r], time);
 }
 
 static void check_copy(Checker *c, const Thunk *thunk) {
   LogicalBuffer *from = thunk->operands[0], *to = thunk->results[0];
-  read_buffer(c, thunk, from);
+  read_buffer(c, thunk, from, thunk->time);
   if (!at_one_place(c, from, to)) write_buffer(c, to);
   c->holds[to->number] = true;
 }
@@ -80,22 +90,22 @@ static void check_sequence(Checker *c, const ThunkSequence *sequence);
 static void check_while(Checker *c, const Thunk *thunk) {
   for (int turn = 0; turn < 2; turn++) {
     check_sequence(c, thunk->condition);
-    read_buffer(c, thunk, thunk->predicate);
+    read_buffer(c, thunk, thunk->predicate, end_of(thunk->condition) + 1);
     check_sequence(c, thunk->body);
     for (int i = 0; i < thunk->state_count; i++) {
       if (thunk->next[i] == thunk->state[i]) continue;
       if (at_one_place(c, thunk->next[i], thunk->state[i])) {
-        read_buffer(c, thunk, thunk->next[i]);
+        read_buffer(c, thunk, thunk->next[i], end_of(thunk->body));
         c->holds[thunk->state[i]->number] = true;
       }
     }
-    for (int i = 0; i < thunk->state_count; i++) read_buffer(c, thunk, thunk->state[i]);
+    for (int i = 0; i < thunk->state_count; i++) read_buffer(c, thunk, thunk->state[i], thunk->end);
   }
 }
 
 static void check_conditional(Checker *c, const Thunk *thunk) {
   bool *before = c->holds, *after = scope_new((size_t)c->count + 1, 1);
-  read_buffer(c, thunk, thunk->operands[0]);
+  read_buffer(c, thunk, thunk->operands[0], thunk->begin);
   memset(after, true, (size_t)c->count);
   c->holds = scope_new((size_t)c->count + 1, 1);
   for (int b = 0; b < thunk->branch_count; b++) {
@@ -135,7 +145,8 @@ void plan_check(const Program *program, LogicalBuffer *const *buffers, int count
       c.holds[i] = is_constant || (slot > SLOT_ARENA && slot < last - program->result_leaves);
     }
     check_sequence(&c, &program->entry);
-    for (int i = 0; i < program->result_leaves; i++) read_buffer(&c, NULL, results[i]);
+    int end = end_of(&program->entry) + 1;
+    for (int i = 0; i < program->result_leaves; i++) read_buffer(&c, NULL, results[i], end);
   }
   scope_free(c.holds);
 }

@@ -344,8 +344,8 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   thunk.condition = ARENA_NEW(c->arena, ThunkSequence);
   thunk.body = ARENA_NEW(c->arena, ThunkSequence);
   thunk.predicate = compile_computation(c, instruction->a->condition, &state, thunk.condition)[0];
+  c->time++; /* the runtime reads the predicate after the condition's last step */
   use(c, thunk.predicate);
-  c->time++;
   int body_begin = c->time;
   c->late = find_late(c, instruction->a->body);
   Leaves root = compile_computation(c, instruction->a->body, &state, thunk.body);
