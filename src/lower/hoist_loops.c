@@ -319,8 +319,9 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
 
 /* ---- The new loop ---- */
 
-/* The loop with the longer state; what stands for the old one is the tuple of what it had. */
-static Instruction *longer_loop(Loop *l) {
+/* Makes the loop with the longer state. The old loop becomes the tuple of its elements: left to dead
+** code it would run, too, where its body has a side effect. */
+static void lengthen_loop(Loop *l) {
   int before = l->loop->shape->tuple_size, count = (int)state_size(l);
   Instruction **inside = scope_new((size_t)count, sizeof *inside);
   Instruction **outside = scope_new((size_t)count, sizeof *outside);
@@ -337,10 +338,9 @@ static Instruction *longer_loop(Loop *l) {
   Instruction *longer =
       computation_add(l->outside, HLO_WHILE, init->shape, &init, 1, l->loop->a, l->loop->name);
   for (int i = 0; i < before; i++) outside[i] = computation_add_element(l->outside, longer, i);
-  Instruction *result = computation_add_tuple(l->outside, outside, before);
+  instruction_become(l->loop, HLO_TUPLE_OP, outside, before, NULL);
   scope_free(outside);
   scope_free(inside);
-  return result;
 }
 
 /* Whether its elements are all that is used of the parameter. */
@@ -355,13 +355,13 @@ static bool uses_elements(const Computation *computation) {
   return computation->root != state;
 }
 
-/* What takes the loop's place; NULL if nothing is hoisted. */
-static Instruction *hoist_from(Instruction *loop) {
+/* Returns whether anything was hoisted. */
+static bool hoist_from(Instruction *loop) {
   Computation *body = loop->a->body;
   if (loop->a->control_predecessors.count || !shape_is_tuple(loop->shape) ||
       body->root->opcode != HLO_TUPLE_OP || !uses_elements(body) ||
       !uses_elements(loop->a->condition)) {
-    return NULL;
+    return false;
   }
   Loop l = {.loop = loop, .state = body->parameters[0], .outside = loop->parent, .body = body};
   computation_renumber(body);
@@ -383,12 +383,14 @@ static Instruction *hoist_from(Instruction *loop) {
       }
     }
   }
-  Instruction *result = l.count ? longer_loop(&l) : NULL;
-  if (result) computation_sort(body);
+  if (l.count) {
+    lengthen_loop(&l);
+    computation_sort(body);
+  }
   scope_free(l.moved);
   scope_free(l.escapes);
   scope_free(l.same);
-  return result;
+  return l.count > 0;
 }
 
 bool lower_hoist_loops(Module *module) {
@@ -403,8 +405,7 @@ bool lower_hoist_loops(Module *module) {
       if (x->opcode != HLO_WHILE || x->a->body->callers > 1 || x->a->condition->callers > 1) {
         continue;
       }
-      Instruction *longer = rewrite.layouts_matter ? NULL : hoist_from(x);
-      if (longer) rewrite_replace(&rewrite, x, longer);
+      if (!rewrite.layouts_matter) rewrite.changed |= hoist_from(x);
     }
     changed |= rewrite_end(&rewrite);
   }

@@ -1,5 +1,7 @@
 #include "lower/lower.h"
 
+#include "passes/effects.h"
+
 /* Those that ask what the target can do. */
 static const struct {
   const char *name;
@@ -79,7 +81,10 @@ void lower_run(Module *module, const Target *target, PassWatch *watch) {
   for (size_t i = 0; i < sizeof targeting / sizeof *targeting; i++) {
     if (targeting[i].about && !module_has(module, targeting[i].about)) continue;
     module_keep_roots(module);
+    Effects *effects = effects_list(module);
     bool changed = targeting[i].run(module, target);
+    effects_check(effects, module, targeting[i].name);
+    effects_free(effects);
     if (changed && watch) watch->changed(watch, targeting[i].name, module);
   }
   pass_run(fuse_siblings, module, watch);

@@ -54,6 +54,7 @@ void passes_prepare(Module *module, PassWatch *watch);
 void passes_simplify(Module *module, const NamedPass *more, PassWatch *watch);
 
 /* Shared by passes. */
+bool instruction_has_own_effect(const Instruction *instruction);  /* whatever it calls */
 bool instruction_has_side_effect(const Instruction *instruction); /* or calls something that has */
 /* Makes all users of `from` use `to` (the root too). */
 void instruction_replace_uses(Instruction *from, Instruction *to);

@@ -1,5 +1,7 @@
 #include "passes/passes.h"
 
+#include "passes/effects.h"
+
 static const NamedPass preparing[] = {
     {"share-computations", pass_share_computations, NULL},
     {"dead-code", pass_dead_code, NULL},
@@ -45,10 +47,18 @@ bool module_has(const Module *module, const Opcode *about) {
   return false;
 }
 
+/* Whether a pass turns custom calls into collectives or plain operations. */
+static bool replaces_effects(NamedPass pass) {
+  return pass.run == pass_manual_sharding || pass.run == pass_custom_calls;
+}
+
 bool pass_run(NamedPass pass, Module *module, PassWatch *watch) {
   if (pass.about && !module_has(module, pass.about)) return false;
   module_keep_roots(module);
+  Effects *effects = replaces_effects(pass) ? NULL : effects_list(module);
   bool changed = pass.run(module);
+  effects_check(effects, module, pass.name);
+  effects_free(effects);
   if (changed && watch) watch->changed(watch, pass.name, module);
   return changed;
 }

@@ -123,8 +123,7 @@ void instruction_replace_uses(Instruction *from, Instruction *to) {
   if (computation->root == from) computation->root = to;
 }
 
-/* Of the operation itself, whatever it calls. */
-static bool has_side_effect(const Instruction *instruction) {
+bool instruction_has_own_effect(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_INFEED:
   case HLO_OUTFEED:
@@ -180,11 +179,11 @@ bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instru
 }
 
 bool instruction_has_side_effect(const Instruction *instruction) {
-  return instruction_reaches(instruction, has_side_effect);
+  return instruction_reaches(instruction, instruction_has_own_effect);
 }
 
 bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk) {
-  return instruction_reaches_on(instruction, has_side_effect, walk);
+  return instruction_reaches_on(instruction, instruction_has_own_effect, walk);
 }
 
 static bool is_element(const Instruction *x, const Instruction *tuple) {
