@@ -356,7 +356,7 @@ XLA_API int xla_host_call_operand_count(const HostCall *call) { return host_call
 XLA_API int xla_host_call_result_count(const HostCall *call) { return host_call_results(call); }
 
 XLA_API char *xla_host_call_operand_shape(const HostCall *call, int leaf) {
-  return shape_text(call->parked_at->operands[leaf]->shape);
+  return shape_text(thunk_operand_shape(call->parked_at, leaf));
 }
 
 XLA_API char *xla_host_call_result_shape(const HostCall *call, int leaf) {

@@ -36,6 +36,16 @@ ProgramMemory program_memory(const Program *program) {
   return memory;
 }
 
+const Shape *thunk_operand_shape(const Thunk *thunk, int leaf) {
+  const Instruction *x = thunk->instruction;
+  for (int i = 0; i < x->operand_count; i++) {
+    int leaves = shape_leaves(x->operands[i]->shape);
+    if (leaf < leaves) return shape_leaf(x->operands[i]->shape, leaf);
+    leaf -= leaves;
+  }
+  return NULL;
+}
+
 void program_free(Program *program) {
   if (program->generated_module) platform_module_release(program->generated_module);
   module_free(program->module);

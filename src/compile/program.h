@@ -173,6 +173,10 @@ bool slot_lends(const Program *program, int slot, RunKind kind);
 
 const char *thunk_kind_name(ThunkKind kind);
 
+/* The shape of leaf number `leaf` of a thunk's operands, as its instruction reads it. The buffer's own shape
+** may be another: reshape and bitcast-convert have the buffer of their operand. */
+const Shape *thunk_operand_shape(const Thunk *thunk, int leaf);
+
 /* The passes' result is in program->module; this lists the thunks, for people. */
 void program_print_thunks(const Program *program, StrBuf *out);
 /* What is where in memory, and when, a line each: a name, after a + if it is what a kernel works with, a place

@@ -34,7 +34,7 @@ static int64_t thunk_bytes(const Thunk *thunk) {
     const LogicalBuffer *operand = thunk->operands[i];
     int64_t read = operand->bytes;
     if (thunk->kind == THUNK_GENERATED) {
-      int64_t most = thunk->work.reads * type_bytes(operand->shape->type);
+      int64_t most = thunk->work.reads * type_bytes(thunk_operand_shape(thunk, i)->type);
       if (most < read) read = most;
     }
     bytes += read;

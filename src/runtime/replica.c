@@ -208,10 +208,9 @@ static void eval_failed(EvalLoop *loop, const Error *error) {
   if (!atomic_exchange(&loop->failed, true)) *loop->error = *error;
 }
 
-/* Elements [begin, begin + count) of an array, as an array; a scalar is for all of them. */
-static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer, int64_t begin,
-                            int64_t count, Arena *arena) {
-  const Shape *shape = buffer->shape;
+/* Elements [begin, begin + count) of an array of that shape, as an array; a scalar is for all of them. */
+static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer, const Shape *shape,
+                            int64_t begin, int64_t count, Arena *arena) {
   Literal *literal = ARENA_NEW(arena, Literal);
   if (shape->rank == 0) begin = 0;
   literal->shape = shape->rank ? shape_make(arena, shape->type, 1, &count, NULL) : shape;
@@ -249,11 +248,11 @@ static bool run_eval_chunk(void *argument, int chunk) {
                          .budget = scheduler_workers() ? NULL : &steps};
   Literal **operands = ARENA_ARRAY(arena, Literal *, thunk->operand_count);
   for (int i = 0; i < thunk->operand_count; i++) {
-    const LogicalBuffer *operand = thunk->operands[i];
-    operands[i] = elements_of(loop->replica, operand, elements_in(operand->shape, x, begin),
-                              elements_in(operand->shape, x, count), arena);
+    const Shape *shape = x->operands[i]->shape;
+    operands[i] = elements_of(loop->replica, thunk->operands[i], shape,
+                              elements_in(shape, x, begin), elements_in(shape, x, count), arena);
   }
-  Literal *result = elements_of(loop->replica, thunk->results[0], begin, count, arena);
+  Literal *result = elements_of(loop->replica, thunk->results[0], x->shape, begin, count, arena);
   if (!eval_instruction(x, operands, result, &context)) eval_failed(loop, &error);
   arena_free(arena);
   return true;
