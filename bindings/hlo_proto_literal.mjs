@@ -3,7 +3,7 @@ import { invalidArgument } from './error.mjs';
 import { PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { Literal, rowMajor } from './literal.mjs';
 import { Shape } from './shape.mjs';
-import { ELEMENT_TYPES } from './types.mjs';
+import { ELEMENT_TYPES, narrowOfBytes } from './types.mjs';
 
 /** @returns {Shape} */
 function shapeOf({ elementType = 0, dimensions = [], isDynamicDimension, tupleShapes, layout }) {
@@ -20,14 +20,12 @@ function shapeOf({ elementType = 0, dimensions = [], isDynamicDimension, tupleSh
 export const shapeText = (shape = {}) => String(shapeOf(shape));
 
 /** Elements of less than a byte: a byte each, or (older XLA) packed, the first in the low bits. */
-function unpack(bytes, { bits, kind }, count) {
-  const perByte = bytes.length < count ? 8 / bits : 1;
-  if (bytes.length < Math.ceil(count / perByte)) return bytes; // refused by Literal
-  const extend = kind === 'signed' ? 32 - bits : 0;
-  return Uint8Array.from({ length: count }, (_, i) => {
-    const element = (bytes[Math.floor(i / perByte)] >> (bits * (i % perByte))) & ((1 << bits) - 1);
-    return (element << extend) >> extend;
-  });
+function unpack(bytes, { name, bits }, count) {
+  const perByte = 8 / bits;
+  const isPacked = bytes.length < count && bytes.length >= Math.ceil(count / perByte);
+  const each = isPacked ? Uint8Array.from({ length: count }, (_, i) =>
+    (bytes[Math.floor(i / perByte)] >> (bits * (i % perByte))) & ((1 << bits) - 1)) : bytes;
+  return narrowOfBytes(each, name);
 }
 
 /** The elements as they lie there: the natural typed array, or their bytes. */

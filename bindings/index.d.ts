@@ -293,7 +293,7 @@ export type LiteralLike =
  */
 export class Literal<S extends string = string> {
   /** Of an array, `data` is its typed array, which is kept; of a tuple, its elements. */
-  constructor(shape: S | Shape, data: ArrayData | readonly Literal[] | null);
+  constructor(shape: S | Shape, data: ArrayData | LiteralLike | readonly Literal[] | null);
   /**
    * Without a shape, it follows from the value: a typed array is a vector of its own type; other
    * arrays and scalars are pred, s64 or f32 as their first element is a boolean, bigint or number.

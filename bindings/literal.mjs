@@ -3,7 +3,7 @@ import { describe, invalidArgument, XlaError } from './error.mjs';
 import { INSPECT } from './inspect.mjs';
 import { copyList } from './options.mjs';
 import { MAX_RANK, Shape } from './shape.mjs';
-import { ELEMENT_TYPES, typeOfTypedArray, typeOfValue } from './types.mjs';
+import { ELEMENT_TYPES, firstOutside, isNarrow, refusal, typeOfTypedArray, typeOfValue } from './types.mjs';
 
 /**
  * Whether a value is a Literal, and no imitation.
@@ -27,12 +27,12 @@ export class Literal {
   /**
    * @param {Shape | string} shape
    * @param {ArrayBufferView | readonly Literal[] | null} data of an array: the natural typed array
-   *   (kept, not copied); of a tuple: its elements; of a token: null
+   *   (kept, not copied), or nested arrays; of a tuple: its elements; of a token: null
    */
   constructor(shape, data) {
     this.shape = Shape.of(shape);
     this.elements = this.shape.isTuple ? checkElements(this.shape, data) : null;
-    this.data = this.shape.isArray ? checkData(this.shape, data) : null;
+    this.data = this.shape.isArray ? ownData(this.shape, data) : null;
     Object.freeze(this);
   }
 
@@ -167,6 +167,18 @@ const checkData = guarded(function literal(shape, data) {
   return data;
 });
 
+/** The data of a new literal: only now are all entries looked at. */
+const ownData = guarded(function literal(shape, data) {
+  if (Array.isArray(data)) return Literal.from(data, shape).data;
+  return checkRange(shape, checkData(shape, data));
+});
+
+const checkRange = guarded(function literal(shape, data) {
+  const at = firstOutside(shape.elementType, data);
+  if (at < 0) return data;
+  throw problem({ shape, path: [] }, refusal(shape.elementType, data[at], `, which is entry ${at}`));
+});
+
 function checkAttached(view) {
   if (view.byteLength || !isDetached(view.buffer)) return;
   throw invalidArgument(
@@ -248,7 +260,7 @@ function fillNested(target, value, dim, at) {
   }
   const type = ELEMENT_TYPES.get(shape.elementType);
   if (dim === shape.rank) {
-    if (!type.write(data, at, value)) throw problem(target, `cannot hold ${describe(value)}`);
+    if (!type.write(data, at, value)) throw problem(target, refusal(type.name, value));
     return undefined;
   }
   const size = shape.dimensions[dim];
@@ -280,7 +292,7 @@ function copyTypedArray(target, source, at, count) {
   }
   if (kind === 'Float16Array') source = new Uint16Array(source.buffer, source.byteOffset, length);
   // Not every byte is a predicate or a 4-bit integer.
-  if (natural && (type.bits >= 8 || type.kind === 'float')) {
+  if (natural && !isNarrow(type)) {
     return data.set(source, at * type.lanes);
   }
   if (/^Float(32|64)/.test(kind) && /^Float/.test(type.Array.name) && type.lanes === 1) {
@@ -288,7 +300,7 @@ function copyTypedArray(target, source, at, count) {
   }
   for (let i = 0; i < count; i++) {
     if (!type.write(data, at + i, source[i])) {
-      throw problem(target, `cannot hold ${describe(source[i])}, which is entry ${i}`);
+      throw problem(target, refusal(type.name, source[i], `, which is entry ${i}`));
     }
   }
   return undefined;
@@ -360,13 +372,12 @@ export function rowMajor(literal) {
 export function rowMajorData(value, shape) {
   if (!shape.layout && shape.isArray && arrayKind(value)) {
     const type = ELEMENT_TYPES.get(shape.elementType);
-    const anyBits = type.bits >= 8 || type.kind === 'float';
     const isNatural = arrayKind(value) === type.Array.name;
     const isWhole = value.length === shape.elementCount * type.lanes;
-    if (isNatural && anyBits && isWhole && value.length) return value;
+    if (isNatural && !isNarrow(type) && isWhole && value.length) return value;
   }
   const literal = rowMajor(Literal.from(value, shape));
-  return literal.data && checkData(literal.shape, literal.data);
+  return literal.data && checkRange(literal.shape, checkData(literal.shape, literal.data));
 }
 
 /* ---- Text ---- */

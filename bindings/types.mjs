@@ -2,6 +2,7 @@
  * Element types: how each is kept in a typed array, and how its elements look as JavaScript values
  * (numbers, bigints for 64-bit integers, booleans for predicates, [re, im] for complex numbers).
  */
+import { describe, invalidArgument } from './error.mjs';
 import { FLOAT_CODECS } from './floats.mjs';
 
 /**
@@ -137,6 +138,46 @@ const ROWS = [
 
 /** All array element types by name. @type {ReadonlyMap<string, ElementType>} */
 export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(row)]));
+
+/**
+ * Why an element type does not hold a value: the rule for every way in, which the core has in other words for HLO
+ * text (out_of_range in literal_parser.c).
+ */
+export function refusal(elementType, value, place = '') {
+  const { kind, limits } = ELEMENT_TYPES.get(elementType);
+  const range = {
+    pred: ': it holds true and false',
+    signed: `: it holds whole numbers from ${limits?.[0]} to ${limits?.[1]}`,
+  };
+  range.unsigned = range.signed;
+  return `cannot hold ${describe(value)}${place}${range[kind] ?? ''}`;
+}
+
+/** Whether the natural array of an element type has entries that the type does not hold. */
+export const isNarrow = ({ bits, kind }) => bits < 8 && kind !== 'float';
+
+/** The first entry of a natural array that its type does not hold; -1: it holds all. */
+export function firstOutside(elementType, data) {
+  const type = ELEMENT_TYPES.get(elementType);
+  if (!isNarrow(type)) return -1;
+  const [low, high] = type.limits.map(Number);
+  return data.findIndex((value) => value < low || value > high);
+}
+
+/**
+ * Elements of 2 or 4 bits from bytes that hold one each, as other systems keep them: the bits above are zeros or
+ * copies of the sign. @throws {XlaError} with the rule
+ */
+export function narrowOfBytes(bytes, elementType) {
+  const { bits, kind, Array: Natural } = ELEMENT_TYPES.get(elementType);
+  const size = 1 << bits;
+  return Natural.from(bytes, (byte) => {
+    const signed = (byte << 24) >> 24;
+    const fits = (byte & 255) < size || (kind === 'signed' && signed < 0 && signed >= -size / 2);
+    if (!fits) throw invalidArgument('', refusal(elementType, kind === 'signed' ? signed : byte));
+    return kind === 'signed' ? (byte << (32 - bits)) >> (32 - bits) : byte;
+  });
+}
 
 /** Element types by their names in safetensors. */
 export const SAFETENSORS = {

@@ -71,5 +71,5 @@ function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets }, data, fa
   const isAligned = own.byteOffset % Natural.BYTES_PER_ELEMENT === 0;
   const { buffer, byteOffset } = isAligned ? own : new Uint8Array(own);
   const elements = new Natural(buffer, byteOffset, own.length / Natural.BYTES_PER_ELEMENT);
-  return elementType === 'pred' ? Literal.from(elements, shape) : new Literal(shape, elements); // not every byte is one
+  return new Literal(shape, elements);
 }

@@ -1,17 +1,9 @@
 /** Elements of constants: from bytes as MLIR keeps them, and from numbers as its text has them. */
-import { ELEMENT_TYPES } from '../types.mjs';
+import { invalidArgument } from '../error.mjs';
+import { ELEMENT_TYPES, narrowOfBytes, refusal } from '../types.mjs';
 
 /** What is not copied before it is looked at. */
 const LARGE = 65536;
-
-/** Bits below a byte, as XLA keeps them in one: signed ones extended, others cut. */
-function inByte(data, { bits, kind }) {
-  const [signed, free] = [kind === 'signed', 8 - bits];
-  for (let i = 0; i < data.length; i++) {
-    data[i] = signed ? (data[i] << 24 + free) >> 24 + free : data[i] & (255 >> free);
-  }
-  return data;
-}
 
 function unpackBits(bytes, count) {
   return Uint8Array.from({ length: count }, (_, i) => (bytes[i >> 3] >> (i & 7)) & 1);
@@ -36,7 +28,7 @@ export function elementsOfBytes(bytes, elementType, count) {
   if (!isAligned && !splat && bytes.length >= LARGE) return { bytes, splat };
   const { buffer, byteOffset } = isAligned ? bytes : new Uint8Array(bytes);
   const data = new Natural(buffer, byteOffset, bytes.length / Natural.BYTES_PER_ELEMENT);
-  return { data: type.bits < 8 ? inByte(data.slice(), type) : data, splat };
+  return { data: type.bits < 8 ? narrowOfBytes(data, elementType) : data, splat };
 }
 
 /** A byte or a bit for each; 0xff or 0x00, and 1, are splats where there are more. */
@@ -55,13 +47,17 @@ const PARTS = { c64: 'f32', c128: 'f64' };
  * The numbers of MLIR text, as elements; hexadecimal ones are the bits of floats.
  * @param {string[]} texts a complex number is two
  * @param {string} elementType
- * @returns {any} the natural typed array; undefined: the type has no such value
+ * @returns {any} the natural typed array
+ * @throws {XlaError} the type has no such value
  */
 export function elementsOfText(texts, elementType) {
   const type = ELEMENT_TYPES.get(PARTS[elementType] ?? elementType);
   const data = new type.Array(texts.length);
   const write = writers(type, data);
-  return texts.every((text, i) => write(text, i)) ? data : undefined;
+  const wrong = texts.findIndex((text, i) => !write(text, i));
+  if (wrong < 0) return data;
+  const bits = type.kind === 'signed' ? `, or its bits up to ${2n ** BigInt(type.bits) - 1n}` : '';
+  throw invalidArgument('', refusal(type.name, texts[wrong]) + bits);
 }
 
 function writers(type, data) {
@@ -89,7 +85,7 @@ function writers(type, data) {
   };
 }
 
-/** -1 is all ones in unsigned types too, as MLIR reads it. */
+/** A signed type's bits may be written as an unsigned number, as MLIR reads them: 15 is -1 in i4. */
 function writeInteger(type, data, text, i) {
   if (!/^-?(0x[\da-f]+|\d+)$/i.test(text)) return false;
   const value = text[0] === '-' ? -BigInt(text.slice(1)) : BigInt(text);
@@ -98,7 +94,8 @@ function writeInteger(type, data, text, i) {
     data[i] = value ? 1 : 0;
     return value === 0n || value === 1n || value === -1n;
   }
-  if (BigInt.asIntN(bits, value) !== value && BigInt.asUintN(bits, value) !== value) return false;
+  const isSigned = kind === 'signed' && BigInt.asIntN(bits, value) === value;
+  if (!isSigned && BigInt.asUintN(bits, value) !== value) return false;
   const wrapped = kind === 'signed' ? BigInt.asIntN(bits, value) : BigInt.asUintN(bits, value);
   data[i] = bits === 64 ? wrapped : Number(wrapped);
   return true;

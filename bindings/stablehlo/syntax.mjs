@@ -282,8 +282,8 @@ export class Syntax extends Lexer {
     if (type?.kind === 'opaque') throw new XlaError('UNIMPLEMENTED', `there are no arrays of ${type.text}`, this.placeOf(start));
     const elementType = type ? type.elementType : isFloat ? 'f64' : 's64';
     if (typeof elementType !== 'string') throw this.fail('a number of no number\'s type', start);
-    const data = elementsOfText([text], elementType);
-    if (!data || REAL[elementType]) throw this.fail(`${text} is no ${elementType}`, start);
+    if (REAL[elementType]) throw this.fail(`${text} is no ${elementType}`, start);
+    const data = this.#elements(start, [text], elementType);
     return scalarOf(elementType, data, type);
   }
 
@@ -327,8 +327,8 @@ export class Syntax extends Lexer {
     const texts = this.accept(':')
       ? this.list('>', () => this.number() ?? this.identifier('a number')) : [];
     if (!texts.length) this.accept('>');
-    const data = typeof elementType === 'string' && elementsOfText(texts, elementType);
-    if (!data) throw this.fail(`a value that is no ${elementType}`, start);
+    if (typeof elementType !== 'string') throw this.fail(`there are no arrays of ${typeText(type)}`, start);
+    const data = this.#elements(start, texts, elementType);
     return new DenseArray({ ...type, dimensions: [texts.length] }, data, false);
   }
 
@@ -379,6 +379,19 @@ export class Syntax extends Lexer {
     return { texts, sizes };
   }
 
+  #elements(start, texts, elementType) {
+    return this.#placed(start, () => elementsOfText(texts, elementType));
+  }
+
+  /** What `make` gives; what it throws gets a place. */
+  #placed(start, make) {
+    try {
+      return make();
+    } catch (error) {
+      throw error instanceof XlaError ? this.fail(error.message, start) : error;
+    }
+  }
+
   #scalar() {
     return this.number() ?? this.identifier('a number');
   }
@@ -397,15 +410,14 @@ export class Syntax extends Lexer {
     if (!fits || (isList && texts.length !== count * lanes)) {
       throw this.fail(`the elements do not make a ${typeText(type)}`, start);
     }
-    const data = elementsOfText(texts, elementType);
-    if (!data) throw this.fail(`not all elements are ${elementType}`, start);
+    const data = this.#elements(start, texts, elementType);
     return { data, splat: !isList && dimensions.length > 0 };
   }
 
   #denseOfHex(bytes, type, start) {
     if (!bytes) throw this.fail('expected bytes in hexadecimal, "0x..."', start);
     const count = type.dimensions.reduce((n, size) => n * size, 1);
-    const made = elementsOfBytes(bytes, storageType(type), count);
+    const made = this.#placed(start, () => elementsOfBytes(bytes, storageType(type), count));
     if (made) return made;
     throw this.fail(`${bytes.length} bytes are not the elements of ${typeText(type)}`, start);
   }
@@ -427,7 +439,7 @@ export class Syntax extends Lexer {
           'with its large constants', start);
       }
       const count = type.dimensions.reduce((n, size) => n * size, 1);
-      const made = elementsOfBytes(bytes, storageType(type), count);
+      const made = this.#placed(start, () => elementsOfBytes(bytes, storageType(type), count));
       if (!made) throw this.fail(`resource "${key}" is no ${typeText(type)}`, start);
       Object.assign(dense, { own: made.data, splat: made.splat, bytes: made.bytes });
     });

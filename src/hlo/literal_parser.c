@@ -34,7 +34,16 @@ static Name read_word(LiteralReader *r) {
   return (Name){start, (size_t)(r->at - start), start};
 }
 
+/* The rule for every way in: refusal() in bindings/types.mjs says it in the same words. */
 static bool out_of_range(LiteralReader *r, Name word) {
+  PrimitiveType type = r->shape->type;
+  if (type_kind(type) == KIND_SIGNED || type_kind(type) == KIND_UNSIGNED) {
+    bool is_signed = type_kind(type) == KIND_SIGNED;
+    uint64_t high = UINT64_MAX >> (64 - type_bits(type) + is_signed);
+    return parser_error(r->p, word.at, "%s cannot hold %s: it holds whole numbers from %lld to %llu",
+                        type_name(type), name_str(r->p, word),
+                        is_signed ? -(long long)high - 1 : 0LL, (unsigned long long)high);
+  }
   return parser_error(r->p, word.at, "%s does not fit into %s", name_str(r->p, word),
                       type_name(r->shape->type));
 }
