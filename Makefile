@@ -5,6 +5,7 @@
 #   make demo [ARGS=...]    serve the page
 #   make site               the page as static files, for any host, into build/site
 #   make test               every test: Node, native under sanitizers, Chromium
+#   make jax-suite DIR=...  all captured programs of a folder, against real XLA's results
 #   make hosts              the package in Node 22 and 24, Bun, Deno, with webpack, Rollup, esbuild, ...
 #   make bench [ARGS=...]   against onnxruntime-web, tfjs and jax-js; tests/bench/bench.mjs has ARGS
 #   make bench ARGS=collectives   of 2 to 256 devices, against a copy
@@ -31,7 +32,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site test hosts bench native native-tsan lint format declarations golden fuzz \
+.PHONY: build run demo site test jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
   fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -266,6 +267,11 @@ TESTS ?= $(wildcard tests/*.test.mjs)
 test: build site native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-reporter=spec --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
+
+# All captured programs of a folder (tests/captured/README.md).
+jax-suite: build
+	$(if $(DIR),,$(error jax-suite needs a folder of captured programs: make jax-suite DIR=...))
+	@node tests/jax_suite.mjs $(DIR) $(ARGS)
 
 # What it compares with is installed for it alone.
 PEERS := $(B)/bench/node_modules/.package-lock.json
