@@ -171,6 +171,39 @@ describe('text', () => {
 });
 
 describe('what HLO says otherwise', () => {
+  const factored = (result = '', module = '') => `module @m ${module} {
+    func.func public @main(%x: tensor<3x2xf32>) -> (tensor<3x2xf32>${result}, tensor<2xf32>) {
+      %0:2 = stablehlo.custom_call @lapack_sgeqrf_ffi(%x) {mhlo.backend_config = {},
+        operand_layouts = [dense<[0, 1]> : tensor<2xindex>],
+        result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<0> : tensor<1xindex>]}
+        : (tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<2xf32>)
+      return %0#0, %0#1 : tensor<3x2xf32>, tensor<2xf32>
+    }
+  }`;
+  const LISTS = 'mhlo.xla_entry_computation_result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<0> : tensor<1xindex>]';
+  for (const [name, text, layout] of [
+    ["results are row-major, even LAPACK's", factored(), ''],
+    ['results are as the module says: row-major', factored(' {mhlo.layout_mode = "default"}'), ''],
+    ['results are as the result says', factored(' {mhlo.layout_mode = "{0,1}"}'), '{0,1}'],
+    ['results are as the module says', factored('', `attributes {${LISTS}}`), '{0,1}'],
+  ]) {
+    test(name, async () => {
+      const executable = await client.compile(await client.load(text));
+      const [q] = await executable.execute([[[1, 2], [3, 4], [5, 7]]]);
+      assert.equal(String(q.shape), `f32[3,2]${layout}`);
+      const [a, b] = q.toArray().map((row) => row[0]);
+      assert.ok(Math.abs(a + Math.sqrt(35)) < 1e-5, `${a}`);
+      assert.ok(Math.abs(b - 3 / (1 + Math.sqrt(35))) < 1e-5, `${b}`);
+      assert.deepEqual([q.data[0], q.data[layout ? 1 : 2]], [a, b]);
+    });
+  }
+  test('arguments are laid out as the module says', async () => {
+    const module = await client.load(`func.func @main(%x: tensor<2x3xf32> {mhlo.layout_mode = "{0,1}"}) -> tensor<2x3xf32> { return %x : tensor<2x3xf32> }`);
+    const [y] = await (await client.compile(module)).execute([Float32Array.of(1, 2, 3, 4, 5, 6)]);
+    assert.deepEqual([...y.data], [1, 3, 5, 2, 4, 6]);
+    await assert.rejects(client.load('func.func @main(%x: tensor<2xf32> {mhlo.layout_mode = "odd"}) -> tensor<2xf32> { return %x : tensor<2xf32> }'),
+      { code: 'INVALID_ARGUMENT', message: /mhlo.layout_mode of parameter 0/ });
+  });
   test('reductions in a wider type', async () => {
     const text = `func.func @main(%x: tensor<4xi8>, %z: tensor<i8>) -> tensor<i32> {
       %0 = "stablehlo.reduce"(%x, %z) ({

@@ -17,6 +17,7 @@ import { constantOfKnown, foldKnown } from './known.mjs';
 import { ARITY, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
 import { Context } from './context.mjs';
+import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
 import { headerOf, sharded } from './sharding.mjs';
 import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
@@ -133,13 +134,14 @@ export class Lowering {
     const main = this.#main();
     const region = main.regions[0];
     const shapes = this.#argumentShapes(region.arguments);
+    const layouts = new EntryLayouts(this.module, main);
     const builder = this.builder(this.module.name);
     const frame = new Frame(builder);
     region.arguments.forEach((value, i) => {
       const name = value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`;
-      frame.set(value, builder.parameter(i, shapes[i], name));
+      frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), name));
     });
-    const results = this.body(frame, region);
+    const results = this.body(frame, region).map((op, i) => inLayout(builder, op, layouts.of('result', i)));
     return builder.build(tupled(builder, results));
   }
 

@@ -1,0 +1,53 @@
+/**
+ * Layouts of the program's arguments and results: row-major unless the program states others, as PJRT has it, even
+ * where the operation that makes a result has another one.
+ */
+import { emit } from '../builder.mjs';
+import { Shape } from '../shape.mjs';
+import { numbersOf } from './context.mjs';
+import { Dictionary, malformed } from './ir.mjs';
+
+/** What a module and its main function say: a list for each argument, or a word such as "{0,1}" with it. */
+export class EntryLayouts {
+  #lists;
+  #modes;
+
+  constructor(module, main) {
+    const list = (name) => module.attributes[`mhlo.xla_entry_computation_${name}_layouts`];
+    this.#lists = { parameter: list('parameter'), result: list('result') };
+    this.#modes = { parameter: main.attributes.arg_attrs, result: main.attributes.res_attrs };
+  }
+
+  /** @returns {number[] | undefined} minor to major; undefined: it is not stated */
+  of(kind, i) {
+    const listed = this.#lists[kind]?.[i];
+    if (listed !== undefined) {
+      const order = numbersOf(listed);
+      if (order) return order;
+      throw malformed(`the layout of ${kind} ${i} must be a list of integers`);
+    }
+    const entry = this.#modes[kind]?.[i];
+    const mode = entry instanceof Dictionary ? entry.entries['mhlo.layout_mode'] : undefined;
+    if (mode === undefined || mode === 'default' || mode === 'auto') return undefined;
+    const [, order] = /^\{([\d,\s]*)[:}]/.exec(mode) ?? [];
+    if (order === undefined) throw malformed(`mhlo.layout_mode of ${kind} ${i} must be a layout such as "{0,1}"`);
+    return order.trim() ? order.split(',').map(Number) : [];
+  }
+}
+
+/** @param {Shape} shape @param {number[] | undefined} order */
+export function laidOutBy(shape, order) {
+  return order && shape.isArray ? shape.withLayout(order) : shape;
+}
+
+/** A value with its elements in this order, by a copy where its own is another. */
+export function inLayout(builder, op, order) {
+  const { shape } = op;
+  if (shape.isTuple) {
+    if (shape.withoutLayout().equals(shape)) return op;
+    return builder.tuple(shape.tupleShapes.map((_, i) => inLayout(builder, builder.getTupleElement(op, i))));
+  }
+  const wanted = shape.isArray ? shape.withLayout(order ?? null) : shape;
+  if (!shape.isArray || wanted.effectiveLayout.equals(shape.effectiveLayout)) return op;
+  return emit(builder, 'copy', [op], {}, wanted);
+}
