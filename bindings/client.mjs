@@ -11,7 +11,7 @@ import { Literal } from './literal.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
 import { launch } from './launch.mjs';
 import { HloModule } from './module.mjs';
-import { checkOptions, copyList, count, kind } from './options.mjs';
+import { boolean, checkOptions, copyList, count, kind } from './options.mjs';
 import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
@@ -30,7 +30,10 @@ const CREATE_OPTIONS = {
   assets,
   fusedMultiplyAdd: oneOf('auto', 'never'),
 };
-const COMPILE_OPTIONS = { replicas, partitions: count(1, MAX_DEVICES) };
+const COMPILE_OPTIONS = {
+  replicas, partitions: count(1, MAX_DEVICES), optimize: boolean, inPlace: boolean,
+};
+const [AS_WRITTEN, KEEPING_OPERANDS] = [1, 2]; // COMPILE_… in src/api.h
 const TRANSFER_OPTIONS = {
   replica: count(0, MAX_DEVICES - 1), partition: count(0, MAX_DEVICES - 1),
 };
@@ -204,6 +207,8 @@ export class Client {
    * @param {number} [options.replicas] by default what the module states, or else 1; the client's
    *   where the module states no mesh at all
    * @param {number} [options.partitions] by default what the module states, or else 1
+   * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
+   * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
    * @returns {Promise<Executable>} for replicas x partitions devices
    */
   async compile(module, options) {
@@ -243,12 +248,13 @@ export class Client {
     return module;
   }
 
-  /** What the core is asked for: a module, and for how many replicas and partitions; 0: as it says. */
+  /** What the core is asked for: a module, for how many replicas and partitions (0: as it says), and how. */
   #asked(operation, module, options) {
     const asked = checkOptions(operation, options, COMPILE_OPTIONS);
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
-    return [pointerOf(module), replicas, asked.partitions ?? 0];
+    const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);
+    return [pointerOf(module), replicas, asked.partitions ?? 0, how];
   }
 
   /**

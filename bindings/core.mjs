@@ -8,7 +8,7 @@ import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loa
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
-const API_VERSION = 2; // XLA_API_VERSION in src/api.h
+const API_VERSION = 3; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
 

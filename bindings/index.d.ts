@@ -597,6 +597,15 @@ export interface LoadOptions {
   arguments?: readonly (Shape | string)[];
 }
 
+export interface CompileOptions {
+  replicas?: number;
+  partitions?: number;
+  /** For finding faults. False: each operation runs by itself, as it is written; slow. */
+  optimize?: boolean;
+  /** For finding faults. False: no result takes the memory of its operand. */
+  inPlace?: boolean;
+}
+
 /** One device of a launch. */
 export interface LaunchEntry {
   /** Compiled for the mesh of the whole launch. */
@@ -647,7 +656,7 @@ export class Client {
    */
   compile(
     module: HloModule,
-    options?: { replicas?: number; partitions?: number },
+    options?: CompileOptions,
   ): Promise<Executable>;
   /**
    * What each pass of the compiler makes of a module: for each that changed something, in order, the
@@ -655,7 +664,7 @@ export class Client {
    */
   passes(
     module: HloModule,
-    options?: { replicas?: number; partitions?: number },
+    options?: CompileOptions,
   ): { pass: string; text: string }[];
   /**
    * Gives a custom-call target its meaning. The callback returns, or promises, the result; an array

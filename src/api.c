@@ -194,9 +194,16 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 
 /* ---- Executables ---- */
 
-XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions) {
+static CompileOptions options_of(int how, PassWatch *watch) {
+  return (CompileOptions){.evaluate = how & COMPILE_AS_WRITTEN,
+                          .keep_operands = how & COMPILE_KEEPING_OPERANDS,
+                          .watch = watch};
+}
+
+XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how) {
   if (!verify_module(module, &last_error)) return NULL;
-  return executable_new(module, (Mesh){replicas, partitions}, NULL, &last_error);
+  CompileOptions options = options_of(how, NULL);
+  return executable_new(module, (Mesh){replicas, partitions}, &options, &last_error);
 }
 
 XLA_API int xla_executable_replicas(const Executable *executable) {
@@ -249,10 +256,10 @@ static void snapshot(PassWatch *watch, const char *pass, const Module *module) {
   hlo_print(module, out);
 }
 
-XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions) {
+XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how) {
   if (!verify_module(module, &last_error)) return NULL;
   Snapshots snapshots = {{snapshot}, {0}};
-  CompileOptions options = {.watch = &snapshots.watch};
+  CompileOptions options = options_of(how, &snapshots.watch);
   Executable *executable =
       executable_new(module, (Mesh){replicas, partitions}, &options, &last_error);
   if (!executable) {

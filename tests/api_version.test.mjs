@@ -11,7 +11,7 @@ import { Client } from '../bindings/index.mjs';
 import { ROOT } from './program.mjs';
 
 /** Of the interface of that version: its declarations, without comments and white space. */
-const KNOWN = { version: 2, digest: 'ad1e1ebd98db7622' };
+const KNOWN = { version: 3, digest: '3c30fcd8533b92ac' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

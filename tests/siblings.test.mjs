@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { agrees, whole } from './as_written.mjs';
 import { execute } from './execute.mjs';
 import { afterPass, bf16, client, isClose, operationsOf, reshaped, wave } from './passes.mjs';
 
@@ -248,3 +249,33 @@ test('a sum of what another sum is part of stays apart', async () => {
     assert.deepEqual([s[r], q[r]], [sum, 2 + row.reduce((a, b) => a + b) - 8 * sum]);
   });
 });
+
+/** Rows of every length around those of vectors, few of them and enough for a loop that writes and reduces. */
+const LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 19, 20, 21, 23, 24, 25, 31, 32, 33, 47, 48, 49, 64, 96, 127, 130];
+const INITIAL = { add: 0, multiply: 1, maximum: -100, minimum: 100, and: -1, or: 0, xor: 0 }; // neutral
+const bytes = (type) => Number(type.match(/\d+/)[0]) / 8;
+
+/** Rows of w that are reduced and written; what reads both, and w itself. */
+const rowsProgram = (type, operation, rows) => `HloModule m
+f { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${operation}(a, b) }
+ENTRY e { z = ${type}[] constant(${/^u/.test(type) ? Math.abs(INITIAL[operation]) : INITIAL[operation]})
+${LENGTHS.map((n, i) => {
+    const a = `${type}[${rows(n)},${n}]`, v = `${type}[${rows(n)}]`;
+    return `x${i} = ${a} parameter(${2 * i})\n v${i} = ${a} parameter(${2 * i + 1})\n w${i} = ${a} multiply(x${i}, v${i})
+  m${i} = ${v} reduce(w${i}, z), dimensions={1}, to_apply=f\n b${i} = ${a} broadcast(m${i}), dimensions={0}
+  y${i} = ${a} subtract(w${i}, b${i})\n t${i} = (${v}, ${a}, ${a}) tuple(m${i}, y${i}, w${i})`;
+  }).join('\n')}
+  ROOT r = (${LENGTHS.map((n) => `(${type}[${rows(n)}], ${type}[${rows(n)},${n}], ${type}[${rows(n)},${n}])`)}) tuple(${LENGTHS.map((_, i) => `t${i}`)}) }`;
+for (const [type, operations] of [
+  ['f32', ['add', 'multiply', 'maximum', 'minimum']], ['bf16', ['maximum', 'add']], ['f16', ['minimum', 'add']], ['f64', ['maximum', 'add']],
+  ['s32', ['add', 'maximum', 'xor']], ['u16', ['minimum', 'or']], ['s64', ['add', 'minimum', 'and']], ['s8', ['maximum', 'add']],
+]) {
+  test(`rows of 1 to 130 of ${type} that are written, and reduced by ${operations}`, async () => {
+    for (const operation of operations) {
+      const value = (i, k) => (operation === 'multiply' ? whole(i, k) % 2 || 1 : whole(i, k));
+      for (const rows of [() => 3, () => 17, (n) => Math.ceil(36000 / n / bytes(type))]) {
+        await agrees(client, rowsProgram(type, operation, rows), value);
+      }
+    }
+  });
+}

@@ -223,7 +223,6 @@ static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction 
     e.count = loop_plan_results(plan);
   }
   e.by_steps = steps_per_call(fusion->a->calls->root) > 0;
-  if (plan->reduce) reduce_plan(plan);
   init_nodes(&e);
   if (plan->reduce) {
     emit_reduce_kernel(&e);

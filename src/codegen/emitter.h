@@ -23,7 +23,7 @@
 #include "lower/loop_plan.h"
 #include "scalar/scalar.h"
 
-enum { LANES = 4, MOST_PARTS = 4, NO_LOCAL = -1 };
+enum { MOST_PARTS = 4, NO_LOCAL = -1 };
 
 typedef enum LaneKind {
   LANES_NONE, /* a type that the emitter does not know */
@@ -253,8 +253,6 @@ void emit_loop_kernel(Emitter *e);
 ** [output_count][MOST_PARTS]. */
 void emit_combine(Emitter *e, const int *accumulators, const int *values);
 
-/* Settles the order of the loops of a reduction, before any code. */
-void reduce_plan(LoopPlan *plan);
 void emit_reduce_kernel(Emitter *e);
 /* How much code a reduction is when each step is written out; and that code, for the row of results at
 ** `indices` of the loops around it, from result number `position` on. */

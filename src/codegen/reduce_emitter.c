@@ -1,12 +1,7 @@
 /*
 ** Reductions, with everything element-wise before them in the same loop. A work item is a result,
-** and how it is accumulated depends on shapes alone. There are two ways:
-**
-** Along: the lanes are steps of the innermost reduced loop; some vectors of partial results are
-** combined at the end. For the operations that may be reordered and have an identity.
-**
-** Across: the lanes are neighbouring results, each of which is accumulated one element after the
-** other, from the initial value on. For any computation.
+** and how it is accumulated depends on shapes alone: along or across, as the plan says
+** (lower/reduce_lanes.c).
 **
 ** A cumulative reduce-window goes across, and stores what it has at every step.
 **
@@ -39,31 +34,7 @@ static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->
 
 static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type(e, r)); }
 
-/* --- Which way -------------------------------------------------------------------------------- */
-
-/* Of how many of the arrays read vectors along a loop are put together lane by lane. */
-static int strided_leaves(const LoopPlan *plan, int loop) {
-  int count = 0;
-  for (int i = 0; i < plan->count; i++) {
-    const LoopNode *node = plan->nodes[i];
-    count += node->kind == NODE_INPUT && (node->offset.coefficient[loop] | 1) != 1;
-  }
-  return count;
-}
-
-static int extreme_instruction(const LoopPlan *plan);
-
-static bool goes_along(const LoopPlan *plan) {
-  int row = plan->rank - plan->reduced - 1, last = plan->rank - 1;
-  if (plan->places || !reduces_apart(plan->reduce)) return false;
-  bool rounds = is_narrow_float(plan->reduce->operands[0]->shape->type);
-  if (rounds && plan->reduce->opcode == HLO_REDUCE_WINDOW) return false; /* at every step */
-  bool is_across = strided_leaves(plan, last) > strided_leaves(plan, row);
-  if (is_across && plan->sizes[row] >= LANES) return false;
-  /* Below, the combining takes longer than putting vectors together from several rows. */
-  int least = (extreme_instruction(plan) ? 6 : 3) * LANES;
-  return plan->sizes[last] >= least || plan->sizes[row] < LANES;
-}
+/* --- How many at once ------------------------------------------------------------------------- */
 
 /* Enough independent sums to hide the latency of one, and enough neighbours at each step of a column
 ** that the memory between its steps counts for less; unless the registers get scarce. */
@@ -127,15 +98,10 @@ static void emit_combined(Emitter *e, const int *accumulators, const int *values
 ** accumulators of their own whether there was a NaN, and all signs: where the result is 0, no element is on
 ** the other side of it, and a maximum is negative if all elements are, a minimum if any is. */
 
-enum { EXTREME, NANS, SIGNS, LEAST_EXTREME = 8 /* elements per result */ };
+enum { EXTREME, NANS, SIGNS };
 
 static int extreme_instruction(const LoopPlan *plan) {
-  int64_t elements = 1;
-  for (int k = plan->rank - plan->reduced; k < plan->rank; k++) elements *= plan->sizes[k];
-  if (plan->output_count != 1 || plan->cumulative || elements < LEAST_EXTREME) return 0;
-  if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
-  Opcode opcode = reduce_operation(plan->reduce);
-  return opcode == HLO_MAXIMUM ? F32X4_PMAX : opcode == HLO_MINIMUM ? F32X4_PMIN : 0;
+  return plan->extreme == HLO_MAXIMUM ? F32X4_PMAX : plan->extreme == HLO_MINIMUM ? F32X4_PMIN : 0;
 }
 
 /* From the accumulator's value on. */
@@ -610,7 +576,7 @@ static void emit_vectors_across(Emitter *e, const Reducer *reducer, int unroll) 
 static void emit_reduce_row(Emitter *e, Rows *rows) {
   int locals = e->plan->output_count * MOST_PARTS;
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
-  Reducer reducer = {.rows = rows, .along = e->plan->lane_loop == e->plan->time_loop};
+  Reducer reducer = {.rows = rows, .along = loop_plan_goes_along(e->plan)};
   int64_t size = reducer.along ? steps : row;
   e->dense = dense_lanes(e);
   if (size < lanes_now(e)) e->dense = 0;
@@ -652,7 +618,7 @@ void emit_reduce_kernel(Emitter *e) {
 int64_t written_reduce_size(const LoopPlan *plan) {
   int row = plan->rank - plan->reduced - 1;
   int64_t pieces = plan->count + plan->combine_count;
-  bool along = plan->lane_loop == plan->time_loop;
+  bool along = loop_plan_goes_along(plan);
   if (plan->reduce->opcode != HLO_REDUCE || plan->kept_count) return INT64_MAX;
   for (int k = 0; k < plan->rank; k++) {
     int64_t size = plan->sizes[k];
@@ -685,7 +651,7 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
   int locals = plan->output_count * MOST_PARTS, row = plan->rank - plan->reduced - 1;
   Rows rows = {.rank = row + 1, .outputs = outputs};
   Reducer reducer = {.rows = &rows, .unroll = 1, .at = indices};
-  reducer.along = plan->lane_loop == plan->time_loop;
+  reducer.along = loop_plan_goes_along(plan);
   reducer.extreme = extreme_instruction(plan);
   reducer.accumulators = written_accumulators(e, locals);
   reducer.values = reducer.accumulators + locals;
@@ -704,10 +670,4 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
   }
   e->one_lane = false;
   release_accumulators(e, reducer.accumulators, locals);
-}
-
-/* The order of loops, to be settled before any code. */
-void reduce_plan(LoopPlan *plan) {
-  int last = plan->rank - 1;
-  loop_plan_reorder(plan, goes_along(plan) ? last : plan->rank - plan->reduced - 1, last);
 }

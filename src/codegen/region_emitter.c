@@ -141,7 +141,6 @@ static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   LoopPlans plans;
   if (root->opcode != HLO_SCATTER && root->opcode != HLO_REDUCE_WINDOW &&
       loop_plans_fusion(&plans, arena, fusion->a->calls)) {
-    if (plans.items[0].reduce) reduce_plan(&plans.items[0]);
     size_t used = offsetof(LoopPlans, items) + (size_t)plans.count * sizeof plans.items[0];
     if (is_short(&plans)) return arena_copy(arena, &plans, used);
   }

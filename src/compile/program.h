@@ -152,8 +152,9 @@ typedef struct Program {
 } Program;
 
 typedef struct CompileOptions {
-  bool evaluate;    /* as it is written: nothing is fused, and the evaluator runs what it can */
-  PassWatch *watch; /* of the passes; may be NULL */
+  bool evaluate;      /* as it is written: nothing is fused, and the evaluator runs what it can */
+  bool keep_operands; /* no result is written into an operand's memory */
+  PassWatch *watch;   /* of the passes; may be NULL */
 } CompileOptions;
 
 /* Compiles a copy of `module` for a mesh of devices. NULL with the reason. */

@@ -433,7 +433,8 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
     if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
     if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
   }
-  *plan = c->options->evaluate ? NULL : kernel_plan(instruction, c->arena);
+  bool evaluate = c->options->evaluate && eval_knows(instruction);
+  *plan = evaluate ? NULL : kernel_plan(instruction, c->arena);
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
 
@@ -662,7 +663,7 @@ bool compile_thunks(Program *program, const CompileOptions *options, Error *erro
   Leaves results = finish_entry(&c, entry, root);
   program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
                         program->constant_count;
-  join_buffers(program);
+  if (!options->keep_operands) join_buffers(program);
   find_donors(program, c.buffers, c.count);
   if (!options->evaluate) plan_row_groups(program);
   buffer_plan(program, c.buffers, c.count);

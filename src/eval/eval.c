@@ -82,6 +82,8 @@ static EvalRule *rule_of(const Instruction *instruction) {
   return elementwise ? eval_elementwise : rules[opcode];
 }
 
+bool eval_knows(const Instruction *instruction) { return rule_of(instruction) != NULL; }
+
 bool eval_instruction(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
   EvalRule *rule = rule_of(instruction);

@@ -32,6 +32,8 @@ typedef struct EvalContext {
   struct EvalApply *applies; /* apply.c's: those that are planned in the innermost eval_apply_new */
 } EvalContext;
 
+/* Whether there is a rule for it: else kernels or the runtime run it. */
+bool eval_knows(const Instruction *instruction);
 /*
 ** Computes `instruction`. operands[i] has the shape of the i-th operand; `result` has the
 ** instruction's shape and memory for all its leaves, which does not overlap the operands'.

@@ -362,7 +362,11 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
 
 void loop_plan_finish(LoopPlan *plan) {
   collapse_loops(plan);
-  loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
+  if (plan->reduce && plan->reduce->opcode != HLO_SCATTER) {
+    loop_plan_choose_lanes(plan);
+  } else {
+    loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
+  }
   count_uses(plan);
   if (plan->reduce) add_combiner(plan, plan->reduce->a->to_apply);
 }

@@ -20,6 +20,7 @@
 
 #include "hlo/module.h"
 
+enum { LANES = 4 }; /* elements that a loop computes at once, whatever their type */
 /* Of results; two loops more than dimensions, for those that a plan may add. */
 enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2, MOST_STARTS = 4, MOST_BOXES = 16 };
 
@@ -83,6 +84,7 @@ typedef struct LoopPlan {
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
   LoopNode **places;         /* of a box, or cumulative: where each step's results go; else NULL */
+  Opcode extreme;            /* a maximum or minimum made in three parts; else OPCODE_COUNT */
   bool cumulative;           /* each step of what is reduced has a result */
   /* Of a reduction: results with an element per step, which follow those that are reduced. */
   int kept_count;
@@ -112,6 +114,10 @@ bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput
                 const void *data);
 /* Over how many steps, results and what is reduced. */
 int64_t loop_plan_steps(const LoopPlan *plan);
+/* Whether the lanes of a reduction are steps of what is reduced, not neighbouring results. */
+static inline bool loop_plan_goes_along(const LoopPlan *plan) {
+  return plan->lane_loop == plan->time_loop;
+}
 /* How many elements each of its results has. */
 int64_t loop_plan_results(const LoopPlan *plan);
 /* Whether there is a plan of it: windows may be partly in the padding, if the boxes are not too many. */

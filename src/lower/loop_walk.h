@@ -43,6 +43,8 @@ PlanResult loop_walk(Planner *planner, const Instruction *instruction, const Aff
 void loop_walk_add(LoopPlan *plan, LoopNode *node);
 /* short_rows.c: where rows are short, of a plan that is finished, makes them those of a longer loop. */
 void loop_plan_widen_rows(LoopPlan *plan);
+/* reduce_lanes.c: chooses the lanes of a reduction's plan. */
+void loop_plan_choose_lanes(LoopPlan *plan);
 /* Where the element at `map` of an array is, from its first one. */
 Affine linear_offset(const Shape *shape, const Affine *map);
 

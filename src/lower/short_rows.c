@@ -11,7 +11,6 @@
 #include "lower/loop_walk.h"
 
 enum {
-  LANES = 4,
   LEAST_LOOP = 2 * LANES, /* to go along */
   LEAST_STEPS = 128, /* in all: less is written out in regions, where pieces of rows are cheap */
   LEAST_BLOCK = 64,
