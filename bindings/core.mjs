@@ -68,11 +68,9 @@ export class Core {
    * they find what waits for them, and one that cannot load is the end of the client. A page is told first.
    */
   async #expect(threads) {
-    if (!this.call('xla_expect_threads', threads)) {
-      throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
-    }
-    this.threads = threads;
+    this.threads = this.call('xla_expect_threads', threads);
     if (!threads) return;
+    if (!this.threads) throw new XlaError('RESOURCE_EXHAUSTED', `no memory for ${threads} threads`);
     this.started = isNode ? nextTurn().then(() => this.#start(threads)) : this.#start(threads);
     this.started.catch(({ message }) => this.fail(message));
     if (!isNode) await this.started;

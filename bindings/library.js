@@ -142,7 +142,7 @@ addToLibrary({
 
   // The glue's queue of calls from other threads, which nothing here uses: its Atomics.waitAsync is never
   // notified, and would keep a disposed client's memory for ever.
-  _emscripten_thread_mailbox_await: (thread) => undefined,
+  _emscripten_thread_mailbox_await: (_thread) => undefined,
 
   // No call by way of the glue's queue, which has a lock and allocates: see bindings/workers.mjs.
   xla_js_notify: () => {

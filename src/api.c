@@ -16,7 +16,7 @@ static int call_scope;
 
 XLA_API int xla_api_version(void) { return XLA_API_VERSION; }
 
-XLA_API bool xla_expect_threads(int threads) { return scheduler_expect(threads); }
+XLA_API int xla_expect_threads(int threads) { return scheduler_expect(threads); }
 XLA_API int xla_start(int threads) { return scheduler_start(threads); }
 XLA_API void xla_allow_fused_multiply_add(bool allow) { lanes_allow_fused(allow); }
 XLA_API void xla_free(void *memory) { scope_free(memory); }

@@ -28,9 +28,9 @@
 enum { XLA_API_VERSION = 3 };
 XLA_API int xla_api_version(void);
 
-/* How many worker threads there will be (0 in the single-threaded build, where xla_step does the work).
-** Once, before anything else. False if out of memory. */
-XLA_API bool xla_expect_threads(int threads);
+/* Allocates what so many worker threads need (0 in the single-threaded build, where xla_step does the work).
+** Once, before anything else. Returns how many there will be: fewer where memory is short. */
+XLA_API int xla_expect_threads(int threads);
 /* Starts them, once, at any time: what has been started waits for them. Returns the number started. */
 XLA_API int xla_start(int threads);
 /* Before anything is compiled: whether products and sums may be rounded once, where the engine can do so (by

@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 import { serve } from '../demo/serve.mjs';
+import { ISOLATED } from './project.mjs';
 
 // In a container as root there is no sandbox; and no test may reach out of the machine.
 const ARGUMENTS = [
@@ -74,4 +75,13 @@ export async function openSite(hash, { server: how, ...options } = {}) {
 export async function assertFits(page, what = '') {
   const { wide, width } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, width: innerWidth }));
   assert.ok(wide <= width, `${what} scrolls sideways: ${wide} of ${width}`);
+}
+
+/** A page without anything in it, which may have threads, from a server of the repository's files. */
+export async function isolatedPage(browser, server) {
+  const { page } = await newPage(browser);
+  await page.route('**/empty.html', (route) => route.fulfill({ contentType: 'text/html',
+    headers: ISOLATED, body: '<!doctype html><title>empty</title>' }));
+  await page.goto(`${server.address}empty.html`);
+  return page;
 }

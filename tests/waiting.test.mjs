@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { XlaError } from '../bindings/index.mjs';
-import { launch, newPage } from './browser.mjs';
+import { isolatedPage, launch } from './browser.mjs';
 import { ROOT } from './program.mjs';
 import { ISOLATED, serveFolder } from './project.mjs';
 import { startedClient } from './started.mjs';
@@ -385,10 +385,7 @@ describe('in Chromium', () => {
   });
   for (const threads of [0, 2]) {
     test(`deadlocks, ${threads} threads`, { timeout: 120000 }, async () => {
-      const { page } = await newPage(browser);
-      await page.route('**/empty.html', (route) => route.fulfill(
-        { contentType: 'text/html', headers: ISOLATED, body: '<!doctype html><title>empty</title>' }));
-      await page.goto(`${server.address}empty.html`);
+      const page = await isolatedPage(browser, server);
       const programs = [...DEADLOCKS.map(([, text, { replicas = 2 }]) => [text, replicas]), [ASKED, 2], [infeed, 2]];
       const result = await page.evaluate(failuresInPage, { programs, timeoutMs: 1000, threads });
       assert.deepEqual([result.threads, result.isolated], [threads, true]);

@@ -32,6 +32,8 @@ int platform_concurrency(void);
 
 /* Bytes of a worker's stack that whoever starts it has to allocate; 0: none. */
 size_t platform_stack_bytes(void);
+/* Bytes that pthread_create allocates besides, at most; 0: none that this memory has to hold. */
+size_t platform_thread_bytes(void);
 
 /* Bytes that malloc has given out and not got back; 0 where that can't be known. */
 double platform_heap_in_use(void);

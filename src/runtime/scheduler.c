@@ -19,7 +19,8 @@ typedef _Atomic uint32_t Event;
 /* A thread that runs tasks: what it is at, so that all of it can fail if the thread dies. */
 typedef struct Worker {
   pthread_t thread;
-  void *stack; /* where it is ours; it goes with the next one that takes the place */
+  void *stack;   /* where it is ours; the next one that takes the place has it, too */
+  void *reserve; /* until it starts, so that memory for it is left: see prepare_worker */
   int index;
   bool idle;
   Task *running;    /* NULL from the moment at which it is parked: then it is another thread's */
@@ -260,49 +261,60 @@ static void *worker_main(void *argument) {
 }
 
 static void free_worker(Worker *worker) {
-  if (worker) free(worker->stack);
+  if (!worker) return;
+  free(worker->stack);
+  free(worker->reserve);
   free(worker);
 }
 
-/* On a stack of our own, where the platform asks for it: then it can be freed when the thread is dead,
-** and a stack that cannot be had is an error. */
-static bool start_thread(Worker *worker) {
+/* On a stack of our own, where the platform asks for it: a stack that cannot be had is an error then, and the
+** stack of a dead thread is of use to the next one. */
+static bool give_stack(Worker *worker) {
   size_t bytes = platform_stack_bytes();
+  if (bytes && !worker->stack) worker->stack = aligned_alloc(16, bytes);
+  return !bytes || worker->stack;
+}
+
+/* All that a thread needs, before it starts: by then memory may be exhausted. */
+static Worker *prepare_worker(int index) {
+  Worker *worker = calloc(1, sizeof *worker);
+  if (!worker) return NULL;
+  worker->index = index;
+  size_t reserved = platform_thread_bytes();
+  if (reserved) worker->reserve = malloc(reserved);
+  if (give_stack(worker) && (!reserved || worker->reserve)) return worker;
+  free_worker(worker);
+  return NULL;
+}
+
+static bool start_worker(int index) {
+  Worker *worker = scheduler.workers[index];
+  *worker = (Worker){.index = index, .stack = worker->stack, .reserve = worker->reserve};
+  if (!give_stack(worker)) return false;
+  free(worker->reserve); /* for pthread_create, which comes at once */
+  worker->reserve = NULL;
   pthread_attr_t attributes;
-  if (bytes && !(worker->stack = aligned_alloc(16, bytes))) return false;
   pthread_attr_init(&attributes);
-  if (bytes) pthread_attr_setstack(&attributes, worker->stack, bytes);
+  if (worker->stack) pthread_attr_setstack(&attributes, worker->stack, platform_stack_bytes());
   int failed = pthread_create(&worker->thread, &attributes, worker_main, worker);
   pthread_attr_destroy(&attributes);
   if (!failed) pthread_detach(worker->thread);
   return !failed;
 }
 
-static bool start_worker(int index) {
-  Worker *worker = calloc(1, sizeof *worker);
-  if (worker) worker->index = index;
-  if (!worker || !start_thread(worker)) {
-    free_worker(worker);
-    return false;
-  }
-  free_worker(scheduler.workers[index]); /* a dead one */
-  scheduler.workers[index] = worker;
-  return true;
-}
-
-bool scheduler_expect(int threads) {
-  if (scheduler.workers) return true;
+int scheduler_expect(int threads) {
+  if (scheduler.workers) return scheduler.worker_count;
   scheduler.workers = calloc((size_t)(threads > 0 ? threads : 1), sizeof *scheduler.workers);
-  if (scheduler.workers) scheduler.worker_count = threads;
-  return scheduler.workers;
+  if (!scheduler.workers) return 0;
+  int count = 0;
+  while (count < threads && (scheduler.workers[count] = prepare_worker(count))) count++;
+  return scheduler.worker_count = count;
 }
 
 int scheduler_start(int threads) {
-  if (!scheduler_expect(threads)) return 0;
-  int started = 0;
-  while (started < threads && start_worker(started)) started++;
-  if (started < threads) scheduler.worker_count = started;
-  return started;
+  int expected = scheduler_expect(threads), started = 0;
+  while (started < expected && start_worker(started)) started++;
+  return scheduler.worker_count = started;
 }
 
 /* What the dead worker was at fails. A loop that it began is on its stack, which goes when the others

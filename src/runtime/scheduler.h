@@ -42,10 +42,10 @@ struct TaskGroup {
   bool ended;
 };
 
-/* Says how many workers there will be, which decides what may be begun before they are started. False if
-** out of memory. */
-bool scheduler_expect(int threads);
-/* Starts `threads` workers; returns how many there are. 0: scheduler_step does the work. */
+/* Allocates what `threads` workers need, and says how many there will be, which decides what may be begun
+** before they are started. Returns that: fewer where memory is short. */
+int scheduler_expect(int threads);
+/* Starts the workers that are expected; returns how many there are. 0: scheduler_step does the work. */
 int scheduler_start(int threads);
 int scheduler_workers(void);
 int scheduler_current_worker(void); /* the number of this thread; 0 on the host's */
