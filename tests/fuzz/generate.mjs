@@ -7,6 +7,7 @@ import { dynamicRules } from './rules_dynamic.mjs';
 import { elementwiseRules } from './rules_elementwise.mjs';
 import { indexingRules } from './rules_indexing.mjs';
 import { libraryRules } from './rules_library.mjs';
+import { loopRules } from './rules_loops.mjs';
 import { movementRules } from './rules_movement.mjs';
 import { nestingRules } from './rules_nesting.mjs';
 import { reductionRules } from './rules_reduction.mjs';
@@ -18,7 +19,7 @@ const MOST_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, { ...elementwiseRules, ...refusedRules }, movementRules, indexingRules, reductionRules, libraryRules,
-  { ...controlRules, ...nestingRules }, dynamicRules,
+  { ...controlRules, ...nestingRules }, dynamicRules, loopRules, loopRules,
 ];
 
 const TOGETHER = { ...collectiveRules, ...refusedCollectiveRules };

@@ -2,6 +2,7 @@
 import { Client } from '../../bindings/index.mjs';
 import { Shape } from '../../bindings/shape.mjs';
 import { difference } from '../golden.mjs';
+import { HOST_TARGET, reverseElements } from './rules_loops.mjs';
 
 const PATIENCE = 30_000; // ms
 
@@ -22,7 +23,10 @@ export class Host {
   }
 
   async client() {
-    this.#client ??= await Client.create({ threads: this.threads });
+    if (!this.#client) {
+      this.#client = await Client.create({ threads: this.threads });
+      this.#client.registerCustomCall(HOST_TARGET, reverseElements);
+    }
     return this.#client;
   }
 

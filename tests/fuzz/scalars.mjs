@@ -123,6 +123,8 @@ export function randomChange(random, type) {
   ];
   const complex = [
     (b, x) => b.neg(x), (b, x) => b.conj(x), (b, x, y) => b.select(b.eq(x, y), x, y),
+    (b, x) => b.complex(b.imag(x), b.real(x)), (b, x, y) => b.complex(b.neg(b.imag(y)), b.real(x)),
+    (b, x, y) => b.complex(b.real(y), b.imag(x)),
   ];
   const choices = kind === 'pred' ? pred : kind === 'complex' ? complex
     : isFloat(type) ? float : integer;
