@@ -380,15 +380,24 @@ const textsOf = (r) => r.list(() => {
   return value instanceof Opaque ? value.text : `"${nameOf(value) ?? ''}"`;
 }).join(', ');
 
-function shardingText(r) {
-  const meshName = r.attribute();
-  const meshText = nameOf(meshName) === undefined ? (meshName.text ?? '') : `@${nameOf(meshName)}`;
+/** The parts that a version of it has behind the replicated axes: unreduced ones, and how these are reduced. */
+const shardingText = (parts) => (r) => {
+  const mesh = r.attribute();
+  const name = nameOf(mesh);
+  const meshText = name === undefined ? (mesh.text ?? '').replace(/^#sdy\./, '') : meshSymbol(name);
   const dimensions = textsOf(r);
   const replicated = textsOf(r);
-  return place(`<${meshText}, [${dimensions}]${replicated ? `, replicated={${replicated}}` : ''}>`);
-}
+  const unreduced = parts > 0 ? textsOf(r) : '';
+  const reduction = parts > 1 ? REDUCTIONS[Number(r.signed())] : '';
+  if (reduction === undefined) throw r.fail('a reduction that is not known');
+  const more = `${replicated && `, replicated={${replicated}}`}${unreduced && `, unreduced=${reduction}{${unreduced}}`}`;
+  return place(`#sdy.sharding<${meshText}, [${dimensions}]${more}>`);
+};
 
-const perValue = (r) => place(`#sdy.sharding_per_value<[${textsOf(r)}]>`);
+const REDUCTIONS = ['', 'max', 'min'];
+const meshSymbol = (name) => (/^[\w.$-]+$/.test(name) ? `@${name}` : `@"${name}"`);
+
+const perValue = (r) => place(`#sdy.sharding_per_value<[${textsOf(r).replaceAll('#sdy.sharding<', '<')}]>`);
 
 const SDY_ATTRIBUTES = {
   0: (r) => place(`#sdy<manual_axes{${textsOf(r)}}>`),
@@ -408,11 +417,11 @@ const SDY_ATTRIBUTES = {
     const open = r.byte() ? '' : '?';
     return place(`{${[axes, open].filter(Boolean).join(', ')}}`);
   },
-  6: shardingText,
+  6: shardingText(0),
   7: perValue,
-  15: shardingText,
+  15: shardingText(1),
   16: perValue,
-  17: shardingText,
+  17: shardingText(2),
 };
 
 export const ATTRIBUTES = {

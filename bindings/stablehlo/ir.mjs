@@ -132,6 +132,7 @@ export const NO_BLOCKS = 'branches between blocks (cf) are not StableHLO: loops 
 /** The name without the dialect's version: "stablehlo.add" of "vhlo.add_v1". */
 export function currentName(name) {
   const [, bare] = /^vhlo\.(.+)_v\d+$/.exec(name) ?? [];
+  if (name === 'sdy.constant') return 'stablehlo.constant';
   if (!bare) return /^(func|sdy|mhlo|chlo)\.return$/.test(name) ? 'stablehlo.return' : name;
   return { func: 'func.func', call: 'func.call' }[bare] ?? `stablehlo.${bare}`;
 }

@@ -18,7 +18,7 @@ import { ARITY, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
 import { Context } from './context.mjs';
 import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
-import { headerOf, sharded } from './sharding.mjs';
+import { checkShardings, headerOf, sharded } from './sharding.mjs';
 import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
 
 /** @type {Record<string, (c: Context) => any>} by name, what an operation becomes */
@@ -82,7 +82,10 @@ export class Lowering {
     }
     this.header = headerOf(module);
     this.isDynamic = false;
-    for (const operation of this.#functions.values()) this.#survey(operation.regions);
+    for (const operation of this.#functions.values()) {
+      this.#check(operation);
+      this.#survey(operation.regions);
+    }
   }
 
   /** Counts calls, and notices sizes that are not known. */
@@ -92,11 +95,20 @@ export class Lowering {
       const region = pending.pop();
       this.isDynamic ||= region.arguments.some(({ type }) => !isStatic(type));
       for (const operation of region.operations) {
+        this.#check(operation);
         const callee = nameOf(operation.attributes.callee ?? operation.attributes.decomposition);
         if (callee !== undefined) this.#calls.set(callee, (this.#calls.get(callee) ?? 0) + 1);
         this.isDynamic ||= operation.results.some(({ type }) => !isStatic(type));
         pending.push(...operation.regions);
       }
+    }
+  }
+
+  #check(operation) {
+    try {
+      checkShardings(this.module, operation);
+    } catch (error) {
+      throw located(error, operation);
     }
   }
 

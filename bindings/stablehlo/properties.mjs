@@ -162,6 +162,18 @@ export const PROPERTIES = new Map([
   ...table('sdy', {
     'mesh sym_name': 'mesh',
     sharding: 'sharding_constraint reshard',
+    'sharding?': 'data_flow_edge',
+    value: 'constant',
+    group_id: 'sharding_group',
+    allowed_direction: 'propagation_barrier',
+    out_sharding: 'collective_permute',
+    'gathering_axes out_sharding': 'all_gather',
+    'out_sharding slicing_axes': 'all_slice',
+    'out_sharding params': 'all_to_all',
+    'out_sharding reduction_axes reduction_op?': 'all_reduce',
+    'out_sharding reduce_scatter_axes reduction_op?': 'reduce_scatter',
+    'axes out_sharding': 'replicated_to_unreduced sharded_to_unreduced',
+    'in_shardings? name out_shardings?': 'named_computation',
     'in_shardings manual_axes out_shardings': 'manual_computation',
   }),
 ]);

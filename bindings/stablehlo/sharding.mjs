@@ -2,14 +2,9 @@
 import { quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
 import { Dictionary, Integer, malformed, nameOf, Opaque, Struct } from './ir.mjs';
+import { shapeOf } from './types.mjs';
 
-const textOf = (value) => {
-  if (value instanceof Opaque) return value.text;
-  return value instanceof Struct ? String(value.list[0] ?? '') : '';
-};
-
-/** #sdy.mesh<["x"=2]> as its text, without the name of the attribute. */
-const meshBody = (value) => textOf(value).replace(/^#sdy\.mesh<|>$/g, '');
+const textOf = (value) => (value instanceof Opaque ? value.text : '');
 
 /**
  * The attributes of the module that a computation may ask for: replica_count, num_partitions, and the meshes.
@@ -24,13 +19,14 @@ export function headerOf(module) {
   }
   const frontend = { ...stringsOf(module.attributes['mhlo.frontend_attributes']) };
   const meshes = module.operations.filter(({ name }) => name === 'sdy.mesh').map(({ attributes }) =>
-    `${nameOf(attributes.sym_name)} = #sdy.mesh<${meshBody(attributes.mesh)}>`);
+    `${keyText(nameOf(attributes.sym_name))} = ${textOf(attributes.mesh)}`);
   if (meshes.length) frontend['xla.sdy.meshes'] ??= `{${meshes.join(', ')}}`;
   const entries = Object.entries(frontend).map(([name, text]) => `${name}=${rawOrQuoted(text)}`);
   if (entries.length) parts.push(`frontend_attributes={${entries.join(',')}}`);
   return parts.join(', ');
 }
 
+const keyText = (name) => (/^[\w.$-]+$/.test(name) ? name : `"${name}"`);
 const rawOrQuoted = (text) => (/^\{[^]*\}$/.test(text) ? text : quote(text));
 
 function stringsOf(value) {
@@ -38,16 +34,20 @@ function stringsOf(value) {
   return Object.fromEntries(Object.entries(value.entries).filter(([, text]) => typeof text === 'string'));
 }
 
+/** The text of a mesh of the module; undefined if there is none of that name. */
+function meshNamed(module, wanted) {
+  const found = module.operations.find(({ name, attributes }) =>
+    name === 'sdy.mesh' && nameOf(attributes.sym_name) === wanted);
+  return found && textOf(found.attributes.mesh);
+}
+
 /** The names and sizes of a mesh's axes: ["x"=2, "y"=4]. */
+const axesOfText = (text = '') =>
+  [...text.matchAll(/"([^"]+)"\s*=\s*(\d+)/g)].map(([, name, size]) => ({ name, size: Number(size) }));
+
 function axesOf(c, mesh) {
   const named = nameOf(mesh);
-  let body = textOf(mesh);
-  if (named !== undefined) {
-    const found = c.lowering.module.operations.find(({ name, attributes }) =>
-      name === 'sdy.mesh' && nameOf(attributes.sym_name) === named);
-    body = found ? meshBody(found.attributes.mesh) : '';
-  }
-  return [...body.matchAll(/"([^"]+)"\s*=\s*(\d+)/g)].map(([, name, size]) => ({ name, size: Number(size) }));
+  return axesOfText(named === undefined ? textOf(mesh) : meshNamed(c.lowering.module, named));
 }
 
 /** Where a device is on each axis, the last of which moves fastest. */
@@ -95,30 +95,70 @@ export function groupsOfMesh(c, { fields }) {
   return [...groups.values()];
 }
 
-/**
- * shard_map: into the parts that each device has, through the body, and out again, as XLA hands it
- * to the partitioner.
- */
+/* ---- Shardings that are hints: whole arrays need none, but what is not understood is refused ---- */
+
+const spaced = (pattern) => pattern.replaceAll(' ', '\\s*');
+const listOf = (item) => spaced(`(?:${item}(?: , ${item})*)?`);
+const AXIS = spaced('"[^"]+"(?: : \\( \\d+ \\) \\d+)?');
+const AXES = spaced(`\\{ ${listOf(AXIS)} \\}`);
+const DIMENSION = spaced(`\\{ ${listOf(`(?:${AXIS}|\\?)`)} \\}(?: p\\d+)?`);
+const MESH = '@[\\w.$-]+|@"[^"]+"|mesh<[^>]*>';
+const sharding = (group) => spaced(`<${group}${MESH}) , \\[ ${group}${listOf(DIMENSION)}) \\]` +
+  `${group}(?: , (?:replicated =|unreduced(?: =)?(?: (?:max|min|sum))?) ${AXES})*) >`);
+const PER_VALUE = `_per_value< \\[ ${listOf(sharding('(?:'))} \\] >`;
+const WHOLE = new RegExp(`^#sdy\\.sharding(?:${sharding('(?:')}|${spaced(PER_VALUE)})$`);
+const EACH = new RegExp(sharding('('), 'g');
+const PARTS = /"([^"]+)"(?:\s*:\s*\(\s*(\d+)\s*\)\s*(\d+))?/g;
+
+/** @param {import('./ir.mjs').Module} module @param {any} value an attribute; most are no shardings */
+function checkValue(module, value) {
+  const text = textOf(value);
+  if (!/^#sdy\.sharding(_per_value)?</.test(text)) return;
+  if (!WHOLE.test(text)) throw malformed(`the sharding ${text} is not understood`);
+  for (const [, mesh, dimensions, others] of text.matchAll(EACH)) {
+    const body = mesh[0] === '@' ? meshNamed(module, mesh.replace(/^@"?|"$/g, '')) : mesh;
+    if (body === undefined) throw malformed(`the sharding ${text} names ${mesh}, which is no mesh of the program`);
+    const axes = axesOfText(body);
+    for (const [part, name, before, size] of `${dimensions}${others}`.matchAll(PARTS)) {
+      const axis = axes.find((candidate) => candidate.name === name);
+      const fits = axis && (before === undefined || Number.isInteger(axis.size / (before * size)));
+      if (!fits) throw malformed(`the sharding ${text} names ${part}, which is no axis of ${mesh}`);
+    }
+  }
+}
+
+/** Refuses what an operation says of shardings and nothing understands. The core reads manual computations. */
+export function checkShardings(module, { name, attributes }) {
+  if (name === 'sdy.manual_computation') return;
+  for (const value of Object.values(attributes)) {
+    checkValue(module, value);
+    if (!Array.isArray(value)) continue;
+    for (const item of value) { // the attributes of a function's arguments and results
+      if (item instanceof Dictionary) for (const inner of Object.values(item.entries)) checkValue(module, inner);
+    }
+  }
+}
+
+/* ---- Manual computations ---- */
+
+/** shard_map: into the parts that each device has, through the body, and out again, as XLA's import of it. */
 function manualComputation(c) {
   const region = c.region(0);
-  const axes = `#sdy<manual_axes{${textOf(c.attribute('manual_axes')).replace(/^#sdy<?[. ]?manual_axes<?\s*\{?|\}?>*$/g, '')}}>`;
-  const attributes = (key, name) => ({
-    'xla.sdy.manual_axes': axes,
-    [`xla.sdy.${name}`]: `#sdy.sharding_per_value<[${shardings(c.attribute(key))}]>`,
+  const attributes = (key) => ({
+    'xla.sdy.manual_axes': textOf(c.attribute('manual_axes')),
+    [`xla.sdy.${key}`]: textOf(c.attribute(key)),
   });
-  const local = region.arguments.map(({ type }) => Shape.array(type.elementType, type.dimensions));
+  const local = region.arguments.map(({ type }) => shapeOf(type, c.name));
   const parts = local.length
-    ? converted(c, 'xla.sdy.GlobalToLocalShape', c.in, local, attributes('in_shardings', 'in_shardings')) : [];
+    ? converted(c, 'xla.sdy.GlobalToLocalShape', c.in, local, attributes('in_shardings')) : [];
   const body = c.lowering.computation(c.frame, region, parts.map(({ shape }) => shape), 'xla.sdy.manual_computation_body');
   const called = c.emit('call', parts, { to_apply: body, frontend_attributes: '{inlineable="false"}' });
   const results = c.lowering.resultCount(region) === 1
     ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
   if (!results.length) return [];
   const global = c.operation.results.map((_, i) => c.shape(i));
-  return converted(c, 'xla.sdy.LocalToGlobalShape', results, global, attributes('out_shardings', 'out_shardings'));
+  return converted(c, 'xla.sdy.LocalToGlobalShape', results, global, attributes('out_shardings'));
 }
-
-const shardings = (value) => textOf(value).replace(/^#sdy\.sharding_per_value<\[|\]>$/g, '');
 
 function converted(c, target, operands, shapes, attributes) {
   const frontend = Object.entries(attributes).map(([name, text]) => `${name}=${quote(text)}`);
@@ -129,11 +169,25 @@ function converted(c, target, operands, shapes, attributes) {
   return shapes.length === 1 ? [result] : shapes.map((_, i) => c.b.getTupleElement(result, i));
 }
 
+/** sdy.named_computation: a call. */
+function namedComputation(c) {
+  const shapes = c.in.map(({ shape }) => shape);
+  const body = c.lowering.computation(c.frame, c.region(0), shapes, c.string('name'));
+  const called = c.emit('call', c.in, { to_apply: body });
+  return c.lowering.resultCount(c.region(0)) === 1
+    ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
+}
+
+/** What only moves shards of a value that is whole here. */
+export const MOVES = ['all_gather', 'all_reduce', 'all_slice', 'all_to_all', 'collective_permute', 'data_flow_edge',
+  'func_data_flow_edge', 'propagation_barrier', 'reduce_scatter', 'replicated_to_unreduced', 'reshard',
+  'sharded_to_unreduced', 'sharding_constraint'];
+
 export const sharded = {
-  'sdy.sharding_constraint': (c) => c.x,
-  'sdy.reshard': (c) => c.x,
-  'sdy.propagation_barrier': (c) => c.x,
+  ...Object.fromEntries(MOVES.map((name) => [`sdy.${name}`, (c) => c.x])),
+  'sdy.sharding_group': () => [],
   'sdy.manual_computation': manualComputation,
+  'sdy.named_computation': namedComputation,
   // Between VHLO's types and MLIR's own, where an artifact mixes dialects.
   'builtin.unrealized_conversion_cast': (c) => c.in,
 };

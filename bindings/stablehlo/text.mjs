@@ -5,7 +5,8 @@
  */
 import { XlaError } from '../error.mjs';
 import { withoutBlobs } from './blobs.mjs';
-import { currentName, Dictionary, flattened, NO_BLOCKS, Struct, Value } from './ir.mjs';
+import { currentName, Dictionary, flattened, NO_BLOCKS, Opaque, Value } from './ir.mjs';
+import { MOVES } from './sharding.mjs';
 import { Syntax } from './syntax.mjs';
 import { tensor, typeText } from './types.mjs';
 
@@ -690,31 +691,59 @@ function mesh({ reader }) {
   const sym_name = reader.symbol().name;
   reader.expect('=');
   reader.expect('<');
-  const text = reader.balanced('<');
+  const mesh = new Opaque(`#sdy.mesh<${reader.balanced('<')}>`);
   const more = reader.peek('{') ? reader.dictionary() : {};
-  return { attributes: { ...more, sym_name, mesh: new Struct('mesh', {}, [text]) }, results: [] };
+  return { attributes: { ...more, sym_name, mesh }, results: [] };
 }
 
-/** sdy.sharding_constraint %a <@mesh, [{}]> : type */
-function shardingConstraint({ reader, operand, types }) {
-  const operands = [operand()];
+/** The sharding of one value, <@mesh, [{}]>, of which the name of the attribute is left out. */
+function sharding(reader) {
   reader.expect('<');
-  const sharding = new Struct('sharding', {}, [reader.balanced('<')]);
+  return new Opaque(`#sdy.sharding<${reader.balanced('<')}>`);
+}
+
+/**
+ * sdy.sharding_constraint %a <@mesh, [{}]> : type, and other operations on one value, which may say which axes
+ * they move before it, and behind it name=value.
+ */
+function moved({ reader, name, operand, types }) {
+  const attributes = Object.create(null);
+  while (!reader.peek('%')) {
+    const open = ['[', '{'].find((bracket) => reader.accept(bracket));
+    if (open) reader.balanced(open);
+    else reader.identifier('an operand');
+  }
+  const operands = [operand()];
+  if (reader.peek('<')) attributes.sharding = sharding(reader);
+  while (!reader.peek(':') && !reader.peek('{')) {
+    const key = reader.identifier();
+    reader.expect('=');
+    attributes[key] = reader.peek('<') ? sharding(reader) : reader.fieldValue();
+  }
+  if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
   reader.expect(':');
-  return { operands, attributes: { sharding }, results: types(operands) };
+  const results = types(operands);
+  return { operands, attributes, results: name === 'sdy.sharding_group' ? [] : results };
 }
 
 /** sdy.manual_computation(%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: t) {} */
-function manualComputation({ reader, operand, define }) {
+function computed({ reader, name: operation, operand, define }) {
+  const attributes = Object.create(null);
+  if (operation === 'sdy.named_computation') {
+    reader.expect('<');
+    attributes.name = reader.string();
+    reader.expect('>');
+  }
   reader.expect('(');
   const operands = reader.list(')', operand);
-  const attributes = Object.create(null);
-  for (const key of ['in_shardings', 'out_shardings', 'manual_axes']) {
-    reader.expectWord(key);
+  while (!reader.peek('(')) {
+    const key = reader.identifier();
     reader.expect('=');
-    const open = key === 'manual_axes' ? '{' : '[';
+    const isAxes = key === 'manual_axes';
+    const open = isAxes ? '{' : '[';
     reader.expect(open);
-    attributes[key] = new Struct(key, {}, [reader.balanced(open)]);
+    const text = reader.balanced(open);
+    attributes[key] = new Opaque(isAxes ? `#sdy<manual_axes{${text}}>` : `#sdy.sharding_per_value<[${text}]>`);
   }
   reader.expect('(');
   const values = [];
@@ -724,6 +753,7 @@ function manualComputation({ reader, operand, define }) {
     reader.expect(':');
     const value = new Value(reader.type());
     values.push(value);
+    if (reader.peek('{')) reader.dictionary();
     if (reader.peekWord() === 'loc') {
       reader.acceptWord('loc');
       reader.expect('(');
@@ -735,7 +765,7 @@ function manualComputation({ reader, operand, define }) {
     define(name, value, at);
     return value;
   });
-  const region = reader.region({ args });
+  const region = reader.region({ args, isolated: operation === 'sdy.named_computation' });
   if (reader.peek('{')) Object.assign(attributes, reader.dictionary());
   reader.expect(':');
   return { operands, attributes, regions: [region], results: reader.functionType().results };
@@ -760,7 +790,9 @@ const SPECIAL = {
   'chlo.scan': scan,
   'mhlo.scan': scan,
   'sdy.mesh': mesh,
-  'sdy.sharding_constraint': shardingConstraint,
-  'sdy.manual_computation': manualComputation,
+  'sdy.sharding_group': moved,
+  ...Object.fromEntries(MOVES.map((name) => [`sdy.${name}`, moved])),
+  'sdy.manual_computation': computed,
+  'sdy.named_computation': computed,
 };
 

@@ -99,6 +99,18 @@ static bool check_arrays(Inference *in) {
   return true;
 }
 
+/*
+** Whether to_apply is one operation on scalars of a type like this one. XLA applies the operation to the
+** operands' type: its float normalization leaves additions of f8 at all-reduces of f16.
+*/
+static bool names_operation(const Computation *reducer, PrimitiveType type) {
+  if (!reducer || !reducer->root || computation_simple_binary(reducer) == OPCODE_COUNT)
+    return false;
+  const Shape *x = reducer->parameters[0]->shape, *y = reducer->parameters[1]->shape;
+  return x->type == y->type && x->type == reducer->root->shape->type &&
+         type_kind(x->type) == type_kind(type);
+}
+
 /* One reducer serves all operands, so they have one element type. */
 static bool check_reduction(Inference *in) {
   const Shape *first = operand_shape(in, 0);
@@ -107,6 +119,7 @@ static bool check_reduction(Inference *in) {
             "operands %s and %s have different element types; to_apply must fit all operands",
             text_operand(in, 0), text_operand(in, i));
   }
+  if (names_operation(in->a->to_apply, first->type)) return true;
   return check_reducer(in, "to_apply", in->a->to_apply, 1, &first->type);
 }
 

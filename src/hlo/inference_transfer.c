@@ -1,5 +1,8 @@
 /* Transfers between host, devices and memories; and custom calls, whose result is stated. */
+#include <string.h>
+
 #include "hlo/inference_rules.h"
+#include "hlo/sharding.h"
 
 static bool check_token(Inference *in, int index) {
   REQUIRE(in, shape_is_token(operand_shape(in, index)),
@@ -82,10 +85,32 @@ const Shape *infer_copy_done(Inference *in) {
   return check_started_by(in, HLO_COPY_START) ? operand->elements[0] : NULL;
 }
 
+/* Calls of a shard or a whole array: their shardings must be understood, and fit. */
+static bool check_shard_call(Inference *in) {
+  const Computation *parent = in->instruction->parent;
+  if (!parent || shard_call_kind(in->instruction) == NO_SHARD_CALL) return true;
+  if (shard_call_is_stated_later(in->instruction)) return true; /* executable.c checks it again */
+  const char *problem;
+  int64_t partitions = max_int64(parent->module->num_partitions, 1);
+  bool good = shard_call_placements(in->arena, in->instruction, partitions, &problem) != NULL;
+  return good || broken(in, "%s", problem);
+}
+
+static const char custom_partitioning[] = "CustomSPMDPartitioning";
+
 const Shape *infer_custom_call(Inference *in) {
   if (!check_stated(in, "a custom call gives whatever it is declared to give")) return NULL;
   REQUIRE(in, in->a->custom_call_target && *in->a->custom_call_target,
           "custom_call_target is missing; it must name what to call");
+  if (strcmp(in->a->custom_call_target, custom_partitioning) == 0) {
+    unimplemented(
+        in,
+        "%s: the Python function that partitions it (custom_partitioning in JAX) is not part "
+        "of the program; lower the program without it",
+        custom_partitioning);
+    return NULL;
+  }
+  if (!check_shard_call(in)) return NULL;
   ShapeList constraints = in->a->operand_layout_constraints;
   REQUIRE(in, constraints.count == 0 || constraints.count == in->operand_count,
           "operand_layout_constraints has %d shapes for %d operands; there must be one for each",

@@ -64,3 +64,14 @@ Instruction *computation_add_number(Computation *computation, PrimitiveType type
   scalar_store(type, literal->data, 0, value);
   return computation_add_constant(computation, literal, NULL);
 }
+
+Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type) {
+  Computation *computation = module_add_computation(module, opcode_name(opcode));
+  Instruction *operands[2];
+  for (int i = 0; i < 2; i++) {
+    operands[i] = computation_add_parameter(computation, i, shape_scalar(type), NULL);
+  }
+  computation->root =
+      computation_add(computation, opcode, shape_scalar(type), operands, 2, NULL, NULL);
+  return computation;
+}

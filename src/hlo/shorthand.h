@@ -18,5 +18,7 @@ Instruction *computation_add_range(Computation *computation, Instruction *x, int
                                    int64_t begin, int64_t end);
 /* A scalar constant. */
 Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value);
+/* A computation of two scalars, which applies one operation to them. */
+Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type);
 
 #endif

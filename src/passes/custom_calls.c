@@ -6,16 +6,17 @@
 
 #include "passes/rewrite.h"
 
-/* What says where data lives, and gives back its operand. */
+/* What says where data lives, and gives back its operand; some give nothing back. */
 static const char *const hints[] = {
     "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
     "xla.sdy.FuncResultSharding",
-    "xla.sdy.GlobalToLocalShape",
-    "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.PropagationBarrier",
+    "xla.sdy.ShardingGroup",
     "annotate_device_placement",
+    "InspectSharding",
     "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
 };
 
 typedef struct Spelling {
@@ -30,10 +31,15 @@ static const Spelling spellings[] = {
     {"mhlo.atanh", HLO_ATANH}, {"mhlo.cosh", HLO_COSH}, {"mhlo.sinh", HLO_SINH},
 };
 
+static bool gives_nothing(const Instruction *x) {
+  return shape_is_tuple(x->shape) && x->shape->tuple_size == 0;
+}
+
 static bool is_hint(const Instruction *x) {
   for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
     if (strcmp(x->a->custom_call_target, hints[i]) == 0) {
-      return x->operand_count == 1 && shape_compatible(x->shape, x->operands[0]->shape);
+      return x->operand_count == 1 &&
+             (gives_nothing(x) || shape_compatible(x->shape, x->operands[0]->shape));
     }
   }
   return false;
@@ -78,6 +84,10 @@ static bool is_floating_unary(const Instruction *x) {
 static bool rename_call(Instruction *x) {
   Attributes attributes;
   attributes_init(&attributes);
+  if (is_hint(x) && gives_nothing(x)) {
+    instruction_become(x, HLO_TUPLE_OP, NULL, 0, NULL);
+    return true;
+  }
   Opcode opcode = is_hint(x) ? HLO_COPY : spelled(x);
   if (opcode == HLO_CUSTOM_CALL) return false;
   if (opcode == HLO_TOPK ? !is_topk(x, &attributes) : opcode != HLO_COPY && !is_floating_unary(x)) {

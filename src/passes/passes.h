@@ -7,12 +7,13 @@
 
 #include "hlo/module.h"
 
-bool pass_custom_calls(Module *module);    /* those that spell an operation XLA has */
-bool pass_manual_sharding(Module *module); /* shard_map and pmap: devices are partitions */
-bool pass_inline_calls(Module *module);    /* call and async-start/done: their bodies in place */
-bool pass_dead_code(Module *module);       /* what no result and no side effect needs */
-bool pass_loop_state(Module *module);      /* elements of it that nobody needs */
-bool pass_branch_state(Module *module);    /* the same of what branches give and are given */
+bool pass_custom_calls(Module *module);        /* those that spell an operation XLA has */
+bool pass_manual_sharding(Module *module);     /* shard_map and pmap: devices are partitions */
+bool pass_collective_reducers(Module *module); /* of the type of what they reduce */
+bool pass_inline_calls(Module *module); /* call and async-start/done: their bodies in place */
+bool pass_dead_code(Module *module);    /* what no result and no side effect needs */
+bool pass_loop_state(Module *module);   /* elements of it that nobody needs */
+bool pass_branch_state(Module *module); /* the same of what branches give and are given */
 bool pass_common_subexpressions(Module *module);
 bool pass_share_computations(Module *module);     /* that are applied to elements, or loops */
 bool computation_share(Computation *computation); /* that pass, on one */
@@ -23,9 +24,6 @@ bool pass_expand_applied(Module *module);         /* map and reduce by whole pro
 bool pass_expand_scans(Module *module);           /* as while loops */
 bool pass_expand_scaled_dots(Module *module);     /* as dots of what was scaled */
 bool pass_expand_bitcasts(Module *module);        /* as transposes and reshapes */
-
-/* How many devices a module's shard_maps are for; 0: it has none. */
-int manual_sharding_devices(const Module *module);
 
 /* Is told what a pass, which changed something, made of the module. */
 typedef struct PassWatch PassWatch;

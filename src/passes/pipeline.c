@@ -7,6 +7,8 @@ static const NamedPass preparing[] = {
     {"dead-code", pass_dead_code, NULL},
     {"expand-bitcasts", pass_expand_bitcasts, ABOUT(HLO_BITCAST)},
     {"manual-sharding", pass_manual_sharding, ABOUT(HLO_CUSTOM_CALL)},
+    {"collective-reducers", pass_collective_reducers,
+     ABOUT(HLO_ALL_REDUCE, HLO_ALL_REDUCE_START, HLO_REDUCE_SCATTER)},
     {"custom-calls", pass_custom_calls, ABOUT(HLO_CUSTOM_CALL)},
     {"expand-applied", pass_expand_applied, ABOUT(HLO_MAP, HLO_REDUCE)},
     {"expand-scans", pass_expand_scans, ABOUT(HLO_SCAN)},

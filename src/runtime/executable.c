@@ -2,13 +2,16 @@
 
 #include <stdlib.h>
 
-#include "passes/passes.h"
+#include "hlo/sharding.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
 Mesh module_mesh(const Module *module) {
+  PartitionNeeds needs = {0};
   Mesh mesh = {module->replica_count, module->num_partitions};
-  if (!mesh.partitions) mesh.partitions = manual_sharding_devices(module);
+  if (!mesh.partitions && partition_needs(module, &needs, NULL)) {
+    mesh.partitions = needs.shard_devices;
+  }
   return mesh;
 }
 
@@ -24,7 +27,12 @@ static bool check_count(const char *what, const char *attribute, int given, int 
 
 /* What was asked for, and where nothing was, what the module says. */
 static bool choose_mesh(const Module *module, Mesh asked, Mesh *mesh, Error *error) {
-  Mesh stated = module_mesh(module);
+  PartitionNeeds needs;
+  if (!partition_needs(module, &needs, error)) return false;
+  Mesh stated = {module->replica_count, module->num_partitions};
+  if (!stated.partitions) stated.partitions = needs.shard_devices;
+  /* What is the same on every partition runs on one, unless more are asked for. */
+  if (!needs.is_divided) stated.partitions = 0;
   /* The devices of a shard_map may be asked for as replicas: it is all the same to it. */
   bool is_sharded = !module->num_partitions && stated.partitions > 1;
   if (is_sharded && asked.replicas == stated.partitions && !asked.partitions) asked.replicas = 1;
@@ -34,6 +42,11 @@ static bool choose_mesh(const Module *module, Mesh asked, Mesh *mesh, Error *err
   if (!check_count("replicas", "replica_count", mesh->replicas, stated.replicas, error) ||
       !check_count("partitions", "num_partitions", mesh->partitions, stated.partitions, error)) {
     return false;
+  }
+  if (needs.shard_devices && needs.shard_devices != mesh->partitions) {
+    return invalid_argument(error, "compile",
+                            "the module's shardings are for %d partitions; it is given %d",
+                            needs.shard_devices, mesh->partitions);
   }
   if ((int64_t)mesh->replicas * mesh->partitions <= MOST_DEVICES) return true;
   return invalid_argument(

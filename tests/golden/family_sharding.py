@@ -14,7 +14,8 @@ from values import normals
 NEAR = 'abs 2e-6 rel 2e-6'
 
 
-def case(f, name, function, *args, devices):
+def case(f, name, function, *args, devices, shardy=True):
+  jax.config.update('jax_use_shardy_partitioner', shardy)
   jitted = function if hasattr(function, 'lower') else jax.jit(function)
   lowered = jitted.lower(*args)
   text = lowered.compiler_ir(dialect='hlo').as_hlo_text(print_large_constants=True)
@@ -24,6 +25,35 @@ def case(f, name, function, *args, devices):
 
 def mapped(function, mesh, inputs, outputs):
   return jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
+
+
+def partly(function, mesh, axes, inputs, outputs):
+  """A shard_map over some of the mesh's axes; the others are left to the partitioner."""
+  return jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=outputs, axis_names=axes,
+                       check_vma=False)
+
+
+def nested(mesh, outer, inner):
+  """Sums of what the inner computation has, then of what the outer one has."""
+  def block(x):
+    return x * lax.psum(x.sum(), 'b')
+
+  def rows(x):
+    return partly(block, None, {'b'}, inner, inner)(x) + lax.pmax(x.max(), 'a')
+
+  return partly(rows, mesh, {'a'}, outer, outer)
+
+
+def unreduced(mesh):
+  """Each device's product is an addend of the whole, there and back."""
+  sums = P(None, None, unreduced={'a'})
+  products = jax.shard_map(lambda x, w: x @ w, mesh=mesh, in_specs=(P(None, 'a'), P('a', None)),
+                           out_specs=sums)
+  reduce = jax.shard_map(lambda y: 2 * lax.psum(y, 'a'), mesh=mesh, in_specs=sums, out_specs=P())
+  def function(x, w):
+    return reduce(products(jax.reshard(x, P(None, 'a')), jax.reshard(w, P('a', None))))
+
+  return function
 
 
 def train_step(w, x, y):
@@ -59,3 +89,30 @@ def sharding(f):
          x, devices=8)
   case(f, 'pmap', jax.pmap(lambda x: lax.pmean(2 * x, 'i'), axis_name='i'),
        normals('f32', (8, 3), 'pmap'), devices=8)
+  explicit = jax.make_mesh((2, 4), ('a', 'b'))
+  square = normals('f32', (8, 8), 'square')
+  tall = normals('f32', (8, 3), 'w')
+  for shardy in (True, False):
+    notation = 'shardy' if shardy else 'gspmd'
+    case(f, f'{notation}.partly', partly(
+        lambda x, w: lax.psum(x @ w, 'b'), grid, {'b'}, (P(None, 'b'), P('b', None)), P()),
+         square, tall, devices=8, shardy=shardy)
+    case(f, f'{notation}.partly-cut', partly(
+        lambda x: x * lax.psum(x.sum(), 'a'), grid, {'a'}, P(None, 'a'), P(None, 'a')), square,
+         devices=8, shardy=shardy)
+    case(f, f'{notation}.nested', nested(grid, P('a'), P(None, 'b')), square, devices=8,
+         shardy=shardy)
+    case(f, f'{notation}.nested-one-dimension', nested(grid, P('a'), P('b')), square, devices=8,
+         shardy=shardy)
+    case(f, f'{notation}.axes-crossed', mapped(
+        lambda x: x + 10 * lax.axis_index('a') + lax.axis_index('b'), grid, P('b', 'a'),
+        P(('b', 'a'))), square, devices=8, shardy=shardy)
+  case(f, 'nested-explicit', nested(explicit, P('a'), P(None, 'b')), square, devices=8)
+  for axes in ((2, 4), (4, 2), (8, 1)):
+    other = jax.make_mesh(axes, ('a', 'b'), axis_types=(AxisType.Auto,) * 2)
+    case(f, f'two-meshes.{axes[0]}x{axes[1]}', lambda x, other=other: mapped(
+        lambda y: y * lax.psum(y, 'a'), other, P('a'), P('a'))(mapped(
+            lambda y: y - lax.pmean(y, 'b'), grid, P(None, 'b'), P(None, 'b'))(x)), square,
+         devices=8)
+  with jax.set_mesh(explicit):
+    case(f, 'unreduced', unreduced(explicit), normals('f32', (4, 8), 'x'), tall, devices=8)
