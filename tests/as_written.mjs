@@ -11,7 +11,8 @@ export function filled(shape, value) {
   const of = (i) => (type === 'pred' ? Number(value(i) > 0) : isUnsigned ? Math.abs(value(i)) : value(i));
   if (WIDE[type]) return Literal.from(WIDE[type].from({ length: count }, (_, i) => BigInt(of(i))), shape);
   if (type === 'pred') return Literal.from(Uint8Array.from({ length: count }, (_, i) => of(i)), shape);
-  if (type.startsWith('c')) return Literal.from(Float64Array.from({ length: 2 * count }, (_, i) => of(i)), shape);
+  const parts = { c64: Float32Array, c128: Float64Array }[type];
+  if (parts) return Literal.from(parts.from({ length: 2 * count }, (_, i) => of(i)), shape);
   return Literal.from(Float64Array.from({ length: count }, (_, i) => of(i)), shape);
 }
 

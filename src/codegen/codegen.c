@@ -1,7 +1,5 @@
 #include "codegen/codegen.h"
 
-#include <string.h>
-
 #include "codegen/emitter.h"
 #include "lower/reduction.h"
 
@@ -81,79 +79,6 @@ CodegenWork codegen_work(const Instruction *fusion) {
   all.chunk = chunk < least ? least : chunk & -least;
   all.is_long = work > LONG / LEAST;
   return all;
-}
-
-/* Whether a leaf is the element at a result's own place. */
-static bool is_in_order(const LoopPlan *plan, const LoopNode *leaf) {
-  int64_t stride = 1;
-  if (plan->places && !reads_anywhere(leaf))
-    return !memcmp(&leaf->offset, &plan->places[0]->offset, sizeof leaf->offset);
-  if (leaf->offset.constant != 0 || reads_anywhere(leaf)) return false;
-  for (int k = plan->rank - 1; k >= 0; k--) {
-    if (plan->sizes[k] > 1 && leaf->offset.coefficient[k] != stride) return false;
-    stride *= plan->sizes[k];
-  }
-  return true;
-}
-
-/* Marks what the outputs [from, to) are made of, but not what is behind values that are kept in locals,
-** as others wanted them before: of complex ones maybe only a part, and narrow floats may be read again, as
-** bits. */
-static bool *made_of(const LoopPlan *plan, Arena *arena, int from, int to, const bool *before) {
-  bool *marks = ARENA_ARRAY(arena, bool, plan->count);
-  for (int i = from; i < to; i++) marks[plan->outputs[i]->id] = true;
-  for (int i = plan->count - 1; i >= 0; i--) {
-    const LoopNode *node = plan->nodes[i];
-    PrimitiveType type = node_type(node);
-    if (before && before[i] && !type_is_complex(type) && !is_narrow_float(type)) marks[i] = false;
-    for (int k = 0; marks[i] && k < node->operand_count; k++) marks[node->operands[k]->id] = true;
-  }
-  return marks;
-}
-
-/* Results are stored one after the other: what comes after `result` must not read the operand. */
-static bool loop_may_overwrite(const LoopPlan *plan, Arena *arena, int operand, int result) {
-  const bool *before = made_of(plan, arena, 0, result + 1, NULL);
-  const bool *later = made_of(plan, arena, result + 1, plan->output_count, before);
-  for (int i = 0; i < plan->count; i++) {
-    const LoopNode *node = plan->nodes[i];
-    if (reads_parameter(node, operand) && (later[i] || !is_in_order(plan, node))) return false;
-  }
-  return true;
-}
-
-static bool scatter_may_overwrite(const Instruction *scatter, int operand, int result) {
-  for (int i = 0; i < scatter->operand_count; i++) {
-    if (i != result && scatter->operands[i]->parameter_number == operand) return false;
-  }
-  return scatter->operands[result]->parameter_number == operand;
-}
-
-/* What each step keeps is stored when all of the step's values are there: after other results, they may be gone. */
-static bool kept_may_overwrite(const LoopPlan *plan, int operand, int result) {
-  bool may = plan->kept_count == 1 && result == plan->output_count;
-  for (int i = 0; i < plan->count && may; i++) {
-    const LoopNode *node = plan->nodes[i];
-    if (!reads_parameter(node, operand)) continue;
-    may = node->kind == NODE_INPUT &&
-          !memcmp(&node->offset, &plan->kept_places[0]->offset, sizeof node->offset);
-  }
-  return may;
-}
-
-bool codegen_may_overwrite(const Instruction *fusion, int operand, int result) {
-  const Instruction *root = fusion->a->calls->root;
-  if (root->opcode == HLO_SCATTER) return scatter_may_overwrite(root, operand, result);
-  Arena *arena = arena_new();
-  LoopPlans plans;
-  bool may = loop_plans_fusion(&plans, arena, fusion->a->calls);
-  for (int b = 0; may && b < plans.count; b++) {
-    const LoopPlan *plan = &plans.items[b];
-    may = plan->reduce ? kept_may_overwrite(plan, operand, result)
-                       : loop_may_overwrite(plan, arena, operand, result);
-  }
-  arena_free(arena);
-  return may;
 }
 
 /* Whether the elements that a leaf reads for a row of the results are within that row of its array, of

@@ -46,6 +46,7 @@ static inline int lane_parts(LaneKind kind) {
 typedef struct NodeState {
   int value[MOST_PARTS]; /* locals that hold it, or NO_LOCAL */
   bool kept;             /* in a local, as more than one user wants it */
+  bool loaded_first;     /* a leaf that outputs may lie on: overwrite.c */
   int pointer;           /* leaves: the local with the address, or with iota's value */
   int64_t at;            /* of leaves that are held: so many bytes after their array's start */
 } NodeState;
@@ -56,12 +57,18 @@ typedef struct MathConstant {
   int local;
 } MathConstant;
 
+/* The outputs that read a node: from the first to the last. */
+typedef struct OutputRange {
+  int first, last;
+} OutputRange;
+
 typedef struct Emitter {
   WasmFunction function;
   const LoopPlan *plan;
   NodeState *nodes;        /* by node id */
   int operand_count;       /* of the fusion: as many buffers come before those of the results */
   int starts[MOST_STARTS]; /* locals with the plan's starts */
+  const OutputRange *outputs_of; /* by node id; of a loop with several results, else NULL */
   int *bases; /* locals with the addresses of the kernel's buffers, of those that it uses */
   const Place
       *places; /* in a region: where these buffers are; else NULL, and parameter 0 lists them */
@@ -219,6 +226,14 @@ void emit_store_outputs(Emitter *e, const int *pointers);
 /* Forgets the values of the elements that were just computed. */
 void end_elements(Emitter *e);
 void end_combining(Emitter *e); /* of the combining nodes */
+
+/* --- overwrite.c --- */
+
+/* By node id: the outputs that read each node, directly or through others. */
+OutputRange *find_outputs_of(const LoopPlan *plan);
+/* Whether all parts of a leaf are loaded before the first of several outputs that read it is stored, so that
+** these may lie on it. */
+bool is_loaded_first(const LoopPlan *plan, const OutputRange *range, const LoopNode *leaf);
 
 /* --- loop_emitter.c: rows of results --- */
 

@@ -358,6 +358,12 @@ void init_nodes(Emitter *e) {
   e->nodes = ARENA_ARRAY(plan->arena, NodeState, plan->count + plan->combine_count);
   for (int i = 0; i < plan->count; i++) init_node(e, plan->nodes[i]);
   for (int i = 0; i < plan->combine_count; i++) init_node(e, plan->combine[i]);
+  if (plan->reduce || plan->output_count < 2) return;
+  e->outputs_of = find_outputs_of(plan);
+  for (int i = 0; i < plan->count; i++) {
+    e->nodes[i].loaded_first = is_loaded_first(plan, &e->outputs_of[i], plan->nodes[i]);
+    e->nodes[i].kept |= e->nodes[i].loaded_first;
+  }
 }
 
 static void forget(Emitter *e, const LoopNode *node) {
@@ -676,8 +682,11 @@ static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointe
 /* A function of what lies in memory, without ever being values; false, and nothing, if it is none. */
 static bool emit_of_bits(Emitter *e, const LoopNode *node) {
   const BinaryFunction *function = bits_function(node->instruction->opcode, node_type(node));
-  if (!function || !is_in_memory(node->operands[0]) || !is_in_memory(node->operands[1]))
-    return false;
+  if (!function) return false;
+  for (int i = 0; i < 2; i++) {
+    const LoopNode *x = node->operands[i];
+    if (!is_in_memory(x) || e->nodes[x->id].loaded_first) return false;
+  }
   emit_load_bits(e, node->operands[0], 0);
   emit_load_bits(e, node->operands[1], 0);
   emit_binary_function(e, function, NULL);
@@ -757,6 +766,19 @@ void emit_store(Emitter *e, const LoopNode *node, int pointer) {
   }
 }
 
+/* What an output may be stored on, and a later one reads: see overwrite.c. */
+static void emit_loads_before(Emitter *e, int output) {
+  for (int i = 0; i < e->plan->count; i++) {
+    const LoopNode *leaf = e->plan->nodes[i];
+    if (!e->nodes[i].loaded_first || e->outputs_of[i].first != output) continue;
+    for (int part = 0; part < live_parts(e, node_type(leaf)); part++) {
+      if (e->nodes[i].value[part] != NO_LOCAL) continue;
+      emit_value(e, leaf, part);
+      wasm_op(&e->function, OP_DROP);
+    }
+  }
+}
+
 void emit_store_outputs(Emitter *e, const int *pointers) {
   const LoopPlan *plan = e->plan;
   for (int i = 0; i < plan->output_count; i++) {
@@ -770,6 +792,7 @@ void emit_store_outputs(Emitter *e, const int *pointers) {
         e->stored_at[i] = e->nodes[place->id].at;
       }
     }
+    if (e->outputs_of) emit_loads_before(e, i);
     emit_store(e, plan->outputs[i], pointer);
   }
   e->apart = 0;

@@ -40,7 +40,8 @@ static bool out_of_range(LiteralReader *r, Name word) {
   if (type_kind(type) == KIND_SIGNED || type_kind(type) == KIND_UNSIGNED) {
     bool is_signed = type_kind(type) == KIND_SIGNED;
     uint64_t high = UINT64_MAX >> (64 - type_bits(type) + is_signed);
-    return parser_error(r->p, word.at, "%s cannot hold %s: it holds whole numbers from %lld to %llu",
+    return parser_error(r->p, word.at,
+                        "%s cannot hold %s: it holds whole numbers from %lld to %llu",
                         type_name(type), name_str(r->p, word),
                         is_signed ? -(long long)high - 1 : 0LL, (unsigned long long)high);
   }
