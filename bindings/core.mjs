@@ -10,6 +10,7 @@ import { Workers } from './workers.mjs';
 
 const API_VERSION = 3; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
+const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
 const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
 
 export class Core {
@@ -22,6 +23,8 @@ export class Core {
   threads = 0;
   /** Resolved when they have loaded the core. */
   started = Promise.resolve();
+  /** A promise while workers may be dying: a run that starts before would die with them. */
+  workersSettle = null;
 
   constructor(glue) {
     this.#glue = glue;
@@ -83,6 +86,14 @@ export class Core {
     this.#workers = workers;
     const started = await workers.start(threads);
     if (!this.disposed) this.threads = started;
+  }
+
+  /** A worker that should have told something did not. A page's lives on for a while after its end: see workers.mjs. */
+  suspectWorkers() {
+    if (isNode || this.workersSettle) return;
+    this.workersSettle = new Promise((resolve) => { setTimeout(resolve, DYING_MS); }).then(() => {
+      this.workersSettle = null;
+    });
   }
 
   get disposed() {

@@ -120,7 +120,9 @@ export function donatedBuffers(operation, leaves, isGiven, shared = false) {
 export async function finishRun(core, run, options, partitions, takeOutputs) {
   const end = (name, ...args) => {
     try {
-      if (!core.disposed) core.call(name, run, ...args);
+      if (core.disposed) return;
+      core.call(name, run, ...args);
+      core.runs.expire(run);
     } catch (error) {
       core.runs.fail(run, error);
     }
@@ -129,6 +131,7 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
   let timer, release;
   try {
     release = onAbort(signal, () => end('xla_run_cancel'));
+    if (core.workersSettle) await core.workersSettle;
     throwIfAborted(signal); // meanwhile
     if (options.seed) core.call('xla_run_seed', run, options.seed);
     const running = core.runs.start(run);

@@ -144,7 +144,30 @@ addToLibrary({
   // notified, and would keep a disposed client's memory for ever.
   _emscripten_thread_mailbox_await: (_thread) => undefined,
 
+  // A page is not told that a worker was ended from outside; but the lock that it holds is free then. Messages
+  // wait until it has it: the one that starts the thread is the last for which this returns to the event loop.
+  $xlaHoldLock__postset: 'xlaHoldLock();',
+  $xlaHoldLock: () => {
+    const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
+    if (!isWorker || ENVIRONMENT_IS_NODE || !globalThis.navigator?.locks) return;
+    const held = new Promise((resolve) => {
+      const name = `xla-wasm ${crypto.randomUUID()}`;
+      navigator.locks.request(name, () => {
+        postMessage({ cmd: 'xlaLock', name });
+        resolve();
+        return new Promise(() => {});
+      }).catch(resolve); // in a page that may have none
+      setTimeout(resolve, 1000);
+    });
+    const handle = self.onmessage;
+    const wait = (event) => {
+      held.then(() => (self.onmessage === wait ? handle : self.onmessage)(event));
+    };
+    self.onmessage = wait;
+  },
+
   // No call by way of the glue's queue, which has a lock and allocates: see bindings/workers.mjs.
+  xla_js_notify__deps: ['$xlaHoldLock'],
   xla_js_notify: () => {
     const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
     if (isWorker) postMessage({ cmd: 'xlaNotify' });

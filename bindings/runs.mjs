@@ -8,6 +8,7 @@ import { waitingDevices } from './waiting.mjs';
 
 const RUN_DONE = 2; // RunState in src/runtime/run.h
 const RUN_FAILED = 3;
+const PATIENCE_MS = 250; // with workers that were told to stop
 const SLICE_US = 8000; // half a frame of a page at 60 Hz
 
 export class Runs {
@@ -77,6 +78,25 @@ export class Runs {
     return this.#pending.get(run);
   }
 
+  /**
+   * A run was cancelled, or its time is up: it ends soon, whatever its workers do. A worker that was ended from
+   * outside tells nothing any more; one in a long step tells late, and the run is freed then.
+   */
+  expire(run) {
+    const pending = this.#pending.get(run);
+    if (!pending || !this.#core.threads) return;
+    const isPending = () => this.#pending.get(run) === pending;
+    setTimeout(() => {
+      if (!isPending()) return;
+      this.#core.suspectWorkers();
+      this.#checkSafely(run);
+      setTimeout(() => {
+        if (isPending()) this.#checkSafely(run);
+        if (isPending()) this.fail(run, this.#error(run));
+      }, PATIENCE_MS);
+    }, PATIENCE_MS);
+  }
+
   /** What the host does for a run went wrong. Who waits for the run frees it, which cancels it. */
   fail(run, error) {
     const pending = this.#pending.get(run);
@@ -99,14 +119,16 @@ export class Runs {
     } catch (error) {
       this.abandon(error);
     }
-    for (const run of [...this.#pending.keys()]) {
-      try {
-        this.#check(run);
-      } catch (error) {
-        this.fail(run, error);
-      }
-    }
+    for (const run of [...this.#pending.keys()]) this.#checkSafely(run);
     if (more) this.look();
+  }
+
+  #checkSafely(run) {
+    try {
+      this.#check(run);
+    } catch (error) {
+      this.fail(run, error);
+    }
   }
 
   #check(run) {

@@ -57,6 +57,7 @@ export class Workers {
       worker.onmessage = (event) => {
         if (event.data?.cmd === 'xlaNotify') return this.#core.runs.look();
         if (event.data?.cmd === 'xlaBroken') return this.#core.fail(event.data.reason);
+        if (event.data?.cmd === 'xlaLock') return released(event.data.name).then(() => lost());
         glueListener(event);
         if (event.data?.cmd !== 'loaded') return;
         this.#failures.delete(number);
@@ -115,6 +116,9 @@ export class Workers {
     if (!this.#numbers.size) this.#core.fail(`no worker thread is left: ${error.message}`);
   }
 }
+
+/** Resolves when the worker that holds this lock has ended, however that came. */
+const released = (name) => globalThis.navigator.locks.request(name, () => {});
 
 function withGlobal(name, value, body) {
   const previous = Object.getOwnPropertyDescriptor(globalThis, name);
