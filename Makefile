@@ -319,6 +319,7 @@ golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/protos.py
 	@$(VENV)/bin/python tests/golden/stablehlo.py
 	@$(VENV)/bin/python tests/golden/attributes.py
+	@$(VENV)/bin/python tests/golden/cpu_targets.py
 
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)

@@ -67,12 +67,18 @@ function configOf(c) {
   return value instanceof Dictionary ? value.entries : {};
 }
 
-/** The k best by a comparator: all are sorted, as XLA does where it has nothing better. */
+/**
+ * The k best by a comparator: all are sorted, as XLA does where it has nothing better. Operands are the arrays, then an
+ * initial value for each, then k if the program takes it from a size.
+ */
 function approxTopK(c) {
   const entries = configOf(c);
   const number = (name) => Number(entries[name]?.value ?? entries[name]);
-  const [dimension, k] = [number('reduction_dim'), number('top_k')];
-  const operands = c.in.slice(0, c.in.length / 2);
+  const length = c.in.length - c.ints('indices_of_shape_operands', []).length; // those are the last
+  const count = Math.floor(length / 2);
+  const dimension = number('reduction_dim');
+  const k = length % 2 ? c.sizes(2 * count)[0] : number('top_k');
+  const operands = c.in.slice(0, count);
   const [comparator] = c.attribute('called_computations') ?? [];
   const [region] = c.lowering.function(nameOf(comparator)).regions;
   const shapes = operands.flatMap(({ shape }) => Array(2).fill(Shape.array(shape.elementType)));
@@ -83,12 +89,14 @@ function approxTopK(c) {
 }
 
 export const custom = {
+  'AllocateBuffer': (c) => c.b.broadcast(c.b.constantR0(0, c.elementType()), c.shape().dimensions),
   'ApproxTopK': approxTopK,
   'ragged_all_to_all': raggedAllToAll,
   'shape_assertion': shapeAssertion,
   'mhlo.topk': topK,
   'mhlo.erf': unary('erf'),
   'mhlo.tan': unary('tan'),
+  'stablehlo.dynamic_approx_top_k': approxTopK,
   'stablehlo.dynamic_top_k': (c) => c.b.topK(c.x, c.sizes(1)[0], true),
   'stablehlo.dynamic_rng_bit_generator': dynamicRng,
   'stablehlo.dynamic_reduce_window': dynamicReduceWindow,

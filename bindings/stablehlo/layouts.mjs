@@ -3,7 +3,6 @@
  * where the operation that makes a result has another one.
  */
 import { emit } from '../builder.mjs';
-import { Shape } from '../shape.mjs';
 import { numbersOf } from './context.mjs';
 import { Dictionary, malformed } from './ir.mjs';
 

@@ -421,7 +421,7 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   case HLO_INFEED:
   case HLO_OUTFEED: return THUNK_HOST;
   case HLO_CUSTOM_CALL:
-    if (!is_lapack_call(instruction)) return THUNK_HOST;
+    if (!is_library_call(instruction)) return THUNK_HOST;
     break;
   case HLO_SEND:
   case HLO_RECV_DONE: return instruction->a->is_host_transfer ? THUNK_HOST : THUNK_CHANNEL;
@@ -518,7 +518,7 @@ static bool is_of_runtime(const Instruction *instruction) {
   case HLO_SEND:
   case HLO_RECV:
   case HLO_RECV_DONE: return true;
-  case HLO_CUSTOM_CALL: return !is_lapack_call(instruction);
+  case HLO_CUSTOM_CALL: return !is_library_call(instruction);
   default: return opcode_category(instruction->opcode) == COLLECTIVE;
   }
 }

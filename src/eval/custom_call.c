@@ -1,10 +1,35 @@
-/* A LAPACK call that no kernel takes: an empty one, natively any. */
+/* A call of the library that no kernel takes: an empty one, natively any. */
 #include <string.h>
 
 #include "eval/eval.h"
 #include "hlo/lapack_calls.h"
+#include "scalar/scalar.h"
+#include "scalar/scalar_math.h"
 #ifdef XLA_CHECKS
 #include "eval/lapack.h"
+#endif
+
+#ifdef XLA_CHECKS
+static int64_t index_at(const Literal *literal, int64_t i) {
+  return scalar_load(literal->shape->type, literal->data, i).i;
+}
+
+static void csr_eval(const CsrSizes *sizes, Literal *const *operands, Literal *result) {
+  PrimitiveType type = result->shape->type;
+  for (int64_t i = 0; i < sizes->rows * sizes->columns; i++) {
+    int64_t row = i / sizes->columns, column = i % sizes->columns;
+    Scalar sum = {0};
+    for (int64_t k = index_at(operands[1], row); k < index_at(operands[1], row + 1); k++) {
+      int64_t inner = k < 0 || k >= sizes->entries ? -1 : index_at(operands[2], k);
+      if (inner < 0 || inner >= sizes->inner) continue;
+      Scalar x = scalar_load(type, operands[0]->data, k);
+      Scalar y = scalar_load(type, operands[3]->data, inner * sizes->columns + column);
+      sum =
+          scalar_binary_opcode(HLO_ADD, type, sum, scalar_binary_opcode(HLO_MULTIPLY, type, x, y));
+    }
+    scalar_store(type, result->data, i, sum);
+  }
+}
 #endif
 
 static bool is_empty(const Instruction *instruction) {
@@ -16,8 +41,13 @@ static bool is_empty(const Instruction *instruction) {
 
 bool eval_custom_call(const Instruction *instruction, Literal *const *operands, Literal *result,
                       EvalContext *context) {
-  if (!lapack_call_check(instruction, context->error)) return false;
-  if (is_empty(instruction)) {
+  CsrSizes sizes;
+  bool is_csr = is_csr_call(instruction);
+  if (!(is_csr ? csr_call_check(instruction, &sizes, context->error)
+               : lapack_call_check(instruction, context->error))) {
+    return false;
+  }
+  if (is_csr ? shape_elements(instruction->shape) == 0 : is_empty(instruction)) {
     int leaves = shape_leaves(instruction->shape);
     for (int i = 0; i < leaves; i++) {
       Literal *leaf = instruction->shape->type == TUPLE ? result->elements[i] : result;
@@ -26,6 +56,10 @@ bool eval_custom_call(const Instruction *instruction, Literal *const *operands, 
     return true;
   }
 #ifdef XLA_CHECKS
+  if (is_csr) {
+    csr_eval(&sizes, operands, result);
+    return true;
+  }
   return lapack_eval(instruction, operands, result, context);
 #else
   return error_set_op(context->error, STATUS_UNIMPLEMENTED, "custom-call",

@@ -76,7 +76,7 @@ static EvalRule *const rules[OPCODE_COUNT] = {
 
 static EvalRule *rule_of(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
-  if (opcode == HLO_CUSTOM_CALL && is_lapack_call(instruction)) return eval_custom_call;
+  if (opcode == HLO_CUSTOM_CALL && is_library_call(instruction)) return eval_custom_call;
   OpCategory category = opcode_category(opcode);
   bool elementwise = category == ELEMENTWISE_UNARY || category == ELEMENTWISE_BINARY;
   return elementwise ? eval_elementwise : rules[opcode];

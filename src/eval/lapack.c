@@ -11,11 +11,21 @@ typedef struct LapackName {
 } LapackName;
 
 static const LapackName routines[] = {
-    {"getrf", lapack_getrf},       {"potrf", lapack_potrf},       {"trsm", lapack_trsm},
-    {"geqrf", lapack_geqrf},       {"geqp3", lapack_geqp3},       {"orgqr|ungqr", lapack_orgqr},
-    {"ormqr|unmqr", lapack_ormqr}, {"gehrd", lapack_gehrd},       {"sytrd|hetrd", lapack_sytrd},
-    {"gtsv", lapack_gtsv},         {"syevd|heevd", lapack_syevd}, {"gesdd|gesvd", lapack_gesdd},
-    {"gees", lapack_gees},         {"geev", lapack_geev},
+    {"getrf", lapack_getrf},
+    {"potrf", lapack_potrf},
+    {"trsm", lapack_trsm},
+    {"geqrf", lapack_geqrf},
+    {"geqp3", lapack_geqp3},
+    {"orgqr|ungqr", lapack_orgqr},
+    {"ormqr|unmqr", lapack_ormqr},
+    {"gehrd", lapack_gehrd},
+    {"sytrd|hetrd", lapack_sytrd},
+    {"gtsv", lapack_gtsv},
+    {"syevd|heevd", lapack_syevd},
+    {"gesdd|gesvd", lapack_gesdd},
+    {"gees", lapack_gees},
+    {"geev", lapack_geev},
+    {"tridiagonal_solve_perturbed", lapack_perturbed},
 };
 
 Matrix matrix_new(Arena *arena, int64_t rows, int64_t columns) {
@@ -77,7 +87,9 @@ static bool run(const Instruction *instruction, LapackRoutine *routine,
   bool is_tuple = instruction->shape->type == TUPLE;
   int results = is_tuple ? instruction->shape->tuple_size : 1;
   Lapack call = {.config = instruction->a->backend_config, .context = context};
-  call.is_complex = type_is_complex(instruction->operands[0]->shape->type);
+  PrimitiveType type = instruction->operands[0]->shape->type;
+  call.is_complex = type_is_complex(type);
+  call.is_narrow = type == F32 || type == C64;
   for (int i = 0; i < instruction->operand_count; i++) {
     call.in[i] = matrix_new(context->arena, sizes->operands[i][0], sizes->operands[i][1]);
     load(&call.in[i], operands[i], batch);

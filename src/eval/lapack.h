@@ -32,7 +32,7 @@ static inline Number *at(const Matrix *m, int64_t row, int64_t column) {
 typedef struct Lapack {
   Matrix in[LAPACK_OPERANDS]; /* may be overwritten */
   Matrix out[LAPACK_RESULTS]; /* zeros at first */
-  bool is_complex;
+  bool is_complex, is_narrow; /* of f32 or c64 */
   const char *config; /* the text of backend_config */
   EvalContext *context;
 } Lapack;
@@ -49,7 +49,7 @@ bool lapack_eval(const Instruction *instruction, Literal *const *operands, Liter
 
 /* lapack_factor.c */
 LapackRoutine lapack_getrf, lapack_potrf, lapack_trsm, lapack_geqrf, lapack_geqp3, lapack_orgqr,
-    lapack_ormqr, lapack_gehrd, lapack_sytrd, lapack_gtsv;
+    lapack_ormqr, lapack_gehrd, lapack_sytrd, lapack_gtsv, lapack_perturbed;
 /* lapack_eigen.c */
 LapackRoutine lapack_syevd, lapack_gesdd;
 /* lapack_schur.c */

@@ -4,6 +4,7 @@
 */
 #include "eval/lapack.h"
 
+#include <float.h>
 #include <math.h>
 
 /* ---- LU ---- */
@@ -161,6 +162,74 @@ bool lapack_gtsv(Lapack *call) {
       if (i + 2 < n) sum -= dl[i] * *at(b, i + 2, j);
       *at(b, i, j) = number_divide(sum, d[i]);
     }
+  }
+  return true;
+}
+
+/* A pivot that is too small for the right side grows. */
+static Number grown_pivot(Number pivot, double by, double safe, Number *row, int64_t count) {
+  double largest = 0;
+  for (int64_t j = 0; j < count; j++) largest = fmax(largest, cabs(row[j]));
+  by = copysign(fmax(by, safe), creal(pivot));
+  while (cabs(pivot) < 1) {
+    double length = cabs(pivot);
+    if (length < safe && length > 0 && largest * safe <= length) {
+      for (int64_t j = 0; j < count; j++) row[j] /= safe;
+      return pivot / safe;
+    }
+    if (length >= safe && largest <= length / safe) break;
+    pivot += by;
+    by *= 2;
+  }
+  return pivot;
+}
+
+/* jaxlib's tridiagonal solver for inverse iteration, which is LAPACK's lagtf and lagts: dense here, by rows that are
+** scaled to compare them. */
+bool lapack_perturbed(Lapack *call) {
+  const Matrix *b = &call->out[0];
+  int64_t n = b->rows;
+  matrix_assign(b, &call->in[3]);
+  Matrix u = matrix_new(call->context->arena, n, n);
+  for (int64_t i = 0; i < n; i++) {
+    *at(&u, i, i) = call->in[1].items[i];
+    if (i > 0) *at(&u, i, i - 1) = call->in[0].items[i];
+    if (i + 1 < n) *at(&u, i, i + 1) = call->in[2].items[i];
+  }
+  double scale = 0, largest = cabs(*at(&u, 0, 0));
+  if (n > 1) largest = fmax(largest, cabs(*at(&u, 0, 1)));
+  for (int64_t j = 0; j < n && j < 2; j++) scale += cabs(*at(&u, 0, j));
+  for (int64_t i = 0; i + 1 < n; i++) {
+    double below = 0, next = 0;
+    for (int64_t j = i; j < n; j++) below += cabs(*at(&u, i + 1, j));
+    double pivot = cabs(*at(&u, i, i)), other = cabs(*at(&u, i + 1, i));
+    next = below;
+    if (other != 0) {
+      bool exchanges = other / below > (pivot == 0 ? 0 : pivot / scale);
+      if (exchanges) {
+        swap_rows(&u, i, i + 1);
+        swap_rows(b, i, i + 1);
+      }
+      Number factor = number_divide(*at(&u, i + 1, i), *at(&u, i, i));
+      for (int64_t j = i; j < n; j++) *at(&u, i + 1, j) -= factor * *at(&u, i, j);
+      for (int64_t j = 0; j < b->columns; j++) *at(b, i + 1, j) -= factor * *at(b, i, j);
+      if (exchanges) {
+        next = 0;
+        for (int64_t j = i + 1; j < n; j++) next += cabs(*at(&u, i + 1, j));
+      }
+    }
+    scale = next;
+    for (int64_t j = i; j < n && i + 2 < n; j++) largest = fmax(largest, cabs(*at(&u, i, j)));
+  }
+  largest = fmax(largest, cabs(*at(&u, n - 1, n - 1)));
+  bool narrow = call->is_narrow;
+  double by = largest * (narrow ? FLT_EPSILON : DBL_EPSILON), safe = narrow ? FLT_MIN : DBL_MIN;
+  for (int64_t i = n - 1; i >= 0; i--) {
+    for (int64_t k = i + 1; k < n && k < i + 3; k++) {
+      for (int64_t j = 0; j < b->columns; j++) *at(b, i, j) -= *at(&u, i, k) * *at(b, k, j);
+    }
+    Number pivot = grown_pivot(*at(&u, i, i), by, safe, at(b, i, 0), b->columns);
+    for (int64_t j = 0; j < b->columns; j++) *at(b, i, j) = number_divide(*at(b, i, j), pivot);
   }
   return true;
 }

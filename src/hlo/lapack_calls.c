@@ -22,6 +22,7 @@ static const Routine real_routines[] = {
     {"gehrd", "nn", "nn p -"},
     {"sytrd|hetrd", "nn", "nn n p p -"},
     {"gtsv", "n n n nr", "n n n nr -"},
+    {"tridiagonal_solve_perturbed", "n n n nr", "nr"}, /* jaxlib's own, without a type's letter */
     {"syevd|heevd", "nn", "nn n -"},
     {"gesdd|gesvd", "mn", "mn k mu vn -"},
     {"gees", "nn", "nn nn n n - -"},
@@ -52,6 +53,9 @@ static const Routine *find(const Routine *rows, size_t count, const char *name, 
 static const Routine *routine_of(const char *target) {
   static const char prefix[] = "lapack_", suffix[] = "_ffi";
   size_t size = strlen(target), ends = sizeof prefix - 1 + sizeof suffix - 1;
+  if (strcmp(target, "tridiagonal_solve_perturbed_ffi") == 0) {
+    return find(real_routines, sizeof real_routines / sizeof *real_routines, target, size - 4);
+  }
   if (size <= ends + 1 || strncmp(target, prefix, sizeof prefix - 1) != 0) return NULL;
   if (strcmp(target + size - (sizeof suffix - 1), suffix) != 0) return NULL;
   char type = target[sizeof prefix - 1];
@@ -70,6 +74,50 @@ static const Routine *routine_of(const char *target) {
 bool is_lapack_call(const Instruction *instruction) {
   const char *target = instruction->a->custom_call_target;
   return target && routine_of(target);
+}
+
+bool is_library_call(const Instruction *instruction) {
+  return is_lapack_call(instruction) || is_csr_call(instruction);
+}
+
+/* ---- Sparse matrices ---- */
+
+bool is_csr_call(const Instruction *instruction) {
+  const char *target = instruction->a->custom_call_target;
+  return target && strcmp(target, "cpu_csr_sparse_dense_ffi") == 0;
+}
+
+static bool is_array(const Shape *shape, int rank, PrimitiveType type) {
+  return shape_is_array(shape) && shape->rank == rank && shape->type == type;
+}
+
+static bool csr_shapes(const Instruction *x, CsrSizes *sizes) {
+  const Shape *out = x->shape;
+  if (x->operand_count != 4 || !shape_is_array(out) || out->rank < 1 || out->rank > 2) return false;
+  const Shape *data = x->operands[0]->shape, *rows = x->operands[1]->shape;
+  const Shape *columns = x->operands[2]->shape, *right = x->operands[3]->shape;
+  bool has_types = out->type == S32 || out->type == S64 || out->type == F32 || out->type == F64 ||
+                   type_is_complex(out->type);
+  bool has_indices = is_array(rows, 1, S32) || is_array(rows, 1, S64);
+  if (!has_types || !has_indices || !is_array(data, 1, out->type) ||
+      !is_array(columns, 1, rows->type) || !is_array(right, out->rank, out->type)) {
+    return false;
+  }
+  *sizes = (CsrSizes){.rows = out->dims[0],
+                      .inner = right->dims[0],
+                      .columns = out->rank == 2 ? out->dims[1] : 1,
+                      .entries = data->dims[0]};
+  return columns->dims[0] == sizes->entries && rows->dims[0] == sizes->rows + 1 &&
+         (out->rank == 1 || right->dims[1] == sizes->columns);
+}
+
+bool csr_call_check(const Instruction *instruction, CsrSizes *sizes, Error *error) {
+  if (csr_shapes(instruction, sizes)) return true;
+  return error_set_op(error, STATUS_INVALID_ARGUMENT, "custom-call",
+                      "%s of %s has operands or a result of other shapes; it takes (t[e], i[m+1], "
+                      "i[e], t[n] or t[n,c]) to t[m] or t[m,c], where t is s32, s64, f32, f64, c64 "
+                      "or c128 and i is s32 or s64",
+                      instruction->name, instruction->a->custom_call_target);
 }
 
 /* ---- Shapes ---- */

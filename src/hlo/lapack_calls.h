@@ -8,6 +8,20 @@
 
 #include "hlo/module.h"
 
+/* Whether a custom-call is one of those that are built in, LAPACK's or another. */
+bool is_library_call(const Instruction *instruction);
+
+/*
+** cpu_csr_sparse_dense_ffi, by which JAX multiplies a sparse matrix and a dense vector or matrix. Operands: the
+** numbers that are not zero, where each row of them begins (and the last ends), their columns, and the dense matrix.
+*/
+typedef struct CsrSizes {
+  int64_t rows, inner, columns, entries; /* [rows, inner] times [inner, columns] */
+} CsrSizes;
+bool is_csr_call(const Instruction *instruction);
+/* INVALID_ARGUMENT, with the shapes that it takes, if these are others. */
+bool csr_call_check(const Instruction *instruction, CsrSizes *sizes, Error *error);
+
 /* Whether a custom-call is one of these, whatever its shapes. */
 bool is_lapack_call(const Instruction *instruction);
 

@@ -35,6 +35,7 @@ static const RoutineName routines[] = {
     {"ormqr|unmqr", LINALG_ORMQR, {"n"}},
     {"geqp3", LINALG_GEQP3, {"nin"}},
     {"gtsv", LINALG_GTSV, {"nnnni"}},
+    {"tridiagonal_solve_perturbed", LINALG_GTSV_PERTURBED, {"n"}},
     {"sytrd|hetrd", LINALG_SYTRD, {"nrrni"}},
     {"gehrd", LINALG_GEHRD, {"nni"}},
     {"gees", LINALG_GEES, {"nnrrii", "nnnii"}},
@@ -65,7 +66,8 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_GEQRF: return rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
   case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
   case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
-  case LINALG_GTSV: return 2 * p->in[3].rows * (3 + p->in[3].columns);
+  case LINALG_GTSV:
+  case LINALG_GTSV_PERTURBED: return 2 * p->in[3].rows * (3 + p->in[3].columns);
   case LINALG_ORMQR: {
     int64_t lines = p->in[2].rows * p->in[2].columns / rows;
     return rows * (columns + lines) + steps + linalg_panel_numbers(rows, lines, steps);
@@ -401,6 +403,9 @@ static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *
   PrimitiveType type = p->type;
   if (p->routine == LINALG_GTSV) {
     return linalg_run_gtsv(p, data, is_wide(type) ? 2 : 1, (double *)memory, progress);
+  }
+  if (p->routine == LINALG_GTSV_PERTURBED) {
+    return linalg_run_perturbed(p, data, is_wide(type) ? 2 : 1, (double *)memory, progress);
   }
   if (is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
   return type == F32 && p->routine < LINALG_ORMQR

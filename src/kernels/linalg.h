@@ -30,6 +30,7 @@ typedef enum LinalgRoutine {
   LINALG_ORMQR,
   LINALG_GEQP3,
   LINALG_GTSV,
+  LINALG_GTSV_PERTURBED, /* jaxlib's: of a matrix that may be singular */
   LINALG_SYTRD,
   LINALG_GEHRD,
   LINALG_GEES,

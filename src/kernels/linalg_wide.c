@@ -316,13 +316,14 @@ bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
 
 /* --- Tridiagonal systems ---------------------------------------------------------------------- */
 
-/* Rows of dl, d, du and b from or to memory: a stage. */
+/* Rows of dl, d, du and b from memory, or to it, from the first that is a result on: a stage. */
 static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts, double *x,
                       bool loads, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[3].rows;
+  int first = !loads && plan->routine == LINALG_GTSV_PERTURBED ? 3 : 0;
   for (ptrdiff_t i = progress->at; i < n; i++) {
     if (linalg_pauses(progress, i, LINALG_MOVE * (double)(3 + plan->in[3].columns))) return false;
-    for (int k = 0; k < 4; k++) {
+    for (int k = first; k < 4; k++) {
       ptrdiff_t count = plan->in[k].columns;
       for (ptrdiff_t j = i * count; j < (i + 1) * count; j++) {
         ptrdiff_t from = k == 0 && i + 1 < n ? j + 1 : j; /* the first dl does not count */
@@ -330,7 +331,7 @@ static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts,
         for (int part = 0; part < parts; part++) {
           ptrdiff_t source = from * parts + part, to = j * parts + part;
           if (!loads) {
-            put(plan->narrow, data->out[k], to, at[part]);
+            put(plan->narrow, data->out[k - first], to, at[part]);
           } else {
             at[part] = plan->narrow ? (double)((const float *)data->in[k])[source]
                                     : ((const double *)data->in[k])[source];
@@ -349,10 +350,10 @@ static void subtract(Wide *y, Wide factor, const Wide *x, ptrdiff_t count) {
   for (ptrdiff_t j = 0; j < count; j++) y[j] -= times(factor, x[j]);
 }
 
-/* Row i eliminates the next one's first number, after they are exchanged if that is the larger one; which fills the
-** second diagonal above, kept in dl. */
-static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns) {
-  bool exchanges = size_of(d[0]) < size_of(dl[0]);
+/* Row i eliminates the next one's first number, after they are exchanged or not; which fills the second diagonal above,
+** kept in dl. */
+static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
+                      bool exchanges) {
   Wide second = 0, factor = exchanges ? over(d[0], dl[0]) : over(dl[0], d[0]);
   if (exchanges) {
     Wide below = d[1];
@@ -388,7 +389,8 @@ LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int pa
       if (d[i] == 0 && (is_last || dl[i] == 0)) {
         progress->info = i + 1;
       } else if (!is_last) {
-        eliminate(dl + i, d + i, du + i, b + i * columns, n - i, columns);
+        eliminate(dl + i, d + i, du + i, b + i * columns, n - i, columns,
+                  size_of(d[i]) < size_of(dl[i]));
       }
     }
     linalg_stage_ends(progress);
@@ -406,4 +408,79 @@ LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int pa
   if (!move_rows(plan, data, parts, memory, false, progress)) return LINALG_PAUSED;
   *(int32_t *)data->out[4] = (int32_t)progress->info;
   return LINALG_DONE;
+}
+
+/* --- The same where the matrix may be singular -------------------------------------------------- */
+
+static double length_of(Wide x) { return hypot(creal(x), cimag(x)); }
+
+/* The pivot grows until the row by it is finite in the result's type, or both are scaled up. */
+static Wide grown(Wide pivot, double by, double safe, Wide *row, ptrdiff_t count) {
+  double length = length_of(pivot), largest = 0;
+  for (ptrdiff_t j = 0; j < count; j++) largest = fmax(largest, length_of(row[j]));
+  by = copysign(fmax(by, safe), creal(pivot));
+  while (length < 1 && (length < safe || largest > length / safe)) {
+    if (length < safe && length > 0 && largest * safe <= length) {
+      for (ptrdiff_t j = 0; j < count; j++) row[j] /= safe;
+      return pivot / safe;
+    }
+    pivot += by;
+    by *= 2;
+    length = length_of(pivot);
+  }
+  return pivot;
+}
+
+/* Row i and the next one, which are exchanged where, as a part of its row, the lower one's first number is larger.
+** progress->norm: the length of what is left of row i, and the largest number of U. */
+static void eliminate_scaled(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
+                             LinalgProgress *progress) {
+  double below = length_of(dl[0]) + length_of(d[1]) + (n > 2 ? length_of(du[1]) : 0);
+  double pivot = length_of(d[0]), left = below;
+  if (dl[0] != 0) {
+    bool exchanges = length_of(dl[0]) / below > (pivot == 0 ? 0 : pivot / progress->norm[0]);
+    eliminate(dl, d, du, x, n, columns, exchanges);
+    if (exchanges) left = length_of(d[1]) + (n > 2 ? length_of(du[1]) : 0);
+  }
+  progress->norm[0] = left;
+  if (n <= 2) return;
+  double largest = fmax(length_of(d[0]), fmax(length_of(du[0]), length_of(dl[0])));
+  progress->norm[1] = fmax(progress->norm[1], largest);
+}
+
+LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, int parts,
+                               double *memory, LinalgProgress *progress) {
+  enum { LOADS, ELIMINATES, SUBSTITUTES };
+  ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
+  Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
+  double work = 60 + 8 * (double)columns;
+  if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
+    return LINALG_PAUSED;
+  }
+  if (progress->stage == ELIMINATES) {
+    if (progress->at == 0) {
+      progress->norm[0] = length_of(d[0]) + (n > 1 ? length_of(du[0]) : 0);
+      progress->norm[1] = fmax(length_of(d[0]), n > 1 ? length_of(du[0]) : 0);
+    }
+    for (ptrdiff_t i = progress->at; i + 1 < n; i++) {
+      if (linalg_pauses(progress, i, work)) return LINALG_PAUSED;
+      eliminate_scaled(dl + i, d + i, du + i, b + i * columns, n - i, columns, progress);
+    }
+    progress->norm[1] = fmax(progress->norm[1], length_of(d[n - 1]));
+    linalg_stage_ends(progress);
+  }
+  double by = progress->norm[1] * (plan->narrow ? FLT_EPSILON : DBL_EPSILON);
+  double safe = plan->narrow ? FLT_MIN : DBL_MIN;
+  if (progress->stage == SUBSTITUTES) {
+    for (ptrdiff_t i = n - 1 - progress->at; i >= 0; i--) {
+      if (linalg_pauses(progress, n - 1 - i, work)) return LINALG_PAUSED;
+      Wide *x = b + i * columns;
+      if (i + 1 < n) subtract(x, du[i], x + columns, columns);
+      if (i + 2 < n) subtract(x, dl[i], x + 2 * columns, columns);
+      Wide pivot = grown(d[i], by, safe, x, columns);
+      for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], pivot);
+    }
+    linalg_stage_ends(progress);
+  }
+  return move_rows(plan, data, parts, memory, false, progress) ? LINALG_DONE : LINALG_PAUSED;
 }

@@ -41,4 +41,12 @@ bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress);
 LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int parts, double *memory,
                           LinalgProgress *progress);
 
+/*
+** tridiagonal_solve_perturbed: x of T x = b where T may be singular, as for an eigenvector of it. Pivots that are so
+** small that x would overflow grow by an amount of the order of the last digit of the largest number of U (LAPACK's
+** lagtf and lagts). memory: as for gtsv.
+*/
+LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, int parts,
+                               double *memory, LinalgProgress *progress);
+
 #endif

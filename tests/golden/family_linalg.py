@@ -1,8 +1,12 @@
 """cholesky and triangular-solve, and the JAX programs built of them."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import sparse as jax_sparse
+from jax.lax import linalg as lax_linalg
 from jax.scipy import linalg
 
 from corpus import family
@@ -116,3 +120,55 @@ def lapack(f):
   f.jax('qr', lambda x: jnp.linalg.qr(x), square, tol=near)
   f.jax('eigvalsh', jnp.linalg.eigvalsh, a, tol='abs 1e-4 rel 1e-5')
   f.jax('singular-values', lambda x: jnp.linalg.svd(x, compute_uv=False), wide, tol=near)
+
+
+def singular(n):
+  """The diagonals of a tridiagonal matrix of whole numbers that is singular: a path's Laplacian."""
+  d = np.full(n, 2.0)
+  d[[0, -1]] -= 1
+  return -np.ones(n), d, -np.ones(n)
+
+
+@family
+def tridiagonal_perturbed(f):
+  """jaxlib's tridiagonal_solve_perturbed_ffi, by which eigh_tridiagonal finds eigenvectors."""
+  solve = functools.partial(lax_linalg.tridiagonal_solve, perturb_singular=True)
+  for type_ in EPSILON:
+    tol = f'abs 0 rel {2000 * EPSILON[type_]:.3g}'
+    for batch, n, k in (((), 1, 1), ((), 2, 2), ((), 3, 1), ((), 9, 3), ((2, 3), 5, 2), ((4,), 12, 1)):
+      dl, d, du = (normals(type_, batch + (n,), 'perturbed', i) for i in range(3))
+      b = normals(type_, batch + (n, k), 'perturbed', 'b')
+      f.jax(f'{type_}.{"x".join(map(str, (*batch, n, k)))}', solve, dl, d, du, b, tol=tol)
+      if n % 2 == 0:  # of an odd size it is singular, by the last digits
+        f.jax(f'{type_}.{"x".join(map(str, (*batch, n, k)))}.zeros', solve, dl, d * 0, du, b + 4, tol=tol)
+    for n in (2, 5, 16):
+      dl, d, du = (x.astype(DTYPES[type_]) for x in singular(n))
+      b = np.stack([np.arange(n), np.ones(n)], 1).astype(DTYPES[type_])
+      f.jax(f'{type_}.singular.{n}', solve, dl, d, du, b, tol=tol)
+    zero = np.zeros(3, DTYPES[type_])
+    f.jax(f'{type_}.zero', solve, zero, zero, zero, np.ones((3, 2), DTYPES[type_]), tol=tol)
+    tiny = np.full(3, 1e-30, DTYPES[type_])
+    f.jax(f'{type_}.tiny', solve, zero, tiny, zero, np.full((3, 1), 1e-30, DTYPES[type_]), tol=tol)
+  d, e = normals('f32', (12,), 'diagonal'), normals('f32', (11,), 'beside')
+  f.jax('eigh_tridiagonal', lambda d, e: (lambda w, v: (w, jnp.abs(v)))(*linalg.eigh_tridiagonal(d, e)), d, e,
+        tol='abs 2e-5 rel 0')
+
+
+@family
+def sparse(f):
+  """cpu_csr_sparse_dense_ffi: BCSR matrices times dense ones."""
+  for type_ in ('f32', 'f64', 'c64', 'c128', 's32', 's64'):
+    dense = dyadic(type_, (7, 5), 'sparse') if type_[0] != 's' else rng('sparse').integers(-2, 3, (7, 5)).astype(
+        DTYPES[type_])
+    dense[2] = 0
+    dense[:, 3] = 0
+    matrix = jax_sparse.BCSR.fromdense(jnp.array(dense), nse=40)  # more than there are: zeros at the end
+    for name, shape in (('vector', (5,)), ('matrix', (5, 3)), ('column', (5, 1)), ('nothing', (5, 0))):
+      right = (rng(name, type_).integers(-8, 9, shape) / (4 if type_[0] != 's' else 1)).astype(DTYPES[type_])
+      f.jax(f'{type_}.{name}', lambda data, indices, indptr, right: jax_sparse.BCSR(
+          (data, indices, indptr), shape=(7, 5)) @ right, matrix.data, matrix.indices, matrix.indptr, right)
+  r = rng('many')
+  dense = np.where(r.random((120, 80)) < 0.2, r.integers(-8, 9, (120, 80)) / 4, 0).astype(np.float32)
+  matrix = jax_sparse.BCSR.fromdense(jnp.array(dense))
+  f.jax('many', lambda data, indices, indptr, right: jax_sparse.BCSR((data, indices, indptr), shape=(120, 80)) @ right,
+        matrix.data, matrix.indices, matrix.indptr, (r.integers(-8, 9, (80, 6)) / 4).astype(np.float32))
