@@ -26,13 +26,13 @@ const bytesOf = ({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byt
  *
  * @param {import('../bindings/index.mjs').Client} client
  * @param {string} text HLO
- * @param {(i: number, k: number) => number} [value] element i of parameter k
+ * @param {(i: number, k: number, type: string) => number} [value] element i of parameter k
  * @param {object} [options] of the compilation that is compared
  * @param {object} [other] of the other one
  */
 export async function agrees(client, text, value = whole, options = {}, other = { optimize: false }) {
   const module = client.parseHlo(text);
-  const args = module.parameters.map(({ shape }, k) => filled(shape, (i) => value(i, k)));
+  const args = module.parameters.map(({ shape }, k) => filled(shape, (i) => value(i, k, shape.elementType)));
   const run = async (how) => {
     const executable = await client.compile(module, how);
     const results = await executable.execute(args);

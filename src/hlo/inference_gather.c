@@ -128,6 +128,19 @@ static const Shape *gather_shape(Inference *in, const Dims *indices) {
   return dims_shape(in, operand->type, &dims);
 }
 
+/* A slice of no elements has none for a result, which only an empty one does not want. */
+static bool check_empty_slices(Inference *in, const Shape *shape) {
+  const Attributes *a = in->a;
+  for (int d = 0; d < a->slice_sizes.count && shape_elements(shape) > 0; d++) {
+    REQUIRE(
+        in, a->slice_sizes.items[d] > 0,
+        "slice_sizes=%s: dimension %d of operand %s is left out of the result %s, but has slice "
+        "size 0; it must be 1 where the result has elements",
+        text_list(in, a->slice_sizes), d, text_operand(in, 0), text_shape(in, shape));
+  }
+  return true;
+}
+
 const Shape *infer_gather(Inference *in) {
   Dims indices;
   if (!check_array(in, 0, "operand") || !check_array(in, 1, "start indices") ||
@@ -135,5 +148,6 @@ const Shape *infer_gather(Inference *in) {
       !check_gather_batching(in, &indices) || !check_slice_sizes(in)) {
     return NULL;
   }
-  return gather_shape(in, &indices);
+  const Shape *shape = gather_shape(in, &indices);
+  return shape && check_empty_slices(in, shape) ? shape : NULL;
 }
