@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/least.h"
+#include "base/scope.h"
 
 enum {
   MOST_STEPS =
@@ -61,6 +62,21 @@ static bool is_moves(const Former *former, const Thunk *thunk) {
   return is;
 }
 
+/* Whether the evaluator takes long for a step, or comes back in between: then it stands alone. */
+static bool is_long_evaluation(const Thunk *thunk) {
+  enum { MAX_EVALUATED_STEPS = 4096 };
+  const Instruction *x = thunk->instruction;
+  if (x->opcode == HLO_WHILE) return true;
+  int count = instruction_called(x, NULL);
+  if (!count) return false;
+  Computation **called = scope_new((size_t)count, sizeof *called);
+  instruction_called(x, called);
+  int64_t size = 0;
+  for (int i = 0; i < count; i++) size += called[i]->size;
+  scope_free(called);
+  return size > MAX_EVALUATED_STEPS;
+}
+
 /* The steps of a sequence, if all of it may be part of a region; else more than there may be. */
 static int sequence_steps(const Former *former, const ThunkSequence *sequence);
 
@@ -70,7 +86,9 @@ static int thunk_steps(const Former *former, const Thunk *thunk) {
   case THUNK_GENERATED: return is_one_chunk(thunk->work) ? 1 : NO;
   case THUNK_COPY: return is_moves(former, thunk) ? 1 : NO;
   case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(former, thunk) ? 1 : NO;
-  case THUNK_EVAL: return thunk_bytes(thunk) <= MOST_EVALUATED || is_moves(former, thunk) ? 1 : NO;
+  case THUNK_EVAL:
+    if (is_long_evaluation(thunk)) return NO;
+    return thunk_bytes(thunk) <= MOST_EVALUATED || is_moves(former, thunk) ? 1 : NO;
   case THUNK_WHILE: {
     int body = sequence_steps(former, thunk->body),
         condition = sequence_steps(former, thunk->condition);

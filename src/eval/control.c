@@ -41,17 +41,20 @@ static bool call(const Computation *computation, Literal *const *arguments, Lite
   return value != NULL;
 }
 
-/* An index out of range takes the last branch. */
+int eval_branch(const Literal *index, int count, bool predicated) {
+  Scalar value = scalar_load(index->shape->type, index->data, 0);
+  int64_t branch = predicated ? !value.u : value.i;
+  return branch < 0 || branch >= count ? count - 1 : (int)branch;
+}
+
 static bool conditional(const Instruction *instruction, Literal *const *operands, Literal *result,
                         EvalContext *context) {
   bool predicated;
   int count = conditional_branches(instruction, NULL, &predicated);
   Computation **branches = ARENA_ARRAY(context->arena, Computation *, count);
   conditional_branches(instruction, branches, &predicated);
-  Scalar value = scalar_load(operands[0]->shape->type, operands[0]->data, 0);
-  int64_t index = predicated ? !value.u : value.i;
-  if (index < 0 || index >= count) index = count - 1;
-  return call(branches[index], &operands[1 + index], result, context);
+  int branch = eval_branch(operands[0], count, predicated);
+  return call(branches[branch], &operands[1 + branch], result, context);
 }
 
 static bool condition_holds(const Computation *condition, Literal *state, bool *holds,

@@ -152,10 +152,8 @@ int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apa
 
 /* ---- Whole computations ---- */
 
-/* The values of instructions that only pass values on are made of the operands' own memory. NULL
-** for other instructions. */
-static Literal *passed_on(const Instruction *instruction, Literal *const *operands,
-                          Literal *const *arguments, EvalContext *context) {
+Literal *evaluation_passed_on(const Instruction *instruction, Literal *const *operands,
+                              Literal *const *arguments, EvalContext *context) {
   switch (instruction->opcode) {
   case HLO_PARAMETER: return arguments[instruction->parameter_number];
   case HLO_CONSTANT: return instruction->literal;
@@ -178,7 +176,7 @@ static Literal *evaluate(const Instruction *instruction, Literal *const *values,
   for (int i = 0; i < instruction->operand_count; i++) {
     operands[i] = values[instruction->operands[i]->id];
   }
-  Literal *value = passed_on(instruction, operands, arguments, context);
+  Literal *value = evaluation_passed_on(instruction, operands, arguments, context);
   if (value) return value;
   value = evaluation_literal(instruction->shape, context);
   if (!value || !eval_instruction(instruction, operands, value, context)) return NULL;

@@ -54,6 +54,19 @@ int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apa
 Literal *eval_computation(const Computation *computation, Literal *const *arguments,
                           EvalContext *context);
 
+/*
+** As eval_instruction, for calls, branches and loops, of which an evaluation can stop between any two
+** instructions. It begins (NULL with context->error), and goes on until it is over or the clock passes
+** `deadline_us` (0: none); false with context->error. It lies in the context's arena, to which nothing may be
+** added or given back meanwhile; the context may be another one each time.
+*/
+typedef struct Evaluation Evaluation;
+bool eval_is_resumable(const Instruction *instruction);
+Evaluation *evaluation_begin(const Instruction *instruction, Literal *const *operands,
+                             Literal *result, EvalContext *context);
+bool evaluation_resume(Evaluation *evaluation, EvalContext *context, double deadline_us);
+bool evaluation_is_over(const Evaluation *evaluation);
+
 /* Applies a computation to scalars: `arguments` and the result as Scalars of the parameters' and
 ** root's types; a tuple root gives `result_count` scalars. Used by reduce, sort, scatter, map....
 ** eval_apply_new looks at the computation once; the short way is taken for `op(p0, p1)`. */

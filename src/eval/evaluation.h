@@ -20,6 +20,14 @@ void evaluation_part(EvalContext *context, int64_t count, int64_t part[2]);
 /* scatter.c's: the windows of updates, and the elements of each. */
 int64_t scatter_places(const Instruction *scatter, int64_t *elements);
 
+/* The value of an instruction that only passes values on: it is made of the operands' own memory. NULL for
+** other instructions. */
+Literal *evaluation_passed_on(const Instruction *instruction, Literal *const *operands,
+                              Literal *const *arguments, EvalContext *context);
+
+/* The branch that a conditional takes: an index out of range takes the last one. */
+int eval_branch(const Literal *index, int count, bool predicated);
+
 /* A zeroed value in the context's arena. NULL with RESOURCE_EXHAUSTED if it does not fit. */
 Literal *evaluation_literal(const Shape *shape, EvalContext *context);
 

@@ -476,6 +476,7 @@ static bool apply_in_order(Computation *computation) {
 bool lower_apply_in_order(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
+  module_measure(module);
   for (int i = 0; i < count; i++) changed |= apply_in_order(module->computations[i]);
   if (changed) module_keep_reached(module);
   return changed;

@@ -5,7 +5,7 @@
 #include "hlo/module.h"
 
 /* Whether a computation on elements has loops, branches or arrays in it, which loops over elements cannot
-** have, and there are elements of arrays of known sizes to apply it to. */
+** have, or takes very many steps, and there are elements of arrays of known sizes to apply it to. */
 bool applies_more(const Instruction *x, const Computation *to_apply);
 
 /* A scan along the first dimension. `shape` is its result's: outputs, then carries. */

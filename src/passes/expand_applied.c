@@ -79,12 +79,15 @@ static bool is_more(const Instruction *x) {
   }
 }
 
+/* Steps for an element: the evaluator takes those of one at once, and of a loop each alone. */
+enum { MAX_STEPS = 1 << 18 };
+
 bool applies_more(const Instruction *x, const Computation *to_apply) {
   for (int i = 0; i < x->operand_count; i++) {
     const Shape *shape = x->operands[i]->shape;
     if (!shape_is_static_array(shape) || shape_elements(shape) == 0) return false;
   }
-  bool has_more = false;
+  bool has_more = to_apply->size > MAX_STEPS;
   for (int i = 0; i < to_apply->count && !has_more; i++) {
     has_more = instruction_reaches(to_apply->instructions[i], is_more);
   }
@@ -243,6 +246,7 @@ static bool expand_applied(Computation *computation) {
 bool pass_expand_applied(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
+  module_measure(module);
   for (int i = 0; i < count; i++) changed |= expand_applied(module->computations[i]);
   if (changed) module_keep_reached(module);
   return changed;

@@ -68,9 +68,22 @@ static void skip_random(uint64_t state[2], int64_t count) {
   state[1] += state[0] < (uint64_t)count;
 }
 
-/* The thunk's instruction; of one that has places, those of `part`, unless it is NULL. From any thread. */
-static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, Arena *arena,
-                     Error *error) {
+static EvalContext eval_context(Replica *replica, Arena *arena, int64_t *steps, Error *error) {
+  *steps = EVAL_STEPS_ALONE;
+  return (EvalContext){
+      .arena = arena,
+      .error = error,
+      .replica_id = replica_number(replica),
+      .partition_id = partition_number(replica),
+      .rng_state = replica->rng_state,
+      .cancelled = &replica->run->failing,
+      .budget = scheduler_workers() ? NULL : steps,
+  };
+}
+
+/* The operands of the thunk's instruction, and its result. */
+static Literal **eval_operands(const Replica *replica, const Thunk *thunk, Arena *arena,
+                               Literal **result) {
   const Instruction *instruction = thunk->instruction;
   LogicalBuffer **next = thunk->operands;
   Literal **operands = ARENA_ARRAY(arena, Literal *, instruction->operand_count);
@@ -78,19 +91,35 @@ static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, 
     operands[i] = literal_of_leaves(replica, instruction->operands[i]->shape, &next, arena);
   }
   next = thunk->results;
-  Literal *result = literal_of_leaves(replica, instruction->shape, &next, arena);
-  int64_t steps = EVAL_STEPS_ALONE;
-  EvalContext context = {
-      .arena = arena,
-      .error = error,
-      .replica_id = replica_number(replica),
-      .partition_id = partition_number(replica),
-      .rng_state = replica->rng_state,
-      .cancelled = &replica->run->failing,
-      .budget = scheduler_workers() ? NULL : &steps,
-      .part = part,
-  };
-  return eval_instruction(instruction, operands, result, &context);
+  *result = literal_of_leaves(replica, instruction->shape, &next, arena);
+  return operands;
+}
+
+/* The thunk's instruction; of one that has places, those of `part`, unless it is NULL. From any thread. */
+static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, Arena *arena,
+                     Error *error) {
+  int64_t steps;
+  EvalContext context = eval_context(replica, arena, &steps, error);
+  context.part = part;
+  Literal *result, **operands = eval_operands(replica, thunk, arena, &result);
+  return eval_instruction(thunk->instruction, operands, result, &context);
+}
+
+/* As run_generated, of a call, a branch or a loop: it stays in replica->scratch until it is over. */
+static bool run_evaluation(Replica *replica, const Thunk *thunk, bool *ok, Error *error) {
+  int64_t steps;
+  EvalContext context = eval_context(replica, replica->scratch, &steps, error);
+  if (!replica->evaluation) {
+    replica->evaluation_mark = arena_mark(replica->scratch);
+    Literal *result, **operands = eval_operands(replica, thunk, replica->scratch, &result);
+    replica->evaluation = evaluation_begin(thunk->instruction, operands, result, &context);
+  }
+  *ok =
+      replica->evaluation && evaluation_resume(replica->evaluation, &context, replica->deadline_us);
+  if (*ok && !evaluation_is_over(replica->evaluation)) return false;
+  replica->evaluation = NULL;
+  arena_release(replica->scratch, replica->evaluation_mark);
+  return true;
 }
 
 static bool run_eval(Replica *replica, const Thunk *thunk, Error *error) {
@@ -302,6 +331,7 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
 static bool run_eval_step(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
                           Error *error) {
   const Instruction *x = thunk->instruction;
+  if (eval_is_resumable(x)) return run_evaluation(replica, thunk, ok, error);
   EvalLoop loop = {.replica = replica, .thunk = thunk, .error = error};
   ChunkLoop all;
   if (!eval_chunks(thunk, &loop, &all)) {
@@ -480,7 +510,8 @@ __attribute__((used, visibility("default"))) int xla_region_step(Replica *replic
 
 /* A region comes back now and then, to go on where it was: frame->phase. */
 static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
-  enum { FUEL = 100 * 1000 };
+  enum { FIRST_FUEL = 1024, MAX_FUEL = 100 * 1000 };
+  static const double SHORT_US = 500, LONG_US = 2000;
   const Program *program = replica->executable->program;
   if (!platform_has_codegen()) {
     frame->next++;
@@ -491,7 +522,16 @@ static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Erro
       program->generated_module, program->fusion_count + thunk->region);
   if (frame->phase == 0 && replica->run->profile) replica->since = platform_now_us();
   replica->error = error;
-  frame->phase = function(replica, replica->slots, frame->phase, FUEL);
+  /* With a deadline, as much as takes a millisecond or two. */
+  double start_us = replica->deadline_us ? platform_now_us() : 0;
+  if (!replica->fuel) replica->fuel = start_us ? FIRST_FUEL : MAX_FUEL;
+  frame->phase = function(replica, replica->slots, frame->phase, replica->fuel);
+  if (start_us) {
+    double us = platform_now_us() - start_us;
+    if (us < SHORT_US && replica->fuel < MAX_FUEL) replica->fuel *= 2;
+    if (us > LONG_US && replica->fuel > 1) replica->fuel /= us > 8 * LONG_US ? 8 : 2;
+    if (!replica->fuel) replica->fuel = 1;
+  }
   if (frame->phase > 0) return true;
   record(replica, thunk, replica->since);
   frame->next++;

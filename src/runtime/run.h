@@ -64,7 +64,9 @@ struct Replica {
   ReplicaState state;
   Replica *next_call; /* of those that wait for the host */
   uint8_t **slots;
-  Arena *scratch; /* for the evaluator, emptied after each thunk */
+  Arena *scratch;                /* for the evaluator, emptied after each thunk */
+  struct Evaluation *evaluation; /* in there, of the thunk that it is at; else NULL */
+  ArenaMark evaluation_mark;
   int depth;
   Frame *frames;   /* as many as the executable says */
   const Thunk *at; /* what it runs or ran last */
@@ -76,6 +78,7 @@ struct Replica {
   int waited_for;     /* and whom that was: for the profile */
   double since;       /* when it began with the thunk that it is at */
   double deadline_us; /* of this turn; 0: none */
+  int fuel;           /* that a region gets; 0: none did yet */
   Error *error;       /* while a region runs: where its calls say what went wrong */
   uint64_t rng_state[2];
   int event_count, event_capacity;
