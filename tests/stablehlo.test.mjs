@@ -170,6 +170,53 @@ describe('text', () => {
   });
 });
 
+describe('other dialects', () => {
+  test('MHLO means what StableHLO means', async () => {
+    let count = 0;
+    for (const { form, name, bytes } of programs) {
+      if (form !== 'text' && form !== 'generic') continue;
+      const text = bytes.toString();
+      if (text.length > 20000 || /vhlo|stablehlo\.(composite|custom_call @(mhlo|stablehlo))/.test(text)) continue;
+      const [own, old] = [await client.load(text), await client.load(text.replaceAll('stablehlo', 'mhlo'))];
+      assert.equal(String(old), String(own), name);
+      own.dispose();
+      old.dispose();
+      count++;
+    }
+    assert.ok(count > 300, `${count} programs`);
+  });
+  const main = (body, result) => `func.func @main(%x: tensor<2xf32>) -> ${result} {\n ${body}\n }`;
+  for (const [name, text, expected] of [
+    ['constants of arith', main(`%a = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+      %b = "arith.constant"() <{value = dense<3.0> : tensor<2xf32>}> : () -> tensor<2xf32>
+      %c = mhlo.add %x, %a : tensor<2xf32>
+      %d = mhlo.multiply %c, %b : tensor<2xf32>
+      return %d : tensor<2xf32>`, 'tensor<2xf32>'), [[33, 66]]],
+    ['numbers of arith that nothing reads', main(`%c = arith.constant 5 : i32
+      %t = arith.constant true
+      %f = arith.constant 1.5 : f32
+      %i = arith.constant 2 : index
+      return %x : tensor<2xf32>`, 'tensor<2xf32>'), [[10, 20]]],
+    ['casts', main(`%0 = tensor.cast %x : tensor<2xf32> to tensor<?xf32>
+      %1 = "tensor.cast"(%0) : (tensor<?xf32>) -> tensor<2xf32>
+      %2:2 = builtin.unrealized_conversion_cast %1, %x : tensor<2xf32>, tensor<2xf32> to tensor<2xf32>, tensor<2xf32>
+      %3 = "builtin.unrealized_conversion_cast"(%2#0) : (tensor<2xf32>) -> tensor<2xf32>
+      %4 = mhlo.subtract %3, %2#1 {mhlo.x = unit} : tensor<2xf32>
+      return %4 : tensor<2xf32>`, 'tensor<2xf32>'), [[0, 0]]],
+    ['MHLO as it prints', main(`%0 = mhlo.constant dense<0xFF800000> : tensor<f32>
+      %1 = mhlo.reduce(%x init: %0) applies mhlo.maximum across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+      %2 = mhlo.compare GT, %1, %0 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %3 = mhlo.acosh %1 : tensor<f32>
+      %4 = mhlo.cosh %3 : tensor<f32>
+      %5 = mhlo.round_nearest_even %4 : tensor<f32>
+      %6 = mhlo.select %2, %5, %0 : tensor<i1>, tensor<f32>
+      return %6 : tensor<f32>`, 'tensor<f32>'), [20]],
+  ]) test(name, async () => assert.deepEqual(await run(text, [[10, 20]]), expected));
+  test('casts to another type are refused', () => assert.rejects(
+    client.load(main('%0 = tensor.cast %x : tensor<2xf32> to tensor<3xf32>\n return %0 : tensor<3xf32>', 'tensor<3xf32>')),
+    { code: 'INVALID_ARGUMENT', message: /tensor.cast.*declared tensor<3xf32>, but is f32\[2\]/ }));
+});
+
 describe('what HLO says otherwise', () => {
   const factored = (result = '', module = '') => `module @m ${module} {
     func.func public @main(%x: tensor<3x2xf32>) -> (tensor<3x2xf32>${result}, tensor<2xf32>) {

@@ -129,10 +129,18 @@ export function flattened(attributes) {
 export const NO_BLOCKS = 'branches between blocks (cf) are not StableHLO: loops are stablehlo.while, branches ' +
   'stablehlo.if and stablehlo.case';
 
+/** Operations of MHLO that StableHLO lacks; the others are called alike and mean the same. */
+const MHLO_ALONE = new Set([
+  'acos', 'acosh', 'asin', 'asinh', 'atanh', 'copy', 'cosh', 'erf', 'ragged_dot', 'scan', 'sinh', 'stochastic_convert',
+  'topk',
+]);
+
 /** The name without the dialect's version: "stablehlo.add" of "vhlo.add_v1". */
 export function currentName(name) {
   const [, bare] = /^vhlo\.(.+)_v\d+$/.exec(name) ?? [];
-  if (name === 'sdy.constant') return 'stablehlo.constant';
+  if (name === 'sdy.constant' || name === 'arith.constant') return 'stablehlo.constant';
+  const [, mhlo] = /^mhlo\.(\w.*)$/.exec(name) ?? [];
+  if (mhlo && !MHLO_ALONE.has(mhlo)) return `stablehlo.${mhlo}`;
   if (!bare) return /^(func|sdy|mhlo|chlo)\.return$/.test(name) ? 'stablehlo.return' : name;
   return { func: 'func.func', call: 'func.call' }[bare] ?? `stablehlo.${bare}`;
 }

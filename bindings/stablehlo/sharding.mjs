@@ -190,4 +190,5 @@ export const sharded = {
   'sdy.named_computation': namedComputation,
   // Between VHLO's types and MLIR's own, where an artifact mixes dialects.
   'builtin.unrealized_conversion_cast': (c) => c.in,
+  'tensor.cast': (c) => c.in, // to sizes that are known, or back
 };

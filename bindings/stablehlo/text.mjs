@@ -8,7 +8,7 @@ import { withoutBlobs } from './blobs.mjs';
 import { currentName, Dictionary, flattened, NO_BLOCKS, Opaque, Value } from './ir.mjs';
 import { MOVES } from './sharding.mjs';
 import { Syntax } from './syntax.mjs';
-import { tensor, typeText } from './types.mjs';
+import { scalarType, tensor, typeText } from './types.mjs';
 
 /** The attribute that a clause gives; others are called as they are. */
 const CLAUSES = {
@@ -51,9 +51,9 @@ const WINDOW = {
 };
 
 /** Of others, the generic form can be read at least. */
-const DIALECTS = /^(stablehlo|chlo|mhlo|vhlo|func|builtin|sdy)\./;
+const DIALECTS = /^(stablehlo|chlo|mhlo|vhlo|func|builtin|sdy)\.|^(arith\.constant|tensor\.cast)$/;
 
-const DEFAULT_DIALECT = { return: 'func.return', call: 'func.call', func: 'func.func' };
+const DEFAULT_DIALECT = { unrealized_conversion_cast: 'builtin.unrealized_conversion_cast', return: 'func.return', call: 'func.call', func: 'func.func' };
 
 /**
  * @param {string | Uint8Array} source or its UTF-8 bytes
@@ -451,7 +451,25 @@ function func({ reader, define, valueName, location }) {
   return { attributes, regions, results: [] };
 }
 
-/** constant dense<1.0> : tensor<f32>; chlo.constant too */
+/** tensor.cast %a : type to type; unrealized_conversion_cast %a, %b : types to types */
+function cast({ reader, operand }) {
+  const operands = [];
+  while (reader.peek('%')) {
+    operands.push(operand());
+    reader.accept(',');
+  }
+  const attributes = reader.peek('{') ? reader.dictionary() : {};
+  const types = () => {
+    const list = [reader.type()];
+    while (reader.accept(',')) list.push(reader.type());
+    return list;
+  };
+  if (reader.accept(':')) types();
+  reader.expectWord('to');
+  return { operands, attributes, results: types() };
+}
+
+/** constant dense<1.0> : tensor<f32>; those of CHLO and arith too, which may be numbers */
 function constant({ reader }) {
   const attributes = reader.peek('{') ? reader.dictionary() : Object.create(null);
   if (reader.accept('(')) { // the older form: () {value = ...} : () -> type
@@ -466,7 +484,8 @@ function constant({ reader }) {
   }
   const start = reader.at;
   attributes.value = reader.attribute();
-  const type = attributes.value?.type;
+  const { value } = attributes;
+  const type = typeof value === 'boolean' ? scalarType('pred') : value?.type;
   if (!type) throw reader.fail('expected the elements of a constant', start);
   // A quantised constant says its own type behind that of its elements.
   return { attributes, results: [reader.accept(':') ? reader.type() : type] };
@@ -778,6 +797,8 @@ const SPECIAL = {
   'stablehlo.return': listed,
   'stablehlo.constant': constant,
   'chlo.constant': constant,
+  'tensor.cast': cast,
+  'builtin.unrealized_conversion_cast': cast,
   'stablehlo.custom_call': customCall,
   'stablehlo.composite': composite,
   'stablehlo.slice': slice,

@@ -2,7 +2,8 @@
 #include "hlo/inference_rules.h"
 
 const Shape *infer_rng(Inference *in) {
-  REQUIRE(in, in->operand_count == 2, "%d operands are given; both distributions take 2",
+  /* XLA takes more, and makes no use of them. */
+  REQUIRE(in, in->operand_count >= 2, "%d operands are given; both distributions take 2",
           in->operand_count);
   if (!check_stated(in, "it says how many numbers to draw")) return NULL;
   bool normal = in->a->distribution == RNG_NORMAL;

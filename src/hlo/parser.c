@@ -124,6 +124,7 @@ static bool parse_header(Parser *p, EntryLayout *layout) {
   lexer_next(&p->lexer); /* HloModule */
   if (!parse_name(p, &name, "the module's name")) return false;
   p->module->name = arena_strndup(p->arena, name.text, name.length);
+  parser_accept(p, ':'); /* as in old dumps */
   while (parser_accept(p, ',')) {
     if (!parse_header_attribute(p, &seen, layout)) return false;
   }

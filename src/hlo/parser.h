@@ -57,6 +57,7 @@ typedef struct Parser {
   int defined_count, defined_capacity;
   Definition *defined; /* in the text's order */
   Computation *entry;  /* the one marked ENTRY */
+  Symbols skipped;     /* computations with dimensions without a bound, which no other may call */
   const char *entry_at;
 
   Computation *computation; /* being read; NULL in hlo_parse_attributes */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "hlo/parser.h"
+#include "shape/shape_text.h"
 
 /* ---- Bodies ---- */
 
@@ -140,12 +141,58 @@ static bool mark_entry(Parser *p, Computation *computation, const char *at) {
   return true;
 }
 
+/* Whether a dimension without a bound stands in the text: `?` in brackets right behind a name, as in f32[?,3]. */
+static bool has_unbounded(const char *at, const char *end) {
+  bool in_shape = false;
+  for (; at < end; at++) {
+    if (*at == '"') {
+      for (at++; at < end && *at != '"'; at++) at += *at == '\\';
+    } else if (*at == '[') {
+      in_shape = is_name_char(at[-1]);
+    } else if (*at == ']') {
+      in_shape = false;
+    } else if (*at == '?' && in_shape && (at[-1] == '[' || at[-1] == ',')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The end of the computation whose name has been read: groups in brackets, of which the last is the body. */
+static const char *computation_end(const Parser *p) {
+  const char *limit = p->lexer.limit, *at = p->lexer.start;
+  while (at && at < limit) {
+    char c = *at;
+    if (c != '{' && c != '(' && c != '[') {
+      at++;
+      continue;
+    }
+    at = balanced_end(at, limit);
+    const char *next = at ? text_skip_space(at, limit) : NULL;
+    if (next && c == '{' && (next == limit || *next != '{')) return next; /* a layout is no body */
+  }
+  return NULL;
+}
+
+/* XLA leaves computations that nothing calls in a module, even those that cannot be run. */
+static bool skip_unbounded(Parser *p, Name name) {
+  const char *start = p->lexer.start, *limit = p->lexer.limit;
+  if (!memchr(start, '?', (size_t)(limit - start))) return false;
+  if (symbols_find(&p->computations, name.text, name.length)) return false;
+  const char *end = computation_end(p);
+  if (!end || !has_unbounded(start, end)) return false;
+  symbols_add(&p->skipped, p->scratch, name.text, name.length, name.at, NULL);
+  lexer_seek(&p->lexer, end);
+  return true;
+}
+
 bool parse_computation(Parser *p) {
   Name name;
   const char *start = p->lexer.start;
   bool is_entry = lexer_is_word(&p->lexer, "ENTRY");
   if (is_entry) lexer_next(&p->lexer);
   if (!parse_name(p, &name, "a computation's name")) return false;
+  if (!is_entry && skip_unbounded(p, name)) return skip_execution_thread(p);
   Computation *computation = mention(p, name);
   if (computation->count) {
     return parser_error(p, name.at, "the computation %s is defined twice", name_str(p, name));
@@ -247,7 +294,19 @@ bool finish_computations(Parser *p) {
   }
   if (undefined) {
     Name name = {undefined->name, undefined->length, undefined->at};
+    if (symbols_find(&p->skipped, name.text, name.length)) {
+      return parser_error(p, undefined->at,
+                          "the computation %s has a dimension without a bound (?), which is not "
+                          "supported; use <=N",
+                          name_str(p, name));
+    }
     return parser_error(p, undefined->at, "there is no computation called %s", name_str(p, name));
+  }
+  if (!p->defined_count) {
+    const Symbol *skipped = p->skipped.slots;
+    while (!skipped->name) skipped++;
+    return parser_error(p, skipped->at,
+                        "it has a dimension without a bound (?), which is not supported; use <=N");
   }
   if (!p->entry) p->entry = p->defined[p->defined_count - 1].computation;
   return order_computations(p);
