@@ -33,9 +33,15 @@ async function loadProto(client, bytes) {
   }
 }
 
+async function loadProtoText(client, content) {
+  const { protoOfText } = await import('./proto_text.mjs');
+  return client.parseHloProto(protoOfText(typeof content === 'string' ? content : new TextDecoder().decode(content)));
+}
+
 function loadText(client, content, kind, shapes) {
   if (kind === 'stablehlo') return client.parseStableHlo(content, { arguments: shapes });
   if (kind === 'hlo') return client.parseHlo(content);
+  if (kind === 'proto') return loadProtoText(client, content);
   const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
   const refused = refusal(head);
   if (refused) throw refused;

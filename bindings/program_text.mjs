@@ -1,8 +1,14 @@
 /** What a program is that may be text. */
 
-/** 'hlo' or 'stablehlo' by the first words of a text that are no comment; undefined: neither. */
+/**
+ * 'hlo' or 'stablehlo' by the first words of a text that are no comment; 'proto': an HLO proto as text; undefined:
+ * none of these.
+ */
+const PROTO = /^((hlo|hlo_module|computations)\s*:?\s*[{<]\s*\w+\s*[:{<]|(name|entry_computation_name|entry_computation_id|id)\s*:)/;
+
 export function kindOfText(text) {
   const head = text.slice(0, 100000).replace(/^(\s+|\/\/[^\n]*|\/\*[^]*?\*\/)*/, '');
+  if (PROTO.test(head.replace(/^(\s+|#[^\n]*)*/, ''))) return 'proto';
   if (/^HloModule\b/.test(head) || /^(ENTRY\b|%?[\w.-]+\s*(\([^\n]*\)\s*->[^\n]*)?\{)/.test(head)) {
     return /^module\b/.test(head) ? 'stablehlo' : 'hlo';
   }
