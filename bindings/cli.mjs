@@ -27,6 +27,7 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
             .npy, .npz or .safetensors file as another of these
 
   --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
+  --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
   --replicas N        for N replicas (default: what the module states, or 1)
   --partitions N      of N partitions each (default: what the module states, or 1)
   --threads N         use N threads; 0: none (default: as many as the machine has)
@@ -53,7 +54,7 @@ const TEXT = { type: 'string' };
 const FLAG = { type: 'boolean', default: false };
 const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
-  input: LIST, shape: LIST, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
+  input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
   wasm: FLAG,
@@ -61,7 +62,7 @@ const OPTIONS = {
   version: FLAG,
 };
 
-const ALWAYS = ['shape', 'threads', 'replicas', 'partitions', 'help', 'version'];
+const ALWAYS = ['shape', 'elided', 'threads', 'replicas', 'partitions', 'help', 'version'];
 /** What each command does, and the options that it takes. */
 const COMMANDS = {
   run: {
@@ -96,10 +97,13 @@ async function main(argv) {
   }
   if (name === 'convert' && isWeightsFile(file)) return convertWeights(file, values.output);
   if (name === 'info' && isWeightsFile(file)) return printArrays(await readArrays(file), values.json);
+  if (values.elided !== undefined && !['zeros', 'random'].includes(values.elided)) {
+    throw new UsageError(`--elided is zeros or random, not "${values.elided}"`);
+  }
   const client = await Client.create({ threads: countOption('threads', values.threads, 0) });
   try {
     const shapes = values.shape.length ? values.shape.map((shape) => Shape.of(shape)) : undefined;
-    const module = await readModule(client, file, shapes);
+    const module = await readModule(client, file, shapes, values.elided);
     return await command.run(client, module, values);
   } finally {
     client.dispose();

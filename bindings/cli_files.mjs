@@ -33,12 +33,12 @@ async function readStandardInput() {
 }
 
 /** With the place in the file in front, as compilers have it. */
-export async function readModule(client, file, shapes) {
+export async function readModule(client, file, shapes, elided) {
   progress(`reading ${file === '-' ? 'standard input' : file}`);
   const bytes = await readInput(file);
   try {
     if (!bytes.length) return client.parseHlo(bytes);
-    return await client.load(bytes, { arguments: shapes });
+    return await client.load(bytes, { arguments: shapes, elided });
   } catch (error) {
     if (!error.line) {
       if (/say for which sizes/.test(error.message)) {
@@ -52,7 +52,8 @@ export async function readModule(client, file, shapes) {
     }
     const { code, operation, line, column } = error;
     const place = `${file}:${line}:${column ?? 1}`;
-    throw new XlaError(code, `${place}: ${error.message}`, { operation, line, column });
+    const message = error.message.replace(/load it with \{ elided: 'zeros' \} or 'random'/, 'give --elided zeros or random');
+    throw new XlaError(code, `${place}: ${message}`, { operation, line, column });
   }
 }
 

@@ -15,7 +15,12 @@ import { boolean, checkOptions, copyList, count, kind } from './options.mjs';
 import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
+const ELIDED = { zeros: 1, random: 2 }; // ElidedLiterals in src/hlo/text.h
+const HLO_OPTIONS = {
+  elided: kind("'zeros' or 'random'", (value) => (Object.hasOwn(ELIDED, value) ? value : undefined)),
+};
 const LOAD_OPTIONS = {
+  ...HLO_OPTIONS,
   arguments: kind('an array of shapes', (value) =>
     (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
 };
@@ -123,20 +128,25 @@ export class Client {
    * @param {object} [options]
    * @param {(Shape | string)[]} [options.arguments] shapes of the arguments: for StableHLO programs
    *   of unknown sizes, which are read for these
+   * @param {'zeros' | 'random'} [options.elided] values for the constants that a dump leaves out, as {...} or
+   *   dense_resource<__elided__>: so its speed can be seen; without it, such a program is refused
    * @returns {Promise<HloModule>}
    */
   async load(source, options) {
-    const { arguments: shapes } = checkOptions('load', options, LOAD_OPTIONS);
+    const checked = checkOptions('load', options, LOAD_OPTIONS);
     const { load } = await import('./loading.mjs');
-    return load(this, source, shapes);
+    return load(this, source, checked);
   }
 
   /**
    * Reads a module from HLO text, as XLA and JAX print it.
    * @param {string | Uint8Array} text or its UTF-8 bytes
+   * @param {object} [options]
+   * @param {'zeros' | 'random'} [options.elided] as of load()
    * @returns {HloModule}
    */
-  parseHlo(text) {
+  parseHlo(text, options) {
+    const { elided } = checkOptions('parseHlo', options, HLO_OPTIONS);
     const bytes = typeof text === 'string'
       ? new TextEncoder().encode(text) : bytesOf('parseHlo', text);
     const head = new TextDecoder().decode(bytes.subarray(0, 2000));
@@ -150,7 +160,7 @@ export class Client {
     }
     const pointer = this.#core.scoped((copy) =>
       // The text may hold NULs, so its length is given; and it may be empty.
-      this.#core.need('xla_module_parse', copy(bytes), bytes.length));
+      this.#core.need('xla_module_parse', copy(bytes), bytes.length, ELIDED[elided] ?? 0));
     return new HloModule(this.#core, pointer);
   }
 

@@ -595,6 +595,8 @@ export type ProgramSource = string | Uint8Array | ArrayBuffer | Blob | Response 
 export interface LoadOptions {
   /** Shapes of the arguments, for StableHLO programs of unknown sizes: they are read for these. */
   arguments?: readonly (Shape | string)[];
+  /** Values for the constants that a dump leaves out ({...}); without it, such a program is refused. */
+  elided?: 'zeros' | 'random';
 }
 
 export interface CompileOptions {
@@ -645,7 +647,7 @@ export class Client {
    */
   load(source: ProgramSource | Promise<ProgramSource>, options?: LoadOptions): Promise<HloModule>;
   /** Reads HLO text, as XLA and JAX print it, or its UTF-8 bytes. An error has line and column. */
-  parseHlo(text: string | Uint8Array): HloModule;
+  parseHlo(text: string | Uint8Array, options?: { elided?: 'zeros' | 'random' }): HloModule;
   /** Reads StableHLO with CHLO: text, its UTF-8 bytes, or MLIR bytecode. Errors have a place. */
   parseStableHlo(source: string | Uint8Array, options?: LoadOptions): Promise<HloModule>;
   /** Reads a serialized HloModuleProto, HloProto or HloSnapshot. */

@@ -6,21 +6,21 @@ import { bytecodeOfJaxExport, contentOf, gunzip, isGzip, refusal } from './sourc
 /**
  * @param {import('./client.mjs').Client} client
  * @param {any} source as of client.load()
- * @param {import('./shape.mjs').Shape[]} [shapes] of the arguments
+ * @param {{ arguments?: import('./shape.mjs').Shape[], elided?: 'zeros' | 'random' }} options as of client.load()
  * @returns {Promise<import('./module.mjs').HloModule>}
  */
-export async function load(client, source, shapes) {
+export async function load(client, source, options) {
   let { content } = await contentOf(source);
   if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
-  if (typeof content === 'string') return loadText(client, content, kindOfText(content), shapes);
+  if (typeof content === 'string') return loadText(client, content, kindOfText(content), options);
   const refused = refusal(content);
   if (refused) throw refused;
   const { isBytecode } = await import('./stablehlo/index.mjs');
   const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
-  if (bytecode) return client.parseStableHlo(bytecode, { arguments: shapes });
+  if (bytecode) return client.parseStableHlo(bytecode, options);
   if (!isText(content)) return loadProto(client, content);
   const head = new TextDecoder().decode(content.subarray(0, 100000));
-  return loadText(client, content, kindOfText(head), shapes);
+  return loadText(client, content, kindOfText(head), options);
 }
 
 async function loadProto(client, bytes) {
@@ -38,15 +38,16 @@ async function loadProtoText(client, content) {
   return client.parseHloProto(protoOfText(typeof content === 'string' ? content : new TextDecoder().decode(content)));
 }
 
-function loadText(client, content, kind, shapes) {
-  if (kind === 'stablehlo') return client.parseStableHlo(content, { arguments: shapes });
-  if (kind === 'hlo') return client.parseHlo(content);
+function loadText(client, content, kind, options) {
+  const { elided } = options;
+  if (kind === 'stablehlo') return client.parseStableHlo(content, options);
+  if (kind === 'hlo') return client.parseHlo(content, { elided });
   if (kind === 'proto') return loadProtoText(client, content);
   const head = typeof content === 'string' ? new TextEncoder().encode(content.slice(0, 1000)) : content;
   const refused = refusal(head);
   if (refused) throw refused;
   try {
-    return client.parseHlo(content);
+    return client.parseHlo(content, { elided });
   } catch (error) {
     const { code, message, line, column, operation } = error;
     throw new XlaError(code, `${message}; this text is neither HLO, which begins with HloModule, nor StableHLO, ` +

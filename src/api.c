@@ -147,13 +147,14 @@ XLA_API Module *xla_builder_build(Builder *builder, Instruction *root) {
 
 /* ---- Modules ---- */
 
-XLA_API Module *xla_module_parse(const char *text, int length) {
-  return hlo_parse(text, (size_t)length, &last_error);
+XLA_API Module *xla_module_parse(const char *text, int length, int elided) {
+  TextData none = {.elided = (ElidedLiterals)elided};
+  return hlo_parse_with_data(text, (size_t)length, &none, &last_error);
 }
 
 XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
                                            const uint32_t *sizes, int count) {
-  TextData given = {count, data, sizes};
+  TextData given = {.count = count, .data = data, .sizes = sizes};
   return hlo_parse_with_data(text, (size_t)length, &given, &last_error);
 }
 

@@ -81,7 +81,8 @@ XLA_API char *xla_instruction_shape(const Instruction *instruction);
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
 
 /* Modules. */
-XLA_API Module *xla_module_parse(const char *text, int length);
+/* `elided`: an ElidedLiterals of hlo/text.h. */
+XLA_API Module *xla_module_parse(const char *text, int length, int elided);
 /* `count` constants' elements beside the text: see TextData in hlo/text.h. */
 XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
                                            const uint32_t *sizes, int count);

@@ -136,3 +136,46 @@ describe('HLO text', () => {
     }));
   }
 });
+
+describe('constants that a dump leaves out', () => {
+  const types = ['f32', 'bf16', 's32', 's64', 'pred', 'c64', 'u4', 's2', 'f64'];
+  const hlo = (type) => `HloModule m\nENTRY e {\n ROOT c = ${type}[40,50]{1,0} constant({...})\n}`;
+  const mlirType = (type) => ({ pred: 'i1', c64: 'complex<f32>' })[type] ?? type.replace(/^s(?=\d)/, 'i').replace(/^u/, 'ui');
+  const mlir = (type, elements) => {
+    const tensor = `tensor<40x50x${mlirType(type)}>`;
+    return `func.func @main() -> ${tensor} {\n %0 = stablehlo.constant ${elements} : ${tensor}\n return %0 : ${tensor}\n}`;
+  };
+  const forms = {
+    'HLO text': hlo,
+    StableHLO: (type) => mlir(type, 'dense_resource<__elided__>'),
+    "StableHLO of MLIR's old printer": (type) => mlir(type, 'opaque<"elided_large_const", "0xDEADBEEF">'),
+  };
+  for (const [name, form] of Object.entries(forms)) {
+    test(name, async () => {
+      for (const type of types) {
+        await assert.rejects(client.load(form(type)), ({ code, message, line }) => code === 'INVALID_ARGUMENT' &&
+          /load it with \{ elided: 'zeros' \} or 'random'/.test(message) && line >= 2, type);
+        const [zeros] = await run(await client.load(form(type), { elided: 'zeros' }), []);
+        assert.ok(zeros.flat(9).every((value) => Number(value) === 0), type);
+        const [random] = await run(await client.load(form(type), { elided: 'random' }), []);
+        const values = random.flat(9).map(Number);
+        assert.equal(values.length, type === 'c64' ? 4000 : 2000);
+        const isFloat = /^(f|bf|c)/.test(type);
+        assert.ok(values.every((value) => value >= (isFloat ? -1 : 0) && value <= (isFloat ? 1 : 9)), type);
+        const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+        const wanted = isFloat ? 0 : { pred: 0.5, s2: 0.5 }[type] ?? 4.5;
+        assert.ok(Math.abs(mean - wanted) < (wanted || 1) / 8, `${type}: mean ${mean}`);
+        assert.deepEqual(await run(await client.load(form(type), { elided: 'random' }), []), [random]);
+      }
+    });
+  }
+
+  test('in tuples, and among others that are whole', async () => {
+    const text = `HloModule m\nENTRY e {
+      a = f32[2] constant({1, 2})
+      t = (f32[3]{0}, s32[2]) constant(({...}, {7, 8}))
+      ROOT r = (f32[2], (f32[3], s32[2])) tuple(a, t)\n}`;
+    assert.deepEqual((await run(client.parseHlo(text, { elided: 'zeros' }), [])).flat(), [1, 2, [0, 0, 0], [7, 8]]);
+    await assert.rejects(client.load(text, { elided: 'ones' }), { code: 'INVALID_ARGUMENT', message: /elided must be 'zeros' or 'random'; got "ones"/ });
+  });
+});

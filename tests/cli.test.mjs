@@ -331,6 +331,15 @@ describe('other commands and options', () => {
     }
   });
 
+  test('constants that a dump leaves out', async () => {
+    const dump = path.join(folder, 'elided.hlo');
+    await writeFile(dump, 'HloModule m\nENTRY e {\n ROOT c = f32[3]{0} constant({...})\n}\n');
+    await fails(['run', dump], /elided\.hlo:3:\d+: .*print_large_constants, or give --elided zeros or random/);
+    await fails(['run', dump, '--elided', 'ones'], /--elided is zeros or random, not "ones"/);
+    const { stdout } = await xlaWasm('run', dump, '--elided', 'zeros', '--json');
+    assert.equal(stdout, '{"replica":0,"outputs":[{"shape":"f32[3]","data":[0,0,0]}]}\n');
+  });
+
   test('mistakes', async () => {
     await fails(['run', axpy, '--out', 'x'], /there is no option --out; did you mean --output\?/);
     await fails(['info', mlir], /say for which sizes the program is wanted: --shape/);

@@ -100,3 +100,25 @@ function writeInteger(type, data, text, i) {
   data[i] = bits === 64 ? wrapped : Number(wrapped);
   return true;
 }
+
+/**
+ * Elements of a constant that a dump leaves out: a zero for all, or floats from -1 to 1, integers from 0 to 9 (or to the
+ * type's highest) and predicates that look random.
+ * @param {'zeros' | 'random'} kind
+ */
+export function madeUpElements(elementType, count, kind) {
+  const { Array: Natural, lanes, limits, kind: numbers } = ELEMENT_TYPES.get(elementType);
+  if (kind === 'zeros') return new Natural(lanes);
+  const { write } = ELEMENT_TYPES.get(PARTS[elementType] ?? elementType);
+  const data = new Natural(count * lanes);
+  const values = numbers === 'pred' ? 2 : Math.min(10, Number(limits?.[1] ?? 9) + 1);
+  let state = 1;
+  for (let i = 0; i < data.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0; // Knuth's linear congruence
+    const drawn = state / 2 ** 32;
+    write(data, i, /float|complex/.test(numbers) ? 2 * drawn - 1 : toElement(Math.floor(drawn * values), numbers));
+  }
+  return data;
+}
+
+const toElement = (number, kind) => (kind === 'pred' ? number === 1 : number);

@@ -15,6 +15,7 @@ import { readText } from './text.mjs';
  * @param {object} [options]
  * @param {(import('../shape.mjs').Shape | string)[]} [options.arguments] shapes of the arguments, for
  *   programs of unknown sizes
+ * @param {'zeros' | 'random'} [options.elided] values for constants that the text leaves out
  * @returns {import('../module.mjs').HloModule}
  */
 export const parseStableHlo = guarded((client, source, options) => {
@@ -25,7 +26,7 @@ export const parseStableHlo = guarded((client, source, options) => {
     throw invalidArgument('parseStableHlo', `needs text or a Uint8Array; got ${describe(source)}`);
   }
   const isText = typeof source === 'string' || !hasMagic(source);
-  return lower(client, isText ? readText(source) : readBytecode(source), options);
+  return lower(client, isText ? readText(source, options?.elided) : readBytecode(source), options);
 }, 'parseStableHlo');
 
 export const isBytecode = guarded(hasMagic, 'isBytecode');

@@ -1,6 +1,6 @@
 /** Types and attributes of MLIR text. */
 import { XlaError } from '../error.mjs';
-import { elementsOfBytes, elementsOfText } from './elements.mjs';
+import { elementsOfBytes, elementsOfText, madeUpElements } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
 import { Lexer } from './lexer.mjs';
 import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, scalarType, storageType, tensor, typeText } from './types.mjs';
@@ -20,6 +20,8 @@ export class Syntax extends Lexer {
   resources = new Map();
   /** Constants to be filled in once the resources are known. @type {(() => void)[]} */
   late = [];
+  /** What becomes of constants that are left out. @type {'zeros' | 'random' | undefined} */
+  elided = undefined;
   /** Whether attributes are kept as they are written, as they are for somebody else: in a backend_config. */
   #isForeign = false;
   /** How the last type of elements was written, where that is not as HLO's type is: index, si32. */
@@ -305,7 +307,10 @@ export class Syntax extends Lexer {
         this.expect('(');
         return new Opaque(`loc(${this.balanced('(')})`);
       }
-      case 'affine_map': case 'affine_set': case 'strided': case 'opaque': case 'sparse':
+      case 'opaque':
+        this.identifier();
+        return this.peek('<') ? this.#opaque(start) : this.#verbatim(start);
+      case 'affine_map': case 'affine_set': case 'strided': case 'sparse':
       case 'distinct':
         this.identifier();
         if (this.accept('[')) this.balanced('[');
@@ -434,9 +439,13 @@ export class Syntax extends Lexer {
     const dense = new Dense(type, null, false);
     this.late.push(() => {
       const bytes = this.resources.get(key);
+      if (!bytes && this.elided) {
+        Object.assign(dense, this.#madeUp(type));
+        return;
+      }
       if (!bytes) {
         throw this.fail(`there is no resource "${key}" at the end of the text; print the program ` +
-          'with its large constants', start);
+          "with its large constants, or load it with { elided: 'zeros' } or 'random', which makes values up", start);
       }
       const count = type.dimensions.reduce((n, size) => n * size, 1);
       const made = this.#placed(start, () => elementsOfBytes(bytes, storageType(type), count));
@@ -444,6 +453,29 @@ export class Syntax extends Lexer {
       Object.assign(dense, { own: made.data, splat: made.splat, bytes: made.bytes });
     });
     return dense;
+  }
+
+  /** opaque<"elided_large_const", "0xDEADBEEF"> : type, as MLIR of 2021 leaves constants out */
+  #opaque(start) {
+    this.expect('<');
+    const text = this.balanced('<');
+    if (!/^"(elided_large_const|_)"/.test(text) || !this.peek(':')) {
+      if (this.accept(':')) this.type();
+      return this.#verbatim(start);
+    }
+    this.expect(':');
+    const type = this.#arrayType();
+    if (!this.elided) {
+      throw this.fail("the constant was left out when the program was printed; print it whole, or load it with { elided: 'zeros' } or " +
+        "'random', which makes values up", start);
+    }
+    const { own, splat } = this.#madeUp(type);
+    return new Dense(type, own, splat);
+  }
+
+  #madeUp(type) {
+    const own = madeUpElements(storageType(type), type.dimensions.reduce((n, size) => n * size, 1), this.elided);
+    return { own, splat: this.elided === 'zeros' };
   }
 
   /* ---- Attributes of dialects ---- */

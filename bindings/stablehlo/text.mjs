@@ -57,11 +57,14 @@ const DEFAULT_DIALECT = { unrealized_conversion_cast: 'builtin.unrealized_conver
 
 /**
  * @param {string | Uint8Array} source or its UTF-8 bytes
+ * @param {'zeros' | 'random'} [elided] values for constants that are left out
  * @returns {import('./ir.mjs').Module}
  */
-export function readText(source) {
+export function readText(source, elided = undefined) {
   const { text, blobs } = withoutBlobs(source);
-  return new Reader(text, blobs).module();
+  const reader = new Reader(text, blobs);
+  reader.elided = elided;
+  return reader.module();
 }
 
 class Reader extends Syntax {

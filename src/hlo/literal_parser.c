@@ -2,8 +2,8 @@
 ** Literals. A constant may have millions of elements, so this reads the text itself, in one pass.
 **
 ** As in XLA, commas between elements are not needed, braces have to nest as the shape says, and a
-** NaN may have a payload. Otherwise than in XLA, an elided literal, {...}, is refused, as nobody
-** could know what it was; and -0 is minus zero, as that is what XLA means when it prints it.
+** NaN may have a payload. Otherwise than in XLA, an elided literal, {...}, is refused unless the caller asks for
+** values that are made up; and -0 is minus zero, as that is what XLA means when it prints it.
 */
 #include <math.h>
 #include <string.h>
@@ -273,7 +273,8 @@ static bool check_size(Parser *p, const Shape *shape) {
   if (is_elided(p)) {
     return parser_error(p, p->lexer.start,
                         "the literal was left out when the module was printed; print it with "
-                        "print_large_constants");
+                        "print_large_constants, or load it with { elided: 'zeros' } or 'random', "
+                        "which makes values up");
   }
   if (shape_elements(shape) <= p->lexer.limit - p->lexer.start) return true;
   return parser_error(p, p->lexer.start, "%s has %lld elements; the literal has fewer",
@@ -306,8 +307,39 @@ static Literal *parse_given_literal(Parser *p, const Shape *shape) {
   return literal_view(p->arena, shape, given->data[index]);
 }
 
+/* Floats from -1 to 1, integers from 0 to 9 (or to the type's highest), predicates. Source: xorshift64*, Vigna 2016 */
+static void fill_random(Literal *literal) {
+  PrimitiveType type = literal->shape->type, component = type;
+  int parts = type_is_complex(type) ? 2 : 1;
+  if (parts == 2) component = type_complex_component(type);
+  TypeKind kind = type_kind(component);
+  uint64_t state = UINT64_C(0x9E3779B97F4A7C15);
+  int bits = type_bits(component) - (kind == KIND_SIGNED);
+  uint64_t values = bits > 3 ? 10 : UINT64_C(1) << bits;
+  for (int64_t i = 0; i < parts * shape_elements(literal->shape); i++) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    uint64_t drawn = state * UINT64_C(2685821657736338717) >> 32;
+    Scalar value = {.u = drawn % values};
+    if (kind == KIND_FLOAT) value = (Scalar){.f = (double)drawn * 0x1p-31 - 1};
+    scalar_store(component, literal->data, i, value);
+  }
+}
+
+/* {...}, whose values are made up. */
+static Literal *parse_elided_literal(Parser *p, const Shape *shape) {
+  lexer_seek(&p->lexer, balanced_end(p->lexer.start, p->lexer.limit));
+  Literal *literal = literal_new(p->arena, shape);
+  memset(literal->data, 0, (size_t)shape_bytes(shape));
+  if (p->data->elided == ELIDED_RANDOM) fill_random(literal);
+  return literal;
+}
+
 static Literal *parse_array_literal(Parser *p, const Shape *shape) {
   if (is_given(p)) return parse_given_literal(p, shape);
+  bool is_whole = is_elided(p) && balanced_end(p->lexer.start, p->lexer.limit);
+  if (is_whole && p->data && p->data->elided) return parse_elided_literal(p, shape);
   if (!check_size(p, shape)) return NULL;
   Literal *literal = literal_new(p->arena, shape);
   LiteralReader reader = {

@@ -16,10 +16,14 @@ Module *hlo_parse(const char *text, size_t length, Error *error);
 ** Data that comes beside a text, so that large constants need not be spelled: `constant(data.3)` has
 ** the elements data[3], which are sizes[3] bytes, dense and row-major.
 */
+/* What becomes of a literal that a dump leaves out, {...}: an error, zeros, or numbers that look random. */
+typedef enum ElidedLiterals { ELIDED_REFUSED, ELIDED_ZEROS, ELIDED_RANDOM } ElidedLiterals;
+
 typedef struct TextData {
   int count;
   void *const *data;
   const uint32_t *sizes;
+  ElidedLiterals elided;
 } TextData;
 
 /* As hlo_parse. The literals lie in `data`, which came from malloc: if the text is good, the module
