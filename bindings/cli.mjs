@@ -7,7 +7,7 @@ import {
   argumentsOfDevices, convertWeights, isWeightsFile, placed, placesOf, readArrays, readModule, UsageError,
   writeOut, writeResults,
 } from './cli_files.mjs';
-import { paint, progress } from './cli_terminal.mjs';
+import { paint, progress, shown } from './cli_terminal.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from './index.mjs';
 import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
@@ -213,7 +213,7 @@ async function time(executable, args, count) {
 
 function say(text) {
   progress();
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${shown(process.stderr, text)}\n`);
 }
 
 async function info(client, module, { json }) {
@@ -225,18 +225,18 @@ async function info(client, module, { json }) {
   const faint = (text) => paint(process.stdout, 'faint', text);
   const counts = [[replicaCount, 'replicas'], [partitionCount, 'partitions']]
     .map(([count, what]) => (count ? `, ${count} ${what}` : '')).join('');
-  await print(`${paint(process.stdout, 'bold', name)}${counts}`);
+  await printPainted(`${paint(process.stdout, 'bold', name)}${counts}`);
   for (const [i, parameter] of parameters.entries()) {
-    await print(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
+    await printPainted(`${faint(`parameter ${i}`)}  ${paint(process.stdout, 'cyan', parameter.name)}: ${parameter.shape}`);
   }
   const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
-  for (const [i, shape] of results.entries()) await print(`${faint(`result ${i}`)}  ${shape}`);
+  for (const [i, shape] of results.entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
 }
 
 async function printArrays(arrays, json) {
   const shapes = Object.entries(arrays).map(([name, { shape }]) => [name, String(shape.withoutLayout())]);
   if (json) return print(JSON.stringify(Object.fromEntries(shapes)));
-  for (const [name, shape] of shapes) await print(`${paint(process.stdout, 'cyan', name)}: ${shape}`);
+  for (const [name, shape] of shapes) await printPainted(`${paint(process.stdout, 'cyan', name)}: ${shape}`);
 }
 
 const put = (options, text) =>
@@ -288,7 +288,7 @@ async function printResults(results, json, partitions, devices = [...results.key
       await print(`${JSON.stringify(place).slice(0, -1)},"outputs":[${line}]}`);
     } else {
       const name = Object.entries(place).map((pair) => pair.join(' ')).join(', ');
-      if (results.length > 1) await print(paint(process.stdout, 'bold', name));
+      if (results.length > 1) await printPainted(paint(process.stdout, 'bold', name));
       for (const output of outputs) await print(output.toString());
     }
   }
@@ -299,8 +299,10 @@ async function version() {
   return JSON.parse(await readFile(file, 'utf8')).version;
 }
 
+const print = (line) => printPainted(shown(process.stdout, line));
+
 /** Waits until the line is out: a pipe may be slow, and the process must not end before. */
-function print(line) {
+function printPainted(line) {
   progress();
   return new Promise((resolve) => process.stdout.write(`${line}\n`, resolve));
 }
@@ -315,6 +317,6 @@ try {
   const text = isExpected ? error.message : (error.stack ?? String(error));
   const hint = error instanceof UsageError ? ' (see xla-wasm --help)' : '';
   progress();
-  process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${text.trim().replace(/\s*\n\s*/g, '; ')}${hint}\n`);
+  process.stderr.write(`${paint(process.stderr, 'red', 'error:')} ${shown(process.stderr, text.trim().replace(/\s*\n\s*/g, '; '))}${hint}\n`);
   process.exitCode = 1;
 }

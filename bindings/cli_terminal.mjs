@@ -2,10 +2,20 @@
 
 const STYLES = { bold: 1, faint: 2, red: 31, green: 32, cyan: 36 };
 
-/** Nothing but the text where the stream is a file or a pipe, or where colours are not wanted. */
+/** C0 but for tabs and line ends, DEL, C1, and what changes the direction of text or ends a line. */
+const CONTROLS = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const escape = (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/**
+ * Text that may hold anything, such as a program's names: on a terminal its control characters are escaped, as
+ * JSON has them. A file or a pipe is given it as it is.
+ */
+export const shown = (stream, text) => (stream.isTTY ? `${text}`.replace(CONTROLS, escape) : `${text}`);
+
+/** As shown, and in a style where the stream is a terminal and colours are wanted. */
 export function paint(stream, style, text) {
   const isWanted = stream.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
-  return isWanted ? `\x1b[${STYLES[style]}m${text}\x1b[0m` : text;
+  return isWanted ? `\x1b[${STYLES[style]}m${shown(stream, text)}\x1b[0m` : shown(stream, text);
 }
 
 let isShown = false;

@@ -32,6 +32,19 @@ function xlaWasm(...args) {
   });
 }
 
+/** A zip of one file, not compressed. */
+function storedZip(name, content) {
+  const bytes = Buffer.from(name), size = content.length;
+  const common = [20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, size, size >> 8, 0, 0, size, size >> 8, 0, 0, bytes.length, 0, 0, 0];
+  const local = Buffer.concat([Buffer.from([0x50, 0x4b, 3, 4, ...common]), bytes, content]);
+  const central = Buffer.concat([Buffer.from([0x50, 0x4b, 1, 2, 20, 0, ...common, ...new Array(14).fill(0)]), bytes]);
+  const end = Buffer.alloc(22);
+  end.set([0x50, 0x4b, 5, 6, 0, 0, 0, 0, 1, 0, 1, 0]);
+  end.writeUInt32LE(central.length, 12);
+  end.writeUInt32LE(local.length, 16);
+  return Buffer.concat([local, central, end]);
+}
+
 async function prints(args, stdout) {
   assert.deepEqual(await xlaWasm(...args), { code: 0, stdout, stderr: '' });
 }
@@ -322,6 +335,33 @@ describe('other commands and options', () => {
     } finally {
       process.env = before;
     }
+  });
+
+  test('control characters of a program do not reach a terminal', async () => {
+    const evil = '\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\x7f\b';
+    const mild = '\x9b31m\u202egnp\u2066'; // in text there are no others
+    const named = await write('evil.hlo', `HloModule evil
+ENTRY e {
+  x = f32[2] parameter(0)
+  ROOT y = f32[2] custom-call(x), custom_call_target="${mild}", metadata={op_name="${mild}"}
+}`);
+    const broken = await write('broken.hlo', `HloModule m\nENTRY e { x = f32[] ${mild}() }`);
+    const array = await write(`${'evil'}.npz`, storedZip(`a${evil}.npy`, file(header('<f4', '(2,)'), new Uint8Array(8))));
+    const inTerminal = (...args) => new Promise((resolve) => {
+      execFile('python3', ['-c', 'import pty, sys; pty.spawn(sys.argv[1:])', process.execPath, CLI, ...args],
+        { timeout: 60_000, encoding: 'utf8' }, (error, stdout) => resolve(stdout));
+    });
+    for (const [args, said] of [[['print', named], 'custom_call_target='], [['compile', named], 'custom-call('],
+      [['run', named, '--random'], 'nothing is registered'], [['info', broken], 'error:'], [['info', array], 'f32[2]'],
+      [['run', `${evil.replace('\x07', '')}.hlo`], 'no such file'], [[evil], 'there is no command'],
+      [['run', named, `--${evil}`], 'there is no option']]) {
+      const own = (await inTerminal(...args)).replace(/\x1b\[(\d+m|2K)|\r/g, '');
+      assert.ok(own.includes(said), `${args}: ${own}`);
+      // eslint-disable-next-line no-control-regex
+      assert.doesNotMatch(own, /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/, JSON.stringify(own));
+    }
+    // What a pipe gets is as it was.
+    assert.ok((await xlaWasm('print', named)).stdout.includes('\x9b31m\u202egnp') );
   });
 
   test('nothing but text where there is no terminal', async () => {
