@@ -3,7 +3,7 @@
  * have loops in them, which become loops.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 
 import { Client, Literal } from '../bindings/index.mjs';
 
@@ -325,4 +325,30 @@ test('a reduction over no dimension combines every element with its initial valu
 ENTRY e { x = s32[3] parameter(0)\n y = s32[3] parameter(1)\n z = s32[] constant(10)\n n = s32[] constant(-2)
   ROOT r = (s32[3], s32[3]) reduce(x, y, z, n), dimensions={}, to_apply=f }`, [[1, 2, 3], [4, 5, 6]]);
   assert.deepEqual([Array.from(v), Array.from(k)], [[9, 8, 7], [-8, -10, -12]]);
+});
+
+describe('more elements than memory has bytes', () => {
+  const sum = (type, dims, to, over) => `HloModule m\n${binary('add', type)}\nENTRY e {\n x = ${type}[${dims[0]}] parameter(0)
+    a = ${type}[${dims}] broadcast(x), dimensions={0}\n m = ${type}[${dims}] multiply(a, a)\n z = ${type}[] constant(0)
+    ROOT r = ${type}[${to}] reduce(m, z), dimensions={${over}}, to_apply=f\n}`;
+  for (const [type, dims, to, over, wanted] of [
+    ['s32', [1, 2 ** 30 - 1], [1], [1], (9 * (2 ** 30 - 1)) | 0], ['f32', [1, 2 ** 30], [1], [1], 9 * 2 ** 30], ['s32', [2, 2 ** 30 + 1], [], [0, 1], (18 * (2 ** 30 + 1)) | 0],
+    ['s32', [1, 2 ** 31 - 1], [], [0, 1], (9 * (2 ** 31 - 1)) | 0], ['s32', [1, 2 ** 31], [], [0, 1], (9 * 2 ** 31) | 0], ['s32', [3, 2 ** 30], [3], [1], (9 * 2 ** 30) | 0],
+  ]) {
+    test(`sums of ${type}[${dims}] over {${over}} take little`, async () => {
+      const text = sum(type, dims, to, over), module = clients[0].parseHlo(text), executable = await clients[0].compile(module);
+      assert.ok(executable.memory.temporaries < 2 ** 20, `${executable.memory.temporaries}`);
+      assert.doesNotMatch(executable.thunks(), /^ *eval /m);
+      const [result] = await executable.execute([Float64Array.from({ length: dims[0] }, () => 3)].map((x) => Literal.from(x, `${type}[${dims[0]}]`)));
+      assert.deepEqual(Array.from(result.data), new Array(to[0] ?? 1).fill(wanted));
+      executable.dispose();
+      module.dispose();
+    });
+  }
+
+  test('a part of what is larger than any array', async () => {
+    const text = `HloModule m\nENTRY e { x = s32[] parameter(0)\n b = s32[1048576,1048576] broadcast(x), dimensions={}
+      n = s32[1048576,1048576] add(b, b)\n ROOT s = s32[2,1] slice(n), slice={[7:9],[1048575:1048576]} }`;
+    assert.deepEqual(await run(text, [[3]]), [[6, 6]]);
+  });
 });

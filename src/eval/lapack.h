@@ -33,7 +33,7 @@ typedef struct Lapack {
   Matrix in[LAPACK_OPERANDS]; /* may be overwritten */
   Matrix out[LAPACK_RESULTS]; /* zeros at first */
   bool is_complex, is_narrow; /* of f32 or c64 */
-  const char *config; /* the text of backend_config */
+  const char *config;         /* the text of backend_config */
   EvalContext *context;
 } Lapack;
 

@@ -414,7 +414,7 @@ static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
 }
 
 static void start_group(Fuser *fuser, Instruction *x) {
-  if (!is_worth_a_loop(fuser, x)) {
+  if (!is_worth_a_loop(fuser, x) || !is_within_loops(x)) {
     fuser->stays[x->id] = true;
     return;
   }

@@ -8,8 +8,26 @@ static bool is_static_array(const Target *target, const Shape *shape) {
   for (int i = 0; i < shape->rank; i++) {
     if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
   }
-  /* Indices are of 32 bits with a sign, addresses of 32 without. */
-  return shape_elements(shape) <= INT32_MAX && shape_bytes(shape) <= UINT32_MAX;
+  return true;
+}
+
+/* Indices of loops have 32 bits, with a sign. Values in between may have any number of elements. */
+bool is_within_loops(const Instruction *root) {
+  bool reduces = root->opcode == HLO_REDUCE;
+  const Shape *shape = reduces ? root->operands[0]->shape : root->shape;
+  const Shape *result = shape_is_tuple(root->shape) ? root->shape->elements[0] : root->shape;
+  for (int d = 0; d < shape->rank && reduces; d++) {
+    if (shape->dims[d] > INT32_MAX) return false;
+  }
+  return shape_elements(result) <= INT32_MAX;
+}
+
+/* Whether each operand, too, has no more elements than an index can count. */
+static bool is_indexed(const Instruction *x) {
+  for (int i = 0; i < x->operand_count; i++) {
+    if (shape_elements(x->operands[i]->shape) > INT32_MAX) return false;
+  }
+  return is_within_loops(x);
 }
 
 /* A computation on scalars that can be written out. */
@@ -38,6 +56,7 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
   if (reduction_has_order(reduce)) return false;
   if (reduce->opcode == HLO_REDUCE) return reduce->a->dimensions.count > 0;
   bool backwards;
+  if (!is_indexed(reduce)) return false;
   if (cumulative_dimension(reduce, &backwards) >= 0) {
     return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
   }
@@ -46,6 +65,7 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
 
 static bool can_scatter(const Target *target, const Instruction *scatter) {
   int count = scatter->operand_count / 2;
+  if (!is_indexed(scatter)) return false;
   for (int i = 0; i < scatter->operand_count; i++) {
     if (!is_static_array(target, scatter->operands[i]->shape)) return false;
   }
@@ -96,7 +116,7 @@ static bool is_padded_around(const Instruction *pad) {
 static bool can_gather(const Instruction *gather) {
   const Shape *indices = gather->operands[1]->shape;
   return !type_is_complex(gather->shape->type) && type_is_integral(indices->type) &&
-         indices->type != PRED;
+         indices->type != PRED && is_indexed(gather);
 }
 
 /* With a start for each dimension, of which plans have room for those that say something. */
@@ -119,7 +139,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
   case HLO_GATHER: return can_gather(instruction);
-  case HLO_IOTA: return true;
+  case HLO_IOTA: return instruction->shape->dims[instruction->a->iota_dimension] <= INT32_MAX;
   case HLO_PAD: return is_padded_around(instruction);
   case HLO_TRANSPOSE: return !turns_rows(instruction);
   case HLO_DYNAMIC_SLICE: return can_slice(instruction);

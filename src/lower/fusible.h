@@ -20,4 +20,7 @@ bool is_plain(Opcode opcode);
 ** as its root. */
 bool can_fuse(const Target *target, const Instruction *instruction);
 
+/* Whether a loop's indices can count what an instruction is made of, as the root of a fusion. */
+bool is_within_loops(const Instruction *root);
+
 #endif

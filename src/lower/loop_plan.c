@@ -29,6 +29,7 @@ static bool has_offset(const LoopNode *node) { return node->kind != NODE_OPERATI
 /* Whether the loops k and k+1 walk through every array as one loop would. */
 static bool is_contiguous(const LoopPlan *plan, int k) {
   if (k + 1 == plan->rank - plan->reduced) return false;
+  if (plan->sizes[k] > INT32_MAX / plan->sizes[k + 1]) return false; /* indices have 32 bits */
   for (int i = 0; i < plan->count; i++) {
     const int64_t *coefficient = plan->nodes[i]->offset.coefficient;
     if (has_offset(plan->nodes[i]) && coefficient[k] != coefficient[k + 1] * plan->sizes[k + 1]) {
