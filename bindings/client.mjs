@@ -130,10 +130,12 @@ export class Client {
    *   of unknown sizes, which are read for these
    * @param {'zeros' | 'random'} [options.elided] values for the constants that a dump leaves out, as {...} or
    *   dense_resource<__elided__>: so its speed can be seen; without it, such a program is refused
+   * @param {number} [options.maxBytes] how much compressed data may become: by default 200 times as much as they
+   *   are (1 MB at least), 4 GiB at most
    * @returns {Promise<HloModule>}
    */
   async load(source, options) {
-    const checked = checkOptions('load', options, LOAD_OPTIONS);
+    const checked = checkOptions('load', options, { ...LOAD_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER) });
     const { load } = await import('./loading.mjs');
     return load(this, source, checked);
   }

@@ -597,6 +597,8 @@ export interface LoadOptions {
   arguments?: readonly (Shape | string)[];
   /** Values for the constants that a dump leaves out ({...}); without it, such a program is refused. */
   elided?: 'zeros' | 'random';
+  /** Of load(): bytes that compressed data may become; by default 200 times as many, 4 GiB at most. */
+  maxBytes?: number;
 }
 
 export interface CompileOptions {
@@ -2423,7 +2425,7 @@ export function readNpy(
   source: FileSource, options?: ReadOptions & { elementType?: string },
 ): Promise<Literal>;
 /** A .npz file: literals by name, without ".npy". */
-export function readNpz(source: FileSource, options?: ReadOptions): Promise<Record<string, Literal>>;
+export function readNpz(source: FileSource, options?: ReadOptions & { maxBytes?: number }): Promise<Record<string, Literal>>;
 /** A safetensors file: literals by name. */
 export function readSafetensors(
   source: FileSource, options?: ReadOptions,

@@ -6,12 +6,12 @@ import { bytecodeOfJaxExport, contentOf, gunzip, isGzip, refusal } from './sourc
 /**
  * @param {import('./client.mjs').Client} client
  * @param {any} source as of client.load()
- * @param {{ arguments?: import('./shape.mjs').Shape[], elided?: 'zeros' | 'random' }} options as of client.load()
+ * @param {{ maxBytes?: number, arguments?: import('./shape.mjs').Shape[], elided?: 'zeros' | 'random' }} options as of client.load()
  * @returns {Promise<import('./module.mjs').HloModule>}
  */
-export async function load(client, source, options) {
+export async function load(client, source, { maxBytes, ...options }) {
   let { content } = await contentOf(source);
-  if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content);
+  if (typeof content !== 'string' && isGzip(content)) content = await gunzip(content, maxBytes);
   if (typeof content === 'string') return loadText(client, content, kindOfText(content), options);
   const refused = refusal(content);
   if (refused) throw refused;

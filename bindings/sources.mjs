@@ -49,27 +49,45 @@ async function bodyOf(body, operation, onProgress) {
   }
   const stream = body.body ?? body.stream?.();
   if (!stream) return new Uint8Array(await body.arrayBuffer());
-  return streamed(stream, body.size ?? (Number(body.headers?.get('content-length')) || undefined), onProgress);
+  const told = body.size ?? Number(body.headers?.get('content-length'));
+  const total = Number.isSafeInteger(told) && told > 0 ? told : undefined;
+  try {
+    return await streamed(stream, { total, onProgress });
+  } catch (error) {
+    if (error instanceof XlaError || !(error instanceof TypeError)) throw error; // onProgress's, say
+    throw new XlaError('DATA_LOSS', `${operation}: ${body.url ? `${body.url}: ` : ''}the data are cut off: ${
+      error.message}`, { cause: error });
+  }
 }
+
+const MAX_TRUSTED = 2 ** 28; // bytes that are allocated because a header says so
 
 /**
  * Bytes as they come, into one array at once where it is known how many there are: arrayBuffer() would
- * have all of them twice for a moment.
+ * have all of them twice for a moment. What a header says is a hint only: it may lie.
+ * @param {ReadableStream} stream
+ * @param {object} how total: bytes that there are said to be; maxBytes: more are refused by `refuse`
  */
-async function streamed(stream, total, onProgress) {
-  let bytes = new Uint8Array(total ?? 65536);
+async function streamed(stream, { total, maxBytes = Infinity, refuse, onProgress }) {
+  let bytes = new Uint8Array(Math.min(total ?? 65536, MAX_TRUSTED, maxBytes));
   let loaded = 0;
   const reader = stream.getReader();
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return bytes.subarray(0, loaded);
-    if (loaded + value.length > bytes.length) {
-      const grown = new Uint8Array(Math.max(2 * bytes.length, loaded + value.length));
+    if (done) return loaded * 2 < bytes.length ? bytes.slice(0, loaded) : bytes.subarray(0, loaded);
+    const needed = loaded + value.length;
+    if (needed > maxBytes) {
+      await reader.cancel().catch(() => {});
+      throw refuse();
+    }
+    if (needed > bytes.length) {
+      const isNear = total >= needed && total <= 8 * bytes.length;
+      const grown = new Uint8Array(isNear ? total : Math.min(Math.max(2 * bytes.length, needed), Math.max(maxBytes, needed)));
       grown.set(bytes.subarray(0, loaded));
       bytes = grown;
     }
     bytes.set(value, loaded);
-    loaded += value.length;
+    loaded = needed;
     onProgress?.(loaded, total);
   }
 }
@@ -112,14 +130,28 @@ const ascii = (bytes, from, to) => String.fromCharCode(...bytes.subarray(from, t
 export const isGzip = (bytes) => startsWith(bytes, 0x1f, 0x8b);
 
 const PIECE = 1 << 18, MOST_GROWTH = 1032; // bytes that one of deflate's can become
+const GROWTH = 200, MIN_UNPACKED = 2 ** 20, MAX_UNPACKED = 2 ** 32;
+
+/**
+ * How much compressed data may become: by default 200 times as much as they are (1 MB at least), 4 GiB at
+ * most.
+ * @param {number} [maxBytes] the caller's own limit
+ * @returns {{ maxBytes: number, refuse: (what: string) => XlaError }}
+ */
+export function unpackLimit(operation, packed, maxBytes) {
+  const limit = maxBytes ?? Math.min(MAX_UNPACKED, Math.max(GROWTH * packed, MIN_UNPACKED));
+  const refuse = (what) => new XlaError('RESOURCE_EXHAUSTED', `${operation}: ${what} would be more than ${limit} bytes ` +
+    `when unpacked, which is the limit (maxBytes${maxBytes === undefined ? `; by default ${GROWTH} times the input` : ''})`);
+  return { maxBytes: limit, refuse };
+}
 
 /**
  * @param {Uint8Array} bytes
  * @param {string} format of DecompressionStream
  * @param {number} size how many bytes it says it is
- * @param {(loaded: number) => void} [onProgress] ends it by throwing
+ * @param {object} how maxBytes and refuse; onProgress, which ends it by throwing
  */
-export function inflate(bytes, format, size, onProgress) {
+export function inflate(bytes, format, size, { maxBytes, refuse, onProgress }) {
   let at = 0;
   const pieces = new ReadableStream({
     pull(controller) {
@@ -127,21 +159,30 @@ export function inflate(bytes, format, size, onProgress) {
       else controller.enqueue(bytes.slice(at, at += PIECE));
     },
   });
-  return streamed(pieces.pipeThrough(new DecompressionStream(format)),
-    Math.min(size, MOST_GROWTH * bytes.length), onProgress);
+  const total = Math.min(size, MOST_GROWTH * bytes.length);
+  return streamed(pieces.pipeThrough(new DecompressionStream(format)), { total, maxBytes, refuse, onProgress });
 }
 
-/** @param {Uint8Array} bytes */
-export async function gunzip(bytes) {
+/** Why data cannot be unpacked, in the same words on every host. */
+export const damage = ({ message }) =>
+  (/truncat|unexpected end|end of (file|stream|data)/i.test(message) ? 'cut off' : 'damaged') + `: ${message}`;
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} [maxBytes] see unpackLimit()
+ */
+export async function gunzip(bytes, maxBytes) {
   if (typeof DecompressionStream === 'undefined') {
     throw new XlaError('UNIMPLEMENTED', 'load: this is compressed by gzip, which this browser cannot undo');
   }
   const size = new DataView(bytes.buffer, bytes.byteOffset + Math.max(bytes.length - 4, 0));
   const told = size.byteLength < 4 ? 0 : size.getUint32(0, true); // the trailer's ISIZE, modulo 2^32
+  const limit = unpackLimit('load', bytes.length, maxBytes);
   try {
-    return await inflate(bytes, 'gzip', told);
+    return await inflate(bytes, 'gzip', told, { ...limit, refuse: () => limit.refuse('the gzip data') });
   } catch (error) {
-    throw invalidArgument('load', `the gzip data is damaged: ${error.message}`);
+    if (error instanceof XlaError) throw error;
+    throw invalidArgument('load', `the gzip data is ${damage(error)}`);
   }
 }
 

@@ -1,17 +1,23 @@
 /** Reads zips, as NumPy's .npz files are. Source: PKWARE's APPNOTE.TXT */
 import { invalidArgument, XlaError } from './error.mjs';
-import { inflate } from './sources.mjs';
+import { damage, inflate, unpackLimit } from './sources.mjs';
 import { CENTRAL, END, LOCAL, viewOf } from './zip.mjs';
 
 const END_64 = 0x06064b50;
 const bad = (problem) => invalidArgument('readNpz', problem);
 
-/** Files in a zip, by its central directory. @param {Uint8Array} bytes */
-export async function unzip(bytes) {
+/**
+ * Files in a zip, by its central directory.
+ * @param {Uint8Array} bytes
+ * @param {number} [maxBytes] see unpackLimit(): of all files together
+ */
+export async function unzip(bytes, maxBytes) {
   const view = viewOf(bytes);
   const { count, start } = directoryOf(view);
   const files = [];
+  const limit = unpackLimit('readNpz', bytes.length, maxBytes);
   let rest = bytes.length; // that no file has
+  let left = limit.maxBytes;
   for (let i = 0, at = start; i < count; i++) {
     if (at + 46 > bytes.length || view.getUint32(at, true) !== CENTRAL) throw bad('the zip is damaged');
     const [nameLength, extraLength, commentLength] = [28, 30, 32].map((k) => view.getUint16(at + k, true));
@@ -23,7 +29,9 @@ export async function unzip(bytes) {
     const name = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + nameLength));
     readExtra(view, at + 46 + nameLength, extraLength, entry);
     if ((rest -= entry.packed) < 0) throw bad('the zip is damaged');
-    files.push({ name, content: await contentOfEntry(bytes, view, name, entry) });
+    const content = await contentOfEntry(bytes, view, name, entry, { maxBytes: left, refuse: () => limit.refuse(name) });
+    left -= content.length;
+    files.push({ name, content });
     at += 46 + nameLength + extraLength + commentLength;
   }
   return files;
@@ -58,20 +66,23 @@ function readExtra(view, start, length, entry) {
   }
 }
 
-async function contentOfEntry(bytes, view, name, { method, packed, size, at }) {
+async function contentOfEntry(bytes, view, name, { method, packed, size, at }, limit) {
   if (at + 30 > bytes.length || view.getUint32(at, true) !== LOCAL) throw bad('the zip is damaged');
   const start = at + 30 + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
   if (start + packed > bytes.length) throw bad(`the zip ends within ${name}`);
   const content = bytes.subarray(start, start + packed);
+  if (packed > limit.maxBytes) throw limit.refuse();
   if (method === 0) return content;
   if (method !== 8) throw bad(`${name} is compressed in a way that is not known (${method})`);
   try {
-    const inflated = await inflate(content, 'deflate-raw', size, (loaded) => {
+    const onProgress = (loaded) => {
       if (loaded > size) throw new RangeError('too long');
-    });
+    };
+    const inflated = await inflate(content, 'deflate-raw', size, { ...limit, onProgress });
     if (inflated.length === size) return inflated;
   } catch (error) {
-    throw new XlaError('INVALID_ARGUMENT', `readNpz: ${name} is damaged: ${error.message}`, { cause: error });
+    if (error instanceof XlaError) throw error;
+    throw new XlaError('INVALID_ARGUMENT', `readNpz: ${name} is ${damage(error)}`, { cause: error });
   }
   throw bad(`${name} is damaged`);
 }

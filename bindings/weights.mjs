@@ -31,7 +31,8 @@ export const readNpy = reading('readNpy');
 /**
  * Reads a .npz file: names of arrays (without ".npy") to literals.
  * @param {any} source as of readNpy()
- * @param {ReadOptions} [options]
+ * @param {ReadOptions & { maxBytes?: number }} [options] maxBytes: what all of it may be when unpacked, as of
+ *   Client.load()
  * @returns {Promise<Record<string, Literal>>}
  */
 export const readNpz = reading('readNpz');

@@ -2,7 +2,7 @@
 import { describe, invalidArgument } from './error.mjs';
 import { Literal } from './literal.mjs';
 import { readNpy as npyOf } from './npy.mjs';
-import { checkOptions, kind, string } from './options.mjs';
+import { checkOptions, count, kind, string } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { contentOf } from './sources.mjs';
 import { ELEMENT_TYPES, SAFETENSORS } from './types.mjs';
@@ -26,9 +26,10 @@ export async function readNpy(source, options) {
 }
 
 export async function readNpz(source, options) {
-  const bytes = await bytesOf('readNpz', source, options);
+  const { maxBytes, ...others } = checkOptions('readNpz', options, { ...READ_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER) });
+  const bytes = await bytesOf('readNpz', source, others);
   const arrays = Object.create(null);
-  for (const { name, content } of await unzip(bytes)) {
+  for (const { name, content } of await unzip(bytes, maxBytes)) {
     if (name.endsWith('.npy')) arrays[name.slice(0, -4)] = npyOf(content);
   }
   return arrays;

@@ -355,6 +355,7 @@ ENTRY e {
       [['run', named, '--random'], 'nothing is registered'], [['info', broken], 'error:'], [['info', array], 'f32[2]'],
       [['run', `${evil.replace('\x07', '')}.hlo`], 'no such file'], [[evil], 'there is no command'],
       [['run', named, `--${evil}`], 'there is no option']]) {
+      // eslint-disable-next-line no-control-regex
       const own = (await inTerminal(...args)).replace(/\x1b\[(\d+m|2K)|\r/g, '');
       assert.ok(own.includes(said), `${args}: ${own}`);
       // eslint-disable-next-line no-control-regex

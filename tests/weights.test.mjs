@@ -176,7 +176,35 @@ test('compressed programs: whole, cut off, damaged, and with a trailer that lies
   new DataView(lies.buffer).setUint32(lies.length - 4, 0xfffffff0, true);
   (await client.load(packed)).dispose();
   (await client.load(gzipSync(text, { level: 0 }))).dispose();
-  for (const bytes of [lies, packed.subarray(0, 100), packed.subarray(0, 3), packed.subarray(0, -9)]) {
-    await assert.rejects(client.load(bytes), /load: the gzip data is damaged/);
+  await assert.rejects(client.load(lies), /load: the gzip data is damaged/);
+  for (const bytes of [packed.subarray(0, 100), packed.subarray(0, 3), packed.subarray(0, -9), packed.subarray(0, -1)]) {
+    await assert.rejects(client.load(bytes), /load: the gzip data is cut off/);
   }
+});
+
+test('compressed data become no more than they may', async () => {
+  const bomb = gzipSync(Buffer.concat([Buffer.from('HloModule m\n'), Buffer.alloc(1e8, 32)]));
+  const refused = { code: 'RESOURCE_EXHAUSTED' };
+  const saying = (limit) => ({ ...refused, message: new RegExp(`more than ${limit} bytes when unpacked`) });
+  await assert.rejects(client.load(bomb), saying(200 * bomb.length));
+  await assert.rejects(client.load(bomb, { maxBytes: 5000 }), saying(5000));
+  await assert.rejects(client.load(new Blob([bomb])), saying(200 * bomb.length));
+  const small = gzipSync('HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }');
+  (await client.load(small, { maxBytes: 1000 })).dispose();
+  await assert.rejects(client.load(small, { maxBytes: 10 }), saying(10));
+  await assert.rejects(client.load(small, { maxBytes: 0 }), /maxBytes must be an integer from 1/);
+});
+
+test('a content-length that lies changes nothing', async () => {
+  const text = 'HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }';
+  for (const body of [text, gzipSync(text)]) {
+    for (const length of ['0', '1', '100000', '1e12', '1000000000000000', '-5', 'x', 'NaN', 'Infinity']) {
+      (await client.load(new Response(body, { headers: { 'content-length': length } }))).dispose();
+    }
+  }
+  const cut = new Response(new ReadableStream({
+    start(controller) { controller.enqueue(new TextEncoder().encode(text)); },
+    pull(controller) { controller.error(new TypeError('terminated')); },
+  }));
+  await assert.rejects(client.load(cut), { code: 'DATA_LOSS', message: /load: the data are cut off: terminated/ });
 });
