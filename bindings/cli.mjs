@@ -29,7 +29,7 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
   --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
   --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
   --replicas N        for N replicas (default: what the module states, or 1)
-  --partitions N      of N partitions each (default: what the module states, or 1)
+  --partitions N      of N partitions each (default: what the module needs, or 1)
   --threads N         use N threads; 0: none (default: as many as the machine has)
 
 run:

@@ -218,7 +218,7 @@ export class Client {
    * @param {object} [options]
    * @param {number} [options.replicas] by default what the module states, or else 1; the client's
    *   where the module states no mesh at all
-   * @param {number} [options.partitions] by default what the module states, or else 1
+   * @param {number} [options.partitions] by default what the module needs, or else 1
    * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
    * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
    * @returns {Promise<Executable>} for replicas x partitions devices

@@ -7,6 +7,7 @@ import { cleanName, configText, convolutionLabels, paddingText, quote, textOfByt
 import { describe, invalidArgument } from './error.mjs';
 import { HLO_MODULE, WRAPPER } from './hlo_schema.mjs';
 import { largeElements, literalText, shapeText } from './hlo_proto_literal.mjs';
+import { iotaText, shardingText } from './hlo_proto_sharding.mjs';
 import { decode } from './protobuf.mjs';
 
 const list = (values = []) => `{${values.join(',')}}`;
@@ -51,29 +52,11 @@ const slice = (dimensions = []) =>
   `{${dimensions.map(({ start = 0, limit = 0, stride = 1 }) => `[${start}:${limit}:${stride}]`)
     .join(', ')}}`;
 
-/** [2,2]<=[4] or [2,2]<=[2,2]T(1,0) */
-const iotaText = (dimensions, reshape = [], transpose = []) =>
-  `[${dimensions}]<=[${reshape}]${reshape.length > 1 ? `T(${transpose})` : ''}`;
-
 function replicaGroups({ deviceList, replicaGroups: groups }) {
   const { iota } = deviceList ?? {};
   if (iota) return iotaText([iota.groups, iota.size], iota.reshape, iota.transpose);
   return `{${(deviceList?.groups ?? groups ?? []).map(({ ids }) => list(ids)).join(',')}}`;
 }
-
-function shardingBody(sharding) {
-  const { type = 0, tileDimensions, tileDevices, iotaReshape, iotaTranspose } = sharding;
-  if (type === 2) return (sharding.tuple ?? []).map((s) => `{${shardingBody(s)}}`).join(', ');
-  if (type === 1) return `maximal device=${tileDevices?.[0] ?? 0}`;
-  const words = { 0: 'replicated', 4: 'manual', 5: 'unknown', 6: 'unreduced' };
-  if (words[type]) return words[type];
-  const devices = iotaReshape
-    ? iotaText(tileDimensions, iotaReshape, iotaTranspose) : `[${tileDimensions}]${tileDevices}`;
-  const last = sharding.lastTileDims?.map((kind) => words[kind]?.replace('replicated', 'replicate'));
-  return `devices=${devices}${last ? ` last_tile_dims={${last.join(', ')}}` : ''}` +
-    `${sharding.replicateOnLastTileDim ? ' last_tile_dim_replicate' : ''}`;
-}
-const shardingText = (sharding) => sharding && `{${shardingBody(sharding)}}`;
 
 const DOT_ALGORITHMS = [
   'any_f8_any_f8_f32', 'any_f8_any_f8_f32_fast_accum', 'f16_f16_f16', 'f16_f16_f32',

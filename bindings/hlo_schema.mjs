@@ -158,7 +158,7 @@ const METADATA = {
   19: ['source_end_column', 'int'],
 };
 
-const OP_SHARDING = {
+export const OP_SHARDING = {
   1: ['type', 'int'],
   3: ['tileDimensions', ints],
   4: ['tileDevices', ints],

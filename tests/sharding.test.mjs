@@ -305,16 +305,34 @@ ENTRY e {
   });
 });
 
+/** Serialized by xla_client.OpSharding. */
+const PROTOS = {
+  '08031a0402010202420204004a02020452020100': '{devices=[2,1,2,2]<=[2,4]T(1,0) last_tile_dims={manual, replicated}}',
+  '08031a010822080706050403020100': '{devices=[8]7,6,5,4,3,2,1,0}',
+  '08031a020204220800010203040506073001': '{devices=[2,4]0,1,2,3,4,5,6,7 last_tile_dim_replicate}',
+  '0804': '{manual}',
+};
+test('shardings of exports that keep the bytes of a proto', async () => {
+  for (const [hex, expected] of Object.entries(PROTOS)) {
+    const module = await client.load(new TextEncoder().encode(`func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "${hex.replace(/../g, '\\$&')}"} : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }`));
+    assert.ok(String(module).includes(`sharding=${expected}`), String(module));
+  }
+});
+
 /* ---- What is refused, and where ---- */
 
 const REFUSED = [
   ['an axis that the mesh does not have', ['"x"', '[{"q"}]'], /axis "q"/],
   ['a mesh that the program does not have', ['"x"', '[{"x"}]', '@none'], /mesh @none/],
+  ['a manual axis that the mesh does not have', ['"q"', '[{"x"}]'], /manual_axes: the mesh has no axis "q"/],
   ['an axis twice', ['"x", "y"', '[{"x", "x"}]', '@mesh', '2', '8'], /twice/],
   ['an axis in two dimensions', ['"x", "y"', '[{"x"}, {"x"}]', '@mesh', '1x1', '2x2'], /twice/],
   ['an axis that is summed over and divides', ['"x", "y"', '[{"x"}], unreduced={"x"}'], /twice/],
   ['a part that an axis does not have', ['"x", "y"', '[{"y":(3)2}]'], /no part \(3\)2/],
-  ['a manual axis after one that is not', ['"x"', '[{"y", "x"}]'], /after an axis that is not manual/],
+  ['a manual axis after one that is not', ['"x"', '[{"y", "x"}]'], /"x" after one that is not/],
   ['a shard that does not fit', ['"x"', '[{"x"}]', '@mesh', '3', '8'], /not 2 shards/],
   ['a rank that does not fit', ['"x"', '[{"x"}, {}]'], /rank 2/],
   ['an unknown word', ['"x"', '[{"x"}], shared={"y"}'], /shared/],
@@ -372,6 +390,7 @@ describe('of hints is refused', () => {
     ['a mesh', 'sdy.sharding = #sdy.sharding_per_value<[<@other, [{"x"}]>]>', /@other/],
     ['a part of an axis', 'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x":(3)5}]>]>', /"x":\(3\)5/],
     ['a clause', 'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}], shared={"x"}>]>', /shared/],
+    ['bytes that are no sharding', 'mhlo.sharding = "scattered"', /custom_call/],
     ['a sharding of XLA', 'mhlo.sharding = "{scattered}"', /'scattered'/],
   ]) {
     test(what, () => refused(run(`module @m {

@@ -332,6 +332,37 @@ describe('what HLO says otherwise', () => {
       assert.ok(String(module).includes(`replica_groups=${expected}`), `${axes}: ${module}`);
     }
     await assert.rejects(client.load(groups('#stablehlo.axis_ref<name = "x", sub_axis_info = (3)2>')), /not known/);
+    const x = '#stablehlo.axis_ref<name = "x">';
+    for (const [from, to, expected] of [
+      ['@mesh, axes', '#stablehlo.mesh<axes=[<name = "x", size = 2>, <name = "y", size = 4>]>, axes', '{{0,4},{1,5},{2,6},{3,7}}'],
+      ['@mesh, axes', '#stablehlo.mesh<axes=[<name = "x", size = 4>, <name = "y", size = 2>], ' +
+        'device_ids=dense<[7, 6, 5, 4, 3, 2, 1, 0]> : tensor<8xi64>>, axes', '{{7,5,3,1},{6,4,2,0}}'],
+      ['"y"=2]', '"y"=2], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]', '{{7,5,3,1},{6,4,2,0}}'],
+    ]) {
+      const module = await client.load(`module attributes {mhlo.num_partitions = 8 : i32} { ${groups(x).replace(from, to)} }`);
+      assert.ok(String(module).includes(`replica_groups=${expected}`), `${to}: ${module}`);
+    }
+  });
+
+  test('groups along axes of a mesh that is written out, as bytecode', async () => {
+    const files = { // of MLIR, and of StableHLO's portable artifacts
+      bytecode: 'TUzvUg1NTElSMjMuMC4wZ2l0AAEjBwEFCQ0BAw8DBQcTBQcXGxMDUTMNAScLEwsPCxMLCxMTEx4CBxMTExMTEwUNDxMTDw8PAQ0PDxcHEw8Ckg' +
+        'IFDwMDBQcFEREDIQUTFwEDAw0FBRUXAQUFFwEFJQEFLS8lCYEHAAAAAAAAAAYAAAAAAAAABQAAAAAAAAAEAAAAAAAAAAMAAAAAAAAAAgAAAAAA' +
+        'AAABAAAAAAAAAAAAAAAAAAAADxcBBxEXAQ8HFwEJExcBCTUXAQljFwELCQMFBSUrAzEtFQEXKxcRKxkJKRcAGwEHAQICBQMBAwELGwMhCwECBA' +
+        'SBBQFRCwMBBwRvAwEFA1ARAwcEWwMFCwMDEwAHVhsFAwEDAQcELQMHCwUDHwMhAAkGIwMBBQEDCwQlAwUFBB0DAwYDAQUBAMcbBQULBSkFCRcP' +
+        'DxULEWJ1aWx0aW4AZnVuYwBzdGFibGVobG8AbW9kdWxlAHJldHVybgBhbGxfcmVkdWNlAGFkZAAtAG1obG8ubnVtX3BhcnRpdGlvbnMAbQBtYW' +
+        'luAHgAeQAIHwcFEwENAQ0BAQ8BB08pMw==',
+      artifact: 'TUzvUg1TdGFibGVITE9fdjEuMTcuMAABGwUBBQsBAwsDCQ8TFxsDXz0NAR0LEwsPCxMTExMTExMTEwMhCwsLCwsPDw8TDw8LHgIPDwsBAw8DCw' +
+        '8HFwcTArICBQ8DAwUHBRERASEFExcBAwMXAQUHFwEFJxcBBxUXARELFwEJFRcBCT0XAQsZFwENDwMBHRUjBx0XHRkTBQUvKzczLWsDBS8xMR8R' +
+        'MTMJHRsfC4EHAAAAAAAAAAYAAAAAAAAABQAAAAAAAAAEAAAAAAAAAAMAAAAAAAAAAgAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAwM5LR8BBQMBAg' +
+        'IpAQkdEQMDAwMJKQMhBQSBBQFRCwMBBwRvAwEFBVANAwcEWwMFCwMHDwAHVhEFAwMDAQcELQMHCwUHFQcXAAkGGQMDBQEDAwQbAwUDBBMDAwYD' +
+        'AQUBANkdBQMLBQUpBQ8dERUPCxFidWlsdGluAHZobG8AbW9kdWxlAHJldHVybl92MQBmdW5jX3YxAGFsbF9yZWR1Y2VfdjIAYWRkX3YxAC0AbW' +
+        'hsby5udW1fcGFydGl0aW9ucwBtAHgAbWFpbgAAeQAIHQcFEwELHSEdIyUHJyk7',
+    };
+    for (const [what, base64] of Object.entries(files)) {
+      const module = await client.load(new Uint8Array(Buffer.from(base64, 'base64')));
+      assert.ok(String(module).includes('replica_groups={{7,5,3,1},{6,4,2,0}}'), `${what}: ${module}`);
+    }
   });
 
   // Values of the specification's examples, and of StableHLO's own interpreter tests of the same kind.

@@ -250,18 +250,10 @@ const VHLO_ATTRIBUTES = {
   },
   23: (r) => new Struct('replica_group_mesh_axes', { mesh: r.attribute(), axes: r.attribute() }),
   24: (r) => new Struct('mesh_axis', { name: r.attribute(), size: Number(r.signed()) }),
-  25: (r) => mesh(r.attribute(), r),
+  25: (r) => mesh(r.attribute(), r.optionalAttribute()),
 };
 
-function mesh(axes, r) {
-  r.optionalAttribute();
-  return meshOf(axes);
-}
-
-function meshOf(axes) {
-  const list = (Array.isArray(axes) ? axes : []).map(({ fields = {} }) => `"${nameOf(fields.name)}"=${fields.size}`);
-  return new Struct('mesh', {}, [`[${list.join(', ')}]`]);
-}
+const mesh = (axes, devices) => new Struct('mesh', { axes, device_ids: devices });
 
 /** Which number types have, by name. */
 const VHLO_SCALARS = {
@@ -370,7 +362,7 @@ const STABLEHLO_ATTRIBUTES = {
   19: record('sub_axis_info', 'pre_size', 'size'),
   20: (r) => new Struct('axis_ref', { name: r.string(), sub_axis_info: r.byte() ? r.attribute() : undefined }),
   21: (r) => new Struct('mesh_axis', { name: r.string(), size: Number(r.signed()) }),
-  22: (r) => meshOf(r.attribute()),
+  22: (r) => mesh(r.attribute(), r.atEnd || !r.byte() ? undefined : r.attribute()),
 };
 
 /* ---- Shardy, as its text. Source: shardy/dialect/sdy/ir/bytecode.td ---- */

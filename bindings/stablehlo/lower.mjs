@@ -4,8 +4,9 @@
  * unknown sizes is lowered for the sizes of its arguments, as if it had been written for them.
  */
 import { emit as emitInto, header } from '../builder.mjs';
-import { quote } from '../attribute_text.mjs';
+import { bytesOfText, quote } from '../attribute_text.mjs';
 import { XlaError } from '../error.mjs';
+import { shardingTextOfBytes } from '../hlo_proto_sharding.mjs';
 import { XlaOp } from '../op.mjs';
 import { Shape } from '../shape.mjs';
 import { chlo } from './chlo.mjs';
@@ -339,12 +340,18 @@ export class Lowering {
   }
 }
 
+/** XLA's sharding: text, or the bytes of an OpSharding. */
+function shardingOf(value) {
+  if (typeof value !== 'string') return undefined;
+  return value.startsWith('{') ? value : shardingTextOfBytes(bytesOfText(value));
+}
+
 /** Shardings and names are kept as they are. */
 function common(operation) {
-  const sharding = operation?.attributes['mhlo.sharding'];
+  const sharding = shardingOf(operation?.attributes['mhlo.sharding']);
   const name = operation?.location().name;
   return {
-    sharding: typeof sharding === 'string' && sharding.startsWith('{') ? sharding : undefined,
+    sharding,
     metadata: name ? `{op_name=${quote(name)}}` : undefined,
   };
 }

@@ -1,6 +1,7 @@
 /** Where values lie on many devices: meshes and shardings of Shardy (sdy) and of XLA itself. */
 import { quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
+import { numbersOf } from './context.mjs';
 import { Dictionary, Integer, malformed, nameOf, Opaque, Struct } from './ir.mjs';
 import { shapeOf } from './types.mjs';
 
@@ -45,9 +46,14 @@ function meshNamed(module, wanted) {
 const axesOfText = (text = '') =>
   [...text.matchAll(/"([^"]+)"\s*=\s*(\d+)/g)].map(([, name, size]) => ({ name, size: Number(size) }));
 
-function axesOf(c, mesh) {
-  const named = nameOf(mesh);
-  return axesOfText(named === undefined ? textOf(mesh) : meshNamed(c.lowering.module, named));
+/** The axes of a mesh that is named, or written out as #stablehlo.mesh; and its devices, where they have an order. */
+function meshOf(c, mesh) {
+  const text = meshNamed(c.lowering.module, nameOf(mesh)) ?? textOf(mesh);
+  const fields = mesh instanceof Struct ? mesh.fields : {};
+  const axes = (fields.axes ?? []).map(({ fields: axis = {} }) =>
+    ({ name: nameOf(axis.name), size: Number(axis.size?.value ?? axis.size) }));
+  const [, ids] = /device_ids=\[([^\]]*)\]/.exec(text) ?? [];
+  return { axes: axes.length ? axes : axesOfText(text), devices: numbersOf(fields.device_ids) ?? ids?.split(',').map(Number) };
 }
 
 /** Where a device is on each axis, the last of which moves fastest. */
@@ -75,7 +81,7 @@ function partOf(axes, named) {
 
 /** Groups of devices that differ along some axes of a mesh only. */
 export function groupsOfMesh(c, { fields }) {
-  const axes = axesOf(c, fields.mesh);
+  const { axes, devices } = meshOf(c, fields.mesh);
   const wanted = (Array.isArray(fields.axes) ? fields.axes : []).map((axis) => partOf(axes, axis));
   if (!axes.length || wanted.includes(undefined)) {
     throw malformed('replica_groups names axes of a mesh that is not known');
@@ -90,7 +96,7 @@ export function groupsOfMesh(c, { fields }) {
     for (const part of wanted) place[part.name] -= at(part) * part.stride; // what the others differ in
     const key = Object.values(place).join();
     if (!groups.has(key)) groups.set(key, []);
-    groups.get(key)[order] = device;
+    groups.get(key)[order] = devices?.[device] ?? device;
   }
   return [...groups.values()];
 }

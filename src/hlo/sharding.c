@@ -121,12 +121,11 @@ static bool cut_dimension(Scan *scan, const Cut *cut, int d, Digit tiles, Digits
   if (cut->manual->kind == TILES_OTHER && d < cut->manual->rank) inner = cut->manual->sizes[d];
   int64_t blocks = inner > 0 ? tiles.size / inner : 0;
   if (blocks < 1 || blocks * inner != tiles.size || blocks * shard != whole) {
-    return scan_fail(scan,
-                     "dimension %d of size %lld, in %lld tiles, is not %lld shards of size %lld", d,
-                     (long long)whole, (long long)tiles.size, (long long)blocks, (long long)shard);
+    return scan_fail(scan, "dimension %d of size %lld is not %lld shards of size %lld", d,
+                     (long long)whole, (long long)blocks, (long long)shard);
   }
   Digit digit = {blocks, tiles.stride * inner};
-  ARENA_PUSH(scan->arena, digits->items, digits->count, digits->capacity, digit);
+  digits_push(scan->arena, digits, digit);
   return true;
 }
 
@@ -143,7 +142,7 @@ static bool read_other(Scan *scan, const Tiles *tiles, const Cut *cut, Sharding 
     digit.size = tiles->sizes[d];
     if (d < rank && !cut_dimension(scan, cut, d, digit, &out->dimensions[d])) return false;
     if (d >= rank && tiles->reasons[d - rank] == TILES_UNREDUCED) {
-      ARENA_PUSH(scan->arena, out->addends.items, out->addends.count, out->addends.capacity, digit);
+      digits_push(scan->arena, &out->addends, digit);
     }
     digit.stride *= digit.size;
   }
@@ -174,7 +173,7 @@ static bool read_tiles(Scan *scan, const Instruction *call, ShardCallKind kind, 
       return scan_fail(scan, "%s of how many partitions? State num_partitions", text);
     out->positions = partitions;
     Digit all = {partitions, 1};
-    ARENA_PUSH(scan->arena, out->addends.items, out->addends.count, out->addends.capacity, all);
+    digits_push(scan->arena, &out->addends, all);
     return true;
   default: return scan_fail(scan, "sharding=%s does not say which partition has which shard", text);
   }

@@ -30,7 +30,6 @@ static bool accept(Scan *scan, const char *token) {
 
 static bool expect(Scan *scan, const char *token) {
   if (accept(scan, token)) return true;
-  if (!*scan->at) return scan_fail(scan, "expected '%s', found the end", token);
   return scan_fail(scan, "expected '%s', found '%.24s'", token, scan->at);
 }
 
@@ -43,7 +42,8 @@ static bool scan_number(Scan *scan, int64_t *value) {
   skip_space(scan);
   if (!is_digit(*scan->at)) return scan_fail(scan, "expected a number, found '%.24s'", scan->at);
   for (*value = 0; is_digit(*scan->at); scan->at++) {
-    if (*value > INT32_MAX) return scan_fail(scan, "a number is too large");
+    if (*value > INT32_MAX / 10)
+      return scan_fail(scan, "expected a number, found '%.24s'", scan->at);
     *value = *value * 10 + (*scan->at - '0');
   }
   return true;
@@ -177,6 +177,10 @@ const char *dictionary_value(Arena *arena, const char *dictionary, const char *k
 
 /* ---- Meshes ---- */
 
+void digits_push(Arena *arena, Digits *digits, Digit digit) {
+  ARENA_PUSH(arena, digits->items, digits->count, digits->capacity, digit);
+}
+
 typedef struct Axis {
   Word name;
   int64_t size, stride; /* in positions */
@@ -220,7 +224,7 @@ static bool scan_mesh(Scan *scan, DeviceMesh *mesh) {
   }
   if (!ids.count || !mesh->count) return true; /* without axes: one device has it all */
   if (ids.count != mesh->positions || !is_permutation(scan->arena, ids.items, ids.count)) {
-    return scan_fail(scan, "device_ids of a mesh are not its devices, each once");
+    return scan_fail(scan, "device_ids are not its devices, each once");
   }
   mesh->devices = ids.items;
   return true;
@@ -251,36 +255,35 @@ static const Axis *find_axis(const DeviceMesh *mesh, Word name) {
 
 /* ---- Shardy ---- */
 
-typedef struct Words {
-  int count, capacity;
-  Word *items;
-} Words;
-
 typedef struct Shardy {
   const char *header;
-  Words manual;
-  DeviceMesh mesh; /* of the sharding that is read */
-  Digits digits;   /* of the list that is read */
-  bool is_free;    /* it has come to axes that are not manual */
+  const char *manual; /* the text of the manual axes */
+  DeviceMesh mesh;    /* of the sharding that is read */
+  Digits digits;      /* of the list that is read */
+  bool is_free;       /* it has come to axes that are not manual */
   int rank, rank_capacity;
   Digits *dimensions;
   int count, wanted;
   Sharding *out;
 } Shardy;
 
-static bool word_item(Scan *scan, void *data) {
-  Words *words = data;
-  Word word;
-  if (!scan_quoted(scan, &word)) return false;
-  ARENA_PUSH(scan->arena, words->items, words->count, words->capacity, word);
-  return true;
+static bool is_manual(Scan *scan, const Shardy *s, Word axis) {
+  return strstr(s->manual, arena_printf(scan->arena, "\"%.*s\"", axis.length, axis.text)) != NULL;
 }
 
-static bool is_manual(const Shardy *s, Word axis) {
-  for (int i = 0; i < s->manual.count; i++) {
-    if (same_word(s->manual.items[i], axis)) return true;
-  }
-  return false;
+static bool manual_item(Scan *scan, void *data) {
+  const Shardy *s = data;
+  Word name;
+  if (!scan_quoted(scan, &name)) return false;
+  if (!s->mesh.count || find_axis(&s->mesh, name)) return true;
+  return scan_fail(scan, "the mesh has no axis \"%.*s\"", name.length, name.text);
+}
+
+/* #sdy<manual_axes{"x", "y"}>: axes of the mesh. */
+static bool check_manual(Scan *scan, Shardy *s) {
+  Scan axes = {scan->arena, s->manual, NULL};
+  bool good = expect(&axes, "#sdy<manual_axes") && scan_list(&axes, "{", "}", manual_item, s);
+  return good || scan_fail(scan, "manual_axes: %s", axes.problem);
 }
 
 /* "x", or "x":(2)4, the part of size 4 after one of size 2; or ?, for more that a partitioner finds. */
@@ -298,19 +301,18 @@ static bool digit_item(Scan *scan, void *data) {
     return false;
   }
   if (before < 1 || size < 1 || axis->size % before || axis->size / before % size) {
-    return scan_fail(scan, "axis \"%.*s\" of size %lld has no part (%lld)%lld", name.length,
-                     name.text, (long long)axis->size, (long long)before, (long long)size);
+    return scan_fail(scan, "axis \"%.*s\" has no part (%lld)%lld", name.length, name.text,
+                     (long long)before, (long long)size);
   }
-  if (!is_manual(s, name)) {
+  if (!is_manual(scan, s, name)) {
     s->is_free = true;
     return true;
   }
   if (s->is_free) {
-    return scan_fail(scan, "manual axis \"%.*s\" stands after an axis that is not manual",
-                     name.length, name.text);
+    return scan_fail(scan, "manual axis \"%.*s\" after one that is not", name.length, name.text);
   }
   Digit digit = {size, axis->stride * (axis->size / before / size)};
-  ARENA_PUSH(scan->arena, s->digits.items, s->digits.count, s->digits.capacity, digit);
+  digits_push(scan->arena, &s->digits, digit);
   return true;
 }
 
@@ -359,6 +361,7 @@ static bool sharding_item(Scan *scan, void *data) {
   } else if (!expect(scan, "mesh") || !expect(scan, "<") || !scan_mesh(scan, &s->mesh)) {
     return false;
   }
+  if (!check_manual(scan, s)) return false;
   s->rank = s->rank_capacity = 0;
   s->dimensions = NULL;
   if (!expect(scan, ",") || !scan_list(scan, "[", "]", dimension_item, s)) return false;
@@ -375,12 +378,7 @@ static bool sharding_item(Scan *scan, void *data) {
 
 bool scan_shardy(Scan *scan, const char *header, const char *manual_axes, int count,
                  Sharding *shardings) {
-  Shardy s = {.header = header, .wanted = count, .out = shardings};
-  Scan axes = {scan->arena, manual_axes, NULL};
-  if (!expect(&axes, "#sdy") || !expect(&axes, "<") || !expect(&axes, "manual_axes") ||
-      !scan_list(&axes, "{", "}", word_item, &s.manual)) {
-    return scan_fail(scan, "xla.sdy.manual_axes: %s", axes.problem);
-  }
+  Shardy s = {.header = header, .manual = manual_axes, .wanted = count, .out = shardings};
   if (!expect(scan, "#sdy.sharding_per_value") || !expect(scan, "<") ||
       !scan_list(scan, "[", "]", sharding_item, &s) || !expect(scan, ">")) {
     return false;
@@ -426,8 +424,7 @@ static bool scan_iota(Scan *scan, Tiles *tiles) {
   if (!accept(scan, "T")) return true;
   if (!scan_list(scan, "(", ")", number_item, &order)) return false;
   if (order.count != sizes.count || !is_permutation(scan->arena, order.items, order.count)) {
-    return scan_fail(scan, "T(...) does not say an order of the %d dimensions before it",
-                     sizes.count);
+    return scan_fail(scan, "T(...) is no order of %d dimensions", sizes.count);
   }
   for (int i = 0; i < order.count; i++) tiles->iota_order[i] = (int)order.items[i];
   return true;
@@ -499,8 +496,7 @@ static bool scan_single(Scan *scan, Tiles *tiles) {
     if (!scan_part(scan, tiles)) return false;
   }
   if (tiles->kind != TILES_OTHER || tiles->trailing <= tiles->rank) return true;
-  return scan_fail(scan, "devices=[...] has %d dimensions, which are fewer than its last %d",
-                   tiles->rank, tiles->trailing);
+  return scan_fail(scan, "%d dimensions, of which the last %d", tiles->rank, tiles->trailing);
 }
 
 bool scan_tiles(Scan *scan, Tiles *tiles) {
@@ -540,13 +536,13 @@ const int64_t *tiles_devices(Scan *scan, const Tiles *tiles) {
   int64_t count = product(tiles->sizes, tiles->rank);
   bool is_iota = !tiles->devices;
   if (!count || count != (is_iota ? product(tiles->iota_sizes, tiles->iota_rank) : tiles->count)) {
-    scan_fail(scan, "its tiles and devices are not equally many, or more than %d", MOST_DEVICES);
+    scan_fail(scan, "not equally many tiles and devices, or more than %d", MOST_DEVICES);
     return NULL;
   }
   int64_t *devices = ARENA_ARRAY(scan->arena, int64_t, count);
   for (int64_t i = 0; i < count; i++)
     devices[i] = is_iota ? iota_device(tiles, i) : tiles->devices[i];
   if (is_permutation(scan->arena, devices, count)) return devices;
-  scan_fail(scan, "its tiles are not of the devices 0 to %lld, each once", (long long)count - 1);
+  scan_fail(scan, "not the devices 0 to %lld, each once", (long long)count - 1);
   return NULL;
 }

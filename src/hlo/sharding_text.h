@@ -16,6 +16,7 @@ typedef struct Digits { /* the major one first */
   int count, capacity;
   Digit *items;
 } Digits;
+void digits_push(Arena *arena, Digits *digits, Digit digit);
 
 typedef struct Sharding {
   int64_t positions;      /* of the grid */
