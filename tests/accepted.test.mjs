@@ -117,6 +117,26 @@ describe('HLO text', () => {
     assert.deepEqual(three, two);
   });
 
+  test('signatures without colons, precisions in capitals', async () => {
+    const text = `HloModule m\nENTRY e (a f32[2,2], b: f32[2,2]) -> f32[2,2] {\n a = f32[2,2] parameter(0)\n b = f32[2,2] parameter(1)
+      ROOT d = f32[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={HIGH,Highest}\n}`;
+    const module = await client.load(text);
+    assert.match(module.toString(), /operand_precision=\{high,highest\}/);
+    assert.deepEqual(await run(module, [[[1, 2], [3, 4]], [[1, 0], [0, 2]]]), [[[1, 4], [3, 8]]]);
+  });
+
+  test("an array's first element alone, which leaves zeros", async () => {
+    for (const [literal, expected] of [ // as XLA prints them again
+      ['f32[3] constant(5)', [5, 0, 0]], ['f32[2,2] constant(5)', [[5, 0], [0, 0]]], ['s8[3] constant(-7)', [-7, 0, 0]],
+      ['c64[2] constant((1, 2))', [[1, 2], [0, 0]]], ['pred[2] constant(true)', [true, false]],
+    ]) {
+      assert.deepEqual(await run(await client.load(`HloModule m\nENTRY e {\n ROOT r = ${literal}\n}`), []), [expected]);
+    }
+    for (const literal of ['f32[3] constant({5})', 'f32[0] constant(5)', 'f32[2] constant(1, 2)']) {
+      await assert.rejects(client.load(`HloModule m\nENTRY e {\n ROOT r = ${literal}\n}`), { code: 'INVALID_ARGUMENT', line: 3 });
+    }
+  });
+
   const unbounded = '%u (x: f32[?,3]) -> f32[?,3]{1,0} {\n x = f32[?,3] parameter(0)\n ROOT y = f32[?,3]{1,0} add(x, x), metadata={op_name="a } b"}\n}';
   test('sizes without a bound where nothing calls them', async () => {
     const rest = '\nv { x = f32[] parameter(0)\n ROOT y = f32[] negate(x) }\nENTRY e { a = f32[] constant(2)\n ROOT r = f32[] call(a), to_apply=v }';

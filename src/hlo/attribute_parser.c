@@ -1,6 +1,7 @@
 /* Attributes: opcodes.def says which, attributes.def how each is written, one function a grammar. */
 #include <float.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hlo/numbers.h"
 #include "hlo/parser.h"
@@ -359,7 +360,11 @@ static bool precision_item(Parser *p, void *data) {
   static const char *const names[] = {"default", "high", "highest", "packed_nibble"};
   StrBuf *text = data;
   for (int i = 0; i < 4; i++) {
-    if (!lexer_is_word(&p->lexer, names[i])) continue;
+    size_t length = strlen(names[i]); /* in either case */
+    if (p->lexer.kind != TOKEN_WORD || lexer_length(&p->lexer) != length ||
+        strncasecmp(p->lexer.start, names[i], length) != 0) {
+      continue;
+    }
     strbuf_append(text, text->length > 1 ? "," : "");
     strbuf_append(text, names[i]);
     lexer_next(&p->lexer);

@@ -336,10 +336,23 @@ static Literal *parse_elided_literal(Parser *p, const Shape *shape) {
   return literal;
 }
 
+/* Of an array, one element without braces is the first, as XLA has it; the others are zeros. */
+static Literal *parse_first_element(Parser *p, const Shape *shape) {
+  Literal *literal = literal_new(p->arena, shape);
+  memset(literal->data, 0, (size_t)shape_bytes(shape));
+  LiteralReader reader = {p, shape, literal->data, p->lexer.start, p->lexer.limit, 0, {0}, 0};
+  if (!store_element(&reader)) return NULL;
+  lexer_seek(&p->lexer, reader.at);
+  return literal;
+}
+
 static Literal *parse_array_literal(Parser *p, const Shape *shape) {
   if (is_given(p)) return parse_given_literal(p, shape);
   bool is_whole = is_elided(p) && balanced_end(p->lexer.start, p->lexer.limit);
   if (is_whole && p->data && p->data->elided) return parse_elided_literal(p, shape);
+  if (p->lexer.kind != '{' && shape->rank && shape_elements(shape)) {
+    return parse_first_element(p, shape);
+  }
   if (!check_size(p, shape)) return NULL;
   Literal *literal = literal_new(p->arena, shape);
   LiteralReader reader = {

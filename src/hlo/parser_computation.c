@@ -108,10 +108,9 @@ static const Shape *parse_signature(Parser *p) {
   lexer_next(&p->lexer); /* the parenthesis */
   if (p->lexer.kind != ')') {
     do {
-      if (!parse_name(p, &name, "a parameter's name") ||
-          !parser_expect(p, ':', "':' behind the parameter's name") || !parse_shape(p)) {
-        return NULL;
-      }
+      if (!parse_name(p, &name, "a parameter's name")) return NULL;
+      parser_accept(p, ':'); /* which XLA does without */
+      if (!parse_shape(p)) return NULL;
     } while (parser_accept(p, ','));
   }
   if (!parser_expect(p, ')', "')' behind the parameters") ||
