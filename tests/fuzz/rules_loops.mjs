@@ -96,8 +96,8 @@ function collective(p, random, type) {
 }
 
 /** A number that does not change, from an array that no step changes. */
-const withInvariant = (type) => (b, x, y, { same }) => {
-  const [most] = [reduceAll(b, b.tanh(same), 'max', 'f32')];
+const withInvariant = (b, x, y, { same }) => {
+  const most = reduceAll(b, b.tanh(same), 'max', 'f32');
   const isMore = b.gt(most, b.constantR0(0.5, 'f32'));
   return b.select(b.broadcast(isMore, x.shape.dimensions), x, y);
 };
@@ -121,7 +121,7 @@ function randomStep(p, random, type, dimensions, size, depth) {
       const asReshaped = random.chance(0.5);
       return onValue(random, size, (b, x, y, s) => reversedByHost(b, x, { ...s, asReshaped }));
     },
-    invariant: () => onValue(random, size, withInvariant(type)),
+    invariant: () => onValue(random, size, withInvariant),
     flag: () => (b, s) => ({ ...s, flag: anyOf(b, s.values[0], s.values.at(-1)) }),
     branch: () => {
       const [yes, no] = [inner(), inner()];
