@@ -15,7 +15,7 @@
 #   make native-tsan        build/native-tsan: the core under ThreadSanitizer
 #   make lint               clang-format, clang-tidy, eslint, tsc
 #   make format             rewrites the C sources as clang-format wants them
-#   make declarations       writes bindings/index.d.ts anew where the table of operations says it
+#   make declarations       writes bindings/index.d.ts and docs/passes.md anew, from the tables that they follow
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
@@ -313,6 +313,7 @@ endif
 
 declarations:
 	@node bindings/declarations/generate.mjs
+	@node bindings/declarations/passes.mjs
 
 golden: build $(VENV)/stamp
 	@$(VENV)/bin/python tests/golden/generate.py $(ARGS)

@@ -31,6 +31,7 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
   --replicas N        for N replicas (default: what the module states, or 1)
   --partitions N      of N partitions each (default: what the module needs, or 1)
   --threads N         use N threads; 0: none (default: as many as the machine has)
+  --disable NAME,...  leave these rewrites out (run and compile; docs/passes.md lists them)
 
 run:
   --input FILE.npy    the next parameter's argument, the same on every device
@@ -57,7 +58,7 @@ const OPTIONS = {
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
-  wasm: FLAG,
+  wasm: FLAG, disable: TEXT,
   help: { ...FLAG, short: 'h' },
   version: FLAG,
 };
@@ -68,13 +69,13 @@ const COMMANDS = {
   run: {
     run,
     options: [
-      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check',
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'disable',
       'platform', 'coordinator', 'process', 'processes',
     ],
   },
   info: { run: info, options: ['json'] },
   print: { run: printModule, options: ['output'] },
-  compile: { run: printCompiled, options: ['output', 'steps', 'wasm'] },
+  compile: { run: printCompiled, options: ['output', 'steps', 'wasm', 'disable'] },
   convert: { run: convert, options: ['output'] },
 };
 
@@ -145,7 +146,7 @@ async function run(client, module, options) {
   const argumentsOf = (counts) =>
     argumentsOfDevices(options.input, module.parameters, counts, options.random ? seed : undefined);
   if (options.on !== undefined) return runElsewhere(client, module, argumentsOf, options);
-  const executable = await compiled(client, module, { replicas, partitions });
+  const executable = await compiled(client, module, options, { replicas, partitions });
   const all = await argumentsOf(executable);
   progress('running');
   if (times !== undefined) await time(executable, all, times);
@@ -163,9 +164,9 @@ async function run(client, module, options) {
   }
 }
 
-function compiled(client, module, counts) {
+function compiled(client, module, { disable }, counts) {
   progress('compiling');
-  return client.compile(module, counts);
+  return client.compile(module, { ...counts, disable: disable?.split(',') });
 }
 
 async function runElsewhere(client, module, argumentsOf, options) {
@@ -187,7 +188,7 @@ async function runElsewhere(client, module, argumentsOf, options) {
   await printResults([...made.values()], options.json, where.partitions, [...made.keys()]);
   if (!options.check) return;
   const { replicas, partitions } = where;
-  const executable = await compiled(client, module, { replicas, partitions });
+  const executable = await compiled(client, module, options, { replicas, partitions });
   const simulated = await executable.executeReplicas(all);
   for (const [device, results] of made) {
     const leaves = simulated[device].flatMap((output) => output.leaves()).filter(Boolean);
@@ -249,7 +250,7 @@ function printModule(_client, module, options) {
 async function printCompiled(client, module, options) {
   const replicas = countOption('replicas', options.replicas, 1);
   const partitions = countOption('partitions', options.partitions, 1);
-  const executable = await compiled(client, module, { replicas, partitions });
+  const executable = await compiled(client, module, options, { replicas, partitions });
   if (options.wasm) return putWasm(executable, options);
   return put(options, options.steps ? executable.thunks() : executable.toString());
 }

@@ -11,7 +11,7 @@ import { Literal } from './literal.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
 import { launch } from './launch.mjs';
 import { HloModule } from './module.mjs';
-import { boolean, checkOptions, copyList, count, kind } from './options.mjs';
+import { boolean, checkOptions, copyList, count, kind, unknownName } from './options.mjs';
 import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
@@ -37,6 +37,8 @@ const CREATE_OPTIONS = {
 };
 const COMPILE_OPTIONS = {
   replicas, partitions: count(1, MAX_DEVICES), optimize: boolean, inPlace: boolean,
+  disable: kind('an array of names', (value) =>
+    (Array.isArray(value) && value.every((name) => typeof name === 'string') ? copyList(value) : undefined)),
 };
 const [AS_WRITTEN, KEEPING_OPERANDS] = [1, 2]; // COMPILE_… in src/api.h
 const TRANSFER_OPTIONS = {
@@ -221,11 +223,12 @@ export class Client {
    * @param {number} [options.partitions] by default what the module needs, or else 1
    * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
    * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
+   * @param {string[]} [options.disable] rewrites to leave out, of `optionalPasses`, for finding faults
    * @returns {Promise<Executable>} for replicas x partitions devices
    */
   async compile(module, options) {
     const { parameters, resultShape } = this.#own('compile', module);
-    const pointer = this.#core.need('xla_compile', ...this.#asked('compile', module, options));
+    const pointer = this.#compileBy('xla_compile', 'compile', module, options);
     return new Executable(this.#core, pointer, {
       replicas: this.#core.call('xla_executable_replicas', pointer),
       partitions: this.#core.call('xla_executable_partitions', pointer),
@@ -243,7 +246,7 @@ export class Client {
    */
   passes(module, options) {
     this.#own('passes', module);
-    const pointer = this.#core.need('xla_compile_passes', ...this.#asked('passes', module, options));
+    const pointer = this.#compileBy('xla_compile_passes', 'passes', module, options);
     return this.#core.takeString(pointer).split('\f').slice(1).map((snapshot) => {
       const end = snapshot.indexOf('\n');
       return { pass: snapshot.slice(0, end), text: snapshot.slice(end + 1) };
@@ -260,13 +263,27 @@ export class Client {
     return module;
   }
 
-  /** What the core is asked for: a module, for how many replicas and partitions (0: as it says), and how. */
-  #asked(operation, module, options) {
+  /** The names of the rewrites that compile() can leave out, in the order in which they run. */
+  get optionalPasses() {
+    return this.#core.takeString(this.#core.call('xla_optional_passes')).split(',');
+  }
+
+  /** Calls the core with a module, the numbers of replicas and partitions (0: as it says), flags and names. */
+  #compileBy(call, operation, module, options) {
     const asked = checkOptions(operation, options, COMPILE_OPTIONS);
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
     const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);
-    return [pointerOf(module), replicas, asked.partitions ?? 0, how];
+    const disable = this.#disabled(operation, asked.disable ?? []).join();
+    return this.#core.scoped((copy) => this.#core.need(
+      call, pointerOf(module), replicas, asked.partitions ?? 0, how, disable ? copy(disable) : 0));
+  }
+
+  #disabled(operation, names) {
+    const known = names.length ? this.optionalPasses : [];
+    const other = names.find((name) => !known.includes(name));
+    if (other !== undefined) throw unknownName(operation, other, known, 'disable: ');
+    return names;
   }
 
   /**

@@ -608,6 +608,8 @@ export interface CompileOptions {
   optimize?: boolean;
   /** For finding faults. False: no result takes the memory of its operand. */
   inPlace?: boolean;
+  /** For finding faults: rewrites to leave out, of `client.optionalPasses`. The results are the same. */
+  disable?: readonly string[];
 }
 
 /** One device of a launch. */
@@ -662,6 +664,8 @@ export class Client {
     module: HloModule,
     options?: CompileOptions,
   ): Promise<Executable>;
+  /** The names of the rewrites that compile() can leave out, in the order in which they run. */
+  readonly optionalPasses: string[];
   /**
    * What each pass of the compiler makes of a module: for each that changed something, in order, the
    * module after it as HLO text. It begins with 'dynamic-dimensions', whether it changed anything or not.

@@ -195,16 +195,25 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 
 /* ---- Executables ---- */
 
-static CompileOptions options_of(int how, PassWatch *watch) {
-  return (CompileOptions){.evaluate = how & COMPILE_AS_WRITTEN,
-                          .keep_operands = how & COMPILE_KEEPING_OPERANDS,
-                          .watch = watch};
+static Executable *compile(const Module *module, Mesh mesh, int how, const char *disable,
+                           PassWatch *watch) {
+  CompileOptions options = {.evaluate = how & COMPILE_AS_WRITTEN,
+                            .keep_operands = how & COMPILE_KEEPING_OPERANDS,
+                            .watch = watch};
+  if (!pipeline_disable(disable, &options.disabled, &last_error)) return NULL;
+  if (!verify_module(module, &last_error)) return NULL;
+  return executable_new(module, mesh, &options, &last_error);
 }
 
-XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how) {
-  if (!verify_module(module, &last_error)) return NULL;
-  CompileOptions options = options_of(how, NULL);
-  return executable_new(module, (Mesh){replicas, partitions}, &options, &last_error);
+XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how,
+                                const char *disable) {
+  return compile(module, (Mesh){replicas, partitions}, how, disable, NULL);
+}
+
+XLA_API char *xla_optional_passes(void) {
+  StrBuf out = {0};
+  pipeline_list_optional(&out);
+  return text_of(&out);
 }
 
 XLA_API int xla_executable_replicas(const Executable *executable) {
@@ -257,12 +266,11 @@ static void snapshot(PassWatch *watch, const char *pass, const Module *module) {
   hlo_print(module, out);
 }
 
-XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how) {
-  if (!verify_module(module, &last_error)) return NULL;
+XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how,
+                                 const char *disable) {
   Snapshots snapshots = {{snapshot}, {0}};
-  CompileOptions options = options_of(how, &snapshots.watch);
   Executable *executable =
-      executable_new(module, (Mesh){replicas, partitions}, &options, &last_error);
+      compile(module, (Mesh){replicas, partitions}, how, disable, &snapshots.watch);
   if (!executable) {
     strbuf_free(&snapshots.out);
     return NULL;

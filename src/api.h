@@ -98,12 +98,15 @@ XLA_API const char *xla_module_parameter_name(const Module *module, int number);
 XLA_API char *xla_module_result_shape(const Module *module);
 
 /* Executables, for replicas x partitions devices; 0: as many as the module says. The module is copied
-** and may be freed. `how`: flags, for finding faults. */
+** and may be freed. `how`: flags, for finding faults. `disable`: names of rewrites that are left out, with
+** commas between them; NULL: none. */
 enum {
   COMPILE_AS_WRITTEN = 1,
   COMPILE_KEEPING_OPERANDS = 2
 }; /* CompileOptions, in compile/program.h */
-XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how);
+XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how,
+                                const char *disable);
+XLA_API char *xla_optional_passes(void); /* the names that `disable` may have, in order */
 XLA_API int xla_executable_replicas(const Executable *executable);
 XLA_API int xla_executable_partitions(const Executable *executable);
 XLA_API void xla_executable_free(Executable *executable);
@@ -119,7 +122,8 @@ XLA_API char *xla_executable_memory(const Executable *executable);
 XLA_API const uint32_t *xla_executable_code(const Executable *executable);
 /* Compiles as xla_compile does, and returns what each pass that changed something made of it, in
 ** order: a form feed, the pass's name, a newline, the module. */
-XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how);
+XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how,
+                                 const char *disable);
 
 /* Device buffers: the memory of one array leaf, reference-counted; new ones have one reference. */
 XLA_API Buffer *xla_buffer_new(const char *shape);    /* its elements are not set */

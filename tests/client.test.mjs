@@ -174,6 +174,29 @@ ENTRY e {
       throws(() => client.passes(module, { replicas: 0 }), 'INVALID_ARGUMENT', /replicas/);
     });
 
+    test('leaves rewrites out that are named', async () => {
+      const module = client.parseHlo(`HloModule m
+ENTRY e {
+  x = f32[64] parameter(0)
+  n = f32[64] negate(x)
+  ROOT r = f32[64] add(n, x)
+}`);
+      const fused = await client.compile(module);
+      assert.match(fused.thunks(), /generated/);
+      const apart = await client.compile(module, { disable: ['fuse-loops'] });
+      assert.doesNotMatch(apart.thunks(), /generated/);
+      const x = Float32Array.from({ length: 64 }, (_, i) => i / 3);
+      for (const executable of [fused, apart, await client.compile(module, { disable: client.optionalPasses })]) {
+        const [y] = await executable.execute([x]);
+        assert.deepEqual(y.data, new Float32Array(64));
+      }
+      const without = client.passes(module, { disable: ['fuse-loops'] });
+      assert.ok(!without.some(({ pass }) => pass === 'fuse-loops'));
+      throws(() => client.passes(module, { disable: ['fuse-lops'] }), 'INVALID_ARGUMENT', /mean disable: fuse-loops/);
+      throws(() => client.passes(module, { disable: ['inline-calls'] }), 'INVALID_ARGUMENT', /inline-calls is not known/);
+      throws(() => client.passes(module, { disable: 'fuse-loops' }), 'INVALID_ARGUMENT', /an array of names/);
+    });
+
     test('takes arguments of all kinds', async () => {
       const executable = await compile(client, AXPY);
       const x = client.buffer(Literal.from(AXPY_ARGS[0], 'f32[2,3]{0,1}'));

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 
+import { PASSES_PAGE, passesPage } from '../bindings/declarations/passes.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
 
 const root = new URL('../', import.meta.url);
@@ -71,6 +72,10 @@ for (const page of PAGES) {
     }
   });
 }
+
+test('docs/passes.md is what make declarations writes', async () => {
+  assert.equal(await readFile(PASSES_PAGE, 'utf8'), await passesPage());
+});
 
 test('the README is read to the end', async () => {
   const size = (await read('README.md')).length;

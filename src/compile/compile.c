@@ -3,7 +3,7 @@
 #include "compile/collective_check.h"
 #include "compile/program.h"
 #include "dynamic/dimensions.h"
-#include "lower/lower.h"
+#include "lower/pipeline.h"
 #include "platform/platform.h"
 
 /* Gives the leaves that the caller sees the shapes that `module` states, with dynamic dimensions. */
@@ -65,16 +65,10 @@ static void state_mesh(Module *module, Mesh mesh) {
 Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error) {
   Module *optimized = module_clone(module);
   state_mesh(optimized, mesh);
-  if (!dynamic_dimensions_resolve(optimized, error)) {
-    module_free(optimized);
-    return NULL;
-  }
-  if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", optimized);
-  lower_run(optimized, options->evaluate ? NULL : &codegen_target, options->watch);
-  if (!options->evaluate && schedule_module(optimized) && options->watch) {
-    options->watch->changed(options->watch, "schedule", optimized);
-  }
-  if (!collectives_check(optimized, mesh, error)) {
+  PipelineOptions pipeline = {.target = options->evaluate ? NULL : &codegen_target,
+                              .disabled = options->disabled,
+                              .watch = options->watch};
+  if (!pipeline_run(optimized, &pipeline, error) || !collectives_check(optimized, mesh, error)) {
     module_free(optimized);
     return NULL;
   }

@@ -20,7 +20,7 @@
 #include "codegen/codegen.h"
 #include "hlo/mesh.h"
 #include "kernels/kernels.h"
-#include "passes/passes.h"
+#include "lower/pipeline.h"
 
 enum { SLOT_NONE = -1, SLOT_ARENA = 0, SLOT_FIRST_PARAMETER = 1 };
 
@@ -154,6 +154,7 @@ typedef struct Program {
 typedef struct CompileOptions {
   bool evaluate;      /* as it is written: nothing is fused, and the evaluator runs what it can */
   bool keep_operands; /* no result is written into an operand's memory */
+  PassSet disabled;   /* rewrites that are switched off: pipeline_disable */
   PassWatch *watch;   /* of the passes; may be NULL */
 } CompileOptions;
 
@@ -184,11 +185,7 @@ void program_print_thunks(const Program *program, StrBuf *out);
 ** as in the list of thunks, the bytes, and the first and the last thunk that want it. */
 void program_print_memory(const Program *program, StrBuf *out);
 
-/* schedule.c: puts instructions into an order that takes less memory. True if it changed any. */
-bool schedule_module(Module *module);
 /* thunks.c: from computations to thunks. */
-/* Whether it has no thunk: its operands have its memory. */
-bool instruction_is_alias(const Instruction *instruction);
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
 /* in_place.c: results that take their operands' memory, or that of arguments. */
 void join_buffers(Program *program);

@@ -149,3 +149,24 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   if (is_index_operation(instruction->opcode)) return true;
   return opcode_is_elementwise(instruction->opcode) && target->can_emit(instruction);
 }
+
+static bool fills_its_bytes(const Shape *shape) {
+  return type_bits(shape->type) == 8 * type_bytes(shape->type);
+}
+
+bool instruction_is_alias(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_BITCAST_CONVERT: /* the bytes stay where they are, whatever the elements' widths */
+    return fills_its_bytes(instruction->shape) && fills_its_bytes(instruction->operands[0]->shape);
+  case HLO_OPTIMIZATION_BARRIER:
+  case HLO_ADD_DEPENDENCY:
+  case HLO_DOMAIN:
+  case HLO_RESHAPE: /* dense and row-major on both sides */
+  case HLO_COPY:
+  case HLO_TUPLE_OP:
+  case HLO_AFTER_ALL:
+  case HLO_RECV:
+  case HLO_SEND_DONE: return true;
+  default: return false;
+  }
+}

@@ -23,4 +23,7 @@ bool can_fuse(const Target *target, const Instruction *instruction);
 /* Whether a loop's indices can count what an instruction is made of, as the root of a fusion. */
 bool is_within_loops(const Instruction *root);
 
+/* Whether an instruction takes no step: its result has the memory of its operands. */
+bool instruction_is_alias(const Instruction *instruction);
+
 #endif

@@ -8,10 +8,6 @@
 #include "lower/fusible.h"
 #include "passes/passes.h"
 
-/* All passes and all of lowering, in order. Without a target there will be no generated code: then
-** nothing is fused, nor made ready for it. `watch` may be NULL. */
-void lower_run(Module *module, const Target *target, PassWatch *watch);
-
 /* A while that counts from a constant to another: an element of its state, what that is in the first turn, by
 ** how much it grows, and how often the body runs. */
 typedef struct Counter {
@@ -50,5 +46,7 @@ bool lower_pad_windows(Module *module, const Target *target); /* of reduce-windo
 bool lower_batch_comparators(Module *module, const Target *target);
 bool lower_fuse_loops(Module *module, const Target *target); /* element-wise neighbourhoods */
 bool lower_fuse_siblings(Module *module);                    /* these, of the same operands */
+/* Puts instructions into an order that takes less memory. */
+bool schedule_module(Module *module);
 
 #endif

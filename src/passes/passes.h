@@ -1,5 +1,5 @@
 /*
-** The passes: each rewrites a module into an equivalent one; pipeline.c lists them in order.
+** The passes: each rewrites a module into an equivalent one; lower/pipeline.def lists them in order.
 ** A pass returns whether it changed anything; it never fails on a verified module.
 */
 #ifndef XLA_PASSES_PASSES_H
@@ -31,25 +31,10 @@ struct PassWatch {
   void (*changed)(PassWatch *watch, const char *pass, const Module *module);
 };
 
-typedef bool Pass(Module *module);
-typedef struct NamedPass {
-  const char *name;
-  Pass *run;
-  const Opcode *about; /* ABOUT(what it looks for); NULL: it may change any module */
-} NamedPass;
-#define ABOUT(...) ((const Opcode[]){__VA_ARGS__, OPCODE_COUNT})
-
-/* Whether a module has any of these operations. Where it has none, no pass about them is entered: the engine
-** compiles a function when it is called first, and most programs need few of the passes. */
+/* Whether a module has any of these operations; OPCODE_COUNT ends the list. No rewrite about operations that a
+** module lacks is entered: the engine compiles a function at its first call, and most programs need few. */
 bool module_has(const Module *module, const Opcode *about);
-
-/* Returns what the pass does. `watch` may be NULL, here and below. */
-bool pass_run(NamedPass pass, Module *module, PassWatch *watch);
-
-/* The passes in order (pipeline.c): those that only go once, which leave fewer kinds of operations; and
-** those that make work for each other, until nothing changes. `more`, if any, is one more of these. */
-void passes_prepare(Module *module, PassWatch *watch);
-void passes_simplify(Module *module, const NamedPass *more, PassWatch *watch);
+#define ABOUT(...) ((const Opcode[]){__VA_ARGS__, OPCODE_COUNT})
 
 /* Shared by passes. */
 bool instruction_has_own_effect(const Instruction *instruction);  /* whatever it calls */

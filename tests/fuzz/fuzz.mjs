@@ -7,8 +7,8 @@
  * Program number i of seed s is the same whenever it is made, and is what `--seed s+i --programs 1`
  * runs, with the same --rules; those keep to rules of these names. What disagrees is shrunk,
  * printed, and written to build/fuzz/ as a golden case. Exit code 1 if anything disagreed.
- * With --no-xla, what is compiled is compared with what the evaluator says (the native build's; make
- * native), and two threads with none.
+ * Each program also runs with a random subset of the optional rewrites left out. With --no-xla, what is
+ * compiled is compared with what the evaluator says (the native build's; make native), and two threads with none.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -38,7 +38,8 @@ const firstSeed = Number(options.seed);
 
 const oracle = new Oracle(process.env.PYTHON ?? 'build/venv/bin/python');
 const threads = new Host('threads', 2), single = new Host('single', 0);
-const hosts = [threads, single];
+const subset = new Host('a subset of the rewrites', 0, true);
+const hosts = [threads, single, subset];
 const evaluator = new Evaluator(FOLDER);
 const totals = { programs: 0, instructions: 0, refused: 0, disagreements: 0 };
 const operations = new Map(); // name -> how often
@@ -94,7 +95,7 @@ function ask(job) {
 /** What is wrong: by host, a text and the numbers of the outputs that differ. */
 async function check(job, reply) {
   const problems = [];
-  for (const host of options['no-xla'] ? [threads] : hosts) {
+  for (const host of options['no-xla'] ? [threads, subset] : hosts) {
     try {
       const wrong = compare(await host.run(job), reply.outputs, job.outputs);
       if (!wrong.size) continue;
@@ -108,10 +109,10 @@ async function check(job, reply) {
   return problems;
 }
 
-async function minimise(program, outputs) {
+async function minimise(program, outputs, seed) {
   const wrong = async (candidate) => {
     try {
-      const job = await assemble(program, candidate);
+      const job = { ...await assemble(program, candidate), seed };
       const reply = await ask(job);
       return reply.outputs ? (await check(job, reply)).length > 0 : false;
     } catch {
@@ -132,8 +133,8 @@ async function report(seed, program, outputs, problem) {
   totals.disagreements++;
   const wrong = problem.outputs?.map((i) => outputs[i]) ?? outputs;
   console.log(`\nDISAGREEMENT, seed ${seed}: ${problem.text}`);
-  const best = await minimise(program, wrong);
-  const job = await assemble(program, best);
+  const best = await minimise(program, wrong, seed);
+  const job = { ...await assemble(program, best), seed };
   const reply = await ask(job);
   const [still] = reply.outputs ? await check(job, reply) : [];
   console.log(job.hlo);
@@ -162,6 +163,7 @@ async function prepare(seed) {
   const outputs = program.chooseOutputs();
   if (!outputs.length) return null;
   const job = await assemble(program, { outputs, cuts: new Map(), spelling: program.spelling });
+  job.seed = seed;
   return { seed, program, outputs, job, reply: ask(job) };
 }
 

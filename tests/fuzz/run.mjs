@@ -2,6 +2,7 @@
 import { Client } from '../../bindings/index.mjs';
 import { Shape } from '../../bindings/shape.mjs';
 import { difference } from '../golden.mjs';
+import { Random } from './random.mjs';
 import { HOST_TARGET, reverseElements } from './rules_loops.mjs';
 
 const PATIENCE = 30_000; // ms
@@ -17,9 +18,9 @@ export function leafOf(literal) {
 export class Host {
   #client = null;
 
-  /** @param {number} threads @param {boolean} text whether programs come in as HLO text */
-  constructor(name, threads, text) {
-    Object.assign(this, { name, threads, text });
+  /** @param {boolean} varies whether a random subset of the optional rewrites is left out */
+  constructor(name, threads, varies = false) {
+    Object.assign(this, { name, threads, varies });
   }
 
   async client() {
@@ -31,13 +32,15 @@ export class Host {
   }
 
   /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
-  async run({ hlo, isSpelt, replicas, literals }) {
+  async run({ hlo, isSpelt, replicas, literals, seed }) {
     const client = await this.client();
     const module = client.parseHlo(hlo);
     const printed = module.toString();
     const reprinted = isSpelt ? reprint(client, printed) : hlo;
     if (reprinted !== printed) throw new Error(`printed again, it differs:\n${printed}`);
-    const executable = await client.compile(module, { replicas });
+    const options = this.varies ? randomOptions(new Random(seed), client.optionalPasses) : {};
+    const executable = await soon(client.compile(module, { replicas, ...options }))
+      .catch((error) => { throw new Error(`${error.message} ${JSON.stringify(options)}`, { cause: error }); });
     try {
       const args = Array.from({ length: replicas }, (_, replica) =>
         literals.map((perReplica) => perReplica[replica]));
@@ -54,6 +57,12 @@ export class Host {
     this.#client?.dispose();
     this.#client = null;
   }
+}
+
+/** Ways to compile that change no result: each rewrite is left out, or few or most of them are. */
+function randomOptions(random, passes) {
+  const disable = random.some(passes, random.pick([0.05, 0.3, 0.7, 1]));
+  return { disable, inPlace: random.chance(0.7) };
 }
 
 function reprint(client, text) {

@@ -17,6 +17,7 @@
 #include "hlo/text.h"
 #include "hlo/verifier.h"
 #include "lower/lower.h"
+#include "lower/pipeline.h"
 #include "passes/passes.h"
 
 enum {
@@ -126,13 +127,13 @@ FOR_TARGET(lower_batch_comparators)
 FOR_TARGET(lower_fuse_loops)
 
 static bool prepare(Module *module) {
-  passes_prepare(module, NULL);
+  pipeline_run_stage(module, STAGE_PREPARE, &(PipelineOptions){0});
   return true;
 }
 
 static bool lower(Module *module) {
-  lower_run(module, &codegen_target, NULL);
-  return true;
+  Error error;
+  return pipeline_run(module, &(PipelineOptions){.target = &codegen_target}, &error);
 }
 
 static bool resolve(Module *module) {
@@ -154,7 +155,7 @@ static bool print(Module *module) {
 
 typedef struct Stage {
   const char *name;
-  Pass *run;
+  bool (*run)(Module *module);
 } Stage;
 
 static const Stage stages[] = {

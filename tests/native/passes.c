@@ -11,7 +11,7 @@
 #include "eval/eval.h"
 #include "hlo/text.h"
 #include "hlo/verifier.h"
-#include "lower/lower.h"
+#include "lower/pipeline.h"
 
 typedef struct Row {
   const char *name;
@@ -394,15 +394,21 @@ static void check_results(const Row *row, const Module *before, const Module *af
   arena_free(arena);
 }
 
+static void lower(Module *module, const Target *target) {
+  Error error;
+  PipelineOptions options = {.target = target};
+  if (!pipeline_run(module, &options, &error)) abort();
+}
+
 static void check(const Row *row, const char *lowered) {
   char left[1024];
   Module *before = parse(row), *after = parse(row), *fused = parse(row);
   if (!before) return;
-  lower_run(after, NULL, NULL);
+  lower(after, NULL);
   list_operations(after, left, sizeof left);
   if (strcmp(left, row->left)) fail(row, "leaves ", left);
   check_results(row, before, after);
-  lower_run(fused, &codegen_target, NULL);
+  lower(fused, &codegen_target);
   list_operations(fused, left, sizeof left);
   if (lowered && strcmp(left, lowered)) fail(row, "is lowered to ", left);
   check_results(row, before, fused);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "compile/program.h"
+#include "lower/lower.h"
 #include "passes/rewrite.h"
 
 #define MOST_BYTES (INT64_C(1) << 40) /* sums must not overflow */
