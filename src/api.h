@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 4 };
+enum { XLA_API_VERSION = 5 };
 XLA_API int xla_api_version(void);
 
 /* Allocates what so many worker threads need (0 in the single-threaded build, where xla_step does the work).

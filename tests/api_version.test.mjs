@@ -11,7 +11,7 @@ import { Client } from '../bindings/index.mjs';
 import { ROOT } from './program.mjs';
 
 /** Of the interface of that version: its declarations, without comments and white space. */
-const KNOWN = { version: 4, digest: '8d149d65f899cf0d' };
+const KNOWN = { version: 5, digest: '61c969f763d50596' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],
