@@ -211,6 +211,30 @@ describe('other dialects', () => {
       %5 = mhlo.round_nearest_even %4 : tensor<f32>
       %6 = mhlo.select %2, %5, %0 : tensor<i1>, tensor<f32>
       return %6 : tensor<f32>`, 'tensor<f32>'), [20]],
+    ['MHLO of its own, and old spellings', `func.func private @twice(%a: tensor<2 x f32>) -> tensor<2 x f32> {
+        %0 = mhlo.add %a, %a : tensor<2 x f32>
+        return %0 : tensor<2 x f32> }
+      func.func @main(tensor<2xf32>) -> tensor<1x2xf32> {
+      ^bb0(%x: tensor<2xf32>):
+        %0 = "mhlo.async_start"(%x) {called_computation = @twice, execution_thread = "main"} : (tensor<2xf32>) -> !mhlo.async_bundle<tensor<2xf32>, tensor<2xf32>>
+        %1 = "mhlo.async_update"(%0) {called_computation = @twice, execution_thread = "main"} : (!mhlo.async_bundle<tensor<2xf32>, tensor<2xf32>>) -> !mhlo.async_bundle<tensor<2xf32>, tensor<2xf32>>
+        %2 = "mhlo.async_done"(%1) {called_computation = @twice, execution_thread = "main"} : (!mhlo.async_bundle<tensor<2xf32>, tensor<2xf32>>) -> tensor<2xf32>
+        %3 = "mhlo.fusion"(%2) ({
+        ^bb0(%b: tensor<2xf32>):
+          %c = mhlo.negate %b : tensor<2xf32>
+          mhlo.return %c : tensor<2xf32>
+        }) {fusion_kind = #mhlo<fusion_kind kLoop>} : (tensor<2xf32>) -> tensor<2xf32>
+        %4 = "mhlo.create_token"() : () -> !mhlo.token
+        %5 = "mhlo.add_dependency"(%3, %4) : (tensor<2xf32>, !mhlo.token) -> tensor<2xf32>
+        %6 = "mhlo.bitcast"(%5) : (tensor<2xf32>) -> tensor<1x2xf32>
+        return %6 : tensor<1x2xf32> }`, [[[-20, -40]]]],
+    ['convolutions whose dimensions are numbered', main(`%0 = mhlo.reshape %x : (tensor<2xf32>) -> tensor<1x2x1xf32>
+      %k = mhlo.constant dense<3.0> : tensor<1x1x1xf32>
+      %1 = "mhlo.convolution"(%0, %k) {batch_group_count = 1 : i64, feature_group_count = 1 : i64, dimension_numbers = #mhlo.conv<raw
+        input_batch_dimension = 0, input_feature_dimension = 2, input_spatial_dimensions = [1], kernel_input_feature_dimension = 1,
+        kernel_output_feature_dimension = 2, kernel_spatial_dimensions = [0], output_batch_dimension = 0,
+        output_feature_dimension = 2, output_spatial_dimensions = [1],>} : (tensor<1x2x1xf32>, tensor<1x1x1xf32>) -> tensor<1x2x1xf32>
+      return %1 : tensor<1x2x1xf32>`, 'tensor<1x2x1xf32>'), [[[[30], [60]]]]],
   ]) test(name, async () => assert.deepEqual(await run(text, [[10, 20]]), expected));
   test('casts to another type are refused', () => assert.rejects(
     client.load(main('%0 = tensor.cast %x : tensor<2xf32> to tensor<3xf32>\n return %0 : tensor<3xf32>', 'tensor<3xf32>')),

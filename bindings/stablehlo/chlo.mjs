@@ -202,6 +202,8 @@ function conj(c) {
 
 /** MHLO: StableHLO's origin, of which XLA's own dumps still have what StableHLO lacks. */
 const mhlo = {
+  'mhlo.add_dependency': (c) => c.emit('add-dependency', c.in),
+  'mhlo.bitcast': (c) => c.emit('bitcast', [c.x], {}, c.shape()),
   'mhlo.copy': (c) => c.emit('copy', [c.x]),
   'mhlo.erf': (c) => c.b.erf(c.x),
   'mhlo.topk': (c) => c.b.topK(c.x, c.int('k'), !c.has('largest') || c.bool('largest')),

@@ -266,11 +266,17 @@ function optimizationBarrier(c) {
 
 /** The body runs at once; what is done later is nothing. */
 function asyncStart(c) {
-  const region = c.region(0);
+  const called = nameOf(c.attribute('called_computation')); // MHLO's, instead of a region
+  const results = called === undefined ? inlinedRegion(c, c.region(0)) : c.lowering.call(called, c.frame, c.in);
+  return [tupled(c.b, results)];
+}
+
+/** The results of a region for the operation's operands. */
+function inlinedRegion(c, region) {
   const inner = new Frame(c.b, c.frame);
   inner.values = new Map(c.frame.values);
   region.arguments.forEach((value, i) => inner.set(value, c.in[i]));
-  return [tupled(c.b, c.lowering.body(inner, region))];
+  return c.lowering.body(inner, region);
 }
 
 export const control = {
@@ -290,5 +296,7 @@ export const control = {
   'stablehlo.tuple': (c) => c.b.tuple(c.in),
   'stablehlo.get_tuple_element': (c) => c.emit('get-tuple-element', [c.x], { index: c.int('index') }),
   'stablehlo.async_start': asyncStart,
+  'mhlo.fusion': (c) => inlinedRegion(c, c.region(0)),
+  'stablehlo.async_update': (c) => c.x,
   'stablehlo.async_done': (c) => c.x,
 };

@@ -131,7 +131,7 @@ export const NO_BLOCKS = 'branches between blocks (cf) are not StableHLO: loops 
 
 /** Operations of MHLO that StableHLO lacks; the others are called alike and mean the same. */
 const MHLO_ALONE = new Set([
-  'acos', 'acosh', 'asin', 'asinh', 'atanh', 'copy', 'cosh', 'erf', 'ragged_dot', 'scan', 'sinh', 'stochastic_convert',
+  'acos', 'acosh', 'add_dependency', 'asin', 'asinh', 'atanh', 'bitcast', 'copy', 'cosh', 'erf', 'fusion', 'ragged_dot', 'scan', 'sinh', 'stochastic_convert',
   'topk',
 ]);
 

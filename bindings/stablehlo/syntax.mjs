@@ -6,7 +6,7 @@ import { Lexer } from './lexer.mjs';
 import { COMPLEX, elementTypeOf, FOREIGN, foreignTensor, REAL, scalarType, storageType, tensor, typeText } from './types.mjs';
 import { vhloAttribute, vhloKind, vhloType } from './vhlo_text.mjs';
 
-const DIMENSION = /(\d+|\?)x/y;
+const DIMENSION = /(\d+|\?)\s*x/y;
 
 /** Dialects whose attributes mean something here. */
 const STRUCTURED = new Set(['stablehlo', 'chlo', 'mhlo', 'vhlo']);
@@ -509,6 +509,7 @@ export class Syntax extends Lexer {
     const values = [];
     this.list('>', () => {
       const start = this.at;
+      if (this.peek('>')) return; // behind the last comma
       const word = this.peekWord();
       if (word) {
         this.identifier();
@@ -587,6 +588,7 @@ export function scalarOf(elementType, data, type) {
 
 /** <[b, 0, f]x[0, i, o]->[b, 0, f]> */
 function convolution(syntax) {
+  if (syntax.acceptWord('raw')) return [syntax.struct('').fields];
   const fields = syntax.convolutionDimensions();
   syntax.expect('>');
   return [fields];

@@ -445,7 +445,8 @@ function func({ reader, define, valueName, location }) {
   attributes.function_type = { kind: 'function', inputs, results };
   attributes.arg_attrs = argAttributes.map((entries) => new Dictionary(entries));
   attributes.res_attrs = resultAttributes.map((entries) => new Dictionary(entries));
-  const args = () => named.map(({ name, value, at }) => {
+  const isNamed = named.some(({ name }) => name !== undefined); // or else the block names them
+  const args = () => (isNamed ? named : []).map(({ name, value, at }) => {
     define(name, value, at);
     return value;
   });
