@@ -329,6 +329,7 @@ const REFUSED = [
   ['a mesh that the program does not have', ['"x"', '[{"x"}]', '@none'], /mesh @none/],
   ['a manual axis that the mesh does not have', ['"q"', '[{"x"}]'], /manual_axes: the mesh has no axis "q"/],
   ['an axis twice', ['"x", "y"', '[{"x", "x"}]', '@mesh', '2', '8'], /twice/],
+  ['an axis more often than numbers can count', ['"x", "y"', `[{${Array(40).fill('"y"').join(', ')}}]`], /not 4097 shards/],
   ['an axis in two dimensions', ['"x", "y"', '[{"x"}, {"x"}]', '@mesh', '1x1', '2x2'], /twice/],
   ['an axis that is summed over and divides', ['"x", "y"', '[{"x"}], unreduced={"x"}'], /twice/],
   ['a part that an axis does not have', ['"x", "y"', '[{"y":(3)2}]'], /no part \(3\)2/],
