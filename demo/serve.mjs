@@ -29,6 +29,9 @@ const ISOLATION = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
+/** What static hosts send, too: the playground's JavaScript runs in workers of an opaque origin, which load it. */
+const FOR_OPAQUE = { 'Access-Control-Allow-Origin': '*' };
+
 /** The file for a URL path: of the site, or else of the checkout. Or null. */
 async function fileFor(path, folders) {
   const name = normalize(decodeURIComponent(path)).replace(/^[/\\]+/, '') || 'index.html';
@@ -55,7 +58,7 @@ async function fileFor(path, folders) {
 export async function serve({ port = 8080, isolated = true, folders = [] } = {}) {
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
-    const headers = { 'Cache-Control': 'no-cache', ...(isolated === true ? ISOLATION : {}) };
+    const headers = { 'Cache-Control': 'no-cache', ...FOR_OPAQUE, ...(isolated === true ? ISOLATION : {}) };
     if (path === '/isolation.js' && isolated === false) {
       response.writeHead(200, { ...headers, 'Content-Type': TYPES['.js'] }).end();
       return;

@@ -299,4 +299,39 @@ test('a link holds it all', async () => {
   await second.page.close();
 });
 
+test('JavaScript of a link runs after a click, in an origin of its own', async () => {
+  const { pack } = await import('../demo/shared/address.mjs');
+  const language = (text) => pack({ text, language: 'javascript', inputs: [], mesh: {}, seed: 0 });
+  const asked = [];
+  const second = await newPage(browser);
+  await second.page.route('**/ran', (route) => {
+    asked.push(route.request().url());
+    return route.fulfill({ status: 200, headers: { 'Access-Control-Allow-Origin': '*' }, body: '' });
+  });
+  const origin = new URL(page.url()).origin;
+  const code = `await fetch('${origin}/ran');
+show(Number(self.origin === 'null' && typeof localStorage === 'undefined'), 'opaque');
+let stored = 1;
+try { indexedDB.open('x'); } catch { stored = 0; }
+show(stored, 'stored');`;
+  await second.page.goto(`${page.url().split('#')[0]}#playground/${await language(code)}`);
+  await settled(second.page);
+  assert.match(await second.page.textContent('#play-status'), /came with the link. It runs when you click Run/);
+  assert.match(await second.page.textContent('.cm-content'), /await fetch/);
+  // Neither an edit nor another choice starts it.
+  await second.page.click('.cm-content');
+  await second.page.keyboard.type(' ');
+  await second.page.locator('input[type="number"]').first().fill('3');
+  await second.page.waitForTimeout(1000);
+  assert.deepEqual(asked, []);
+  const before = await second.page.evaluate(() => Number(document.getElementById('play-status').dataset.turn));
+  await second.page.click('#run');
+  await settled(second.page, before);
+  assert.equal(asked.length, 1, await second.page.textContent('#play-problem'));
+  const shown = await second.page.textContent('[data-panel="results"]');
+  assert.match(shown, /opaque[^]*1/);
+  assert.match(shown, /stored[^]*0/);
+  await second.page.close();
+});
+
 test('complained of nothing', () => assert.deepEqual(complaints, []));

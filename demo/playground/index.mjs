@@ -83,6 +83,8 @@ class Playground {
     this.setState = setState;
     this.link = link;
     this.state = readState(state);
+    /* JavaScript out of an address runs when somebody has asked for it; an example's is the page's own. */
+    this.isTrusted = this.state.text === examplesByName.get(this.state.example)?.program;
     this.programs = createPrograms();
     this.program = null; /* what is compiled: one program, or several that meet */
     this.part = 0; /* which of these the tabs are about */
@@ -105,6 +107,7 @@ class Playground {
     this.threads = selectThreads(state.threads, (threads) => this.change({ threads }));
     this.seed = h('input', { type: 'number', min: 0, step: 1, value: state.seed, oninput: () => this.change({ seed: Math.max(0, Math.trunc(Number(this.seed.value) || 0)) }) });
     this.stop = h('button', { type: 'button', id: 'stop', hidden: true, onclick: () => this.cancel() }, 'Stop');
+    this.runShared = h('button', { type: 'button', id: 'run', hidden: true, onclick: () => this.trust() }, 'Run');
     this.share = h('button', { type: 'button', id: 'share', onclick: () => this.copyLink() }, 'Copy link');
     this.address = h('input', { type: 'text', id: 'address', readOnly: true, hidden: true, 'aria-label': 'The link, to be copied from here' });
     this.about = h('p', { class: 'about' });
@@ -118,7 +121,7 @@ class Playground {
     element.append(
       h('h1', { class: 'heard' }, 'Playground'),
       h('div', { class: 'controls' }, this.example, this.language, this.replicas, this.partitions, this.threads,
-        h('label', { class: 'field' }, h('span', {}, 'Seed'), this.seed), this.stop, this.share, this.address),
+        h('label', { class: 'field' }, h('span', {}, 'Seed'), this.seed), this.runShared, this.stop, this.share, this.address),
       this.about, this.inputsElement,
       h('div', { class: 'halves' },
         h('div', { class: 'left' }, editorElement, this.problem, this.status),
@@ -155,6 +158,7 @@ class Playground {
 
   load(state) {
     const tab = this.tabs.selected();
+    this.isTrusted = true;
     this.state = { tab, ...state };
     this.editor.setText(state.text, state.language);
     this.showState();
@@ -183,6 +187,20 @@ class Playground {
     clearTimeout(this.timer);
     this.status.dataset.asked = this.turn + 1;
     this.timer = setTimeout(() => this.refresh(began), EDIT_MS);
+  }
+
+  /** A click on Run: the JavaScript that came with the address may run from now on. */
+  trust() {
+    this.isTrusted = true;
+    this.refresh(performance.now());
+  }
+
+  /** Shows JavaScript that came with the address, and what makes it run. */
+  showShared() {
+    this.runShared.hidden = false;
+    this.problem.hidden = true;
+    this.status.textContent = 'This JavaScript came with the link. It runs when you click Run.';
+    this.status.dataset.turn = this.turn;
   }
 
   cancel() {
@@ -227,6 +245,11 @@ class Playground {
       this.programs.close(before.id).catch(() => {});
     }
     this.program = null;
+    this.runShared.hidden = true;
+    if (this.state.language === 'javascript' && !this.isTrusted) {
+      this.showShared();
+      return;
+    }
     const busy = setTimeout(() => { this.stop.hidden = false; }, 200);
     try {
       const { source, kind, shown } = await this.source();

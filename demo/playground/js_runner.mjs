@@ -1,12 +1,20 @@
-/** Workers for JavaScript: one that runs it, and one that waits for what comes next, with the core in place. */
+/**
+ * Workers for JavaScript: one that runs it, and one that waits for what comes next, with the core in place. They
+ * are of an opaque origin, as a data: address makes them: what runs there sees no storage of the page's, and
+ * asks its server as a stranger does.
+ */
 import { connect } from '../shared/rpc.mjs';
+import workerAddress from './js_worker.mjs?worker&url';
+
+const startOpaque = () => new Worker(`data:text/javascript,${encodeURIComponent(
+  `import ${JSON.stringify(new URL(workerAddress, import.meta.url).href)};`)}`, { type: 'module' });
 
 export function createRunner() {
   let running = null;
   let spare = null; /* { worker, threads } */
 
   const start = (threads) => {
-    const worker = connect(new Worker(new URL('js_worker.mjs', import.meta.url), { type: 'module' }));
+    const worker = connect(startOpaque());
     worker.call('warm', threads).catch(() => {}); /* the run will say so */
     return { worker, threads };
   };
