@@ -5,7 +5,6 @@
 
 enum {
   COPY_BYTES = 16384, /* of each matrix: then they stay in the first cache */
-  MOST_LINES = 256,   /* of rows and of the depth, in lanes */
 };
 
 static int64_t round_up(int64_t a, int64_t step) { return (a + step - 1) / step * step; }
