@@ -5,7 +5,7 @@
  */
 import { describe, invalidArgument } from './error.mjs';
 import { isOp } from './op.mjs';
-import { boolean, copyList, kind, string, unknownName } from './options.mjs';
+import { boolean, copyList, isPlainObject, kind, string, unknownName } from './options.mjs';
 import { isShape, Shape } from './shape.mjs';
 import { ELEMENT_TYPES, meantType } from './types.mjs';
 
@@ -197,14 +197,6 @@ export function record(fields, type) {
 export function optional(inner, value) {
   const convert = (given, context) => inner(given, context);
   return Object.assign(convert, inner, { isOptional: true, default: value });
-}
-
-/** An object with fields, not one of a class. */
-export function isPlainObject(value) {
-  if (value === null || typeof value !== 'object') return false;
-  const prototype = Object.getPrototypeOf(value);
-  // Object.prototype of any realm
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /**

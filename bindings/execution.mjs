@@ -1,5 +1,4 @@
 /** What executions have in common: arguments in, waiting for the end, results out. */
-import { isPlainObject } from './arguments.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { onAbort } from './cancellation.mjs';
 import { actualShape } from './dynamic.mjs';
@@ -7,7 +6,7 @@ import { describe, invalidArgument, XlaError } from './error.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { isLiteral, Literal } from './literal.mjs';
 import { argumentsByName } from './named_arguments.mjs';
-import { boolean, copyList, count, kind, signal } from './options.mjs';
+import { boolean, copyList, count, isPlainObject, kind, signal } from './options.mjs';
 import { Shape } from './shape.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ProfileEvent in src/runtime/run.h

@@ -1,6 +1,6 @@
 /** Arguments by name: an object, or a tree of objects and arrays, whose leaves are arguments. */
-import { isPlainObject } from './arguments.mjs';
 import { describe, invalidArgument } from './error.mjs';
+import { isPlainObject } from './options.mjs';
 
 /**
  * Names as they are compared: JAX's "params['w1']" is in HLO text "params__w1__.1", and in a tree

@@ -8,6 +8,14 @@ import { suggestion } from './names.mjs';
 
 export const MOST_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
 
+/** Whether a value is an object of named fields, and no list, bytes, map, promise or instance of a class. */
+export function isPlainObject(value) {
+  if (value === null || typeof value !== 'object') return false;
+  const prototype = Object.getPrototypeOf(value);
+  // Object.prototype of any realm
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** @param {string} [type] what index.d.ts calls it */
 export function kind(wants, convert, type) {
   return Object.assign(convert, { wants, type });
@@ -52,7 +60,7 @@ export function copyList(list) {
  */
 export function checkOptions(operation, options, known) {
   if (options === undefined) return {};
-  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+  if (!isPlainObject(options)) {
     throw invalidArgument(operation, `options must be an object; got ${describe(options)}`);
   }
   for (const name of Object.keys(options)) {

@@ -8,6 +8,7 @@ import { guarded } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { isLiteral } from './literal.mjs';
 import { writeNpy as npyBytes } from './npy.mjs';
+import { isPlainObject } from './options.mjs';
 import { SAFETENSORS } from './types.mjs';
 import { joined, viewOf, zip } from './zip.mjs';
 
@@ -80,7 +81,7 @@ export const writeSafetensors = guarded((tensors, metadata) => {
 }, 'writeSafetensors');
 
 function entriesOf(operation, named) {
-  if (named !== null && typeof named === 'object') return Object.entries(named);
+  if (isPlainObject(named)) return Object.entries(named);
   throw invalidArgument(operation, `needs an object of Literals by name; got ${describe(named)}`);
 }
 

@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import {
-  Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder, XlaError, XlaOp,
+  Buffer, Client, Executable, HloModule, Layout, Literal, readNpy, readNpz, readSafetensors, Shape, writeNpy, writeNpz,
+  writeSafetensors, XlaBuilder, XlaError, XlaOp,
 } from '../bindings/index.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
 import { ADD, attack, attackAll, checkError, detached, disposed, hostile, trap, TRAPS } from './hostile.mjs';
@@ -176,6 +177,19 @@ describe('values on the host', () => {
     await attackAll('get', values, [[0, 0]], (args) => literal.get(...args));
     await attackAll('get', values, [0, 0], (index) => literal.get(index));
     await attackAll('inLayout', values, [0], (args) => literal.inLayout(...args));
+  });
+
+  test('files of arrays', async () => {
+    const named = { x: Literal.from([1, 2]) };
+    for (const read of [readNpy, readNpz, readSafetensors]) {
+      await attackAll(read.name || 'read', values, [new Uint8Array(8), {}], (args) => read(...args));
+    }
+    await attackAll('maxBytes', values, [1], ([maxBytes]) => readNpz(new Uint8Array(8), { maxBytes }));
+    for (const write of [writeNpz, writeSafetensors]) {
+      await attackAll('write', values, [named], (args) => write(...args));
+      await attackAll('write x', values, [named.x], ([x]) => write({ x }));
+    }
+    await attackAll('writeNpy', values, [named.x], (args) => writeNpy(...args));
   });
 
   test('methods without their object', async () => {

@@ -59,6 +59,11 @@ function shifty() {
   } });
 }
 
+/** As much as someone may pass by mistake in place of a number or of options. */
+const MANY = {
+  bytes: new Uint8Array(3e7), floats: new Float64Array(3e6), entries: new Array(2e6).fill(1), word: 'x'.repeat(3e6),
+};
+
 export const hostile = (client, other) => ({
   undefined, null: null, true: true, symbol: Symbol('s'), zero: 0, minus: -1, NaN: NaN,
   Infinity, huge: 1e300, safe: 2 ** 53, bigint: 10n ** 40n, fraction: 0.5,
@@ -74,6 +79,7 @@ export const hostile = (client, other) => ({
   function_traps: new Proxy(() => {}, TRAPS),
   getter: { get replicas() { return trap(); }, get dimensions() { return trap(); } },
   getter_in_list: [{ get shape() { return trap(); } }],
+  many_bytes: MANY.bytes, many_floats: MANY.floats, many_entries: MANY.entries, many_words: MANY.word,
   words: { toString: trap, valueOf: trap, [Symbol.toPrimitive]: trap },
   named: { constructor: { name: Symbol('n') } },
   unknown: { unheardOf: 1 },
