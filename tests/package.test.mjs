@@ -30,6 +30,7 @@ test('the tarball holds what users need, and nothing else', async () => {
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     ...[
       'index', 'bindings', 'loading', 'sources', 'stablehlo', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+      'hlo_proto_sharding', 'proto_text',
     ].map((name) => `build/node/${name}.mjs`),
     ...bindings.map((name) => `bindings/${name}`),
     ...web.map((name) => `web/${name}`),

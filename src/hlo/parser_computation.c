@@ -176,7 +176,11 @@ static const char *computation_end(const Parser *p) {
 /* XLA leaves computations that nothing calls in a module, even those that cannot be run. */
 static bool skip_unbounded(Parser *p, Name name) {
   const char *start = p->lexer.start, *limit = p->lexer.limit;
-  if (!memchr(start, '?', (size_t)(limit - start))) return false;
+  if (!p->question || p->question < start) {
+    const char *found = memchr(start, '?', (size_t)(limit - start));
+    p->question = found ? found : limit;
+  }
+  if (p->question == limit) return false;
   if (symbols_find(&p->computations, name.text, name.length)) return false;
   const char *end = computation_end(p);
   if (!end || !has_unbounded(start, end)) return false;

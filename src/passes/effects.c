@@ -15,10 +15,15 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/scope.h"
 #include "base/strbuf.h"
 #include "passes/passes.h"
 
-enum { MAX_NODES = 4096 };
+enum {
+  MAX_NODES = 4096,
+  MAX_BRANCHES = 64, /* loops and choices, each of which may be compared in more ways than one */
+  MAX_DEPTH = 100,
+};
 
 typedef enum NodeKind { EFFECT, LOOP, CHOICE } NodeKind;
 
@@ -37,7 +42,7 @@ struct Node {
 
 struct Effects {
   Arena *arena;
-  int nodes;
+  int nodes, branches, depth;
   const List *list;
 };
 
@@ -49,8 +54,14 @@ static const List *cons(Effects *e, const Node *node, const List *rest) {
 
 /* The elements of `first`, then those of `second`. */
 static const List *append(Effects *e, const List *first, const List *second) {
-  if (!first) return second;
-  return cons(e, first->node, append(e, first->rest, second));
+  List head = {NULL, second}, *last = &head;
+  for (; first; first = first->rest) {
+    List *copy = ARENA_NEW(e->arena, List);
+    *copy = (List){first->node, second};
+    last->rest = copy;
+    last = copy;
+  }
+  return head.rest;
 }
 
 /* ---- From a module ---- */
@@ -93,6 +104,7 @@ static const List *called_effects(Effects *e, const Instruction *x, const List *
   if (!all) return rest;
   bool is_call = x->opcode == HLO_CALL || x->opcode == HLO_FUSION || x->opcode == HLO_ASYNC_START;
   if (is_call) return append(e, all, rest);
+  e->branches++;
   Node *node = ARENA_NEW(e->arena, Node);
   *node = (Node){.kind = CHOICE, .parts = parts, .part_count = count};
   if (x->opcode != HLO_CONDITIONAL) {
@@ -106,6 +118,7 @@ static const List *called_effects(Effects *e, const Instruction *x, const List *
 
 static const List *effects_of(Effects *e, const Computation *computation) {
   const List *list = NULL;
+  if (++e->depth > MAX_DEPTH) e->nodes = MAX_NODES;
   for (int i = computation->count - 1; i >= 0 && e->nodes < MAX_NODES; i--) {
     const Instruction *x = computation->instructions[i];
     if (is_done(x->opcode)) continue;
@@ -118,6 +131,7 @@ static const List *effects_of(Effects *e, const Computation *computation) {
       list = called_effects(e, x, list);
     }
   }
+  e->depth--;
   return list;
 }
 
@@ -132,11 +146,10 @@ static bool module_has_effects(const Module *module) {
 
 Effects *effects_list(const Module *module) {
   if (!module_has_effects(module)) return NULL;
-  Effects *e = calloc(1, sizeof *e);
-  if (!e) abort();
+  Effects *e = scope_new(1, sizeof *e);
   e->arena = arena_new();
   e->list = effects_of(e, module->entry);
-  if (e->nodes < MAX_NODES) return e;
+  if (e->nodes < MAX_NODES && e->branches <= MAX_BRANCHES) return e;
   effects_free(e);
   return NULL;
 }
@@ -144,7 +157,7 @@ Effects *effects_list(const Module *module) {
 void effects_free(Effects *effects) {
   if (!effects) return;
   arena_free(effects->arena);
-  free(effects);
+  scope_free(effects);
 }
 
 /* ---- Comparing ---- */
@@ -160,6 +173,10 @@ static bool same_parts(Effects *e, const Node *a, const Node *b) {
 }
 
 static bool same(Effects *e, const List *before, const List *after) {
+  for (; before && before->node->kind == EFFECT; before = before->rest) {
+    if (!after || !same_parts(e, before->node, after->node)) return false;
+    after = after->rest;
+  }
   if (!before) return !after;
   const Node *node = before->node;
   if (after && same_parts(e, node, after->node) && same(e, before->rest, after->rest)) return true;
