@@ -229,7 +229,7 @@ class Playground {
   async source() {
     const { language, text } = this.state;
     if (language !== 'javascript') return { source: text, kind: language, shown: [] };
-    const { text: source, shown } = await this.runner.run(text, this.state.threads);
+    const { text: source, shown } = await this.runner.run(text);
     return { source, kind: 'hlo', shown };
   }
 

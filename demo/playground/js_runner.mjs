@@ -1,7 +1,8 @@
 /**
  * Workers for JavaScript: one that runs it, and one that waits for what comes next, with the core in place. They
  * are of an opaque origin, as a data: address makes them: what runs there sees no storage of the page's, and
- * asks its server as a stranger does.
+ * asks its server as a stranger does. They have no threads: the page lends them no workers, which would be of its
+ * own origin.
  */
 import { connect } from '../shared/rpc.mjs';
 import workerAddress from './js_worker.mjs?worker&url';
@@ -11,12 +12,12 @@ const startOpaque = () => new Worker(`data:text/javascript,${encodeURIComponent(
 
 export function createRunner() {
   let running = null;
-  let spare = null; /* { worker, threads } */
+  let spare = null;
 
-  const start = (threads) => {
-    const worker = connect(startOpaque());
-    worker.call('warm', threads).catch(() => {}); /* the run will say so */
-    return { worker, threads };
+  const start = () => {
+    const worker = connect(startOpaque(), { lends: false });
+    worker.call('warm').catch(() => {}); /* the run will say so */
+    return worker;
   };
   const end = () => {
     running?.terminate();
@@ -26,28 +27,23 @@ export function createRunner() {
     /**
      * What it was running before is ended: it is of no interest any more.
      * @param {string} code see js_worker.mjs
-     * @param {number} [threads]
      * @returns {Promise<{ text: string | null, shown: object[] }>}
      */
-    async run(code, threads) {
+    async run(code) {
       end();
-      if (spare && spare.threads !== threads) {
-        spare.worker.terminate();
-        spare = null;
-      }
-      const { worker } = spare ?? start(threads);
+      const worker = spare ?? start();
       spare = null;
       running = worker;
       try {
-        return await worker.call('run', code, threads);
+        return await worker.call('run', code);
       } finally {
-        if (running === worker) spare ??= start(threads);
+        if (running === worker) spare ??= start();
       }
     },
     stop: end,
     dispose() {
       end();
-      spare?.worker.terminate();
+      spare?.terminate();
       spare = null;
     },
   };

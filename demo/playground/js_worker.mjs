@@ -2,8 +2,8 @@
  * Runs JavaScript of the editor: the body of an async function that has `client`, the package's
  * exports, and show(). Whoever wants it to stop ends the worker.
  *
- * Calls: run(code, threads) -> { text, shown }: the HLO text of the module that it returned, or of an
- * array of modules that meet, or null; and what it showed. warm(threads): a run is to come.
+ * Calls: run(code) -> { text, shown }: the HLO text of the module that it returned, or of an
+ * array of modules that meet, or null; and what it showed. warm(): a run is to come.
  */
 import * as xla from '../../bindings/index.mjs';
 import { serve } from '../shared/rpc.mjs';
@@ -30,10 +30,10 @@ function placeOf(error) {
 }
 
 /** So that the core is there when a program comes. */
-const warm = (threads) => { client ??= Client.create(threads === undefined ? {} : { threads }); };
+const warm = () => { client ??= Client.create({ threads: 0 }); };
 
-async function run(code, threads) {
-  warm(threads);
+async function run(code) {
+  warm();
   const created = await client;
   const shown = [];
   const names = { ...xla, client: created, show: (value, name) => shown.push(...literalsOf(value).map((literal) => ({ name: name ?? `shown ${shown.length}`, ...plain(literal) }))) };
@@ -49,4 +49,4 @@ async function run(code, threads) {
   }
 }
 
-serve({ run, warm });
+serve({ run, warm }, { borrows: false });

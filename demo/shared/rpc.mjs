@@ -31,9 +31,14 @@ export function tell(name, value, buffers = []) {
   self.postMessage({ name, value }, buffers);
 }
 
-/** Answers the page's calls; in a worker. @param {Record<string, Function>} functions */
-export function serve(functions) {
-  borrowWorkers();
+/**
+ * Answers the page's calls; in a worker.
+ * @param {Record<string, Function>} functions
+ * @param {object} [options]
+ * @param {boolean} [options.borrows] whether its threads are workers that the page starts
+ */
+export function serve(functions, { borrows = true } = {}) {
+  if (borrows) borrowWorkers();
   self.addEventListener('message', async ({ data: { id, method, args } }) => {
     try {
       const given = await functions[method](...args);
@@ -45,8 +50,13 @@ export function serve(functions) {
   });
 }
 
-/** The page's end of a worker. @param {Worker} worker */
-export function connect(worker) {
+/**
+ * The page's end of a worker.
+ * @param {Worker} worker
+ * @param {object} [options]
+ * @param {boolean} [options.lends] whether it starts workers for that one, of its own origin: not for code of others
+ */
+export function connect(worker, { lends = true } = {}) {
   const pending = new Map();
   const listeners = new Map();
   let next = 1;
@@ -58,7 +68,8 @@ export function connect(worker) {
     pending.forEach(({ reject }) => reject(ended));
     pending.clear();
   };
-  lendWorkers(worker).addEventListener('message', ({ data }) => {
+  if (lends) lendWorkers(worker);
+  worker.addEventListener('message', ({ data }) => {
     if (data.name !== undefined) return listeners.get(data.name)?.(data.value);
     const call = pending.get(data.id);
     pending.delete(data.id);
