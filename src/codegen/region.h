@@ -91,7 +91,8 @@ struct RegionStep {
 
 typedef struct Region {
   RegionSteps steps;
-  Place list; /* memory for the pointers of a call, four bytes each */
+  Place list;         /* memory for the pointers of a call, four bytes each */
+  bool is_open_ended; /* a step may take far longer than its cost says: fuel follows the clock */
 } Region;
 
 #endif

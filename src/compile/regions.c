@@ -24,6 +24,7 @@ typedef struct Former {
   int capacity;    /* of the program's regions */
   int most_places; /* of a call */
   int loops;       /* of the region that is being made */
+  bool evaluates;  /* that region applies computations in the evaluator */
 } Former;
 
 /* ---- What may go in ---- */
@@ -179,6 +180,8 @@ static void make_step(Former *former, RegionStep *step, const Thunk *thunk) {
     if (region_moves(former->arena, thunk, step)) break;
     step->kind = REGION_CALL;
     step->call = thunk;
+    former->evaluates |=
+        thunk->kind == THUNK_EVAL && instruction_called(thunk->instruction, NULL) > 0;
     step->places = region_places(former->arena, thunk);
     step->place_count = thunk->operand_count + thunk->result_count;
     step->cost = 500 + thunk_bytes(thunk);
@@ -227,7 +230,9 @@ static Thunk make_region(Former *former, const Thunk *first, int count) {
   *steps = (ThunkSequence){count, count,
                            arena_copy(former->arena, first, sizeof *first * (size_t)count)};
   former->loops = 0;
+  former->evaluates = false;
   Region region = {.steps = steps_of(former, steps)};
+  region.is_open_ended = former->evaluates;
   thunk.steps = steps;
   thunk.region = program->region_count;
   thunk.holds = thunk_names(former->arena, steps);

@@ -522,11 +522,13 @@ static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Erro
       program->generated_module, program->fusion_count + thunk->region);
   if (frame->phase == 0 && replica->run->profile) replica->since = platform_now_us();
   replica->error = error;
-  /* With a deadline, as much as takes a millisecond or two. */
-  double start_us = replica->deadline_us ? platform_now_us() : 0;
-  if (!replica->fuel) replica->fuel = start_us ? FIRST_FUEL : MAX_FUEL;
-  frame->phase = function(replica, replica->slots, frame->phase, replica->fuel);
-  if (start_us) {
+  /* With a deadline, an open-ended region gets as much as takes a millisecond or two. */
+  bool is_open_ended = replica->deadline_us && program->regions[thunk->region].is_open_ended;
+  double start_us = is_open_ended ? platform_now_us() : 0;
+  if (!replica->fuel) replica->fuel = FIRST_FUEL;
+  frame->phase =
+      function(replica, replica->slots, frame->phase, is_open_ended ? replica->fuel : MAX_FUEL);
+  if (is_open_ended) {
     double us = platform_now_us() - start_us;
     if (us < SHORT_US && replica->fuel < MAX_FUEL) replica->fuel *= 2;
     if (us > LONG_US && replica->fuel > 1) replica->fuel /= us > 8 * LONG_US ? 8 : 2;
