@@ -81,7 +81,7 @@ export function unquotedBytes(text) {
   return Uint8Array.from(bytes);
 }
 
-/** What a string of HLO text stands for. */
+/** The value of a string literal in HLO text. */
 export const unquoted = (text) => textOfBytes(unquotedBytes(text));
 
 /**

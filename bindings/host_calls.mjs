@@ -99,7 +99,7 @@ export class HostCalls {
   }
 
   /**
-   * Serves calls of a run that wait to be taken, for so many milliseconds.
+   * Serves waiting calls of a run, for at most the given number of milliseconds.
    * @returns {boolean} whether there may be more
    */
   serve(run, ms) {

@@ -16,7 +16,7 @@ export function filled(shape, value) {
   return Literal.from(Float64Array.from({ length: count }, (_, i) => of(i)), shape);
 }
 
-/** Small whole numbers, of which sums in any order are exact. */
+/** Small whole numbers: their sums are exact in any order. */
 export const whole = (i, k = 0) => ((i * 7919 + k * 31) % 5) - 2;
 
 const bytesOf = ({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength);

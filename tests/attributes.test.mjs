@@ -18,7 +18,7 @@ const program = (attributes) => `module {
   }
 }`;
 
-/** What the callback is given. */
+/** The call that the callback receives. */
 async function configOf(module) {
   let seen;
   client.registerCustomCall('t', (call) => {

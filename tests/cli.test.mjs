@@ -361,7 +361,7 @@ ENTRY e {
       // eslint-disable-next-line no-control-regex
       assert.doesNotMatch(own, /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/, JSON.stringify(own));
     }
-    // What a pipe gets is as it was.
+    // A pipe gets the text unchanged.
     assert.ok((await xlaWasm('print', named)).stdout.includes('\x9b31m\u202egnp') );
   });
 

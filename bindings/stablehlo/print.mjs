@@ -170,7 +170,7 @@ function decimalOf(value, precision) {
   return { sign, digits: digits.replace(/0+$/, ''), exponent: scale + all.length - 1 + carried };
 }
 
-/** [n, e] of |value| = n * 10^e, of which digits that are far beyond `precision` are cut off. */
+/** [n, e] of |value| = n * 10^e; digits far beyond `precision` are cut off. */
 function decimalSignificand(value, precision) {
   const [bits] = new BigUint64Array(Float64Array.of(value).buffer);
   const biased = Number((bits >> 52n) & 2047n);

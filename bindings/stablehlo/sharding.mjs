@@ -101,7 +101,7 @@ export function groupsOfMesh(c, { fields }) {
   return [...groups.values()];
 }
 
-/* ---- Shardings that are hints: whole arrays need none, but what is not understood is refused ---- */
+/* ---- Hints: shardings that whole arrays do not need; those that cannot be read are refused ---- */
 
 const spaced = (pattern) => pattern.replaceAll(' ', '\\s*');
 const listOf = (item) => spaced(`(?:${item}(?: , ${item})*)?`);

@@ -20,9 +20,9 @@ export class Syntax extends Lexer {
   resources = new Map();
   /** Constants to be filled in once the resources are known. @type {(() => void)[]} */
   late = [];
-  /** What becomes of constants that are left out. @type {'zeros' | 'random' | undefined} */
+  /** The values that elided constants get. @type {'zeros' | 'random' | undefined} */
   elided = undefined;
-  /** Whether attributes are kept as they are written, as they are for somebody else: in a backend_config. */
+  /** Whether attributes are kept as written: those of a backend_config, which a callback reads. */
   #isForeign = false;
   /** How the last type of elements was written, where that is not as HLO's type is: index, si32. */
   #spelled = undefined;

@@ -719,7 +719,7 @@ function mesh({ reader }) {
   return { attributes: { ...more, sym_name, mesh }, results: [] };
 }
 
-/** The sharding of one value, <@mesh, [{}]>, of which the name of the attribute is left out. */
+/** The sharding of one value, <@mesh, [{}]>, without the name of the attribute. */
 function sharding(reader) {
   reader.expect('<');
   return new Opaque(`#sdy.sharding<${reader.balanced('<')}>`);

@@ -83,7 +83,7 @@ class Playground {
     this.setState = setState;
     this.link = link;
     this.state = readState(state);
-    /* JavaScript out of an address runs when somebody has asked for it; an example's is the page's own. */
+    /* JavaScript from an address runs after a click on Run; an example's JavaScript is the page's own. */
     this.isTrusted = this.state.text === examplesByName.get(this.state.example)?.program;
     this.programs = createPrograms();
     this.program = null; /* what is compiled: one program, or several that meet */

@@ -72,7 +72,8 @@ static bool scatter_may_overwrite(const Instruction *scatter, int operand, int r
   return scatter->operands[result]->parameter_number == operand;
 }
 
-/* What each step keeps is stored when all of the step's values are there: after other results, they may be gone. */
+/* A step stores its kept value when all values of the step are loaded. With several kept values, the first store
+** could overwrite what a later one reads. */
 static bool kept_may_overwrite(const LoopPlan *plan, int operand, int result) {
   if (plan->kept_count != 1 || result != plan->output_count) return false;
   for (int i = 0; i < plan->count; i++) {

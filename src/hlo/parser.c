@@ -250,7 +250,7 @@ Module *hlo_parse_with_data(const char *text, size_t length, const TextData *dat
   parser_init(&p, module, text, length, error ? error : &ignored);
   p.data = data;
   bool good = parse_module(&p) && verify(&p);
-  if (good && !(data && data->data)) note_lines(&p); /* nobody has seen the text of one with data */
+  if (good && !(data && data->data)) note_lines(&p); /* the text of one with data was made here */
   arena_free(p.scratch);
   if (!good) {
     module_free(module);

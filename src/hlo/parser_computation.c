@@ -157,7 +157,7 @@ static bool has_unbounded(const char *at, const char *end) {
   return false;
 }
 
-/* The end of the computation whose name has been read: groups in brackets, of which the last is the body. */
+/* The end of the computation whose name has been read: its last group in braces is the body. */
 static const char *computation_end(const Parser *p) {
   const char *limit = p->lexer.limit, *at = p->lexer.start;
   while (at && at < limit) {

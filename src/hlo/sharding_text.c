@@ -207,7 +207,7 @@ static bool axis_item(Scan *scan, void *data) {
   return true;
 }
 
-/* ["x"=2, "y"=4], device_ids=[...]>, of which the '<' is taken. */
+/* ["x"=2, "y"=4], device_ids=[...]>, after the '<'. */
 static bool scan_mesh(Scan *scan, DeviceMesh *mesh) {
   *mesh = (DeviceMesh){.positions = 1};
   Numbers ids = {0};

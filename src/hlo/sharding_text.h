@@ -68,7 +68,7 @@ typedef struct Tiles {
 } Tiles;
 
 bool scan_tiles(Scan *scan, Tiles *tiles);
-/* By position; NULL with a problem where the tile assignment is no permutation of so many. */
+/* By position; NULL with a problem where the tile assignment is no permutation of that many. */
 const int64_t *tiles_devices(Scan *scan, const Tiles *tiles);
 
 #endif

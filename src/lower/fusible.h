@@ -20,7 +20,8 @@ bool is_plain(Opcode opcode);
 ** as its root. */
 bool can_fuse(const Target *target, const Instruction *instruction);
 
-/* Whether a loop's indices can count what an instruction is made of, as the root of a fusion. */
+/* Whether 32-bit loop indices can count the elements of a fusion's result and, if its root is a reduction, each
+** dimension of the operand. */
 bool is_within_loops(const Instruction *root);
 
 /* Whether an instruction takes no step: its result has the memory of its operands. */

@@ -12,7 +12,7 @@ bool pass_manual_sharding(Module *module);     /* shard_map and pmap: devices ar
 bool pass_collective_reducers(Module *module); /* of the type of what they reduce */
 bool pass_inline_calls(Module *module); /* call and async-start/done: their bodies in place */
 bool pass_dead_code(Module *module);    /* what no result and no side effect needs */
-bool pass_loop_state(Module *module);   /* elements of it that nobody needs */
+bool pass_loop_state(Module *module);   /* removes dead elements of it */
 bool pass_branch_state(Module *module); /* the same of what branches give and are given */
 bool pass_common_subexpressions(Module *module);
 bool pass_share_computations(Module *module);     /* that are applied to elements, or loops */
