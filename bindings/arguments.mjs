@@ -6,7 +6,7 @@
 import { describe, invalidArgument } from './error.mjs';
 import { isOp } from './op.mjs';
 import { boolean, copyList, isPlainObject, kind, string, unknownName } from './options.mjs';
-import { isShape, Shape } from './shape.mjs';
+import { isShape, MAX_RANK, Shape } from './shape.mjs';
 import { ELEMENT_TYPES, meantType } from './types.mjs';
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
@@ -106,7 +106,7 @@ export function operandsLike(other) {
   });
 }
 
-/** Scalar operands that are indices or sizes; numbers are of their type, or else s32. */
+/** Scalar operands that are indices or sizes, one a dimension; numbers are of their type, or else s32. */
 const indexType = (values) => values.find(isOp)?.shape.elementType ?? 's32';
 export const index = Object.assign(operandKind('an XlaOp or an integer', 'Operand', scalarOr(op)), {
   settle: (value, _bound, context) => constantOf(value, 's32', context),
@@ -115,11 +115,20 @@ export const indices = Object.assign(
   operandKind(
     'an XlaOp, or an array of XlaOps and integers',
     'XlaOp | readonly Operand[]',
-    (value, context) => (isOp(value) ? [op(value, context)] : scalarsOrOps(value, context)),
+    (value, context) => {
+      if (isOp(value)) return [op(value, context)];
+      if (isList(value) && value.length > MAX_RANK) {
+        throw invalidArgument(context.operation, `${context.argument} has ${value.length} entries; ` +
+          `an array has at most ${MAX_RANK} dimensions`);
+      }
+      return scalarsOrOps(value, context);
+    },
   ),
   {
-    settle: (values, _bound, context) =>
-      values.map((value) => constantOf(value, indexType(values), context)),
+    settle(values, _bound, context) {
+      const type = indexType(values);
+      return values.map((value) => constantOf(value, type, context));
+    },
   },
 );
 

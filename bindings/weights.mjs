@@ -60,7 +60,7 @@ export const writeNpz = guarded((arrays) => zip(entriesOf('writeNpz', arrays).ma
  */
 export const writeSafetensors = guarded((tensors, metadata) => {
   const names = new Map(Object.entries(SAFETENSORS).map(([dtype, name]) => [name, dtype]));
-  const header = metadata ? { __metadata__: metadata } : {};
+  const header = (metadata ?? null) === null ? {} : { __metadata__: checkedMetadata(metadata) };
   const parts = [];
   let at = 0;
   for (const [name, given] of entriesOf('writeSafetensors', tensors)) {
@@ -79,6 +79,16 @@ export const writeSafetensors = guarded((tensors, metadata) => {
   viewOf(length).setBigUint64(0, BigInt(padded.length), true);
   return joined([length, padded, ...parts]);
 }, 'writeSafetensors');
+
+/** The format allows strings only. */
+function checkedMetadata(metadata) {
+  if (isPlainObject(metadata)) {
+    const odd = Object.entries(metadata).find(([, value]) => typeof value !== 'string');
+    if (!odd) return metadata;
+    throw invalidArgument('writeSafetensors', `metadata ${odd[0]} must be a string; got ${describe(odd[1])}`);
+  }
+  throw invalidArgument('writeSafetensors', `metadata must be an object of strings by name; got ${describe(metadata)}`);
+}
 
 function entriesOf(operation, named) {
   if (isPlainObject(named)) return Object.entries(named);

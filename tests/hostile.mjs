@@ -61,7 +61,7 @@ function shifty() {
 
 /** As much as someone may pass by mistake in place of a number or of options. */
 const MANY = {
-  bytes: new Uint8Array(3e7), floats: new Float64Array(3e6), entries: new Array(2e6).fill(1), word: 'x'.repeat(3e6),
+  bytes: new Uint8Array(2e6), floats: new Float64Array(5e5), entries: new Array(3e5).fill(1), word: 'x'.repeat(1e6),
 };
 
 export const hostile = (client, other) => ({
