@@ -38,16 +38,19 @@ describe('in Chromium', () => {
     for (const count of [1, 2]) {
       test(`${count} of 2 workers ended from outside, a run with ${how}`, { timeout: 60000 }, async () => {
         const { first, ms, next, threads } = await inPage(endWorkers, { how, count });
-        const code = { timeoutMs: 'DEADLINE_EXCEEDED', signal: 'CANCELLED', neither: 'INTERNAL' }[how];
-        assert.deepEqual([first, next, threads], [code, [true, true], 2]);
+        const codes = { timeoutMs: ['DEADLINE_EXCEEDED'], signal: ['CANCELLED'], neither: ['INTERNAL'] }[how];
+        // On a busy machine, the worker that ends may hold no part of the run: the other then finishes it.
+        if (how === 'neither' && count === 1) codes.push('OK');
+        assert.ok(codes.includes(first), first);
+        assert.deepEqual([next, threads], [[true, true], 2]);
         // Chromium lets a worker live for 2 s; what asks for an end has it within a second.
-        assert.ok(ms < (how === 'neither' ? 10000 : 2000), `${ms} ms`);
+        assert.ok(ms < (how === 'neither' ? 30000 : 2000), `${ms} ms`);
       });
     }
   }
 });
 
-/** In the page: how a run without end ends, whose workers do, after how long; and whether others work then. */
+/** In the page: how a long run ends whose workers end, after how long; and whether other runs work then. */
 async function endWorkers({ how, count }) {
   const workers = [];
   globalThis.Worker = class extends globalThis.Worker {
@@ -76,10 +79,10 @@ ENTRY e { p = f32[65536] parameter(0)
  ROOT r = f32[65536] get-tuple-element(w), index=1 }`;
   const pause = (time) => new Promise((resolve) => { setTimeout(resolve, time); });
   const client = await Client.create({ threads: 2 });
-  const [endless, short] = await Promise.all([1e8, 100].map((turns) => client.compile(client.parseHlo(text(turns)))));
+  const [long, short] = await Promise.all([how === 'neither' ? 50_000 : 1e8, 100].map((turns) => client.compile(client.parseHlo(text(turns)))));
   const args = [new Float32Array(65536)];
   const abort = new AbortController();
-  const run = endless.execute(args, { ...(how === 'timeoutMs' && { timeoutMs: 200 }),
+  const run = long.execute(args, { ...(how === 'timeoutMs' && { timeoutMs: 200 }),
     ...(how === 'signal' && { signal: abort.signal }) }).then(() => 'OK', (error) => error.code);
   await pause(100);
   workers.splice(0, count).forEach((worker) => worker.terminate());
