@@ -39,13 +39,13 @@ SECONDS ?= 60
 
 # --- sources and flags ---------------------------------------------------------------------------
 
-SOURCES := $(sort $(wildcard src/*.c src/*/*.c))
-SHARED := $(filter-out src/main.c src/platform/wasm.c src/platform/native.c,$(SOURCES))
+SOURCES := $(sort $(shell find src -name '*.c'))
+SHARED := $(filter-out src/main.c src/base/host/wasm.c src/base/host/native.c,$(SOURCES))
 # Textbook routines that kernels are held against, natively, and that nothing else needs.
-TEXTBOOK := $(filter $(addprefix src/eval/,dot% fft% lapack% linalg% scan%),$(SHARED))
-WASM_SOURCES := $(filter-out $(TEXTBOOK),$(SHARED)) $(filter src/platform/wasm.c,$(SOURCES))
-NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/platform/native.c,$(SOURCES))
-C_FILES := $(sort $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch]))
+TEXTBOOK := $(filter $(addprefix src/reference/,dot% fft% lapack% linalg% scan%),$(SHARED))
+WASM_SOURCES := $(filter-out $(TEXTBOOK),$(SHARED)) $(filter src/base/host/wasm.c,$(SOURCES))
+NATIVE_SOURCES := $(SHARED) $(filter src/main.c src/base/host/native.c,$(SOURCES))
+C_FILES := $(sort $(shell find src tests -name '*.[ch]'))
 
 # Contraction and fast-math would change the bits of results, which must be XLA's.
 CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
@@ -57,16 +57,19 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # or next to nothing: winograd 1.01. Lanes and box do; depthwise would take 1.17 times, short rows of FFTs 1.15.
 # Factors of f32 and f64 are for the same: at -Oz systems of 64 take 1.4 times, and functions that both have are
 # one only if both are compiled alike.
-SMALL := base shape hlo dynamic passes lower eval codegen compile runtime platform scalar api
-PLANS := $(addprefix kernels/, contraction_plan contraction_rows convolution direct dot fft kernels linalg \
-  linalg_c128 linalg_exact linalg_wide order_key window)
+SMALL := base value hlo plan rewrite reference codegen compile runtime api
+PLANS := $(addprefix kernels/, elements kernels contraction/contraction_plan contraction/contraction_rows contraction/direct \
+  contraction/dot convolution/convolution convolution/window fft/fft linalg/linalg linalg/linalg_c128 \
+  linalg/linalg_exact linalg/linalg_wide sort/order_key)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
-COMPACT := $(addprefix kernels/, box contraction elements fft_transform gather linalg_f32 linalg_f64 \
-  linalg_lanes linalg_rotate move pack rng select small sort sort_merge stream tiles update_slice winograd) base/arena base/names \
-  $(addprefix hlo/, lexer module) $(addprefix passes/, attribute_compare common_subexpressions dead_code rewrite)
+COMPACT := $(addprefix kernels/, contraction/contraction contraction/pack contraction/small contraction/stream \
+  contraction/tiles convolution/winograd fft/fft_transform linalg/linalg_f32 linalg/linalg_f64 linalg/linalg_lanes \
+  linalg/linalg_rotate memory/box memory/gather memory/move memory/update_slice random/rng sort/select sort/sort \
+  sort/sort_merge) base/arena base/names hlo/text/lexer hlo/ir/module rewrite/rewrite \
+  $(addprefix rewrite/simplify/, attribute_compare common_subexpressions dead_code)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
-# Formats without floats, of which the C library's take 9 kB of the download: hlo/numbers.h prints them.
+# Formats without floats, of which the C library's take 9 kB of the download: hlo/text/numbers.h prints them.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
@@ -139,17 +142,17 @@ $(B)/obj/$(1)/%.o: src/%.c Makefile $(TOOLS_$(1))
 endef
 $(foreach v,$(VARIANTS),$(eval $(call compile,$(v))))
 
-# The loops for engines with fused multiply-add: a module inside the module (src/kernels/fused.c).
+# The loops for engines with fused multiply-add: a module inside the module (src/kernels/contraction/fused.c).
 # It calls nothing and has no memory of its own; so it has no globals, nor a stack.
 WASM_LD := $(shell command -v wasm-ld-19 || command -v wasm-ld || echo wasm-ld-19)
 LD_FUSED_threads := --shared-memory --max-memory=4294967296
 define fused
-$(B)/obj/$(1)/fused.wasm: src/kernels/lanes.c src/kernels/lanes.h Makefile $(TOOLS_$(1))
+$(B)/obj/$(1)/fused.wasm: src/kernels/contraction/lanes.c src/kernels/contraction/lanes.h Makefile $(TOOLS_$(1))
 	@mkdir -p $$(@D)
 	@printf '  %-7s %s\n' CC $$@
 	$(Q)$(CC_$(1)) $(CFLAGS_$(1)) -O3 -mrelaxed-simd -DXLA_RELAXED_SIMD -c $$< -o $$(@:.wasm=.o)
 	$(Q)$(WASM_LD) --no-entry --import-memory $(LD_FUSED_$(1)) --strip-all $$(@:.wasm=.o) -o $$@
-$(B)/obj/$(1)/kernels/fused.o: $(B)/obj/$(1)/fused.wasm
+$(B)/obj/$(1)/kernels/contraction/fused.o: $(B)/obj/$(1)/fused.wasm
 endef
 $(foreach v,threads single,$(eval $(call fused,$(v))))
 
@@ -234,7 +237,7 @@ $(TSAN_TESTS): $(B)/native-tsan/%: tests/native/%.c $(filter-out %/main.o,$(OBJE
 	$(Q)$(CC_native-tsan) $(CFLAGS_native-tsan) $(LDFLAGS_$*) $(filter %.c %.o,$^) -lm -o $@
 
 # libFuzzer wants everything compiled for it.
-PARSER_SOURCES := $(wildcard $(patsubst %,src/%/*.c,base shape scalar hlo)) src/platform/native.c src/platform/lock.c
+PARSER_SOURCES := $(filter-out src/base/host/wasm.c,$(filter $(patsubst %,src/%/%,base value hlo),$(SOURCES)))
 $(B)/native/fuzz-parse: tests/fuzz/parse.c $(PARSER_SOURCES) $(TOOLS_native)
 	@mkdir -p $(@D)
 	@printf '  %-7s %s\n' LINK "$@ (half a minute)"
@@ -254,7 +257,7 @@ $(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODU
 
 SITE := $(B)/site/index.html
 # The editor's tables are made of src/hlo/*.def, some guides are pages beside what they describe.
-SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/*.def) \
+SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/ir/*.def) \
   tests/bench/README.md tests/bench/programs/README.md tests/accuracy/README.md
 site: $(SITE)
 $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)

@@ -15,7 +15,7 @@ import { boolean, checkOptions, copyList, count, kind, unknownName } from './opt
 import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
-const ELIDED = { zeros: 1, random: 2 }; // ElidedLiterals in src/hlo/text.h
+const ELIDED = { zeros: 1, random: 2 }; // ElidedLiterals in src/hlo/text/text.h
 const HLO_OPTIONS = {
   elided: kind("'zeros' or 'random'", (value) => (Object.hasOwn(ELIDED, value) ? value : undefined)),
 };
@@ -24,7 +24,7 @@ const LOAD_OPTIONS = {
   arguments: kind('an array of shapes', (value) =>
     (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
 };
-const MAX_DEVICES = 4096; // MOST_DEVICES in src/hlo/mesh.h
+const MAX_DEVICES = 4096; // MOST_DEVICES in src/hlo/ir/mesh.h
 const MAX_THREADS = 256;
 
 const replicas = count(1, MAX_DEVICES);

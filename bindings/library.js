@@ -1,5 +1,5 @@
 /*
- * What src/platform/wasm.c asks of JavaScript. Linked into the Emscripten glue (--js-library), so
+ * What src/base/host/wasm.c asks of JavaScript. Linked into the Emscripten glue (--js-library), so
  * it runs on every thread; a thread shares with the others only the linear memory.
  *
  * A generated module is known by a number, the address of its record (ModuleRecord in wasm.c) in

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "base/host/platform.h"
 #include "base/scope.h"
-#include "hlo/text.h"
-#include "hlo/verifier.h"
-#include "kernels/lanes.h"
-#include "platform/platform.h"
+#include "hlo/ir/verifier.h"
+#include "hlo/text/text.h"
+#include "kernels/contraction/lanes.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
 

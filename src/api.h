@@ -11,7 +11,7 @@
 #ifndef XLA_API_H
 #define XLA_API_H
 
-#include "hlo/builder.h"
+#include "hlo/ir/builder.h"
 #include "runtime/buffer.h"
 #include "runtime/executable.h"
 #include "runtime/host.h"
@@ -81,9 +81,9 @@ XLA_API char *xla_instruction_shape(const Instruction *instruction);
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
 
 /* Modules. */
-/* `elided`: an ElidedLiterals of hlo/text.h. */
+/* `elided`: an ElidedLiterals of hlo/text/text.h. */
 XLA_API Module *xla_module_parse(const char *text, int length, int elided);
-/* `count` constants' elements beside the text: see TextData in hlo/text.h. */
+/* `count` constants' elements beside the text: see TextData in hlo/text/text.h. */
 XLA_API Module *xla_module_parse_with_data(const char *text, int length, void *const *data,
                                            const uint32_t *sizes, int count);
 XLA_API char *xla_module_print(const Module *module);

@@ -13,7 +13,7 @@ import { OPERATIONS } from '../bindings/operations.mjs';
 const root = new URL('../', import.meta.url);
 const read = (path) => readFile(new URL(path, root), 'utf8');
 
-const opcodes = [...(await read('src/hlo/opcodes.def')).matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)]
+const opcodes = [...(await read('src/hlo/ir/opcodes.def')).matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)]
   .map(([, name]) => name);
 
 /** Rows by operation: the builder methods it names, the files it links to. */

@@ -101,7 +101,7 @@ test('afterwards the client works', async () => {
 });
 
 test('every operation has a broken rule', async () => {
-  const table = await readFile(new URL('../src/hlo/opcodes.def', import.meta.url), 'utf8');
+  const table = await readFile(new URL('../src/hlo/ir/opcodes.def', import.meta.url), 'utf8');
   const operations = [...table.matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)].map(([, name]) => name);
   const broken = new Set(cases.map(({ op }) => op));
   assert.deepEqual(operations.filter((name) => !broken.has(name)), []);

@@ -9,7 +9,7 @@ import { loadProgram } from '../demo/shared/loaded_program.mjs';
 import { runProgram } from '../demo/shared/run_program.mjs';
 import { EXAMPLES, PROGRAMS } from '../demo/playground/examples.mjs';
 
-const table = await readFile(new URL('../src/hlo/opcodes.def', import.meta.url), 'utf8');
+const table = await readFile(new URL('../src/hlo/ir/opcodes.def', import.meta.url), 'utf8');
 const operations = Array.from(table.matchAll(/^OPCODE\(\w+, "([^"]+)"/gm), ([, name]) => name);
 const examples = EXAMPLES.flatMap(([, list]) => list);
 

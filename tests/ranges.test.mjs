@@ -1,5 +1,5 @@
 /**
- * What is known of values' ranges chooses cheaper functions (lower/differences.c, codegen/math_emitter.c): a
+ * What is known of values' ranges chooses cheaper functions (rewrite/simplify/differences.c, codegen/math_emitter.c): a
  * wrong one shows where e^x is out of range.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * f8e8m0fnu and f4e2m1fn, which loops compute in other types (lower/normalize_floats.c): all pairs of operands, held
+ * f8e8m0fnu and f4e2m1fn, which loops compute in other types (rewrite/expand/normalize_floats.c): all pairs of operands, held
  * against the evaluator, which the golden corpus holds against XLA.
  */
 import assert from 'node:assert/strict';

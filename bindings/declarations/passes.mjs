@@ -1,12 +1,12 @@
 /**
- * docs/passes.md: the table of rewrites, from src/lower/pipeline.def.
+ * docs/passes.md: the table of rewrites, from src/rewrite/pipeline.def.
  *
  *     node bindings/declarations/passes.mjs
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-const TABLE = new URL('../../src/lower/pipeline.def', import.meta.url);
+const TABLE = new URL('../../src/rewrite/pipeline.def', import.meta.url);
 export const PASSES_PAGE = new URL('../../docs/passes.md', import.meta.url);
 
 const STAGES = {
@@ -37,7 +37,7 @@ export async function passesPage() {
   ]);
   return [
     '# Rewrites', '',
-    'What happens to a module between `parseHlo` and code, in order. The table is `src/lower/pipeline.def`; this',
+    'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/pipeline.def`; this',
     'page is made from it by `make declarations`. Dynamic dimensions are resolved before the first row.', '',
     '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
     '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',

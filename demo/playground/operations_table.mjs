@@ -56,7 +56,7 @@ const words = (text) => text.split(/[\s"]+/).filter(Boolean);
 
 /** @returns {Promise<{ operations: object[], attributes: object[], types: string[] }>} */
 export async function operationsTable() {
-  const [opcodes, attributes] = await Promise.all([read('src/hlo/opcodes.def'), read('src/hlo/attributes.def')]);
+  const [opcodes, attributes] = await Promise.all([read('src/hlo/ir/opcodes.def'), read('src/hlo/ir/attributes.def')]);
   const methods = new Map(Array.from((await read('docs/operations.md')).matchAll(/^\| `([^`]+)` \| ([^|]*) \|/gm),
     ([, name, list]) => [name, Array.from(list.matchAll(/`(\w+)`/g), ([, method]) => method)]));
   const texts = new Map(EXAMPLES.flatMap(([, list]) => list.map(({ operation, text }) => [operation, text])));

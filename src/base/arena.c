@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host/platform.h"
 #include "base/scope.h"
-#include "platform/platform.h"
 
 enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
 

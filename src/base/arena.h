@@ -1,7 +1,7 @@
 /*
 ** A bump allocator: everything that belongs to one module, one compilation or one evaluation comes
 ** from one arena and goes with it. Programs are small; their data is not, and does not come from
-** here (see shape/literal.h and runtime/buffer.h), so that running out of memory for data is an
+** here (see value/literal.h and runtime/buffer.h), so that running out of memory for data is an
 ** ordinary error. Running out of it for an arena is fatal to the call: platform_fatal() unwinds to
 ** the caller's side of the API, which reports RESOURCE_EXHAUSTED; arenas that the call made go with
 ** it (base/scope.h). So nothing of this may be called with a lock held.

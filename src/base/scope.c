@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "platform/platform.h"
+#include "base/host/platform.h"
 
 /* The list has the newest first, so that inner scopes' items come before outer scopes'. */
 static _Thread_local struct {

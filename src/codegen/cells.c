@@ -11,7 +11,7 @@
 
 #include "base/scope.h"
 #include "codegen/cells.h"
-#include "lower/loop_plan.h"
+#include "plan/loop_plan.h"
 
 enum { CELL = 16, LINE = 64 };
 

@@ -1,7 +1,7 @@
 #include "codegen/codegen.h"
 
 #include "codegen/emitter.h"
-#include "lower/reduction.h"
+#include "plan/reduction.h"
 
 static bool has_type(PrimitiveType type) { return lane_kind(type) != LANES_NONE; }
 

@@ -1,10 +1,10 @@
 /*
 ** From fusions to WebAssembly. A fusion is an instruction `fusion` whose called computation holds
-** only operations that the loop emitter knows; lower/fuse_loops.c makes such fusions and
+** only operations that the loop emitter knows; rewrite/fuse/fuse_loops.c makes such fusions and
 ** asks codegen_target what may go in.
 **
 ** All fusions of one program become functions of one WebAssembly module, exported as "0", "1", ...
-** Signature of each, as C sees it (GeneratedKernel in platform/platform.h):
+** Signature of each, as C sees it (GeneratedKernel in base/host/platform.h):
 **
 **     void kernel(uint8_t *const *buffers, int64_t begin, int64_t end)
 **
@@ -20,7 +20,7 @@
 #define XLA_CODEGEN_CODEGEN_H
 
 #include "codegen/region.h"
-#include "lower/fusible.h"
+#include "plan/fusible.h"
 
 typedef struct ByteBuf {
   uint8_t *bytes; /* heap; bytebuf_free */

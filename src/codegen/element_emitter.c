@@ -606,7 +606,7 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   return !(wide_source && is_narrow_float(to) && type_bits(to) <= 8);
 }
 
-/* Nothing is computed in formats that are only stored, but for what passes them on: lower/normalize_floats.c
+/* Nothing is computed in formats that are only stored, but for what passes them on: rewrite/expand/normalize_floats.c
 ** converts. */
 static bool can_hold(PrimitiveType type, Opcode opcode) {
   bool passes_on = opcode == HLO_SELECT || opcode == HLO_CONVERT || opcode == HLO_BITCAST_CONVERT;
@@ -640,7 +640,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS:
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: scalar/real_math.c */
+  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: value/real_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:

@@ -20,8 +20,8 @@
 #define XLA_CODEGEN_EMITTER_H
 
 #include "codegen/cells.h"
-#include "lower/loop_plan.h"
-#include "scalar/scalar.h"
+#include "plan/loop_plan.h"
+#include "value/scalar.h"
 
 enum { MOST_PARTS = 4, NO_LOCAL = -1 };
 

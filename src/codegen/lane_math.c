@@ -3,7 +3,7 @@
 ** from C's.
 */
 #include "codegen/vector_functions.h"
-#include "scalar/scalar_math.h"
+#include "value/scalar_math.h"
 
 /* --- Integers of 64 bits ---------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
 /*
 ** The narrow floats: an element's bits, zero-extended to 32, to the f32 of that value and back, by
-** integer arithmetic that is the same for all formats (base/fp.h). Rounds as fp_from_double() does.
+** integer arithmetic that is the same for all formats (value/fp.h). Rounds as fp_from_double() does.
 ** NaNs of the formats that have several keep what fits of their payload, so that data that is only
 ** moved keeps its bits.
 */
 #include "codegen/math_functions.h"
-#include "scalar/scalar.h"
+#include "value/scalar.h"
 
 enum { MANTISSA = 23, BIAS = 127 };
 

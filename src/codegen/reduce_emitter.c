@@ -1,7 +1,7 @@
 /*
 ** Reductions, with everything element-wise before them in the same loop. A work item is a result,
 ** and how it is accumulated depends on shapes alone: along or across, as the plan says
-** (lower/reduce_lanes.c).
+** (plan/reduce_lanes.c).
 **
 ** A cumulative reduce-window goes across, and stores what it has at every step.
 **
@@ -9,7 +9,7 @@
 ** than the type has. The steps of a window are rounded each, as XLA's are.
 */
 #include "codegen/emitter.h"
-#include "lower/reduction.h"
+#include "plan/reduction.h"
 
 enum { MOST_UNROLL = 8, LINES_APART = 4 };
 

@@ -12,7 +12,7 @@
 #ifndef XLA_CODEGEN_REGION_H
 #define XLA_CODEGEN_REGION_H
 
-#include "hlo/module.h"
+#include "hlo/ir/module.h"
 
 /* Where a buffer is: so many bytes from what slots[slot] points at. And the times from which and to
 ** which it is wanted there; buffers of other times may have the same memory. */

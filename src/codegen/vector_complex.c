@@ -5,7 +5,7 @@
 ** C128, one number at a time. A number is (real, imaginary) in neighbouring lanes.
 */
 #include "codegen/wide_math.h"
-#include "scalar/scalar_math.h"
+#include "value/scalar_math.h"
 
 /* --- By the evaluator's rules ----------------------------------------------------------------- */
 

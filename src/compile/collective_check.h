@@ -7,7 +7,7 @@
 #ifndef XLA_COMPILE_COLLECTIVE_CHECK_H
 #define XLA_COMPILE_COLLECTIVE_CHECK_H
 
-#include "hlo/mesh.h"
+#include "hlo/ir/mesh.h"
 
 /* Whether every collective of `module`, on this mesh, names only what is there and writes exactly the
 ** result that it states. False with INVALID_ARGUMENT, which names operation, shapes and group size. */

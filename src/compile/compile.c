@@ -1,10 +1,10 @@
 /* From a module to a program: the passes, then thunks, their memory and generated code, one after the other. */
+#include "base/host/platform.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
 #include "compile/program.h"
-#include "dynamic/dimensions.h"
-#include "lower/pipeline.h"
-#include "platform/platform.h"
+#include "rewrite/dynamic/dimensions.h"
+#include "rewrite/pipeline.h"
 
 /* Gives the leaves that the caller sees the shapes that `module` states, with dynamic dimensions. */
 static void state_shapes(Program *program, const Module *module) {

@@ -18,7 +18,7 @@ LogicalBuffer *buffer_owner(LogicalBuffer *buffer) {
   return buffer;
 }
 
-/* dynamic-update-slice leaves in place what it does not update (kernels/update_slice.c). */
+/* dynamic-update-slice leaves in place what it does not update (kernels/memory/update_slice.c). */
 static bool kernel_may_overwrite(const Thunk *thunk, int operand) {
   return thunk->instruction->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == 0;
 }

@@ -1,6 +1,6 @@
 #include "compile/program.h"
 
-#include "platform/platform.h"
+#include "base/host/platform.h"
 
 static int64_t leaf_bytes(const Shape *shape) {
   return shape_is_token(shape) ? 0 : shape_bytes(shape);

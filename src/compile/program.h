@@ -18,9 +18,9 @@
 #define XLA_COMPILE_PROGRAM_H
 
 #include "codegen/codegen.h"
-#include "hlo/mesh.h"
+#include "hlo/ir/mesh.h"
 #include "kernels/kernels.h"
-#include "lower/pipeline.h"
+#include "rewrite/pipeline.h"
 
 enum { SLOT_NONE = -1, SLOT_ARENA = 0, SLOT_FIRST_PARAMETER = 1 };
 

@@ -3,7 +3,7 @@
 ** are long: concatenate, pad, dynamic-slice, dynamic-update-slice, and copies of buffers.
 */
 #include "compile/regions.h"
-#include "kernels/box.h"
+#include "kernels/memory/box.h"
 
 enum { MOST_MOVES = 32, MOST_FILLED = 256, MOST_COPIED = 1 << 16 };
 

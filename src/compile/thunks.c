@@ -11,9 +11,9 @@
 #include "base/scope.h"
 #include "codegen/codegen.h"
 #include "compile/program.h"
-#include "eval/eval.h"
-#include "hlo/lapack_calls.h"
-#include "passes/rewrite.h"
+#include "hlo/ir/lapack_calls.h"
+#include "reference/eval.h"
+#include "rewrite/rewrite.h"
 
 typedef struct Compiler {
   Program *program;

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/lanes.h"
-#include "shape/types.h"
+#include "kernels/contraction/lanes.h"
+#include "value/types.h"
 
 typedef struct Arithmetic {
   PrimitiveType element, sum;

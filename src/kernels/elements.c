@@ -3,7 +3,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "scalar/scalar.h"
+#include "value/scalar.h"
 
 /* ---- Operands ---- */
 

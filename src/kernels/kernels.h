@@ -7,7 +7,7 @@
 #ifndef XLA_KERNELS_KERNELS_H
 #define XLA_KERNELS_KERNELS_H
 
-#include "hlo/module.h"
+#include "hlo/ir/module.h"
 
 typedef struct Kernel Kernel;
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "shape/shape.h"
+#include "value/shape.h"
 
 typedef struct Buffer {
   atomic_int references;

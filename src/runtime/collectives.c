@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "eval/eval.h"
+#include "reference/eval.h"
 #include "runtime/parallel.h"
 #include "runtime/run.h"
-#include "scalar/scalar_math.h"
+#include "value/scalar_math.h"
 
 /* Of a chunk; the last of computations that are run for each pair of elements. */
 enum {

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "hlo/sharding.h"
+#include "hlo/ir/sharding.h"
 #include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/host/platform.h"
 #include "base/scope.h"
-#include "platform/platform.h"
 
 /* It lives on the stack of the thread that began it. */
 typedef struct SharedLoop {

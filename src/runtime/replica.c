@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host/platform.h"
 #include "base/least.h"
-#include "eval/eval.h"
-#include "platform/platform.h"
+#include "reference/eval.h"
 #include "runtime/channels.h"
 #include "runtime/host.h"
 #include "runtime/parallel.h"

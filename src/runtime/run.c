@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dynamic/dimensions.h"
-#include "eval/eval.h"
-#include "platform/platform.h"
+#include "base/host/platform.h"
+#include "reference/eval.h"
+#include "rewrite/dynamic/dimensions.h"
 #include "runtime/channels.h"
 #include "runtime/dynamic_buffer.h"
 #include "runtime/parallel.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host/lock.h"
+#include "base/host/platform.h"
 #include "base/scope.h"
-#include "platform/lock.h"
-#include "platform/platform.h"
 #include "runtime/parallel.h"
 
 /*

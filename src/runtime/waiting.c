@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hlo/numbers.h"
+#include "hlo/text/numbers.h"
 
 enum {
   MAX_SHOWN = 8,    /* devices in words, and members that one of them waits for */

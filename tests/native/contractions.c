@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "kernels/kernels.h"
+#include "reference/eval.h"
 
 typedef struct Types {
   const char *operand, *result;

@@ -12,13 +12,13 @@
 
 #include "codegen/codegen.h"
 #include "compile/program.h"
-#include "dynamic/dimensions.h"
-#include "eval/eval.h"
-#include "hlo/text.h"
-#include "hlo/verifier.h"
-#include "lower/lower.h"
-#include "lower/pipeline.h"
-#include "passes/passes.h"
+#include "hlo/ir/verifier.h"
+#include "hlo/text/text.h"
+#include "reference/eval.h"
+#include "rewrite/dynamic/dimensions.h"
+#include "rewrite/lower.h"
+#include "rewrite/passes.h"
+#include "rewrite/pipeline.h"
 
 enum {
   SIZE = 100 * 1000,

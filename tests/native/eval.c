@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "eval/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
+#include "reference/eval.h"
 
 typedef struct Row {
   const char *name, *hlo, *expected;

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host/platform.h"
 #include "base/scope.h"
-#include "hlo/text.h"
-#include "platform/platform.h"
+#include "hlo/text/text.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 

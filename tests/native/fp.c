@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/fp.h"
+#include "value/fp.h"
 
 typedef struct Row {
   const char *name;

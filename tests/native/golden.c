@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dynamic/dimensions.h"
-#include "eval/eval.h"
-#include "hlo/text.h"
-#include "lower/lower.h"
+#include "hlo/text/text.h"
+#include "reference/eval.h"
+#include "rewrite/dynamic/dimensions.h"
+#include "rewrite/lower.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 

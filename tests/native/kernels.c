@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "kernels/kernels.h"
+#include "reference/eval.h"
 
 /* An instruction and what it reads: x, of bytes that are not all alike (a generator's counter is near
 ** its end), and i, of numbers that also lie below and above what indices may be. With a bound, both

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/host/platform.h"
 #include "base/scope.h"
-#include "hlo/text.h"
-#include "platform/platform.h"
+#include "hlo/text/text.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "codegen/codegen.h"
-#include "eval/eval.h"
-#include "hlo/text.h"
-#include "hlo/verifier.h"
-#include "lower/pipeline.h"
+#include "hlo/ir/verifier.h"
+#include "hlo/text/text.h"
+#include "reference/eval.h"
+#include "rewrite/pipeline.h"
 
 typedef struct Row {
   const char *name;

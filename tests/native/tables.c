@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/host/platform.h"
 #include "codegen/codegen.h"
 #include "codegen/vector_functions.h"
-#include "eval/eval.h"
-#include "hlo/builder.h"
-#include "platform/platform.h"
-#include "scalar/scalar_math.h"
+#include "hlo/ir/builder.h"
+#include "reference/eval.h"
+#include "value/scalar_math.h"
 
 #define VECTOR_FUNCTION(name, arity) (const void *)name,
 static const void *const vector_functions[] = {
@@ -81,7 +81,7 @@ static void check(Opcode opcode, PrimitiveType type) {
     rules++;
     if (!platform_try(apply, instruction, &error)) fail(opcode, type, error.message);
     bool emits = can_fuse(&codegen_target, instruction);
-    bool is_stored_only = type_computed_in(type) != type; /* lower/normalize_floats.c */
+    bool is_stored_only = type_computed_in(type) != type; /* rewrite/expand/normalize_floats.c */
     if (!emits && !is_stored_only && codegen_target.has_type(type) && !is_excepted(opcode, type)) {
       fail(opcode, type, "the emitter does not write it");
     }

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "eval/eval.h"
-#include "hlo/text.h"
-#include "platform/platform.h"
+#include "base/host/platform.h"
+#include "hlo/text/text.h"
+#include "reference/eval.h"
 #include "runtime/parallel.h"
 #include "runtime/run.h"
 

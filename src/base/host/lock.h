@@ -1,0 +1,32 @@
+/*
+** A lock that knows its owner, so that the death of a thread that held it is noticed instead of
+** waited for: a thread that JavaScript terminated unlocks nothing. Not recursive.
+*/
+#ifndef XLA_BASE_HOST_LOCK_H
+#define XLA_BASE_HOST_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Lock {
+  _Atomic uint32_t word; /* 0: free. Else the owner's number + 1, and whether somebody sleeps */
+} Lock;
+
+enum { THREAD_HOST = 0, THREAD_NONE = -1 };
+
+/* Which thread this is: the host's, 0, until something else is said. */
+void lock_set_thread(int number);
+int lock_thread(void);
+
+/*
+** A thread other than the host's sleeps until it has the lock. The host's must not sleep for long,
+** and may be the one that would hear of the owner's death: where it has waited for seconds, which
+** no living owner makes it do, it gives its call up with platform_trap(STATUS_UNAVAILABLE).
+*/
+void lock_acquire(Lock *lock);
+void lock_release(Lock *lock);
+
+int lock_owner(const Lock *lock); /* THREAD_NONE: nobody */
+bool lock_is_mine(const Lock *lock);
+
+#endif

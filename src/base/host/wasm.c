@@ -1,0 +1,222 @@
+/*
+** The platform of WebAssembly under a JavaScript host. What only JavaScript can do (instantiate
+** modules, catch traps, post messages) is in bindings/library.js.
+*/
+#include <emscripten.h>
+#include <emscripten/stack.h>
+#include <emscripten/threading.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host/lock.h"
+#include "base/host/platform.h"
+
+/* bindings/library.js */
+extern void xla_js_notify(void);
+extern void xla_js_broken(const char *message);
+extern bool xla_js_module_validate(const uint8_t *bytes, size_t size);
+extern void xla_js_modules_sweep(void);
+extern int xla_js_module_function(int module, int function);
+extern int xla_js_try(void (*function)(void *), void *argument, char *message, int message_size);
+extern void xla_js_wait(_Atomic uint32_t *word, uint32_t seen, double most_us);
+extern double xla_js_parse_decimal(const char *text);
+extern int64_t xla_js_decimal_digits(double value, int digits, int *exponent);
+extern void xla_js_trap(int code, const char *message) __attribute__((noreturn));
+
+_Noreturn void platform_trap(StatusCode code, const char *message) {
+  xla_js_trap((int)code, message);
+}
+
+_Noreturn void platform_fatal(const char *message) {
+  platform_trap(STATUS_RESOURCE_EXHAUSTED, message);
+}
+
+double platform_now_us(void) { return emscripten_get_now() * 1e3; }
+
+/* Under the name that the Makefile gives it: of those without floats, the C library has only the one for a
+** list of arguments. */
+int snprintf(char *restrict out, size_t size, const char *restrict format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(out, size, format, arguments);
+  va_end(arguments);
+  return length;
+}
+
+double platform_parse_decimal(const char *text) { return xla_js_parse_decimal(text); }
+
+int64_t platform_decimal_digits(double value, int digits, int *exponent) {
+  return xla_js_decimal_digits(value, digits, exponent);
+}
+
+size_t platform_stack_bytes(void) { return 1 << 20; }
+size_t platform_thread_bytes(void) { return 1 << 15; } /* 11 kB, of which 8 are cached_functions */
+
+double platform_heap_in_use(void) { return (double)mallinfo().uordblks; }
+
+void platform_notify(void) { xla_js_notify(); }
+
+bool platform_has_codegen(void) { return true; }
+
+/* What bindings/library.js reads. A module's number is its record's address divided by 8. */
+typedef struct ModuleRecord {
+  uint32_t serial; /* odd, never used twice; anything else: the module was released */
+  uint32_t size;
+  uint8_t bytes[];
+} ModuleRecord;
+
+int platform_module_register(const uint8_t *bytes, size_t size, Error *error) {
+  static _Atomic uint32_t last_serial = 1;
+  if (!xla_js_module_validate(bytes, size)) {
+    return error_set(error, STATUS_INTERNAL, "the engine refuses the generated module");
+  }
+  ModuleRecord *record = malloc(sizeof *record + size);
+  if (!record) return error_set(error, STATUS_RESOURCE_EXHAUSTED, "out of memory");
+  record->serial = last_serial += 2;
+  record->size = (uint32_t)size;
+  memcpy(record->bytes, bytes, size);
+  return (int)((uintptr_t)record >> 3);
+}
+
+const uint32_t *platform_module_code(int module) {
+  return &((const ModuleRecord *)((uintptr_t)module << 3))->size;
+}
+
+void platform_module_release(int module) {
+  ModuleRecord *record = (ModuleRecord *)((uintptr_t)module << 3);
+  record->serial = 0;
+  xla_js_modules_sweep();
+  free(record);
+}
+
+/*
+** A thread's addresses of the functions that it called last, so that JavaScript is asked once for each.
+** An entry whose serial is not the module's any more is another module's.
+*/
+enum { CACHE_BITS = 9 };
+typedef struct CachedFunction {
+  int module, function;
+  uint32_t serial;
+  GeneratedKernel address;
+} CachedFunction;
+
+static _Thread_local CachedFunction cached_functions[1 << CACHE_BITS];
+
+GeneratedKernel platform_module_function(int module, int function) {
+  const ModuleRecord *record = (const ModuleRecord *)((uintptr_t)module << 3);
+  uint32_t hash = ((uint32_t)module * 31 + (uint32_t)function) * UINT32_C(2654435769);
+  CachedFunction *cached = &cached_functions[hash >> (32 - CACHE_BITS)];
+  if (cached->module != module || cached->function != function ||
+      cached->serial != record->serial) {
+    GeneratedKernel address = (GeneratedKernel)xla_js_module_function(module, function);
+    if (!address) return NULL;
+    *cached = (CachedFunction){module, function, record->serial, address};
+  }
+  return cached->address;
+}
+
+/*
+** The host's stack lies at the bottom of memory (--stack-first), where to overflow it is a trap. A
+** worker's is on the heap, with other things below: its last words are a guard, and who finds them
+** written over knows that more was.
+*/
+enum { GUARD_WORDS = 64, GUARD = 0x57acced5 };
+static _Thread_local uint32_t *stack_guard;
+
+static void set_stack_guard(void) {
+  if (stack_guard || lock_thread() == THREAD_HOST) return;
+  stack_guard = (uint32_t *)emscripten_stack_get_end();
+  for (int i = 0; i < GUARD_WORDS; i++) stack_guard[i] = GUARD;
+}
+
+static bool stack_guard_stands(void) {
+  for (int i = 0; stack_guard && i < GUARD_WORDS; i++) {
+    if (stack_guard[i] != GUARD) return false;
+  }
+  return true;
+}
+
+bool platform_try(void (*function)(void *), void *argument, Error *error) {
+  char message[256];
+  set_stack_guard();
+  int code = xla_js_try(function, argument, message, sizeof message);
+  if (!stack_guard_stands()) {
+    xla_js_broken("a worker's stack overflowed");
+    return error_set(error, STATUS_UNAVAILABLE, "a worker's stack overflowed");
+  }
+  if (code == STATUS_OK) return true;
+  return error_set(error, (StatusCode)code, "%s", message);
+}
+
+#ifdef XLA_SINGLE_THREADED
+
+int platform_heap_owner(void) { return THREAD_NONE; }
+bool platform_heap_is_mine(void) { return false; }
+int platform_concurrency(void) { return 1; }
+bool platform_shared_memory(void) { return false; }
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
+  (void)word, (void)seen, (void)most_us;
+}
+void platform_wake_all(_Atomic uint32_t *word) { (void)word; }
+
+#else
+
+/*
+** malloc has a lock, which knows its owner as the scheduler's does: so nobody waits for a thread that
+** died in malloc. The C library's own lock behind it is always free.
+*/
+static Lock heap_lock;
+
+extern void *emscripten_builtin_malloc(size_t size);
+extern void *emscripten_builtin_calloc(size_t count, size_t size);
+extern void *emscripten_builtin_memalign(size_t alignment, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void emscripten_builtin_free(void *memory);
+
+int platform_heap_owner(void) { return lock_owner(&heap_lock); }
+bool platform_heap_is_mine(void) { return lock_is_mine(&heap_lock); }
+
+#define LOCKED(type, expression)       \
+  {                                    \
+    lock_acquire(&heap_lock);          \
+    type result_ = (type)(expression); \
+    lock_release(&heap_lock);          \
+    return result_;                    \
+  }
+
+void *malloc(size_t size) LOCKED(void *, emscripten_builtin_malloc(size)) void *calloc(size_t count,
+                                                                                       size_t size)
+    LOCKED(void *, emscripten_builtin_calloc(count, size)) void *realloc(void *memory, size_t size)
+        LOCKED(void *, __libc_realloc(memory, size)) void *memalign(size_t alignment, size_t size)
+            LOCKED(void *, emscripten_builtin_memalign(alignment,
+                                                       size)) void *aligned_alloc(size_t alignment,
+                                                                                  size_t size)
+                LOCKED(void *, emscripten_builtin_memalign(alignment, size))
+
+                    void free(void *memory) {
+  if (!memory) return;
+  lock_acquire(&heap_lock);
+  emscripten_builtin_free(memory);
+  lock_release(&heap_lock);
+}
+
+int platform_concurrency(void) { return emscripten_num_logical_cores(); }
+bool platform_shared_memory(void) { return true; }
+
+/*
+** In JavaScript (Atomics.wait), not by memory.atomic.wait32: Node 20's baseline compiler loses the
+** locals of a function that waits in a loop. A worker's pointer to its own stack became 0, and all
+** workers shared the same few bytes. binaryen inlines any function around the instruction.
+*/
+void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
+  xla_js_wait(word, seen, most_us);
+}
+
+void platform_wake_all(_Atomic uint32_t *word) {
+  __builtin_wasm_memory_atomic_notify((int *)word, 0x7fffffff);
+}
+
+#endif

@@ -1,0 +1,22 @@
+/*
+** Shape inference: from operands and attributes to the shape of the result, or to the rule that
+** they break. One function per rule; a table maps opcodes to rules.
+*/
+#ifndef XLA_HLO_INFER_INFERENCE_H
+#define XLA_HLO_INFER_INFERENCE_H
+
+#include "hlo/ir/module.h"
+
+/*
+** The shape of `instruction` (opcode, operands, attributes and, where the operands do not determine
+** the result, its stated shape). Memory from `arena`. NULL with `error` when a rule is broken: the
+** message names operation, operand shapes and rule. `instruction->shape` may be NULL where it can
+** be inferred. Operations whose shape is stated are checked for consistency with it and return it.
+*/
+const Shape *infer_shape(Arena *arena, const Instruction *instruction, Error *error);
+
+/* The size of one output dimension of a window over `size` elements (after base dilation and
+** padding); 0 if it does not fit. */
+int64_t window_output_size(int64_t size, const WindowDimension *window);
+
+#endif

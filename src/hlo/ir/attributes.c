@@ -1,0 +1,71 @@
+#include "hlo/ir/attributes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { NONDEFAULT = 0, ALWAYS = 1, OPTIONAL = 2 };
+
+const AttributeRow attribute_rows[] = {
+#define ATTRIBUTE(name, field, kind, default_value, print) \
+  ATTRIBUTE_AS(name, #name, field, kind, default_value, print)
+#define ATTRIBUTE_AS(name, text, field, kind, default_value, print) \
+  {#name,                                                           \
+   text,                                                            \
+   ATTR_##kind,                                                     \
+   offsetof(Attributes, field),                                     \
+   default_value,                                                   \
+   (print) != NONDEFAULT,                                           \
+   (print) == ALWAYS},
+#include "hlo/ir/attributes.def"
+#undef ATTRIBUTE
+#undef ATTRIBUTE_AS
+};
+const int attribute_count = sizeof attribute_rows / sizeof *attribute_rows;
+
+int list_index(Int64List list, int64_t value) {
+  int i = 0;
+  while (i < list.count && list.items[i] != value) i++;
+  return i < list.count ? i : -1;
+}
+
+void attributes_init(Attributes *attributes) {
+  *attributes = (Attributes){
+      .feature_group_count = 1,
+      .batch_group_count = 1,
+      .largest = true,
+      .inferred_dimension = -1,
+      .cross_program_prefetch_index = -1,
+  };
+}
+
+const AttributeRow *attribute_next(const char **names) {
+  const char *name = *names + strspn(*names, " ");
+  size_t length = strcspn(name, " ");
+  *names = name + length;
+  for (int i = 0; length && i < attribute_count; i++) {
+    const char *candidate = attribute_rows[i].name;
+    if (*candidate != *name) continue; /* most of the time */
+    if (!strncmp(candidate, name, length) && !candidate[length]) return &attribute_rows[i];
+  }
+  return NULL;
+}
+
+const char *const *attribute_enum_names(AttributeKind kind, int *count) {
+#define NAMES(...)                                    \
+  {                                                   \
+    static const char *const names[] = {__VA_ARGS__}; \
+    *count = sizeof names / sizeof *names;            \
+    return names;                                     \
+  }
+  switch (kind) {
+  case ATTR_COMPARISON_DIRECTION: NAMES("EQ", "NE", "GE", "GT", "LE", "LT")
+  case ATTR_COMPARISON_TYPE: NAMES(NULL, "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
+  case ATTR_FFT_TYPE: NAMES("FFT", "IFFT", "RFFT", "IRFFT")
+  case ATTR_TRANSPOSE: NAMES("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
+  case ATTR_RANDOM_DISTRIBUTION: NAMES("rng_uniform", "rng_normal")
+  case ATTR_RANDOM_ALGORITHM: NAMES("rng_default", "rng_three_fry", "rng_philox")
+  case ATTR_FUSION_KIND: NAMES("kLoop", "kInput", "kOutput", "kCustom")
+  default: *count = 0; return NULL;
+  }
+#undef NAMES
+}

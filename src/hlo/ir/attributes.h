@@ -1,0 +1,246 @@
+/*
+** Attributes: everything that an instruction says besides its operands and its shape. One flat
+** structure for all operations; opcodes.def says which fields mean something for which operation,
+** attributes.def how each is written. Lists and strings live in the module's arena.
+*/
+#ifndef XLA_HLO_IR_ATTRIBUTES_H
+#define XLA_HLO_IR_ATTRIBUTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "value/shape.h"
+
+typedef struct Instruction Instruction;
+typedef struct Computation Computation;
+
+typedef struct Int64List {
+  int count;
+  const int64_t *items;
+} Int64List;
+
+/* Where a value is in a list; -1: nowhere. */
+int list_index(Int64List list, int64_t value);
+static inline bool list_has(Int64List list, int64_t value) { return list_index(list, value) >= 0; }
+
+typedef struct ComputationList {
+  int count;
+  Computation **items;
+} ComputationList;
+
+typedef struct InstructionList {
+  int count;
+  Instruction **items;
+} InstructionList;
+
+typedef struct ShapeList {
+  int count;
+  const Shape **items;
+} ShapeList;
+
+/* {[start:limit:stride], ...} */
+typedef struct SliceDimension {
+  int64_t start, limit, stride;
+} SliceDimension;
+typedef struct SliceConfig {
+  int count;
+  const SliceDimension *items;
+} SliceConfig;
+
+/* low_high_interior x ... */
+typedef struct PaddingDimension {
+  int64_t low, high, interior;
+} PaddingDimension;
+typedef struct PaddingConfig {
+  int count;
+  const PaddingDimension *items;
+} PaddingConfig;
+
+/* XLA's WindowDimension. window={size=2x3 stride=.. pad=.._..x.. lhs_dilate=.. rhs_dilate=..
+** rhs_reversal=..}; absent parts are 1, 0, 1, 1, false. */
+typedef struct WindowDimension {
+  int64_t size, stride, padding_low, padding_high, window_dilation, base_dilation;
+  bool window_reversal;
+} WindowDimension;
+typedef struct Window {
+  int count;
+  const WindowDimension *items;
+} Window;
+
+/* dim_labels=b01f_01io->b01f; spatial dimension numbers in order. */
+typedef struct ConvDims {
+  int spatial;
+  int64_t input_batch, input_feature, kernel_input_feature, kernel_output_feature, output_batch,
+      output_feature;
+  const int64_t *input_spatial, *kernel_spatial, *output_spatial; /* `spatial` entries each */
+} ConvDims;
+
+typedef struct ReplicaGroups {
+  int count;
+  const Int64List *groups;
+  bool is_explicit; /* replica_groups={} was written: also means one group of all */
+} ReplicaGroups;
+
+typedef struct Pair {
+  int64_t source, target;
+} Pair;
+typedef struct PairList {
+  int count;
+  const Pair *items;
+} PairList;
+
+typedef enum ComparisonDirection {
+  COMPARE_EQ,
+  COMPARE_NE,
+  COMPARE_GE,
+  COMPARE_GT,
+  COMPARE_LE,
+  COMPARE_LT,
+} ComparisonDirection;
+
+/* DEFAULT: FLOAT for floats and complex, SIGNED or UNSIGNED for integers, by operand type. */
+typedef enum ComparisonType {
+  COMPARISON_DEFAULT,
+  COMPARISON_FLOAT,
+  COMPARISON_TOTALORDER,
+  COMPARISON_SIGNED,
+  COMPARISON_UNSIGNED,
+} ComparisonType;
+
+typedef enum FftType { FFT_FFT, FFT_IFFT, FFT_RFFT, FFT_IRFFT } FftType;
+typedef enum Transpose { NO_TRANSPOSE, TRANSPOSE, ADJOINT } Transpose;
+typedef enum RandomDistribution { RNG_UNIFORM, RNG_NORMAL } RandomDistribution;
+typedef enum RandomAlgorithm { RNG_DEFAULT, RNG_THREE_FRY, RNG_PHILOX } RandomAlgorithm;
+typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTOM } FusionKind;
+
+typedef struct Attributes Attributes;
+struct Attributes {
+  Int64List dimensions;
+  int64_t iota_dimension, tuple_index;
+  int64_t inferred_dimension; /* reshape: -1 if none */
+  ComparisonDirection direction;
+  ComparisonType compare_type;
+  SliceConfig slice;
+  Int64List slice_sizes; /* gather and dynamic-slice */
+  PaddingConfig padding;
+  Window window;
+
+  Computation *to_apply, *calls, *condition, *body, *true_computation, *false_computation, *select,
+      *scatter;
+  ComputationList branches, called_computations;
+  bool is_composite;
+  int64_t num_carries;             /* scan */
+  bool is_reverse, is_associative; /* scan; that it is associative is a hint */
+
+  Int64List lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims;
+  Int64List lhs_ragged_dims, rhs_group_dims; /* ragged-dot */
+  const char *operand_precision;
+  const char *dot_algorithm, *result_accuracy, *conv_kind; /* accepted and printed back */
+  ConvDims conv_dims;
+  int64_t feature_group_count, batch_group_count;
+
+  Int64List offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims,
+      start_indices_batching_dims;
+  Int64List update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims,
+      input_batching_dims, scatter_indices_batching_dims;
+  int64_t index_vector_dim;
+  bool indices_are_sorted, unique_indices;
+
+  bool
+      starts_in_range; /* dynamic-slice and its update: so that nothing is clamped (rewrite/loops/counters.c) */
+  bool
+      at_most_zero; /* subtract: for any operands, or it is no number (rewrite/simplify/differences.c) */
+  bool is_stable, largest, lower, left_side, unit_diagonal;
+  int64_t k;
+  FftType fft_type;
+  Int64List fft_length;
+  Transpose transpose_a;
+  RandomDistribution distribution;
+  RandomAlgorithm rng_algorithm;
+  int64_t delta, exponent_bits, mantissa_bits;
+  double epsilon;
+  int64_t feature_index;
+
+  int64_t channel_id; /* 0: none */
+  ReplicaGroups replica_groups;
+  bool use_global_device_ids, constrain_layout, is_host_transfer;
+  PairList source_target_pairs;
+  const char *permute_slice_sizes, *collective_mode;
+  const char *config; /* infeed_config, outfeed_config */
+  const Shape *outfeed_shape;
+  const char *async_execution_thread;
+
+  const char *custom_call_target;
+  ShapeList operand_layout_constraints;
+  bool custom_call_has_side_effect;
+  const char *output_to_operand_aliasing, *api_version, *custom_call_schedule, *padding_type,
+      *custom_call_literal;
+  int64_t cross_program_prefetch_index; /* copy-start: -1 if none */
+  const char *domain;
+  FusionKind fusion_kind;
+
+  const char *metadata, *sharding, *frontend_attributes, *backend_config, *statistics, *origin,
+      *parameter_replication;
+  InstructionList control_predecessors;
+  /* Last. Itself, in a record that instructions of one module may share; see module.h. */
+  const Attributes *shared;
+};
+
+/* The grammars of attribute values in text. */
+typedef enum AttributeKind {
+  ATTR_INT64,
+  ATTR_BOOL,
+  ATTR_FLOAT,
+  ATTR_INT64_LIST,
+  ATTR_STRING, /* quoted, escapes resolved */
+  ATTR_RAW,    /* anything balanced, kept as it stands and printed back */
+  ATTR_SHAPE,
+  ATTR_SHAPE_LIST,
+  ATTR_COMPUTATION,
+  ATTR_COMPUTATION_LIST,
+  ATTR_INSTRUCTION_LIST,
+  ATTR_SLICE,
+  ATTR_PADDING,
+  ATTR_WINDOW,
+  ATTR_CONV_DIMS,
+  ATTR_REPLICA_GROUPS, /* {{0,1},{2,3}} or the iota form [2,2]<=[4]T(..) */
+  ATTR_PAIR_LIST,
+  ATTR_PRECISION_LIST, /* kept as text, e.g. {highest,default} */
+  ATTR_COMPARISON_DIRECTION,
+  ATTR_COMPARISON_TYPE,
+  ATTR_FFT_TYPE,
+  ATTR_TRANSPOSE,
+  ATTR_RANDOM_DISTRIBUTION,
+  ATTR_RANDOM_ALGORITHM,
+  ATTR_FUSION_KIND,
+} AttributeKind;
+
+typedef struct AttributeRow {
+  const char *name; /* unique; what opcodes.def says */
+  const char *text; /* as in HLO text; mostly the same */
+  AttributeKind kind;
+  size_t offset; /* of the field in Attributes */
+  int64_t default_value;
+  bool always;   /* print even when it is the default */
+  bool required; /* an operation that has it must state it in text */
+} AttributeRow;
+
+extern const AttributeRow attribute_rows[];
+extern const int attribute_count;
+
+/* The attributes of every operation, written like those in opcodes.def. */
+#define COMMON_ATTRIBUTES                                                                      \
+  "sharding frontend_attributes parameter_replication control_predecessors statistics origin " \
+  "metadata backend_config"
+
+/* Steps through a list of names as in opcodes.def: the next one's row, or NULL at the end. */
+const AttributeRow *attribute_next(const char **names);
+
+/* The text names of an enumeration's values, by value; NULL where text has none (then the
+** attribute is left out). `count` is set. NULL for kinds that are no enumerations. */
+const char *const *attribute_enum_names(AttributeKind kind, int *count);
+
+/* Every field at its default. */
+void attributes_init(Attributes *attributes);
+
+#endif

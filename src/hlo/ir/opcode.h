@@ -1,0 +1,53 @@
+/* Opcodes and what the table says of each. */
+#ifndef XLA_HLO_IR_OPCODE_H
+#define XLA_HLO_IR_OPCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { VARIADIC = -1 };
+
+typedef enum OpCategory {
+  ELEMENTWISE_UNARY, /* the first four: see opcode_is_elementwise */
+  CONVERSION,
+  ELEMENTWISE_BINARY,
+  ELEMENTWISE_TERNARY,
+  APPLY, /* runs a user computation on elements */
+  SOURCE,
+  MOVEMENT,
+  CONTRACTION,
+  LIBRARY,
+  STRUCTURE,
+  CONTROL,
+  COLLECTIVE,
+  TRANSFER,
+} OpCategory;
+
+/* The enumerators carry a prefix, as names like ADD and AND belong to everybody. */
+typedef enum Opcode {
+#define OPCODE(name, text, arity, category, attributes) HLO_##name,
+#include "hlo/ir/opcodes.def"
+#undef OPCODE
+  OPCODE_COUNT
+} Opcode;
+
+typedef struct OpcodeRow {
+  const char *name; /* as in HLO text */
+  int arity;        /* operands, or VARIADIC */
+  OpCategory category;
+  const char *attributes; /* space-separated attribute names */
+} OpcodeRow;
+
+extern const OpcodeRow opcode_rows[OPCODE_COUNT];
+
+static inline const char *opcode_name(Opcode opcode) { return opcode_rows[opcode].name; }
+static inline OpCategory opcode_category(Opcode opcode) { return opcode_rows[opcode].category; }
+/* Each element of the result is made of the operands' elements at its place (or their scalars). */
+static inline bool opcode_is_elementwise(Opcode opcode) {
+  return opcode_category(opcode) <= ELEMENTWISE_TERNARY;
+}
+
+/* False if there is no such operation. */
+bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+** How arrays are divided among the partitions of a replica, and the custom calls that go from a whole
+** array to a partition's shard and back: JAX's shard_map and pmap.
+**
+**   notation   shard of a whole array       whole array of shards        the sharding is
+**   Shardy     xla.sdy.GlobalToLocalShape   xla.sdy.LocalToGlobalShape   in the call's frontend attributes
+**   XLA        SPMDFullToShardShape         SPMDShardToFullShape         of the operand; of the call
+**
+** Shardy names axes of a mesh that the module's header states; a manual computation divides only by
+** its own manual_axes, so nested ones each divide by theirs:
+**   #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}, unreduced={"w"}>]>
+** XLA's states which device has which tile; trailing dimensions say why devices have the same one:
+**   {devices=[2,1,2,2]<=[2,4]T(1,0) last_tile_dims={manual, replicated}}
+**
+** Values that no manual computation divides are whole on every partition. Shardings of other
+** instructions are hints for a partitioner: the parser checks their grammar, nothing reads them.
+*/
+#ifndef XLA_HLO_IR_SHARDING_H
+#define XLA_HLO_IR_SHARDING_H
+
+#include "hlo/ir/module.h"
+
+/*
+** The devices of a sharding as a grid: partition device[((rest * addends + a) * blocks[0] + b0) *
+** blocks[1] + b1 ...] holds block (b0, b1, ...) of addend a. Partitions that differ in `rest` only
+** hold the same block.
+*/
+typedef struct Placement {
+  int64_t devices; /* of the grid; 1: the array is whole on every partition */
+  int rank;
+  const int64_t *blocks; /* along each dimension */
+  int64_t addends;       /* the array is the sum (or other reduction) of what these hold */
+  Opcode reduction;      /* HLO_ADD, HLO_MAXIMUM or HLO_MINIMUM */
+  const int64_t *device;
+} Placement;
+
+static inline bool placement_is_whole(const Placement *p) { return p->devices == 1; }
+
+typedef enum ShardCallKind { NO_SHARD_CALL, TAKES_SHARDS, JOINS_SHARDS } ShardCallKind;
+ShardCallKind shard_call_kind(const Instruction *instruction);
+
+/* The shape of result `i` of a call with one result or a tuple of them. */
+const Shape *shard_call_result(const Instruction *call, int i);
+
+/* Whether a call, which is being built, has its shardings at the call of the manual computation's body. */
+bool shard_call_is_stated_later(const Instruction *call);
+
+/*
+** The placements of a call's operands, in `arena`: operand_count of them. NULL with a sentence in
+** `*problem` where a sharding is not understood, or does not fit the shapes. `partitions` is the
+** number of devices that a sharding without a mesh is for; 0: it is not known yet.
+*/
+const Placement *const *shard_call_placements(Arena *arena, const Instruction *call,
+                                              int64_t partitions, const char **problem);
+
+/* Whether the text of an instruction's sharding attribute is one of XLA's. */
+bool sharding_check(Arena *arena, const char *text, const char **problem);
+
+/* What a module needs of the partitions of a replica. */
+typedef struct PartitionNeeds {
+  int shard_devices; /* partitions that its shard calls are for; 0: any number */
+  bool is_divided;   /* some instruction tells partitions apart, or lets devices meet */
+} PartitionNeeds;
+
+/* False with INVALID_ARGUMENT where a shard call is not understood, or two are for different numbers. */
+bool partition_needs(const Module *module, PartitionNeeds *needs, Error *error);
+
+#endif

@@ -1,0 +1,24 @@
+/* The instructions that rewrites add most often, a call each. */
+#ifndef XLA_HLO_IR_SHORTHAND_H
+#define XLA_HLO_IR_SHORTHAND_H
+
+#include "hlo/ir/module.h"
+#include "value/scalar.h"
+
+Instruction *computation_add_element(Computation *computation, Instruction *tuple, int64_t index);
+Instruction *computation_add_tuple(Computation *computation, Instruction *const *elements,
+                                   int count);
+Instruction *computation_add_reshape(Computation *computation, Instruction *x, int rank,
+                                     const int64_t *dims);
+/* x itself if its dimensions are in this order. */
+Instruction *computation_add_transpose(Computation *computation, Instruction *x,
+                                       const int64_t *order);
+/* The elements [begin, end) of one dimension. */
+Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
+                                   int64_t begin, int64_t end);
+/* A scalar constant. */
+Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value);
+/* A computation of two scalars, which applies one operation to them. */
+Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type);
+
+#endif

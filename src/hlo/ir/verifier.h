@@ -1,0 +1,15 @@
+/*
+** The verifier: whether a module is one that XLA would accept. Checks each instruction's arity,
+** attributes and shape (by inference), parameter numbering, called computations' signatures, roots,
+** names, order, replica groups, channel ids, and the module's entry layout and aliases.
+*/
+#ifndef XLA_HLO_IR_VERIFIER_H
+#define XLA_HLO_IR_VERIFIER_H
+
+#include "hlo/ir/module.h"
+
+bool verify_module(const Module *module, Error *error);
+/* The same, and says which instruction is at fault: NULL if it is none's. */
+bool verify_module_at(const Module *module, const Instruction **culprit, Error *error);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+** What the parser's files share; private to parser*.c, attribute_parser.c and literal_parser.c.
+**
+** A parse function reads from the current token on and leaves the token behind what it read as the
+** current one. It returns false or NULL after parser_error(); then the whole parse is over.
+*/
+#ifndef XLA_HLO_TEXT_PARSER_H
+#define XLA_HLO_TEXT_PARSER_H
+
+#include "hlo/ir/module.h"
+#include "hlo/text/lexer.h"
+#include "hlo/text/text.h"
+
+/* Operands in operands, computations in attributes, tuples in tuple literals: XLA's own programs
+** stay far below; the stack of a WebAssembly worker is small. */
+enum { MAX_NESTING = 100 };
+
+/* A table of names. The names are slices of the text. */
+typedef struct Symbol {
+  const char *name; /* NULL: an empty slot */
+  size_t length;
+  const char *at; /* where it was defined (or first mentioned) */
+  void *value;
+} Symbol;
+typedef struct Symbols {
+  int count, capacity; /* capacity: a power of two, or 0 */
+  Symbol *slots;
+} Symbols;
+
+/* The symbol of that name, or NULL. */
+Symbol *symbols_find(const Symbols *symbols, const char *name, size_t length);
+/* Adds a name that is not there yet. The result is valid until the next addition. */
+Symbol *symbols_add(Symbols *symbols, Arena *arena, const char *name, size_t length, const char *at,
+                    void *value);
+
+typedef struct Position { /* where an instruction stands in the text */
+  const Instruction *instruction;
+  const char *at;
+} Position;
+
+typedef struct Definition {
+  Computation *computation;
+  const char *at;
+} Definition;
+
+typedef struct Parser {
+  Lexer lexer;
+  Module *module;
+  Arena *arena;   /* the module's */
+  Arena *scratch; /* for what only the parser needs */
+  Error *error;
+  const TextData *data;  /* what comes beside the text; may be NULL */
+  const char *operation; /* opcode name to put into errors; NULL outside of instructions */
+  int nesting;
+
+  Symbols computations; /* by name, of Computation; mentioned ones too, which have no root yet */
+  int defined_count, defined_capacity;
+  Definition *defined; /* in the text's order */
+  Computation *entry;  /* the one marked ENTRY */
+  Symbols skipped;     /* computations with dimensions without a bound, which no other may call */
+  const char *
+      question; /* the first `?` that is not before the computation being read, or the text's end */
+  const char *entry_at;
+
+  Computation *computation; /* being read; NULL in hlo_parse_attributes */
+  Symbols *instructions;    /* its names so far */
+  int position_count, position_capacity;
+  Position *positions;
+} Parser;
+
+/* A name in the text. */
+typedef struct Name {
+  const char *text;
+  size_t length;
+  const char *at;
+} Name;
+
+/* Reports what is wrong at `at`. Always false. */
+bool parser_error(Parser *p, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Reports "expected <what>, found <the current token>". */
+bool parser_expected(Parser *p, const char *what);
+/* Turns an Error that a function made about text from `base` on into one about the whole text. */
+bool parser_rebase_error(Parser *p, const char *base);
+
+bool parser_accept(Parser *p, int kind);                   /* steps over it if it is there */
+bool parser_expect(Parser *p, int kind, const char *what); /* or fails: "expected <what>" */
+bool parser_enter(Parser *p); /* one level of nesting deeper; undone by p->nesting-- */
+
+bool parse_int64(Parser *p, int64_t *value);
+bool parse_int64s(Parser *p, Int64List *out);     /* 1,2,3: at least one */
+bool parse_int64_list(Parser *p, Int64List *out); /* {1,2,3} */
+typedef struct Int64Lists {
+  int count, capacity;
+  Int64List *items;
+} Int64Lists;
+bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
+/* '{' item (',' item)* '}', each item by `item`, which is given `data`. */
+bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
+bool parse_name(Parser *p, Name *name, const char *what);
+const Shape *parse_shape(Parser *p);
+bool at_shape(const Parser *p); /* whether a shape stands here */
+char *parser_string(Parser *p); /* the current token's contents; does not step over it */
+const char *name_str(Parser *p, Name name);
+
+/* parser_instruction.c: ROOT? name = shape opcode(operands), attributes. Sets *root if it is one. */
+bool parse_instruction(Parser *p, Instruction **root);
+
+/* parser_computation.c */
+/* Instructions up to the token `end`, which is stepped over, into `computation`. */
+bool parse_instructions(Parser *p, Computation *computation, int end);
+/* Fills in the list of parameters from the instructions. */
+bool number_parameters(Parser *p, Computation *computation);
+/* A computation's name, or a computation in braces. A name may be defined later on. */
+bool parse_called(Parser *p, Computation **computation);
+bool parse_computation(Parser *p);
+void add_definition(Parser *p, Computation *computation, const char *at);
+/* Ends the parse: everything mentioned is defined, nothing recurs, the list is in order. */
+bool finish_computations(Parser *p);
+
+/* attribute_parser.c */
+typedef struct AttributeContext {
+  Opcode opcode;
+  const char *extra;   /* names of more attributes, as in opcodes.def; or "" */
+  bool scalar_operand; /* the first operand is a scalar: then broadcast needs no dimensions */
+  Int64List *broadcast_dimensions; /* XlaBuilder's broadcast_dimensions goes here; NULL: refused */
+} AttributeContext;
+/* (',' attribute)*; without the first comma if `leading` is false. All required ones must be there. */
+bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, Attributes *out);
+/* Fails if one of `opcode`'s required attributes has to be there. */
+bool require_no_attributes(Parser *p, const AttributeContext *context);
+/* A value that is kept as it stands: a word, a string, a group in brackets, a literal with its
+** shape. NULL if it is something else. */
+char *parse_raw(Parser *p);
+
+/* replica_group_parser.c: {{0,1},{2,3}}, [2,4]<=[8], mesh['a'=2,'b'=4] {'b'} */
+bool parse_replica_groups(Parser *p, ReplicaGroups *out);
+
+/* literal_parser.c */
+Literal *parse_literal(Parser *p, const Shape *shape);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+** The two notations of shardings (see sharding.h), read into one form: digits of a position in a
+** grid of devices. Private to sharding.c and sharding_text.c.
+*/
+#ifndef XLA_HLO_TEXT_SHARDING_TEXT_H
+#define XLA_HLO_TEXT_SHARDING_TEXT_H
+
+#include "hlo/ir/mesh.h"
+
+/* position / stride % size */
+typedef struct Digit {
+  int64_t size, stride;
+} Digit;
+
+typedef struct Digits { /* the major one first */
+  int count, capacity;
+  Digit *items;
+} Digits;
+void digits_push(Arena *arena, Digits *digits, Digit digit);
+
+typedef struct Sharding {
+  int64_t positions;      /* of the grid */
+  const int64_t *devices; /* by position; NULL: the position itself */
+  int rank;               /* -1: it suits every rank */
+  Digits *dimensions;     /* by which digits each is cut */
+  Digits addends;
+  Opcode reduction; /* of the addends */
+} Sharding;
+
+/* Where reading stands; `problem` is NULL until something is not understood. */
+typedef struct Scan {
+  Arena *arena;
+  const char *at;
+  const char *problem;
+} Scan;
+bool scan_fail(Scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The value of a key in {key=value, key = value}, a quoted one without quotes; NULL: there is none. */
+const char *dictionary_value(Arena *arena, const char *dictionary, const char *key);
+
+/* Shardy's sharding_per_value<[...]>: `count` shardings, cut by `manual_axes` only. `header` is the
+** module's, which states the meshes. */
+bool scan_shardy(Scan *scan, const char *header, const char *manual_axes, int count,
+                 Sharding *shardings);
+
+/* XLA's notation. */
+typedef enum TileKind { /* as OpSharding::Type of XLA */
+                        TILES_REPLICATED,
+                        TILES_MAXIMAL,
+                        TILES_TUPLE,
+                        TILES_OTHER, /* {devices=...} */
+                        TILES_MANUAL,
+                        TILES_UNKNOWN,
+                        TILES_UNREDUCED,
+} TileKind;
+
+typedef struct Tiles {
+  TileKind kind;
+  int rank; /* of the tile assignment, with its trailing dimensions */
+  int64_t sizes[2 * MAX_RANK];
+  int trailing;               /* dimensions that are no dimensions of the array */
+  TileKind reasons[MAX_RANK]; /* why partitions along these have the same tile */
+  int64_t count;              /* of `devices`, by position; NULL: they are an iota */
+  const int64_t *devices;
+  int iota_rank;
+  int64_t iota_sizes[2 * MAX_RANK];
+  int iota_order[2 * MAX_RANK];
+} Tiles;
+
+bool scan_tiles(Scan *scan, Tiles *tiles);
+/* By position; NULL with a problem where the tile assignment is no permutation of that many. */
+const int64_t *tiles_devices(Scan *scan, const Tiles *tiles);
+
+#endif

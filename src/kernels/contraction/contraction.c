@@ -1,0 +1,95 @@
+#include "kernels/contraction/contraction.h"
+
+#include <string.h>
+
+void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out) {
+  if (size == 1) return;
+  axes->items[axes->count++] = (Axis){size, {lhs, rhs, out}};
+}
+
+int64_t axes_size(const Axes *axes) {
+  int64_t size = 1;
+  for (int i = 0; i < axes->count; i++) size *= axes->items[i].size;
+  return size;
+}
+
+int64_t axes_stride(const Axes *axes, Operand operand) {
+  return axes->count ? axes->items[0].stride[operand] : 0;
+}
+
+/* ---- Order ---- */
+
+static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* Puts axes in the order of their strides in one operand, greatest first, and merges those that
+** continue each other everywhere. */
+static void arrange_axes(Axes *axes, Operand by) {
+  Axis *items = axes->items;
+  for (int i = 1; i < axes->count; i++) {
+    Axis axis = items[i];
+    int j = i;
+    for (; j > 0 && magnitude(items[j - 1].stride[by]) < magnitude(axis.stride[by]); j--) {
+      items[j] = items[j - 1];
+    }
+    items[j] = axis;
+  }
+  int kept = 0;
+  for (int i = 1; i < axes->count; i++) {
+    Axis *outer = &items[kept];
+    const Axis *inner = &items[i];
+    bool continues = true;
+    for (int o = LHS; o <= OUT; o++) {
+      if (outer->stride[o] != inner->size * inner->stride[o]) continues = false;
+    }
+    if (continues) {
+      *outer = (Axis){outer->size * inner->size, {0}};
+      memcpy(outer->stride, inner->stride, sizeof outer->stride);
+    } else {
+      items[++kept] = *inner;
+    }
+  }
+  if (axes->count) axes->count = kept + 1;
+}
+
+bool axes_have_neighbours(const Axes *axes, Operand operand) {
+  for (int i = 0; i < axes->count; i++) {
+    if (axes->items[i].stride[operand] == 1) return true;
+  }
+  return false;
+}
+
+static void swap_axes(Axes *axes) {
+  for (int i = 0; i < axes->count; i++) {
+    int64_t *stride = axes->items[i].stride, lhs = stride[LHS];
+    stride[LHS] = stride[RHS];
+    stride[RHS] = lhs;
+  }
+}
+
+void contraction_swap(Contraction *c) {
+  Axes rows = c->rows;
+  c->rows = c->columns;
+  c->columns = rows;
+  swap_axes(&c->rows);
+  swap_axes(&c->columns);
+  swap_axes(&c->batch);
+  swap_axes(&c->depth);
+  int64_t base = c->base[LHS];
+  PrimitiveType type = c->type[LHS];
+  c->base[LHS] = c->base[RHS];
+  c->base[RHS] = base;
+  c->type[LHS] = c->type[RHS];
+  c->type[RHS] = type;
+}
+
+/* Lines in the order of the result. The depth in that of an operand whose elements are neighbours
+** along it: of one whose lines are neighbours no order is better than another. */
+void contraction_arrange(Contraction *c, const ContractionPlan *plan) {
+  if (plan->swapped) contraction_swap(c);
+  arrange_axes(&c->batch, OUT);
+  arrange_axes(&c->rows, OUT);
+  arrange_axes(&c->columns, OUT);
+  bool by_lhs = axes_have_neighbours(&c->depth, LHS) &&
+                (!axes_have_neighbours(&c->depth, RHS) || axes_have_neighbours(&c->columns, RHS));
+  arrange_axes(&c->depth, by_lhs ? LHS : RHS);
+}

@@ -1,0 +1,36 @@
+/* How contractions are computed: which way, in which units of work, and in phases of chunks. */
+#ifndef XLA_KERNELS_CONTRACTION_CONTRACTION_PLAN_H
+#define XLA_KERNELS_CONTRACTION_CONTRACTION_PLAN_H
+
+#include "kernels/contraction/contraction.h"
+
+/* The plan for parts of which `largest` has the most rows and depth. Brings that one into the order
+** that it is computed in; contraction_arrange does so with the others. */
+ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements);
+
+int64_t contraction_scratch_bytes(const ContractionPlan *plan);
+/* The phases, which come one after the other, and how many chunks each has. */
+enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
+void contraction_phases(const ContractionPlan *plan, int *chunks);
+
+/* Lets chunks be such that they complete whole rows of the result, if that leaves enough of them; for a
+** plan of one part, `contraction`. Sets row_elements. */
+void contraction_plan_rows(ContractionPlan *plan, const Contraction *contraction);
+/* Those that a chunk of a phase completes: see Kernel. */
+void contraction_rows(const ContractionPlan *plan, int phase, int64_t chunk, int64_t rows[2]);
+
+/* The memory that it works on. `scratch` is the plan's: 64-byte aligned. */
+typedef struct ContractionData {
+  const uint8_t *lhs, *rhs; /* of the instruction, before any swapping */
+  uint8_t *result, *scratch;
+} ContractionData;
+
+void contraction_pack(const Contraction *contraction, const ContractionPlan *plan,
+                      const ContractionData *data, int64_t chunk);
+/* Units [unit, end) of a part that was arranged; they count from the part's first one. */
+void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
+                          const ContractionData *data, int64_t unit, int64_t end);
+void contraction_finish(const ContractionPlan *plan, PrimitiveType type,
+                        const ContractionData *data, int64_t chunk);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+** Chunks of a contraction that complete whole rows of its result, so that what is done with these can
+** follow while they are in the cache (compile/row_groups.c). A row has all columns.
+*/
+#include "kernels/contraction/contraction_plan.h"
+
+enum {
+  ENOUGH_CHUNKS = 16,               /* for as many threads */
+  MOST_PRODUCTS = 32 * 1000 * 1000, /* of a chunk: about two milliseconds */
+};
+
+static int divide_up(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
+
+/* Whether the result holds the rows of one batch after the other. */
+static bool is_in_order(const Contraction *c) {
+  const Axes *axes[] = {&c->columns, &c->rows, &c->batch};
+  int64_t next = 1;
+  for (int i = 0; i < 3; i++) {
+    for (int k = axes[i]->count - 1; k >= 0; next *= axes[i]->items[k--].size) {
+      if (axes[i]->items[k].stride[OUT] != next) return false;
+    }
+  }
+  return true;
+}
+
+void contraction_plan_rows(ContractionPlan *plan, const Contraction *c) {
+  int64_t row = plan->lines[RHS], units = plan->units_per_chunk;
+  if (!is_in_order(c)) return;
+  if (plan->finishes) {
+    if (!row || row > plan->finish_elements) return;
+    plan->row_elements = row;
+    plan->finish_elements -= plan->finish_elements % row;
+    return;
+  }
+  /* Units are numbered by rows, then by columns. */
+  int64_t whole = divide_up(units, plan->tiles[RHS]) * plan->tiles[RHS];
+  int chunks = divide_up(plan->units, units);
+  double products = (double)(plan->tile[LHS] * plan->tile[RHS]) * (double)axes_size(&c->depth);
+  if (divide_up(plan->units, whole) < (chunks < ENOUGH_CHUNKS ? chunks : ENOUGH_CHUNKS) ||
+      (whole > units && products * (double)whole > MOST_PRODUCTS)) {
+    return;
+  }
+  plan->units_per_chunk = whole;
+  plan->row_elements = row;
+}
+
+/* How many rows the chunks before this one complete. */
+static int64_t rows_before(const ContractionPlan *plan, int64_t chunk) {
+  int64_t all = plan->result_elements / plan->row_elements;
+  int64_t before = chunk * (plan->finish_elements / plan->row_elements);
+  if (!plan->finishes) {
+    int64_t tile = chunk * plan->units_per_chunk / plan->tiles[RHS], tiles = plan->tiles[LHS];
+    before = tile / tiles * plan->lines[LHS] + tile % tiles * plan->tile[LHS];
+  }
+  return before < all ? before : all;
+}
+
+void contraction_rows(const ContractionPlan *plan, int phase, int64_t chunk, int64_t rows[2]) {
+  bool completes = phase == (plan->finishes ? PHASE_FINISH : PHASE_MULTIPLY);
+  for (int i = 0; i < 2; i++) rows[i] = completes ? rows_before(plan, chunk + i) : 0;
+}

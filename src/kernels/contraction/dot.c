@@ -1,0 +1,257 @@
+/*
+** dot and ragged-dot, of any types and dimension numbers, as contractions.
+**
+** ragged-dot cuts one dimension of the lhs into groups, whose sizes are data. If rows have it, each
+** group of them meets its own matrix of the rhs, and what is behind the last group gives 0; if the depth
+** has it, each group gives its own result. Either way the groups of each batch are parts (contraction.h)
+** of fewer rows, or less depth, than the whole has, for which everything is planned. Groups of batches
+** change nothing.
+*/
+#include "base/least.h"
+#include "kernels/contraction/contraction_plan.h"
+#include "kernels/contraction/pack.h"
+#include "kernels/kernels.h"
+#include "value/scalar.h"
+
+/* Of ragged-dot; `axis` is the dimension that is cut, which the contraction lacks. */
+typedef struct Ragged {
+  bool by_rows, listed; /* listed: sizes are given for each index of `lists` */
+  Axis axis;
+  Axes lists;     /* each index of these has groups: batches, and what has sizes of its own */
+  int64_t copies; /* of the result: lists along the depth, which are added up */
+  int64_t groups, stride; /* of a list; from one's matrix, or result, to the next one's */
+  int64_t parts;          /* of a list: with what is behind its last group */
+} Ragged;
+
+/* Where a part begins and ends along the dimension; units of all parts before it. */
+typedef struct Part {
+  int64_t begin, end, unit;
+} Part;
+
+typedef struct DotPlan {
+  KernelPlan kernel;
+  Contraction contraction;
+  ContractionPlan plan;
+  Ragged ragged;
+  int64_t parts, parts_at,
+      units_per_chunk; /* of ragged-dot; of all lists; behind the sums in scratch */
+} DotPlan;
+
+/* The dimension of the lhs that is cut; -1: none, or one of batches. */
+static int64_t ragged_dimension(const Instruction *dot) {
+  if (dot->opcode == HLO_DOT) return -1;
+  int64_t dimension = dot->a->lhs_ragged_dims.items[0];
+  return list_has(dot->a->lhs_batch_dims, dimension) ? -1 : dimension;
+}
+
+static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragged) {
+  const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
+  const Attributes *a = dot->a;
+  int64_t dimension = ragged_dimension(dot), l[MAX_RANK], r[MAX_RANK], strides[MAX_RANK];
+  const int64_t *out = strides;
+  shape_strides(lhs, l);
+  shape_strides(rhs, r);
+  shape_strides(dot->shape, strides);
+  *c = (Contraction){.type = {lhs->type, rhs->type, dot->shape->type}};
+  *ragged = (Ragged){.by_rows = !list_has(a->lhs_contracting_dims, dimension), .copies = 1};
+  Axes *batch = &c->batch, *depth = &c->depth, *rows = &c->rows;
+  if (dimension >= 0) {
+    const Shape *sizes = dot->operands[2]->shape;
+    ragged->groups = sizes->dims[sizes->rank - 1];
+    ragged->parts = ragged->groups + ragged->by_rows;
+    ragged->stride = ragged->by_rows ? r[a->rhs_group_dims.items[0]] : *out++;
+    /* Dimensions of its kind before it have lists, too, if any have. */
+    ragged->listed = sizes->rank > 1;
+    batch = &ragged->lists;
+    if (ragged->listed) *(ragged->by_rows ? &rows : &depth) = batch;
+  }
+  for (int i = 0; i < a->lhs_batch_dims.count; i++) {
+    int64_t d = a->lhs_batch_dims.items[i];
+    axes_add(batch, lhs->dims[d], l[d], r[a->rhs_batch_dims.items[i]], *out++);
+  }
+  for (int i = 0; i < a->lhs_contracting_dims.count; i++) {
+    int64_t d = a->lhs_contracting_dims.items[i], right = r[a->rhs_contracting_dims.items[i]];
+    if (d == dimension) {
+      ragged->axis = (Axis){lhs->dims[d], {l[d], right, 0}};
+      depth = &c->depth;
+      continue;
+    }
+    if (depth == batch) ragged->copies *= lhs->dims[d];
+    axes_add(depth, lhs->dims[d], l[d], right, 0);
+  }
+  /* What is neither batch nor contracted is, in order, the next dimension of the result. */
+  for (int d = 0; d < lhs->rank; d++) {
+    if (list_has(a->lhs_batch_dims, d) || list_has(a->lhs_contracting_dims, d)) continue;
+    int64_t stride = *out++;
+    if (d == dimension) {
+      ragged->axis = (Axis){lhs->dims[d], {l[d], 0, stride}};
+      rows = &c->rows;
+      continue;
+    }
+    axes_add(rows, lhs->dims[d], l[d], 0, stride);
+  }
+  for (int d = 0; d < rhs->rank; d++) {
+    if (list_has(a->rhs_batch_dims, d) || list_has(a->rhs_contracting_dims, d) ||
+        list_has(a->rhs_group_dims, d)) {
+      continue;
+    }
+    axes_add(&c->columns, rhs->dims[d], 0, r[d], *out++);
+  }
+  c->keeps_negative_zero = dimension < 0 && axes_size(&c->depth) == 1;
+  c->keeps_rows = dimension >= 0 && ragged->by_rows;
+}
+
+/* ---- Parts ---- */
+
+static void add_dimension(const Ragged *ragged, Contraction *c, int64_t size) {
+  Axes *axes = ragged->by_rows ? &c->rows : &c->depth;
+  Axis axis = ragged->axis;
+  axis.size = size;
+  axes->items[axes->count++] = axis;
+}
+
+/* What is behind the last group has no depth. */
+static void part_of(const DotPlan *p, int64_t number, const Part *part, Contraction *c) {
+  const Ragged *ragged = &p->ragged;
+  int64_t list = number / ragged->parts, group = number % ragged->parts;
+  *c = p->contraction;
+  c->base[ragged->by_rows ? RHS : OUT] = group * ragged->stride;
+  for (int o = LHS; o <= OUT; o++) {
+    size_t base = (size_t)(c->base[o] + part->begin * ragged->axis.stride[o]);
+    axes_offsets(&ragged->lists, (Operand)o, list, 1, base, &base);
+    c->base[o] = (int64_t)base;
+  }
+  add_dimension(ragged, c, part->end - part->begin);
+  if (group == ragged->groups) c->depth = (Axes){.count = 1};
+  contraction_arrange(c, &p->plan);
+}
+
+/* Of a part; units of its first rows come first. */
+static int64_t units_of(const DotPlan *p, int64_t size) {
+  const ContractionPlan *plan = &p->plan;
+  if (!p->ragged.by_rows) return plan->units_per_part;
+  int64_t lines = axes_size(&p->contraction.rows) * size;
+  return (lines + plan->tile[LHS] - 1) / plan->tile[LHS] *
+         (plan->units_per_part / plan->tiles[LHS]);
+}
+
+/* Sizes are data: one below 0 is 0, and what they exceed the dimension by is cut off. */
+static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
+  const Ragged *ragged = &p->ragged;
+  PrimitiveType type = call->instruction->operands[2]->shape->type;
+  int64_t begin = 0, unit = 0, list = 0;
+  for (int64_t i = 0; i < p->parts; i++) {
+    int64_t group = i % ragged->parts;
+    if (group == 0) begin = 0;
+    int64_t size = ragged->axis.size - begin;
+    if (group < ragged->groups) {
+      Scalar wanted = scalar_load(type, call->operands[2], list + group);
+      size = wanted.i < 0 ? 0 : least(wanted.i, size);
+    }
+    part[i] = (Part){begin, begin + size, unit};
+    begin += size;
+    unit += units_of(p, size);
+    if (group + 1 == ragged->parts && ragged->listed) list += ragged->groups;
+  }
+  part[p->parts].unit = unit;
+}
+
+/* The last one that begins at a unit or before: those without units begin where the next one does. */
+static int64_t part_with(const Part *part, int64_t count, int64_t unit) {
+  int64_t low = 0;
+  while (count - low > 1) {
+    int64_t middle = (low + count) / 2;
+    *(part[middle].unit <= unit ? &low : &count) = middle;
+  }
+  return low;
+}
+
+static void multiply_parts(const DotPlan *p, const ContractionData *all, int64_t chunk) {
+  const Part *part = (const Part *)(all->scratch + p->parts_at);
+  int64_t unit = chunk * p->units_per_chunk, end = unit + p->units_per_chunk;
+  end = least(end, part[p->parts].unit);
+  while (unit < end) {
+    Contraction c;
+    int64_t number = part_with(part, p->parts, unit), first = part[number].unit;
+    int64_t stop = least(end, part[number + 1].unit);
+    ContractionData data = *all;
+    data.scratch +=
+        number / p->ragged.parts % p->ragged.copies * contraction_scratch_bytes(&p->plan);
+    part_of(p, number, &part[number], &c);
+    contraction_multiply(&c, &p->plan, &data, unit - first, stop - first);
+    unit = stop;
+  }
+}
+
+/* ---- The kernel's interface ---- */
+
+static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
+  contraction_rows(&((const DotPlan *)kernel)->plan, phase, chunk, rows);
+}
+
+static void plan_parts(DotPlan *p, int *chunks) {
+  enum { MOST_CHUNKS = 1 << 20 };
+  const ContractionPlan *plan = &p->plan;
+  int64_t tiles = p->parts, per_tile = plan->units_per_part;
+  if (p->ragged
+          .by_rows) { /* each part may have one that is not full, beside what they have together */
+    tiles += axes_size(&p->ragged.lists) * plan->tiles[LHS];
+    per_tile /= plan->tiles[LHS];
+  }
+  int64_t units = tiles * per_tile;
+  p->units_per_chunk = most(plan->units_per_chunk, units / MOST_CHUNKS + 1);
+  chunks[PHASE_PACK] = 1;
+  chunks[PHASE_MULTIPLY] = (int)((units + p->units_per_chunk - 1) / p->units_per_chunk);
+  p->parts_at = (p->kernel.scratch_bytes * p->ragged.copies + 7) & -8;
+  p->kernel.scratch_bytes = p->parts_at + (p->parts + 1) * (int64_t)sizeof(Part);
+}
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if ((instruction->opcode != HLO_DOT && instruction->opcode != HLO_RAGGED_DOT) ||
+      shape_elements(instruction->shape) == 0) {
+    return NULL;
+  }
+  DotPlan *p = ARENA_NEW(arena, DotPlan);
+  contraction_of(instruction, &p->contraction, &p->ragged);
+  Contraction largest = p->contraction;
+  p->parts = axes_size(&p->ragged.lists) * p->ragged.parts;
+  if (p->parts) add_dimension(&p->ragged, &largest, p->ragged.axis.size);
+  p->plan =
+      contraction_plan(&largest, p->parts ? p->parts + 1 : 1, shape_elements(instruction->shape));
+  p->plan.finishes |= p->ragged.copies > 1;
+  p->kernel.scratch_bytes = contraction_scratch_bytes(&p->plan);
+  int *chunks = kernel_phases(&p->kernel, arena, CONTRACTION_PHASES);
+  if (p->parts) {
+    contraction_phases(&p->plan, chunks);
+    plan_parts(p, chunks);
+    return &p->kernel;
+  }
+  p->contraction = largest;
+  contraction_plan_rows(&p->plan, &p->contraction);
+  if (p->plan.row_elements) p->kernel.rows = rows;
+  p->kernel.row_elements = p->plan.row_elements;
+  contraction_phases(&p->plan, chunks);
+  return &p->kernel;
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const DotPlan *p = (const DotPlan *)call->plan;
+  const ContractionPlan *plan = &p->plan;
+  ContractionData data = {call->operands[0], call->operands[1], call->results[0], call->scratch};
+  if (phase == PHASE_FINISH) {
+    ContractionPlan all = *plan;
+    all.splits *= p->ragged.copies;
+    contraction_finish(&all, call->instruction->shape->type, &data, chunk);
+  } else if (p->parts && phase == PHASE_PACK) {
+    find_parts(p, call, (Part *)(call->scratch + p->parts_at));
+  } else if (p->parts) {
+    multiply_parts(p, &data, chunk);
+  } else if (phase == PHASE_PACK) {
+    contraction_pack(&p->contraction, plan, &data, chunk);
+  } else {
+    int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk;
+    contraction_multiply(&p->contraction, plan, &data, unit, least(end, plan->units));
+  }
+}
+
+const Kernel kernel_dot = {"dot", plan, run};

@@ -1,0 +1,61 @@
+/*
+** The loops of lanes.c for engines with fused multiply-add. What an engine does not know it refuses
+** with the whole module, so they are a module of their own: compiled from the same source, part of
+** this one as bytes, and registered like generated code, which is the probe as well.
+*/
+#include <stdatomic.h>
+
+#include "base/host/platform.h"
+#include "kernels/contraction/lanes.h"
+
+#ifdef __wasm__
+static const uint8_t module_bytes[] = {
+#embed "fused.wasm"
+};
+enum { MODULE_BYTES = sizeof module_bytes };
+#else
+static const uint8_t module_bytes[1];
+enum { MODULE_BYTES = 0 };
+#endif
+
+enum { UNKNOWN, NONE = -1, FUSED_KINDS = LANES_F64 + 1, LOOPS = 4, FUSED_ROWS = MOST_PANEL_ROWS };
+
+static _Atomic int fused_module; /* or UNKNOWN or NONE */
+
+void lanes_allow_fused(bool allow) { fused_module = allow ? UNKNOWN : NONE; }
+
+static int find_module(void) {
+  Error error;
+  int found = MODULE_BYTES ? platform_module_register(module_bytes, MODULE_BYTES, &error) : 0;
+  int unknown = UNKNOWN;
+  /* Where two threads ask at once, one of the two stays unused. */
+  if (!atomic_compare_exchange_strong(&fused_module, &unknown, found ? found : NONE)) {
+    if (found) platform_module_release(found);
+  }
+  return fused_module;
+}
+
+bool lanes_are_fused(void) {
+  int module = fused_module;
+  return (module == UNKNOWN ? find_module() : module) != NONE;
+}
+
+static void *loop_of(LaneKind kind, int loop) {
+  void *found = (void *)platform_module_function(fused_module, (int)kind * LOOPS + loop);
+  if (!found) platform_fatal("no memory for the loops of dot and convolution");
+  return found;
+}
+
+const LaneLoops *lanes_of(LaneKind kind) {
+  static _Thread_local LaneLoops fused[FUSED_KINDS];
+  if (kind >= FUSED_KINDS || !lanes_are_fused()) return &lane_loops[kind];
+  LaneLoops *loops = &fused[kind];
+  if (!loops->by_columns) {
+    loops->panel_rows = FUSED_ROWS;
+    loops->tile = (TileLoop *)loop_of(kind, 0);
+    loops->plain = (PlainLoop *)loop_of(kind, 1);
+    loops->by_depth = (StreamLoop *)loop_of(kind, 2);
+    loops->by_columns = (StreamLoop *)loop_of(kind, 3);
+  }
+  return loops;
+}

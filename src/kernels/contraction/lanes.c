@@ -1,0 +1,396 @@
+#include "kernels/contraction/lanes.h"
+
+#include <stdbool.h>
+#include <wasm_simd128.h>
+
+/* ---- Vectors ---- */
+
+typedef uint8_t Byte;
+
+/* The first few lanes of a vector; the others are zero. */
+static inline v128_t first_of_4(const void *from, int lanes) {
+  if (lanes == 1) return wasm_v128_load32_zero(from);
+  v128_t two = wasm_v128_load64_zero(from);
+  return lanes == 2 ? two : wasm_v128_load32_lane((const uint32_t *)from + 2, two, 2);
+}
+static inline v128_t first_of_2(const void *from, int lanes) { return wasm_v128_load64_zero(from); }
+
+static inline v128_t sum_of_f32(v128_t x) {
+  x = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  return wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+}
+static inline v128_t sum_of_f64(v128_t x) {
+  return wasm_f64x2_add(x, wasm_i64x2_shuffle(x, x, 1, 0));
+}
+#ifndef XLA_RELAXED_SIMD
+static inline v128_t sum_of_s32(v128_t x) {
+  x = wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  return wasm_i32x4_add(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+}
+static inline v128_t sum_of_s64(v128_t x) {
+  return wasm_i64x2_add(x, wasm_i64x2_shuffle(x, x, 1, 0));
+}
+#endif
+
+#define MADD_F32(sum, x, y) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+#define MADD_F64(sum, x, y) wasm_f64x2_add(sum, wasm_f64x2_mul(x, y))
+#define MADD_S32(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_mul(x, y))
+#define MADD_S64(sum, x, y) wasm_i64x2_add(sum, wasm_i64x2_mul(x, y))
+/* One instruction multiplies and adds both. Its only sum that does not fit into 32 bits wraps as it
+** should. */
+#define MADD_S16(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(x, y))
+#if defined XLA_RELAXED_SIMD || !defined __wasm__
+enum { REAL_ROWS = 6 };
+#else
+enum { REAL_ROWS = 4 };
+#endif
+enum { INTEGER_ROWS = 4 };
+#ifdef XLA_RELAXED_SIMD
+#undef MADD_F32
+#undef MADD_F64
+#define MADD_F32(sum, x, y) wasm_f32x4_relaxed_madd(x, y, sum)
+#define MADD_F64(sum, x, y) wasm_f64x2_relaxed_madd(x, y, sum)
+#endif
+
+/* Whatever the module for fused multiply-add exports is known by its number (fused.c). */
+#ifdef XLA_RELAXED_SIMD
+#define LOOP
+#define EXPORT(number) __attribute__((export_name(number)))
+EXPORT("0") TileLoop tile_f32;
+EXPORT("1") PlainLoop plain_f32;
+EXPORT("2") StreamLoop by_depth_f32;
+EXPORT("3") StreamLoop by_columns_f32;
+EXPORT("4") TileLoop tile_f64;
+EXPORT("5") PlainLoop plain_f64;
+EXPORT("6") StreamLoop by_depth_f64;
+EXPORT("7") StreamLoop by_columns_f64;
+#else
+#define LOOP static
+#endif
+
+/* ---- Panels ---- */
+
+/*
+** Two vectors of sums for each row, 2 of rhs, one of lhs and one product have to fit into the 16
+** registers of x86, 15 of which V8 gives out. Against 4 rows, under V8 11.3 on a Zen 4 (f32, a depth of
+** 256), 5 x 8 ran at 0.85, 6 x 8 and 4 x 12 at 0.65, and four pointers to the rows of a lhs that is
+** not packed at 0.9. Fused multiply-add has no product to keep, and needs more sums than 8 to be busy
+** until the first one is ready: there 6 x 8 runs at 1.17 (V8 13.6, SpiderMonkey 153), 5 x 8 at 1.1.
+** Natively reals have 6 rows too, so that the sanitizers see both heights.
+**
+** V8 unrolls inner loops itself, the further the deeper they are nested; hence the loop over the
+** rows in here, and the depth in two loops: without them it is 0.8. Unrolled by hand it is slower,
+** as V8 then loads early what it must spill. Sums start at zero and meet those at `out` in the end:
+** two ways into the loop cost as much as a tenth.
+*/
+#define TILE_LOOP(name, ROWS, real, splat, madd, add, negative_zero)                            \
+  LOOP void name(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs, \
+                 void *const *out, Start start) {                                               \
+    enum { LANES = 16 / sizeof(real), NESTED = 128 };                                           \
+    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0);     \
+    for (int panel = 0; panel < panels; panel++, out += (ROWS)) {                               \
+      const real *a = (const real *)((const Byte *)lhs + (ptrdiff_t)panel * lhs_stride);        \
+      const real *b = rhs;                                                                      \
+      v128_t sum[ROWS][2];                                                                      \
+      for (int i = 0; i < (ROWS); i++) sum[i][0] = sum[i][1] = zero;                            \
+      for (int k = 0; k < depth;) {                                                             \
+        int end = k + NESTED < depth ? k + NESTED : depth;                                      \
+        for (; k < end; k++, a += (ROWS), b += 2 * LANES) {                                     \
+          v128_t b0 = wasm_v128_load(b), b1 = wasm_v128_load(b + LANES);                        \
+          for (int i = 0; i < (ROWS); i++) {                                                    \
+            v128_t x = splat(a + i);                                                            \
+            sum[i][0] = madd(sum[i][0], x, b0);                                                 \
+            sum[i][1] = madd(sum[i][1], x, b1);                                                 \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+      for (int i = 0; i < (ROWS); i++) {                                                        \
+        real *row = out[i];                                                                     \
+        if (start == START_OUT) {                                                               \
+          sum[i][0] = add(sum[i][0], wasm_v128_load(row));                                      \
+          sum[i][1] = add(sum[i][1], wasm_v128_load(row + LANES));                              \
+        }                                                                                       \
+        wasm_v128_store(row, sum[i][0]);                                                        \
+        wasm_v128_store(row + LANES, sum[i][1]);                                                \
+      }                                                                                         \
+    }                                                                                           \
+  }
+
+/* ---- Without packing ---- */
+
+/* ROWS rows, so many vectors of columns at a time, up to where less than LEAST columns are left; that
+** column is the result. Of two vectors the second one ends at the last column at most. */
+#define PLAIN_ROWS(name, real, splat, madd, ROWS, VECTORS, LEAST)                                 \
+  static int name(int j, int columns, int depth, const Byte *lhs, const RowAt *row,               \
+                  const Byte *rhs, const DepthAt *at, Byte *out, v128_t zero) {                   \
+    enum { LANES = 16 / sizeof(real), WIDTH = (VECTORS) * LANES };                                \
+    for (; columns - j >= (LEAST); j += WIDTH) {                                                  \
+      int first = j + LANES <= columns ? j : columns - LANES;                                     \
+      int last = j + WIDTH <= columns ? j + WIDTH - LANES : columns - LANES;                      \
+      const Byte *b0 = rhs + (size_t)first * sizeof(real);                                        \
+      const Byte *b1 = rhs + (size_t)last * sizeof(real), *a[ROWS];                               \
+      v128_t sum[ROWS][VECTORS];                                                                  \
+      for (int i = 0; i < (ROWS); i++) {                                                          \
+        a[i] = lhs + row[i].lhs;                                                                  \
+        for (int v = 0; v < (VECTORS); v++) sum[i][v] = zero;                                     \
+      }                                                                                           \
+      const DepthAt *end = at + depth;                                                            \
+      for (const DepthAt *k = at; k < end; k++) {                                                 \
+        v128_t b[VECTORS];                                                                        \
+        for (int v = 0; v < (VECTORS); v++) {                                                     \
+          b[v] = wasm_v128_load((VECTORS) == 2 && v == 1 ? b1 + k->rhs : b0 + k->rhs + 16 * v);   \
+        }                                                                                         \
+        for (int i = 0; i < (ROWS); i++) {                                                        \
+          v128_t x = splat(a[i] + k->lhs);                                                        \
+          for (int v = 0; v < (VECTORS); v++) sum[i][v] = madd(sum[i][v], x, b[v]);               \
+        }                                                                                         \
+      }                                                                                           \
+      for (int i = 0; i < (ROWS); i++) {                                                          \
+        real *to = (real *)(out + row[i].out);                                                    \
+        for (int v = 0; v < (VECTORS); v++) {                                                     \
+          wasm_v128_store(to + ((VECTORS) == 2 && v == 1 ? last : first + v * LANES), sum[i][v]); \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    return j;                                                                                     \
+  }
+
+/* As many sums at a time as registers allow, whatever the number of rows: four of them, the last of
+** which may be computed a second time, or two, or one. */
+#define PLAIN_LOOP(name, real, splat, madd, negative_zero)                                  \
+  PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                                    \
+  PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                        \
+  PLAIN_ROWS(name##_2x4, real, splat, madd, 2, 4, WIDTH)                                    \
+  PLAIN_ROWS(name##_2x2, real, splat, madd, 2, 2, 1)                                        \
+  PLAIN_ROWS(name##_4x2, real, splat, madd, 4, 2, LANES + 1)                                \
+  PLAIN_ROWS(name##_4x1, real, splat, madd, 4, 1, 1)                                        \
+  LOOP void name(int rows, int columns, int depth, const void *lhs, const RowAt *row,       \
+                 const void *rhs, const DepthAt *at, void *out, Start start) {              \
+    v128_t zero = start == START_NEGATIVE_ZERO ? negative_zero : wasm_i32x4_const_splat(0); \
+    for (int i = 0, height; i < rows; i += height) {                                        \
+      int rest = rows - i, j = 0;                                                           \
+      height = rest >= 4 || (rest == 3 && i) ? 4 : rest >= 2 ? 2 : 1;                       \
+      const RowAt *first = row + (rest < height ? rows - height : i);                       \
+      if (height == 4) {                                                                    \
+        j = name##_4x2(j, columns, depth, lhs, first, rhs, at, out, zero);                  \
+        name##_4x1(j, columns, depth, lhs, first, rhs, at, out, zero);                      \
+      } else if (height == 2) {                                                             \
+        j = name##_2x4(j, columns, depth, lhs, first, rhs, at, out, zero);                  \
+        name##_2x2(j, columns, depth, lhs, first, rhs, at, out, zero);                      \
+      } else {                                                                              \
+        j = name##_1x8(j, columns, depth, lhs, first, rhs, at, out, zero);                  \
+        name##_1x2(j, columns, depth, lhs, first, rhs, at, out, zero);                      \
+      }                                                                                     \
+    }                                                                                       \
+  }
+
+/* One row after the other. Of integers of 64 bits, whose products take so long that to load a matrix again
+** is nothing beside them; the streams of 32 bits, too, where 2 to 12 rows take 1.1 to 1.3 times for 0.85 kB less
+** to download. Batches of small matrices of 32 bits would take 1.25. */
+#define PLAIN_LOOP_ONE(name, real, splat, madd)                                       \
+  PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                              \
+  PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                  \
+  LOOP void name(int rows, int columns, int depth, const void *lhs, const RowAt *row, \
+                 const void *rhs, const DepthAt *at, void *out, Start start) {        \
+    v128_t zero = wasm_i32x4_const_splat(0);                                          \
+    for (int i = 0; i < rows; i++) {                                                  \
+      int j = name##_1x8(0, columns, depth, lhs, row + i, rhs, at, out, zero);        \
+      name##_1x2(j, columns, depth, lhs, row + i, rhs, at, out, zero);                \
+    }                                                                                 \
+  }
+
+/* ---- Streams ---- */
+
+/* ROWS vectors with DEPTH rows of the matrix: the sums stay in the first cache. */
+#define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                               \
+  static void name(int columns, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,  \
+                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                   \
+    enum { LANES = 16 / sizeof(real) };                                                            \
+    v128_t x[ROWS][DEPTH];                                                                         \
+    for (int i = 0; i < (ROWS); i++) {                                                             \
+      const real *vector = (const real *)(vectors + (ptrdiff_t)i * vector_stride);                 \
+      for (int k = 0; k < (DEPTH); k++) x[i][k] = splat(vector + k);                               \
+    }                                                                                              \
+    int j = 0;                                                                                     \
+    for (; j + LANES <= columns; j += LANES, matrix += 16, sums += 16) {                           \
+      v128_t sum[ROWS];                                                                            \
+      for (int i = 0; i < (ROWS); i++) sum[i] = wasm_v128_load(sums + (ptrdiff_t)i * sums_stride); \
+      for (int k = 0; k < (DEPTH); k++) {                                                          \
+        v128_t y = wasm_v128_load(matrix + (ptrdiff_t)k * matrix_stride);                          \
+        for (int i = 0; i < (ROWS); i++) sum[i] = madd(sum[i], x[i][k], y);                        \
+      }                                                                                            \
+      for (int i = 0; i < (ROWS); i++) wasm_v128_store(sums + (ptrdiff_t)i * sums_stride, sum[i]); \
+    }                                                                                              \
+    for (int i = 0; i < (ROWS) && j < columns; i++) {                                              \
+      Byte *to = sums + (ptrdiff_t)i * sums_stride;                                                \
+      v128_t sum = wasm_v128_load(to);                                                             \
+      for (int k = 0; k < (DEPTH); k++) {                                                          \
+        sum = madd(sum, x[i][k], partial(matrix + (ptrdiff_t)k * matrix_stride, columns - j));     \
+      }                                                                                            \
+      wasm_v128_store(to, sum);                                                                    \
+    }                                                                                              \
+  }
+
+/* So many vectors with as much of the depth as there is. */
+#define BY_DEPTH_CASE(name, real, ROWS, DEPTH)                                                  \
+  for (; rows - i >= (ROWS); i += (ROWS)) {                                                     \
+    const Byte *x = (const Byte *)vectors + (ptrdiff_t)i * vector_stride;                       \
+    const Byte *m = matrix;                                                                     \
+    Byte *to = (Byte *)sums + (ptrdiff_t)i * sums_stride;                                       \
+    int k = 0;                                                                                  \
+    for (; k + (DEPTH) <= depth; k += (DEPTH), m += (ptrdiff_t)(DEPTH) * matrix_stride) {       \
+      name##_##ROWS##x##DEPTH(columns, x + (size_t)k * sizeof(real), vector_stride, m,          \
+                              matrix_stride, to, sums_stride);                                  \
+    }                                                                                           \
+    for (; k < depth; k++, m += matrix_stride) {                                                \
+      name##_##ROWS##x1(columns, x + (size_t)k * sizeof(real), vector_stride, m, matrix_stride, \
+                        to, sums_stride);                                                       \
+    }                                                                                           \
+  }
+
+#define BY_DEPTH(name, real, splat, madd, partial)                                                 \
+  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                      \
+  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                      \
+  BY_DEPTH_ROWS(name##_2x4, real, splat, madd, partial, 2, 4)                                      \
+  BY_DEPTH_ROWS(name##_2x1, real, splat, madd, partial, 2, 1)                                      \
+  BY_DEPTH_ROWS(name##_4x2, real, splat, madd, partial, 4, 2)                                      \
+  BY_DEPTH_ROWS(name##_4x1, real, splat, madd, partial, 4, 1)                                      \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    int i = 0;                                                                                     \
+    BY_DEPTH_CASE(name, real, 4, 2)                                                                \
+    BY_DEPTH_CASE(name, real, 2, 4)                                                                \
+    BY_DEPTH_CASE(name, real, 1, 8)                                                                \
+  }
+
+#define BY_DEPTH_ONE(name, real, splat, madd, partial)                                             \
+  BY_DEPTH_ROWS(name##_1x8, real, splat, madd, partial, 1, 8)                                      \
+  BY_DEPTH_ROWS(name##_1x1, real, splat, madd, partial, 1, 1)                                      \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    int i = 0;                                                                                     \
+    BY_DEPTH_CASE(name, real, 1, 8)                                                                \
+  }
+
+/* ROWS vectors with LINES lines of the matrix, UNROLLED sums of each. */
+#define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \
+  static void name(int depth, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,   \
+                   ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                  \
+    enum { LANES = 16 / sizeof(real), STEP = (UNROLLED) * LANES };                                \
+    v128_t sum[ROWS][LINES][UNROLLED];                                                            \
+    for (int i = 0; i < (ROWS); i++) {                                                            \
+      for (int j = 0; j < (LINES); j++) {                                                         \
+        for (int u = 0; u < (UNROLLED); u++) sum[i][j][u] = wasm_i32x4_const_splat(0);            \
+      }                                                                                           \
+    }                                                                                             \
+    int k = 0;                                                                                    \
+    for (; k + STEP <= depth; k += STEP, vectors += 16 * (UNROLLED), matrix += 16 * (UNROLLED)) { \
+      for (int u = 0; u < (UNROLLED); u++) {                                                      \
+        v128_t x[ROWS];                                                                           \
+        for (int i = 0; i < (ROWS); i++) {                                                        \
+          x[i] = wasm_v128_load(vectors + (ptrdiff_t)i * vector_stride + 16 * u);                 \
+        }                                                                                         \
+        for (int j = 0; j < (LINES); j++) {                                                       \
+          v128_t y = wasm_v128_load(matrix + (ptrdiff_t)j * matrix_stride + 16 * u);              \
+          for (int i = 0; i < (ROWS); i++) sum[i][j][u] = madd(sum[i][j][u], x[i], y);            \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+    for (; k < depth; k += LANES, vectors += 16, matrix += 16) {                                  \
+      bool whole = k + LANES <= depth;                                                            \
+      v128_t x[ROWS];                                                                             \
+      for (int i = 0; i < (ROWS); i++) {                                                          \
+        const Byte *from = vectors + (ptrdiff_t)i * vector_stride;                                \
+        x[i] = whole ? wasm_v128_load(from) : partial(from, depth - k);                           \
+      }                                                                                           \
+      for (int j = 0; j < (LINES); j++) {                                                         \
+        const Byte *from = matrix + (ptrdiff_t)j * matrix_stride;                                 \
+        v128_t y = whole ? wasm_v128_load(from) : partial(from, depth - k);                       \
+        for (int i = 0; i < (ROWS); i++) sum[i][j][0] = madd(sum[i][j][0], x[i], y);              \
+      }                                                                                           \
+    }                                                                                             \
+    for (int i = 0; i < (ROWS); i++) {                                                            \
+      real *to = (real *)(sums + (ptrdiff_t)i * sums_stride);                                     \
+      for (int j = 0; j < (LINES); j++) {                                                         \
+        for (int u = 1; u < (UNROLLED); u++) sum[i][j][0] = add(sum[i][j][0], sum[i][j][u]);      \
+        to[j] += (real)lane_of(sum_of(sum[i][j][0]), 0);                                          \
+      }                                                                                           \
+    }                                                                                             \
+  }
+
+#define BY_COLUMNS_CASE(name, real, ROWS, LINES)                                            \
+  for (; columns - j >= (LINES); j += (LINES)) {                                            \
+    name##_##ROWS##x##LINES(                                                                \
+        depth, (const Byte *)vectors + (ptrdiff_t)i * vector_stride, vector_stride,         \
+        (const Byte *)matrix + (ptrdiff_t)j * matrix_stride, matrix_stride,                 \
+        (Byte *)sums + (ptrdiff_t)i * sums_stride + (size_t)j * sizeof(real), sums_stride); \
+  }
+
+#define BY_COLUMNS(name, real, madd, add, partial, sum_of, lane_of)                                \
+  BY_COLUMNS_LINES(name##_2x4, real, madd, add, partial, sum_of, lane_of, 2, 4, 1)                 \
+  BY_COLUMNS_LINES(name##_2x1, real, madd, add, partial, sum_of, lane_of, 2, 1, 2)                 \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)                 \
+  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)                 \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    int i = 0;                                                                                     \
+    for (; i + 2 <= rows; i += 2) {                                                                \
+      int j = 0;                                                                                   \
+      BY_COLUMNS_CASE(name, real, 2, 4)                                                            \
+      BY_COLUMNS_CASE(name, real, 2, 1)                                                            \
+    }                                                                                              \
+    for (; i < rows; i++) {                                                                        \
+      int j = 0;                                                                                   \
+      BY_COLUMNS_CASE(name, real, 1, 4)                                                            \
+      BY_COLUMNS_CASE(name, real, 1, 1)                                                            \
+    }                                                                                              \
+  }
+
+#define BY_COLUMNS_ONE(name, real, madd, add, partial, sum_of, lane_of)                            \
+  BY_COLUMNS_LINES(name##_1x4, real, madd, add, partial, sum_of, lane_of, 1, 4, 2)                 \
+  BY_COLUMNS_LINES(name##_1x1, real, madd, add, partial, sum_of, lane_of, 1, 1, 4)                 \
+  LOOP void name(int rows, int columns, int depth, const void *vectors, ptrdiff_t vector_stride,   \
+                 const void *matrix, ptrdiff_t matrix_stride, void *sums, ptrdiff_t sums_stride) { \
+    for (int i = 0; i < rows; i++) {                                                               \
+      int j = 0;                                                                                   \
+      BY_COLUMNS_CASE(name, real, 1, 4)                                                            \
+      BY_COLUMNS_CASE(name, real, 1, 1)                                                            \
+    }                                                                                              \
+  }
+
+/* ---- The table ---- */
+
+#define LANE_LOOPS(lanes, ROWS, real, splat, madd, add, partial, sum_of, lane_of, negative_zero) \
+  TILE_LOOP(tile_##lanes, ROWS, real, splat, madd, add, negative_zero)                           \
+  PLAIN_LOOP(plain_##lanes, real, splat, madd, negative_zero)                                    \
+  BY_DEPTH(by_depth_##lanes, real, splat, madd, partial)                                         \
+  BY_COLUMNS(by_columns_##lanes, real, madd, add, partial, sum_of, lane_of)
+
+LANE_LOOPS(f32, REAL_ROWS, float, wasm_v128_load32_splat, MADD_F32, wasm_f32x4_add, first_of_4,
+           sum_of_f32, wasm_f32x4_extract_lane, wasm_f32x4_const_splat(-0.0f))
+LANE_LOOPS(f64, REAL_ROWS, double, wasm_v128_load64_splat, MADD_F64, wasm_f64x2_add, first_of_2,
+           sum_of_f64, wasm_f64x2_extract_lane, wasm_f64x2_const_splat(-0.0))
+#ifndef XLA_RELAXED_SIMD
+TILE_LOOP(tile_s32, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S32, wasm_i32x4_add,
+          wasm_i32x4_const_splat(0))
+PLAIN_LOOP(plain_s32, uint32_t, wasm_v128_load32_splat, MADD_S32, wasm_i32x4_const_splat(0))
+BY_DEPTH_ONE(by_depth_s32, uint32_t, wasm_v128_load32_splat, MADD_S32, first_of_4)
+BY_COLUMNS_ONE(by_columns_s32, uint32_t, MADD_S32, wasm_i32x4_add, first_of_4, sum_of_s32,
+               wasm_i32x4_extract_lane)
+TILE_LOOP(tile_s64, INTEGER_ROWS, uint64_t, wasm_v128_load64_splat, MADD_S64, wasm_i64x2_add,
+          wasm_i32x4_const_splat(0))
+PLAIN_LOOP_ONE(plain_s64, uint64_t, wasm_v128_load64_splat, MADD_S64)
+BY_DEPTH_ONE(by_depth_s64, uint64_t, wasm_v128_load64_splat, MADD_S64, first_of_2)
+BY_COLUMNS_ONE(by_columns_s64, uint64_t, MADD_S64, wasm_i64x2_add, first_of_2, sum_of_s64,
+               wasm_i64x2_extract_lane)
+LANE_LOOPS(s16, INTEGER_ROWS, uint32_t, wasm_v128_load32_splat, MADD_S16, wasm_i32x4_add,
+           first_of_4, sum_of_s32, wasm_i32x4_extract_lane, wasm_i32x4_const_splat(0))
+
+#define LANE_TABLE(lanes, rows) \
+  {rows, tile_##lanes, plain_##lanes, by_depth_##lanes, by_columns_##lanes}
+const LaneLoops lane_loops[LANE_KINDS] = {
+    [LANES_F32] = LANE_TABLE(f32, REAL_ROWS),    [LANES_F64] = LANE_TABLE(f64, REAL_ROWS),
+    [LANES_S32] = LANE_TABLE(s32, INTEGER_ROWS), [LANES_S64] = LANE_TABLE(s64, INTEGER_ROWS),
+    [LANES_S16] = LANE_TABLE(s16, INTEGER_ROWS),
+};
+#endif

@@ -1,0 +1,388 @@
+#include "kernels/contraction/pack.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+enum { MOST_COPIED = 16 /* panels at a time: as much of a row as can be */ };
+
+/* ---- Offsets ---- */
+
+void axes_offsets(const Axes *axes, Operand operand, int64_t first, int64_t count, size_t base,
+                  size_t *out) {
+  int64_t index[MAX_RANK], last = axes->count - 1;
+  if (count == 0) return;
+  if (last < 0) {
+    for (int64_t i = 0; i < count; i++) out[i] = base;
+    return;
+  }
+  for (int64_t d = last; d >= 0; d--) {
+    const Axis *axis = &axes->items[d];
+    index[d] = first % axis->size;
+    first /= axis->size;
+    base += (size_t)(index[d] * axis->stride[operand]);
+  }
+  for (int64_t i = 0; i < count;) {
+    size_t stride = (size_t)axes->items[last].stride[operand];
+    for (; i < count && index[last] < axes->items[last].size; i++, index[last]++, base += stride) {
+      out[i] = base;
+    }
+    for (int64_t d = last; d > 0 && index[d] == axes->items[d].size; d--) {
+      base -= (size_t)(index[d] * axes->items[d].stride[operand]);
+      base += (size_t)axes->items[d - 1].stride[operand];
+      index[d] = 0;
+      index[d - 1]++;
+    }
+  }
+}
+
+void depth_init(Depth *depth, const Axes *axes, Operand operand, int64_t first, int count) {
+  axes_offsets(axes, operand, first, count, 0, depth->at);
+  depth->count = count;
+  depth->runs = 0;
+  for (int k = 0; k < count; k++) {
+    if (k == 0 || depth->at[k] != depth->at[k - 1] + 1) depth->begin[depth->runs++] = k;
+  }
+  depth->begin[depth->runs] = count;
+}
+
+/* ---- Lanes of 4 and of 8 bytes, from lines whose elements are lanes already ---- */
+
+/* Of 4 lines, `count` neighbours each: out[k * width + line]. */
+static void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
+                  int count, uint32_t *out, int width) {
+  int k = 0;
+  for (; k + 4 <= count; k += 4, out += 4 * width) {
+    v128_t w = wasm_v128_load(a + k), x = wasm_v128_load(b + k);
+    v128_t y = wasm_v128_load(c + k), z = wasm_v128_load(d + k);
+    v128_t wx = wasm_i32x4_shuffle(w, x, 0, 4, 1, 5), yz = wasm_i32x4_shuffle(y, z, 0, 4, 1, 5);
+    wasm_v128_store(out, wasm_i64x2_shuffle(wx, yz, 0, 2));
+    wasm_v128_store(out + width, wasm_i64x2_shuffle(wx, yz, 1, 3));
+    wx = wasm_i32x4_shuffle(w, x, 2, 6, 3, 7);
+    yz = wasm_i32x4_shuffle(y, z, 2, 6, 3, 7);
+    wasm_v128_store(out + 2 * width, wasm_i64x2_shuffle(wx, yz, 0, 2));
+    wasm_v128_store(out + 3 * width, wasm_i64x2_shuffle(wx, yz, 1, 3));
+  }
+  for (; k < count; k++, out += width) {
+    out[0] = a[k];
+    out[1] = b[k];
+    out[2] = c[k];
+    out[3] = d[k];
+  }
+}
+
+static void turn2_of_4(const uint32_t *a, const uint32_t *b, int count, uint32_t *out, int width) {
+  int k = 0;
+  for (; k + 4 <= count; k += 4, out += 4 * width) {
+    v128_t x = wasm_v128_load(a + k), y = wasm_v128_load(b + k);
+    v128_t low = wasm_i32x4_shuffle(x, y, 0, 4, 1, 5), high = wasm_i32x4_shuffle(x, y, 2, 6, 3, 7);
+    wasm_v128_store64_lane(out, low, 0);
+    wasm_v128_store64_lane(out + width, low, 1);
+    wasm_v128_store64_lane(out + 2 * width, high, 0);
+    wasm_v128_store64_lane(out + 3 * width, high, 1);
+  }
+  for (; k < count; k++, out += width) {
+    out[0] = a[k];
+    out[1] = b[k];
+  }
+}
+
+/* Of 2 lines. */
+static void turn2(const uint64_t *a, const uint64_t *b, int count, uint64_t *out, int width) {
+  int k = 0;
+  for (; k + 2 <= count; k += 2, out += 2 * width) {
+    v128_t x = wasm_v128_load(a + k), y = wasm_v128_load(b + k);
+    wasm_v128_store(out, wasm_i64x2_shuffle(x, y, 0, 2));
+    wasm_v128_store(out + width, wasm_i64x2_shuffle(x, y, 1, 3));
+  }
+  if (k < count) {
+    out[0] = a[k];
+    out[1] = b[k];
+  }
+}
+
+/* One panel of `width` lines, of which lane k is at line[i] + depth->at[k]. */
+static void turn_panel(const void *data, int lane_bytes, const size_t *line, int width,
+                       const Depth *depth, void *out) {
+  for (int run = 0; run < depth->runs; run++) {
+    int begin = depth->begin[run], count = depth->begin[run + 1] - begin;
+    size_t at = depth->at[begin];
+    if (lane_bytes == 4) {
+      const uint32_t *from = data;
+      uint32_t *to = (uint32_t *)out + begin * width;
+      int i = 0;
+      for (; i + 4 <= width; i += 4) {
+        turn4(from + (line[i] + at), from + (line[i + 1] + at), from + (line[i + 2] + at),
+              from + (line[i + 3] + at), count, to + i, width);
+      }
+      if (i < width) {
+        turn2_of_4(from + (line[i] + at), from + (line[i + 1] + at), count, to + i, width);
+      }
+    } else {
+      const uint64_t *from = data;
+      for (int i = 0; i < width; i += 2) {
+        turn2(from + (line[i] + at), from + (line[i + 1] + at), count,
+              (uint64_t *)out + begin * width + i, width);
+      }
+    }
+  }
+}
+
+/* The same where the lines are neighbours, of several panels at once: a whole cache line of the
+** operand at a time, as the next one may be in another page. */
+static inline void copy_width(const uint8_t *data, size_t line, const Depth *depth,
+                              size_t element_bytes, size_t width, int panels, uint8_t *out,
+                              size_t stride) {
+  for (int k = 0; k < depth->count; k++, out += width) {
+    const uint8_t *from = data + (line + depth->at[k]) * element_bytes;
+    uint8_t *to = out;
+    for (int i = 0; i < panels; i++, to += stride, from += width) memcpy(to, from, width);
+  }
+}
+
+static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, size_t element_bytes,
+                        size_t width, int panels, uint8_t *out, size_t stride) {
+  switch (width) { /* in bytes; as constants, copies are a few instructions */
+  case 16: copy_width(data, line, depth, element_bytes, 16, panels, out, stride); break;
+  case 24: copy_width(data, line, depth, element_bytes, 24, panels, out, stride); break;
+  case 32: copy_width(data, line, depth, element_bytes, 32, panels, out, stride); break;
+  default: copy_width(data, line, depth, element_bytes, 48, panels, out, stride); break;
+  }
+}
+
+/* ---- Elements of other types: converted to lines of their own first ---- */
+
+/* The elements of one line, converted, one after the other. */
+static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t *out) {
+  enum { GATHERED = 16 };
+  const Loader *loader = &side->loader;
+  size_t from_bytes = (size_t)type_bytes(loader->from);
+  size_t to_bytes = (size_t)type_bytes(loader->element);
+  uint8_t gathered[GATHERED * 16];
+  for (int run = 0; run < depth->runs;) {
+    int k = depth->begin[run], count = depth->begin[run + 1] - k;
+    const uint8_t *elements = side->data + (line + depth->at[k]) * from_bytes;
+    if (count > 1) {
+      run++;
+    } else { /* single ones are collected */
+      for (count = 0; count < GATHERED && run < depth->runs; run++, count++) {
+        if (depth->begin[run + 1] - depth->begin[run] > 1) break;
+        memcpy(gathered + (size_t)count * from_bytes,
+               side->data + (line + depth->at[k + count]) * from_bytes, from_bytes);
+      }
+      elements = gathered;
+    }
+    uint8_t *to = out + (size_t)k * to_bytes;
+    if (loader->run) {
+      loader->run(loader, elements, count, to);
+    } else {
+      memcpy(to, elements, (size_t)count * to_bytes);
+    }
+  }
+}
+
+static void one_run(Depth *depth, int count) {
+  depth->count = count;
+  depth->runs = 1;
+  depth->at[0] = 0;
+  depth->begin[0] = 0;
+  depth->begin[1] = count;
+}
+
+/* (a + bi)(c + di) as reals: the lhs' depth a, b meets two columns c, d and -d, c. */
+static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int columns, int count,
+                                 uint8_t *out) {
+  for (int j = 0; j < columns; j++) {
+    if (lane_bytes == 4) {
+      const float *from = (const float *)(lines + (size_t)j * DEPTH_BYTES);
+      float *to = (float *)out + 2 * j;
+      for (int k = 0; k < count; k++, from += 2, to += 4 * columns) {
+        to[0] = to[2 * columns + 1] = from[0];
+        to[1] = from[1];
+        to[2 * columns] = -from[1];
+      }
+    } else {
+      const double *from = (const double *)(lines + (size_t)j * DEPTH_BYTES);
+      double *to = (double *)out + 2 * j;
+      for (int k = 0; k < count; k++, from += 2, to += 4 * columns) {
+        to[0] = to[2 * columns + 1] = from[0];
+        to[1] = from[1];
+        to[2 * columns] = -from[1];
+      }
+    }
+  }
+}
+
+/* The same of neighbours that need no converting, a row of the panel at a time. */
+static void turn_complex_neighbours(const uint8_t *data, size_t line, const Depth *depth,
+                                    int lane_bytes, uint8_t *out) {
+  v128_t sign = lane_bytes == 4 ? wasm_i64x2_const_splat(INT64_C(0x80000000))
+                                : wasm_i64x2_const(INT64_MIN, 0);
+  for (int k = 0; k < depth->count; k++, out += 2 * PANEL_COLUMN_BYTES) {
+    const uint8_t *from = data + (line + depth->at[k]) * 2 * (size_t)lane_bytes;
+    for (int v = 0; v < PANEL_COLUMN_BYTES; v += 16) {
+      v128_t x = wasm_v128_load(from + v);
+      v128_t turned =
+          lane_bytes == 4 ? wasm_i32x4_shuffle(x, x, 1, 0, 3, 2) : wasm_i64x2_shuffle(x, x, 1, 0);
+      wasm_v128_store(out + v, x);
+      wasm_v128_store(out + PANEL_COLUMN_BYTES + v, wasm_v128_xor(turned, sign));
+    }
+  }
+}
+
+/* One panel by way of converted lines. */
+static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
+                       uint8_t *out) {
+  enum { MOST_LINES = 8 };
+  _Alignas(16) uint8_t lines[MOST_LINES][DEPTH_BYTES];
+  const Arithmetic *arithmetic = side->arithmetic;
+  for (int i = 0; i < width; i++) {
+    load_line(side, line[i], depth, lines[i]);
+    if (arithmetic->lane_elements == 2 && depth->count % 2 == 1) {
+      ((int16_t *)lines[i])[depth->count] = 0;
+    }
+  }
+  if (side->operand == RHS && arithmetic->reals == 2) {
+    turn_complex_columns(lines[0], arithmetic->lane_bytes, width, depth->count, out);
+    return;
+  }
+  size_t start[MOST_LINES];
+  for (int i = 0; i < width; i++) {
+    start[i] = (size_t)(i * (DEPTH_BYTES / arithmetic->lane_bytes));
+  }
+  Depth lanes;
+  one_run(&lanes, panel_depth(arithmetic, depth->count));
+  turn_panel(lines, arithmetic->lane_bytes, start, width, &lanes, out);
+}
+
+/* Lines that are neighbours, converted row by row of the panel. */
+static void load_neighbours(const Side *side, size_t line, int width, const Depth *depth,
+                            uint8_t *out) {
+  const Loader *loader = &side->loader;
+  size_t bytes = (size_t)type_bytes(loader->from);
+  int row_bytes = width * side->arithmetic->lane_bytes;
+  for (int k = 0; k < depth->count; k++, out += row_bytes) {
+    loader->run(loader, side->data + (line + depth->at[k]) * bytes, width, out);
+  }
+}
+
+/* Of s16, two rows at a time, interleaved. */
+static void load_neighbours_s16(const Side *side, size_t line, int width, const Depth *depth,
+                                uint8_t *out) {
+  const Loader *loader = &side->loader;
+  size_t bytes = (size_t)type_bytes(loader->from);
+  _Alignas(16) int16_t rows[2][8] = {{0}};
+  for (int k = 0; k < depth->count; k += 2, out += width * 4) {
+    for (int i = 0; i < 2; i++) {
+      if (k + i == depth->count) {
+        memset(rows[i], 0, sizeof rows[i]);
+        continue;
+      }
+      const uint8_t *from = side->data + (line + depth->at[k + i]) * bytes;
+      if (bytes == 1 && width == 8) {
+        bool has_sign = type_kind(loader->from) == KIND_SIGNED;
+        wasm_v128_store(rows[i], has_sign ? wasm_i16x8_load8x8(from) : wasm_u16x8_load8x8(from));
+      } else if (loader->run) {
+        loader->run(loader, from, width, rows[i]);
+      } else {
+        memcpy(rows[i], from, (size_t)width * sizeof **rows);
+      }
+    }
+    v128_t a = wasm_v128_load(rows[0]), b = wasm_v128_load(rows[1]);
+    wasm_v128_store(out, wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
+    if (width == 4) continue;
+    wasm_v128_store(out + 16, wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+  }
+}
+
+/* ---- Blocks ---- */
+
+Side side_new(const Contraction *contraction, const Arithmetic *arithmetic, Operand operand,
+              const uint8_t *data) {
+  Loader loader = loader_for(contraction->type[operand], arithmetic, contraction->type[OUT]);
+  return (Side){data, operand, arithmetic, loader};
+}
+
+int panel_lines(const Arithmetic *arithmetic, Operand operand) {
+  if (operand == LHS) return lanes_of(arithmetic->lanes)->panel_rows;
+  return PANEL_COLUMN_BYTES / (arithmetic->lane_bytes * arithmetic->reals);
+}
+
+int panel_depth(const Arithmetic *arithmetic, int count) {
+  return (count + arithmetic->lane_elements - 1) / arithmetic->lane_elements * arithmetic->reals;
+}
+
+static bool are_neighbours(const size_t *line, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    if (line[i] != line[0] + (size_t)i) return false;
+  }
+  return true;
+}
+
+static void pack_panel(const Side *side, const size_t *line, int width, const Depth *depth,
+                       uint8_t *out) {
+  const Arithmetic *arithmetic = side->arithmetic;
+  bool neighbours = are_neighbours(line, width);
+  if (arithmetic->reals == 2) {
+    if (neighbours && side->operand == RHS && !side->loader.run) {
+      turn_complex_neighbours(side->data, line[0], depth, arithmetic->lane_bytes, out);
+    } else {
+      load_panel(side, line, width, depth, out);
+    }
+    return;
+  }
+  if (neighbours && arithmetic->lane_elements == 2) {
+    load_neighbours_s16(side, line[0], width, depth, out);
+  } else if (neighbours && side->loader.run) {
+    load_neighbours(side, line[0], width, depth, out);
+  } else if (side->loader.run || arithmetic->lane_elements == 2) {
+    load_panel(side, line, width, depth, out);
+  } else {
+    turn_panel(side->data, arithmetic->lane_bytes, line, width, depth, out);
+  }
+}
+
+/* How many panels, up to MOST_COPIED, have lines that are neighbours and elements that need no converting. */
+static int copied_panels(const Side *side, const size_t *line, int64_t lines, int width) {
+  const Arithmetic *arithmetic = side->arithmetic;
+  if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;
+  int panels = 0;
+  while (panels < MOST_COPIED && (panels + 1) * width <= lines &&
+         are_neighbours(line, (panels + 1) * width)) {
+    panels++;
+  }
+  return panels;
+}
+
+/* Denormals of f32 become 0, as XLA:CPU takes them for: each of the many products of one takes a hundred times as
+** long as another, and what a softmax or its gradient gives has some. */
+static void clear_denormals(uint8_t *panel, int bytes) {
+  for (uint8_t *end = panel + bytes; panel < end; panel += 16) {
+    v128_t x = wasm_v128_load(panel), exponent = wasm_i32x4_const_splat(0xff << 23);
+    v128_t is_small = wasm_i32x4_eq(wasm_v128_and(x, exponent), wasm_i32x4_const_splat(0));
+    wasm_v128_store(panel, wasm_v128_andnot(x, is_small));
+  }
+}
+
+void pack(const Side *side, const size_t *line, int64_t lines, const Depth *depth, uint8_t *out,
+          size_t stride) {
+  const Arithmetic *arithmetic = side->arithmetic;
+  int width = panel_lines(arithmetic, side->operand);
+  int line_bytes = side->operand == RHS ? PANEL_COLUMN_BYTES : width * 4;
+  int panel_bytes =
+      arithmetic->lanes == LANES_F32 ? panel_depth(arithmetic, depth->count) * line_bytes : 0;
+  while (lines > 0) {
+    int panels = copied_panels(side, line, lines, width);
+    if (panels > 0) {
+      size_t bytes = (size_t)side->arithmetic->lane_bytes;
+      copy_panels(side->data, line[0], depth, bytes, (size_t)width * bytes, panels, out, stride);
+    } else {
+      size_t filled[PANEL_COLUMN_BYTES / 4];
+      for (int i = 0; i < width; i++) filled[i] = line[i < lines ? i : lines - 1];
+      pack_panel(side, filled, width, depth, out);
+      panels = 1;
+    }
+    lines -= panels * width;
+    line += panels * width;
+    for (; panels > 0; panels--, out += stride) clear_denormals(out, panel_bytes);
+  }
+}

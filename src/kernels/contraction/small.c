@@ -1,0 +1,240 @@
+#include "kernels/contraction/small.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+enum {
+  COPY_BYTES = 16384, /* of each matrix: then they stay in the first cache */
+};
+
+static int64_t round_up(int64_t a, int64_t step) { return (a + step - 1) / step * step; }
+
+/* ---- Planning ---- */
+
+/* Columns are filled up to whole vectors. */
+static void set_sizes(Small *s, const Contraction *c, const Arithmetic *arithmetic) {
+  int64_t lanes = arithmetic->lane_elements;
+  s->rows = axes_size(&c->rows);
+  s->columns = axes_size(&c->columns) * arithmetic->reals;
+  s->depth = (axes_size(&c->depth) + lanes - 1) / lanes * arithmetic->reals;
+  s->padded = round_up(s->columns, 16 / arithmetic->lane_bytes);
+}
+
+bool small_plan(ContractionPlan *plan, const Contraction *c) {
+  const Arithmetic *arithmetic = plan->arithmetic;
+  if (plan->lines[LHS] > SMALL_LINES || plan->lines[RHS] > COPY_BYTES) return false;
+  if (axes_size(&c->depth) > SMALL_LINES) return false;
+  Small sizes;
+  set_sizes(&sizes, c, arithmetic);
+  int64_t most = COPY_BYTES / arithmetic->lane_bytes;
+  if (sizes.rows * sizes.depth > most || sizes.depth * sizes.padded > most ||
+      sizes.rows * sizes.padded > most || sizes.depth == 0 || sizes.depth > SMALL_LINES) {
+    return false;
+  }
+  for (int side = LHS; side <= RHS; side++) {
+    plan->tile[side] = plan->lines[side];
+    plan->tiles[side] = 1;
+  }
+  plan->splits = plan->blocks = 1;
+  plan->depth_block = axes_size(&c->depth);
+  return true;
+}
+
+/* ---- Copies ---- */
+
+/* Rows of lanes along the depth: of complex numbers, the parts in turn. */
+static void copy_lhs(const Small *s, const uint8_t *from, uint8_t *copy) {
+  const Contraction *c = s->contraction;
+  int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
+  int64_t count = axes_size(&c->depth);
+  const Loader *loader = &s->loader[LHS];
+  size_t stride = (size_t)(s->depth * s->arithmetic->lane_bytes);
+  size_t bytes = (size_t)type_bytes(loader->from), loaded = (size_t)type_bytes(loader->element);
+  for (int64_t i = 0; i < s->rows; i++, copy += stride) {
+    load_elements(loader, from + (size_t)(i * row) * bytes, depth, count, copy);
+    memset(copy + (size_t)count * loaded, 0, stride - (size_t)count * loaded);
+  }
+}
+
+/* Lines of 4-byte lanes along the depth, as rows of columns. */
+static void turn_lines(const float *from, int64_t line, int64_t columns, int64_t depth, float *out,
+                       int64_t padded) {
+  for (int64_t j = 0; j < columns; j += 4) {
+    const float *a = from + j * line, *b = a + (j + 1 < columns ? line : 0);
+    const float *c = a + (j + 2 < columns ? 2 * line : 0);
+    const float *d = a + (j + 3 < columns ? 3 * line : 0);
+    float *to = out + j;
+    int64_t k = 0;
+    for (; k + 4 <= depth; k += 4, to += 4 * padded) {
+      v128_t w = wasm_v128_load(a + k), x = wasm_v128_load(b + k);
+      v128_t y = wasm_v128_load(c + k), z = wasm_v128_load(d + k);
+      v128_t wx = wasm_i32x4_shuffle(w, x, 0, 4, 1, 5), yz = wasm_i32x4_shuffle(y, z, 0, 4, 1, 5);
+      wasm_v128_store(to, wasm_i64x2_shuffle(wx, yz, 0, 2));
+      wasm_v128_store(to + padded, wasm_i64x2_shuffle(wx, yz, 1, 3));
+      wx = wasm_i32x4_shuffle(w, x, 2, 6, 3, 7);
+      yz = wasm_i32x4_shuffle(y, z, 2, 6, 3, 7);
+      wasm_v128_store(to + 2 * padded, wasm_i64x2_shuffle(wx, yz, 0, 2));
+      wasm_v128_store(to + 3 * padded, wasm_i64x2_shuffle(wx, yz, 1, 3));
+    }
+    for (; k < depth; k++, to += padded) {
+      wasm_v128_store(to, wasm_f32x4_make(a[k], b[k], c[k], d[k]));
+    }
+  }
+}
+
+/* Rows of up to 4 elements of 4 bytes: a vector each. */
+static void load_few(const uint32_t *from, int64_t row, int64_t column, int64_t rows,
+                     int64_t columns, uint32_t *to) {
+  for (int64_t i = 0; i < rows; i++, from += row, to += 4) {
+    v128_t few = wasm_v128_load32_zero(from);
+    if (columns > 1) few = wasm_v128_load32_lane(from + column, few, 1);
+    if (columns > 2) few = wasm_v128_load32_lane(from + 2 * column, few, 2);
+    if (columns > 3) few = wasm_v128_load32_lane(from + 3 * column, few, 3);
+    wasm_v128_store(to, few);
+  }
+}
+
+static void store_few(const uint32_t *from, int64_t rows, int64_t columns, uint32_t *to,
+                      int64_t row, int64_t column) {
+  for (int64_t i = 0; i < rows; i++, from += 4, to += row) {
+    v128_t few = wasm_v128_load(from);
+    wasm_v128_store32_lane(to, few, 0);
+    if (columns > 1) wasm_v128_store32_lane(to + column, few, 1);
+    if (columns > 2) wasm_v128_store32_lane(to + 2 * column, few, 2);
+    if (columns > 3) wasm_v128_store32_lane(to + 3 * column, few, 3);
+  }
+}
+
+/* Row k of a complex rhs meets real parts of the lhs, and below it is what imaginary parts meet. */
+#define TURN_ROW(name, real)                                  \
+  static void name(void *row, void *below, int64_t count) {   \
+    const real *from = row;                                   \
+    real *to = below;                                         \
+    for (int64_t j = 0; j < count; j++, from += 2, to += 2) { \
+      to[0] = -from[1];                                       \
+      to[1] = from[0];                                        \
+    }                                                         \
+  }
+TURN_ROW(turn_row_c64, float)
+TURN_ROW(turn_row_c128, double)
+
+static void interleave(const int16_t *a, const int16_t *b, int64_t count, int16_t *out) {
+  for (int64_t j = 0; j < count; j++) {
+    out[2 * j] = a[j];
+    out[2 * j + 1] = b[j];
+  }
+}
+
+/* Rows of columns that are neighbours, at least a vector of them. */
+static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
+  const Contraction *c = s->contraction;
+  const Arithmetic *arithmetic = s->arithmetic;
+  int64_t column = axes_stride(&c->columns, RHS), depth = axes_stride(&c->depth, RHS);
+  int64_t count = axes_size(&c->depth), columns = axes_size(&c->columns);
+  const Loader *loader = &s->loader[RHS];
+  size_t bytes = (size_t)type_bytes(loader->from);
+  size_t stride = (size_t)(s->padded * arithmetic->lane_bytes);
+  if (s->turns_rhs) {
+    turn_lines((const float *)from, column, columns, count, (float *)copy, s->padded);
+    return;
+  }
+  if (s->is_few) {
+    load_few((const uint32_t *)from, depth, column, count, columns, (uint32_t *)copy);
+    return;
+  }
+  int16_t pair[2][COPY_BYTES / 4];
+  for (int64_t k = 0; k < count; k++) {
+    const uint8_t *row = from + (size_t)(k * depth) * bytes;
+    uint8_t *to = copy + (size_t)k * stride;
+    if (arithmetic->lane_elements == 2) {
+      load_elements(loader, row, column, columns, (uint8_t *)pair[k % 2]);
+      if (k % 2 == 0) memset(pair[1], 0, (size_t)columns * sizeof **pair);
+      interleave(pair[0], pair[1], columns, (int16_t *)(copy + (size_t)(k / 2) * stride));
+    } else if (arithmetic->reals == 2) {
+      to += (size_t)k * stride;
+      load_elements(loader, row, column, columns, to);
+      (arithmetic->sum == C64 ? turn_row_c64 : turn_row_c128)(to, to + stride, columns);
+    } else {
+      load_elements(loader, row, column, columns, to);
+    }
+  }
+}
+
+static void store_out(const Small *s, const uint8_t *sums, uint8_t *out) {
+  _Alignas(16) uint8_t converted[COPY_BYTES];
+  const Contraction *c = s->contraction;
+  PrimitiveType type = c->type[OUT];
+  int64_t columns = axes_size(&c->columns);
+  int64_t row = axes_stride(&c->rows, OUT), column = axes_stride(&c->columns, OUT);
+  size_t bytes = (size_t)type_bytes(type), stride = (size_t)(s->padded * s->arithmetic->lane_bytes);
+  if (s->is_few) {
+    store_few((const uint32_t *)sums, s->rows, columns, (uint32_t *)out, row, column);
+    return;
+  }
+  for (int64_t i = 0; i < s->rows; i++, sums += stride) {
+    uint8_t *to = out + (size_t)(i * row) * bytes;
+    if (column == 1 || columns == 1) {
+      store_sums(s->arithmetic, sums, columns, type, to);
+    } else {
+      store_sums(s->arithmetic, sums, columns, type, converted);
+      scatter_elements(converted, columns, bytes, to, column);
+    }
+  }
+}
+
+/* ---- A batch ---- */
+
+static void set_lists(Small *s) {
+  const Contraction *c = s->contraction;
+  size_t lane = (size_t)s->arithmetic->lane_bytes, padded = (size_t)s->padded * lane;
+  RowAt row = {(size_t)s->depth * lane, padded};
+  DepthAt at = {lane, padded};
+  if (s->keeps_lhs) {
+    size_t bytes = (size_t)type_bytes(s->loader[LHS].from);
+    row.lhs = (size_t)axes_stride(&c->rows, LHS) * bytes;
+    if (s->arithmetic->reals == 1) at.lhs = (size_t)axes_stride(&c->depth, LHS) * bytes;
+  }
+  if (s->keeps_rhs) at.rhs = (size_t)axes_stride(&c->depth, RHS) * lane;
+  if (s->keeps_out) row.out = (size_t)axes_stride(&c->rows, OUT) * (size_t)type_bytes(c->type[OUT]);
+  for (size_t i = 0; i < (size_t)s->rows; i++) s->row[i] = (RowAt){i * row.lhs, i * row.out};
+  for (size_t k = 0; k < (size_t)s->depth; k++) s->at[k] = (DepthAt){k * at.lhs, k * at.rhs};
+}
+
+void small_init(Small *s, const Contraction *c, const ContractionPlan *plan) {
+  const Arithmetic *arithmetic = plan->arithmetic;
+  s->contraction = c;
+  s->arithmetic = arithmetic;
+  s->loop = lanes_of(arithmetic->lanes)->plain;
+  set_sizes(s, c, arithmetic);
+  for (int side = LHS; side <= RHS; side++) {
+    s->loader[side] = loader_for(c->type[side], arithmetic, c->type[OUT]);
+  }
+  bool one = axes_size(&c->depth) == 1, whole = s->columns * arithmetic->lane_bytes >= 16;
+  bool plain = !s->loader[RHS].run && arithmetic->lane_elements == 1 && arithmetic->reals == 1;
+  s->keeps_lhs = !s->loader[LHS].run && arithmetic->lane_elements == 1 &&
+                 (arithmetic->reals == 1 || one || axes_stride(&c->depth, LHS) == 1);
+  s->is_few = plain && arithmetic->lane_bytes == 4 && s->columns <= 4 &&
+              sums_are_results(arithmetic, c->type[OUT]);
+  s->keeps_rhs = plain && whole && axes_stride(&c->columns, RHS) == 1;
+  s->turns_rhs = plain && arithmetic->lane_bytes == 4 && axes_stride(&c->columns, RHS) != 1 &&
+                 s->columns > 4 && (one || axes_stride(&c->depth, RHS) == 1);
+  s->keeps_out =
+      whole && sums_are_results(arithmetic, c->type[OUT]) && axes_stride(&c->columns, OUT) == 1;
+  s->multiplied = (int)(s->keeps_out || s->keeps_rhs ? s->columns : s->padded);
+  set_lists(s);
+}
+
+void small_multiply(const Small *s, const size_t offset[3], const uint8_t *const data[2],
+                    uint8_t *result) {
+  _Alignas(16) uint8_t lhs_copy[COPY_BYTES], rhs_copy[COPY_BYTES], sums[COPY_BYTES];
+  const Contraction *c = s->contraction;
+  const uint8_t *lhs = data[LHS] + offset[LHS] * (size_t)type_bytes(c->type[LHS]);
+  const uint8_t *rhs = data[RHS] + offset[RHS] * (size_t)type_bytes(c->type[RHS]);
+  uint8_t *out = result + offset[OUT] * (size_t)type_bytes(c->type[OUT]);
+  if (!s->keeps_lhs) copy_lhs(s, lhs, lhs_copy);
+  if (!s->keeps_rhs) copy_rhs(s, rhs, rhs_copy);
+  s->loop((int)s->rows, s->multiplied, (int)s->depth, s->keeps_lhs ? lhs : lhs_copy, s->row,
+          s->keeps_rhs ? rhs : rhs_copy, s->at, s->keeps_out ? out : sums,
+          c->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO);
+  if (!s->keeps_out) store_out(s, sums, out);
+}

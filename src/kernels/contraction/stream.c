@@ -1,0 +1,341 @@
+/*
+** Where columns of the matrix are neighbours, a block of their sums stays in the first cache, and
+** rows of the matrix are added to it. Where numbers of the depth are neighbours, each sum is one of
+** whole vectors. Either way memory is read front to back.
+**
+** Complex numbers are pairs of reals, and a vector of them two vectors of reals: where columns are
+** neighbours, of its real and its imaginary parts; each times the matrix' reals, and combined when
+** they are stored. Where the depth is, (r, -i) and (i, r), whose products with (re, im) of the matrix
+** add up to the real and the imaginary part.
+*/
+#include "kernels/contraction/stream.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+#include "kernels/elements.h"
+
+enum {
+  MOST_VECTORS = 20,     /* of reals: those of more are packed in less time */
+  VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */
+  SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
+  MATRIX_BYTES = 16384,  /* of converted elements */
+  CONVERTED_ROWS = 8,    /* at a time; or half as many lines */
+  UNIT_ELEMENTS = 65536, /* of the matrix, where there are enough */
+  LEAST_COLUMNS = 1024,  /* read at a time, before the next row */
+};
+
+/* ---- Planning ---- */
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Equal parts, multiples of `step`, of at most `most`. */
+static int64_t equal_parts(int64_t size, int64_t most, int64_t step) {
+  int64_t parts = divide_up(size, most < step ? step : most / step * step);
+  return divide_up(divide_up(size, parts), step) * step;
+}
+
+static bool is_along_depth(const Contraction *c) {
+  return c->columns.count == 1 && axes_stride(&c->columns, RHS) != 1;
+}
+
+bool stream_plan(ContractionPlan *plan, const Contraction *c) {
+  const Arithmetic *arithmetic = plan->arithmetic;
+  int64_t vectors = plan->lines[LHS] * arithmetic->reals, lines = plan->lines[RHS];
+  int64_t depth = axes_size(&c->depth), bytes = arithmetic->lane_bytes * arithmetic->reals;
+  bool along_depth = is_along_depth(c);
+  if (vectors > MOST_VECTORS || depth == 0) return false;
+  if (along_depth && (axes_stride(&c->depth, RHS) != 1 || c->depth.count == 0)) return false;
+  bool converts = loader_for(c->type[RHS], arithmetic, c->type[OUT]).run != NULL ||
+                  arithmetic->lane_elements > 1;
+  int64_t most_lines = SUM_BYTES / (vectors * bytes);
+  if (converts && !along_depth) {
+    most_lines = at_most(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
+  }
+  /* A unit of long lines is some of them; one of long rows is a part of some of them. */
+  int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : LEAST_COLUMNS;
+  if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
+  plan->tile[LHS] = plan->lines[LHS];
+  plan->tiles[LHS] = 1;
+  plan->tile[RHS] = equal_parts(lines, at_most(wanted, most_lines), 16);
+  plan->tiles[RHS] = divide_up(lines, plan->tile[RHS]);
+  int64_t tile = at_most(plan->tile[RHS], lines);
+  plan->splits = at_most(divide_up(tile * depth, 2 * UNIT_ELEMENTS), 32);
+  if (plan->batches * plan->tiles[RHS] >= 32) plan->splits = 1;
+  int64_t split = divide_up(divide_up(depth, plan->splits), 32) * 32;
+  int64_t most_depth = VECTOR_BYTES / (vectors * bytes);
+  if (converts) most_depth = at_most(most_depth, 2 * MATRIX_BYTES / CONVERTED_ROWS / bytes);
+  plan->depth_block = equal_parts(split, most_depth, 32);
+  plan->blocks = divide_up(split, plan->depth_block) * plan->splits;
+  return true;
+}
+
+/* ---- The vectors ---- */
+
+/* Of a unit, for one block of the depth. */
+typedef struct Vectors {
+  const void *data;
+  size_t stride;    /* bytes */
+  int count, depth; /* in lanes */
+} Vectors;
+
+#define SPLIT_COMPLEX(name, real)                                                                  \
+  static void name(const void *from, int64_t count, bool along_depth, void *first, void *second) { \
+    const real *pair = from;                                                                       \
+    real *a = first, *b = second;                                                                  \
+    for (int64_t k = 0; k < count; k++, pair += 2) {                                               \
+      if (along_depth) {                                                                           \
+        a[2 * k] = b[2 * k + 1] = pair[0];                                                         \
+        a[2 * k + 1] = -pair[1];                                                                   \
+        b[2 * k] = pair[1];                                                                        \
+      } else {                                                                                     \
+        a[k] = pair[0];                                                                            \
+        b[k] = pair[1];                                                                            \
+      }                                                                                            \
+    }                                                                                              \
+  }
+SPLIT_COMPLEX(split_c64, float)
+SPLIT_COMPLEX(split_c128, double)
+
+static void load_complex(const Loader *loader, const uint8_t *from, int64_t stride, int64_t count,
+                         bool along_depth, uint8_t *first, uint8_t *second) {
+  enum { SOME = 64 };
+  _Alignas(16) uint8_t pairs[SOME * 16];
+  bool narrow = loader->element == C64;
+  size_t step = (size_t)(narrow ? 4 : 8) * (along_depth ? 2 : 1);
+  for (int64_t k = 0; k < count; k += SOME) {
+    int64_t some = at_most(count - k, SOME);
+    load_elements(loader, from + (size_t)(k * stride) * (size_t)type_bytes(loader->from), stride,
+                  some, pairs);
+    (narrow ? split_c64 : split_c128)(pairs, some, along_depth, first + (size_t)k * step,
+                                      second + (size_t)k * step);
+  }
+}
+
+static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, int64_t rows,
+                            const uint8_t *from, int64_t count, bool along_depth, uint8_t *buffer) {
+  Loader loader = loader_for(c->type[LHS], arithmetic, c->type[OUT]);
+  int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
+  size_t bytes = (size_t)type_bytes(loader.from), out_bytes = (size_t)type_bytes(loader.element);
+  int lanes = arithmetic->lane_elements, reals = arithmetic->reals;
+  Vectors vectors = {.count = (int)rows * reals,
+                     .depth = (int)((count + lanes - 1) / lanes) * (along_depth ? reals : 1)};
+  if (!loader.run && reals == 1 && count % lanes == 0 && (depth == 1 || count == 1)) {
+    vectors.data = from;
+    vectors.stride = (size_t)row * bytes;
+    return vectors;
+  }
+  vectors.data = buffer;
+  vectors.stride = (size_t)(vectors.depth * arithmetic->lane_bytes);
+  for (int64_t i = 0; i < rows; i++) {
+    const uint8_t *elements = from + (size_t)(i * row) * bytes;
+    uint8_t *to = buffer + (size_t)i * vectors.stride * (size_t)reals;
+    if (reals == 2) {
+      load_complex(&loader, elements, depth, count, along_depth, to, to + vectors.stride);
+    } else {
+      load_elements(&loader, elements, depth, count, to);
+      if (count % lanes) memset(to + (size_t)count * out_bytes, 0, out_bytes);
+    }
+  }
+  return vectors;
+}
+
+/* ---- The matrix ---- */
+
+/* Rows of pairs of s16: two rows, interleaved. The second may be none. */
+static void interleave_s16(const int16_t *a, const int16_t *b, int64_t count, int16_t *out) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    v128_t x = wasm_v128_load(a + i), y = wasm_v128_load(b + i);
+    wasm_v128_store(out + 2 * i, wasm_i16x8_shuffle(x, y, 0, 8, 1, 9, 2, 10, 3, 11));
+    wasm_v128_store(out + 2 * i + 8, wasm_i16x8_shuffle(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
+  }
+  for (; i < count; i++) {
+    out[2 * i] = a[i];
+    out[2 * i + 1] = b[i];
+  }
+}
+
+static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride, int64_t rows,
+                       int64_t columns, uint8_t *out) {
+  enum { SOME = 256 };
+  int16_t row[2][SOME];
+  size_t bytes = (size_t)type_bytes(loader->from);
+  for (int64_t k = 0; k < rows; k += 2) {
+    for (int64_t j = 0; j < columns; j += SOME) {
+      int64_t count = at_most(columns - j, SOME);
+      const uint8_t *at = from + (size_t)k * stride + (size_t)j * bytes;
+      load_elements(loader, at, 1, count, (uint8_t *)row[0]);
+      if (k + 1 < rows)
+        load_elements(loader, at + stride, 1, count, (uint8_t *)row[1]);
+      else
+        memset(row[1], 0, sizeof row[1]);
+      interleave_s16(row[0], row[1], count, (int16_t *)out + 2 * (k / 2 * columns + j));
+    }
+  }
+}
+
+/* A unit's block of the matrix, and the sums: `columns` are those of reals. */
+typedef struct Block {
+  const Arithmetic *arithmetic;
+  Loader loader;
+  const uint8_t *data;
+  size_t stride; /* bytes from one row, or line, to the next */
+  int64_t columns, depth;
+  uint8_t *sums;
+  size_t sums_stride;
+} Block;
+
+static void add_by_depth(const Block *block, const Vectors *vectors) {
+  const Arithmetic *arithmetic = block->arithmetic;
+  StreamLoop *loop = lanes_of(arithmetic->lanes)->by_depth;
+  int columns = (int)block->columns * arithmetic->reals, lanes = arithmetic->lane_elements;
+  if (!block->loader.run && lanes == 1) {
+    loop(vectors->count, columns, vectors->depth, vectors->data, vectors->stride, block->data,
+         block->stride, block->sums, block->sums_stride);
+    return;
+  }
+  _Alignas(16) uint8_t converted[MATRIX_BYTES];
+  size_t row_bytes = (size_t)(columns * arithmetic->lane_bytes);
+  int64_t some = CONVERTED_ROWS * lanes;
+  for (int64_t k = 0; k < block->depth; k += some) {
+    int64_t count = at_most(block->depth - k, some);
+    const uint8_t *from = block->data + (size_t)k * block->stride;
+    if (lanes == 2) {
+      load_pairs(&block->loader, from, block->stride, count, columns, converted);
+    } else {
+      for (int64_t i = 0; i < count; i++) {
+        load_elements(&block->loader, from + (size_t)i * block->stride, 1, block->columns,
+                      converted + (size_t)i * row_bytes);
+      }
+    }
+    loop(vectors->count, columns, (int)divide_up(count, lanes),
+         (const uint8_t *)vectors->data + (size_t)(k / lanes * arithmetic->lane_bytes),
+         vectors->stride, converted, row_bytes, block->sums, block->sums_stride);
+  }
+}
+
+static void add_by_columns(const Block *block, const Vectors *vectors) {
+  enum { LINES = CONVERTED_ROWS / 2, LINE_BYTES = MATRIX_BYTES / LINES };
+  const Arithmetic *arithmetic = block->arithmetic;
+  StreamLoop *loop = lanes_of(arithmetic->lanes)->by_columns;
+  if (!block->loader.run && block->depth % arithmetic->lane_elements == 0) {
+    loop(vectors->count, (int)block->columns, vectors->depth, vectors->data, vectors->stride,
+         block->data, block->stride, block->sums, block->sums_stride);
+    return;
+  }
+  _Alignas(16) uint8_t converted[MATRIX_BYTES];
+  size_t bytes = (size_t)type_bytes(arithmetic->element);
+  for (int64_t j = 0; j < block->columns; j += LINES) {
+    int64_t count = at_most(block->columns - j, LINES);
+    for (int64_t i = 0; i < count; i++) {
+      uint8_t *line = converted + (size_t)i * LINE_BYTES;
+      load_elements(&block->loader, block->data + (size_t)(j + i) * block->stride, 1, block->depth,
+                    line);
+      memset(line + (size_t)block->depth * bytes, 0,
+             (size_t)(block->depth % arithmetic->lane_elements) * bytes);
+    }
+    loop(vectors->count, (int)count, vectors->depth, vectors->data, vectors->stride, converted,
+         LINE_BYTES, block->sums + (size_t)(j * arithmetic->lane_bytes), block->sums_stride);
+  }
+}
+
+/* ---- The sums ---- */
+
+static void clear(const Arithmetic *arithmetic, bool negative_zero, uint8_t *sums, size_t bytes) {
+  v128_t zero = wasm_i32x4_const_splat(0);
+  if (negative_zero && arithmetic->lanes == LANES_F32) zero = wasm_f32x4_const_splat(-0.0f);
+  if (negative_zero && arithmetic->lanes == LANES_F64) zero = wasm_f64x2_const_splat(-0.0);
+  for (size_t i = 0; i < bytes; i += 16) wasm_v128_store(sums + i, zero);
+}
+
+#define COMBINE(name, real)                                                                \
+  static void name(const void *first, const void *second, int64_t count, bool along_depth, \
+                   void *out) {                                                            \
+    const real *a = first, *b = second;                                                    \
+    real *pair = out;                                                                      \
+    for (int64_t j = 0; j < count; j++, pair += 2) {                                       \
+      pair[0] = along_depth ? a[j] : a[2 * j] - b[2 * j + 1];                              \
+      pair[1] = along_depth ? b[j] : a[2 * j + 1] + b[2 * j];                              \
+    }                                                                                      \
+  }
+COMBINE(combine_c64, float)
+COMBINE(combine_c128, double)
+
+/* One row of sums: dense, of the arithmetic's type of sums. */
+static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t count,
+                      PrimitiveType to, uint8_t *out, int64_t stride) {
+  enum { SOME = 64 };
+  _Alignas(16) uint8_t converted[SOME * 16];
+  size_t from_bytes = (size_t)type_bytes(arithmetic->sum), bytes = (size_t)type_bytes(to);
+  if (stride == 1 || count == 1) {
+    store_sums(arithmetic, sums, count, to, out);
+    return;
+  }
+  for (int64_t j = 0; j < count; j += SOME) {
+    int64_t some = at_most(count - j, SOME);
+    const uint8_t *from = sums + (size_t)j * from_bytes;
+    if (!sums_are_results(arithmetic, to)) {
+      store_sums(arithmetic, from, some, to, converted);
+      from = converted;
+    }
+    scatter_elements(from, some, bytes, out + (size_t)(j * stride) * bytes, stride);
+  }
+}
+
+static void store_block(const Contraction *c, const Block *block, int64_t rows, bool along_depth,
+                        PrimitiveType to, uint8_t *out) {
+  enum { SOME = 64 };
+  _Alignas(16) uint8_t pairs[SOME * 16];
+  const Arithmetic *arithmetic = block->arithmetic;
+  int64_t row = axes_stride(&c->rows, OUT), column = axes_stride(&c->columns, OUT);
+  size_t bytes = (size_t)type_bytes(to), real_bytes = (size_t)arithmetic->lane_bytes;
+  for (int64_t i = 0; i < rows; i++) {
+    const uint8_t *sums = block->sums + (size_t)(i * arithmetic->reals) * block->sums_stride;
+    uint8_t *to_row = out + (size_t)(i * row) * bytes;
+    if (arithmetic->reals == 1) {
+      store_row(arithmetic, sums, block->columns, to, to_row, column);
+      continue;
+    }
+    for (int64_t j = 0; j < block->columns; j += SOME) {
+      int64_t some = at_most(block->columns - j, SOME);
+      const uint8_t *first = sums + (size_t)j * real_bytes * (along_depth ? 1 : 2);
+      (arithmetic->sum == C64 ? combine_c64 : combine_c128)(first, first + block->sums_stride, some,
+                                                            along_depth, pairs);
+      store_row(arithmetic, pairs, some, to, to_row + (size_t)(j * column) * bytes, column);
+    }
+  }
+}
+
+/* ---- A unit ---- */
+
+void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Unit *unit,
+                     const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
+                     uint8_t *out) {
+  _Alignas(16) uint8_t sums[SUM_BYTES + MOST_VECTORS * 16], buffer[VECTOR_BYTES];
+  const Arithmetic *arithmetic = plan->arithmetic;
+  bool along_depth = is_along_depth(c);
+  int64_t rows = unit->lines[LHS], first = unit->first[RHS], reals = arithmetic->reals;
+  int64_t lhs_depth = axes_stride(&c->depth, LHS), rhs_depth = axes_stride(&c->depth, RHS);
+  int64_t column = along_depth ? axes_stride(&c->columns, RHS) : 1;
+  size_t lhs_bytes = (size_t)type_bytes(c->type[LHS]), rhs_bytes = (size_t)type_bytes(c->type[RHS]);
+  Block block = {.arithmetic = arithmetic,
+                 .loader = loader_for(c->type[RHS], arithmetic, c->type[OUT]),
+                 .stride = (size_t)(along_depth ? column : rhs_depth) * rhs_bytes,
+                 .columns = unit->lines[RHS],
+                 .sums = sums};
+  int64_t sums_of_row = block.columns * (along_depth ? 1 : reals) * arithmetic->lane_bytes;
+  block.sums_stride = (size_t)(sums_of_row + 15) & ~(size_t)15;
+  clear(arithmetic, c->keeps_negative_zero, sums, (size_t)(rows * reals) * block.sums_stride);
+  for (int64_t k = unit->depth; k < unit->depth_end; k += plan->depth_block) {
+    block.depth = at_most(unit->depth_end - k, plan->depth_block);
+    const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
+    block.data = data[RHS] + (offset[RHS] + (size_t)(k * rhs_depth + first * column)) * rhs_bytes;
+    Vectors vectors = load_vectors(c, arithmetic, rows, lhs, block.depth, along_depth, buffer);
+    (along_depth ? add_by_columns : add_by_depth)(&block, &vectors);
+  }
+  size_t at = offset[OUT] + (size_t)(first * axes_stride(&c->columns, OUT));
+  store_block(c, &block, rows, along_depth, to, out + at * (size_t)type_bytes(to));
+}

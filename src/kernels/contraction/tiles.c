@@ -1,0 +1,318 @@
+/*
+** For each block of the depth:
+**   the rhs' columns are packed, as panels that stay in the second cache;
+**   for each block of rows:
+**     the lhs' rows are packed;
+**     for each panel of columns, which stays in the first cache:
+**       for each panel of rows: the micro-kernel adds to these rows x some columns of the result.
+**
+** An operand that several tiles need is packed beforehand, unless that would make much more of it, as
+** it would of a window's positions over an image (9 times for 3 x 3): of those, each unit packs a
+** block of its tile when it needs it.
+*/
+#include "kernels/contraction/tiles.h"
+
+#include <string.h>
+#include <wasm_simd128.h>
+
+#include "kernels/contraction/pack.h"
+
+enum {
+  BLOCK_PANELS = 16, /* packed at a time */
+  TILE_BLOCKS = 4,   /* of rows: a unit has that many at most; and BLOCK_PANELS of columns */
+  MOST_BLOCK_ROWS = BLOCK_PANELS * MOST_PANEL_ROWS,
+  MOST_ROWS = TILE_BLOCKS * MOST_BLOCK_ROWS,
+  MOST_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
+  LHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_PANEL_ROWS * DEPTH_BYTES + 64),
+  RHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
+  WANTED_UNITS = 16,      /* so that a few threads share the work evenly */
+  LEAST_SPLIT = 512,      /* of the depth: below that, adding up splits costs too much */
+  MOST_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
+  PACK_VECTORS = 2,       /* multiplied in the time that it takes to pack an element */
+  SUM_PRODUCTS = 6,       /* in that of beginning and storing a sum */
+};
+
+/* ---- Planning ---- */
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* The size of equal tiles, a multiple of `step`, of which each is at most `most`. */
+static int64_t equal_tiles(int64_t lines, int64_t most, int64_t step) {
+  int64_t count = divide_up(lines, most);
+  return divide_up(divide_up(lines, count), step) * step;
+}
+
+static void set_tiles(ContractionPlan *plan, Operand side, int64_t most, int64_t panel) {
+  plan->tile[side] = equal_tiles(plan->lines[side], most, panel);
+  plan->tiles[side] = divide_up(plan->lines[side], plan->tile[side]);
+}
+
+static int64_t tile_count(const ContractionPlan *plan) {
+  return plan->batches * plan->tiles[LHS] * plan->tiles[RHS];
+}
+
+/* Large tiles pack less, small ones can be shared among threads. */
+static void plan_tiles(ContractionPlan *plan) {
+  int64_t height = panel_lines(plan->arithmetic, LHS), width = panel_lines(plan->arithmetic, RHS);
+  int64_t rows = BLOCK_PANELS * height, columns = BLOCK_PANELS * width;
+  set_tiles(plan, LHS, TILE_BLOCKS * rows, height);
+  set_tiles(plan, RHS, columns, width);
+  while (tile_count(plan) < WANTED_UNITS && plan->tile[LHS] > rows) {
+    int64_t half = plan->tile[LHS] / 2;
+    set_tiles(plan, LHS, half > rows ? half : rows, height);
+  }
+  if (tile_count(plan) < WANTED_UNITS) set_tiles(plan, RHS, columns / 2, width);
+}
+
+static void plan_depth(ContractionPlan *plan, int64_t depth) {
+  int64_t most = DEPTH_BYTES / type_bytes(plan->arithmetic->element);
+  plan->splits = 1;
+  if (tile_count(plan) < WANTED_UNITS / 2 && depth >= 2 * LEAST_SPLIT) {
+    plan->splits = WANTED_UNITS / 2 / tile_count(plan);
+    if (plan->splits > depth / LEAST_SPLIT) plan->splits = depth / LEAST_SPLIT;
+  }
+  int64_t split = divide_up(depth, plan->splits), blocks = divide_up(split, most);
+  plan->depth_block = blocks <= 1 ? split : divide_up(divide_up(split, blocks), 4) * 4;
+  if (plan->depth_block == 0) plan->depth_block = 1;
+  plan->blocks = divide_up(divide_up(depth, plan->depth_block), plan->splits) * plan->splits;
+}
+
+static int64_t panels_of(const ContractionPlan *plan, Operand side) {
+  return divide_up(plan->lines[side], panel_lines(plan->arithmetic, side));
+}
+
+/* From one panel of a block of the depth to the next, in bytes: an odd number of cache lines, as many
+** panels are written at the same time, which would compete for the same places in a cache. */
+static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
+  int64_t lanes = panel_depth(plan->arithmetic, (int)plan->depth_block);
+  int64_t rows = panel_lines(plan->arithmetic, LHS);
+  int64_t line = side == LHS ? rows * plan->arithmetic->lane_bytes : PANEL_COLUMN_BYTES;
+  return (divide_up(lanes * line, 64) | 1) * 64;
+}
+
+/* Whether the rhs is panels where it is. */
+static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Operand side) {
+  const Arithmetic *arithmetic = plan->arithmetic;
+  const Axis *panel = c->columns.items, *column = panel + 1, *depth = c->depth.items;
+  int64_t width = PANEL_COLUMN_BYTES / arithmetic->lane_bytes;
+  return side == RHS && c->columns.count == 2 && c->depth.count == 1 && arithmetic->reals == 1 &&
+         c->type[RHS] == arithmetic->sum && column->size == width && column->stride[RHS] == 1 &&
+         depth->stride[RHS] == width && panel->stride[RHS] == depth->size * width;
+}
+
+void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts) {
+  plan_tiles(plan);
+  plan_depth(plan, axes_size(&largest->depth));
+  int64_t at = 0, lanes = 16 / plan->arithmetic->lane_bytes, reals = plan->arithmetic->reals;
+  int64_t depth = panel_depth(plan->arithmetic, (int)plan->depth_block) * plan->blocks;
+  double padded[2], packed = 0;
+  for (int side = LHS; side <= RHS; side++) {
+    bool windowed = largest->windowed && side == (plan->swapped ? RHS : LHS);
+    int64_t tiles = plan->tiles[side == LHS ? RHS : LHS];
+    int64_t bytes = plan->batches * plan->blocks * panels_of(plan, side) * packed_panel(plan, side);
+    bool beforehand = parts == 1 && tiles > 1 && (!windowed || bytes <= MOST_WINDOWS);
+    bool panels = is_in_panels(plan, largest, side);
+    if (panels) beforehand = false;
+    plan->packed_at[side] = at;
+    plan->packed_bytes[side] = beforehand ? bytes : 0;
+    at += plan->packed_bytes[side];
+    padded[side] = (double)(panels_of(plan, side) * panel_lines(plan->arithmetic, side));
+    packed += padded[side] * (double)(depth * (panels ? 0 : beforehand ? 1 : tiles));
+  }
+  plan->sums_at = at;
+  plan->cost = (double)(plan->batches * parts) *
+               (packed * (double)(PACK_VECTORS * lanes) +
+                padded[LHS] * padded[RHS] * (double)((depth + SUM_PRODUCTS) * reals));
+}
+
+/* ---- Packing beforehand: packed[batch][block of the depth][panel] ---- */
+
+static int64_t pack_chunks(const ContractionPlan *plan, Operand side) {
+  if (!plan->packed_bytes[side]) return 0;
+  return plan->batches * plan->blocks * divide_up(panels_of(plan, side), BLOCK_PANELS);
+}
+
+int64_t tiles_pack_chunks(const ContractionPlan *plan) {
+  return pack_chunks(plan, LHS) + pack_chunks(plan, RHS);
+}
+
+static size_t batch_offset(const Contraction *contraction, Operand operand, int64_t batch) {
+  size_t offset;
+  axes_offsets(&contraction->batch, operand, batch, 1, (size_t)contraction->base[operand], &offset);
+  return offset;
+}
+
+static void pack_block(const Contraction *contraction, const ContractionPlan *plan,
+                       const uint8_t *data, Operand side, int64_t chunk, uint8_t *packed) {
+  size_t line[MOST_COLUMNS];
+  Depth depth;
+  Side from = side_new(contraction, plan->arithmetic, side, data);
+  int64_t panels = panels_of(plan, side), groups = divide_up(panels, BLOCK_PANELS);
+  int64_t group = chunk % groups, block = chunk / groups, total = axes_size(&contraction->depth);
+  int64_t most = BLOCK_PANELS * panel_lines(plan->arithmetic, side);
+  int64_t batch = block / plan->blocks, first = group * most, lines = plan->lines[side] - first;
+  int64_t k = block % plan->blocks * plan->depth_block;
+  if (lines > most) lines = most;
+  if (k >= total) return;
+  int count = (int)(total - k < plan->depth_block ? total - k : plan->depth_block);
+  const Axes *axes = side == LHS ? &contraction->rows : &contraction->columns;
+  axes_offsets(axes, side, first, lines, batch_offset(contraction, side, batch), line);
+  depth_init(&depth, &contraction->depth, side, k, count);
+  pack(&from, line, lines, &depth,
+       packed + (block * panels + group * BLOCK_PANELS) * packed_panel(plan, side),
+       (size_t)packed_panel(plan, side));
+}
+
+void tiles_pack(const Contraction *contraction, const ContractionPlan *plan,
+                const uint8_t *const data[2], uint8_t *scratch, int64_t chunk) {
+  Operand side = LHS;
+  if (chunk >= pack_chunks(plan, LHS)) {
+    chunk -= pack_chunks(plan, LHS);
+    side = RHS;
+  }
+  pack_block(contraction, plan, data[side], side, chunk, scratch + plan->packed_at[side]);
+}
+
+/* ---- Multiplying ---- */
+
+/* Where the sums of a tile are; `bytes` are those of one sum. */
+typedef struct Place {
+  uint8_t *sums;
+  const size_t *row, *column;
+  size_t bytes;
+} Place;
+
+/* Panels of one operand; one is `stride` bytes behind the other. */
+typedef struct Panels {
+  const uint8_t *first;
+  size_t stride;
+} Panels;
+
+/* A panel of rows whose columns are too few, or are not neighbours in the result: computed beside it. */
+static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_t *lhs,
+                           const uint8_t *rhs, const Place *place, int64_t rows, int64_t columns,
+                           Start start) {
+  _Alignas(16) uint8_t tile[MOST_PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
+  void *out[MOST_PANEL_ROWS];
+  for (int i = 0; i < MOST_PANEL_ROWS; i++) out[i] = tile[i];
+  for (int64_t i = 0; i < rows && start == START_OUT; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      memcpy(tile[i] + (size_t)j * place->bytes,
+             place->sums + (place->row[i] + place->column[j]) * place->bytes, place->bytes);
+    }
+  }
+  lanes_of(arithmetic->lanes)->tile(depth, lhs, 0, 1, rhs, out, start);
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      memcpy(place->sums + (place->row[i] + place->column[j]) * place->bytes,
+             tile[i] + (size_t)j * place->bytes, place->bytes);
+    }
+  }
+}
+
+/* One panel of columns with all panels of a block of rows. */
+static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const uint8_t *rhs,
+                           const Place *place, int64_t rows, int64_t columns, Start start) {
+  _Alignas(16) uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* of rows that a last panel lacks */
+  void *out[MOST_BLOCK_ROWS];
+  const LaneLoops *loops = lanes_of(arithmetic->lanes);
+  int64_t height = loops->panel_rows, panels = divide_up(rows, height);
+  int64_t width = PANEL_COLUMN_BYTES / (int64_t)place->bytes;
+  bool whole = columns >= width && place->column[width - 1] == place->column[0] + (size_t)width - 1;
+  if (whole) {
+    uint8_t *sums = place->sums + place->column[0] * place->bytes;
+    for (int64_t i = 0; i < rows; i++) out[i] = sums + place->row[i] * place->bytes;
+    for (int64_t i = rows; i < panels * height; i++) out[i] = nowhere;
+    loops->tile(depth, lhs.first, lhs.stride, (int)panels, rhs, out, start);
+    return;
+  }
+  if (columns > width) columns = width;
+  for (int64_t i = 0; i < rows; i += height, lhs.first += lhs.stride) {
+    Place apart = {place->sums, place->row + i, place->column, place->bytes};
+    multiply_apart(arithmetic, depth, lhs.first, rhs, &apart, rows - i < height ? rows - i : height,
+                   columns, start);
+  }
+}
+
+/* A unit's lines of one operand, and a block of its depth at a time. */
+typedef struct TileSide {
+  Side side;
+  size_t line[MOST_ROWS];
+  Depth depth;
+  const uint8_t *packed; /* panels of the unit's first line, of block 0; NULL: not packed yet */
+  size_t panel_bytes, block_bytes; /* of packed panels, of all panels of a block */
+} TileSide;
+
+static void tile_side_init(TileSide *tile, const Contraction *part, const ContractionPlan *plan,
+                           const Unit *unit, Operand side, const uint8_t *data,
+                           const uint8_t *scratch) {
+  tile->side = side_new(part, plan->arithmetic, side, data);
+  tile->panel_bytes = (size_t)packed_panel(plan, side);
+  tile->block_bytes = (size_t)panels_of(plan, side) * tile->panel_bytes;
+  tile->packed = NULL;
+  if (is_in_panels(plan, part, side)) {
+    size_t bytes = (size_t)plan->arithmetic->lane_bytes;
+    size_t first = batch_offset(part, side, unit->batch) +
+                   (size_t)(unit->first[side] * axes_size(&part->depth));
+    tile->packed = data + first * bytes;
+    tile->panel_bytes = (size_t)part->columns.items[0].stride[RHS] * bytes;
+    tile->block_bytes = (size_t)(plan->depth_block * PANEL_COLUMN_BYTES);
+    return;
+  }
+  if (plan->packed_bytes[side]) {
+    int64_t panel = unit->first[side] / panel_lines(plan->arithmetic, side);
+    tile->packed = scratch + plan->packed_at[side] +
+                   (size_t)(unit->batch * plan->blocks) * tile->block_bytes +
+                   (size_t)panel * tile->panel_bytes;
+    return;
+  }
+  axes_offsets(side == LHS ? &part->rows : &part->columns, side, unit->first[side],
+               unit->lines[side], batch_offset(part, side, unit->batch), tile->line);
+}
+
+/* Lines from the unit's `first` on, a multiple of the panel's. */
+static Panels tile_panels(const TileSide *tile, int64_t block, int64_t first, int64_t lines,
+                          uint8_t *buffer) {
+  if (tile->packed) {
+    int64_t panel = first / panel_lines(tile->side.arithmetic, tile->side.operand);
+    const uint8_t *at = tile->packed + (size_t)block * tile->block_bytes;
+    return (Panels){at + (size_t)panel * tile->panel_bytes, tile->panel_bytes};
+  }
+  pack(&tile->side, tile->line + first, lines, &tile->depth, buffer, tile->panel_bytes);
+  return (Panels){buffer, tile->panel_bytes};
+}
+
+void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const Unit *unit,
+                    const uint8_t *const data[2], const uint8_t *scratch, uint8_t *sums) {
+  _Alignas(16) uint8_t lhs_buffer[LHS_BLOCK_BYTES], rhs_buffer[RHS_BLOCK_BYTES];
+  size_t row[MOST_ROWS], column[MOST_COLUMNS];
+  TileSide lhs, rhs;
+  const Arithmetic *arithmetic = plan->arithmetic;
+  tile_side_init(&lhs, part, plan, unit, LHS, data[LHS], scratch);
+  tile_side_init(&rhs, part, plan, unit, RHS, data[RHS], scratch);
+  axes_offsets(&part->rows, OUT, unit->first[LHS], unit->lines[LHS],
+               batch_offset(part, OUT, unit->batch), row);
+  axes_offsets(&part->columns, OUT, unit->first[RHS], unit->lines[RHS], 0, column);
+  Start start = part->keeps_negative_zero ? START_NEGATIVE_ZERO : START_ZERO;
+  int width = panel_lines(arithmetic, RHS), most = BLOCK_PANELS * panel_lines(arithmetic, LHS);
+  int64_t k = unit->depth;
+  do {
+    int64_t rest = unit->depth_end - k, block = k / plan->depth_block;
+    int count = (int)(rest < plan->depth_block ? rest : plan->depth_block);
+    if (!lhs.packed) depth_init(&lhs.depth, &part->depth, LHS, k, count);
+    if (!rhs.packed) depth_init(&rhs.depth, &part->depth, RHS, k, count);
+    Panels columns = tile_panels(&rhs, block, 0, unit->lines[RHS], rhs_buffer);
+    for (int64_t i = 0; i < unit->lines[LHS]; i += most) {
+      int64_t height = unit->lines[LHS] - i < most ? unit->lines[LHS] - i : most;
+      Panels rows = tile_panels(&lhs, block, i, height, lhs_buffer);
+      const uint8_t *panel = columns.first;
+      for (int64_t j = 0; j < unit->lines[RHS]; j += width, panel += columns.stride) {
+        Place place = {sums, row + i, column + j, (size_t)type_bytes(arithmetic->sum)};
+        multiply_panel(arithmetic, panel_depth(arithmetic, count), rows, panel, &place, height,
+                       unit->lines[RHS] - j, start);
+      }
+    }
+    start = START_OUT;
+    k += count;
+  } while (k < unit->depth_end);
+}

@@ -1,0 +1,378 @@
+/*
+** convolution, of any types, window and dimension numbers, as contractions: rows are output
+** positions, columns output features, and the depth is the kernel's positions and input features.
+** Windows over the lhs are never materialised: strides say where their elements are (im2col is done
+** block by block, when tiles.c packs).
+**
+** Where the lhs is dilated, each combination of classes of positions (window.h) is a contraction of
+** its own. Where windows reach beyond the lhs, it is copied into scratch memory, with zeros around
+** it.
+*/
+#include "kernels/convolution/convolution.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/contraction/contraction_plan.h"
+#include "kernels/convolution/window.h"
+#include "kernels/elements.h"
+#include "kernels/kernels.h"
+
+enum { COPY_ELEMENTS = 16 * 1024 /* of a chunk */ };
+
+typedef struct Convolution {
+  const Instruction *instruction;
+  Line lines[MAX_RANK];
+  const Arithmetic *arithmetic;
+  bool copies, copies_rhs;
+  PrimitiveType lhs_type, rhs_type;                   /* of the copies, if there are any */
+  int64_t lhs_sizes[MAX_RANK], lhs_strides[MAX_RANK]; /* as well */
+  int64_t parts;
+} Convolution;
+
+/* Positions of a window share most elements: better converted once, before they are packed. */
+static bool wants_copy(const Convolution *conv) {
+  const Shape *lhs = conv->instruction->operands[0]->shape;
+  bool windowed = false;
+  for (int i = 0; i < conv->instruction->a->conv_dims.spatial; i++) {
+    const Line *line = &conv->lines[i];
+    if (line->low > 0 || line->high > 0) return true;
+    windowed |= line->taps > 1;
+  }
+  return windowed && loader_for(lhs->type, conv->arithmetic, conv->instruction->shape->type).run;
+}
+
+/* `plainly`: both operands are converted to what can be computed with where it is. */
+static void convolution_of(const Instruction *instruction, bool plainly, Convolution *conv) {
+  const ConvDims *dims = &instruction->a->conv_dims;
+  const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;
+  conv->instruction = instruction;
+  conv->arithmetic =
+      (plainly ? arithmetic_plain : arithmetic_for)(lhs->type, rhs->type, instruction->shape->type);
+  conv->parts = 1;
+  for (int d = 0; d < lhs->rank; d++) conv->lhs_sizes[d] = lhs->dims[d];
+  for (int i = 0; i < dims->spatial; i++) {
+    int64_t places = instruction->shape->dims[dims->output_spatial[i]];
+    Line *line = &conv->lines[i];
+    *line = line_of(&instruction->a->window.items[i], lhs->dims[dims->input_spatial[i]], places);
+    conv->parts *= line_classes(line);
+  }
+  conv->copies = wants_copy(conv);
+  conv->lhs_type = conv->copies ? conv->arithmetic->element : lhs->type;
+  conv->copies_rhs =
+      plainly && loader_for(rhs->type, conv->arithmetic, instruction->shape->type).run;
+  conv->rhs_type = conv->copies_rhs ? conv->arithmetic->element : rhs->type;
+  for (int i = 0; i < dims->spatial && conv->copies; i++) {
+    conv->lhs_sizes[dims->input_spatial[i]] += conv->lines[i].low + conv->lines[i].high;
+  }
+  int64_t stride = 1;
+  for (int d = lhs->rank - 1; d >= 0; stride *= conv->lhs_sizes[d], d--) {
+    conv->lhs_strides[d] = stride;
+  }
+}
+
+/* ---- As contractions ---- */
+
+/* The groups, and what lies within one of them in all spatial positions. */
+static void add_features(const Convolution *conv, Contraction *c, const int64_t *rhs_strides,
+                         const int64_t *out_strides) {
+  const Attributes *a = conv->instruction->a;
+  const ConvDims *dims = &a->conv_dims;
+  const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
+  int64_t batch = conv->lhs_strides[dims->input_batch], batches = out->dims[dims->output_batch];
+  int64_t feature = conv->lhs_strides[dims->input_feature];
+  int64_t inputs = rhs->dims[dims->kernel_input_feature];
+  int64_t groups = a->feature_group_count * a->batch_group_count;
+  int64_t outputs = rhs->dims[dims->kernel_output_feature] / groups;
+  int64_t output = out_strides[dims->output_feature];
+  int64_t kernel_output = rhs_strides[dims->kernel_output_feature];
+  axes_add(&c->batch, groups, a->batch_group_count > 1 ? batches * batch : inputs * feature,
+           outputs * kernel_output, outputs * output);
+  axes_add(&c->rows, batches, batch, 0, out_strides[dims->output_batch]);
+  axes_add(&c->columns, outputs, 0, kernel_output, output);
+  axes_add(&c->depth, inputs, feature, rhs_strides[dims->kernel_input_feature], 0);
+}
+
+/* The contraction of the positions of these classes; of no class: with the sizes of the largest. */
+static void contraction_of(const Convolution *conv, const int64_t *class, Contraction *c) {
+  const ConvDims *dims = &conv->instruction->a->conv_dims;
+  const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
+  int64_t rhs_strides[MAX_RANK], out_strides[MAX_RANK];
+  shape_strides(rhs, rhs_strides);
+  shape_strides(out, out_strides);
+  c->batch.count = c->rows.count = c->columns.count = c->depth.count = 0;
+  c->base[LHS] = c->base[RHS] = c->base[OUT] = 0;
+  c->type[LHS] = conv->lhs_type;
+  c->type[RHS] = conv->rhs_type;
+  c->type[OUT] = out->type;
+  c->keeps_negative_zero = c->windowed = false;
+  c->in_pairs =
+      conv->arithmetic->element == S32 &&
+      arithmetic_for(conv->instruction->operands[0]->shape->type, rhs->type, out->type)->element ==
+          S16;
+  for (int i = 0; i < dims->spatial; i++) {
+    const Line *line = &conv->lines[i];
+    LineClass own = {.places = (line->places + line->classes - 1) / line->classes,
+                     .taps = (line->taps + line->tap_step - 1) / line->tap_step};
+    if (class) own = line_class(line, class[i]);
+    int64_t lhs_stride = conv->lhs_strides[dims->input_spatial[i]];
+    int64_t rhs_stride = rhs_strides[dims->kernel_spatial[i]];
+    int64_t out_stride = out_strides[dims->output_spatial[i]];
+    int64_t tap = line->reversed ? -rhs_stride : rhs_stride;
+    axes_add(&c->rows, own.places, line->place_elements * lhs_stride, 0,
+             line->classes * out_stride);
+    axes_add(&c->depth, own.taps, line->tap_elements * lhs_stride, line->tap_step * tap, 0);
+    c->windowed |= line->taps > 1;
+    if (!class) continue;
+    c->base[LHS] += (own.element + (conv->copies ? line->low : 0)) * lhs_stride;
+    c->base[RHS] += own.first_tap * tap + (line->reversed ? (line->taps - 1) * rhs_stride : 0);
+    c->base[OUT] += class[i] * out_stride;
+  }
+  add_features(conv, c, rhs_strides, out_strides);
+}
+
+static ContractionPlan plan_of(const Convolution *conv, Contraction *largest) {
+  contraction_of(conv, NULL, largest);
+  return contraction_plan(largest, conv->parts, shape_elements(conv->instruction->shape));
+}
+
+static void part_of(const Convolution *conv, const ContractionPlan *plan, int64_t part,
+                    Contraction *c) {
+  int64_t class[MAX_RANK];
+  for (int i = 0; i < conv->instruction->a->conv_dims.spatial; i++) {
+    class[i] = part % line_classes(&conv->lines[i]);
+    part /= line_classes(&conv->lines[i]);
+  }
+  contraction_of(conv, class, c);
+  contraction_arrange(c, plan);
+}
+
+/* ---- The copy of the lhs ---- */
+
+/* The spatial dimension, if any, that has zeros around it in dimension d of the lhs. */
+static const Line *padded_line(const Convolution *conv, int d) {
+  const ConvDims *dims = &conv->instruction->a->conv_dims;
+  for (int i = 0; i < dims->spatial; i++) {
+    const Line *line = &conv->lines[i];
+    if (dims->input_spatial[i] == d && (line->low > 0 || line->high > 0)) return line;
+  }
+  return NULL;
+}
+
+/* A row of the copy: the innermost dimension that has zeros around it, and all inside that. */
+typedef struct CopyRows {
+  int rank;              /* of the dimensions outside it */
+  int64_t count;         /* of rows */
+  int64_t inner, length; /* elements of all inside that dimension, and its size in the lhs */
+  int64_t low, high;     /* its zeros */
+} CopyRows;
+
+static CopyRows copy_rows(const Convolution *conv) {
+  const Shape *lhs = conv->instruction->operands[0]->shape;
+  CopyRows rows = {.rank = lhs->rank - 1, .inner = 1, .count = 1};
+  while (rows.rank > 0 && !padded_line(conv, rows.rank)) rows.inner *= lhs->dims[rows.rank--];
+  const Line *line = padded_line(conv, rows.rank);
+  rows.length = lhs->dims[rows.rank];
+  if (line) {
+    rows.low = line->low;
+    rows.high = line->high;
+  }
+  for (int d = 0; d < rows.rank; d++) rows.count *= conv->lhs_sizes[d];
+  return rows;
+}
+
+static int64_t copy_elements(const Convolution *conv) {
+  int64_t elements = 1;
+  for (int d = 0; d < conv->instruction->operands[0]->shape->rank; d++) {
+    elements *= conv->lhs_sizes[d];
+  }
+  return elements;
+}
+
+static int64_t copy_bytes(const Convolution *conv) {
+  if (!conv->copies) return 0;
+  return (copy_elements(conv) * type_bytes(conv->lhs_type) + 63) & -64;
+}
+
+static int64_t rhs_elements(const Convolution *conv) {
+  return conv->copies_rhs ? shape_elements(conv->instruction->operands[1]->shape) : 0;
+}
+
+static int64_t rhs_copy_bytes(const Convolution *conv) {
+  return (rhs_elements(conv) * type_bytes(conv->rhs_type) + 63) & -64;
+}
+
+/* Where row number `row` of the copy begins in the lhs; -1 if it is all zeros. */
+static int64_t row_source(const Convolution *conv, const CopyRows *rows, int64_t row) {
+  const Shape *lhs = conv->instruction->operands[0]->shape;
+  int64_t strides[MAX_RANK], at = 0;
+  shape_strides(lhs, strides);
+  for (int d = rows->rank - 1; d >= 0; d--) {
+    const Line *line = padded_line(conv, d);
+    int64_t index = row % conv->lhs_sizes[d] - (line ? line->low : 0);
+    row /= conv->lhs_sizes[d];
+    if (index < 0 || index >= lhs->dims[d]) return -1;
+    at += index * strides[d];
+  }
+  return at;
+}
+
+static int64_t rows_per_chunk(const CopyRows *rows) {
+  int64_t elements = (rows->low + rows->length + rows->high) * rows->inner;
+  return elements < COPY_ELEMENTS ? COPY_ELEMENTS / (elements + 1) + 1 : 1;
+}
+
+static void copy_chunk(const Convolution *conv, const uint8_t *lhs, uint8_t *copy, int64_t chunk) {
+  CopyRows rows = copy_rows(conv);
+  PrimitiveType from = conv->instruction->operands[0]->shape->type;
+  Loader loader = loader_for(from, conv->arithmetic, conv->instruction->shape->type);
+  size_t bytes = (size_t)type_bytes(conv->lhs_type), from_bytes = (size_t)type_bytes(from);
+  size_t low = (size_t)(rows.low * rows.inner) * bytes;
+  size_t high = (size_t)(rows.high * rows.inner) * bytes;
+  int64_t count = rows.length * rows.inner;
+  size_t row_bytes = low + (size_t)count * bytes + high;
+  int64_t row = chunk * rows_per_chunk(&rows), end = row + rows_per_chunk(&rows);
+  for (; row < end && row < rows.count; row++) {
+    uint8_t *to = copy + (size_t)row * row_bytes;
+    int64_t at = row_source(conv, &rows, row);
+    if (at < 0) {
+      memset(to, 0, row_bytes);
+      continue;
+    }
+    const uint8_t *source = lhs + (size_t)at * from_bytes;
+    memset(to, 0, low);
+    if (loader.run) {
+      loader.run(&loader, source, count, to + low);
+    } else {
+      memcpy(to + low, source, (size_t)count * bytes);
+    }
+    memset(to + row_bytes - high, 0, high);
+  }
+}
+
+static int64_t lhs_chunks(const Convolution *conv) {
+  if (!conv->copies) return 0;
+  CopyRows rows = copy_rows(conv);
+  return (rows.count + rows_per_chunk(&rows) - 1) / rows_per_chunk(&rows);
+}
+
+static void copy_rhs_chunk(const Convolution *conv, const uint8_t *rhs, uint8_t *copy,
+                           int64_t chunk) {
+  PrimitiveType from = conv->instruction->operands[1]->shape->type;
+  Loader loader = loader_for(from, conv->arithmetic, conv->instruction->shape->type);
+  int64_t first = chunk * COPY_ELEMENTS, count = rhs_elements(conv) - first;
+  loader.run(&loader, rhs + first * type_bytes(from), count < COPY_ELEMENTS ? count : COPY_ELEMENTS,
+             copy + first * type_bytes(conv->rhs_type));
+}
+
+/* ---- The kernel's interface ---- */
+
+enum { COPY_PHASE, FIRST_CONTRACTION_PHASE, PHASES = FIRST_CONTRACTION_PHASE + CONTRACTION_PHASES };
+
+typedef struct ConvolutionPlan {
+  KernelPlan kernel;
+  Convolution conv;
+  ContractionPlan plan;
+  Contraction first; /* the first part: often the only one */
+} ConvolutionPlan;
+
+/* Windows that lie on padding for the most part would make the copy much too large. */
+static bool suits(const Instruction *instruction, const Convolution *conv) {
+  int64_t elements =
+      shape_elements(instruction->shape) + shape_elements(instruction->operands[0]->shape);
+  return !conv->copies || copy_elements(conv) <= 16 * elements + (1 << 20);
+}
+
+/* Plans it but for the kernel's phases; false if the evaluator has to do it. */
+static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p) {
+  convolution_of(instruction, true, &p->conv);
+  if (!suits(instruction, &p->conv)) return false;
+  p->plan = plan_of(&p->conv, &p->first);
+  if (p->plan.way != DIRECTLY) {
+    convolution_of(instruction, false, &p->conv);
+    p->plan = plan_of(&p->conv, &p->first);
+  }
+  return true;
+}
+
+bool convolution_in_order(const Instruction *instruction) {
+  const ConvDims *dims = &instruction->a->conv_dims;
+  bool is = dims->output_batch == 0;
+  for (int i = 0; i < dims->spatial; i++) is &= dims->output_spatial[i] == i + 1;
+  return is;
+}
+
+double convolution_cost(const Instruction *instruction) {
+  ConvolutionPlan p;
+  return plan_convolution(instruction, &p) ? p.plan.cost : INFINITY;
+}
+
+static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]) {
+  contraction_rows(&((const ConvolutionPlan *)kernel)->plan, phase - FIRST_CONTRACTION_PHASE, chunk,
+                   rows);
+}
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
+    return NULL;
+  }
+  ConvolutionPlan *p = ARENA_NEW(arena, ConvolutionPlan);
+  if (!plan_convolution(instruction, p)) return NULL;
+  part_of(&p->conv, &p->plan, 0, &p->first);
+  if (p->conv.parts == 1) contraction_plan_rows(&p->plan, &p->first);
+  if (p->plan.row_elements) p->kernel.rows = rows;
+  p->kernel.row_elements = p->plan.row_elements;
+  p->kernel.scratch_bytes =
+      copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
+  int *chunks = kernel_phases(&p->kernel, arena, PHASES);
+  int64_t rhs_chunks = (rhs_elements(&p->conv) + COPY_ELEMENTS - 1) / COPY_ELEMENTS;
+  chunks[COPY_PHASE] = (int)(lhs_chunks(&p->conv) + rhs_chunks);
+  contraction_phases(&p->plan, chunks + FIRST_CONTRACTION_PHASE);
+  return &p->kernel;
+}
+
+static void multiply(const ConvolutionPlan *p, const ContractionData *data, int64_t chunk) {
+  const ContractionPlan *plan = &p->plan;
+  int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk, made = 0;
+  int64_t per_part = plan->units_per_part;
+  Contraction other;
+  if (end > plan->units) end = plan->units;
+  while (unit < end) {
+    int64_t part = unit / per_part, first = part * per_part;
+    int64_t stop = first + per_part < end ? first + per_part : end;
+    if (part != made) part_of(&p->conv, plan, part, &other);
+    made = part;
+    contraction_multiply(part ? &other : &p->first, plan, data, unit - first, stop - first);
+    unit = stop;
+  }
+}
+
+static void copy(const Convolution *conv, const KernelCall *call, int64_t chunk) {
+  int64_t of_lhs = lhs_chunks(conv);
+  if (chunk < of_lhs) {
+    copy_chunk(conv, call->operands[0], call->scratch, chunk);
+  } else {
+    copy_rhs_chunk(conv, call->operands[1], call->scratch + copy_bytes(conv), chunk - of_lhs);
+  }
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const ConvolutionPlan *p = (const ConvolutionPlan *)call->plan;
+  ContractionData data = {call->operands[0], call->operands[1], call->results[0], call->scratch};
+  if (p->conv.copies) data.lhs = call->scratch;
+  if (p->conv.copies_rhs) data.rhs = call->scratch + copy_bytes(&p->conv);
+  if (call->scratch) data.scratch += copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv);
+  switch (phase - FIRST_CONTRACTION_PHASE) {
+  case PHASE_PACK: /* with several parts nothing is packed beforehand */
+    contraction_pack(&p->first, &p->plan, &data, chunk);
+    break;
+  case PHASE_MULTIPLY: multiply(p, &data, chunk); break;
+  case PHASE_FINISH:
+    contraction_finish(&p->plan, call->instruction->shape->type, &data, chunk);
+    break;
+  default:
+    if (call->scratch) copy(&p->conv, call, chunk);
+  }
+}
+
+const Kernel kernel_convolution = {"convolution", plan, run};

@@ -1,0 +1,41 @@
+/*
+** One spatial dimension of a convolution: which elements of the lhs its kernel meets where.
+**
+** Output place p and kernel tap t meet at element
+**
+**     e = (p * stride + t * tap_dilation - padding) / base_dilation
+**
+** if that leaves no remainder. Which t do so depends on p modulo the number of `classes`: for all
+** places of one class they are first, first + tap_step, first + 2 * tap_step, ..., and e is affine
+** in the place and in the tap among these. So no zeros between dilated elements are multiplied.
+*/
+#ifndef XLA_KERNELS_CONVOLUTION_WINDOW_H
+#define XLA_KERNELS_CONVOLUTION_WINDOW_H
+
+#include "hlo/ir/attributes.h"
+
+typedef struct Line {
+  int64_t length, places, taps; /* of the lhs, the output and the kernel */
+  int64_t stride, tap_dilation, base_dilation, padding;
+  bool reversed; /* tap t is the kernel's element taps - 1 - t */
+  int64_t classes, tap_step;
+  int64_t place_elements, tap_elements; /* from one place, or tap, of a class to the next */
+  int64_t low, high;                    /* elements of which some place reaches beyond the lhs */
+} Line;
+
+Line line_of(const WindowDimension *window, int64_t length, int64_t places);
+
+/* How many classes have a place. */
+int64_t line_classes(const Line *line);
+
+/* The places class, class + classes, ...: their number, their taps, and e for the first of both. */
+typedef struct LineClass {
+  int64_t places, taps, first_tap, element;
+} LineClass;
+LineClass line_class(const Line *line, int64_t class);
+
+/* One place of a class, `index` places behind its first, with only those taps that meet an element
+** that exists. */
+LineClass line_place(const Line *line, LineClass class, int64_t index);
+
+#endif

@@ -1,0 +1,385 @@
+/*
+** fft: FFT, IFFT, RFFT and IRFFT over the last one to three axes, of any length. An axis is a pass
+** over lines (fft.h). Long lines that lie in memory one element after the other are two passes, so
+** that what is worked on stays in the cache and is work for several threads: with n = n1 n2,
+** j = j1 n2 + j2 and k = k1 + n1 k2,
+**
+**     X[k] = sum over j2 of w_n2^(j2 k2) (w_n^(j2 k1) sum over j1 of x[j] w_n1^(j1 k1))
+**
+** which are n2 transforms of length n1, side by side; factors; and n1 transforms of length n2, whose
+** results are side by side.
+*/
+#include "kernels/fft/fft.h"
+
+#include "base/least.h"
+#include "kernels/kernels.h"
+
+enum {
+  LONG_LINE = 16384, /* elements that are two passes */
+  LONG_LINE_OF_FEW = 8192,
+  FEW = 4,
+  LEAST_FACTOR = 16,
+  TILE_BYTES = 48 << 10, /* of more lanes than a vector has */
+  CHUNK_REALS = 16384,   /* that are worth a chunk */
+  MOST_CHUNKS = 8,       /* each has a tile's memory */
+  LONG_CHUNK = 1 << 20,  /* reals, of which a chunk of its own is worth a small tile's */
+  SMALL_TILE = 256 << 10,
+  CHUNK_PAIRS = 4096,
+  STEPS_PER_AXIS = 3,
+  TURN_BYTES = 64,            /* of a FftTurn */
+  LONG_PAIRS = 4 * FFT_PIECE, /* of a chunk: it takes several turns */
+};
+
+/* Where lines are: leaves, or scratch. */
+typedef enum Place { OPERAND, RESULT, MIDDLE, SPECTRUM } Place;
+
+typedef struct Step {
+  Place from, to;
+  FftPass pass;
+  int64_t tiles, tiles_per_chunk, tile_pairs;
+  /* Instead, the pairs of long lines: */
+  bool pairs;
+  FftPairs pair;
+  int64_t from_line, to_line, blocks; /* between lines, in reals; chunks of a line */
+} Step;
+
+typedef struct FftPlan {
+  KernelPlan kernel;
+  PrimitiveType real;
+  int64_t at[4], tile_bytes; /* in scratch, of MIDDLE and SPECTRUM; of one chunk's tile */
+  int64_t tiles_at;
+  /* Chunks take several turns: a first phase clears what says how far they have come. */
+  bool is_long;
+  int count, most; /* steps; chunks of one */
+  Step *steps;
+} FftPlan;
+
+/* An axis of which lines are to be transformed. */
+typedef struct AxisJob {
+  FftPlan *plan;
+  Arena *arena;
+  int64_t length;       /* of the whole transform, in reals where these are what it is about */
+  int64_t outer, inner; /* lines are [outer][length][inner] */
+  bool inverse;
+  FftReal real;
+  bool is_real; /* from or to reals */
+  Place from, to;
+} AxisJob;
+
+static Step *add_step(FftPlan *plan, Place from, Place to) {
+  Step *step = &plan->steps[plan->count++];
+  *step = (Step){.from = from, .to = to};
+  return step;
+}
+
+static bool has_few_lines(const FftPass *pass, PrimitiveType real) {
+  return pass->lines <= (real == F64 ? 1 : 2);
+}
+
+/* As many lanes as make good use of vectors and of the cache; a line by itself where there are fewer
+** lines than a vector has lanes. */
+static void choose_lanes(FftPass *pass, PrimitiveType real) {
+  int vector = real == F64 ? 2 : 4;
+  pass->lanes = 4 * vector;
+  while (pass->lanes > vector && (fft_tile_bytes(pass, real) > TILE_BYTES ||
+                                  pass->group <= pass->lanes * fft_lines_per_lane(pass) / 2)) {
+    pass->lanes /= 2;
+  }
+  if (has_few_lines(pass, real) && fft_runs_alone(pass->transform, real)) pass->lanes = 1;
+}
+
+static void finish_pass(FftPlan *plan, Step *step) {
+  FftPass *pass = &step->pass;
+  step->tiles = fft_tiles(pass);
+  int64_t reals = step->tiles * 2 * pass->transform->room * pass->lanes;
+  int64_t bytes = (fft_tile_bytes(pass, plan->real) + 63) & -64;
+  int64_t most = bytes <= SMALL_TILE ? MOST_CHUNKS + reals / LONG_CHUNK : MOST_CHUNKS;
+  int64_t chunks = least(most, (reals + CHUNK_REALS - 1) / CHUNK_REALS);
+  chunks = least(chunks, step->tiles);
+  step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
+  if (bytes > plan->tile_bytes) plan->tile_bytes = bytes;
+  step->tile_pairs = pass->transform->room * pass->lanes;
+  plan->is_long |= step->tiles_per_chunk * step->tile_pairs > LONG_PAIRS;
+}
+
+/* --- Long lines ------------------------------------------------------------------------------- */
+
+/* The factor of n that is next below its root; 0 if there is none of use. */
+static int64_t half_factor(int64_t n) {
+  int64_t factor = 1;
+  while ((factor + 1) * (factor + 1) <= n) factor++;
+  for (; factor >= LEAST_FACTOR; factor--) {
+    if (n % factor == 0) return factor;
+  }
+  return 0;
+}
+
+/* [k1][re, im][l]: w_n^(k1 l) */
+static void *lane_roots(const FftPass *pass, int64_t n, PrimitiveType real, Arena *arena) {
+  int64_t length = pass->transform->length, lanes = pass->lanes, at = 0;
+  size_t bytes = real == F64 ? 8 : 4;
+  uint8_t *all = arena_alloc_array(arena, (size_t)(2 * length * lanes), bytes);
+  for (int64_t k = 0; k < length; k++, at += 2 * lanes) {
+    for (int64_t l = 0; l < lanes; l++) {
+      double re, im;
+      fft_root(k * l % n, n, &re, &im);
+      for (int part = 0; part < 2; part++) {
+        int64_t i = at + part * lanes + l;
+        double value = part ? im : re;
+        if (real == F64) {
+          ((double *)all)[i] = value;
+        } else {
+          ((float *)all)[i] = (float)value;
+        }
+      }
+    }
+  }
+  return all;
+}
+
+/* [block][k1][re, im]: w_n^(k1 lanes block) */
+static void *tile_roots(const FftPass *pass, int64_t n, PrimitiveType real, Arena *arena) {
+  int64_t length = pass->transform->length;
+  int64_t blocks = (pass->group + pass->lanes - 1) / pass->lanes;
+  size_t bytes = real == F64 ? 8 : 4;
+  uint8_t *all = arena_alloc_array(arena, (size_t)(2 * length * blocks), bytes);
+  for (int64_t i = 0; i < blocks * length; i++) {
+    double re, im;
+    fft_root(i / length * pass->lanes % n * (i % length) % n, n, &re, &im);
+    if (real == F64) {
+      ((double *)all)[2 * i] = re;
+      ((double *)all)[2 * i + 1] = im;
+    } else {
+      ((float *)all)[2 * i] = (float)re;
+      ((float *)all)[2 * i + 1] = (float)im;
+    }
+  }
+  return all;
+}
+
+static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_line,
+                      int64_t to_line) {
+  Step *step = add_step(job->plan, from, to);
+  int64_t h = job->length / 2;
+  step->pairs = true;
+  step->pair =
+      (FftPairs){.length = h,
+                 .roots = fft_roots(h / 2 + 1, 1, job->length, job->plan->real, job->arena),
+                 .split = job->real == FFT_SPLIT};
+  step->from_line = from_line;
+  step->to_line = to_line;
+  step->blocks = (h / 2 + CHUNK_PAIRS) / CHUNK_PAIRS;
+  step->tiles = job->outer * step->blocks;
+  int64_t chunks = least(4 * MOST_CHUNKS, step->tiles);
+  step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
+}
+
+/* `n` complex numbers a line, n1 of them in a column. */
+static void add_long(const AxisJob *job, int64_t n, int64_t n1) {
+  FftPlan *plan = job->plan;
+  int64_t n2 = n / n1, line = 2 * n, half_line = 2 * (n + 1);
+  Place from = job->from;
+  if (job->real == FFT_JOIN) {
+    add_pairs(job, from, SPECTRUM, half_line, line);
+    from = SPECTRUM;
+  }
+  Step *columns = add_step(plan, from, SPECTRUM);
+  FftLines in = {.inner = n2, .outer = line, .lane = 2, .step = 2 * n2, .parts = 2};
+  columns->pass = (FftPass){.transform = fft_transform(n1, plan->real, job->arena),
+                            .from = in,
+                            .to = in,
+                            .loaded = n1,
+                            .kept = n1,
+                            .lines = job->outer * n2,
+                            .group = n2,
+                            .inverse = job->inverse,
+                            .scale = 1};
+  choose_lanes(&columns->pass, plan->real);
+  columns->pass.lane_roots = lane_roots(&columns->pass, n, plan->real, job->arena);
+  columns->pass.tile_roots = tile_roots(&columns->pass, n, plan->real, job->arena);
+  finish_pass(plan, columns);
+  bool splits = job->real == FFT_SPLIT;
+  Step *rows = add_step(plan, SPECTRUM, job->to);
+  rows->pass = (FftPass){
+      .transform = n1 == n2 ? columns->pass.transform : fft_transform(n2, plan->real, job->arena),
+      .from = {.inner = 1, .outer = 2 * n2, .step = 2, .parts = 2},
+      .to =
+          {.inner = n1, .outer = splits ? half_line : line, .lane = 2, .step = 2 * n1, .parts = 2},
+      .loaded = n2,
+      .kept = n2,
+      .lines = job->outer * n1,
+      .group = n1,
+      .inverse = job->inverse,
+      .scale = job->inverse ? 1.0 / (double)job->length : 1};
+  choose_lanes(&rows->pass, plan->real);
+  finish_pass(plan, rows);
+  if (splits) add_pairs(job, job->to, job->to, half_line, half_line);
+}
+
+/* --- Axes ------------------------------------------------------------------------------------- */
+
+/* Lines of `size` elements, of one part or two. */
+static FftLines lines_of(int64_t size, int64_t inner, int parts) {
+  return (FftLines){inner, size * inner * parts, parts, inner * parts, parts};
+}
+
+static void add_short(const AxisJob *job, int64_t n) {
+  FftPlan *plan = job->plan;
+  Step *step = add_step(plan, job->from, job->to);
+  FftPass *pass = &step->pass;
+  bool halved = job->real == FFT_SPLIT || job->real == FFT_JOIN;
+  bool from_real = job->is_real && !job->inverse, to_real = job->is_real && job->inverse;
+  int64_t spectrum = job->is_real ? job->length / 2 + 1 : job->length;
+  pass->transform = fft_transform(n, plan->real, job->arena);
+  pass->loaded = from_real ? n : spectrum;
+  pass->kept = to_real ? n : spectrum;
+  pass->from = lines_of(pass->loaded, job->inner, from_real && !halved ? 1 : 2);
+  pass->to = lines_of(pass->kept, job->inner, to_real && !halved ? 1 : 2);
+  pass->lines = job->outer * job->inner;
+  pass->group = job->inner < FEW ? pass->lines : job->inner;
+  pass->inverse = job->inverse;
+  pass->scale = job->inverse ? 1.0 / (double)job->length : 1;
+  pass->real = job->real;
+  bool whole_reals = job->is_real && !halved;
+  if (whole_reals && !has_few_lines(pass, plan->real)) {
+    pass->real = job->inverse ? FFT_TWO_BACK : FFT_TWO;
+  }
+  if (halved) pass->real_roots = fft_roots(n / 2 + 1, 1, job->length, plan->real, job->arena);
+  choose_lanes(pass, plan->real);
+  finish_pass(plan, step);
+}
+
+static void add_axis(AxisJob *job) {
+  bool even = job->length % 2 == 0;
+  if (job->is_real && even) job->real = job->inverse ? FFT_JOIN : FFT_SPLIT;
+  if (job->is_real && !even && job->inverse) job->real = FFT_MIRROR;
+  int64_t n = job->is_real && even ? job->length / 2 : job->length;
+  bool is_long = n >= (job->outer < FEW ? LONG_LINE_OF_FEW : LONG_LINE) && job->inner == 1 &&
+                 job->is_real <= even && fft_has_stages(n);
+  int64_t n1 = is_long ? half_factor(n) : 0;
+  if (n1) {
+    add_long(job, n, n1);
+  } else {
+    add_short(job, n);
+  }
+}
+
+/* --- The kernel's interface ------------------------------------------------------------------- */
+
+static void plan_axes(FftPlan *plan, const Instruction *fft, Arena *arena) {
+  const Int64List *lengths = &fft->a->fft_length;
+  const Shape *shape = fft->a->fft_type == FFT_IRFFT ? fft->operands[0]->shape : fft->shape;
+  bool inverse = fft->a->fft_type == FFT_IFFT || fft->a->fft_type == FFT_IRFFT;
+  bool is_real = fft->a->fft_type == FFT_RFFT || fft->a->fft_type == FFT_IRFFT;
+  bool last_is_last = fft->a->fft_type == FFT_IRFFT;
+  Place at = OPERAND;
+  for (int i = 0; i < lengths->count; i++) {
+    int back = last_is_last ? (i + 1) % lengths->count : i; /* axes from the last one */
+    int d = shape->rank - 1 - back;
+    AxisJob job = {.plan = plan,
+                   .arena = arena,
+                   .length = lengths->items[lengths->count - 1 - back],
+                   .outer = 1,
+                   .inner = 1,
+                   .inverse = inverse,
+                   .is_real = is_real && back == 0,
+                   .from = at,
+                   .to = last_is_last && back > 0 ? MIDDLE : RESULT};
+    for (int e = 0; e < d; e++) job.outer *= shape->dims[e];
+    for (int e = d + 1; e < shape->rank; e++) job.inner *= shape->dims[e];
+    add_axis(&job);
+    at = job.to;
+  }
+}
+
+static bool uses(const FftPlan *plan, Place place) {
+  for (int i = 0; i < plan->count; i++) {
+    if (plan->steps[i].to == place) return true;
+  }
+  return false;
+}
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_FFT || shape_elements(instruction->shape) == 0 ||
+      shape_elements(instruction->operands[0]->shape) == 0) {
+    return NULL;
+  }
+  FftPlan *p = ARENA_NEW(arena, FftPlan);
+  PrimitiveType type = instruction->shape->type;
+  p->real = type == C128 || type == F64 ? F64 : F32;
+  p->steps = ARENA_ARRAY(arena, Step, STEPS_PER_AXIS * instruction->a->fft_length.count);
+  plan_axes(p, instruction, arena);
+  const Shape *operand = instruction->operands[0]->shape;
+  int64_t bytes = shape_bytes(operand), result_bytes = shape_bytes(instruction->shape), scratch = 0;
+  if (result_bytes > bytes) bytes = result_bytes;
+  for (Place place = MIDDLE; place <= SPECTRUM; place++) {
+    p->at[place] = scratch;
+    if (uses(p, place)) scratch += (bytes + 63) & -64;
+  }
+  p->tiles_at = scratch;
+  int *chunks = kernel_phases(&p->kernel, arena, p->count + p->is_long), most = 0;
+  if (p->is_long) {
+    *chunks++ = 1;
+    p->tile_bytes += TURN_BYTES;
+  }
+  for (int i = 0; i < p->count; i++) {
+    const Step *step = &p->steps[i];
+    chunks[i] = (int)((step->tiles + step->tiles_per_chunk - 1) / step->tiles_per_chunk);
+    if (!step->pairs && chunks[i] > most) most = chunks[i];
+  }
+  p->most = most;
+  p->kernel.is_long = p->is_long;
+  p->kernel.scratch_bytes = scratch + most * p->tile_bytes;
+  return &p->kernel;
+}
+
+static void run_pairs(const FftPlan *plan, const Step *step, const uint8_t *from, uint8_t *to,
+                      int64_t block) {
+  FftPairs pairs = step->pair;
+  int64_t line = block / step->blocks, bytes = plan->real == F64 ? 8 : 4;
+  pairs.first = block % step->blocks * CHUNK_PAIRS;
+  pairs.end = least(pairs.first + CHUNK_PAIRS, pairs.length / 2 + 1);
+  from += line * step->from_line * bytes;
+  to += line * step->to_line * bytes;
+  if (plan->real == F64) {
+    fft_pairs_f64(&pairs, (const double *)from, (double *)to);
+  } else {
+    fft_pairs_f32(&pairs, (const float *)from, (float *)to);
+  }
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const FftPlan *p = (const FftPlan *)call->plan;
+  uint8_t *memory = call->scratch + p->tiles_at + chunk * p->tile_bytes;
+  FftTurn once = {.left = INT64_MAX}, *turn = &once;
+  if (p->is_long) {
+    turn = (FftTurn *)memory;
+    memory += TURN_BYTES;
+    if (phase-- == 0) {
+      for (int i = 0; i < p->most; i++) {
+        *(FftTurn *)(call->scratch + p->tiles_at + i * p->tile_bytes) = (FftTurn){0};
+      }
+      return;
+    }
+  }
+  const Step *step = &p->steps[phase];
+  uint8_t *to = step->to == RESULT ? call->results[0] : call->scratch + p->at[step->to];
+  const uint8_t *from = step->from == OPERAND  ? call->operands[0]
+                        : step->from == RESULT ? call->results[0]
+                                               : call->scratch + p->at[step->from];
+  int64_t first = chunk * step->tiles_per_chunk;
+  int64_t end = least(first + step->tiles_per_chunk, step->tiles);
+  if (step->pairs) {
+    for (; first < end; first++) run_pairs(p, step, from, to, first);
+    return;
+  }
+  if (p->is_long) turn->left = 2 + LONG_PAIRS / step->tile_pairs;
+  bool ends = p->real == F64 ? fft_run_f64(&step->pass, (const double *)from, (double *)to,
+                                           (double *)memory, first, end, turn)
+                             : fft_run_f32(&step->pass, (const float *)from, (float *)to,
+                                           (float *)memory, first, end, turn);
+  if (ends) *turn = (FftTurn){0};
+  *call->again = !ends;
+}
+
+const Kernel kernel_fft = {"fft", plan, run};

@@ -1,0 +1,14 @@
+/* Fourier transforms of f64: see fft_lines.h. */
+#define REAL         double
+#define VECTOR_REALS 2
+#define NAMED(name)  name##_f64
+#include "kernels/fft/fft_lines.h"
+
+void fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory) {
+  Planes planes = {re, im}, other = {memory, memory + transform->room};
+  run_transform(transform, &planes, &other, 1, &(FftTurn){.left = INT64_MAX});
+  for (int64_t k = 0; planes.re != re && k < transform->length; k++) {
+    re[k] = planes.re[k];
+    im[k] = planes.im[k];
+  }
+}

@@ -1,5 +1,0 @@
-/* Fourier transforms of f32: see fft_lines.h. */
-#define REAL         float
-#define VECTOR_REALS 4
-#define NAMED(name)  name##_f32
-#include "kernels/fft_lines.h"

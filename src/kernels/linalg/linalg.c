@@ -1,0 +1,477 @@
+/*
+** cholesky, triangular-solve and LAPACK's custom calls: one matrix of the batch after the other, many
+** of them a chunk. Where they are singular or not finite, what XLA makes of them depends on how it
+** goes about it, which is linalg_exact.c's.
+*/
+#include "kernels/linalg/linalg.h"
+
+#include <string.h>
+
+#include "base/host/platform.h"
+#include "base/least.h"
+#include "hlo/ir/lapack_calls.h"
+#include "kernels/linalg/linalg_wide.h"
+
+enum {
+  LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
+  MOST_CHUNKS = 32,   /* each has its own memory */
+};
+
+typedef struct RoutineName {
+  const char *names; /* hlo/ir/lapack_calls.c's */
+  LinalgRoutine routine;
+  const char *results
+      [2]; /* what they are of: numbers, their real parts, complex ones, integers; of complex ones */
+} RoutineName;
+
+static const RoutineName routines[] = {
+    {"potrf", LINALG_POTRF, {"ni"}},
+    {"trsm", LINALG_TRSM, {"n"}},
+    {"getrf", LINALG_GETRF, {"nii"}},
+    {"geqrf", LINALG_GEQRF, {"nn"}},
+    {"orgqr|ungqr", LINALG_ORGQR, {"n"}},
+    {"syevd|heevd", LINALG_SYEVD, {"nri"}},
+    {"gesdd|gesvd", LINALG_GESDD, {"nrnni"}},
+    {"ormqr|unmqr", LINALG_ORMQR, {"n"}},
+    {"geqp3", LINALG_GEQP3, {"nin"}},
+    {"gtsv", LINALG_GTSV, {"nnnni"}},
+    {"tridiagonal_solve_perturbed", LINALG_GTSV_PERTURBED, {"n"}},
+    {"sytrd|hetrd", LINALG_SYTRD, {"nrrni"}},
+    {"gehrd", LINALG_GEHRD, {"nni"}},
+    {"gees", LINALG_GEES, {"nnrrii", "nnnii"}},
+    {"geev", LINALG_GEEV, {"rrcci", "nnni"}},
+};
+
+enum { BLOCK = LINALG_BLOCK };
+
+int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count) {
+  int64_t width = least(count, BLOCK), ahead = least(size, LINALG_AHEAD);
+  return 2 * most(lines, 1) * BLOCK + 2 * BLOCK * BLOCK + 2 * (size + ahead) * width;
+}
+
+int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count) {
+  return most(linalg_panel_numbers(size, most(lines, count), count),
+              linalg_rotation_numbers(count));
+}
+
+static int64_t linalg_numbers_of(const LinalgPlan *p) {
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = most(rows, columns);
+  int64_t steps = least(rows, columns), right = p->in[1].rows * p->in[1].columns;
+  switch (p->routine) {
+  case LINALG_CHOLESKY:
+  case LINALG_POTRF: return rows * linalg_stride(rows) + 2 * BLOCK * rows;
+  case LINALG_TRIANGULAR_SOLVE:
+  case LINALG_TRSM: return rows * rows + right;
+  case LINALG_GETRF: return rows * (linalg_stride(columns) + least(BLOCK, columns));
+  case LINALG_GEQRF: return rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
+  case LINALG_GTSV:
+  case LINALG_GTSV_PERTURBED: return 2 * p->in[3].rows * (3 + p->in[3].columns);
+  case LINALG_ORMQR: {
+    int64_t lines = p->in[2].rows * p->in[2].columns / rows;
+    return rows * (columns + lines) + steps + linalg_panel_numbers(rows, lines, steps);
+  }
+  case LINALG_GEHRD:
+  case LINALG_GEES:
+  case LINALG_GEEV:
+    return 4 * (rows + 1) * (rows + 24) + 2 * rows + 16 +
+           most(linalg_panel_numbers(rows, rows, rows), 14 * (rows + 24));
+  case LINALG_SYEVD:
+    return 2 * rows * linalg_stride(rows) + 3 * rows + linalg_vectors_numbers(rows, rows, rows);
+  default: { /* svd_in's */
+    int64_t vectors = most(p->out[2].columns, p->out[3].rows);
+    return size * linalg_stride(steps) + (steps + vectors) * linalg_stride(size) +
+           steps * (linalg_stride(steps) + 4) + linalg_vectors_numbers(size, vectors, steps);
+  }
+  }
+}
+
+/* --- What there is to compute ----------------------------------------------------------------- */
+
+static bool is_transposed(const Attributes *a) { return a->transpose_a != NO_TRANSPOSE; }
+
+static LinalgSize matrix_size(const Shape *shape) {
+  return (LinalgSize){shape->dims[shape->rank - 2], shape->dims[shape->rank - 1]};
+}
+
+static void set_operation(LinalgPlan *p, const Instruction *x) {
+  const Attributes *a = x->a;
+  p->operands = x->operand_count;
+  p->results = 1;
+  for (int i = 0; i < p->operands; i++) {
+    p->in[i] = matrix_size(x->operands[i]->shape);
+  }
+  p->out[0] = matrix_size(x->shape);
+  p->batch = shape_elements(x->shape) / (p->out[0].rows * p->out[0].columns);
+  p->lower = a->lower;
+  p->routine = LINALG_CHOLESKY;
+  if (x->opcode == HLO_CHOLESKY) return;
+  p->routine = LINALG_TRIANGULAR_SOLVE;
+  p->left = a->left_side;
+  p->transposed = is_transposed(a) == p->left;
+  p->conjugated = a->transpose_a == ADJOINT;
+  p->unit = a->unit_diagonal;
+  bool by_substitution = p->batch > XLA_BLOCK / 16 && p->in[0].rows < XLA_BLOCK / 4;
+  p->by_blocks = !by_substitution && p->in[0].rows > 1;
+}
+
+static int64_t letter(const Instruction *x, const char *name, int64_t otherwise) {
+  return lapack_call_attribute(x->a->backend_config, name, otherwise);
+}
+
+static bool is_wide(PrimitiveType type) { return type == C64 || type == C128; }
+
+static bool is_fast(PrimitiveType type) { return type == F32 || type == F64 || is_wide(type); }
+
+static bool has_types(const Instruction *x, const char *results, LinalgRoutine routine) {
+  PrimitiveType type = x->operands[0]->shape->type;
+  PrimitiveType real = type == C64 ? F32 : type == C128 ? F64 : type;
+  for (int i = 0; i < x->operand_count; i++) {
+    bool is_order = routine == LINALG_GEQP3 && i == 1;
+    if (x->operands[i]->shape->type != (is_order ? S32 : type)) return false;
+  }
+  for (int i = 0; results[i]; i++) {
+    PrimitiveType wanted = results[i] == 'n'   ? type
+                           : results[i] == 'r' ? real
+                           : results[i] == 'c' ? (real == F32 ? C64 : C128)
+                                               : S32;
+    if (shape_leaf(x->shape, i)->type != wanted) return false;
+  }
+  return true;
+}
+
+enum { MOST_USERS = 10000 }; /* among so many instructions, they are looked for */
+
+/* jnp.linalg.eigvalsh, for one, asks for vectors and leaves them. */
+static void set_wanted(LinalgPlan *p, const Instruction *x) {
+  const Computation *computation = x->parent;
+  bool all = computation->root == x || computation->count > MOST_USERS;
+  for (int i = 0; i < computation->count && !all; i++) {
+    const Instruction *user = computation->instructions[i];
+    for (int k = 0; k < user->operand_count; k++) {
+      if (user->operands[k] != x) continue;
+      if (user->opcode == HLO_GET_TUPLE_ELEMENT) p->wanted[user->a->tuple_index] = true;
+      all |= user->opcode != HLO_GET_TUPLE_ELEMENT;
+    }
+  }
+  for (int k = 0; k < p->results; k++) p->wanted[k] |= all;
+}
+
+static bool set_call(LinalgPlan *p, const Instruction *x) {
+  LapackCallSizes sizes;
+  const char *names = lapack_call_sizes(x, &sizes);
+  size_t i = 0, count = sizeof routines / sizeof *routines;
+  while (names && i < count && strcmp(names, routines[i].names) != 0) i++;
+  if (!names || i == count || sizes.batch == 0) return false;
+  bool is_complex = is_wide(x->operands[0]->shape->type);
+  const char *results = routines[i].results[is_complex];
+  if (!has_types(x, results ? results : routines[i].results[0], routines[i].routine)) return false;
+  p->routine = routines[i].routine;
+  p->operands = x->operand_count;
+  p->results = x->shape->type == TUPLE ? x->shape->tuple_size : 1;
+  for (int k = 0; k < p->operands; k++) {
+    p->in[k] = (LinalgSize){sizes.operands[k][0], sizes.operands[k][1]};
+    if (p->in[k].rows * p->in[k].columns == 0) return false;
+  }
+  for (int k = 0; k < p->results; k++) {
+    p->out[k] = (LinalgSize){sizes.results[k][0], sizes.results[k][1]};
+  }
+  p->batch = sizes.batch;
+  p->lower = letter(x, "uplo", 'L') == 'L';
+  p->left = letter(x, "side", 'L') == 'L';
+  p->transposed = (letter(x, "trans_x", 'N') != 'N') == p->left;
+  p->conjugated = letter(x, "trans_x", 'N') == 'C';
+  p->unit = letter(x, "diag", 'N') == 'U';
+  if (letter(x, "mode", 'V') != 'N') set_wanted(p, x);
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns;
+  switch (p->routine) {
+  case LINALG_GEHRD:
+    p->first = letter(x, "low", 1) - 1;
+    p->last = letter(x, "high", rows) - 1;
+    return p->first >= 0 && p->first <= p->last && p->last < rows;
+  case LINALG_GEES: return letter(x, "sort", 'N') == 'N';
+  case LINALG_GEEV:
+    p->wanted[is_complex ? 1 : 2] &= letter(x, "compute_left", 'V') == 'V';
+    p->wanted[is_complex ? 2 : 3] &= letter(x, "compute_right", 'V') == 'V';
+    return true;
+  case LINALG_ORMQR:
+    p->left = letter(x, "left", 1);
+    p->transposed = letter(x, "transpose", 0);
+    return rows == (p->left ? p->in[2].rows : p->in[2].columns) &&
+           p->in[1].rows <= least(rows, columns);
+  case LINALG_TRSM: return rows == (p->left ? p->out[0].rows : p->out[0].columns);
+  default: return true;
+  }
+}
+
+LinalgSystems linalg_systems(const LinalgPlan *p) {
+  int64_t rows = p->out[0].rows, columns = p->out[0].columns;
+  bool forward = p->lower != p->transposed;
+  return p->left ? (LinalgSystems){rows, columns, columns, 1, forward}
+                 : (LinalgSystems){columns, rows, 1, columns, forward};
+}
+
+/* --- The kernel's interface ------------------------------------------------------------------- */
+
+enum { PHASE_BEGIN, PHASE_RUN, PHASES };
+enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
+
+/* Of a chunk: a LinalgProgress, and a matrix' numbers. */
+static int64_t memory_bytes(const LinalgPlan *p) {
+  return PROGRESS_BYTES + ((p->numbers * (is_wide(p->type) ? 16 : 8) + 16 + 63) & -64);
+}
+
+static void set_bytes(LinalgPlan *p, const Instruction *x) {
+  for (int k = 0; k < p->operands; k++) {
+    p->in_bytes[k] = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
+  }
+  for (int k = 0; k < p->results; k++) {
+    p->out_bytes[k] =
+        p->out[k].rows * p->out[k].columns * type_bytes(shape_leaf(x->shape, k)->type);
+  }
+}
+
+/* Of one matrix, roughly; eigenvalues and singular values are approached, by as much again and again. */
+static double work_of(const LinalgPlan *p) {
+  enum { APPROACHES = 16, LEAST = 256 }; /* of the smallest matrix: to call what computes it */
+  int64_t size = most(p->in[0].rows, p->in[0].columns), numbers = size * size;
+  for (int k = 1; k < p->operands; k++) numbers = most(numbers, p->in[k].rows * p->in[k].columns);
+  bool approaches = p->routine == LINALG_SYEVD || p->routine == LINALG_GESDD ||
+                    p->routine == LINALG_GEES || p->routine == LINALG_GEEV;
+  return (double)size * (double)numbers * (approaches ? APPROACHES : 1) + LEAST;
+}
+
+static KernelPlan *plan(const Instruction *x, Arena *arena) {
+  bool is_call = x->opcode == HLO_CUSTOM_CALL;
+  if (is_call ? !is_lapack_call(x)
+              : x->opcode != HLO_CHOLESKY && x->opcode != HLO_TRIANGULAR_SOLVE) {
+    return NULL;
+  }
+  PrimitiveType type = x->operands[0]->shape->type;
+  if (is_call && !is_fast(type)) return NULL;
+  if (!is_call && shape_elements(x->shape) == 0) return NULL;
+  LinalgPlan *p = ARENA_NEW(arena, LinalgPlan);
+  p->type = type;
+  p->narrow = type == F32 || type == C64;
+  if (is_call) {
+    if (!set_call(p, x)) return NULL;
+  } else {
+    set_operation(p, x);
+  }
+  int64_t of_lanes = linalg_lanes_numbers(p, type);
+  p->in_lanes = of_lanes > 0;
+  p->numbers = most(most(linalg_numbers_of(p), of_lanes), linalg_exact_numbers(p));
+  set_bytes(p, x);
+  double work = work_of(p);
+  int64_t chunks = p->batch;
+  if (work < LEAST_WORK) chunks = (int64_t)((double)p->batch * work / LEAST_WORK) + 1;
+  if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
+  p->per_chunk = (p->batch + chunks - 1) / chunks;
+  if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
+  p->kernel.is_long = work * (double)p->per_chunk > LINALG_TURN;
+  int *all = kernel_phases(&p->kernel, arena, PHASES);
+  all[PHASE_BEGIN] = 1;
+  all[PHASE_RUN] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
+  p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p);
+  return &p->kernel;
+}
+
+/* Operations; one on numbers of two parts is four. */
+static double turn_of(const LinalgProgress *progress) {
+  return is_wide(((const LinalgPlan *)progress->call->plan)->type) ? LINALG_TURN / 4 : LINALG_TURN;
+}
+
+/* The clock is the host's and far away: it is looked at after so much of a turn. */
+enum { LOOKS = 16 };
+
+static bool is_late(LinalgProgress *progress) {
+  const KernelCall *call = progress->call;
+  if (call->deadline_us == 0 || progress->work < progress->looked + turn_of(progress) / LOOKS) {
+    return false;
+  }
+  progress->looked = progress->work;
+  return platform_now_us() >= call->deadline_us;
+}
+
+bool linalg_pauses(LinalgProgress *progress, ptrdiff_t at, double work) {
+  progress->at = at;
+  if (progress->call &&
+      (progress->work > turn_of(progress) || *progress->call->stop || is_late(progress))) {
+    return true;
+  }
+  progress->work += work;
+  return false;
+}
+
+bool linalg_stage_ends(LinalgProgress *progress) {
+  progress->stage++;
+  progress->at = 0;
+  return true;
+}
+
+enum { TILE_ROWS = 8192, TILE_COLUMNS = 16, SOME_NUMBERS = 1 << 17 };
+
+bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) {
+  ptrdiff_t strips = size.rows / TILE_ROWS + 1, k = progress->at;
+  t->row = k % strips * TILE_ROWS;
+  t->column = k / strips * TILE_COLUMNS;
+  t->rows = least(t->row + TILE_ROWS, size.rows);
+  t->columns = least(t->column + TILE_COLUMNS, size.columns);
+  t->ends = t->column >= size.columns;
+  if (t->ends) return !linalg_stage_ends(progress);
+  double numbers = (double)((t->rows - t->row) * (t->columns - t->column));
+  if (linalg_pauses(progress, k, LINALG_MOVE * numbers)) return false;
+  progress->at++;
+  return true;
+}
+
+bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument,
+                         LinalgProgress *progress) {
+  for (ptrdiff_t i = progress->at; i < count; i += SOME_NUMBERS) {
+    if (linalg_pauses(progress, i, LINALG_MOVE * SOME_NUMBERS)) return false;
+    body(argument, i, least(i + SOME_NUMBERS, count));
+  }
+  return linalg_stage_ends(progress);
+}
+
+/* A part is 15 (f32) to 60 us (complex): to open a loop and to wait for its end takes 2 to 3 us where the other thread
+** still looks for work, 20 to 100 where it sleeps, which it does 60 us after the last loop. */
+enum { MOST_PARTS = 4, PART_WORK = 300 * 1000 };
+
+typedef struct SharedRange {
+  ptrdiff_t first, end, size; /* of a part */
+  LinalgBody *body;
+  const void *argument;
+} SharedRange;
+
+static bool run_part(void *argument, int part) {
+  const SharedRange *range = argument;
+  ptrdiff_t first = range->first + part * range->size;
+  if (first < range->end)
+    range->body(range->argument, first, least(first + range->size, range->end));
+  return true;
+}
+
+static void share_range(const LinalgProgress *progress, SharedRange range, ptrdiff_t multiple,
+                        double work) {
+  ptrdiff_t count = range.end - range.first;
+  int parts = work < MOST_PARTS * PART_WORK ? (int)(work / PART_WORK) : MOST_PARTS;
+  ptrdiff_t size = parts > 1 ? (count + parts - 1) / parts : count;
+  range.size = (size + multiple - 1) / multiple * multiple;
+  if (range.size >= count) {
+    range.body(range.argument, range.first, range.end);
+  } else {
+    progress->call->share(progress->call, (int)((count + range.size - 1) / range.size), run_part,
+                          &range);
+  }
+}
+
+void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t multiple, double work,
+                  LinalgBody *body, const void *argument) {
+  share_range(progress, (SharedRange){0, count, 0, body, argument}, multiple, work);
+}
+
+static bool share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
+                           ptrdiff_t multiple, double each, double weight, LinalgBody *body,
+                           const void *argument) {
+  ptrdiff_t some = most((ptrdiff_t)(turn_of(progress) / (each + 1)) / multiple, 1) * multiple;
+  for (ptrdiff_t end; progress->lines < count; progress->lines = end) {
+    end = least(progress->lines + some, count);
+    double work = each * (double)(end - progress->lines);
+    if (linalg_pauses(progress, at, work)) return false;
+    share_range(progress, (SharedRange){progress->lines, end, 0, body, argument}, multiple,
+                weight * work);
+  }
+  progress->lines = 0;
+  return true;
+}
+
+bool linalg_share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
+                           ptrdiff_t multiple, double each, LinalgBody *body,
+                           const void *argument) {
+  return share_in_turns(progress, at, count, multiple, each, 1, body, argument);
+}
+
+bool linalg_share_rows(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t rows, double each,
+                       LinalgBody *body, const void *argument) {
+  return share_in_turns(progress, at, rows, 1, each, BY_ROWS, body, argument);
+}
+
+static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
+                          LinalgProgress *progress) {
+  PrimitiveType type = p->type;
+  if (p->routine == LINALG_GTSV) {
+    return linalg_run_gtsv(p, data, is_wide(type) ? 2 : 1, (double *)memory, progress);
+  }
+  if (p->routine == LINALG_GTSV_PERTURBED) {
+    return linalg_run_perturbed(p, data, is_wide(type) ? 2 : 1, (double *)memory, progress);
+  }
+  if (is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
+  return type == F32 && p->routine < LINALG_ORMQR
+             ? linalg_run_f32(p, data, (float *)memory, progress)
+             : linalg_run_f64(p, data, (double *)memory, progress);
+}
+
+static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
+                         LinalgProgress *progress) {
+  progress->work = progress->looked = 0;
+  if (!progress->exactly) {
+    LinalgEnd ended = is_fast(p->type) ? run_fast(p, data, memory, progress) : LINALG_XLA_DECIDES;
+    if (ended != LINALG_XLA_DECIDES) return ended;
+    *progress = (LinalgProgress){progress->call, progress->matrix, .exactly = true};
+  }
+  return linalg_run_exactly(p, data, (double *)memory, progress);
+}
+
+static LinalgData matrix_of(const KernelCall *call, int64_t number) {
+  const LinalgPlan *p = (const LinalgPlan *)call->plan;
+  LinalgData data;
+  for (int k = 0; k < p->operands; k++) data.in[k] = call->operands[k] + number * p->in_bytes[k];
+  for (int k = 0; k < p->results; k++) data.out[k] = call->results[k] + number * p->out_bytes[k];
+  return data;
+}
+
+/* Matrices from the first on, none behind the last; what linalg_run_lanes says. */
+static int run_lanes(const KernelCall *call, int64_t first, int64_t last, uint8_t *memory) {
+  LinalgData data[LINALG_LANES];
+  for (int64_t i = 0; i < LINALG_LANES; i++) {
+    data[i] = matrix_of(call, first + i < last ? first + i : last);
+  }
+  return linalg_run_lanes((const LinalgPlan *)call->plan, data, (double *)memory);
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const LinalgPlan *p = (const LinalgPlan *)call->plan;
+  if (phase == PHASE_BEGIN) {
+    for (int i = 0; i < p->kernel.chunks[PHASE_RUN]; i++) {
+      memset(call->scratch + i * memory_bytes(p), 0, sizeof(LinalgProgress));
+    }
+    return;
+  }
+  uint8_t *memory = call->scratch + chunk * memory_bytes(p);
+  LinalgProgress *progress = (LinalgProgress *)memory;
+  memory += PROGRESS_BYTES;
+  progress->call = call;
+  int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
+  if (last >= p->batch) last = p->batch - 1;
+  int left = -1; /* of some matrices */
+  double work = 0;
+  for (int64_t i = first + progress->matrix; i <= last; i++) {
+    int64_t lane = p->in_lanes ? (i - first) % LINALG_LANES : 0;
+    if (lane == 0) {
+      progress->matrix = i - first;
+      *call->again = work > LINALG_TURN;
+      if (*call->again) return;
+      if (p->in_lanes) left = run_lanes(call, i, last, memory);
+    }
+    work += work_of(p);
+    if (!(left >> lane & 1)) continue;
+    LinalgData data = matrix_of(call, i);
+    *call->again = run_one(p, &data, memory, progress) == LINALG_PAUSED;
+    if (*call->again) return;
+    *progress = (LinalgProgress){.call = call, .matrix = i + 1 - first};
+  }
+}
+
+const Kernel kernel_linalg = {"linalg", plan, run};

@@ -1,0 +1,271 @@
+/*
+** cholesky and triangular-solve as XLA:CPU expands them, in its blocks of 128, because that decides where NaN
+** appears: of matrices that are singular or not finite; and all of types of floats that have no faster way. In
+** double, real or complex. reference/linalg.c is the same for one vector at a time; each number here is made of the
+** same operations in the same order.
+*/
+#include <math.h>
+#include <string.h>
+
+#include "base/least.h"
+#include "kernels/linalg/linalg.h"
+#include "value/scalar_math.h"
+
+enum { STRIP = 128 }; /* vectors at once */
+
+static int parts_of(const LinalgPlan *p) { return type_is_complex(p->type) ? 2 : 1; }
+
+static ptrdiff_t block_of(const LinalgPlan *p) {
+  return p->by_blocks ? least(XLA_BLOCK, p->in[0].rows) : 1;
+}
+
+int64_t linalg_exact_numbers(const LinalgPlan *p) {
+  int64_t n = p->in[0].rows, strip = least(linalg_systems(p).vectors, STRIP), block = block_of(p);
+  if (p->routine == LINALG_CHOLESKY) return n * n + n;
+  return p->routine == LINALG_TRIANGULAR_SOLVE ? n * block + (n + block) * strip : 0;
+}
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+static Scalar get(const LinalgPlan *p, const double *x, ptrdiff_t i) {
+  if (parts_of(p) == 1) return (Scalar){.f = x[i]};
+  return (Scalar){.f = x[2 * i], .im = x[2 * i + 1]};
+}
+
+static void set(const LinalgPlan *p, double *x, ptrdiff_t i, Scalar value) {
+  int parts = parts_of(p);
+  x[i * parts] = value.f;
+  if (parts == 2) x[2 * i + 1] = value.im;
+}
+
+static Scalar conjugate(Scalar x) {
+  x.im = -x.im;
+  return x;
+}
+
+static Scalar divide(const LinalgPlan *p, Scalar x, Scalar y) {
+  return scalar_binary_opcode(HLO_DIVIDE, parts_of(p) == 2 ? C128 : F64, x, y);
+}
+
+/* y[i] -= a x[k] of rows of `count`. Real numbers must not pass through complex products, where infinities give NaN. */
+static void subtract(const LinalgPlan *p, double *y, Scalar a, const double *x, ptrdiff_t count) {
+  if (parts_of(p) == 1) {
+    linalg_subtract_row_f64(y, a.f, x, count);
+  } else {
+    linalg_subtract_row_c128((LinalgComplex *)y, (LinalgComplex){a.f, a.im},
+                             (const LinalgComplex *)x, count);
+  }
+}
+
+/* --- cholesky --------------------------------------------------------------------------------- */
+
+/* Column j of L: what is left of A's by the root of its real part; a root that is no number is noted. A root of 0
+** gives 0 / 0 on the diagonal, but that XLA takes a block of one as the root itself, without division. */
+static void make_column(const LinalgPlan *p, double *l, ptrdiff_t j, double *conjugates,
+                        LinalgProgress *progress) {
+  ptrdiff_t n = p->in[0].rows;
+  Scalar root = {.f = sqrt(get(p, l, j * (n + 1)).f)};
+  bool is_alone = j % XLA_BLOCK == 0 && j + 1 == n;
+  progress->info |= root.f != root.f;
+  for (ptrdiff_t i = j; i < n; i++) {
+    Scalar value = is_alone ? root : divide(p, get(p, l, i * n + j), root);
+    set(p, l, i * n + j, value);
+    set(p, conjugates, i, conjugate(value));
+  }
+}
+
+static LinalgEnd run_cholesky(const LinalgPlan *p, const LinalgData *data, double *l,
+                              LinalgProgress *progress) {
+  enum { LOADS, FACTORS };
+  ptrdiff_t n = p->in[0].rows, parts = parts_of(p);
+  double *conjugates = l + n * n * parts;
+  if (progress->stage == LOADS) {
+    for (ptrdiff_t i = progress->at; i < n; i++) {
+      if (linalg_pauses(progress, i, LINALG_MOVE * (double)i)) return LINALG_PAUSED;
+      for (ptrdiff_t j = 0; j <= i; j++) {
+        set(p, l, i * n + j, scalar_load(p->type, data->in[0], p->lower ? i * n + j : j * n + i));
+      }
+    }
+    linalg_stage_ends(progress);
+  }
+  if (progress->stage == FACTORS) {
+    for (ptrdiff_t j = progress->at; j < n && !progress->info; j++) {
+      if (progress->lines == 0) make_column(p, l, j, conjugates, progress), progress->lines = j + 1;
+      for (; progress->lines < n; progress->lines++) {
+        ptrdiff_t i = progress->lines, count = i - j;
+        if (linalg_pauses(progress, j, 2.0 * (double)(parts * count) + LINALG_MOVE))
+          return LINALG_PAUSED;
+        subtract(p, l + (i * n + j + 1) * parts, get(p, l, i * n + j), conjugates + (j + 1) * parts,
+                 count);
+      }
+      progress->lines = 0;
+    }
+    linalg_stage_ends(progress);
+  }
+  for (ptrdiff_t i = progress->at; i < n; i++) {
+    if (linalg_pauses(progress, i, LINALG_MOVE * (double)n)) return LINALG_PAUSED;
+    for (ptrdiff_t j = 0; j < n; j++) {
+      Scalar value = {.f = progress->info ? NAN : 0};
+      if (!progress->info && j <= i) value = get(p, l, i * n + j);
+      scalar_store(p->type, data->out[0], p->lower ? i * n + j : j * n + i, value);
+    }
+  }
+  return LINALG_DONE;
+}
+
+/* --- triangular-solve ------------------------------------------------------------------------- */
+
+/* T y = r for each vector, where T is A, or its transpose or adjoint. */
+typedef struct Solve {
+  const LinalgPlan *p;
+  const LinalgData *data;
+  LinalgSystems s;
+  ptrdiff_t parts, block;
+  double *inverse;  /* of the diagonal blocks of A, below each other */
+  double *x, *part; /* y of a strip of vectors; a block of it */
+} Solve;
+
+static Scalar element(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
+  const LinalgPlan *p = s->p;
+  bool counts = row == column ? !p->unit : p->lower == (row > column);
+  if (!counts) return (Scalar){.f = row == column};
+  return scalar_load(p->type, s->data->in[0], row * s->s.n + column);
+}
+
+/* Of T. */
+static Scalar factor_at(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
+  Scalar value = s->p->transposed ? element(s, column, row) : element(s, row, column);
+  return s->p->conjugated ? conjugate(value) : value;
+}
+
+static double *inverse_row(const Solve *s, ptrdiff_t row) {
+  return s->inverse + row * s->block * s->parts;
+}
+static double *vectors_at(const Solve *s, double *of, ptrdiff_t row) {
+  return of + row * least(s->s.vectors, STRIP) * s->parts;
+}
+
+/*
+** Inverts a diagonal block of `size` at `begin`, row by row. With D its diagonal, U = A / D (by columns) has a unit
+** diagonal, and the rows of its inverse V follow from those before: with V = -1 for rows yet to come, row j is
+** -(U[j,:] V), the first being 1. In the end inverse(A) = V / D (by rows). The products include the zeros, as in
+** XLA: so NaN and infinities spread.
+*/
+static void begin_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
+  ptrdiff_t first = s->p->lower ? 0 : size - 1;
+  for (ptrdiff_t i = 0; i < size * size; i++) {
+    ptrdiff_t row = i / size, column = i % size;
+    double value = row != column ? 0 : row == first ? 1 : -1;
+    set(s->p, inverse_row(s, begin + row), column, (Scalar){.f = value});
+  }
+}
+
+static void invert_row(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t row) {
+  const LinalgPlan *p = s->p;
+  memset(s->part, 0, (size_t)(size * s->parts) * sizeof(double));
+  for (ptrdiff_t k = begin; k < begin + size; k++) {
+    Scalar u = divide(p, element(s, row, k), element(s, k, k));
+    subtract(p, s->part, u, inverse_row(s, k), size);
+  }
+  memcpy(inverse_row(s, row), s->part, (size_t)(size * s->parts) * sizeof(double));
+}
+
+static void end_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
+  for (ptrdiff_t row = begin; row < begin + size; row++) {
+    double *of_row = inverse_row(s, row);
+    for (ptrdiff_t c = 0; c < size; c++) {
+      set(s->p, of_row, c, divide(s->p, get(s->p, of_row, c), element(s, row, row)));
+    }
+  }
+}
+
+static bool invert_blocks(const Solve *s, LinalgProgress *progress) {
+  for (ptrdiff_t at = progress->at; s->block > 1 && at < s->s.n; at++) {
+    ptrdiff_t i = at % s->block, begin = at - i, size = least(s->block, s->s.n - begin);
+    if (linalg_pauses(progress, at, (double)(size * size * s->parts))) return false;
+    if (i == 0) begin_inverse(s, begin, size);
+    if (i > 0) invert_row(s, begin, size, begin + (s->p->lower ? i : size - 1 - i));
+    if (i + 1 == size) end_inverse(s, begin, size);
+  }
+  return linalg_stage_ends(progress);
+}
+
+/* y = inverse(T) r, of the block of rows at `begin`. */
+static void apply_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t count) {
+  for (ptrdiff_t i = 0; i < size; i++) {
+    double *sum = vectors_at(s, s->part, i);
+    memset(sum, 0, (size_t)(count * s->parts) * sizeof(double));
+    for (ptrdiff_t k = 0; k < size; k++) {
+      bool turned = s->p->transposed;
+      Scalar factor = get(s->p, inverse_row(s, begin + (turned ? k : i)), turned ? i : k);
+      factor.f = -factor.f;
+      if (!s->p->conjugated) factor.im = -factor.im;
+      subtract(s->p, sum, factor, vectors_at(s, s->x, begin + k), count);
+    }
+  }
+  for (ptrdiff_t i = 0; i < size; i++) {
+    memcpy(vectors_at(s, s->x, begin + i), vectors_at(s, s->part, i),
+           (size_t)(count * s->parts) * sizeof(double));
+  }
+}
+
+/* Row `row` of r, for vectors from `first` on, less what the rows [from, to) of y make of it. */
+static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t to, ptrdiff_t first,
+                      ptrdiff_t count) {
+  const LinalgPlan *p = s->p;
+  double *y = vectors_at(s, s->x, row);
+  for (ptrdiff_t v = 0; v < count; v++) {
+    set(p, y, v, scalar_load(p->type, s->data->in[1], row * s->s.step + (first + v) * s->s.next));
+  }
+  for (ptrdiff_t k = from; k < to; k++) {
+    subtract(p, y, factor_at(s, row, k), vectors_at(s, s->x, k), count);
+  }
+  for (ptrdiff_t v = 0; s->block == 1 && !p->unit && v < count; v++) {
+    set(p, y, v, divide(p, get(p, y, v), factor_at(s, row, row)));
+  }
+}
+
+/* Block by block, of a strip of vectors after the other. */
+static bool solve(const Solve *s, LinalgProgress *progress) {
+  const LinalgPlan *p = s->p;
+  ptrdiff_t n = s->s.n, blocks = (n + s->block - 1) / s->block;
+  ptrdiff_t strips = (s->s.vectors + STRIP - 1) / STRIP;
+  for (ptrdiff_t at = progress->at; at < strips * blocks; at++, progress->lines = 0) {
+    ptrdiff_t first = at / blocks * STRIP, count = least(STRIP, s->s.vectors - first);
+    ptrdiff_t begin = (s->s.forward ? at % blocks : blocks - 1 - at % blocks) * s->block;
+    ptrdiff_t size = least(s->block, n - begin), from = s->s.forward ? 0 : begin + size;
+    ptrdiff_t to = s->s.forward ? begin : n;
+    double of_vectors = 2.0 * (double)(count * s->parts) + LINALG_MOVE;
+    for (; progress->lines < size; progress->lines++) {
+      if (linalg_pauses(progress, at, of_vectors * (double)(to - from + LINALG_MOVE))) return false;
+      eliminate(s, begin + progress->lines, from, to, first, count);
+    }
+    progress->work += of_vectors * (double)(size * size);
+    if (s->block > 1) apply_inverse(s, begin, size, count);
+    for (ptrdiff_t i = begin; i < begin + size; i++) {
+      for (ptrdiff_t v = 0; v < count; v++) {
+        scalar_store(p->type, s->data->out[0], i * s->s.step + (first + v) * s->s.next,
+                     get(p, vectors_at(s, s->x, i), v));
+      }
+    }
+  }
+  return linalg_stage_ends(progress);
+}
+
+static LinalgEnd run_triangular_solve(const LinalgPlan *p, const LinalgData *data, double *memory,
+                                      LinalgProgress *progress) {
+  enum { INVERTS, SOLVES };
+  Solve s = {.p = p, .data = data, .s = linalg_systems(p), .inverse = memory};
+  s.parts = parts_of(p);
+  s.block = block_of(p);
+  s.x = s.inverse + s.s.n * s.block * s.parts;
+  s.part = vectors_at(&s, s.x, s.s.n);
+  bool ends = (progress->stage > INVERTS || invert_blocks(&s, progress)) && solve(&s, progress);
+  return ends ? LINALG_DONE : LINALG_PAUSED;
+}
+
+LinalgEnd linalg_run_exactly(const LinalgPlan *p, const LinalgData *data, double *memory,
+                             LinalgProgress *progress) {
+  return p->routine == LINALG_CHOLESKY ? run_cholesky(p, data, memory, progress)
+                                       : run_triangular_solve(p, data, memory, progress);
+}

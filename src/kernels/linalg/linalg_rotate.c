@@ -1,0 +1,437 @@
+/*
+** Iterations by rotations: eigenvalues of tridiagonal matrices (implicit QL) and singular values of
+** bidiagonal ones (implicit QR). Golub and Van Loan, Matrix Computations, 8.3.5 and 8.6.2. The
+** rotations of some steps are collected, and then applied to vectors: a few columns at a time, which stay
+** in the cache from step to step; meanwhile those of the next steps are collected.
+*/
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/least.h"
+#include "kernels/linalg/linalg.h"
+
+enum { MOST_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
+enum { LEAST_SHARED = 500 * 1000 }; /* operations that are worth other threads */
+
+/* Of one step: from row `first` on, every `step`-th one. */
+typedef struct Sweep {
+  ptrdiff_t first, step, count;
+} Sweep;
+
+/* That are still to be applied to z; their cosines, then their sines, are in `room`, as z's numbers. */
+typedef struct Rotations {
+  LinalgRows z;
+  void *room;
+  Sweep *sweep;
+  ptrdiff_t n, used, sweeps;
+} Rotations;
+
+/*
+** Rotations one after the other, of rows that are `step` reals apart (or `step` the other way): for
+** i < count, rows i and i + 1 become c[i] z[i] + s[i] z[i + 1] and c[i] z[i + 1] - s[i] z[i]. A block
+** of columns at a time: row i + 1, turned, stays in registers for the next rotation.
+*/
+#define ROTATE(name, Real)                                                                 \
+  typedef Real Vector_##name __attribute__((vector_size(16)));                             \
+  static void rotate_block_##name(Real *z, ptrdiff_t step, ptrdiff_t count, const Real *c, \
+                                  const Real *s) {                                         \
+    enum { WIDTH = 16 / sizeof(Real) };                                                    \
+    Vector_##name x[VECTORS], y;                                                           \
+    _Pragma("unroll") for (int v = 0; v < VECTORS; v++) {                                  \
+      memcpy(&x[v], z + (ptrdiff_t)WIDTH * v, sizeof y);                                   \
+    }                                                                                      \
+    for (ptrdiff_t i = 0; i < count; i++) {                                                \
+      Vector_##name cosine = (Vector_##name){0} + c[i];                                    \
+      Vector_##name sine = (Vector_##name){0} + s[i], turned;                              \
+      Real *row = z + i * step;                                                            \
+      _Pragma("unroll") for (int v = 0; v < VECTORS; v++) {                                \
+        memcpy(&y, row + step + (ptrdiff_t)WIDTH * v, sizeof y);                           \
+        turned = x[v] * cosine + y * sine;                                                 \
+        memcpy(row + (ptrdiff_t)WIDTH * v, &turned, sizeof turned);                        \
+        x[v] = y * cosine - x[v] * sine;                                                   \
+      }                                                                                    \
+    }                                                                                      \
+    _Pragma("unroll") for (int v = 0; v < VECTORS; v++) {                                  \
+      memcpy(z + count * step + (ptrdiff_t)WIDTH * v, &x[v], sizeof y);                    \
+    }                                                                                      \
+  }                                                                                        \
+  static void rotate_##name(const Rotations *all, ptrdiff_t j, ptrdiff_t end) {            \
+    const ptrdiff_t width = VECTORS * 16 / sizeof(Real);                                   \
+    const Real *c = all->room, *s = c + ROOM_EACH * all->n;                                \
+    for (int k = 0; k < all->sweeps; k++) {                                                \
+      const Sweep *sweep = &all->sweep[k];                                                 \
+      ptrdiff_t step = sweep->step * all->z.stride, count = sweep->count;                  \
+      Real *z = (Real *)all->z.at + sweep->first * all->z.stride;                          \
+      for (ptrdiff_t m = j; m < end; m++) {                                                \
+        if (m + width <= end) {                                                            \
+          rotate_block_##name(z + m, step, count, c, s);                                   \
+          m += width - 1;                                                                  \
+          continue;                                                                        \
+        }                                                                                  \
+        Real x = z[m];                                                                     \
+        for (ptrdiff_t i = 0; i < count; i++) {                                            \
+          Real y = z[(i + 1) * step + m];                                                  \
+          z[i * step + m] = c[i] * x + s[i] * y;                                           \
+          x = c[i] * y - s[i] * x;                                                         \
+        }                                                                                  \
+        z[count * step + m] = x;                                                           \
+      }                                                                                    \
+      c += count;                                                                          \
+      s += count;                                                                          \
+    }                                                                                      \
+  }
+ROTATE(f32, float)
+ROTATE(f64, double)
+#undef ROTATE
+
+static void rotate_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+  const Rotations *r = argument;
+  ptrdiff_t width = VECTORS * 16 / (r->z.narrow ? 4 : 8);
+  for (; first < end; first += width) {
+    ptrdiff_t last = first + width < end ? first + width : end;
+    if (r->z.narrow) {
+      rotate_f32(r, first, last);
+    } else {
+      rotate_f64(r, first, last);
+    }
+  }
+}
+
+/* For a step: at most n rotations in one sweep, and before it n of as many. */
+static bool has_room(const Rotations *r) {
+  return r->used + 2 * r->n <= ROOM_EACH * r->n && r->sweeps < SWEEPS;
+}
+
+enum { STEP_WORK = 25, MOST_WORK = LINALG_TURN / 4 }; /* of a rotation that is made; in one go */
+
+static void collect(Rotations *r, Sweep sweep, const double *c, const double *s) {
+  if (r->z.columns == 0) return;
+  for (ptrdiff_t i = 0, sines = ROOM_EACH * r->n; i < sweep.count; i++, r->used++) {
+    if (r->z.narrow) {
+      ((float *)r->room)[r->used] = (float)c[i];
+      ((float *)r->room)[sines + r->used] = (float)s[i];
+    } else {
+      ((double *)r->room)[r->used] = c[i];
+      ((double *)r->room)[sines + r->used] = s[i];
+    }
+  }
+  r->sweep[r->sweeps++] = sweep;
+}
+
+/*
+** Of rows of u and of v: some are collected, and some are applied. In memory of the routine's, as it goes on in the next
+** turn; what is applied may take several: a few columns in each round.
+*/
+typedef struct Iteration Iteration;
+struct Iteration {
+  void (*collect)(Iteration *all); /* as many as there is room for */
+  double *d, *e, *c, *s;
+  double *c_of_v, *s_of_v, small; /* of singular values */
+  ptrdiff_t n, at, steps;
+  double work; /* of what was collected */
+  ptrdiff_t round, rounds;
+  bool ends;  /* there are no more to be collected */
+  bool skips; /* the run has been cancelled */
+  bool fails;
+  Rotations sets[2][2], *collected, *applied; /* of u, and of v */
+};
+
+/* As numbers of 4 bytes, which is enough of others. */
+int64_t linalg_rotation_numbers(int64_t n) {
+  int64_t narrow = 8 * ROOM_EACH * n, sweeps = 4 * (n + SWEEPS) * (int64_t)sizeof(Sweep);
+  return narrow + (4 * n * (int64_t)sizeof(double) + sweeps + (int64_t)sizeof(Iteration)) / 4 + 4;
+}
+
+/* A new one, if the stage begins. */
+__attribute__((minsize)) static Iteration *iteration_in(double *scratch, const Iteration *new,
+                                                        LinalgRows u, LinalgRows v,
+                                                        LinalgProgress *progress) {
+  ptrdiff_t n = new->n, bytes = (u.narrow ? 4 : 8) * 2 * ROOM_EACH *n;
+  uint8_t *rooms = (uint8_t *)(scratch + 4 * n);
+  Sweep *sweeps = (Sweep *)(rooms + 4 * bytes);
+  Iteration *all = (Iteration *)(sweeps + 4 * (n + SWEEPS));
+  if (progress->at) return all;
+  progress->at = 1;
+  *all = *new;
+  all->c = scratch;
+  all->s = scratch + n;
+  all->c_of_v = scratch + 2 * n;
+  all->s_of_v = scratch + 3 * n;
+  all->rounds = 1;
+  all->collected = all->sets[0];
+  all->applied = all->sets[1];
+  for (int i = 0; i < 4; i++) {
+    all->sets[i / 2][i % 2] =
+        (Rotations){i % 2 ? v : u, rooms + bytes * i, sweeps + (n + SWEEPS) * i, n, 0, 0};
+  }
+  return all;
+}
+
+/* One of as many parts of columns, but for the last ones. */
+static ptrdiff_t columns_of(ptrdiff_t columns, ptrdiff_t parts) {
+  return ((columns + parts - 1) / parts + 15) & -16;
+}
+
+static bool iteration_part(void *argument, int part) {
+  Iteration *all = argument;
+  if (part == 0) {
+    if (!all->ends && all->round == 0) all->collect(all);
+    all->skips = false;
+    return true;
+  }
+  const Rotations *r = &all->applied[part % 2];
+  ptrdiff_t of_round = columns_of(r->z.columns, all->rounds), from = all->round * of_round;
+  ptrdiff_t width = columns_of(of_round, PIECES), first = (part - 1) / 2 * width;
+  ptrdiff_t end = least(first + width, of_round);
+  rotate_columns(r, from + first, least(from + end, r->z.columns));
+  return true;
+}
+
+/* Parts of what is to be applied: operations. */
+static double waiting(const Rotations *r) {
+  return 6.0 *
+         ((double)r[0].used * (double)r[0].z.columns + (double)r[1].used * (double)r[1].z.columns);
+}
+
+/* A stage; false: it goes on in another turn. */
+static bool iterate(Iteration *all, LinalgProgress *progress) {
+  for (double work; (work = waiting(all->applied)) > 0 || !all->ends;) {
+    if (all->round == 0) all->rounds = 1 + (ptrdiff_t)(work / LINALG_TURN);
+    if (linalg_pauses(progress, 1, work / (double)all->rounds)) return false;
+    int parts = 1 + (work > 0 ? 2 * PIECES : 0);
+    all->skips = true;
+    if (work > LEAST_SHARED) {
+      progress->call->share(progress->call, parts, iteration_part, all);
+    } else {
+      for (int part = 0; part < parts; part++) iteration_part(all, part);
+    }
+    if (all->skips) return false;
+    progress->work += all->work;
+    all->work = 0;
+    if (++all->round < all->rounds) continue;
+    all->round = 0;
+    Rotations *done = all->applied;
+    for (int i = 0; i < 2; i++) done[i].used = done[i].sweeps = 0;
+    all->applied = all->collected;
+    all->collected = done;
+  }
+  progress->info = all->fails;
+  return true;
+}
+
+static double get(LinalgRows z, ptrdiff_t i) {
+  return z.narrow ? (double)((float *)z.at)[i] : ((double *)z.at)[i];
+}
+
+static void put(LinalgRows z, ptrdiff_t i, double x) {
+  if (z.narrow) {
+    ((float *)z.at)[i] = (float)x;
+  } else {
+    ((double *)z.at)[i] = x;
+  }
+}
+
+/* hypot, mostly without its care */
+static double length_of(double x, double y) {
+  double square = x * x + y * y;
+  return square > 1e-280 && square < 1e300 ? sqrt(square) : hypot(x, y);
+}
+
+static void swap_reals(double *x, double *y) {
+  double z = *x;
+  *x = *y;
+  *y = z;
+}
+
+static void swap_lines(LinalgRows z, ptrdiff_t i, ptrdiff_t j) {
+  for (ptrdiff_t k = 0; k < z.columns; k++) {
+    double x = get(z, i * z.stride + k);
+    put(z, i * z.stride + k, get(z, j * z.stride + k));
+    put(z, j * z.stride + k, x);
+  }
+}
+
+static void negate_line(LinalgRows z, ptrdiff_t i) {
+  for (ptrdiff_t j = 0; j < z.columns; j++) put(z, i * z.stride + j, -get(z, i * z.stride + j));
+}
+
+/* The end of the stage: values ascend, or are positive and descend; with them their rows of u and v. */
+__attribute__((minsize)) static bool order_values(const Iteration *all, LinalgProgress *progress,
+                                                  bool descend) {
+  double *d = all->d;
+  LinalgRows u = all->sets[0][0].z, v = all->sets[0][1].z;
+  double of_rows = LINALG_MOVE * (double)(u.columns + v.columns) + (double)all->n;
+  for (; !progress->info && progress->lines < all->n; progress->lines++) {
+    ptrdiff_t i = progress->lines, first = i;
+    if (linalg_pauses(progress, progress->at, of_rows)) return false;
+    for (ptrdiff_t j = i + 1; j < all->n; j++) {
+      if (descend ? fabs(d[j]) > fabs(d[first]) : d[j] < d[first]) first = j;
+    }
+    if (first != i) {
+      swap_reals(d + i, d + first);
+      swap_lines(u, i, first);
+      swap_lines(v, i, first);
+    }
+    if (descend && d[i] < 0) negate_line(v, i);
+    if (descend) d[i] = fabs(d[i]);
+  }
+  progress->lines = 0;
+  return linalg_stage_ends(progress);
+}
+
+/* --- Eigenvalues ------------------------------------------------------------------------------ */
+
+/* The last row that row l is coupled to. */
+static ptrdiff_t coupled(const double *d, const double *e, ptrdiff_t n, ptrdiff_t l) {
+  for (; l + 1 < n; l++) {
+    if (fabs(e[l]) <= DBL_EPSILON * (fabs(d[l]) + fabs(d[l + 1])) || fabs(e[l]) < DBL_MIN) break;
+  }
+  return l;
+}
+
+/* Chases from row m up to row l. Returns how many rotations there are: fewer, if the matrix falls
+** apart on the way. */
+static ptrdiff_t ql_step(double *d, double *e, ptrdiff_t l, ptrdiff_t m, double *c, double *s) {
+  double half = (d[l + 1] - d[l]) / (2 * e[l]);
+  double g = d[m] - d[l] + e[l] / (half + copysign(hypot(half, 1), half));
+  double sine = 1, cosine = 1, p = 0;
+  for (ptrdiff_t i = m - 1; i >= l; i--) {
+    double f = sine * e[i], b = cosine * e[i], r = length_of(f, g);
+    e[i + 1] = r;
+    if (r == 0) {
+      d[i + 1] -= p;
+      e[m] = 0;
+      return m - 1 - i;
+    }
+    s[m - 1 - i] = sine = f / r;
+    c[m - 1 - i] = cosine = g / r;
+    g = d[i + 1] - p;
+    r = (d[i] - g) * sine + 2 * cosine * b;
+    p = sine * r;
+    d[i + 1] = g + p;
+    g = cosine * r - b;
+  }
+  d[l] -= p;
+  e[l] = g;
+  e[m] = 0;
+  return m - l;
+}
+
+static void collect_ql(Iteration *all) {
+  for (; all->at < all->n; all->at++, all->steps = 0) {
+    for (;; all->steps++) {
+      ptrdiff_t l = all->at, m = coupled(all->d, all->e, all->n, l);
+      if (m == l) break;
+      if (!has_room(all->collected) || all->work > MOST_WORK) return;
+      all->work += STEP_WORK * (double)(m - l);
+      all->fails = all->ends = all->steps == MOST_STEPS_EACH;
+      if (all->ends) return;
+      ptrdiff_t count = ql_step(all->d, all->e, l, m, all->c, all->s);
+      collect(all->collected, (Sweep){m, -1, count}, all->c, all->s);
+    }
+  }
+  all->ends = true;
+}
+
+bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, double *scratch,
+                             LinalgProgress *progress) {
+  Iteration new = {.collect = collect_ql, .d = d, .e = e, .n = n};
+  Iteration *all = iteration_in(scratch, &new, z, (LinalgRows){.narrow = z.narrow}, progress);
+  return iterate(all, progress) && order_values(all, progress, false);
+}
+
+/* --- Singular values -------------------------------------------------------------------------- */
+
+/* Of d, and of e with e[i] between i - 1 and i. Rotations of rows (of u) and of columns (of v) are collected. */
+
+/* The first row of the block that ends at row k. Where a diagonal entry above it is nothing, what is
+** beside it is rotated away. */
+static ptrdiff_t block_start(Iteration *all, ptrdiff_t k) {
+  double *d = all->d, *e = all->e;
+  for (ptrdiff_t l = k; l > 0; l--) {
+    if (fabs(e[l]) <= all->small) {
+      e[l] = 0;
+      return l;
+    }
+    if (fabs(d[l - 1]) > all->small) continue;
+    double c = 0, s = 1;
+    for (ptrdiff_t i = l; i <= k; i++) {
+      double f = s * e[i];
+      e[i] *= c;
+      if (fabs(f) <= all->small) break;
+      double g = d[i], h = length_of(f, g);
+      d[i] = h;
+      c = g / h;
+      s = -f / h;
+      collect(&all->collected[0], (Sweep){l - 1, i - l + 1, 1}, &c, &s);
+    }
+    return l;
+  }
+  return 0;
+}
+
+static double shift_of(const double *d, const double *e, ptrdiff_t l, ptrdiff_t k) {
+  double x = d[l], y = d[k - 1], z = d[k], g = e[k - 1], h = e[k];
+  double f = ((y - z) * (y + z) + (g - h) * (g + h)) / (2 * h * y);
+  return ((x - z) * (x + z) + h * (y / (f + copysign(hypot(f, 1), f)) - h)) / x;
+}
+
+static void qr_step(Iteration *all, ptrdiff_t l, ptrdiff_t k) {
+  double *d = all->d, *e = all->e, f = shift_of(d, e, l, k), x = d[l], c = 1, s = 1;
+  for (ptrdiff_t i = l + 1; i <= k; i++) {
+    double g = c * e[i], h = s * e[i], y = d[i], z = length_of(f, h);
+    e[i - 1] = z;
+    all->c_of_v[i - l - 1] = c = z == 0 ? 1 : f / z;
+    all->s_of_v[i - l - 1] = s = z == 0 ? 0 : h / z;
+    f = x * c + g * s;
+    g = g * c - x * s;
+    h = y * s;
+    y *= c;
+    d[i - 1] = z = length_of(f, h);
+    if (z != 0) {
+      c = f / z;
+      s = h / z;
+    }
+    all->c[i - l - 1] = c;
+    all->s[i - l - 1] = s;
+    f = c * g + s * y;
+    x = c * y - s * g;
+  }
+  e[l] = 0;
+  e[k] = f;
+  d[k] = x;
+  collect(&all->collected[1], (Sweep){l, 1, k - l}, all->c_of_v, all->s_of_v);
+  collect(&all->collected[0], (Sweep){l, 1, k - l}, all->c, all->s);
+}
+
+static void collect_qr(Iteration *all) {
+  for (; all->at <= all->n; all->at++, all->steps = 0) {
+    for (;; all->steps++) {
+      if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
+      if (all->work > MOST_WORK) return;
+      ptrdiff_t k = all->n - all->at, l = block_start(all, k);
+      if (l == k) break;
+      all->work += 2 * STEP_WORK * (double)(k - l);
+      all->fails = all->ends = all->steps == MOST_STEPS_EACH;
+      if (all->ends) return;
+      qr_step(all, l, k);
+    }
+  }
+  all->ends = true;
+}
+
+bool bidiagonal_values(double *d, double *e, ptrdiff_t n, LinalgRows u, LinalgRows v,
+                       double *scratch, LinalgProgress *progress) {
+  Iteration new = {
+      .collect = collect_qr, .d = d, .e = e, .n = n, .at = 1}; /* the last row's block */
+  if (progress->at == 0) {
+    double norm = 0;
+    for (ptrdiff_t i = n - 1; i > 0; i--) e[i] = e[i - 1];
+    e[0] = 0;
+    for (ptrdiff_t i = 0; i < n; i++) norm = fmax(norm, fabs(d[i]) + fabs(e[i]));
+    new.small = norm *DBL_EPSILON;
+  }
+  Iteration *all = iteration_in(scratch, &new, u, v, progress);
+  return iterate(all, progress) && order_values(all, progress, true);
+}

@@ -1,0 +1,486 @@
+/* See linalg_wide.h. */
+#include "kernels/linalg/linalg_wide.h"
+
+#include <complex.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+typedef double complex Wide;
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+static Wide wide(double re, double im) { return __builtin_complex(re, im); }
+
+static double *place(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
+  return g->t + (i * g->stride + j) * g->parts;
+}
+static Wide entry(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
+  const double *x = place(g, i, j);
+  return wide(x[0], g->parts == 2 ? x[1] : 0);
+}
+static double size_at(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
+  Wide x = entry(g, i, j);
+  return fabs(creal(x)) + fabs(cimag(x));
+}
+static double square(Wide x) { return creal(x) * creal(x) + cimag(x) * cimag(x); }
+
+/* Without the care that C asks for. */
+static Wide times(Wide x, Wide y) {
+  return wide(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
+}
+static Wide over(Wide x, Wide y) {
+  if (cimag(y) == 0) return wide(creal(x) / creal(y), cimag(x) / creal(y));
+  double by = 1 / fmax(fabs(creal(y)), fabs(cimag(y)));
+  y *= by;
+  return times(x * by, conj(y)) / square(y);
+}
+
+/* `step` doubles apart */
+static void swap(const LinalgGeneral *g, double *x, double *y, ptrdiff_t step, ptrdiff_t count) {
+  for (; x != y && count > 0; count--, x += step, y += step) {
+    for (int part = 0; part < g->parts; part++) {
+      double z = x[part];
+      x[part] = y[part];
+      y[part] = z;
+    }
+  }
+}
+
+/* --- Balancing -------------------------------------------------------------------------------- */
+
+/* Whether row (or column) i has zeros only, but for the diagonal, between low and high. */
+static bool is_isolated(const LinalgGeneral *g, ptrdiff_t i, bool is_row) {
+  for (ptrdiff_t j = (ptrdiff_t)g->low; j <= (ptrdiff_t)g->high; j++) {
+    if (j != i && (is_row ? size_at(g, i, j) : size_at(g, j, i)) != 0) return false;
+  }
+  return true;
+}
+
+static void isolate(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t to) {
+  ptrdiff_t low = (ptrdiff_t)g->low;
+  g->scale[to] = (double)i;
+  swap(g, place(g, 0, i), place(g, 0, to), g->stride * g->parts, (ptrdiff_t)g->high + 1);
+  swap(g, place(g, i, low), place(g, to, low), g->parts, g->n - low);
+}
+
+/* Rows whose eigenvalue is on the diagonal go to the end, columns to the front; until there are none, has_panel. at:
+** the next one, from 1. */
+static bool permute(LinalgGeneral *g, LinalgProgress *progress) {
+  for (; progress->lines < 2; progress->lines++) {
+    bool columns = progress->lines == 1;
+    ptrdiff_t sign = columns ? 1 : -1;
+    do {
+      ptrdiff_t i = (ptrdiff_t)(columns ? g->low : g->high);
+      if (progress->at > 0) i = progress->at - 1;
+      if (progress->at == 0) progress->has_panel = false;
+      for (; i >= 0 && i <= (ptrdiff_t)g->high; i += sign) {
+        if (linalg_pauses(progress, i + 1, LINALG_MOVE * (double)g->n)) return false;
+        if (!is_isolated(g, i, !columns)) continue;
+        isolate(g, i, (ptrdiff_t)(columns ? g->low : g->high));
+        progress->has_panel = g->high != 0;
+        if (g->high == 0) progress->lines = 1; /* no columns */
+        if (g->high == 0) break;
+        *(columns ? &g->low : &g->high) += sign;
+      }
+      progress->at = 0;
+    } while (progress->has_panel);
+  }
+  return true;
+}
+
+/* By powers of two. */
+static bool equilibrate(const LinalgGeneral *g, LinalgProgress *progress) {
+  ptrdiff_t low = (ptrdiff_t)g->low, high = (ptrdiff_t)g->high;
+  do {
+    if (progress->at == 0) progress->has_panel = false;
+    for (ptrdiff_t i = low + progress->at; i <= high; i++) {
+      if (linalg_pauses(progress, i - low, 4.0 * LINALG_MOVE * (double)g->n)) return false;
+      double c = 0, r = 0, f = 1;
+      for (ptrdiff_t j = low; j <= high; j++) {
+        c += square(entry(g, j, i));
+        r += square(entry(g, i, j));
+      }
+      c = sqrt(c), r = sqrt(r);
+      double sum = c + r;
+      if (c == 0 || r == 0) continue;
+      for (; c < r / 2 && f < 1e30; f *= 2) c *= 2, r /= 2;
+      for (; c / 2 >= r && f > 1e-30; f /= 2) c /= 2, r *= 2;
+      bool too_far = g->scale[i] * f > 1e30 || g->scale[i] * f < 1e-30;
+      if (c + r >= 0.95 * sum || too_far) continue;
+      g->scale[i] *= f;
+      progress->has_panel = true;
+      for (int part = 0; part < g->parts; part++) {
+        for (ptrdiff_t j = low; j < g->n; j++) place(g, i, j)[part] /= f;
+        for (ptrdiff_t j = 0; j <= high; j++) place(g, j, i)[part] *= f;
+      }
+    }
+    progress->at = 0;
+  } while (progress->has_panel);
+  return true;
+}
+
+bool linalg_balance(LinalgGeneral *g, bool scales, LinalgProgress *progress) {
+  enum { SCALES = 3 };
+  if (progress->lines < SCALES) {
+    if (!permute(g, progress)) return false;
+    for (ptrdiff_t i = (ptrdiff_t)g->low; i <= (ptrdiff_t)g->high && scales; i++) g->scale[i] = 1;
+    progress->lines = SCALES;
+  }
+  if (scales && !equilibrate(g, progress)) return false;
+  progress->lines = 0;
+  return linalg_stage_ends(progress);
+}
+
+void linalg_unbalance(const LinalgGeneral *g, double *x, bool scales, bool from_left) {
+  ptrdiff_t low = (ptrdiff_t)g->low, high = (ptrdiff_t)g->high;
+  for (ptrdiff_t i = low * g->parts; scales && i < (high + 1) * g->parts; i++) {
+    double by = g->scale[i / g->parts];
+    x[i] *= from_left ? 1 / by : by;
+  }
+  for (ptrdiff_t k = 0; k < g->n; k++) {
+    ptrdiff_t i = k < low ? low - 1 - k : k; /* from the middle to both ends */
+    if (i >= low && i <= high) continue;
+    swap(g, x + i * g->parts, x + (ptrdiff_t)g->scale[i] * g->parts, g->parts, 1);
+  }
+}
+
+/* --- Eigenvectors of T ------------------------------------------------------------------------ */
+
+/* A vector: real matrices have its parts in two rows, or one, if it is real. */
+typedef struct Entries {
+  double *re, *im;
+  int parts;
+} Entries;
+
+static Wide get(Entries x, ptrdiff_t i) {
+  if (x.parts == 2) return wide(x.re[2 * i], x.re[2 * i + 1]);
+  return wide(x.re[i], x.im ? x.im[i] : 0);
+}
+
+static void set(Entries x, ptrdiff_t i, Wide value) {
+  x.re[i * x.parts] = creal(value);
+  if (x.parts == 2) x.re[2 * i + 1] = cimag(value);
+  if (x.im) x.im[i] = cimag(value);
+}
+
+static Wide row_times(const LinalgGeneral *g, ptrdiff_t row, Entries x, ptrdiff_t from,
+                      ptrdiff_t end) {
+  const double *t = place(g, row, from);
+  if (g->parts == 2) {
+    LinalgComplex sum = linalg_inner_c128((const LinalgComplex *)t,
+                                          (const LinalgComplex *)x.re + from, end - from, false);
+    return wide(sum.re, sum.im);
+  }
+  return wide(linalg_inner_f64(t, x.re + from, end - from, false),
+              x.im ? linalg_inner_f64(t, x.im + from, end - from, false) : 0);
+}
+
+static bool is_pair(const LinalgGeneral *g, ptrdiff_t last) { /* a block of two's last row */
+  return g->parts == 1 && last > 0 && last < g->n && *place(g, last, last - 1) != 0;
+}
+
+/* The imaginary part of a block of two's eigenvalues. */
+static double imaginary(const LinalgGeneral *g, ptrdiff_t last) {
+  return sqrt(size_at(g, last - 1, last)) * sqrt(size_at(g, last, last - 1));
+}
+
+/* Another eigenvalue less this one, which divides. */
+static Wide apart(Wide x, double least_size) { return cabs(x) < least_size ? least_size : x; }
+
+#define LARGE 1e10 /* entries of a vector: then it is scaled */
+
+/* Of a vector the entries before row `row`, by substitution from below. */
+static void substitute(const LinalgGeneral *g, Entries x, Wide value, ptrdiff_t row,
+                       ptrdiff_t end) {
+  double smallest = DBL_MIN * ((double)g->n / g->epsilon);
+  double least_size = fmax(g->epsilon * (fabs(creal(value)) + fabs(cimag(value))), smallest);
+  for (ptrdiff_t j = row - 1; j >= 0; j--) {
+    bool two = is_pair(g, j);
+    Wide d = entry(g, j, j) - value, last = -row_times(g, j, x, j + 1, end), other = 0;
+    if (two) {
+      Wide above = -row_times(g, j - 1, x, j + 1, end), below = last;
+      Wide half = wide(0, imaginary(g, j));
+      Wide determinant = times(apart(d + half, least_size), apart(d - half, least_size));
+      other = over(times(d, above) - *place(g, j - 1, j) * below, determinant);
+      last = over(times(d, below) - *place(g, j, j - 1) * above, determinant);
+    } else {
+      last = over(last, apart(d, least_size));
+    }
+    double size = fmax(cabs(last), cabs(other)), by = size > LARGE ? 1 / size : 1;
+    for (ptrdiff_t i = j + 1; by != 1 && i < end; i++) set(x, i, get(x, i) * by);
+    set(x, j, last * by);
+    if (two) set(x, --j, other * by);
+  }
+}
+
+static Entries entries_in(const LinalgGeneral *g, double *rows, ptrdiff_t last) {
+  double *row = rows + last * g->stride * g->parts;
+  return is_pair(g, last) ? (Entries){row - g->stride, row, 1} : (Entries){row, NULL, g->parts};
+}
+
+bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress *progress) {
+  for (ptrdiff_t k = progress->at; k < g->n; k++) {
+    if (is_pair(g, k + 1)) continue;
+    if (linalg_pauses(progress, k, 4.0 * g->parts * (double)k * (double)k)) return false;
+    Entries x = entries_in(g, g->x, k);
+    Wide value = entry(g, k, k);
+    set(x, k, -1);
+    if (x.im) {
+      double im = imaginary(g, k), above = *place(g, k - 1, k), below = *place(g, k, k - 1);
+      bool first = fabs(above) >= fabs(below);
+      set(x, k, wide(0, first ? -im / above : -1));
+      set(x, k - 1, first ? -1 : im / below);
+      value += wide(0, im);
+    }
+    substitute(g, x, value, x.im ? k - 1 : k, k + 1);
+    for (ptrdiff_t i = 0; !from_left && i <= k; i++) set(x, i, conj(get(x, i)));
+  }
+  return linalg_stage_ends(progress);
+}
+
+/* T transposed is triangular with rows and columns backwards. */
+bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
+  ptrdiff_t last = flips ? g->n - 1 : -1, row = g->stride * g->parts;
+  for (ptrdiff_t i = progress->at; i <= last; i++) {
+    if (linalg_pauses(progress, i, 2.0 * LINALG_MOVE * (double)g->n)) return false;
+    for (ptrdiff_t j = 0; j < last - i; j++) {
+      swap(g, place(g, i, j), place(g, last - j, last - i), 1, 1);
+    }
+    if (i < last - i) swap(g, g->z + i * row, g->z + (last - i) * row, g->parts, g->n);
+  }
+  return linalg_stage_ends(progress);
+}
+
+/* --- Results ---------------------------------------------------------------------------------- */
+
+static void put(bool narrow, uint8_t *out, ptrdiff_t i, double x) {
+  if (narrow) {
+    ((float *)out)[i] = (float)x;
+  } else {
+    ((double *)out)[i] = x;
+  }
+}
+
+static void put_pair(const LinalgGeneral *g, uint8_t *out, ptrdiff_t i, Wide x) {
+  put(g->narrow, out, 2 * i, creal(x));
+  put(g->narrow, out, 2 * i + 1, cimag(x));
+}
+
+void linalg_store_eigenvalues(const LinalgGeneral *g, const LinalgData *data, int first,
+                              double by) {
+  for (ptrdiff_t k = 0; k < g->n; k++) {
+    Wide value = entry(g, k, k);
+    if (is_pair(g, k)) value -= wide(0, imaginary(g, k));
+    if (is_pair(g, k + 1)) value += wide(0, imaginary(g, k + 1));
+    value *= by;
+    if (g->parts == 2) {
+      put_pair(g, data->out[first], k, value);
+    } else {
+      put(g->narrow, data->out[first], k, creal(value));
+      put(g->narrow, data->out[first + 1], k, cimag(value));
+    }
+  }
+}
+
+bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
+                          LinalgProgress *progress) {
+  ptrdiff_t n = g->n;
+  for (ptrdiff_t k = progress->at; k < n; k++) {
+    if (is_pair(g, k + 1)) continue;
+    if (linalg_pauses(progress, k, 4.0 * LINALG_MOVE * (double)n)) return false;
+    Entries x = entries_in(g, g->y, k);
+    linalg_unbalance(g, x.re, true, from_left);
+    if (x.im) linalg_unbalance(g, x.im, true, from_left);
+    double sum = 0, largest = 0;
+    ptrdiff_t at_largest = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+      double size = square(get(x, i));
+      sum += size;
+      if (size > largest) largest = size, at_largest = i;
+    }
+    Wide by = 1;
+    if (x.im || g->parts == 2) by = get(x, at_largest) / sqrt(largest);
+    if (x.im && creal(by) < 0) by = -by; /* as LAPACK's rotations have it */
+    by /= sqrt(sum);
+    ptrdiff_t column = from_left ? n - 1 - k : x.im ? k - 1 : k;
+    for (ptrdiff_t i = 0; i < n; i++) {
+      Wide value = times(conj(get(x, i)), by);
+      if (i == at_largest) value = creal(value);
+      put_pair(g, out, i * n + column, value);
+      if (x.im) put_pair(g, out, i * n + column + 1, conj(value));
+    }
+  }
+  return linalg_stage_ends(progress);
+}
+
+/* --- Tridiagonal systems ---------------------------------------------------------------------- */
+
+/* Rows of dl, d, du and b from memory, or to it, from the first that is a result on: a stage. */
+static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts, double *x,
+                      bool loads, LinalgProgress *progress) {
+  ptrdiff_t n = plan->in[3].rows;
+  int first = !loads && plan->routine == LINALG_GTSV_PERTURBED ? 3 : 0;
+  for (ptrdiff_t i = progress->at; i < n; i++) {
+    if (linalg_pauses(progress, i, LINALG_MOVE * (double)(3 + plan->in[3].columns))) return false;
+    for (int k = first; k < 4; k++) {
+      ptrdiff_t count = plan->in[k].columns;
+      for (ptrdiff_t j = i * count; j < (i + 1) * count; j++) {
+        ptrdiff_t from = k == 0 && i + 1 < n ? j + 1 : j; /* the first dl does not count */
+        double *at = x + 2 * (k * n + j);
+        for (int part = 0; part < parts; part++) {
+          ptrdiff_t source = from * parts + part, to = j * parts + part;
+          if (!loads) {
+            put(plan->narrow, data->out[k - first], to, at[part]);
+          } else {
+            at[part] = plan->narrow ? (double)((const float *)data->in[k])[source]
+                                    : ((const double *)data->in[k])[source];
+          }
+        }
+        if (loads && parts == 1) at[1] = 0;
+      }
+    }
+  }
+  return linalg_stage_ends(progress);
+}
+
+static double size_of(Wide x) { return fabs(creal(x)) + fabs(cimag(x)); }
+
+static void subtract(Wide *y, Wide factor, const Wide *x, ptrdiff_t count) {
+  for (ptrdiff_t j = 0; j < count; j++) y[j] -= times(factor, x[j]);
+}
+
+/* Row i eliminates the next one's first number, after they are exchanged or not; which fills the second diagonal above,
+** kept in dl. */
+static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
+                      bool exchanges) {
+  Wide second = 0, factor = exchanges ? over(d[0], dl[0]) : over(dl[0], d[0]);
+  if (exchanges) {
+    Wide below = d[1];
+    if (n > 2) second = du[1], du[1] = -times(factor, second);
+    d[1] = du[0] - times(factor, below);
+    d[0] = dl[0];
+    du[0] = below;
+    for (ptrdiff_t j = 0; j < columns; j++) {
+      Wide z = x[j];
+      x[j] = x[columns + j];
+      x[columns + j] = z;
+    }
+  } else {
+    d[1] -= times(factor, du[0]);
+  }
+  subtract(x + columns, factor, x, columns);
+  dl[0] = second;
+}
+
+LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int parts, double *memory,
+                          LinalgProgress *progress) {
+  enum { LOADS, ELIMINATES, SUBSTITUTES };
+  ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
+  Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
+  double work = 40 + 8 * (double)columns;
+  if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
+    return LINALG_PAUSED;
+  }
+  if (progress->stage == ELIMINATES) {
+    for (ptrdiff_t i = progress->at; i < n && !progress->info; i++) {
+      if (linalg_pauses(progress, i, work)) return LINALG_PAUSED;
+      bool is_last = i + 1 == n;
+      if (d[i] == 0 && (is_last || dl[i] == 0)) {
+        progress->info = i + 1;
+      } else if (!is_last) {
+        eliminate(dl + i, d + i, du + i, b + i * columns, n - i, columns,
+                  size_of(d[i]) < size_of(dl[i]));
+      }
+    }
+    linalg_stage_ends(progress);
+  }
+  if (progress->stage == SUBSTITUTES) {
+    for (ptrdiff_t i = n - 1 - progress->at; i >= 0 && !progress->info; i--) {
+      if (linalg_pauses(progress, n - 1 - i, work)) return LINALG_PAUSED;
+      Wide *x = b + i * columns;
+      if (i + 1 < n) subtract(x, du[i], x + columns, columns);
+      if (i + 2 < n) subtract(x, dl[i], x + 2 * columns, columns);
+      for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], d[i]);
+    }
+    linalg_stage_ends(progress);
+  }
+  if (!move_rows(plan, data, parts, memory, false, progress)) return LINALG_PAUSED;
+  *(int32_t *)data->out[4] = (int32_t)progress->info;
+  return LINALG_DONE;
+}
+
+/* --- The same where the matrix may be singular -------------------------------------------------- */
+
+static double length_of(Wide x) { return hypot(creal(x), cimag(x)); }
+
+/* The pivot grows until the row by it is finite in the result's type, or both are scaled up. */
+static Wide grown(Wide pivot, double by, double safe, Wide *row, ptrdiff_t count) {
+  double length = length_of(pivot), largest = 0;
+  for (ptrdiff_t j = 0; j < count; j++) largest = fmax(largest, length_of(row[j]));
+  by = copysign(fmax(by, safe), creal(pivot));
+  while (length < 1 && (length < safe || largest > length / safe)) {
+    if (length < safe && length > 0 && largest * safe <= length) {
+      for (ptrdiff_t j = 0; j < count; j++) row[j] /= safe;
+      return pivot / safe;
+    }
+    pivot += by;
+    by *= 2;
+    length = length_of(pivot);
+  }
+  return pivot;
+}
+
+/* Row i and the next one, which are exchanged where, as a part of its row, the lower one's first number is larger.
+** progress->norm: the length of what is left of row i, and the largest number of U. */
+static void eliminate_scaled(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
+                             LinalgProgress *progress) {
+  double below = length_of(dl[0]) + length_of(d[1]) + (n > 2 ? length_of(du[1]) : 0);
+  double pivot = length_of(d[0]), left = below;
+  if (dl[0] != 0) {
+    bool exchanges = length_of(dl[0]) / below > (pivot == 0 ? 0 : pivot / progress->norm[0]);
+    eliminate(dl, d, du, x, n, columns, exchanges);
+    if (exchanges) left = length_of(d[1]) + (n > 2 ? length_of(du[1]) : 0);
+  }
+  progress->norm[0] = left;
+  if (n <= 2) return;
+  double largest = fmax(length_of(d[0]), fmax(length_of(du[0]), length_of(dl[0])));
+  progress->norm[1] = fmax(progress->norm[1], largest);
+}
+
+LinalgEnd linalg_run_perturbed(const LinalgPlan *plan, const LinalgData *data, int parts,
+                               double *memory, LinalgProgress *progress) {
+  enum { LOADS, ELIMINATES, SUBSTITUTES };
+  ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
+  Wide *dl = (Wide *)memory, *d = dl + n, *du = d + n, *b = du + n;
+  double work = 60 + 8 * (double)columns;
+  if (progress->stage == LOADS && !move_rows(plan, data, parts, memory, true, progress)) {
+    return LINALG_PAUSED;
+  }
+  if (progress->stage == ELIMINATES) {
+    if (progress->at == 0) {
+      progress->norm[0] = length_of(d[0]) + (n > 1 ? length_of(du[0]) : 0);
+      progress->norm[1] = fmax(length_of(d[0]), n > 1 ? length_of(du[0]) : 0);
+    }
+    for (ptrdiff_t i = progress->at; i + 1 < n; i++) {
+      if (linalg_pauses(progress, i, work)) return LINALG_PAUSED;
+      eliminate_scaled(dl + i, d + i, du + i, b + i * columns, n - i, columns, progress);
+    }
+    progress->norm[1] = fmax(progress->norm[1], length_of(d[n - 1]));
+    linalg_stage_ends(progress);
+  }
+  double by = progress->norm[1] * (plan->narrow ? FLT_EPSILON : DBL_EPSILON);
+  double safe = plan->narrow ? FLT_MIN : DBL_MIN;
+  if (progress->stage == SUBSTITUTES) {
+    for (ptrdiff_t i = n - 1 - progress->at; i >= 0; i--) {
+      if (linalg_pauses(progress, n - 1 - i, work)) return LINALG_PAUSED;
+      Wide *x = b + i * columns;
+      if (i + 1 < n) subtract(x, du[i], x + columns, columns);
+      if (i + 2 < n) subtract(x, dl[i], x + 2 * columns, columns);
+      Wide pivot = grown(d[i], by, safe, x, columns);
+      for (ptrdiff_t j = 0; j < columns; j++) x[j] = over(x[j], pivot);
+    }
+    linalg_stage_ends(progress);
+  }
+  return move_rows(plan, data, parts, memory, false, progress) ? LINALG_DONE : LINALG_PAUSED;
+}

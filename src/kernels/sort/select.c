@@ -1,0 +1,199 @@
+/*
+** topk of a large k that is asked for the order of positions (rewrite/expand/large_topk.c): the k first of each
+** line by order keys are found digit by digit, from the highest on. How many elements have which digit
+** says which digit the last one of them has; of those that have it, the next digit is counted. Then they
+** are moved, the first in place of those whose keys are that of the last one.
+*/
+#include "base/least.h"
+#include "kernels/kernels.h"
+#include "kernels/sort/order_key.h"
+
+enum {
+  RANGE = 65536, /* elements that a chunk works on; longer lines have several ranges */
+  BLOCK = 256,   /* whose keys are made at a time */
+  DIGIT_BITS = 11,
+  SHORT_BITS = 8, /* of short lines, where reading all counts takes longer than counting */
+  SHORT = 16384,
+  MOST_CHUNKS = 64, /* of short lines */
+};
+
+typedef struct Range {
+  int64_t below, equal; /* elements with digits less than the last one's so far; with the same */
+  uint32_t counts[(1 << DIGIT_BITS) + 1];
+} Range;
+
+/* What is known of a line so far. */
+typedef struct Choice {
+  uint64_t last;  /* the digits of the last one's key */
+  int64_t wanted; /* of elements that have these */
+} Choice;
+
+typedef struct SelectPlan {
+  KernelPlan kernel;
+  OrderKey key;
+  int64_t lines, size, k, ranges;
+  int digit_bits, rounds;
+  int64_t slots; /* lines that have memory at the same time */
+} SelectPlan;
+
+typedef struct Line {
+  const SelectPlan *plan;
+  const KernelCall *call;
+  int64_t number;
+  Choice *choice;
+  Range *ranges;
+} Line;
+
+static Line line_at(const SelectPlan *p, const KernelCall *call, int64_t slot, int64_t number) {
+  Range *ranges = (Range *)call->scratch;
+  Choice *choices = (Choice *)(ranges + p->slots * p->ranges);
+  return (Line){p, call, number, choices + slot, ranges + slot * p->ranges};
+}
+
+/* Keys of elements [from, from + count), at most a block. */
+static void load_keys(const Line *l, int64_t from, int64_t count, uint64_t *keys) {
+  const OrderKey *key = &l->plan->key;
+  const uint8_t *data = l->call->operands[0];
+  from += l->number * l->plan->size;
+#define LOAD(bytes)                                                         \
+  for (int64_t i = 0; i < count; i++) {                                     \
+    keys[i] = key_of_bits(key, element_bits(data, from + i, bytes), bytes); \
+  }
+  switch (key->bytes) {
+  case 1: LOAD(1) break;
+  case 2: LOAD(2) break;
+  case 4: LOAD(4) break;
+  default: LOAD(8)
+  }
+#undef LOAD
+}
+
+/* A round's digit: its place, and how many values it may have. */
+typedef struct Digit {
+  int shift, bits;
+} Digit;
+
+static Digit digit_of(const SelectPlan *p, int round) {
+  int before = 8 * p->key.bytes - p->digit_bits * round;
+  int bits = before < p->digit_bits ? before : p->digit_bits;
+  return (Digit){before - bits, bits};
+}
+
+/* Without branches, as nobody could foresee them: what has other digits before is counted apart. */
+static void count_range(const Line *l, int round, int64_t number) {
+  uint64_t keys[BLOCK];
+  Digit digit = digit_of(l->plan, round);
+  uint64_t others = (uint64_t)1 << digit.bits, first = round ? l->choice->last << digit.bits : 0;
+  Range *range = &l->ranges[number];
+  int64_t i = number * RANGE, end = least(i + RANGE, l->plan->size);
+  if (round == 0) range->below = 0;
+  memset(range->counts, 0, (size_t)others * sizeof *range->counts);
+  for (; i < end; i += BLOCK) {
+    int64_t count = least(BLOCK, end - i);
+    load_keys(l, i, count, keys);
+    for (int64_t j = 0; j < count; j++) {
+      uint64_t value = (keys[j] >> digit.shift) - first;
+      range->counts[value < others ? value : others]++;
+    }
+  }
+}
+
+static void find_digit(const Line *l, int round) {
+  Choice *choice = l->choice;
+  Range *range = l->ranges;
+  int64_t ranges = l->plan->ranges, count;
+  if (round == 0) *choice = (Choice){0, l->plan->k};
+  uint64_t digit = 0;
+  for (;; digit++) {
+    count = 0;
+    for (int64_t i = 0; i < ranges; i++) count += range[i].counts[digit];
+    if (count >= choice->wanted) break;
+    choice->wanted -= count;
+    for (int64_t i = 0; i < ranges; i++) range[i].below += range[i].counts[digit];
+  }
+  for (int64_t i = 0; i < ranges; i++) range[i].equal = range[i].counts[digit];
+  choice->last = choice->last << digit_of(l->plan, round).bits | digit;
+}
+
+/* Those to move are listed without branches, too. */
+static void move_range(const Line *l, int64_t number) {
+  const SelectPlan *p = l->plan;
+  uint64_t keys[BLOCK], last = l->choice->last;
+  uint32_t chosen[BLOCK];
+  int64_t equal = 0, at = l->number * p->k;
+  for (int64_t i = 0; i < number; i++) {
+    equal += l->ranges[i].equal;
+    at += l->ranges[i].below;
+  }
+  equal = least(equal, l->choice->wanted);
+  at += equal;
+  int64_t wanted = l->choice->wanted - equal, i = number * RANGE, end = least(i + RANGE, p->size);
+  int bytes = p->key.bytes;
+  const uint8_t *line = l->call->operands[0] + l->number * p->size * bytes;
+  int32_t *positions = (int32_t *)l->call->results[1];
+  for (; i < end; i += BLOCK) {
+    int64_t count = least(BLOCK, end - i), found = 0;
+    load_keys(l, i, count, keys);
+    for (int64_t j = 0; j < count; j++) {
+      bool is_last = keys[j] == last;
+      chosen[found] = (uint32_t)j;
+      found += (keys[j] < last) | (is_last & (wanted > 0));
+      wanted -= is_last;
+    }
+    for (int64_t j = 0; j < found; j++, at++) {
+      int64_t position = i + chosen[j];
+      set_element_bits(l->call->results[0], at, bytes, element_bits(line, position, bytes));
+      positions[at] = (int32_t)position;
+    }
+  }
+}
+
+/* ---- The kernel's interface ---- */
+
+/* Long lines take two phases a digit, and one to move. */
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_TOPK || !instruction->a->is_stable) return NULL;
+  const Shape *shape = instruction->operands[0]->shape;
+  SelectPlan *p = ARENA_NEW(arena, SelectPlan);
+  order_key_init(&p->key, shape->type, instruction->a->largest, false, NANS_BY_BITS, NULL);
+  p->size = shape->dims[shape->rank - 1];
+  p->lines = shape_elements(shape) / p->size;
+  p->k = instruction->a->k;
+  p->ranges = (p->size + RANGE - 1) / RANGE;
+  p->digit_bits = p->size < SHORT ? SHORT_BITS : DIGIT_BITS;
+  p->rounds = (8 * p->key.bytes + p->digit_bits - 1) / p->digit_bits;
+  p->slots = p->ranges > 1 ? p->lines : least(p->lines, MOST_CHUNKS);
+  int *chunks = kernel_phases(&p->kernel, arena, p->ranges > 1 ? 2 * p->rounds + 1 : 1);
+  for (int phase = 0; phase < p->kernel.phases; phase++) {
+    chunks[phase] = (int)(p->slots * (phase % 2 ? 1 : p->ranges));
+  }
+  p->kernel.scratch_bytes =
+      p->slots * (p->ranges * (int64_t)sizeof(Range) + (int64_t)sizeof(Choice));
+  return &p->kernel;
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const SelectPlan *p = (const SelectPlan *)call->plan;
+  if (p->ranges > 1) {
+    int64_t number = phase % 2 ? chunk : chunk / p->ranges, range = chunk % p->ranges;
+    Line l = line_at(p, call, number, number);
+    if (phase == 2 * p->rounds) {
+      move_range(&l, range);
+    } else if (phase % 2) {
+      find_digit(&l, phase / 2);
+    } else {
+      count_range(&l, phase / 2, range);
+    }
+    return;
+  }
+  for (int64_t number = chunk; number < p->lines; number += p->slots) {
+    Line l = line_at(p, call, chunk, number);
+    for (int round = 0; round < p->rounds; round++) {
+      count_range(&l, round, 0);
+      find_digit(&l, round);
+    }
+    move_range(&l, 0);
+  }
+}
+
+const Kernel kernel_select = {"select", plan, run};

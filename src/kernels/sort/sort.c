@@ -1,0 +1,484 @@
+/*
+** sort by keys: comparators that order lexicographically by elements of the operands (see
+** plan/comparator.h) need not be called at all. A line, the elements along the sorted dimension, is
+** sorted by radix: a stable counting sort per digit of the keys, the last digit of the last key
+** first. What is sorted is one of
+**
+**     keys alone             one operand, sorted by itself: the elements come back out of the keys
+**     (word, position)       anything else: 32 bits of a key, and where the element was; operands
+**                            are permuted in the end
+**
+** A round is one digit. Each is three steps: count how often each digit occurs in each range of the
+** line; add up where each range's elements with each digit begin; move the elements there. Ranges
+** are chunks of work, for long lines; short lines are sorted as a whole, many lines to a chunk.
+*/
+#include "kernels/sort/sort.h"
+
+#include "base/least.h"
+#include "kernels/sort/order_key.h"
+#include "plan/comparator.h"
+
+enum {
+  RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
+  SMALL = 80,    /* shorter lines are sorted by insertion */
+  MOST_SLOTS = 64,
+  SLOT_MEMORY = 8 << 20, /* of the lines that are sorted at once */
+  LEAST_WORK = 4096,     /* elements that are worth a chunk */
+  DIGIT_BITS = 8,        /* 11 are no faster: the more places, the more of them miss the cache */
+  DIGITS = 1 << DIGIT_BITS,
+  MOST_ROUNDS = MOST_SORT_KEYS * 8,
+};
+
+typedef struct Round {
+  int key, word, shift; /* the digit is at bit `shift` of the key's word of 32 bits */
+  bool first;           /* of its word, which is to be loaded */
+} Round;
+
+/* Everything that follows from the instruction. */
+typedef struct Sort {
+  SortLines lines;
+  bool alone, reverses_ties;
+  int item_bytes;
+  int key_count, operands[MOST_SORT_KEYS];
+  OrderKey keys[MOST_SORT_KEYS];
+  int round_count;
+  Round rounds[MOST_ROUNDS];
+  int64_t ranges; /* of a line */
+  int64_t slots;  /* lines that are sorted at once: all of them, if they have several ranges */
+} Sort;
+
+/* One line at work; pointers into scratch. */
+typedef struct Line {
+  const Sort *sort;
+  const KernelCall *call;
+  int64_t base;       /* of its first element */
+  uint8_t *items[2];  /* from one to the other in each round */
+  uint32_t *counts;   /* [range][digit] */
+  uint32_t *has_ties; /* [range]: elements that are not their key's only ones */
+  uint8_t *side;      /* [round]: in which of `items` that round leaves them */
+} Line;
+
+/* --- What follows from the instruction -------------------------------------------------------- */
+
+static const Shape *operand_shape(const Instruction *sort) { return sort->operands[0]->shape; }
+
+static bool has_simple_keys(const SortOrder *order) {
+  for (int i = 0; i < order->count; i++) {
+    if (sort_key_source(&order->keys[i]).operand < 0) return false;
+  }
+  return order->count > 0;
+}
+
+static void set_key(Sort *sort, const Instruction *instruction, const SortKey *key) {
+  KeySource source = sort_key_source(key);
+  PrimitiveType type = instruction->operands[source.operand]->shape->type;
+  NanOrder nans = !key->total ? NANS_LAST : source.nan ? NANS_TIE : NANS_BY_BITS;
+  int i = sort->key_count++;
+  sort->operands[i] = source.operand;
+  order_key_init(&sort->keys[i], type, key->descending, source.zeros_tie || !key->total, nans,
+                 source.nan ? source.nan->data : NULL);
+}
+
+/* The last key first, and of each key the lowest digit. */
+static void plan_rounds(Sort *sort) {
+  int word_bytes = sort->alone ? 8 : 4;
+  for (int i = sort->key_count - 1; i >= 0; i--) {
+    int bytes = sort->keys[i].bytes, words = bytes > word_bytes ? bytes / word_bytes : 1;
+    int bits = 8 * (bytes < word_bytes ? bytes : word_bytes);
+    for (int word = 0; word < words; word++) {
+      for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
+        sort->rounds[sort->round_count++] = (Round){i, word, shift, shift == 0};
+      }
+    }
+  }
+}
+
+static int64_t align(int64_t bytes) { return (bytes + 63) & -64; }
+
+static int64_t items_bytes(const Sort *sort) { return align(sort->lines.size * sort->item_bytes); }
+static int64_t counts_bytes(const Sort *sort) {
+  return align(sort->ranges * DIGITS * (int64_t)sizeof(uint32_t));
+}
+static int64_t slot_bytes(const Sort *sort) {
+  int64_t ties = align(sort->ranges * (int64_t)sizeof(uint32_t));
+  return 2 * items_bytes(sort) + counts_bytes(sort) + ties + align(MOST_ROUNDS);
+}
+
+static void plan_slots(Sort *sort) {
+  sort->ranges = (sort->lines.size + RANGE - 1) / RANGE;
+  sort->slots = sort->lines.count;
+  if (sort->ranges > 1) return;
+  int64_t by_work = (sort->lines.count * sort->lines.size + LEAST_WORK - 1) / LEAST_WORK;
+  int64_t by_memory = SLOT_MEMORY / slot_bytes(sort) + 1;
+  sort->slots = least(least(sort->lines.count, MOST_SLOTS), least(by_work, by_memory));
+}
+
+SortLines sort_lines(const Instruction *sort) {
+  const Shape *shape = operand_shape(sort);
+  int dimension = (int)sort->a->dimensions.items[0];
+  int64_t strides[MAX_RANK], size = shape->dims[dimension];
+  shape_strides(shape, strides);
+  return (SortLines){shape_elements(shape) / size, size, strides[dimension]};
+}
+
+static void plan_sort(Sort *sort, const Instruction *instruction, const SortOrder *order) {
+  sort->lines = sort_lines(instruction);
+  sort->reverses_ties = order->reverses_ties;
+  sort->key_count = sort->round_count = 0;
+  for (int i = 0; i < order->count; i++) set_key(sort, instruction, &order->keys[i]);
+  const OrderKey *key = &sort->keys[0];
+  sort->alone =
+      instruction->operand_count == 1 && order->count == 1 && !(key->ties && key->bytes == 1);
+  sort->item_bytes = sort->alone && key->bytes < 8 ? 4 : 8;
+  plan_rounds(sort);
+  plan_slots(sort);
+}
+
+static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int64_t line) {
+  Line l = {.sort = sort, .call = call};
+  uint8_t *memory = call->scratch + slot * slot_bytes(sort);
+  l.base = line_begin(&sort->lines, line);
+  l.items[0] = memory, memory += items_bytes(sort);
+  l.items[1] = memory, memory += items_bytes(sort);
+  l.counts = (uint32_t *)memory, memory += counts_bytes(sort);
+  l.side = memory, memory += align(MOST_ROUNDS);
+  l.has_ties = (uint32_t *)memory;
+  return l;
+}
+
+/* In which of `items` they are before a round; or behind the last one, where they end up. */
+static int side_before(const Line *l, int round) { return round == 0 ? 0 : l->side[round - 1]; }
+
+static const uint8_t *sorted_items(const Line *l) {
+  return l->items[side_before(l, l->sort->round_count)];
+}
+
+static int64_t range_end(const Sort *sort, int64_t range) {
+  return least((range + 1) * RANGE, sort->lines.size);
+}
+
+/* --- Loading keys ----------------------------------------------------------------------------- */
+
+/* Keys alone; `bytes` is known to the compiler, here and below. */
+static inline uint32_t load_keys(const Line *l, int side, int64_t from, int64_t to, int bytes) {
+  const OrderKey *key = &l->sort->keys[0];
+  const uint8_t *data = l->call->operands[0];
+  int64_t stride = l->sort->lines.stride;
+  uint64_t ties = 0;
+  for (int64_t i = from; i < to; i++) {
+    uint64_t bits = element_bits(data, l->base + i * stride, bytes);
+    if (bytes > 1 && key->ties) ties |= canonical_bits(key, bits) ^ bits;
+    uint64_t value = key_of_bits(key, bits, bytes);
+    if (bytes == 8) {
+      ((uint64_t *)l->items[side])[i] = value;
+    } else {
+      ((uint32_t *)l->items[side])[i] = (uint32_t)value;
+    }
+  }
+  return ties != 0;
+}
+
+/* A key's word, with the position that is there already; in the first round, all positions in
+** order. */
+static inline void load_words(const Line *l, int round, int side, int64_t from, int64_t to,
+                              int bytes) {
+  const Sort *sort = l->sort;
+  const Round *r = &sort->rounds[round];
+  const OrderKey *key = &sort->keys[r->key];
+  const uint8_t *data = l->call->operands[sort->operands[r->key]];
+  uint64_t *items = (uint64_t *)l->items[side];
+  int64_t first = sort->reverses_ties ? sort->lines.size - 1 : 0,
+          step = sort->reverses_ties ? -1 : 1;
+  for (int64_t i = from; i < to; i++) {
+    int64_t position = round == 0 ? first + i * step : (int64_t)(items[i] & UINT32_MAX);
+    uint64_t bits = element_bits(data, l->base + position * sort->lines.stride, bytes);
+    uint64_t word = key_of_bits(key, bits, bytes) >> (32 * r->word) & UINT32_MAX;
+    items[i] = word << 32 | (uint64_t)position;
+  }
+}
+
+static inline void load_items(const Line *l, int round, int64_t range, int bytes) {
+  int side = side_before(l, round);
+  int64_t from = range * RANGE, to = range_end(l->sort, range);
+  if (l->sort->alone) {
+    l->has_ties[range] = load_keys(l, side, from, to, bytes);
+  } else {
+    load_words(l, round, side, from, to, bytes);
+  }
+}
+
+static void load(const Line *l, int round, int64_t range) {
+  switch (l->sort->keys[l->sort->rounds[round].key].bytes) {
+  case 1: load_items(l, round, range, 1); break;
+  case 2: load_items(l, round, range, 2); break;
+  case 4: load_items(l, round, range, 4); break;
+  default: load_items(l, round, range, 8);
+  }
+}
+
+/* --- One round -------------------------------------------------------------------------------- */
+
+/* Positions are below the words. */
+static int item_shift(const Sort *sort, int round) {
+  return sort->rounds[round].shift + (sort->alone ? 0 : 32);
+}
+
+#define STEPS(Item)                                                                         \
+  static void count_##Item(const Item *items, int64_t count, int shift, uint32_t *counts) { \
+    for (int64_t i = 0; i < count; i++) counts[items[i] >> shift & (DIGITS - 1)]++;         \
+  }                                                                                         \
+  static void move_##Item(const Item *items, int64_t count, int shift, uint32_t *places,    \
+                          Item *to) {                                                       \
+    for (int64_t i = 0; i < count; i++) {                                                   \
+      Item item = items[i];                                                                 \
+      to[places[item >> shift & (DIGITS - 1)]++] = item;                                    \
+    }                                                                                       \
+  }                                                                                         \
+  static void insert_##Item(Item *items, int64_t count, int shift) {                        \
+    for (int64_t i = 1; i < count; i++) {                                                   \
+      Item item = items[i];                                                                 \
+      int64_t j = i;                                                                        \
+      for (; j > 0 && items[j - 1] >> shift > item >> shift; j--) items[j] = items[j - 1];  \
+      items[j] = item;                                                                      \
+    }                                                                                       \
+  }
+STEPS(uint32_t)
+STEPS(uint64_t)
+#undef STEPS
+
+static uint32_t *range_counts(const Line *l, int64_t range) { return l->counts + range * DIGITS; }
+
+static void count_range(const Line *l, int round, int64_t range) {
+  const Sort *sort = l->sort;
+  if (sort->rounds[round].first) load(l, round, range);
+  int64_t from = range * RANGE, count = range_end(sort, range) - from;
+  int shift = item_shift(sort, round);
+  uint32_t *counts = range_counts(l, range);
+  const uint8_t *items = l->items[side_before(l, round)] + from * sort->item_bytes;
+  memset(counts, 0, sizeof *counts * DIGITS);
+  if (sort->item_bytes == 4) {
+    count_uint32_t((const uint32_t *)items, count, shift, counts);
+  } else {
+    count_uint64_t((const uint64_t *)items, count, shift, counts);
+  }
+}
+
+/* From counts to places. A round in which all digits are the same does nothing. */
+static void place_ranges(const Line *l, int round) {
+  const Sort *sort = l->sort;
+  uint32_t place = 0;
+  bool all_same = false;
+  for (int digit = 0; digit < DIGITS; digit++) {
+    uint32_t before = place;
+    for (int64_t range = 0; range < sort->ranges; range++) {
+      uint32_t *counts = range_counts(l, range), here = counts[digit];
+      counts[digit] = place;
+      place += here;
+    }
+    all_same |= place - before == (uint64_t)sort->lines.size;
+  }
+  l->side[round] = (uint8_t)(side_before(l, round) ^ !all_same);
+}
+
+static void move_range(const Line *l, int round, int64_t range) {
+  const Sort *sort = l->sort;
+  int side = side_before(l, round);
+  if (side == l->side[round]) return;
+  int64_t from = range * RANGE, count = range_end(sort, range) - from;
+  int shift = item_shift(sort, round);
+  uint32_t *places = range_counts(l, range);
+  const uint8_t *items = l->items[side] + from * sort->item_bytes;
+  if (sort->item_bytes == 4) {
+    move_uint32_t((const uint32_t *)items, count, shift, places, (uint32_t *)l->items[1 - side]);
+  } else {
+    move_uint64_t((const uint64_t *)items, count, shift, places, (uint64_t *)l->items[1 - side]);
+  }
+}
+
+/* A short line, as if it were all rounds of one word. */
+static void insert_word(const Line *l, int round) {
+  const Sort *sort = l->sort;
+  l->side[round] = 0;
+  if (!sort->rounds[round].first) return;
+  load(l, round, 0);
+  if (sort->item_bytes == 4) {
+    insert_uint32_t((uint32_t *)l->items[0], sort->lines.size, 0);
+  } else {
+    insert_uint64_t((uint64_t *)l->items[0], sort->lines.size, sort->alone ? 0 : 32);
+  }
+}
+
+/* --- Results ---------------------------------------------------------------------------------- */
+
+static inline void store_keys(const Line *l, int64_t from, int64_t to, int bytes) {
+  const uint8_t *items = sorted_items(l);
+  int64_t stride = l->sort->lines.stride;
+  for (int64_t i = from; i < to; i++) {
+    uint64_t value = element_bits(items, i, bytes == 8 ? 8 : 4);
+    set_element_bits(l->call->results[0], l->base + i * stride, bytes,
+                     bits_of_key(&l->sort->keys[0], value, bytes));
+  }
+}
+
+static inline void permute(const uint8_t *in, uint8_t *out, int64_t begin, int64_t stride,
+                           const uint64_t *order, int64_t from, int64_t to, size_t bytes) {
+  in += (size_t)begin * bytes;
+  out += (size_t)begin * bytes;
+  for (int64_t i = from; i < to; i++) {
+    int64_t position = (int64_t)(order[i] & UINT32_MAX);
+    memcpy(out + (size_t)(i * stride) * bytes, in + (size_t)(position * stride) * bytes, bytes);
+  }
+}
+
+void sort_permute(const KernelCall *call, const SortLines *lines, int64_t begin,
+                  const uint64_t *order, int64_t from, int64_t to) {
+  for (int k = 0; k < call->instruction->operand_count; k++) {
+    const uint8_t *in = call->operands[k];
+    uint8_t *out = call->results[k];
+    switch (type_bytes(call->instruction->operands[k]->shape->type)) {
+    case 1: permute(in, out, begin, lines->stride, order, from, to, 1); break;
+    case 2: permute(in, out, begin, lines->stride, order, from, to, 2); break;
+    case 4: permute(in, out, begin, lines->stride, order, from, to, 4); break;
+    case 8: permute(in, out, begin, lines->stride, order, from, to, 8); break;
+    default: permute(in, out, begin, lines->stride, order, from, to, 16);
+    }
+  }
+}
+
+static void store_range(const Line *l, int64_t range) {
+  int64_t from = range * RANGE, to = range_end(l->sort, range);
+  if (l->sort->alone) {
+    switch (l->sort->keys[0].bytes) {
+    case 1: store_keys(l, from, to, 1); break;
+    case 2: store_keys(l, from, to, 2); break;
+    case 4: store_keys(l, from, to, 4); break;
+    default: store_keys(l, from, to, 8);
+    }
+    return;
+  }
+  sort_permute(l->call, &l->sort->lines, l->base, (const uint64_t *)sorted_items(l), from, to);
+}
+
+/* How many of the line's sorted keys are less. */
+static int64_t count_less(const Line *l, uint64_t value) {
+  const uint8_t *items = sorted_items(l);
+  int64_t low = 0, high = l->sort->lines.size;
+  while (low < high) {
+    int64_t middle = (low + high) / 2;
+    if (element_bits(items, middle, l->sort->item_bytes) < value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Keys alone don't tell -0 from +0, nor NaNs from each other, where these tie: they follow each other
+** in the order in which they were. */
+static void restore_ties(const Line *l) {
+  const Sort *sort = l->sort;
+  const OrderKey *key = &sort->keys[0];
+  const uint8_t *in = l->call->operands[0];
+  uint8_t *out = l->call->results[0];
+  uint32_t has_ties = 0;
+  for (int64_t range = 0; range < sort->ranges; range++) has_ties |= l->has_ties[range];
+  if (!key->ties || !has_ties) return;
+  int64_t zero = count_less(l, key_of_bits(key, 0, key->bytes));
+  int64_t nan = count_less(l, key_of_bits(key, key->nan, key->bytes));
+  for (int64_t k = 0; k < sort->lines.size; k++) {
+    int64_t i = sort->reverses_ties ? sort->lines.size - 1 - k : k;
+    uint64_t bits = element_bits(in, l->base + i * sort->lines.stride, key->bytes);
+    uint64_t magnitude = bits & key->magnitude;
+    bool is_zero = magnitude == 0 && key->zero == 0;
+    if (!is_zero && magnitude <= key->infinity) continue;
+    int64_t *next = is_zero ? &zero : &nan;
+    set_element_bits(out, l->base + (*next)++ * sort->lines.stride, key->bytes, bits);
+  }
+}
+
+/* --- The kernel's interface ------------------------------------------------------------------- */
+
+/* Long lines take three phases a round; for the results, the first two of another round. Others take
+** a single phase. */
+enum { STEP_COUNT, STEP_PLACE, STEP_MOVE, STEPS };
+
+typedef struct SortPlan {
+  KernelPlan kernel;
+  Sort sort;
+} SortPlan;
+
+static void plan_phases(SortPlan *p, Arena *arena) {
+  const Sort *sort = &p->sort;
+  bool is_long = sort->ranges > 1;
+  int *chunks = kernel_phases(&p->kernel, arena, is_long ? STEPS * sort->round_count + 2 : 1);
+  chunks[0] = (int)sort->slots;
+  for (int phase = 0; is_long && phase < p->kernel.phases; phase++) {
+    bool is_whole = phase % STEPS == STEP_PLACE;
+    chunks[phase] = (int)(sort->lines.count * (is_whole ? 1 : sort->ranges));
+  }
+}
+
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_SORT || shape_elements(operand_shape(instruction)) == 0 ||
+      operand_shape(instruction)->dims[instruction->a->dimensions.items[0]] > UINT32_MAX) {
+    return NULL;
+  }
+  SortOrder order = comparator_order(instruction->a->to_apply);
+  if (!has_simple_keys(&order)) return NULL;
+  SortPlan *p = ARENA_NEW(arena, SortPlan);
+  plan_sort(&p->sort, instruction, &order);
+  p->kernel.scratch_bytes = p->sort.slots * slot_bytes(&p->sort);
+  plan_phases(p, arena);
+  return &p->kernel;
+}
+
+static void sort_line(const Line *l) {
+  for (int round = 0; round < l->sort->round_count; round++) {
+    if (l->sort->lines.size <= SMALL) {
+      insert_word(l, round);
+    } else {
+      count_range(l, round, 0);
+      place_ranges(l, round);
+      move_range(l, round, 0);
+    }
+  }
+  store_range(l, 0);
+  if (l->sort->alone) restore_ties(l);
+}
+
+static void run_phase(const Sort *sort, const KernelCall *call, int phase, int chunk) {
+  int round = phase / STEPS, step = phase % STEPS;
+  bool is_result = round == sort->round_count;
+  if (step == STEP_PLACE) {
+    Line l = line_at(sort, call, chunk, chunk);
+    if (!is_result) place_ranges(&l, round);
+    if (is_result && sort->alone) restore_ties(&l);
+    return;
+  }
+  int64_t line = chunk / sort->ranges, range = chunk % sort->ranges;
+  Line l = line_at(sort, call, line, line);
+  if (is_result) {
+    store_range(&l, range);
+  } else if (step == STEP_COUNT) {
+    count_range(&l, round, range);
+  } else {
+    move_range(&l, round, range);
+  }
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const Sort *sort = &((const SortPlan *)call->plan)->sort;
+  if (sort->ranges > 1) {
+    run_phase(sort, call, phase, chunk);
+    return;
+  }
+  int64_t from = chunk * sort->lines.count / sort->slots,
+          to = (chunk + 1) * sort->lines.count / sort->slots;
+  for (int64_t line = from; line < to; line++) {
+    Line l = line_at(sort, call, chunk, line);
+    sort_line(&l);
+  }
+}
+
+const Kernel kernel_sort = {"sort", plan, run};

@@ -1,0 +1,454 @@
+/*
+** sort by any comparator, stable: merging, with many merges at work at once, so that the comparator
+** is asked for COMPARATOR_PAIRS pairs at a time and can be a generated loop over vectors.
+**
+** Each merge is a lane. Its next two elements lie in the comparator's operands; after the answers,
+** every lane takes the one that comes first and loads that one's successor. Where there are fewer
+** merges than lanes, they are cut into parts: SEGMENT results of a merge come from certain elements
+** of the left run and of the right one, and a binary search finds these cuts, of all parts at once.
+**
+** A chunk makes BLOCK results: of short lines as many as fit, of long ones a block, and blocks are
+** then merged level by level. A comparator that is no ordering may want the cuts anywhere; they are
+** kept in ascending order, so that in any case each result is a permutation.
+*/
+#include <string.h>
+
+#include "base/least.h"
+#include "kernels/sort/sort.h"
+#include "plan/comparator.h"
+
+enum {
+  PAIRS = COMPARATOR_PAIRS,
+  SEGMENT = 256,
+  BLOCK = PAIRS * SEGMENT,
+  MOST_PARTS = 2 * PAIRS, /* of a chunk, as each of its lines may end with a short one */
+};
+
+/* Everything that follows from the instruction. */
+typedef struct Plan {
+  KernelPlan kernel;
+  SortLines lines;
+  int64_t lines_per_chunk; /* 1 where a line has several blocks */
+  int64_t blocks;          /* of a line */
+  int64_t chunks;
+  int operands;
+  int block_levels, levels; /* level l merges runs of 2^l */
+} Plan;
+
+/* The results [place, end) of the merge of two runs, [from, middle) and [middle, to). Places count
+** from the line's beginning. */
+typedef struct Part {
+  int64_t line, from, middle, to, place, end;
+} Part;
+
+/* A part that is being made: what is left of its runs and of its results. */
+typedef struct Lane {
+  int64_t begin; /* of the line's elements */
+  const uint64_t *left, *left_end, *right, *right_end;
+  uint64_t *to, *to_end;
+} Lane;
+
+enum { RIGHT, LEFT }; /* the comparator is asked whether the right element comes before the left */
+
+/* An operand that the comparator looks at, and where in its buffers elements go. */
+typedef struct Feed {
+  const uint8_t *from;
+  uint8_t *to[2]; /* [side]: PAIRS elements */
+  int bytes;      /* of an element */
+} Feed;
+
+/* One chunk at work, on one level. */
+typedef struct Merger {
+  const Plan *plan;
+  const KernelCall *call;
+  uint8_t **buffers; /* the comparator's: [operand][side], then the answers */
+  const Feed *feeds;
+  int feed_count;
+  uint64_t *order[2]; /* of all lines: from which to which this level merges */
+  int64_t run;        /* how long the runs are */
+  /* The parts to come: of these lines, the places from first_place to end_place. */
+  int64_t line, end_line, place, first_place, end_place;
+  int64_t limit;       /* where the last merge of a line ends */
+  const int64_t *cuts; /* before each part; those at the ends of merges don't matter */
+  int next;            /* number of the next part */
+  Lane lanes[PAIRS];
+} Merger;
+
+static int levels_of(int64_t size) {
+  int levels = 0;
+  while ((INT64_C(1) << levels) < size) levels++;
+  return levels;
+}
+
+static Plan plan_of(const Instruction *instruction) {
+  Plan p = {.lines = sort_lines(instruction), .operands = instruction->operand_count};
+  p.blocks = (p.lines.size + BLOCK - 1) / BLOCK;
+  p.lines_per_chunk = most(BLOCK / p.lines.size, 1);
+  p.chunks = (p.lines.count + p.lines_per_chunk - 1) / p.lines_per_chunk * p.blocks;
+  p.levels = levels_of(p.lines.size);
+  p.block_levels = levels_of(least(p.lines.size, BLOCK));
+  return p;
+}
+
+/* --- Comparing -------------------------------------------------------------------------------- */
+
+/* One side of a pair: the element at a position of the line that begins at `begin`. */
+static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t position) {
+  int64_t at = begin + (int64_t)position * g->plan->lines.stride;
+  for (int i = 0; i < g->feed_count; i++) {
+    const uint8_t *from = g->feeds[i].from;
+    uint8_t *to = g->feeds[i].to[side];
+    switch (g->feeds[i].bytes) {
+    case 1: to[lane] = from[at]; break;
+    case 2: memcpy(to + 2 * lane, from + 2 * at, 2); break;
+    case 4: memcpy(to + 4 * lane, from + 4 * at, 4); break;
+    case 8: memcpy(to + 8 * lane, from + 8 * at, 8); break;
+    default: memcpy(to + 16 * lane, from + 16 * at, 16);
+    }
+  }
+}
+
+/* For each pair, whether the right element comes before the left one. */
+static const uint8_t *compare(const Merger *g) {
+  g->call->compute(g->call, g->buffers);
+  return g->buffers[2 * g->plan->operands];
+}
+
+/* --- Parts and cuts --------------------------------------------------------------------------- */
+
+static bool next_part(Merger *g, Part *part) {
+  if (g->line == g->end_line) return false;
+  int64_t from = g->place / (2 * g->run) * 2 * g->run;
+  *part = (Part){g->line,  from, least(from + g->run, g->limit), least(from + 2 * g->run, g->limit),
+                 g->place, 0};
+  part->end = least(least(g->place + SEGMENT, part->to), g->end_place);
+  g->place = part->end;
+  if (g->place == g->end_place) {
+    g->place = g->first_place;
+    g->line++;
+  }
+  return true;
+}
+
+/* How much of the left run goes before each part; of at most PAIRS parts. */
+static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *cuts) {
+  int64_t high[PAIRS];
+  for (int i = 0; i < count; i++) {
+    const Part *p = &parts[i];
+    int64_t before = p->place - p->from;
+    cuts[i] = most(0, before - (p->to - p->middle));
+    high[i] = least(before, p->middle - p->from);
+  }
+  for (;;) {
+    bool searches = false;
+    for (int i = 0; i < count; i++) {
+      const Part *p = &parts[i];
+      if (cuts[i] == high[i]) continue;
+      int64_t cut = (cuts[i] + high[i]) / 2, begin = line_begin(&g->plan->lines, p->line);
+      const uint64_t *order = g->order[0] + p->line * g->plan->lines.size;
+      load(g, i, LEFT, begin, order[p->from + cut]);
+      load(g, i, RIGHT, begin, order[p->middle + (p->place - p->from - cut - 1)]);
+      searches = true;
+    }
+    if (!searches) return;
+    const uint8_t *right_first = compare(g);
+    for (int i = 0; i < count; i++) {
+      if (cuts[i] == high[i]) continue;
+      int64_t cut = (cuts[i] + high[i]) / 2;
+      if (right_first[i]) {
+        high[i] = cut;
+      } else {
+        cuts[i] = cut + 1;
+      }
+    }
+  }
+}
+
+/* Keeps cuts in order: a part can take from either run only what the parts before it left, and must
+** leave to those behind it what they need. `last` is the cut at `end`, the end of what is cut. */
+static int64_t settled(const Part *part, int64_t cut, const Part *before, int64_t cut_before,
+                       int64_t end, int64_t last) {
+  if (part->place == part->from) return 0;
+  cut = most(cut, part->place - end + last);
+  cut = least(cut, last);
+  if (!before || before->line != part->line || before->from != part->from) return cut;
+  return least(most(cut, cut_before), cut_before + part->place - before->place);
+}
+
+/* --- Merging ---------------------------------------------------------------------------------- */
+
+static Lane lane_of(const Merger *g, const Part *p, int64_t cut, int64_t end_cut) {
+  const SortLines *lines = &g->plan->lines;
+  const uint64_t *from = g->order[0] + p->line * lines->size;
+  uint64_t *to = g->order[1] + p->line * lines->size;
+  return (Lane){line_begin(lines, p->line),
+                from + p->from + cut,
+                from + p->from + end_cut,
+                from + p->middle + (p->place - p->from - cut),
+                from + p->middle + (p->end - p->from - end_cut),
+                to + p->place,
+                to + p->end};
+}
+
+static void load_left(const Merger *g, int lane, const Lane *l) {
+  if (l->left < l->left_end) load(g, lane, LEFT, l->begin, *l->left);
+}
+
+static void load_right(const Merger *g, int lane, const Lane *l) {
+  if (l->right < l->right_end) load(g, lane, RIGHT, l->begin, *l->right);
+}
+
+/* Gives a lane the next part; false if there is none. */
+static bool begin_lane(Merger *g, int lane) {
+  Part part;
+  g->lanes[lane] = (Lane){0};
+  if (!next_part(g, &part)) return false;
+  int64_t cut = part.place == part.from ? 0 : g->cuts[g->next];
+  int64_t end_cut = part.end == part.to ? part.middle - part.from : g->cuts[g->next + 1];
+  g->lanes[lane] = lane_of(g, &part, cut, end_cut);
+  g->next++;
+  load_left(g, lane, &g->lanes[lane]);
+  load_right(g, lane, &g->lanes[lane]);
+  return true;
+}
+
+/* Makes one result. */
+static void step_lane(const Merger *g, int lane, Lane *l, bool right_first) {
+  if (l->left == l->left_end || (l->right < l->right_end && right_first)) {
+    *l->to++ = *l->right++;
+    load_right(g, lane, l);
+  } else {
+    *l->to++ = *l->left++;
+    load_left(g, lane, l);
+  }
+}
+
+/* Makes all parts. */
+static void merge_parts(Merger *g, const int64_t *cuts) {
+  int working = 0;
+  g->cuts = cuts;
+  g->next = 0;
+  for (int lane = 0; lane < PAIRS; lane++) working += begin_lane(g, lane);
+  while (working > 0) {
+    const uint8_t *right_first = compare(g);
+    for (int lane = 0; lane < PAIRS; lane++) {
+      Lane *l = &g->lanes[lane];
+      if (l->to == l->to_end) continue;
+      step_lane(g, lane, l, right_first[lane]);
+      if (l->to == l->to_end && !begin_lane(g, lane)) working--;
+    }
+  }
+}
+
+/* --- Levels ----------------------------------------------------------------------------------- */
+
+static void all_parts_again(Merger *g, int64_t first_line) {
+  g->line = first_line;
+  g->place = g->first_place;
+}
+
+/* Merges what the chunk has. The cuts at its two ends are given, if they are within merges. */
+static void merge_level(Merger *g, int64_t first_cut, int64_t last_cut) {
+  Part parts[MOST_PARTS];
+  int64_t cuts[MOST_PARTS + 1], first_line = g->line;
+  int count = 0;
+  while (2 * g->run > SEGMENT && next_part(g, &parts[count])) count++;
+  all_parts_again(g, first_line);
+  for (int i = 0; i < count; i += PAIRS) {
+    search_cuts(g, parts + i, (int)least(count - i, PAIRS), cuts + i);
+  }
+  for (int i = 0; i < count; i++) {
+    const Part *p = &parts[i];
+    bool ends = p->to <= g->end_place;
+    int64_t end = ends ? p->to : g->end_place, last = ends ? p->middle - p->from : last_cut;
+    cuts[i] = i == 0 ? first_cut : settled(p, cuts[i], p - 1, cuts[i - 1], end, last);
+  }
+  cuts[count] = last_cut;
+  merge_parts(g, cuts);
+}
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+static int64_t align(int64_t bytes) { return (bytes + 63) & -64; }
+
+static int64_t order_bytes(const Plan *p) {
+  return align(p->lines.count * p->lines.size * (int64_t)sizeof(uint64_t));
+}
+
+/* A cut for the beginning of each block, and of the one behind the last. */
+static int64_t cuts_bytes(const Plan *p) {
+  return align(p->lines.count * (p->blocks + 1) * (int64_t)sizeof(int64_t));
+}
+
+static int64_t *line_cuts(const Plan *p, const KernelCall *call, int64_t line) {
+  return (int64_t *)(call->scratch + 2 * order_bytes(p)) + line * (p->blocks + 1);
+}
+
+static int64_t pointers_bytes(const Plan *p) {
+  return align((2 * p->operands + 1) * (int64_t)sizeof(uint8_t *));
+}
+
+static int64_t feeds_bytes(const Plan *p) { return align(p->operands * (int64_t)sizeof(Feed)); }
+
+/* The comparator's buffers, for one chunk. */
+static int64_t buffers_bytes(const Plan *p, const Instruction *instruction) {
+  int64_t bytes = pointers_bytes(p) + feeds_bytes(p) + PAIRS;
+  for (int k = 0; k < p->operands; k++) {
+    bytes += 2 * PAIRS * type_bytes(instruction->operands[k]->shape->type);
+  }
+  return bytes;
+}
+
+static bool is_used(const Computation *computation, const Instruction *parameter) {
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] == parameter) return true;
+    }
+  }
+  return false;
+}
+
+static void make_buffers(Merger *g, int64_t chunk) {
+  const Plan *p = g->plan;
+  const Instruction *sort = g->call->instruction;
+  int64_t bytes = buffers_bytes(p, sort);
+  uint8_t *memory = g->call->scratch + 2 * order_bytes(p) + cuts_bytes(p) + chunk * bytes;
+  memset(memory, 0, (size_t)bytes);
+  g->buffers = (uint8_t **)memory, memory += pointers_bytes(p);
+  Feed *feeds = (Feed *)memory;
+  memory += feeds_bytes(p);
+  for (int k = 0; k < p->operands; k++) {
+    Feed feed = {.from = g->call->operands[k], .bytes = type_bytes(sort->operands[k]->shape->type)};
+    for (int side = 0; side < 2; side++, memory += (ptrdiff_t)PAIRS * feed.bytes) {
+      g->buffers[2 * k + side] = feed.to[side] = memory;
+    }
+    Instruction *const *parameters = sort->a->calls->parameters + 2 * (ptrdiff_t)k;
+    if (is_used(sort->a->calls, parameters[RIGHT]) || is_used(sort->a->calls, parameters[LEFT])) {
+      feeds[g->feed_count++] = feed;
+    }
+  }
+  g->buffers[2 * p->operands] = memory;
+  g->feeds = feeds;
+}
+
+/* A merger for a chunk on a level, but for the parts. */
+static void merger_init(Merger *g, const Plan *plan, const KernelCall *call, int64_t chunk,
+                        int level) {
+  g->plan = plan;
+  g->call = call;
+  g->feed_count = 0;
+  make_buffers(g, chunk);
+  g->run = INT64_C(1) << level;
+  for (int i = 0; i < 2; i++) {
+    g->order[i] = (uint64_t *)(call->scratch + ((level + i) % 2) * order_bytes(plan));
+  }
+}
+
+/* --- Phases ----------------------------------------------------------------------------------- */
+
+/* The lines, or the block, of a chunk. */
+static void set_chunk(Merger *g, int64_t chunk) {
+  const Plan *p = g->plan;
+  g->line = chunk / p->blocks * p->lines_per_chunk;
+  g->end_line = least(g->line + p->lines_per_chunk, p->lines.count);
+  g->place = g->first_place = chunk % p->blocks * BLOCK;
+  g->end_place = least(g->first_place + BLOCK, p->lines.size);
+}
+
+static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
+  Merger g;
+  merger_init(&g, p, call, chunk, p->levels);
+  set_chunk(&g, chunk);
+  for (int64_t line = g.line; line < g.end_line; line++) {
+    sort_permute(call, &p->lines, line_begin(&p->lines, line), g.order[0] + line * p->lines.size,
+                 g.first_place, g.end_place);
+  }
+}
+
+static void sort_chunk(const Plan *p, const KernelCall *call, int64_t chunk) {
+  Merger g;
+  merger_init(&g, p, call, chunk, 0);
+  set_chunk(&g, chunk);
+  g.limit = g.end_place;
+  int64_t first_line = g.line;
+  for (int64_t line = first_line; line < g.end_line; line++) {
+    uint64_t *order = g.order[0] + line * p->lines.size;
+    for (int64_t i = g.first_place; i < g.end_place; i++) order[i] = (uint64_t)i;
+  }
+  for (int level = 0; level < p->block_levels; level++) {
+    merger_init(&g, p, call, chunk, level);
+    all_parts_again(&g, first_line);
+    merge_level(&g, 0, 0);
+  }
+}
+
+/* Cuts the merges of a line where its blocks begin. */
+static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int level) {
+  Merger g;
+  Part parts[PAIRS], before = {.line = -1};
+  merger_init(&g, p, call, line, level);
+  int64_t *cuts = line_cuts(p, call, line), cut_before = 0;
+  for (int64_t block = 0; block < p->blocks;) {
+    int count = 0;
+    for (; count < PAIRS && block + count < p->blocks; count++) {
+      int64_t place = (block + count) * BLOCK, from = place / (2 * g.run) * 2 * g.run;
+      parts[count] = (Part){
+          line,  from, least(from + g.run, p->lines.size), least(from + 2 * g.run, p->lines.size),
+          place, place};
+    }
+    search_cuts(&g, parts, count, cuts + block);
+    for (int i = 0; i < count; i++, block++) {
+      const Part *part = &parts[i];
+      cuts[block] =
+          settled(part, cuts[block], &before, cut_before, part->to, part->middle - part->from);
+      before = *part;
+      cut_before = cuts[block];
+    }
+  }
+}
+
+static void merge_block(const Plan *p, const KernelCall *call, int64_t chunk, int level) {
+  Merger g;
+  merger_init(&g, p, call, chunk, level);
+  set_chunk(&g, chunk);
+  g.limit = p->lines.size;
+  const int64_t *cuts = line_cuts(p, call, g.line) + chunk % p->blocks;
+  merge_level(&g, cuts[0], cuts[1]);
+}
+
+/* --- The kernel's interface ------------------------------------------------------------------- */
+
+/* Sorted chunks; two phases for each level above blocks; the results. */
+static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
+  if (instruction->opcode != HLO_SORT || !instruction->a->calls ||
+      shape_elements(instruction->operands[0]->shape) == 0) {
+    return NULL;
+  }
+  Plan *p = ARENA_NEW(arena, Plan);
+  *p = plan_of(instruction);
+  p->kernel.scratch_bytes =
+      2 * order_bytes(p) + cuts_bytes(p) + p->chunks * buffers_bytes(p, instruction);
+  int last = 1 + 2 * (p->levels - p->block_levels);
+  int *chunks = kernel_phases(&p->kernel, arena, last + 1);
+  for (int phase = 0; phase <= last; phase++) {
+    chunks[phase] = (int)(phase % 2 == 1 && phase < last ? p->lines.count : p->chunks);
+  }
+  return &p->kernel;
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const Plan *p = (const Plan *)call->plan;
+  int level = p->block_levels + (phase - 1) / 2;
+  if (phase == 0) {
+    sort_chunk(p, call, chunk);
+  } else if (level == p->levels) {
+    permute(p, call, chunk);
+  } else if (phase % 2 == 1) {
+    cut_line(p, call, chunk, level);
+  } else {
+    merge_block(p, call, chunk, level);
+  }
+}
+
+const Kernel kernel_sort_merge = {"sort-merge", plan, run};

@@ -1,0 +1,172 @@
+#include "plan/fusible.h"
+
+#include "plan/reduction.h"
+
+static bool is_static_array(const Target *target, const Shape *shape) {
+  if (!shape_is_array(shape) || !target->has_type(shape->type)) return false;
+  if (shape->rank > MOST_DIMENSIONS) return false;
+  for (int i = 0; i < shape->rank; i++) {
+    if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
+  }
+  return true;
+}
+
+/* Indices of loops have 32 bits, with a sign. Values in between may have any number of elements. */
+bool is_within_loops(const Instruction *root) {
+  bool reduces = root->opcode == HLO_REDUCE;
+  const Shape *shape = reduces ? root->operands[0]->shape : root->shape;
+  const Shape *result = shape_is_tuple(root->shape) ? root->shape->elements[0] : root->shape;
+  for (int d = 0; d < shape->rank && reduces; d++) {
+    if (shape->dims[d] > INT32_MAX) return false;
+  }
+  return shape_elements(result) <= INT32_MAX;
+}
+
+/* Whether each operand, too, has no more elements than an index can count. */
+static bool is_indexed(const Instruction *x) {
+  for (int i = 0; i < x->operand_count; i++) {
+    if (shape_elements(x->operands[i]->shape) > INT32_MAX) return false;
+  }
+  return is_within_loops(x);
+}
+
+/* A computation on scalars that can be written out. */
+static bool can_combine(const Target *target, const Computation *computation) {
+  enum { MOST_INSTRUCTIONS = 1000 }; /* it is written out from the root down */
+  if (computation->count > MOST_INSTRUCTIONS) return false;
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->opcode == HLO_TUPLE_OP && x == computation->root) continue;
+    if (!shape_is_scalar(x->shape) || !target->has_type(x->shape->type)) return false;
+    if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) continue;
+    if (instruction_called(x, NULL) || !can_fuse(target, x)) return false;
+  }
+  return true;
+}
+
+static bool can_reduce(const Target *target, const Instruction *reduce) {
+  int count = reduce->operand_count / 2;
+  for (int i = 0; i < reduce->operand_count; i++) {
+    const Shape *shape = reduce->operands[i]->shape;
+    if (!is_static_array(target, shape)) return false;
+    if (i < count && !shape_same_dims(shape, reduce->operands[0]->shape)) return false;
+  }
+  const Shape *result = shape_is_tuple(reduce->shape) ? reduce->shape->elements[0] : reduce->shape;
+  if (!is_static_array(target, result) || !can_combine(target, reduce->a->to_apply)) return false;
+  if (reduction_has_order(reduce)) return false;
+  if (reduce->opcode == HLO_REDUCE) return reduce->a->dimensions.count > 0;
+  bool backwards;
+  if (!is_indexed(reduce)) return false;
+  if (cumulative_dimension(reduce, &backwards) >= 0) {
+    return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
+  }
+  return 2 * result->rank <= MOST_DIMENSIONS && windows_have_plan(reduce);
+}
+
+static bool can_scatter(const Target *target, const Instruction *scatter) {
+  int count = scatter->operand_count / 2;
+  if (!is_indexed(scatter)) return false;
+  for (int i = 0; i < scatter->operand_count; i++) {
+    if (!is_static_array(target, scatter->operands[i]->shape)) return false;
+  }
+  return type_bytes(scatter->operands[count]->shape->type) >= 1 &&
+         can_combine(target, scatter->a->to_apply);
+}
+
+/* Loops go along the result's rows, which in the operand are columns then: kernels/memory/move.c has tiles.
+** Small arrays are in the cache anyway, for short rows loops go along others (short_rows.c), and what is apart by
+** a few only, as a colour of pixels, is read as fast by the loop that computes with it (8 bytes each take 1.25
+** times as long, those of 16 that have to be decoded 2.8). */
+static bool turns_rows(const Instruction *x) {
+  enum { LEAST_ELEMENTS = 4096, LEAST_ROW = 8, FEW = 4, FEW_BYTES = 12 };
+  const Int64List order = x->a->dimensions;
+  int last = x->shape->rank - 1;
+  if (x->opcode != HLO_TRANSPOSE || shape_elements(x->shape) < LEAST_ELEMENTS) return false;
+  while (last >= 0 && x->shape->dims[last] == 1) last--; /* of the others, */
+  if (x->shape->dims[last] < LEAST_ROW) return false;
+  PrimitiveType type = x->shape->type;
+  int64_t apart = 1, bytes = type_bytes(type);
+  for (int d = 0; d <= last; d++) {
+    if (order.items[d] > order.items[last]) apart *= x->shape->dims[d];
+  }
+  bool is_decoded = type_is_floating(type) && bytes < 4;
+  if (apart <= FEW && apart * bytes <= FEW_BYTES && bytes <= 4 && !is_decoded) return false;
+  for (int d = last - 1; d >= 0; d--) { /* is the innermost of the result that of the operand? */
+    if (x->shape->dims[d] > 1 && order.items[d] > order.items[last]) return true;
+  }
+  return false;
+}
+
+bool is_plain(Opcode opcode) {
+  switch (opcode) {
+  case HLO_IOTA: return true;
+  case HLO_BITCAST: return false; /* it is about layouts */
+  default: return opcode_is_elementwise(opcode) || is_index_operation(opcode);
+  }
+}
+
+/* Between the elements, a padded array is as many boxes as it has elements. */
+static bool is_padded_around(const Instruction *pad) {
+  bool around = true;
+  for (int d = 0; d < pad->shape->rank; d++) around &= pad->a->padding.items[d].interior == 0;
+  return around;
+}
+
+/* Look-ups. Elements gathered one by one are loaded into lanes, rows like any other. */
+static bool can_gather(const Instruction *gather) {
+  const Shape *indices = gather->operands[1]->shape;
+  return !type_is_complex(gather->shape->type) && type_is_integral(indices->type) &&
+         indices->type != PRED && is_indexed(gather);
+}
+
+/* With a start for each dimension, of which plans have room for those that say something. */
+static bool can_slice(const Instruction *slice) {
+  const Shape *operand = slice->operands[0]->shape;
+  int starts = 0;
+  for (int d = 0; d < operand->rank; d++) starts += slice->shape->dims[d] < operand->dims[d];
+  return slice->operand_count == 1 + operand->rank && starts <= MOST_STARTS;
+}
+
+bool can_fuse(const Target *target, const Instruction *instruction) {
+  if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
+    return can_reduce(target, instruction);
+  }
+  if (instruction->opcode == HLO_SCATTER) return can_scatter(target, instruction);
+  if (!is_static_array(target, instruction->shape)) return false;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    if (!is_static_array(target, instruction->operands[i]->shape)) return false;
+  }
+  switch (instruction->opcode) {
+  case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
+  case HLO_GATHER: return can_gather(instruction);
+  case HLO_IOTA: return instruction->shape->dims[instruction->a->iota_dimension] <= INT32_MAX;
+  case HLO_PAD: return is_padded_around(instruction);
+  case HLO_TRANSPOSE: return !turns_rows(instruction);
+  case HLO_DYNAMIC_SLICE: return can_slice(instruction);
+  case HLO_BITCAST: return false; /* those that mean something are about layouts */
+  default: break;
+  }
+  if (is_index_operation(instruction->opcode)) return true;
+  return opcode_is_elementwise(instruction->opcode) && target->can_emit(instruction);
+}
+
+static bool fills_its_bytes(const Shape *shape) {
+  return type_bits(shape->type) == 8 * type_bytes(shape->type);
+}
+
+bool instruction_is_alias(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_BITCAST_CONVERT: /* the bytes stay where they are, whatever the elements' widths */
+    return fills_its_bytes(instruction->shape) && fills_its_bytes(instruction->operands[0]->shape);
+  case HLO_OPTIMIZATION_BARRIER:
+  case HLO_ADD_DEPENDENCY:
+  case HLO_DOMAIN:
+  case HLO_RESHAPE: /* dense and row-major on both sides */
+  case HLO_COPY:
+  case HLO_TUPLE_OP:
+  case HLO_AFTER_ALL:
+  case HLO_RECV:
+  case HLO_SEND_DONE: return true;
+  default: return false;
+  }
+}

@@ -1,0 +1,30 @@
+/*
+** What may go into a fused loop. Which element-wise operations can be written out is for whoever
+** writes them to say: the target. Everything else about it follows from shapes and attributes.
+*/
+#ifndef XLA_PLAN_FUSIBLE_H
+#define XLA_PLAN_FUSIBLE_H
+
+#include "plan/loop_plan.h"
+
+/* What lowering knows of the stages behind it; compile/ fills it in. */
+typedef struct Target {
+  bool (*has_type)(PrimitiveType type);             /* it has elements of this type */
+  bool (*can_emit)(const Instruction *elementwise); /* it computes this operation on elements */
+} Target;
+
+/* Computes elements one by one, or takes them from other places. */
+bool is_plain(Opcode opcode);
+
+/* Whether there can be code for this instruction inside a loop fusion; of a reduction or a scatter,
+** as its root. */
+bool can_fuse(const Target *target, const Instruction *instruction);
+
+/* Whether 32-bit loop indices can count the elements of a fusion's result and, if its root is a reduction, each
+** dimension of the operand. */
+bool is_within_loops(const Instruction *root);
+
+/* Whether an instruction takes no step: its result has the memory of its operands. */
+bool instruction_is_alias(const Instruction *instruction);
+
+#endif

@@ -1,0 +1,482 @@
+#include "plan/loop_plan.h"
+
+#include <string.h>
+
+#include "plan/loop_walk.h"
+#include "plan/reduction.h"
+
+/* Loops, and the root's index as they go. */
+typedef struct Box {
+  int rank;
+  int64_t sizes[MAX_LOOPS];
+  Affine map[MOST_DIMENSIONS];
+} Box;
+
+/* Results [low, high) of a dimension, of whose windows the elements [first, end) are not padding. */
+typedef struct Part {
+  int64_t low, high, first, end;
+} Part;
+
+/* The shape of each result of a reduction, which is a tuple if there are several. */
+static const Shape *reduce_leaf(const Shape *shape) {
+  return shape_is_tuple(shape) ? shape->elements[0] : shape;
+}
+
+static bool has_offset(const LoopNode *node) { return node->kind != NODE_OPERATION; }
+
+/* --- The loops -------------------------------------------------------------------------------- */
+
+/* Whether the loops k and k+1 walk through every array as one loop would. */
+static bool is_contiguous(const LoopPlan *plan, int k) {
+  if (k + 1 == plan->rank - plan->reduced) return false;
+  if (plan->sizes[k] > INT32_MAX / plan->sizes[k + 1]) return false; /* indices have 32 bits */
+  for (int i = 0; i < plan->count; i++) {
+    const int64_t *coefficient = plan->nodes[i]->offset.coefficient;
+    if (has_offset(plan->nodes[i]) && coefficient[k] != coefficient[k + 1] * plan->sizes[k + 1]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void remove_loop(LoopPlan *plan, int k) {
+  for (int j = k; j + 1 < plan->rank; j++) plan->sizes[j] = plan->sizes[j + 1];
+  for (int i = 0; i < plan->count; i++) {
+    int64_t *coefficient = plan->nodes[i]->offset.coefficient;
+    for (int j = k; j + 1 < plan->rank; j++) coefficient[j] = coefficient[j + 1];
+    coefficient[plan->rank - 1] = 0;
+  }
+  if (k >= plan->rank - plan->reduced) plan->reduced--;
+  plan->rank--;
+}
+
+/* A loop of one step, so that there is one to write code for. */
+static void insert_loop(LoopPlan *plan, int k) {
+  for (int j = plan->rank; j > k; j--) plan->sizes[j] = plan->sizes[j - 1];
+  plan->sizes[k] = 1;
+  for (int i = 0; i < plan->count; i++) {
+    int64_t *coefficient = plan->nodes[i]->offset.coefficient;
+    for (int j = plan->rank; j > k; j--) coefficient[j] = coefficient[j - 1];
+    coefficient[k] = 0;
+  }
+  plan->rank++;
+}
+
+/* Loops of one step go, and neighbours that are contiguous everywhere become one. */
+static void collapse_loops(LoopPlan *plan) {
+  for (int k = plan->rank - 1; k >= 0; k--) {
+    if (plan->sizes[k] == 1) remove_loop(plan, k);
+  }
+  for (int k = plan->rank - 2; k >= 0; k--) {
+    if (!is_contiguous(plan, k)) continue;
+    plan->sizes[k + 1] *= plan->sizes[k];
+    remove_loop(plan, k);
+  }
+  if (plan->rank == plan->reduced) insert_loop(plan, 0);
+  if (plan->reduce && plan->reduced == 0) {
+    insert_loop(plan, plan->rank);
+    plan->reduced = 1;
+  }
+}
+
+static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
+  const Affine *offset = &leaf->offset;
+  if (leaf->kind == NODE_RESULT) return LEVEL_ELEMENT; /* so that it has a pointer */
+  if (offset->coefficient[plan->lane_loop] || offset->coefficient[plan->time_loop]) {
+    return LEVEL_ELEMENT;
+  }
+  for (int k = 0; k < plan->rank; k++) {
+    if (offset->coefficient[k]) return LEVEL_ROW;
+  }
+  return reads_anywhere(leaf) ? LEVEL_ROW : LEVEL_CALL; /* pointers are made row by row */
+}
+
+void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {
+  plan->lane_loop = lane_loop;
+  plan->time_loop = time_loop;
+  for (int i = 0; i < plan->count; i++) {
+    LoopNode *node = plan->nodes[i];
+    node->level = has_offset(node) ? leaf_level(plan, node) : LEVEL_CALL;
+    for (int k = 0; k < node->operand_count; k++) {
+      if (node->operands[k]->level > node->level) node->level = node->operands[k]->level;
+    }
+  }
+}
+
+static void count_uses(LoopPlan *plan) {
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    for (int k = 0; k < node->operand_count; k++) node->operands[k]->uses++;
+  }
+  for (int i = 0; i < plan->output_count; i++) {
+    plan->outputs[i]->uses++;
+    if (plan->inits) plan->inits[i]->uses++;
+  }
+  for (int i = 0; i < plan->kept_count; i++) plan->kept[i]->uses++;
+}
+
+/* --- Reductions ------------------------------------------------------------------------------- */
+
+/* The nodes of the computation that combines: all scalars, so that there is no index to map. */
+static void add_combiner(LoopPlan *plan, const Computation *computation) {
+  const Instruction *root = computation->root;
+  plan->combine = ARENA_ARRAY(plan->arena, LoopNode *, computation->count);
+  plan->combined = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *instruction = computation->instructions[i];
+    LoopNode *node = ARENA_NEW(plan->arena, LoopNode);
+    bool is_constant = instruction->opcode == HLO_CONSTANT;
+    *node = (LoopNode){.kind = is_constant ? NODE_CONSTANT : NODE_OPERATION,
+                       .instruction = instruction,
+                       .id = plan->count + i,
+                       .operand_count = instruction->operand_count,
+                       .level = LEVEL_ELEMENT};
+    node->operands = ARENA_ARRAY(plan->arena, LoopNode *, instruction->operand_count);
+    for (int k = 0; k < instruction->operand_count; k++) {
+      node->operands[k] = plan->combine[instruction->operands[k]->id];
+      node->operands[k]->uses++;
+    }
+    plan->combine[i] = node;
+  }
+  plan->combine_count = computation->count;
+  bool several = root->opcode == HLO_TUPLE_OP;
+  for (int i = 0; i < plan->output_count; i++) {
+    const Instruction *result = several ? root->operands[i] : root;
+    plan->combined[i] = plan->combine[result->id];
+    plan->combined[i]->uses++;
+  }
+}
+
+/* --- The whole -------------------------------------------------------------------------------- */
+
+/* One more loop, along which a dimension of the root's index goes in steps. */
+static void add_loop(Planner *planner, int64_t size, int dimension, int64_t step) {
+  LoopPlan *plan = planner->plan;
+  plan->sizes[plan->rank] = size;
+  planner->root_map[dimension].coefficient[plan->rank++] = step;
+}
+
+/* reduce: the loops of the result, then those that are reduced. */
+static void start_reduce(Planner *planner, const Instruction *reduce) {
+  const Shape *shape = reduce->operands[0]->shape;
+  bool reduced[MOST_DIMENSIONS] = {false};
+  for (int i = 0; i < reduce->a->dimensions.count; i++)
+    reduced[reduce->a->dimensions.items[i]] = true;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < shape->rank; i++) {
+      if (reduced[i] == (pass == 1)) add_loop(planner, shape->dims[i], i, 1);
+    }
+  }
+  planner->plan->reduced = reduce->a->dimensions.count;
+}
+
+/* x / y, towards the larger. */
+static int64_t divide_up(int64_t x, int64_t y) { return x > 0 ? (x + y - 1) / y : -(-x / y); }
+
+/* The results from number `low` on whose windows lie as its own does. */
+static Part part_from(const WindowDimension *w, int64_t size, int64_t results, int64_t low) {
+  int64_t at = low * w->stride - w->padding_low, step = w->window_dilation, last;
+  Part part = {.low = low, .high = low + 1, .first = divide_up(-at, step)};
+  if (part.first < 0) part.first = 0;
+  part.end = divide_up(size - at, step);
+  if (part.end > w->size) part.end = w->size;
+  last = size - 1 + w->padding_low - (w->size - 1) * step; /* where it would be whole */
+  if (at >= 0 && part.end == w->size) part.high = last / w->stride + 1;
+  if (part.high > results) part.high = results;
+  return part;
+}
+
+/* How many parts a dimension of windows has; 0: too many, or some windows are padding only. Which is
+** number `wanted`. */
+static int find_part(const WindowDimension *w, int64_t size, int64_t results, int wanted,
+                     Part *out) {
+  enum { MOST_ALIKE = 1000 }; /* that are looked at one by one */
+  int count = 0;
+  for (int64_t low = 0; low < results && count <= MOST_BOXES; count++) {
+    Part part = part_from(w, size, results, low), next = part;
+    while (next.first == part.first && next.end == part.end && part.high < low + MOST_ALIKE) {
+      part.high = next.high;
+      if (part.high == results) break;
+      next = part_from(w, size, results, part.high);
+    }
+    if (part.first >= part.end) return 0;
+    if (count == wanted) *out = part;
+    low = part.high;
+  }
+  return count;
+}
+
+static int64_t box_count(const Instruction *reduce, int64_t most) {
+  const Shape *shape = reduce->operands[0]->shape, *result = reduce_leaf(reduce->shape);
+  int64_t boxes = 1;
+  Part part;
+  for (int i = 0; i < shape->rank && boxes <= most; i++) {
+    const WindowDimension *w = &reduce->a->window.items[i];
+    if (w->base_dilation != 1 || w->window_reversal) return 0;
+    boxes *= find_part(w, shape->dims[i], result->dims[i], -1, &part);
+  }
+  return boxes <= most ? boxes : 0;
+}
+
+bool windows_have_plan(const Instruction *reduce_window) {
+  return box_count(reduce_window, MOST_BOXES) > 0;
+}
+
+/* reduce-window: the loops of the result, then those of the window; of one of the boxes. */
+static void start_reduce_window(Planner *planner, const Instruction *reduce, int64_t box) {
+  const Shape *result = reduce_leaf(reduce->shape), *shape = reduce->operands[0]->shape;
+  const Window *window = &reduce->a->window;
+  Part parts[MOST_DIMENSIONS];
+  for (int i = 0; i < result->rank; i++) {
+    const WindowDimension *w = &window->items[i];
+    int count = find_part(w, shape->dims[i], result->dims[i], -1, &parts[i]);
+    find_part(w, shape->dims[i], result->dims[i], (int)(box % count), &parts[i]);
+    box /= count;
+    planner->place_map[i].coefficient[i] = 1;
+    planner->place_map[i].constant = parts[i].low;
+    add_loop(planner, parts[i].high - parts[i].low, i, w->stride);
+    planner->root_map[i].constant =
+        parts[i].low * w->stride + parts[i].first * w->window_dilation - w->padding_low;
+  }
+  for (int i = 0; i < result->rank; i++) {
+    if (window->items[i].size == 1) continue;
+    add_loop(planner, parts[i].end - parts[i].first, i, window->items[i].window_dilation);
+    planner->plan->reduced++;
+  }
+}
+
+/* A cumulative reduce-window: the loops of all dimensions but the one along which it accumulates,
+** and then that one's. */
+static void start_cumulative(Planner *planner, const Instruction *reduce, int along,
+                             bool backwards) {
+  const Shape *shape = reduce->operands[0]->shape;
+  for (int i = 0; i < shape->rank; i++) {
+    if (i != along) add_loop(planner, shape->dims[i], i, 1);
+  }
+  if (backwards) planner->root_map[along].constant = shape->dims[along] - 1;
+  add_loop(planner, shape->dims[along], along, backwards ? -1 : 1);
+  planner->plan->reduced = 1;
+}
+
+const Instruction *loop_root(const Instruction *root) {
+  const Instruction *first = root;
+  if (root->opcode == HLO_TUPLE_OP && root->operand_count > 0) first = root->operands[0];
+  if (first->opcode == HLO_GET_TUPLE_ELEMENT) first = first->operands[0];
+  return first->opcode == HLO_REDUCE ? first : root;
+}
+
+/* The loops, and the index into the root's operands (a reduction) or the root itself. Of windows those of one
+** box. */
+static bool start(Planner *planner, const Instruction *root, int64_t box) {
+  LoopPlan *plan = planner->plan;
+  bool reduces = root->opcode == HLO_REDUCE || root->opcode == HLO_REDUCE_WINDOW;
+  bool has_operands = reduces || root->opcode == HLO_TUPLE_OP;
+  const Shape *shape = has_operands ? root->operands[0]->shape : root->shape;
+  bool backwards;
+  int along = cumulative_dimension(root, &backwards);
+  int windows = root->opcode == HLO_REDUCE_WINDOW && along < 0 ? shape->rank : 0;
+  if (shape->rank + windows > MOST_DIMENSIONS) return false;
+  planner->root_rank = shape->rank;
+  planner->root_map = planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+  plan->reduce = reduces ? root : NULL;
+  plan->cumulative = along >= 0;
+  if (root->opcode == HLO_REDUCE) {
+    start_reduce(planner, root);
+  } else if (along >= 0) {
+    start_cumulative(planner, root, along, backwards);
+  } else if (root->opcode == HLO_REDUCE_WINDOW) {
+    planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
+    start_reduce_window(planner, root, box);
+  } else {
+    for (int i = 0; i < shape->rank; i++) add_loop(planner, shape->dims[i], i, 1);
+  }
+  for (int k = 0; k < plan->rank; k++) {
+    if (plan->sizes[k] == 0) return false;
+  }
+  return true;
+}
+
+/* The element of result `number` at the root's index. */
+static LoopNode *new_place(const Planner *planner, const Instruction *operand, const Shape *result,
+                           int number) {
+  LoopPlan *plan = planner->plan;
+  LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
+  *place = (LoopNode){.kind = NODE_RESULT, .instruction = operand, .result = number};
+  place->offset = linear_offset(result, planner->place_map);
+  loop_walk_add(plan, place);
+  return place;
+}
+
+/* Where all results of a box go, or what is accumulated so far. */
+static void add_places(const Planner *planner, const Instruction *root) {
+  LoopPlan *plan = planner->plan;
+  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+  for (int i = 0; i < plan->output_count; i++) {
+    const Instruction *operand = plan->reduce ? root->operands[i] : root;
+    plan->places[i] = new_place(planner, operand, reduce_leaf(root->shape), i);
+  }
+}
+
+/* Of a tuple, what follows the reduction's results. */
+static PlanResult visit_kept(Planner *planner, const Instruction *tuple) {
+  LoopPlan *plan = planner->plan;
+  int first = plan->output_count, count = tuple->operand_count - first;
+  PlanResult made = PLAN_OK;
+  plan->kept_count = count;
+  plan->kept = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  plan->kept_places = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count && made == PLAN_OK; i++) {
+    made = loop_walk(planner, tuple->operands[first + i], planner->root_map, &plan->kept[i]);
+  }
+  for (int i = 0; i < count && made == PLAN_OK; i++) {
+    const Instruction *kept = tuple->operands[first + i];
+    plan->kept_places[i] = new_place(planner, kept, kept->shape, first + i);
+  }
+  return made;
+}
+
+static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
+  LoopPlan *plan = planner->plan;
+  const Instruction *root = loop_root(whole);
+  bool several = plan->reduce || root->opcode == HLO_TUPLE_OP;
+  int count = plan->reduce ? root->operand_count / 2 : several ? root->operand_count : 1;
+  loop_walk_begin(planner);
+  plan->output_count = count;
+  plan->outputs = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count; i++) {
+    const Instruction *output = several ? root->operands[i] : root;
+    PlanResult made = loop_walk(planner, output, planner->root_map, &plan->outputs[i]);
+    if (made != PLAN_OK) return made;
+  }
+  if (!plan->reduce) return PLAN_OK;
+  plan->inits = ARENA_ARRAY(plan->arena, LoopNode *, count);
+  for (int i = 0; i < count; i++) {
+    int starts = plan->start_count;
+    PlanResult made = loop_walk(planner, root->operands[count + i], &(Affine){0}, &plan->inits[i]);
+    if (made != PLAN_OK) return made;
+    if (plan->start_count > starts) return PLAN_IMPOSSIBLE; /* it is there before any row */
+  }
+  if (root != whole) return visit_kept(planner, whole);
+  if (plan->cumulative) add_places(planner, root);
+  return PLAN_OK;
+}
+
+void loop_plan_finish(LoopPlan *plan) {
+  collapse_loops(plan);
+  if (plan->reduce && plan->reduce->opcode != HLO_SCATTER) {
+    loop_plan_choose_lanes(plan);
+  } else {
+    loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
+  }
+  count_uses(plan);
+  if (plan->reduce) add_combiner(plan, plan->reduce->a->to_apply);
+}
+
+int64_t loop_plan_steps(const LoopPlan *plan) {
+  int64_t steps = 1;
+  for (int k = 0; k < plan->rank; k++) steps *= plan->sizes[k];
+  return steps;
+}
+
+int64_t loop_plan_results(const LoopPlan *plan) {
+  int64_t results = 1;
+  int loops = plan->rank - (plan->cumulative ? 0 : plan->reduced);
+  for (int k = 0; k < loops; k++) results *= plan->sizes[k];
+  return results;
+}
+
+/* --- Boxes ------------------------------------------------------------------------------------ */
+
+/* Takes the steps of a loop from the split on, and leaves those before. */
+static Box cut_box(const Planner *planner) {
+  LoopPlan *plan = planner->plan;
+  int k = planner->split_loop;
+  Box rest = {.rank = plan->rank};
+  memcpy(rest.sizes, plan->sizes, sizeof rest.sizes);
+  rest.sizes[k] -= planner->split_step;
+  plan->sizes[k] = planner->split_step;
+  for (int i = 0; i < planner->root_rank; i++) {
+    rest.map[i] = planner->root_map[i];
+    rest.map[i].constant += rest.map[i].coefficient[k] * planner->split_step;
+  }
+  return rest;
+}
+
+static void start_box(Planner *planner, LoopPlan *plan, const Box *box) {
+  *plan = (LoopPlan){.arena = planner->plan->arena, .rank = box->rank};
+  memcpy(plan->sizes, box->sizes, sizeof box->sizes);
+  memcpy(planner->root_map, box->map, sizeof *box->map * (size_t)planner->root_rank);
+  planner->plan = plan;
+}
+
+/* The plan of one single loop nest, or of the first box of what is split. */
+static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
+  Arena *arena = planner->plan->arena;
+  Box *waiting = NULL;
+  int count = 0, capacity = 0;
+  bool is_part = false;
+  for (;;) {
+    LoopPlan *plan = planner->plan;
+    PlanResult made = visit_outputs(planner, root);
+    if (made == PLAN_IMPOSSIBLE) return false;
+    if (made == PLAN_SPLIT) {
+      if (plans->count + count + 2 > MOST_BOXES || root->opcode == HLO_TUPLE_OP) return false;
+      is_part = true;
+      ARENA_PUSH(arena, waiting, count, capacity, cut_box(planner));
+    }
+    if (made != PLAN_OK) continue;
+    if (is_part) add_places(planner, root);
+    loop_plan_finish(plan);
+    if (!plan->reduce) loop_plan_widen_rows(plan);
+    plans->count++;
+    if (count == 0) return true;
+    start_box(planner, plan + 1, &waiting[--count]);
+  }
+}
+
+/* Windows, a box after the other: what is reduced is not split. */
+static bool make_window_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
+  int64_t boxes = box_count(root, MOST_BOXES);
+  for (int64_t box = 0; box < boxes; box++) {
+    LoopPlan *plan = planner->plan = &plans->items[box];
+    PlanResult made = PLAN_AGAIN;
+    *plan = (LoopPlan){.arena = plans->items[0].arena};
+    if (!start(planner, root, box)) return false;
+    while (made == PLAN_AGAIN) made = visit_outputs(planner, root);
+    if (made != PLAN_OK) return false;
+    if (boxes > 1) add_places(planner, root);
+    loop_plan_finish(plan);
+    plans->count++;
+  }
+  return boxes > 0;
+}
+
+bool loop_plans(LoopPlans *plans, Arena *arena, const Instruction *root, IsInput *is_input,
+                const void *data) {
+  Planner planner = {
+      .plan = &plans->items[0], .is_input = is_input, .data = data, .scratch = arena_new()};
+  plans->count = 0;
+  plans->items[0] = (LoopPlan){.arena = arena};
+  bool backwards, windows = root->opcode == HLO_REDUCE_WINDOW;
+  bool made = windows && cumulative_dimension(root, &backwards) < 0
+                  ? make_window_plans(&planner, plans, root)
+                  : start(&planner, loop_root(root), 0) && make_plans(&planner, plans, root);
+  arena_free(planner.scratch);
+  return made;
+}
+
+static bool is_parameter(const Instruction *instruction, const void *data) {
+  (void)data;
+  return instruction->opcode == HLO_PARAMETER;
+}
+
+bool loop_plans_fusion(LoopPlans *plans, Arena *arena, const Computation *computation) {
+  return loop_plans(plans, arena, computation->root, is_parameter, NULL);
+}
+
+bool loop_plan_fusion(LoopPlan *plan, Arena *arena, const Computation *computation) {
+  LoopPlans plans;
+  if (!loop_plans_fusion(&plans, arena, computation)) return false;
+  *plan = plans.items[0];
+  return plans.count == 1;
+}

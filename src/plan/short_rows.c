@@ -1,0 +1,86 @@
+/*
+** Rows of few elements, as those of points and colours are, leave lanes empty: where all loops that are
+** contiguous everywhere have become one and the last is still short, lanes go along a longer loop around it.
+** That loop is cut into blocks, so that what one turn of the short loops touches is in the cache for the next.
+**
+**     for n: for d < 3: y[n][d] = x[n][d] * c[d]
+**     for block of n: for d < 3: for n in block, four at a time: y[n][d] = x[n][d] * c[d]
+**
+** Results then are not made in their order, so that the plan says where each goes.
+*/
+#include "plan/loop_walk.h"
+
+enum {
+  LEAST_LOOP = 2 * LANES, /* to go along */
+  LEAST_STEPS = 128, /* in all: less is written out in regions, where pieces of rows are cheap */
+  LEAST_BLOCK = 64,
+  BLOCK_ELEMENTS = 2048, /* of a result */
+};
+
+/* Vectors that are full and lanes on their own take as long as each other; putting wide lanes together
+** takes longer than going to the next row. */
+static bool has_short_rows(const LoopPlan *plan) {
+  int64_t row = plan->sizes[plan->rank - 1];
+  return row < 2 * LANES &&
+         (row % LANES != 0 || type_bytes(plan->outputs[0]->instruction->shape->type) <= 4);
+}
+
+/* The innermost loop that is worth lanes; -1 if there is none. */
+static int longer_loop(const LoopPlan *plan) {
+  int k = plan->rank - 2;
+  while (k >= 0 && plan->sizes[k] < LEAST_LOOP) k--;
+  return k;
+}
+
+/* The largest part of a loop that divides it and is no longer than `most`; or the whole, if none is any good. */
+static int64_t block_of(int64_t size, int64_t most) {
+  for (int64_t block = most; block >= LEAST_BLOCK && size > most; block--) {
+    if (size % block == 0) return block;
+  }
+  return size;
+}
+
+static bool has_gathered(const LoopPlan *plan) {
+  for (int i = 0; i < plan->count; i++) {
+    if (plan->nodes[i]->kind == NODE_GATHERED)
+      return true; /* a row's places are found once for it */
+  }
+  return false;
+}
+
+/* Where each result is, as the loops go that make them in their order. */
+static void add_places(LoopPlan *plan) {
+  plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
+  for (int i = 0; i < plan->output_count; i++) {
+    LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
+    *place =
+        (LoopNode){.kind = NODE_RESULT, .instruction = plan->outputs[i]->instruction, .result = i};
+    int64_t stride = 1;
+    for (int k = plan->rank - 1; k >= 0; k--) {
+      place->offset.coefficient[k] = stride;
+      stride *= plan->sizes[k];
+    }
+    loop_walk_add(plan, place);
+    plan->places[i] = place;
+  }
+}
+
+void loop_plan_widen_rows(LoopPlan *plan) {
+  int k = longer_loop(plan);
+  if (!has_short_rows(plan) || k < 0 || plan->rank == MAX_LOOPS ||
+      loop_plan_steps(plan) < LEAST_STEPS || has_gathered(plan)) {
+    return;
+  }
+  int64_t inside = 1;
+  for (int j = k + 1; j < plan->rank; j++) inside *= plan->sizes[j];
+  int64_t block = block_of(plan->sizes[k], BLOCK_ELEMENTS / inside);
+  if (!plan->places) add_places(plan);
+  for (int i = 0; i < plan->count; i++) {
+    int64_t *coefficients = plan->nodes[i]->offset.coefficient;
+    coefficients[plan->rank] = coefficients[k];
+    coefficients[k] *= block;
+  }
+  plan->sizes[plan->rank++] = block;
+  plan->sizes[k] /= block;
+  loop_plan_reorder(plan, plan->rank - 1, plan->rank - 1);
+}

@@ -1,0 +1,451 @@
+/*
+** For each operation in which padding would take part, what to do about it: mostly, the operand's
+** padding is replaced by the neutral element; some have to move it to the end again.
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/dynamic/dynamic.h"
+
+static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
+
+static Instruction *zero(Dynamic *d, PrimitiveType type) {
+  return emit_constant(d, type, (Scalar){.i = 0});
+}
+
+/* `array` with `value` past the size of one dimension. */
+static Instruction *padded(Dynamic *d, Instruction *array, int64_t dimension, Instruction *size,
+                           Instruction *value) {
+  if (!size) return array;
+  const Shape *shape = plain_shape(d, array->shape, array->shape->type);
+  Instruction *filler = emit_splat(d, value, shape);
+  return emit_choice(d, emit_mask(d, shape, dimension, size), array, filler);
+}
+
+/* Replaces operand k's padding in the dimensions of which `matters` says so (NULL: in all). */
+static void pad_operand(Dynamic *d, Instruction *instruction, int k, Sizes sizes,
+                        const bool *matters, Instruction *value) {
+  for (int i = 0; i < instruction->operands[k]->shape->rank; i++) {
+    if (matters && !matters[i]) continue;
+    instruction->operands[k] = padded(d, instruction->operands[k], i, sizes[i], value);
+  }
+}
+
+static void pad_with_zero(Dynamic *d, Instruction *instruction, int k, Sizes sizes,
+                          const bool *matters) {
+  Instruction *value = zero(d, instruction->operands[k]->shape->type);
+  pad_operand(d, instruction, k, sizes, matters, value);
+}
+
+/* ---- Element-wise operations ---- */
+
+/* The first element of a dimension, in all its places. */
+static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dimension) {
+  Arena *arena = arena_of(d);
+  const Shape *shape = plain_shape(d, array->shape, array->shape->type);
+  SliceDimension *slice = ARENA_ARRAY(arena, SliceDimension, shape->rank);
+  int64_t *others = ARENA_ARRAY(arena, int64_t, shape->rank), dims[MAX_RANK], row[MAX_RANK];
+  int count = 0;
+  for (int i = 0; i < shape->rank; i++) {
+    row[i] = i == dimension ? 1 : shape->dims[i];
+    slice[i] = (SliceDimension){0, row[i], 1};
+    if (i == dimension) continue;
+    others[count] = i;
+    dims[count++] = shape->dims[i];
+  }
+  Error error;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.slice = (SliceConfig){shape->rank, slice};
+  const Shape *row_shape = shape_make(arena, shape->type, shape->rank, row, &error);
+  const Shape *flat_shape = shape_make(arena, shape->type, count, dims, &error);
+  Instruction *first = emit(d, HLO_SLICE, row_shape, &array, 1, &attributes);
+  first = emit(d, HLO_RESHAPE, flat_shape, &first, 1, NULL);
+  attributes_init(&attributes);
+  attributes.dimensions = (Int64List){count, others};
+  return emit(d, HLO_BROADCAST, shape, &first, 1, &attributes);
+}
+
+/* An operand whose size is 1 where another one's is not is broadcast. */
+static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
+  const Shape *shape = instruction->shape;
+  for (int k = 0; k < instruction->operand_count; k++) {
+    if (instruction->operands[k]->shape->rank != shape->rank) continue;
+    for (int i = 0; i < shape->rank; i++) {
+      Instruction *size = operands[k][i], *operand = instruction->operands[k];
+      if (!size || size == result[i] || shape->dims[i] < 2) continue;
+      Instruction *stretched = first_everywhere(d, operand, i);
+      instruction->operands[k] = emit_choice(d, emit_is_one(d, size), stretched, operand);
+    }
+  }
+}
+
+/* ---- Reductions and contractions ---- */
+
+static void pad_reduce(Dynamic *d, Instruction *reduce, Sizes *operands) {
+  int count = reduce->operand_count / 2;
+  bool matters[MAX_RANK] = {false};
+  for (int i = 0; i < reduce->a->dimensions.count; i++)
+    matters[reduce->a->dimensions.items[i]] = true;
+  for (int k = 0; k < count; k++) {
+    pad_operand(d, reduce, k, operands[k], matters, reduce->operands[count + k]);
+  }
+}
+
+static void window_matters(const Window *window, bool *matters) {
+  for (int i = 0; i < window->count; i++) {
+    const WindowDimension *w = &window->items[i];
+    matters[i] = w->size > 1 || w->padding_low || w->padding_high;
+  }
+}
+
+static void pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *operands) {
+  int count = instruction->operand_count / 2;
+  bool matters[MAX_RANK] = {false};
+  window_matters(&instruction->a->window, matters);
+  for (int k = 0; k < count; k++) {
+    pad_operand(d, instruction, k, operands[k], matters, instruction->operands[count + k]);
+  }
+}
+
+/* The padding must never be what is selected, and what is scattered of it must change nothing. */
+static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands) {
+  const Computation *select = instruction->a->select;
+  PrimitiveType type = instruction->shape->type;
+  bool matters[MAX_RANK] = {false};
+  window_matters(&instruction->a->window, matters);
+  if (any_dynamic(operands[0], instruction->shape->rank)) {
+    ComparisonDirection by = select->root->a->direction;
+    bool largest = by == COMPARE_GE || by == COMPARE_GT;
+    if (select->root->operands[0] != select->parameters[0]) largest = !largest;
+    Scalar never = largest ? scalar_lowest(type) : scalar_highest(type);
+    pad_operand(d, instruction, 0, operands[0], matters, emit_constant(d, type, never));
+  }
+  pad_operand(d, instruction, 1, operands[1], NULL, instruction->operands[2]);
+}
+
+static void pad_dot(Dynamic *d, Instruction *dot, Sizes *operands) {
+  const Int64List contracting[] = {dot->a->lhs_contracting_dims, dot->a->rhs_contracting_dims};
+  for (int k = 0; k < 2; k++) {
+    bool matters[MAX_RANK] = {false};
+    for (int i = 0; i < contracting[k].count; i++) matters[contracting[k].items[i]] = true;
+    pad_with_zero(d, dot, k, operands[k], matters);
+  }
+}
+
+static void pad_convolution(Dynamic *d, Instruction *convolution, Sizes *operands) {
+  const ConvDims *dims = &convolution->a->conv_dims;
+  bool lhs[MAX_RANK] = {false}, rhs[MAX_RANK] = {false};
+  lhs[dims->input_feature] = rhs[dims->kernel_input_feature] = true;
+  for (int i = 0; i < dims->spatial; i++) {
+    lhs[dims->input_spatial[i]] = rhs[dims->kernel_spatial[i]] = true;
+  }
+  pad_with_zero(d, convolution, 0, operands[0], lhs);
+  pad_with_zero(d, convolution, 1, operands[1], rhs);
+}
+
+static void pad_topk(Dynamic *d, Instruction *topk, Sizes *operands) {
+  PrimitiveType type = topk->operands[0]->shape->type;
+  bool matters[MAX_RANK] = {false};
+  matters[topk->operands[0]->shape->rank - 1] = true;
+  Scalar last = topk->a->largest ? scalar_lowest(type) : scalar_highest(type);
+  pad_operand(d, topk, 0, operands[0], matters, emit_constant(d, type, last));
+}
+
+/* ---- Matrices ---- */
+
+/* Operand 0 with the identity past its size: what comes of the rest is as if it were alone. */
+static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction *size) {
+  if (!size) return;
+  Instruction *matrix = instruction->operands[0];
+  const Shape *shape = plain_shape(d, matrix->shape, matrix->shape->type);
+  int row = shape->rank - 2, column = shape->rank - 1;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.direction = COMPARE_EQ;
+  Instruction *places[] = {emit_iota(d, shape, row), emit_iota(d, shape, column)};
+  const Shape *flags = plain_shape(d, shape, PRED);
+  Instruction *identity = emit(d, HLO_COMPARE, flags, places, 2, &attributes);
+  identity = emit(d, HLO_CONVERT, shape, &identity, 1, NULL);
+  Instruction *there =
+      emit_binary(d, HLO_AND, emit_mask(d, shape, row, size), emit_mask(d, shape, column, size));
+  instruction->operands[0] = emit_choice(d, there, matrix, identity);
+}
+
+static void pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes result) {
+  int rank = solve->shape->rank, along = solve->a->left_side ? rank - 2 : rank - 1;
+  bool matters[MAX_RANK] = {false};
+  matters[along] = true;
+  pad_with_identity(d, solve, result[along]);
+  pad_with_zero(d, solve, 1, result, matters); /* a NaN times zero would get about */
+}
+
+/* ---- Indices ---- */
+
+/* An index outside the operand: such updates are dropped. */
+static Scalar index_outside(PrimitiveType type) {
+  return type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
+}
+
+/* The sizes of the scatter dimensions, which indices and updates share, in the indices' order. */
+static void scatter_sizes(const Instruction *scatter, Sizes *operands, Sizes of_indices) {
+  int count = scatter->operand_count / 2, next = 0;
+  const Shape *updates = scatter->operands[count + 1]->shape;
+  for (int i = 0; i < updates->rank; i++) {
+    if (list_has(scatter->a->update_window_dims, i)) continue;
+    if (next == scatter->a->index_vector_dim) next++;
+    of_indices[next] = operands[count][next];
+    for (int k = count + 1; k < scatter->operand_count && !of_indices[next]; k++) {
+      of_indices[next] = operands[k][i];
+    }
+    next++;
+  }
+}
+
+static void pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands) {
+  int count = scatter->operand_count / 2;
+  PrimitiveType type = scatter->operands[count]->shape->type;
+  Instruction *sizes[MAX_RANK + 1] = {NULL};
+  scatter_sizes(scatter, operands, sizes);
+  if (!any_dynamic(sizes, scatter->operands[count]->shape->rank)) return;
+  pad_operand(d, scatter, count, sizes, NULL, emit_constant(d, type, index_outside(type)));
+}
+
+/* The scalars that a dynamic slice starts at: one per dimension, or one array of them. */
+static Instruction *start_of(Dynamic *d, const Instruction *instruction, int first, int dimension) {
+  Instruction *start = instruction->operands[first];
+  if (start->shape->rank == 0) return instruction->operands[first + dimension];
+  Instruction *slice = computation_add_range(d->computation, start, 0, dimension, dimension + 1);
+  return computation_add_reshape(d->computation, slice, 0, NULL);
+}
+
+/* What lies under the update's padding stays as it is. */
+static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
+  Instruction *base = instruction->operands[0], *update = instruction->operands[1];
+  int rank = update->shape->rank;
+  if (!any_dynamic(operands[1], rank)) return;
+  const Shape *shape = plain_shape(d, update->shape, update->shape->type);
+  Instruction *slice_operands[MAX_RANK + 1] = {base};
+  for (int i = 0; i < rank; i++) slice_operands[i + 1] = start_of(d, instruction, 2, i);
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.slice_sizes = (Int64List){rank, shape->dims};
+  Instruction *below = emit(d, HLO_DYNAMIC_SLICE, shape, slice_operands, rank + 1, &attributes);
+  for (int i = 0; i < rank; i++) {
+    if (!operands[1][i]) continue;
+    update = emit_choice(d, emit_mask(d, shape, i, operands[1][i]), update, below);
+  }
+  instruction->operands[1] = update;
+}
+
+/* ---- What moves the padding ---- */
+
+/* Each operand over the padding of the one before. */
+static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate, Sizes *operands) {
+  int64_t along = concatenate->a->dimensions.items[0];
+  const Shape *shape = plain_shape(d, concatenate->shape, concatenate->shape->type);
+  Instruction *packed = emit_splat(d, zero(d, shape->type), shape);
+  Instruction *at = size_of(d, 0);
+  for (int k = 0; k < concatenate->operand_count; k++) {
+    Instruction *piece = concatenate->operands[k], *arguments[MAX_RANK + 2] = {packed, piece};
+    for (int i = 0; i < shape->rank; i++) arguments[i + 2] = i == along ? at : size_of(d, 0);
+    packed = emit(d, HLO_DYNAMIC_UPDATE_SLICE, shape, arguments, shape->rank + 2, NULL);
+    Instruction *size = size_or_bound(d, operands[k][along], piece->shape->dims[along]);
+    at = size_binary(d, HLO_ADD, at, size);
+  }
+  return packed;
+}
+
+/* Reversed, the padding comes first: what is behind it is moved to the front. */
+static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) {
+  const Shape *shape = plain_shape(d, reverse->shape, reverse->shape->type);
+  int rank = shape->rank;
+  PaddingDimension *padding = ARENA_ARRAY(arena_of(d), PaddingDimension, rank);
+  int64_t wide[MAX_RANK];
+  bool moves = false;
+  Instruction *slice[MAX_RANK + 1];
+  for (int i = 0; i < rank; i++) {
+    bool here = sizes[i] && list_has(reverse->a->dimensions, i);
+    moves |= here;
+    padding[i].high = here ? shape->dims[i] : 0;
+    wide[i] = shape->dims[i] + padding[i].high;
+    slice[i + 1] = size_of(d, 0);
+    if (here) {
+      slice[i + 1] = size_binary(d, HLO_SUBTRACT, size_of(d, shape->dims[i]), sizes[i]);
+    }
+  }
+  if (!moves) return reverse;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.padding = (PaddingConfig){rank, padding};
+  Error error;
+  const Shape *wide_shape = shape_make(arena_of(d), shape->type, rank, wide, &error);
+  Instruction *pad_operands[] = {reverse, zero(d, shape->type)};
+  slice[0] = emit(d, HLO_PAD, wide_shape, pad_operands, 2, &attributes);
+  attributes_init(&attributes);
+  attributes.slice_sizes = (Int64List){rank, shape->dims};
+  return emit(d, HLO_DYNAMIC_SLICE, shape, slice, rank + 1, &attributes);
+}
+
+/* ---- Sort ---- */
+
+/* The comparator with two more parameters, which say whether the elements are none of the padding:
+** those come before it, and among themselves are compared as they were. */
+static Computation *padding_last(Dynamic *d, Computation *comparator, int operands) {
+  Computation *made = module_clone_computation(comparator->module, comparator, NULL);
+  Instruction *compared = made->root, *is_element[2];
+  for (int i = 0; i < 2; i++) {
+    is_element[i] = computation_add_parameter(made, 2 * operands + i, shape_scalar(PRED), NULL);
+  }
+  Dynamic in = *d;
+  in.computation = made;
+  Instruction *is_padding =
+      emit(&in, HLO_NOT, shape_scalar(PRED), (Instruction *[]){is_element[1]}, 1, NULL);
+  compared = emit_binary(&in, HLO_OR, is_padding, compared);
+  made->root = emit_binary(&in, HLO_AND, is_element[0], compared);
+  return made;
+}
+
+static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Instruction *size) {
+  int n = sort->operand_count;
+  Arena *arena = arena_of(d);
+  Instruction **keys = ARENA_ARRAY(arena, Instruction *, n + 1);
+  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, n + 1);
+  for (int k = 0; k < n; k++) {
+    keys[k] = sort->operands[k];
+    shapes[k] = plain_shape(d, keys[k]->shape, keys[k]->shape->type);
+  }
+  keys[n] = emit_mask(d, shapes[0], sort->a->dimensions.items[0], size);
+  shapes[n] = keys[n]->shape;
+  Attributes attributes = *sort->a;
+  attributes.to_apply = padding_last(d, sort->a->to_apply, n);
+  Instruction *sorted =
+      emit(d, HLO_SORT, shape_tuple(arena, n + 1, shapes), keys, n + 1, &attributes);
+  if (n == 1) return emit_element(d, sorted, 0);
+  for (int k = 0; k < n; k++) keys[k] = emit_element(d, sorted, k);
+  return computation_add_tuple(d->computation, keys, n);
+}
+
+/* ---- Reshape ---- */
+
+/* In memory order, padding is at the end if only a dimension is dynamic before which all are 1. */
+static bool padding_is_last(const Shape *shape, Sizes sizes, int begin, int end) {
+  bool first = true;
+  for (int i = begin; i < end; i++) {
+    if (sizes[i] && !first) return false;
+    first &= shape->dims[i] == 1 && !sizes[i];
+  }
+  return true;
+}
+
+static bool reshape_keeps_order(const Instruction *reshape, Sizes operand, Sizes result) {
+  const Shape *from = reshape->operands[0]->shape, *to = reshape->shape;
+  for (ReshapeGroup g = {0}; reshape_next_group(from, to, &g);) {
+    if (!padding_is_last(from, operand, g.from, g.from_end) ||
+        !padding_is_last(to, result, g.to, g.to_end)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* s32 of the result's dimensions: how many elements come before each one, padding not counted. */
+static Instruction *rank_of_elements(Dynamic *d, const Shape *shape, Sizes sizes) {
+  Instruction *rank = emit_splat(d, size_of(d, 0), shape);
+  for (int i = 0; i < shape->rank; i++) {
+    Instruction *size = emit_splat(d, size_or_bound(d, sizes[i], shape->dims[i]), shape);
+    rank = emit_binary(d, HLO_MULTIPLY, rank, size);
+    rank = emit_binary(d, HLO_ADD, rank, emit_iota(d, shape, i));
+  }
+  return rank;
+}
+
+/* Where in memory the elements of those ranks are, in an array of `shape` and `sizes`. */
+static Instruction *place_of_elements(Dynamic *d, Instruction *rank, const Shape *shape,
+                                      Sizes sizes) {
+  Instruction *place = emit_splat(d, size_of(d, 0), rank->shape);
+  int64_t strides[MAX_RANK];
+  shape_strides(shape, strides);
+  for (int i = shape->rank - 1; i >= 0; i--) {
+    Instruction *size = emit_splat(d, size_or_bound(d, sizes[i], shape->dims[i]), rank->shape);
+    Instruction *index = emit_binary(d, HLO_REMAINDER, rank, size);
+    Instruction *stride = emit_splat(d, size_of(d, strides[i]), rank->shape);
+    place = emit_binary(d, HLO_ADD, place, emit_binary(d, HLO_MULTIPLY, index, stride));
+    rank = emit_binary(d, HLO_DIVIDE, rank, size);
+  }
+  return place;
+}
+
+static Instruction *repack_reshape(Dynamic *d, Instruction *reshape, Sizes operand, Sizes result) {
+  Instruction *from = reshape->operands[0];
+  Arena *arena = arena_of(d);
+  const Shape *shape = plain_shape(d, reshape->shape, reshape->shape->type);
+  int64_t elements = shape_elements(shape), *ones = ARENA_ARRAY(arena, int64_t, 1);
+  Error error;
+  const Shape *flat_shape = shape_make(arena, shape->type, 1, &elements, &error);
+  Instruction *flat = emit(d, HLO_RESHAPE, flat_shape, &from, 1, NULL);
+  Instruction *rank = rank_of_elements(d, shape, result);
+  Instruction *places = place_of_elements(d, rank, from->shape, operand);
+  Attributes attributes;
+  attributes_init(&attributes);
+  ones[0] = 1;
+  attributes.slice_sizes = (Int64List){1, ones};
+  int64_t *zeros = ARENA_ARRAY(arena, int64_t, 1);
+  attributes.collapsed_slice_dims = attributes.start_index_map = (Int64List){1, zeros};
+  attributes.index_vector_dim = shape->rank;
+  return emit(d, HLO_GATHER, shape, (Instruction *[]){flat, places}, 2, &attributes);
+}
+
+static Instruction *rewrite_reshape(Dynamic *d, Instruction *reshape, Sizes operand, Sizes result) {
+  bool keeps = shape_elements(reshape->shape) == 0 || reshape_keeps_order(reshape, operand, result);
+  if (!keeps) return repack_reshape(d, reshape, operand, result);
+  if (reshape->opcode == HLO_RESHAPE) return reshape;
+  return emit(d, HLO_RESHAPE, reshape->shape, reshape->operands, 1, NULL);
+}
+
+/* ---- All ---- */
+
+Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
+  if (instruction->opcode == HLO_CLAMP) return instruction;
+  switch (opcode_category(instruction->opcode)) {
+  case ELEMENTWISE_BINARY:
+  case ELEMENTWISE_TERNARY: broadcast_ones(d, instruction, operands, result); return instruction;
+  default: break;
+  }
+  switch (instruction->opcode) {
+  case HLO_SET_DIMENSION_SIZE: return instruction->operands[0];
+  case HLO_GET_DIMENSION_SIZE: {
+    int64_t along = instruction->a->dimensions.items[0];
+    return size_or_bound(d, operands[0][along], instruction->operands[0]->shape->dims[along]);
+  }
+  case HLO_REDUCE: pad_reduce(d, instruction, operands); return instruction;
+  case HLO_REDUCE_WINDOW: pad_reduce_window(d, instruction, operands); return instruction;
+  case HLO_SELECT_AND_SCATTER: pad_select_and_scatter(d, instruction, operands); return instruction;
+  case HLO_CHOLESKY:
+    pad_with_identity(d, instruction, result[instruction->shape->rank - 1]);
+    return instruction;
+  case HLO_TRIANGULAR_SOLVE: pad_triangular_solve(d, instruction, result); return instruction;
+  case HLO_DOT: pad_dot(d, instruction, operands); return instruction;
+  case HLO_CONVOLUTION: pad_convolution(d, instruction, operands); return instruction;
+  case HLO_TOPK: pad_topk(d, instruction, operands); return instruction;
+  case HLO_PAD:
+    pad_operand(d, instruction, 0, operands[0], NULL, instruction->operands[1]);
+    return instruction;
+  case HLO_SCATTER: pad_scatter(d, instruction, operands); return instruction;
+  case HLO_DYNAMIC_UPDATE_SLICE: pad_update(d, instruction, operands); return instruction;
+  case HLO_CONCATENATE:
+    if (!result[instruction->a->dimensions.items[0]]) return instruction;
+    return pack_concatenate(d, instruction, operands);
+  case HLO_REVERSE: return pack_reverse(d, instruction, result);
+  case HLO_SORT: {
+    Instruction *size = NULL;
+    for (int k = 0; k < instruction->operand_count; k++) {
+      size_merge(d, &size, operands[k][instruction->a->dimensions.items[0]]);
+    }
+    return size ? sort_padding_last(d, instruction, size) : instruction;
+  }
+  case HLO_BATCH_NORM_TRAINING:
+  case HLO_BATCH_NORM_GRAD: return dynamic_batch_norm(d, instruction, result);
+  case HLO_RESHAPE:
+  case HLO_DYNAMIC_RESHAPE: return rewrite_reshape(d, instruction, operands[0], result);
+  default: return instruction;
+  }
+}

@@ -1,0 +1,51 @@
+/*
+** Writes products of predicates as ones of bytes:
+**
+**     dot(p, q)    compare(dot(convert(p), convert(q)), 0), direction=NE
+**
+** where the inner one is S32: how many places there are at which both hold, which is less than 2^31.
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+static bool is_of_predicates(const Instruction *x) {
+  if (x->opcode != HLO_DOT && x->opcode != HLO_CONVOLUTION) return false;
+  return shape_is_static_array(x->shape) && x->shape->type == PRED &&
+         x->operands[0]->shape->type == PRED && x->operands[1]->shape->type == PRED;
+}
+
+static void count(Computation *computation, Instruction *x) {
+  Arena *arena = computation->module->arena;
+  Instruction *bytes[2];
+  for (int i = 0; i < 2; i++) {
+    const Shape *shape = shape_with_type(arena, x->operands[i]->shape, S8);
+    bytes[i] = computation_add(computation, HLO_CONVERT, shape, &x->operands[i], 1, NULL, NULL);
+  }
+  const Shape *shape = shape_with_type(arena, x->shape, S32);
+  Instruction *zero = computation_add_number(computation, S32, (Scalar){.i = 0});
+  Instruction *sides[] = {
+      computation_add(computation, x->opcode, shape, bytes, 2, x->a, x->name),
+      computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL, NULL),
+  };
+  Attributes a;
+  attributes_init(&a);
+  a.direction = COMPARE_NE;
+  instruction_become(x, HLO_COMPARE, sides, 2, &a);
+}
+
+static bool count_predicates(Computation *computation) {
+  bool changed = false;
+  for (int i = 0, instructions = computation->count; i < instructions; i++) {
+    Instruction *x = computation->instructions[i];
+    if (!is_of_predicates(x) || x->a->control_predecessors.count) continue;
+    count(computation, x);
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool lower_count_predicates(Module *module) {
+  return for_each_computation(module, count_predicates);
+}

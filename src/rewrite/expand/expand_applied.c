@@ -1,0 +1,253 @@
+/*
+** Writes map and reduce as scans where what they apply to elements has loops, branches or arrays in it,
+** which loops over elements cannot have: then it is compiled, and can be stopped anywhere.
+**
+**     map(x, y), f             reshape(scan(flat x, flat y)), f
+**     reduce(x, init), f       map(init, x) if it is over no dimension; else
+**                              scan over the results: carries are the initial values, an element is
+**                                scan over what is reduced to one: carries are what it is so far
+**
+** rewrite/expand/apply_in_order.c does the same to sort, scatter and reduce-window.
+*/
+#include "rewrite/expand/applied.h"
+
+#include "hlo/ir/shorthand.h"
+#include "rewrite/rewrite.h"
+
+typedef struct Applied {
+  Instruction *x;
+  Arena *arena;
+  Computation *computation;  /* that instructions are added to */
+  int count;                 /* of a reduction's operands, and results */
+  int64_t results, elements; /* of a reduction; elements of each result */
+} Applied;
+
+/* ---- Shared ---- */
+
+Instruction *add_scan(Computation *computation, Computation *to_apply, const Shape *shape,
+                      Instruction *const *operands, int count, int carries) {
+  static const int64_t first = 0;
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = to_apply;
+  a.dimensions = (Int64List){1, &first};
+  a.num_carries = carries;
+  return computation_add(computation, HLO_SCAN, shape, operands, count, &a, NULL);
+}
+
+void add_parts(Computation *computation, Instruction *x, Instruction **parts) {
+  parts[0] = x;
+  for (int i = 0; i < x->shape->tuple_size; i++) {
+    parts[i] = computation_add_element(computation, x, i);
+  }
+}
+
+void become_parts(Instruction *x, Instruction **parts, int count) {
+  bool several = shape_is_tuple(x->shape);
+  for (int i = 0; i < count && several; i++) {
+    const Shape *shape = x->shape->elements[i];
+    parts[i] = computation_add_reshape(x->parent, parts[i], shape->rank, shape->dims);
+  }
+  instruction_become(x, several ? HLO_TUPLE_OP : HLO_RESHAPE, parts, several ? count : 1, NULL);
+}
+
+Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64List dimensions) {
+  const Shape *shape = operand->shape;
+  int64_t order[MAX_RANK], sizes[2] = {1, 1};
+  int rank = 0;
+  for (int back = 0; back < 2; back++) {
+    for (int d = 0; d < shape->rank; d++) {
+      if (list_has(dimensions, d) != (back == 1)) continue;
+      sizes[back] *= shape->dims[d];
+      order[rank++] = d;
+    }
+  }
+  operand = computation_add_transpose(computation, operand, order);
+  return computation_add_reshape(computation, operand, 2, sizes);
+}
+
+/* What is more than element-wise. */
+static bool is_more(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_PARAMETER:
+  case HLO_CALL:
+  case HLO_FUSION:
+  case HLO_MAP:
+  case HLO_TUPLE_OP:
+  case HLO_GET_TUPLE_ELEMENT: return false;
+  default: return x->shape->rank > 0 || instruction_called(x, NULL) > 0;
+  }
+}
+
+/* Steps for an element: the evaluator takes those of one at once, and of a loop each alone. */
+enum { MAX_STEPS = 1 << 18 };
+
+bool applies_more(const Instruction *x, const Computation *to_apply) {
+  for (int i = 0; i < x->operand_count; i++) {
+    const Shape *shape = x->operands[i]->shape;
+    if (!shape_is_static_array(shape) || shape_elements(shape) == 0) return false;
+  }
+  bool has_more = to_apply->size > MAX_STEPS;
+  for (int i = 0; i < to_apply->count && !has_more; i++) {
+    has_more = instruction_reaches(to_apply->instructions[i], is_more);
+  }
+  return has_more && x->operand_count > 0 && !x->a->control_predecessors.count;
+}
+
+/* ---- Maps ---- */
+
+static void expand_map(const Applied *e) {
+  int64_t size = shape_elements(e->x->shape);
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, e->x->operand_count);
+  for (int i = 0; i < e->x->operand_count; i++) {
+    operands[i] = computation_add_reshape(e->computation, e->x->operands[i], 1, &size);
+  }
+  const Shape *flat = shape_make(e->arena, e->x->shape->type, 1, &size, NULL);
+  Instruction *scan =
+      add_scan(e->computation, e->x->a->to_apply, flat, operands, e->x->operand_count, 0);
+  instruction_become(e->x, HLO_RESHAPE, &scan, 1, NULL);
+}
+
+/* ---- Reductions ---- */
+
+/* (elements..., so far...) -> so far...: what the reduction applies, with its sides changed. */
+static Computation *step_of(const Applied *e) {
+  Computation *to_apply = e->x->a->to_apply;
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  Computation *step = module_add_computation(e->x->parent->module, "reduce_step");
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = to_apply;
+  for (int i = 0; i < 2 * e->count; i++) {
+    int k = (i + e->count) % (2 * e->count);
+    operands[k] = computation_add_parameter(step, i, to_apply->parameters[k]->shape, "p");
+  }
+  computation_add(step, HLO_CALL, to_apply->root->shape, operands, 2 * e->count, &a, NULL);
+  return step;
+}
+
+/* (elements of one result..., initial values...) -> (result..., initial values...) */
+static Computation *result_of(const Applied *e) {
+  Computation *step = step_of(e);
+  Computation *result = module_add_computation(e->x->parent->module, "reduce_result");
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  for (int i = 0; i < 2 * e->count; i++) {
+    const Shape *shape = step->parameters[i]->shape;
+    if (i < e->count) shape = shape_make(e->arena, shape->type, 1, &e->elements, NULL);
+    operands[i] = computation_add_parameter(result, i, shape, "p");
+  }
+  Instruction *scan = add_scan(result, step, step->root->shape, operands, 2 * e->count, e->count);
+  add_parts(result, scan, results);
+  for (int i = 0; i < e->count; i++) results[e->count + i] = operands[e->count + i];
+  computation_add_tuple(result, results, 2 * e->count);
+  return result;
+}
+
+static void expand_reduce(Applied *e) {
+  const Shape *shape = e->x->shape, *result = shape_is_tuple(shape) ? shape->elements[0] : shape;
+  e->count = e->x->operand_count / 2;
+  e->results = shape_elements(result);
+  e->elements = shape_elements(e->x->operands[0]->shape) / e->results;
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  Instruction **parts = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
+  const Shape **shapes = ARENA_ARRAY(e->arena, const Shape *, 2 * e->count);
+  for (int i = 0; i < 2 * e->count; i++) {
+    Instruction *operand = e->x->operands[i];
+    operands[i] =
+        i < e->count ? add_in_rows(e->computation, operand, e->x->a->dimensions) : operand;
+    shapes[i] = i < e->count ? shape_make(e->arena, operand->shape->type, 1, &e->results, NULL)
+                             : operand->shape;
+  }
+  Instruction *scan =
+      add_scan(e->computation, result_of(e), shape_tuple(e->arena, 2 * e->count, shapes), operands,
+               2 * e->count, e->count);
+  add_parts(e->computation, scan, parts);
+  become_parts(e->x, parts, e->count);
+}
+
+static bool is_over_nothing(const Instruction *reduce) {
+  if (reduce->a->dimensions.count || reduce->a->control_predecessors.count) return false;
+  for (int i = 0; i < reduce->operand_count; i++) {
+    const Shape *shape = reduce->operands[i]->shape;
+    if (!shape_is_static_array(shape) || shape_elements(shape) == 0 ||
+        shape->type != reduce->a->to_apply->parameters[i]->shape->type) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* What the reduction applies, of which only this result is wanted. */
+static Computation *result_alone(const Applied *e, int result) {
+  Computation *to_apply = e->x->a->to_apply;
+  if (!shape_is_tuple(to_apply->root->shape)) return to_apply;
+  Computation *alone = module_add_computation(e->x->parent->module, "reduce_result");
+  Instruction **arguments = ARENA_ARRAY(e->arena, Instruction *, to_apply->parameter_count);
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = to_apply;
+  for (int i = 0; i < to_apply->parameter_count; i++) {
+    arguments[i] = computation_add_parameter(alone, i, to_apply->parameters[i]->shape, "p");
+  }
+  Instruction *all = computation_add(alone, HLO_CALL, to_apply->root->shape, arguments,
+                                     to_apply->parameter_count, &a, NULL);
+  computation_add_element(alone, all, result);
+  return alone;
+}
+
+/* Over no dimension: elements are combined with the initial values, each result by a map of its own. */
+static void map_reduce(const Applied *e) {
+  Instruction *x = e->x;
+  int count = x->operand_count / 2;
+  Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * count);
+  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
+  const Shape *shape = x->operands[0]->shape;
+  for (int i = 0; i < count; i++) {
+    Instruction *init = x->operands[count + i];
+    operands[i] =
+        computation_add(e->computation, HLO_BROADCAST,
+                        shape_with_type(e->arena, shape, init->shape->type), &init, 1, NULL, NULL);
+    operands[count + i] = x->operands[i];
+  }
+  for (int i = 0; i < count; i++) {
+    Attributes a;
+    attributes_init(&a);
+    a.to_apply = result_alone(e, i);
+    const Shape *of = shape_with_type(e->arena, shape, operands[i]->shape->type);
+    results[i] = computation_add(e->computation, HLO_MAP, of, operands, 2 * count, &a, NULL);
+  }
+  become_parts(x, results, count);
+}
+
+static bool expand_applied(Computation *computation) {
+  bool changed = false;
+  for (int i = 0, count = computation->count; i < count; i++) {
+    Applied e = {.x = computation->instructions[i], .computation = computation};
+    e.arena = computation->module->arena;
+    bool is_map = e.x->opcode == HLO_MAP;
+    if (!is_map && e.x->opcode != HLO_REDUCE) continue;
+    bool more = applies_more(e.x, e.x->a->to_apply);
+    bool maps = !is_map && is_over_nothing(e.x);
+    if (!more && !maps) continue;
+    if (maps) {
+      map_reduce(&e);
+    } else if (is_map) {
+      expand_map(&e);
+    } else {
+      expand_reduce(&e);
+    }
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_expand_applied(Module *module) {
+  bool changed = false;
+  int count = module->count; /* without those that are added */
+  module_measure(module);
+  for (int i = 0; i < count; i++) changed |= expand_applied(module->computations[i]);
+  if (changed) module_keep_reached(module);
+  return changed;
+}

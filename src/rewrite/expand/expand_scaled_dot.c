@@ -1,0 +1,87 @@
+/*
+** Writes scaled-dot as a dot of the scaled operands:
+**
+**     scaled = convert(operand) * repeated(convert(scale))      each scale all over its block
+**     result = convert(dot(scaled lhs, scaled rhs))
+**
+** As in XLA's evaluator, operands and scales are first rounded to the type of the result, and
+** products and sums of narrow floats are made in f32.
+*/
+#include "rewrite/rewrite.h"
+
+typedef struct Expansion {
+  Instruction *x; /* the scaled-dot */
+  Arena *arena;
+  PrimitiveType type, wide; /* of the result; of what it is made in */
+} Expansion;
+
+static Instruction *add(const Expansion *e, Opcode opcode, const Shape *shape,
+                        Instruction *const *operands, int count, const Attributes *attributes) {
+  return computation_add(e->x->parent, opcode, shape, operands, count, attributes, NULL);
+}
+
+static Instruction *add_convert(const Expansion *e, Instruction *x, PrimitiveType type) {
+  if (x->shape->type == type) return x;
+  return add(e, HLO_CONVERT, shape_with_type(e->arena, x->shape, type), &x, 1, NULL);
+}
+
+/* Every element along dimension `d` `times` times: [outer, n, inner] to [outer, n, times, inner]. */
+static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_t times) {
+  static const int64_t places[] = {0, 1, 3};
+  int rank = x->shape->rank;
+  PrimitiveType type = x->shape->type;
+  int64_t *dims = arena_copy(e->arena, x->shape->dims, sizeof *dims * (size_t)rank);
+  int64_t outer = 1, inner = 1, n = dims[d];
+  for (int i = 0; i < d; i++) outer *= dims[i];
+  for (int i = d + 1; i < rank; i++) inner *= dims[i];
+  dims[d] *= times;
+  const int64_t apart[] = {outer, n, inner}, repeated[] = {outer, n, times, inner};
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.dimensions = (Int64List){3, places};
+  x = add(e, HLO_RESHAPE, shape_make(e->arena, type, 3, apart, NULL), &x, 1, NULL);
+  x = add(e, HLO_BROADCAST, shape_make(e->arena, type, 4, repeated, NULL), &x, 1, &attributes);
+  return add(e, HLO_RESHAPE, shape_make(e->arena, type, rank, dims, NULL), &x, 1, NULL);
+}
+
+static Instruction *add_scaled(const Expansion *e, int side) {
+  Instruction *operand = e->x->operands[side], *scale = e->x->operands[2 + side];
+  operand = add_convert(e, add_convert(e, operand, e->type), e->wide);
+  scale = add_convert(e, add_convert(e, scale, e->type), e->wide);
+  for (int d = 0; d < operand->shape->rank; d++) {
+    int64_t blocks = scale->shape->dims[d], size = operand->shape->dims[d];
+    if (blocks != size) scale = add_repeat(e, scale, d, size / blocks);
+  }
+  return add(e, HLO_MULTIPLY, operand->shape, (Instruction *[]){operand, scale}, 2, NULL);
+}
+
+static void expand(Instruction *x) {
+  PrimitiveType type = x->shape->type;
+  Expansion e = {x, x->parent->module->arena, type, type_of_products(type)};
+  Attributes attributes = *x->a;
+  Instruction *operands[] = {add_scaled(&e, 0), add_scaled(&e, 1)};
+  if (e.wide == e.type) {
+    instruction_become(x, HLO_DOT, operands, 2, &attributes);
+    return;
+  }
+  attributes.control_predecessors = (InstructionList){0};
+  const Shape *shape = shape_with_type(e.arena, x->shape, e.wide);
+  Instruction *dot = add(&e, HLO_DOT, shape, operands, 2, &attributes);
+  instruction_become(x, HLO_CONVERT, &dot, 1, NULL);
+}
+
+static bool expand_scaled_dots(Computation *computation) {
+  int count = computation->count;
+  bool changed = false;
+  for (int i = 0; i < count; i++) {
+    if (computation->instructions[i]->opcode != HLO_SCALED_DOT) continue;
+    expand(computation->instructions[i]);
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_expand_scaled_dots(Module *module) {
+  return for_each_computation(module, expand_scaled_dots);
+}

@@ -1,0 +1,219 @@
+/*
+** Writes scan as a while loop, which is what everything behind it knows:
+**
+**     (i, carries, inputs, outputs) = while (0, init, inputs, zeros): i < n
+**       element k  = reshape(dynamic-slice(input k, at i))       at i, or at n - 1 - i if is_reverse
+**       (y, c)     = to_apply(elements, carries)
+**       (i + 1, c, inputs, dynamic-update-slice(outputs, reshape(y), at i))
+**
+** The outputs are written in place, and the inputs stay where they are. No steps, no loop.
+*/
+#include "hlo/ir/scan.h"
+#include "hlo/ir/shorthand.h"
+#include "rewrite/rewrite.h"
+
+typedef struct Expansion {
+  Instruction *x; /* the scan */
+  Scan scan;
+  Arena *arena;
+  Computation *computation; /* that instructions are added to */
+} Expansion;
+
+/* Where the parts are in the loop's state. */
+enum { INDEX = 0, FIRST_CARRY = 1 };
+static int first_input(const Scan *scan) { return FIRST_CARRY + scan->carries; }
+static int first_output(const Scan *scan) { return first_input(scan) + scan->inputs; }
+static int state_size(const Scan *scan) { return first_output(scan) + scan->outputs; }
+
+/* ---- Instructions ---- */
+
+static Instruction *add(const Expansion *e, Opcode opcode, const Shape *shape,
+                        Instruction *const *operands, int count, const Attributes *attributes) {
+  return computation_add(e->computation, opcode, shape, operands, count, attributes, NULL);
+}
+
+static Instruction *add_index(const Expansion *e, int64_t value) {
+  return computation_add_number(e->computation, S64, (Scalar){.i = value});
+}
+
+static Instruction *add_zeros(const Expansion *e, const Shape *shape) {
+  Instruction *zero = computation_add_number(e->computation, shape->type, (Scalar){0});
+  return add(e, HLO_BROADCAST, shape, &zero, 1, NULL);
+}
+
+/* One step's part of an array: its shape, with 1 for the scanned dimension. */
+static const Shape *slice_shape(const Expansion *e, const Shape *stacked, Int64List *sizes) {
+  int64_t *dims = arena_copy(e->arena, stacked->dims, sizeof *dims * (size_t)stacked->rank);
+  dims[e->scan.dimension] = 1;
+  *sizes = (Int64List){stacked->rank, dims};
+  const Shape *shape = shape_make(e->arena, stacked->type, stacked->rank, dims, NULL);
+  if (!stacked->dynamic) return shape;
+  bool *dynamic = arena_copy(e->arena, stacked->dynamic, sizeof *dynamic * (size_t)stacked->rank);
+  dynamic[e->scan.dimension] = false;
+  return shape_with_dynamic(e->arena, shape, dynamic);
+}
+
+/* `operands` and behind them the start indices of that part. */
+static Instruction *add_slicing(const Expansion *e, Opcode opcode, const Shape *shape,
+                                Instruction *const *operands, int count, Instruction *at,
+                                const Attributes *attributes) {
+  int rank = operands[0]->shape->rank;
+  Instruction **all = ARENA_ARRAY(e->arena, Instruction *, count + rank);
+  for (int i = 0; i < count; i++) all[i] = operands[i];
+  for (int d = 0; d < rank; d++) all[count + d] = d == e->scan.dimension ? at : add_index(e, 0);
+  return add(e, opcode, shape, all, count + rank, attributes);
+}
+
+/* ---- The loop's computations ---- */
+
+static Computation *condition(const Expansion *e, const Shape *state) {
+  Computation *c = module_add_computation(e->x->parent->module, "scan_condition");
+  Expansion in = {e->x, e->scan, e->arena, c};
+  Instruction *parameter = computation_add_parameter(c, 0, state, "state");
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.direction = COMPARE_LT;
+  Instruction *operands[] = {computation_add_element(in.computation, parameter, INDEX),
+                             add_index(&in, e->scan.length)};
+  add(&in, HLO_COMPARE, shape_scalar(PRED), operands, 2, &attributes);
+  return c;
+}
+
+/* to_apply on this step's elements and carries; its results one by one. */
+static Instruction **add_step(const Expansion *e, Instruction **state, Instruction *at) {
+  const Scan *scan = &e->scan;
+  Computation *to_apply = e->x->a->to_apply;
+  Instruction **arguments = ARENA_ARRAY(e->arena, Instruction *, e->x->operand_count);
+  Attributes attributes;
+  attributes_init(&attributes);
+  for (int i = 0; i < scan->inputs; i++) {
+    Instruction *input = state[first_input(scan) + i];
+    const Shape *shape = slice_shape(e, input->shape, &attributes.slice_sizes);
+    arguments[i] = add_slicing(e, HLO_DYNAMIC_SLICE, shape, &input, 1, at, &attributes);
+    shape = to_apply->parameters[i]->shape;
+    arguments[i] = add(e, HLO_RESHAPE, shape, &arguments[i], 1, NULL);
+  }
+  for (int i = 0; i < scan->carries; i++) arguments[scan->inputs + i] = state[FIRST_CARRY + i];
+  attributes_init(&attributes);
+  attributes.to_apply = to_apply;
+  const Shape *result = computation_result_shape(to_apply);
+  int count = scan->outputs + scan->carries;
+  Instruction *call = add(e, HLO_CALL, result, arguments, e->x->operand_count, &attributes);
+  Instruction **results = ARENA_ARRAY(e->arena, Instruction *, count);
+  for (int i = 0; i < count; i++) {
+    results[i] = shape_is_tuple(result) ? computation_add_element(e->computation, call, i) : call;
+  }
+  return results;
+}
+
+static Computation *body(const Expansion *e, const Shape *shape) {
+  const Scan *scan = &e->scan;
+  Computation *c = module_add_computation(e->x->parent->module, "scan_body");
+  Expansion in = {e->x, e->scan, e->arena, c};
+  Instruction *parameter = computation_add_parameter(c, 0, shape, "state");
+  Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
+  for (int i = 0; i < state_size(scan); i++)
+    state[i] = computation_add_element(in.computation, parameter, i);
+  Instruction *index = state[INDEX], *at = index;
+  if (e->x->a->is_reverse) {
+    Instruction *operands[] = {add_index(&in, scan->length - 1), index};
+    at = add(&in, HLO_SUBTRACT, index->shape, operands, 2, NULL);
+  }
+  Instruction **results = add_step(&in, state, at);
+  Instruction *operands[] = {index, add_index(&in, 1)};
+  state[INDEX] = add(&in, HLO_ADD, index->shape, operands, 2, NULL);
+  for (int i = 0; i < scan->carries; i++) state[FIRST_CARRY + i] = results[scan->outputs + i];
+  for (int i = 0; i < scan->outputs; i++) {
+    Int64List sizes;
+    Instruction **output = &state[first_output(scan) + i];
+    const Shape *slice = slice_shape(e, (*output)->shape, &sizes);
+    Instruction *update[] = {*output, add(&in, HLO_RESHAPE, slice, &results[i], 1, NULL)};
+    *output = add_slicing(&in, HLO_DYNAMIC_UPDATE_SLICE, (*output)->shape, update, 2, at, NULL);
+  }
+  computation_add_tuple(in.computation, state, state_size(scan));
+  return c;
+}
+
+/* ---- The scan ---- */
+
+/* The outputs, then the carries, after all steps. */
+static void add_loop(const Expansion *e, Instruction **results) {
+  const Scan *scan = &e->scan;
+  Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
+  state[INDEX] = add_index(e, 0);
+  for (int i = 0; i < scan->carries; i++) {
+    state[FIRST_CARRY + i] = e->x->operands[scan->inputs + i];
+  }
+  for (int i = 0; i < scan->inputs; i++) state[first_input(scan) + i] = e->x->operands[i];
+  for (int i = 0; i < scan->outputs; i++) {
+    state[first_output(scan) + i] = add_zeros(e, scan_result(e->x->shape, i));
+  }
+  Instruction *init = computation_add_tuple(e->computation, state, state_size(scan));
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.condition = condition(e, init->shape);
+  attributes.body = body(e, init->shape);
+  attributes.metadata = e->x->a->metadata;
+  InstructionList before = e->x->a->control_predecessors; /* which the scan keeps for itself, too */
+  before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
+  attributes.control_predecessors = before;
+  Instruction *loop = add(e, HLO_WHILE, init->shape, &init, 1, &attributes);
+  for (int i = 0; i < scan->outputs; i++)
+    results[i] = computation_add_element(e->computation, loop, first_output(scan) + i);
+  for (int i = 0; i < scan->carries; i++) {
+    results[scan->outputs + i] = computation_add_element(e->computation, loop, FIRST_CARRY + i);
+  }
+}
+
+static void add_nothing(const Expansion *e, Instruction **results) {
+  const Scan *scan = &e->scan;
+  for (int i = 0; i < scan->outputs; i++) results[i] = add_zeros(e, scan_result(e->x->shape, i));
+  for (int i = 0; i < scan->carries; i++) {
+    results[scan->outputs + i] = e->x->operands[scan->inputs + i];
+  }
+}
+
+static void expand(Instruction *x) {
+  Expansion e = {x, scan_of(x), x->parent->module->arena, x->parent};
+  int count = e.scan.outputs + e.scan.carries;
+  Instruction **results = ARENA_ARRAY(e.arena, Instruction *, count);
+  if (e.scan.length) {
+    add_loop(&e, results);
+  } else {
+    add_nothing(&e, results);
+  }
+  Opcode opcode = shape_is_tuple(x->shape)   ? HLO_TUPLE_OP
+                  : shape_is_array(x->shape) ? HLO_COPY
+                                             : HLO_OPTIMIZATION_BARRIER; /* of a token */
+  instruction_become(x, opcode, results, count, NULL);
+}
+
+/* How many steps there are must be known: else it stays, to be refused. */
+static bool is_static_scan(const Instruction *x) {
+  if (x->opcode != HLO_SCAN) return false;
+  for (int i = 0; i < x->operand_count - x->a->num_carries; i++) {
+    const bool *dynamic = x->operands[i]->shape->dynamic;
+    if (dynamic && dynamic[x->a->dimensions.items[0]]) return false;
+  }
+  return true;
+}
+
+static bool expand_scans(Computation *computation) {
+  int count = computation->count;
+  bool changed = false;
+  for (int i = 0; i < count; i++) {
+    if (!is_static_scan(computation->instructions[i])) continue;
+    expand(computation->instructions[i]);
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool pass_expand_scans(Module *module) {
+  bool changed = false;
+  int count = module->count; /* without those that are added */
+  for (int i = 0; i < count; i++) changed |= expand_scans(module->computations[i]);
+  if (changed) module_keep_reached(module);
+  return changed;
+}

@@ -1,0 +1,79 @@
+/*
+** Writes topk of a large k as a sort of what it selects, which is a kernel's (kernels/sort/select.c):
+**
+**     topk(x, k)   =   sort(the k first of x and their positions, in order of these), stably
+**
+** A list of the best so far, as kernels/sort/topk.c keeps, is for a small k.
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+enum {
+  ALWAYS = 1024, /* such a k is large; */
+  LEAST = 64,    /* from this on, one is that is so large a part of the line: */
+  PART = 64,
+};
+
+static bool is_large(const Instruction *x) {
+  if (x->opcode != HLO_TOPK || x->a->control_predecessors.count ||
+      !shape_is_static_array(x->operands[0]->shape)) {
+    return false;
+  }
+  const Shape *shape = x->operands[0]->shape;
+  int64_t k = x->a->k, size = shape->dims[shape->rank - 1];
+  return x->shape->elements[1]->type == S32 && shape_elements(shape) > 0 && k >= LEAST &&
+         (k >= ALWAYS || k * PART >= size);
+}
+
+/* compare(a, b) of the first operand, in the total order. */
+static Computation *make_comparator(const Instruction *x) {
+  PrimitiveType type = x->operands[0]->shape->type;
+  Computation *c = module_add_computation(x->parent->module, "topk_order");
+  Instruction *parameters[4];
+  for (int i = 0; i < 4; i++) {
+    parameters[i] = computation_add_parameter(c, i, shape_scalar(i < 2 ? type : S32), NULL);
+  }
+  Attributes a;
+  attributes_init(&a);
+  a.direction = x->a->largest ? COMPARE_GT : COMPARE_LT;
+  a.compare_type = type_is_floating(type) ? COMPARISON_TOTALORDER : COMPARISON_DEFAULT;
+  computation_add(c, HLO_COMPARE, shape_scalar(PRED), parameters, 2, &a, NULL);
+  return c;
+}
+
+static void expand(Instruction *x) {
+  int64_t last = x->operands[0]->shape->rank - 1;
+  Arena *arena = x->parent->module->arena;
+  Instruction *parts[2];
+  Attributes a = *x->a;
+  a.is_stable = true; /* for the kernel */
+  Instruction *chosen = computation_add(x->parent, HLO_TOPK, x->shape, x->operands, 1, &a, NULL);
+  for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, chosen, i);
+  attributes_init(&a);
+  a.dimensions = (Int64List){1, arena_copy(arena, &last, sizeof last)};
+  a.is_stable = true;
+  a.to_apply = make_comparator(x);
+  Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, &a, NULL);
+  for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, sorted, i);
+  instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
+}
+
+bool lower_large_topk(Module *module) {
+  bool changed = false;
+  int computations = module->count; /* without those that are added */
+  for (int i = 0; i < computations; i++) {
+    Computation *computation = module->computations[i];
+    int count = computation->count;
+    bool changes = false;
+    for (int k = 0; k < count; k++) {
+      if (!is_large(computation->instructions[k])) continue;
+      expand(computation->instructions[k]);
+      changes = true;
+    }
+    if (changes) computation_sort(computation);
+    changed |= changes;
+  }
+  if (changed) module_keep_reached(module);
+  return changed;
+}

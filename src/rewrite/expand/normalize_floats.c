@@ -1,0 +1,100 @@
+/*
+** Writes what is computed of the formats that scale factors, and what they scale, are kept in with
+** conversions to the type that XLA:CPU computes them in, and back (XLA's float normalization):
+**
+**     add(x, y)    convert(add(convert(x), convert(y)))
+**
+** F4E2M1FN is computed in F16, F8E8M0FNU in F32, where its least number is a denormal, which XLA:CPU takes
+** for zero here. (value/real_math.c does the same.) What looks at elements only, or moves them, stays.
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+typedef struct Normalizer {
+  Computation *computation;
+  Arena *arena;
+} Normalizer;
+
+static Instruction *convert(const Normalizer *n, Instruction *x, PrimitiveType type) {
+  const Shape *shape = shape_with_type(n->arena, x->shape, type);
+  return computation_add(n->computation, HLO_CONVERT, shape, &x, 1, NULL, NULL);
+}
+
+static Instruction *splat(const Normalizer *n, const Shape *like, double value) {
+  Instruction *number = computation_add_number(n->computation, like->type, (Scalar){.f = value});
+  return computation_add(n->computation, HLO_BROADCAST, like, &number, 1, NULL, NULL);
+}
+
+/* Zero, where x is less than the least normal number. */
+static Instruction *flushed(const Normalizer *n, Instruction *x) {
+  Attributes a;
+  attributes_init(&a);
+  a.direction = COMPARE_LT;
+  Instruction *sides[] = {x, splat(n, x->shape, 0x1p-126)};
+  Instruction *is_less = computation_add(
+      n->computation, HLO_COMPARE, shape_with_type(n->arena, x->shape, PRED), sides, 2, &a, NULL);
+  Instruction *choice[] = {is_less, splat(n, x->shape, 0), x};
+  return computation_add(n->computation, HLO_SELECT, x->shape, choice, 3, NULL, NULL);
+}
+
+static bool flushes_result(Opcode opcode) {
+  bool several = opcode == HLO_CLAMP || opcode_category(opcode) == ELEMENTWISE_BINARY;
+  return several && opcode != HLO_REMAINDER;
+}
+
+/* Some operations pass small operands on as they are. */
+static bool flushes_operands(Opcode opcode) {
+  switch (opcode) {
+  case HLO_CBRT:
+  case HLO_ERF:
+  case HLO_LOG1P:
+  case HLO_RSQRT:
+  case HLO_SQRT: return true;
+  default: return flushes_result(opcode) && opcode != HLO_POWER;
+  }
+}
+
+static void normalize(const Normalizer *n, Instruction *x) {
+  PrimitiveType type = x->shape->type, in = type_computed_in(type);
+  Instruction *operands[3];
+  for (int i = 0; i < x->operand_count; i++) {
+    operands[i] = convert(n, x->operands[i], in);
+    if (in == F32 && flushes_operands(x->opcode)) operands[i] = flushed(n, operands[i]);
+  }
+  const Shape *shape = shape_with_type(n->arena, x->shape, in);
+  Instruction *y =
+      computation_add(n->computation, x->opcode, shape, operands, x->operand_count, x->a, x->name);
+  if (in == F32 && flushes_result(x->opcode)) y = flushed(n, y);
+  instruction_become(x, HLO_CONVERT, &y, 1, NULL);
+}
+
+/* All of one type, and more than a look. */
+static bool is_computed(const Instruction *x) {
+  OpCategory category = opcode_category(x->opcode);
+  if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY && x->opcode != HLO_CLAMP) {
+    return false;
+  }
+  if (!shape_is_array(x->shape) || type_computed_in(x->shape->type) == x->shape->type) return false;
+  for (int i = 0; i < x->operand_count; i++) {
+    if (x->operands[i]->shape->type != x->shape->type) return false;
+  }
+  return true;
+}
+
+static bool normalize_floats(Computation *computation) {
+  Normalizer n = {computation, computation->module->arena};
+  bool changed = false;
+  for (int i = 0, count = computation->count; i < count; i++) {
+    Instruction *x = computation->instructions[i];
+    if (!is_computed(x) || x->a->control_predecessors.count) continue;
+    normalize(&n, x);
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool lower_normalize_floats(Module *module) {
+  return for_each_computation(module, normalize_floats);
+}

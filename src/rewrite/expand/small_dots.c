@@ -1,0 +1,199 @@
+/*
+** Products of a few numbers, as sums of products: what a kernel's call would cost is more than they do,
+** and as loops they go together with what is around them. Of many matrices, the sums are written out: in
+** lanes are several of them then (short_rows.c).
+**
+**     dot(f32[3,4] x, f32[4] y)    reduce(multiply(x, broadcast(y)), 0), dimensions={1}
+**     dot(f32[n,3,2] x, f32[n,2] y)    0 + x[:,:,0] y[:,0] + x[:,:,1] y[:,1]
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+enum { MOST_PRODUCTS = 64, MOST_TERMS = 4, LEAST_BATCH = 16, MOST_OF_BATCH = 32 };
+
+/* Those of which a product of two is not rounded to less than their sum is kept in. */
+static bool has_whole_products(PrimitiveType type) {
+  return type == F32 || type == F64 || (type_is_integral(type) && type_bits(type) >= 32);
+}
+
+static bool is_plain_dot(const Instruction *dot) {
+  if (dot->opcode != HLO_DOT || dot->a->control_predecessors.count) return false;
+  const Shape *lhs = dot->operands[0]->shape, *rhs = dot->operands[1]->shape;
+  PrimitiveType type = dot->shape->type;
+  if (!has_whole_products(type) || lhs->type != type || rhs->type != type) return false;
+  if (!shape_is_static_array(dot->shape) || !shape_is_static_array(lhs) ||
+      !shape_is_static_array(rhs)) {
+    return false;
+  }
+  int loops = dot->shape->rank + dot->a->lhs_contracting_dims.count;
+  return shape_elements(dot->shape) > 0 && loops <= MOST_DIMENSIONS;
+}
+
+static int64_t elements_along(const Shape *shape, Int64List dimensions) {
+  int64_t count = 1;
+  for (int i = 0; i < dimensions.count; i++) count *= shape->dims[dimensions.items[i]];
+  return count;
+}
+
+static bool is_small(const Instruction *dot) {
+  int64_t terms = elements_along(dot->operands[0]->shape, dot->a->lhs_contracting_dims);
+  int64_t products = shape_elements(dot->shape) * terms;
+  return products > 0 && products <= MOST_PRODUCTS;
+}
+
+/* With one contracted dimension, of few elements. */
+static bool is_small_batch(const Instruction *dot) {
+  const Shape *lhs = dot->operands[0]->shape;
+  int64_t batch = elements_along(lhs, dot->a->lhs_batch_dims);
+  int64_t terms = elements_along(lhs, dot->a->lhs_contracting_dims);
+  return dot->a->lhs_contracting_dims.count == 1 && terms > 0 && terms <= MOST_TERMS &&
+         batch >= LEAST_BATCH && shape_elements(dot->shape) / batch * terms <= MOST_OF_BATCH;
+}
+
+/* An operand, with the dimensions of all products: the result's, then the contracted ones. */
+static Instruction *spread(Instruction *dot, int side, Instruction *operand,
+                           const Shape *products) {
+  Arena *arena = dot->parent->module->arena;
+  Int64List batch = side ? dot->a->rhs_batch_dims : dot->a->lhs_batch_dims;
+  Int64List contracted = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
+  int lhs_free = dot->operands[0]->shape->rank - dot->a->lhs_contracting_dims.count;
+  int next = side ? lhs_free : batch.count;
+  int64_t *dimensions = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
+  for (int d = 0; d < operand->shape->rank; d++) {
+    int b = list_index(batch, d), c = list_index(contracted, d);
+    dimensions[d] = b >= 0 ? b : c >= 0 ? dot->shape->rank + c : next++;
+  }
+  /* A broadcast keeps the order of dimensions: what is not in it is transposed first. */
+  int64_t order[MAX_RANK], *sorted = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
+  int count = 0;
+  for (int to = 0; to < products->rank; to++) {
+    for (int d = 0; d < operand->shape->rank; d++) {
+      if (dimensions[d] != to) continue;
+      sorted[count] = to;
+      order[count++] = d;
+    }
+  }
+  operand = computation_add_transpose(dot->parent, operand, order);
+  if (count == products->rank) return operand;
+  Attributes a;
+  attributes_init(&a);
+  a.dimensions = (Int64List){count, sorted};
+  return computation_add(dot->parent, HLO_BROADCAST, products, &operand, 1, &a, NULL);
+}
+
+static Computation *adder(Module *module, PrimitiveType type) {
+  Computation *computation = module_add_computation(module, "add_products");
+  const Shape *scalar = shape_scalar(type);
+  Instruction *operands[2];
+  for (int i = 0; i < 2; i++) {
+    operands[i] = computation_add_parameter(computation, i, scalar, i ? "y" : "x");
+  }
+  computation_add(computation, HLO_ADD, scalar, operands, 2, NULL, NULL);
+  return computation;
+}
+
+static void expand(Instruction *dot, Computation *add) {
+  Computation *computation = dot->parent;
+  Arena *arena = computation->module->arena;
+  int contracted = dot->a->lhs_contracting_dims.count, rank = dot->shape->rank;
+  int64_t dims[MAX_RANK];
+  int64_t *summed = ARENA_ARRAY(arena, int64_t, contracted);
+  for (int d = 0; d < rank; d++) dims[d] = dot->shape->dims[d];
+  for (int i = 0; i < contracted; i++) {
+    summed[i] = rank + i;
+    dims[rank + i] = dot->operands[0]->shape->dims[dot->a->lhs_contracting_dims.items[i]];
+  }
+  const Shape *products = shape_make(arena, dot->shape->type, rank + contracted, dims, NULL);
+  Instruction *factors[2] = {spread(dot, 0, dot->operands[0], products),
+                             spread(dot, 1, dot->operands[1], products)};
+  if (shape_elements(products) == shape_elements(dot->shape)) { /* nothing is summed: -0 stays */
+    Instruction *all = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL, NULL);
+    instruction_become(dot, HLO_RESHAPE, &all, 1, NULL);
+    return;
+  }
+  Instruction *reduced[2];
+  reduced[0] = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL, NULL);
+  reduced[1] = computation_add_constant(computation,
+                                        literal_new(arena, shape_scalar(dot->shape->type)), NULL);
+  Attributes a;
+  attributes_init(&a);
+  a.dimensions = (Int64List){contracted, summed};
+  a.to_apply = add;
+  instruction_become(dot, HLO_REDUCE, reduced, 2, &a);
+}
+
+/* One element of the contracted dimension, which stays. */
+static Instruction *term_of(Instruction *dot, int side, int64_t term) {
+  Arena *arena = dot->parent->module->arena;
+  Instruction *operand = dot->operands[side];
+  Int64List contracted = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
+  int rank = operand->shape->rank;
+  SliceDimension *slices = ARENA_ARRAY(arena, SliceDimension, rank);
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d < rank; d++) {
+    bool is_term = d == contracted.items[0];
+    slices[d] =
+        (SliceDimension){is_term ? term : 0, is_term ? term + 1 : operand->shape->dims[d], 1};
+    dims[d] = slices[d].limit - slices[d].start;
+  }
+  Attributes a;
+  attributes_init(&a);
+  a.slice = (SliceConfig){rank, slices};
+  const Shape *shape = shape_make(arena, operand->shape->type, rank, dims, NULL);
+  return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, &a, NULL);
+}
+
+static void write_out(Instruction *dot) {
+  Computation *computation = dot->parent;
+  Arena *arena = computation->module->arena;
+  PrimitiveType type = dot->shape->type;
+  int rank = dot->shape->rank;
+  int64_t terms = elements_along(dot->operands[0]->shape, dot->a->lhs_contracting_dims);
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d < rank; d++) dims[d] = dot->shape->dims[d];
+  dims[rank] = 1;
+  const Shape *shape = shape_make(arena, type, rank + 1, dims, NULL);
+  Instruction *zero =
+      computation_add_constant(computation, literal_new(arena, shape_scalar(type)), NULL);
+  Instruction *sum = computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL, NULL);
+  for (int64_t term = 0; term < terms; term++) {
+    Instruction *factors[2];
+    for (int side = 0; side < 2; side++) {
+      factors[side] = spread(dot, side, term_of(dot, side, term), shape);
+    }
+    Instruction *product =
+        computation_add(computation, HLO_MULTIPLY, shape, factors, 2, NULL, NULL);
+    Instruction *both[2] = {sum, product};
+    sum = terms == 1 ? product : computation_add(computation, HLO_ADD, shape, both, 2, NULL, NULL);
+  }
+  instruction_become(dot, HLO_RESHAPE, &sum, 1, NULL);
+}
+
+bool lower_small_dots(Module *module) {
+  Computation *adders[PRIMITIVE_TYPE_END] = {NULL};
+  bool changed = false;
+  for (int c = 0; c < module->count; c++) {
+    Computation *computation = module->computations[c];
+    int count = computation->count;
+    bool here = false;
+    for (int i = 0; i < count; i++) {
+      Instruction *x = computation->instructions[i];
+      bool small = is_plain_dot(x) && is_small(x);
+      if (!small && !(is_plain_dot(x) && is_small_batch(x))) continue;
+      PrimitiveType type = x->shape->type;
+      if (small && !adders[type]) adders[type] = adder(module, type);
+      if (small) {
+        expand(x, adders[type]);
+      } else {
+        write_out(x);
+      }
+      here = true;
+    }
+    if (!here) continue;
+    computation_sort(computation);
+    changed = true;
+  }
+  if (changed) module_keep_reached(module);
+  return changed;
+}

@@ -1,0 +1,552 @@
+/*
+** Loop fusion: groups of element-wise operations become one `fusion` instruction each, for which
+** codegen/ makes one loop, so that what goes from one operation to the next stays in registers.
+**
+** The walk goes from users to producers. An instruction joins the group of its users if all of them
+** are in one group; if they are in several, it is computed in each where that costs little, as
+** reading its result would cost the same. Otherwise it starts a group of its own, as the root: the
+** one instruction of a group whose result is written to memory. A group's root is its last
+** instruction, and no other of its instructions is used outside, so groups never wait for each
+** other in a circle.
+**
+** Which places a group's loops read can only a plan tell (loop_plan.h). An element-wise operation that joins
+** is computed where its result was read before, so that the plan stays as it was; how often its operands
+** are read then is at most known. A plan is made anew where that is not enough.
+**
+** What follows a contraction (bias, activation, residual) is a loop of its own, which goes over rows of the
+** result as they are completed (compile/row_groups.c). Such loops, all others included, are 8 % of
+** MobileNetV2's time, 7 % of a GPT's training step, 1 % of a ResNet's: so much is the most that doing the same
+** in the kernels' registers could save.
+*/
+#include <string.h>
+
+#include "base/least.h"
+#include "base/scope.h"
+#include "plan/reduction.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
+
+/* What a group reads, and how its loops do: of how many nodes, in all plans and in one, and elements, at
+** most. No nodes: unknown. */
+typedef struct Input {
+  Instruction *x;
+  int nodes, nodes_of_plan;
+  int64_t elements;
+} Input;
+
+typedef struct Group {
+  int count, capacity;
+  Instruction **members; /* users before operands: the root first */
+  bool reindexes;        /* has members that are about where elements are, other than of scalars */
+  bool has_parts;        /* and some of these are of several arrays */
+  int nodes;             /* of any of its plans, at most */
+  int input_count;
+  Input *inputs;            /* MOST_INPUTS at most */
+  const Instruction *asked; /* the last one whose users were looked for */
+  Computation *fused;
+} Group;
+
+typedef struct GroupList {
+  int count, capacity;
+  Group **items;
+} GroupList;
+
+/* The fuser of one computation. */
+typedef struct Fuser {
+  Arena *arena;
+  Computation *computation;
+  const Target *target;
+  Users users;
+  GroupList *groups_of; /* by id: the groups that an instruction is a member of */
+  bool *stays;          /* by id: it is also needed as an instruction of the computation */
+  int *place;           /* by id: of a group's input among the others */
+  Instruction **copies; /* by id: in the fused computation that is being made */
+  GroupList groups;
+} Fuser;
+
+/* --- What operations cost --------------------------------------------------------------------- */
+
+/* What is computed faster than it is read. */
+static bool is_free(const Instruction *x) {
+  return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
+}
+
+/* Whether its elements are those of other places. */
+static bool reindexes(const Instruction *x) {
+  return (is_index_operation(x->opcode) || x->opcode == HLO_GATHER) &&
+         x->operands[0]->shape->rank > 0;
+}
+
+/* Whether a reshape only adds or takes away dimensions of size 1. */
+static bool keeps_dimensions(const Instruction *reshape) {
+  const Shape *to = reshape->shape, *from = reshape->operands[0]->shape;
+  int i = 0, j = 0;
+  for (;; i++, j++) {
+    while (i < to->rank && to->dims[i] == 1) i++;
+    while (j < from->rank && from->dims[j] == 1) j++;
+    if (i == to->rank || j == from->rank) return i == to->rank && j == from->rank;
+    if (to->dims[i] != from->dims[j]) return false;
+  }
+}
+
+/* Whether an element is at one place of the operand wherever it is itself: no plan fails for that. */
+static bool moves_plainly(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_BROADCAST:
+  case HLO_COPY:
+  case HLO_REVERSE:
+  case HLO_SLICE:
+  case HLO_TRANSPOSE: return true;
+  case HLO_RESHAPE: return keeps_dimensions(x);
+  default: return !reindexes(x);
+  }
+}
+
+static bool has_parts(const Instruction *x) {
+  return x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
+}
+
+/* A few machine instructions, however often it is done. */
+static bool is_light(const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_ABS:
+  case HLO_ADD:
+  case HLO_AND:
+  case HLO_BITCAST_CONVERT:
+  case HLO_CLAMP:
+  case HLO_COMPARE:
+  case HLO_CONVERT:
+  case HLO_IS_FINITE:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_NOT:
+  case HLO_OR:
+  case HLO_SELECT:
+  case HLO_SUBTRACT:
+  case HLO_XOR: return true;
+  default: return is_free(x);
+  }
+}
+
+static bool is_reduction(const Instruction *x) {
+  return x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW;
+}
+
+static int64_t elements(const Instruction *x) { return shape_elements(x->shape); }
+
+static bool is_smaller(const Instruction *broadcast) {
+  return elements(broadcast->operands[0]) < elements(broadcast);
+}
+
+/* How many arrays of its own size an instruction reads. */
+static int arrays_read(const Instruction *x) {
+  int count = 0;
+  for (int i = 0; i < x->operand_count; i++) {
+    const Instruction *operand = x->operands[i];
+    bool again = false;
+    for (int k = 0; k < i; k++) again |= x->operands[k] == operand;
+    bool is_read = operand->opcode == HLO_BROADCAST ? !is_smaller(operand)
+                                                    : !is_free(operand) || operand->operand_count;
+    count += !again && is_read;
+  }
+  return count;
+}
+
+/* Whether computing `x` in each of `copies` loops is no more work than reading it there. */
+static bool may_be_copied(const Instruction *x, int copies) {
+  if (is_free(x)) return true;
+  if (elements(x) == 1) return is_light(x);
+  return copies <= MOST_COPIES && is_light(x) && arrays_read(x) <= 1;
+}
+
+/* --- Groups ----------------------------------------------------------------------------------- */
+
+/* A constant may be in very many groups: the shorter list is looked through. */
+static bool is_member(const Fuser *fuser, const Instruction *x, const Group *group) {
+  const GroupList *list = &fuser->groups_of[x->id];
+  for (int i = 0; i < list->count && list->count <= group->count; i++) {
+    if (list->items[i] == group) return true;
+  }
+  for (int i = 0; i < group->count && group->count < list->count; i++) {
+    if (group->members[i] == x) return true;
+  }
+  return false;
+}
+
+static void join(Fuser *fuser, Instruction *x, Group *group) {
+  GroupList *list = &fuser->groups_of[x->id];
+  ARENA_PUSH(fuser->arena, group->members, group->count, group->capacity, x);
+  ARENA_PUSH(fuser->arena, list->items, list->count, list->capacity, group);
+  group->reindexes |= reindexes(x);
+  group->has_parts |= has_parts(x);
+}
+
+static void leave_last(Fuser *fuser, Group *group) {
+  Instruction *x = group->members[--group->count];
+  fuser->groups_of[x->id].count--;
+}
+
+/* As long as no member reindexes, a group's loops read each input once, at their own place. */
+static Input at_own_place(const Group *group, const Instruction *root, Instruction *x) {
+  bool known = root->opcode != HLO_REDUCE_WINDOW && !group->reindexes;
+  int64_t steps = elements(root->opcode == HLO_REDUCE ? root->operands[0] : root);
+  return known ? (Input){x, 1, 1, elements(x) == 1 ? 1 : steps} : (Input){.x = x};
+}
+
+static void note_own_places(Group *group) {
+  group->nodes = group->count + group->input_count;
+  for (int i = 0; i < group->input_count; i++) {
+    group->inputs[i] = at_own_place(group, group->members[0], group->inputs[i].x);
+  }
+}
+
+/* The inputs of the group with `x` in it, which is one of them, and then `*was`, or its first member; how
+** many, or MOST_INPUTS + 1 if there are too many. */
+static int inputs_with(const Fuser *fuser, const Group *group, Instruction *x, Input *was,
+                       Input *out) {
+  int count = 0;
+  *was = (Input){0};
+  if (group->count == 0 && moves_plainly(x)) *was = at_own_place(group, x, x);
+  for (int i = 0; i < group->input_count; i++) {
+    if (group->inputs[i].x == x) {
+      *was = group->inputs[i];
+    } else {
+      out[count++] = group->inputs[i];
+    }
+  }
+  for (int k = 0; k < x->operand_count; k++) {
+    Instruction *operand = x->operands[k];
+    if (is_member(fuser, operand, group)) continue;
+    int at = 0;
+    while (at < count && out[at].x != operand) at++;
+    if (at == MOST_INPUTS) return MOST_INPUTS + 1;
+    if (at == count) out[count++] = (Input){.x = operand};
+    if (!group->reindexes && !reindexes(x)) continue;
+    out[at].nodes += was->nodes;
+    out[at].nodes_of_plan += was->nodes_of_plan;
+    out[at].elements += elements(operand) == 1 ? was->nodes : was->elements;
+  }
+  return count;
+}
+
+typedef struct Inside {
+  const Fuser *fuser;
+  const Group *group;
+} Inside;
+
+static bool is_outside(const Instruction *instruction, const void *data) {
+  const Inside *inside = data;
+  return !is_member(inside->fuser, instruction, inside->group);
+}
+
+static bool windows_overlap(const Instruction *reduce) {
+  const Window *window = &reduce->a->window;
+  bool backwards;
+  if (cumulative_dimension(reduce, &backwards) >= 0) return false; /* one step an element */
+  for (int i = 0; i < window->count; i++) {
+    if (window->items[i].size > window->items[i].stride) return true;
+  }
+  return false;
+}
+
+static bool is_smaller_than_root(const Instruction *x, const Group *group) {
+  const Instruction *root = group->members[0];
+  return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
+}
+
+/* Whether the loop would compute elements of `x` more than once; where it is of several arrays, only a
+** plan can tell. */
+static bool is_repeated(const Instruction *x, const Group *group) {
+  const Instruction *root = group->members[0];
+  if (is_free(x) || elements(x) == 1) return false;
+  if (root->opcode == HLO_REDUCE_WINDOW && windows_overlap(root)) return true;
+  return is_smaller_than_root(x, group) && !group->has_parts;
+}
+
+static void set_inputs(Fuser *fuser, Group *group, const Input *inputs, int count) {
+  if (!group->inputs) group->inputs = ARENA_ARRAY(fuser->arena, Input, MOST_INPUTS);
+  memcpy(group->inputs, inputs, sizeof *inputs * (size_t)count);
+  group->input_count = count;
+}
+
+/* Whether so many elements of `x` may be computed. */
+static bool is_cheap(const Instruction *x, const Group *group, int64_t computed) {
+  if (computed <= elements(x) || is_free(x)) return true;
+  return (elements(x) == 1 || !is_smaller_than_root(x, group)) &&
+         may_be_copied(x, (int)((computed + elements(x) - 1) / elements(x)));
+}
+
+static void note_read(Input *input, int64_t steps) {
+  input->nodes++;
+  input->elements += elements(input->x) == 1 ? 1 : steps;
+}
+
+/* How a plan reads the inputs, and of `last` computes elements. */
+static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, Input *last) {
+  int64_t steps = loop_plan_steps(plan);
+  for (int i = 0; i < plan->count; i++) {
+    const LoopNode *node = plan->nodes[i];
+    if (node->key == last->x) note_read(last, steps);
+    if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
+    Input *input = &inputs[fuser->place[node->instruction->id]];
+    if (node->key == input->x) {
+      note_read(input, steps);
+    } else {
+      input->elements = INT32_MAX; /* reshaped or gathered: there is more to know than where */
+    }
+  }
+  for (int s = 0; s < plan->start_count; s++) {
+    inputs[fuser->place[plan->starts[s].leaf->instruction->id]].elements = INT32_MAX;
+  }
+}
+
+/* Plans the group, to which `x` belongs now, and these are the inputs of. */
+static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *inputs, int count) {
+  Arena *arena = arena_new();
+  LoopPlans plans;
+  Input last = {.x = x};
+  int before[MOST_INPUTS];
+  bool can = loop_plans(&plans, arena, group->members[0], is_outside, &(Inside){fuser, group});
+  for (int i = 0; i < count; i++) {
+    fuser->place[inputs[i].x->id] = i;
+    inputs[i] = (Input){.x = inputs[i].x};
+  }
+  group->nodes = 0;
+  for (int b = 0; b < plans.count && can; b++) {
+    for (int i = 0; i < count; i++) before[i] = inputs[i].nodes;
+    note_reads(fuser, &plans.items[b], inputs, &last);
+    for (int i = 0; i < count; i++) {
+      inputs[i].nodes_of_plan = (int)most(inputs[i].nodes_of_plan, inputs[i].nodes - before[i]);
+    }
+    group->nodes = (int)most(group->nodes, plans.items[b].count);
+  }
+  arena_free(arena);
+  return can && is_cheap(x, group, last.elements);
+}
+
+/* Whether the group's plan is as good with `x` computed where it was read. */
+static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
+  enum { MOST_NODES = 512 };
+  if (!moves_plainly(x) || !was->nodes || was->elements >= INT32_MAX ||
+      group->nodes + was->nodes_of_plan * x->operand_count > MOST_NODES) {
+    return false;
+  }
+  bool is = is_cheap(x, group, was->elements);
+  if (is) group->nodes += was->nodes_of_plan * x->operand_count;
+  return is;
+}
+
+/* Joins if the group can still be one loop then, and does not do work again: neither for several of its
+** elements, nor in several boxes, nor for the several places where it reads one array. */
+static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
+  Input inputs[MOST_INPUTS], was;
+  if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
+  if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
+  if (!group->reindexes && reindexes(x)) note_own_places(group);
+  int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
+  if (count > MOST_INPUTS) return false;
+  bool moves = group->reindexes, parts = group->has_parts;
+  join(fuser, x, group);
+  if (!group->reindexes || extends_plan(group, x, &was) ||
+      plan_group(fuser, group, x, inputs, count)) {
+    set_inputs(fuser, group, inputs, count);
+    return true;
+  }
+  leave_last(fuser, group);
+  group->reindexes = moves;
+  group->has_parts = parts;
+  group->nodes = nodes;
+  return false;
+}
+
+/* Whether an array is only sliced, or handed on: a dynamic slice in a loop's body is often of what the same
+** turn updates in place, which only waits for readers that come before. */
+static bool is_only_sliced(const Fuser *fuser, const Instruction *x) {
+  bool only = true;
+  for (int i = 0; i < fuser->users.count[x->id]; i++) {
+    Opcode opcode = fuser->users.lists[x->id][i]->opcode;
+    only &= opcode == HLO_DYNAMIC_SLICE || opcode == HLO_SLICE || opcode == HLO_TUPLE_OP;
+  }
+  return only;
+}
+
+/* Whether an array that is gathered from is updated, too: in place, if nobody reads it later. */
+static bool is_updated(const Fuser *fuser, const Instruction *x) {
+  bool is = false;
+  for (int i = 0; i < fuser->users.count[x->id]; i++) {
+    Opcode opcode = fuser->users.lists[x->id][i]->opcode;
+    is |= opcode == HLO_DYNAMIC_UPDATE_SLICE || opcode == HLO_SCATTER;
+  }
+  return is;
+}
+
+/* Whether it computes what only one instruction reads, or another shape of that. */
+static bool is_producer(const Fuser *fuser, const Instruction *x) {
+  while (x->opcode == HLO_RESHAPE && fuser->users.count[x->id] == 1) x = x->operands[0];
+  return opcode_is_elementwise(x->opcode) && fuser->users.count[x->id] == 1 &&
+         can_fuse(fuser->target, x);
+}
+
+static bool has_producer(const Fuser *fuser, const Instruction *x) {
+  bool has = false;
+  for (int i = 0; i < x->operand_count; i++) has |= is_producer(fuser, x->operands[i]);
+  return has;
+}
+
+/* A loop for these alone would do nothing, or not more than a kernel; of what a dynamic slice takes a part
+** of, only that is computed. */
+static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
+  switch (x->opcode) {
+  case HLO_DYNAMIC_SLICE: return is_producer(fuser, x->operands[0]);
+  case HLO_CONCATENATE:
+  case HLO_PAD: return has_producer(fuser, x);
+  case HLO_CONSTANT:
+  case HLO_COPY:
+  case HLO_GATHER:
+  case HLO_RESHAPE: return false;
+  case HLO_BITCAST_CONVERT: return type_bits(x->shape->type) < 8;
+  default: return true;
+  }
+}
+
+static void start_group(Fuser *fuser, Instruction *x) {
+  if (!is_worth_a_loop(fuser, x) || !is_within_loops(x)) {
+    fuser->stays[x->id] = true;
+    return;
+  }
+  Group *group = ARENA_NEW(fuser->arena, Group);
+  Input inputs[MOST_INPUTS], was;
+  int input_count = inputs_with(fuser, group, x, &was, inputs);
+  bool can = input_count <= MOST_INPUTS;
+  if (can) join(fuser, x, group);
+  if (can && has_parts(x)) {
+    can = plan_group(fuser, group, x, inputs, input_count);
+    if (!can) leave_last(fuser, group);
+  }
+  if (!can) {
+    fuser->stays[x->id] = true;
+    return;
+  }
+  set_inputs(fuser, group, inputs, input_count);
+  ARENA_PUSH(fuser->arena, fuser->groups.items, fuser->groups.count, fuser->groups.capacity, group);
+}
+
+/* The groups that the users of `x` are in; true if there are also users outside of all groups. */
+static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *out) {
+  bool outside = x == fuser->computation->root;
+  for (int i = 0; i < fuser->users.count[x->id]; i++) {
+    int user = fuser->users.lists[x->id][i]->id;
+    const GroupList *list = &fuser->groups_of[user];
+    outside |= fuser->stays[user];
+    for (int k = 0; k < list->count; k++) {
+      Group *group = list->items[k];
+      if (group->asked == x) continue;
+      group->asked = x;
+      ARENA_PUSH(fuser->arena, out->items, out->count, out->capacity, group);
+    }
+  }
+  return outside;
+}
+
+static void place(Fuser *fuser, Instruction *x) {
+  GroupList users = {0};
+  bool outside = users_groups(fuser, x, &users);
+  bool waits = (x->opcode == HLO_DYNAMIC_SLICE && !is_only_sliced(fuser, x->operands[0])) ||
+               (x->opcode == HLO_GATHER && is_updated(fuser, x->operands[0]));
+  if (waits || !can_fuse(fuser->target, x) || x->a->control_predecessors.count) {
+    fuser->stays[x->id] = true;
+    return;
+  }
+  bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
+  joins &= !(has_parts(x) && outside);                   /* then reading it is simpler */
+  joins &= !is_reduction(x) && x->opcode != HLO_SCATTER; /* which are always roots */
+  int joined = 0;
+  for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);
+  if (outside || joined < users.count || users.count == 0) start_group(fuser, x);
+}
+
+/* --- Fusions ---------------------------------------------------------------------------------- */
+
+static Computation *make_computation(Fuser *fuser, const Group *group) {
+  Module *module = fuser->computation->module;
+  const char *name = arena_printf(module->arena, "fused_%s", group->members[0]->name);
+  Computation *fused = module_add_computation(module, name);
+  for (int i = 0; i < group->input_count; i++) {
+    const Instruction *input = group->inputs[i].x;
+    fuser->copies[input->id] = computation_add_parameter(fused, i, input->shape, NULL);
+  }
+  for (int i = group->count - 1; i >= 0; i--) { /* operands before users */
+    const Instruction *member = group->members[i];
+    Instruction **operands = ARENA_ARRAY(fuser->arena, Instruction *, member->operand_count);
+    for (int k = 0; k < member->operand_count; k++) {
+      operands[k] = fuser->copies[member->operands[k]->id];
+    }
+    Instruction *copy = computation_add(fused, member->opcode, member->shape, operands,
+                                        member->operand_count, member->a, member->name);
+    copy->literal = member->literal;
+    fuser->copies[member->id] = copy;
+  }
+  return fused;
+}
+
+/* The computations are all made before the first root becomes a fusion, as an instruction may be
+** the root of one group and copied into others. */
+static void make_fusions(Fuser *fuser) {
+  for (int i = 0; i < fuser->groups.count; i++) {
+    Group *group = fuser->groups.items[i];
+    group->fused = make_computation(fuser, group);
+  }
+  for (int i = 0; i < fuser->groups.count; i++) {
+    const Group *group = fuser->groups.items[i];
+    Attributes attributes;
+    attributes_init(&attributes);
+    attributes.calls = group->fused;
+    attributes.fusion_kind = FUSION_LOOP;
+    Instruction *inputs[MOST_INPUTS];
+    for (int k = 0; k < group->input_count; k++) inputs[k] = group->inputs[k].x;
+    instruction_become(group->members[0], HLO_FUSION, inputs, group->input_count, &attributes);
+  }
+}
+
+/* --- The pass --------------------------------------------------------------------------------- */
+
+static bool fuse_computation(Computation *computation, const Target *target) {
+  computation_renumber(computation);
+  Fuser fuser = {.arena = arena_new(), .computation = computation, .target = target};
+  fuser.groups_of = ARENA_ARRAY(fuser.arena, GroupList, computation->count);
+  fuser.place = ARENA_ARRAY(fuser.arena, int, computation->count);
+  fuser.stays = ARENA_ARRAY(fuser.arena, bool, computation->count);
+  fuser.copies = ARENA_ARRAY(fuser.arena, Instruction *, computation->count);
+  fuser.users = find_users(fuser.arena, computation);
+  for (int i = computation->count - 1; i >= 0; i--) place(&fuser, computation->instructions[i]);
+  bool changed = fuser.groups.count > 0;
+  make_fusions(&fuser);
+  arena_free(fuser.arena);
+  return changed;
+}
+
+/* Thunks are made of the entry and of what control flow calls. Computations that are applied to
+** elements stay as they are: the evaluator and the emitter read them. */
+static bool fuse_reached(Computation *computation, const Target *target, unsigned walk) {
+  bool changed = false;
+  if (!computation_enter(computation, walk)) return false;
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->opcode != HLO_WHILE && x->opcode != HLO_CONDITIONAL && x->opcode != HLO_CALL) continue;
+    int count = instruction_called(x, NULL);
+    Computation **called = scope_new((size_t)count, sizeof *called);
+    instruction_called(x, called);
+    for (int k = 0; k < count; k++) changed |= fuse_reached(called[k], target, walk);
+    scope_free(called);
+  }
+  return fuse_computation(computation, target) | changed;
+}
+
+bool lower_fuse_loops(Module *module, const Target *target) {
+  bool changed = fuse_reached(module->entry, target, module_walk(module));
+  return pass_dead_code(module) | changed;
+}

@@ -1,0 +1,173 @@
+/*
+** Brings the dimensions of some convolutions into an order that kernels are fast in (kernels/contraction/direct.h,
+** kernels/convolution/depthwise.c), by transposing what they read and make: a kernel's vectors run over neighbours
+** of the result, and
+**   - of a result with fewer output features than a vector has lanes, these should be places, so that
+**     features go before spatial dimensions;
+**   - of a depthwise convolution whose places are few or far apart, they should be features, which go
+**     last. With a few output features per input feature, each input feature is repeated so often.
+**
+** After the passes that fold transposes into convolutions.
+*/
+#include "hlo/ir/shorthand.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+enum {
+  VECTOR_BYTES = 16,
+  LEAST_PLACES = 16, /* neighbours that are worth it */
+  MANY_PLACES = 32,  /* that are as good as features */
+  LEAST_TAPS = 3,    /* elements of a window: the transpose costs about as much as one */
+  LEAST_GROUPS = 4,
+};
+
+/* What is known of a convolution's sizes. */
+typedef struct Sizes {
+  int64_t groups, inputs, outputs; /* inputs of all groups */
+  int64_t places, taps;            /* along the last spatial dimension; of the whole window */
+  int64_t lane_bytes;
+  bool steps; /* from one place to its neighbour, more than one element, or less */
+} Sizes;
+
+static bool sizes_of(const Instruction *x, Sizes *sizes) {
+  if (x->opcode != HLO_CONVOLUTION || !shape_is_static_array(x->shape) ||
+      !shape_is_static_array(x->operands[0]->shape) || type_is_complex(x->shape->type) ||
+      x->a->batch_group_count != 1 || x->a->conv_dims.spatial == 0 || x->shape->rank == MAX_RANK ||
+      !shape_elements(x->shape)) {
+    return false;
+  }
+  const ConvDims *dims = &x->a->conv_dims;
+  int last = dims->spatial - 1;
+  const WindowDimension *window = &x->a->window.items[last];
+  *sizes = (Sizes){.groups = x->a->feature_group_count,
+                   .inputs = x->operands[0]->shape->dims[dims->input_feature],
+                   .outputs = x->shape->dims[dims->output_feature],
+                   .places = x->shape->dims[dims->output_spatial[last]],
+                   .taps = 1,
+                   .lane_bytes = type_bytes(x->shape->type) == 8 ? 8 : 4,
+                   .steps = window->stride != 1 || window->base_dilation != 1};
+  for (int i = 0; i <= last; i++) sizes->taps *= x->a->window.items[i].size;
+  return true;
+}
+
+static bool wants_features_first(const Instruction *x, const Sizes *sizes) {
+  const ConvDims *dims = &x->a->conv_dims;
+  return sizes->groups == 1 && sizes->outputs * sizes->lane_bytes < VECTOR_BYTES &&
+         sizes->inputs > 1 && dims->input_feature == x->shape->rank - 1 &&
+         dims->output_feature == x->shape->rank - 1 && !sizes->steps &&
+         sizes->places >= LEAST_PLACES && sizes->taps >= LEAST_TAPS;
+}
+
+static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
+  if (sizes->groups < LEAST_GROUPS || sizes->groups != sizes->inputs) return false;
+  int64_t multiplier = sizes->outputs / sizes->groups;
+  if (multiplier > 1) {
+    bool few = multiplier * sizes->lane_bytes < VECTOR_BYTES;
+    return few && (x->a->conv_dims.output_feature == x->shape->rank - 1 || sizes->steps ||
+                   sizes->places < MANY_PLACES);
+  }
+  return x->a->conv_dims.output_feature != x->shape->rank - 1 &&
+         (sizes->steps || sizes->places < MANY_PLACES);
+}
+
+/* ---- Instructions ---- */
+
+/* Dimension d of the result is dimension order[d] of x. */
+static Instruction *transposed(Instruction *x, const int64_t *order) {
+  return computation_add_transpose(x->parent, x, order);
+}
+
+/* Each element of the last dimension, so many times. */
+static Instruction *repeated(Instruction *x, int64_t times) {
+  if (times == 1) return x;
+  Arena *arena = x->parent->module->arena;
+  int rank = x->shape->rank;
+  int64_t *items = ARENA_ARRAY(arena, int64_t, rank), dims[MAX_RANK];
+  for (int d = 0; d < rank; d++) {
+    items[d] = d;
+    dims[d] = x->shape->dims[d];
+  }
+  dims[rank] = times;
+  Attributes a;
+  attributes_init(&a);
+  a.dimensions = (Int64List){rank, items};
+  Instruction *wide =
+      computation_add(x->parent, HLO_BROADCAST,
+                      shape_make(arena, x->shape->type, rank + 1, dims, NULL), &x, 1, &a, NULL);
+  dims[rank - 1] *= times;
+  return computation_add(x->parent, HLO_RESHAPE,
+                         shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL, NULL);
+}
+
+/* The order of an operand's dimensions: its outermost, then features and spatial ones. */
+static void put_order(int64_t outermost, int64_t feature, const int64_t *spatial, int count,
+                      bool features_last, int64_t *order) {
+  order[0] = outermost;
+  order[features_last ? count + 1 : 1] = feature;
+  for (int i = 0; i < count; i++) order[(features_last ? 1 : 2) + i] = spatial[i];
+}
+
+static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
+  Arena *arena = x->parent->module->arena;
+  const ConvDims *dims = &x->a->conv_dims;
+  int spatial = dims->spatial, rank = spatial + 2;
+  int64_t order[MAX_RANK], out_dims[MAX_RANK];
+  int64_t *places = ARENA_ARRAY(arena, int64_t, spatial),
+          *taps = ARENA_ARRAY(arena, int64_t, spatial);
+  int64_t *back = ARENA_ARRAY(arena, int64_t, rank);
+  for (int i = 0; i < spatial; i++) {
+    places[i] = (features_last ? 1 : 2) + i;
+    taps[i] = i;
+  }
+  Attributes a = *x->a, transpose;
+  ConvDims *to = &a.conv_dims;
+  to->input_batch = to->output_batch = 0;
+  to->input_feature = to->output_feature = features_last ? rank - 1 : 1;
+  to->input_spatial = to->output_spatial = places;
+  put_order(dims->input_batch, dims->input_feature, dims->input_spatial, spatial, features_last,
+            order);
+  Instruction *operands[2] = {repeated(transposed(x->operands[0], order), multiplier),
+                              x->operands[1]};
+  if (features_last) {
+    a.feature_group_count *= multiplier;
+    for (int i = 0; i < spatial; i++) order[i] = dims->kernel_spatial[i];
+    order[rank - 2] = dims->kernel_input_feature;
+    order[rank - 1] = dims->kernel_output_feature;
+    operands[1] = transposed(x->operands[1], order);
+    to->kernel_spatial = taps;
+    to->kernel_input_feature = rank - 2;
+    to->kernel_output_feature = rank - 1;
+  }
+  put_order(dims->output_batch, dims->output_feature, dims->output_spatial, spatial, features_last,
+            order);
+  for (int d = 0; d < rank; d++) {
+    out_dims[d] = x->shape->dims[order[d]];
+    back[order[d]] = d;
+  }
+  const Shape *shape = shape_make(arena, x->shape->type, rank, out_dims, NULL);
+  Instruction *convolution =
+      computation_add(x->parent, HLO_CONVOLUTION, shape, operands, 2, &a, NULL);
+  attributes_init(&transpose);
+  transpose.dimensions = (Int64List){rank, back};
+  instruction_become(x, HLO_TRANSPOSE, &convolution, 1, &transpose);
+}
+
+static bool order_convolutions(Computation *computation) {
+  bool changed = false;
+  int count = computation->count;
+  for (int i = 0; i < count; i++) {
+    Instruction *x = computation->instructions[i];
+    Sizes sizes;
+    if (!sizes_of(x, &sizes)) continue;
+    bool last = wants_features_last(x, &sizes);
+    if (!last && !wants_features_first(x, &sizes)) continue;
+    reorder(x, last, last ? sizes.outputs / sizes.groups : 1);
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool lower_order_convolutions(Module *module) {
+  return for_each_computation(module, order_convolutions);
+}

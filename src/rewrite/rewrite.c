@@ -1,0 +1,220 @@
+#include "rewrite/rewrite.h"
+
+#include "base/scope.h"
+#include "hlo/ir/shorthand.h"
+
+static bool has_bitcast(const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    if (computation->instructions[i]->opcode == HLO_BITCAST) return true;
+  }
+  return false;
+}
+
+void rewrite_begin(Rewrite *rewrite, Computation *computation) {
+  computation_renumber(computation);
+  computation->keeps_root = true;
+  *rewrite = (Rewrite){.computation = computation, .count = computation->count};
+  rewrite->to = scope_new((size_t)computation->count + 1, sizeof *rewrite->to);
+  rewrite->layouts_matter = has_bitcast(computation);
+}
+
+/* What stands for `instruction` now. Instructions that the walk itself made are not in the table. */
+static Instruction *current(const Rewrite *rewrite, Instruction *instruction) {
+  if (instruction->id >= rewrite->count) return instruction;
+  Instruction *to = rewrite->to[instruction->id];
+  return to ? to : instruction;
+}
+
+Instruction *rewrite_visit(Rewrite *rewrite, int index) {
+  Instruction *instruction = rewrite->computation->instructions[index];
+  for (int i = 0; i < instruction->operand_count; i++) {
+    instruction->operands[i] = current(rewrite, instruction->operands[i]);
+  }
+  InstructionList before = instruction->a->control_predecessors;
+  for (int i = 0; i < before.count; i++) before.items[i] = current(rewrite, before.items[i]);
+  return instruction;
+}
+
+bool rewrite_replace(Rewrite *rewrite, Instruction *from, Instruction *to) {
+  if (rewrite->layouts_matter && !shape_equal(from->shape, to->shape)) return false;
+  rewrite->to[from->id] = current(rewrite, to);
+  return rewrite->changed = true;
+}
+
+bool rewrite_end(Rewrite *rewrite) {
+  Computation *computation = rewrite->computation;
+  computation->root = current(rewrite, computation->root);
+  scope_free(rewrite->to);
+  if (computation->count != rewrite->count) computation_sort(computation);
+  return rewrite->changed;
+}
+
+void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
+                        int operand_count, const Attributes *attributes) {
+  const Attributes *before = instruction->a;
+  instruction_say(instruction, attributes);
+  if (before->metadata || before->control_predecessors.count) {
+    Attributes *own = instruction_attributes(instruction);
+    own->metadata = before->metadata;
+    own->control_predecessors = before->control_predecessors;
+  }
+  instruction->opcode = opcode;
+  instruction->operands = arena_copy(instruction->parent->module->arena, operands,
+                                     sizeof(Instruction *) * (size_t)operand_count);
+  instruction->operand_count = operand_count;
+}
+
+bool splat_value(const Instruction *x, Scalar *value) {
+  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
+  if (x->opcode != HLO_CONSTANT || !shape_is_array(x->shape) || shape_elements(x->shape) != 1) {
+    return false;
+  }
+  *value = scalar_load(x->shape->type, x->literal->data, 0);
+  return true;
+}
+
+Users find_users(Arena *arena, Computation *computation) {
+  int n = computation->count;
+  Users users = {ARENA_ARRAY(arena, int, n), ARENA_ARRAY(arena, Instruction **, n)};
+  computation_renumber(computation);
+  for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+    for (int i = 0; i < n; i++) {
+      Instruction *user = computation->instructions[i];
+      for (int k = 0; k < user->operand_count; k++) {
+        int operand = user->operands[k]->id;
+        if (pass == 1) users.lists[operand][users.count[operand]] = user;
+        users.count[operand]++;
+      }
+    }
+    for (int i = 0; pass == 0 && i < n; i++) {
+      users.lists[i] = ARENA_ARRAY(arena, Instruction *, users.count[i]);
+      users.count[i] = 0;
+    }
+  }
+  return users;
+}
+
+bool for_each_computation(Module *module, bool (*pass)(Computation *computation)) {
+  bool changed = false;
+  for (int i = 0; i < module->count; i++) changed |= pass(module->computations[i]);
+  return changed;
+}
+
+bool shape_is_static_array(const Shape *shape) {
+  if (!shape_is_array(shape)) return false;
+  for (int i = 0; shape->dynamic && i < shape->rank; i++) {
+    if (shape->dynamic[i]) return false;
+  }
+  return true;
+}
+
+void instruction_replace_uses(Instruction *from, Instruction *to) {
+  Computation *computation = from->parent;
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *user = computation->instructions[i];
+    for (int k = 0; k < user->operand_count; k++) {
+      if (user->operands[k] == from) user->operands[k] = to;
+    }
+    InstructionList before = user->a->control_predecessors;
+    for (int k = 0; k < before.count; k++) {
+      if (before.items[k] == from && user != to) before.items[k] = to;
+    }
+  }
+  if (computation->root == from) computation->root = to;
+}
+
+bool instruction_has_own_effect(const Instruction *instruction) {
+  switch (instruction->opcode) {
+  case HLO_INFEED:
+  case HLO_OUTFEED:
+  case HLO_SEND:
+  case HLO_SEND_DONE:
+  case HLO_RECV:
+  case HLO_RECV_DONE:
+  case HLO_RNG:
+  case HLO_RNG_GET_AND_UPDATE_STATE: return true;
+  case HLO_CUSTOM_CALL: return instruction->a->custom_call_has_side_effect;
+  /* What pass_inline_calls left is in no known form: leave it where it is. */
+  case HLO_ASYNC_START:
+  case HLO_ASYNC_UPDATE:
+  case HLO_ASYNC_DONE: return true;
+  /* A collective is a meeting of replicas: to drop an unused one could hide a deadlock that the
+  ** program has. */
+  default: return opcode_category(instruction->opcode) == COLLECTIVE;
+  }
+}
+
+/* Whether `is` holds for the instruction or one that it calls, directly or not. */
+static bool reaches(const Instruction *instruction, bool (*is)(const Instruction *), unsigned walk,
+                    Arena *scratch) {
+  if (is(instruction)) return true;
+  int count = instruction_called(instruction, NULL);
+  if (!count) return false;
+  Computation **called = ARENA_ARRAY(scratch, Computation *, count);
+  instruction_called(instruction, called);
+  for (int i = 0; i < count; i++) {
+    if (!computation_enter(called[i], walk)) continue;
+    for (int k = 0; k < called[i]->count; k++) {
+      if (reaches(called[i]->instructions[k], is, walk, scratch)) return true;
+    }
+  }
+  return false;
+}
+
+bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
+                            unsigned *walk) {
+  if (is(instruction)) return true;
+  if (!instruction_called(instruction, NULL)) return false;
+  Arena *scratch = arena_new();
+  bool found = reaches(instruction, is, *walk, scratch);
+  if (found) *walk = module_walk(instruction->parent->module); /* it ended half-way */
+  arena_free(scratch);
+  return found;
+}
+
+bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *)) {
+  unsigned walk = 0;
+  if (instruction_called(instruction, NULL)) walk = module_walk(instruction->parent->module);
+  return instruction_reaches_on(instruction, is, &walk);
+}
+
+bool instruction_has_side_effect(const Instruction *instruction) {
+  return instruction_reaches(instruction, instruction_has_own_effect);
+}
+
+bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk) {
+  return instruction_reaches_on(instruction, instruction_has_own_effect, walk);
+}
+
+static bool is_element(const Instruction *x, const Instruction *tuple) {
+  return x->opcode == HLO_GET_TUPLE_ELEMENT && x->operands[0] == tuple;
+}
+
+bool has_only_elements(const Instruction *tuple) {
+  const Computation *computation = tuple->parent;
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    if (x->a->control_predecessors.count) return false;
+    for (int k = 0; k < x->operand_count; k++) {
+      if (x->operands[k] == tuple && !is_element(x, tuple)) return false;
+    }
+  }
+  return computation->root != tuple;
+}
+
+void renumber_element(Instruction *element, const int *number) {
+  int now = number[element->a->tuple_index];
+  if (now != element->a->tuple_index) instruction_attributes(element)->tuple_index = now;
+}
+
+void renumber_elements(const Instruction *tuple, const int *number) {
+  for (int i = 0; i < tuple->parent->count; i++) {
+    Instruction *x = tuple->parent->instructions[i];
+    if (is_element(x, tuple)) renumber_element(x, number);
+  }
+}
+
+Instruction *tuple_element(Instruction *tuple, int64_t index) {
+  if (tuple->opcode == HLO_TUPLE_OP) return tuple->operands[index];
+  return computation_add_element(tuple->parent, tuple, index);
+}

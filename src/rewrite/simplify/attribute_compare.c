@@ -1,0 +1,199 @@
+#include "rewrite/simplify/attribute_compare.h"
+
+#include <string.h>
+
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+/* The list-like kinds, as a count and the bytes of the items. */
+typedef struct Bytes {
+  const void *data;
+  size_t size;
+} Bytes;
+
+#define LIST(type, list)                      {(list)->items, sizeof(type) * (size_t)(list)->count}
+#define BYTES_OF(list_type, item_type, field) (Bytes) LIST(item_type, (const list_type *)(field))
+
+/* The bytes that say all of a value of this kind; false for the kinds that take more than that. */
+static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
+  switch (kind) {
+  case ATTR_INT64: *out = (Bytes){field, sizeof(int64_t)}; return true;
+  case ATTR_FLOAT: *out = (Bytes){field, sizeof(double)}; return true;
+  case ATTR_BOOL: *out = (Bytes){field, sizeof(bool)}; return true;
+  case ATTR_COMPARISON_DIRECTION:
+  case ATTR_COMPARISON_TYPE:
+  case ATTR_FFT_TYPE:
+  case ATTR_TRANSPOSE:
+  case ATTR_RANDOM_DISTRIBUTION:
+  case ATTR_RANDOM_ALGORITHM:
+  case ATTR_FUSION_KIND: *out = (Bytes){field, sizeof(int)}; return true;
+  case ATTR_INT64_LIST: *out = BYTES_OF(Int64List, int64_t, field); return true;
+  case ATTR_SLICE: *out = BYTES_OF(SliceConfig, SliceDimension, field); return true;
+  case ATTR_PADDING: *out = BYTES_OF(PaddingConfig, PaddingDimension, field); return true;
+  case ATTR_PAIR_LIST: *out = BYTES_OF(PairList, Pair, field); return true;
+  case ATTR_STRING:
+  case ATTR_RAW:
+  case ATTR_PRECISION_LIST: {
+    const char *text = *(const char *const *)field;
+    *out = (Bytes){text, text ? strlen(text) + 1 : 0};
+    return true;
+  }
+  default: return false;
+  }
+}
+
+static bool windows_same(const Window *a, const Window *b) {
+  if (a->count != b->count) return false;
+  for (int i = 0; i < a->count; i++) {
+    const WindowDimension *x = &a->items[i], *y = &b->items[i];
+    if (x->size != y->size || x->stride != y->stride || x->padding_low != y->padding_low ||
+        x->padding_high != y->padding_high || x->window_dilation != y->window_dilation ||
+        x->base_dilation != y->base_dilation || x->window_reversal != y->window_reversal) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool constants_same(const Instruction *a, const Instruction *b) {
+  return shape_is_array(a->shape) &&
+         !memcmp(a->literal->data, b->literal->data, (size_t)shape_bytes(a->shape));
+}
+
+bool computations_same(Computation *a, Computation *b) {
+  if (a == b) return true;
+  if (!a || !b || a->count != b->count || a->parameter_count != b->parameter_count) return false;
+  computation_renumber(a);
+  computation_renumber(b);
+  bool same = a->root->id == b->root->id;
+  for (int i = 0; i < a->count && same; i++) {
+    const Instruction *x = a->instructions[i], *y = b->instructions[i];
+    same = x->opcode == y->opcode && x->parameter_number == y->parameter_number &&
+           x->operand_count == y->operand_count && shape_equal(x->shape, y->shape) &&
+           !x->a->control_predecessors.count && !y->a->control_predecessors.count &&
+           attributes_same(x->opcode, x->a, y->a) &&
+           (x->opcode != HLO_CONSTANT || constants_same(x, y));
+    for (int k = 0; k < x->operand_count && same; k++) {
+      same = x->operands[k]->id == y->operands[k]->id;
+    }
+  }
+  return same;
+}
+
+static bool lists_same(const ComputationList *a, const ComputationList *b) {
+  bool same = a->count == b->count;
+  for (int i = 0; i < a->count && same; i++) same = computations_same(a->items[i], b->items[i]);
+  return same;
+}
+
+static bool values_same(AttributeKind kind, const void *a, const void *b) {
+  Bytes x, y;
+  if (kind == ATTR_COMPUTATION) {
+    return computations_same(*(Computation *const *)a, *(Computation *const *)b);
+  }
+  if (kind == ATTR_COMPUTATION_LIST) return lists_same(a, b);
+  if (value_bytes(kind, a, &x) && value_bytes(kind, b, &y)) {
+    return x.size == y.size && (x.size == 0 || !memcmp(x.data, y.data, x.size));
+  }
+  if (kind == ATTR_WINDOW) return windows_same(a, b);
+  return false; /* convolutions and collectives: two of them are rarely the same */
+}
+
+uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
+  hash = hash_bytes(hash, &x->opcode, sizeof x->opcode);
+  hash = hash_bytes(hash, &x->shape->type, sizeof x->shape->type);
+  hash = hash_bytes(hash, x->shape->dims, sizeof(int64_t) * (size_t)x->shape->rank);
+  for (int i = 0; i < x->operand_count; i++) {
+    hash = hash_bytes(hash, &x->operands[i]->id, sizeof(int));
+  }
+  if (x->opcode == HLO_CONSTANT && shape_is_array(x->shape)) {
+    int64_t bytes = shape_bytes(x->shape);
+    hash = hash_bytes(hash, x->literal->data, bytes < 4096 ? (size_t)bytes : 4096);
+  }
+  return hash;
+}
+
+enum { WORDS = 2, MOST_ATTRIBUTES = WORDS * 64 - 1 };
+
+/* Which rows of the table an operation's attributes are, a bit each. */
+static void find_attributes(Opcode opcode, uint64_t *words) {
+  for (const char *name = opcode_rows[opcode].attributes; *name;) {
+    size_t length = strcspn(name, " ");
+    for (int i = 0; i < attribute_count && i < MOST_ATTRIBUTES; i++) {
+      const char *row = attribute_rows[i].name;
+      if (!strncmp(row, name, length) && !row[length]) words[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    name += length + (name[length] == ' ');
+  }
+}
+
+/* Calls `step` for each attribute of `opcode`, until it returns false. Names are looked for once: the
+** last bit says that they were, and whoever looks at the same time finds the same. */
+static bool for_each_attribute(Opcode opcode, bool (*step)(const AttributeRow *row, void *data),
+                               void *data) {
+  static _Atomic uint64_t known[OPCODE_COUNT][WORDS];
+  uint64_t words[WORDS] = {known[opcode][0], known[opcode][1]};
+  if (!(words[WORDS - 1] >> 63)) {
+    words[0] = words[1] = 0;
+    find_attributes(opcode, words);
+    known[opcode][0] = words[0];
+    known[opcode][1] = words[1] | UINT64_C(1) << 63;
+  }
+  words[WORDS - 1] &= ~(UINT64_C(1) << 63);
+  for (int word = 0; word < WORDS; word++) {
+    for (uint64_t left = words[word]; left; left &= left - 1) {
+      if (!step(&attribute_rows[64 * word + __builtin_ctzll(left)], data)) return false;
+    }
+  }
+  return true;
+}
+
+typedef struct Compared {
+  const char *a, *b;
+} Compared;
+
+static bool compare_step(const AttributeRow *row, void *data) {
+  const Compared *compared = data;
+  return values_same(row->kind, compared->a + row->offset, compared->b + row->offset);
+}
+
+bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b) {
+  Compared compared = {(const char *)a, (const char *)b};
+  /* What is known beside what is said: who knows less needs more code. */
+  if (a->starts_in_range != b->starts_in_range || a->at_most_zero != b->at_most_zero) return false;
+  return for_each_attribute(opcode, compare_step, &compared);
+}
+
+typedef struct Hashed {
+  const char *a;
+  uint64_t hash;
+} Hashed;
+
+static bool hash_step(const AttributeRow *row, void *data) {
+  Hashed *hashed = data;
+  Bytes bytes;
+  if (value_bytes(row->kind, hashed->a + row->offset, &bytes)) {
+    hashed->hash = hash_bytes(hashed->hash, bytes.data, bytes.size);
+  }
+  return true;
+}
+
+uint64_t attributes_hash(Opcode opcode, const Attributes *a) {
+  Hashed hashed = {(const char *)a, HASH_SEED};
+  for_each_attribute(opcode, hash_step, &hashed);
+  return hashed.hash;
+}
+
+uint64_t computation_hash(Computation *computation) {
+  uint64_t hash = HASH_SEED;
+  computation_renumber(computation);
+  for (int i = 0; i < computation->count; i++) {
+    const Instruction *x = computation->instructions[i];
+    hash = instruction_hash(hash, x);
+    if (x->opcode != HLO_PARAMETER) hash ^= attributes_hash(x->opcode, x->a);
+  }
+  return hash ^ hash >> 32;
+}

@@ -1,0 +1,20 @@
+/* Whether two instructions of one opcode say the same in all attributes that mean something. */
+#ifndef XLA_REWRITE_SIMPLIFY_ATTRIBUTE_COMPARE_H
+#define XLA_REWRITE_SIMPLIFY_ATTRIBUTE_COMPARE_H
+
+#include "hlo/ir/module.h"
+
+bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b);
+uint64_t attributes_hash(Opcode opcode, const Attributes *a);
+
+/* Computations are the same if they compute the same by the same instructions, in the same order. */
+bool computations_same(Computation *a, Computation *b);
+uint64_t computation_hash(Computation *computation);
+/* Of all but the attributes; operands count by their ids. */
+uint64_t instruction_hash(uint64_t hash, const Instruction *x);
+
+/* FNV-1a, for hashing more than attributes. */
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t size);
+enum { HASH_SEED = 0x811c9dc5 };
+
+#endif

@@ -1,0 +1,72 @@
+/*
+** Drops instructions that neither the result nor a side effect needs, and computations that nobody
+** calls. Parameters stay: they are the computation's signature.
+*/
+#include "base/scope.h"
+#include "rewrite/rewrite.h"
+
+static void mark_operands(const Instruction *instruction, bool *live) {
+  for (int i = 0; i < instruction->operand_count; i++) live[instruction->operands[i]->id] = true;
+  InstructionList before = instruction->a->control_predecessors;
+  for (int i = 0; i < before.count; i++) live[before.items[i]->id] = true;
+}
+
+static bool drop_instructions(Computation *computation) {
+  computation_renumber(computation);
+  bool *live = scope_new((size_t)computation->count + 1, sizeof *live);
+  live[computation->root->id] = true;
+  unsigned walk = module_walk(computation->module);
+  for (int i = computation->count - 1; i >= 0; i--) { /* users before operands */
+    const Instruction *instruction = computation->instructions[i];
+    live[i] = live[i] || instruction->opcode == HLO_PARAMETER ||
+              instruction_has_side_effect_on(instruction, &walk);
+    if (live[i]) mark_operands(instruction, live);
+  }
+  int kept = 0;
+  for (int i = 0; i < computation->count; i++) {
+    if (live[i]) computation->instructions[kept++] = computation->instructions[i];
+  }
+  bool changed = kept != computation->count;
+  computation->count = kept;
+  scope_free(live);
+  computation_renumber(computation);
+  return changed;
+}
+
+/* The walk of the call graph that pass_dead_code makes. */
+typedef struct Reach {
+  Arena *arena;
+  unsigned walk;
+  int found; /* reached so far, called ones first */
+  Computation **in_order;
+} Reach;
+
+static void reach(Reach *reached, Computation *computation) {
+  if (!computation_enter(computation, reached->walk)) return;
+  for (int i = 0; i < computation->count; i++) {
+    int count = instruction_called(computation->instructions[i], NULL);
+    if (!count) continue;
+    Computation **called = ARENA_ARRAY(reached->arena, Computation *, count);
+    instruction_called(computation->instructions[i], called);
+    for (int c = 0; c < count; c++) reach(reached, called[c]);
+  }
+  reached->in_order[reached->found++] = computation;
+}
+
+bool module_keep_reached(Module *module) {
+  Reach reached = {.arena = arena_new(), .walk = module_walk(module)};
+  reached.in_order = ARENA_ARRAY(reached.arena, Computation *, module->numbers);
+  reach(&reached, module->entry);
+  bool changed = reached.found != module->count;
+  module->count = reached.found;
+  for (int i = 0; i < reached.found; i++) module->computations[i] = reached.in_order[i];
+  arena_free(reached.arena);
+  return changed;
+}
+
+bool pass_dead_code(Module *module) {
+  bool changed = module_keep_reached(module);
+  if (!for_each_computation(module, drop_instructions)) return changed;
+  module_keep_reached(module); /* an instruction that went may have been the last caller */
+  return true;
+}

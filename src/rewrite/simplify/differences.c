@@ -1,0 +1,73 @@
+/*
+** A number less the largest of some that it is one of, as every softmax has it, is at most 0, or no number:
+** e^x then needs no care for large x. Noted at the difference, as the loop that computes it does not see where
+** the largest are from. What else ranges say of exponentials, that loop finds (codegen/math_emitter.c).
+*/
+#include <string.h>
+
+#include "hlo/ir/shorthand.h"
+#include "plan/reduction.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+
+/* along[d]: the dimension of the difference that dimension d of `from` is along, by those of `to`, which it is
+** reshaped to; false if more than dimensions of size 1 differ. */
+static bool skip_reshape(const Shape *from, const Shape *to, int *along) {
+  int outer[MAX_RANK], j = 0;
+  for (int d = 0; d < to->rank; d++) outer[d] = along[d];
+  for (int d = 0; d < from->rank; d++) {
+    if (from->dims[d] == 1) continue;
+    while (j < to->rank && to->dims[j] == 1) j++;
+    if (j == to->rank || to->dims[j] != from->dims[d]) return false;
+    along[d] = outer[j++];
+  }
+  return true;
+}
+
+static bool is_largest_of(const Instruction *reduce, const Instruction *x, const int *along) {
+  if (reduce_operation(reduce) != HLO_MAXIMUM || reduce->operands[0] != x) return false;
+  for (int d = 0, kept = 0; d < x->shape->rank; d++) {
+    if (list_has(reduce->a->dimensions, d)) continue;
+    if (along[kept++] != d && x->shape->dims[d] != 1) return false;
+  }
+  return true;
+}
+
+static bool is_at_most_zero(const Instruction *difference) {
+  enum { MOST_STEPS = 8 };
+  const Instruction *x = difference->operands[1];
+  int along[MAX_RANK], outer[MAX_RANK];
+  Scalar bound;
+  for (int d = 0; d < MAX_RANK; d++) along[d] = d;
+  for (int step = 0; step < MOST_STEPS; step++) {
+    const Instruction *operand = x->operand_count ? x->operands[0] : NULL;
+    switch (x->opcode) {
+    case HLO_REDUCE: return is_largest_of(x, difference->operands[0], along);
+    case HLO_MAXIMUM: /* of the largest and a constant */
+      x = x->operands[splat_value(operand, &bound)];
+      break;
+    case HLO_BROADCAST:
+      memcpy(outer, along, sizeof outer);
+      for (int d = 0; d < operand->shape->rank; d++) along[d] = outer[x->a->dimensions.items[d]];
+      x = operand;
+      break;
+    case HLO_RESHAPE:
+      if (!skip_reshape(operand->shape, x->shape, along)) return false;
+      x = operand;
+      break;
+    default: return false;
+    }
+  }
+  return false;
+}
+
+static bool note_differences(Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *x = computation->instructions[i];
+    bool is_difference = x->opcode == HLO_SUBTRACT && type_is_floating(x->shape->type);
+    if (is_difference && is_at_most_zero(x)) instruction_attributes(x)->at_most_zero = true;
+  }
+  return false; /* nothing that is to be seen */
+}
+
+bool lower_differences(Module *module) { return for_each_computation(module, note_differences); }

@@ -1,0 +1,65 @@
+/*
+** Computes by the evaluator what depends on constants alone, where the result is small: a constant
+** is read from memory, so folding a broadcast or an iota would make the program slower.
+*/
+#include "reference/eval.h"
+#include "rewrite/rewrite.h"
+
+enum {
+  LARGEST_RESULT = 64 << 10, /* bytes */
+  LARGEST_OPERANDS = 64 << 10,
+  MOST_STEPS = 1 << 20, /* of computations that are called: a loop need not end */
+};
+
+static bool worth_folding(const Instruction *instruction) {
+  if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
+  if (!opcode_is_elementwise(instruction->opcode) && instruction->opcode != HLO_REDUCE &&
+      opcode_category(instruction->opcode) != MOVEMENT) {
+    return false; /* contractions and such take long */
+  }
+  int64_t result = shape_bytes(instruction->shape), operands = 0;
+  for (int i = 0; i < instruction->operand_count; i++) {
+    const Instruction *operand = instruction->operands[i];
+    if (operand->opcode != HLO_CONSTANT || !shape_is_static_array(operand->shape)) return false;
+    operands += shape_bytes(operand->shape);
+  }
+  /* 16 is the widest element: a change of type alone is no blow-up. */
+  return result <= LARGEST_RESULT && operands <= LARGEST_OPERANDS && result <= 16 * operands &&
+         instruction->opcode != HLO_BROADCAST && !instruction_has_side_effect(instruction);
+}
+
+static bool fold(Instruction *instruction, Arena *scratch) {
+  Arena *arena = instruction->parent->module->arena;
+  ArenaMark mark = arena_mark(arena);
+  Literal *result = literal_new(arena, instruction->shape);
+  Literal **operands = ARENA_ARRAY(scratch, Literal *, instruction->operand_count);
+  for (int i = 0; i < instruction->operand_count; i++) {
+    operands[i] = instruction->operands[i]->literal;
+  }
+  int64_t budget = MOST_STEPS;
+  EvalContext context = {.arena = scratch,
+                         .budget = &budget}; /* what fails does so when it runs, too */
+  if (!eval_instruction(instruction, operands, result, &context)) {
+    arena_release(arena, mark);
+    return false;
+  }
+  instruction_become(instruction, HLO_CONSTANT, NULL, 0, NULL);
+  instruction->literal = result;
+  return true;
+}
+
+static bool fold_constants(Computation *computation) {
+  Arena *scratch = arena_new();
+  bool changed = false;
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *instruction = computation->instructions[i];
+    if (!worth_folding(instruction)) continue;
+    ArenaMark mark = arena_mark(scratch);
+    changed |= fold(instruction, scratch);
+    arena_release(scratch, mark);
+  }
+  arena_free(scratch);
+  return changed;
+}
+
+bool pass_fold_constants(Module *module) { return for_each_computation(module, fold_constants); }

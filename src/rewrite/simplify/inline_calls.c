@@ -1,0 +1,279 @@
+/*
+** Puts bodies in the place of what only calls them: `call`, `fusion` (those of imported programs;
+** ours are made later), `map` with an element-wise body, and async-start/done pairs. The pairs of
+** collectives and copies become their synchronous form, which differs from them only in when the
+** result is waited for.
+*/
+#include <stdlib.h>
+
+#include "base/host/platform.h"
+#include "rewrite/rewrite.h"
+
+/* How far a program may grow. One whose calls double at each of many levels would grow for ever; what
+** goes beyond stays a call, which the evaluator runs. */
+enum { LARGEST_COMPUTATION = 1 << 18, LEAST_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
+
+/* The walk over one computation, whose instructions are put into a new list. */
+typedef struct Inliner {
+  Computation *computation;
+  Instruction **to; /* by old id: what stands for that instruction now */
+  int *users;       /* by old id: how many operands refer to it */
+  int *finished;    /* by old id: how many of those are its own -done or -update */
+  bool changed;
+} Inliner;
+
+static Opcode synchronous_form(Opcode start) {
+  switch (start) {
+  case HLO_ALL_GATHER_START: return HLO_ALL_GATHER;
+  case HLO_ALL_REDUCE_START: return HLO_ALL_REDUCE;
+  case HLO_COLLECTIVE_PERMUTE_START: return HLO_COLLECTIVE_PERMUTE;
+  case HLO_COPY_START: return HLO_COPY;
+  default: return OPCODE_COUNT;
+  }
+}
+
+static bool is_done(Opcode opcode) {
+  return opcode == HLO_ALL_GATHER_DONE || opcode == HLO_ALL_REDUCE_DONE ||
+         opcode == HLO_COLLECTIVE_PERMUTE_DONE || opcode == HLO_COPY_DONE;
+}
+
+static bool is_async(Opcode opcode) {
+  return opcode == HLO_ASYNC_START || opcode == HLO_ASYNC_UPDATE || opcode == HLO_ASYNC_DONE;
+}
+
+/* Element-wise, with nothing but its operands to look at. */
+static bool is_elementwise(const Instruction *instruction) {
+  return opcode_is_elementwise(instruction->opcode) &&
+         (opcode_category(instruction->opcode) != CONVERSION || instruction->opcode == HLO_CONVERT);
+}
+
+static bool has_elementwise_body(const Instruction *map) {
+  const Computation *body = map->a->to_apply;
+  if (!shape_is_static_array(map->shape)) return false;
+  for (int i = 0; i < body->count; i++) {
+    const Instruction *instruction = body->instructions[i];
+    if (!shape_is_scalar(instruction->shape)) return false;
+    if (instruction->opcode != HLO_PARAMETER && instruction->opcode != HLO_CONSTANT &&
+        !is_elementwise(instruction)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The order of the caller's list says what control predecessors said. */
+static void wait_for_nobody(Instruction *x) {
+  if (x->a->control_predecessors.count) {
+    instruction_attributes(x)->control_predecessors = (InstructionList){0};
+  }
+}
+
+/* A copy of a callee's instruction, with `operands`, at the end of the caller. In a map's body the
+** instructions are scalars, in its place they are arrays as wide as the map. */
+static Instruction *copy_instruction(Computation *into, const Instruction *from,
+                                     Instruction **operands, const Instruction *map) {
+  Arena *arena = into->module->arena;
+  if (from->opcode == HLO_CONSTANT) {
+    Instruction *constant = computation_add_constant(into, from->literal, from->name);
+    if (!map || map->shape->rank == 0) return constant;
+    const Shape *shape = shape_with_type(arena, map->shape, from->shape->type);
+    return computation_add(into, HLO_BROADCAST, shape, &constant, 1, NULL, NULL);
+  }
+  const Shape *shape = map ? shape_with_type(arena, map->shape, from->shape->type) : from->shape;
+  Instruction *copy = computation_add(into, from->opcode, shape, operands, from->operand_count,
+                                      from->a, from->name);
+  wait_for_nobody(copy);
+  copy->line = from->line;
+  module_count_called(copy);
+  return copy;
+}
+
+/* The instruction itself, where nobody else calls the callee; its id stays, by which its users find it. */
+static Instruction *move_instruction(Computation *into, Instruction *x, Instruction **operands) {
+  Arena *arena = into->module->arena;
+  for (int k = 0; k < x->operand_count; k++) x->operands[k] = operands[k];
+  x->parent = into;
+  wait_for_nobody(x);
+  x->name = names_take(&into->names, arena, x->name, into->count);
+  ARENA_PUSH(arena, into->instructions, into->count, into->capacity, x);
+  return x;
+}
+
+/* What a get-tuple-element of a tuple stands for, so that calls in calls do not leave one in each; or NULL. */
+static Instruction *element_of(const Instruction *x, const Instruction *tuple) {
+  if (x->opcode != HLO_GET_TUPLE_ELEMENT || tuple->opcode != HLO_TUPLE_OP) return NULL;
+  Instruction *element = tuple->operands[x->a->tuple_index];
+  bool same = !x->a->control_predecessors.count && shape_equal(element->shape, x->shape);
+  return same ? element : NULL;
+}
+
+/* Copies the body of `callee` into `into`, or moves it there. Returns what stands for its root. */
+static Instruction *copy_body(Computation *into, const Computation *callee,
+                              Instruction *const *arguments, const Instruction *map) {
+  bool moves = !map && callee->callers == 1;
+  int root_id = callee->root->id;
+  Arena *scratch = arena_new();
+  Instruction **copies = ARENA_ARRAY(scratch, Instruction *, callee->count);
+  for (int i = 0; i < callee->count; i++) {
+    Instruction *from = callee->instructions[i];
+    if (from->opcode == HLO_PARAMETER) {
+      copies[i] = arguments[from->parameter_number];
+      continue;
+    }
+    if (from->operand_count) copies[i] = element_of(from, copies[from->operands[0]->id]);
+    if (copies[i]) continue;
+    ArenaMark mark = arena_mark(scratch);
+    Instruction **operands = ARENA_ARRAY(scratch, Instruction *, from->operand_count);
+    for (int k = 0; k < from->operand_count; k++) operands[k] = copies[from->operands[k]->id];
+    copies[i] = moves ? move_instruction(into, from, operands)
+                      : copy_instruction(into, from, operands, map);
+    arena_release(scratch, mark);
+  }
+  Instruction *root = copies[root_id];
+  arena_free(scratch);
+  return root;
+}
+
+static const Computation *body_of(const Inliner *inliner, const Instruction *instruction) {
+  const Computation *body = NULL;
+  switch (instruction->opcode) {
+  case HLO_CALL: body = instruction->a->to_apply; break;
+  case HLO_FUSION: body = instruction->a->calls; break;
+  case HLO_MAP: body = has_elementwise_body(instruction) ? instruction->a->to_apply : NULL; break;
+  case HLO_ASYNC_START:
+    if (inliner->users[instruction->id] == inliner->finished[instruction->id]) {
+      body = instruction->a->calls;
+    }
+    break;
+  default: break;
+  }
+  if (!body || body->count + inliner->computation->count > LARGEST_COMPUTATION) return NULL;
+  Module *module = inliner->computation->module;
+  if (body->count >= module->growth) return NULL;
+  module->growth -= body->count;
+  return body;
+}
+
+/* A start whose one user is its -done, whose shape is that of the synchronous operation. */
+static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const Shape *shape) {
+  Instruction *synchronous =
+      computation_add(inliner->computation, synchronous_form(start->opcode), shape, start->operands,
+                      start->operand_count, start->a, start->name);
+  synchronous->line = start->line;
+  return synchronous;
+}
+
+/* What is beyond the growth is nobody's loop: no pass has seen to it that there is a plan. */
+static void make_call(Instruction *fusion) {
+  Attributes call;
+  attributes_init(&call);
+  call.to_apply = fusion->a->calls;
+  call.control_predecessors = fusion->a->control_predecessors;
+  instruction_become(fusion, HLO_CALL, fusion->operands, fusion->operand_count, &call);
+}
+
+/* What stands for `instruction` in the new list. `done_shape`, by id: what the -done of a start
+** has for a shape. */
+static Instruction *place(Inliner *inliner, Instruction *instruction, const Shape **done_shape) {
+  Computation *computation = inliner->computation;
+  int id = instruction->id;
+  Instruction *element =
+      instruction->operand_count ? element_of(instruction, instruction->operands[0]) : NULL;
+  if (element) return element;
+  bool finished_once = inliner->users[id] == 1 && inliner->finished[id] == 1;
+  const Computation *body = body_of(inliner, instruction);
+  if (body) {
+    inliner->changed = true;
+    return copy_body(computation, body, instruction->operands,
+                     instruction->opcode == HLO_MAP ? instruction : NULL);
+  }
+  if (synchronous_form(instruction->opcode) != OPCODE_COUNT && finished_once) {
+    inliner->changed = true;
+    return make_synchronous(inliner, instruction, done_shape[id]);
+  }
+  /* A -done or -update whose start went stands for what the start became. */
+  if (is_done(instruction->opcode) || instruction->opcode == HLO_ASYNC_UPDATE ||
+      instruction->opcode == HLO_ASYNC_DONE) {
+    Instruction *operand = instruction->operands[0];
+    bool is_state = operand->opcode == HLO_ASYNC_START || operand->opcode == HLO_ASYNC_UPDATE;
+    if (!is_state && synchronous_form(operand->opcode) == OPCODE_COUNT) return operand;
+  }
+  if (instruction->opcode == HLO_FUSION) {
+    make_call(instruction);
+    inliner->changed = true;
+  }
+  ARENA_PUSH(computation->module->arena, computation->instructions, computation->count,
+             computation->capacity, instruction);
+  return instruction;
+}
+
+static void count_users(Inliner *inliner, Instruction *const *list, int count,
+                        const Shape **done_shape) {
+  for (int i = 0; i < count; i++) {
+    const Instruction *user = list[i];
+    bool finishes =
+        is_done(user->opcode) || user->opcode == HLO_ASYNC_UPDATE || user->opcode == HLO_ASYNC_DONE;
+    for (int k = 0; k < user->operand_count; k++) {
+      int operand = user->operands[k]->id;
+      inliner->users[operand]++;
+      inliner->finished[operand] += finishes;
+      if (finishes) done_shape[operand] = user->shape;
+    }
+  }
+}
+
+static bool worth_a_walk(const Computation *computation) {
+  for (int i = 0; i < computation->count; i++) {
+    Opcode opcode = computation->instructions[i]->opcode;
+    if (opcode == HLO_CALL || opcode == HLO_FUSION || opcode == HLO_MAP || is_async(opcode) ||
+        is_done(opcode)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool inline_calls(Computation *computation) {
+  computation_renumber(computation); /* callers look up the copies by id */
+  if (!worth_a_walk(computation)) return false;
+  int count = computation->count;
+  Instruction **list = computation->instructions;
+  Arena *scratch = arena_new();
+  Inliner inliner = {.computation = computation};
+  inliner.to = ARENA_ARRAY(scratch, Instruction *, count);
+  inliner.users = ARENA_ARRAY(scratch, int, count);
+  inliner.finished = ARENA_ARRAY(scratch, int, count);
+  const Shape **done_shape = ARENA_ARRAY(scratch, const Shape *, count);
+  count_users(&inliner, list, count, done_shape);
+  int root = computation->root->id; /* while the ids are those of before */
+
+  computation->instructions = NULL;
+  computation->count = computation->capacity = 0;
+  for (int i = 0; i < count; i++) {
+    Instruction *instruction = list[i];
+    for (int k = 0; k < instruction->operand_count; k++) {
+      instruction->operands[k] = inliner.to[instruction->operands[k]->id];
+    }
+    InstructionList before = instruction->a->control_predecessors;
+    for (int k = 0; k < before.count; k++) before.items[k] = inliner.to[before.items[k]->id];
+    inliner.to[i] = place(&inliner, instruction, done_shape);
+  }
+  computation->root = inliner.to[root];
+  arena_free(scratch);
+  computation_renumber(computation);
+  return inliner.changed;
+}
+
+static int64_t count_all(const Module *module) {
+  int64_t count = 0;
+  for (int i = 0; i < module->count; i++) count += module->computations[i]->count;
+  return count;
+}
+
+bool pass_inline_calls(Module *module) {
+  if (!module->growth) module->growth = LEAST_GROWTH + GROWTH_FACTOR * count_all(module);
+  module_count_callers(module);
+  if (!for_each_computation(module, inline_calls)) return false;
+  module_keep_reached(module); /* what was copied is not to be gone through as well */
+  return true;
+}

@@ -1,0 +1,76 @@
+/*
+** Computations that are applied to elements, or are loops' bodies, and say the same become one: JAX writes
+** a sum for each reduction, and a model's layers are loops that say the same. What is lowered and emitted
+** for a computation then is so once. Those of control flow stay apart, as each caller's is made to fit it.
+*/
+#include "base/scope.h"
+#include "rewrite/rewrite.h"
+#include "rewrite/simplify/attribute_compare.h"
+
+typedef struct Sharer {
+  size_t mask;
+  Computation **slots; /* by hash: the first of each kind */
+  Computation **first; /* by number: the one that says the same; NULL: not looked for yet */
+  bool *plain; /* by number: calls only what is plain and shared itself: comparing goes no deeper */
+  bool changed;
+} Sharer;
+
+/* Whether it is another one now. */
+static bool share(Sharer *sharer, Computation **called) {
+  Computation *computation = *called;
+  if (!computation || !sharer->plain[computation->number]) return false;
+  Computation **first = &sharer->first[computation->number];
+  if (!*first) {
+    size_t slot = (size_t)computation_hash(computation) & sharer->mask;
+    while (sharer->slots[slot] && !computations_same(sharer->slots[slot], computation)) {
+      slot = (slot + 1) & sharer->mask;
+    }
+    if (!sharer->slots[slot]) sharer->slots[slot] = computation;
+    *first = sharer->slots[slot];
+  }
+  *called = *first;
+  return *first != computation;
+}
+
+static bool calls_plain(const Sharer *sharer, const Instruction *x) {
+  const Computation *called[] = {x->a->to_apply, x->a->select, x->a->scatter, x->a->calls};
+  int count = 0;
+  bool plain = x->opcode != HLO_CALL;
+  for (int i = 0; i < 4; i++) {
+    count += called[i] != NULL;
+    plain &= !called[i] || sharer->plain[called[i]->number];
+  }
+  return plain && count == instruction_called(x, NULL);
+}
+
+static void share_called(Sharer *sharer, const Computation *computation) {
+  bool *plain = &sharer->plain[computation->number];
+  *plain = true;
+  for (int i = 0; i < computation->count; i++) {
+    Instruction *x = computation->instructions[i];
+    if (!instruction_called(x, NULL)) continue;
+    *plain &= calls_plain(sharer, x);
+    if (x->opcode == HLO_CALL) continue;
+    Attributes a = *x->a;
+    bool changes = share(sharer, &a.to_apply);
+    changes |= share(sharer, &a.select);
+    changes |= share(sharer, &a.scatter);
+    if (x->opcode == HLO_FUSION || x->opcode == HLO_SORT) changes |= share(sharer, &a.calls);
+    if (changes) instruction_say(x, &a);
+    sharer->changed |= changes;
+  }
+}
+
+/* Called ones come before their callers: what these call says the same by then, or is the same. */
+bool pass_share_computations(Module *module) {
+  Sharer sharer = {.mask = 15};
+  while (sharer.mask < 2 * (size_t)module->count) sharer.mask = 2 * sharer.mask + 1;
+  sharer.slots = scope_new(sharer.mask + 1, sizeof *sharer.slots);
+  sharer.first = scope_new((size_t)module->numbers + 1, sizeof *sharer.first);
+  sharer.plain = scope_new((size_t)module->numbers + 1, sizeof *sharer.plain);
+  for (int i = 0; i < module->count; i++) share_called(&sharer, module->computations[i]);
+  scope_free(sharer.plain);
+  scope_free(sharer.first);
+  scope_free(sharer.slots);
+  return sharer.changed;
+}

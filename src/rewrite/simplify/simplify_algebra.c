@@ -1,0 +1,440 @@
+/*
+** Algebra on single instructions and their operands, one rule per operation. Every rule keeps every
+** bit of the result, NaNs and negative zeros too: so x + 0 stays for floats (it turns -0 into +0),
+** while x - 0 and x * 1 go.
+**
+** A rule returns NULL where it has nothing to say, its argument if it changed that in place, or else
+** the instruction that takes the argument's place.
+*/
+
+#include "hlo/ir/shorthand.h"
+#include "rewrite/rewrite.h"
+#include "value/scalar.h"
+
+typedef Instruction *Rule(Instruction *x);
+
+static bool is_number(const Instruction *x, double number) {
+  Scalar value;
+  if (!splat_value(x, &value)) return false;
+  switch (type_kind(x->shape->type)) {
+  case KIND_FLOAT: return value.f == number && !__builtin_signbit(value.f);
+  case KIND_COMPLEX: return false;
+  case KIND_SIGNED: return (double)value.i == number;
+  default: return (double)value.u == number;
+  }
+}
+
+static bool is_negative_zero(const Instruction *x) {
+  Scalar value;
+  return type_is_floating(x->shape->type) && splat_value(x, &value) && value.f == 0 &&
+         __builtin_signbit(value.f);
+}
+
+/* All bits of an integer or PRED set. */
+static bool is_all_ones(const Instruction *x) {
+  Scalar value;
+  if (!splat_value(x, &value)) return false;
+  int bits = type_bits(x->shape->type);
+  switch (type_kind(x->shape->type)) {
+  case KIND_PRED: return value.u == 1;
+  case KIND_SIGNED: return value.i == -1;
+  case KIND_UNSIGNED: return value.u == UINT64_MAX >> (64 - bits);
+  default: return false;
+  }
+}
+
+static bool is_floating(const Instruction *x) {
+  return type_is_floating(x->shape->type) || type_is_complex(x->shape->type);
+}
+
+/* Operands, whichever of the two is the one with the property. */
+static Instruction *other_if(Instruction *x, bool (*property)(const Instruction *)) {
+  if (property(x->operands[1])) return x->operands[0];
+  if (property(x->operands[0])) return x->operands[1];
+  return NULL;
+}
+
+static bool is_zero(const Instruction *x) { return is_number(x, 0); }
+static bool is_one(const Instruction *x) { return is_number(x, 1); }
+
+/* The same operation on the operand's operand: op(op(x)) -> op'(x), with the attributes in `x`. */
+static Instruction *skip_operand(Instruction *x) {
+  x->operands[0] = x->operands[0]->operands[0];
+  return x;
+}
+
+static Instruction *become_unary(Instruction *x, Opcode opcode, Instruction *operand) {
+  instruction_become(x, opcode, &operand, 1, NULL);
+  return x;
+}
+
+static int64_t *new_list(const Instruction *x, int count) {
+  return ARENA_ARRAY(x->parent->module->arena, int64_t, count);
+}
+
+/* --- element-wise ----------------------------------------------------------------------------- */
+
+static Instruction *add(Instruction *x) {
+  return other_if(x, is_floating(x) ? is_negative_zero : is_zero);
+}
+
+static Instruction *subtract(Instruction *x) {
+  return is_zero(x->operands[1]) ? x->operands[0] : NULL;
+}
+
+static Instruction *multiply(Instruction *x) { return other_if(x, is_one); }
+
+static Instruction *divide(Instruction *x) {
+  return is_one(x->operands[1]) ? x->operands[0] : NULL;
+}
+
+/* x^2 in the wider type is exact, so rounding it is what x * x does. */
+static Instruction *power(Instruction *x) {
+  if (!type_is_floating(x->shape->type)) return NULL;
+  if (is_one(x->operands[1])) return x->operands[0];
+  if (!is_number(x->operands[1], 2)) return NULL;
+  Instruction *base = x->operands[0];
+  instruction_become(x, HLO_MULTIPLY, (Instruction *[]){base, base}, 2, NULL);
+  return x;
+}
+
+/* The operand that decides alone: 0 of `and`, all ones of `or`. */
+static Instruction *this_if(const Instruction *x, bool (*is)(const Instruction *)) {
+  for (int k = 0; k < 2; k++) {
+    if (is(x->operands[k])) return x->operands[k];
+  }
+  return NULL;
+}
+
+static Instruction *bitwise(Instruction *x, bool (*decides)(const Instruction *),
+                            bool (*is_neutral)(const Instruction *)) {
+  if (x->operands[0] == x->operands[1]) return x->operands[0];
+  Instruction *decided = this_if(x, decides);
+  return decided ? decided : other_if(x, is_neutral);
+}
+
+static Instruction *and_rule(Instruction *x) { return bitwise(x, is_zero, is_all_ones); }
+static Instruction *or_rule(Instruction *x) { return bitwise(x, is_all_ones, is_zero); }
+static Instruction *xor_rule(Instruction *x) { return other_if(x, is_zero); }
+
+static Instruction *same_operands(Instruction *x) {
+  return x->operands[0] == x->operands[1] ? x->operands[0] : NULL;
+}
+
+static Instruction *involution(Instruction *x) {
+  return x->operands[0]->opcode == x->opcode ? x->operands[0]->operands[0] : NULL;
+}
+
+static Instruction *select_rule(Instruction *x) {
+  Scalar value;
+  if (x->operands[1] == x->operands[2]) return x->operands[1];
+  if (splat_value(x->operands[0], &value)) return x->operands[value.u ? 1 : 2];
+  return NULL;
+}
+
+/* Whether `wide` holds every value of `narrow`. */
+static bool holds_all(PrimitiveType wide, PrimitiveType narrow) {
+  TypeKind kind = type_kind(narrow);
+  if (kind == KIND_PRED) return type_is_integral(wide);
+  if (kind == KIND_FLOAT) {
+    return wide == F64 || (wide == F32 && type_bytes(narrow) <= 2);
+  }
+  return (kind == KIND_SIGNED || kind == KIND_UNSIGNED) && type_kind(wide) == kind &&
+         type_bits(wide) >= type_bits(narrow);
+}
+
+/* One of two constants, converted: one of two others. where(p, 255, 0).astype(uint8) is in lanes of bytes then. */
+static Instruction *convert_choice(Instruction *x) {
+  const Instruction *choice = x->operands[0];
+  PrimitiveType from = choice->shape->type, to = x->shape->type;
+  Instruction *operands[3] = {choice->operands[0]};
+  Scalar values[2];
+  if (type_is_complex(from) || type_is_complex(to)) return NULL;
+  for (int k = 0; k < 2; k++) {
+    if (!splat_value(choice->operands[1 + k], &values[k])) return NULL;
+  }
+  for (int k = 0; k < 2; k++) {
+    Instruction *number =
+        computation_add_number(x->parent, to, scalar_convert(from, to, values[k]));
+    operands[1 + k] = computation_add(x->parent, HLO_BROADCAST, x->shape, &number, 1, NULL, NULL);
+  }
+  instruction_become(x, HLO_SELECT, operands, 3, NULL);
+  return x;
+}
+
+static Instruction *convert(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  if (operand->shape->type == x->shape->type) return operand;
+  if (operand->opcode == HLO_SELECT) return convert_choice(x);
+  if (operand->opcode == HLO_CONVERT && operand->operands[0]->shape->type == x->shape->type &&
+      holds_all(operand->shape->type, x->shape->type)) {
+    return operand->operands[0];
+  }
+  return NULL;
+}
+
+/* --- data movement ---------------------------------------------------------------------------- */
+
+static Instruction *copy(Instruction *x) {
+  return shape_compatible(x->shape, x->operands[0]->shape) ? x->operands[0] : NULL;
+}
+
+static Instruction *bitcast(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  if (!shape_is_default_layout(x->shape) || !shape_is_default_layout(operand->shape) ||
+      x->shape->type != operand->shape->type ||
+      shape_elements(x->shape) != shape_elements(operand->shape)) {
+    return NULL;
+  }
+  return become_unary(x, HLO_RESHAPE, operand);
+}
+
+static Instruction *reshape(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  if (shape_same_dims(x->shape, operand->shape)) return operand;
+  if (operand->opcode == HLO_RESHAPE) return skip_operand(x);
+  if (operand->opcode == HLO_BROADCAST && shape_is_scalar(operand->operands[0]->shape)) {
+    return become_unary(x, HLO_BROADCAST, operand->operands[0]);
+  }
+  return NULL;
+}
+
+/* Whether result dimension i is operand dimension from[i], looking only at those above size 1. */
+static bool keeps_order(const Shape *shape, const int64_t *position, int count) {
+  int64_t last = -1;
+  for (int i = 0; i < count; i++) {
+    if (shape->dims[i] == 1) continue;
+    if (position[i] < last) return false;
+    last = position[i];
+  }
+  return true;
+}
+
+static Instruction *transpose(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  Int64List dims = x->a->dimensions;
+  bool identity = true;
+  for (int i = 0; i < dims.count; i++) identity &= dims.items[i] == i;
+  if (identity) return operand;
+  if (keeps_order(x->shape, dims.items, dims.count)) {
+    return become_unary(x, HLO_RESHAPE, operand);
+  }
+  if (operand->opcode != HLO_TRANSPOSE) return NULL;
+  int64_t *composed = new_list(x, dims.count);
+  for (int i = 0; i < dims.count; i++) {
+    composed[i] = operand->a->dimensions.items[dims.items[i]];
+  }
+  instruction_attributes(x)->dimensions.items = composed;
+  return skip_operand(x);
+}
+
+static Instruction *broadcast(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  Int64List dims = x->a->dimensions;
+  if (shape_elements(x->shape) == shape_elements(operand->shape) &&
+      keeps_order(operand->shape, dims.items, dims.count)) {
+    return become_unary(x, HLO_RESHAPE, operand);
+  }
+  if (operand->opcode != HLO_BROADCAST) return NULL;
+  Int64List inner = operand->a->dimensions;
+  int64_t *composed = new_list(x, inner.count);
+  for (int i = 0; i < inner.count; i++) composed[i] = dims.items[inner.items[i]];
+  instruction_attributes(x)->dimensions = (Int64List){inner.count, composed};
+  return skip_operand(x);
+}
+
+static Instruction *slice(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  if (shape_same_dims(x->shape, operand->shape)) return operand;
+  if (operand->opcode != HLO_SLICE) return NULL;
+  int count = x->a->slice.count;
+  SliceDimension *composed = ARENA_ARRAY(x->parent->module->arena, SliceDimension, count);
+  for (int i = 0; i < count; i++) {
+    SliceDimension inner = operand->a->slice.items[i], outer = x->a->slice.items[i];
+    int64_t size = x->shape->dims[i], start = inner.start + outer.start * inner.stride;
+    int64_t stride = inner.stride * outer.stride;
+    int64_t limit = size ? start + (size - 1) * stride + 1 : start;
+    composed[i] = (SliceDimension){start, limit, stride};
+  }
+  instruction_attributes(x)->slice.items = composed;
+  return skip_operand(x);
+}
+
+static Instruction *pad(Instruction *x) {
+  for (int i = 0; i < x->a->padding.count; i++) {
+    PaddingDimension padding = x->a->padding.items[i];
+    if (padding.low || padding.high || padding.interior) return NULL;
+  }
+  return x->operands[0];
+}
+
+static Instruction *concatenate(Instruction *x) {
+  if (x->operand_count == 1) return x->operands[0];
+  int kept = 0, count = x->operand_count;
+  int64_t dimension = x->a->dimensions.items[0];
+  if (x->shape->dims[dimension] == 0) return NULL;
+  for (int i = 0; i < count; i++) {
+    if (x->operands[i]->shape->dims[dimension]) x->operands[kept++] = x->operands[i];
+  }
+  x->operand_count = kept;
+  return kept < count ? x : NULL;
+}
+
+static Instruction *reverse(Instruction *x) {
+  for (int i = 0; i < x->a->dimensions.count; i++) {
+    if (x->shape->dims[x->a->dimensions.items[i]] > 1) return NULL;
+  }
+  return x->operands[0];
+}
+
+static Instruction *dynamic_slice(Instruction *x) {
+  const Shape *operand = x->operands[0]->shape;
+  if (shape_same_dims(x->shape, operand)) return x->operands[0];
+  int rank = operand->rank;
+  if (x->operand_count != rank + 1) return NULL; /* the old form, with one vector of indices */
+  SliceDimension *slices = ARENA_ARRAY(x->parent->module->arena, SliceDimension, rank);
+  for (int i = 0; i < rank; i++) {
+    Scalar value;
+    int64_t size = x->shape->dims[i], last = operand->dims[i] - size;
+    if (!splat_value(x->operands[i + 1], &value)) return NULL;
+    bool is_signed = type_kind(x->operands[i + 1]->shape->type) == KIND_SIGNED;
+    int64_t start = is_signed ? value.i : value.u > INT64_MAX ? INT64_MAX : (int64_t)value.u;
+    start = start < 0 ? 0 : start > last ? last : start;
+    slices[i] = (SliceDimension){start, start + size, 1};
+  }
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.slice = (SliceConfig){rank, slices};
+  Instruction *source = x->operands[0];
+  instruction_become(x, HLO_SLICE, &source, 1, &attributes);
+  return x;
+}
+
+static Instruction *dynamic_update_slice(Instruction *x) {
+  return shape_same_dims(x->shape, x->operands[1]->shape) ? x->operands[1] : NULL;
+}
+
+/* --- tuples and control flow ------------------------------------------------------------------ */
+
+static Instruction *get_tuple_element(Instruction *x) {
+  Instruction *operand = x->operands[0];
+  return operand->opcode == HLO_TUPLE_OP ? operand->operands[x->a->tuple_index] : NULL;
+}
+
+/* tuple(t.0, t.1, ..., t.n-1) is t. */
+static Instruction *tuple(Instruction *x) {
+  if (x->operand_count == 0 || x->operands[0]->opcode != HLO_GET_TUPLE_ELEMENT) return NULL;
+  Instruction *whole = x->operands[0]->operands[0];
+  if (whole->shape->tuple_size != x->operand_count) return NULL;
+  for (int i = 0; i < x->operand_count; i++) {
+    const Instruction *element = x->operands[i];
+    if (element->opcode != HLO_GET_TUPLE_ELEMENT || element->operands[0] != whole ||
+        element->a->tuple_index != i) {
+      return NULL;
+    }
+  }
+  return whole;
+}
+
+/* Where no element comes before another, all stay where they are. */
+static Instruction *sort(Instruction *x) {
+  Scalar is_before;
+  return splat_value(x->a->to_apply->root, &is_before) && !is_before.u ? x->operands[0] : NULL;
+}
+
+static Instruction *conditional(Instruction *x) {
+  Scalar value;
+  bool predicated;
+  if (!splat_value(x->operands[0], &value)) return NULL;
+  int count = conditional_branches(x, NULL, &predicated);
+  Computation **branches = ARENA_ARRAY(x->parent->module->arena, Computation *, count);
+  conditional_branches(x, branches, &predicated);
+  int64_t taken = predicated ? !value.u : value.i;
+  if (taken < 0 || taken >= count) taken = count - 1;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.to_apply = branches[taken];
+  Instruction *argument = x->operands[taken + 1];
+  instruction_become(x, HLO_CALL, &argument, 1, &attributes);
+  return x;
+}
+
+static Instruction *while_rule(Instruction *x) {
+  Scalar value;
+  bool never = splat_value(x->a->condition->root, &value) && !value.u;
+  return never ? x->operands[0] : NULL;
+}
+
+static Rule *const rules[OPCODE_COUNT] = {
+    [HLO_ADD] = add,
+    [HLO_SUBTRACT] = subtract,
+    [HLO_MULTIPLY] = multiply,
+    [HLO_DIVIDE] = divide,
+    [HLO_POWER] = power,
+    [HLO_AND] = and_rule,
+    [HLO_OR] = or_rule,
+    [HLO_XOR] = xor_rule,
+    [HLO_MAXIMUM] = same_operands,
+    [HLO_MINIMUM] = same_operands,
+    [HLO_SHIFT_LEFT] = subtract,
+    [HLO_SHIFT_RIGHT_ARITHMETIC] = subtract,
+    [HLO_SHIFT_RIGHT_LOGICAL] = subtract,
+    [HLO_NOT] = involution,
+    [HLO_NEGATE] = involution,
+    [HLO_SELECT] = select_rule,
+    [HLO_CONVERT] = convert,
+    [HLO_COPY] = copy,
+    [HLO_BITCAST] = bitcast,
+    [HLO_RESHAPE] = reshape,
+    [HLO_TRANSPOSE] = transpose,
+    [HLO_BROADCAST] = broadcast,
+    [HLO_SLICE] = slice,
+    [HLO_PAD] = pad,
+    [HLO_CONCATENATE] = concatenate,
+    [HLO_REVERSE] = reverse,
+    [HLO_DYNAMIC_SLICE] = dynamic_slice,
+    [HLO_DYNAMIC_UPDATE_SLICE] = dynamic_update_slice,
+    [HLO_GET_TUPLE_ELEMENT] = get_tuple_element,
+    [HLO_TUPLE_OP] = tuple,
+    [HLO_SORT] = sort,
+    [HLO_CONDITIONAL] = conditional,
+    [HLO_WHILE] = while_rule,
+};
+
+/* The rules know nothing of sizes that are found out at run time. */
+static bool is_simple(const Instruction *x) {
+  OpCategory category = opcode_category(x->opcode);
+  if (category == STRUCTURE || category == CONTROL) return true;
+  if (!shape_is_static_array(x->shape)) return false;
+  for (int i = 0; i < x->operand_count; i++) {
+    if (!shape_is_static_array(x->operands[i]->shape)) return false;
+  }
+  return true;
+}
+
+/* Applies rules to one instruction until none has anything to say. */
+static void simplify_instruction(Rewrite *rewrite, Instruction *x) {
+  for (;;) {
+    Rule *rule = rules[x->opcode];
+    Instruction *better = rule && is_simple(x) ? rule(x) : NULL;
+    if (!better) return;
+    if (better != x) {
+      rewrite_replace(rewrite, x, better);
+      return;
+    }
+    rewrite->changed = true;
+  }
+}
+
+static bool simplify_algebra(Computation *computation) {
+  Rewrite rewrite;
+  rewrite_begin(&rewrite, computation);
+  for (int i = 0; i < rewrite.count; i++) {
+    simplify_instruction(&rewrite, rewrite_visit(&rewrite, i));
+  }
+  return rewrite_end(&rewrite);
+}
+
+bool pass_simplify_algebra(Module *module) {
+  return for_each_computation(module, simplify_algebra);
+}

@@ -1,0 +1,246 @@
+/*
+** Writes select-and-scatter, the gradient of pooling, with operations that loops are made of, where
+** its windows lie side by side: then every element is in one window at most. A dimension of o windows
+** of k elements becomes two, [o, k]; for windows in one dimension:
+**
+**     x'       = reshape(operand)                    [o, k]
+**     place    = iota along the window               [o, k]
+**     (_, at)  = reduce(x', place, by `select`)      [o]
+**     result   = select(place == at, `scatter`(init, source), init)
+**
+** What the windows don't reach is sliced off before, and padded with the initial value afterwards.
+*/
+#include <string.h>
+
+#include "hlo/ir/shorthand.h"
+#include "rewrite/lower.h"
+#include "rewrite/rewrite.h"
+#include "rewrite/windows/pooling.h"
+
+enum { MOST_SPLIT_RANK = 10 }; /* what a loop may have */
+
+/* The shapes along the way. */
+typedef struct Pooling {
+  Computation *computation;
+  Instruction *x; /* the select-and-scatter */
+  Arena *arena;
+  int rank; /* of the split shape */
+  int64_t dims[MOST_SPLIT_RANK];
+  int64_t outer[MAX_RANK]; /* which of them stand for the windows' dimensions */
+  int window_rank;
+  int64_t inner[MAX_RANK], inner_dims[MAX_RANK]; /* which run within the windows, their sizes */
+  int64_t window_size;
+  int64_t covered[MAX_RANK]; /* how much of each dimension the windows reach */
+} Pooling;
+
+/* What the last one was written with, which the next one takes if it fits: a third of the instructions. */
+typedef struct Common {
+  Pooling of;
+  PrimitiveType type;
+  Instruction *init_operand, *places, *init, *first, *nowhere;
+  PoolingChooser chooser;
+} Common;
+
+/* Windows side by side from the first element on. */
+static bool plan_pooling(Pooling *p, Instruction *x) {
+  const Shape *operand = x->operands[0]->shape, *source = x->operands[1]->shape;
+  *p = (Pooling){.computation = x->parent, .x = x, .arena = x->parent->module->arena};
+  p->window_size = 1;
+  if (!shape_is_static_array(operand) || shape_elements(operand) == 0) return false;
+  for (int i = 0; i < operand->rank; i++) {
+    const WindowDimension *w = &x->a->window.items[i];
+    if (w->size != w->stride || w->padding_low || w->padding_high > 0 || w->base_dilation != 1 ||
+        w->window_dilation != 1 || source->dims[i] == 0 || p->rank + 2 > MOST_SPLIT_RANK) {
+      return false;
+    }
+    p->covered[i] = source->dims[i] * w->size;
+    p->outer[i] = p->rank;
+    p->dims[p->rank++] = source->dims[i];
+    if (w->size == 1) continue;
+    p->inner_dims[p->window_rank] = w->size;
+    p->inner[p->window_rank++] = p->rank;
+    p->dims[p->rank++] = w->size;
+    p->window_size *= w->size;
+  }
+  return p->window_rank > 0;
+}
+
+static const Shape *split_shape(const Pooling *p, PrimitiveType type) {
+  return shape_make(p->arena, type, p->rank, p->dims, NULL);
+}
+
+static Instruction *add(const Pooling *p, Opcode opcode, const Shape *shape,
+                        Instruction *const *operands, int count, const Attributes *attributes) {
+  return computation_add(p->computation, opcode, shape, operands, count, attributes, NULL);
+}
+
+/* To the split shape, where dimension i of the operand is dimensions[i]. */
+static Instruction *add_broadcast(const Pooling *p, Instruction *x, const int64_t *dimensions) {
+  Attributes attributes;
+  attributes_init(&attributes);
+  size_t bytes = sizeof *dimensions * (size_t)x->shape->rank;
+  attributes.dimensions = (Int64List){x->shape->rank, arena_copy(p->arena, dimensions, bytes)};
+  return add(p, HLO_BROADCAST, split_shape(p, x->shape->type), &x, 1, &attributes);
+}
+
+/* The operand in the split shape. */
+static Instruction *add_split(const Pooling *p) {
+  Instruction *operand = p->x->operands[0];
+  int rank = operand->shape->rank;
+  const Shape *covered = shape_make(p->arena, operand->shape->type, rank, p->covered, NULL);
+  if (!shape_same_dims(covered, operand->shape)) {
+    Attributes attributes;
+    attributes_init(&attributes);
+    SliceDimension *slices = ARENA_ARRAY(p->arena, SliceDimension, rank);
+    for (int i = 0; i < rank; i++) slices[i] = (SliceDimension){0, p->covered[i], 1};
+    attributes.slice = (SliceConfig){rank, slices};
+    operand = add(p, HLO_SLICE, covered, &operand, 1, &attributes);
+  }
+  return computation_add_reshape(p->computation, operand, p->rank, p->dims);
+}
+
+/* An element's place within its window, in row-major order. */
+static Instruction *add_places(const Pooling *p) {
+  const Shape *flat = shape_make(p->arena, S32, 1, &p->window_size, NULL);
+  const Shape *window = shape_make(p->arena, S32, p->window_rank, p->inner_dims, NULL);
+  Instruction *iota = add(p, HLO_IOTA, flat, NULL, 0, NULL);
+  return add_broadcast(p, add(p, HLO_RESHAPE, window, &iota, 1, NULL), p->inner);
+}
+
+/* All of it, unless it is there. */
+static void add_common(const Pooling *p, Common *common) {
+  Instruction *init = p->x->operands[2];
+  const Pooling *of = &common->of;
+  PrimitiveType type = p->x->shape->type;
+  bool same = of->computation == p->computation && common->init_operand == init &&
+              common->type == type && of->rank == p->rank && of->window_rank == p->window_rank &&
+              !memcmp(of->dims, p->dims, sizeof p->dims) &&
+              !memcmp(of->inner, p->inner, sizeof p->inner);
+  if (same) return;
+  common->of = *p;
+  common->type = type;
+  common->init_operand = init;
+  common->places = add_places(p);
+  common->init = add_broadcast(p, init, NULL);
+  common->first = computation_add_number(p->computation, type, (Scalar){0});
+  common->nowhere = computation_add_number(p->computation, S32, (Scalar){.i = -1});
+}
+
+/* Whether there is something at a place: it is not negative. */
+static Instruction *add_is_place(Computation *c, Instruction *place) {
+  Attributes compare;
+  attributes_init(&compare);
+  compare.direction = COMPARE_GE;
+  Instruction *operands[] = {place, computation_add_number(c, place->shape->type, (Scalar){0})};
+  return computation_add(c, HLO_COMPARE, shape_scalar(PRED), operands, 2, &compare, NULL);
+}
+
+Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *last) {
+  PrimitiveType type = x->shape->type;
+  const Computation *select = x->a->select;
+  if (last->select == select && last->type == type && last->padded == padded) return last->made;
+  Computation *c = module_add_computation(x->parent->module, "select_with_place");
+  *last = (PoolingChooser){c, select, type, padded};
+  const Shape *value = shape_scalar(type), *place = shape_scalar(S32), *pred = shape_scalar(PRED);
+  Instruction *best = computation_add_parameter(c, 0, value, "best");
+  Instruction *at = computation_add_parameter(c, 1, place, "at");
+  Instruction *candidate = computation_add_parameter(c, 2, value, "candidate");
+  Instruction *there = computation_add_parameter(c, 3, place, "there");
+  Attributes call;
+  attributes_init(&call);
+  call.to_apply = x->a->select;
+  Instruction *better =
+      computation_add(c, HLO_CALL, pred, (Instruction *[]){best, candidate}, 2, &call, NULL);
+  Instruction *keep = computation_add(
+      c, HLO_AND, pred, (Instruction *[]){better, add_is_place(c, at)}, 2, NULL, NULL);
+  if (padded) {
+    Instruction *none =
+        computation_add(c, HLO_NOT, pred, (Instruction *[]){add_is_place(c, there)}, 1, NULL, NULL);
+    keep = computation_add(c, HLO_OR, pred, (Instruction *[]){keep, none}, 2, NULL, NULL);
+  }
+  Instruction *results[] = {
+      computation_add(c, HLO_SELECT, value, (Instruction *[]){keep, best, candidate}, 3, NULL,
+                      NULL),
+      computation_add(c, HLO_SELECT, place, (Instruction *[]){keep, at, there}, 3, NULL, NULL),
+  };
+  computation_add_tuple(c, results, 2);
+  return c;
+}
+
+/* The place of the selected element of each window. */
+static Instruction *add_selection(const Pooling *p, Instruction *split, Common *common) {
+  const Shape *source = p->x->operands[1]->shape;
+  Attributes attributes;
+  attributes_init(&attributes);
+  attributes.dimensions = (Int64List){
+      p->window_rank, arena_copy(p->arena, p->inner, sizeof(int64_t) * (size_t)p->window_rank)};
+  attributes.to_apply = pooling_chooser(p->x, false, &common->chooser);
+  const Shape *indices = shape_with_type(p->arena, source, S32);
+  const Shape *both = shape_tuple(p->arena, 2, (const Shape *[]){source, indices});
+  Instruction *operands[] = {split, common->places, common->first, common->nowhere};
+  Instruction *reduce = add(p, HLO_REDUCE, both, operands, 4, &attributes);
+  return computation_add_element(p->computation, reduce, 1);
+}
+
+/* The source's element where the place is selected, the initial value elsewhere. */
+static Instruction *add_spread(const Pooling *p, const Common *common, Instruction *selected) {
+  Instruction *init = common->init;
+  Instruction *source = add_broadcast(p, p->x->operands[1], p->outer);
+  Instruction *at = add_broadcast(p, selected, p->outer);
+  Attributes compare, map;
+  attributes_init(&compare);
+  attributes_init(&map);
+  compare.direction = COMPARE_EQ;
+  map.to_apply = p->x->a->scatter;
+  int64_t *all = ARENA_ARRAY(p->arena, int64_t, p->rank);
+  for (int i = 0; i < p->rank; i++) all[i] = i;
+  map.dimensions = (Int64List){p->rank, all};
+  Instruction *here =
+      add(p, HLO_COMPARE, split_shape(p, PRED), (Instruction *[]){common->places, at}, 2, &compare);
+  Instruction *updated = add(p, HLO_MAP, init->shape, (Instruction *[]){init, source}, 2, &map);
+  return add(p, HLO_SELECT, init->shape, (Instruction *[]){here, updated, init}, 3, NULL);
+}
+
+/* The select-and-scatter itself becomes the last step. */
+static void finish(const Pooling *p, Instruction *spread) {
+  const Shape *shape = p->x->shape;
+  const Shape *covered = shape_make(p->arena, shape->type, shape->rank, p->covered, NULL);
+  if (shape_same_dims(covered, shape)) {
+    instruction_become(p->x, HLO_RESHAPE, &spread, 1, NULL);
+    return;
+  }
+  Attributes attributes;
+  attributes_init(&attributes);
+  PaddingDimension *padding = ARENA_ARRAY(p->arena, PaddingDimension, shape->rank);
+  for (int i = 0; i < shape->rank; i++) padding[i].high = shape->dims[i] - p->covered[i];
+  attributes.padding = (PaddingConfig){shape->rank, padding};
+  Instruction *operands[] = {
+      computation_add_reshape(p->computation, spread, covered->rank, covered->dims),
+      p->x->operands[2]};
+  instruction_become(p->x, HLO_PAD, operands, 2, &attributes);
+}
+
+static bool expand_pooling(Computation *computation, Common *common) {
+  int count = computation->count;
+  bool changed = false;
+  for (int i = 0; i < count; i++) {
+    Pooling pooling;
+    Instruction *x = computation->instructions[i];
+    if (x->opcode != HLO_SELECT_AND_SCATTER || !plan_pooling(&pooling, x)) continue;
+    add_common(&pooling, common);
+    Instruction *selected = add_selection(&pooling, add_split(&pooling), common);
+    finish(&pooling, add_spread(&pooling, common, selected));
+    changed = true;
+  }
+  if (changed) computation_sort(computation);
+  return changed;
+}
+
+bool lower_expand_pooling(Module *module) {
+  bool changed = false;
+  int count = module->count; /* without those that are added */
+  Common common = {0};
+  for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i], &common);
+  if (changed) module_keep_reached(module);
+  return changed;
+}

@@ -1,0 +1,44 @@
+/* What each element-wise operation makes of one element: said once, for the evaluator, for constant
+** folding, for collectives and for the lanes of generated code that go one by one. */
+#ifndef XLA_VALUE_SCALAR_MATH_H
+#define XLA_VALUE_SCALAR_MATH_H
+
+#include "hlo/ir/module.h"
+#include "value/scalar.h"
+
+/* `type` is the operands' element type; the result's is the instruction's. */
+Scalar scalar_unary(const Instruction *instruction, PrimitiveType type, Scalar x);
+Scalar scalar_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y);
+Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
+
+/* There is no rule for an element of this: a row of opcodes.def was added without. Ends the call with
+** INTERNAL. */
+_Noreturn void scalar_missing(Opcode opcode);
+
+/* Complex functions of C64 and C128, computed in double; abs gives a real number. */
+Scalar complex_unary(Opcode opcode, Scalar z);
+
+/* `type` (C64 or C128) matters to the arithmetic operations: each of their steps is rounded to its
+** component type, as in XLA. */
+Scalar complex_binary(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
+
+/* x^y for finite x != 0, if it is neither too large nor too small for a double and turns less than
+** 2^40; else false, and *result is as it was. */
+bool complex_power(Scalar x, Scalar y, Scalar *result);
+
+/* reduce-precision of a float to the exponent and mantissa bits that the instruction states. */
+Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x);
+
+/* Whether `x direction y` holds. For `total_order`, floats must come as order keys. */
+bool scalar_compare(PrimitiveType type, ComparisonDirection direction, Scalar x, Scalar y);
+
+/* The place of a float element in the total order -NaN < -inf < ... < -0 < +0 < ... < inf < NaN,
+** in Scalar.i, to be compared as S64. Takes the element's memory, as NaNs differ by their bits. */
+Scalar total_order_key(PrimitiveType type, const void *data, int64_t index);
+
+/* Whether a compare instruction on this operand type asks for the total order of floats. */
+static inline bool is_total_order(const Instruction *instruction, PrimitiveType type) {
+  return instruction->a->compare_type == COMPARISON_TOTALORDER && type_is_floating(type);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* Element types: XLA's PrimitiveType, its names, sizes and kinds. */
+#ifndef XLA_VALUE_TYPES_H
+#define XLA_VALUE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum PrimitiveType {
+  PRIMITIVE_TYPE_INVALID = 0,
+#define TYPE(name, text, number, bytes, bits, kind) name = number,
+#include "value/types.def"
+#undef TYPE
+  PRIMITIVE_TYPE_END = 34,
+} PrimitiveType;
+
+typedef enum TypeKind {
+  KIND_INVALID,
+  KIND_PRED,
+  KIND_SIGNED,
+  KIND_UNSIGNED,
+  KIND_FLOAT,
+  KIND_COMPLEX,
+  KIND_TUPLE,
+  KIND_OPAQUE,
+  KIND_TOKEN,
+} TypeKind;
+
+const char *type_name(PrimitiveType type);  /* "f32"; "invalid" for what is not a type */
+int type_bytes(PrimitiveType type);         /* bytes per element in memory; 0 for tuple, token */
+int type_bits(PrimitiveType type);          /* significant bits per element */
+int type_mantissa_bits(PrimitiveType type); /* of floats */
+TypeKind type_kind(PrimitiveType type);
+PrimitiveType type_from_name(const char *name, size_t length); /* PRIMITIVE_TYPE_INVALID if none */
+
+static inline bool type_is_array(PrimitiveType t) {
+  TypeKind kind = type_kind(t);
+  return kind >= KIND_PRED && kind <= KIND_COMPLEX;
+}
+static inline bool type_is_integral(PrimitiveType t) { /* not PRED, as in XLA */
+  TypeKind kind = type_kind(t);
+  return kind == KIND_SIGNED || kind == KIND_UNSIGNED;
+}
+static inline bool type_is_floating(PrimitiveType t) { return type_kind(t) == KIND_FLOAT; }
+static inline bool type_is_complex(PrimitiveType t) { return type_kind(t) == KIND_COMPLEX; }
+
+/* What products of `t` and their sums are made in, before they are rounded to it. */
+static inline PrimitiveType type_of_products(PrimitiveType t) {
+  return type_is_floating(t) && type_bits(t) < 32 ? F32 : t;
+}
+
+/* What XLA:CPU computes in where `t` is a format that is only stored: of scale factors, or what they scale. */
+static inline PrimitiveType type_computed_in(PrimitiveType t) {
+  return t == F8E8M0FNU ? F32 : t == F4E2M1FN ? F16 : t;
+}
+
+/* C64 -> F32, C128 -> F64 and back. Other types: themselves / PRIMITIVE_TYPE_INVALID. */
+PrimitiveType type_complex_component(PrimitiveType type);
+PrimitiveType type_complex_of(PrimitiveType type);
+
+#endif
