@@ -25,7 +25,7 @@ enum {
   MAX_DEPTH = 100,
 };
 
-typedef enum NodeKind { EFFECT, LOOP, CHOICE } NodeKind;
+typedef enum EffectKind { EFFECT, LOOP, CHOICE } EffectKind;
 
 typedef struct Node Node;
 typedef struct List {
@@ -34,7 +34,7 @@ typedef struct List {
 } List;
 
 struct Node {
-  NodeKind kind;
+  EffectKind kind;
   const char *name;   /* of an effect */
   const List **parts; /* of a loop: one; of a choice: one a branch */
   int part_count;

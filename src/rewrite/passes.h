@@ -1,31 +1,25 @@
 /*
-** The passes: each rewrites a module into an equivalent one; rewrite/pipeline.def lists them in order.
-** A pass returns whether it changed anything; it never fails on a verified module.
+** The passes. Each rewrites a verified module into an equivalent one and returns whether it changed anything; it
+** never fails. rewrite/pipeline.def lists them in order.
 */
 #ifndef XLA_REWRITE_PASSES_H
 #define XLA_REWRITE_PASSES_H
 
 #include "hlo/ir/module.h"
+#include "plan/fusible.h"
 
-bool pass_custom_calls(Module *module);        /* those that spell an operation XLA has */
-bool pass_manual_sharding(Module *module);     /* shard_map and pmap: devices are partitions */
-bool pass_collective_reducers(Module *module); /* of the type of what they reduce */
-bool pass_inline_calls(Module *module); /* call and async-start/done: their bodies in place */
-bool pass_dead_code(Module *module);    /* what no result and no side effect needs */
-bool pass_loop_state(Module *module);   /* removes dead elements of it */
-bool pass_branch_state(Module *module); /* the same of what branches give and are given */
-bool pass_common_subexpressions(Module *module);
-bool pass_share_computations(Module *module);     /* that are applied to elements, or loops */
-bool computation_share(Computation *computation); /* that pass, on one */
-bool pass_simplify_algebra(Module *module);       /* only what keeps every bit */
-bool pass_fold_transposes(Module *module);        /* into dots and convolutions */
-bool pass_fold_constants(Module *module);         /* by the evaluator, for small results */
-bool pass_expand_applied(Module *module);         /* map and reduce by whole programs, as scans */
-bool pass_expand_scans(Module *module);           /* as while loops */
-bool pass_expand_scaled_dots(Module *module);     /* as dots of what was scaled */
-bool pass_expand_bitcasts(Module *module);        /* as transposes and reshapes */
+/* Those of the table, which says the purpose of each. */
+#define PASS(stage, need, name, function, about, why) bool function(Module *module);
+#define PASS_FOR(stage, need, name, function, about, why) \
+  bool function(Module *module, const Target *target);
+#include "rewrite/pipeline.def"
+#undef PASS
+#undef PASS_FOR
 
-/* Is told what a pass, which changed something, made of the module. */
+/* Merges the computations that `computation` applies or calls and that are alike. */
+bool computation_share(Computation *computation);
+
+/* A listener that is called with the module after each pass that changed something. */
 typedef struct PassWatch PassWatch;
 struct PassWatch {
   void (*changed)(PassWatch *watch, const char *pass, const Module *module);

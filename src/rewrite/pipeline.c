@@ -4,7 +4,7 @@
 
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/effects.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 
 #define NEEDED        true, false
 #define OPTIONAL      false, false

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 #define MOST_BYTES (INT64_C(1) << 40) /* sums must not overflow */
@@ -249,7 +249,7 @@ static void find_called(Found *found, Computation *computation, unsigned walk) {
   }
 }
 
-bool schedule_module(Module *module) {
+bool pass_schedule(Module *module) {
   Found found = {.arena = arena_new()};
   bool changed = false;
   find_called(&found, module->entry, module_walk(module));

@@ -16,7 +16,6 @@
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/dynamic/dimensions.h"
-#include "rewrite/lower.h"
 #include "rewrite/passes.h"
 #include "rewrite/pipeline.h"
 
@@ -122,9 +121,9 @@ static Module *parse(const Deep *deep) {
 
 #define FOR_TARGET(pass) \
   static bool pass##_for_code(Module *module) { return pass(module, &codegen_target); }
-FOR_TARGET(lower_pad_windows)
-FOR_TARGET(lower_batch_comparators)
-FOR_TARGET(lower_fuse_loops)
+FOR_TARGET(pass_pad_windows)
+FOR_TARGET(pass_batch_comparators)
+FOR_TARGET(pass_fuse_loops)
 
 static bool prepare(Module *module) {
   pipeline_run_stage(module, STAGE_PREPARE, &(PipelineOptions){0});
@@ -174,10 +173,10 @@ static const Stage stages[] = {
     {"bitcasts", pass_expand_bitcasts},
     {"scaled dots", pass_expand_scaled_dots},
     {"preparing passes", prepare},
-    {"loops", lower_unroll_loops},
-    {"pooling", lower_expand_pooling},
-    {"scattered windows", lower_scatter_windows},
-    {"sort keys", lower_sort_keys},
+    {"loops", pass_unroll_loops},
+    {"pooling", pass_expand_pooling},
+    {"scattered windows", pass_scatter_windows},
+    {"sort keys", pass_sort_keys},
     {"padded windows", lower_pad_windows_for_code},
     {"comparators", lower_batch_comparators_for_code},
     {"fusion", lower_fuse_loops_for_code},

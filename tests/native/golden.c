@@ -16,7 +16,7 @@
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/dynamic/dimensions.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "runtime/run.h"
 #include "runtime/scheduler.h"
 
@@ -415,7 +415,7 @@ static Verdict run_module(const Case *c, Module *module, const Options *options,
     /* As in compiling, sizes are made values first, as the evaluator knows bounds only; and long
     ** scans of narrow floats are written in XLA's blocks, as it takes a window as it stands. */
     if (dynamic_dimensions_resolve(module, &error)) {
-      lower_block_scans(module);
+      pass_block_scans(module);
       evaluated = evaluate(c, module, arena, why, size);
     } else {
       snprintf(why, size, "%s", error.message);

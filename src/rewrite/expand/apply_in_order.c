@@ -10,7 +10,7 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/expand/applied.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 /* ---- Scalars ---- */
@@ -473,7 +473,7 @@ static bool apply_in_order(Computation *computation) {
   return changed;
 }
 
-bool lower_apply_in_order(Module *module) {
+bool pass_apply_in_order(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   module_measure(module);

@@ -6,7 +6,7 @@
 ** where the inner one is S32: how many places there are at which both hold, which is less than 2^31.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 static bool is_of_predicates(const Instruction *x) {
@@ -46,6 +46,6 @@ static bool count_predicates(Computation *computation) {
   return changed;
 }
 
-bool lower_count_predicates(Module *module) {
+bool pass_count_predicates(Module *module) {
   return for_each_computation(module, count_predicates);
 }

@@ -3,7 +3,7 @@
 ** the formulas. Floats narrower than f32 are computed in f32, as in XLA.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "value/scalar.h"
 
@@ -151,7 +151,7 @@ static bool expand(Computation *computation) {
   return changed;
 }
 
-bool lower_expand_batch_norm(Module *module) {
+bool pass_expand_batch_norm(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= expand(module->computations[i]);

@@ -6,7 +6,7 @@
 ** A list of the best so far, as kernels/sort/topk.c keeps, is for a small k.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
@@ -59,7 +59,7 @@ static void expand(Instruction *x) {
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
 }
 
-bool lower_large_topk(Module *module) {
+bool pass_large_topk(Module *module) {
   bool changed = false;
   int computations = module->count; /* without those that are added */
   for (int i = 0; i < computations; i++) {

@@ -8,7 +8,7 @@
 ** for zero here. (value/real_math.c does the same.) What looks at elements only, or moves them, stays.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 typedef struct Normalizer {
@@ -95,6 +95,6 @@ static bool normalize_floats(Computation *computation) {
   return changed;
 }
 
-bool lower_normalize_floats(Module *module) {
+bool pass_normalize_floats(Module *module) {
   return for_each_computation(module, normalize_floats);
 }

@@ -7,7 +7,7 @@
 **     dot(f32[n,3,2] x, f32[n,2] y)    0 + x[:,:,0] y[:,0] + x[:,:,1] y[:,1]
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum { MOST_PRODUCTS = 64, MOST_TERMS = 4, LEAST_BATCH = 16, MOST_OF_BATCH = 32 };
@@ -170,7 +170,7 @@ static void write_out(Instruction *dot) {
   instruction_become(dot, HLO_RESHAPE, &sum, 1, NULL);
 }
 
-bool lower_small_dots(Module *module) {
+bool pass_small_dots(Module *module) {
   Computation *adders[PRIMITIVE_TYPE_END] = {NULL};
   bool changed = false;
   for (int c = 0; c < module->count; c++) {

@@ -7,11 +7,11 @@
 **
 ** Keys that kernels/sort/sort.c can make itself, which are elements or nearly so, stay in the comparator.
 **
-** Of comparators that have no such keys, lower_batch_comparators makes computations on arrays, which
+** Of comparators that have no such keys, pass_batch_comparators makes computations on arrays, which
 ** kernels/sort/sort_merge.c calls: the sort's attribute `calls`.
 */
 #include "plan/comparator.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 typedef struct Extraction {
@@ -214,7 +214,7 @@ static bool sort_keys(Computation *computation) {
   return changed;
 }
 
-bool lower_sort_keys(Module *module) {
+bool pass_sort_keys(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= sort_keys(module->computations[i]);
@@ -222,7 +222,7 @@ bool lower_sort_keys(Module *module) {
   return changed;
 }
 
-bool lower_batch_comparators(Module *module, const Target *target) {
+bool pass_batch_comparators(Module *module, const Target *target) {
   bool changed = false;
   int count = module->count;
   for (int i = 0; i < count; i++) changed |= batch_comparators(module->computations[i], target);

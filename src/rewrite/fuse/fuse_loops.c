@@ -23,7 +23,7 @@
 #include "base/least.h"
 #include "base/scope.h"
 #include "plan/reduction.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
@@ -546,7 +546,7 @@ static bool fuse_reached(Computation *computation, const Target *target, unsigne
   return fuse_computation(computation, target) | changed;
 }
 
-bool lower_fuse_loops(Module *module, const Target *target) {
+bool pass_fuse_loops(Module *module, const Target *target) {
   bool changed = fuse_reached(module->entry, target, module_walk(module));
   return pass_dead_code(module) | changed;
 }

@@ -18,7 +18,7 @@
 ** reads nothing that is made in between. Where neither holds, two loops stay two.
 */
 #include "plan/reduction.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
@@ -465,7 +465,7 @@ static bool fuse_siblings(Computation *computation) {
   return m.count > 0;
 }
 
-bool lower_fuse_siblings(Module *module) {
+bool pass_fuse_siblings(Module *module) {
   bool changed = for_each_computation(module, fuse_siblings);
   if (changed) pass_dead_code(module);
   return changed;

@@ -10,7 +10,7 @@
 ** After the passes that fold transposes into convolutions.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
@@ -168,6 +168,6 @@ static bool order_convolutions(Computation *computation) {
   return changed;
 }
 
-bool lower_order_convolutions(Module *module) {
+bool pass_order_convolutions(Module *module) {
   return for_each_computation(module, order_convolutions);
 }

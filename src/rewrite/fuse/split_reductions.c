@@ -14,7 +14,7 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
@@ -233,7 +233,7 @@ static bool split(Instruction *x, const Target *target) {
   return true;
 }
 
-bool lower_split_reductions(Module *module, const Target *target) {
+bool pass_split_reductions(Module *module, const Target *target) {
   bool changed = false;
   for (int i = 0; i < module->count; i++) {
     Computation *computation = module->computations[i];

@@ -16,7 +16,8 @@
 #include "base/least.h"
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "plan/counted_loop.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 /* Of all elements of a value; none: nothing is known. */
@@ -135,11 +136,11 @@ static Instruction *constant_like(Computation *computation, const Instruction *x
   return computation_add(computation, HLO_BROADCAST, x->shape, &constant, 1, NULL, NULL);
 }
 
-static bool fold(Computation *body, Counter counter) {
+static bool fold(Computation *body, CountedLoop counter) {
   Rewrite rewrite;
   rewrite_begin(&rewrite, body);
   Range *ranges = scope_new((size_t)rewrite.count + 1, sizeof *ranges);
-  Range turns = {counter.first, counter.first + (counter.turns - 1) * counter.step};
+  Range turns = {counter.first, counter.first + (counter.iterations - 1) * counter.step};
   for (int i = 0; i < rewrite.count; i++) {
     Instruction *x = body->instructions[i], *to = NULL;
     ranges[i] = NOTHING;
@@ -170,16 +171,16 @@ static bool fold(Computation *body, Counter counter) {
   return rewrite_end(&rewrite);
 }
 
-bool lower_counters(Module *module) {
+bool pass_counters(Module *module) {
   bool changed = false;
   module_count_callers(module);
   for (int c = 0; c < module->count; c++) {
     const Computation *computation = module->computations[c];
     for (int i = 0; i < computation->count; i++) {
       const Instruction *x = computation->instructions[i];
-      Counter counter;
-      if (x->opcode == HLO_WHILE && x->a->body->callers == 1 && find_counter(x, &counter) &&
-          counter.turns > 0) {
+      CountedLoop counter;
+      if (x->opcode == HLO_WHILE && x->a->body->callers == 1 && counted_loop_find(x, &counter) &&
+          counter.iterations > 0) {
         changed |= fold(x->a->body, counter);
       }
     }

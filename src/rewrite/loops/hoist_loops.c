@@ -18,7 +18,8 @@
 
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "plan/counted_loop.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "value/scalar.h"
 
@@ -371,8 +372,8 @@ static bool hoist_from(Instruction *loop) {
   l.escapes = scope_new((size_t)l.size, sizeof *l.escapes);
   l.moved = scope_new((size_t)l.size, sizeof(Instruction *));
   analyse(&l);
-  Counter counter;
-  int64_t turns = find_counter(loop, &counter) ? counter.turns : -1;
+  CountedLoop counter;
+  int64_t turns = counted_loop_find(loop, &counter) ? counter.iterations : -1;
   for (int i = 0; i < l.size && l.count < MOST_HOISTED; i++) {
     Instruction *x = body->instructions[i];
     if (l.same[i] && l.escapes[i] && takes_time(x)) {
@@ -393,7 +394,7 @@ static bool hoist_from(Instruction *loop) {
   return l.count > 0;
 }
 
-bool lower_hoist_loops(Module *module) {
+bool pass_hoist_loops(Module *module) {
   bool changed = false;
   module_count_callers(module);
   for (int c = 0; c < module->count; c++) {

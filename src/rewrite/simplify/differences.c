@@ -7,7 +7,7 @@
 
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 /* along[d]: the dimension of the difference that dimension d of `from` is along, by those of `to`, which it is
@@ -70,4 +70,4 @@ static bool note_differences(Computation *computation) {
   return false; /* nothing that is to be seen */
 }
 
-bool lower_differences(Module *module) { return for_each_computation(module, note_differences); }
+bool pass_differences(Module *module) { return for_each_computation(module, note_differences); }

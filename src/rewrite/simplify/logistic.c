@@ -8,7 +8,7 @@
 ** is broadcast: softmax. Others are divided here, so that their bits are what the operation says.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 static bool is_one(const Instruction *x) {
@@ -82,4 +82,4 @@ static bool find_logistics(Computation *computation) {
   return changed || added;
 }
 
-bool lower_logistic(Module *module) { return for_each_computation(module, find_logistics); }
+bool pass_logistic(Module *module) { return for_each_computation(module, find_logistics); }

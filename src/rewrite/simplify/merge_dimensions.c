@@ -6,7 +6,7 @@
 **     reshape(slice(reshape(x) of f32[4,2,2]), slice={[0:4], [1:2], [0:2]})
 */
 #include "plan/loop_plan.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 /* Of the dimensions of an array: which merged one each belongs to, in order. */
@@ -275,4 +275,4 @@ static bool merge_all(Computation *computation) {
   return changed;
 }
 
-bool lower_merge_dimensions(Module *module) { return for_each_computation(module, merge_all); }
+bool pass_merge_dimensions(Module *module) { return for_each_computation(module, merge_all); }

@@ -9,7 +9,7 @@
 ** nothing but loops over elements would become smaller all stays as it is: these go by their slices.
 */
 #include "base/scope.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
@@ -291,4 +291,4 @@ static bool narrow_computation(Computation *computation) {
   return worth_it;
 }
 
-bool lower_narrow(Module *module) { return for_each_computation(module, narrow_computation); }
+bool pass_narrow(Module *module) { return for_each_computation(module, narrow_computation); }

@@ -11,7 +11,7 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum { BLOCK = 16 }; /* of XLA:CPU's ReduceWindowRewriter */
@@ -134,7 +134,7 @@ static bool block_scans(Computation *computation) {
   return changed;
 }
 
-bool lower_block_scans(Module *module) {
+bool pass_block_scans(Module *module) {
   bool changed = false;
   for (int i = 0; i < module->count; i++) changed |= block_scans(module->computations[i]);
   return changed;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
@@ -236,7 +236,7 @@ static bool expand_pooling(Computation *computation, Common *common) {
   return changed;
 }
 
-bool lower_expand_pooling(Module *module) {
+bool pass_expand_pooling(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   Common common = {0};

@@ -10,7 +10,7 @@
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/expand/applied.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
@@ -106,7 +106,7 @@ static bool mask_windows(Computation *computation) {
   return changed;
 }
 
-bool lower_mask_windows(Module *module) {
+bool pass_mask_windows(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   for (int i = 0; i < count; i++) changed |= mask_windows(module->computations[i]);

@@ -6,7 +6,7 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
@@ -86,7 +86,7 @@ static bool pad_windows(Computation *computation, const Target *target) {
   return changed;
 }
 
-bool lower_pad_windows(Module *module, const Target *target) {
+bool pass_pad_windows(Module *module, const Target *target) {
   bool changed = false;
   for (int i = 0; i < module->count; i++) changed |= pad_windows(module->computations[i], target);
   return changed;

@@ -9,7 +9,7 @@
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/expand/applied.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 /* ---- Reversed ones ---- */
@@ -153,4 +153,4 @@ static bool plain_windows(Computation *computation) {
   return changed;
 }
 
-bool lower_plain_windows(Module *module) { return for_each_computation(module, plain_windows); }
+bool pass_plain_windows(Module *module) { return for_each_computation(module, plain_windows); }

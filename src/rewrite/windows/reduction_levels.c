@@ -13,7 +13,7 @@
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
 #include "rewrite/expand/applied.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum { LEVEL_WINDOW = 32 }; /* of XLA:CPU's TreeReductionRewriter */
@@ -101,4 +101,4 @@ static bool write_levels(Computation *computation) {
   return changed;
 }
 
-bool lower_reduction_levels(Module *module) { return for_each_computation(module, write_levels); }
+bool pass_reduction_levels(Module *module) { return for_each_computation(module, write_levels); }

@@ -8,7 +8,7 @@
 ** Padding has the place -1, at which nothing is; nor does the scatter update there.
 */
 #include "hlo/ir/shorthand.h"
-#include "rewrite/lower.h"
+#include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
@@ -90,7 +90,7 @@ static bool scatter_windows(Computation *computation, PoolingChooser *last) {
   return changed;
 }
 
-bool lower_scatter_windows(Module *module) {
+bool pass_scatter_windows(Module *module) {
   bool changed = false;
   int count = module->count; /* without those that are added */
   PoolingChooser last = {0};
