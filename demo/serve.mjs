@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Serves the page that `make site` made, on localhost, with the headers that make it cross-origin
- * isolated.
+ * isolated, and with its policy.
  *
  *     node demo/serve.mjs [--port N] [--no-isolation]
  */
@@ -11,6 +11,8 @@ import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+
+import { POLICY } from './policy.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SITE = join(ROOT, 'build', 'site');
@@ -28,6 +30,7 @@ const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
+const SECURITY = { 'Content-Security-Policy': POLICY };
 
 /** What static hosts send, too: the playground's JavaScript runs in workers of an opaque origin, which load it. */
 const FOR_OPAQUE = { 'Access-Control-Allow-Origin': '*' };
@@ -49,8 +52,8 @@ async function fileFor(path, folders) {
  * Starts the server.
  * @param {object} [options]
  * @param {number} [options.port] 0: any free one
- * @param {boolean | 'by worker'} [options.isolated] whether the headers are sent; 'by worker': they
- *   are not, and the page's service worker adds them. With false it does nothing either, as on
+ * @param {boolean | 'by worker'} [options.isolated] whether the headers that isolate are sent; 'by worker': as
+ *   of a static host, no header is, and the page's service worker adds those. With false it does nothing either, as on
  *   hosts where there can be none.
  * @param {string[]} [options.folders] further ones of the checkout to serve
  * @returns {Promise<{address: string, close: () => Promise<void>}>}
@@ -58,7 +61,8 @@ async function fileFor(path, folders) {
 export async function serve({ port = 8080, isolated = true, folders = [] } = {}) {
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
-    const headers = { 'Cache-Control': 'no-cache', ...FOR_OPAQUE, ...(isolated === true ? ISOLATION : {}) };
+    const headers = { 'Cache-Control': 'no-cache', ...FOR_OPAQUE, ...(isolated === true ? ISOLATION : {}),
+      ...(isolated === 'by worker' ? {} : SECURITY) };
     if (path === '/isolation.js' && isolated === false) {
       response.writeHead(200, { ...headers, 'Content-Type': TYPES['.js'] }).end();
       return;

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { apiReference } from './guides/api.mjs';
 import { operationsTable } from './playground/operations_table.mjs';
+import { POLICY } from './policy.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -15,6 +16,7 @@ function furtherFiles() {
   const files = {
     'digits.bin.gz': '../build/digits.bin.gz', // by train/pack_digits.mjs
     'isolation.js': '../web/isolation.js',
+    'first_theme.js': 'shared/first_theme.js',
   };
   return {
     name: 'further-files',
@@ -24,8 +26,11 @@ function furtherFiles() {
         this.emitFile({ type: 'asset', fileName, source: await readFile(here(path)) });
       }
     },
-    // A classic script that comes before all others: see web/isolation.js.
-    transformIndexHtml: () => [{ tag: 'script', attrs: { src: 'isolation.js' }, injectTo: 'head-prepend' }],
+    // The policy holds for what comes after it. Classic scripts run before all others and before the first paint.
+    transformIndexHtml: () => [
+      { tag: 'meta', attrs: { 'http-equiv': 'Content-Security-Policy', content: POLICY }, injectTo: 'head-prepend' },
+      ...['isolation.js', 'first_theme.js'].map((src) => ({ tag: 'script', attrs: { src }, injectTo: 'head-prepend' })),
+    ],
   };
 }
 

@@ -29,7 +29,7 @@ export const launch = () =>
 
 /**
  * A page and, in `complaints`, what went wrong in it: errors and warnings on the console, uncaught
- * ones, requests that failed.
+ * ones, requests that failed, violations of its policy.
  */
 export async function newPage(browser, options = {}) {
   const page = await browser.newPage(options);
@@ -38,6 +38,9 @@ export async function newPage(browser, options = {}) {
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
   });
+  await page.addInitScript(() => addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, sourceFile, lineNumber }) => {
+    console.error(`policy: ${effectiveDirective} forbids ${blockedURI} at ${sourceFile}:${lineNumber}`);
+  }));
   page.on('pageerror', (error) => complaints.push(error.stack ?? String(error)));
   page.on('requestfailed', (request) => {
     complaints.push(`${request.url()}: ${request.failure()?.errorText}`);
@@ -69,6 +72,17 @@ export async function openSite(hash, { server: how, ...options } = {}) {
       await server.close();
     },
   };
+}
+
+/** Pastes a text over all that is in the editor. */
+export async function replaceText(page, text) {
+  await page.click('.cm-content');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.locator('.cm-content').evaluate((content, pasted) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', pasted);
+    content.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
 }
 
 /** That nothing is wider than the window. */

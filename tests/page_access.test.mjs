@@ -5,75 +5,17 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 
-import { EXHIBITS } from '../demo/gallery/exhibits.mjs';
 import { assertFits, openSite, PHONE } from './browser.mjs';
+import { scenesOf } from './scenes.mjs';
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const DESK = { width: 1400, height: 900 };
 
-let page, complaints, address, close;
-before(async () => {
-  ({ page, complaints, address, close } = await openSite('train'));
-});
-after(() => close?.());
-
-const started = () => page.waitForFunction(() => document.getElementById('start')?.disabled === false);
-const played = () => page.waitForFunction(() => {
-  const { turn, asked } = document.getElementById('play-status')?.dataset ?? {};
-  return turn !== undefined && turn === asked;
-});
-const tab = (id, inside) => async () => {
-  await played();
-  await page.click(`[data-tab="${id}"]`);
-  await page.waitForSelector(`[data-panel="${id}"] ${inside}`);
-};
-
-/** Views in the states in which they show most: name, address, and what leads there. */
-const SCENES = [
-  ['train', 'train', async () => {
-    await started();
-    await page.click('#start');
-    await page.waitForFunction(() => Number(document.getElementById('step').textContent) > 20);
-    await page.click('#start');
-  }],
-  ['playground', 'playground', played],
-  ['playground, indices', 'playground', async () => {
-    await played();
-    await page.selectOption('#example', 'gather');
-    await tab('picture', '.cell')();
-  }],
-  ['playground, module', 'playground', tab('module', 'pre')],
-  ['playground, timeline', 'playground', tab('timeline', 'td')],
-  ['playground, memory', 'playground', async () => {
-    await played();
-    await page.selectOption('#example', 'Mandelbrot set');
-    await tab('memory', '.plan')();
-  }],
-  ['playground, an error', 'playground', async () => {
-    await played();
-    await page.click('.cm-content');
-    await page.keyboard.type('x');
-    await page.waitForSelector('#play-problem:not([hidden])');
-  }],
-  ['meshes', 'meshes', () => page.waitForSelector('.together')],
-  ['meshes, a deadlock', 'meshes', async () => {
-    await page.waitForSelector('.together');
-    await page.selectOption('#mesh-program', { label: 'Hangs: a ring of receivers' });
-    await page.waitForSelector('path.waits');
-  }],
-  ...EXHIBITS.map(({ id }) => [`gallery, ${id}`, `gallery/${id}`, () => page.waitForSelector('[data-figure="Program"]')]),
-  ['open', 'open', () => page.waitForSelector('#drop')],
-  ['open, a run', 'open', async () => {
-    await page.click('#sample');
-    await page.click('#run');
-    await page.click('#outcome [data-tab="profile"]');
-    await page.waitForSelector('#outcome [data-panel="profile"] td');
-  }],
-  ['guides', 'guides/how-it-works', () => page.waitForSelector('.guide h2')],
-  ['guides, the API', 'guides/api', () => page.waitForSelector('.guide h2')],
-];
+const { page, complaints, address, close } = await openSite('train');
+const { started, played, scenes } = scenesOf(page);
+after(() => close());
 
 /** What axe-core finds, a line each. */
 async function violations() {
@@ -88,7 +30,7 @@ async function violations() {
 }
 
 describe('rules of accessibility', { timeout: 300000 }, () => {
-  for (const [name, hash, lead] of SCENES) {
+  for (const [name, hash, lead] of scenes) {
     test(name, async () => {
       await page.setViewportSize(DESK);
       await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
@@ -165,7 +107,7 @@ describe('by keyboard', () => {
     await open('playground');
     await played();
     await tabTo('share');
-    const isInEditor = () => page.evaluate(() => Boolean(document.activeElement.closest('.cm-content')));
+    const isInEditor = () => page.evaluate(() => Boolean(document.activeElement.shadowRoot?.activeElement.closest('.cm-content')));
     for (let i = 0; i < 10 && !await isInEditor(); i++) await page.keyboard.press('Tab');
     assert.ok(await isInEditor());
     assert.ok((await focused()).isSeen);

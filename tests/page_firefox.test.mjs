@@ -9,14 +9,13 @@ import { Firefox, firefoxPath } from './firefox.mjs';
 
 const skip = firefoxPath() ? false : 'there is no Firefox: .ci/toolchain browser installs it';
 
-const CLIENTS = 40;
 const number = (id) => `Number(document.getElementById('${id}')?.textContent.replaceAll(',', ''))`;
 
 for (const isolated of [true, false]) {
   describe(`in Firefox, ${isolated ? 'isolated' : 'not isolated'}`, { skip, timeout: 900000 }, () => {
     let firefox, server;
     before(async () => {
-      server = await serve({ port: 0, isolated });
+      server = await serve({ port: 0, isolated, folders: ['tests'] });
       firefox = await Firefox.launch();
       await firefox.resize(390, 844);
     });
@@ -128,19 +127,7 @@ for (const isolated of [true, false]) {
       await firefox.goto(`${server.address}#guides`);
       const threads = await firefox.evaluate(`new Promise(async (resolve, reject) => {
         const { lendWorkers } = await import('/web/lend.mjs');
-        const script = \`
-          import { borrowWorkers } from '${server.address}web/lend.mjs';
-          import { Client } from '${server.address}bindings/index.mjs';
-          borrowWorkers();
-          let threads;
-          for (let i = 0; i < ${CLIENTS}; i++) {
-            const client = await Client.create({ threads: 2 });
-            ({ threads } = client);
-            client.dispose();
-          }
-          postMessage(threads);\`;
-        const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
-        const worker = lendWorkers(new Worker(url, { type: 'module' }));
+        const worker = lendWorkers(new Worker('/tests/lent_clients.mjs', { type: 'module' }));
         const slices = setInterval(() => { for (const end = performance.now() + 12; performance.now() < end;); }, 16);
         worker.onmessage = ({ data }) => {
           clearInterval(slices);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { MESH_PROGRAMS } from '../demo/meshes/programs.mjs';
-import { assertFits, openSite } from './browser.mjs';
+import { assertFits, openSite, replaceText } from './browser.mjs';
 
 let page, complaints, close;
 before(async () => {
@@ -78,9 +78,7 @@ test('programs can be edited, and a link holds the edit', async () => {
   const before = await page.evaluate(() => Number(document.getElementById('mesh-status').dataset.turn));
   const { program } = MESH_PROGRAMS.find(({ name }) => name === 'Hangs: a message never sent');
   const text = program.replace('direction=GT', 'direction=LT');
-  await page.click('.cm-content');
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.insertText(text);
+  await replaceText(page, text);
   await settled(before);
   assert.ok(await page.isHidden('#mesh-problem'));
   await page.waitForFunction(() => location.hash.length > 200);

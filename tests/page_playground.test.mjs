@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { newPage, openSite } from './browser.mjs';
+import { newPage, openSite, replaceText } from './browser.mjs';
 
 let page, complaints, browser, close;
 before(async () => {
@@ -34,12 +34,7 @@ const tab = async (id) => {
   return page.locator(`[data-panel="${id}"]`);
 };
 
-/** Puts a text into the editor as a person would: all at once, over what is there. */
-async function type(text) {
-  await page.click('.cm-content');
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.insertText(text);
-}
+const type = (text) => replaceText(page, text);
 
 const program = (body) => `HloModule m\n\nENTRY main {\n${body}\n}\n`;
 

@@ -36,6 +36,11 @@ const look = EditorView.theme({
   '.cm-completionDetail': { color: 'var(--soft)' },
   '.cm-diagnostic-error': { borderLeftColor: 'var(--problem)' },
   '.cm-panels': { backgroundColor: 'var(--panel)', color: 'var(--ink)' },
+  '.cm-tooltip .doc': { padding: '.5rem .7rem', font: '14px/1.45 var(--sans)' },
+  '.doc p': { margin: '.25rem 0 0' },
+  '.doc code': { font: '.86em var(--mono)' },
+  '.doc .soft': { color: 'var(--soft)' },
+  '.doc .small': { fontSize: 'var(--small)' },
   '.cm-matchingBracket': { backgroundColor: 'var(--accent-soft) !important' },
 });
 
@@ -52,6 +57,8 @@ function rangeAt(doc, line, column) {
 }
 
 /**
+ * Fills an element with an editor. It lies in a shadow root, whose style sheets CodeMirror adopts; into a document it
+ * would put <style> elements, which the page's policy forbids.
  * @param {HTMLElement} parent
  * @param {{ text: string, language: 'hlo' | 'stablehlo' | 'javascript', onchange: (text: string) => void }} options
  */
@@ -59,7 +66,7 @@ export function createEditor(parent, { text, language, onchange }) {
   const speaks = new Compartment();
   let quiet = false; /* while the program itself changes the text */
   const view = new EditorView({
-    parent,
+    parent: parent.attachShadow({ mode: 'open' }),
     state: EditorState.create({
       doc: text,
       extensions: [

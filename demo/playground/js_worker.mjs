@@ -9,7 +9,6 @@ import * as xla from '../../bindings/index.mjs';
 import { serve } from '../shared/rpc.mjs';
 
 const { Client, HloModule, Literal } = xla;
-const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 
 let client; /* promised */
 
@@ -23,10 +22,21 @@ function literalsOf(value) {
   return [Literal.from(value)];
 }
 
-/** Where in the code an error came from: engines count the two lines of the function's head. */
+/** The place in the code where an error arose. The first line of the module is not the code's. */
 function placeOf(error) {
-  const match = /(?:<anonymous>|Function|eval[^\n]*?):(\d+):(\d+)\)?\s*$/m.exec(error?.stack ?? '');
-  return match ? { line: Number(match[1]) - 2, column: Number(match[2]) } : {};
+  const match = /blob:\S*?:(\d+):(\d+)\)?\s*$/m.exec(error?.stack ?? '');
+  return match ? { line: Number(match[1]) - 1, column: Number(match[2]) } : {};
+}
+
+/** The code as a function of an object with these names. It is a module, since the page's policy forbids eval. */
+async function functionOf(code, names) {
+  const module = `export default async ({ ${names.join(', ')} }) => {\n${code}\n};`;
+  const address = URL.createObjectURL(new Blob([module], { type: 'text/javascript' }));
+  try {
+    return (await import(/* @vite-ignore */ address)).default;
+  } finally {
+    URL.revokeObjectURL(address);
+  }
 }
 
 /** So that the core is there when a program comes. */
@@ -38,8 +48,8 @@ async function run(code) {
   const shown = [];
   const names = { ...xla, client: created, show: (value, name) => shown.push(...literalsOf(value).map((literal) => ({ name: name ?? `shown ${shown.length}`, ...plain(literal) }))) };
   try {
-    const body = new AsyncFunction(...Object.keys(names), code);
-    const result = await body(...Object.values(names));
+    const body = await functionOf(code, Object.keys(names));
+    const result = await body(names);
     const modules = [result].flat().filter((one) => one instanceof HloModule);
     if (result !== undefined && !modules.length) shown.push(...literalsOf(result).map((literal) => ({ name: 'returned', ...plain(literal) })));
     return { text: modules.length ? modules.join('\n') : null, shown };

@@ -24,11 +24,12 @@ export function h(tag, properties = {}, ...children) {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** The same for SVG. @returns {SVGElement} */
+/** The same for SVG; all properties are attributes but `style`, which a policy allows as a property only. @returns {SVGElement} */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value != null) element.setAttribute(name, value);
+    if (name === 'style') element.style.cssText = value ?? '';
+    else if (value != null) element.setAttribute(name, value);
   }
   element.append(...children.flat(Infinity).filter((child) => child != null));
   return element;
