@@ -177,9 +177,9 @@ static const Stage stages[] = {
     {"pooling", pass_expand_pooling},
     {"scattered windows", pass_scatter_windows},
     {"sort keys", pass_sort_keys},
-    {"padded windows", lower_pad_windows_for_code},
-    {"comparators", lower_batch_comparators_for_code},
-    {"fusion", lower_fuse_loops_for_code},
+    {"padded windows", pass_pad_windows_for_code},
+    {"comparators", pass_batch_comparators_for_code},
+    {"fusion", pass_fuse_loops_for_code},
     {"all of them", lower},
 };
 
