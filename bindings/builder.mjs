@@ -9,7 +9,7 @@ import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
 import { isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
-import { MOST_ENTRIES } from './options.mjs';
+import { MAX_ENTRIES } from './options.mjs';
 import { Shape } from './shape.mjs';
 
 /** Constants of so many bytes are handed over, not copied twice. */
@@ -309,7 +309,7 @@ export class XlaBuilder extends Handle {
       });
     }
     // Of all operands' builders, that of the innermost function: only there all can be used.
-    const few = (value) => (value?.length > MOST_ENTRIES ? [] : value); // which is refused later
+    const few = (value) => (value?.length > MAX_ENTRIES ? [] : value); // which is refused later
     const innermost = (values) =>
       values.flatMap(few).flatMap(few).filter(isOp).map(({ builder }) => builder)
         .reduce((inner, builder) => (builder.#depth > inner.#depth ? builder : inner));

@@ -24,7 +24,7 @@ const LOAD_OPTIONS = {
   arguments: kind('an array of shapes', (value) =>
     (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
 };
-const MAX_DEVICES = 4096; // MOST_DEVICES in src/hlo/ir/mesh.h
+const MAX_DEVICES = 4096; // MAX_DEVICES in src/hlo/ir/mesh.h
 const MAX_THREADS = 256;
 
 const replicas = count(1, MAX_DEVICES);

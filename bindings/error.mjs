@@ -19,7 +19,7 @@ export const STATUS_CODES = Object.freeze([
   'UNAUTHENTICATED',
 ]);
 
-const MOST_CHARACTERS = 10_000;
+const MAX_CHARACTERS = 10_000;
 
 /** What every failure of this package is thrown as. */
 export class XlaError extends Error {
@@ -34,7 +34,7 @@ export class XlaError extends Error {
    * @param {unknown} [details.cause]
    */
   constructor(code, message, { operation, line, column, waiting, cause } = {}) {
-    const shown = `${message}`.slice(0, MOST_CHARACTERS); // a name of the caller's may be in it
+    const shown = `${message}`.slice(0, MAX_CHARACTERS); // a name of the caller's may be in it
     super(shown, cause === undefined ? undefined : { cause });
     this.code = code;
     this.operation = operation;
@@ -53,7 +53,7 @@ export function invalidArgument(operation, message) {
   });
 }
 
-const MOST_SHOWN = 60;
+const MAX_SHOWN = 60;
 
 /** What says of a class that it is the package's, and of which copy: a program may come to have two. */
 export const COPY = Symbol.for('xla-wasm.copy');
@@ -82,10 +82,10 @@ function described(value) {
 
 /** No more of it than is shown: it may be long, deep, or a part of itself. */
 function describeList(values, depth = 0) {
-  if (depth > MOST_SHOWN) return '...';
+  if (depth > MAX_SHOWN) return '...';
   let text = '';
   for (const value of values) {
-    if (text.length > MOST_SHOWN) break;
+    if (text.length > MAX_SHOWN) break;
     const shown = Array.isArray(value) ? describeList(value, depth + 1) : describe(value);
     text += text ? `, ${shown}` : shown;
   }
@@ -93,7 +93,7 @@ function describeList(values, depth = 0) {
 }
 
 function shorten(text) {
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 3)}...` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 3)}...` : text;
 }
 
 /** What is wrong, of anything that can be thrown; never throws itself. */

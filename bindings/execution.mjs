@@ -11,14 +11,14 @@ import { Shape } from './shape.mjs';
 
 const PROFILE_EVENT_BYTES = 56; // ProfileEvent in src/runtime/run.h
 const WAITED_FOR_HOST = -1; // in the same header
-const MOST_MS = 2 ** 31 - 1; // of a timer
+const MAX_MS = 2 ** 31 - 1; // of a timer
 
 export const EXECUTION_OPTIONS = {
   device: boolean,
   profile: boolean,
   seed: count(0, Number.MAX_SAFE_INTEGER),
   signal,
-  timeoutMs: count(0, MOST_MS),
+  timeoutMs: count(0, MAX_MS),
 };
 
 /** A set of numbers of parameters, each given once. */

@@ -8,7 +8,7 @@ import { Literal, rowMajorData } from './literal.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
 
-const MOST_MESSAGE = 1000;
+const MAX_MESSAGE = 1000;
 
 /** Values of one feed of one device, and who waits for them. At most one side is not empty. */
 class Feed {
@@ -190,7 +190,7 @@ export class HostCalls {
       this.#write(call, value);
     } catch (error) {
       // Not so long that it would have to be allocated: memory may be what is missing.
-      message = messageOf(error).slice(0, MOST_MESSAGE) || 'the host failed';
+      message = messageOf(error).slice(0, MAX_MESSAGE) || 'the host failed';
       code = codeOf(error);
     }
     if (!this.#isAlive(call)) return;

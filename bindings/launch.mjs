@@ -8,9 +8,9 @@ import {
 import { coreOf, forget, pointerOf } from './handle.mjs';
 import { checkOptions, copyList, count, kind } from './options.mjs';
 
-const MOST_DEVICES = 4096;
+const MAX_DEVICES = 4096;
 
-const number = count(0, MOST_DEVICES - 1);
+const number = count(0, MAX_DEVICES - 1);
 const ENTRY = {
   executable: kind('an Executable', (value) => (value instanceof Executable ? value : undefined)),
   replica: number,

@@ -390,15 +390,15 @@ function formatNested(value, shape, dim) {
   return `{\n${items.map((item) => indent + item).join(',\n')}\n${'  '.repeat(dim)}}`;
 }
 
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** As a literal prints, but no more of it than fits a screen: the first elements of the first rows. */
 export function shortText(shape, data) {
-  if (shape.elementCount <= MOST_SHOWN) {
+  if (shape.elementCount <= MAX_SHOWN) {
     return String(new Literal(shape, data.slice()));
   }
   const { read } = ELEMENT_TYPES.get(shape.elementType);
-  const first = Array.from({ length: MOST_SHOWN }, (_, i) =>
+  const first = Array.from({ length: MAX_SHOWN }, (_, i) =>
     formatElement(read(data, i), shape.elementType));
   return `${shape} {${first.join(', ')}, ...}`;
 }

@@ -1,6 +1,6 @@
 /** Names that were meant: for errors about those that there are not. */
 
-const MOST_LENGTH = 60;
+const MAX_LENGTH = 60;
 
 /**
  * The known name that is nearest to one that is not known: undefined if none is near, that is, if
@@ -9,7 +9,7 @@ const MOST_LENGTH = 60;
  * @param {Iterable<string>} known
  */
 export function suggestion(name, known) {
-  if (name.length > MOST_LENGTH) return undefined;
+  if (name.length > MAX_LENGTH) return undefined;
   let nearest;
   let least = Infinity;
   for (const other of known) {

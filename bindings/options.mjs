@@ -6,7 +6,7 @@
 import { describe, invalidArgument } from './error.mjs';
 import { suggestion } from './names.mjs';
 
-export const MOST_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
+export const MAX_ENTRIES = 2 ** 22; // of a list; more are a mistake, and would take long to look at
 
 /** Whether a value is an object of named fields, and no list, bytes, map, promise or instance of a class. */
 export function isPlainObject(value) {
@@ -42,8 +42,8 @@ export const signal = kind('an AbortSignal', (value) =>
  * @param {ArrayLike<any>} list
  */
 export function copyList(list) {
-  if (list.length > MOST_ENTRIES) {
-    throw invalidArgument('', `an array of ${list.length} entries is longer than ${MOST_ENTRIES}`);
+  if (list.length > MAX_ENTRIES) {
+    throw invalidArgument('', `an array of ${list.length} entries is longer than ${MAX_ENTRIES}`);
   }
   const copy = new Array(list.length);
   for (let i = 0; i < copy.length; i++) copy[i] = list[i];

@@ -8,7 +8,7 @@ import { XlaError } from './error.mjs';
 import { HLO_MODULE, PRIMITIVE_TYPES } from './hlo_schema.mjs';
 import { encode } from './protobuf.mjs';
 
-const MOST_LEVELS = 200;
+const MAX_LEVELS = 200;
 
 /** Names of fields that hlo_schema.mjs calls otherwise: where it has several, the message decides. */
 const NAMES = {
@@ -105,7 +105,7 @@ class Reader {
 
   /** Fields up to `close`; undefined: the end of the text. */
   message(schema, close, level) {
-    if (level > MOST_LEVELS) throw this.fail(`more than ${MOST_LEVELS} messages in each other`);
+    if (level > MAX_LEVELS) throw this.fail(`more than ${MAX_LEVELS} messages in each other`);
     const message = {};
     while (this.token !== close) {
       const name = this.take();

@@ -14,7 +14,7 @@ const VARINT = 0;
 const FIXED_64 = 1;
 const BYTES = 2;
 const FIXED_32 = 5;
-const MOST_LEVELS = 200;
+const MAX_LEVELS = 200;
 
 const WIRE_TYPES = { int: VARINT, bool: VARINT, float: FIXED_32, double: FIXED_64 };
 const wireType = (kind) => WIRE_TYPES[kind] ?? BYTES;
@@ -161,7 +161,7 @@ function joined(pieces, TypedArray) {
  * @param {Record<number, [string, any]>} schema
  */
 export function decode(bytes, schema, level = 0) {
-  if (level > MOST_LEVELS) throw problem(`more than ${MOST_LEVELS} messages in each other`, 0);
+  if (level > MAX_LEVELS) throw problem(`more than ${MAX_LEVELS} messages in each other`, 0);
   const reader = new Reader(bytes);
   const message = {};
   const inPieces = new Map();

@@ -129,7 +129,7 @@ const ascii = (bytes, from, to) => String.fromCharCode(...bytes.subarray(from, t
 
 export const isGzip = (bytes) => startsWith(bytes, 0x1f, 0x8b);
 
-const PIECE = 1 << 18, MOST_GROWTH = 1032; // bytes that one of deflate's can become
+const PIECE = 1 << 18, MAX_GROWTH = 1032; // bytes that one of deflate's can become
 const GROWTH = 200, MIN_UNPACKED = 2 ** 20, MAX_UNPACKED = 2 ** 32;
 
 /**
@@ -159,7 +159,7 @@ export function inflate(bytes, format, size, { maxBytes, refuse, onProgress }) {
       else controller.enqueue(bytes.slice(at, at += PIECE));
     },
   });
-  const total = Math.min(size, MOST_GROWTH * bytes.length);
+  const total = Math.min(size, MAX_GROWTH * bytes.length);
   return streamed(pieces.pipeThrough(new DecompressionStream(format)), { total, maxBytes, refuse, onProgress });
 }
 

@@ -35,13 +35,13 @@ export async function readNpz(source, options) {
   return arrays;
 }
 
-const MOST_HEADER = 100_000_000;
+const MAX_HEADER = 100_000_000;
 
 export async function readSafetensors(source, options) {
   const bytes = await bytesOf('readSafetensors', source, options);
   const fail = (problem) => invalidArgument('readSafetensors', problem);
   const length = bytes.length >= 8 ? Number(viewOf(bytes).getBigUint64(0, true)) : Infinity;
-  if (length > MOST_HEADER || length > bytes.length - 8) throw fail('this is no safetensors file');
+  if (length > MAX_HEADER || length > bytes.length - 8) throw fail('this is no safetensors file');
   let header;
   try {
     header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));

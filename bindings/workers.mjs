@@ -6,7 +6,7 @@
 import { XlaError } from './error.mjs';
 import { importNode, isNode } from './loader.mjs';
 
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 const BROKEN = 2; // WorkerLoss in src/runtime/scheduler.h
 
 export class Workers {
@@ -108,7 +108,7 @@ export class Workers {
   #retry(worker, number, error) {
     const failures = (this.#failures.get(number) ?? 0) + 1;
     this.#failures.set(number, failures);
-    if (failures < MOST_FAILURES) {
+    if (failures < MAX_FAILURES) {
       this.#replace(worker);
       return;
     }

@@ -34,7 +34,7 @@ const PROGRAMS = [
 const SMALL = `HloModule m\n${ADD}\nENTRY e { x = f32[4] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add }`;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const MOST_BYTES = 64 << 10; // of a death: no stack, of 1 MB
+const MAX_BYTES = 64 << 10; // of a death: no stack, of 1 MB
 
 /** The workers that are started while `body` runs, and still live. */
 async function watching(body) {
@@ -92,7 +92,7 @@ test('workers killed in the middle of anything', { timeout: 120000 }, async (t) 
         else killed++;
       }
       const bytes = (client.heapInUse - before) / Math.max(killed, 1);
-      assert.ok(!(bytes > MOST_BYTES), `${bytes} bytes stay for each of ${killed}`);
+      assert.ok(!(bytes > MAX_BYTES), `${bytes} bytes stay for each of ${killed}`);
       client.dispose();
     }));
   }

@@ -6,7 +6,7 @@
 import { textOfBytes } from '../attribute_text.mjs';
 import { XlaError } from '../error.mjs';
 import { ATTRIBUTES, TYPES } from './encodings.mjs';
-import { NO_BLOCKS, currentName, Dictionary, flattened, malformed, MOST_LEVELS, Opaque, Value } from './ir.mjs';
+import { NO_BLOCKS, currentName, Dictionary, flattened, malformed, MAX_LEVELS, Opaque, Value } from './ir.mjs';
 import { PROPERTIES } from './properties.mjs';
 import { Syntax } from './syntax.mjs';
 
@@ -347,7 +347,7 @@ class Reader {
     if (!entry) throw cursor.fail(`${kind} ${index}, which is not there`);
     if (entry.state === 'read') return entry.value;
     if (entry.state === 'reading') throw cursor.fail(`${kind} ${index} is a part of itself`);
-    if (this.#depth >= MOST_LEVELS) throw cursor.fail(`more than ${MOST_LEVELS} levels`);
+    if (this.#depth >= MAX_LEVELS) throw cursor.fail(`more than ${MAX_LEVELS} levels`);
     entry.state = 'reading';
     this.#depth++;
     try {
@@ -482,7 +482,7 @@ class Reader {
   }
 
   #regions(cursor, scope, count, isIsolated) {
-    if (this.#depth >= MOST_LEVELS) throw cursor.fail(`more than ${MOST_LEVELS} levels`);
+    if (this.#depth >= MAX_LEVELS) throw cursor.fail(`more than ${MAX_LEVELS} levels`);
     this.#depth++;
     let from = cursor;
     if (isIsolated && this.version >= SINCE.lazyRegions) {

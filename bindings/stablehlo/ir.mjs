@@ -19,7 +19,7 @@ import { ELEMENT_TYPES } from '../types.mjs';
 import { storageType } from './types.mjs';
 
 /** How deep types, attributes and regions may be in each other. */
-export const MOST_LEVELS = 200;
+export const MAX_LEVELS = 200;
 
 /** @param {string} problem @param {{ line?: number, column?: number }} [place] */
 export function malformed(problem, { line, column } = {}) {

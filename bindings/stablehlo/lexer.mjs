@@ -1,7 +1,7 @@
 /** A place in MLIR text that moves on: tokens, and errors with line and column. */
 import { textOfBytes } from '../attribute_text.mjs';
 import { bytesOfHex } from './blobs.mjs';
-import { malformed, MOST_LEVELS } from './ir.mjs';
+import { malformed, MAX_LEVELS } from './ir.mjs';
 
 const SPACE = /(?:[ \t\r\n]+|\/\/[^\n]*)*/y;
 const IDENTIFIER = /[A-Za-z_][\w$]*/y;
@@ -192,7 +192,7 @@ export class Lexer {
 
   /** Runs `body` a level deeper. */
   nested(body) {
-    if (this.depth === MOST_LEVELS) throw this.fail(`more than ${MOST_LEVELS} levels in each other`);
+    if (this.depth === MAX_LEVELS) throw this.fail(`more than ${MAX_LEVELS} levels in each other`);
     this.depth++;
     try {
       return body();

@@ -27,7 +27,7 @@ const ROWS = { ...operations, ...control, ...collectives, ...dynamic, ...chlo, .
 
 /** Functions with as few operations as that are written out where they are called. */
 const SMALL = 4;
-const MOST_CALLS = 200; // in each other
+const MAX_CALLS = 200; // in each other
 
 /** Operations that give their operands on, as far as values are concerned. */
 const ENDS = new Set(['stablehlo.return', 'func.return']);
@@ -185,7 +185,7 @@ export class Lowering {
     if (region.arguments.length !== operands.length) {
       throw malformed(`@${name} takes ${region.arguments.length} operands, not ${operands.length}`);
     }
-    if (this.#depth >= MOST_CALLS) throw malformed(`@${name} calls itself, or is called too deeply`);
+    if (this.#depth >= MAX_CALLS) throw malformed(`@${name} calls itself, or is called too deeply`);
     this.#depth++;
     try {
       const isOnce = this.#calls.get(name) === 1;

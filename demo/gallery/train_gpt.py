@@ -20,7 +20,7 @@ import numpy as np
 import safetensors
 from programs import gpt
 
-MINUTES, MOST_WALL, LINES, RATE = 14, 21, 8, 3e-3  # minutes of the processor, and in all
+MINUTES, MAX_WALL, LINES, RATE = 14, 21, 8, 3e-3  # minutes of the processor, and in all
 FOLDER = pathlib.Path(__file__).parent / 'programs'
 PIECE = re.compile(r' ?[A-Za-z]+|[^A-Za-z ]+| ')  # gpt/tokens.mjs says it again
 
@@ -93,7 +93,7 @@ def main(folder):
         batch = cut(data, random.integers(0, len(data) - gpt.CONTEXT - 1, LINES))
         loss, w, m, v = step_of(w, m, v, batch, jnp.float32(step), jnp.float32(rate))
         recent.append(float(loss))
-        done = max((time.process_time() - cpu) / (MINUTES * 60), (time.time() - wall) / (MOST_WALL * 60))
+        done = max((time.process_time() - cpu) / (MINUTES * 60), (time.time() - wall) / (MAX_WALL * 60))
         if step % 100 == 0 or done >= 1:
             print(f'{step} {done:.2f} {np.mean(recent[-100:]):.3f}', flush=True)
         if step % 500 == 0 or done >= 1:

@@ -9,7 +9,7 @@ import './open.css';
 
 const WEIGHTS = /\.(safetensors|npz|npy)$/i;
 const FILLS = ['random', 'iota', 'zeros', 'ones', 'file'];
-const MOST_LINKED = 100_000; /* characters of a text that a link can take */
+const MAX_LINKED = 100_000; /* characters of a text that a link can take */
 
 const figure = (label, value) => h('div', {}, h('dt', {}, label), h('dd', {}, value));
 
@@ -155,7 +155,7 @@ class Opener {
   async showLink() {
     const anchor = this.facts.querySelector('#to-playground');
     const text = await this.worker.call('text');
-    if (text.length > MOST_LINKED) return;
+    if (text.length > MAX_LINKED) return;
     anchor.href = await this.link({ language: 'hlo', text, inputs: [], mesh: this.mesh ?? {} }, 'playground');
     anchor.hidden = false;
   }

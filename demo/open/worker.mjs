@@ -14,7 +14,7 @@ import { serve, transfer } from '../shared/rpc.mjs';
 import { SAMPLE } from './sample.mjs';
 
 const MEASURE_MS = 1000; /* that repeated runs may take together */
-const MOST_RUNS = 50;
+const MAX_RUNS = 50;
 
 let client;
 let program = null; /* { module, executable } */
@@ -132,7 +132,7 @@ async function run({ inputs = [], seed = 0 }) {
     const first = await executable.executeReplicas(all, { profile: true, signal });
     const firstMs = performance.now() - began;
     const times = [];
-    for (let spent = 0; spent < MEASURE_MS && times.length < MOST_RUNS;) {
+    for (let spent = 0; spent < MEASURE_MS && times.length < MAX_RUNS;) {
       const start = performance.now();
       await executable.executeReplicas(all, { signal });
       times.push(performance.now() - start);

@@ -1,7 +1,7 @@
 /** What passes did to a module, as differences line by line. */
 import { h } from '../shared/dom.mjs';
 
-const MOST_LINES = 1500; /* of which all pairs are looked at */
+const MAX_LINES = 1500; /* of which all pairs are looked at */
 
 /**
  * The longest common subsequence of lines.
@@ -21,7 +21,7 @@ export function differences(before, after) {
 
 function between(a, b) {
   const all = (kind, lines) => lines.map((line) => ({ kind, line }));
-  if (a.length > MOST_LINES || b.length > MOST_LINES || !a.length || !b.length) return [...all('-', a), ...all('+', b)];
+  if (a.length > MAX_LINES || b.length > MAX_LINES || !a.length || !b.length) return [...all('-', a), ...all('+', b)];
   const width = b.length + 1;
   const longest = new Uint16Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {

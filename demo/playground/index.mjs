@@ -15,7 +15,7 @@ import { drawPicture } from './picture.mjs';
 import { planElement } from './plan.mjs';
 import './playground.css';
 
-const MOST_LINES = 20_000; /* of WebAssembly that are shown */
+const MAX_LINES = 20_000; /* of WebAssembly that are shown */
 const EDIT_MS = 30; /* of quiet, after which an edit is looked at */
 const STUCK_MS = 4000; /* after which a compilation gives way to the next edit */
 
@@ -376,10 +376,10 @@ class Playground {
       if (program !== this.program) return;
       const { bytes = 0, text = '' } = code ?? {};
       const lines = text.split('\n');
-      const rest = lines.length - MOST_LINES;
+      const rest = lines.length - MAX_LINES;
       panel.replaceChildren(code
         ? h('div', {}, h('p', { class: 'small soft' }, `The module that was generated, ${whole(bytes)} bytes: a function for each fused loop and each region, named after its instruction.`),
-          h('pre', {}, rest > 0 ? lines.slice(0, MOST_LINES).join('\n') : text), rest > 0 ? h('p', { class: 'soft' }, `And ${whole(rest)} more lines.`) : null)
+          h('pre', {}, rest > 0 ? lines.slice(0, MAX_LINES).join('\n') : text), rest > 0 ? h('p', { class: 'soft' }, `And ${whole(rest)} more lines.`) : null)
         : h('p', { class: 'soft' }, 'Nothing was generated: kernels of the core do it all.'));
     },
     timeline(panel, program) {

@@ -7,8 +7,8 @@ import { Literal } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import { runProgram } from '../shared/run_program.mjs';
 
-const MOST_SOURCES = 320;
-const MOST_RESULTS = 1600;
+const MAX_SOURCES = 320;
+const MAX_RESULTS = 1600;
 
 /* Effects and random numbers differ from run to run. */
 const NOT_TRACED = /\s(infeed|outfeed|rng|rng-get-and-update-state|custom-call|rng-bit-generator)\(/;
@@ -106,7 +106,7 @@ export async function trace(program, { inputs, isStale }) {
     resultCount += literal.shape.elementCount;
   }));
   if (base.outputs.flat().some((literal) => !isArray(literal))) return { why: 'There is no picture of programs that return tokens.' };
-  if (sourceCount > MOST_SOURCES || resultCount > MOST_RESULTS) return { why: `Pictures are of small programs: up to ${MOST_SOURCES} elements of arguments, ${MOST_RESULTS} of results. This one has ${sourceCount} and ${resultCount}.` };
+  if (sourceCount > MAX_SOURCES || resultCount > MAX_RESULTS) return { why: `Pictures are of small programs: up to ${MAX_SOURCES} elements of arguments, ${MAX_RESULTS} of results. This one has ${sourceCount} and ${resultCount}.` };
   if (!resultCount) return { why: 'There is nothing to draw.' };
   const links = Array.from({ length: resultCount }, () => []);
   for (const { device, parameter, literal, first } of sources) {

@@ -7,7 +7,7 @@ import { randomNumbers } from './random.mjs';
 export const FILLS = ['random', 'iota', 'zeros', 'ones'];
 
 /* Random integers are small: mostly they are indices, or read by people. */
-const MOST_INTEGER = 10;
+const MAX_INTEGER = 10;
 
 /** A number for an element of a type; each type takes what it has. */
 function fitting(type, value) {
@@ -31,7 +31,7 @@ function randomElement(type, random) {
     case 'complex': return [random() * 2 - 1, random() * 2 - 1];
     case 'float': return random() * 2 - 1;
     default: {
-      const whole = Math.floor(random() * Math.min(MOST_INTEGER, Number(type.limits[1]) + 1));
+      const whole = Math.floor(random() * Math.min(MAX_INTEGER, Number(type.limits[1]) + 1));
       return type.bits === 64 ? BigInt(whole) : whole;
     }
   }

@@ -6,9 +6,9 @@ import { element as elementText, plural } from './format.mjs';
 import { createPlot } from './plot.mjs';
 import './results.css';
 
-const MOST_NUMBERS = 2000;
-const MOST_CELLS = 4000;
-const MOST_PIXELS = 4_000_000;
+const MAX_NUMBERS = 2000;
+const MAX_CELLS = 4000;
+const MAX_PIXELS = 4_000_000;
 
 /** Element i as a JavaScript value. */
 export function readElement({ type, data }, i) {
@@ -39,7 +39,7 @@ function numbersText(array) {
     if (depth === dimensions.length) return elementText(readElement(array, index++));
     const items = [];
     for (let i = 0; i < dimensions[depth]; i++) {
-      if (index >= MOST_NUMBERS) {
+      if (index >= MAX_NUMBERS) {
         items.push('…');
         break;
       }
@@ -49,14 +49,14 @@ function numbersText(array) {
     return `[${items.join(isLast ? ', ' : `,\n${' '.repeat(depth + 1)}`)}]`;
   };
   const text = write(0);
-  return total > MOST_NUMBERS ? `${text}\n… ${plural(total, 'element')} in all` : text;
+  return total > MAX_NUMBERS ? `${text}\n… ${plural(total, 'element')} in all` : text;
 }
 
 const views = {
   numbers: (array) => ({ element: h('pre', { class: 'numbers' }, numbersText(array)) }),
 
   table(array, { rows, columns, from }) {
-    const shownRows = Math.min(rows, Math.max(1, Math.floor(MOST_CELLS / columns)), 500);
+    const shownRows = Math.min(rows, Math.max(1, Math.floor(MAX_CELLS / columns)), 500);
     const shownColumns = Math.min(columns, 200);
     const head = h('tr', {}, h('th', {}), Array.from({ length: shownColumns }, (_, j) => h('th', { class: 'number' }, String(j))));
     const body = Array.from({ length: shownRows }, (_, i) => h('tr', {}, h('th', { class: 'number' }, String(i)),
@@ -146,7 +146,7 @@ function suitable(array) {
   if (rank === 0) return ['numbers'];
   if (rank === 1) return count > 12 ? ['plot', 'numbers', 'table', 'heat map'] : ['numbers', 'plot', 'table', 'heat map'];
   const isImage = rank > 2 && [1, 3].includes(dimensions.at(-1)) && dimensions.at(-2) > 8;
-  const all = count > MOST_PIXELS ? ['numbers', 'table'] : ['heat map', 'table', 'numbers', 'plot', 'image'];
+  const all = count > MAX_PIXELS ? ['numbers', 'table'] : ['heat map', 'table', 'numbers', 'plot', 'image'];
   const { columns, rows } = planes(array, false);
   if (isImage) return ['image', ...all.filter((view) => view !== 'image')];
   return columns * rows <= 60 && columns <= 12 ? ['table', ...all.filter((view) => view !== 'table')] : all;

@@ -25,14 +25,14 @@ export function legend() {
     entry('wait', 'waiting for others'), entry('meet', 'collectives, messages'));
 }
 
-const MOST_HELD = 6;
+const MAX_HELD = 6;
 
 /** The name of an event's step; of a region, with the instructions that it is made of. */
 export function stepName({ name, holds }) {
   const others = (holds ?? []).filter((one) => one !== name);
-  const more = others.length > MOST_HELD ? `, and ${others.length - MOST_HELD} more` : '';
+  const more = others.length > MAX_HELD ? `, and ${others.length - MAX_HELD} more` : '';
   return [h('span', { class: 'mono' }, name),
-    others.length ? h('span', { class: 'soft small' }, ` with ${others.slice(0, MOST_HELD).join(', ')}${more}`) : null];
+    others.length ? h('span', { class: 'soft small' }, ` with ${others.slice(0, MAX_HELD).join(', ')}${more}`) : null];
 }
 
 /** What a row can be, of a mesh of so many partitions: whose events are in it, and what it is called. */

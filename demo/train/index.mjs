@@ -11,7 +11,7 @@ import { DrawingPad } from './pad.mjs';
 import { drawLayer, Mosaic } from './pictures.mjs';
 import './train.css';
 
-const MOST_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
+const MAX_POINTS = 4000; /* that are drawn; when there are more, every second one goes */
 const MOSAIC = { count: 480, least: 16 }; /* pixels for each */
 const LAYER = { count: 32, columns: 8 };
 const DEVICES = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -127,7 +127,7 @@ class Curve {
       this.points.push({ step, ...this.smooth, test: this.test });
       this.test = null;
     }
-    if (this.points.length > MOST_POINTS) {
+    if (this.points.length > MAX_POINTS) {
       this.points = this.points.filter((p, i) => i % 2 === 0 || p.test !== null);
     }
     this.plot.setData(['step', 'loss', 'accuracy', 'test'].map((key) => this.points.map((p) => p[key])));

@@ -25,7 +25,7 @@ static int64_t power_bits(int n) { return (int64_t)(127 + n) << 23; }
 static Value arc_tangent_2(Expression *m, Value y, Value x) {
   Value sign_bit = constant(m, -0.0), width = absolute(m, x), height = absolute(m, y);
   Value steep = is_less(m, width, height), left = shifted_right(m, x, 31);
-  Value large = most(m, width, height), small = least(m, width, height);
+  Value large = maximum(m, width, height), small = minimum(m, width, height);
   Value reduced = is_less(m, product(m, large, constant(m, 0.41421356)), small);
   Value t = quotient(m, difference(m, small, both(m, reduced, large)),
                      sum(m, large, both(m, reduced, small)));

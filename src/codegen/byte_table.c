@@ -78,14 +78,14 @@ bool emit_table_lookup(Emitter *e, const LoopNode *node, bool bits) {
 /* --- Of two operands -------------------------------------------------------------------------- */
 
 /* A table takes some milliseconds to make: loops over fewer elements are done before. */
-enum { LEAST_ELEMENTS = 1 << 18 };
+enum { MIN_ELEMENTS = 1 << 18 };
 
 static bool has_square(const Emitter *e, const LoopNode *node) {
   if (node->kind != NODE_OPERATION || node->operand_count != 2) return false;
   PrimitiveType type = node_type(node);
   int64_t elements = 1;
   for (int k = 0; k < e->plan->rank; k++) elements *= e->plan->sizes[k];
-  return elements >= LEAST_ELEMENTS && is_float8(type) && !e->nodes[node->id].kept &&
+  return elements >= MIN_ELEMENTS && is_float8(type) && !e->nodes[node->id].kept &&
          is_byte_input(node->operands[0], type) && is_byte_input(node->operands[1], type);
 }
 

@@ -44,17 +44,17 @@ static bool is_along(const Instruction *root) {
 /* A cumulative reduction of few lines, which are long, goes on in each call where the last one was; how many
 ** steps are a call then, of all lines. 0: whole lines are. */
 static int64_t steps_per_call(const Instruction *root) {
-  enum { MOST_LINES = 16, ELEMENTS = 1 << 16 };
+  enum { MAX_LINES = 16, ELEMENTS = 1 << 16 };
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
   if (along < 0) return 0;
   int64_t line = root->operands[0]->shape->dims[along];
   int64_t elements = shape_elements(root->operands[0]->shape), lines = elements / line;
-  return lines <= MOST_LINES && elements > ELEMENTS ? ELEMENTS / lines : 0;
+  return lines <= MAX_LINES && elements > ELEMENTS ? ELEMENTS / lines : 0;
 }
 
 CodegenWork codegen_work(const Instruction *fusion) {
-  enum { CHUNK_WORK = 16384, LEAST = 64, LEAST_BYTES = 256, LEAST_LINES = 16, LONG = 1 << 20 };
+  enum { CHUNK_WORK = 16384, LEAST = 64, MIN_BYTES = 256, MIN_LINES = 16, LONG = 1 << 20 };
   const Instruction *root = loop_root(fusion->a->calls->root);
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
@@ -63,8 +63,8 @@ CodegenWork codegen_work(const Instruction *fusion) {
   if (along >= 0) { /* whole lines */
     int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
     all.reads = all.units;
-    all.chunk = line * (lines < LEAST_LINES ? LEAST_LINES : lines & -(int64_t)LEAST_LINES);
-    all.is_long = line > LONG / LEAST_LINES;
+    all.chunk = line * (lines < MIN_LINES ? MIN_LINES : lines & -(int64_t)MIN_LINES);
+    all.is_long = line > LONG / MIN_LINES;
     if (steps_per_call(root)) {
       all.chunk = steps_per_call(root) * (all.units / line);
       all.in_order = true;
@@ -75,7 +75,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
   int64_t chunk = CHUNK_WORK / (work > 0 ? work : 1);
   all.reads = all.units * work;
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
-  int64_t least = bytes ? LEAST_BYTES : is_along(root) ? LANES : LEAST;
+  int64_t least = bytes ? MIN_BYTES : is_along(root) ? LANES : LEAST;
   all.chunk = chunk < least ? least : chunk & -least;
   all.is_long = work > LONG / LEAST;
   return all;

@@ -13,12 +13,12 @@ typedef struct Parts {
 /* sqrt(x^2 + y^2), scaled by a power of two near the larger part, so that no square is out of
 ** range. NaN if either part is, as XLA has it, even if the other is infinite. */
 Value complex_modulus(Expression *m, Value re, Value im) {
-  Value larger = most(m, absolute(m, re), absolute(m, im));
+  Value larger = maximum(m, absolute(m, re), absolute(m, im));
   Value exponent =
       m->wide ? expression_word(m, UINT64_C(0x7ff0000000000000)) : integer(m, 0x7f800000);
   Value power = both(m, larger, exponent);
-  power = most(m, power, constant(m, m->wide ? 0x1p-1022 : 0x1p-126));
-  power = least(m, power, constant(m, m->wide ? 0x1p1022 : 0x1p126));
+  power = maximum(m, power, constant(m, m->wide ? 0x1p-1022 : 0x1p-126));
+  power = minimum(m, power, constant(m, m->wide ? 0x1p1022 : 0x1p126));
   Value twice_bias = integer(m, m->wide ? INT64_C(0x7fe0000000000000) : 0x7f000000);
   Value inverse = integer_difference(m, twice_bias, power);
   Value x = product(m, re, inverse), y = product(m, im, inverse);

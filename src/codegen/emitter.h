@@ -23,7 +23,7 @@
 #include "plan/loop_plan.h"
 #include "value/scalar.h"
 
-enum { MOST_PARTS = 4, NO_LOCAL = -1 };
+enum { MAX_PARTS = 4, NO_LOCAL = -1 };
 
 typedef enum LaneKind {
   LANES_NONE, /* a type that the emitter does not know */
@@ -44,11 +44,11 @@ static inline int lane_parts(LaneKind kind) {
 }
 
 typedef struct NodeState {
-  int value[MOST_PARTS]; /* locals that hold it, or NO_LOCAL */
-  bool kept;             /* in a local, as more than one user wants it */
-  bool loaded_first;     /* a leaf that outputs may lie on: overwrite.c */
-  int pointer;           /* leaves: the local with the address, or with iota's value */
-  int64_t at;            /* of leaves that are held: so many bytes after their array's start */
+  int value[MAX_PARTS]; /* locals that hold it, or NO_LOCAL */
+  bool kept;            /* in a local, as more than one user wants it */
+  bool loaded_first;    /* a leaf that outputs may lie on: overwrite.c */
+  int pointer;          /* leaves: the local with the address, or with iota's value */
+  int64_t at;           /* of leaves that are held: so many bytes after their array's start */
 } NodeState;
 
 /* A constant of a function that is written out, and the local that holds it in all lanes. */
@@ -65,9 +65,9 @@ typedef struct OutputRange {
 typedef struct Emitter {
   WasmFunction function;
   const LoopPlan *plan;
-  NodeState *nodes;        /* by node id */
-  int operand_count;       /* of the fusion: as many buffers come before those of the results */
-  int starts[MOST_STARTS]; /* locals with the plan's starts */
+  NodeState *nodes;       /* by node id */
+  int operand_count;      /* of the fusion: as many buffers come before those of the results */
+  int starts[MAX_STARTS]; /* locals with the plan's starts */
   const OutputRange *outputs_of; /* by node id; of a loop with several results, else NULL */
   int *bases; /* locals with the addresses of the kernel's buffers, of those that it uses */
   const Place
@@ -265,7 +265,7 @@ void emit_loop_kernel(Emitter *e);
 /* --- reduce_emitter.c --- */
 
 /* accumulators = f(accumulators, values), by the combining nodes; both are lists of locals:
-** [output_count][MOST_PARTS]. */
+** [output_count][MAX_PARTS]. */
 void emit_combine(Emitter *e, const int *accumulators, const int *values);
 
 void emit_reduce_kernel(Emitter *e);

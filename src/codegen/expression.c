@@ -8,7 +8,7 @@
 /* --- Building --------------------------------------------------------------------------------- */
 
 static Value add_node(Expression *m, ExpressionNode node) {
-  assert(m->count < MOST_VALUES);
+  assert(m->count < MAX_VALUES);
   for (int i = 0; i < node.count; i++) m->nodes[node.operands[i]].uses++;
   m->nodes[m->count] = node;
   return m->count++;

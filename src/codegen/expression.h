@@ -12,7 +12,7 @@
 
 #include "codegen/wasm_encoder.h"
 
-enum { MOST_VALUES = 640, MOST_INPUTS = 4, MOST_RESULTS = 2 };
+enum { MAX_VALUES = 640, MAX_INPUTS = 4, MAX_RESULTS = 2 };
 
 typedef int Value; /* index of a node */
 
@@ -28,7 +28,7 @@ typedef enum ExpressionKind {
 typedef struct ExpressionNode {
   ExpressionKind kind;
   int op, count;
-  Value operands[MOST_INPUTS];
+  Value operands[MAX_INPUTS];
   uint64_t bits; /* of a constant: in each half of the vector */
   const char *name;
   int uses, local;
@@ -38,7 +38,7 @@ typedef struct Expression {
   bool wide;
   bool of_difference; /* the input is one of numbers that are not all tiny, most likely */
   int count;
-  ExpressionNode nodes[MOST_VALUES];
+  ExpressionNode nodes[MAX_VALUES];
 } Expression;
 
 /* --- Building --- */
@@ -79,8 +79,8 @@ BINARY_OPERATION(is_less, F32X4_LT, F64X2_LT)
 BINARY_OPERATION(is_equal, F32X4_EQ, F64X2_EQ)
 BINARY_OPERATION(is_unequal, F32X4_NE, F64X2_NE)
 /* b < a ? b : a, and a < b ? b : a: NaN if a is, at one instruction where min and max are six. */
-BINARY_OPERATION(least, F32X4_PMIN, F64X2_PMIN)
-BINARY_OPERATION(most, F32X4_PMAX, F64X2_PMAX)
+BINARY_OPERATION(minimum, F32X4_PMIN, F64X2_PMIN)
+BINARY_OPERATION(maximum, F32X4_PMAX, F64X2_PMAX)
 BINARY_OPERATION(integer_sum, I32X4_ADD, I64X2_ADD)
 BINARY_OPERATION(integer_difference, I32X4_SUB, I64X2_SUB)
 BINARY_OPERATION(integer_less, I32X4_LT_S, I64X2_LT_S)

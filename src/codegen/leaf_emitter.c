@@ -367,7 +367,7 @@ void init_nodes(Emitter *e) {
 }
 
 static void forget(Emitter *e, const LoopNode *node) {
-  for (int part = 0; part < MOST_PARTS; part++) {
+  for (int part = 0; part < MAX_PARTS; part++) {
     int *local = &e->nodes[node->id].value[part];
     if (*local != NO_LOCAL) wasm_local_release(&e->function, *local);
     *local = NO_LOCAL;
@@ -743,7 +743,7 @@ void emit_store(Emitter *e, const LoopNode *node, int pointer) {
   bool is_apart = e->apart && !e->one_lane;
   if (!is_apart && emit_square_lookups(e, node, pointer)) return;
   if (type_is_complex(type) || is_apart) {
-    int locals[MOST_PARTS];
+    int locals[MAX_PARTS];
     for (int part = 0; part < live_parts(e, type); part++) {
       locals[part] = wasm_local(&e->function, WASM_V128);
       emit_value(e, node, part);

@@ -48,9 +48,9 @@ static Formula *formula_of(const LoopNode *node) {
 
 /* What may be among the operands of a function that its formula does not hold for. */
 static const Exception *exception_of(const LoopNode *node) {
-  enum { MOST_DEPTH = 6 };
+  enum { MAX_DEPTH = 6 };
   Opcode opcode = node->instruction->opcode;
-  if (opcode == HLO_EXP && sign_of(node->operands[0], MOST_DEPTH) & NOT_POSITIVE) return NULL;
+  if (opcode == HLO_EXP && sign_of(node->operands[0], MAX_DEPTH) & NOT_POSITIVE) return NULL;
   return math_exception(opcode, lane_kind(node_type(node)));
 }
 

@@ -119,7 +119,7 @@ static Value is_large(Expression *m, Value x) {
   return is_less(m, constant(m, m->wide ? 708 : 87), x);
 }
 static Value exponential_of_large(Expression *m, Value x) {
-  Value bounded = least(m, x, constant(m, m->wide ? 710 : 89));
+  Value bounded = minimum(m, x, constant(m, m->wide ? 710 : 89));
   Value quarter = scaled_exponential(m, bounded, exponent_bias(m) - 1);
   return product(m, quarter, constant(m, 4));
 }
@@ -127,8 +127,8 @@ static Value exponential_of_large(Expression *m, Value x) {
 /* 2^n (e^r - 1) + (2^n - 1) loses nothing; at half its size, as 2^n may be out of range. Below the
 ** bound the result rounds to -1. */
 static Value exponential_minus_one(Expression *m, Value x) {
-  Value bounded = least(m, x, constant(m, m->wide ? 710 : 89));
-  bounded = most(m, bounded, constant(m, m->wide ? -40 : -20));
+  Value bounded = minimum(m, x, constant(m, m->wide ? 710 : 89));
+  bounded = maximum(m, bounded, constant(m, m->wide ? -40 : -20));
   Value log2 = product(m, bounded, constant(m, M_LOG2E));
   Exponent e = reduced(m, bounded, log2, exponent_bias(m) - 1);
   Value half = power_of_two(m, e.n);
@@ -139,7 +139,7 @@ static Value exponential_minus_one(Expression *m, Value x) {
 
 /* e^x / (e^x + 1), which is large enough at the upper bound */
 static Value logistic(Expression *m, Value x) {
-  ExponentRatio e = reduced_ratio(m, least(m, x, constant(m, 40)), exponent_bias(m));
+  ExponentRatio e = reduced_ratio(m, minimum(m, x, constant(m, 40)), exponent_bias(m));
   Value y = product(m, power_of_two(m, e.n), sum(m, e.d, e.s));
   y = quotient(m, y, sum(m, y, difference(m, e.d, e.s)));
   return if_normal(m, x, y);
@@ -150,7 +150,7 @@ static Value logistic(Expression *m, Value x) {
 ** result is 1. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
   Value size = absolute(m, x);
-  Value bounded = least(m, sum(m, size, size), constant(m, m->wide ? 44 : 20));
+  Value bounded = minimum(m, sum(m, size, size), constant(m, m->wide ? 44 : 20));
   ExponentRatio e = reduced_ratio(m, bounded, exponent_bias(m) - 1);
   Value half = power_of_two(m, e.n), rest = difference(m, e.d, e.s);
   Value y = sum(m, product(m, sum(m, half, half), e.s),
@@ -279,8 +279,8 @@ static Value complement_root(Expression *m, Value x) {
 
 /* x P(x^2) of small x, and beyond 1 - Q(|x|)^8, which rounds to 1 from 3.95 or 5.93 on. */
 static Value error_function(Expression *m, Value x) {
-  Value size = least(m, absolute(m, x), constant(m, m->wide ? 5.93 : 3.95));
-  Value bounded = most(m, size, constant(m, m->wide ? 0x1p-300 : 0x1p-40)); /* no denormals */
+  Value size = minimum(m, absolute(m, x), constant(m, m->wide ? 5.93 : 3.95));
+  Value bounded = maximum(m, size, constant(m, m->wide ? 0x1p-300 : 0x1p-40)); /* no denormals */
   Value small = error_function_of_small(m, product(m, bounded, bounded));
   Value q = complement_root(m, bounded);
   for (int i = 0; i < 3; i++) q = product(m, q, q);

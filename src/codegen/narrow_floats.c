@@ -99,7 +99,7 @@ typedef struct RoundingSum {
 } RoundingSum;
 
 static RoundingSum rounding_sum(Expression *m, const FpFormat *format, Value magnitude) {
-  Value normal = most(m, magnitude, integer(m, least_exponent(format, 1)));
+  Value normal = maximum(m, magnitude, integer(m, least_exponent(format, 1)));
   RoundingSum sums = {.exponent = both(m, normal, integer(m, 0x7f800000))};
   sums.addend = integer_sum(m, sums.exponent, integer(m, (int64_t)dropped(format) << MANTISSA));
   sums.total = sum(m, magnitude, sums.addend);
@@ -109,7 +109,7 @@ static RoundingSum rounding_sum(Expression *m, const FpFormat *format, Value mag
 /* The sum's last places are the mantissa with its 1, which a denormal has not: hence the exponent is
 ** one less. NaN becomes what is beyond all numbers. */
 static Value encoded_magnitude(Expression *m, const FpFormat *format, Value magnitude) {
-  Value bounded = least(m, integer(m, limit(format)), magnitude);
+  Value bounded = minimum(m, integer(m, limit(format)), magnitude);
   RoundingSum sums = rounding_sum(m, format, bounded);
   Value mantissa = integer_difference(m, sums.total, sums.addend);
   int64_t first = least_exponent(format, 1) >> dropped(format);
@@ -158,7 +158,7 @@ Value rounded(Expression *m, PrimitiveType type, Value x) {
     return decoded(m, type, encoded(m, type, x));
   }
   Value bound = integer(m, limit(format));
-  RoundingSum sums = rounding_sum(m, format, least(m, absolute(m, x), bound));
+  RoundingSum sums = rounding_sum(m, format, minimum(m, absolute(m, x), bound));
   Value value = difference(m, sums.total, sums.addend), beyond;
   if (format->specials == FP_IEEE) {
     beyond = both(m, is_equal(m, value, bound), integer(m, 0x7f800000));
@@ -190,7 +190,7 @@ static Value rounded_sum(Expression *m, Value total) {
   const FpFormat *format = narrow_format(F16);
   int drop = dropped(format), spare = 8 - format->exponent_bits;
   Value bound = integer(m, first_special(format) << drop);
-  total = most(m, least(m, total, bound), either(m, bound, integer(m, INT32_MIN)));
+  total = maximum(m, minimum(m, total, bound), either(m, bound, integer(m, INT32_MIN)));
   Value odd = both(m, shifted_right_unsigned(m, total, drop), integer(m, 1));
   Value bits = integer_sum(m, integer_sum(m, total, odd), integer(m, (1 << (drop - 1)) - 1));
   bits = either(m, shifted_left(m, bits, spare), both(m, total, integer(m, INT32_MIN)));

@@ -11,7 +11,7 @@
 #include "codegen/emitter.h"
 #include "plan/reduction.h"
 
-enum { MOST_UNROLL = 8, LINES_APART = 4 };
+enum { MAX_UNROLL = 8, LINES_APART = 4 };
 
 typedef struct Reducer {
   Rows *rows;
@@ -19,15 +19,15 @@ typedef struct Reducer {
   int ordered; /* cumulative maxima and minima: the instruction on numbers in that order; 0: another */
   int extreme;       /* the instruction of a maximum or minimum in three parts; 0: it is none */
   int unroll;        /* accumulators per result, or vectors of results */
-  int *accumulators; /* locals: [unroll + 1][output_count][MOST_PARTS]; */
-  int *values;       /* locals: [output_count][MOST_PARTS] */
+  int *accumulators; /* locals: [unroll + 1][output_count][MAX_PARTS]; */
+  int *values;       /* locals: [output_count][MAX_PARTS] */
   int steps;         /* a local: left of the innermost loop */
   int64_t *at;       /* where all is written out: the loops' indices; else NULL */
 } Reducer;
 
 /* The accumulators of one unrolled vector; after the last of those come the tail's. */
 static int *accumulator(const Emitter *e, const Reducer *reducer, int u) {
-  return reducer->accumulators + (ptrdiff_t)u * e->plan->output_count * MOST_PARTS;
+  return reducer->accumulators + (ptrdiff_t)u * e->plan->output_count * MAX_PARTS;
 }
 
 static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->plan->outputs[r]); }
@@ -46,8 +46,8 @@ static int unroll_factor(const Emitter *e, int64_t size) {
     if (is_leaf(node) && lane_stride(e, node) > 1) return 1;
     work += node_parts(node);
   }
-  bool is_long = size >= (int64_t)4 * MOST_UNROLL * LANES;
-  int unroll = work <= 4 && is_long ? MOST_UNROLL : work <= 8 ? 4 : work <= 24 ? 2 : 1;
+  bool is_long = size >= (int64_t)4 * MAX_UNROLL * LANES;
+  int unroll = work <= 4 && is_long ? MAX_UNROLL : work <= 8 ? 4 : work <= 24 ? 2 : 1;
   while (unroll > 1 && size < (int64_t)unroll * lanes_now(e)) unroll /= 2;
   return unroll;
 }
@@ -63,7 +63,7 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values) {
   int count = e->plan->output_count;
   for (int r = 0; r < count; r++) {
     for (int part = 0; part < parts_now(e, r); part++) {
-      int at = r * MOST_PARTS + part;
+      int at = r * MAX_PARTS + part;
       e->nodes[combine_parameter(e, r)->id].value[part] = accumulators[at];
       e->nodes[combine_parameter(e, count + r)->id].value[part] = values[at];
     }
@@ -75,12 +75,12 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values) {
   }
   for (int r = count - 1; r >= 0; r--) {
     for (int part = parts_now(e, r) - 1; part >= 0; part--) {
-      wasm_set(&e->function, accumulators[r * MOST_PARTS + part]);
+      wasm_set(&e->function, accumulators[r * MAX_PARTS + part]);
     }
   }
   for (int r = 0; r < 2 * count; r++) { /* not theirs to give back */
     NodeState *state = &e->nodes[combine_parameter(e, r)->id];
-    for (int part = 0; part < MOST_PARTS; part++) state->value[part] = NO_LOCAL;
+    for (int part = 0; part < MAX_PARTS; part++) state->value[part] = NO_LOCAL;
   }
   end_combining(e);
 }
@@ -215,7 +215,7 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
   for (int r = 0; r < e->plan->output_count; r++) {
     for (int part = 0; part < parts_now(e, r); part++) {
       emit_value(e, e->plan->outputs[r], part);
-      wasm_set(&e->function, reducer->values[r * MOST_PARTS + part]);
+      wasm_set(&e->function, reducer->values[r * MAX_PARTS + part]);
     }
   }
   if (reducer->ordered) {
@@ -237,7 +237,7 @@ static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accum
 static void emit_store_results(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
     PrimitiveType type = output_type(e, r);
-    const int *parts = accumulators + (ptrdiff_t)r * MOST_PARTS;
+    const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
     if (lane_kind(type) == LANES_F32) { /* integers are cut at every step */
       wasm_get(&e->function, parts[0]);
       emit_round(e, type);
@@ -258,7 +258,7 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
 static void emit_store_running(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
     const LoopNode *place = e->plan->places[r];
-    const int *parts = accumulators + (ptrdiff_t)r * MOST_PARTS;
+    const int *parts = accumulators + (ptrdiff_t)r * MAX_PARTS;
     if (is_narrow_float(output_type(e, r)) || reducer->ordered) {
       wasm_get(&e->function, parts[0]);
       if (reducer->ordered) {
@@ -266,7 +266,7 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, const int *ac
       } else {
         emit_round(e, output_type(e, r));
       }
-      parts = reducer->values + (ptrdiff_t)r * MOST_PARTS;
+      parts = reducer->values + (ptrdiff_t)r * MAX_PARTS;
       wasm_set(&e->function, parts[0]);
     }
     emit_store_apart(e, output_type(e, r), parts, e->nodes[place->id].pointer,
@@ -290,7 +290,7 @@ static void emit_step(Emitter *e, void *data) {
 
 static void emit_tail_step(Emitter *e, void *data) {
   const Reducer *reducer = data;
-  emit_accumulate(e, reducer, accumulator(e, reducer, MOST_UNROLL));
+  emit_accumulate(e, reducer, accumulator(e, reducer, MAX_UNROLL));
   emit_advance_leaves(e, 1);
 }
 
@@ -308,7 +308,7 @@ static void emit_go_on(Emitter *e, const Reducer *reducer) {
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
         emit_value(e, e->plan->places[r], part);
-        wasm_set(f, parts[r * MOST_PARTS + part]);
+        wasm_set(f, parts[r * MAX_PARTS + part]);
       }
     }
     emit_ordered(e, reducer, parts[0]);
@@ -381,7 +381,7 @@ static void emit_written_innermost(Emitter *e, const Reducer *reducer) {
   bool one_lane = e->one_lane;
   e->one_lane |= reducer->along;
   for (; done < steps; done++) {
-    emit_accumulate(e, reducer, accumulator(e, reducer, reducer->along ? MOST_UNROLL : 0));
+    emit_accumulate(e, reducer, accumulator(e, reducer, reducer->along ? MAX_UNROLL : 0));
     if (done + 1 < steps) emit_advance_leaves(e, 1);
   }
   e->one_lane = one_lane;
@@ -415,7 +415,7 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
     reduce_neutral(reduce_operation_of(e->plan->reduce, r), type, &neutral);
     for (int part = 0; part < lane_parts(lane_kind(type)); part++) {
       emit_scalar(e, type, neutral, part);
-      wasm_set(&e->function, accumulators[r * MOST_PARTS + part]);
+      wasm_set(&e->function, accumulators[r * MAX_PARTS + part]);
     }
   }
 }
@@ -423,11 +423,11 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
 /* Of dense lanes: as one of four, of which the value is extended again. */
 static void emit_combine_dense(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
-  int end = e->plan->output_count * MOST_PARTS;
+  int end = e->plan->output_count * MAX_PARTS;
   uint8_t lanes[16];
   for (int distance = 8; distance >= e->dense; distance /= 2) {
     for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)((i + distance) % 16);
-    for (int at = 0; at < end; at += MOST_PARTS) {
+    for (int at = 0; at < end; at += MAX_PARTS) {
       wasm_get(f, total[at]);
       wasm_get(f, total[at]);
       wasm_shuffle8(f, lanes);
@@ -436,8 +436,8 @@ static void emit_combine_dense(Emitter *e, const Reducer *reducer, const int *to
     emit_combined(e, total, reducer->values);
   }
   e->dense = 0;
-  for (int at = 0; at < end; at += MOST_PARTS) {
-    PrimitiveType type = output_type(e, at / MOST_PARTS);
+  for (int at = 0; at < end; at += MAX_PARTS) {
+    PrimitiveType type = output_type(e, at / MAX_PARTS);
     wasm_get(f, total[at]);
     emit_round(e, type == PRED ? S8 : type);
     wasm_set(f, total[at]);
@@ -455,8 +455,8 @@ static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *to
   if (node_parts(e->plan->outputs[0]) == 2) emit_combined(e, total, &total[1]);
   for (int lanes = node_parts(e->plan->outputs[0]) == 2 ? 1 : 2; lanes >= 1; lanes /= 2) {
     bool halves = lanes == 2 || node_parts(e->plan->outputs[0]) == 2; /* 64 bits from 64 bits on */
-    int step = reducer->extreme ? 1 : MOST_PARTS;
-    int end = reducer->extreme ? SIGNS + 1 : e->plan->output_count * MOST_PARTS;
+    int step = reducer->extreme ? 1 : MAX_PARTS;
+    int end = reducer->extreme ? SIGNS + 1 : e->plan->output_count * MAX_PARTS;
     for (int at = 0; at < end; at += step) {
       wasm_get(f, total[at]);
       wasm_get(f, total[at]);
@@ -470,7 +470,7 @@ static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *to
 /* Accumulates all elements of a result, and puts it into the tail's lane 0. */
 static void emit_total_along(Emitter *e, const Reducer *reducer) {
   WasmFunction *f = &e->function;
-  int *total = accumulator(e, reducer, 0), *tail = accumulator(e, reducer, MOST_UNROLL);
+  int *total = accumulator(e, reducer, 0), *tail = accumulator(e, reducer, MAX_UNROLL);
   int dense = e->dense;
   e->one_lane = false;
   bool has_tail = e->plan->sizes[e->plan->rank - 1] % lanes_now(e) != 0;
@@ -495,7 +495,7 @@ static void emit_total_along(Emitter *e, const Reducer *reducer) {
   emit_end_extreme(e, reducer, total);
   for (int r = 0; r < e->plan->output_count; r++) {
     emit_value(e, e->plan->inits[r], 0);
-    wasm_set(f, tail[r * MOST_PARTS]);
+    wasm_set(f, tail[r * MAX_PARTS]);
   }
   emit_combined(e, tail, total);
 }
@@ -504,7 +504,7 @@ static void emit_result_along(Emitter *e, void *data) {
   const Reducer *reducer = data;
   int dense = e->dense;
   emit_total_along(e, reducer);
-  emit_store_results(e, reducer, accumulator(e, reducer, MOST_UNROLL));
+  emit_store_results(e, reducer, accumulator(e, reducer, MAX_UNROLL));
   e->one_lane = false;
   e->dense = dense;
   emit_advance_outputs(e, reducer->rows, 1);
@@ -518,7 +518,7 @@ static void emit_totals_across(Emitter *e, const Reducer *reducer) {
     for (int r = 0; r < e->plan->output_count; r++) {
       for (int part = 0; part < parts_now(e, r); part++) {
         emit_value(e, e->plan->inits[r], part);
-        wasm_set(&e->function, accumulator(e, reducer, u)[r * MOST_PARTS + part]);
+        wasm_set(&e->function, accumulator(e, reducer, u)[r * MAX_PARTS + part]);
       }
     }
     emit_begin_extreme(e, reducer, accumulator(e, reducer, u));
@@ -574,7 +574,7 @@ static void emit_vectors_across(Emitter *e, const Reducer *reducer, int unroll) 
 }
 
 static void emit_reduce_row(Emitter *e, Rows *rows) {
-  int locals = e->plan->output_count * MOST_PARTS;
+  int locals = e->plan->output_count * MAX_PARTS;
   int64_t row = e->plan->sizes[rows->rank - 1], steps = e->plan->sizes[e->plan->rank - 1];
   Reducer reducer = {.rows = rows, .along = loop_plan_goes_along(e->plan)};
   int64_t size = reducer.along ? steps : row;
@@ -586,8 +586,8 @@ static void emit_reduce_row(Emitter *e, Rows *rows) {
   if (reducer.extreme && reducer.unroll > 4) reducer.unroll = 4; /* of three registers each */
   if (e->plan->kept_count && reducer.unroll > 2) reducer.unroll = 2;
   int accumulated = reducer.along ? e->plan->output_count : 1; /* per unrolled step */
-  while (reducer.unroll > 1 && reducer.unroll * accumulated > MOST_UNROLL) reducer.unroll /= 2;
-  reducer.accumulators = new_locals(e, (MOST_UNROLL + 1) * locals);
+  while (reducer.unroll > 1 && reducer.unroll * accumulated > MAX_UNROLL) reducer.unroll /= 2;
+  reducer.accumulators = new_locals(e, (MAX_UNROLL + 1) * locals);
   reducer.values = new_locals(e, locals);
   reducer.steps = wasm_local(&e->function, WASM_I32);
   if (reducer.along) {
@@ -631,10 +631,10 @@ int64_t written_reduce_size(const LoopPlan *plan) {
 
 /* Those of one vector and of the tail, and the values after the first of them. */
 static int *written_accumulators(Emitter *e, int locals) {
-  int *all = ARENA_ARRAY(e->plan->arena, int, (MOST_UNROLL + 1) * locals);
+  int *all = ARENA_ARRAY(e->plan->arena, int, (MAX_UNROLL + 1) * locals);
   for (int i = 0; i < 2 * locals; i++) all[i] = wasm_local(&e->function, WASM_V128);
   for (int i = 0; i < locals; i++) {
-    all[MOST_UNROLL * locals + i] = wasm_local(&e->function, WASM_V128);
+    all[MAX_UNROLL * locals + i] = wasm_local(&e->function, WASM_V128);
   }
   return all;
 }
@@ -642,13 +642,13 @@ static int *written_accumulators(Emitter *e, int locals) {
 static void release_accumulators(Emitter *e, const int *all, int locals) {
   for (int i = 0; i < 2 * locals; i++) wasm_local_release(&e->function, all[i]);
   for (int i = 0; i < locals; i++) {
-    wasm_local_release(&e->function, all[MOST_UNROLL * locals + i]);
+    wasm_local_release(&e->function, all[MAX_UNROLL * locals + i]);
   }
 }
 
 void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *outputs) {
   const LoopPlan *plan = e->plan;
-  int locals = plan->output_count * MOST_PARTS, row = plan->rank - plan->reduced - 1;
+  int locals = plan->output_count * MAX_PARTS, row = plan->rank - plan->reduced - 1;
   Rows rows = {.rank = row + 1, .outputs = outputs};
   Reducer reducer = {.rows = &rows, .unroll = 1, .at = indices};
   reducer.along = loop_plan_goes_along(plan);
@@ -665,7 +665,7 @@ void emit_written_reduce(Emitter *e, int64_t *indices, int64_t position, int *ou
       emit_totals_across(e, &reducer);
     }
     e->lane_zero = i;
-    emit_store_results(e, &reducer, accumulator(e, &reducer, reducer.along ? MOST_UNROLL : 0));
+    emit_store_results(e, &reducer, accumulator(e, &reducer, reducer.along ? MAX_UNROLL : 0));
     e->lane_zero = 0;
   }
   e->one_lane = false;

@@ -39,12 +39,12 @@ static int64_t written_size(const LoopPlan *plan) {
 
 /* Short enough to be written out element by element. */
 static bool is_short(const LoopPlans *plans) {
-  enum { MOST_NODES = 160 };
+  enum { MAX_NODES = 160 };
   int64_t size = 0;
-  for (int b = 0; b < plans->count && size <= MOST_NODES; b++) {
+  for (int b = 0; b < plans->count && size <= MAX_NODES; b++) {
     size += written_size(&plans->items[b]);
   }
-  return size <= MOST_NODES;
+  return size <= MAX_NODES;
 }
 
 static void emit_piece(Emitter *e, const int *outputs, int64_t lane_zero, bool one_lane) {
@@ -256,7 +256,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
 
 /* A fill has its element in all lanes of a local. */
 static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep *step, int shift) {
-  enum { MOST_WRITTEN = 64 };
+  enum { MAX_WRITTEN = 64 };
   WasmFunction *f = &r->function;
   const Place *from = &step->places[move->from_place], *to = &step->places[move->to_place];
   int from_shift = step->shifts_target || move->is_fixed ? NO_LOCAL : shift;
@@ -266,7 +266,7 @@ static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep
     value = wasm_local(f, WASM_V128);
     emit_bytes(r, from, move->from, NO_LOCAL, move->element);
     wasm_set(f, value);
-  } else if (move->bytes > MOST_WRITTEN) {
+  } else if (move->bytes > MAX_WRITTEN) {
     emit_target_at(r, to, move->to, to_shift);
     emit_target_at(r, from, move->from, from_shift);
     wasm_i32(f, move->bytes);

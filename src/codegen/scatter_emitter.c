@@ -140,16 +140,15 @@ static void emit_update(Emitter *e, void *data) {
     for (int r = 0; r < loops->output_count; r++) {
       for (int part = 0; part < live_parts(e, node_type(loops->outputs[r])); part++) {
         emit_value(e, s->plan->targets[r], part);
-        wasm_set(&e->function, s->accumulators[r * MOST_PARTS + part]);
+        wasm_set(&e->function, s->accumulators[r * MAX_PARTS + part]);
         emit_value(e, loops->outputs[r], part);
-        wasm_set(&e->function, s->values[r * MOST_PARTS + part]);
+        wasm_set(&e->function, s->values[r * MAX_PARTS + part]);
       }
     }
     end_elements(e);
     emit_combine(e, s->accumulators, s->values);
     for (int r = 0; r < loops->output_count; r++) {
-      emit_store_locals(e, node_type(loops->outputs[r]),
-                        s->accumulators + (ptrdiff_t)r * MOST_PARTS,
+      emit_store_locals(e, node_type(loops->outputs[r]), s->accumulators + (ptrdiff_t)r * MAX_PARTS,
                         e->nodes[s->plan->targets[r]->id].pointer);
     }
   }
@@ -351,8 +350,8 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   Scatterer s = {.plan = plan};
   s.place = wasm_local(f, WASM_I32);
   s.count = wasm_local(f, WASM_I32);
-  s.accumulators = new_locals(e, count * MOST_PARTS);
-  s.values = new_locals(e, count * MOST_PARTS);
+  s.accumulators = new_locals(e, count * MAX_PARTS);
+  s.values = new_locals(e, count * MAX_PARTS);
   emit_bases(e);
   wasm_get(f, 1); /* begin */
   wasm_op(f, OP_I64_EQZ);

@@ -46,7 +46,7 @@ static const char *const signatures[SIGNATURE_COUNT] = {
     [SIGNATURE_REGION] = "\x7f\x7f\x7f\x7f:\x7f", [SIGNATURE_STEP] = "\x7f\x7f:\x7f",
 };
 enum { EXTERN_FUNCTION = 0, EXTERN_MEMORY = 2 };
-enum { MOST_PAGES = 65536 }; /* of 64 KiB */
+enum { MAX_PAGES = 65536 }; /* of 64 KiB */
 
 int wasm_import(WasmModule *module, const char *name, WasmSignature signature) {
   for (int i = 0; i < module->import_count; i++) {
@@ -102,7 +102,7 @@ static void put_imports(ByteBuf *out, const WasmModule *module, bool shared_memo
   bytebuf_put(&section, EXTERN_MEMORY);
   bytebuf_put(&section, shared_memory ? 3 : 0); /* 1: has a maximum, 2: is shared */
   bytebuf_leb(&section, 1);
-  if (shared_memory) bytebuf_leb(&section, MOST_PAGES);
+  if (shared_memory) bytebuf_leb(&section, MAX_PAGES);
   put_section(out, SECTION_IMPORT, &section);
 }
 

@@ -23,11 +23,11 @@
 
 enum {
   ALIGNMENT = 64,
-  MOST_HOSTS = 16,
-  LEAST_HOSTED = 4096, /* bytes: smaller ones are not worth looking for a result */
-  LEAST_GAIN = 16,     /* a sixteenth of the arena */
-  MOST_ARGUMENTS = 4,  /* that lend: the first that nobody reads any more */
-  MOST_LOANS = 512,
+  MAX_HOSTS = 16,
+  MIN_HOSTED = 4096, /* bytes: smaller ones are not worth looking for a result */
+  MIN_GAIN = 16,     /* a sixteenth of the arena */
+  MAX_ARGUMENTS = 4, /* that lend: the first that nobody reads any more */
+  MAX_LOANS = 512,
 };
 
 static int64_t padded(int64_t bytes) { return (bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT; }
@@ -79,7 +79,7 @@ static bool place(Host *host, LogicalBuffer *buffer) {
 
 /* ---- Very many: first come, first served ---- */
 
-enum { MOST_BY_SIZE = 4096, MOST_LOOKED_AT = 256 };
+enum { MAX_BY_SIZE = 4096, MAX_LOOKED_AT = 256 };
 
 typedef struct Gap {
   int64_t offset, bytes;
@@ -104,7 +104,7 @@ static int by_last(const void *a, const void *b) {
 
 static void take_gap(Gaps *gaps, LogicalBuffer *buffer) {
   int64_t bytes = padded(buffer->bytes);
-  int most = gaps->count < MOST_LOOKED_AT ? gaps->count : MOST_LOOKED_AT;
+  int most = gaps->count < MAX_LOOKED_AT ? gaps->count : MAX_LOOKED_AT;
   buffer->slot = SLOT_ARENA;
   for (int i = 0; i < most; i++) {
     Gap *gap = &gaps->items[i];
@@ -169,7 +169,7 @@ static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, 
   hosts[host_count - 1].end = 0;
   for (int i = 0; i < n; i++) {
     LogicalBuffer *buffer = order[i];
-    for (int h = buffer->bytes < LEAST_HOSTED ? host_count - 1 : 0; h < host_count; h++) {
+    for (int h = buffer->bytes < MIN_HOSTED ? host_count - 1 : 0; h < host_count; h++) {
       Host *host = &hosts[h];
       bool has_time =
           host->first <= buffer->first && buffer->last <= host->last + (buffer == host->until);
@@ -194,7 +194,7 @@ static int *find_last_reads(const Program *program, LogicalBuffer *const *buffer
 static int find_results(const Program *program, LogicalBuffer *const *buffers, int count,
                         const int *free_from, Host *hosts) {
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves, n = 0;
-  for (int i = 0; i < count && n < MOST_HOSTS; i++) {
+  for (int i = 0; i < count && n < MAX_HOSTS; i++) {
     const LogicalBuffer *buffer = buffers[i];
     int result = buffer->slot - first;
     if (buffer->same || result < 0 || result >= program->result_leaves) continue;
@@ -204,7 +204,7 @@ static int find_results(const Program *program, LogicalBuffer *const *buffers, i
                  .last = buffer->first - 1,
                  .until = buffer->may_take_else,
                  .bytes = padded(buffer->bytes)};
-    if (host.bytes >= LEAST_HOSTED) hosts[n++] = host;
+    if (host.bytes >= MIN_HOSTED) hosts[n++] = host;
   }
   return n;
 }
@@ -216,11 +216,11 @@ static int find_arguments(const Program *program, LogicalBuffer *const *buffers,
   for (int r = 0; r < program->result_leaves; r++) {
     if (program->donors[r] >= 0) free_from[SLOT_FIRST_PARAMETER + program->donors[r]] = INT_MAX;
   }
-  for (int turn = 0; turn < MOST_ARGUMENTS; turn++) {
+  for (int turn = 0; turn < MAX_ARGUMENTS; turn++) {
     const LogicalBuffer *best = NULL;
     for (int i = 0; i < count; i++) {
       int slot = buffers[i]->slot, from = best ? free_from[best->slot] : INT_MAX;
-      if (slot == SLOT_ARENA || slot >= end || buffers[i]->bytes < LEAST_HOSTED) continue;
+      if (slot == SLOT_ARENA || slot >= end || buffers[i]->bytes < MIN_HOSTED) continue;
       if (free_from[slot] < from) best = buffers[i];
     }
     if (!best) break;
@@ -241,7 +241,7 @@ static bool make_loans(Program *program, const Host *hosts, int count, Host *are
     for (int i = 0; i < hosts[h].count; i++) {
       LogicalBuffer *buffer = hosts[h].placed[i];
       if (buffer->first >= hosts[h].surely) continue;
-      if (program->loan_count == MOST_LOANS) return false;
+      if (program->loan_count == MAX_LOANS) return false;
       Loan *loan = &program->loans[program->loan_count];
       borrowers[program->loan_count++] = buffer;
       *loan = (Loan){.lender = hosts[h].slot, .offset = buffer->offset};
@@ -258,14 +258,14 @@ static bool make_loans(Program *program, const Host *hosts, int count, Host *are
 static bool plan_everywhere(Program *program, Host *hosts, int results, int arguments,
                             LogicalBuffer **order, int n, int64_t alone) {
   Host *arena = &hosts[results + arguments];
-  LogicalBuffer *borrowers[MOST_LOANS];
-  program->loans = ARENA_ARRAY(program->arena, Loan, MOST_LOANS);
+  LogicalBuffer *borrowers[MAX_LOANS];
+  program->loans = ARENA_ARRAY(program->arena, Loan, MAX_LOANS);
   program->arena_bytes = plan_by_size(hosts, results + arguments + 1, order, n);
   /* First those that a run has in its arena to which nothing is given. */
   bool all = make_loans(program, hosts + results, arguments, arena, borrowers) &&
              make_loans(program, hosts, results, arena, borrowers);
   ProgramMemory memory = program_memory(program);
-  int64_t some = alone / LEAST_GAIN, keeps = memory.temporaries, takes = memory.temporaries_given;
+  int64_t some = alone / MIN_GAIN, keeps = memory.temporaries, takes = memory.temporaries_given;
   if (!all || keeps > alone + some || takes > alone + some || keeps + takes > 2 * alone - some) {
     program->loan_count = 0;
     return false;
@@ -281,7 +281,7 @@ static bool plan_everywhere(Program *program, Host *hosts, int results, int argu
 
 static void plan_in_hosts(Program *program, LogicalBuffer *const *buffers, int count,
                           LogicalBuffer **order, int n) {
-  Host hosts[MOST_HOSTS + MOST_ARGUMENTS + 1];
+  Host hosts[MAX_HOSTS + MAX_ARGUMENTS + 1];
   int *free_from = find_last_reads(program, buffers, count);
   int results = find_results(program, buffers, count, free_from, hosts);
   int arguments = find_arguments(program, buffers, count, free_from, hosts + results);
@@ -304,7 +304,7 @@ void buffer_plan(Program *program, LogicalBuffer **buffers, int count) {
   for (int i = 0; i < count; i++) {
     if (buffers[i]->slot == SLOT_ARENA && !buffers[i]->same) order[n++] = buffers[i];
   }
-  if (n > MOST_BY_SIZE) {
+  if (n > MAX_BY_SIZE) {
     program->arena_bytes = plan_by_time(order, n);
   } else {
     plan_in_hosts(program, buffers, count, order, n);

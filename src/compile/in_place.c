@@ -184,11 +184,11 @@ static void note_steps(const Program *program, Donors *donors) {
 }
 
 static void note_donors(const Program *program, Donors *donors) {
-  enum { MOST_TRIED = 16 }; /* for one result */
-  int first = 0;            /* free one */
+  enum { MAX_TRIED = 16 }; /* for one result */
+  int first = 0;           /* free one */
   for (int r = 0; r < program->result_leaves; r++) {
     while (first < program->parameter_leaves && donors->taken[first]) first++;
-    for (int p = first; p < program->parameter_leaves && p < first + MOST_TRIED; p++) {
+    for (int p = first; p < program->parameter_leaves && p < first + MAX_TRIED; p++) {
       if (donors->donor[r] >= 0) break;
       if (!donors->taken[p] && may_take(donors->results[r], donors->parameters[p])) {
         give(donors, r, p);

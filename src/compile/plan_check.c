@@ -13,7 +13,7 @@
 #include "base/scope.h"
 #include "compile/program.h"
 
-enum { MOST_BUFFERS = 2048 }; /* more take too long */
+enum { MAX_BUFFERS = 2048 }; /* more take too long */
 
 typedef struct Checker {
   const Program *program;
@@ -133,7 +133,7 @@ static void check_sequence(Checker *c, const ThunkSequence *sequence) {
 
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results) {
-  if (count > MOST_BUFFERS) return;
+  if (count > MAX_BUFFERS) return;
   int last = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
   Checker c = {program, buffers, count, .holds = scope_new((size_t)count + 1, 1)};
   for (int kind = 0; kind < RUN_KINDS; kind++) {

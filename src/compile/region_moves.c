@@ -5,7 +5,7 @@
 #include "compile/regions.h"
 #include "kernels/memory/box.h"
 
-enum { MOST_MOVES = 32, MOST_FILLED = 256, MOST_COPIED = 1 << 16 };
+enum { MAX_MOVES = 32, MAX_FILLED = 256, MAX_COPIED = 1 << 16 };
 
 Place region_place(LogicalBuffer *buffer) {
   const LogicalBuffer *owner = buffer_owner(buffer);
@@ -25,7 +25,7 @@ const Place *region_places(Arena *arena, const Thunk *thunk) {
 }
 
 static bool add_move(RegionStep *step, RegionMove move) {
-  if (step->move_count == MOST_MOVES) return false;
+  if (step->move_count == MAX_MOVES) return false;
   step->moves[step->move_count++] = move;
   return true;
 }
@@ -71,7 +71,7 @@ static bool pad_moves(const Instruction *instruction, RegionStep *step) {
   const Shape *result = instruction->shape;
   int width = type_bytes(result->type);
   int64_t bytes = shape_bytes(result);
-  if (bytes > MOST_FILLED) return false;
+  if (bytes > MAX_FILLED) return false;
   add_move(step, (RegionMove){.from_place = 1, .to_place = 2, .bytes = bytes, .element = width});
   Box box = box_padded(instruction);
   return add_box(step, &box, 0, 2, width);
@@ -111,7 +111,7 @@ static bool dynamic_update_moves(Arena *arena, const Thunk *thunk, RegionStep *s
   const Place *all = step->places, *result = &all[thunk->operand_count];
   step->shifts_target = true;
   if (all[0].slot != result->slot || all[0].offset != result->offset) {
-    if (shape_bytes(to) > MOST_COPIED) return false;
+    if (shape_bytes(to) > MAX_COPIED) return false;
     add_move(
         step,
         (RegionMove){.to_place = thunk->operand_count, .bytes = shape_bytes(to), .is_fixed = true});
@@ -124,7 +124,7 @@ static bool dynamic_update_moves(Arena *arena, const Thunk *thunk, RegionStep *s
 static bool list_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
   if (thunk->kind == THUNK_COPY) {
     int64_t bytes = thunk->operands[0]->bytes;
-    return bytes <= MOST_COPIED &&
+    return bytes <= MAX_COPIED &&
            add_move(step, (RegionMove){.from_place = 0, .to_place = 1, .bytes = bytes});
   }
   switch (thunk->instruction->opcode) {
@@ -137,7 +137,7 @@ static bool list_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
 }
 
 bool region_moves(Arena *arena, const Thunk *thunk, RegionStep *step) {
-  RegionMove moves[MOST_MOVES];
+  RegionMove moves[MAX_MOVES];
   step->kind = REGION_MOVE;
   step->places = region_places(arena, thunk);
   step->place_count = thunk->operand_count + thunk->result_count;

@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "base/scope.h"
 
 enum {
-  MOST_STEPS =
+  MAX_STEPS =
       512, /* of a region, those of its loops included: engines don't like large functions */
-  MOST_QUICK =
+  MAX_QUICK =
       1 << 17, /* bytes that a step of a quick program reads and writes, or a chunk of one */
-  MOST_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
+  MAX_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
 };
 
 typedef struct Former {
@@ -82,14 +82,14 @@ static bool is_long_evaluation(const Thunk *thunk) {
 static int sequence_steps(const Former *former, const ThunkSequence *sequence);
 
 static int thunk_steps(const Former *former, const Thunk *thunk) {
-  enum { NO = MOST_STEPS + 1 };
+  enum { NO = MAX_STEPS + 1 };
   switch (thunk->kind) {
   case THUNK_GENERATED: return is_one_chunk(thunk->work) ? 1 : NO;
   case THUNK_COPY: return is_moves(former, thunk) ? 1 : NO;
   case THUNK_KERNEL: return has_one_chunk(thunk->plan) || is_moves(former, thunk) ? 1 : NO;
   case THUNK_EVAL:
     if (is_long_evaluation(thunk)) return NO;
-    return thunk_bytes(thunk) <= MOST_EVALUATED || is_moves(former, thunk) ? 1 : NO;
+    return thunk_bytes(thunk) <= MAX_EVALUATED || is_moves(former, thunk) ? 1 : NO;
   case THUNK_WHILE: {
     int body = sequence_steps(former, thunk->body),
         condition = sequence_steps(former, thunk->condition);
@@ -112,7 +112,7 @@ static int thunk_steps(const Former *former, const Thunk *thunk) {
 
 static int sequence_steps(const Former *former, const ThunkSequence *sequence) {
   int steps = 0;
-  for (int i = 0; i < sequence->count && steps <= MOST_STEPS; i++) {
+  for (int i = 0; i < sequence->count && steps <= MAX_STEPS; i++) {
     steps += thunk_steps(former, &sequence->thunks[i]);
   }
   return steps;
@@ -251,7 +251,7 @@ static void form(Former *former, ThunkSequence *sequence) {
     int count = 0, steps = 0;
     for (; i + count < sequence->count; count++) {
       int more = thunk_steps(former, &first[count]);
-      if (steps + more > MOST_STEPS) break;
+      if (steps + more > MAX_STEPS) break;
       steps += more;
     }
     if (count && is_worth_it(first, count)) {
@@ -295,7 +295,7 @@ static int64_t short_chunks(const Thunk *thunk) {
     chunks = (thunk->work.units + thunk->work.chunk - 1) / thunk->work.chunk;
   }
   if (thunk->kind == THUNK_KERNEL && !thunk->plan->is_long) {
-    for (int i = 0; i < thunk->plan->phases; i++) chunks = most(chunks, thunk->plan->chunks[i]);
+    for (int i = 0; i < thunk->plan->phases; i++) chunks = max_i64(chunks, thunk->plan->chunks[i]);
   }
   return chunks;
 }
@@ -305,8 +305,8 @@ static bool is_quick(const Former *former, const ThunkSequence *sequence) {
     const Thunk *thunk = &sequence->thunks[i];
     int64_t chunks = short_chunks(thunk);
     bool bounded = thunk->kind == THUNK_WHILE || thunk->kind == THUNK_CONDITIONAL ||
-                   thunk_bytes(thunk) <= MOST_QUICK * most(chunks, 1);
-    if (!bounded || (!chunks && thunk_steps(former, thunk) > MOST_STEPS)) return false;
+                   thunk_bytes(thunk) <= MAX_QUICK * max_i64(chunks, 1);
+    if (!bounded || (!chunks && thunk_steps(former, thunk) > MAX_STEPS)) return false;
   }
   return comes_back(sequence);
 }

@@ -16,11 +16,11 @@
 #include "compile/regions.h"
 
 enum {
-  LEAST_BYTES = 512 << 10, /* that a group's steps go along, each: less stays in the cache anyway */
+  MIN_BYTES = 512 << 10,   /* that a group's steps go along, each: less stays in the cache anyway */
   BLOCK_BYTES = 128 << 10, /* of these: most arrays are gone along by two or three */
-  LEAST_BLOCKS = 16,       /* for as many threads */
-  LEAST_CHUNKS = 4,        /* of a kernel: most of the work is its own */
-  MOST_STEPS = 32,
+  MIN_BLOCKS = 16,         /* for as many threads */
+  MIN_CHUNKS = 4,          /* of a kernel: most of the work is its own */
+  MAX_STEPS = 32,
   SMALL_PART = 16, /* of its bytes */
 };
 
@@ -108,16 +108,16 @@ static bool add_step(Group *group, const Thunk *thunk) {
 static int64_t rows_of_kernel(const Thunk *thunk) {
   const KernelPlan *plan = thunk->plan;
   const Shape *shape = thunk->instruction->shape;
-  if (!plan->rows || 2 * shape_bytes(shape) < LEAST_BYTES) return 0;
+  if (!plan->rows || 2 * shape_bytes(shape) < MIN_BYTES) return 0;
   int chunks = 0;
   for (int phase = 0; phase < plan->phases; phase++) {
-    for (int chunk = 0; chunk < plan->chunks[phase] && chunks < LEAST_CHUNKS; chunk++) {
+    for (int chunk = 0; chunk < plan->chunks[phase] && chunks < MIN_CHUNKS; chunk++) {
       int64_t rows[2];
       plan->rows(plan, phase, chunk, rows);
       if (rows[1] > rows[0]) chunks++;
     }
   }
-  return chunks < LEAST_CHUNKS ? 0 : shape_elements(shape) / plan->row_elements;
+  return chunks < MIN_CHUNKS ? 0 : shape_elements(shape) / plan->row_elements;
 }
 
 /* Of what a reduction reads, the dimensions before the first that it reduces; 0: it is none. */
@@ -128,7 +128,7 @@ static int64_t rows_of(const Thunk *thunk) {
   int64_t rows = 1;
   if (root->opcode != HLO_REDUCE) return 0;
   const Shape *shape = root->operands[0]->shape;
-  if (2 * shape_bytes(shape) < LEAST_BYTES) return 0;
+  if (2 * shape_bytes(shape) < MIN_BYTES) return 0;
   int first = shape->rank;
   for (int i = 0; i < root->a->dimensions.count; i++) {
     if (root->a->dimensions.items[i] < first) first = (int)root->a->dimensions.items[i];
@@ -143,13 +143,12 @@ static int group_around(Group *group, const ThunkSequence *sequence, int begin, 
   int end = at + 1;
   *first = at;
   group->rows = rows_of(&sequence->thunks[at]);
-  if (group->rows < LEAST_BLOCKS || !add_step(group, &sequence->thunks[at])) return 0;
-  while (end < sequence->count && end - at < MOST_STEPS &&
-         add_step(group, &sequence->thunks[end])) {
+  if (group->rows < MIN_BLOCKS || !add_step(group, &sequence->thunks[at])) return 0;
+  while (end < sequence->count && end - at < MAX_STEPS && add_step(group, &sequence->thunks[end])) {
     end++;
   }
   bool is_kernel = sequence->thunks[at].kind == THUNK_KERNEL;
-  while (!is_kernel && *first > begin && end - *first < MOST_STEPS &&
+  while (!is_kernel && *first > begin && end - *first < MAX_STEPS &&
          add_step(group, &sequence->thunks[*first - 1])) {
     --*first;
   }
@@ -159,7 +158,7 @@ static int group_around(Group *group, const ThunkSequence *sequence, int begin, 
 static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, int count) {
   ThunkSequence *steps = ARENA_NEW(arena, ThunkSequence);
   *steps = (ThunkSequence){count, count, arena_copy(arena, first, sizeof *first * (size_t)count)};
-  int64_t bytes = group->bytes / LEAST_BLOCKS;
+  int64_t bytes = group->bytes / MIN_BLOCKS;
   if (bytes > BLOCK_BYTES) bytes = BLOCK_BYTES;
   int64_t block = bytes * group->rows / group->bytes;
   Thunk thunk = {.kind = THUNK_ROWS, .instruction = first[count - 1].instruction};
@@ -196,7 +195,7 @@ static void group_sequence(Program *program, ThunkSequence *sequence, bool place
     ArenaMark mark = arena_mark(scratch);
     Group group = {.program = program, .arena = scratch, .placed = placed};
     int first, count = group_around(&group, sequence, begin, i, &first);
-    if (count > 1 && group.bytes >= LEAST_BYTES) {
+    if (count > 1 && group.bytes >= MIN_BYTES) {
       if (placed) {
         Thunk made = make_group(program->arena, &group, &thunks[first], count);
         while (begin < first) thunks[kept++] = thunks[begin++];

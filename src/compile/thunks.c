@@ -35,10 +35,10 @@ typedef struct Compiler {
 
 /* No program that anybody wrote gets there; one whose loops and branches call the next ones twice, at
 ** each of many levels, would. What does not fit the evaluator runs. */
-enum { MOST_INSTRUCTIONS = 1 << 18 };
+enum { MAX_INSTRUCTIONS = 1 << 18 };
 
 /* Engines take at most 100,000 exports. */
-enum { MOST_FUNCTIONS = 1 << 16 };
+enum { MAX_FUNCTIONS = 1 << 16 };
 
 typedef LogicalBuffer **Leaves; /* of one value, in depth-first order */
 
@@ -408,7 +408,7 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   }
   if (instruction->opcode == HLO_FUSION || instruction->opcode == HLO_SORT) {
     const Computation *called = instruction->a->calls;
-    bool has_room = c->program->fusion_count < MOST_FUNCTIONS;
+    bool has_room = c->program->fusion_count < MAX_FUNCTIONS;
     if (called && !has_room && !c->function_of[called->number]) return THUNK_EVAL;
     if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
   }
@@ -629,7 +629,7 @@ bool compile_thunks(Program *program, const CompileOptions *options, Error *erro
   program->parameter_shapes = ARENA_ARRAY(c.arena, const Shape *, program->parameter_leaves);
   program->result_shapes = ARENA_ARRAY(c.arena, const Shape *, program->result_leaves);
   Leaves *arguments = entry_arguments(&c, entry);
-  c.room = MOST_INSTRUCTIONS + entry->count;
+  c.room = MAX_INSTRUCTIONS + entry->count;
   Leaves root = compile_computation(&c, entry, arguments, &program->entry);
   if (c.too_large) {
     return error_set_op(
@@ -637,7 +637,7 @@ bool compile_thunks(Program *program, const CompileOptions *options, Error *erro
         "%s calls computations that call others, which written out are more than "
         "%d instructions, and with collectives or the host's part in them they must "
         "be; call fewer of them",
-        c.too_large->name, MOST_INSTRUCTIONS);
+        c.too_large->name, MAX_INSTRUCTIONS);
   }
   Leaves results = finish_entry(&c, entry, root);
   program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +

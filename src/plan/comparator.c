@@ -6,13 +6,13 @@
 #include "value/scalar.h"
 
 /* Comparators have a few dozen instructions. The limit bounds the depth of recursion. */
-enum { MOST_INSTRUCTIONS = 256, UNKNOWN = -1 };
+enum { MAX_INSTRUCTIONS = 256, UNKNOWN = -1 };
 
 /* --- Whether two expressions are the same but for left and right ------------------------------ */
 
 /* Parameter 2k is the left element of operand k, parameter 2k + 1 the right one. */
 typedef struct Mirror {
-  int image[MOST_INSTRUCTIONS]; /* by id of a left expression: the right one; UNKNOWN */
+  int image[MAX_INSTRUCTIONS]; /* by id of a left expression: the right one; UNKNOWN */
   bool has_parameter;
 } Mirror;
 
@@ -22,7 +22,7 @@ static bool same_literal(const Literal *a, const Literal *b) {
 }
 
 bool comparator_is_elementwise(const Computation *comparator) {
-  if (comparator->count > MOST_INSTRUCTIONS) return false;
+  if (comparator->count > MAX_INSTRUCTIONS) return false;
   for (int i = 0; i < comparator->count; i++) {
     const Instruction *x = comparator->instructions[i];
     bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
@@ -53,7 +53,7 @@ static bool is_mirrored(Mirror *mirror, const Instruction *left, const Instructi
 
 static bool are_keys(const Instruction *left, const Instruction *right) {
   Mirror mirror;
-  for (int i = 0; i < MOST_INSTRUCTIONS; i++) mirror.image[i] = UNKNOWN;
+  for (int i = 0; i < MAX_INSTRUCTIONS; i++) mirror.image[i] = UNKNOWN;
   mirror.has_parameter = false;
   return is_mirrored(&mirror, left, right) && mirror.has_parameter;
 }
@@ -85,7 +85,7 @@ static bool add_key(SortOrder *order, const Instruction *compare, bool is_last) 
   bool or_equal = direction == COMPARE_LE || direction == COMPARE_GE;
   if (direction == COMPARE_EQ || direction == COMPARE_NE) return false;
   if (or_equal && !is_last) return false; /* then the next key is never asked */
-  if (type_is_complex(x->shape->type) || order->count == MOST_SORT_KEYS) return false;
+  if (type_is_complex(x->shape->type) || order->count == MAX_SORT_KEYS) return false;
   SortKey key = {x, y, compare, greater, is_total(compare)};
   if (!are_keys(x, y)) {
     key = (SortKey){y, x, compare, !greater, is_total(compare)};
@@ -130,7 +130,7 @@ static bool match_step(const Instruction *x, const Instruction **less, const Ins
 SortOrder comparator_order(const Computation *comparator) {
   SortOrder order = {0};
   const Instruction *x = comparator->root, *less, *rest;
-  if (comparator->count > MOST_INSTRUCTIONS) return order;
+  if (comparator->count > MAX_INSTRUCTIONS) return order;
   for (; match_step(x, &less, &rest); x = rest) {
     if (!add_key(&order, less, false)) return (SortOrder){0};
   }

@@ -10,7 +10,7 @@
 #include "hlo/ir/module.h"
 
 enum {
-  MOST_SORT_KEYS = 16,
+  MAX_SORT_KEYS = 16,
   COMPARATOR_PAIRS = 64, /* that a comparator on arrays compares */
 };
 
@@ -23,7 +23,7 @@ typedef struct SortKey {
 
 typedef struct SortOrder {
   int count; /* of keys; 0: the comparator is of another kind */
-  SortKey keys[MOST_SORT_KEYS];
+  SortKey keys[MAX_SORT_KEYS];
   /* It compares by `less or equal`: a stable sort then turns the order of equal elements around, as
   ** each of them claims to come before the others. */
   bool reverses_ties;

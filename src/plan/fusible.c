@@ -4,7 +4,7 @@
 
 static bool is_static_array(const Target *target, const Shape *shape) {
   if (!shape_is_array(shape) || !target->has_type(shape->type)) return false;
-  if (shape->rank > MOST_DIMENSIONS) return false;
+  if (shape->rank > MAX_DIMENSIONS) return false;
   for (int i = 0; i < shape->rank; i++) {
     if (shape->dims[i] == 0 || (shape->dynamic && shape->dynamic[i])) return false;
   }
@@ -32,8 +32,8 @@ static bool is_indexed(const Instruction *x) {
 
 /* A computation on scalars that can be written out. */
 static bool can_combine(const Target *target, const Computation *computation) {
-  enum { MOST_INSTRUCTIONS = 1000 }; /* it is written out from the root down */
-  if (computation->count > MOST_INSTRUCTIONS) return false;
+  enum { MAX_INSTRUCTIONS = 1000 }; /* it is written out from the root down */
+  if (computation->count > MAX_INSTRUCTIONS) return false;
   for (int i = 0; i < computation->count; i++) {
     const Instruction *x = computation->instructions[i];
     if (x->opcode == HLO_TUPLE_OP && x == computation->root) continue;
@@ -60,7 +60,7 @@ static bool can_reduce(const Target *target, const Instruction *reduce) {
   if (cumulative_dimension(reduce, &backwards) >= 0) {
     return !backwards || reduce_operation(reduce) != OPCODE_COUNT; /* the other end comes first */
   }
-  return 2 * result->rank <= MOST_DIMENSIONS && windows_have_plan(reduce);
+  return 2 * result->rank <= MAX_DIMENSIONS && windows_have_plan(reduce);
 }
 
 static bool can_scatter(const Target *target, const Instruction *scatter) {
@@ -78,12 +78,12 @@ static bool can_scatter(const Target *target, const Instruction *scatter) {
 ** a few only, as a colour of pixels, is read as fast by the loop that computes with it (8 bytes each take 1.25
 ** times as long, those of 16 that have to be decoded 2.8). */
 static bool turns_rows(const Instruction *x) {
-  enum { LEAST_ELEMENTS = 4096, LEAST_ROW = 8, FEW = 4, FEW_BYTES = 12 };
+  enum { MIN_ELEMENTS = 4096, MIN_ROW = 8, FEW = 4, FEW_BYTES = 12 };
   const Int64List order = x->a->dimensions;
   int last = x->shape->rank - 1;
-  if (x->opcode != HLO_TRANSPOSE || shape_elements(x->shape) < LEAST_ELEMENTS) return false;
+  if (x->opcode != HLO_TRANSPOSE || shape_elements(x->shape) < MIN_ELEMENTS) return false;
   while (last >= 0 && x->shape->dims[last] == 1) last--; /* of the others, */
-  if (x->shape->dims[last] < LEAST_ROW) return false;
+  if (x->shape->dims[last] < MIN_ROW) return false;
   PrimitiveType type = x->shape->type;
   int64_t apart = 1, bytes = type_bytes(type);
   for (int d = 0; d <= last; d++) {
@@ -124,7 +124,7 @@ static bool can_slice(const Instruction *slice) {
   const Shape *operand = slice->operands[0]->shape;
   int starts = 0;
   for (int d = 0; d < operand->rank; d++) starts += slice->shape->dims[d] < operand->dims[d];
-  return slice->operand_count == 1 + operand->rank && starts <= MOST_STARTS;
+  return slice->operand_count == 1 + operand->rank && starts <= MAX_STARTS;
 }
 
 bool can_fuse(const Target *target, const Instruction *instruction) {

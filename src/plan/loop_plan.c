@@ -9,7 +9,7 @@
 typedef struct Box {
   int rank;
   int64_t sizes[MAX_LOOPS];
-  Affine map[MOST_DIMENSIONS];
+  Affine map[MAX_DIMENSIONS];
 } Box;
 
 /* Results [low, high) of a dimension, of whose windows the elements [first, end) are not padding. */
@@ -159,7 +159,7 @@ static void add_loop(Planner *planner, int64_t size, int dimension, int64_t step
 /* reduce: the loops of the result, then those that are reduced. */
 static void start_reduce(Planner *planner, const Instruction *reduce) {
   const Shape *shape = reduce->operands[0]->shape;
-  bool reduced[MOST_DIMENSIONS] = {false};
+  bool reduced[MAX_DIMENSIONS] = {false};
   for (int i = 0; i < reduce->a->dimensions.count; i++)
     reduced[reduce->a->dimensions.items[i]] = true;
   for (int pass = 0; pass < 2; pass++) {
@@ -190,11 +190,11 @@ static Part part_from(const WindowDimension *w, int64_t size, int64_t results, i
 ** number `wanted`. */
 static int find_part(const WindowDimension *w, int64_t size, int64_t results, int wanted,
                      Part *out) {
-  enum { MOST_ALIKE = 1000 }; /* that are looked at one by one */
+  enum { MAX_ALIKE = 1000 }; /* that are looked at one by one */
   int count = 0;
-  for (int64_t low = 0; low < results && count <= MOST_BOXES; count++) {
+  for (int64_t low = 0; low < results && count <= MAX_BOXES; count++) {
     Part part = part_from(w, size, results, low), next = part;
-    while (next.first == part.first && next.end == part.end && part.high < low + MOST_ALIKE) {
+    while (next.first == part.first && next.end == part.end && part.high < low + MAX_ALIKE) {
       part.high = next.high;
       if (part.high == results) break;
       next = part_from(w, size, results, part.high);
@@ -219,14 +219,14 @@ static int64_t box_count(const Instruction *reduce, int64_t most) {
 }
 
 bool windows_have_plan(const Instruction *reduce_window) {
-  return box_count(reduce_window, MOST_BOXES) > 0;
+  return box_count(reduce_window, MAX_BOXES) > 0;
 }
 
 /* reduce-window: the loops of the result, then those of the window; of one of the boxes. */
 static void start_reduce_window(Planner *planner, const Instruction *reduce, int64_t box) {
   const Shape *result = reduce_leaf(reduce->shape), *shape = reduce->operands[0]->shape;
   const Window *window = &reduce->a->window;
-  Part parts[MOST_DIMENSIONS];
+  Part parts[MAX_DIMENSIONS];
   for (int i = 0; i < result->rank; i++) {
     const WindowDimension *w = &window->items[i];
     int count = find_part(w, shape->dims[i], result->dims[i], -1, &parts[i]);
@@ -275,7 +275,7 @@ static bool start(Planner *planner, const Instruction *root, int64_t box) {
   bool backwards;
   int along = cumulative_dimension(root, &backwards);
   int windows = root->opcode == HLO_REDUCE_WINDOW && along < 0 ? shape->rank : 0;
-  if (shape->rank + windows > MOST_DIMENSIONS) return false;
+  if (shape->rank + windows > MAX_DIMENSIONS) return false;
   planner->root_rank = shape->rank;
   planner->root_map = planner->place_map = ARENA_ARRAY(plan->arena, Affine, shape->rank);
   plan->reduce = reduces ? root : NULL;
@@ -420,7 +420,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
     PlanResult made = visit_outputs(planner, root);
     if (made == PLAN_IMPOSSIBLE) return false;
     if (made == PLAN_SPLIT) {
-      if (plans->count + count + 2 > MOST_BOXES || root->opcode == HLO_TUPLE_OP) return false;
+      if (plans->count + count + 2 > MAX_BOXES || root->opcode == HLO_TUPLE_OP) return false;
       is_part = true;
       ARENA_PUSH(arena, waiting, count, capacity, cut_box(planner));
     }
@@ -436,7 +436,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
 
 /* Windows, a box after the other: what is reduced is not split. */
 static bool make_window_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
-  int64_t boxes = box_count(root, MOST_BOXES);
+  int64_t boxes = box_count(root, MAX_BOXES);
   for (int64_t box = 0; box < boxes; box++) {
     LoopPlan *plan = planner->plan = &plans->items[box];
     PlanResult made = PLAN_AGAIN;

@@ -22,11 +22,11 @@
 
 enum { LANES = 4 }; /* elements that a loop computes at once, whatever their type */
 /* Of results; two loops more than dimensions, for those that a plan may add. */
-enum { MOST_DIMENSIONS = 10, MAX_LOOPS = MOST_DIMENSIONS + 2, MOST_STARTS = 4, MOST_BOXES = 16 };
+enum { MAX_DIMENSIONS = 10, MAX_LOOPS = MAX_DIMENSIONS + 2, MAX_STARTS = 4, MAX_BOXES = 16 };
 
 /* constant + sum of coefficient[k] * (index of loop k) + sum of start[s] * (start s) */
 typedef struct Affine {
-  int64_t constant, coefficient[MAX_LOOPS], start[MOST_STARTS];
+  int64_t constant, coefficient[MAX_LOOPS], start[MAX_STARTS];
 } Affine;
 
 /* How often a node's value changes. A row is a run of the loop that is innermost in time. */
@@ -79,7 +79,7 @@ typedef struct LoopPlan {
   int count, capacity;
   LoopNode **nodes; /* operands before users */
   int start_count;
-  LoopStart starts[MOST_STARTS];
+  LoopStart starts[MAX_STARTS];
   int output_count;
   LoopNode **outputs;        /* one per result leaf; of a reduction, what is reduced */
   const Instruction *reduce; /* the root, if it combines elements: a reduction, a scatter */
@@ -99,7 +99,7 @@ typedef struct LoopPlan {
 /* The loops that compute one result: one, or one per box. */
 typedef struct LoopPlans {
   int count;
-  LoopPlan items[MOST_BOXES];
+  LoopPlan items[MAX_BOXES];
 } LoopPlans;
 
 /* What a fusion's loops are for: its root, but of a tuple that begins with a reduction's results, and goes on

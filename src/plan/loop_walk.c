@@ -4,7 +4,7 @@
 
 #include "plan/gather_map.h"
 
-enum { MOST_NODES = 1024 };
+enum { MAX_NODES = 1024 };
 
 bool is_index_operation(Opcode opcode) {
   switch (opcode) {
@@ -26,12 +26,12 @@ bool is_index_operation(Opcode opcode) {
 static void affine_add(Affine *sum, const Affine *x, int64_t factor) {
   sum->constant += x->constant * factor;
   for (int k = 0; k < MAX_LOOPS; k++) sum->coefficient[k] += x->coefficient[k] * factor;
-  for (int s = 0; s < MOST_STARTS; s++) sum->start[s] += x->start[s] * factor;
+  for (int s = 0; s < MAX_STARTS; s++) sum->start[s] += x->start[s] * factor;
 }
 
 static bool has_starts(const Affine *offset) {
   bool has = false;
-  for (int s = 0; s < MOST_STARTS; s++) has |= offset->start[s] != 0;
+  for (int s = 0; s < MAX_STARTS; s++) has |= offset->start[s] != 0;
   return has;
 }
 
@@ -56,7 +56,7 @@ static void split_map(Affine *map, int map_rank, int rank, int k, int64_t inner)
 /* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
 static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
   LoopPlan *plan = planner->plan;
-  if (plan->rank >= MOST_DIMENSIONS) return PLAN_IMPOSSIBLE; /* collapse_loops may insert two */
+  if (plan->rank >= MAX_DIMENSIONS) return PLAN_IMPOSSIBLE; /* collapse_loops may insert two */
   for (int j = plan->rank; j > k + 1; j--) plan->sizes[j] = plan->sizes[j - 1];
   plan->sizes[k] /= inner;
   plan->sizes[k + 1] = inner;
@@ -260,20 +260,20 @@ static PlanResult add_start(Planner *planner, const Instruction *slice, int d, A
   const Instruction *index = slice->operands[1 + d];
   int64_t limit = slice->operands[0]->shape->dims[d] - slice->shape->dims[d];
   LoopPlan *plan = planner->plan;
-  Affine first[MOST_DIMENSIONS] = {{0}};
+  Affine first[MAX_DIMENSIONS] = {{0}};
   if (limit == 0) return PLAN_OK;
   while (!planner->is_input(index, planner->data)) {
     if (index->opcode != HLO_RESHAPE && index->opcode != HLO_COPY) return PLAN_IMPOSSIBLE;
     index = index->operands[0];
   }
-  if (plan->count + planner->depth >= MOST_NODES) return PLAN_IMPOSSIBLE;
+  if (plan->count + planner->depth >= MAX_NODES) return PLAN_IMPOSSIBLE;
   const LoopNode *leaf = input_node(planner, index, first, index);
   int s = 0;
   while (s < plan->start_count &&
          (plan->starts[s].leaf != leaf || plan->starts[s].limit != limit)) {
     s++;
   }
-  if (s == MOST_STARTS) return PLAN_IMPOSSIBLE;
+  if (s == MAX_STARTS) return PLAN_IMPOSSIBLE;
   if (s == plan->start_count) plan->starts[plan->start_count++] = (LoopStart){leaf, limit, false};
   plan->starts[s].in_range |= slice->a->starts_in_range;
   map->start[s]++;
@@ -386,7 +386,7 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
 static PlanResult set_gathered(const Planner *planner, LoopNode *node, const Affine *map) {
   const Instruction *gather = node->key, *array = gather->operands[0];
   Arena *arena = planner->plan->arena;
-  Affine at[MOST_DIMENSIONS], index[MOST_DIMENSIONS];
+  Affine at[MAX_DIMENSIONS], index[MAX_DIMENSIONS];
   int64_t strides[MAX_RANK];
   if (!planner->is_input(array, planner->data)) return PLAN_IMPOSSIBLE;
   gather_map(gather, map, at, index);
@@ -410,7 +410,7 @@ static PlanResult enter(Planner *planner, const Instruction *instruction, const 
 
 static PlanResult enter_component(Planner *planner, const LoopNode *node, int component,
                                   LoopNode **out) {
-  Affine at[MOST_DIMENSIONS], index[MOST_DIMENSIONS];
+  Affine at[MAX_DIMENSIONS], index[MAX_DIMENSIONS];
   gather_map(node->key, node->map, at, index);
   int64_t vector = node->key->a->index_vector_dim;
   if (vector < node->key->operands[1]->shape->rank) index[vector] = (Affine){.constant = component};
@@ -425,7 +425,7 @@ static PlanResult enter_component(Planner *planner, const LoopNode *node, int co
 ** input behind a reshape.
 */
 static PlanResult skip_index_operations(Planner *planner, const Instruction **at,
-                                        const Affine **map, Affine maps[2][MOST_DIMENSIONS],
+                                        const Affine **map, Affine maps[2][MAX_DIMENSIONS],
                                         LoopNode **node) {
   for (int turn = 0; !planner->is_input(*at, planner->data) && is_index_operation((*at)->opcode);
        turn ^= 1) {
@@ -448,8 +448,8 @@ static PlanResult skip_index_operations(Planner *planner, const Instruction **at
 static PlanResult enter(Planner *planner, const Instruction *instruction, const Affine *map,
                         LoopNode **out) {
   LoopPlan *plan = planner->plan;
-  Affine maps[2][MOST_DIMENSIONS];
-  if (plan->count + planner->depth >= MOST_NODES) return PLAN_IMPOSSIBLE;
+  Affine maps[2][MAX_DIMENSIONS];
+  if (plan->count + planner->depth >= MAX_NODES) return PLAN_IMPOSSIBLE;
   *out = NULL;
   PlanResult made = skip_index_operations(planner, &instruction, &map, maps, out);
   if (made != PLAN_OK || *out) return made;

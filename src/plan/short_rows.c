@@ -11,9 +11,9 @@
 #include "plan/loop_walk.h"
 
 enum {
-  LEAST_LOOP = 2 * LANES, /* to go along */
-  LEAST_STEPS = 128, /* in all: less is written out in regions, where pieces of rows are cheap */
-  LEAST_BLOCK = 64,
+  MIN_LOOP = 2 * LANES, /* to go along */
+  MIN_STEPS = 128,      /* in all: less is written out in regions, where pieces of rows are cheap */
+  MIN_BLOCK = 64,
   BLOCK_ELEMENTS = 2048, /* of a result */
 };
 
@@ -28,13 +28,13 @@ static bool has_short_rows(const LoopPlan *plan) {
 /* The innermost loop that is worth lanes; -1 if there is none. */
 static int longer_loop(const LoopPlan *plan) {
   int k = plan->rank - 2;
-  while (k >= 0 && plan->sizes[k] < LEAST_LOOP) k--;
+  while (k >= 0 && plan->sizes[k] < MIN_LOOP) k--;
   return k;
 }
 
 /* The largest part of a loop that divides it and is no longer than `most`; or the whole, if none is any good. */
 static int64_t block_of(int64_t size, int64_t most) {
-  for (int64_t block = most; block >= LEAST_BLOCK && size > most; block--) {
+  for (int64_t block = most; block >= MIN_BLOCK && size > most; block--) {
     if (size % block == 0) return block;
   }
   return size;
@@ -68,7 +68,7 @@ static void add_places(LoopPlan *plan) {
 void loop_plan_widen_rows(LoopPlan *plan) {
   int k = longer_loop(plan);
   if (!has_short_rows(plan) || k < 0 || plan->rank == MAX_LOOPS ||
-      loop_plan_steps(plan) < LEAST_STEPS || has_gathered(plan)) {
+      loop_plan_steps(plan) < MIN_STEPS || has_gathered(plan)) {
     return;
   }
   int64_t inside = 1;

@@ -9,7 +9,7 @@
 
 #include "reference/lapack.h"
 
-enum { MOST_SWEEPS = 64 }; /* about ten are usual */
+enum { MAX_SWEEPS = 64 }; /* about ten are usual */
 
 /* Makes the off-diagonal entry `z` of [[x, z], [conj z, y]] zero: the second column, turned by
 ** conj(phase), has a real z; then both are rotated. */
@@ -70,7 +70,7 @@ static void diagonalize(const Matrix *a, const Matrix *vectors) {
   for (int64_t i = 0; i < a->rows * a->rows; i++) norm = hypot(norm, cabs(a->items[i]));
   double small = norm * DBL_EPSILON / 16;
   bool changed = true;
-  for (int sweep = 0; changed && sweep < MOST_SWEEPS; sweep++) {
+  for (int sweep = 0; changed && sweep < MAX_SWEEPS; sweep++) {
     changed = false;
     for (int64_t p = 0; p < a->rows; p++) {
       for (int64_t q = p + 1; q < a->rows; q++) {
@@ -130,7 +130,7 @@ static Number inner(const Matrix *m, int64_t x, int64_t y) {
 /* Rotates columns of a until they are orthogonal: a V = U S. */
 static void orthogonalize(const Matrix *a, const Matrix *v) {
   bool changed = true;
-  for (int sweep = 0; changed && sweep < MOST_SWEEPS; sweep++) {
+  for (int sweep = 0; changed && sweep < MAX_SWEEPS; sweep++) {
     changed = false;
     for (int64_t p = 0; p < a->columns; p++) {
       for (int64_t q = p + 1; q < a->columns; q++) {

@@ -8,7 +8,7 @@
 
 #include "reference/lapack.h"
 
-enum { MOST_STEPS_EACH = 60, STEPS_UNTIL_ODD_SHIFT = 10 };
+enum { MAX_STEPS_EACH = 60, STEPS_UNTIL_ODD_SHIFT = 10 };
 
 typedef struct Schur {
   Matrix t, z;
@@ -163,7 +163,7 @@ static int64_t iterate(Schur *s) {
       steps = 0;
       continue;
     }
-    if (steps++ > MOST_STEPS_EACH) return high + 1;
+    if (steps++ > MAX_STEPS_EACH) return high + 1;
     step(s, low, high, steps % STEPS_UNTIL_ODD_SHIFT == 0);
   }
   return 0;

@@ -15,12 +15,12 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-#define MOST_BYTES (INT64_C(1) << 40) /* sums must not overflow */
+#define MAX_BYTES (INT64_C(1) << 40) /* sums must not overflow */
 
 enum {
-  LEAST_PEAK = 64 << 10, /* of temporaries: less is not worth it */
-  LEAST_GAIN = 16,       /* a sixteenth of it */
-  MOST_LOOKS = 1 << 22,  /* at elements of tuples */
+  MIN_PEAK = 64 << 10, /* of temporaries: less is not worth it */
+  MIN_GAIN = 16,       /* a sixteenth of it */
+  MAX_LOOKS = 1 << 22, /* at elements of tuples */
 };
 
 /* One of each instruction. An element of a tuple that is made has its bytes, not the tuple. */
@@ -63,7 +63,7 @@ static void find_value(const Scheduler *s, Node *node) {
   node->source = node;
   if (shape_is_array(x->shape)) {
     node->bytes = shape_bytes(x->shape);
-    if (node->bytes > MOST_BYTES) node->bytes = MOST_BYTES;
+    if (node->bytes > MAX_BYTES) node->bytes = MAX_BYTES;
   }
   if (has_work(x)) {
     node->makes = node->bytes;
@@ -87,7 +87,7 @@ typedef void Visit(Scheduler *s, Node *value, Node *user);
 /* Each value that `user` has by way of `x`, once in this turn. */
 static void visit_value(Scheduler *s, const Instruction *x, Node *user, Visit *visit) {
   Node *value = node_of(s, x)->source;
-  if (value->seen == s->turn || s->looks++ > MOST_LOOKS) return;
+  if (value->seen == s->turn || s->looks++ > MAX_LOOKS) return;
   value->seen = s->turn;
   if (value->bytes) visit(s, value, user);
   if (value->x->opcode != HLO_TUPLE_OP) return;
@@ -216,10 +216,10 @@ static bool schedule(Computation *computation) {
   for (int i = 0; i < n; i++) s.nodes[i].x = computation->instructions[i];
   find_values(&s);
   int64_t before = peak_of(&s, computation->instructions);
-  bool changed = before >= LEAST_PEAK && find_pending(&s);
+  bool changed = before >= MIN_PEAK && find_pending(&s);
   if (changed) {
     order_all(&s);
-    changed = s.looks <= MOST_LOOKS && peak_of(&s, s.order) + before / LEAST_GAIN < before;
+    changed = s.looks <= MAX_LOOKS && peak_of(&s, s.order) + before / MIN_GAIN < before;
   }
   if (changed) {
     memcpy(computation->instructions, s.order, sizeof(Instruction *) * (size_t)n);

@@ -48,10 +48,10 @@ static bool choose_mesh(const Module *module, Mesh asked, Mesh *mesh, Error *err
                             "the module's shardings are for %d partitions; it is given %d",
                             needs.shard_devices, mesh->partitions);
   }
-  if ((int64_t)mesh->replicas * mesh->partitions <= MOST_DEVICES) return true;
+  if ((int64_t)mesh->replicas * mesh->partitions <= MAX_DEVICES) return true;
   return invalid_argument(
       error, "compile", "%d replicas by %d partitions are %lld devices; there can be %d at most",
-      mesh->replicas, mesh->partitions, (long long)mesh->replicas * mesh->partitions, MOST_DEVICES);
+      mesh->replicas, mesh->partitions, (long long)mesh->replicas * mesh->partitions, MAX_DEVICES);
 }
 
 Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,

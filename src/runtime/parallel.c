@@ -94,7 +94,7 @@ static void close_loop(const SharedLoop *shared) {
 ** much alike: when some took no time, twice as many are done before the clock is looked at again, which is the
 ** host's and far away. */
 static void run_alone(const ChunkLoop *loop, int *next) {
-  enum { MOST_UNSEEN = 16, SHORT_US = 100 };
+  enum { MAX_UNSEEN = 16, SHORT_US = 100 };
   int scope = scope_begin(), unseen = 1, left = 1;
   double seen_us = 0;
   while (*next < loop->chunks && !*loop->stop) {
@@ -102,7 +102,7 @@ static void run_alone(const ChunkLoop *loop, int *next) {
     if (!loop->deadline_us || --left) continue;
     double now_us = platform_now_us();
     if (now_us >= loop->deadline_us) break;
-    unseen = now_us - seen_us > SHORT_US ? 1 : unseen < MOST_UNSEEN ? 2 * unseen : unseen;
+    unseen = now_us - seen_us > SHORT_US ? 1 : unseen < MAX_UNSEEN ? 2 * unseen : unseen;
     left = unseen;
     seen_us = now_us;
   }

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "base/host/platform.h"
-#include "base/least.h"
+#include "base/min_max.h"
 #include "reference/eval.h"
 #include "runtime/channels.h"
 #include "runtime/host.h"
 #include "runtime/parallel.h"
 #include "runtime/run.h"
 
-enum { MOST_STEP_LEAVES = 32 }; /* of a kernel that regions call without more ado */
+enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without more ado */
 
 static void push_frame(Replica *replica, const ThunkSequence *sequence) {
   replica->frames[replica->depth++] = (Frame){sequence, 0, 0, 0};
@@ -222,7 +222,7 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
 /* ---- The evaluator, a chunk at a time ---- */
 
 /* Elements of a chunk; of what may take long for each, it has fewer: so many chunks, if need be. */
-enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MOST_CHUNKS = 1 << 24 };
+enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MAX_CHUNKS = 1 << 24 };
 
 typedef struct EvalLoop {
   Replica *replica;
@@ -265,7 +265,7 @@ static bool run_eval_chunk(void *argument, int chunk) {
   const Thunk *thunk = loop->thunk;
   const Instruction *x = thunk->instruction;
   int64_t begin = chunk * loop->some, steps = EVAL_STEPS_ALONE;
-  int64_t count = least(loop->count - begin, loop->some);
+  int64_t count = min_i64(loop->count - begin, loop->some);
   Arena *arena = arena_new();
   Error error;
   uint64_t state[2] = {loop->replica->rng_state[0], loop->replica->rng_state[1]};
@@ -290,7 +290,7 @@ static bool run_eval_chunk(void *argument, int chunk) {
 static bool run_eval_part(void *argument, int chunk) {
   EvalLoop *loop = argument;
   if (loop->failed) return true;
-  int64_t begin = chunk * loop->some, part[] = {begin, least(begin + loop->some, loop->count)};
+  int64_t begin = chunk * loop->some, part[] = {begin, min_i64(begin + loop->some, loop->count)};
   Arena *arena = arena_new();
   Error error;
   if (!evaluate(loop->replica, loop->thunk, part, arena, &error)) eval_failed(loop, &error);
@@ -317,9 +317,9 @@ static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   int64_t each = 1;
   bool apart = true, by_elements = is_by_elements(thunk);
   loop->count = by_elements ? shape_elements(x->shape) : eval_places(x, &each, &apart);
-  loop->some = most(1, EVAL_ELEMENTS / most(1, each));
-  if (x->opcode == HLO_MAP) loop->some = most(1, least(loop->count / MAP_CHUNKS, loop->some));
-  loop->some = most(loop->some, loop->count / MOST_CHUNKS);
+  loop->some = max_i64(1, EVAL_ELEMENTS / max_i64(1, each));
+  if (x->opcode == HLO_MAP) loop->some = max_i64(1, min_i64(loop->count / MAP_CHUNKS, loop->some));
+  loop->some = max_i64(loop->some, loop->count / MAX_CHUNKS);
   if (loop->count <= loop->some) return false;
   *chunks = chunk_loop(loop->replica, (loop->count + loop->some - 1) / loop->some,
                        by_elements ? run_eval_chunk : run_eval_part, loop);
@@ -477,10 +477,10 @@ static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *o
 /* A step that a region calls, here and now: nobody would share it. */
 static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
   if (thunk->kind == THUNK_EVAL) return run_eval(replica, thunk, error);
-  uint8_t *list[MOST_STEP_LEAVES];
+  uint8_t *list[MAX_STEP_LEAVES];
   KernelFusion computed;
   int n = thunk->operand_count + thunk->result_count;
-  if (n > MOST_STEP_LEAVES) {
+  if (n > MAX_STEP_LEAVES) {
     Frame all = {0};
     bool ok;
     while (!run_kernel(replica, &all, thunk, &ok, error) && !replica->run->failing) continue;

@@ -256,12 +256,12 @@ static bool run_is_quick(const Run *run) {
 
 void run_start(Run *run) {
   enum {
-    MOST_US =
+    MAX_US =
         250, /* of the host's own time, which may be a page's: twice the way to a worker and back */
     SLOW_RUNS = 32 /* after one that took longer, which may have been the machine's fault */
   };
   scheduler_lock();
-  double deadline_us = run_is_quick(run) ? platform_now_us() + MOST_US : 0;
+  double deadline_us = run_is_quick(run) ? platform_now_us() + MAX_US : 0;
   if (run->state == RUN_NEW) {
     run->state = RUN_RUNNING;
     run->group.active = run->device_count;

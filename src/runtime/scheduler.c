@@ -77,8 +77,8 @@ static void event_signal(Event *event) {
 */
 static bool spin(const Event *event, uint32_t seen) {
   enum { LOOKS_A_CLOCK = 64 };
-  static const double MOST_US = 60;
-  double end_us = platform_now_us() + MOST_US;
+  static const double MAX_US = 60;
+  double end_us = platform_now_us() + MAX_US;
   do {
     for (int i = 0; i < LOOKS_A_CLOCK; i++) {
       if (atomic_load_explicit(event, memory_order_relaxed) != seen) return true;

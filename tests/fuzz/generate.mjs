@@ -15,7 +15,7 @@ import { refusedCollectiveRules, refusedRules } from './rules_refused.mjs';
 import { randomSpelling } from './spelling.mjs';
 import { randomDimensions, randomType } from './values.mjs';
 
-const MOST_TRIES = 60;
+const MAX_TRIES = 60;
 const OFTEN = ['unary', 'binary']; // many operations each
 const FAMILIES = [
   elementwiseRules, { ...elementwiseRules, ...refusedRules }, movementRules, indexingRules, reductionRules, libraryRules,
@@ -48,7 +48,7 @@ export function generate(client, seed, { refused, only }) {
     program.fresh(randomType(random), randomDimensions(random));
   }
   const wanted = random.between(1, 12);
-  for (let tries = 0; program.rules.length < wanted && tries < MOST_TRIES; tries++) {
+  for (let tries = 0; program.rules.length < wanted && tries < MAX_TRIES; tries++) {
     const rules = random.pick(families);
     const name = random.pick(namesOf(rules, only));
     try {

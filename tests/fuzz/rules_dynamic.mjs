@@ -12,7 +12,7 @@ import {
 } from './scalars.mjs';
 import { count, numbersTo } from './values.mjs';
 
-const MOST_ELEMENTS = 4000;
+const MAX_ELEMENTS = 4000;
 const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 const isDynamic = ({ shape }) => shape.isArray && shape.isDynamic;
 /** Where a bound is 1, XLA may forget the size; and it cannot import all that has no elements. */
@@ -152,7 +152,7 @@ function dynamicPad(p, random) {
   const value = p.fresh(x.shape.elementType, [], x.domain.special ? undefined : 'whole');
   const config = x.shape.dimensions.map(() =>
     [random.between(0, 2), random.between(0, 2), random.pick([0, 0, 1])]);
-  if (count(x.shape.dimensions.map((n) => 2 * n + 4)) > MOST_ELEMENTS) return null;
+  if (count(x.shape.dimensions.map((n) => 2 * n + 4)) > MAX_ELEMENTS) return null;
   const result = union(x.shape.elementType, [x.domain, value.domain]);
   return p.add('pad', [x, value], result, (b, [a, v]) => b.pad(a, v, config));
 }
@@ -203,7 +203,7 @@ function dynamicGather(p, random) {
   const { dimensions, rank } = x.shape;
   const row = dimensions.slice(1);
   const batch = indices.shape.rank;
-  if (count([...indices.shape.dimensions, ...row]) > MOST_ELEMENTS) return null;
+  if (count([...indices.shape.dimensions, ...row]) > MAX_ELEMENTS) return null;
   const numbers = {
     offsetDims: row.map((_, i) => batch + i), collapsedSliceDims: [0], startIndexMap: [0],
     indexVectorDim: batch,
@@ -265,7 +265,7 @@ function dynamicWindow(p, random) {
   const { elementType: type, dimensions } = x.shape;
   const sized = dimensions.map((n) => n > 1 && random.chance(0.5));
   const w = randomWindow(random, dimensions, { bare: sized });
-  if (count(w.positions) > MOST_ELEMENTS || w.positions.includes(0)) return null;
+  if (count(w.positions) > MAX_ELEMENTS || w.positions.includes(0)) return null;
   const law = randomLaw(random, type, x.domain, count(w.window));
   if (!law || !sized.includes(true)) return null;
   const step = dimensions.reduce((each, n, i) => {
@@ -313,7 +313,7 @@ function dynamicDot(p, random) {
     x.shape.dynamicDimensions[i] && !contracting.includes(i));
   if (kept.length > 1) return null;
   const y = alike(p, x, type, [...same.map((i) => dimensions[i]), ...free], same);
-  if (count(dimensions) * count(free) > MOST_ELEMENTS) return null;
+  if (count(dimensions) * count(free) > MAX_ELEMENTS) return null;
   const terms = contracting.map((i) => dimensions[i]);
   const result = contraction(type, x.domain, y.domain, count(terms));
   const numbers = {

@@ -6,8 +6,8 @@ import { takeElements } from './rules_movement.mjs';
 import { lawsComputation, randomLaw } from './scalars.mjs';
 import { count, numbersTo, randomDimensions } from './values.mjs';
 
-const MOST_ELEMENTS = 6000;
-const fits = (dimensions) => count(dimensions) <= MOST_ELEMENTS;
+const MAX_ELEMENTS = 6000;
+const fits = (dimensions) => count(dimensions) <= MAX_ELEMENTS;
 
 /* ---- Starts that are data ---- */
 

@@ -6,8 +6,8 @@ import {
   count, flavourDomain, numbersTo, randomDimensions, randomFlavour, randomLiteral, randomType,
 } from './values.mjs';
 
-const MOST_ELEMENTS = 6000;
-const fits = (dimensions) => count(dimensions) <= MOST_ELEMENTS;
+const MAX_ELEMENTS = 6000;
+const fits = (dimensions) => count(dimensions) <= MAX_ELEMENTS;
 
 /** A parameter of one element, to pad with. */
 function filler(p, x) {

@@ -10,7 +10,7 @@ import { numbersTo } from './values.mjs';
 
 const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', ...COMPLEX];
 const DEEPEST = 3;
-const MOST_TIMES = 3;
+const MAX_TIMES = 3;
 
 /* ---- Tuples of tuples ---- */
 
@@ -107,7 +107,7 @@ function branch(b, { tree, branches }, values, round) {
 
 /** As often as the last bits of the counter say, or until the counter says so. */
 function loop(b, { tree, body, stops }, values) {
-  const times = b.and(values.at(-1), b.constantR0(MOST_TIMES, 's32'));
+  const times = b.and(values.at(-1), b.constantR0(MAX_TIMES, 's32'));
   const state = pack(b, tree, [...values, b.constantR0(0, 's32'), times]);
   const make = (name, root) => {
     const inner = b.createSubBuilder(name);

@@ -2,7 +2,7 @@
 import { literalOf } from '../golden.mjs';
 import { needed } from './program.mjs';
 
-const MOST_ROUNDS = 40;
+const MAX_ROUNDS = 40;
 
 /**
  * @param {object} program its steps and replicas
@@ -23,7 +23,7 @@ export async function shrink(program, outputs, disagrees, ask) {
     }
   }
   const tried = new Set();
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const step = inner(program, best).find((each) => !tried.has(each));
     if (!step) break;
     tried.add(step);

@@ -17,8 +17,8 @@ const { values } = parseArgs({ options: {
   seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: `${Date.now() % 2 ** 31}` } } });
 const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
 const folder = new URL('../golden/', import.meta.url);
-const MOST_BYTES = 20000;
-const MOST_MS = 10_000;
+const MAX_BYTES = 20000;
+const MAX_MS = 10_000;
 
 /** The programs of both formats: a line whose last word is how many bytes follow it. */
 async function readPrograms() {
@@ -31,7 +31,7 @@ async function readPrograms() {
       const words = bytes.toString('utf8', at, end).split(' ');
       at = end + 1 + Number(words.at(-1));
       const isProgram = words.length === 4 || words[1] === 'program';
-      if (isProgram && at - end <= MOST_BYTES) programs.push(bytes.subarray(end + 1, at));
+      if (isProgram && at - end <= MAX_BYTES) programs.push(bytes.subarray(end + 1, at));
     }
   }
   return programs;
@@ -91,7 +91,7 @@ async function attempt(bytes) {
   }
   const took = performance.now() - start;
   slowest = Math.max(slowest, took);
-  if (took > MOST_MS) throw new Error(`took ${took.toFixed(0)} ms`);
+  if (took > MAX_MS) throw new Error(`took ${took.toFixed(0)} ms`);
 }
 
 const end = performance.now() + 1000 * seconds;

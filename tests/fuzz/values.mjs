@@ -6,7 +6,7 @@ import {
   COMPLEX, componentOf, DECIDED, FLOATS, FLOATS_8, INTEGERS, isInexact, mantissaOf, POWERS,
 } from './domain.mjs';
 
-const MOST_ELEMENTS = 3000;
+const MAX_ELEMENTS = 3000;
 
 export function randomType(random) {
   const family = random.pick([
@@ -29,7 +29,7 @@ export function randomDimensions(random, rank = random.pick([0, 1, 1, 1, 2, 2, 2
   if (rank === 1 && random.chance(0.03)) return [random.between(1000, 40000)]; // more than one task
   if (rank === 2 && random.chance(0.03)) return [random.between(3, 200), random.between(3, 200)];
   const dimensions = Array.from({ length: rank }, () => randomSize(random));
-  while (count(dimensions) > MOST_ELEMENTS) {
+  while (count(dimensions) > MAX_ELEMENTS) {
     const largest = dimensions.indexOf(Math.max(...dimensions));
     dimensions[largest] = random.between(1, 4);
   }

@@ -23,7 +23,7 @@ enum {
   SIZE = 100 * 1000,
   CHAIN = 3000,
   CHAIN_STACK = 400 << 10, /* under sanitizers short programs take half of it */
-  MOST_SECONDS = 60,       /* under sanitizers, on a busy machine */
+  MAX_SECONDS = 60,        /* under sanitizers, on a busy machine */
 };
 
 /* A program is some computations, and lines of which there are many: %d is the line's number, %p the
@@ -190,7 +190,7 @@ static void check_time(const Deep *deep, const char *what, double since) {
   double took = seconds() - since;
   if (getenv("VERBOSE") && took > 0.5) printf("%s: %s: %.1f s\n", deep->name, what, took);
   snprintf(text, sizeof text, " takes %.0f s", took);
-  if (took > MOST_SECONDS) fail(deep, what, text);
+  if (took > MAX_SECONDS) fail(deep, what, text);
 }
 
 static void evaluate(const Deep *deep, const Module *module) {

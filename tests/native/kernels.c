@@ -208,7 +208,7 @@ static void run_kernel(const KernelPlan *plan, const Instruction *instruction,
   free(call.scratch);
 }
 
-enum { MOST_LEAVES = 8 };
+enum { MAX_LEAVES = 8 };
 
 static void check(const Row *row) {
   Module *module = parse(row);
@@ -218,8 +218,8 @@ static void check(const Row *row) {
   EvalContext context = {.arena = arena, .error = &error};
   const Instruction *root = module->entry->root;
   const KernelPlan *plan = kernel_plan(root, arena);
-  uint8_t *operand_data[MOST_LEAVES], *wanted_data[MOST_LEAVES], *got_data[MOST_LEAVES];
-  Literal *operands[MOST_LEAVES];
+  uint8_t *operand_data[MAX_LEAVES], *wanted_data[MAX_LEAVES], *got_data[MAX_LEAVES];
+  Literal *operands[MAX_LEAVES];
   int operand_leaves = 0, wanted_leaves = 0, got_leaves = 0;
   for (int k = 0; k < root->operand_count; k++) {
     operands[k] = allocate(arena, root->operands[k]->shape, operand_data, &operand_leaves);

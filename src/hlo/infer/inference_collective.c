@@ -31,7 +31,7 @@ static bool check_group_ids(Inference *in, bool complete) {
             "replica_groups has an empty group; each group must have at least one %s", noun);
     total += groups->groups[g].count;
   }
-  int64_t limit = complete ? total : there > 1 ? there : MOST_DEVICES;
+  int64_t limit = complete ? total : there > 1 ? there : MAX_DEVICES;
   bool *seen = ARENA_ARRAY(in->arena, bool, limit);
   for (int g = 0; g < groups->count; g++) {
     for (int i = 0; i < groups->groups[g].count; i++) {

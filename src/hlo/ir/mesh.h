@@ -8,7 +8,7 @@
 
 #include "hlo/ir/module.h"
 
-enum { MOST_DEVICES = 4096 };
+enum { MAX_DEVICES = 4096 };
 
 typedef struct Mesh {
   int replicas, partitions; /* each >= 1 */

@@ -398,7 +398,7 @@ static int64_t called_size(const Instruction *instruction, Arena *scratch) {
   Computation **called = ARENA_ARRAY(scratch, Computation *, count);
   int64_t size = 0;
   instruction_called(instruction, called);
-  for (int i = 0; i < count && size < MOST_SIZE; i++) size += called[i]->size;
+  for (int i = 0; i < count && size < MAX_SIZE; i++) size += called[i]->size;
   return size;
 }
 
@@ -407,10 +407,10 @@ int64_t module_measure(Module *module) {
   for (int i = 0; i < module->count; i++) {
     Computation *computation = module->computations[i];
     int64_t size = computation->count;
-    for (int k = 0; k < computation->count && size < MOST_SIZE; k++) {
+    for (int k = 0; k < computation->count && size < MAX_SIZE; k++) {
       size += called_size(computation->instructions[k], scratch);
     }
-    computation->size = size < MOST_SIZE ? size : MOST_SIZE;
+    computation->size = size < MAX_SIZE ? size : MAX_SIZE;
   }
   arena_free(scratch);
   return module->entry->size;

@@ -133,8 +133,8 @@ bool computation_enter(Computation *computation, unsigned walk);
 
 /* Sets every computation's `size`: its instructions, and for each call the size of what it calls, as
 ** if all were written out. Called ones must come before their callers. Returns the entry's; at most
-** MOST_SIZE, which stands for anything beyond. */
-#define MOST_SIZE (INT64_C(1) << 40)
+** MAX_SIZE, which stands for anything beyond. */
+#define MAX_SIZE (INT64_C(1) << 40)
 int64_t module_measure(Module *module);
 
 /* Sets every computation's `callers`: how often instructions name it; and counts one more instruction. */

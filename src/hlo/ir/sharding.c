@@ -181,11 +181,11 @@ static bool read_tiles(Scan *scan, const Instruction *call, ShardCallKind kind, 
 
 /* ---- Placements ---- */
 
-/* At most MOST_DEVICES + 1, which stands for anything beyond. */
+/* At most MAX_DEVICES + 1, which stands for anything beyond. */
 static int64_t count_of(const Digits *digits) {
   int64_t count = 1;
-  for (int i = 0; i < digits->count && count <= MOST_DEVICES; i++) count *= digits->items[i].size;
-  return count <= MOST_DEVICES ? count : MOST_DEVICES + 1;
+  for (int i = 0; i < digits->count && count <= MAX_DEVICES; i++) count *= digits->items[i].size;
+  return count <= MAX_DEVICES ? count : MAX_DEVICES + 1;
 }
 
 /* What the digits of a position say, which is taken out of `*rest`. */

@@ -14,9 +14,9 @@
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-enum { MOST_POWER = 22 };
+enum { MAX_POWER = 22 };
 
-/* digits / 10^scale; exact but for one rounding if digits < 2^53 and |scale| <= MOST_POWER. */
+/* digits / 10^scale; exact but for one rounding if digits < 2^53 and |scale| <= MAX_POWER. */
 static double scaled(double digits, int scale) {
   return scale < 0 ? digits * powers[-scale] : digits / powers[scale];
 }
@@ -94,7 +94,7 @@ bool number_parse(Arena *scratch, const char *text, size_t length, double *value
     *value = negative ? -magnitude : magnitude;
     return true;
   }
-  if (d.cut || d.digits >> 53 || d.exponent < -MOST_POWER || d.exponent > MOST_POWER) {
+  if (d.cut || d.digits >> 53 || d.exponent < -MAX_POWER || d.exponent > MAX_POWER) {
     *value = slow_decimal(scratch, text, length);
     return isfinite(*value);
   }
@@ -179,7 +179,7 @@ static int print_shortest(char *out, PrimitiveType type, double value) {
   int exponent = (int)floor(log10(magnitude));
   for (int digits = safe_digits(type, value); digits <= 15; digits++) {
     int scale = digits - 1 - exponent;
-    if (scale < -MOST_POWER || scale > MOST_POWER) return 0;
+    if (scale < -MAX_POWER || scale > MAX_POWER) return 0;
     double found = nearbyint(scaled(magnitude, -scale));
     Scalar back = {.f = scaled(found, scale)};
     if (scalar_round(type, back).f != magnitude) continue;

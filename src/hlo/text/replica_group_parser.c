@@ -12,7 +12,7 @@
 
 #include "hlo/text/parser.h"
 
-enum { MAX_DEVICES = 1 << 14, MAX_AXES = 32 };
+enum { MAX_LISTED = 1 << 14, MAX_AXES = 32 };
 
 /* ---- Transposed iotas ---- */
 
@@ -20,9 +20,9 @@ enum { MAX_DEVICES = 1 << 14, MAX_AXES = 32 };
 static bool product(Int64List list, int64_t *out) {
   *out = 1;
   for (int i = 0; i < list.count; i++) {
-    if (list.items[i] < 1 || list.items[i] > MAX_DEVICES) return false;
+    if (list.items[i] < 1 || list.items[i] > MAX_LISTED) return false;
     *out *= list.items[i];
-    if (*out > MAX_DEVICES) return false;
+    if (*out > MAX_LISTED) return false;
   }
   return true;
 }
@@ -94,7 +94,7 @@ static bool parse_iota_groups(Parser *p, ReplicaGroups *out) {
   int64_t total;
   if (!parse_sizes(p, &tile) || !parser_expect(p, TOKEN_LESS_EQUAL, "'<='")) return false;
   if (tile.count != 2 || !product(tile, &total)) {
-    return parser_error(p, at, "expected [groups,size] of at most %d devices", MAX_DEVICES);
+    return parser_error(p, at, "expected [groups,size] of at most %d devices", MAX_LISTED);
   }
   int64_t *devices = ARENA_ARRAY(p->arena, int64_t, total);
   if (!parse_iota(p, total, devices)) return false;
@@ -135,8 +135,8 @@ static bool parse_axis(Parser *p, Mesh *mesh) {
       !parse_int64(p, &axis->size)) {
     return false;
   }
-  if (axis->size < 1 || axis->size > MAX_DEVICES || mesh->total * axis->size > MAX_DEVICES) {
-    return parser_error(p, at, "a mesh must have from 1 to %d devices", MAX_DEVICES);
+  if (axis->size < 1 || axis->size > MAX_LISTED || mesh->total * axis->size > MAX_LISTED) {
+    return parser_error(p, at, "a mesh must have from 1 to %d devices", MAX_LISTED);
   }
   mesh->total *= axis->size;
   return true;

@@ -199,8 +199,8 @@ static bool axis_item(Scan *scan, void *data) {
   if (!scan_quoted(scan, &axis.name) || !expect(scan, "=") || !scan_number(scan, &axis.size)) {
     return false;
   }
-  if (axis.size < 1 || axis.size > MOST_DEVICES / mesh->positions) {
-    return scan_fail(scan, "a mesh has no devices, or more than %d", MOST_DEVICES);
+  if (axis.size < 1 || axis.size > MAX_DEVICES / mesh->positions) {
+    return scan_fail(scan, "a mesh has no devices, or more than %d", MAX_DEVICES);
   }
   mesh->positions *= axis.size;
   ARENA_PUSH(scan->arena, mesh->axes, mesh->count, mesh->capacity, axis);
@@ -526,7 +526,7 @@ static int64_t iota_device(const Tiles *tiles, int64_t position) {
 static int64_t product(const int64_t *sizes, int count) {
   int64_t result = 1;
   for (int i = 0; i < count; i++) {
-    if (sizes[i] < 1 || sizes[i] > MOST_DEVICES / result) return 0;
+    if (sizes[i] < 1 || sizes[i] > MAX_DEVICES / result) return 0;
     result *= sizes[i];
   }
   return result;
@@ -536,7 +536,7 @@ const int64_t *tiles_devices(Scan *scan, const Tiles *tiles) {
   int64_t count = product(tiles->sizes, tiles->rank);
   bool is_iota = !tiles->devices;
   if (!count || count != (is_iota ? product(tiles->iota_sizes, tiles->iota_rank) : tiles->count)) {
-    scan_fail(scan, "not equally many tiles and devices, or more than %d", MOST_DEVICES);
+    scan_fail(scan, "not equally many tiles and devices, or more than %d", MAX_DEVICES);
     return NULL;
   }
   int64_t *devices = ARENA_ARRAY(scan->arena, int64_t, count);

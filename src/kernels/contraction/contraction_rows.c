@@ -5,8 +5,8 @@
 #include "kernels/contraction/contraction_plan.h"
 
 enum {
-  ENOUGH_CHUNKS = 16,               /* for as many threads */
-  MOST_PRODUCTS = 32 * 1000 * 1000, /* of a chunk: about two milliseconds */
+  ENOUGH_CHUNKS = 16,              /* for as many threads */
+  MAX_PRODUCTS = 32 * 1000 * 1000, /* of a chunk: about two milliseconds */
 };
 
 static int divide_up(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
@@ -37,7 +37,7 @@ void contraction_plan_rows(ContractionPlan *plan, const Contraction *c) {
   int chunks = divide_up(plan->units, units);
   double products = (double)(plan->tile[LHS] * plan->tile[RHS]) * (double)axes_size(&c->depth);
   if (divide_up(plan->units, whole) < (chunks < ENOUGH_CHUNKS ? chunks : ENOUGH_CHUNKS) ||
-      (whole > units && products * (double)whole > MOST_PRODUCTS)) {
+      (whole > units && products * (double)whole > MAX_PRODUCTS)) {
     return;
   }
   plan->units_per_chunk = whole;

@@ -4,11 +4,11 @@
 #include "kernels/elements.h"
 
 enum {
-  MOST_ROWS = 128,        /* of a unit */
+  MAX_ROWS = 128,         /* of a unit */
   LISTED_DEPTH = 2048,    /* numbers of the depth */
   LISTED = 256,           /* at a time */
   MATRIX_BYTES = 1 << 18, /* of a unit's part of the rhs: it stays in the second cache */
-  LEAST_COLUMNS = 64,     /* of a part, where there are as many */
+  MIN_COLUMNS = 64,       /* of a part, where there are as many */
   WANTED_UNITS = 16,
 };
 
@@ -68,12 +68,12 @@ static double cost_of(const ContractionPlan *plan, const Contraction *c) {
 static void set_parts(ContractionPlan *plan, const Contraction *c) {
   int64_t run = run_of(c), depth = axes_size(&c->depth);
   int64_t most = MATRIX_BYTES / (depth * plan->arithmetic->lane_bytes);
-  int64_t parts = divide_up(run, most < LEAST_COLUMNS ? LEAST_COLUMNS : most);
-  plan->tile[LHS] = plan->lines[LHS] < MOST_ROWS ? plan->lines[LHS] : MOST_ROWS;
+  int64_t parts = divide_up(run, most < MIN_COLUMNS ? MIN_COLUMNS : most);
+  plan->tile[LHS] = plan->lines[LHS] < MAX_ROWS ? plan->lines[LHS] : MAX_ROWS;
   int64_t others =
       plan->batches * divide_up(plan->lines[LHS], plan->tile[LHS]) * (plan->lines[RHS] / run);
   if (others * parts < WANTED_UNITS) parts = divide_up(WANTED_UNITS, others);
-  if (parts > run / LEAST_COLUMNS) parts = run / LEAST_COLUMNS ? run / LEAST_COLUMNS : 1;
+  if (parts > run / MIN_COLUMNS) parts = run / MIN_COLUMNS ? run / MIN_COLUMNS : 1;
   plan->run_parts = parts;
   plan->tile[RHS] = divide_up(run, parts);
   plan->tiles[LHS] = divide_up(plan->lines[LHS], plan->tile[LHS]);
@@ -118,7 +118,7 @@ static void list_depth(const Contraction *c, const size_t least[2], size_t bytes
 
 static void list_rows(const Contraction *c, size_t bytes, int64_t first, int64_t count,
                       RowAt *row) {
-  size_t lhs[MOST_ROWS], out[MOST_ROWS];
+  size_t lhs[MAX_ROWS], out[MAX_ROWS];
   axes_offsets(&c->rows, LHS, first, count, 0, lhs);
   axes_offsets(&c->rows, OUT, first, count, 0, out);
   for (int64_t i = 0; i < count; i++) row[i] = (RowAt){lhs[i] * bytes, out[i] * bytes};
@@ -136,7 +136,7 @@ static size_t offset_of(const Axes *axes, Operand operand, int64_t index) {
 void direct_multiply(const Contraction *c, const ContractionPlan *plan, int64_t unit, int64_t end,
                      const uint8_t *const data[2], uint8_t *sums) {
   DepthAt at[LISTED_DEPTH];
-  RowAt row[MOST_ROWS];
+  RowAt row[MAX_ROWS];
   size_t bytes = (size_t)plan->arithmetic->lane_bytes;
   PlainLoop *loop = lanes_of(plan->arithmetic->lanes)->plain;
   int64_t rows = axes_size(&c->rows), columns = axes_size(&c->columns), run = run_of(c);

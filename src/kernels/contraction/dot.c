@@ -7,7 +7,7 @@
 ** of fewer rows, or less depth, than the whole has, for which everything is planned. Groups of batches
 ** change nothing.
 */
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 #include "kernels/contraction/pack.h"
 #include "kernels/kernels.h"
@@ -146,7 +146,7 @@ static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
     int64_t size = ragged->axis.size - begin;
     if (group < ragged->groups) {
       Scalar wanted = scalar_load(type, call->operands[2], list + group);
-      size = wanted.i < 0 ? 0 : least(wanted.i, size);
+      size = wanted.i < 0 ? 0 : min_i64(wanted.i, size);
     }
     part[i] = (Part){begin, begin + size, unit};
     begin += size;
@@ -169,11 +169,11 @@ static int64_t part_with(const Part *part, int64_t count, int64_t unit) {
 static void multiply_parts(const DotPlan *p, const ContractionData *all, int64_t chunk) {
   const Part *part = (const Part *)(all->scratch + p->parts_at);
   int64_t unit = chunk * p->units_per_chunk, end = unit + p->units_per_chunk;
-  end = least(end, part[p->parts].unit);
+  end = min_i64(end, part[p->parts].unit);
   while (unit < end) {
     Contraction c;
     int64_t number = part_with(part, p->parts, unit), first = part[number].unit;
-    int64_t stop = least(end, part[number + 1].unit);
+    int64_t stop = min_i64(end, part[number + 1].unit);
     ContractionData data = *all;
     data.scratch +=
         number / p->ragged.parts % p->ragged.copies * contraction_scratch_bytes(&p->plan);
@@ -190,7 +190,7 @@ static void rows(const KernelPlan *kernel, int phase, int chunk, int64_t rows[2]
 }
 
 static void plan_parts(DotPlan *p, int *chunks) {
-  enum { MOST_CHUNKS = 1 << 20 };
+  enum { MAX_CHUNKS = 1 << 20 };
   const ContractionPlan *plan = &p->plan;
   int64_t tiles = p->parts, per_tile = plan->units_per_part;
   if (p->ragged
@@ -199,7 +199,7 @@ static void plan_parts(DotPlan *p, int *chunks) {
     per_tile /= plan->tiles[LHS];
   }
   int64_t units = tiles * per_tile;
-  p->units_per_chunk = most(plan->units_per_chunk, units / MOST_CHUNKS + 1);
+  p->units_per_chunk = max_i64(plan->units_per_chunk, units / MAX_CHUNKS + 1);
   chunks[PHASE_PACK] = 1;
   chunks[PHASE_MULTIPLY] = (int)((units + p->units_per_chunk - 1) / p->units_per_chunk);
   p->parts_at = (p->kernel.scratch_bytes * p->ragged.copies + 7) & -8;
@@ -250,7 +250,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
     contraction_pack(&p->contraction, plan, &data, chunk);
   } else {
     int64_t unit = chunk * plan->units_per_chunk, end = unit + plan->units_per_chunk;
-    contraction_multiply(&p->contraction, plan, &data, unit, least(end, plan->units));
+    contraction_multiply(&p->contraction, plan, &data, unit, min_i64(end, plan->units));
   }
 }
 

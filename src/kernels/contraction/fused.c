@@ -18,7 +18,7 @@ static const uint8_t module_bytes[1];
 enum { MODULE_BYTES = 0 };
 #endif
 
-enum { UNKNOWN, NONE = -1, FUSED_KINDS = LANES_F64 + 1, LOOPS = 4, FUSED_ROWS = MOST_PANEL_ROWS };
+enum { UNKNOWN, NONE = -1, FUSED_KINDS = LANES_F64 + 1, LOOPS = 4, FUSED_ROWS = MAX_PANEL_ROWS };
 
 static _Atomic int fused_module; /* or UNKNOWN or NONE */
 

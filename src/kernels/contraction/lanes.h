@@ -25,7 +25,7 @@ typedef enum LaneKind {
 typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 
 /* A panel of the rhs is so many bytes of columns, one of the lhs so many rows as its loop takes. */
-enum { PANEL_COLUMN_BYTES = 32, MOST_PANEL_ROWS = 6 };
+enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
 
 /*
 ** A panel of columns times `panels` panels of rows, which are `lhs_stride` apart:

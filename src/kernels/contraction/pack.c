@@ -3,7 +3,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-enum { MOST_COPIED = 16 /* panels at a time: as much of a row as can be */ };
+enum { MAX_COPIED = 16 /* panels at a time: as much of a row as can be */ };
 
 /* ---- Offsets ---- */
 
@@ -232,8 +232,8 @@ static void turn_complex_neighbours(const uint8_t *data, size_t line, const Dept
 /* One panel by way of converted lines. */
 static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
                        uint8_t *out) {
-  enum { MOST_LINES = 8 };
-  _Alignas(16) uint8_t lines[MOST_LINES][DEPTH_BYTES];
+  enum { MAX_LINES = 8 };
+  _Alignas(16) uint8_t lines[MAX_LINES][DEPTH_BYTES];
   const Arithmetic *arithmetic = side->arithmetic;
   for (int i = 0; i < width; i++) {
     load_line(side, line[i], depth, lines[i]);
@@ -245,7 +245,7 @@ static void load_panel(const Side *side, const size_t *line, int width, const De
     turn_complex_columns(lines[0], arithmetic->lane_bytes, width, depth->count, out);
     return;
   }
-  size_t start[MOST_LINES];
+  size_t start[MAX_LINES];
   for (int i = 0; i < width; i++) {
     start[i] = (size_t)(i * (DEPTH_BYTES / arithmetic->lane_bytes));
   }
@@ -341,12 +341,12 @@ static void pack_panel(const Side *side, const size_t *line, int width, const De
   }
 }
 
-/* How many panels, up to MOST_COPIED, have lines that are neighbours and elements that need no converting. */
+/* How many panels, up to MAX_COPIED, have lines that are neighbours and elements that need no converting. */
 static int copied_panels(const Side *side, const size_t *line, int64_t lines, int width) {
   const Arithmetic *arithmetic = side->arithmetic;
   if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;
   int panels = 0;
-  while (panels < MOST_COPIED && (panels + 1) * width <= lines &&
+  while (panels < MAX_COPIED && (panels + 1) * width <= lines &&
          are_neighbours(line, (panels + 1) * width)) {
     panels++;
   }

@@ -13,15 +13,15 @@
 #include "kernels/elements.h"
 
 enum {
-  DEPTH_BYTES = 1024,           /* of one lane of a panel, at most */
-  MOST_DEPTH = DEPTH_BYTES / 2, /* elements: s16 are the smallest */
+  DEPTH_BYTES = 1024,          /* of one lane of a panel, at most */
+  MAX_DEPTH = DEPTH_BYTES / 2, /* elements: s16 are the smallest */
 };
 
 /* A range of the depth: the offset of each element in one operand, and the runs of neighbours. */
 typedef struct Depth {
   int count, runs;
-  size_t at[MOST_DEPTH];
-  int begin[MOST_DEPTH + 1]; /* run i is [begin[i], begin[i + 1]) */
+  size_t at[MAX_DEPTH];
+  int begin[MAX_DEPTH + 1]; /* run i is [begin[i], begin[i + 1]) */
 } Depth;
 void depth_init(Depth *depth, const Axes *axes, Operand operand, int64_t first, int count);
 

@@ -4,7 +4,7 @@
 */
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/kernels.h"
 
@@ -65,7 +65,7 @@ static RowRoutine *row_routine(PrimitiveType type) {
 }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
-  enum { LEAST_WORK = 20000, MOST_CHUNKS = 64 };
+  enum { MIN_WORK = 20000, MAX_CHUNKS = 64 };
   CsrSizes sizes;
   Error error;
   if (x->opcode != HLO_CUSTOM_CALL || !is_csr_call(x) || !csr_call_check(x, &sizes, &error)) {
@@ -78,7 +78,7 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   p->wide = x->operands[1]->shape->type == S64;
   p->row = row_routine(p->type);
   double work = ((double)sizes.entries + (double)sizes.rows) * (double)sizes.columns;
-  int64_t chunks = work / LEAST_WORK < MOST_CHUNKS ? (int64_t)(work / LEAST_WORK) + 1 : MOST_CHUNKS;
+  int64_t chunks = work / MIN_WORK < MAX_CHUNKS ? (int64_t)(work / MIN_WORK) + 1 : MAX_CHUNKS;
   p->per_chunk = (sizes.rows + chunks - 1) / chunks;
   kernel_phases(&p->kernel, arena, 1)[0] = (int)((sizes.rows + p->per_chunk - 1) / p->per_chunk);
   p->kernel.is_long = work > 1e6;
@@ -110,13 +110,13 @@ static void run(const KernelCall *call, int phase, int chunk) {
   (void)phase;
   const SparsePlan *p = (const SparsePlan *)call->plan;
   int64_t bytes = p->sizes.columns * type_bytes(p->type);
-  int64_t row = chunk * p->per_chunk, last = least(row + p->per_chunk, p->sizes.rows);
+  int64_t row = chunk * p->per_chunk, last = min_i64(row + p->per_chunk, p->sizes.rows);
   uint8_t *out = call->results[0] + row * bytes;
   for (; row < last && !*call->stop; row++, out += bytes) {
     int64_t begin = index_at(p, call->operands[1], row);
     int64_t end = index_at(p, call->operands[1], row + 1);
     memset(out, 0, (size_t)bytes);
-    add_row(p, call, most(begin, 0), least(end, p->sizes.entries), out);
+    add_row(p, call, max_i64(begin, 0), min_i64(end, p->sizes.entries), out);
   }
 }
 

@@ -16,13 +16,13 @@
 #include "kernels/elements.h"
 
 enum {
-  MOST_VECTORS = 20,     /* of reals: those of more are packed in less time */
+  MAX_VECTORS = 20,      /* of reals: those of more are packed in less time */
   VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */
   SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
   MATRIX_BYTES = 16384,  /* of converted elements */
   CONVERTED_ROWS = 8,    /* at a time; or half as many lines */
   UNIT_ELEMENTS = 65536, /* of the matrix, where there are enough */
-  LEAST_COLUMNS = 1024,  /* read at a time, before the next row */
+  MIN_COLUMNS = 1024,    /* read at a time, before the next row */
 };
 
 /* ---- Planning ---- */
@@ -46,7 +46,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   int64_t vectors = plan->lines[LHS] * arithmetic->reals, lines = plan->lines[RHS];
   int64_t depth = axes_size(&c->depth), bytes = arithmetic->lane_bytes * arithmetic->reals;
   bool along_depth = is_along_depth(c);
-  if (vectors > MOST_VECTORS || depth == 0) return false;
+  if (vectors > MAX_VECTORS || depth == 0) return false;
   if (along_depth && (axes_stride(&c->depth, RHS) != 1 || c->depth.count == 0)) return false;
   bool converts = loader_for(c->type[RHS], arithmetic, c->type[OUT]).run != NULL ||
                   arithmetic->lane_elements > 1;
@@ -55,7 +55,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
     most_lines = at_most(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
   /* A unit of long lines is some of them; one of long rows is a part of some of them. */
-  int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : LEAST_COLUMNS;
+  int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : MIN_COLUMNS;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;
@@ -314,7 +314,7 @@ static void store_block(const Contraction *c, const Block *block, int64_t rows, 
 void stream_multiply(const Contraction *c, const ContractionPlan *plan, const Unit *unit,
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out) {
-  _Alignas(16) uint8_t sums[SUM_BYTES + MOST_VECTORS * 16], buffer[VECTOR_BYTES];
+  _Alignas(16) uint8_t sums[SUM_BYTES + MAX_VECTORS * 16], buffer[VECTOR_BYTES];
   const Arithmetic *arithmetic = plan->arithmetic;
   bool along_depth = is_along_depth(c);
   int64_t rows = unit->lines[LHS], first = unit->first[RHS], reals = arithmetic->reals;

@@ -20,16 +20,16 @@
 enum {
   BLOCK_PANELS = 16, /* packed at a time */
   TILE_BLOCKS = 4,   /* of rows: a unit has that many at most; and BLOCK_PANELS of columns */
-  MOST_BLOCK_ROWS = BLOCK_PANELS * MOST_PANEL_ROWS,
-  MOST_ROWS = TILE_BLOCKS * MOST_BLOCK_ROWS,
-  MOST_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
-  LHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_PANEL_ROWS * DEPTH_BYTES + 64),
-  RHS_BLOCK_BYTES = BLOCK_PANELS * (MOST_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
-  WANTED_UNITS = 16,      /* so that a few threads share the work evenly */
-  LEAST_SPLIT = 512,      /* of the depth: below that, adding up splits costs too much */
-  MOST_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
-  PACK_VECTORS = 2,       /* multiplied in the time that it takes to pack an element */
-  SUM_PRODUCTS = 6,       /* in that of beginning and storing a sum */
+  MAX_BLOCK_ROWS = BLOCK_PANELS * MAX_PANEL_ROWS,
+  MAX_ROWS = TILE_BLOCKS * MAX_BLOCK_ROWS,
+  MAX_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
+  LHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_PANEL_ROWS * DEPTH_BYTES + 64),
+  RHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
+  WANTED_UNITS = 16,     /* so that a few threads share the work evenly */
+  MIN_SPLIT = 512,       /* of the depth: below that, adding up splits costs too much */
+  MAX_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
+  PACK_VECTORS = 2,      /* multiplied in the time that it takes to pack an element */
+  SUM_PRODUCTS = 6,      /* in that of beginning and storing a sum */
 };
 
 /* ---- Planning ---- */
@@ -67,9 +67,9 @@ static void plan_tiles(ContractionPlan *plan) {
 static void plan_depth(ContractionPlan *plan, int64_t depth) {
   int64_t most = DEPTH_BYTES / type_bytes(plan->arithmetic->element);
   plan->splits = 1;
-  if (tile_count(plan) < WANTED_UNITS / 2 && depth >= 2 * LEAST_SPLIT) {
+  if (tile_count(plan) < WANTED_UNITS / 2 && depth >= 2 * MIN_SPLIT) {
     plan->splits = WANTED_UNITS / 2 / tile_count(plan);
-    if (plan->splits > depth / LEAST_SPLIT) plan->splits = depth / LEAST_SPLIT;
+    if (plan->splits > depth / MIN_SPLIT) plan->splits = depth / MIN_SPLIT;
   }
   int64_t split = divide_up(depth, plan->splits), blocks = divide_up(split, most);
   plan->depth_block = blocks <= 1 ? split : divide_up(divide_up(split, blocks), 4) * 4;
@@ -110,7 +110,7 @@ void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts
     bool windowed = largest->windowed && side == (plan->swapped ? RHS : LHS);
     int64_t tiles = plan->tiles[side == LHS ? RHS : LHS];
     int64_t bytes = plan->batches * plan->blocks * panels_of(plan, side) * packed_panel(plan, side);
-    bool beforehand = parts == 1 && tiles > 1 && (!windowed || bytes <= MOST_WINDOWS);
+    bool beforehand = parts == 1 && tiles > 1 && (!windowed || bytes <= MAX_WINDOWS);
     bool panels = is_in_panels(plan, largest, side);
     if (panels) beforehand = false;
     plan->packed_at[side] = at;
@@ -144,7 +144,7 @@ static size_t batch_offset(const Contraction *contraction, Operand operand, int6
 
 static void pack_block(const Contraction *contraction, const ContractionPlan *plan,
                        const uint8_t *data, Operand side, int64_t chunk, uint8_t *packed) {
-  size_t line[MOST_COLUMNS];
+  size_t line[MAX_COLUMNS];
   Depth depth;
   Side from = side_new(contraction, plan->arithmetic, side, data);
   int64_t panels = panels_of(plan, side), groups = divide_up(panels, BLOCK_PANELS);
@@ -192,9 +192,9 @@ typedef struct Panels {
 static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_t *lhs,
                            const uint8_t *rhs, const Place *place, int64_t rows, int64_t columns,
                            Start start) {
-  _Alignas(16) uint8_t tile[MOST_PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
-  void *out[MOST_PANEL_ROWS];
-  for (int i = 0; i < MOST_PANEL_ROWS; i++) out[i] = tile[i];
+  _Alignas(16) uint8_t tile[MAX_PANEL_ROWS][PANEL_COLUMN_BYTES] = {{0}};
+  void *out[MAX_PANEL_ROWS];
+  for (int i = 0; i < MAX_PANEL_ROWS; i++) out[i] = tile[i];
   for (int64_t i = 0; i < rows && start == START_OUT; i++) {
     for (int64_t j = 0; j < columns; j++) {
       memcpy(tile[i] + (size_t)j * place->bytes,
@@ -214,7 +214,7 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
 static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const uint8_t *rhs,
                            const Place *place, int64_t rows, int64_t columns, Start start) {
   _Alignas(16) uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* of rows that a last panel lacks */
-  void *out[MOST_BLOCK_ROWS];
+  void *out[MAX_BLOCK_ROWS];
   const LaneLoops *loops = lanes_of(arithmetic->lanes);
   int64_t height = loops->panel_rows, panels = divide_up(rows, height);
   int64_t width = PANEL_COLUMN_BYTES / (int64_t)place->bytes;
@@ -237,7 +237,7 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
 /* A unit's lines of one operand, and a block of its depth at a time. */
 typedef struct TileSide {
   Side side;
-  size_t line[MOST_ROWS];
+  size_t line[MAX_ROWS];
   Depth depth;
   const uint8_t *packed; /* panels of the unit's first line, of block 0; NULL: not packed yet */
   size_t panel_bytes, block_bytes; /* of packed panels, of all panels of a block */
@@ -285,7 +285,7 @@ static Panels tile_panels(const TileSide *tile, int64_t block, int64_t first, in
 void tiles_multiply(const Contraction *part, const ContractionPlan *plan, const Unit *unit,
                     const uint8_t *const data[2], const uint8_t *scratch, uint8_t *sums) {
   _Alignas(16) uint8_t lhs_buffer[LHS_BLOCK_BYTES], rhs_buffer[RHS_BLOCK_BYTES];
-  size_t row[MOST_ROWS], column[MOST_COLUMNS];
+  size_t row[MAX_ROWS], column[MAX_COLUMNS];
   TileSide lhs, rhs;
   const Arithmetic *arithmetic = plan->arithmetic;
   tile_side_init(&lhs, part, plan, unit, LHS, data[LHS], scratch);

@@ -19,10 +19,10 @@
 #include "kernels/kernels.h"
 
 enum {
-  LEAST_GROUPS = 4,       /* one vector of f32 */
-  MOST_LANES = 128,       /* of a unit: then a small kernel stays in the first cache */
-  LEAST_LANES = 16,       /* a cache line of f32 */
-  MOST_PLACES = 64,       /* of a unit, along the last dimension */
+  MIN_GROUPS = 4,         /* one vector of f32 */
+  MAX_LANES = 128,        /* of a unit: then a small kernel stays in the first cache */
+  MIN_LANES = 16,         /* a cache line of f32 */
+  MAX_PLACES = 64,        /* of a unit, along the last dimension */
   LISTED = 64,            /* taps of the other dimensions that are listed at a time */
   UNIT_PRODUCTS = 100000, /* about as many multiplications make a unit, or a chunk of small units */
   WANTED_UNITS = 16,
@@ -56,7 +56,7 @@ static bool is_depthwise(const Instruction *instruction) {
   int64_t groups = instruction->a->feature_group_count * instruction->a->batch_group_count;
   int last = lhs->rank - 1;
   int64_t grouped = by_batch ? dims->input_batch : dims->input_feature;
-  return groups >= LEAST_GROUPS && groups == rhs->dims[dims->kernel_output_feature] &&
+  return groups >= MIN_GROUPS && groups == rhs->dims[dims->kernel_output_feature] &&
          groups == lhs->dims[grouped] && grouped == last && dims->kernel_output_feature == last &&
          dims->output_feature == last && !type_is_complex(instruction->shape->type) &&
          type_bytes(instruction->shape->type) <=
@@ -100,16 +100,16 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static void set_units(Depthwise *d) {
   const Line *last = &d->lines[d->outer];
   int64_t products = d->taps + 1;
-  d->lanes = d->groups < MOST_LANES ? d->groups : MOST_LANES;
+  d->lanes = d->groups < MAX_LANES ? d->groups : MAX_LANES;
   d->places = UNIT_PRODUCTS / (products * d->lanes);
-  if (d->places > MOST_PLACES) d->places = MOST_PLACES;
+  if (d->places > MAX_PLACES) d->places = MAX_PLACES;
   if (d->places > last->places) d->places = last->places;
   if (d->places < 1) d->places = 1;
   d->place_blocks = divide_up(last->places, d->places);
   d->lane_blocks = divide_up(d->groups, d->lanes);
-  while (d->rows * d->place_blocks * d->lane_blocks < WANTED_UNITS && d->lanes >= 2 * LEAST_LANES &&
+  while (d->rows * d->place_blocks * d->lane_blocks < WANTED_UNITS && d->lanes >= 2 * MIN_LANES &&
          products * d->places * d->lanes > UNIT_PRODUCTS) {
-    d->lanes = divide_up(d->lanes / 2, LEAST_LANES) * LEAST_LANES;
+    d->lanes = divide_up(d->lanes / 2, MIN_LANES) * MIN_LANES;
     d->lane_blocks = divide_up(d->groups, d->lanes);
   }
   d->units = d->rows * d->place_blocks * d->lane_blocks;
@@ -340,7 +340,7 @@ static void list_taps(const Depthwise *d, const Row *row, int64_t first, Taps *t
 
 static void run_unit(const Depthwise *d, const uint8_t *lhs, const uint8_t *rhs, uint8_t *result,
                      int64_t unit) {
-  _Alignas(16) uint8_t buffer[MOST_PLACES * MOST_LANES * 8];
+  _Alignas(16) uint8_t buffer[MAX_PLACES * MAX_LANES * 8];
   PrimitiveType type = d->instruction->shape->type;
   int64_t lane = unit % d->lane_blocks * d->lanes, rest = unit / d->lane_blocks;
   const Line *last = &d->lines[d->outer];

@@ -31,8 +31,8 @@ enum {
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
   KERNEL_CHUNK = 8,       /* inputs, at least: then whole cache lines are written */
   PANEL = 8,              /* outputs that are neighbours in the transformed kernel */
-  MOST_LINE = 128,        /* tiles: so that a line of them is not much more than a chunk */
-  LEAST_FEATURES = 16,    /* with fewer, sums are not longer than those of a plain convolution */
+  MAX_LINE = 128,         /* tiles: so that a line of them is not much more than a chunk */
+  MIN_FEATURES = 16,      /* with fewer, sums are not longer than those of a plain convolution */
 };
 
 typedef struct Winograd {
@@ -136,7 +136,7 @@ static void set_rounds(Winograd *w, bool in_order) {
   w->rounds = divide_up(w->all_tiles, most);
   w->round_tiles = divide_up(w->all_tiles, w->rounds);
   w->out_chunk = chunk_of(PRODUCTS * w->outputs);
-  if (in_order && w->tiles[1] <= MOST_LINE) { /* whole lines of tiles */
+  if (in_order && w->tiles[1] <= MAX_LINE) { /* whole lines of tiles */
     w->kernel.row_elements = w->outputs;
     w->kernel.rows = rows;
     w->round_tiles = divide_up(w->round_tiles, w->tiles[1]) * w->tiles[1];
@@ -179,7 +179,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (!is_candidate(instruction)) return NULL;
   Winograd shapes = {.kernel_at = 0};
   set_shapes(&shapes, instruction);
-  if (shapes.inputs < LEAST_FEATURES || shapes.outputs < LEAST_FEATURES) return NULL;
+  if (shapes.inputs < MIN_FEATURES || shapes.outputs < MIN_FEATURES) return NULL;
   set_rounds(&shapes, convolution_in_order(instruction));
   if (!pays(&shapes, instruction)) return NULL;
   Winograd *w = ARENA_NEW(arena, Winograd);

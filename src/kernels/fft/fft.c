@@ -11,17 +11,17 @@
 */
 #include "kernels/fft/fft.h"
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 
 enum {
   LONG_LINE = 16384, /* elements that are two passes */
   LONG_LINE_OF_FEW = 8192,
   FEW = 4,
-  LEAST_FACTOR = 16,
+  MIN_FACTOR = 16,
   TILE_BYTES = 48 << 10, /* of more lanes than a vector has */
   CHUNK_REALS = 16384,   /* that are worth a chunk */
-  MOST_CHUNKS = 8,       /* each has a tile's memory */
+  MAX_CHUNKS = 8,        /* each has a tile's memory */
   LONG_CHUNK = 1 << 20,  /* reals, of which a chunk of its own is worth a small tile's */
   SMALL_TILE = 256 << 10,
   CHUNK_PAIRS = 4096,
@@ -93,9 +93,9 @@ static void finish_pass(FftPlan *plan, Step *step) {
   step->tiles = fft_tiles(pass);
   int64_t reals = step->tiles * 2 * pass->transform->room * pass->lanes;
   int64_t bytes = (fft_tile_bytes(pass, plan->real) + 63) & -64;
-  int64_t most = bytes <= SMALL_TILE ? MOST_CHUNKS + reals / LONG_CHUNK : MOST_CHUNKS;
-  int64_t chunks = least(most, (reals + CHUNK_REALS - 1) / CHUNK_REALS);
-  chunks = least(chunks, step->tiles);
+  int64_t most = bytes <= SMALL_TILE ? MAX_CHUNKS + reals / LONG_CHUNK : MAX_CHUNKS;
+  int64_t chunks = min_i64(most, (reals + CHUNK_REALS - 1) / CHUNK_REALS);
+  chunks = min_i64(chunks, step->tiles);
   step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
   if (bytes > plan->tile_bytes) plan->tile_bytes = bytes;
   step->tile_pairs = pass->transform->room * pass->lanes;
@@ -108,7 +108,7 @@ static void finish_pass(FftPlan *plan, Step *step) {
 static int64_t half_factor(int64_t n) {
   int64_t factor = 1;
   while ((factor + 1) * (factor + 1) <= n) factor++;
-  for (; factor >= LEAST_FACTOR; factor--) {
+  for (; factor >= MIN_FACTOR; factor--) {
     if (n % factor == 0) return factor;
   }
   return 0;
@@ -170,7 +170,7 @@ static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_lin
   step->to_line = to_line;
   step->blocks = (h / 2 + CHUNK_PAIRS) / CHUNK_PAIRS;
   step->tiles = job->outer * step->blocks;
-  int64_t chunks = least(4 * MOST_CHUNKS, step->tiles);
+  int64_t chunks = min_i64(4 * MAX_CHUNKS, step->tiles);
   step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
 }
 
@@ -338,7 +338,7 @@ static void run_pairs(const FftPlan *plan, const Step *step, const uint8_t *from
   FftPairs pairs = step->pair;
   int64_t line = block / step->blocks, bytes = plan->real == F64 ? 8 : 4;
   pairs.first = block % step->blocks * CHUNK_PAIRS;
-  pairs.end = least(pairs.first + CHUNK_PAIRS, pairs.length / 2 + 1);
+  pairs.end = min_i64(pairs.first + CHUNK_PAIRS, pairs.length / 2 + 1);
   from += line * step->from_line * bytes;
   to += line * step->to_line * bytes;
   if (plan->real == F64) {
@@ -368,7 +368,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
                         : step->from == RESULT ? call->results[0]
                                                : call->scratch + p->at[step->from];
   int64_t first = chunk * step->tiles_per_chunk;
-  int64_t end = least(first + step->tiles_per_chunk, step->tiles);
+  int64_t end = min_i64(first + step->tiles_per_chunk, step->tiles);
   if (step->pairs) {
     for (; first < end; first++) run_pairs(p, step, from, to, first);
     return;

@@ -20,8 +20,8 @@
 
 enum {
   FFT_LARGEST_RADIX = 61, /* primes up to it have stages; beyond, convolution is faster */
-  FFT_MOST_STAGES = 40,
-  FFT_MOST_LANES = 16,
+  FFT_MAX_STAGES = 40,
+  FFT_MAX_LANES = 16,
 };
 
 /* Tables are of the type's reals. */
@@ -36,7 +36,7 @@ typedef struct FftTransform FftTransform;
 struct FftTransform {
   int64_t length, room; /* elements of a plane, for each lane */
   int stages;
-  FftStage stage[FFT_MOST_STAGES];
+  FftStage stage[FFT_MAX_STAGES];
   /* Of convolutions: */
   const FftTransform *convolution; /* of at least 2 * length - 1 elements */
   const void *chirp;               /* [re, im][k < length]: exp(-pi i k^2 / length) */

@@ -4,7 +4,7 @@
 */
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/fft/fft.h"
 
 enum { LANES = VECTOR_REALS };
@@ -265,10 +265,10 @@ static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lane
   int64_t s = lanes;
   for (int i = 0; i < t->stages; i++) {
     const FftStage *stage = &t->stage[i];
-    int64_t wide = least(s, FFT_PIECE), high = (FFT_PIECE + wide - 1) / wide;
+    int64_t wide = min_i64(s, FFT_PIECE), high = (FFT_PIECE + wide - 1) / wide;
     for (int64_t p = 0; p < stage->rest; p += high) {
       for (int64_t q = 0; q < s; q += wide) {
-        Piece piece = {p, least(p + high, stage->rest), q, least(q + wide, s)};
+        Piece piece = {p, min_i64(p + high, stage->rest), q, min_i64(q + wide, s)};
         if (fft_is_due(turn)) run_piece(stage, s, *x, *y, piece);
       }
     }
@@ -304,7 +304,7 @@ static void multiply_elements(Planes x, const REAL *factors, int64_t count, int6
                               FftTurn *turn) {
   int64_t some = 4 * FFT_PIECE / lanes;
   for (int64_t k = 0; k < count; k += some) {
-    if (fft_is_due(turn)) multiply_some(x, factors, count, lanes, k, least(k + some, count));
+    if (fft_is_due(turn)) multiply_some(x, factors, count, lanes, k, min_i64(k + some, count));
   }
 }
 
@@ -461,7 +461,7 @@ static void join_two(Planes x, Planes y, int64_t length, int64_t lanes) {
 
 /* The lines of a tile. */
 typedef struct Lines {
-  int64_t at[FFT_MOST_LANES], step;
+  int64_t at[FFT_MAX_LANES], step;
   int count, lanes, parts;
   bool adjacent; /* elements of neighbouring lanes are neighbours */
 } Lines;

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "base/host/platform.h"
-#include "base/least.h"
+#include "base/min_max.h"
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/linalg/linalg_wide.h"
 
 enum {
-  LEAST_WORK = 20000, /* operations that are worth a chunk, roughly */
-  MOST_CHUNKS = 32,   /* each has its own memory */
+  MIN_WORK = 20000, /* operations that are worth a chunk, roughly */
+  MAX_CHUNKS = 32,  /* each has its own memory */
 };
 
 typedef struct RoutineName {
@@ -45,24 +45,24 @@ static const RoutineName routines[] = {
 enum { BLOCK = LINALG_BLOCK };
 
 int64_t linalg_panel_numbers(int64_t size, int64_t lines, int64_t count) {
-  int64_t width = least(count, BLOCK), ahead = least(size, LINALG_AHEAD);
-  return 2 * most(lines, 1) * BLOCK + 2 * BLOCK * BLOCK + 2 * (size + ahead) * width;
+  int64_t width = min_i64(count, BLOCK), ahead = min_i64(size, LINALG_AHEAD);
+  return 2 * max_i64(lines, 1) * BLOCK + 2 * BLOCK * BLOCK + 2 * (size + ahead) * width;
 }
 
 int64_t linalg_vectors_numbers(int64_t size, int64_t lines, int64_t count) {
-  return most(linalg_panel_numbers(size, most(lines, count), count),
-              linalg_rotation_numbers(count));
+  return max_i64(linalg_panel_numbers(size, max_i64(lines, count), count),
+                 linalg_rotation_numbers(count));
 }
 
 static int64_t linalg_numbers_of(const LinalgPlan *p) {
-  int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = most(rows, columns);
-  int64_t steps = least(rows, columns), right = p->in[1].rows * p->in[1].columns;
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = max_i64(rows, columns);
+  int64_t steps = min_i64(rows, columns), right = p->in[1].rows * p->in[1].columns;
   switch (p->routine) {
   case LINALG_CHOLESKY:
   case LINALG_POTRF: return rows * linalg_stride(rows) + 2 * BLOCK * rows;
   case LINALG_TRIANGULAR_SOLVE:
   case LINALG_TRSM: return rows * rows + right;
-  case LINALG_GETRF: return rows * (linalg_stride(columns) + least(BLOCK, columns));
+  case LINALG_GETRF: return rows * (linalg_stride(columns) + min_i64(BLOCK, columns));
   case LINALG_GEQRF: return rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
   case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
   case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
@@ -76,11 +76,11 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   case LINALG_GEES:
   case LINALG_GEEV:
     return 4 * (rows + 1) * (rows + 24) + 2 * rows + 16 +
-           most(linalg_panel_numbers(rows, rows, rows), 14 * (rows + 24));
+           max_i64(linalg_panel_numbers(rows, rows, rows), 14 * (rows + 24));
   case LINALG_SYEVD:
     return 2 * rows * linalg_stride(rows) + 3 * rows + linalg_vectors_numbers(rows, rows, rows);
   default: { /* svd_in's */
-    int64_t vectors = most(p->out[2].columns, p->out[3].rows);
+    int64_t vectors = max_i64(p->out[2].columns, p->out[3].rows);
     return size * linalg_stride(steps) + (steps + vectors) * linalg_stride(size) +
            steps * (linalg_stride(steps) + 4) + linalg_vectors_numbers(size, vectors, steps);
   }
@@ -141,12 +141,12 @@ static bool has_types(const Instruction *x, const char *results, LinalgRoutine r
   return true;
 }
 
-enum { MOST_USERS = 10000 }; /* among so many instructions, they are looked for */
+enum { MAX_USERS = 10000 }; /* among so many instructions, they are looked for */
 
 /* jnp.linalg.eigvalsh, for one, asks for vectors and leaves them. */
 static void set_wanted(LinalgPlan *p, const Instruction *x) {
   const Computation *computation = x->parent;
-  bool all = computation->root == x || computation->count > MOST_USERS;
+  bool all = computation->root == x || computation->count > MAX_USERS;
   for (int i = 0; i < computation->count && !all; i++) {
     const Instruction *user = computation->instructions[i];
     for (int k = 0; k < user->operand_count; k++) {
@@ -199,7 +199,7 @@ static bool set_call(LinalgPlan *p, const Instruction *x) {
     p->left = letter(x, "left", 1);
     p->transposed = letter(x, "transpose", 0);
     return rows == (p->left ? p->in[2].rows : p->in[2].columns) &&
-           p->in[1].rows <= least(rows, columns);
+           p->in[1].rows <= min_i64(rows, columns);
   case LINALG_TRSM: return rows == (p->left ? p->out[0].rows : p->out[0].columns);
   default: return true;
   }
@@ -235,8 +235,9 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
 /* Of one matrix, roughly; eigenvalues and singular values are approached, by as much again and again. */
 static double work_of(const LinalgPlan *p) {
   enum { APPROACHES = 16, LEAST = 256 }; /* of the smallest matrix: to call what computes it */
-  int64_t size = most(p->in[0].rows, p->in[0].columns), numbers = size * size;
-  for (int k = 1; k < p->operands; k++) numbers = most(numbers, p->in[k].rows * p->in[k].columns);
+  int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
+  for (int k = 1; k < p->operands; k++)
+    numbers = max_i64(numbers, p->in[k].rows * p->in[k].columns);
   bool approaches = p->routine == LINALG_SYEVD || p->routine == LINALG_GESDD ||
                     p->routine == LINALG_GEES || p->routine == LINALG_GEEV;
   return (double)size * (double)numbers * (approaches ? APPROACHES : 1) + LEAST;
@@ -261,12 +262,12 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   }
   int64_t of_lanes = linalg_lanes_numbers(p, type);
   p->in_lanes = of_lanes > 0;
-  p->numbers = most(most(linalg_numbers_of(p), of_lanes), linalg_exact_numbers(p));
+  p->numbers = max_i64(max_i64(linalg_numbers_of(p), of_lanes), linalg_exact_numbers(p));
   set_bytes(p, x);
   double work = work_of(p);
   int64_t chunks = p->batch;
-  if (work < LEAST_WORK) chunks = (int64_t)((double)p->batch * work / LEAST_WORK) + 1;
-  if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
+  if (work < MIN_WORK) chunks = (int64_t)((double)p->batch * work / MIN_WORK) + 1;
+  if (chunks > MAX_CHUNKS) chunks = MAX_CHUNKS;
   p->per_chunk = (p->batch + chunks - 1) / chunks;
   if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
   p->kernel.is_long = work * (double)p->per_chunk > LINALG_TURN;
@@ -316,8 +317,8 @@ bool linalg_next_tile(LinalgSize size, LinalgTile *t, LinalgProgress *progress) 
   ptrdiff_t strips = size.rows / TILE_ROWS + 1, k = progress->at;
   t->row = k % strips * TILE_ROWS;
   t->column = k / strips * TILE_COLUMNS;
-  t->rows = least(t->row + TILE_ROWS, size.rows);
-  t->columns = least(t->column + TILE_COLUMNS, size.columns);
+  t->rows = min_i64(t->row + TILE_ROWS, size.rows);
+  t->columns = min_i64(t->column + TILE_COLUMNS, size.columns);
   t->ends = t->column >= size.columns;
   if (t->ends) return !linalg_stage_ends(progress);
   double numbers = (double)((t->rows - t->row) * (t->columns - t->column));
@@ -330,14 +331,14 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
                          LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i < count; i += SOME_NUMBERS) {
     if (linalg_pauses(progress, i, LINALG_MOVE * SOME_NUMBERS)) return false;
-    body(argument, i, least(i + SOME_NUMBERS, count));
+    body(argument, i, min_i64(i + SOME_NUMBERS, count));
   }
   return linalg_stage_ends(progress);
 }
 
 /* A part is 15 (f32) to 60 us (complex): to open a loop and to wait for its end takes 2 to 3 us where the other thread
 ** still looks for work, 20 to 100 where it sleeps, which it does 60 us after the last loop. */
-enum { MOST_PARTS = 4, PART_WORK = 300 * 1000 };
+enum { MAX_PARTS = 4, PART_WORK = 300 * 1000 };
 
 typedef struct SharedRange {
   ptrdiff_t first, end, size; /* of a part */
@@ -349,14 +350,14 @@ static bool run_part(void *argument, int part) {
   const SharedRange *range = argument;
   ptrdiff_t first = range->first + part * range->size;
   if (first < range->end)
-    range->body(range->argument, first, least(first + range->size, range->end));
+    range->body(range->argument, first, min_i64(first + range->size, range->end));
   return true;
 }
 
 static void share_range(const LinalgProgress *progress, SharedRange range, ptrdiff_t multiple,
                         double work) {
   ptrdiff_t count = range.end - range.first;
-  int parts = work < MOST_PARTS * PART_WORK ? (int)(work / PART_WORK) : MOST_PARTS;
+  int parts = work < MAX_PARTS * PART_WORK ? (int)(work / PART_WORK) : MAX_PARTS;
   ptrdiff_t size = parts > 1 ? (count + parts - 1) / parts : count;
   range.size = (size + multiple - 1) / multiple * multiple;
   if (range.size >= count) {
@@ -375,9 +376,9 @@ void linalg_share(const LinalgProgress *progress, ptrdiff_t count, ptrdiff_t mul
 static bool share_in_turns(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count,
                            ptrdiff_t multiple, double each, double weight, LinalgBody *body,
                            const void *argument) {
-  ptrdiff_t some = most((ptrdiff_t)(turn_of(progress) / (each + 1)) / multiple, 1) * multiple;
+  ptrdiff_t some = max_i64((ptrdiff_t)(turn_of(progress) / (each + 1)) / multiple, 1) * multiple;
   for (ptrdiff_t end; progress->lines < count; progress->lines = end) {
-    end = least(progress->lines + some, count);
+    end = min_i64(progress->lines + some, count);
     double work = each * (double)(end - progress->lines);
     if (linalg_pauses(progress, at, work)) return false;
     share_range(progress, (SharedRange){progress->lines, end, 0, body, argument}, multiple,

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/linalg/linalg.h"
 #include "value/scalar_math.h"
 
@@ -16,11 +16,11 @@ enum { STRIP = 128 }; /* vectors at once */
 static int parts_of(const LinalgPlan *p) { return type_is_complex(p->type) ? 2 : 1; }
 
 static ptrdiff_t block_of(const LinalgPlan *p) {
-  return p->by_blocks ? least(XLA_BLOCK, p->in[0].rows) : 1;
+  return p->by_blocks ? min_i64(XLA_BLOCK, p->in[0].rows) : 1;
 }
 
 int64_t linalg_exact_numbers(const LinalgPlan *p) {
-  int64_t n = p->in[0].rows, strip = least(linalg_systems(p).vectors, STRIP), block = block_of(p);
+  int64_t n = p->in[0].rows, strip = min_i64(linalg_systems(p).vectors, STRIP), block = block_of(p);
   if (p->routine == LINALG_CHOLESKY) return n * n + n;
   return p->routine == LINALG_TRIANGULAR_SOLVE ? n * block + (n + block) * strip : 0;
 }
@@ -142,7 +142,7 @@ static double *inverse_row(const Solve *s, ptrdiff_t row) {
   return s->inverse + row * s->block * s->parts;
 }
 static double *vectors_at(const Solve *s, double *of, ptrdiff_t row) {
-  return of + row * least(s->s.vectors, STRIP) * s->parts;
+  return of + row * min_i64(s->s.vectors, STRIP) * s->parts;
 }
 
 /*
@@ -181,7 +181,7 @@ static void end_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
 
 static bool invert_blocks(const Solve *s, LinalgProgress *progress) {
   for (ptrdiff_t at = progress->at; s->block > 1 && at < s->s.n; at++) {
-    ptrdiff_t i = at % s->block, begin = at - i, size = least(s->block, s->s.n - begin);
+    ptrdiff_t i = at % s->block, begin = at - i, size = min_i64(s->block, s->s.n - begin);
     if (linalg_pauses(progress, at, (double)(size * size * s->parts))) return false;
     if (i == 0) begin_inverse(s, begin, size);
     if (i > 0) invert_row(s, begin, size, begin + (s->p->lower ? i : size - 1 - i));
@@ -231,9 +231,9 @@ static bool solve(const Solve *s, LinalgProgress *progress) {
   ptrdiff_t n = s->s.n, blocks = (n + s->block - 1) / s->block;
   ptrdiff_t strips = (s->s.vectors + STRIP - 1) / STRIP;
   for (ptrdiff_t at = progress->at; at < strips * blocks; at++, progress->lines = 0) {
-    ptrdiff_t first = at / blocks * STRIP, count = least(STRIP, s->s.vectors - first);
+    ptrdiff_t first = at / blocks * STRIP, count = min_i64(STRIP, s->s.vectors - first);
     ptrdiff_t begin = (s->s.forward ? at % blocks : blocks - 1 - at % blocks) * s->block;
-    ptrdiff_t size = least(s->block, n - begin), from = s->s.forward ? 0 : begin + size;
+    ptrdiff_t size = min_i64(s->block, n - begin), from = s->s.forward ? 0 : begin + size;
     ptrdiff_t to = s->s.forward ? begin : n;
     double of_vectors = 2.0 * (double)(count * s->parts) + LINALG_MOVE;
     for (; progress->lines < size; progress->lines++) {

@@ -8,7 +8,7 @@
 enum {
   BLOCK = LINALG_BLOCK,
   SMALL = 96,          /* matrices so small are cheaper reflected one vector at a time */
-  LEAST_LINES = BLOCK, /* of LU and QR, a thread's at least */
+  MIN_LINES = BLOCK,   /* of LU and QR, a thread's at least */
   ROWS_TOGETHER = 240, /* as whole blocks of products */
   LU_SMALL = 400,
 };
@@ -27,12 +27,12 @@ static bool looks_ahead(double panel_work) { return 4 * panel_work < LINALG_TURN
 ** rows from k on, with those above done. */
 static void solve_block(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
                         ptrdiff_t columns, ptrdiff_t x_stride, ptrdiff_t k) {
-  ptrdiff_t end = least(k + BLOCK, n);
+  ptrdiff_t end = min_i64(k + BLOCK, n);
   Number *block = x + k * x_stride;
   subtract_product(end - k, columns, (Left){t + k * t_stride, t_stride, 1}, k, x, x_stride, block,
                    x_stride);
   for (ptrdiff_t i = k; i < end; i += BLOCK_ROWS) {
-    ptrdiff_t rows = least(BLOCK_ROWS, end - i);
+    ptrdiff_t rows = min_i64(BLOCK_ROWS, end - i);
     subtract_product(rows, columns, (Left){t + i * t_stride + k, t_stride, 1}, i - k, block,
                      x_stride, x + i * x_stride, x_stride);
     for (ptrdiff_t r = i; r < i + rows; r++) {
@@ -100,7 +100,7 @@ typedef struct Below {
 /* The block of columns at k: the block on the diagonal; what is below, Y = conj(A21)^T, by L11 Y. Returns as
 ** cholesky does. */
 static ptrdiff_t cholesky_panel(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff_t k, Number *y) {
-  ptrdiff_t size = least(BLOCK, n - k), rest = n - k - size;
+  ptrdiff_t size = min_i64(BLOCK, n - k), rest = n - k - size;
   Number *block = a + k * stride + k, *below = block + size * stride;
   ptrdiff_t stopped = cholesky_block(block, size, stride);
   if (stopped) return k + stopped;
@@ -117,15 +117,15 @@ static ptrdiff_t cholesky_panel(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdif
 /* A22 less L21 Y: blocks of rows; but before the first of them, what the next block of columns is of, and this. */
 static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const Below *b = argument;
-  ptrdiff_t next = b->k + b->size, rest = b->n - next, skips = b->ahead ? least(BLOCK, rest) : 0;
+  ptrdiff_t next = b->k + b->size, rest = b->n - next, skips = b->ahead ? min_i64(BLOCK, rest) : 0;
   Number *at = b->a + next * b->stride + b->k;
   if (first == 0 && b->ahead) {
     subtract_product(rest, skips, (Left){at, b->stride, 1}, b->size, b->y[0], rest, at + b->size,
                      b->stride);
     *b->stopped = cholesky_panel(b->a, b->n, b->stride, next, b->y[1]);
   }
-  for (ptrdiff_t i = first * BLOCK; i < least(end * BLOCK, rest); i += BLOCK) {
-    ptrdiff_t rows = least(BLOCK, rest - i);
+  for (ptrdiff_t i = first * BLOCK; i < min_i64(end * BLOCK, rest); i += BLOCK) {
+    ptrdiff_t rows = min_i64(BLOCK, rest - i);
     Number *row = at + i * b->stride;
     subtract_product(rows, i + rows - skips, (Left){row, b->stride, 1}, b->size, b->y[0] + skips,
                      rest, row + b->size + skips, b->stride);
@@ -137,7 +137,7 @@ static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
 ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
                              LinalgProgress *progress) {
   for (ptrdiff_t k = progress->at; k < n; k += BLOCK) {
-    ptrdiff_t size = least(BLOCK, n - k), rest = n - k - size, odd = k / BLOCK % 2;
+    ptrdiff_t size = min_i64(BLOCK, n - k), rest = n - k - size, odd = k / BLOCK % 2;
     Number *y = scratch + odd * BLOCK * n, *next_y = scratch + (1 - odd) * BLOCK * n;
     bool ahead = rest > 0 && looks_ahead((double)rest * BLOCK * BLOCK);
     Below of = {a, n, stride, k, size, {y, next_y}, ahead, &progress->info};
@@ -179,7 +179,7 @@ enum { LU_LOADS = -1, LU_STORES = -2 };
 ** that, in the step behind, it is divided. */
 static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s) {
   Number *from = p->a + p->start * (p->stride + 1) + column, *x = p->panel + column * p->left;
-  ptrdiff_t first = most(s.row, k + 1), behind = most(s.row, column + 1);
+  ptrdiff_t first = max_i64(s.row, k + 1), behind = max_i64(s.row, column + 1);
   if (k == LU_STORES) {
     for (ptrdiff_t i = s.row; i < s.end; i++) from[i * p->stride] = x[i];
   } else if (k == LU_LOADS) {
@@ -289,7 +289,7 @@ ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
   double width = (double)(p->end - p->k);
   if (p->columns == 0) return true;
   if (progress->vectors == 0 &&
-      !linalg_share_in_turns(progress, p->k, p->columns, LEAST_LINES, LINALG_MOVE * width * width,
+      !linalg_share_in_turns(progress, p->k, p->columns, MIN_LINES, LINALG_MOVE * width * width,
                              lu_columns, p)) {
     return false;
   }
@@ -306,12 +306,12 @@ ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
 ** pivot, or 0. scratch: BLOCK rows. */
 ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
                        int32_t *pivots, Number *scratch, LinalgProgress *progress) {
-  ptrdiff_t steps = least(rows, columns);
+  ptrdiff_t steps = min_i64(rows, columns);
   ptrdiff_t width = steps < LU_SMALL ? BLOCK / 2 : BLOCK;
   for (ptrdiff_t k = progress->at; k < steps; k += width) {
-    ptrdiff_t end = least(k + width, steps), next = least(end + width, steps);
+    ptrdiff_t end = min_i64(k + width, steps), next = min_i64(end + width, steps);
     double of_column = 2.0 * (double)(rows - k) * (double)width;
-    bool is_long = of_column * LEAST_LINES > TURN;
+    bool is_long = of_column * MIN_LINES > TURN;
     if (is_long || !looks_ahead((double)(rows - end) * BLOCK * BLOCK / 2 * LINALG_MOVE)) next = end;
     LuPanel panel = {a,   rows, columns - end, stride,  k,
                      end, next, pivots,        scratch, &progress->info};
@@ -321,7 +321,7 @@ ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t s
     }
     progress->has_panel = true;
     bool ends = is_long ? lu_behind_long(&panel, progress)
-                        : linalg_share_in_turns(progress, k, columns - end, LEAST_LINES, of_column,
+                        : linalg_share_in_turns(progress, k, columns - end, MIN_LINES, of_column,
                                                 lu_behind, &panel);
     if (!ends) return false;
     progress->has_panel = next > end;
@@ -342,11 +342,11 @@ typedef struct Panel {
 /* In linalg_panel_numbers(size, lines, count): one, or two of columns so short that they look ahead. */
 static Panel panel_in(Number *scratch, ptrdiff_t size, ptrdiff_t lines, ptrdiff_t count,
                       ptrdiff_t number) {
-  ptrdiff_t width = least(count, BLOCK);
-  Panel p = {.width = width, .part = scratch, .u = scratch + most(lines, 1) * BLOCK};
-  p.t = p.u + most(lines, 1) * BLOCK + number * (BLOCK * BLOCK + 2 * size * width);
+  ptrdiff_t width = min_i64(count, BLOCK);
+  Panel p = {.width = width, .part = scratch, .u = scratch + max_i64(lines, 1) * BLOCK};
+  p.t = p.u + max_i64(lines, 1) * BLOCK + number * (BLOCK * BLOCK + 2 * size * width);
   p.v = p.t + BLOCK * BLOCK;
-  p.w = p.v + (number == 0 ? size : least(size, LINALG_AHEAD)) * width;
+  p.w = p.v + (number == 0 ? size : min_i64(size, LINALG_AHEAD)) * width;
   return p;
 }
 
@@ -361,7 +361,7 @@ ROUTINE static void set_slice(const Panel *p, const Number *from, ptrdiff_t k, p
     }
     return;
   }
-  ptrdiff_t row = most(s.row, k);
+  ptrdiff_t row = max_i64(s.row, k);
   Number sum =
       s.end > row ? inner(p->v + i * p->size + row, v + row, s.end - row, true) : number(0);
   if (s.row > 0) sum = plus(p->u[i], sum);
@@ -463,10 +463,10 @@ static bool are_long(ptrdiff_t lines, ptrdiff_t size) {
 ROUTINE static bool reflect_long(const Lines *all, ptrdiff_t lines, ptrdiff_t some, ptrdiff_t at,
                                  LinalgProgress *progress) {
   enum { SLICE = 4096 };
-  ptrdiff_t size = all->p->size, slices = most(size / SLICE, 1), steps = 2 * slices;
+  ptrdiff_t size = all->p->size, slices = max_i64(size / SLICE, 1), steps = 2 * slices;
   for (; progress->lines < (lines + some - 1) / some * steps; progress->lines++) {
     ptrdiff_t step = progress->lines % steps, first = progress->lines / steps * some;
-    ptrdiff_t count = least(some, lines - first), row = step % slices * SLICE;
+    ptrdiff_t count = min_i64(some, lines - first), row = step % slices * SLICE;
     ptrdiff_t end = (step + 1) % slices == 0 ? size : row + SLICE;
     if (linalg_pauses(progress, at, 2.0 * (double)(count * BLOCK) * (double)(end - row))) {
       return false;
@@ -537,8 +537,8 @@ static void qr_behind(const void *argument, ptrdiff_t first, ptrdiff_t last) {
 ** makes. tau: min(rows, columns). */
 ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
                        Number *scratch, LinalgProgress *progress) {
-  ptrdiff_t steps = least(rows, columns);
-  if (most(rows, columns) <= SMALL) {
+  ptrdiff_t steps = min_i64(rows, columns);
+  if (max_i64(rows, columns) <= SMALL) {
     return qr_panel(at, rows, stride, 0, steps, columns, tau, progress) &&
            linalg_stage_ends(progress);
   }
@@ -547,7 +547,7 @@ ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t 
   for (ptrdiff_t k = progress->at; k < steps; k += BLOCK) {
     ptrdiff_t odd = rows - k <= LINALG_AHEAD ? k / BLOCK % 2 : 0;
     Panel *panel = &panels[odd], *next_panel = &panels[1 - odd];
-    ptrdiff_t end = least(k + BLOCK, steps), next = least(end + BLOCK, steps);
+    ptrdiff_t end = min_i64(k + BLOCK, steps), next = min_i64(end + BLOCK, steps);
     if (!looks_ahead(4.0 * (double)(rows - end) * BLOCK * BLOCK)) next = end;
     if (!progress->has_panel) {
       if (progress->vectors == 0) {
@@ -567,9 +567,9 @@ ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t 
     QrBehind behind = {
         {panel, at + end * stride + k, stride, true}, at, rows, end, next, tau, next_panel};
     ptrdiff_t lines = columns - end;
-    bool ends = are_long(LEAST_LINES, rows - k)
-                    ? reflect_long(&behind.lines, lines, LEAST_LINES, k, progress)
-                    : linalg_share_in_turns(progress, k, lines, LEAST_LINES,
+    bool ends = are_long(MIN_LINES, rows - k)
+                    ? reflect_long(&behind.lines, lines, MIN_LINES, k, progress)
+                    : linalg_share_in_turns(progress, k, lines, MIN_LINES,
                                             4.0 * (double)(rows - k) * BLOCK, qr_behind, &behind);
     if (!ends) return false;
     progress->has_panel = next > end;
@@ -593,7 +593,7 @@ ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t 
   Panel panel = panel_in(scratch, q.size, lines, q.count, 0);
   ptrdiff_t last = (q.count - 1) / BLOCK * BLOCK;
   for (ptrdiff_t step = progress->at; q.count > 0 && step <= last; step += BLOCK) {
-    ptrdiff_t k = q.adjoint ? step : last - step, count = least(BLOCK, q.count - k);
+    ptrdiff_t k = q.adjoint ? step : last - step, count = min_i64(BLOCK, q.count - k);
     ptrdiff_t first = k + q.shift, skipped = of_one ? first : 0;
     if (skipped >= lines) continue;
     const Number *from = q.v + k * q.stride + first;
@@ -701,7 +701,7 @@ ROUTINE static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, dou
   return linalg_stage_ends(progress);
 }
 
-enum { PIECES = 4, LEAST_HEIGHT = 64, OF_A_ROW = 4 }; /* numbers, however short it is */
+enum { PIECES = 4, MIN_HEIGHT = 64, OF_A_ROW = 4 }; /* numbers, however short it is */
 
 /* Rows of A in pieces: sums of left v^H A of each, of some rows of which, from this one on. */
 typedef struct FromLeft {
@@ -719,7 +719,7 @@ static void sum_pieces(const void *argument, ptrdiff_t piece, ptrdiff_t end) {
     Number *sums = f->sums + piece * f->width;
     for (ptrdiff_t j = 0; f->from == 0 && j < f->width; j++) sums[j] = number(0);
     ptrdiff_t row = piece * f->height / f->pieces + f->from;
-    ptrdiff_t last = least(row + f->some, (piece + 1) * f->height / f->pieces);
+    ptrdiff_t last = min_i64(row + f->some, (piece + 1) * f->height / f->pieces);
     for (; row < last; row++) {
       subtract_row(sums, minus(number(0), times(f->left, conjugate(f->v[row]))),
                    f->a + row * f->stride, f->width);
@@ -760,10 +760,10 @@ ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, 
     Number *row = a + k * stride + k + 1, *v = qv + k * qv_stride + k;
     ptrdiff_t height = rows - k, width = columns - k - 1;
     if (!progress->has_panel) {
-      ptrdiff_t pieces = height < LEAST_HEIGHT ? 1 : PIECES;
+      ptrdiff_t pieces = height < MIN_HEIGHT ? 1 : PIECES;
       FromLeft sum = {v, number(0), row, stride, height, width, pieces, sums, 0, 0};
       double of_row = 4.0 * (double)(width + OF_A_ROW);
-      sum.some = most((ptrdiff_t)(TURN / (of_row * (double)pieces)), 1);
+      sum.some = max_i64((ptrdiff_t)(TURN / (of_row * (double)pieces)), 1);
       if (!progress->is_made) {
         if (!reflector_in_turns(v, height, progress->norm, &tau_q[k], k, progress)) return false;
         d[k] = real(v[0]);
@@ -771,7 +771,7 @@ ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, 
         progress->is_made = true;
       }
       for (; width > 0 && progress->lines <= height / pieces; progress->lines += sum.some) {
-        double work = of_row * (double)least(height, pieces * sum.some);
+        double work = of_row * (double)min_i64(height, pieces * sum.some);
         if (linalg_pauses(progress, k, work)) return false;
         sum.left = conjugate(tau_q[k]);
         sum.from = progress->lines;

@@ -91,8 +91,8 @@ static FOR_SIZE void multiply_columns(const void *argument, ptrdiff_t first, ptr
 static FOR_SIZE bool multiply_vectors(const LinalgGeneral *g, LinalgProgress *progress) {
   enum { SOME_VECTORS = 120 };
   for (ptrdiff_t k = progress->at; k < g->n; k += SOME_VECTORS) {
-    Products some = {g, k, least(SOME_VECTORS, g->n - k), 0};
-    some.depth = least(k + some.count + 1, g->n); /* of a pair */
+    Products some = {g, k, min_i64(SOME_VECTORS, g->n - k), 0};
+    some.depth = min_i64(k + some.count + 1, g->n); /* of a pair */
     double each = 2 * (double)some.count * (double)some.depth;
     if (!linalg_share_in_turns(progress, k, g->n, STRIP_COLUMNS, each, multiply_columns, &some)) {
       return false;

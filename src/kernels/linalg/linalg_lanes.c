@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/linalg/linalg.h"
 
 typedef double Lanes __attribute__((vector_size(8 * LINALG_LANES)));
@@ -159,7 +159,7 @@ static Mask gtsv_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *dl
   for (ptrdiff_t i = n - 1; i >= 0; i--) {
     fine &= d[i] != 0;
     for (Lanes *x = b + i * columns; x < b + (i + 1) * columns; x++) {
-      subtract_inner(x, du + i, n, x + columns, columns, least(n - 1 - i, 2));
+      subtract_inner(x, du + i, n, x + columns, columns, min_i64(n - 1 - i, 2));
       *x /= d[i];
     }
   }
@@ -180,12 +180,12 @@ static LanesRoutine *const lane_routines[LINALG_ROUTINES] = {
 };
 
 int64_t linalg_lanes_numbers(const LinalgPlan *p, PrimitiveType type) {
-  enum { LARGEST = 16, MOST_NUMBERS = 1024 };
+  enum { LARGEST = 16, MAX_NUMBERS = 1024 };
   int64_t numbers =
       p->in[0].rows; /* of a matrix, and another column; tridiagonal ones may be long */
   for (int k = 0; k < p->operands; k++) numbers += p->in[k].rows * p->in[k].columns;
   bool is_small = p->routine == LINALG_GTSV
-                      ? numbers <= MOST_NUMBERS
+                      ? numbers <= MAX_NUMBERS
                       : p->in[0].rows <= LARGEST && p->in[0].columns <= LARGEST;
   bool fits = is_small && (type == F32 || type == F64) && p->batch > 1 && !p->by_blocks &&
               lane_routines[p->routine];

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/contraction/lanes.h"
 #include "kernels/linalg/linalg.h"
 
@@ -240,7 +240,7 @@ enum {
   PACKED_ROWS = 60, /* of 4 or 6 in a panel */
   PACKED_DEPTH = 32,
   STRIP_REALS = STRIP_COLUMNS * REALS,
-  LEAST_PACKED = 8
+  MIN_PACKED = 8
 };
 
 /* A panel of b's columns; of complex numbers, i times each row comes after it. */
@@ -287,19 +287,19 @@ __attribute__((noinline, minsize)) ptrdiff_t subtract_panels(ptrdiff_t parts, pt
                                                              Real *c, ptrdiff_t c_stride) {
   const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
   ptrdiff_t high = rows - rows % loops->panel_rows, wide = columns - columns % PANEL_REALS;
-  if (rows < 3 * loops->panel_rows || columns < 2 * PANEL_REALS || depth < LEAST_PACKED) return 0;
+  if (rows < 3 * loops->panel_rows || columns < 2 * PANEL_REALS || depth < MIN_PACKED) return 0;
   Real packed[PACKED_DEPTH * STRIP_REALS];
   for (ptrdiff_t j = 0; j < wide; j += STRIP_REALS) {
-    ptrdiff_t width = least(STRIP_REALS, wide - j);
+    ptrdiff_t width = min_i64(STRIP_REALS, wide - j);
     for (ptrdiff_t k = 0; k < depth; k += PACKED_DEPTH) {
-      ptrdiff_t size = least(PACKED_DEPTH, depth - k);
+      ptrdiff_t size = min_i64(PACKED_DEPTH, depth - k);
       Real *to = packed;
       for (ptrdiff_t p = 0; p < width; p += PANEL_REALS) {
         to = pack_panel(b + k / parts * b_stride + j + p, b_stride, parts, size, to);
       }
       for (ptrdiff_t i = 0; i < high; i += PACKED_ROWS) {
-        subtract_packed(loops, least(PACKED_ROWS, high - i), width, a + i * a_row + k, a_row, size,
-                        packed, c + i * c_stride + j, c_stride);
+        subtract_packed(loops, min_i64(PACKED_ROWS, high - i), width, a + i * a_row + k, a_row,
+                        size, packed, c + i * c_stride + j, c_stride);
       }
     }
   }

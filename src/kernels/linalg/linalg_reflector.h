@@ -5,7 +5,7 @@
 ** other, of which progress->slice says how many are done; where there are several passes, these are one after the
 ** other. A column that is no more than a slice meets all passes at once.
 */
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/linalg/linalg_numbers.h"
 
 /* What calls what is fast: once in the module, and for size. */
@@ -32,7 +32,7 @@ static ptrdiff_t slices_of_passes(ptrdiff_t rows, ptrdiff_t passes) {
 static Slice slice_at(ptrdiff_t number, ptrdiff_t rows, ptrdiff_t passes) {
   if (rows <= SLICE) return (Slice){0, passes, 0, rows, true};
   ptrdiff_t slices = slices_of(rows), pass = number / slices, row = number % slices * SLICE;
-  return (Slice){pass, pass + 1, row, least(row + SLICE, rows), rows - row <= SLICE};
+  return (Slice){pass, pass + 1, row, min_i64(row + SLICE, rows), rows - row <= SLICE};
 }
 
 static void swap_numbers(Number *x, Number *y, ptrdiff_t count) {
@@ -167,7 +167,7 @@ static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
     reflect_by_one(r->v, r->size, r->factor, r->x + first * r->stride, end - first, r->stride);
     return;
   }
-  ptrdiff_t row = most(s.row, 1), count = s.end - row;
+  ptrdiff_t row = max_i64(s.row, 1), count = s.end - row;
   for (ptrdiff_t j = first; j < end && !is_zero(r->factor); j++) {
     Number *line = r->x + j * r->stride, *sum = r->sums + j;
     if (s.pass == 0) {

@@ -8,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/linalg/linalg.h"
 
-enum { MOST_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
-enum { LEAST_SHARED = 500 * 1000 }; /* operations that are worth other threads */
+enum { MAX_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
+enum { MIN_SHARED = 500 * 1000 }; /* operations that are worth other threads */
 
 /* Of one step: from row `first` on, every `step`-th one. */
 typedef struct Sweep {
@@ -103,7 +103,7 @@ static bool has_room(const Rotations *r) {
   return r->used + 2 * r->n <= ROOM_EACH * r->n && r->sweeps < SWEEPS;
 }
 
-enum { STEP_WORK = 25, MOST_WORK = LINALG_TURN / 4 }; /* of a rotation that is made; in one go */
+enum { STEP_WORK = 25, MAX_WORK = LINALG_TURN / 4 }; /* of a rotation that is made; in one go */
 
 static void collect(Rotations *r, Sweep sweep, const double *c, const double *s) {
   if (r->z.columns == 0) return;
@@ -183,8 +183,8 @@ static bool iteration_part(void *argument, int part) {
   const Rotations *r = &all->applied[part % 2];
   ptrdiff_t of_round = columns_of(r->z.columns, all->rounds), from = all->round * of_round;
   ptrdiff_t width = columns_of(of_round, PIECES), first = (part - 1) / 2 * width;
-  ptrdiff_t end = least(first + width, of_round);
-  rotate_columns(r, from + first, least(from + end, r->z.columns));
+  ptrdiff_t end = min_i64(first + width, of_round);
+  rotate_columns(r, from + first, min_i64(from + end, r->z.columns));
   return true;
 }
 
@@ -201,7 +201,7 @@ static bool iterate(Iteration *all, LinalgProgress *progress) {
     if (linalg_pauses(progress, 1, work / (double)all->rounds)) return false;
     int parts = 1 + (work > 0 ? 2 * PIECES : 0);
     all->skips = true;
-    if (work > LEAST_SHARED) {
+    if (work > MIN_SHARED) {
       progress->call->share(progress->call, parts, iteration_part, all);
     } else {
       for (int part = 0; part < parts; part++) iteration_part(all, part);
@@ -323,9 +323,9 @@ static void collect_ql(Iteration *all) {
     for (;; all->steps++) {
       ptrdiff_t l = all->at, m = coupled(all->d, all->e, all->n, l);
       if (m == l) break;
-      if (!has_room(all->collected) || all->work > MOST_WORK) return;
+      if (!has_room(all->collected) || all->work > MAX_WORK) return;
       all->work += STEP_WORK * (double)(m - l);
-      all->fails = all->ends = all->steps == MOST_STEPS_EACH;
+      all->fails = all->ends = all->steps == MAX_STEPS_EACH;
       if (all->ends) return;
       ptrdiff_t count = ql_step(all->d, all->e, l, m, all->c, all->s);
       collect(all->collected, (Sweep){m, -1, count}, all->c, all->s);
@@ -409,11 +409,11 @@ static void collect_qr(Iteration *all) {
   for (; all->at <= all->n; all->at++, all->steps = 0) {
     for (;; all->steps++) {
       if (!has_room(&all->collected[0]) || !has_room(&all->collected[1])) return;
-      if (all->work > MOST_WORK) return;
+      if (all->work > MAX_WORK) return;
       ptrdiff_t k = all->n - all->at, l = block_start(all, k);
       if (l == k) break;
       all->work += 2 * STEP_WORK * (double)(k - l);
-      all->fails = all->ends = all->steps == MOST_STEPS_EACH;
+      all->fails = all->ends = all->steps == MAX_STEPS_EACH;
       if (all->ends) return;
       qr_step(all, l, k);
     }

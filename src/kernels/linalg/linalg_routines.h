@@ -16,7 +16,7 @@ enum { FEW_VECTORS = 4, LARGE_STRIPS = 4 };
 
 enum { LOADS = 0 }; /* the first stage of all */
 
-enum { MOST_EXPONENT = IS_NARROW ? 120 : 1000 };
+enum { MAX_EXPONENT = IS_NARROW ? 120 : 1000 };
 #define ORDINARY (IS_NARROW ? 1e8 : 1e100) /* sizes that need no scaling */
 
 /* Where doubles may be, in memory of numbers. */
@@ -285,12 +285,12 @@ FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgS
   ptrdiff_t rows = s.n;
   if (some < LARGE_STRIPS * STRIP_COLUMNS) {
     ptrdiff_t fit = (ptrdiff_t)(TURN / (2.0 * BLOCK * (double)s.n)) / STRIP_COLUMNS;
-    rows = BLOCK, some = least(most(fit, 1), LARGE_STRIPS) * STRIP_COLUMNS;
+    rows = BLOCK, some = min_i64(max_i64(fit, 1), LARGE_STRIPS) * STRIP_COLUMNS;
   }
   ptrdiff_t strips = (s.vectors + some - 1) / some, blocks = (s.n + rows - 1) / rows;
   for (ptrdiff_t k = progress->at; k < strips * blocks; k++) {
-    ptrdiff_t first = k / blocks * some, count = least(some, s.vectors - first);
-    ptrdiff_t row = k % blocks * rows, end = least(row + rows, s.n);
+    ptrdiff_t first = k / blocks * some, count = min_i64(some, s.vectors - first);
+    ptrdiff_t row = k % blocks * rows, end = min_i64(row + rows, s.n);
     double work = ((double)end * (double)end - (double)row * (double)row) * (double)count;
     if (linalg_pauses(progress, k, work)) return false;
     Triangle triangle = {t, s.n, row, end, unit, x + first, s.vectors};
@@ -358,7 +358,7 @@ FOR_SIZE static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *da
                                     LinalgProgress *progress) {
   enum { FORMS = LOADS + 1 };
   ptrdiff_t rows = plan->in[0].rows, columns = plan->in[0].columns;
-  ptrdiff_t count = least(plan->in[1].rows, least(rows, columns));
+  ptrdiff_t count = min_i64(plan->in[1].rows, min_i64(rows, columns));
   Number *v = memory, *qt = v + rows * columns, *tau = qt + rows * columns;
   if (progress->stage == LOADS) {
     if (!load_matrix(plan, 0, data, v, rows, true, progress)) return LINALG_PAUSED;
@@ -379,7 +379,7 @@ ROUTINE static double scale_for(double largest) {
   if (largest == 0 || (largest > 1 / ORDINARY && largest < ORDINARY)) return 1;
   int exponent;
   frexp(largest, &exponent);
-  return ldexp(1, -exponent > MOST_EXPONENT ? MOST_EXPONENT : -exponent);
+  return ldexp(1, -exponent > MAX_EXPONENT ? MAX_EXPONENT : -exponent);
 }
 
 /* All of a Hermitian matrix, a stage; and its largest part. */
@@ -458,7 +458,7 @@ FOR_SIZE static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   s.wants_p = plan->wanted[s.wide ? 2 : 3];
   s.rows = s.wide ? plan->in[0].columns : plan->in[0].rows;
   s.columns = s.wide ? plan->in[0].rows : plan->in[0].columns;
-  s.wanted = least(s.wide ? plan->out[3].rows : plan->out[2].columns, s.rows);
+  s.wanted = min_i64(s.wide ? plan->out[3].rows : plan->out[2].columns, s.rows);
   s.high = linalg_stride(s.rows);
   s.stride = linalg_stride(s.columns);
   s.a = memory;

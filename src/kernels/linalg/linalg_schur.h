@@ -57,7 +57,7 @@ static FOR_SIZE Wide over_wide(Wide x, Wide y) {
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline /* in files for size, too */
 
-enum { PARTS = 4, LEAST_ROWS = 64 };
+enum { PARTS = 4, MIN_ROWS = 64 };
 
 /* Rows of A: A becomes A - v z^T - w conj(v)^T; then next_w = A next_v, and next_z sums of
 ** conj(next_v) A. */
@@ -115,7 +115,7 @@ static void update_sides(const void *argument, ptrdiff_t part, ptrdiff_t end) {
     Number *sums = s->next_z + part * s->stride;
     for (ptrdiff_t j = s->from; s->row == 0 && j < s->end; j++) sums[j] = number(0);
     ptrdiff_t i = part * s->rows / s->parts + s->row;
-    ptrdiff_t last = least(i + s->some, (part + 1) * s->rows / s->parts);
+    ptrdiff_t last = min_i64(i + s->some, (part + 1) * s->rows / s->parts);
     for (; i < last; i += 2) update_two(s, i, i + 1 == last, sums);
   }
 }
@@ -159,11 +159,11 @@ ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff
     all.end = (n + WIDTH - 1) / WIDTH * WIDTH;
     all.v = old, all.conj_v = old_conj, all.z = old_z, all.w = old_w;
     all.next_v = new, all.next_w = new_w, all.next_z = new_z;
-    ptrdiff_t parts = all.parts = high < LEAST_ROWS ? 1 : PARTS;
+    ptrdiff_t parts = all.parts = high < MIN_ROWS ? 1 : PARTS;
     double of_row = 8.0 * (double)(n - k);
-    all.some = most((ptrdiff_t)(TURN / (of_row * (double)parts)) & -2, 2);
+    all.some = max_i64((ptrdiff_t)(TURN / (of_row * (double)parts)) & -2, 2);
     for (; progress->lines <= rows / parts; progress->lines += all.some) {
-      double work = of_row * (double)least(n, all.some * parts);
+      double work = of_row * (double)min_i64(n, all.some * parts);
       if (linalg_pauses(progress, k - low, work)) return false;
       all.row = progress->lines;
       linalg_share(progress, parts, 1, work, update_sides, &all);
@@ -370,7 +370,7 @@ typedef struct Active {
 static FOR_SIZE void begin_window(const Schur *s, const Active *a, ptrdiff_t k, Beside *b) {
   b->count = 0;
   b->first = k;
-  b->begin = least((k + WINDOW + SPAN + STRIP - 1) / STRIP * STRIP, a->end);
+  b->begin = min_i64((k + WINDOW + SPAN + STRIP - 1) / STRIP * STRIP, a->end);
 }
 
 static FOR_SIZE void end_window(const Schur *s, const Active *a, Beside *b,
@@ -400,7 +400,7 @@ static FOR_SIZE void step(const Schur *s, const Active *a, ptrdiff_t m, Number *
   Beside b = {.s = s};
   begin_window(s, a, m, &b);
   for (ptrdiff_t k = m; k < a->high; k++) {
-    ptrdiff_t count = least(SPAN, a->high - k + 1);
+    ptrdiff_t count = min_i64(SPAN, a->high - k + 1);
     for (ptrdiff_t i = 0; k > m && i < count; i++) x[i] = *at(s, k + i, k - 1);
     Turn *t = &b.turns[b.count++];
     *t = turn_of(x, count);
@@ -409,7 +409,7 @@ static FOR_SIZE void step(const Schur *s, const Active *a, ptrdiff_t m, Number *
     if (k == m && m > a->low) *at(s, k, k - 1) *= 1 - t->tau_v[0];
 #endif
     turn_few(t, at(s, k, k), s->stride, 1, b.begin - k, false);
-    turn_few(t, at(s, b.first, k), 1, s->stride, least(k + SPAN, a->high) + 1 - b.first, true);
+    turn_few(t, at(s, b.first, k), 1, s->stride, min_i64(k + SPAN, a->high) + 1 - b.first, true);
     bool rescales = IS_COMPLEX && k == m && m > a->low;
     if (b.count < WINDOW && k + 1 < a->high && !rescales) continue;
     end_window(s, a, &b, progress);
@@ -616,7 +616,7 @@ static FOR_SIZE bool schur(const Schur *s, LinalgProgress *progress) {
     double size = (double)(high - low),
            work = 12 * size * (double)(s->wants_t ? 2 * s->n : high - low);
     if (linalg_pauses(progress, s->high - high, work)) return false;
-    if (++progress->lines > STEPS_EACH * most(10, rows)) {
+    if (++progress->lines > STEPS_EACH * max_i64(10, rows)) {
       progress->info = high + 1;
       break;
     }

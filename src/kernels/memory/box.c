@@ -5,7 +5,7 @@
 
 #include "value/scalar.h"
 
-enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MOST_INLINE = 256 };
+enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MAX_INLINE = 256 };
 
 /* What is planned once is compiled for size (0.4 kB less to download), copies for speed. */
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
@@ -320,7 +320,7 @@ static void copy_strip(const BoxMove *move, const uint8_t *from, uint8_t *to, in
   } while (0)
 
 void box_copy(uint8_t *to, const uint8_t *from, int64_t bytes) {
-  if (bytes > MOST_INLINE) {
+  if (bytes > MAX_INLINE) {
     memcpy(to, from, (size_t)bytes);
   } else if (bytes >= 16) {
     for (int64_t i = 0; i < bytes - 16; i += 16) wasm_v128_store(to + i, wasm_v128_load(from + i));

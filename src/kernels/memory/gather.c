@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
-enum { CHUNK_WORK = 1 << 16, MOST_CHUNKS = 1 << 16 };
+enum { CHUNK_WORK = 1 << 16, MAX_CHUNKS = 1 << 16 };
 
 /* A component of an index vector, clamped to [0, most], moves the window by `stride` bytes. */
 typedef struct Component {
@@ -103,7 +103,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   plan_batch(plan, a, operand, indices, instruction->shape);
   plan_components(plan, a, operand, indices);
   int64_t work = plan->window.units * plan->window.unit_bytes + 16;
-  plan->windows_per_chunk = (plan->windows + MOST_CHUNKS - 1) / MOST_CHUNKS;
+  plan->windows_per_chunk = (plan->windows + MAX_CHUNKS - 1) / MAX_CHUNKS;
   if (plan->windows_per_chunk < CHUNK_WORK / work) plan->windows_per_chunk = CHUNK_WORK / work;
   if (plan->windows_per_chunk < 1) plan->windows_per_chunk = 1;
   int *chunks = kernel_phases(&plan->base, arena, 1);

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
-enum { CHUNK_BYTES = 1 << 17, MOST_CHUNKS = 1 << 16 };
+enum { CHUNK_BYTES = 1 << 17, MAX_CHUNKS = 1 << 16 };
 
 typedef struct Part {
   BoxMove move;
@@ -70,7 +70,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
     bytes += plan->parts[i].move.unit_bytes * plan->parts[i].move.units;
   }
   int64_t most = CHUNK_BYTES / rounded_up(bytes + 1, plan->units + 1);
-  plan->units_per_chunk = rounded_up(plan->units, MOST_CHUNKS);
+  plan->units_per_chunk = rounded_up(plan->units, MAX_CHUNKS);
   if (plan->units_per_chunk < most) plan->units_per_chunk = most;
   if (plan->units_per_chunk < 1) plan->units_per_chunk = 1;
   int *chunks = kernel_phases(&plan->base, arena, 2);

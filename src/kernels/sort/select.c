@@ -4,7 +4,7 @@
 ** says which digit the last one of them has; of those that have it, the next digit is counted. Then they
 ** are moved, the first in place of those whose keys are that of the last one.
 */
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 #include "kernels/sort/order_key.h"
 
@@ -14,7 +14,7 @@ enum {
   DIGIT_BITS = 11,
   SHORT_BITS = 8, /* of short lines, where reading all counts takes longer than counting */
   SHORT = 16384,
-  MOST_CHUNKS = 64, /* of short lines */
+  MAX_CHUNKS = 64, /* of short lines */
 };
 
 typedef struct Range {
@@ -85,11 +85,11 @@ static void count_range(const Line *l, int round, int64_t number) {
   Digit digit = digit_of(l->plan, round);
   uint64_t others = (uint64_t)1 << digit.bits, first = round ? l->choice->last << digit.bits : 0;
   Range *range = &l->ranges[number];
-  int64_t i = number * RANGE, end = least(i + RANGE, l->plan->size);
+  int64_t i = number * RANGE, end = min_i64(i + RANGE, l->plan->size);
   if (round == 0) range->below = 0;
   memset(range->counts, 0, (size_t)others * sizeof *range->counts);
   for (; i < end; i += BLOCK) {
-    int64_t count = least(BLOCK, end - i);
+    int64_t count = min_i64(BLOCK, end - i);
     load_keys(l, i, count, keys);
     for (int64_t j = 0; j < count; j++) {
       uint64_t value = (keys[j] >> digit.shift) - first;
@@ -125,14 +125,14 @@ static void move_range(const Line *l, int64_t number) {
     equal += l->ranges[i].equal;
     at += l->ranges[i].below;
   }
-  equal = least(equal, l->choice->wanted);
+  equal = min_i64(equal, l->choice->wanted);
   at += equal;
-  int64_t wanted = l->choice->wanted - equal, i = number * RANGE, end = least(i + RANGE, p->size);
+  int64_t wanted = l->choice->wanted - equal, i = number * RANGE, end = min_i64(i + RANGE, p->size);
   int bytes = p->key.bytes;
   const uint8_t *line = l->call->operands[0] + l->number * p->size * bytes;
   int32_t *positions = (int32_t *)l->call->results[1];
   for (; i < end; i += BLOCK) {
-    int64_t count = least(BLOCK, end - i), found = 0;
+    int64_t count = min_i64(BLOCK, end - i), found = 0;
     load_keys(l, i, count, keys);
     for (int64_t j = 0; j < count; j++) {
       bool is_last = keys[j] == last;
@@ -162,7 +162,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   p->ranges = (p->size + RANGE - 1) / RANGE;
   p->digit_bits = p->size < SHORT ? SHORT_BITS : DIGIT_BITS;
   p->rounds = (8 * p->key.bytes + p->digit_bits - 1) / p->digit_bits;
-  p->slots = p->ranges > 1 ? p->lines : least(p->lines, MOST_CHUNKS);
+  p->slots = p->ranges > 1 ? p->lines : min_i64(p->lines, MAX_CHUNKS);
   int *chunks = kernel_phases(&p->kernel, arena, p->ranges > 1 ? 2 * p->rounds + 1 : 1);
   for (int phase = 0; phase < p->kernel.phases; phase++) {
     chunks[phase] = (int)(p->slots * (phase % 2 ? 1 : p->ranges));

@@ -14,19 +14,19 @@
 */
 #include "kernels/sort/sort.h"
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/sort/order_key.h"
 #include "plan/comparator.h"
 
 enum {
   RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
   SMALL = 80,    /* shorter lines are sorted by insertion */
-  MOST_SLOTS = 64,
+  MAX_SLOTS = 64,
   SLOT_MEMORY = 8 << 20, /* of the lines that are sorted at once */
-  LEAST_WORK = 4096,     /* elements that are worth a chunk */
+  MIN_WORK = 4096,       /* elements that are worth a chunk */
   DIGIT_BITS = 8,        /* 11 are no faster: the more places, the more of them miss the cache */
   DIGITS = 1 << DIGIT_BITS,
-  MOST_ROUNDS = MOST_SORT_KEYS * 8,
+  MAX_ROUNDS = MAX_SORT_KEYS * 8,
 };
 
 typedef struct Round {
@@ -39,10 +39,10 @@ typedef struct Sort {
   SortLines lines;
   bool alone, reverses_ties;
   int item_bytes;
-  int key_count, operands[MOST_SORT_KEYS];
-  OrderKey keys[MOST_SORT_KEYS];
+  int key_count, operands[MAX_SORT_KEYS];
+  OrderKey keys[MAX_SORT_KEYS];
   int round_count;
-  Round rounds[MOST_ROUNDS];
+  Round rounds[MAX_ROUNDS];
   int64_t ranges; /* of a line */
   int64_t slots;  /* lines that are sorted at once: all of them, if they have several ranges */
 } Sort;
@@ -101,16 +101,16 @@ static int64_t counts_bytes(const Sort *sort) {
 }
 static int64_t slot_bytes(const Sort *sort) {
   int64_t ties = align(sort->ranges * (int64_t)sizeof(uint32_t));
-  return 2 * items_bytes(sort) + counts_bytes(sort) + ties + align(MOST_ROUNDS);
+  return 2 * items_bytes(sort) + counts_bytes(sort) + ties + align(MAX_ROUNDS);
 }
 
 static void plan_slots(Sort *sort) {
   sort->ranges = (sort->lines.size + RANGE - 1) / RANGE;
   sort->slots = sort->lines.count;
   if (sort->ranges > 1) return;
-  int64_t by_work = (sort->lines.count * sort->lines.size + LEAST_WORK - 1) / LEAST_WORK;
+  int64_t by_work = (sort->lines.count * sort->lines.size + MIN_WORK - 1) / MIN_WORK;
   int64_t by_memory = SLOT_MEMORY / slot_bytes(sort) + 1;
-  sort->slots = least(least(sort->lines.count, MOST_SLOTS), least(by_work, by_memory));
+  sort->slots = min_i64(min_i64(sort->lines.count, MAX_SLOTS), min_i64(by_work, by_memory));
 }
 
 SortLines sort_lines(const Instruction *sort) {
@@ -141,7 +141,7 @@ static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int6
   l.items[0] = memory, memory += items_bytes(sort);
   l.items[1] = memory, memory += items_bytes(sort);
   l.counts = (uint32_t *)memory, memory += counts_bytes(sort);
-  l.side = memory, memory += align(MOST_ROUNDS);
+  l.side = memory, memory += align(MAX_ROUNDS);
   l.has_ties = (uint32_t *)memory;
   return l;
 }
@@ -154,7 +154,7 @@ static const uint8_t *sorted_items(const Line *l) {
 }
 
 static int64_t range_end(const Sort *sort, int64_t range) {
-  return least((range + 1) * RANGE, sort->lines.size);
+  return min_i64((range + 1) * RANGE, sort->lines.size);
 }
 
 /* --- Loading keys ----------------------------------------------------------------------------- */

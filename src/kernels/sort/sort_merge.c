@@ -13,7 +13,7 @@
 */
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/sort/sort.h"
 #include "plan/comparator.h"
 
@@ -21,7 +21,7 @@ enum {
   PAIRS = COMPARATOR_PAIRS,
   SEGMENT = 256,
   BLOCK = PAIRS * SEGMENT,
-  MOST_PARTS = 2 * PAIRS, /* of a chunk, as each of its lines may end with a short one */
+  MAX_PARTS = 2 * PAIRS, /* of a chunk, as each of its lines may end with a short one */
 };
 
 /* Everything that follows from the instruction. */
@@ -83,10 +83,10 @@ static int levels_of(int64_t size) {
 static Plan plan_of(const Instruction *instruction) {
   Plan p = {.lines = sort_lines(instruction), .operands = instruction->operand_count};
   p.blocks = (p.lines.size + BLOCK - 1) / BLOCK;
-  p.lines_per_chunk = most(BLOCK / p.lines.size, 1);
+  p.lines_per_chunk = max_i64(BLOCK / p.lines.size, 1);
   p.chunks = (p.lines.count + p.lines_per_chunk - 1) / p.lines_per_chunk * p.blocks;
   p.levels = levels_of(p.lines.size);
-  p.block_levels = levels_of(least(p.lines.size, BLOCK));
+  p.block_levels = levels_of(min_i64(p.lines.size, BLOCK));
   return p;
 }
 
@@ -119,9 +119,10 @@ static const uint8_t *compare(const Merger *g) {
 static bool next_part(Merger *g, Part *part) {
   if (g->line == g->end_line) return false;
   int64_t from = g->place / (2 * g->run) * 2 * g->run;
-  *part = (Part){g->line,  from, least(from + g->run, g->limit), least(from + 2 * g->run, g->limit),
-                 g->place, 0};
-  part->end = least(least(g->place + SEGMENT, part->to), g->end_place);
+  *part =
+      (Part){g->line,  from, min_i64(from + g->run, g->limit), min_i64(from + 2 * g->run, g->limit),
+             g->place, 0};
+  part->end = min_i64(min_i64(g->place + SEGMENT, part->to), g->end_place);
   g->place = part->end;
   if (g->place == g->end_place) {
     g->place = g->first_place;
@@ -136,8 +137,8 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
   for (int i = 0; i < count; i++) {
     const Part *p = &parts[i];
     int64_t before = p->place - p->from;
-    cuts[i] = most(0, before - (p->to - p->middle));
-    high[i] = least(before, p->middle - p->from);
+    cuts[i] = max_i64(0, before - (p->to - p->middle));
+    high[i] = min_i64(before, p->middle - p->from);
   }
   for (;;) {
     bool searches = false;
@@ -169,10 +170,10 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
 static int64_t settled(const Part *part, int64_t cut, const Part *before, int64_t cut_before,
                        int64_t end, int64_t last) {
   if (part->place == part->from) return 0;
-  cut = most(cut, part->place - end + last);
-  cut = least(cut, last);
+  cut = max_i64(cut, part->place - end + last);
+  cut = min_i64(cut, last);
   if (!before || before->line != part->line || before->from != part->from) return cut;
-  return least(most(cut, cut_before), cut_before + part->place - before->place);
+  return min_i64(max_i64(cut, cut_before), cut_before + part->place - before->place);
 }
 
 /* --- Merging ---------------------------------------------------------------------------------- */
@@ -249,13 +250,13 @@ static void all_parts_again(Merger *g, int64_t first_line) {
 
 /* Merges what the chunk has. The cuts at its two ends are given, if they are within merges. */
 static void merge_level(Merger *g, int64_t first_cut, int64_t last_cut) {
-  Part parts[MOST_PARTS];
-  int64_t cuts[MOST_PARTS + 1], first_line = g->line;
+  Part parts[MAX_PARTS];
+  int64_t cuts[MAX_PARTS + 1], first_line = g->line;
   int count = 0;
   while (2 * g->run > SEGMENT && next_part(g, &parts[count])) count++;
   all_parts_again(g, first_line);
   for (int i = 0; i < count; i += PAIRS) {
-    search_cuts(g, parts + i, (int)least(count - i, PAIRS), cuts + i);
+    search_cuts(g, parts + i, (int)min_i64(count - i, PAIRS), cuts + i);
   }
   for (int i = 0; i < count; i++) {
     const Part *p = &parts[i];
@@ -351,9 +352,9 @@ static void merger_init(Merger *g, const Plan *plan, const KernelCall *call, int
 static void set_chunk(Merger *g, int64_t chunk) {
   const Plan *p = g->plan;
   g->line = chunk / p->blocks * p->lines_per_chunk;
-  g->end_line = least(g->line + p->lines_per_chunk, p->lines.count);
+  g->end_line = min_i64(g->line + p->lines_per_chunk, p->lines.count);
   g->place = g->first_place = chunk % p->blocks * BLOCK;
-  g->end_place = least(g->first_place + BLOCK, p->lines.size);
+  g->end_place = min_i64(g->first_place + BLOCK, p->lines.size);
 }
 
 static void permute(const Plan *p, const KernelCall *call, int64_t chunk) {
@@ -393,9 +394,12 @@ static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int le
     int count = 0;
     for (; count < PAIRS && block + count < p->blocks; count++) {
       int64_t place = (block + count) * BLOCK, from = place / (2 * g.run) * 2 * g.run;
-      parts[count] = (Part){
-          line,  from, least(from + g.run, p->lines.size), least(from + 2 * g.run, p->lines.size),
-          place, place};
+      parts[count] = (Part){line,
+                            from,
+                            min_i64(from + g.run, p->lines.size),
+                            min_i64(from + 2 * g.run, p->lines.size),
+                            place,
+                            place};
     }
     search_cuts(&g, parts, count, cuts + block);
     for (int i = 0; i < count; i++, block++) {

@@ -7,7 +7,7 @@
 */
 #include <wasm_simd128.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 #include "kernels/sort/order_key.h"
 
@@ -16,8 +16,8 @@ enum {
   RANGE_OF_K = 64, /* but at least as many times k */
   SHORT = 48,      /* lists that are kept in order */
   RUN = 8,         /* items sorted by insertion */
-  LEAST_WORK = 8192,
-  MOST_CHUNKS = 64,
+  MIN_WORK = 8192,
+  MAX_CHUNKS = 64,
 };
 
 typedef struct Item {
@@ -64,11 +64,11 @@ static void merge(const Item *left, const Item *middle, const Item *end, Item *t
 /* By keys, stably. Items come in the order of their positions where keys are equal. */
 static void sort_items(List *list) {
   int64_t count = list->count;
-  for (int64_t i = 0; i < count; i += RUN) insert_run(list->items + i, least(RUN, count - i));
+  for (int64_t i = 0; i < count; i += RUN) insert_run(list->items + i, min_i64(RUN, count - i));
   for (int64_t run = RUN; run < count; run *= 2) {
     for (int64_t i = 0; i < count; i += 2 * run) {
       const Item *from = list->items;
-      merge(from + i, from + least(i + run, count), from + least(i + 2 * run, count),
+      merge(from + i, from + min_i64(i + run, count), from + min_i64(i + 2 * run, count),
             list->scratch + i);
     }
     Item *sorted = list->scratch;
@@ -186,11 +186,11 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   p->ranges = (size + p->range - 1) / p->range;
   p->units = p->lines * p->ranges;
   int64_t unit = size < p->range ? size : p->range;
-  int64_t chunks = least(MOST_CHUNKS, (p->units * unit + LEAST_WORK - 1) / LEAST_WORK);
+  int64_t chunks = min_i64(MAX_CHUNKS, (p->units * unit + MIN_WORK - 1) / MIN_WORK);
   p->per_chunk = (p->units + chunks - 1) / chunks;
   int *all = kernel_phases(&p->kernel, arena, p->ranges > 1 ? 2 : 1);
   all[0] = (int)((p->units + p->per_chunk - 1) / p->per_chunk);
-  if (p->ranges > 1) all[1] = (int)least(p->lines, MOST_CHUNKS);
+  if (p->ranges > 1) all[1] = (int)min_i64(p->lines, MAX_CHUNKS);
   p->candidates_at = (p->ranges > 1 && all[1] > all[0] ? all[1] : all[0]) * list_bytes(p);
   p->kernel.scratch_bytes =
       p->candidates_at + (p->ranges > 1 ? p->units * k * (int64_t)sizeof(Item) : 0);
@@ -207,7 +207,7 @@ static void run_unit(const TopkPlan *p, const KernelCall *call, int chunk, int64
   int64_t line = unit / p->ranges, from = unit % p->ranges * p->range;
   List list = new_list(p, call, chunk);
   scan(&list, &p->key, call->operands[0] + line * p->size * p->key.bytes, from,
-       least(from + p->range, p->size));
+       min_i64(from + p->range, p->size));
   keep_best(&list);
   if (p->ranges == 1) {
     store(p, call, line, &list);
@@ -233,7 +233,7 @@ static void join_ranges(const TopkPlan *p, const KernelCall *call, int chunk, in
 static void run(const KernelCall *call, int phase, int chunk) {
   const TopkPlan *p = (const TopkPlan *)call->plan;
   if (phase == 0) {
-    int64_t unit = chunk * p->per_chunk, end = least(unit + p->per_chunk, p->units);
+    int64_t unit = chunk * p->per_chunk, end = min_i64(unit + p->per_chunk, p->units);
     for (; unit < end; unit++) run_unit(p, call, chunk, unit);
   } else {
     int chunks = p->kernel.chunks[1];

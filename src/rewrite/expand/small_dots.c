@@ -10,7 +10,7 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-enum { MOST_PRODUCTS = 64, MOST_TERMS = 4, LEAST_BATCH = 16, MOST_OF_BATCH = 32 };
+enum { MAX_PRODUCTS = 64, MAX_TERMS = 4, MIN_BATCH = 16, MAX_OF_BATCH = 32 };
 
 /* Those of which a product of two is not rounded to less than their sum is kept in. */
 static bool has_whole_products(PrimitiveType type) {
@@ -27,7 +27,7 @@ static bool is_plain_dot(const Instruction *dot) {
     return false;
   }
   int loops = dot->shape->rank + dot->a->lhs_contracting_dims.count;
-  return shape_elements(dot->shape) > 0 && loops <= MOST_DIMENSIONS;
+  return shape_elements(dot->shape) > 0 && loops <= MAX_DIMENSIONS;
 }
 
 static int64_t elements_along(const Shape *shape, Int64List dimensions) {
@@ -39,7 +39,7 @@ static int64_t elements_along(const Shape *shape, Int64List dimensions) {
 static bool is_small(const Instruction *dot) {
   int64_t terms = elements_along(dot->operands[0]->shape, dot->a->lhs_contracting_dims);
   int64_t products = shape_elements(dot->shape) * terms;
-  return products > 0 && products <= MOST_PRODUCTS;
+  return products > 0 && products <= MAX_PRODUCTS;
 }
 
 /* With one contracted dimension, of few elements. */
@@ -47,8 +47,8 @@ static bool is_small_batch(const Instruction *dot) {
   const Shape *lhs = dot->operands[0]->shape;
   int64_t batch = elements_along(lhs, dot->a->lhs_batch_dims);
   int64_t terms = elements_along(lhs, dot->a->lhs_contracting_dims);
-  return dot->a->lhs_contracting_dims.count == 1 && terms > 0 && terms <= MOST_TERMS &&
-         batch >= LEAST_BATCH && shape_elements(dot->shape) / batch * terms <= MOST_OF_BATCH;
+  return dot->a->lhs_contracting_dims.count == 1 && terms > 0 && terms <= MAX_TERMS &&
+         batch >= MIN_BATCH && shape_elements(dot->shape) / batch * terms <= MAX_OF_BATCH;
 }
 
 /* An operand, with the dimensions of all products: the result's, then the contracted ones. */

@@ -19,7 +19,7 @@ typedef struct Extraction {
   SortOrder order;
   Arena *arena;
   int count;                        /* of keys that become operands */
-  int operand_of[MOST_SORT_KEYS];   /* by key: which operand it becomes; -1: none */
+  int operand_of[MAX_SORT_KEYS];    /* by key: which operand it becomes; -1: none */
   Instruction **copies;             /* by id, of the comparator's instructions */
   Computation *to;                  /* where copies are made */
   const Shape *shape;               /* arrays with this one's dimensions; NULL: scalars */

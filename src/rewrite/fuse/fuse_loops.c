@@ -20,13 +20,13 @@
 */
 #include <string.h>
 
-#include "base/least.h"
+#include "base/min_max.h"
 #include "base/scope.h"
 #include "plan/reduction.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-enum { MOST_MEMBERS = 512, MOST_INPUTS = 48, MOST_COPIES = 3 };
+enum { MAX_MEMBERS = 512, MAX_INPUTS = 48, MAX_COPIES = 3 };
 
 /* What a group reads, and how its loops do: of how many nodes, in all plans and in one, and elements, at
 ** most. No nodes: unknown. */
@@ -43,7 +43,7 @@ typedef struct Group {
   bool has_parts;        /* and some of these are of several arrays */
   int nodes;             /* of any of its plans, at most */
   int input_count;
-  Input *inputs;            /* MOST_INPUTS at most */
+  Input *inputs;            /* MAX_INPUTS at most */
   const Instruction *asked; /* the last one whose users were looked for */
   Computation *fused;
 } Group;
@@ -160,7 +160,7 @@ static int arrays_read(const Instruction *x) {
 static bool may_be_copied(const Instruction *x, int copies) {
   if (is_free(x)) return true;
   if (elements(x) == 1) return is_light(x);
-  return copies <= MOST_COPIES && is_light(x) && arrays_read(x) <= 1;
+  return copies <= MAX_COPIES && is_light(x) && arrays_read(x) <= 1;
 }
 
 /* --- Groups ----------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void note_own_places(Group *group) {
 }
 
 /* The inputs of the group with `x` in it, which is one of them, and then `*was`, or its first member; how
-** many, or MOST_INPUTS + 1 if there are too many. */
+** many, or MAX_INPUTS + 1 if there are too many. */
 static int inputs_with(const Fuser *fuser, const Group *group, Instruction *x, Input *was,
                        Input *out) {
   int count = 0;
@@ -223,7 +223,7 @@ static int inputs_with(const Fuser *fuser, const Group *group, Instruction *x, I
     if (is_member(fuser, operand, group)) continue;
     int at = 0;
     while (at < count && out[at].x != operand) at++;
-    if (at == MOST_INPUTS) return MOST_INPUTS + 1;
+    if (at == MAX_INPUTS) return MAX_INPUTS + 1;
     if (at == count) out[count++] = (Input){.x = operand};
     if (!group->reindexes && !reindexes(x)) continue;
     out[at].nodes += was->nodes;
@@ -268,7 +268,7 @@ static bool is_repeated(const Instruction *x, const Group *group) {
 }
 
 static void set_inputs(Fuser *fuser, Group *group, const Input *inputs, int count) {
-  if (!group->inputs) group->inputs = ARENA_ARRAY(fuser->arena, Input, MOST_INPUTS);
+  if (!group->inputs) group->inputs = ARENA_ARRAY(fuser->arena, Input, MAX_INPUTS);
   memcpy(group->inputs, inputs, sizeof *inputs * (size_t)count);
   group->input_count = count;
 }
@@ -309,7 +309,7 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
   Arena *arena = arena_new();
   LoopPlans plans;
   Input last = {.x = x};
-  int before[MOST_INPUTS];
+  int before[MAX_INPUTS];
   bool can = loop_plans(&plans, arena, group->members[0], is_outside, &(Inside){fuser, group});
   for (int i = 0; i < count; i++) {
     fuser->place[inputs[i].x->id] = i;
@@ -320,9 +320,9 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
     for (int i = 0; i < count; i++) before[i] = inputs[i].nodes;
     note_reads(fuser, &plans.items[b], inputs, &last);
     for (int i = 0; i < count; i++) {
-      inputs[i].nodes_of_plan = (int)most(inputs[i].nodes_of_plan, inputs[i].nodes - before[i]);
+      inputs[i].nodes_of_plan = (int)max_i64(inputs[i].nodes_of_plan, inputs[i].nodes - before[i]);
     }
-    group->nodes = (int)most(group->nodes, plans.items[b].count);
+    group->nodes = (int)max_i64(group->nodes, plans.items[b].count);
   }
   arena_free(arena);
   return can && is_cheap(x, group, last.elements);
@@ -330,9 +330,9 @@ static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *
 
 /* Whether the group's plan is as good with `x` computed where it was read. */
 static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
-  enum { MOST_NODES = 512 };
+  enum { MAX_NODES = 512 };
   if (!moves_plainly(x) || !was->nodes || was->elements >= INT32_MAX ||
-      group->nodes + was->nodes_of_plan * x->operand_count > MOST_NODES) {
+      group->nodes + was->nodes_of_plan * x->operand_count > MAX_NODES) {
     return false;
   }
   bool is = is_cheap(x, group, was->elements);
@@ -343,12 +343,12 @@ static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
 /* Joins if the group can still be one loop then, and does not do work again: neither for several of its
 ** elements, nor in several boxes, nor for the several places where it reads one array. */
 static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
-  Input inputs[MOST_INPUTS], was;
+  Input inputs[MAX_INPUTS], was;
   if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
-  if (group->count == MOST_MEMBERS || is_repeated(x, group)) return false;
+  if (group->count == MAX_MEMBERS || is_repeated(x, group)) return false;
   if (!group->reindexes && reindexes(x)) note_own_places(group);
   int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
-  if (count > MOST_INPUTS) return false;
+  if (count > MAX_INPUTS) return false;
   bool moves = group->reindexes, parts = group->has_parts;
   join(fuser, x, group);
   if (!group->reindexes || extends_plan(group, x, &was) ||
@@ -419,9 +419,9 @@ static void start_group(Fuser *fuser, Instruction *x) {
     return;
   }
   Group *group = ARENA_NEW(fuser->arena, Group);
-  Input inputs[MOST_INPUTS], was;
+  Input inputs[MAX_INPUTS], was;
   int input_count = inputs_with(fuser, group, x, &was, inputs);
-  bool can = input_count <= MOST_INPUTS;
+  bool can = input_count <= MAX_INPUTS;
   if (can) join(fuser, x, group);
   if (can && has_parts(x)) {
     can = plan_group(fuser, group, x, inputs, input_count);
@@ -506,7 +506,7 @@ static void make_fusions(Fuser *fuser) {
     attributes_init(&attributes);
     attributes.calls = group->fused;
     attributes.fusion_kind = FUSION_LOOP;
-    Instruction *inputs[MOST_INPUTS];
+    Instruction *inputs[MAX_INPUTS];
     for (int k = 0; k < group->input_count; k++) inputs[k] = group->inputs[k].x;
     instruction_become(group->members[0], HLO_FUSION, inputs, group->input_count, &attributes);
   }

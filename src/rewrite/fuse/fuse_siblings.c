@@ -22,28 +22,28 @@
 #include "rewrite/rewrite.h"
 
 enum {
-  MOST_INPUTS = 48,
-  MOST_OPERATIONS = 512, /* of one loop */
-  MOST_RESULTS = 16,
-  MOST_STREAMS = 12,      /* arrays of its own size that a loop over large ones goes along */
+  MAX_INPUTS = 48,
+  MAX_OPERATIONS = 512, /* of one loop */
+  MAX_RESULTS = 16,
+  MAX_STREAMS = 12,       /* arrays of its own size that a loop over large ones goes along */
   SMALL_BYTES = 64 << 10, /* of arrays that stay in the cache from one loop to the next */
-  LEAST_ROW = 12,  /* for a loop that writes and reduces: of less, the lanes are other rows */
-  LEAST_ROWS = 16, /* that threads may share */
+  MIN_ROW = 12,  /* for a loop that writes and reduces: of less, the lanes are other rows */
+  MIN_ROWS = 16, /* that threads may share */
   FEW_ELEMENTS = 64,
-  MOST_RECENT = 4, /* loops that are tried, of those that read an array */
+  MAX_RECENT = 4, /* loops that are tried, of those that read an array */
 };
 
 typedef struct Cluster {
   int count, position, operations, input_count;
   bool has_functions;
-  const Instruction *reducer;         /* a member that reduces */
-  Instruction *members[MOST_RESULTS]; /* in order */
-  Instruction *inputs[MOST_INPUTS];   /* those of the members that are not members themselves */
+  const Instruction *reducer;        /* a member that reduces */
+  Instruction *members[MAX_RESULTS]; /* in order */
+  Instruction *inputs[MAX_INPUTS];   /* those of the members that are not members themselves */
 } Cluster;
 
 typedef struct Recent {
   int count;
-  Cluster *items[MOST_RECENT];
+  Cluster *items[MAX_RECENT];
 } Recent;
 
 typedef struct Merger {
@@ -85,8 +85,8 @@ static const Shape *steps_of(const Instruction *x) {
 static bool goes_by_rows(const Instruction *x) {
   const Shape *shape = steps_of(x);
   int last = shape->rank - 1;
-  return list_has(x->a->calls->root->a->dimensions, last) && shape->dims[last] >= LEAST_ROW &&
-         shape_elements(x->shape) >= LEAST_ROWS && shape_bytes(shape) > SMALL_BYTES / 2 &&
+  return list_has(x->a->calls->root->a->dimensions, last) && shape->dims[last] >= MIN_ROW &&
+         shape_elements(x->shape) >= MIN_ROWS && shape_bytes(shape) > SMALL_BYTES / 2 &&
          type_bytes(shape->type) > 1 && type_bytes(x->shape->type) > 1;
 }
 
@@ -190,7 +190,7 @@ static bool shares(const Cluster *cluster, const Instruction *x) {
     streams += !known;
   }
   if (elements > FEW_ELEMENTS && cluster->has_functions && has_functions(x->a->calls)) return false;
-  return (bytes <= SMALL_BYTES && !reduces(x)) || (shared && streams <= MOST_STREAMS);
+  return (bytes <= SMALL_BYTES && !reduces(x)) || (shared && streams <= MAX_STREAMS);
 }
 
 static int new_inputs(const Cluster *cluster, const Instruction *x) {
@@ -224,9 +224,9 @@ static bool can_go_first(const Merger *m, const Cluster *cluster, const Instruct
 }
 
 static bool can_merge(const Merger *m, const Cluster *cluster, const Instruction *x) {
-  return cluster->count < MOST_RESULTS && goes_along_with(cluster, x) &&
-         cluster->operations + x->a->calls->count <= MOST_OPERATIONS &&
-         cluster->input_count + new_inputs(cluster, x) <= MOST_INPUTS && shares(cluster, x) &&
+  return cluster->count < MAX_RESULTS && goes_along_with(cluster, x) &&
+         cluster->operations + x->a->calls->count <= MAX_OPERATIONS &&
+         cluster->input_count + new_inputs(cluster, x) <= MAX_INPUTS && shares(cluster, x) &&
          fits_results(m, cluster, x);
 }
 
@@ -280,14 +280,14 @@ static void note_reads(Merger *m, const Instruction *x) {
     bool known = false;
     for (int i = 0; i < recent->count; i++) known |= recent->items[i] == cluster;
     if (known) continue;
-    if (recent->count < MOST_RECENT) recent->count++;
+    if (recent->count < MAX_RECENT) recent->count++;
     for (int i = recent->count - 1; i > 0; i--) recent->items[i] = recent->items[i - 1];
     recent->items[0] = cluster;
   }
 }
 
 static void place(Merger *m, Instruction *x) {
-  if (x->operand_count > MOST_INPUTS || !is_loop(x)) return;
+  if (x->operand_count > MAX_INPUTS || !is_loop(x)) return;
   computation_renumber(x->a->calls);
   if (!find_cluster(m, x)) {
     Cluster *cluster = ARENA_NEW(m->arena, Cluster);
@@ -344,7 +344,7 @@ static int results_of(const Merger *m, const Cluster *cluster, Instruction **wan
 static Computation *combine_apart(Module *module, Instruction *const *sums, int count) {
   Computation *combine = module_add_computation(module, "combine");
   const Shape **shapes = ARENA_ARRAY(module->arena, const Shape *, count);
-  Instruction *values[2 * MOST_RESULTS], *combined[MOST_RESULTS];
+  Instruction *values[2 * MAX_RESULTS], *combined[MAX_RESULTS];
   for (int i = 0; i < 2 * count; i++) {
     values[i] =
         computation_add_parameter(combine, i, shape_scalar(sums[i % count]->shape->type), NULL);
@@ -363,7 +363,7 @@ static Computation *combine_apart(Module *module, Instruction *const *sums, int 
 /* One reduction for several. */
 static Instruction *add_reduction(Computation *fused, Instruction *const *sums, int count,
                                   const Shape *shape) {
-  Instruction *operands[2 * MOST_RESULTS];
+  Instruction *operands[2 * MAX_RESULTS];
   Attributes a = *sums[0]->a;
   for (int i = 0; i < 2 * count; i++) operands[i] = sums[i % count]->operands[i / count];
   a.to_apply = combine_apart(fused->module, sums, count);
@@ -396,7 +396,7 @@ static Computation *merged_computation(Merger *m, const Cluster *cluster,
   Computation *fused = module_add_computation(
       module, arena_printf(module->arena, "fused_%s", cluster->members[0]->name));
   const Shape **shapes = ARENA_ARRAY(module->arena, const Shape *, count);
-  Instruction *roots[MOST_RESULTS];
+  Instruction *roots[MAX_RESULTS];
   for (int i = 0; i < cluster->input_count; i++) {
     Instruction *input = cluster->inputs[i];
     of_input[input->id] = computation_add_parameter(fused, i, input->shape, NULL);
@@ -416,7 +416,7 @@ static Computation *merged_computation(Merger *m, const Cluster *cluster,
 }
 
 static void merge(Merger *m, const Cluster *cluster, Instruction **of_input) {
-  Instruction *wanted[MOST_RESULTS];
+  Instruction *wanted[MAX_RESULTS];
   int count = results_of(m, cluster, wanted);
   if (!count) return; /* nor is any of it computed */
   Computation *fused = merged_computation(m, cluster, wanted, count, of_input);

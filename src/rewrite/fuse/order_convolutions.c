@@ -15,10 +15,10 @@
 
 enum {
   VECTOR_BYTES = 16,
-  LEAST_PLACES = 16, /* neighbours that are worth it */
-  MANY_PLACES = 32,  /* that are as good as features */
-  LEAST_TAPS = 3,    /* elements of a window: the transpose costs about as much as one */
-  LEAST_GROUPS = 4,
+  MIN_PLACES = 16,  /* neighbours that are worth it */
+  MANY_PLACES = 32, /* that are as good as features */
+  MIN_TAPS = 3,     /* elements of a window: the transpose costs about as much as one */
+  MIN_GROUPS = 4,
 };
 
 /* What is known of a convolution's sizes. */
@@ -55,11 +55,11 @@ static bool wants_features_first(const Instruction *x, const Sizes *sizes) {
   return sizes->groups == 1 && sizes->outputs * sizes->lane_bytes < VECTOR_BYTES &&
          sizes->inputs > 1 && dims->input_feature == x->shape->rank - 1 &&
          dims->output_feature == x->shape->rank - 1 && !sizes->steps &&
-         sizes->places >= LEAST_PLACES && sizes->taps >= LEAST_TAPS;
+         sizes->places >= MIN_PLACES && sizes->taps >= MIN_TAPS;
 }
 
 static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
-  if (sizes->groups < LEAST_GROUPS || sizes->groups != sizes->inputs) return false;
+  if (sizes->groups < MIN_GROUPS || sizes->groups != sizes->inputs) return false;
   int64_t multiplier = sizes->outputs / sizes->groups;
   if (multiplier > 1) {
     bool few = multiplier * sizes->lane_bytes < VECTOR_BYTES;

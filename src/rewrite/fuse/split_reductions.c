@@ -19,14 +19,14 @@
 
 enum {
   LONG = 1 << 17, /* elements per result: more are cut, */
-  MOST_PIECE = 1 << 15,
-  LEAST_PIECE = 1 << 13,
-  HIGH = 256,            /* or of columns, */
-  LEAST_BYTES = 1 << 21, /* of an array beyond the nearer caches, */
-  LEAST_COLUMNS = 64,
-  MOST_ROWS = 48,
-  LEAST_ROWS = 16,
-  MOST_COPIED = 32, /* instructions before a reduction, of which its rest gets its own */
+  MAX_PIECE = 1 << 15,
+  MIN_PIECE = 1 << 13,
+  HIGH = 256,          /* or of columns, */
+  MIN_BYTES = 1 << 21, /* of an array beyond the nearer caches, */
+  MIN_COLUMNS = 64,
+  MAX_ROWS = 48,
+  MIN_ROWS = 16,
+  MAX_COPIED = 32, /* instructions before a reduction, of which its rest gets its own */
 };
 
 typedef struct Cut {
@@ -52,8 +52,8 @@ static Instruction *add(const Cut *c, Opcode opcode, const Shape *shape,
 static bool is_high(const Shape *shape, Int64List reduced, int64_t elements) {
   int64_t columns = 1;
   for (int d = shape->rank - 1; d >= 0 && !list_has(reduced, d); d--) columns *= shape->dims[d];
-  return columns >= LEAST_COLUMNS && elements >= HIGH && type_bytes(shape->type) > 1 &&
-         shape_bytes(shape) >= LEAST_BYTES;
+  return columns >= MIN_COLUMNS && elements >= HIGH && type_bytes(shape->type) > 1 &&
+         shape_bytes(shape) >= MIN_BYTES;
 }
 
 /* Where to cut: so that the pieces have about the wanted size. False if there is no need. */
@@ -63,7 +63,7 @@ static bool plan_cut(Cut *c) {
   int64_t elements = 1, inner = 1;
   for (int i = 0; i < reduced.count; i++) elements *= shape->dims[reduced.items[i]];
   bool high = is_high(shape, reduced, elements);
-  int64_t longest = high ? MOST_ROWS : MOST_PIECE;
+  int64_t longest = high ? MAX_ROWS : MAX_PIECE;
   if (elements <= LONG && !high) return false;
   for (c->along = shape->rank - 1; c->along >= 0; c->along--) {
     c->size = shape->dims[c->along];
@@ -71,7 +71,7 @@ static bool plan_cut(Cut *c) {
     if (inner * c->size > longest) break;
     inner *= c->size;
   }
-  int64_t most = longest / inner, least = (high ? LEAST_ROWS : LEAST_PIECE) / inner;
+  int64_t most = longest / inner, least = (high ? MIN_ROWS : MIN_PIECE) / inner;
   if (least < 1) least = 1;
   c->piece = most;
   for (int64_t piece = most; piece >= least; piece--) {
@@ -90,7 +90,7 @@ static bool plan_cut(Cut *c) {
 static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) {
   Instruction *part = computation_add_range(c->computation, x, c->along, begin, end);
   if (!begin || !opcode_is_elementwise(x->opcode) || x->a->control_predecessors.count ||
-      c->copied++ >= MOST_COPIED) {
+      c->copied++ >= MAX_COPIED) {
     return part;
   }
   /* What would be computed for both is computed here once more, instead of written to memory. */
@@ -224,7 +224,7 @@ static bool split(Instruction *x, const Target *target) {
     return false;
   c.count = x->operand_count / 2;
   c.rank = x->operands[0]->shape->rank;
-  if (c.rank == MOST_DIMENSIONS || !plan_cut(&c)) return false;
+  if (c.rank == MAX_DIMENSIONS || !plan_cut(&c)) return false;
   PrimitiveType type = x->operands[0]->shape->type;
   Opcode opcode = reduce_operation(x);
   bool is_sum = opcode == HLO_ADD || opcode == HLO_MULTIPLY;

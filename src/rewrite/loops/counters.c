@@ -13,7 +13,7 @@
 ** How often a loop turns is all that XLA's trip count analysis knows; its algebraic simplifier asks for such
 ** ranges, too. Whole programs hardly notice a comparison a turn: it is loops of a few steps that do.
 */
-#include "base/least.h"
+#include "base/min_max.h"
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
 #include "plan/counted_loop.h"
@@ -59,17 +59,18 @@ static Range of_operation(const Instruction *x, const Range *ranges) {
   case HLO_MULTIPLY: {
     int64_t p = a[0].low * a[1].low, q = a[0].low * a[1].high, r = a[0].high * a[1].low;
     int64_t s = a[0].high * a[1].high;
-    return fitting(type, least(least(p, q), least(r, s)), most(most(p, q), most(r, s)));
+    return fitting(type, min_i64(min_i64(p, q), min_i64(r, s)),
+                   max_i64(max_i64(p, q), max_i64(r, s)));
   }
-  case HLO_MAXIMUM: return (Range){most(a[0].low, a[1].low), most(a[0].high, a[1].high)};
-  case HLO_MINIMUM: return (Range){least(a[0].low, a[1].low), least(a[0].high, a[1].high)};
+  case HLO_MAXIMUM: return (Range){max_i64(a[0].low, a[1].low), max_i64(a[0].high, a[1].high)};
+  case HLO_MINIMUM: return (Range){min_i64(a[0].low, a[1].low), min_i64(a[0].high, a[1].high)};
   case HLO_CLAMP:
-    return (Range){least(most(a[1].low, a[0].low), a[2].low),
-                   least(most(a[1].high, a[0].high), a[2].high)};
-  case HLO_SELECT: return (Range){least(a[1].low, a[2].low), most(a[1].high, a[2].high)};
+    return (Range){min_i64(max_i64(a[1].low, a[0].low), a[2].low),
+                   min_i64(max_i64(a[1].high, a[0].high), a[2].high)};
+  case HLO_SELECT: return (Range){min_i64(a[1].low, a[2].low), max_i64(a[1].high, a[2].high)};
   case HLO_REMAINDER:
     if (a[0].low < 0 || a[1].low < 1) return NOTHING;
-    return (Range){0, least(a[0].high, a[1].high - 1)};
+    return (Range){0, min_i64(a[0].high, a[1].high - 1)};
   case HLO_DIVIDE:
     if (a[0].low < 0 || a[1].low < 1) return NOTHING;
     return (Range){a[0].low / a[1].high, a[0].high / a[1].low};

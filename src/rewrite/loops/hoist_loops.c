@@ -24,16 +24,16 @@
 #include "value/scalar.h"
 
 enum {
-  MOST_HOISTED = 16,      /* of one loop */
-  LEAST_ELEMENTS = 64,    /* of an operation that takes time */
-  MOST_BYTES = 32 << 20,  /* of the product of all rows; of a matrix in panels */
-  MOST_GROWTH = 8,        /* of it over the sequence; of others over what they are made of */
+  MAX_HOISTED = 16,       /* of one loop */
+  MIN_ELEMENTS = 64,      /* of an operation that takes time */
+  MAX_BYTES = 32 << 20,   /* of the product of all rows; of a matrix in panels */
+  MAX_GROWTH = 8,         /* of it over the sequence; of others over what they are made of */
   SMALL_BYTES = 64 << 10, /* whatever they are made of */
-  LEAST_TURNS = 4,        /* that make up for panels */
-  LEAST_MATRIX = 4096,    /* elements: smaller ones stay in the first cache */
+  MIN_TURNS = 4,          /* that make up for panels */
+  MIN_MATRIX = 4096,      /* elements: smaller ones stay in the first cache */
   WIDTH = 8,              /* columns in a panel of f32 */
-  LEAST_ROWS = 8,         /* of a product with panels, */
-  MOST_ROWS = 64,         /* beyond which panels take no time beside it */
+  MIN_ROWS = 8,           /* of a product with panels, */
+  MAX_ROWS = 64,          /* beyond which panels take no time beside it */
   ROWS = 4,               /* of a kernel, which computes so many or none */
 };
 
@@ -48,7 +48,7 @@ typedef struct Loop {
   Instruction **moved; /* by instruction: what it is outside */
   int size;            /* instructions of the body when the analysis began */
   int count;           /* of elements that came to the state */
-  Instruction *added[MOST_HOISTED];
+  Instruction *added[MAX_HOISTED];
 } Loop;
 
 static bool is_state(const Loop *l, const Instruction *x) {
@@ -109,8 +109,8 @@ static bool takes_time(const Instruction *x) {
   case HLO_TRANSPOSE: break;
   default: return false;
   }
-  return elements >= LEAST_ELEMENTS &&
-         (bytes <= SMALL_BYTES || bytes <= MOST_GROWTH * operand_bytes(x));
+  return elements >= MIN_ELEMENTS &&
+         (bytes <= SMALL_BYTES || bytes <= MAX_GROWTH * operand_bytes(x));
 }
 
 static void analyse(Loop *l) {
@@ -248,8 +248,8 @@ static bool hoist_rows(Loop *l, Instruction *dot, int side, int64_t turns) {
   int dimension, rank = dot->shape->rank + 1;
   if (turns < rows / 2) return false; /* most rows would be for nothing */
   const Shape *all = shape_of_all(dot, side, rows, &dimension);
-  if (!all || shape_bytes(all) > MOST_BYTES ||
-      shape_bytes(all) > MOST_GROWTH * shape_bytes(sequence->shape)) {
+  if (!all || shape_bytes(all) > MAX_BYTES ||
+      shape_bytes(all) > MAX_GROWTH * shape_bytes(sequence->shape)) {
     return false;
   }
   Attributes a = *dot->a;
@@ -295,8 +295,8 @@ static bool hoist_panels(Loop *l, Instruction *dot) {
   }
   bool turned = dot->a->rhs_contracting_dims.items[0]; /* [columns, depth] */
   int64_t columns = shape->dims[rank - 1], rows = shape_elements(shape) / columns;
-  if (columns % WIDTH || shape_elements(from) <= LEAST_MATRIX || shape_bytes(from) > MOST_BYTES ||
-      rows < LEAST_ROWS || rows > MOST_ROWS || rows % ROWS) {
+  if (columns % WIDTH || shape_elements(from) <= MIN_MATRIX || shape_bytes(from) > MAX_BYTES ||
+      rows < MIN_ROWS || rows > MAX_ROWS || rows % ROWS) {
     return false;
   }
   int64_t dims[MAX_RANK] = {from->dims[0], columns / WIDTH, WIDTH}, order[] = {1, 0, 2};
@@ -374,12 +374,12 @@ static bool hoist_from(Instruction *loop) {
   analyse(&l);
   CountedLoop counter;
   int64_t turns = counted_loop_find(loop, &counter) ? counter.iterations : -1;
-  for (int i = 0; i < l.size && l.count < MOST_HOISTED; i++) {
+  for (int i = 0; i < l.size && l.count < MAX_HOISTED; i++) {
     Instruction *x = body->instructions[i];
     if (l.same[i] && l.escapes[i] && takes_time(x)) {
       hoist(&l, x);
     } else if (x->opcode == HLO_DOT && shape_is_static_array(x->shape) && turns > 1) {
-      if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= LEAST_TURNS) {
+      if (!hoist_rows(&l, x, 0, turns) && !hoist_rows(&l, x, 1, turns) && turns >= MIN_TURNS) {
         hoist_panels(&l, x);
       }
     }

@@ -102,9 +102,9 @@ static void read_instead(const Computation *computation, const Instruction *stat
 }
 
 static bool join_twins(const State *s) {
-  enum { MOST_ELEMENTS = 64 };
+  enum { MAX_ELEMENTS = 64 };
   bool changed = false;
-  for (int j = 1; j < s->size && s->size <= MOST_ELEMENTS; j++) {
+  for (int j = 1; j < s->size && s->size <= MAX_ELEMENTS; j++) {
     for (int i = 0; i < j; i++) {
       if (!are_twins(s, i, j)) continue;
       read_instead(s->loop->a->body, s->inside, j, i);

@@ -116,13 +116,13 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
   return hash;
 }
 
-enum { WORDS = 2, MOST_ATTRIBUTES = WORDS * 64 - 1 };
+enum { WORDS = 2, MAX_ATTRIBUTES = WORDS * 64 - 1 };
 
 /* Which rows of the table an operation's attributes are, a bit each. */
 static void find_attributes(Opcode opcode, uint64_t *words) {
   for (const char *name = opcode_rows[opcode].attributes; *name;) {
     size_t length = strcspn(name, " ");
-    for (int i = 0; i < attribute_count && i < MOST_ATTRIBUTES; i++) {
+    for (int i = 0; i < attribute_count && i < MAX_ATTRIBUTES; i++) {
       const char *row = attribute_rows[i].name;
       if (!strncmp(row, name, length) && !row[length]) words[i / 64] |= UINT64_C(1) << i % 64;
     }

@@ -34,12 +34,12 @@ static bool is_largest_of(const Instruction *reduce, const Instruction *x, const
 }
 
 static bool is_at_most_zero(const Instruction *difference) {
-  enum { MOST_STEPS = 8 };
+  enum { MAX_STEPS = 8 };
   const Instruction *x = difference->operands[1];
   int along[MAX_RANK], outer[MAX_RANK];
   Scalar bound;
   for (int d = 0; d < MAX_RANK; d++) along[d] = d;
-  for (int step = 0; step < MOST_STEPS; step++) {
+  for (int step = 0; step < MAX_STEPS; step++) {
     const Instruction *operand = x->operand_count ? x->operands[0] : NULL;
     switch (x->opcode) {
     case HLO_REDUCE: return is_largest_of(x, difference->operands[0], along);

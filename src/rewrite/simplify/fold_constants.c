@@ -8,7 +8,7 @@
 enum {
   LARGEST_RESULT = 64 << 10, /* bytes */
   LARGEST_OPERANDS = 64 << 10,
-  MOST_STEPS = 1 << 20, /* of computations that are called: a loop need not end */
+  MAX_STEPS = 1 << 20, /* of computations that are called: a loop need not end */
 };
 
 static bool worth_folding(const Instruction *instruction) {
@@ -36,7 +36,7 @@ static bool fold(Instruction *instruction, Arena *scratch) {
   for (int i = 0; i < instruction->operand_count; i++) {
     operands[i] = instruction->operands[i]->literal;
   }
-  int64_t budget = MOST_STEPS;
+  int64_t budget = MAX_STEPS;
   EvalContext context = {.arena = scratch,
                          .budget = &budget}; /* what fails does so when it runs, too */
   if (!eval_instruction(instruction, operands, result, &context)) {

@@ -11,7 +11,7 @@
 
 /* How far a program may grow. One whose calls double at each of many levels would grow for ever; what
 ** goes beyond stays a call, which the evaluator runs. */
-enum { LARGEST_COMPUTATION = 1 << 18, LEAST_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
+enum { LARGEST_COMPUTATION = 1 << 18, MIN_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
 
 /* The walk over one computation, whose instructions are put into a new list. */
 typedef struct Inliner {
@@ -271,7 +271,7 @@ static int64_t count_all(const Module *module) {
 }
 
 bool pass_inline_calls(Module *module) {
-  if (!module->growth) module->growth = LEAST_GROWTH + GROWTH_FACTOR * count_all(module);
+  if (!module->growth) module->growth = MIN_GROWTH + GROWTH_FACTOR * count_all(module);
   module_count_callers(module);
   if (!for_each_computation(module, inline_calls)) return false;
   module_keep_reached(module); /* what was copied is not to be gone through as well */

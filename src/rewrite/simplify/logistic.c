@@ -47,13 +47,13 @@ static bool is_exponential(const Instruction *x, int depth) {
 }
 
 static bool multiply_by_reciprocal(Computation *computation, Instruction *divide) {
-  enum { MOST_DEPTH = 3 };
+  enum { MAX_DEPTH = 3 };
   if (divide->opcode != HLO_DIVIDE || divide->operands[1]->opcode != HLO_BROADCAST) return false;
   const Instruction *spread = divide->operands[1];
   Instruction *s = spread->operands[0];
   PrimitiveType type = divide->shape->type;
   if (shape_elements(s->shape) == shape_elements(divide->shape) || (type != F32 && type != F64) ||
-      !is_exponential(divide->operands[0], MOST_DEPTH)) {
+      !is_exponential(divide->operands[0], MAX_DEPTH)) {
     return false;
   }
   Instruction *one = computation_add_number(computation, type, (Scalar){.f = 1});

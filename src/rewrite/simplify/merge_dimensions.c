@@ -230,10 +230,10 @@ static bool has_many(const Instruction *x) {
   bool several = shape_is_tuple(x->shape) && x->shape->tuple_size > 0 &&
                  (x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW);
   const Shape *result = several ? x->shape->elements[0] : x->shape;
-  bool many = is_array(result) && result->rank > MOST_DIMENSIONS;
+  bool many = is_array(result) && result->rank > MAX_DIMENSIONS;
   for (int i = 0; i < x->operand_count; i++) {
     if (!is_array(x->operands[i]->shape)) return false;
-    many |= x->operands[i]->shape->rank > MOST_DIMENSIONS;
+    many |= x->operands[i]->shape->rank > MAX_DIMENSIONS;
   }
   return many && is_array(result) && !x->a->control_predecessors.count;
 }

@@ -13,8 +13,8 @@
 #include "rewrite/rewrite.h"
 
 enum {
-  LEAST_PART = 2,       /* times what is used must fit, for something to be made smaller */
-  LEAST_WORK = 1 << 14, /* multiplications or so that there must be to save */
+  MIN_PART = 2,       /* times what is used must fit, for something to be made smaller */
+  MIN_WORK = 1 << 14, /* multiplications or so that there must be to save */
 };
 
 typedef struct Range {
@@ -167,7 +167,7 @@ static void use(const Narrower *n, const Instruction *x, const Range *box) {
 static bool can_narrow(const Instruction *x, const Range *box) {
   Range out[MAX_RANK];
   if (!shape_is_static_array(x->shape) || x->operand_count == 0 || is_full(box, x->shape) ||
-      LEAST_PART * box_elements(box, x->shape->rank) > shape_elements(x->shape)) {
+      MIN_PART * box_elements(box, x->shape->rank) > shape_elements(x->shape)) {
     return false;
   }
   for (int k = 0; k < x->operand_count; k++) {
@@ -284,7 +284,7 @@ static bool narrow_computation(Computation *computation) {
   n.used = ARENA_ARRAY(n.arena, Range *, n.count);
   n.to = ARENA_ARRAY(n.arena, Instruction *, n.count);
   use(&n, computation->root, full_box(&n, computation->root->shape));
-  bool worth_it = analyse(&n) >= LEAST_WORK;
+  bool worth_it = analyse(&n) >= MIN_WORK;
   for (int i = 0; i < n.count && worth_it; i++) narrow(&n, computation->instructions[i]);
   if (worth_it) computation_sort(computation);
   arena_free(n.arena);

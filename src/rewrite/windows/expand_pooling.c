@@ -17,7 +17,7 @@
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
-enum { MOST_SPLIT_RANK = 10 }; /* what a loop may have */
+enum { MAX_SPLIT_RANK = 10 }; /* what a loop may have */
 
 /* The shapes along the way. */
 typedef struct Pooling {
@@ -25,7 +25,7 @@ typedef struct Pooling {
   Instruction *x; /* the select-and-scatter */
   Arena *arena;
   int rank; /* of the split shape */
-  int64_t dims[MOST_SPLIT_RANK];
+  int64_t dims[MAX_SPLIT_RANK];
   int64_t outer[MAX_RANK]; /* which of them stand for the windows' dimensions */
   int window_rank;
   int64_t inner[MAX_RANK], inner_dims[MAX_RANK]; /* which run within the windows, their sizes */
@@ -50,7 +50,7 @@ static bool plan_pooling(Pooling *p, Instruction *x) {
   for (int i = 0; i < operand->rank; i++) {
     const WindowDimension *w = &x->a->window.items[i];
     if (w->size != w->stride || w->padding_low || w->padding_high > 0 || w->base_dilation != 1 ||
-        w->window_dilation != 1 || source->dims[i] == 0 || p->rank + 2 > MOST_SPLIT_RANK) {
+        w->window_dilation != 1 || source->dims[i] == 0 || p->rank + 2 > MAX_SPLIT_RANK) {
       return false;
     }
     p->covered[i] = source->dims[i] * w->size;

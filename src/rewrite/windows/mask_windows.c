@@ -81,7 +81,7 @@ static bool mask(Computation *computation, Instruction *x) {
 
 /* Whether loops can be made of it, but for its padding: a window's rank is twice the operand's. */
 static bool is_for_loops(const Instruction *x) {
-  enum { MOST_RANK = 5 };
+  enum { MAX_WINDOW_RANK = 5 };
   bool backwards;
   Scalar neutral;
   if (x->opcode != HLO_REDUCE_WINDOW || !window_is_padded(&x->a->window) ||
@@ -92,7 +92,7 @@ static bool is_for_loops(const Instruction *x) {
     const Shape *shape = x->operands[i]->shape;
     if (!shape_is_static_array(shape) || shape_elements(shape) == 0) return false;
   }
-  return x->operands[0]->shape->rank <= MOST_RANK && !reduce_window_neutral(x, &neutral);
+  return x->operands[0]->shape->rank <= MAX_WINDOW_RANK && !reduce_window_neutral(x, &neutral);
 }
 
 static bool mask_windows(Computation *computation) {

@@ -70,9 +70,9 @@ static void scatter_source(Computation *computation, Instruction *x, Instruction
 /* Whether loops can be made of it: the window's rank is twice the operand's. */
 static bool is_for_loops(const Instruction *x) {
   const Shape *shape = x->shape;
-  enum { MOST_RANK = 5 };
+  enum { MAX_WINDOW_RANK = 5 };
   return x->opcode == HLO_SELECT_AND_SCATTER && shape_is_static_array(shape) &&
-         shape->rank <= MOST_RANK && shape_elements(shape) > 0 &&
+         shape->rank <= MAX_WINDOW_RANK && shape_elements(shape) > 0 &&
          shape_elements(shape) <= INT32_MAX && shape_elements(x->operands[1]->shape) > 0;
 }
 
