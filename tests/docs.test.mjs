@@ -4,11 +4,14 @@
  * a README that stays short enough to be read.
  */
 import assert from 'node:assert/strict';
-import { access, readdir, readFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import { PASSES_PAGE, passesPage } from '../bindings/declarations/passes.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
+import { run } from './program.mjs';
 
 const root = new URL('../', import.meta.url);
 const read = (path) => readFile(new URL(path, root), 'utf8');
@@ -75,6 +78,20 @@ for (const page of PAGES) {
 
 test('docs/passes.md is what make declarations writes', async () => {
   assert.equal(await readFile(PASSES_PAGE, 'utf8'), await passesPage());
+});
+
+test('the listings of docs/architecture.md are those of its program', async () => {
+  const blocks = [...(await read('docs/architecture.md')).matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, kind, text]) => ({ kind, text }));
+  const first = blocks.findIndex(({ kind }) => kind === 'hlo');
+  const [program, after, steps, exported] = blocks.slice(first).map(({ text }) => text);
+  const file = join(await mkdtemp(join(tmpdir(), 'xla-wasm-docs-')), 'layer.hlo');
+  await writeFile(file, program);
+  const printed = async (...args) => (await run('bindings/cli.mjs', ['compile', file, '--threads', '0', ...args])).stdout;
+  assert.ok((await printed()).includes(after));
+  assert.equal(await printed('--steps'), steps);
+  const lines = (await printed('--wasm')).split('\n').map((line) => line.trim());
+  assert.deepEqual(lines.filter((line) => /^\(export/.test(line)), exported.trim().split('\n'));
+  await rm(dirname(file), { recursive: true });
 });
 
 test('the README is read to the end', async () => {
