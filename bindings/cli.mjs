@@ -221,7 +221,7 @@ async function info(client, module, { json }) {
   const { name, replicaCount, partitionCount, parameters, resultShape } = module;
   if (json) {
     const counts = { replicas: replicaCount, partitions: partitionCount };
-    return print(JSON.stringify({ name, ...counts, parameters, result: resultShape }));
+    return print(JSON.stringify({ name, ...counts, parameters, result: resultShape, vjpOrder: vjpOrder(module) }));
   }
   const faint = (text) => paint(process.stdout, 'faint', text);
   const counts = [[replicaCount, 'replicas'], [partitionCount, 'partitions']]
@@ -232,7 +232,12 @@ async function info(client, module, { json }) {
   }
   const results = resultShape.isTuple ? resultShape.tupleShapes : [resultShape];
   for (const [i, shape] of results.entries()) await printPainted(`${faint(`result ${i}`)}  ${shape}`);
+  const order = vjpOrder(module);
+  if (order) await printPainted(`${faint('vjp')}  with its vector-Jacobian product, of order ${order} (module.vjp)`);
 }
+
+/** How many products are in a file of jax.export: each of the one before. */
+const vjpOrder = ({ vjp }) => (vjp ? 1 + vjpOrder(vjp) : 0);
 
 async function printArrays(arrays, json) {
   const shapes = Object.entries(arrays).map(([name, { shape }]) => [name, String(shape.withoutLayout())]);

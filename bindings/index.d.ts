@@ -365,6 +365,12 @@ export class HloModule extends Handle {
   readonly partitionCount: number | undefined;
   readonly parameters: readonly Parameter[];
   readonly resultShape: Shape;
+  /**
+   * The vector-Jacobian product that a file of jax.export holds (`serialize(vjp_order=1)`); null without one. Its
+   * parameters are the program's, then a cotangent of each result; its results are cotangents of the parameters.
+   * @throws {XlaError} if the file holds one that cannot be read
+   */
+  readonly vjp: HloModule | null;
   /** HLO text. */
   toString(): string;
   /** A serialized HloModuleProto, which real XLA loads. Shardings are left out. */

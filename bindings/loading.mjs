@@ -1,7 +1,8 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
 import { invalidArgument, XlaError } from './error.mjs';
+import { setVjp } from './module.mjs';
 import { isText, kindOfText } from './program_text.mjs';
-import { bytecodeOfJaxExport, contentOf, gunzip, isGzip, refusal } from './sources.mjs';
+import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from './sources.mjs';
 
 /**
  * @param {import('./client.mjs').Client} client
@@ -16,11 +17,18 @@ export async function load(client, source, { maxBytes, ...options }) {
   const refused = refusal(content);
   if (refused) throw refused;
   const { isBytecode } = await import('./stablehlo/index.mjs');
-  const bytecode = isBytecode(content) ? content : bytecodeOfJaxExport(content);
-  if (bytecode) return client.parseStableHlo(bytecode, options);
+  const programs = isBytecode(content) ? [content] : programsOfJaxExport(content);
+  if (programs.length) return loadWithGradients(client, programs, options);
   if (!isText(content)) return loadProto(client, content);
   const head = new TextDecoder().decode(content.subarray(0, 100000));
   return loadText(client, content, kindOfText(head), options);
+}
+
+/** The first program, with the next ones as its vector-Jacobian products. */
+async function loadWithGradients(client, [program, ...vjps], options) {
+  const module = await client.parseStableHlo(program, options);
+  if (vjps.length) setVjp(module, await loadWithGradients(client, vjps, options).catch((error) => error));
+  return module;
 }
 
 async function loadProto(client, bytes) {

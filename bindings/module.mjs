@@ -4,6 +4,10 @@ import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Shape } from './shape.mjs';
 
+/** setVjp(module, vjp): for load(). */
+let setVjp;
+export { setVjp };
+
 /** Bytes from which on a constant goes into a proto as it lies in memory, not through text. */
 const APART = 4096;
 
@@ -14,9 +18,17 @@ const APART = 4096;
  * its entry computation is meant.
  */
 export class HloModule extends Handle {
+  #vjp = null; // an HloModule, or the error of reading it
+
   /** Not for callers. */
   constructor(core, pointer) {
     super(core, pointer, 'xla_module_free');
+  }
+
+  static {
+    setVjp = (module, vjp) => {
+      module.#vjp = vjp;
+    };
   }
 
   get name() {
@@ -47,6 +59,19 @@ export class HloModule extends Handle {
   /** Shape of the result, with the layout that the entry computation asks for. */
   get resultShape() {
     return takeShape(coreOf(this), coreOf(this).call('xla_module_result_shape', pointerOf(this)));
+  }
+
+  /**
+   * The program's vector-Jacobian product, where it comes from a file of jax.export that holds one
+   * (`exported.serialize(vjp_order=1)`); else null. Its parameters are those of the program, then a cotangent of each
+   * result; its results are the cotangents of the parameters. With vjp_order=2 it has a `vjp` itself. A module of its
+   * own: dispose() of one does not dispose the other.
+   * @returns {HloModule | null}
+   * @throws {XlaError} if the file holds one that cannot be read
+   */
+  get vjp() {
+    if (this.#vjp instanceof Error) throw this.#vjp;
+    return this.#vjp;
   }
 
   [INSPECT]() {

@@ -187,31 +187,50 @@ export async function gunzip(bytes, maxBytes) {
 }
 
 /**
- * The MLIR bytecode in the flatbuffer that jax.export's serialize() writes; undefined if it is none.
- * The root table's field 11 (jax/_src/export/serialization.fbs: mlir_module_serialized) is a vector
- * of bytes; it is found by what it starts with, as fields move between versions.
+ * Programs in the flatbuffer that jax.export's serialize() writes (jax/_src/export/serialization.fbs): the first is
+ * the exported function, each next one the vector-Jacobian product of the one before. Empty for other bytes.
+ * The table's fields move between versions, so they are recognised: the program is a vector that begins as MLIR
+ * bytecode does, and the vector-Jacobian product is a table that holds such a vector.
+ * @param {Uint8Array} bytes
+ * @returns {Uint8Array[]}
  */
-export function bytecodeOfJaxExport(bytes) {
+export function programsOfJaxExport(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length < 16) return undefined;
-  const root = view.getUint32(0, true);
-  if (root < 4 || root + 4 > bytes.length) return undefined;
-  const table = root - view.getInt32(root, true);
-  if (table < 0 || table + 4 > bytes.length) return undefined;
-  const size = view.getUint16(table, true);
-  if (size < 4 || size % 2 || table + size > bytes.length) return undefined;
-  for (let at = table + 4; at < table + size; at += 2) {
-    const field = root + view.getUint16(at, true);
-    if (field === root || field + 4 > bytes.length) continue;
-    const vector = field + view.getUint32(field, true);
-    if (vector + 8 > bytes.length) continue;
-    const length = view.getUint32(vector, true);
-    const start = vector + 4;
-    if (length <= bytes.length - start && startsWith(bytes.subarray(start), 0x4d, 0x4c, 0xef, 0x52)) {
-      return bytes.subarray(start, start + length);
-    }
+  const programs = [];
+  let table = bytes.length < 16 ? 0 : view.getUint32(0, true);
+  while (table) {
+    const fields = fieldsOf(view, table);
+    const program = fields.map((field) => bytecodeAt(bytes, view, field)).find(Boolean);
+    if (!program) break;
+    programs.push(program);
+    table = fields.find((field) => field > table && // or a damaged file might lead in circles
+      fieldsOf(view, field).some((inner) => bytecodeAt(bytes, view, inner))) ?? 0;
   }
-  return undefined;
+  return programs;
+}
+
+/** Where the fields of the flatbuffer table at `table` point to; none if there is no table. */
+function fieldsOf(view, table) {
+  const end = view.byteLength;
+  if (table < 4 || table + 4 > end) return [];
+  const layout = table - view.getInt32(table, true);
+  if (layout < 0 || layout + 4 > end) return [];
+  const size = view.getUint16(layout, true);
+  if (size < 4 || size % 2 || layout + size > end) return [];
+  const targets = [];
+  for (let at = layout + 4; at < layout + size; at += 2) {
+    const field = table + view.getUint16(at, true);
+    if (field !== table && field + 4 <= end) targets.push(field + view.getUint32(field, true));
+  }
+  return targets;
+}
+
+/** The vector of bytes at `vector`, if it is MLIR bytecode. */
+function bytecodeAt(bytes, view, vector) {
+  if (vector + 8 > bytes.length) return undefined;
+  const start = vector + 4, end = start + view.getUint32(vector, true);
+  return end <= bytes.length && startsWith(bytes.subarray(start), 0x4d, 0x4c, 0xef, 0x52)
+    ? bytes.subarray(start, end) : undefined;
 }
 
 /** What is no program, by how it starts: its name, and what to do with it. */

@@ -57,6 +57,38 @@ for (const framework of ['jax', 'torch', 'tensorflow']) {
   });
 }
 
+/* Written by golden/exports/vjp.py: the products that a file of jax.export holds, first and second. */
+describe('vector-Jacobian products in exports', async () => {
+  for (const [name, { program, argument, result }] of await readExports('vjp')) {
+    test(name, async () => {
+      const module = await client.load(program);
+      const product = name.endsWith('-1') ? module.vjp : module.vjp.vjp;
+      const executable = await client.compile(product);
+      const made = await executable.execute(argument.map((leaf) => literalOf(leaf)));
+      const leaves = made.flatMap((output) => output.leaves());
+      assert.equal(leaves.length, result.length, 'number of results');
+      leaves.forEach((leaf, i) => assert.equal(difference(leaf, result[i], TOLERANCE), null));
+      executable.dispose();
+    });
+  }
+
+  test('null where there is none', async () => {
+    const [{ program }] = (await readExports('jax')).values();
+    assert.equal((await client.load(program)).vjp, null);
+    const [{ program: held }] = (await readExports('vjp')).values();
+    assert.equal((await client.load(held)).vjp.vjp.vjp, null);
+  });
+
+  test('a damaged file is refused, or read, but never hangs', async () => {
+    const [{ program }] = (await readExports('vjp')).values();
+    for (let at = 0; at < 400; at++) {
+      const damaged = new Uint8Array(program);
+      damaged[at] ^= 1 + at % 255;
+      await client.load(damaged).then((module) => module.dispose(), (error) => assert.ok(error.code, error.stack));
+    }
+  });
+});
+
 /* Written by golden/exports/versions.py: of these programs, for those who read older versions. */
 describe('older versions of StableHLO', async () => {
   const known = Object.fromEntries(await Promise.all(['jax', 'torch', 'tensorflow']
