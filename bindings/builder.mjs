@@ -70,7 +70,7 @@ export class XlaBuilder extends Handle {
    */
   parameter(number, shape, name = `p${number}`) {
     if (!Number.isInteger(number) || number < 0 || number > 0x7fffffff) {
-      throw invalidArgument('parameter', `number must not be ${describe(number)}`);
+      throw invalidArgument('parameter', `number must be an integer from 0 to 2147483647; got ${describe(number)}`);
     }
     const text = String(Shape.of(shape));
     const cleaned = cleanName(checkName('parameter', name));
@@ -92,7 +92,7 @@ export class XlaBuilder extends Handle {
   /** @param {Literal} literal */
   constantLiteral(literal) {
     if (!isLiteral(literal)) {
-      throw invalidArgument('constant', `needs a Literal; got ${describe(literal)}`);
+      throw invalidArgument('constant', `literal must be a Literal; got ${describe(literal)}`);
     }
     if (literal.elements) {
       return this.tuple(literal.elements.map((element) => this.constantLiteral(element)));
@@ -139,7 +139,8 @@ export class XlaBuilder extends Handle {
       if (dimensions.push(inner.length) > rank) break; // it may be endless: a part of itself
     }
     if (dimensions.length !== rank) {
-      throw invalidArgument('constant', `${describe(value)} is not of rank ${rank}`);
+      const wants = rank ? `arrays, nested ${rank} deep` : 'a number, a bigint or a boolean';
+      throw invalidArgument('constant', `${rank ? 'values' : 'value'} must be of rank ${rank}, ${wants}; got ${describe(value)}`);
     }
     return this.constant(value, elementType && Shape.array(elementType, dimensions));
   }

@@ -8,6 +8,7 @@ import { Executable } from './executable.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
+import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from './load_options.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
 import { launch } from './launch.mjs';
 import { HloModule } from './module.mjs';
@@ -15,15 +16,6 @@ import { boolean, checkOptions, copyList, count, kind, unknownName } from './opt
 import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
-const ELIDED = { zeros: 1, random: 2 }; // ElidedLiterals in src/hlo/text/text.h
-const HLO_OPTIONS = {
-  elided: kind("'zeros' or 'random'", (value) => (Object.hasOwn(ELIDED, value) ? value : undefined)),
-};
-const LOAD_OPTIONS = {
-  ...HLO_OPTIONS,
-  arguments: kind('an array of shapes', (value) =>
-    (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
-};
 const MAX_DEVICES = 4096; // MAX_DEVICES in src/hlo/ir/mesh.h
 const MAX_THREADS = 256;
 
@@ -255,7 +247,7 @@ export class Client {
 
   #own(operation, module) {
     if (!(module instanceof HloModule)) {
-      throw invalidArgument(operation, `needs an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
+      throw invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
     }
     if (coreOf(module) !== this.#core) {
       throw invalidArgument(operation, 'the module belongs to another client');
@@ -334,7 +326,7 @@ export class Client {
   transferToInfeed(value, options) {
     const device = checkOptions('transferToInfeed', options, TRANSFER_OPTIONS);
     if (value === undefined || value === null) {
-      throw invalidArgument('transferToInfeed', `needs a value; got ${describe(value)}`);
+      throw invalidArgument('transferToInfeed', `value must be one that Literal.from() takes; got ${describe(value)}`);
     }
     this.#core.hostCalls.pushInfeed(device, value);
   }
@@ -410,10 +402,10 @@ function bytesOf(operation, value) {
   if (ArrayBuffer.isView(value) && value.BYTES_PER_ELEMENT === 1) {
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   }
-  const what = {
-    parseHloProto: 'a Uint8Array', parseHlo: 'HLO text or its bytes',
-  }[operation] ?? 'text or a Uint8Array';
-  throw invalidArgument(operation, `needs ${what}; got ${describe(value)}`);
+  const [name, what] = {
+    parseHloProto: ['bytes', 'a Uint8Array'], parseHlo: ['text', 'HLO text or its bytes'],
+  }[operation] ?? ['source', 'text or a Uint8Array'];
+  throw invalidArgument(operation, `${name} must be ${what}; got ${describe(value)}`);
 }
 
 atBoundary(Client);

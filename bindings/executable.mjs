@@ -63,7 +63,7 @@ export class Executable extends Handle {
     if (!Array.isArray(argsPerReplica) || argsPerReplica.length !== this.#devices) {
       throw invalidArgument(
         'execute',
-        `needs an array of ${this.#devices} arrays of arguments, one per ${this.#noun}; ` +
+        `argsPerReplica needs an array of ${this.#devices} arrays of arguments, one per ${this.#noun}; ` +
           `got ${describe(argsPerReplica)}`,
       );
     }

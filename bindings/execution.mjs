@@ -39,7 +39,7 @@ export function leavesOf(core, parameters, given, uploads) {
     const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ');
     throw invalidArgument(
       'execute',
-      `needs an array of ${parameters.length} arguments (${wanted}); got ` +
+      `args needs an array of ${parameters.length} arguments (${wanted}); got ` +
         (Array.isArray(args) ? `${args.length}` : describe(args)),
     );
   }
@@ -50,7 +50,7 @@ export function leavesOf(core, parameters, given, uploads) {
       return buffers.map((buffer) => ({ buffer, parameter }));
     } catch (error) {
       if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
-      const why = error.message.replace(/^literal: /, '');
+      const why = error.message.replace(/^literal: (value: )?/, '');
       throw invalidArgument('execute', `argument ${parameter} (${name}): ${why}`);
     }
   });

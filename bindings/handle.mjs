@@ -4,7 +4,7 @@
  * nobody has it any more. A client that is disposed takes all of them with it.
  */
 import { atBoundary, notConstructed } from './boundary.mjs';
-import { invalidArgument, XlaError } from './error.mjs';
+import { describe, invalidArgument, XlaError } from './error.mjs';
 
 const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
   try {
@@ -43,7 +43,8 @@ export class Handle {
 
   static {
     coreOf = (handle) => {
-      if (!(#core in handle)) throw invalidArgument('', 'a Proxy cannot stand for what it hides');
+      if (!(#core in handle)) throw invalidArgument('',
+        `${describe(handle)} must be one that this package made; got a Proxy or an imitation of one`);
       return handle.#core;
     };
     pointerOf = (handle) => {

@@ -30,10 +30,10 @@ export class HostCalls {
   register(target, callback) {
     this.#core.check();
     if (typeof target !== 'string' || !target) {
-      throw invalidArgument('registerCustomCall', `needs a target's name; got ${describe(target)}`);
+      throw invalidArgument('registerCustomCall', `target must be a name; got ${describe(target)}`);
     }
     if (typeof callback !== 'function') {
-      throw invalidArgument('registerCustomCall', `needs a function; got ${describe(callback)}`);
+      throw invalidArgument('registerCustomCall', `callback must be a function; got ${describe(callback)}`);
     }
     this.#targets.set(target, callback);
   }
@@ -53,7 +53,7 @@ export class HostCalls {
     this.#core.check();
     const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
     if (typeof iterator?.next !== 'function') {
-      throw invalidArgument('infeed', `needs an iterable of values; got ${describe(source)}`);
+      throw invalidArgument('infeed', `source must be an iterable of values; got ${describe(source)}`);
     }
     const feed = feedOf(this.#infeeds, device);
     feed.sources.push(iterator);

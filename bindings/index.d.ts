@@ -2223,13 +2223,13 @@ export class XlaBuilder extends Handle {
     hasSideEffect?: boolean,
     operandShapesWithLayout?: readonly ShapeLike[],
     computation?: XlaComputation,
-    apiVersion?: string,
+    apiVersion?: 'API_VERSION_ORIGINAL' | 'API_VERSION_STATUS_RETURNING' | 'API_VERSION_STATUS_RETURNING_UNIFIED' | 'API_VERSION_TYPED_FFI',
   ): XlaOp;
   customCall(
     targetName: string,
     args: readonly XlaOp[],
     shape: ShapeLike,
-    options: { opaque?: string; hasSideEffect?: boolean; operandShapesWithLayout?: readonly ShapeLike[]; computation?: XlaComputation; apiVersion?: string },
+    options: { opaque?: string; hasSideEffect?: boolean; operandShapesWithLayout?: readonly ShapeLike[]; computation?: XlaComputation; apiVersion?: 'API_VERSION_ORIGINAL' | 'API_VERSION_STATUS_RETURNING' | 'API_VERSION_STATUS_RETURNING_UNIFIED' | 'API_VERSION_TYPED_FFI' },
   ): XlaOp;
   /** An element of a tuple; or iterate it: `const [a, b] = op`. */
   getTupleElement(tupleData: XlaOp, index: number): XlaOp;

@@ -24,7 +24,7 @@ const ENTRY = {
 export async function launch(core, entries, options) {
   const checked = checkOptions('launch', options, EXECUTION_OPTIONS);
   if (!Array.isArray(entries) || entries.length === 0) {
-    throw invalidArgument('launch', `needs an array of { executable, replica, arguments }; got ${
+    throw invalidArgument('launch', `entries must be an array of { executable, replica, arguments }; got ${
       describe(entries)}`);
   }
   const given = copyList(entries).map((entry, index) => readEntry(core, entry, index));

@@ -61,7 +61,7 @@ export class Literal {
   static tuple(elements) {
     const copy = Array.isArray(elements) ? copyList(elements) : [null];
     if (!copy.every(isLiteral)) {
-      throw invalidArgument('literal', `a tuple takes an array of literals; got ${describe(elements)}`);
+      throw invalidArgument('literal', `elements must be an array of literals; got ${describe(elements)}`);
     }
     return new Literal(Shape.tuple(copy.map((element) => element.shape)), copy);
   }
@@ -143,7 +143,7 @@ const arrayKind = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStringT
 const checkElements = guarded(function literal(shape, elements) {
   const expected = shape.tupleShapes;
   if (!Array.isArray(elements) || elements.length !== expected.length) {
-    throw invalidArgument('literal', `${shape} needs an array of ${expected.length} literals`);
+    throw invalidArgument('literal', `${shape} needs an array of ${expected.length} literals as data; got ${describe(elements)}`);
   }
   const copy = copyList(elements);
   copy.forEach((element, i) => {
@@ -158,7 +158,7 @@ const checkData = guarded(function literal(shape, data) {
   const type = ELEMENT_TYPES.get(shape.elementType);
   const length = shape.linearSize * type.lanes;
   if (arrayKind(data) !== type.Array.name) {
-    throw invalidArgument('literal', `${shape} needs a ${type.Array.name}; got ${describe(data)}`);
+    throw invalidArgument('literal', `${shape} needs a ${type.Array.name} as data; got ${describe(data)}`);
   }
   checkAttached(data);
   if (data.length !== length) {
@@ -249,7 +249,7 @@ const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
 
 function problem({ shape, path }, text) {
   const where = path.length ? ` at [${path.join('][')}]` : '';
-  return invalidArgument('literal', `${shape}${where} ${text}`);
+  return invalidArgument('literal', `value: ${shape}${where} ${text}`);
 }
 
 /** Fills dimensions `dim` and on from `value`, to element `at` of the row-major target and on. */
@@ -322,7 +322,7 @@ function shapeOfValue(value) {
       `${MAX_RANK} levels, which is the highest rank`);
   }
   if (!['number', 'bigint', 'boolean'].includes(typeof inner) && inner !== undefined) {
-    throw invalidArgument('literal', `${describe(value)} is not a value of an array type`);
+    throw invalidArgument('literal', `the value must be a number, a bigint, a boolean, or arrays of these; got ${describe(value)}`);
   }
   return Shape.array(typeOfValue(inner), dimensions);
 }

@@ -40,10 +40,11 @@ export const signal = kind('an AbortSignal', (value) =>
  * A copy of an array that is the caller's: each element looked at once, none left out, whatever the
  * array's own iterator does. Not for elements of arrays, of which there may be any number.
  * @param {ArrayLike<any>} list
+ * @param {{ operation?: string, argument?: string }} [context] for errors
  */
-export function copyList(list) {
+export function copyList(list, { operation = '', argument = 'a list' } = {}) {
   if (list.length > MAX_ENTRIES) {
-    throw invalidArgument('', `an array of ${list.length} entries is longer than ${MAX_ENTRIES}`);
+    throw invalidArgument(operation, `${argument} must have at most ${MAX_ENTRIES} entries; got ${list.length}`);
   }
   const copy = new Array(list.length);
   for (let i = 0; i < copy.length; i++) copy[i] = list[i];

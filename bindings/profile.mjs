@@ -68,7 +68,7 @@ function byDevice(operation, events) {
   const isEvent = (event) => event && Number.isFinite(event.startUs) && Number.isFinite(event.endUs);
   const list = Array.isArray(events) ? copyList(events) : [null];
   if (!list.every(isEvent)) {
-    throw invalidArgument(operation, `needs a profile's events; got ${describe(events)}; ${WHERE}`);
+    throw invalidArgument(operation, `events must be a profile's events; got ${describe(events)}; ${WHERE}`);
   }
   const devices = new Map();
   const order = (a, b) => a.replica - b.replica || a.partition - b.partition || a.startUs - b.startUs;

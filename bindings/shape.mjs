@@ -30,7 +30,7 @@ export class Layout {
   /** The default layout of a rank, dimension 0 most major: {rank-1, ..., 0}. */
   static rowMajor(rank) {
     if (!Number.isInteger(rank) || rank < 0 || rank > MAX_RANK) {
-      throw invalidArgument('layout', `a rank is from 0 to ${MAX_RANK}; got ${describe(rank)}`);
+      throw invalidArgument('layout', `rank must be an integer from 0 to ${MAX_RANK}; got ${describe(rank)}`);
     }
     return new Layout({ minorToMajor: Array.from({ length: rank }, (_, i) => rank - 1 - i) });
   }
@@ -99,13 +99,14 @@ export class Shape {
    */
   static array(elementType, dimensions = [], options = {}) {
     if (!ELEMENT_TYPES.has(elementType)) {
-      throw invalidArgument('shape', noType(`${describe(elementType)} is no array element type`,
-        elementType));
+      throw invalidArgument('shape',
+        noType(`elementType must be one of arrays, such as "f32"; got ${describe(elementType)}`, elementType));
     }
     const sizes = checkSizes('shape', 'dimensions', dimensions);
     const { layout, dynamicDimensions } = checkOptions('shape', options, ARRAY_OPTIONS);
     if (dynamicDimensions && dynamicDimensions.length !== sizes.length) {
-      throw invalidArgument('shape', 'dynamicDimensions needs one entry for each dimension');
+      throw invalidArgument('shape', `dynamicDimensions must have an entry for each of ${
+        sizes.length} dimensions; got ${dynamicDimensions.length}`);
     }
     const shape = new Shape({ elementType, dimensions: sizes, dynamicDimensions }, PRIVATE);
     return layout ? shape.withLayout(layout) : shape;
@@ -113,7 +114,9 @@ export class Shape {
 
   /** @param {readonly (Shape | string)[]} shapes */
   static tuple(shapes) {
-    if (!Array.isArray(shapes)) throw invalidArgument('shape', 'a tuple takes an array of shapes');
+    if (!Array.isArray(shapes)) {
+      throw invalidArgument('shape', `shapes must be an array of shapes; got ${describe(shapes)}`);
+    }
     return new Shape({ elementType: 'tuple', tupleShapes: copyList(shapes).map((s) => Shape.of(s)) }, PRIVATE);
   }
 
@@ -123,12 +126,7 @@ export class Shape {
 
   /** A Shape as it is, a string parsed. */
   static of(shape) {
-    if (isShape(shape)) return shape;
-    if (typeof shape === 'string') return Shape.parse(shape);
-    throw invalidArgument(
-      'shape',
-      `a shape is a Shape or a string such as "f32[2,3]"; got ${describe(shape)}`,
-    );
+    return shapeOf(shape, 'shape');
   }
 
   /**
@@ -138,7 +136,7 @@ export class Shape {
    */
   static parse(text) {
     if (typeof text !== 'string') {
-      throw invalidArgument('shape', `parse needs a text such as "f32[2,3]"; got ${describe(text)}`);
+      throw invalidArgument('shape', `text must be a string such as "f32[2,3]"; got ${describe(text)}`);
     }
     const parser = { text, at: 0, depth: 0 };
     const shape = parseShape(parser);
@@ -199,7 +197,7 @@ export class Shape {
     if (made && !(made instanceof Layout)) {
       throw invalidArgument(
         'shape',
-        `a layout is a Layout, an array of dimension numbers or null; got ${describe(layout)}`,
+        `layout must be a Layout, an array of dimension numbers or null; got ${describe(layout)}`,
       );
     }
     if (made && made.minorToMajor.length !== this.rank) {
@@ -227,7 +225,7 @@ export class Shape {
 
   /** Whether all but layouts and dynamic dimensions agree. */
   compatible(other) {
-    other = Shape.of(other);
+    other = shapeOf(other, 'other');
     if (this.elementType !== other.elementType) return false;
     if (!this.isTuple) return sameNumbers(this.dimensions, other.dimensions);
     const [a, b] = [this.tupleShapes, other.tupleShapes];
@@ -239,7 +237,7 @@ export class Shape {
    * dimensions may be shorter than their bounds, all else agrees but for layouts.
    */
   accepts(other) {
-    other = Shape.of(other);
+    other = shapeOf(other, 'other');
     if (!this.isArray || !other.isArray) return this.compatible(other);
     const fits = (size, i) =>
       size === this.dimensions[i] || (this.dynamicDimensions[i] && size < this.dimensions[i]);
@@ -252,7 +250,7 @@ export class Shape {
 
   /** Whether everything agrees. */
   equals(other) {
-    other = Shape.of(other);
+    other = shapeOf(other, 'other');
     if (!this.compatible(other)) return false;
     if (this.isTuple) return this.tupleShapes.every((s, i) => s.equals(other.tupleShapes[i]));
     if (!this.isArray) return true;
@@ -271,7 +269,7 @@ export class Shape {
     if (!Array.isArray(multiIndex) || multiIndex.length !== this.rank) {
       throw invalidArgument(
         'shape',
-        `an index of ${this} has ${this.rank} entries; got ${describe(multiIndex)}`,
+        `multiIndex must be an array of ${this.rank} indices into ${this}; got ${describe(multiIndex)}`,
       );
     }
     const strides = this.strides();
@@ -281,7 +279,8 @@ export class Shape {
       }
       throw invalidArgument(
         'shape',
-        `index ${describe(index)} is outside dimension ${dim} of ${this}`,
+        `multiIndex[${dim}] must be an integer from 0 to ${this.dimensions[dim] - 1}, in dimension ${dim} of ${
+          this}; got ${describe(index)}`,
       );
     }, 0);
   }
@@ -289,7 +288,8 @@ export class Shape {
   /** The other way: the multi-dimensional index of a place in linear memory. */
   multiIndex(linearIndex) {
     if (!Number.isInteger(linearIndex) || linearIndex < 0 || linearIndex >= this.linearSize) {
-      throw invalidArgument('shape', `linear index ${describe(linearIndex)} is outside ${this}`);
+      throw invalidArgument('shape',
+        `linearIndex must be an integer from 0 to ${this.linearSize - 1}, inside ${this}; got ${describe(linearIndex)}`);
     }
     const widths = this.effectiveLayout.paddedDimensions ?? this.dimensions;
     const index = new Array(this.rank).fill(0);
@@ -339,6 +339,13 @@ const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
 
 function sameNumbers(a, b) {
   return a.length === b.length && a.every((n, i) => n === b[i]);
+}
+
+/** A Shape as it is, a string parsed. `name`: of the argument, for errors */
+function shapeOf(shape, name) {
+  if (isShape(shape)) return shape;
+  if (typeof shape === 'string') return Shape.parse(shape);
+  throw invalidArgument('shape', `${name} must be a Shape or a string such as "f32[2,3]"; got ${describe(shape)}`);
 }
 
 const noType = (problem, name) => {

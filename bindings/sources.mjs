@@ -29,7 +29,7 @@ export async function contentOf(source, { operation = 'load', isFile = false, on
   }
   const what = isFile ? 'bytes' : 'text, bytes';
   throw invalidArgument(
-    operation, `needs ${what}, a Blob, a Response or a URL; got ${describe(given)}`);
+    operation, `source must be ${what}, a Blob, a Response or a URL; got ${describe(given)}`);
 }
 
 const isBuffer = (value) =>

@@ -1,6 +1,6 @@
 /** The rows of sources, tuples, calls and control flow. */
 import {
-  boolean, either, elementType, integer, op, opOrOps, ops, optional, overloaded, row, shape, string,
+  boolean, either, elementType, integer, oneOf, op, opOrOps, ops, optional, overloaded, row, shape, string,
 } from './arguments.mjs';
 import { quote } from './attribute_text.mjs';
 import {
@@ -9,6 +9,9 @@ import {
 import { copyList } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { ELEMENT_TYPES } from './types.mjs';
+
+const apiVersion = oneOf('API_VERSION_ORIGINAL', 'API_VERSION_STATUS_RETURNING', 'API_VERSION_STATUS_RETURNING_UNIFIED',
+  'API_VERSION_TYPED_FFI');
 
 const iota = {
   shaped: row('iota', { shape, iotaDimension: integer }, (emit, { shape, iotaDimension }) =>
@@ -78,7 +81,7 @@ export const structure = {
         { wants: 'an array of shapes', type: 'readonly ShapeLike[]' },
       )),
       computation: optional(computation),
-      apiVersion: optional(string),
+      apiVersion: optional(apiVersion),
     },
     (emit, { targetName, args, shape, ...rest }) =>
       emit(

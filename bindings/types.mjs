@@ -147,6 +147,7 @@ export function refusal(elementType, value, place = '') {
   const { kind, limits } = ELEMENT_TYPES.get(elementType);
   const range = {
     pred: ': it holds true and false',
+    float: ': it holds numbers',
     signed: `: it holds whole numbers from ${limits?.[0]} to ${limits?.[1]}`,
   };
   range.unsigned = range.signed;

@@ -47,11 +47,11 @@ export const readNpz = reading('readNpz');
 export const readSafetensors = reading('readSafetensors');
 
 /** @param {Literal} literal @returns {Uint8Array} a .npy file */
-export const writeNpy = guarded((literal) => npyBytes(checked('writeNpy', literal)), 'writeNpy');
+export const writeNpy = guarded((literal) => npyBytes(checked('writeNpy', 'literal', literal)), 'writeNpy');
 
 /** @param {Record<string, Literal>} arrays @returns {Uint8Array} a .npz file, not compressed */
-export const writeNpz = guarded((arrays) => zip(entriesOf('writeNpz', arrays).map(([name, literal]) =>
-  ({ name: `${name}.npy`, content: npyBytes(checked('writeNpz', literal)) }))), 'writeNpz');
+export const writeNpz = guarded((arrays) => zip(entriesOf('writeNpz', 'arrays', arrays).map(([name, literal]) =>
+  ({ name: `${name}.npy`, content: npyBytes(checked('writeNpz', `arrays.${name}`, literal)) }))), 'writeNpz');
 
 /**
  * @param {Record<string, Literal>} tensors
@@ -63,8 +63,8 @@ export const writeSafetensors = guarded((tensors, metadata) => {
   const header = (metadata ?? null) === null ? {} : { __metadata__: checkedMetadata(metadata) };
   const parts = [];
   let at = 0;
-  for (const [name, given] of entriesOf('writeSafetensors', tensors)) {
-    const { shape, data } = checked('writeSafetensors', given);
+  for (const [name, given] of entriesOf('writeSafetensors', 'tensors', tensors)) {
+    const { shape, data } = checked('writeSafetensors', `tensors.${name}`, given);
     const dtype = names.get(shape.elementType);
     if (!dtype) throw invalidArgument('writeSafetensors', `${name}: safetensors has no ${shape.elementType}`);
     header[name] = { dtype, shape: [...shape.dimensions], data_offsets: [at, at + data.byteLength] };
@@ -90,12 +90,12 @@ function checkedMetadata(metadata) {
   throw invalidArgument('writeSafetensors', `metadata must be an object of strings by name; got ${describe(metadata)}`);
 }
 
-function entriesOf(operation, named) {
+function entriesOf(operation, argument, named) {
   if (isPlainObject(named)) return Object.entries(named);
-  throw invalidArgument(operation, `needs an object of Literals by name; got ${describe(named)}`);
+  throw invalidArgument(operation, `${argument} must be an object of Literals by name; got ${describe(named)}`);
 }
 
-function checked(operation, value) {
+function checked(operation, argument, value) {
   if (isLiteral(value) && value.shape.isArray) return value.inLayout(null);
-  throw invalidArgument(operation, `needs Literals of arrays; got ${describe(value)}`);
+  throw invalidArgument(operation, `${argument} must be a Literal of an array; got ${describe(value)}`);
 }

@@ -5,7 +5,7 @@ import {
 } from './arguments.mjs';
 import { convolutionLabels, makePadding, windowText } from './attribute_text.mjs';
 import { combiner, scalarsOf } from './computations.mjs';
-import { invalidArgument } from './error.mjs';
+import { describe, invalidArgument } from './error.mjs';
 import { Shape } from './shape.mjs';
 
 /** Elements that a window spans, with its holes. */
@@ -45,7 +45,7 @@ function defaultNumbers(rank) {
 function numbersOfLabels(labels) {
   const [, input, kernel, output] = /^(\w+)_(\w+)->(\w+)$/.exec(labels) ?? [];
   if (!output) {
-    throw invalidArgument('convolution', `"${labels}" is not of the form "b01f_01io->b01f"`);
+    throw invalidArgument('convolution', `dimensionNumbers must be of the form "b01f_01io->b01f"; got ${describe(labels)}`);
   }
   const spatial = Array.from({ length: Math.max(input.length - 2, 0) }, (_, i) => String(i));
   const at = (side, label) => side.indexOf(label);

@@ -524,7 +524,7 @@ describe('windows', () => {
       }), nchw, [[[[1, 10]]], 'f32[1,1,2]'])),
       [21]);
     refuses(() => text((b, p, k) => b.convGeneral(p, k, [1], [[0, 0]], 'b0f'), x[1], kernel[1]),
-      /"b0f" is not of the form/, 'convolution');
+      /dimensionNumbers must be of the form .*; got "b0f"/, 'convolution');
   });
 });
 
@@ -582,7 +582,7 @@ describe('sources, tuples and control flow', () => {
     ])), [1, true, 2n, [[1, 2]], [1.5, -2], 3, [1, 2], [7, 7, 7], [[1], [2]], [1]]);
     assert.deepEqual(await run((b) => b.constant([1, [[2, 3]]], '(f32[], (s32[2]))')),
       [1, [[2, 3]]]);
-    refuses(() => client.builder().constantR2([1]), /not of rank 2/);
+    refuses(() => client.builder().constantR2([1]), /must be of rank 2/);
   });
   test('iota, as in the examples', async () => {
     const rows = await run((b) => b.iota('s32[4,8]', 0));
@@ -778,7 +778,7 @@ describe('mistakes', () => {
     ['a split that does not divide', (b, x) => b.reduceScatter(x, binary('add'), 0, 3),
       /reduce-scatter: a dimension of 4 of operand f32\[4\] cannot be split into 3/],
     ['a dimension that is not there', (b, x) => b.allGather(x, 1, 2), /all-gather/],
-    ['a parameter number', (b) => b.parameter(-1, 'f32[]'), /parameter: number must not be -1/],
+    ['a parameter number', (b) => b.parameter(-1, 'f32[]'), /parameter: number must be an integer from 0 to 2147483647; got -1/],
     ['a parameter number twice', (b) => b.parameter(0, 'f32[]'), /parameter/],
   ];
   for (const [name, build, pattern] of cases) {

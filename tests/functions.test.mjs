@@ -4,6 +4,7 @@
  * lives on, and its memory returns to where it began.
  */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -11,12 +12,14 @@ import { runInNewContext } from 'node:vm';
 import * as all from '../bindings/index.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
 import * as stablehlo from '../bindings/stablehlo/index.mjs';
-import { ADD, attack, checkError, hostile } from './hostile.mjs';
+import { ADD, attack, checkError, checkWords, hostile } from './hostile.mjs';
 
 const { Client, Literal, Shape } = all;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc');
+
+const IDENTITY = 'module { func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> } }';
 
 /** Arguments that are right, of those that have any: each is replaced in turn. Of records, each field too. */
 const RIGHT = {
@@ -24,14 +27,13 @@ const RIGHT = {
   'Client.builder': () => ['b'],
   'Client.load': () => [ADD, { arguments: [] }],
   'Client.parseHlo': () => [ADD],
-  'Client.parseStableHlo': () => ['module { func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> } }',
-    { arguments: ['f32[]'] }],
+  'Client.parseStableHlo': () => [IDENTITY, { arguments: ['f32[]'] }],
   'Client.parseHloProto': ({ module }) => [module.toProto()],
   'Client.compile': ({ module }) => [module, { replicas: 1, partitions: 1 }],
   'Client.passes': ({ module }) => [module, { replicas: 1, partitions: 1 }],
   'Client.launch': ({ executable }) => [
     [{ executable, replica: 0, partition: 0, arguments: [[1, 2], [3, 4]], donate: [0] }],
-    { device: false, profile: false, signal: undefined, seed: 1, timeout: undefined }],
+    { device: false, profile: false, signal: undefined, seed: 1, timeoutMs: undefined }],
   'Client.buffer': () => [[1, 2], 'f32[2]'],
   'Client.registerCustomCall': () => ['t', () => 1],
   'Client.transferToInfeed': () => [[1], { replica: 0, partition: 0 }],
@@ -70,22 +72,45 @@ const RIGHT = {
   writeNpy: () => [Literal.from([1, 2])],
   writeNpz: () => [{ a: Literal.from([1, 2]) }],
   writeSafetensors: () => [{ a: Literal.from([1, 2]) }, { k: 'v' }],
-  parseStableHlo: ({ client }) => [client, 'module {}', {}],
+  parseStableHlo: ({ client }) => [client, IDENTITY, {}],
   isBytecode: () => [new Uint8Array(4)],
 };
+
+const DECLARED = await Promise.all(['index.d.ts', 'stablehlo/index.d.ts'].map((path) =>
+  readFile(new URL(`../bindings/${path}`, import.meta.url), 'utf8')));
+const declared = DECLARED.join('\n').replace(/\/\*.*?\*\//gs, '');
+
+/** The names of a function's parameters, as they are declared. `name`: Class.method or function */
+function parametersOf(name) {
+  const [owner, method] = name.split('.');
+  const text = method ? declared.slice(declared.search(new RegExp(`^export (class|interface) ${owner}\\b`, 'm'))) : declared;
+  const head = new RegExp(`^${method ? '  (?:static )?' : 'export function '}${method ?? owner}(?:<.*?>)?\\(`, 'm').exec(text);
+  assert.ok(head, `${name} is not declared`);
+  const names = [];
+  for (let at = head.index + head[0].length, depth = 0, isNext = true; depth >= 0; at++) {
+    if (isNext && /\w/.test(text[at])) {
+      names.push(/^\w+/.exec(text.slice(at))[0]);
+      isNext = false;
+    }
+    if ('([{'.includes(text[at]) || /[^=]</.test(text.slice(at - 1, at + 1))) depth++;
+    if (')]}'.includes(text[at]) || /[^=]>/.test(text.slice(at - 1, at + 1))) depth--;
+    if (text[at] === ',' && depth === 0) isNext = true;
+  }
+  return names;
+}
 
 /** These wait for what a run puts out, or end what the others need. */
 const LEFT_OUT = new Set(['constructor', 'dispose', 'transferFromOutfeed']);
 
 /** Each argument in turn replaced, or one of its fields; one more than there are; and none at all. */
 function* replaced(args, values) {
-  yield ['no arguments', []];
+  yield [{ what: 'no arguments' }, []];
   for (const [kind, value] of Object.entries(values)) {
     for (let i = 0; i <= args.length; i++) {
-      yield [`${i}: ${kind}`, [...args.slice(0, i), value, ...args.slice(i + 1)]];
+      yield [{ what: `${i}: ${kind}`, kind, value, i }, [...args.slice(0, i), value, ...args.slice(i + 1)]];
       const plain = args[i] !== null && typeof args[i] === 'object' && Object.getPrototypeOf(args[i]) === Object.prototype;
       for (const field of plain ? Object.keys(args[i]) : []) {
-        yield [`${i}.${field}: ${kind}`, args.map((arg, k) => (k === i ? { ...arg, [field]: value } : arg))];
+        yield [{ what: `${i}.${field}: ${kind}`, kind, value, i, field }, args.map((arg, k) => (k === i ? { ...arg, [field]: value } : arg))];
       }
     }
   }
@@ -134,8 +159,12 @@ describe('every exported function, asked in every way', () => {
     await checkThatItWorks(name, Infinity);
     const before = client.heapInUse;
     const asked = name === 'Client.create' ? few : values; // each makes a client
-    for (const [what, args] of replaced(right, asked)) {
-      letGo(await attack(`${name}(${what})`, () => call(args)));
+    const names = parametersOf(name);
+    for (const [{ what, kind, value, i, field }, args] of replaced(right, asked)) {
+      const result = await attack(`${name}(${what})`, () => call(args));
+      const argument = field ?? names[i];
+      if (result instanceof all.XlaError && argument) checkWords(result, `${name}(${what})`, kind, argument, value);
+      letGo(result);
     }
     await checkThatItWorks(name, before);
   }
@@ -180,13 +209,15 @@ describe('every exported function, asked in every way', () => {
     const candidates = [x, [x], 0, [0], [[0, 0]], true, [true], 'f32', 'f32[2,2]', 1.5, 'x', 'add', sum, [sum], 'EQ', 'SAME',
       'default', 'FFT', 'RNG_THREE_FRY', 'NO_TRANSPOSE', {}];
     const context = { builder, operation: 'o', argument: 'a', adopt: () => undefined };
-    return Object.values(parameters).map((kind) => candidates.find((candidate) => {
+    const rightOf = (kind) => candidates.find((candidate) => {
       try {
         return kind(candidate, context) !== undefined;
       } catch {
         return false;
       }
-    }));
+    }) ?? recordOf(kind);
+    const recordOf = ({ fields }) => fields && Object.fromEntries(Object.entries(fields).map(([name, kind]) => [name, rightOf(kind)]));
+    return Object.values(parameters).map(rightOf);
   }
 
   /** What the caller's own function throws reaches him as it is. */
@@ -202,7 +233,10 @@ describe('every exported function, asked in every way', () => {
   const fieldsOf = (kind) => kind.fields ?? kind.among?.map((one) => one.fields).find(Boolean) ?? {};
 
   for (const [method, row] of Object.entries(OPERATIONS)) {
-    for (const { parameters } of row.rows ?? [row]) {
+    const rows = row.rows ?? [row];
+    /* The first argument's name in every row: an argument of a wrong kind need not tell which row is meant. */
+    const firstNames = `(${rows.map(({ parameters }) => Object.keys(parameters)[0]).join('|')})`;
+    for (const { parameters } of rows) {
       const names = Object.keys(parameters);
       test(`operation ${method}(${names})`, async () => {
         await checkThatItWorks(method, Infinity);
@@ -211,11 +245,16 @@ describe('every exported function, asked in every way', () => {
         const right = rightFor(parameters, builder, x);
         for (const [kind, value] of Object.entries(values)) {
           for (let i = 0; i <= names.length; i++) {
-            await attackWith(value, `${method}(${i}: ${kind})`, () => builder[method](...right.slice(0, i), value, ...right.slice(i + 1)));
+            const what = `${method}(${i}: ${kind})`;
+            const result = await attackWith(value, what, () => builder[method](...right.slice(0, i), value, ...right.slice(i + 1)));
+            if (result instanceof all.XlaError && names[i] && (i === 0 || rows.length === 1)) {
+              checkWords(result, what, kind, i === 0 ? firstNames : names[i], value);
+            }
             for (const field of Object.keys(fieldsOf(parameters[names[i]] ?? {}))) {
               await attackWith(value, `${method}(${names[i]}.${field}: ${kind})`, () =>
                 builder[method](...right.slice(0, i), { ...right[i], [field]: value }, ...right.slice(i + 1)));
             }
+            if (kind.startsWith('many')) continue; // it takes long, and was read as it is here
             await attackWith(value, `${method}({${names[i]}: ${kind}})`, () => builder[method](x, { [names[i]]: value }));
           }
           await attackWith(value, `${method} of ${kind}`, () => x[method]?.(value));

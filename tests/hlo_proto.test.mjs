@@ -103,7 +103,7 @@ describe('HLO protos', () => {
       (error) => error instanceof XlaError && error.code === 'INVALID_ARGUMENT' &&
         message.test(error.message));
     await refused(new Uint8Array(0), /no HloModuleProto/);
-    await refused('HloModule m', /needs a Uint8Array/);
+    await refused('HloModule m', /bytes must be a Uint8Array/);
     await refused(Buffer.from('HloModule m'), /text: use parseHlo/);
     await refused(protos[0].bytes.subarray(0, 100), /at byte/);
   });

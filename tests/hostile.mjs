@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { HloModule, Literal, XlaError, XlaOp } from '../bindings/index.mjs';
-import { STATUS_CODES } from '../bindings/error.mjs';
+import { describe, STATUS_CODES } from '../bindings/error.mjs';
 
 /** A program to attack with. */
 export const ADD = `HloModule add
@@ -122,6 +122,18 @@ export function checkError(error, what) {
   const text = String(error.cause?.message);
   const ofTheProxy = /revoked|TypedArray|detached/.test(text);
   assert.ok(ofTheProxy || !isOurs.test(text), `${what}: ${error.cause?.stack}`);
+}
+
+/** Values of a kind that no argument takes; functions that take what can be awaited wait for a promise. */
+const OF_NO_KIND = new Set(['symbol', 'map', 'date', 'set', 'error']);
+
+/** That an error about an argument says which it is, what came and what is wanted. */
+export function checkWords(error, what, kind, argument, value) {
+  if (!OF_NO_KIND.has(kind) || error.code !== 'INVALID_ARGUMENT') return;
+  const { message } = error;
+  assert.match(message, new RegExp(`\\b${argument}\\b`), `${what} does not name ${argument}: ${message}`);
+  assert.ok(message.includes(describe(value)), `${what} does not say what came: ${message}`);
+  assert.match(message, /\bmust be\b|\bneeds\b|cannot hold|there are|did you mean/, `${what} does not say what is wanted: ${message}`);
 }
 
 const SOON = 3000; // milliseconds, on a busy machine

@@ -131,7 +131,7 @@ for (const threads of [0, 2]) {
       }
       client.infeed(bad());
       await assert.rejects(executable.execute([]), /no more/);
-      await refused(Promise.resolve().then(() => client.infeed(5)), /needs an iterable/);
+      await refused(Promise.resolve().then(() => client.infeed(5)), /source must be an iterable/);
     });
   });
 }

@@ -539,7 +539,7 @@ describe('load', () => {
     'a response of 404': [new Response('', { status: 404 }), /the server answered 404/],
     'something else': ['import os\n', /expected '\{'.*neither HLO, which begins with HloModule, nor StableHLO/],
     'other bytes': [Buffer.from('\x7fELF\x02\x01\0\0\xff\xff', 'latin1'), /these bytes are no program.*is the file whole/],
-    'a number': [5, /needs text, bytes, a Blob, a Response or a URL; got 5/],
+    'a number': [5, /source must be text, bytes, a Blob, a Response or a URL; got 5/],
   };
   for (const [what, [source, message]] of Object.entries(refusals)) {
     test(`refuses ${what}`, () => assert.rejects(client.load(source), (error) => {

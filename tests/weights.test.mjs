@@ -77,7 +77,7 @@ describe('files', () => {
   test('what is none is refused, and no byte that is changed does more', async () => {
     await assert.rejects(readNpz(new Uint8Array(30)), /no \.npz file/);
     await assert.rejects(readSafetensors(new Uint8Array(30)), /no JSON|no safetensors/);
-    await assert.rejects(readNpy(5), /readNpy: needs bytes, a Blob/);
+    await assert.rejects(readNpy(5), /readNpy: source must be bytes, a Blob/);
     await assert.rejects(readNpy('/no/such'), /readNpy: cannot read \/no\/such/);
     for (const [bytes, read] of [[writeNpz(literals), readNpz], [writeSafetensors(literals), readSafetensors]]) {
       for (let i = 0; i < bytes.length; i++) {

@@ -4,6 +4,8 @@
  */
 import { guarded } from '../boundary.mjs';
 import { describe, invalidArgument } from '../error.mjs';
+import { LOAD_OPTIONS } from '../load_options.mjs';
+import { checkOptions } from '../options.mjs';
 import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
 import { readText } from './text.mjs';
@@ -20,13 +22,14 @@ import { readText } from './text.mjs';
  */
 export const parseStableHlo = guarded((client, source, options) => {
   if (typeof client?.builder !== 'function') {
-    throw invalidArgument('parseStableHlo', `needs a client; got ${describe(client)}`);
+    throw invalidArgument('parseStableHlo', `client must be a Client; got ${describe(client)}`);
   }
+  const checked = checkOptions('parseStableHlo', options, LOAD_OPTIONS);
   if (typeof source !== 'string' && source?.BYTES_PER_ELEMENT !== 1) {
-    throw invalidArgument('parseStableHlo', `needs text or a Uint8Array; got ${describe(source)}`);
+    throw invalidArgument('parseStableHlo', `source must be text or a Uint8Array; got ${describe(source)}`);
   }
   const isText = typeof source === 'string' || !hasMagic(source);
-  return lower(client, isText ? readText(source, options?.elided) : readBytecode(source), options);
+  return lower(client, isText ? readText(source, checked.elided) : readBytecode(source), checked);
 }, 'parseStableHlo');
 
 export const isBytecode = guarded(hasMagic, 'isBytecode');

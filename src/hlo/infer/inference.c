@@ -166,12 +166,14 @@ const char *text_operand(const Inference *in, int index) {
 /* Lists are as long as somebody likes: what no message has room for is not written. */
 static bool has_room(const char *text) { return strlen(text) < ERROR_MESSAGE_SIZE; }
 
+enum { MAX_SHOWN = 64 }; /* entries of a list; the highest rank */
+
 const char *text_list(const Inference *in, Int64List list) {
   const char *text = "{";
-  for (int i = 0; i < list.count && has_room(text); i++) {
+  for (int i = 0; i < list.count && i < MAX_SHOWN; i++) {
     text = arena_printf(in->arena, "%s%s%lld", text, i ? "," : "", (long long)list.items[i]);
   }
-  return arena_printf(in->arena, "%s}", text);
+  return arena_printf(in->arena, "%s%s}", text, list.count > MAX_SHOWN ? ",..." : "");
 }
 
 const char *text_signature(const Inference *in, const Computation *c) {

@@ -1,0 +1,14 @@
+/** The options of the functions that read programs. */
+import { copyList, kind } from './options.mjs';
+import { Shape } from './shape.mjs';
+
+export const ELIDED = { zeros: 1, random: 2 }; // ElidedLiterals in src/hlo/text/text.h
+
+export const HLO_OPTIONS = {
+  elided: kind("'zeros' or 'random'", (value) => (Object.hasOwn(ELIDED, value) ? value : undefined)),
+};
+export const LOAD_OPTIONS = {
+  ...HLO_OPTIONS,
+  arguments: kind('an array of shapes', (value) =>
+    (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
+};
