@@ -1,30 +1,31 @@
 /*
-** Factorisations, for one kind of number; included once for each. linalg.h says what they make.
-** They work on blocks of columns, so that most of the work is products of matrices. Those with a
-** LinalgProgress are stages of a routine: false, if they go on in another turn.
+** Factorisations for one kind of number (Cholesky, LU, QR, tridiagonal, bidiagonal). Included once for each kind.
+** They work on blocks of columns, so that most of the work is matrix products. A function that takes a
+** LinalgProgress is a stage of a routine; it returns false if it continues in another turn.
 */
 #include "kernels/linalg/linalg_reflector.h"
 
 enum {
   BLOCK = LINALG_BLOCK,
-  SMALL = 96,          /* matrices so small are cheaper reflected one vector at a time */
-  MIN_LINES = BLOCK,   /* of LU and QR, a thread's at least */
-  ROWS_TOGETHER = 240, /* as whole blocks of products */
+  SMALL = 96,          /* matrices up to this size: one reflector at a time is cheaper */
+  MIN_LINES = BLOCK,   /* min columns per thread, in LU and QR */
+  ROWS_TOGETHER = 240, /* a multiple of the rows in a block of a product */
   LU_SMALL = 400,
 };
 
 /*
-** Look-ahead: who updates the columns of the next panel factors it at once, while others update the rest. So no
-** thread waits for a panel. Not where that takes long, as it goes on without a pause. With two threads, 512: LU 1.2
-** to 1.35 (without 1.06 to 1.2), QR 1.45 (1.4), Cholesky 1.3 to 1.4 (1.0 to 1.35); 1024 of f64: 1.65, 1.6 and 1.5.
-** What keeps them from 1.7 was not profiled; maybe that a panel with its columns is more than a thread's half.
+** Returns whether to look ahead. With look-ahead, the thread that updates the columns of the next panel factors it at
+** once, while other threads update the remaining columns; no thread waits for a panel. A long panel is excluded, since
+** factoring ahead cannot pause.
+** Measured with two threads, n = 512: LU 1.2x to 1.35x (without look-ahead 1.06x to 1.2x), QR 1.45x (1.4x), Cholesky
+** 1.3x to 1.4x (1.0x to 1.35x). n = 1024, f64: 1.65x, 1.6x and 1.5x.
 */
 static bool looks_ahead(double panel_work) { return 4 * panel_work < LINALG_TURN; }
 
 /* --- Triangular systems ----------------------------------------------------------------------- */
 
-/* X = T^-1 X for a lower triangular T, whose diagonal may be ones. X: [n][columns]. Of this, a block of
-** rows from k on, with those above done. */
+/* Computes the block of rows from k on of X = T^-1 X, for a lower triangular T; the rows above are done.
+** X: [n][columns]. unit: T's diagonal is taken as ones. */
 static void solve_block(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool unit, Number *x,
                         ptrdiff_t columns, ptrdiff_t x_stride, ptrdiff_t k) {
   ptrdiff_t end = min_i64(k + BLOCK, n);
@@ -46,7 +47,7 @@ static void solve_block(const Number *t, ptrdiff_t n, ptrdiff_t t_stride, bool u
   }
 }
 
-/* Rows [first, end), which begin with a block, with those above done. */
+/* Computes rows [first, end) of X = T^-1 X; the rows above are done. first: a multiple of BLOCK. */
 __attribute__((noinline)) static void solve_lower(const Number *t, ptrdiff_t first, ptrdiff_t end,
                                                   ptrdiff_t t_stride, bool unit, Number *x,
                                                   ptrdiff_t columns, ptrdiff_t x_stride) {
@@ -55,7 +56,7 @@ __attribute__((noinline)) static void solve_lower(const Number *t, ptrdiff_t fir
   }
 }
 
-/* A few vectors at once, in turns: x is [vector][n]. */
+/* Solves T x = b for a few vectors at once, in turns. x: [vector][n]. */
 static bool solve_vectors(const Number *t, ptrdiff_t n, bool unit, Number *x, ptrdiff_t vectors,
                           LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i < n; i++) {
@@ -72,7 +73,7 @@ static bool solve_vectors(const Number *t, ptrdiff_t n, bool unit, Number *x, pt
 
 /* --- Cholesky --------------------------------------------------------------------------------- */
 
-/* The diagonal block of `size` at a; returns as cholesky does. */
+/* Factors the diagonal block of `size` rows at a. Returns the first row (from 1) without a positive pivot, or 0. */
 static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
   for (ptrdiff_t i = 0; i < size; i++) {
     Number *row = a + i * stride;
@@ -92,13 +93,13 @@ static ptrdiff_t cholesky_block(Number *a, ptrdiff_t size, ptrdiff_t stride) {
 typedef struct Below {
   Number *a;
   ptrdiff_t n, stride, k, size;
-  Number *y[2]; /* of this block of columns, and of the next one */
+  Number *y[2]; /* Y of this block of columns, and of the next one */
   bool ahead;
   ptrdiff_t *stopped;
 } Below;
 
-/* The block of columns at k: the block on the diagonal; what is below, Y = conj(A21)^T, by L11 Y. Returns as
-** cholesky does. */
+/* Factors the block of columns at k: the diagonal block L11, then the block A21 below it, by solving with L11 for
+** Y = conj(A21)^T. Returns the first column (from 1) without a positive pivot, or 0. */
 static ptrdiff_t cholesky_panel(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff_t k, Number *y) {
   ptrdiff_t size = min_i64(BLOCK, n - k), rest = n - k - size;
   Number *block = a + k * stride + k, *below = block + size * stride;
@@ -114,7 +115,8 @@ static ptrdiff_t cholesky_panel(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdif
   return 0;
 }
 
-/* A22 less L21 Y: blocks of rows; but before the first of them, what the next block of columns is of, and this. */
+/* Subtracts L21 Y from A22, in blocks of rows. With look-ahead, the call for the first block starts by updating and
+** factoring the next block of columns. */
 static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const Below *b = argument;
   ptrdiff_t next = b->k + b->size, rest = b->n - next, skips = b->ahead ? min_i64(BLOCK, rest) : 0;
@@ -132,8 +134,8 @@ static void update_below(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   }
 }
 
-/* A = L L^H of the lower triangle, in place. info: the first column (from 1) whose pivot is not a
-** positive number, in which it stops with what was left of the pivot, or 0. scratch: 2 BLOCK n. */
+/* Factors A = L L^H in place, in the lower triangle. info: the first column (from 1) whose pivot is not a positive
+** number, or 0. The factorisation stops there and leaves the pivot on the diagonal. scratch: 2 BLOCK n. */
 ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *scratch,
                              LinalgProgress *progress) {
   for (ptrdiff_t k = progress->at; k < n; k += BLOCK) {
@@ -156,7 +158,7 @@ ROUTINE static bool cholesky(Number *a, ptrdiff_t n, ptrdiff_t stride, Number *s
 
 /* --- LU --------------------------------------------------------------------------------------- */
 
-/* Of a column of a panel, with those before it done, rows [row, end): the largest so far is its pivot. */
+/* Searches rows [row, end) of a column for the pivot. *pivot: the row of the largest number so far. */
 static void lu_search(const Number *x, ptrdiff_t row, ptrdiff_t end, int32_t *pivot) {
   double largest = size_of(x[*pivot]);
   for (ptrdiff_t i = row; i < end; i++) {
@@ -168,15 +170,15 @@ static void lu_search(const Number *x, ptrdiff_t row, ptrdiff_t end, int32_t *pi
 typedef struct LuColumns {
   Number *a;
   ptrdiff_t stride, start, left; /* rows */
-  int32_t *pivots;               /* from row `start` on, as long as the panel is not done */
+  int32_t *pivots;               /* relative to row `start` until the column is done */
   Number *panel;
   ptrdiff_t *info;
 } LuColumns;
 
 enum { LU_LOADS = -1, LU_STORES = -2 };
 
-/* Of some rows of a column: it is loaded or stored, or meets column k; its own one is searched for the pivot, and by
-** that, in the step behind, it is divided. */
+/* Does step k for a slice of a column's rows. LU_LOADS and LU_STORES copy it to and from the panel. k < column:
+** subtracts column k's part. k = column: searches the pivot and swaps rows. k = column + 1: divides by the pivot. */
 static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s) {
   Number *from = p->a + p->start * (p->stride + 1) + column, *x = p->panel + column * p->left;
   ptrdiff_t first = max_i64(s.row, k + 1), behind = max_i64(s.row, column + 1);
@@ -206,9 +208,9 @@ static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s)
   }
 }
 
-/* Columns [start, end), all rows from there on: the others' rows are still to be swapped. In `panel` they
-** are one after the other: each is loaded, meets those before it, and is divided; then all are stored. Rows of 16
-** numbers would do as well, of 32 not. */
+/* Factors columns [start, end) from row `start` on; the caller swaps the rows of the other columns. In `panel` each
+** column is contiguous. A column is loaded, updated by the columns before it, and divided by its pivot; at the end
+** all are stored. */
 static bool lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t start, ptrdiff_t end,
                      int32_t *pivots, Number *panel, LinalgProgress *progress) {
   ptrdiff_t width = end - start, left = rows - start, steps = width + 3, slices = slices_of(left);
@@ -231,10 +233,10 @@ static bool lu_panel(Number *a, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t star
   return true;
 }
 
-/* A panel of columns [k, end) that is done; the next one, if it looks ahead, ends at `next`. */
+/* A factored panel of columns [k, end). The next panel ends at `next` with look-ahead; otherwise next = end. */
 typedef struct LuPanel {
   Number *a;
-  ptrdiff_t rows, columns, stride; /* columns behind it */
+  ptrdiff_t rows, columns, stride; /* columns: those after the panel */
   ptrdiff_t k, end, next;
   int32_t *pivots;
   Number *panel; /* lu_panel's */
@@ -248,7 +250,8 @@ static void swap_columns(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
   }
 }
 
-/* Columns behind it, from their swaps on: so a thread keeps to columns that are in its cache. */
+/* Swaps the rows of columns after the panel and solves for their rows of U. One thread does both, so that its columns
+** stay in its cache. */
 static void lu_above(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
   ptrdiff_t at = p->end + first;
   Number *above = p->a + p->k * p->stride;
@@ -256,7 +259,7 @@ static void lu_above(const LuPanel *p, ptrdiff_t first, ptrdiff_t end) {
   solve_lower(above + p->k, 0, p->end - p->k, p->stride, true, above + at, end - first, p->stride);
 }
 
-/* Rows [row, last) below the panel. */
+/* Updates rows [row, last) below the panel's diagonal block, in columns [first, end) after the panel. */
 static void lu_below(const LuPanel *p, ptrdiff_t first, ptrdiff_t end, ptrdiff_t row,
                      ptrdiff_t last) {
   ptrdiff_t at = p->end + first;
@@ -284,7 +287,8 @@ static void lu_rows(const void *argument, ptrdiff_t row, ptrdiff_t last) {
   lu_below(p, 0, p->columns, row, last);
 }
 
-/* lu_behind, where columns are so long that a few are more than a turn: some rows after the others. */
+/* Updates the columns after the panel, where MIN_LINES columns are more work than a turn: first the rows of U, then
+** blocks of the rows below. */
 ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
   double width = (double)(p->end - p->k);
   if (p->columns == 0) return true;
@@ -302,8 +306,8 @@ ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
   return true;
 }
 
-/* P A = L U, in place; row k was swapped with row pivots[k]. info: the first column (from 1) without a
-** pivot, or 0. scratch: BLOCK rows. */
+/* Factors P A = L U in place; row k was swapped with row pivots[k]. info: the first column (from 1) whose pivot is 0,
+** or 0. scratch: BLOCK columns of `rows` numbers. */
 ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
                        int32_t *pivots, Number *scratch, LinalgProgress *progress) {
   ptrdiff_t steps = min_i64(rows, columns);
@@ -333,13 +337,14 @@ ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t s
 
 /* --- QR ---------------------------------------------------------------------------------------- */
 
-/* A product of reflectors, I - V T V^H. Its vectors are rows of v and columns of w, conjugates. */
+/* A product of reflectors, I - V T V^H. The vectors are the rows of v; their conjugates are the columns of w. */
 typedef struct Panel {
-  ptrdiff_t size, count, width; /* of vectors; how many; from one row of w to the next */
-  Number *v, *w, *t, *u, *part; /* sums: [line][BLOCK] */
+  ptrdiff_t size, count, width; /* length of a vector; number of vectors; stride of w's rows */
+  Number *v, *w, *t, *u, *part; /* u, part: sums, [line][BLOCK] */
 } Panel;
 
-/* In linalg_panel_numbers(size, lines, count): one, or two of columns so short that they look ahead. */
+/* Lays out panel `number` (0 or 1) in linalg_panel_numbers(size, lines, count) numbers. Panel 1 is for look-ahead;
+** its columns have at most LINALG_AHEAD rows. */
 static Panel panel_in(Number *scratch, ptrdiff_t size, ptrdiff_t lines, ptrdiff_t count,
                       ptrdiff_t number) {
   ptrdiff_t width = min_i64(count, BLOCK);
@@ -350,7 +355,7 @@ static Panel panel_in(Number *scratch, ptrdiff_t size, ptrdiff_t lines, ptrdiff_
   return p;
 }
 
-/* A slice of vector k: it is copied; or its product with vector i is summed up. */
+/* Copies a slice of vector k (i < 0), or adds the slice's part of its inner product with vector i. */
 ROUTINE static void set_slice(const Panel *p, const Number *from, ptrdiff_t k, ptrdiff_t i,
                               Number factor, Slice s) {
   Number *v = p->v + k * p->size;
@@ -368,7 +373,7 @@ ROUTINE static void set_slice(const Panel *p, const Number *from, ptrdiff_t k, p
   p->u[i] = s.is_last ? times(factor, sum) : sum;
 }
 
-/* T's column: -tau T (V^H v) */
+/* Computes column k of T: -tau T (V^H v), and tau on the diagonal. */
 static void set_column(const Panel *p, ptrdiff_t k, Number tau) {
   Number *t = p->t;
   for (ptrdiff_t i = 0; i < k; i++) {
@@ -380,12 +385,12 @@ static void set_column(const Panel *p, ptrdiff_t k, Number tau) {
   t[k * BLOCK + k] = tau;
 }
 
-/* From vectors in the rows at `from`, the first number of which, on the diagonal, is 1. In turns: `vectors` says how
-** far it has come, from 1 on, and stays where all is done. */
+/* Builds a panel from the vectors in the rows at `from`; the number on the diagonal is taken as 1. Works in turns:
+** progress->vectors counts the steps from 1 on, and the caller resets it after the panel's use. */
 ROUTINE static bool set_panel(Panel *p, const Number *from, ptrdiff_t stride, const Number *tau,
                               ptrdiff_t size, ptrdiff_t count, ptrdiff_t at,
                               LinalgProgress *progress) {
-  enum { STEPS = BLOCK + 2 }; /* of a vector: a copy, products, T's column */
+  enum { STEPS = BLOCK + 2 }; /* for each vector: the copy, the products, T's column */
   ptrdiff_t slices = slices_of(size);
   p->size = size;
   p->count = count;
@@ -394,7 +399,7 @@ ROUTINE static bool set_panel(Panel *p, const Number *from, ptrdiff_t stride, co
     ptrdiff_t k = (progress->vectors - 1) / STEPS, i = (progress->vectors - 1) % STEPS - 1;
     if (i == k) set_column(p, k, tau[k]);
     if (i >= k) continue;
-    double each = i < 0 ? 4 * LINALG_MOVE : 2; /* to copy takes longer than to multiply */
+    double each = i < 0 ? 4 * LINALG_MOVE : 2; /* a copy takes longer than a product */
     for (; progress->slice < slices; progress->slice++) {
       Slice s = slice_at(progress->slice, size, 1);
       if (linalg_pauses(progress, at, each * (double)(s.end - s.row))) return false;
@@ -405,7 +410,7 @@ ROUTINE static bool set_panel(Panel *p, const Number *from, ptrdiff_t stride, co
   return true;
 }
 
-/* Lines x (columns of a matrix) become (I - V T V^H) x, or with T^H instead of T. */
+/* Lines x (columns of a matrix) that become (I - V T V^H) x, or (I - V T^H V^H) x if `adjoint`. */
 typedef struct Lines {
   const Panel *p;
   Number *x;
@@ -413,7 +418,7 @@ typedef struct Lines {
   bool adjoint;
 } Lines;
 
-/* With T, or T^H, the sums of V^H x. T's other factor comes from the left: by rows of T^T or conj(T). */
+/* Multiplies the sums V^H x by T, or by T^H. A line's sums are a row, so the right factor is -T^T, or -conj(T). */
 ROUTINE static void turn_sums(const Lines *all, const Number *part, Number *sums, ptrdiff_t lines) {
   const Panel *p = all->p;
   ptrdiff_t count = p->count;
@@ -429,7 +434,7 @@ ROUTINE static void turn_sums(const Lines *all, const Number *part, Number *sums
   subtract_product(lines, count, (Left){part, BLOCK, 1}, count, transposed, BLOCK, sums, BLOCK);
 }
 
-/* Of rows [row, end) of the matrix: they are summed up, or what all rows came to is subtracted. */
+/* Handles rows [row, end) of the lines: adds their part of V^H x, or subtracts their part of V times the sums. */
 ROUTINE static void reflect_slice(const Lines *all, ptrdiff_t first, ptrdiff_t lines, ptrdiff_t row,
                                   ptrdiff_t end, bool sums_up) {
   const Panel *p = all->p;
@@ -453,13 +458,13 @@ static void reflect_lines(const void *argument, ptrdiff_t first, ptrdiff_t end) 
   }
 }
 
-/* So many lines at once, if they are so long that these take several turns. */
+/* Returns whether reflecting `lines` lines of `size` numbers takes more than one turn. */
 static bool are_long(ptrdiff_t lines, ptrdiff_t size) {
   return 4.0 * (double)(lines * BLOCK) * (double)size > TURN;
 }
 
-/* What makes them go a slice of their rows after the other, which changes no bits: slices are whole blocks of
-** products. */
+/* Reflects long lines, `some` at once, slice by slice of their rows. Slices are whole blocks of products, so the
+** result keeps its bits. */
 ROUTINE static bool reflect_long(const Lines *all, ptrdiff_t lines, ptrdiff_t some, ptrdiff_t at,
                                  LinalgProgress *progress) {
   enum { SLICE = 4096 };
@@ -485,8 +490,8 @@ ROUTINE static bool reflect_in_turns(const Panel *p, Number *x, ptrdiff_t lines,
                                reflect_lines, &all);
 }
 
-/* Columns [k, end), all rows from there on, and what is behind them up to `reach`. progress->column: how many are
-** done. Long ones, which reach no further than the panel: sums are where columns behind have no tau yet. */
+/* Factors columns [k, end) from row k on and applies their reflectors to the columns up to `reach`. progress->column:
+** columns that are done. Long columns require reach = end: they keep sums in tau's entries of later columns. */
 ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdiff_t k,
                              ptrdiff_t end, ptrdiff_t reach, Number *tau,
                              LinalgProgress *progress) {
@@ -513,7 +518,7 @@ ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdi
   return true;
 }
 
-/* Columns behind a panel; the next one, if it looks ahead, is columns [k, end). */
+/* The columns after a panel. With look-ahead the next panel is columns [k, end); otherwise k = end. */
 typedef struct QrBehind {
   Lines lines;
   Number *at;
@@ -527,14 +532,14 @@ static void qr_behind(const void *argument, ptrdiff_t first, ptrdiff_t last) {
   ptrdiff_t stride = q->lines.stride, k = q->k;
   reflect_lines(&q->lines, first, last);
   if (first > 0 || k == q->end) return;
-  LinalgProgress ahead = {0}; /* so little that there is no pause */
+  LinalgProgress ahead = {0}; /* too little work to pause */
   qr_panel(q->at, q->rows, stride, k, q->end, q->end, q->tau, &ahead);
   set_panel(q->next, q->at + k * stride + k, stride, q->tau + k, q->rows - k, q->end - k, 0,
             &ahead);
 }
 
-/* Householder's QR, in place, of a matrix given by columns: at[column][row]. What LAPACK's geqrf
-** makes. tau: min(rows, columns). */
+/* Householder's QR, in place, of a matrix stored by columns: at[column][row]. The result is that of LAPACK's geqrf.
+** tau: min(rows, columns). */
 ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride, Number *tau,
                        Number *scratch, LinalgProgress *progress) {
   ptrdiff_t steps = min_i64(rows, columns);
@@ -577,8 +582,7 @@ ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t 
   return linalg_stage_ends(progress);
 }
 
-/* Q = H_0 H_1 ... H_(count-1): their vectors are the rows of v, from element k + shift on, which is taken
-** for 1. */
+/* Q = H_0 H_1 ... H_(count-1). The vector of H_k is row k of v, from element k + shift on, which is taken as 1. */
 typedef struct Reflectors {
   const Number *v;
   ptrdiff_t stride;
@@ -587,7 +591,8 @@ typedef struct Reflectors {
   bool adjoint;
 } Reflectors;
 
-/* Q (or its adjoint) times lines; or, if these are those of 1, its first columns. */
+/* Multiplies lines by Q, or by its adjoint. of_one: the lines are the first columns of the identity, so that the result
+** is Q's first columns. */
 ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t x_stride,
                             bool of_one, Number *scratch, LinalgProgress *progress) {
   Panel panel = panel_in(scratch, q.size, lines, q.count, 0);
@@ -624,7 +629,7 @@ ROUTINE static bool apply_q(Reflectors q, Number *x, ptrdiff_t lines, ptrdiff_t 
   return linalg_stage_ends(progress);
 }
 
-/* The first columns of Q, by columns. */
+/* Computes the first columns of Q, stored by columns. */
 ROUTINE static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *tau, ptrdiff_t count,
                            ptrdiff_t shift, ptrdiff_t rows, Number *qt, ptrdiff_t columns,
                            ptrdiff_t q_stride, Number *scratch, LinalgProgress *progress) {
@@ -642,7 +647,7 @@ ROUTINE static bool form_q(const Number *v, ptrdiff_t v_stride, const Number *ta
 
 /* --- Two-sided reductions --------------------------------------------------------------------- */
 
-/* Rows of A: A becomes A - v w^H - w v^H; then next_w is a factor times A next_v. */
+/* An update of A's rows: A becomes A - v w^H - w v^H, then next_w = factor A next_v. */
 typedef struct TwoSided {
   Number *a;
   ptrdiff_t stride, size;
@@ -659,11 +664,11 @@ static void update_and_multiply(const void *argument, ptrdiff_t first, ptrdiff_t
   }
 }
 
-/* A = Q T Q^H of a Hermitian matrix (all of it is given): T's diagonal and subdiagonal, and
-** reflectors in the rows of a, as form_q has them with a shift of 1. tau: n - 1. scratch: 6 n.
+/* Reduces a Hermitian matrix (both triangles are given): A = Q T Q^H. d, e: T's diagonal and subdiagonal. The
+** reflectors go into the rows of a, as form_q takes them with a shift of 1. tau: n - 1. scratch: 6 n.
 **
-** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v: on the way through A on which
-** it is multiplied by the next v; before that, only the column from which that is made. */
+** A becomes A - v w^H - w v^H, with w = tau A v - (tau^2 / 2) (v^H A v) v. One pass over A does this update and the
+** product with the next v; the column that gives the next v is updated before the pass. */
 ROUTINE static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, double *d, double *e,
                                    Number *tau, Number *scratch, LinalgProgress *progress) {
   Number *conj_v = scratch + 4 * n, *conj_w = scratch + 5 * n;
@@ -671,7 +676,7 @@ ROUTINE static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, dou
     for (ptrdiff_t i = 0; i < 2 * n; i++) scratch[i] = number(0);
   }
   for (ptrdiff_t k = progress->at; k < n; k++) {
-    /* with the last vectors' first numbers in place k */
+    /* v and w of the step before; their first number is at index k. */
     Number *v = scratch + k % 2 * 2 * n, *w = v + n, *next_v = scratch + (k + 1) % 2 * 2 * n;
     Number *corner = a + k * stride + k, *row = corner + 1;
     ptrdiff_t size = n - k - 1;
@@ -701,9 +706,9 @@ ROUTINE static bool tridiagonalize(Number *a, ptrdiff_t n, ptrdiff_t stride, dou
   return linalg_stage_ends(progress);
 }
 
-enum { PIECES = 4, MIN_HEIGHT = 64, OF_A_ROW = 4 }; /* numbers, however short it is */
+enum { PIECES = 4, MIN_HEIGHT = 64, OF_A_ROW = 4 }; /* OF_A_ROW: overhead of a row, in numbers */
 
-/* Rows of A in pieces: sums of left v^H A of each, of some rows of which, from this one on. */
+/* Sums of left v^H A over pieces of A's rows. A call handles rows [from, from + some) of each piece. */
 typedef struct FromLeft {
   const Number *v;
   Number left;
@@ -727,7 +732,7 @@ static void sum_pieces(const void *argument, ptrdiff_t piece, ptrdiff_t end) {
   }
 }
 
-/* Rows of A: A becomes A - v sums, and that B - right B u^T conj(u), whose first column is `next`. */
+/* An update of A's rows: B = A - v sums, then A = B - right B u^T conj(u). next: the first column of the new A. */
 typedef struct BothSides {
   const Number *v;
   Number right, *a;
@@ -746,11 +751,12 @@ static void reflect_rows(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   }
 }
 
-/* A = Q B P^H of a matrix with rows >= columns: B's diagonal and superdiagonal, and reflectors: of Q
-** in the rows of qv, the first of which is A's first column, of P, with a shift of 1, in the rows of a. scratch: 5 columns.
+/* Reduces a matrix with rows >= columns: A = Q B P^H. d, e: B's diagonal and superdiagonal. Q's reflectors go into the
+** rows of qv; on entry row 0 of qv is A's first column. P's reflectors, with a shift of 1, go into the rows of a.
+** scratch: 5 columns.
 **
-** Column k becomes zero below the diagonal by a reflector from the left; then row k, behind the
-** superdiagonal, by one from the right. Both are applied on one way through the rows. */
+** A reflector from the left makes column k zero below the diagonal. One from the right then makes row k zero after
+** the superdiagonal. One pass over the rows applies both. */
 ROUTINE static bool bidiagonalize(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t stride,
                                   Number *qv, ptrdiff_t qv_stride, double *d, double *e,
                                   Number *tau_q, Number *tau_p, Number *scratch,
