@@ -1,6 +1,6 @@
 /*
-** What branches make and take for nobody: an element of a conditional's or a call's result that nobody reads
-** goes, and so does one of what is given to a branch.
+** Removes dead elements of branches: those of a conditional's or a call's result that have no user, and those of a
+** branch's argument that the branch does not read.
 **
 **     c = conditional(p, (x, y), z)           c = conditional(p, (x), z)
 **       true (s): (f(s.0), g(s.0))              true (s): (f(s.0))
@@ -11,7 +11,7 @@
 #include "hlo/ir/shorthand.h"
 #include "rewrite/rewrite.h"
 
-/* Which elements of a tuple are read by such users, and how many. */
+/* Finds the elements of a tuple that these users read. Returns their number. */
 static int find_live(Instruction *const *users, int count, bool *live) {
   int left = 0;
   for (int u = 0; u < count; u++) {
@@ -22,7 +22,7 @@ static int find_live(Instruction *const *users, int count, bool *live) {
   return left;
 }
 
-/* A tuple, added to its computation, of the elements of another that are live. */
+/* Adds a tuple of the live elements of another to its computation. */
 static Instruction *live_tuple(Instruction *tuple, const bool *live, int left) {
   Instruction **elements = ARENA_ARRAY(tuple->parent->module->arena, Instruction *, left);
   int size = tuple->shape->tuple_size, count = 0;
@@ -41,7 +41,7 @@ static int *new_numbers(const bool *live, int size) {
   return number;
 }
 
-/* Of `x`, whose users are `users`. */
+/* Drops the dead elements of the result of `x`, which has these users. */
 static bool drop_results(Instruction *x, Computation **called, int called_count,
                          Instruction *const *users, int user_count) {
   int size = x->shape->tuple_size;
@@ -63,7 +63,7 @@ static bool drop_results(Instruction *x, Computation **called, int called_count,
   return changes;
 }
 
-/* Of what a branch is given, as operand k of a conditional. */
+/* Drops the dead elements of a branch's argument, operand k of a conditional. */
 static bool drop_argument(Instruction *x, int k, const Computation *branch) {
   Instruction *parameter = branch->parameters[0];
   int size = shape_is_tuple(parameter->shape) ? parameter->shape->tuple_size : 0, left = 0;

@@ -1,11 +1,11 @@
 /*
-** What loops carry for nobody. An element of a loop's state that neither the condition nor anybody outside
-** reads, nor what is made for these, goes, with all that makes it; of two that begin alike and are made
-** alike, one goes; and what the loop passes on as it is, is outside what it was before.
+** Removes dead loop state: elements that neither the condition nor a user of the loop reads, directly or through a
+** live element. Merges two elements with the same initial value and the same update. Outside the loop, an element that
+** the body passes on unchanged is replaced by its initial value.
 **
 **     while((i, x, n, j = i)): i < n, (i + 1, x * x, n, j + 1)    while((i, n)): i < n, (i + 1, n)
 **
-** The last one if only i is read afterwards.
+** The first line holds if users of the loop read only i.
 */
 #include "base/scope.h"
 #include "hlo/ir/shorthand.h"
@@ -31,7 +31,7 @@ static bool find_state(State *s, Instruction *loop, const Users *users) {
       !has_only_elements(body->parameters[0]) || !has_only_elements(condition->parameters[0])) {
     return false;
   }
-  for (int i = 0; i < body->count; i++) { /* the root is used by nobody else */
+  for (int i = 0; i < body->count; i++) { /* the root has no other use */
     const Instruction *x = body->instructions[i];
     for (int k = 0; k < x->operand_count; k++) {
       if (x->operands[k] == body->root) return false;
@@ -51,7 +51,7 @@ static bool find_state(State *s, Instruction *loop, const Users *users) {
   return true;
 }
 
-/* ---- What is passed on ---- */
+/* ---- Elements passed on unchanged ---- */
 
 static bool skip_passed_on(State *s) {
   int kept = 0;
@@ -75,7 +75,7 @@ static bool skip_passed_on(State *s) {
 
 /* ---- Twins ---- */
 
-/* f(state[i], y) and f(state[j], y), with both of the same beginning. */
+/* Whether elements i and j begin equal and are updated as f(state[i], y) and f(state[j], y). */
 static bool are_twins(const State *s, int i, int j) {
   const Instruction *a = s->root->operands[i], *b = s->root->operands[j];
   if (s->init->opcode != HLO_TUPLE_OP || s->init->operands[i] != s->init->operands[j] ||
@@ -119,7 +119,7 @@ static bool join_twins(const State *s) {
   return changed;
 }
 
-/* ---- What is dead ---- */
+/* ---- Dead elements ---- */
 
 typedef struct Marks {
   bool *needed; /* by id, of the body's instructions */
@@ -139,7 +139,7 @@ static void mark_element(State *s, Marks *m, int64_t index) {
   mark(m, s->root->operands[index]);
 }
 
-/* From what is read outside, by the condition, and by what does more than compute. */
+/* Marks live elements, from those read outside, by the condition, and by operations with side effects. */
 static void mark_all(State *s, Marks *m) {
   const Computation *body = s->loop->a->body, *condition = s->loop->a->condition;
   for (int u = 0; u < s->user_count; u++) mark_element(s, m, s->users[u]->a->tuple_index);
@@ -159,7 +159,7 @@ static void mark_all(State *s, Marks *m) {
   }
 }
 
-/* Only what is live is left of the state, and only what is needed of the body. */
+/* Keeps the live elements of the state and the needed instructions of the body. */
 static void drop_dead(State *s, const bool *needed, int left) {
   Computation *body = s->loop->a->body;
   Arena *arena = body->module->arena;

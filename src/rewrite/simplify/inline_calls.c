@@ -1,24 +1,23 @@
 /*
-** Puts bodies in the place of what only calls them: `call`, `fusion` (those of imported programs;
-** ours are made later), `map` with an element-wise body, and async-start/done pairs. The pairs of
-** collectives and copies become their synchronous form, which differs from them only in when the
-** result is waited for.
+** Inlines the bodies of `call`, `fusion` (of imported programs; ours are made later), `map` with an
+** element-wise body, and async-start/done pairs. Such pairs of collectives and copies become their
+** synchronous form, which gives the same result at once.
 */
 #include <stdlib.h>
 
 #include "base/host/platform.h"
 #include "rewrite/rewrite.h"
 
-/* How far a program may grow. One whose calls double at each of many levels would grow for ever; what
-** goes beyond stays a call, which the evaluator runs. */
+/* Limits of a program's growth, which is exponential if each level calls the next one twice. Calls beyond
+** the limits stay, and the evaluator runs them. */
 enum { LARGEST_COMPUTATION = 1 << 18, MIN_GROWTH = 1 << 14, GROWTH_FACTOR = 4 };
 
-/* The walk over one computation, whose instructions are put into a new list. */
+/* The walk over one computation, which builds a new list of instructions. */
 typedef struct Inliner {
   Computation *computation;
-  Instruction **to; /* by old id: what stands for that instruction now */
-  int *users;       /* by old id: how many operands refer to it */
-  int *finished;    /* by old id: how many of those are its own -done or -update */
+  Instruction **to; /* by old id: the instruction that replaces it */
+  int *users;       /* by old id: number of operands that refer to it */
+  int *finished;    /* by old id: number of these in its own -done or -update */
   bool changed;
 } Inliner;
 
@@ -41,7 +40,7 @@ static bool is_async(Opcode opcode) {
   return opcode == HLO_ASYNC_START || opcode == HLO_ASYNC_UPDATE || opcode == HLO_ASYNC_DONE;
 }
 
-/* Element-wise, with nothing but its operands to look at. */
+/* Whether an instruction is element-wise and depends on its operands only. */
 static bool is_elementwise(const Instruction *instruction) {
   return opcode_is_elementwise(instruction->opcode) &&
          (opcode_category(instruction->opcode) != CONVERSION || instruction->opcode == HLO_CONVERT);
@@ -61,15 +60,15 @@ static bool has_elementwise_body(const Instruction *map) {
   return true;
 }
 
-/* The order of the caller's list says what control predecessors said. */
+/* Drops control predecessors: the order of the caller's list expresses them. */
 static void wait_for_nobody(Instruction *x) {
   if (x->a->control_predecessors.count) {
     instruction_attributes(x)->control_predecessors = (InstructionList){0};
   }
 }
 
-/* A copy of a callee's instruction, with `operands`, at the end of the caller. In a map's body the
-** instructions are scalars, in its place they are arrays as wide as the map. */
+/* Appends a copy of a callee's instruction, with `operands`, to the caller. The scalars of a map's body
+** become arrays with the map's dimensions. */
 static Instruction *copy_instruction(Computation *into, const Instruction *from,
                                      Instruction **operands, const Instruction *map) {
   Arena *arena = into->module->arena;
@@ -88,7 +87,7 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
   return copy;
 }
 
-/* The instruction itself, where nobody else calls the callee; its id stays, by which its users find it. */
+/* Moves an instruction of a callee that has no other caller. It keeps its id, by which its users find it. */
 static Instruction *move_instruction(Computation *into, Instruction *x, Instruction **operands) {
   Arena *arena = into->module->arena;
   for (int k = 0; k < x->operand_count; k++) x->operands[k] = operands[k];
@@ -99,7 +98,7 @@ static Instruction *move_instruction(Computation *into, Instruction *x, Instruct
   return x;
 }
 
-/* What a get-tuple-element of a tuple stands for, so that calls in calls do not leave one in each; or NULL. */
+/* Returns the element that a get-tuple-element of a tuple stands for, or NULL. So nested calls leave no tuples. */
 static Instruction *element_of(const Instruction *x, const Instruction *tuple) {
   if (x->opcode != HLO_GET_TUPLE_ELEMENT || tuple->opcode != HLO_TUPLE_OP) return NULL;
   Instruction *element = tuple->operands[x->a->tuple_index];
@@ -107,7 +106,7 @@ static Instruction *element_of(const Instruction *x, const Instruction *tuple) {
   return same ? element : NULL;
 }
 
-/* Copies the body of `callee` into `into`, or moves it there. Returns what stands for its root. */
+/* Copies or moves the body of `callee` into `into`. Returns the instruction that replaces its root. */
 static Instruction *copy_body(Computation *into, const Computation *callee,
                               Instruction *const *arguments, const Instruction *map) {
   bool moves = !map && callee->callers == 1;
@@ -154,7 +153,7 @@ static const Computation *body_of(const Inliner *inliner, const Instruction *ins
   return body;
 }
 
-/* A start whose one user is its -done, whose shape is that of the synchronous operation. */
+/* Makes a start synchronous whose only user is its -done, which has the result's shape. */
 static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const Shape *shape) {
   Instruction *synchronous =
       computation_add(inliner->computation, synchronous_form(start->opcode), shape, start->operands,
@@ -163,7 +162,7 @@ static Instruction *make_synchronous(Inliner *inliner, Instruction *start, const
   return synchronous;
 }
 
-/* What is beyond the growth is nobody's loop: no pass has seen to it that there is a plan. */
+/* Turns a fusion beyond the limits into a call, as no pass has checked that its loops have a plan. */
 static void make_call(Instruction *fusion) {
   Attributes call;
   attributes_init(&call);
@@ -172,8 +171,8 @@ static void make_call(Instruction *fusion) {
   instruction_become(fusion, HLO_CALL, fusion->operands, fusion->operand_count, &call);
 }
 
-/* What stands for `instruction` in the new list. `done_shape`, by id: what the -done of a start
-** has for a shape. */
+/* Returns the instruction that replaces `instruction` in the new list. `done_shape`, by a start's id: the
+** shape of its -done. */
 static Instruction *place(Inliner *inliner, Instruction *instruction, const Shape **done_shape) {
   Computation *computation = inliner->computation;
   int id = instruction->id;
@@ -191,7 +190,7 @@ static Instruction *place(Inliner *inliner, Instruction *instruction, const Shap
     inliner->changed = true;
     return make_synchronous(inliner, instruction, done_shape[id]);
   }
-  /* A -done or -update whose start went stands for what the start became. */
+  /* Replaces a -done or -update whose start is gone by the start's replacement. */
   if (is_done(instruction->opcode) || instruction->opcode == HLO_ASYNC_UPDATE ||
       instruction->opcode == HLO_ASYNC_DONE) {
     Instruction *operand = instruction->operands[0];
@@ -245,7 +244,7 @@ static bool inline_calls(Computation *computation) {
   inliner.finished = ARENA_ARRAY(scratch, int, count);
   const Shape **done_shape = ARENA_ARRAY(scratch, const Shape *, count);
   count_users(&inliner, list, count, done_shape);
-  int root = computation->root->id; /* while the ids are those of before */
+  int root = computation->root->id; /* before ids change */
 
   computation->instructions = NULL;
   computation->count = computation->capacity = 0;
@@ -274,6 +273,6 @@ bool pass_inline_calls(Module *module) {
   if (!module->growth) module->growth = MIN_GROWTH + GROWTH_FACTOR * count_all(module);
   module_count_callers(module);
   if (!for_each_computation(module, inline_calls)) return false;
-  module_keep_reached(module); /* what was copied is not to be gone through as well */
+  module_keep_reached(module); /* drops the callees that were inlined everywhere */
   return true;
 }

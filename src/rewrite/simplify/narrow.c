@@ -1,20 +1,20 @@
 /*
-** What nobody uses of an array is not computed. Of each value, the smallest box that holds all that its
-** users want is found, from the last instruction to the first; products and reductions of which that
-** is a small part are made smaller, and so is what they are made of:
+** Computes only the elements of an array that its users read. Goes from the last instruction to the first and finds,
+** for each value, the smallest box that contains all elements read. Dots and reductions with a small box are narrowed
+** to it, together with their operands:
 **
 **     slice(dot(x, w), rows [i:i+1])     dot(slice(x, rows [i:i+1]), w)
 **
-** So a model that is asked for its last position computes the last layer for that one only. Where
-** nothing but loops over elements would become smaller all stays as it is: these go by their slices.
+** So a model whose last position alone is read computes the last layer for that position only. A program
+** in which only element-wise loops would shrink stays as it is: fusion with the slices narrows these loops.
 */
 #include "base/scope.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
-  MIN_PART = 2,       /* times what is used must fit, for something to be made smaller */
-  MIN_WORK = 1 << 14, /* multiplications or so that there must be to save */
+  MIN_PART = 2,       /* min ratio of all elements to those used, for a value to be narrowed */
+  MIN_WORK = 1 << 14, /* min count of multiplications saved */
 };
 
 typedef struct Range {
@@ -24,9 +24,9 @@ typedef struct Range {
 typedef struct Narrower {
   Arena *arena; /* scratch */
   Computation *computation;
-  int count;        /* instructions when it began */
-  Range **used;     /* by id: what is used, a range a dimension; NULL: nothing, so far */
-  Instruction **to; /* by id: that part of it; NULL: it stays */
+  int count;        /* instructions before the pass */
+  Range **used;     /* by id: the box used, a range per dimension; NULL: no use found yet */
+  Instruction **to; /* by id: the narrowed value; NULL: not narrowed */
 } Narrower;
 
 /* ---- Boxes ---- */
@@ -56,10 +56,10 @@ static const Shape *box_shape(Arena *arena, PrimitiveType type, const Range *box
   return shape_make(arena, type, rank, dims, NULL);
 }
 
-/* ---- What of an operand a part of the result takes ---- */
+/* ---- The box of an operand that a box of the result reads ---- */
 
-/* Dimension by dimension but for those of size 1, which reshapes insert and drop; or the outermost of
-** several that become one, or of one that becomes several. False if a box does not stay one. */
+/* Maps a box through a reshape, one group of dimensions at a time. Dimensions of size 1 may come and go. Within a
+** group only the outermost dimension may be a part. Returns false if the operand's elements form no box. */
 static bool reshaped_box(const Instruction *x, const Range *box, Range *out) {
   const Shape *from = x->shape, *to = x->operands[0]->shape;
   int i = 0, j = 0;
@@ -73,7 +73,7 @@ static bool reshaped_box(const Instruction *x, const Range *box, Range *out) {
         right *= to->dims[j++];
       }
     }
-    /* The group's part, as a range of its elements in a row: all but one dimension are whole. */
+    /* The group's part, as a range of its elements in row-major order: only one dimension is not whole. */
     int64_t low = 0, high = left, stride = left, whole = left;
     bool is_part = false;
     for (int k = first_i; k < i; k++) {
@@ -98,7 +98,7 @@ static bool reshaped_box(const Instruction *x, const Range *box, Range *out) {
   return true;
 }
 
-/* A dot's result has the batch dimensions, then what is left of lhs, then of rhs. */
+/* A dot's result has the batch dimensions, then the free dimensions of lhs, then those of rhs. */
 static void dot_box(const Instruction *dot, int side, const Range *box, Range *out) {
   const Shape *shape = dot->operands[side]->shape, *lhs = dot->operands[0]->shape;
   const Attributes *a = dot->a;
@@ -115,7 +115,7 @@ static bool is_array_reduce(const Instruction *x) {
   return x->opcode == HLO_REDUCE && x->operand_count == 2;
 }
 
-/* What `box` of x takes of operand k, in `out`. False if not a box, or x can't be made in part. */
+/* Finds the box of operand k that `box` of x reads, in `out`. Returns false if there is none, or x has no part. */
 static bool operand_box(const Instruction *x, int k, const Range *box, Range *out) {
   const Shape *operand = x->operands[k]->shape;
   for (int d = 0; d < operand->rank; d++) out[d] = (Range){0, operand->dims[d]};
@@ -150,7 +150,7 @@ static bool operand_box(const Instruction *x, int k, const Range *box, Range *ou
   }
 }
 
-/* ---- What is used ---- */
+/* ---- Used elements ---- */
 
 static void use(const Narrower *n, const Instruction *x, const Range *box) {
   Range **used = &n->used[x->id];
@@ -176,7 +176,7 @@ static bool can_narrow(const Instruction *x, const Range *box) {
   return true;
 }
 
-/* Multiplications and such, of a product or a reduction. */
+/* Counts the scalar operations of a dot or a reduction with that number of results. */
 static int64_t work_of(const Instruction *x, int64_t results) {
   int64_t each = 1;
   const Shape *operand = x->operands[0]->shape;
@@ -186,7 +186,7 @@ static int64_t work_of(const Instruction *x, int64_t results) {
   return each * results;
 }
 
-/* Finds what is used; returns how much work need not be done. */
+/* Finds the box used of each value. Returns the scalar operations that narrowing saves. */
 static int64_t analyse(const Narrower *n) {
   int64_t saved = 0;
   for (int i = n->count - 1; i >= 0; i--) {
@@ -211,7 +211,7 @@ static int64_t analyse(const Narrower *n) {
 
 /* ---- The smaller program ---- */
 
-/* `box` of x: of the part of it that there is. */
+/* Returns `box` of x, sliced from x or from its narrowed value. */
 static Instruction *part_of(const Narrower *n, Instruction *x, const Range *box) {
   Arena *arena = n->computation->module->arena;
   Instruction *whole = n->to[x->id] ? n->to[x->id] : x;
@@ -242,7 +242,7 @@ static Attributes attributes_of_part(Arena *arena, const Instruction *x, const I
   return a;
 }
 
-/* x, of what is used of it; of a slice that is used whole, of what is left of its operand. */
+/* Narrows x to the box used. A slice that is used whole becomes a slice of its narrowed operand. */
 static void narrow(const Narrower *n, Instruction *x) {
   Arena *arena = n->computation->module->arena;
   const Range *box = n->used[x->id];
@@ -264,8 +264,7 @@ static void narrow(const Narrower *n, Instruction *x) {
       computation_add(n->computation, x->opcode, shape, operands, x->operand_count, &a, x->name);
 }
 
-/* Cheap, as most computations have nothing of the kind; and what depends on layouts or on an order that
-** the program states stays as it is. */
+/* Rules out most computations cheaply. One that depends on layouts or on a stated order stays as it is. */
 static bool may_be_narrowed(const Computation *computation) {
   bool slices = false, works = false;
   for (int i = 0; i < computation->count; i++) {
