@@ -1,11 +1,10 @@
 /*
-** Cells: sixteen bytes of memory that a local has instead, in a loop of a region or in all of it.
+** Cells: keeps sixteen bytes of memory in a local, in a loop of a region or in all of it.
 **
-** Which ones: of buffers that lie in one line of 64 bytes, as the arena gives them out, so that no other
-** buffer is in that line as long as they are wanted; and only of lines that nobody but written out code
-** looks at there, each byte of which knows its place. They are loaded where a loop begins if what is in
-** them was made before, and stored where it ends if somebody wants it later. Loops in loops have the
-** cells of the outer one, and some of their own.
+** A buffer gets cells if it lies within one line of 64 bytes. The arena gives out whole lines, so no other
+** buffer shares the line while this one is live. Only inlined code may access the line, at places known
+** when it is compiled. A cell is loaded where its loop begins if it was written before, and stored where
+** the loop ends if it is read later. An inner loop uses the cells of the outer one and adds its own.
 */
 #include <stdlib.h>
 
@@ -15,11 +14,11 @@
 
 enum { CELL = 16, LINE = 64 };
 
-/* ---- What steps look at ---- */
+/* ---- The steps' accesses ---- */
 
 typedef struct Access {
   Place place;
-  bool by_code, writes; /* by_code: of known bytes, written out */
+  bool by_code, writes; /* by_code: by inlined code, at known bytes */
 } Access;
 
 typedef struct Accesses {
@@ -134,7 +133,7 @@ static void add_line(Cells *cells, WasmFunction *f, const Access *group, int cou
       cell.is_written |= group[i].writes;
     }
     if (cell.place.bytes == 0) continue;
-    if (place.slot == 0) cell.place.bytes = CELL; /* the rest of a line of the arena is nobody's */
+    if (place.slot == 0) cell.place.bytes = CELL; /* the rest of an arena line is unused */
     cell.local = wasm_local(f, WASM_V128);
     cells->items[cells->count++] = cell;
   }
@@ -147,7 +146,7 @@ void cells_find(Cells *cells, WasmFunction *f, Arena *arena, const RegionSteps *
   if (!all.count) return;
   qsort(all.items, (size_t)all.count, sizeof *all.items, by_line);
   cells->items = ARENA_ARRAY(arena, Cell, all.count * (LINE / CELL));
-  int64_t taken = 0; /* up to here somebody else looks at the slot */
+  int64_t taken = 0; /* the end of the slot's bytes that other code accesses */
   for (int i = 0, next; i < all.count; i = next) {
     const Place *place = &all.items[i].place;
     bool by_code = true;

@@ -1,8 +1,7 @@
 /*
-** Program: what compiling makes of a module. The optimised module, and for it a list of thunks: the
-** steps that a replica takes, in order. A thunk is a call of generated code, of a library kernel, of the
-** evaluator on one instruction, a copy, a loop or branch over more thunks, a collective, or a call
-** of the host.
+** Program: the result of compiling a module. It holds the optimised module and a list of thunks, the steps
+** that a replica takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
+** evaluator on one instruction; a copy; a loop or branch over more thunks; a collective; a call of the host.
 **
 ** Values live in logical buffers (XLA's term): one per array leaf that some instruction defines.
 ** Tuples are never materialised: a tuple is its leaves. The buffer plan (buffer_plan.c) gives each
@@ -12,7 +11,7 @@
 **     slots 1 .. P                the leaves of the parameters, as the caller gave them
 **     slots P+1 .. P+R            the leaves of the result, freshly allocated; temporaries before
 **     slots P+R+1 ..              constants
-**     then                        loans: temporaries for which an argument or a result may have room
+**     then                        loans: temporaries that may lie in an argument or a result
 */
 #ifndef XLA_COMPILE_PROGRAM_H
 #define XLA_COMPILE_PROGRAM_H
@@ -27,19 +26,19 @@ enum { SLOT_NONE = -1, SLOT_ARENA = 0, SLOT_FIRST_PARAMETER = 1 };
 typedef struct LogicalBuffer {
   const Shape *shape;
   int64_t bytes;
-  int first, last; /* the times at which it is defined and last used; times count thunks */
-  int slot;        /* SLOT_NONE: nowhere (tokens) */
+  int first, last; /* its live range: the times of definition and last use, counted in thunks */
+  int slot;        /* SLOT_NONE: no memory (tokens) */
   int64_t offset;
-  struct LogicalBuffer *same; /* it shares that one's memory; NULL: it has its own */
+  struct LogicalBuffer *same; /* the buffer whose memory it shares; NULL: it has its own */
   const Instruction *definer; /* of temporaries */
-  bool unwritten;             /* nobody does: what goes with a send or recv until it is done */
-  int loop, place;            /* in the state of which while, and where; 0: in none */
-  int result_of;              /* a while whose new state it is part of; 0: of none */
+  bool unwritten;             /* no thunk writes it: the data of a send or recv until it is done */
+  int loop, place;            /* the while whose state it is in, and its position there; 0: none */
+  int result_of;              /* the while whose new state it is part of; 0: none */
   bool of_branches;           /* a conditional's result: each branch copies its own there */
-  /* Of a loop's state: what it begins as, and when that is copied there. */
+  /* Of a loop's state: its initial value, and the time at which that is copied there. */
   const struct LogicalBuffer *copied_from;
   int copied_at;
-  /* in_place.c: a parameter whose memory it could have, and a temporary whose it could if it has not that. */
+  /* in_place.c: the parameter whose memory it may take, or else the temporary. */
   const struct LogicalBuffer *may_take, *may_take_else;
   int number; /* for plan_check.c */
 } LogicalBuffer;
@@ -67,12 +66,12 @@ typedef struct ThunkSequence {
 struct Thunk {
   ThunkKind kind;
   int time;       /* of calls and copies: see LogicalBuffer */
-  int begin, end; /* the times of what is in it */
+  int begin, end; /* the times of the thunks in it */
   const Instruction *instruction;
   int operand_count, result_count; /* leaves */
   LogicalBuffer **operands, **results;
   union {
-    bool in_order; /* EVAL: what it applies draws random numbers, one after the other */
+    bool in_order; /* EVAL: it draws random numbers, so elements are computed in order */
     struct {       /* GENERATED: in the executable's module */
       int function;
       CodegenWork work;
@@ -87,15 +86,15 @@ struct Thunk {
       ThunkSequence *condition, *body;
       LogicalBuffer *predicate;
       int state_count;
-      LogicalBuffer **state, **next; /* what the body makes of the state */
+      LogicalBuffer **state, **next; /* next: the state that the body computes */
     };
-    const DeviceGroups *groups; /* COLLECTIVE: who meets */
+    const DeviceGroups *groups; /* COLLECTIVE: the devices that meet */
     const int *peers;           /* CHANNEL: see channel_peers_resolve */
-    struct { /* REGION, ROWS: what it is made of, and the names of these, a line each */
-      ThunkSequence *steps; /* of ROWS the first may be a KERNEL, whose chunks are the blocks */
+    struct {                    /* REGION, ROWS: its steps, and their names, a line each */
+      ThunkSequence *steps;     /* of ROWS the first may be a KERNEL, whose chunks are the blocks */
       const char *holds;
       int region;          /* REGION: its number */
-      int64_t rows, block; /* ROWS: how many there are, and at a time, without a kernel */
+      int64_t rows, block; /* ROWS: their number; without a kernel, the number at a time */
     };
     struct { /* CONDITIONAL: operands[0] is the index or predicate */
       ThunkSequence *branches;
@@ -108,19 +107,20 @@ static inline bool thunk_has_steps(const Thunk *thunk) {
   return thunk->kind == THUNK_REGION || thunk->kind == THUNK_ROWS;
 }
 
-/* Memory that is free for a temporary if a run finds it so when it starts: a result's before that is made,
-** unless an argument is read there that becomes it; an argument's that was given away, and becomes no
-** result. Else the temporary is in the arena. */
+/* Memory that a temporary may borrow if it is free when a run starts; else the temporary is in the arena.
+** The lender is a result, before it is written and unless a donated argument lies there; or a donated
+** argument that becomes no result. */
 typedef struct Loan {
   int lender; /* slot */
   int64_t offset;
-  int64_t instead, end; /* in the arena: from where, and to where */
+  int64_t instead, end; /* its range in the arena if the memory is not lent */
 } Loan;
 
-/* What a run may find. There are others between them, in which nothing has yet another place. */
+/* The kinds of runs by donated arguments. In the mixed kinds between these, each buffer has a place of one
+** of these. */
 typedef enum RunKind {
-  RUN_KEEPS, /* no argument was given away */
-  RUN_TAKES, /* all were */
+  RUN_KEEPS, /* no argument is donated */
+  RUN_TAKES, /* all are */
   RUN_LENDS_NOTHING,
   RUN_KINDS,
 } RunKind;
@@ -132,18 +132,18 @@ typedef struct Program {
   ThunkSequence entry;
   int parameter_leaves, result_leaves, constant_count, slot_count;
   const Shape **parameter_shapes, **result_shapes; /* of the leaves */
-  /* Of those leaves, the last ones that the caller does not see: an s32[] for each dynamic
-  ** dimension of the others, in order. */
+  /* The last of those leaves, hidden from the caller: an s32[] for each dynamic dimension of the
+  ** others, in order. */
   int hidden_parameters, hidden_results;
   uint8_t **constants;
   int *
-      donors; /* by result leaf: the parameter leaf whose memory it may have, if a run owns it; or -1 */
-  int64_t arena_bytes;        /* but for loans that nobody lends */
+      donors; /* by result leaf: the parameter leaf whose memory it may take, if a run owns it; or -1 */
+  int64_t arena_bytes;        /* without the loans that are not lent */
   int loan_count, first_loan; /* slots */
   Loan *loans;
-  int64_t list_bytes, constant_bytes, code_bytes; /* list: of regions, behind the arena */
-  bool is_quick;    /* few short steps, which wait for nobody: it may start where its caller is */
-  int depth;        /* of sequences in sequences: so many frames does a replica need */
+  int64_t list_bytes, constant_bytes, code_bytes; /* list: the regions', after the arena */
+  bool is_quick; /* few short steps that wait for no device: it may start on the caller's thread */
+  int depth;     /* of nested sequences: the number of frames that a replica needs */
   int fusion_count; /* that want generated code */
   FusionFunction *fusions;
   int region_count;
@@ -152,7 +152,7 @@ typedef struct Program {
 } Program;
 
 typedef struct CompileOptions {
-  bool evaluate;      /* as it is written: nothing is fused, and the evaluator runs what it can */
+  bool evaluate;      /* fuse nothing, and run all possible instructions in the evaluator */
   bool keep_operands; /* no result is written into an operand's memory */
   PassSet disabled;   /* rewrites that are switched off: pipeline_disable */
   PassWatch *watch;   /* of the passes; may be NULL */
@@ -166,46 +166,46 @@ typedef struct ProgramMemory { /* bytes */
   int64_t arguments, results, aliases, temporaries, constants, generated_code, temporaries_given;
 } ProgramMemory;
 
-/* What one device takes; constants and code are shared by all. `aliases` is the part of the results that
-** arguments may give their memory to; `temporaries` are those of a run to which nothing is given away,
-** `temporaries_given` where everything is. */
+/* Returns the memory of one device; all devices share constants and code. `aliases` is the part of the
+** results that may take arguments' memory. `temporaries` are those of a run with no donated argument,
+** `temporaries_given` those of a run with all arguments donated. */
 ProgramMemory program_memory(const Program *program);
-/* Whether a slot's memory is lent in a run of that kind. */
+/* Whether a slot's memory is lent in a run of this kind. */
 bool slot_lends(const Program *program, int slot, RunKind kind);
 
 const char *thunk_kind_name(ThunkKind kind);
 
-/* The shape of leaf number `leaf` of a thunk's operands, as its instruction reads it. The buffer's own shape
-** may be another: reshape and bitcast-convert have the buffer of their operand. */
+/* Returns the shape of leaf number `leaf` of a thunk's operands, as its instruction reads it. The buffer's
+** shape may differ: reshape and bitcast-convert share their operand's buffer. */
 const Shape *thunk_operand_shape(const Thunk *thunk, int leaf);
 
-/* The passes' result is in program->module; this lists the thunks, for people. */
+/* Prints the thunks for human readers. The passes' result is in program->module. */
 void program_print_thunks(const Program *program, StrBuf *out);
-/* What is where in memory, and when, a line each: a name, after a + if it is what a kernel works with, a place
-** as in the list of thunks, the bytes, and the first and the last thunk that want it. */
+/* Prints the buffers, one a line: the name (after a + for a kernel's scratch), the place as in the list of
+** thunks, the bytes, and the first and last thunk of the live range. */
 void program_print_memory(const Program *program, StrBuf *out);
 
 /* thunks.c: from computations to thunks. */
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
-/* in_place.c: results that take their operands' memory, or that of arguments. */
+/* in_place.c: lets results take the memory of their operands, or of arguments. */
 void join_buffers(Program *program);
 void remove_copies(ThunkSequence *sequence); /* that join_buffers made needless */
 void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
 bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
-LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* whose memory it has */
-/* Where a buffer is in a run of that kind. */
+LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* the buffer whose memory it has */
+/* The place of a buffer in a run of one kind. */
 typedef struct Spot {
   int slot;
   int64_t offset;
 } Spot;
 Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
-/* row_groups.c: puts runs of loops over the same rows together, once all buffers have their places; and
-** before, lets these be such that it can. */
+/* row_groups.c: prepares the buffers' places for groups of loops over the same rows; and forms these groups,
+** once all buffers have their places. */
 void plan_row_groups(Program *program);
 void compile_row_groups(Program *program);
-/* regions.c: the same of small thunks. */
+/* regions.c: groups small thunks into regions. */
 void compile_regions(Program *program);
-/* plan_check.c: in builds that test, aborts where a step would read what is not there. */
+/* plan_check.c: in test builds, aborts if a step would read memory that does not hold its operand. */
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results);
 /* buffer_plan.c: slots and offsets for all logical buffers that have none yet. */

@@ -1,8 +1,8 @@
 /*
 ** Run: one execution on all devices of a mesh, of one executable or of one for each device. A device
-** is a task: a stack of frames over thunk sequences. Its type is Replica, as where there are no
-** partitions each replica is one. It runs on any worker, parks at collectives and host calls, and is resumed
-** by whoever completes what it waits for. Nothing blocks.
+** is a task: a stack of frames over thunk sequences. Its type is called Replica: without partitions each
+** device is one replica. It runs on any worker, and parks at collectives and host calls. The device or host
+** that completes the awaited event resumes it. No thread blocks.
 */
 #ifndef XLA_RUNTIME_RUN_H
 #define XLA_RUNTIME_RUN_H
@@ -20,9 +20,9 @@ typedef enum ReplicaState {
   REPLICA_STOPPED, /* finished, or given up after the run failed */
 } ReplicaState;
 
-/* What happened when, for profiles; times from platform_now_us(). The layout (56 bytes) is read by the
-** bindings. A collective's event lasts from the arrival to the resumption; until `ready_us` it waits for
-** what `waited_for` says: the device that came last or sent something, or the host. */
+/* An event of a profile; times are from platform_now_us(). The bindings read this layout (56 bytes). A
+** collective's event lasts from the arrival to the resumption. Until `ready_us` it waits for `waited_for`:
+** the device that came last or sent the message, or the host. */
 enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
 typedef struct ProfileEvent {
   double start_us, ready_us, end_us;
@@ -41,10 +41,10 @@ typedef struct Frame {
   const ThunkSequence *sequence;
   int next;  /* the thunk to run */
   int phase; /* of that thunk, if it is a loop, a branch, a kernel, a region or a collective */
-  int chunk; /* of that phase, from which it goes on */
+  int chunk; /* of that phase: the next one */
 } Frame;
 
-/* Where the devices of one group meet for one collective: part of the one that came first. */
+/* The meeting of one group's devices for one collective; it is part of the device that came first. */
 typedef struct Rendezvous {
   struct Rendezvous *next; /* open ones of the run */
   const Thunk *thunk;
@@ -53,33 +53,33 @@ typedef struct Rendezvous {
 } Rendezvous;
 
 struct Replica {
-  Task task; /* first, as the scheduler knows it by that */
+  Task task; /* first, as the scheduler casts it to Replica */
   Run *run;
-  int id; /* the device's: its place in the mesh, replica-major */
+  int id; /* the device's position in the mesh, replica-major */
   Executable *executable;
   struct RunArena *arena;
-  int64_t arena_bytes; /* of it, for temporaries */
+  int64_t arena_bytes; /* the part of the arena for temporaries */
   Buffer **arguments;  /* retained */
   Buffer **results;    /* NULL once taken */
   ReplicaState state;
   Replica *next_call; /* of those that wait for the host */
   uint8_t **slots;
   Arena *scratch;                /* for the evaluator, emptied after each thunk */
-  struct Evaluation *evaluation; /* in there, of the thunk that it is at; else NULL */
+  struct Evaluation *evaluation; /* of the present thunk, in scratch; else NULL */
   ArenaMark evaluation_mark;
   int depth;
-  Frame *frames;   /* as many as the executable says */
-  const Thunk *at; /* what it runs or ran last */
+  Frame *frames;   /* their number is the program's depth */
+  const Thunk *at; /* the thunk that it runs or ran last */
   const Thunk *parked_at;
   Rendezvous own_rendezvous, *rendezvous; /* the one that it waits in */
-  struct Message *message;                /* that it receives when it goes on */
+  struct Message *message;                /* received when it goes on */
   double parked_since;
-  double ready_us;    /* when what it waited for was there, */
-  int waited_for;     /* and whom that was: for the profile */
-  double since;       /* when it began with the thunk that it is at */
+  double ready_us;    /* for the profile: the time at which its wait ended, */
+  int waited_for;     /* and the device that it waited for */
+  double since;       /* the start of the present thunk */
   double deadline_us; /* of this turn; 0: none */
-  int fuel;           /* that a region gets; 0: none did yet */
-  Error *error;       /* while a region runs: where its calls say what went wrong */
+  int fuel;           /* a region's fuel; 0: no region ran yet */
+  Error *error;       /* while a region runs: receives the errors of its calls */
   uint64_t rng_state[2];
   int event_count, event_capacity;
   ProfileEvent *events; /* heap */
@@ -90,47 +90,47 @@ struct Run {
   Mesh mesh;
   RunState state;
   bool profile;
-  _Atomic bool failing; /* some replica failed; the others stop at their next chunk */
+  _Atomic bool failing; /* a replica failed; the others stop at their next chunk */
   int device_count;
   Replica *replicas; /* one a device */
   int stopped;       /* replicas that are STOPPED */
   bool abandoned;    /* by its owner: the last worker that holds it destroys it */
   Error error;
-  struct Waiting *waiting; /* who waited for what when it could not go on; waiting.c */
+  struct Waiting *waiting; /* of a run that could not go on: each device's wait; waiting.c */
   bool has_waiting;
   Rendezvous *rendezvous;       /* open ones */
   struct Message *messages;     /* sent and not yet received; channels.c */
-  Replica *host_calls;          /* replicas that wait for the host and were not taken yet; host.c */
-  Replica *last_host_call;      /* of that list, if there is one */
-  Arena *memory;                /* of all this; nothing is added once it has started */
+  Replica *host_calls;          /* replicas whose host call was not taken yet; host.c */
+  Replica *last_host_call;      /* the end of that list */
+  Arena *memory;                /* holds all this; the run adds nothing after its start */
   ProfileEvent *profile_events; /* merged when asked for */
   int profile_count;
 };
 
-/* `executables`: one for each device of the mesh that all of them were compiled for. See api.h for the
-** meaning of the other arguments; they are those of one device behind those of another. */
+/* `executables`: one for each device of the mesh that all of them were compiled for. api.h describes the
+** other arguments; here the arguments of each device follow those of the device before. */
 Run *run_new(Executable *const *executables, Buffer *const *arguments, const uint8_t *donated,
              bool profile, Error *error);
-/* Whether they are that: `count` of them, for one mesh, as large. */
+/* Whether there are `count` executables, all for one mesh of that size. */
 bool run_check_devices(Executable *const *executables, int count, Error *error);
 /* The same executable on all devices. */
 Run *run_new_replicated(Executable *executable, Buffer *const *arguments, const uint8_t *donated,
                         bool profile, Error *error);
-/* Before it starts: other numbers of rng for another seed; 0 is what it has anyway. */
+/* Seeds rng; called before run_start. The default seed is 0. */
 void run_seed(Run *run, uint64_t seed);
 void run_start(Run *run);
 RunState run_state(Run *run);
-/* A reference of the caller's, of the actual size where dimensions are dynamic. NULL for tokens, or
-** with RESOURCE_EXHAUSTED. */
+/* Returns a result, which the caller releases. Dynamic dimensions have their actual sizes. NULL for tokens,
+** or with RESOURCE_EXHAUSTED. */
 Buffer *run_result(Run *run, int device, int leaf, Error *error);
 void run_cancel(Run *run);
-/* As run_cancel, with DEADLINE_EXCEEDED, which says who waits for what after so many ms. */
+/* Cancels the run with DEADLINE_EXCEEDED; the error lists each device's wait after `ms` milliseconds. */
 void run_time_out(Run *run, double ms);
 void run_free(Run *run);
-/* All replicas' events by start time; they belong to the run, which must have ended. */
+/* Returns all replicas' events by start time. The run owns them, and must have ended. */
 const ProfileEvent *run_profile(Run *run, int *count);
 
-/* Where in the mesh a device is. */
+/* A device's position in the mesh. */
 static inline int replica_number(const Replica *device) {
   return device->id / device->run->mesh.partitions;
 }
@@ -138,49 +138,51 @@ static inline int partition_number(const Replica *device) {
   return device->id % device->run->mesh.partitions;
 }
 
-/* A thunk's view of memory. */
+/* Returns the address of a buffer in a replica's memory; NULL for tokens. */
 static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuffer *buffer) {
   return buffer->slot == SLOT_NONE ? NULL : replica->slots[buffer->slot] + buffer->offset;
 }
 
 /* ---- Turns of devices ---- */
 
-/* What the scheduler calls: turns.c */
+/* The functions that the scheduler calls: turns.c */
 extern const TaskKind replica_task;
 
-/* With the lock held. A device waits, for others or the host; it goes on; its run fails for a reason
-** outside its devices (cancelled, say): parked ones stop now, others at their next thunk. */
+/* With the lock held: park a device that waits for others or the host; resume it; fail its run for a reason
+** outside its devices, such as cancellation. Then parked devices stop now, others at their next thunk. */
 void replica_park(Replica *replica, ReplicaState state);
 void replica_resume(Replica *replica);
 void run_fail(Run *run, const Error *error);
-/* With the lock held: if nobody of the run can go on by himself, it has ended, or waits for the host. */
+/* With the lock held: if no device of the run can go on by itself, ends the run, or lets it wait for the
+** host. */
 void run_look_for_end(Run *run);
-/* With the lock held: whether nobody owns it and nobody is in it; and without, that it goes. */
+/* With the lock held: whether the run has no owner and no running device. Without it: destroys the run. */
 bool run_is_abandoned(const Run *run);
 void run_destroy(Run *run);
 
-/* Runs thunks until something happens or the clock passes `deadline_us` (0: none). replica.c */
+/* Runs thunks until the replica parks, ends or fails, or the clock passes `deadline_us` (0: none).
+** replica.c */
 Outcome replica_run(Replica *replica, double deadline_us, Error *error);
 
-/* The replica arrives at the collective that its frame is at: returns OUTCOME_PARKED, or if it was the
-** last one to come, performs the collective for all, wakes the others and returns OUTCOME_DONE; if that
-** takes longer than its turn, OUTCOME_YIELD, and calls go on with it. rendezvous.c */
+/* Enters the replica into the collective of its frame. Returns OUTCOME_PARKED unless it is the last one to
+** come. The last one performs the collective for all, wakes the others and returns OUTCOME_DONE; or
+** OUTCOME_YIELD if its turn ends first, and the next call goes on. rendezvous.c */
 Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error);
 
-/* Says in `error`, which has the reason, what the replica was at when it trapped. */
+/* Adds to `error`, which has the reason, the thunk at which the replica trapped. */
 void replica_trapped(const Replica *replica, Error *error);
 
-/* What a replica waits for is there, by a device or the host; and it goes on: for the profile. */
+/* For the profile: record that `waited_for` ended a replica's wait; and that the replica goes on. */
 void replica_ready(Replica *replica, int waited_for);
 void replica_record(Replica *replica, const Thunk *thunk);
 
-/* Does a collective, or goes on with it from where `frame` says, until the clock passes `deadline_us` (0:
-** none); `replicas` are the members of a group in group order. Whether it is over: then *ok, or `error`
-** says why not. collectives.c */
+/* Performs a collective, from the state in `frame` on, until the clock passes `deadline_us` (0: none).
+** `replicas` are the members of a group in group order. Returns whether it is over: then either *ok is
+** true, or `error` has the reason. collectives.c */
 bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
                         double deadline_us, bool *ok, Error *error);
 
-/* A device that a collective leaves out gets zeros. */
+/* Fills the results of a device outside the collective's groups with zeros. */
 void collective_stay_out(const Thunk *thunk, Replica *replica);
 
 #endif
