@@ -1,7 +1,7 @@
 /**
- * What the arguments of an operation may be, and how a call's arguments are matched with the
- * operation's parameters. A kind is a function that returns the argument in the form in which the
- * operation's row wants it, or undefined if it is none of the kind; `kind.wants` says what is.
+ * The kinds of an operation's arguments, and the matching of a call's arguments with the operation's
+ * parameters. A kind is a function: it returns the argument in the form in which the operation's row
+ * wants it, or undefined if the argument is not of the kind. `kind.wants` describes the kind.
  */
 import { describe, invalidArgument } from './error.mjs';
 import { isOp } from './op.mjs';

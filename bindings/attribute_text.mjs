@@ -1,4 +1,4 @@
-/** Names and attributes as HLO text has them: what XlaBuilder's arguments become. */
+/** Writes names and attributes as HLO text has them, from XlaBuilder's arguments. */
 import { invalidArgument } from './error.mjs';
 
 /** HLO names have letters, digits, "_", "-" and "."; the first is a letter or "_". */

@@ -1,14 +1,14 @@
 /**
- * The boundary of the package: whatever leaves a public method is an XlaError. The methods check
- * what they are given; what is left for here are values that fail while they are looked at (a
- * getter or a Proxy that throws, a method without its object), and the engine's own limits.
+ * The boundary of the package: every error that leaves a public method is an XlaError. The methods
+ * check their arguments. This file handles values that throw when they are read (a getter, a Proxy,
+ * a method without its object), and the engine's own limits.
  */
 import { COPY, isLimit, isXlaError, messageOf, ownCopy, XlaError } from './error.mjs';
 
 /** Who constructs an object of this package's with this is the package. */
 export const PRIVATE = Symbol('xla-wasm');
 
-/** @returns {XlaError} to be thrown by the constructor of what has another way to be made */
+/** @returns {XlaError} to be thrown by a constructor that callers may not use */
 export function notConstructed(name, remedy) {
   return new XlaError('FAILED_PRECONDITION', `new ${name}() is not for callers; use ${remedy}`);
 }

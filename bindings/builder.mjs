@@ -12,7 +12,7 @@ import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
 import { MAX_ENTRIES } from './options.mjs';
 import { Shape } from './shape.mjs';
 
-/** Constants of so many bytes are handed over, not copied twice. */
+/** Bytes from which on a constant is handed over instead of copied twice. */
 const LARGE = 65536;
 
 /**
@@ -282,7 +282,7 @@ export class XlaBuilder extends Handle {
       this.#last = lower(emit, bound, this);
       return this.#last;
     } catch (error) {
-      this.#last = before; // what was added on the way is nobody's
+      this.#last = before; // drops the instructions that were added meanwhile
       throw error;
     }
   }

@@ -37,7 +37,7 @@ const { output } = await build({
     outDir,
     emptyOutDir: true,
     rollupOptions: {
-      preserveEntrySignatures: 'strict', // what files of a few share is a file as well, and nobody's export
+      preserveEntrySignatures: 'strict', // shared code becomes files without further exports
       input: { index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs' },
       output: {
         entryFileNames: '[name].mjs',

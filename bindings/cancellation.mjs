@@ -1,6 +1,6 @@
 /**
- * Who is to be told when an AbortSignal fires. One listener per signal, however many runs it
- * cancels: Node warns of an eleventh.
+ * Cancels runs when an AbortSignal fires. Each signal gets one listener, however many runs it
+ * cancels, because Node warns of an eleventh.
  */
 const listeners = new WeakMap(); // signal -> Listener
 

@@ -70,9 +70,9 @@ export function placesOf({ replicas, partitions }) {
 export const placed = (text, place) => text.replace(/\{(replica|partition|device)\}/g, (_, word) => place[word]);
 
 /**
- * @param {string[]} inputs as of readArguments; what says {replica} and so on is each device's own
+ * @param {string[]} inputs as of readArguments; a name with {replica} or the like differs by device
  * @param {{ replicas: number, partitions: number }} counts
- * @param {number} [seed] of random numbers for what is left over
+ * @param {number} [seed] of random numbers for the remaining parameters
  * @returns {Promise<any[][]>} one list for each device; where all have the same, it is the same list
  */
 export async function argumentsOfDevices(inputs, parameters, counts, seed) {
@@ -179,7 +179,7 @@ async function readArgument(value, number, { name, shape }) {
 
 const WORDS = { nan: NaN, inf: Infinity, '+inf': Infinity, '-inf': -Infinity };
 
-/** Of what JSON has no numbers for; and integers of 64 bits may be strings. */
+/** Reads "nan" and "inf", which JSON has no numbers for; 64-bit integers may be strings too. */
 const valueOfWord = (_, x) => WORDS[typeof x === 'string' ? x.toLowerCase() : undefined] ?? x;
 
 /** A scalar, or JSON; integers of 64 bits need not fit a double. */

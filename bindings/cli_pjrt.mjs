@@ -13,8 +13,8 @@ import { ELEMENT_TYPES } from './types.mjs';
 const SCRIPT = fileURLToPath(new URL('pjrt.py', import.meta.url));
 
 /**
- * The module as each device runs it by itself: PJRT on CPU runs partitions behind XLA's partitioner
- * only, which leaves alone what says sharding={manual}; and what shard_map left to it is done here.
+ * Returns the module as each device runs it by itself. PJRT on CPU runs partitions only through XLA's
+ * partitioner, which skips instructions with sharding={manual}. The work that shard_map leaves to it is done here.
  */
 async function protoForDevices(client, module, { replicas, partitions }) {
   if (partitions === 1) return module.toProto();

@@ -1,4 +1,4 @@
-/** What only a terminal gets: colours, and a line that says what is being done. */
+/** Writes to terminals: colours, and a progress line. Files and pipes get neither. */
 
 const STYLES = { bold: 1, faint: 2, red: 31, green: 32, cyan: 36 };
 

@@ -42,7 +42,7 @@ function resized(operands, dimension, resize) {
     dimensions[dimension] = resize(dimensions[dimension], shape);
     return Shape.array(shape.elementType, dimensions);
   });
-  if (shapes.includes(null)) return undefined; // the core says what is wrong
+  if (shapes.includes(null)) return undefined; // the core reports the error
   return shapes.length === 1 ? shapes[0] : Shape.tuple(shapes);
 }
 

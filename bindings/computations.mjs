@@ -27,7 +27,7 @@ export const bodies = listOf(
 
 /**
  * A computation that combines scalars, and sees nothing else: also by the name of an operation.
- * @param {(bound: any) => Shape[]} shapesOf what its parameters are, of the call's other arguments
+ * @param {(bound: any) => Shape[]} shapesOf its parameters' shapes, from the call's other arguments
  */
 export function combiner(shapesOf) {
   const convert = (value, context) =>
@@ -106,8 +106,7 @@ export function callBody(fn, builder, parameters) {
  * @param {object} traced { module, captures, tuple: whether it returns a tuple } of trace()
  * @param {Shape[]} shapes of the parameters
  * @param {import('./op.mjs').XlaOp[]} captures all of the operation's
- * @param {boolean} isState whether the result is the next state, of which what comes from outside
- *   is part
+ * @param {boolean} isState whether the result is the next state, which includes the captured values
  */
 function packed(b, traced, shapes, captures, isState) {
   const wrapper = b.createSubBuilder(traced.module.name);
@@ -235,7 +234,7 @@ export function map(emit, { operands, computation: apply, dimensions }, b) {
   return emit([...operands, ...outer], { ...attributes, to_apply: module });
 }
 
-/** @returns {XlaError} to be thrown: a sealed function used what is not its own */
+/** @returns {XlaError} to be thrown: a sealed function used a value from outside */
 export function outsideOfSealed(operation, argument, value) {
   return new XlaError(
     'INVALID_ARGUMENT',

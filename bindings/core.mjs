@@ -11,7 +11,7 @@ import { Workers } from './workers.mjs';
 const API_VERSION = 5; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
-const STACK_SCRATCH = 4096; // bytes; what is larger goes to the heap
+const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
 
 export class Core {
   #glue;
@@ -100,7 +100,7 @@ export class Core {
     return this.#glue === null;
   }
 
-  /** Throws what is wrong if nothing can be called any more. */
+  /** Throws an XlaError if the instance has failed or was disposed. */
   check() {
     this.#alive();
   }
@@ -245,7 +245,7 @@ export class Core {
   }
 
   /**
-   * Calls `body` with a function that copies what it is given into the core's memory (a string as
+   * Calls `body` with a function that copies its argument into the core's memory (a string as
    * NUL-terminated UTF-8, null as NULL, any view byte by byte) and returns the pointer. The copies
    * live until body returns.
    */

@@ -55,7 +55,7 @@ export function invalidArgument(operation, message) {
 
 const MAX_SHOWN = 60;
 
-/** What says of a class that it is the package's, and of which copy: a program may come to have two. */
+/** Marks the package's classes with the copy they belong to: a program may load two copies. */
 export const COPY = Symbol.for('xla-wasm.copy');
 export const ownCopy = {};
 

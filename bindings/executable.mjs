@@ -93,10 +93,10 @@ export class Executable extends Handle {
   }
 
   /**
-   * What a run takes of memory, in bytes on each device: `arguments` and `results` (of which `aliases`
-   * take the memory of arguments that are donated, or that were uploaded for the call), `temporaries`
-   * with the kernels' working memory, or `temporariesGiven` where all arguments are given so; and what all
-   * runs share, `constants` and `generatedCode`.
+   * The memory of a run, in bytes on each device: `arguments`; `results`; `aliases`, the part of the results
+   * in the memory of arguments that are donated or were uploaded for the call; `temporaries` with the
+   * kernels' working memory; `temporariesGiven`, the same if all arguments are donated. All runs share
+   * `constants` and `generatedCode`.
    */
   get memory() {
     const core = coreOf(this);
@@ -118,10 +118,11 @@ export class Executable extends Handle {
   }
 
   /**
-   * What is where in the memory of a device, and when.
+   * The plan of a device's memory: where each buffer is, and when.
    * @returns {{ arenaBytes: number, buffers: object[] }} buffers: { name, works, place, offset, bytes,
-   *   first, last }: of which instruction, and whether it is its kernel's working memory; 'arena' or 'result0' (at `offset`; temporaries may be
-   *   there before the result is), 'parameter0' or 'constant0'; the numbers of the first and the last step that want it
+   *   first, last }. name: its instruction; works: whether it is working memory of the instruction's kernel;
+   *   place: 'arena' or 'result0' (at `offset`; temporaries may use it before the result), 'parameter0' or
+   *   'constant0'; first, last: the numbers of the first and the last step that use it
    */
   memoryPlan() {
     const core = coreOf(this);
@@ -161,7 +162,7 @@ export class Executable extends Handle {
       leaves.forEach(({ buffer }, i) => {
         if (buffer) pointers[i] = pointerOf(buffer);
       });
-      // What several devices share must stay; else nobody but the run wants what is uploaded for it.
+      // Buffers that several devices share must stay. Others that were uploaded for this run are donated to it.
       if (!shared) for (const buffer of uploads) donated.add(buffer);
       const flags = donated.size ? Uint8Array.from(leaves, ({ buffer }) => Number(donated.has(buffer))) : null;
       const run = core.scoped((copy) =>
@@ -175,7 +176,7 @@ export class Executable extends Handle {
 
   /** The leaves of all arguments, device by device: { buffer, parameter }. */
   #flatten(argsPerReplica, uploads) {
-    const flattened = new Map(); // so that what all devices share is uploaded once
+    const flattened = new Map(); // shared arguments are uploaded once
     return argsPerReplica.flatMap((args) => {
       if (!flattened.has(args)) {
         flattened.set(args, leavesOf(coreOf(this), this.parameters, args, uploads));

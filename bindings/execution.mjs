@@ -1,4 +1,4 @@
-/** What executions have in common: arguments in, waiting for the end, results out. */
+/** The steps that all executions share: arguments in, waiting for the end, results out. */
 import { Buffer, upload } from './buffer.mjs';
 import { onAbort } from './cancellation.mjs';
 import { actualShape } from './dynamic.mjs';
@@ -31,7 +31,7 @@ export const DONATE = kind('an array of different numbers of parameters', (value
 
 /**
  * The leaves of one device's arguments: { buffer, parameter }.
- * @param {Buffer[]} uploads where Buffers are added that nobody has but the run
+ * @param {Buffer[]} uploads where the Buffers that are made for this run are added
  */
 export function leavesOf(core, parameters, given, uploads) {
   const args = isPlainObject(given) ? argumentsByName(parameters, given) : given;
@@ -112,7 +112,7 @@ export function donatedBuffers(operation, leaves, isGiven, shared = false) {
 /* ---- The run ---- */
 
 /**
- * Runs to the end, and gives what `takeOutputs` makes of it; the run is freed, whatever happens.
+ * Runs to the end and returns the result of `takeOutputs`. The run is freed in any case.
  * @param {number} partitions of the mesh
  * @returns {Promise<{ outputs: any, events: object[] }>}
  */

@@ -9,7 +9,7 @@
  *   'fn'    no infinities; NaN where exponent and mantissa are all ones
  *   'fnuz'  no infinities, no negative zero; its place is NaN
  *   'fnu'   unsigned powers of two, no zero; NaN where all bits are ones
- *   'all'   nothing: what is too large becomes the largest, NaN negative zero
+ *   'all'   nothing: too large a number becomes the largest, NaN negative zero
  * After the papers: IEEE 754, Micikevicius et al. (arXiv 2209.05433), Noune et al. (2206.02915),
  * Rouhani et al. (2310.10537).
  */

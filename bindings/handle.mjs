@@ -1,7 +1,7 @@
 /**
- * What lives in the core and is known here by its pointer: builders, modules, executables, buffers.
- * It is freed by dispose(), by `using`, or at the latest when the garbage collector finds that
- * nobody has it any more. A client that is disposed takes all of them with it.
+ * Objects that live in the core and are known here by pointer: builders, modules, executables, buffers.
+ * dispose() or `using` frees one, or at the latest the garbage collector, once it is unreachable.
+ * A client that is disposed frees all of its objects.
  */
 import { atBoundary, notConstructed } from './boundary.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';

@@ -464,8 +464,8 @@ function aliasMessage(text) {
 
 /**
  * @param {string} text as HloModule's toString() gives it, or with large constants as constant(data.ADDRESS)
- * @param {(address: number, size: number) => Uint8Array} memory what is at such an address; good as
- *   long as nothing else is done
+ * @param {(address: number, size: number) => Uint8Array} memory a view of the bytes at an address,
+ *   valid until the next call of the core
  * @param {object} [options] as of protoOf in module.mjs
  * @returns {Uint8Array} a serialized HloModuleProto
  */

@@ -189,7 +189,7 @@ export class HostCalls {
       if (!this.#isAlive(call)) return;
       this.#write(call, value);
     } catch (error) {
-      // Not so long that it would have to be allocated: memory may be what is missing.
+      // Short enough to need no allocation: the host may have failed for want of memory.
       message = messageOf(error).slice(0, MAX_MESSAGE) || 'the host failed';
       code = codeOf(error);
     }

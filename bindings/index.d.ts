@@ -450,7 +450,7 @@ export function profileTimes(events: readonly ProfileEvent[]): {
 /** A result on the device: a Buffer; of a tuple within a tuple, its elements; null for a token. */
 export type DeviceValue = Buffer | null | DeviceValue[];
 
-/** An array of which there is a first element, so that `const [y] = ...` is one. */
+/** An array with at least one element, so that `const [y] = ...` is defined. */
 export type AtLeastOne<T> = [T, ...T[]];
 
 type Profiled<T> = { outputs: T; events: ProfileEvent[] };
@@ -540,9 +540,9 @@ export interface ExecutableMemory {
 
 /** A value that has a place in memory from one step of a program to another. */
 export interface PlannedBuffer {
-  /** The instruction's that defines it; '' for what is not the program's own. */
+  /** The name of the instruction that defines it; '' if the program has none. */
   readonly name: string;
-  /** Whether it is what the instruction's kernel works with, not a value. */
+  /** Whether it is working memory of the instruction's kernel, not a value. */
   readonly works: boolean;
   /** 'arena', or 'parameter0', 'result0', 'constant0', ... */
   readonly place: string;

@@ -1,2 +1,2 @@
-/** How Node's console and util.inspect show what is ours: the method of this name says it. */
+/** The name of the method by which Node's console and util.inspect show the package's objects. */
 export const INSPECT = Symbol.for('nodejs.util.inspect.custom');

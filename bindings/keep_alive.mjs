@@ -1,6 +1,6 @@
 /**
- * Node ends when nothing is pending, and does not count idle threads. While somebody waits for one,
- * this keeps it from ending.
+ * Keeps Node running while a caller waits for a thread: Node ends when nothing is pending, and does
+ * not count idle threads.
  * @returns {() => void} to be called when the wait is over
  */
 export function keepAlive() {

@@ -12,10 +12,10 @@ export { setVjp };
 const APART = 4096;
 
 /**
- * A program: computations, of which the entry computation takes the parameters and gives the
- * result. Comes from a builder's build(), from client.parseHlo() or client.parseHloProto().
- * Immutable. It is also what operations that call a computation take (XLA's XlaComputation); then
- * its entry computation is meant.
+ * A program: a list of computations. The entry computation takes the parameters and returns the
+ * result. A module comes from a builder's build(), client.parseHlo() or client.parseHloProto(), and is
+ * immutable. As an argument of an operation that calls a computation (XLA's XlaComputation), it
+ * stands for its entry computation.
  */
 export class HloModule extends Handle {
   #vjp = null; // an HloModule, or the error of reading it

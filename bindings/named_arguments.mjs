@@ -8,7 +8,7 @@ import { isPlainObject } from './options.mjs';
  */
 const plain = (name) => name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
 
-/** XLA puts numbers behind names, to make them unique. */
+/** Removes the number that XLA appends to make a name unique. */
 const withoutNumber = (name) => name.replace(/\.\d+$/, '');
 
 /** The leaves of a tree that a name can mean, each with the key at the top that leads to it. */

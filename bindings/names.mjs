@@ -1,4 +1,4 @@
-/** Names that were meant: for errors about those that there are not. */
+/** Suggests known names in errors about unknown ones. */
 
 const MAX_LENGTH = 60;
 

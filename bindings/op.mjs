@@ -9,9 +9,9 @@ import { INSPECT } from './inspect.mjs';
 export let isOp;
 
 /**
- * A value within a computation that is being built: what the operations of a builder return. It has
- * the operations of its builder as methods, of which it is the first operand; and where it is a
- * tuple, its elements can be iterated.
+ * A value in a computation that is being built; a builder's operations return it. It has the
+ * operations of its builder as methods, with itself as the first operand. If it is a tuple, its
+ * elements can be iterated.
  */
 export class XlaOp {
   #genuine = true;
@@ -54,7 +54,7 @@ export class XlaOp {
 }
 atBoundary(XlaOp);
 
-/** A tuple's elements; what is no tuple is the only one. */
+/** Returns a tuple's elements, or a list of the value itself if it is no tuple. */
 export function elementsOf(op) {
   const { shape, builder } = op;
   return shape.isTuple ? shape.tupleShapes.map((_, i) => builder.getTupleElement(op, i)) : [op];

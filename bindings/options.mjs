@@ -1,7 +1,6 @@
 /**
- * What a call's options may be. An option's kind is, as an argument's (arguments.mjs), a function
- * that returns the value in the form in which it is wanted, or undefined if it is none of the kind;
- * `kind.wants` says what is.
+ * The kinds of a call's options. As in arguments.mjs, a kind is a function that returns the value in
+ * the form that is wanted, or undefined if it is not of the kind. `kind.wants` describes the kind.
  */
 import { describe, invalidArgument } from './error.mjs';
 import { suggestion } from './names.mjs';
@@ -37,8 +36,8 @@ export const signal = kind('an AbortSignal', (value) =>
   typeof value.aborted === 'boolean' ? value : undefined);
 
 /**
- * A copy of an array that is the caller's: each element looked at once, none left out, whatever the
- * array's own iterator does. Not for elements of arrays, of which there may be any number.
+ * Copies a caller's array: reads each element once and skips none, whatever the array's own iterator
+ * does. Not for the elements of literals, which may be many.
  * @param {ArrayLike<any>} list
  * @param {{ operation?: string, argument?: string }} [context] for errors
  */

@@ -1,4 +1,4 @@
-/** What to make of a profile's events: a trace for people to look at, and sums. */
+/** Turns a profile's events into a trace for viewers, and into sums. */
 import { guarded } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import { copyList } from './options.mjs';

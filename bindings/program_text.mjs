@@ -1,4 +1,4 @@
-/** What a program is that may be text. */
+/** Detects the language of a program's text. */
 
 /**
  * 'hlo' or 'stablehlo' by the first words of a text that are no comment; 'proto': an HLO proto as text; undefined:

@@ -3,8 +3,8 @@
  *
  * A schema is an object from field number to [name, kind]. Kinds are 'int', 'bool', 'float',
  * 'double', 'string', 'bytes', a function that gives a schema (messages refer to each other), and
- * `many(kind)`. A message becomes an object with what is in it; fields that it lacks and fields
- * without a row are absent. Integers are numbers, or bigints beyond 2^53.
+ * `many(kind)`. A message becomes an object of its fields; fields that it lacks and fields without a
+ * row are absent. Integers are numbers, or bigints beyond 2^53.
  * Source: protobuf.dev/programming-guides/encoding
  */
 import { bytesOfText, textOfBytes } from './attribute_text.mjs';
@@ -35,7 +35,7 @@ class Reader {
     this.high = 0;
   }
 
-  /** The bytes up to `length` from here; goes on behind them. */
+  /** Returns the next `length` bytes and moves past them. */
   take(length) {
     const end = this.at + length;
     if (end > this.bytes.length) throw problem('the message ends too early', this.at);
@@ -186,10 +186,10 @@ export function decode(bytes, schema, level = 0) {
 
 /* ---- Writing ---- */
 
-/** From so many bytes on a piece is kept as it is, until all are put together. */
+/** Bytes from which on a piece is not copied until all pieces are joined. */
 const LARGE = 65536;
 
-/** Bytes that grow. What is large is not copied, so it must stay as it is until `bytes` was asked for. */
+/** A growing array of bytes. Large pieces are not copied, so they must not change until `bytes` is read. */
 class Sink {
   #pieces = [];
   #last = new Uint8Array(256); // the piece that grows

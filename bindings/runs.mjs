@@ -1,7 +1,7 @@
 /**
- * The runs that somebody waits for. With threads, the core tells when to look at them. Without, the
- * host does the work itself, a slice at a time, and lets other events happen between the slices; the first one
- * begins when the run does.
+ * The pending runs. With threads, the core says when to look at them. Without threads, the host does
+ * the work itself, a slice at a time, and handles other events between slices. The first slice begins
+ * with the run.
  */
 import { keepAlive } from './keep_alive.mjs';
 import { waitingDevices } from './waiting.mjs';
@@ -42,8 +42,8 @@ export class Runs {
     });
   }
 
-  /** Microseconds of the slice that are left for a run that starts now, without threads: what is done by then need
-   * not wait for the host's other events. */
+  /** Microseconds of the slice that are left for a run that starts now, without threads. A run that ends within
+   * them need not wait for the host's other events. */
   #time() {
     if (this.#core.threads || this.#pending.size) return 0;
     const now = performance.now();
@@ -71,8 +71,8 @@ export class Runs {
   }
 
   /**
-   * What identifies a pending run beyond its handle, which is an address that another run may have
-   * later; undefined when nobody waits for the run any more.
+   * Identifies a pending run more strictly than its handle, an address that a later run may reuse.
+   * Undefined when the run is no longer pending.
    */
   identity(run) {
     return this.#pending.get(run);

@@ -7,7 +7,7 @@ import { ELEMENT_TYPES, meantType } from './types.mjs';
 export const MAX_RANK = 64; // the core's
 const MAX_NESTING = 100; // of tuples; the core's parser has the same
 
-/** What fills the padding of a layout, by XLA's names. */
+/** The values that fill a layout's padding, by XLA's names. */
 const PADDING_VALUES = ['ZERO_PAD', 'ONE_PAD', 'LOWEST_PAD', 'HIGHEST_PAD', 'UNKNOWN_PAD'];
 
 /** How an array lies in linear memory: XLA's Layout. Immutable. */

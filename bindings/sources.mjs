@@ -1,6 +1,6 @@
 /**
- * What client.load() is given: where its bytes come from, what they are, and what to say of those
- * that are no program.
+ * The sources of client.load(): reads their bytes, detects their format, and describes the error for
+ * bytes that are no program.
  */
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { importNode } from './loader.mjs';
@@ -267,7 +267,7 @@ function isOnnx(bytes) {
     /pytorch|onnx|tf2onnx|keras2onnx|skl2onnx|backend/i.test(ascii(bytes, 0, 64));
 }
 
-/** @returns {XlaError | undefined} what is wrong with bytes that are no program */
+/** @returns {XlaError | undefined} the error for bytes that are no program */
 export function refusal(bytes, operation = 'load') {
   if (!bytes.length) return invalidArgument(operation, 'there is nothing: the source is empty');
   const found = OTHERS.find(([test]) => test(bytes));

@@ -9,7 +9,7 @@ import { FLOAT_CODECS } from './floats.mjs';
  * @typedef {object} ElementType
  * @property {string} name as in HLO text: 'f32'
  * @property {number} bits significant bits of an element
- * @property {number} bytes that an element takes in memory (what has 2 or 4 bits takes a byte)
+ * @property {number} bytes that an element takes in memory (2 or 4 bits take a byte)
  * @property {'pred' | 'signed' | 'unsigned' | 'float' | 'complex'} kind
  * @property {Function} Array the typed array that holds elements
  * @property {number} lanes entries of that array per element: 2 if complex
@@ -195,8 +195,8 @@ const ALIASES = {
 };
 
 /**
- * The element type that somebody meant who wrote something else, such as 'float32', 'F32' or 'i32':
- * undefined where that is anybody's guess.
+ * Returns the element type that another name stands for, such as 'float32', 'F32' or 'i32';
+ * undefined if that is unclear.
  * @param {unknown} name
  */
 export function meantType(name) {
@@ -215,7 +215,7 @@ export function typeOfValue(value) {
   return 'f32';
 }
 
-/** The element type whose natural array this one is; undefined for what is no typed array. */
+/** Returns the element type that is kept in arrays of this class; undefined if it is no typed array. */
 export function typeOfTypedArray(array) {
   return {
     Int8Array: 's8',

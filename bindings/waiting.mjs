@@ -1,4 +1,4 @@
-/** `error.waiting`: who waits for what, of a run that cannot go on or took too long. */
+/** Makes `error.waiting`: which devices wait, and for what, when a run cannot go on or took too long. */
 
 const FOR_HOST = -1; // waiting_print() in src/runtime/waiting.h, which says what the JSON holds
 const FOR_MESSAGE = -2;

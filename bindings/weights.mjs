@@ -1,7 +1,7 @@
 /**
  * Weights from files and into them: NumPy's .npy and .npz, and safetensors. A file is read into
- * literals, which are arguments of programs; the element types stay what they are. What reads is
- * loaded when something is read.
+ * literals, which are arguments of programs; the element types do not change. The reader
+ * (weights_reader.mjs) is loaded at the first read.
  * Sources: numpy.lib.format; github.com/huggingface/safetensors (format)
  */
 import { guarded } from './boundary.mjs';

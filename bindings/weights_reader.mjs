@@ -1,4 +1,4 @@
-/** What of weights.mjs reads files, loaded when it is first needed. */
+/** The part of weights.mjs that reads files, loaded at the first read. */
 import { describe, invalidArgument } from './error.mjs';
 import { Literal } from './literal.mjs';
 import { readNpy as npyOf } from './npy.mjs';

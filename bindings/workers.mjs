@@ -42,8 +42,8 @@ export class Workers {
   }
 
   /**
-   * The glue takes Worker from the globals. In Node it puts it there, where nobody else should find
-   * it; in a page, its own may be from another origin.
+   * The glue takes Worker from the globals. In Node it puts one there, which the rest of the program
+   * should not see; in a page, the glue's script may be from another origin.
    */
   #spawning(body) {
     return withGlobal('Worker', this.#Worker, body);
@@ -151,7 +151,7 @@ function pageWorkerClass() {
   };
 }
 
-/** Without the flags of the process, of which some (--input-type) are not for workers. */
+/** A Worker without the flags of the process: some (--input-type) are not valid for workers. */
 async function nodeWorkerClass() {
   const { Worker } = (await importNode('worker_threads')).default;
   return class extends Worker {

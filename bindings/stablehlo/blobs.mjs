@@ -16,7 +16,7 @@ for (let value = 0; value < 16; value++) {
   for (const digit of [value.toString(16), value.toString(16).toUpperCase()]) DIGITS[digit.charCodeAt(0)] = value;
 }
 
-/** @returns {Uint8Array | undefined} what the digits from `start` to `end` are; undefined: no such thing */
+/** @returns {Uint8Array | undefined} the bytes of the digits from `start` to `end`; undefined: not hexadecimal */
 function decoded(digits, start, end) {
   if ((end - start) % 2) return undefined;
   // Plain words only: this runs once, over 200 MB.

@@ -50,7 +50,7 @@ class Cursor {
     return this.bytes[this.at++];
   }
 
-  /** A cursor over the next bytes, behind which this one goes on. */
+  /** Returns a cursor over the next bytes; this one goes on after them. */
   take(length) {
     if (!(length <= this.end - this.at)) throw this.fail(`${length} bytes that are not there`);
     const part = new Cursor(this.bytes, this.at, this.at + length);
@@ -100,7 +100,7 @@ class Cursor {
     return Number.isSafeInteger(small) ? small : signed;
   }
 
-  /** How many things follow, each of which takes a byte at least. */
+  /** The number of items that follow; each takes a byte or more. */
   count() {
     const count = this.varint();
     if (count > this.end - this.at) throw this.fail(`${count} things where ${this.end - this.at} bytes are left`);
@@ -244,7 +244,7 @@ class Reader {
 
   /* ---- Tables ---- */
 
-  /** Lengths from the last to the first, then the strings, each with a NUL behind. */
+  /** Lengths from the last to the first, then the strings, each with a NUL after it. */
   #readStrings(cursor) {
     const count = cursor.count();
     let { end } = cursor;
@@ -402,7 +402,7 @@ class Reader {
   }
 
   #define(cursor, scope, own, values) {
-    if (own.end === 0) return; // the outermost block, whose values nobody refers to
+    if (own.end === 0) return; // the outermost block: no operation refers to its values
     for (const value of values) {
       if (own.next >= own.end) throw cursor.fail('more values than the region has');
       scope.values[own.next++] = value;
@@ -468,7 +468,7 @@ class Reader {
     if (!data) throw cursor.fail(`properties of ${name} that are not there`);
     const own = new Entry(this, data);
     const names = PROPERTIES.get(name) ?? [];
-    // Older versions of the dialects lack what is marked so.
+    // Older versions of the dialects lack the attributes that are marked so.
     const isOlder = countOf(data) < names.length;
     const all = {};
     for (const attribute of names) {

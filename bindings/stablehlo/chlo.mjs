@@ -200,7 +200,7 @@ function conj(c) {
   return COMPLEX[REAL[c.x.shape.elementType]] ? c.b.conj(c.x) : c.x;
 }
 
-/** MHLO: StableHLO's origin, of which XLA's own dumps still have what StableHLO lacks. */
+/** MHLO, StableHLO's origin: operations in XLA's own dumps that StableHLO lacks. */
 const mhlo = {
   'mhlo.add_dependency': (c) => c.emit('add-dependency', c.in),
   'mhlo.bitcast': (c) => c.emit('bitcast', [c.x], {}, c.shape()),

@@ -208,7 +208,7 @@ function erfcParts64(m, x, size, square, z) {
   return [tail, m.div(m.mul(x, m.polynomial(square, t)), m.polynomial(square, u))];
 }
 
-/** Ranges of w = -log(1 - x^2): below which w, from what w is measured, coefficients. */
+/** Ranges of w = -log(1 - x^2): upper bound, shift, coefficients of the polynomial in w - shift. */
 const ERF_INV = {
   f32: [
     { below: 5, shift: 2.5, coefficients: [

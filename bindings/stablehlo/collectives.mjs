@@ -1,4 +1,4 @@
-/** What replicas and partitions do together. */
+/** Lowers the collectives of replicas and partitions. */
 import { Shape } from '../shape.mjs';
 import { malformed, Struct } from './ir.mjs';
 import { promoting } from './operations.mjs';

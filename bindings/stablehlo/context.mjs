@@ -1,4 +1,4 @@
-/** What the row of an operation is given: operands, attributes, and ways to make HLO. */
+/** The context that an operation's row gets: operands, attributes, and methods that make HLO. */
 import { XlaError } from '../error.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 import { Dense, Float, Integer, malformed, nameOf, UNIT } from './ir.mjs';

@@ -28,7 +28,7 @@ function freeOf(region) {
   return free;
 }
 
-/** A constant is made again inside, so that the inside can make use of what it is. */
+/** Small constants are repeated inside the region, so that their values are known there. */
 const isSmallConstant = ({ owner }) => owner?.name === 'stablehlo.constant' &&
   owner.attributes.value instanceof Dense && !owner.attributes.value.bytes &&
   owner.attributes.value.data?.length <= 64;
@@ -44,7 +44,7 @@ function captures(c, regions) {
 
 /**
  * A region as a computation of one parameter, which holds its arguments and the captured values.
- * @param {boolean} passes whether it gives the captured values back, behind its results
+ * @param {boolean} passes whether it returns the captured values, after its results
  */
 function stateComputation(c, region, shapes, captured, name, passes) {
   const { lowering } = c;
@@ -264,7 +264,7 @@ function optimizationBarrier(c) {
   return c.in.length === 1 ? [result] : untupled(c.b, result);
 }
 
-/** The body runs at once; what is done later is nothing. */
+/** Runs the body at once; async-done then does nothing. */
 function asyncStart(c) {
   const called = nameOf(c.attribute('called_computation')); // MHLO's, instead of a region
   const results = called === undefined ? inlinedRegion(c, c.region(0)) : c.lowering.call(called, c.frame, c.in);

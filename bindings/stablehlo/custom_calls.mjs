@@ -1,4 +1,4 @@
-/** Custom calls that are operations: what StableHLO has no operation for, or not yet. */
+/** Custom calls that stand for operations which StableHLO lacks. */
 import { Shape } from '../shape.mjs';
 import { XlaError } from '../error.mjs';
 import { numbersOf } from './context.mjs';

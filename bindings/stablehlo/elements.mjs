@@ -2,7 +2,7 @@
 import { invalidArgument } from '../error.mjs';
 import { ELEMENT_TYPES, narrowOfBytes, refusal } from '../types.mjs';
 
-/** What is not copied before it is looked at. */
+/** Bytes from which on elements are copied only when they are read. */
 const LARGE = 65536;
 
 function unpackBits(bytes, count) {

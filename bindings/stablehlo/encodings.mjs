@@ -372,7 +372,7 @@ const textsOf = (r) => r.list(() => {
   return value instanceof Opaque ? value.text : `"${nameOf(value) ?? ''}"`;
 }).join(', ');
 
-/** The parts that a version of it has behind the replicated axes: unreduced ones, and how these are reduced. */
+/** The fields that a version of it has after the replicated axes: the unreduced axes, and their reduction. */
 const shardingText = (parts) => (r) => {
   const mesh = r.attribute();
   const name = nameOf(mesh);

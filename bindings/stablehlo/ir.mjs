@@ -55,8 +55,8 @@ export class Dense {
    * @param {object} type a tensor type
    * @param {ArrayLike<any>} data
    * @param {boolean} splat whether `data` has one element, which stands for all
-   * @param {Uint8Array} [bytes] instead of `data`, where they lie as no typed array can: many of
-   *   them need not be copied, if nobody looks at them
+   * @param {Uint8Array} [bytes] instead of `data`, where their alignment or format suits no typed array;
+   *   they are copied only when they are read
    */
   constructor(type, data, splat, bytes = undefined) {
     this.type = type;

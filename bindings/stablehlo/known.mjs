@@ -1,7 +1,7 @@
 /**
- * Integers that are known while a program is lowered: constants, sizes, and what is computed from
- * them. Sizes of programs with symbolic dimensions are computed by ordinary operations on small
- * arrays of integers; this is as much of their arithmetic as such programs use.
+ * Folds integers that are known while a program is lowered: constants, sizes, and results computed
+ * from them. Programs with symbolic dimensions compute sizes by ordinary operations on small arrays of
+ * integers. Only the operations that such programs use are folded.
  */
 import { Literal } from '../literal.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
@@ -62,7 +62,7 @@ function gathered(shape, from) {
 
 const offset = (dimensions, index) => index.reduce((at, i, d) => at * dimensions[d] + i, 0);
 
-/** Along the first dimension, whose rows lie behind each other. */
+/** Concatenates along the first dimension, whose rows are contiguous. */
 function concatenated(c, ...lists) {
   return c.int('dimension') === 0 ? lists.flat() : undefined;
 }
@@ -112,14 +112,14 @@ const ROWS = {
   reduce: reduced,
 };
 
-/** A constant of what is known, in another computation. */
+/** Makes a constant of known values, in another computation. */
 export function constantOfKnown(builder, { shape }, list) {
   const { Array: Natural, bits } = ELEMENT_TYPES.get(shape.elementType);
   const data = Natural.from(list, (value) => (bits === 64 ? value : Number(value)));
   return builder.constantLiteral(new Literal(shape, data));
 }
 
-/** Notes what is known of an operation's results. */
+/** Records the known values of an operation's results. */
 export function foldKnown(c, results) {
   const [result] = results;
   if (results.length !== 1 || !result?.shape || !isInteger(result)) return;

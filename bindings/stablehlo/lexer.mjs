@@ -133,7 +133,7 @@ export class Lexer {
     return found;
   }
 
-  /** The name behind %, @, # or !, which is taken too. */
+  /** Reads %, @, # or !, and returns the name after it. */
   sigil(sign) {
     if (!this.peek(sign)) throw this.fail(`expected '${sign}', found ${this.found()}`);
     this.at++;

@@ -56,7 +56,7 @@ export class Frame {
     this.outer = outer;
     /** @type {Map<import('./ir.mjs').Value, XlaOp>} */
     this.values = new Map();
-    /** Integers that are known now: what sizes are computed from. @type {Map<XlaOp, any[]>} */
+    /** Known integers, from which sizes are computed. @type {Map<XlaOp, any[]>} */
     this.known = new Map();
   }
 
@@ -372,7 +372,7 @@ function checkedArgument(shape, type, i) {
   throw malformed(`arguments[${i}] is ${shape}; the program takes ${typeText(type)}`);
 }
 
-/** What is declared must be what was inferred, as far as it is declared. */
+/** Checks the declared type against the inferred shape; undeclared parts match anything. */
 function checkResult(op, type) {
   const { shape } = op;
   if (type.kind !== 'tensor' || !(op instanceof XlaOp)) return;

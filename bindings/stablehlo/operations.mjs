@@ -1,5 +1,5 @@
 /**
- * StableHLO's operations on arrays, one row each: what they are in HLO.
+ * Lowers StableHLO's operations on arrays to HLO, one row each.
  * Source: openxla.org/stablehlo/spec
  */
 import { paddingText, sliceText } from '../attribute_text.mjs';
@@ -301,7 +301,7 @@ function dot(c) {
   });
 }
 
-/** "ab,bc->ac": what only one operand has is summed first, then a dot, then a transpose. */
+/** "ab,bc->ac": sums dimensions that only one operand has, then a dot, then a transpose. */
 function einsum(c) {
   const config = c.string('einsum_config').replace(/\s/g, '');
   const [, left, right, out] = /^([A-Za-z.]*)(?:,([A-Za-z.]*))?->([A-Za-z.]*)$/.exec(config) ?? [];

@@ -1,12 +1,12 @@
 /**
  * Uniform-quantised types: real value = scale * (stored - zero point). Values are kept as they are
- * stored; what computes with them computes with the real values and quantises the results.
+ * stored. Arithmetic operations compute with the real values and quantise the results.
  * Source: openxla.org/stablehlo/spec, "Operations on quantized types"
  */
 import { malformed, Value } from './ir.mjs';
 import { isQuantized, tensor } from './types.mjs';
 
-/** What only moves values, or hands them on, as they are stored. */
+/** Operations that move values, or pass them to a region; they work on the stored integers. */
 const STORED = new Set([
   'broadcast_in_dim', 'dynamic_broadcast_in_dim', 'broadcast', 'reshape', 'dynamic_reshape',
   'transpose', 'slice', 'dynamic_slice', 'dynamic_update_slice', 'real_dynamic_slice', 'reverse',

@@ -56,7 +56,7 @@ function meshOf(c, mesh) {
   return { axes: axes.length ? axes : axesOfText(text), devices: numbersOf(fields.device_ids) ?? ids?.split(',').map(Number) };
 }
 
-/** Where a device is on each axis, the last of which moves fastest. */
+/** Returns a device's coordinate on each axis; the last axis varies fastest. */
 function placeOf(axes, device) {
   const place = {};
   let rest = device;

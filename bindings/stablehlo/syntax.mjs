@@ -509,7 +509,7 @@ export class Syntax extends Lexer {
     const values = [];
     this.list('>', () => {
       const start = this.at;
-      if (this.peek('>')) return; // behind the last comma
+      if (this.peek('>')) return; // after the last comma
       const word = this.peekWord();
       if (word) {
         this.identifier();
@@ -538,7 +538,7 @@ export class Syntax extends Lexer {
     return this.attribute();
   }
 
-  /** (2)4, whose bracket is taken: a part of a mesh's axis, of size 4, behind one of size 2 */
+  /** (2)4, after its bracket: the part of a mesh's axis of size 4 that follows a part of size 2 */
   #subAxis() {
     const preSize = this.integer('a size');
     this.expect(')');

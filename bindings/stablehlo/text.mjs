@@ -289,7 +289,7 @@ class Reader extends Syntax {
     return value;
   }
 
-  /** The types behind the colon: of everything, or (operands) -> results. */
+  /** The types after the colon: of everything, or (operands) -> results. */
   #types(operands) {
     const start = this.at;
     if (this.peek('(')) {
@@ -491,7 +491,7 @@ function constant({ reader }) {
   const { value } = attributes;
   const type = typeof value === 'boolean' ? scalarType('pred') : value?.type;
   if (!type) throw reader.fail('expected the elements of a constant', start);
-  // A quantised constant says its own type behind that of its elements.
+  // A quantised constant has its own type after that of its elements.
   return { attributes, results: [reader.accept(':') ? reader.type() : type] };
 }
 
@@ -726,8 +726,8 @@ function sharding(reader) {
 }
 
 /**
- * sdy.sharding_constraint %a <@mesh, [{}]> : type, and other operations on one value, which may say which axes
- * they move before it, and behind it name=value.
+ * sdy.sharding_constraint %a <@mesh, [{}]> : type, and other operations on one value. The axes that they move
+ * may stand before the value, and name=value after it.
  */
 function moved({ reader, name, operand, types }) {
   const attributes = Object.create(null);

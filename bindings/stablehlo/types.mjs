@@ -1,10 +1,10 @@
 /**
- * The types of StableHLO programs, and what they are in HLO.
+ * The types of StableHLO programs, and the HLO types that they become.
  *
  * - { kind: 'tensor', dimensions, elementType, bounds }: dimensions of -1 are not known; `bounds`
- *   is null or has, for each dimension, the most that it can be, or -1. elementType is a name as in
+ *   is null or has, for each dimension, its upper bound, or -1. elementType is a name as in
  *   HLO text ('f32', 's32', 'pred', 'c64'), or a quantised type. `rank` null: unranked.
- *   container: 'vector', or '' for what is no array but a number; spelled: its elements' type as MLIR has it.
+ *   container: 'vector', or '' for a number that is no array; spelled: its elements' type as MLIR has it.
  * - { kind: 'quantized', storage, expressed, scales, zeroPoints, dimension, low, high }: real value =
  *   scale * (stored - zero point); dimension -1: one scale for all. blockSizes: of sub-channels.
  * - { kind: 'token' }, { kind: 'none' }, { kind: 'tuple' | 'future', types }

@@ -1,7 +1,7 @@
 /**
- * VHLO as text: what MLIR's tools print of a portable artifact. Its types and attributes say their
- * version, and wrap what StableHLO's are; here they become what the bytecode of VHLO becomes.
- * The reader has taken the name, of which `kind` is left, and for attributes the '<'.
+ * Reads VHLO as text, which MLIR's tools print for a portable artifact. Its types and attributes wrap
+ * StableHLO's and name a version; they become the same objects as VHLO's bytecode.
+ * The reader has read the name up to `kind`, and for attributes the '<'.
  */
 import { Dictionary, Struct } from './ir.mjs';
 import { COMPLEX, elementTypeOf, FOREIGN, scalarType } from './types.mjs';
