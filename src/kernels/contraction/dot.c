@@ -1,11 +1,10 @@
 /*
-** dot and ragged-dot, of any types and dimension numbers, as contractions.
+** Maps dot and ragged-dot, of any types and dimension numbers, to contractions.
 **
-** ragged-dot cuts one dimension of the lhs into groups, whose sizes are data. If rows have it, each
-** group of them meets its own matrix of the rhs, and what is behind the last group gives 0; if the depth
-** has it, each group gives its own result. Either way the groups of each batch are parts (contraction.h)
-** of fewer rows, or less depth, than the whole has, for which everything is planned. Groups of batches
-** change nothing.
+** ragged-dot cuts one dimension of the lhs into groups, whose sizes are data. Among the rows, each group is
+** multiplied by its own matrix of the rhs, and rows after the last group give 0. Along the depth, each group
+** gives its own result. In both cases the groups are parts (contraction.h) with fewer rows, or less depth, than
+** the whole; the plan is made for the whole. Groups of a batch dimension change nothing.
 */
 #include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
@@ -13,17 +12,18 @@
 #include "kernels/kernels.h"
 #include "value/scalar.h"
 
-/* Of ragged-dot; `axis` is the dimension that is cut, which the contraction lacks. */
+/* The groups of a ragged-dot. axis: the dimension that is cut; the contraction does not contain it. */
 typedef struct Ragged {
   bool by_rows, listed; /* listed: sizes are given for each index of `lists` */
   Axis axis;
-  Axes lists;     /* each index of these has groups: batches, and what has sizes of its own */
+  Axes lists;     /* each index has a list of groups: batches, and other dimensions of the sizes */
   int64_t copies; /* of the result: lists along the depth, which are added up */
-  int64_t groups, stride; /* of a list; from one's matrix, or result, to the next one's */
-  int64_t parts;          /* of a list: with what is behind its last group */
+  int64_t groups,
+      stride;    /* groups in a list; elements from a group's matrix, or result, to the next */
+  int64_t parts; /* parts in a list: the groups and, by rows, the rows after the last one */
 } Ragged;
 
-/* Where a part begins and ends along the dimension; units of all parts before it. */
+/* A part: its range [begin, end) of the dimension, and its first unit. */
 typedef struct Part {
   int64_t begin, end, unit;
 } Part;
@@ -34,10 +34,10 @@ typedef struct DotPlan {
   ContractionPlan plan;
   Ragged ragged;
   int64_t parts, parts_at,
-      units_per_chunk; /* of ragged-dot; of all lists; behind the sums in scratch */
+      units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
 } DotPlan;
 
-/* The dimension of the lhs that is cut; -1: none, or one of batches. */
+/* Returns the lhs dimension that is cut into groups; -1 if there is none or it is a batch dimension. */
 static int64_t ragged_dimension(const Instruction *dot) {
   if (dot->opcode == HLO_DOT) return -1;
   int64_t dimension = dot->a->lhs_ragged_dims.items[0];
@@ -60,7 +60,7 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
     ragged->groups = sizes->dims[sizes->rank - 1];
     ragged->parts = ragged->groups + ragged->by_rows;
     ragged->stride = ragged->by_rows ? r[a->rhs_group_dims.items[0]] : *out++;
-    /* Dimensions of its kind before it have lists, too, if any have. */
+    /* If sizes have several dimensions, the earlier dimensions of this kind have lists, too. */
     ragged->listed = sizes->rank > 1;
     batch = &ragged->lists;
     if (ragged->listed) *(ragged->by_rows ? &rows : &depth) = batch;
@@ -79,7 +79,7 @@ static void contraction_of(const Instruction *dot, Contraction *c, Ragged *ragge
     if (depth == batch) ragged->copies *= lhs->dims[d];
     axes_add(depth, lhs->dims[d], l[d], right, 0);
   }
-  /* What is neither batch nor contracted is, in order, the next dimension of the result. */
+  /* The remaining dimensions are, in order, the next dimensions of the result. */
   for (int d = 0; d < lhs->rank; d++) {
     if (list_has(a->lhs_batch_dims, d) || list_has(a->lhs_contracting_dims, d)) continue;
     int64_t stride = *out++;
@@ -110,7 +110,7 @@ static void add_dimension(const Ragged *ragged, Contraction *c, int64_t size) {
   axes->items[axes->count++] = axis;
 }
 
-/* What is behind the last group has no depth. */
+/* Sets `c` to the contraction of a part. The rows after the last group have no depth. */
 static void part_of(const DotPlan *p, int64_t number, const Part *part, Contraction *c) {
   const Ragged *ragged = &p->ragged;
   int64_t list = number / ragged->parts, group = number % ragged->parts;
@@ -126,7 +126,7 @@ static void part_of(const DotPlan *p, int64_t number, const Part *part, Contract
   contraction_arrange(c, &p->plan);
 }
 
-/* Of a part; units of its first rows come first. */
+/* Returns the units of a part with `size` along the dimension. A part's units are in the order of its rows. */
 static int64_t units_of(const DotPlan *p, int64_t size) {
   const ContractionPlan *plan = &p->plan;
   if (!p->ragged.by_rows) return plan->units_per_part;
@@ -135,7 +135,7 @@ static int64_t units_of(const DotPlan *p, int64_t size) {
          (plan->units_per_part / plan->tiles[LHS]);
 }
 
-/* Sizes are data: one below 0 is 0, and what they exceed the dimension by is cut off. */
+/* Reads the parts' sizes. A size below 0 counts as 0; sizes are clamped to the end of the dimension. */
 static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
   const Ragged *ragged = &p->ragged;
   PrimitiveType type = call->instruction->operands[2]->shape->type;
@@ -156,7 +156,7 @@ static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
   part[p->parts].unit = unit;
 }
 
-/* The last one that begins at a unit or before: those without units begin where the next one does. */
+/* Returns the last part whose first unit is at most `unit`. A part without units has the first unit of its successor. */
 static int64_t part_with(const Part *part, int64_t count, int64_t unit) {
   int64_t low = 0;
   while (count - low > 1) {

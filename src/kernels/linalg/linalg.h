@@ -140,7 +140,7 @@ bool linalg_stage_ends(LinalgProgress *progress);
 /* Sets `tile` to the next tile of a matrix that a stage moves. A tile fits into the cache. Returns false after the
 ** last tile (`ends` is set), or if the stage must pause. */
 typedef struct LinalgTile {
-  ptrdiff_t row, rows, column, columns; /* first row, row count, first column, column count */
+  ptrdiff_t row, rows, column, columns; /* [row, rows) and [column, columns) */
   bool ends;
 } LinalgTile;
 bool linalg_next_tile(LinalgSize size, LinalgTile *tile, LinalgProgress *progress);

@@ -1,8 +1,8 @@
 /*
-** Routines that front ends call less often, for f64 and complex numbers (f32 is computed in f64): products with
-** the Q of a QR, QR with pivoting, tridiagonal forms. For size, but for what they call.
+** Routines that front ends call less often: products with the Q of a QR, QR with pivoting, tridiagonal forms. For f64
+** and complex numbers (f32 is computed in f64). Compiled for size, except for the loops that they call.
 */
-/* Q C or C Q, or with its adjoint: lines of C (columns, or conjugates of rows) are reflected. */
+/* Computes Q C or C Q, or with Q's adjoint, by reflecting lines of C (columns, or conjugates of rows). */
 static FOR_SIZE LinalgEnd run_ormqr(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
   enum { LOADS_LINES = LOADS + 1, CONJUGATES_LINES, APPLIES, CONJUGATES_RESULT };
@@ -27,11 +27,11 @@ static FOR_SIZE LinalgEnd run_ormqr(const LinalgPlan *plan, const LinalgData *da
   return LINALG_DONE;
 }
 
-/* QR with pivoting: columns, as they are left. */
+/* The state of QR with pivoting: the columns after the steps so far. */
 typedef struct Pivoting {
   Number *at;
   ptrdiff_t rows, columns;
-  double *norms, *exact; /* of what is left; and when they were last computed */
+  double *norms, *exact; /* norms of the remaining rows: updated; when last measured */
   int32_t *order;
 } Pivoting;
 
@@ -53,13 +53,13 @@ static FOR_SIZE bool exchange(const Pivoting *p, ptrdiff_t i, ptrdiff_t j, ptrdi
 }
 
 typedef struct PivotStep {
-  ReflectorOfLines of; /* of the columns behind */
-  Norms norms;         /* of what is left of them, below */
+  ReflectorOfLines of; /* lines: the columns after this one */
+  Norms norms;         /* of these columns, in the rows below */
 } PivotStep;
 
-enum { OF_A_COLUMN = 40 }; /* operations, however short it is */
+enum { OF_A_COLUMN = 40 }; /* overhead of a column, in operations */
 
-/* Norms are of what is left: without what row k has of them, unless that is nearly all (LAPACK's laqp2): then they are
+/* Removes row k from the norms, as LAPACK's laqp2 does. If row k held nearly all of a norm, marks that norm to be
 ** measured. */
 static FOR_SIZE void shorten_norms(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const PivotStep *step = argument;
@@ -100,7 +100,8 @@ static FOR_SIZE bool measure_in_turns(Norms n, ptrdiff_t columns, ptrdiff_t at,
   return true;
 }
 
-/* Columns behind column k meet its reflector. Short ones are in the cache for all that is done with them. */
+/* Applies the reflector of column k to the columns after it and updates their norms. A short column stays in the cache
+** for both. */
 static FOR_SIZE bool pivot_in_turns(PivotStep step, ptrdiff_t columns, ptrdiff_t at,
                                     LinalgProgress *progress) {
   if (step.of.size <= SLICE) {
@@ -119,7 +120,7 @@ static FOR_SIZE bool pivot_in_turns(PivotStep step, ptrdiff_t columns, ptrdiff_t
   return true;
 }
 
-/* The longest column that is left comes next, where no more of those are left that come first. */
+/* Moves the longest remaining column to position k, after the columns that jpvt puts first. */
 static FOR_SIZE bool choose_column(const Pivoting *p, ptrdiff_t k, LinalgProgress *progress) {
   ptrdiff_t left = p->columns - k, size = p->rows - k;
   if (k < progress->info) return true;
@@ -143,7 +144,7 @@ static FOR_SIZE bool choose_column(const Pivoting *p, ptrdiff_t k, LinalgProgres
   return true;
 }
 
-/* Always eliminates the longest column that is left; those that jpvt names come first. */
+/* Eliminates the columns that jpvt names, then always the longest remaining one. */
 static FOR_SIZE LinalgEnd run_geqp3(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
   enum { CHOOSES_FIRST = LOADS + 1, FACTORS, NONE = 0, HAS_COLUMN, HAS_REFLECTOR };
@@ -185,7 +186,7 @@ static FOR_SIZE LinalgEnd run_geqp3(const LinalgPlan *plan, const LinalgData *da
   return LINALG_DONE;
 }
 
-/* Tridiagonal form alone. The upper form begins at the other corner: (i, j) is (n-1-i, n-1-j). */
+/* Computes a tridiagonal form alone. The upper form starts at the last corner: (i, j) is (n-1-i, n-1-j). */
 static FOR_SIZE LinalgEnd run_sytrd(const LinalgPlan *plan, const LinalgData *data, Number *memory,
                                     LinalgProgress *progress) {
   enum { REDUCES = LOADS + 1 };

@@ -1,22 +1,21 @@
 /*
-** Reflectors, one by one: what a column makes, and lines that meet it. Included once for each kind of number.
+** Single reflectors: makes one from a column, and applies one to lines. Included once for each kind of number.
 **
-** Columns may be so long that what is done with one takes more than a turn. So it goes a slice of rows after the
-** other, of which progress->slice says how many are done; where there are several passes, these are one after the
-** other. A column that is no more than a slice meets all passes at once.
+** The work on a long column may exceed a turn. So it goes slice by slice of the rows, pass after pass;
+** progress->slice counts the slices that are done. A column of at most one slice goes through all passes at once.
 */
 #include "base/min_max.h"
 #include "kernels/linalg/linalg_numbers.h"
 
-/* What calls what is fast: once in the module, and for size. */
+/* A routine that calls the fast loops: not inlined, compiled for size. */
 #define ROUTINE __attribute__((noinline, minsize))
 
 enum {
   SLICE = 1 << 16
-}; /* rows: of complex numbers, with all that they are worked on with, a megabyte or two */
+}; /* rows; with the vectors used beside them, one or two megabytes of complex numbers */
 
 typedef struct Slice {
-  ptrdiff_t pass, passes; /* from the one on, up to the other */
+  ptrdiff_t pass, passes; /* passes [pass, passes) */
   ptrdiff_t row, end;
   bool is_last;
 } Slice;
@@ -45,12 +44,12 @@ static void swap_numbers(Number *x, Number *y, ptrdiff_t count) {
 
 /* --- Norms ------------------------------------------------------------------------------------ */
 
-/* Whether the squares have neither overflown nor vanished. */
+/* Returns whether a sum of squares has neither overflowed nor underflowed. */
 static bool is_ordinary(double squares) {
   return squares > (IS_NARROW ? 1e-25 : 1e-280) && squares < (IS_NARROW ? 1e36 : 1e300);
 }
 
-/* Of columns where `exact` is less than zero: they become what is in both. */
+/* The norms to measure: of each column j with exact[j] < 0. The norm is stored in norms[j] and exact[j]. */
 typedef struct Norms {
   const Number *x;
   ptrdiff_t size, stride;
@@ -65,7 +64,7 @@ static double norm_of(const Number *x, ptrdiff_t count) {
   return norm;
 }
 
-enum { NORM_PASSES = 2 }; /* squares; if these will not do, lengths */
+enum { NORM_PASSES = 2 }; /* sum of squares; if that over- or underflows, hypot */
 
 static void measure_slice(const Norms *n, ptrdiff_t j) {
   if (!(n->exact[j] < 0)) return;
@@ -86,11 +85,11 @@ static void measure_slice(const Norms *n, ptrdiff_t j) {
 /* --- Reflectors ------------------------------------------------------------------------------- */
 
 /*
-** A reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1, beta real: LAPACK's larfg. x becomes
-** v, but for the first number, which becomes beta. What is less than any normal number is taken for 0, as
-** XLA:CPU does: of a matrix without full rank nothing else may be left, on which all goes very slowly.
+** Computes a reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1 and real beta, as LAPACK's larfg does. x[0]
+** becomes beta, the rest of x becomes v. Norms below the smallest normal number count as 0, as in XLA:CPU: a matrix
+** without full rank may leave only subnormal numbers, which are very slow.
 **
-** beta, of the norm of what is behind the first number; 0: x becomes that number alone, and H is 1.
+** Returns beta. alpha: x[0]; rest: the norm of the other numbers. 0: they count as 0, and H is the identity.
 */
 static double beta_of(Number alpha, double rest) {
   bool is_one = rest < (IS_NARROW ? FLT_MIN : DBL_MIN) && is_real(alpha);
@@ -103,7 +102,7 @@ static void divide_rows(Number *x, ptrdiff_t row, ptrdiff_t end, double beta) {
   for (ptrdiff_t i = row; i < end && beta != 0; i++) x[i] = over(x[i], by);
 }
 
-/* When all are divided: tau. */
+/* Stores beta after all numbers are divided. Returns tau. */
 static Number end_reflector(Number *x, double beta) {
   Number alpha = x[0];
   if (beta == 0) return number(0);
@@ -117,7 +116,7 @@ __attribute__((noinline)) static Number reflector(Number *x, ptrdiff_t count) {
   return end_reflector(x, beta);
 }
 
-/* In turns, if it is long. norm: two numbers that stay between them. */
+/* Computes a reflector, in turns if it is long. norm: two numbers that are kept between turns. */
 ROUTINE static bool reflector_in_turns(Number *x, ptrdiff_t count, double *norm, Number *tau,
                                        ptrdiff_t at, LinalgProgress *progress) {
   ptrdiff_t rest = count - 1, slices = slices_of_passes(rest, NORM_PASSES + 1);
@@ -137,7 +136,7 @@ ROUTINE static bool reflector_in_turns(Number *x, ptrdiff_t count, double *norm,
   return true;
 }
 
-/* A reflector, of v with v[0] = 1, for lines. */
+/* Applies a reflector to lines: x -= factor v (v^H x). v[0] is taken as 1. */
 __attribute__((noinline)) static void reflect_by_one(const Number *v, ptrdiff_t size, Number factor,
                                                      Number *x, ptrdiff_t lines, ptrdiff_t stride) {
   for (ptrdiff_t j = 0; j < lines && !is_zero(factor); j++) {
@@ -154,11 +153,11 @@ typedef struct ReflectorOfLines {
   ptrdiff_t size;
   Number factor, *x;
   ptrdiff_t stride;
-  Number *sums; /* of each line, while slices are summed up */
+  Number *sums; /* v^H x of each line */
   Slice slice;
 } ReflectorOfLines;
 
-enum { REFLECTOR_PASSES = 2 }; /* they are summed up; that is subtracted */
+enum { REFLECTOR_PASSES = 2 }; /* sum up v^H x; subtract */
 
 static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const ReflectorOfLines *r = argument;
@@ -181,7 +180,7 @@ static void reflect_some(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   }
 }
 
-/* In turns. */
+/* Applies a reflector to lines, in turns. */
 ROUTINE static bool reflect_by_one_in_turns(ReflectorOfLines of, ptrdiff_t lines, ptrdiff_t at,
                                             LinalgProgress *progress) {
   ptrdiff_t slices = slices_of_passes(of.size, REFLECTOR_PASSES);

@@ -1,15 +1,16 @@
 /*
-** The Schur form of a general matrix, for one kind of number: A = Z T Z^H. linalg_routines.h includes it.
-** What decides in which order eigenvalues come is as in LAPACK's gebal and lahqr (which is what its hseqr
-** calls up to 75 rows): how the matrix is balanced, shifts, what counts as zero, the standard form of blocks of two.
+** Computes the Schur form of a general matrix, A = Z T Z^H, for one kind of number. linalg_routines.h includes it.
 ** Golub and Van Loan, Matrix Computations, 7.4 and 7.5.
 **
-** A step's reflectors are made in a window about the diagonal. What is beside and above it, and Z, meet
-** them a window at a time: a strip of columns (or rows) goes down through all of them in registers.
+** The order of the eigenvalues is LAPACK's. So balancing, shifts, the test for zero and the standard form of 2x2 blocks
+** follow its gebal and lahqr (its hseqr calls lahqr up to 75 rows).
+**
+** The reflectors of a step are made in a window about the diagonal. The rest of T and Z take them a window at a time:
+** a strip of columns (or rows) passes through all of the window's reflectors in registers.
 */
 
 enum {
-  SPAN = IS_COMPLEX ? 2 : 3, /* of a step's reflectors */
+  SPAN = IS_COMPLEX ? 2 : 3, /* rows of a reflector */
   LINES = 4,
   STRIP = LINES * WIDTH, /* columns, or rows */
   WINDOW = 16,
@@ -17,15 +18,15 @@ enum {
   STEPS_EACH = 30,
 };
 
-/* Numbers from one row to the next: whole strips, and one column more than there are. Matrices have a row
-** more, too: reflectors of two rows are applied as such of three. */
+/* Returns the row stride in numbers: whole strips, with at least one spare column. Matrices have a spare row, too,
+** since reflectors of two rows are applied as reflectors of three. */
 static FOR_SIZE ptrdiff_t schur_stride(ptrdiff_t n) {
   return (n + 16) / 16 * 16 + (n < 64 ? 0 : 8);
 }
 
 typedef struct Schur {
-  ptrdiff_t n, stride, low, high; /* the rows that balancing left */
-  Number *t, *z;                  /* z's rows are Z^H's */
+  ptrdiff_t n, stride, low, high; /* low, high: first and last row after balancing */
+  Number *t, *z;                  /* z: the rows of Z^H */
   bool wants_t, wants_z;
   double epsilon;
 } Schur;
@@ -38,7 +39,7 @@ static inline double size_at(const Schur *s, ptrdiff_t i, ptrdiff_t j) {
 }
 
 #if IS_COMPLEX
-/* Numbers of which there are few, without the care that C asks for. */
+/* Complex numbers for scalar work; products skip C's checks for infinities and NaN. */
 typedef double complex Wide;
 
 static FOR_SIZE Wide times_wide(Wide x, Wide y) {
@@ -59,14 +60,14 @@ static FOR_SIZE Wide over_wide(Wide x, Wide y) {
 
 enum { PARTS = 4, MIN_ROWS = 64 };
 
-/* Rows of A: A becomes A - v z^T - w conj(v)^T; then next_w = A next_v, and next_z sums of
+/* An update of A's rows: A becomes A - v z^T - w conj(v)^T, then next_w = A next_v. next_z: partial sums of
 ** conj(next_v) A. */
 typedef struct Sides {
   Number *a;
-  ptrdiff_t stride, from, end, rows, parts; /* columns: whole vectors */
+  ptrdiff_t stride, from, end, rows, parts; /* from, end: columns, in whole vectors */
   const Number *v, *conj_v, *z, *w, *next_v;
   Number *next_w, *next_z; /* [part][stride] */
-  ptrdiff_t row, some;     /* of a part: rows from this one on, an even number */
+  ptrdiff_t row, some;     /* rows [row, row + some) of each part; some is even */
 } Sides;
 
 ALWAYS_INLINE static Vector product_at(Vector x, const Number *y) {
@@ -87,7 +88,7 @@ static inline Number sum_of(Vector v) {
 #endif
 }
 
-/* Two rows; the second may be the first, then it comes with zeros. */
+/* Updates rows i and i + 1. `single`: there is only row i, and the second one's factors are 0. */
 static inline void update_two(const Sides *s, ptrdiff_t i, bool single, Number *sums) {
   Number *x = s->a + i * s->stride, *y = x + s->stride, none = number(0);
   Factor xv = factor_of(s->v[i]), xw = factor_of(s->w[i]);
@@ -120,11 +121,11 @@ static void update_sides(const void *argument, ptrdiff_t part, ptrdiff_t end) {
   }
 }
 
-/* A = Q H Q^H, by reflectors below the subdiagonal between rows low and high, in the rows of v, as
-** form_q has them with a shift of 1 (v is zero before). scratch: 14 strides, and zeros at first.
+/* Reduces A to Hessenberg form between rows low and high: A = Q H Q^H. The reflectors go into the rows of v, as form_q
+** takes them with a shift of 1; v is zero on entry. scratch: 14 strides, zero on entry.
 **
-** On the way through A on which a reflector is applied from both sides, A is multiplied with the next
-** one: it needs only the next column, which is updated before. */
+** One pass over A applies a reflector from both sides and multiplies A by the next one. The next reflector needs only
+** the next column, which is updated before the pass. */
 ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff_t low,
                                ptrdiff_t high, Number *v, Number *tau, Number *scratch,
                                LinalgProgress *progress) {
@@ -193,11 +194,11 @@ ROUTINE static bool hessenberg(Number *a, ptrdiff_t n, ptrdiff_t stride, ptrdiff
 
 /* --- Reflectors of a step --------------------------------------------------------------------- */
 
-/* I - tau v v^H, v[0] = 1 */
+/* A reflector I - tau v v^H with v[0] = 1. */
 typedef struct Turn {
 #if IS_COMPLEX
   Number tau, v;
-  double tau_v; /* which is real, as subdiagonals are */
+  double tau_v; /* real, since subdiagonals are */
 #else
   Number v[SPAN], tau_v[SPAN];
 #endif
@@ -219,7 +220,7 @@ static FOR_SIZE Turn turn_of(Number *x, ptrdiff_t count) {
   return t;
 }
 
-/* Rows (or, from the right, columns) x, x + across, ... in a few places. */
+/* Applies a reflector to `count` places of rows (from the right: columns) x, x + across, ... */
 static void turn_few(const Turn *t, Number *x, ptrdiff_t across, ptrdiff_t along, ptrdiff_t count,
                      bool right) {
   for (ptrdiff_t i = 0; i < count; i++, x += along) {
@@ -278,7 +279,7 @@ ALWAYS_INLINE static void turn_lines(Vector (*x)[LINES], const TurnFactors *f) {
   }
 }
 
-/* A line's next numbers: of a row, or of a column. */
+/* Loads a vector of a row; from the right, of a column. */
 ALWAYS_INLINE static Vector line_at(const Number *x, ptrdiff_t stride, bool right) {
 #if !IS_COMPLEX
   Vector v;
@@ -298,7 +299,7 @@ ALWAYS_INLINE static void put_line(Number *x, ptrdiff_t stride, bool right, Vect
   store(x, v);
 }
 
-/* Reflectors that follow each other, for a strip of columns; or, from the right, of rows. */
+/* Applies consecutive reflectors to a strip of columns; from the right, to a strip of rows. */
 ALWAYS_INLINE static void turn_strip(const Turn *turns, ptrdiff_t count, Number *x,
                                      ptrdiff_t stride, bool right) {
   ptrdiff_t across = right ? 1 : stride, along = right ? stride * WIDTH : WIDTH;
@@ -328,13 +329,14 @@ ALWAYS_INLINE static void turn_strip(const Turn *turns, ptrdiff_t count, Number 
   }
 }
 
-/* What a window's reflectors are still to be applied to: columns of T behind it, of Z^H, rows above. */
+/* The parts of T and Z that a window's reflectors are not yet applied to: T's columns after the window, Z^H's columns,
+** T's rows above. */
 typedef struct Beside {
   const Schur *s;
   Turn turns[WINDOW];
-  ptrdiff_t count, first; /* reflectors, and the first one's row */
+  ptrdiff_t count, first; /* number of reflectors; row of the first one */
   ptrdiff_t begin, behind, of_z,
-      top; /* the first column behind; strips behind, of z; the first row */
+      top; /* first column after the window; strips after it; strips of z; first row */
 } Beside;
 
 static void turn_beside(const void *argument, ptrdiff_t unit, ptrdiff_t end) {
@@ -362,7 +364,7 @@ static FOR_SIZE ptrdiff_t strips(ptrdiff_t count) {
 
 /* --- One step --------------------------------------------------------------------------------- */
 
-/* The block that is left, and what of T its reflectors reach. */
+/* The active block, rows [low, high], and the part of T that its reflectors reach: rows from top, columns up to end. */
 typedef struct Active {
   ptrdiff_t low, high, top, end;
 } Active;
@@ -384,7 +386,7 @@ static FOR_SIZE void end_window(const Schur *s, const Active *a, Beside *b,
 }
 
 #if IS_COMPLEX
-/* Row and column j of T, and the row of Z^H, by a number of length 1 and its conjugate. */
+/* Multiplies row j of T and of Z^H by a number of length 1, and column j of T by its conjugate. */
 static FOR_SIZE void scale_phase(const Schur *s, const Active *a, ptrdiff_t j, Number by) {
   for (ptrdiff_t i = j + 1; i < a->end; i++) *at(s, j, i) = times(*at(s, j, i), by);
   for (ptrdiff_t i = a->top; i < j; i++) *at(s, i, j) = times(*at(s, i, j), conjugate(by));
@@ -394,7 +396,7 @@ static FOR_SIZE void scale_phase(const Schur *s, const Active *a, ptrdiff_t j, N
 static FOR_SIZE Number phase_of(Number x) { return scaled(x, 1 / length_of(x)); }
 #endif
 
-/* Chases the bulge that x, its first column, makes down the diagonal from row m on. */
+/* Chases the bulge down the diagonal from row m on. x: the bulge's first column. */
 static FOR_SIZE void step(const Schur *s, const Active *a, ptrdiff_t m, Number *x,
                           const LinalgProgress *progress) {
   Beside b = {.s = s};
@@ -414,7 +416,7 @@ static FOR_SIZE void step(const Schur *s, const Active *a, ptrdiff_t m, Number *
     if (b.count < WINDOW && k + 1 < a->high && !rescales) continue;
     end_window(s, a, &b, progress);
 #if IS_COMPLEX
-    if (rescales) { /* so that subdiagonals stay real */
+    if (rescales) { /* keeps subdiagonals real */
       Number by = phase_of(minus(number(1), t->tau));
       *at(s, m + 1, m) = times(*at(s, m + 1, m), conjugate(by));
       if (m + 2 <= a->high) *at(s, m + 2, m + 1) = times(*at(s, m + 2, m + 1), by);
@@ -437,13 +439,17 @@ static FOR_SIZE void step(const Schur *s, const Active *a, ptrdiff_t m, Number *
 
 /* --- Shifts ----------------------------------------------------------------------------------- */
 
-enum { USUAL, AT_THE_END, AT_THE_START }; /* shifts by which blocks, once in a while */
+enum {
+  USUAL,
+  AT_THE_END,
+  AT_THE_START
+}; /* the usual shift, or an exceptional one from either end */
 
 #if IS_COMPLEX
 static Wide wide(Number x) { return __builtin_complex(x.re, x.im); }
 static Number narrow(Wide x) { return (Number){creal(x), cimag(x)}; }
 
-/* The eigenvalue of the last block of two that is nearer to its last entry. */
+/* Returns the shift: the eigenvalue of the last 2x2 block that is nearer to its last entry. */
 static FOR_SIZE Wide shift_of(const Schur *s, const Active *a, int kind) {
   ptrdiff_t i = kind == AT_THE_START ? a->low : a->high, below = i + (kind == AT_THE_START);
   if (kind != USUAL) return wide(*at(s, i, i)) + 0.75 * size_at(s, below, below - 1);
@@ -457,7 +463,7 @@ static FOR_SIZE Wide shift_of(const Schur *s, const Active *a, int kind) {
   return t - times_wide(u, over_wide(u, x + y));
 }
 
-/* Where a step begins, at two small subdiagonals, and its first column there. */
+/* Returns the row where a step begins, at two small subdiagonals. v: the step's first column. */
 static FOR_SIZE ptrdiff_t step_start(const Schur *s, const Active *a, int kind, Number *v) {
   Number shift = narrow(shift_of(s, a, kind));
   for (ptrdiff_t m = a->high - 1;; m--) {
@@ -475,7 +481,7 @@ typedef struct Shifts {
   double re[2], im; /* and -im */
 } Shifts;
 
-/* Eigenvalues of the last block of two; twice the one that is nearer to its last entry, if they are real. */
+/* Returns the eigenvalues of the last 2x2 block; if they are real, twice the one that is nearer to its last entry. */
 static FOR_SIZE Shifts shifts_of(const Schur *s, const Active *a, int kind) {
   ptrdiff_t i = kind == AT_THE_START ? a->low : a->high;
   double h11, h12, h21, h22;
@@ -525,8 +531,8 @@ static FOR_SIZE void rotate_lines(Number *x, Number *y, ptrdiff_t step, ptrdiff_
   }
 }
 
-/* The standard form of a block of two, LAPACK's lanv2: triangular if its eigenvalues are real, else with
-** equal diagonals and off-diagonals of other signs. x: a, b, c, d. Returns the rotation's cosine and sine. */
+/* Rotates a 2x2 block to its standard form, as LAPACK's lanv2: triangular if its eigenvalues are real, else with equal
+** diagonals and off-diagonals of opposite signs. x: a, b, c, d. Returns the rotation's cosine and sine. */
 static FOR_SIZE void standard_form(double *x, double epsilon, double *cosine, double *sine) {
   double a = x[0], b = x[1], c = x[2], d = x[3], cs = 1, sn = 0;
   if (c == 0) {
@@ -564,7 +570,7 @@ static FOR_SIZE void standard_form(double *x, double epsilon, double *cosine, do
   *cosine = cs, *sine = sn;
 }
 
-/* Rows and columns k and k + 1 */
+/* Brings the block at rows and columns k and k + 1 to its standard form. */
 static FOR_SIZE void standardize(const Schur *s, const Active *a, ptrdiff_t k) {
   Number *p = at(s, k, k), *q = p + s->stride;
   double x[4] = {p[0], p[1], q[0], q[1]}, c, sine;
@@ -579,7 +585,7 @@ static FOR_SIZE void standardize(const Schur *s, const Active *a, ptrdiff_t k) {
 
 /* --- The iteration ---------------------------------------------------------------------------- */
 
-/* Whether the subdiagonal in column k - 1 may be taken for zero (Ahues and Tisseur). */
+/* Returns whether the subdiagonal in column k - 1 may be set to zero (Ahues and Tisseur's test). */
 static FOR_SIZE bool is_negligible(const Schur *s, ptrdiff_t k, double smallest) {
   double below = size_at(s, k, k - 1), above = size_at(s, k - 1, k);
   double here = size_at(s, k, k), before = size_at(s, k - 1, k - 1), sum = here + before;
@@ -595,8 +601,8 @@ static FOR_SIZE bool is_negligible(const Schur *s, ptrdiff_t k, double smallest)
   return ba * (ab / all) <= fmax(smallest, s->epsilon * (bb * (aa / all)));
 }
 
-/* From Hessenberg form. at: rows from the end that are done; lines: steps for the next one. info: rows up to
-** this one have no eigenvalues, if they are not found. */
+/* Computes the Schur form from the Hessenberg form: a stage. progress->at: rows from the end that are done; lines:
+** steps spent on the next one. info: 0, or if the iteration fails, the last row (from 1) without an eigenvalue. */
 static FOR_SIZE bool schur(const Schur *s, LinalgProgress *progress) {
   ptrdiff_t rows = s->high - s->low + 1;
   double smallest = (IS_NARROW ? FLT_MIN : DBL_MIN) * ((double)rows / s->epsilon);

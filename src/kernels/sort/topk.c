@@ -1,9 +1,8 @@
 /*
-** topk: the k first of each line in the order of keys (order_key.h), of equal ones the first in
-** place. A line is read once: what is not before the last of the best k so far, which is almost all,
-** is passed over a vector at a time. A short list is kept in order; in a long one items wait, and when
-** it is full it is sorted, and its best k stay. Long lines are cut into ranges, whose best are
-** candidates.
+** topk: finds the first k elements of each line in the order of keys (order_key.h); equal elements keep their
+** order. A line is read once. A vector of elements is skipped if none comes before the k-th best so far.
+** A short list is kept sorted; a long list collects items, and when full it is sorted and its best k stay.
+** Long lines are cut into ranges, whose best elements are candidates for a second phase.
 */
 #include <wasm_simd128.h>
 
@@ -13,8 +12,8 @@
 
 enum {
   RANGE = 131072,  /* elements that one chunk works on; longer lines have several ranges */
-  RANGE_OF_K = 64, /* but at least as many times k */
-  SHORT = 48,      /* lists that are kept in order */
+  RANGE_OF_K = 64, /* min range, in multiples of k */
+  SHORT = 48,      /* max length of a list that is kept sorted */
   RUN = 8,         /* items sorted by insertion */
   MIN_WORK = 8192,
   MAX_CHUNKS = 64,
@@ -25,11 +24,11 @@ typedef struct Item {
   int64_t position;
 } Item;
 
-/* The best so far, which wait to be sorted. */
+/* The best items so far. */
 typedef struct List {
   Item *items, *scratch; /* `capacity` each */
   int64_t k, count, capacity;
-  bool is_full; /* k of them are sorted: what is not below `limit` is of no use */
+  bool is_full; /* has k sorted items: keys not below `limit` can be skipped */
   uint64_t limit;
 } List;
 
@@ -37,10 +36,10 @@ typedef struct TopkPlan {
   KernelPlan kernel;
   OrderKey key;
   int64_t lines, size, k;
-  int64_t range, ranges;    /* elements of a range; of a line */
-  int64_t capacity;         /* of a list */
+  int64_t range, ranges;    /* elements in a range; ranges in a line */
+  int64_t capacity;         /* items in a list */
   int64_t units, per_chunk; /* lines, or ranges of lines, of the first phase */
-  int64_t candidates_at;    /* in scratch, behind the lists: [line][range][k] */
+  int64_t candidates_at;    /* offset in scratch, after the lists: [line][range][k] */
 } TopkPlan;
 
 /* --- Lists ------------------------------------------------------------------------------------ */
@@ -116,7 +115,7 @@ typedef uint16_t Vector2 __attribute__((vector_size(16)));
 typedef uint32_t Vector4 __attribute__((vector_size(16)));
 typedef uint64_t Vector8 __attribute__((vector_size(16)));
 
-/* Elements of so many bytes: a block of vectors at a time is looked at, once the list is full. */
+/* Scans elements of `bytes` bytes. Once the list is full, it compares a block of four vectors at a time. */
 #define SCAN(bytes, Bits)                                                                       \
   static void scan_##bytes(List *list, const OrderKey *key, const uint8_t *line, int64_t from,  \
                            int64_t end) {                                                       \
@@ -202,7 +201,7 @@ static List new_list(const TopkPlan *p, const KernelCall *call, int chunk) {
   return (List){.items = items, .scratch = items + p->capacity, .k = p->k, .capacity = p->capacity};
 }
 
-/* Where the last range is shorter than k, what it lacks is marked. */
+/* Finds the best k of a unit. If the range is shorter than k, the missing candidates are marked. */
 static void run_unit(const TopkPlan *p, const KernelCall *call, int chunk, int64_t unit) {
   int64_t line = unit / p->ranges, from = unit % p->ranges * p->range;
   List list = new_list(p, call, chunk);
