@@ -1,10 +1,10 @@
-/** The shell: which view is shown, what the address says, the theme. Views do everything else. */
+/** The shell: shows the view that the address names, and keeps the theme. Views do everything else. */
 import { h } from './shared/dom.mjs';
 import { pack, unpack } from './shared/address.mjs';
 import * as theme from './shared/theme.mjs';
 import { VIEWS } from './views.mjs';
 
-const WRITE_MS = 200; /* that the address lags behind the state: browsers count what is written */
+const WRITE_MS = 200; /* delay from a change of state to the address: browsers limit how often it is written */
 
 const main = document.getElementById('view');
 const tabs = new Map(VIEWS.map(({ id, title }) => [id, h('a', { href: `#${id}` }, title)]));

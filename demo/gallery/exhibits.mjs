@@ -1,5 +1,5 @@
 /**
- * What the gallery shows. An exhibit is a JAX program: programs/ID.py, and its exports
+ * The gallery's exhibits. An exhibit is a JAX program: programs/ID.py, and its exports
  * programs/ID.NAME.mlirbc. `kind` says which stage shows it:
  *
  *   'field'   step(state..., inputs...) -> state..., picture: a frame a step, `size` [width, height]

@@ -1,7 +1,7 @@
-/** A picture of one's own: from a file, from the camera, or drawn here. */
+/** Gets the visitor's picture: from a file, from the camera, or drawn here. */
 import { h } from '../shared/dom.mjs';
 
-/** A landscape, until there is something better. */
+/** Draws a landscape, which is shown until the visitor gives a picture. */
 function drawSample(context, width, height) {
   const sky = context.createLinearGradient(0, 0, 0, height);
   sky.addColorStop(0, '#274b8f');

@@ -201,7 +201,7 @@ class Stage {
       const { rest: [picture, ...extra], ms } = await (asked ?? this.ask());
       if (this.gone) return;
       asked = live() && !this.restart ? this.ask() : null;
-      asked?.catch(() => {}); /* it is heard of when it is awaited; or nobody wants it any more */
+      asked?.catch(() => {}); /* an error is reported when it is awaited; later ones are ignored */
       const shown = new Promise((resolve) => { requestAnimationFrame(resolve); }); /* at most one a frame */
       this.context.putImageData(new ImageData(picture, this.width, this.height), 0, 0);
       this.count(ms, extra);

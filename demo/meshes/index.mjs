@@ -1,4 +1,4 @@
-/** Meshes: programs for several devices; who meets whom when they run, who waits for whom when they hang. */
+/** Meshes: programs for several devices; shows which devices meet when they run, and wait when they hang. */
 import { createEditor } from '../playground/editor.mjs';
 import { h } from '../shared/dom.mjs';
 import { duration, plural } from '../shared/format.mjs';
@@ -131,7 +131,7 @@ class Meshes {
         const input = this.known.inputs[i] ?? 'random';
         return input === 'random' ? { fill: 'random', seed: i, perDevice: true } : input;
       });
-      /* The first run makes the engine compile: what devices wait for in the second is each other. */
+      /* The first run makes the engine compile, so that devices wait only for each other in the second. */
       await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });
       if (turn !== this.turn) return;
       const run = await this.programs.run(program.id, { inputs, timeoutMs: TIMEOUT_MS });

@@ -1,5 +1,5 @@
 /**
- * Who met whom, or sent to whom, when: from the program's groups and pairs, and the events of a run.
+ * Finds which devices met or sent to each other, and when, from the program's groups and pairs and a run's events.
  * The four group modes are those of XLA's operation semantics (AllReduce).
  */
 
@@ -38,9 +38,9 @@ const isReducing = (operation) => ['all-reduce', 'all-gather', 'reduce-scatter']
 const channelOf = (line) => /channel_id=(\d+)/.exec(line)?.[1];
 
 /**
- * For each instruction that meets or sends: { name, operation, names, groups } or { ..., pairs }, and its
- * `part`. In a launch of several programs, instructions of the same channel meet, whatever they are
- * called: these have several `names`, any of which an event may have, and no `part`.
+ * Returns for each instruction that meets or sends: { name, operation, names, groups } or { ..., pairs }, and its
+ * `part`. In a launch of several programs, instructions of the same channel meet, whatever their names.
+ * Such an entry has all their `names`, one of which an event has, and no `part`.
  * @returns {Map<string, object>} by channel, or by part and name
  */
 function plansOf(parts, mesh) {

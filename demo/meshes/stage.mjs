@@ -1,8 +1,8 @@
-/** Devices as a grid: what each does at a moment, and who meets whom. */
+/** Draws devices as a grid: the work of each at a moment, and the devices that meet. */
 import { h, svg } from '../shared/dom.mjs';
 
-/* Sizes of a device and of what is at least between them, also so that a row is `row` wide; on a narrow
- * page, so that four fit and can be read. */
+/* Sizes of a device and the min gaps between devices; gaps grow until a row is `row` wide. On a narrow
+ * page four devices fit in a row and can be read. */
 const WIDE = { width: 116, height: 74, gapX: 76, gapY: 64, letters: 15, row: 0 };
 const NARROW = { width: 86, height: 62, gapX: 26, gapY: 44, letters: 11, row: 250 };
 const NARROW_PAGE = 520;
@@ -13,7 +13,7 @@ function placesOf({ replicas, partitions }, cell) {
   const square = Math.max(2, Math.ceil(Math.sqrt(count)));
   const columns = partitions > 1 ? partitions : Math.min(count, square);
   const gapX = Math.max(cell.gapX, (cell.row - columns * cell.width) / Math.max(1, columns - 1)); /* arrows want room */
-  const last = count % columns || columns; /* in the last row, which is centred: nobody is behind another */
+  const last = count % columns || columns; /* devices in the last row, which is centred so that none hides an arrow */
   const places = Array.from({ length: count }, (_, device) => {
     const shift = device >= count - last ? (columns - last) / 2 : 0;
     return { x: (device % columns + shift) * (cell.width + gapX), y: Math.floor(device / columns) * (cell.height + cell.gapY), cell };
@@ -50,9 +50,9 @@ export const nameOf = (device, { partitions }) => (partitions > 1
   ? `replica ${Math.floor(device / partitions)}, partition ${device % partitions}` : `replica ${device}`);
 
 /**
- * A drawing of the devices of a mesh, on so many pixels of width.
+ * Draws the devices of a mesh.
  * @returns {{ element: SVGElement, show: (states: object[], lines: SVGElement[]) => void, places: object[] }}
- *   `show`: for each device { kind, text }, where kind is a class; and what is drawn between them
+ *   `show` takes { kind, text } for each device, where kind is a class, and the lines between devices
  */
 export function createStage(mesh, room) {
   const size = room < NARROW_PAGE ? NARROW : WIDE;

@@ -1,4 +1,4 @@
-/** Bring your own: a program from a file, what it is, and what it does. Everything stays in the page. */
+/** Bring your own: describes and runs a program from a file. Everything stays in the page. */
 import { h, select } from '../shared/dom.mjs';
 import { bytes as bytesText, duration, plural, whole } from '../shared/format.mjs';
 import { createResults } from '../shared/results.mjs';

@@ -1,4 +1,4 @@
-/** What is there to try the view with: two layers, as JAX lowers them. */
+/** A sample to try the view with: two layers, as JAX lowers them. */
 export const SAMPLE = `module @two_layers {
   func.func public @main(%layers_0_w: tensor<32x64xf32> loc("layers_0_w"), %layers_0_b: tensor<64xf32> loc("layers_0_b"), %layers_1_w: tensor<64x10xf32> loc("layers_1_w"), %layers_1_b: tensor<10xf32> loc("layers_1_b"), %x: tensor<16x32xf32> loc("x")) -> tensor<16x10xf32> {
     %0 = stablehlo.dot_general %x, %layers_0_w, contracting_dims = [1] x [0] : (tensor<16x32xf32>, tensor<32x64xf32>) -> tensor<16x64xf32>

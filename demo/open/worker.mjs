@@ -43,7 +43,7 @@ function operationsIn(text) {
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-/** @returns what the program is, its parameters and results, and what compiling it took */
+/** @returns the program's description, its parameters and results, and the time of its compilation */
 async function open({ bytes, shapes, mesh = {} }) {
   client ??= await Client.create();
   const kind = await kindOf(bytes);

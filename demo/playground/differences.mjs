@@ -1,7 +1,7 @@
-/** What passes did to a module, as differences line by line. */
+/** Shows the changes that passes made to a module, as differences line by line. */
 import { h } from '../shared/dom.mjs';
 
-const MAX_LINES = 1500; /* of which all pairs are looked at */
+const MAX_LINES = 1500; /* the comparison looks at all pairs of lines */
 
 /**
  * The longest common subsequence of lines.

@@ -1,4 +1,4 @@
-/** Playground: a program on the left, what becomes of it on the right. */
+/** Playground: a program on the left; its results and compiled forms on the right. */
 import { h, select } from '../shared/dom.mjs';
 import { duration, plural, whole } from '../shared/format.mjs';
 import { createPrograms } from '../shared/programs.mjs';
@@ -56,7 +56,7 @@ const copyText = async (text) => {
   }
 };
 
-/** A text of which the parts in backticks are code. */
+/** Shows a text's parts in backticks as code. */
 const withCode = (text) => text.split('`').map((part, i) => (i % 2 ? h('code', {}, part) : part));
 
 /** The state of the address, where it makes sense. */
@@ -86,9 +86,9 @@ class Playground {
     /* JavaScript from an address runs after a click on Run; an example's JavaScript is the page's own. */
     this.isTrusted = this.state.text === examplesByName.get(this.state.example)?.program;
     this.programs = createPrograms();
-    this.program = null; /* what is compiled: one program, or several that meet */
-    this.part = 0; /* which of these the tabs are about */
-    this.run = null; /* what its last run gave */
+    this.program = null; /* the compiled program, or several that meet */
+    this.part = 0; /* the number of the one that the tabs show */
+    this.run = null; /* the result of its last run */
     this.turn = 0; /* of refreshing: a later one overtakes */
     this.runner = createRunner();
     this.layout(element);
@@ -225,7 +225,7 @@ class Playground {
 
   /* ---- Compiling and running ---- */
 
-  /** The HLO or StableHLO text of what is in the editor, and what JavaScript showed. */
+  /** Returns the HLO or StableHLO text of the editor's program, and the values that its JavaScript showed. */
   async source() {
     const { language, text } = this.state;
     if (language !== 'javascript') return { source: text, kind: language, shown: [] };
@@ -326,7 +326,7 @@ class Playground {
     this.problem.textContent = error.code === 'CANCELLED' ? 'Stopped.' : `${place}${error.message}`;
     this.problem.hidden = false;
     this.editor.showError(error);
-    this.tabs.element.classList.add('stale'); /* what is shown is of the program before */
+    this.tabs.element.classList.add('stale'); /* the tabs still show the previous program */
     this.status.textContent = '';
     this.status.dataset.turn = this.turn;
   }

@@ -1,4 +1,4 @@
-/** What goes into the parameters: a choice for each. */
+/** The bar that chooses an input for each parameter. */
 import { h } from '../shared/dom.mjs';
 
 const CHOICES = ['random', 'iota', 'zeros', 'ones', 'elements', 'file'];

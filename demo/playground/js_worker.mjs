@@ -1,9 +1,9 @@
 /**
  * Runs JavaScript of the editor: the body of an async function that has `client`, the package's
- * exports, and show(). Whoever wants it to stop ends the worker.
+ * exports, and show(). To stop it, the page ends the worker.
  *
  * Calls: run(code) -> { text, shown }: the HLO text of the module that it returned, or of an
- * array of modules that meet, or null; and what it showed. warm(): a run is to come.
+ * array of modules that meet, or null; and the values that it showed. warm(): prepares for a run.
  */
 import * as xla from '../../bindings/index.mjs';
 import { serve } from '../shared/rpc.mjs';

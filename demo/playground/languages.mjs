@@ -1,4 +1,4 @@
-/** HLO and StableHLO text for the editor: colours, completion, what a word means. */
+/** HLO and StableHLO text for the editor: colours, completion, and the meaning of words. */
 import { completeFromList } from '@codemirror/autocomplete';
 import { LanguageSupport, StreamLanguage } from '@codemirror/language';
 import { hoverTooltip } from '@codemirror/view';

@@ -1,6 +1,6 @@
 /**
- * What the editor knows of operations and attributes, from the tables that the core is made of. Runs
- * in Node when the site is built; the page imports it as 'virtual:operations'.
+ * Makes the editor's table of operations and attributes from the core's own tables. Runs in Node when
+ * the site is built; the page imports it as 'virtual:operations'.
  */
 import { readFile } from 'node:fs/promises';
 

@@ -1,4 +1,4 @@
-/** What a program does to indices: grids of elements, of which each result shows where it came from. */
+/** Draws grids of elements, in which each result's element shows the elements it came from. */
 import { h, svg } from '../shared/dom.mjs';
 import { element as elementText, plural } from '../shared/format.mjs';
 import { readElement } from '../shared/results.mjs';

@@ -13,7 +13,7 @@ const MAX_RESULTS = 1600;
 /* Effects and random numbers differ from run to run. */
 const NOT_TRACED = /\s(infeed|outfeed|rng|rng-get-and-update-state|custom-call|rng-bit-generator)\(/;
 
-/* Order decides there, and NaN has one: elements are moved by less than what is between them. */
+/* Their results depend on order, in which NaN has a place: elements change by less than their distances. */
 const ORDERED = /\s(sort|topk)\(/;
 
 const isFloat = (type) => ['float', 'complex'].includes(ELEMENT_TYPES.get(type).kind);

@@ -47,7 +47,7 @@ export function rampTable(name) {
   return table;
 }
 
-/** The least and the most of what is finite; [0, 1] if nothing is. */
+/** Returns the min and the max of the finite values; [0, 1] if there are none. */
 export function rangeOf(values) {
   let least = Infinity;
   let most = -Infinity;

@@ -1,4 +1,4 @@
-/** Numbers for people. */
+/** Formats numbers for people. */
 
 /** 1234567 -> '1,234,567' */
 export function whole(n) {

@@ -1,15 +1,15 @@
-/** Arguments that nobody wants to type: zeros, ones, 0 1 2 ..., random numbers. */
+/** Makes arguments: zeros, ones, 0 1 2 ..., random numbers. */
 import { Literal, Shape } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 import { randomNumbers } from './random.mjs';
 
-/** What an input can be filled with. */
+/** The fills of an input. */
 export const FILLS = ['random', 'iota', 'zeros', 'ones'];
 
 /* Random integers are small: mostly they are indices, or read by people. */
 const MAX_INTEGER = 10;
 
-/** A number for an element of a type; each type takes what it has. */
+/** Converts a number to an element of a type. */
 function fitting(type, value) {
   switch (type.kind) {
     case 'pred': return Boolean(Math.round(Math.abs(value)) % 2);

@@ -28,9 +28,9 @@ export function createPrograms() {
      *   `parts` are its programs, with their replicas; shapes are { text, type, dimensions, bytes }
      */
     open: (options) => connection().call('open', options),
-    /** Of a program: 'text' (as HLO), 'optimised', 'thunks', 'passes', 'memory': what HloModule, Executable and
-     *  client.passes() tell; 'code': { bytes, text } of the generated WebAssembly, or null; `part`: of which
-     *  of several. */
+    /** Returns a view of a program. 'text' (as HLO), 'optimised', 'thunks', 'passes', 'memory' come from HloModule,
+     *  Executable and client.passes(); 'code' is { bytes, text } of the generated WebAssembly, or null. `part`
+     *  selects one of several programs. */
     view: (id, what, part) => connection().call('view', id, what, part),
     /**
      * @param {number} id

@@ -1,4 +1,4 @@
-/** A small generator of numbers in [0, 1) that is the same everywhere (mulberry32). */
+/** Generates pseudorandom numbers in [0, 1), the same on every host (mulberry32). */
 export function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {

@@ -96,7 +96,7 @@ export function connect(worker, { lends = true } = {}) {
     on(name, listener) {
       listeners.set(name, listener);
     },
-    /** Ends the worker, with the threads that it started; what is pending rejects. */
+    /** Ends the worker, with the threads that it started; pending calls reject. */
     terminate() {
       end(Object.assign(new Error('stopped'), { code: 'CANCELLED' }));
     },

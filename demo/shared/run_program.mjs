@@ -1,4 +1,4 @@
-/** One run of a program, with arguments that are made up, and a host that feeds and takes. */
+/** Runs a program once with made-up arguments, and serves its infeeds and outfeeds. */
 import { Literal, Shape } from '../../bindings/index.mjs';
 import { readNpy } from '../../bindings/npy.mjs';
 import { FILLS, makeArgument } from './inputs.mjs';
@@ -67,7 +67,7 @@ function serveHost(program) {
 }
 
 /**
- * @param {import('./loaded_program.mjs').LoadedProgram} program what it asks of the host is done
+ * @param {import('./loaded_program.mjs').LoadedProgram} program its feeds and calls of the host are served
  * @param {object} options as of executeReplicas, and
  * @param {any[]} [options.inputs] one a parameter: 'iota', 'random', 'zeros', 'ones'; elements;
  *   { fill, seed, perDevice }; { shape, data }; { npy }, the bytes of a file; or { value }

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until somebody chooses. Kept in this browser. */
+/** The theme, light or dark: the system's until the visitor chooses. The choice is kept in this browser. */
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set();

@@ -11,7 +11,7 @@ const COLOURS = {
   kernel: '--dot', generated: '--loop', region: '--loop', rows: '--loop', collective: '--meet', channel: '--meet', host: '--meet',
 };
 
-/** A round number of milliseconds, the least of which at most `most` fit. */
+/** Returns the smallest round number of milliseconds that divides `span` into at most `most` ticks. */
 function tickOf(span, most) {
   const power = 10 ** Math.floor(Math.log10(span / most));
   return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= most);
@@ -35,7 +35,7 @@ export function stepName({ name, holds }) {
     others.length ? h('span', { class: 'soft small' }, ` with ${others.slice(0, MAX_HELD).join(', ')}${more}`) : null];
 }
 
-/** What a row can be, of a mesh of so many partitions: whose events are in it, and what it is called. */
+/** The kinds of rows, by the mesh's number of partitions: the events that a row holds, and its label. */
 const ROWS = {
   devices: (partitions) => ({
     of: ({ replica, partition }) => replica * partitions + partition,
@@ -47,7 +47,7 @@ const ROWS = {
 
 /** A timeline on a canvas, kept as large and as light or dark as the page. */
 export class Timeline {
-  /** @param {'devices' | 'threads'} rows what a row is */
+  /** @param {'devices' | 'threads'} rows the kind of row */
   constructor(canvas, rows = 'devices') {
     this.events = null;
     this.partitions = 1;

@@ -264,7 +264,7 @@ export function mount(element, { state, setState }) {
     mosaic?.show(answers);
     if (mosaic) $('mistakes').textContent = mistakesText(mosaic.mistakes());
     drawLayer(part.layer, layer, HIDDEN, LAYER.count, LAYER.columns);
-    pad.schedule(); /* the weights know better now what is drawn */
+    pad.schedule(); /* the new weights classify the drawing again */
   });
   worker.on('problem', (message) => problem(new Error(message)));
   reset(false).catch(problem);

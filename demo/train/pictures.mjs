@@ -1,4 +1,4 @@
-/** What the network sees: a mosaic of test digits, and its first layer. */
+/** Draws a mosaic of test digits, and the network's first layer. */
 import { onResize } from '../shared/dom.mjs';
 import { heatMap, putImage } from '../shared/draw.mjs';
 import { onChange, rgb } from '../shared/theme.mjs';
