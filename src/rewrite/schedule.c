@@ -1,13 +1,12 @@
 /*
-** The order of a computation's instructions, for little memory at a time.
+** Schedules a computation's instructions to lower its peak memory.
 **
-** Instructions come as they were, but for those after which no more is live than before: they come as
-** soon as they can. In a training step that is what makes the new weights of what a layer has kept for
-** its gradients, which otherwise waits until all layers are done. The order is taken only if the peak,
-** gone through in both, is lower by a good part: where it is not, the old one keeps together what
-** regions and row groups want side by side.
+** Instructions keep their order, except those that do not raise the number of live bytes: these run as soon
+** as possible. In a training step these compute a layer's new weights from the values kept for its
+** gradients, which otherwise stay live until the last layer. The new order is used only if its simulated
+** peak is clearly lower, as the old one keeps neighbours together for regions and row groups.
 **
-** What a replica meets others at, or the host, and what draws random numbers stays in order.
+** Collectives, transfers to and from the host, and random number generators keep their order.
 */
 #include <string.h>
 
@@ -18,22 +17,22 @@
 #define MAX_BYTES (INT64_C(1) << 40) /* sums must not overflow */
 
 enum {
-  MIN_PEAK = 64 << 10, /* of temporaries: less is not worth it */
-  MIN_GAIN = 16,       /* a sixteenth of it */
-  MAX_LOOKS = 1 << 22, /* at elements of tuples */
+  MIN_PEAK = 64 << 10, /* bytes of temporaries below which the order stays */
+  MIN_GAIN = 16,       /* the peak must shrink by 1/16 */
+  MAX_LOOKS = 1 << 22, /* max visits of tuple elements */
 };
 
-/* One of each instruction. An element of a tuple that is made has its bytes, not the tuple. */
+/* One per instruction. The elements of a new tuple have the bytes, not the tuple. */
 typedef struct Node {
   const Instruction *x;
-  struct Node *source; /* what it is but another name of; else itself */
+  struct Node *source; /* the node whose value it aliases; else itself */
   int64_t bytes;       /* of its own */
-  int64_t makes;       /* that are live from it on, its elements' included */
-  int64_t frees;       /* of values that nobody else wants any more */
-  int uses, left;      /* instructions that want its value; those still to come */
-  int user;            /* the numbers of these, exclusive or: of the last one its own */
-  int pending;         /* what must come first; -1: it came itself */
-  int seen;            /* by what came last */
+  int64_t makes;       /* bytes that become live, its elements' included */
+  int64_t frees;       /* bytes of values whose last user it is */
+  int uses, left;      /* users of its value; those not yet scheduled */
+  int user; /* exclusive or of the latter's numbers: the number of the last one, if one is left */
+  int pending; /* predecessors not yet scheduled; -1: scheduled itself */
+  int seen;    /* the last visit */
   bool has_effect;
 } Node;
 
@@ -44,7 +43,7 @@ typedef struct Scheduler {
   int looks, turn;
   int64_t live;
   int due_count;
-  Node **due; /* what comes next, before what was next */
+  Node **due; /* a stack: nodes to schedule next */
   int done;
   Instruction **order;
 } Scheduler;
@@ -56,7 +55,7 @@ static bool has_work(const Instruction *x) {
 
 static Node *node_of(const Scheduler *s, const Instruction *x) { return &s->nodes[x->id]; }
 
-/* ---- What is live because of whom ---- */
+/* ---- Values and their users ---- */
 
 static void find_value(const Scheduler *s, Node *node) {
   const Instruction *x = node->x;
@@ -84,7 +83,7 @@ static void find_value(const Scheduler *s, Node *node) {
 
 typedef void Visit(Scheduler *s, Node *value, Node *user);
 
-/* Each value that `user` has by way of `x`, once in this turn. */
+/* Visits each value that `user` reads through `x`, once in this turn. */
 static void visit_value(Scheduler *s, const Instruction *x, Node *user, Visit *visit) {
   Node *value = node_of(s, x)->source;
   if (value->seen == s->turn || s->looks++ > MAX_LOOKS) return;
@@ -108,10 +107,10 @@ static void count_use(Scheduler *s, Node *value, Node *user) {
   value->user ^= user->x->id;
 }
 
-/* The program's results have memory of their own. */
+/* Keeps a result live: the program's results have memory of their own. */
 static void keep_result(Scheduler *s, Node *value, Node *root) {
   bool is_element = value->x->opcode == HLO_GET_TUPLE_ELEMENT;
-  value->uses += 2; /* so that it is wanted for ever */
+  value->uses += 2; /* so it is never freed */
   if (s->computation != s->computation->module->entry) return;
   (is_element ? node_of(s, value->x->operands[0])->source : value)->makes -= value->bytes;
   value->bytes = 0;
@@ -131,7 +130,7 @@ static void find_values(Scheduler *s) {
 
 /* ---- The order ---- */
 
-/* What has nothing to do, or leaves no more live than there was, comes at once. */
+/* Schedules a node at once if it takes no step or does not raise the live bytes. */
 static void look_at(Scheduler *s, Node *node) {
   bool is_due = node->pending == 0 && (!has_work(node->x) || node->frees >= node->makes);
   if (is_due) s->due[s->due_count++] = node;
@@ -142,7 +141,7 @@ static void operand_came(Scheduler *s, Node *node) {
   look_at(s, node);
 }
 
-/* Puts it into the order; who waited for it may be ready then. What has nothing to do comes at once. */
+/* Appends a node to the order, which may make its successors ready. Nodes that take no step follow at once. */
 static void append(Scheduler *s, Node *node) {
   int id = node->x->id, next = id;
   s->order[s->done++] = s->computation->instructions[id];
@@ -154,7 +153,7 @@ static void append(Scheduler *s, Node *node) {
   }
 }
 
-/* The last one that wants a value frees it. */
+/* Removes a user of a value. If one user is left, that one frees the value. */
 static void let_go(Scheduler *s, Node *value, Node *user) {
   value->user ^= user->x->id;
   if (--value->left != 1) return;
@@ -168,7 +167,7 @@ static void stop_wanting(Scheduler *s, Node *value, Node *user) {
   if (--value->left == 0) s->live -= value->bytes;
 }
 
-/* The most that is live at a time if instructions come in this order. */
+/* Returns the max number of live bytes in this order. */
 static int64_t peak_of(Scheduler *s, Instruction *const *order) {
   int64_t peak = 0;
   s->live = 0;
@@ -235,7 +234,7 @@ typedef struct Found {
   Computation **items;
 } Found;
 
-/* A computation and those that its loops and branches are. */
+/* Finds a computation and those of its loops and branches. */
 static void find_called(Found *found, Computation *computation, unsigned walk) {
   if (!computation_enter(computation, walk)) return;
   ARENA_PUSH(found->arena, found->items, found->count, found->capacity, computation);

@@ -1,4 +1,5 @@
-/* Attributes: opcodes.def says which, attributes.def how each is written, one function a grammar. */
+/* Parses attributes. opcodes.def lists those of each operation, attributes.def the grammar of each; each grammar has
+** one function. */
 #include <float.h>
 #include <string.h>
 #include <strings.h>
@@ -124,7 +125,7 @@ static bool parse_slice(Parser *p, SliceConfig *out) {
 */
 typedef struct Joined {
   int count;
-  int parts[MAX_RANK]; /* how many each has */
+  int parts[MAX_RANK]; /* number of parts in each */
   int64_t values[MAX_RANK][3];
 } Joined;
 
@@ -230,7 +231,7 @@ static bool parse_window(Parser *p, Window *out) {
 
 /* ---- Dimension labels ---- */
 
-/* One of the three parts of b01f_01io->b01f: where `first` and `second` stand, and 0, 1, ... */
+/* One of the three parts of b01f_01io->b01f: the positions of `first`, `second`, and 0, 1, ... */
 typedef struct Labels {
   int spatial;
   int64_t first, second;
@@ -244,7 +245,7 @@ static bool read_labels(const char **at, const char *limit, char first, char sec
   for (; *at < limit; (*at)++, index++) {
     char c = **at;
     int64_t *slot;
-    if (c == '?') continue; /* a dimension of size 1 that the convolution does not know */
+    if (c == '?') continue; /* a dimension of size 1 that takes no part in the convolution */
     if (c == first) {
       slot = &out->first;
     } else if (c == second) {
@@ -383,7 +384,7 @@ static bool parse_precision(Parser *p, const char **out) {
   return good;
 }
 
-/* The tokens from `start` to `end`, with one space where there was space or a comment. */
+/* Returns the tokens from `start` to `end`, with one space for each run of space and comments. */
 static char *tidy(Parser *p, const char *start, const char *end) {
   char *text = arena_alloc(p->arena, (size_t)(end - start) + 1), *out = text;
   Lexer lexer;
@@ -420,7 +421,7 @@ char *parse_raw(Parser *p) {
 }
 
 static bool parse_raw_value(Parser *p, const char **out) { return (*out = parse_raw(p)) != NULL; }
-/* Of a sharding attribute, which is kept as text. */
+/* Checks a sharding attribute, which is kept as text. */
 static bool check_sharding(Parser *p, const char *at, const char *text) {
   const char *problem;
   ArenaMark mark = arena_mark(p->scratch);
@@ -518,7 +519,7 @@ static bool parse_attribute(Parser *p, const AttributeContext *context, bool *se
   return parser_expect(p, '=', "'=' behind the attribute") && parse_value(p, row, out);
 }
 
-/* What XLA's parser lets some operations leave out although others must state it. */
+/* Whether an operation may omit an attribute that others with it must state, as in XLA's parser. */
 static bool may_be_absent(const AttributeContext *context, const AttributeRow *row) {
   switch (context->opcode) {
   case HLO_BROADCAST: return context->scalar_operand;

@@ -25,7 +25,7 @@ static const char *skip_name(const Lexer *lexer, const char *at) {
   return at;
 }
 
-/* -?digits[.digits][e[+-]digits]; what is malformed in it, its reader will see. */
+/* Skips -?digits[.digits][e[+-]digits]. The reader of the number finds errors in it. */
 static const char *skip_number(const Lexer *lexer, const char *at) {
   while (at < lexer->limit && (is_digit(*at) || *at == '.')) at++;
   if (at == lexer->limit || (*at != 'e' && *at != 'E')) return at;
@@ -36,7 +36,7 @@ static const char *skip_number(const Lexer *lexer, const char *at) {
   return exponent;
 }
 
-/* Behind the closing quote; NULL if there is none. */
+/* Returns the position after the closing quote; NULL if there is none. */
 static const char *string_end(const char *at, const char *limit) {
   char quote = *at++;
   for (; at < limit && *at; at++) {
@@ -152,7 +152,7 @@ static size_t put_utf8(char *out, uint32_t code) {
   return (size_t)more + 1;
 }
 
-/* Digits of `base`, at least one and at most `most`; false if there is none. */
+/* Reads 1 to `most` digits of `base`; false if there is none. */
 static bool read_code(const char **at, const char *end, int base, int most, uint32_t *code) {
   int count = 0;
   for (*code = 0; count < most && *at < end; count++, (*at)++) {
@@ -163,7 +163,7 @@ static bool read_code(const char **at, const char *end, int base, int most, uint
   return count > 0;
 }
 
-/* Resolves the escape behind a backslash at *at into `out`. Returns its bytes, 0 if malformed. */
+/* Resolves the escape at *at, after the backslash, into `out`. Returns its number of bytes, 0 if malformed. */
 static size_t unescape_one(const char **at, const char *end, char *out) {
   static const char letters[] = "nrtabfv\\'\"?", meanings[] = "\n\r\t\a\b\f\v\\'\"?";
   char c = **at;
@@ -193,7 +193,7 @@ static size_t unescape_one(const char **at, const char *end, char *out) {
 }
 
 char *string_unescape(Arena *arena, const char *start, const char *end, const char **problem) {
-  /* No escape is shorter than what it stands for. */
+  /* No escape is shorter than its value. */
   char *text = arena_alloc(arena, (size_t)(end - start) + 1), *out = text;
   for (const char *at = start + 1; at < end - 1;) {
     if (*at != '\\') {

@@ -1,6 +1,6 @@
 /*
-** HLO text as tokens. One token at a time; the parser may also read the text at the current token by
-** a grammar of its own (a shape, a literal, 1_2x3_4) and go on behind it with lexer_seek.
+** Splits HLO text into tokens, one at a time. The parser may also read the text at the current token by
+** another grammar (a shape, a literal, 1_2x3_4) and continue after it with lexer_seek.
 */
 #ifndef XLA_HLO_TEXT_LEXER_H
 #define XLA_HLO_TEXT_LEXER_H
@@ -11,12 +11,12 @@
 
 #include "base/arena.h"
 
-/* Punctuation is its own character: '(', ')', '{', '}', '[', ']', ',', '=', ':', ... */
+/* The kind of punctuation is its character: '(', ')', '{', '}', '[', ']', ',', '=', ':', ... */
 typedef enum TokenKind {
   TOKEN_END = 256,
   TOKEN_BAD,        /* see Lexer.problem */
   TOKEN_WORD,       /* [A-Za-z_][A-Za-z0-9_.-]* */
-  TOKEN_NAME,       /* the same behind a %, which is not part of `start` */
+  TOKEN_NAME,       /* the same after a %, which `start` does not include */
   TOKEN_NUMBER,     /* 12, -3.5e-7, -inf, -nan */
   TOKEN_STRING,     /* with its quotes */
   TOKEN_ARROW,      /* -> */
@@ -24,16 +24,16 @@ typedef enum TokenKind {
 } TokenKind;
 
 typedef struct Lexer {
-  const char *text, *limit; /* all of it; it need not end in NUL */
+  const char *text, *limit; /* the whole text; it need not end in NUL */
   int kind;                 /* of the current token: TokenKind or a character */
   const char *start, *end;  /* of the current token */
-  const char *problem;      /* what is wrong with a TOKEN_BAD */
+  const char *problem;      /* the error of a TOKEN_BAD */
 } Lexer;
 
 /* Starts at the first token. */
 void lexer_init(Lexer *lexer, const char *text, size_t length);
 void lexer_next(Lexer *lexer);
-/* Makes the token at or behind `at` the current one. */
+/* Makes the first token at or after `at` the current one. */
 void lexer_seek(Lexer *lexer, const char *at);
 
 static inline size_t lexer_length(const Lexer *lexer) {
@@ -41,18 +41,18 @@ static inline size_t lexer_length(const Lexer *lexer) {
 }
 bool lexer_is_word(const Lexer *lexer, const char *word);
 
-/* Line and column of `at`, both from 1. Takes time in proportion to the text: for errors only. */
+/* Finds the line and column of `at`, both from 1, in linear time: for errors only. */
 void lexer_position(const Lexer *lexer, const char *at, int *line, int *column);
 
-/* A quoted string's contents, escapes resolved. NULL and *problem if an escape is malformed or
+/* Returns a quoted string's contents, escapes resolved. NULL and *problem if an escape is malformed or
 ** stands for NUL. */
 char *string_unescape(Arena *arena, const char *start, const char *end, const char **problem);
 
-/* Behind the group of balanced brackets that opens at `at`; strings and comments inside do not
-** count. NULL if it does not end. */
+/* Returns the end of the group of balanced brackets that opens at `at`, skipping strings and comments.
+** NULL if it does not end. */
 const char *balanced_end(const char *at, const char *limit);
 
-/* Whether XLA's parser takes [A-Za-z_][A-Za-z0-9_.-]* for something else than a name. */
+/* Whether XLA's parser reads this word, [A-Za-z_][A-Za-z0-9_.-]*, as something other than a name. */
 bool name_is_reserved(const char *name, size_t length);
 
 bool is_name_start(char c);

@@ -1,9 +1,9 @@
 /*
-** Literals. A constant may have millions of elements, so this reads the text itself, in one pass.
+** Parses literals. A constant may have millions of elements, so this reads the text without a lexer, in one pass.
 **
-** As in XLA, commas between elements are not needed, braces have to nest as the shape says, and a
-** NaN may have a payload. Otherwise than in XLA, an elided literal, {...}, is refused unless the caller asks for
-** values that are made up; and -0 is minus zero, as that is what XLA means when it prints it.
+** As in XLA, commas between elements are optional, braces nest as the shape does, and a NaN may have a payload. Unlike
+** XLA, it refuses an elided literal, {...}, unless the caller asks for zeros or random values; and -0 is minus zero, as
+** in the text that XLA prints.
 */
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct LiteralReader {
 
 static bool is_number_char(char c) { return is_name_char(c) || c == '+'; }
 
-/* The number or word at r->at; steps over it. Empty if there is none. */
+/* Reads the number or word at r->at. Returns an empty name if there is none. */
 static Name read_word(LiteralReader *r) {
   const char *start = r->at;
   while (r->at < r->limit && is_number_char(*r->at)) r->at++;
@@ -102,7 +102,7 @@ static int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* (0x123) behind nan; *payload stays 0 if there is none. */
+/* Reads the (0x123) after nan; *payload stays 0 if there is none. */
 static bool read_payload(LiteralReader *r, uint64_t *payload) {
   static const char form[] = "a NaN's payload such as (0x1)";
   *payload = 0;
@@ -121,7 +121,7 @@ static bool read_payload(LiteralReader *r, uint64_t *payload) {
   return *payload != 0 || parser_error(r->p, start, "a NaN's payload must not be 0");
 }
 
-/* A NaN is stored by its bits, so that sign and payload stay. */
+/* Stores a NaN by its bits, to keep sign and payload. */
 static bool store_nan(LiteralReader *r, Name word, PrimitiveType type, int64_t index) {
   FloatBits layout;
   uint64_t payload, negative = word.text[0] == '-';
@@ -327,7 +327,7 @@ static void fill_random(Literal *literal) {
   }
 }
 
-/* {...}, whose values are made up. */
+/* Parses {...} as zeros or random values. */
 static Literal *parse_elided_literal(Parser *p, const Shape *shape) {
   lexer_seek(&p->lexer, balanced_end(p->lexer.start, p->lexer.limit));
   Literal *literal = literal_new(p->arena, shape);
@@ -336,7 +336,7 @@ static Literal *parse_elided_literal(Parser *p, const Shape *shape) {
   return literal;
 }
 
-/* Of an array, one element without braces is the first, as XLA has it; the others are zeros. */
+/* Parses an array's literal of one element without braces: as in XLA, the other elements are zero. */
 static Literal *parse_first_element(Parser *p, const Shape *shape) {
   Literal *literal = literal_new(p->arena, shape);
   memset(literal->data, 0, (size_t)shape_bytes(shape));

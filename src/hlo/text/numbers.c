@@ -10,7 +10,7 @@
 #include "value/fp.h"
 #include "value/scalar.h"
 
-/* Those that are exact in double. */
+/* The powers of ten that are exact in double. */
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -26,9 +26,9 @@ static double scaled(double digits, int scale) {
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /*
-** -?digits[.digits][e[+-]digits]. Up to 19 digits go into an integer; if that and the power of ten
+** Reads -?digits[.digits][e[+-]digits]. Up to 19 digits go into an integer. If it and the power of ten
 ** are exact in double, one multiplication or division rounds correctly (Clinger 1990). Otherwise
-** the platform does it.
+** the platform parses it.
 */
 typedef struct Decimal {
   bool negative, well_formed, cut;
@@ -129,7 +129,7 @@ static int print_nan(char *out, PrimitiveType type, const void *data, int64_t in
   FloatBits layout;
   uint64_t bits = load_bits(data, index, type_bytes(type));
   if (!float_bits(type, &layout)) {
-    /* Of these types, those with a signed NaN are the ones with a signed zero. */
+    /* Among these types, those with a signed NaN are those with a signed zero. */
     bool negative = type == F8E4M3FN && bits >> 7;
     return sprintf(out, negative ? "-nan" : "nan");
   }
@@ -140,7 +140,7 @@ static int print_nan(char *out, PrimitiveType type, const void *data, int64_t in
   return sprintf(out, "%snan(0x%" PRIx64 ")", sign, payload);
 }
 
-/* So many digits survive from decimal to the type and back; of a subnormal number, fewer. */
+/* Returns the number of digits that survive from decimal to the type and back; fewer for a subnormal number. */
 static int safe_digits(PrimitiveType type, double value) {
   switch (type) {
   case F64: return fabs(value) < DBL_MIN ? 1 : DBL_DIG;
@@ -151,7 +151,7 @@ static int safe_digits(PrimitiveType type, double value) {
   }
 }
 
-/* digits / 10^scale as %.*g writes it. */
+/* Writes digits / 10^scale as %.*g does. */
 static int layout_decimal(char *out, uint64_t digits, int scale, int precision) {
   for (; digits % 10 == 0; scale--) digits /= 10;
   char text[24];
@@ -170,8 +170,8 @@ static int layout_decimal(char *out, uint64_t digits, int scale, int precision) 
 }
 
 /*
-** The shortest decimal that reads back as `value`, by arithmetic that number_parse does backwards: the
-** digits are an integer, and so many are tried as it takes. 0: beyond what is exact in double.
+** Writes the shortest decimal that reads back as `value`, by the inverse of number_parse's arithmetic: the
+** digits are an integer, whose number grows until it reads back. Returns 0 where double is not exact.
 */
 static int print_shortest(char *out, PrimitiveType type, double value) {
   double magnitude = fabs(value);
@@ -210,7 +210,7 @@ static int print_float(char *out, PrimitiveType type, const void *data, int64_t 
   double value = scalar_load(type, data, index).f;
   if (isnan(value)) return print_nan(out, type, data, index);
   if (isinf(value)) return sprintf(out, value < 0 ? "-inf" : "inf");
-  /* Of 2^-127, whatever is more than its double, as 6e-39 is, XLA's parser rounds to 2^-126. */
+  /* XLA's parser rounds any decimal above 2^-127, such as 6e-39, to 2^-126. */
   bool exact = type == F8E8M0FNU && value < FLT_MIN;
   return print_finite(out, exact ? F64 : type, value);
 }

@@ -1,5 +1,5 @@
 /*
-** HLO text to a module.
+** Parses HLO text into a module, by recursive descent.
 **
 **   module      ::= header? tables? computation+ | '{' instruction+ '}' | instruction+
 **   header      ::= 'HloModule' name (',' attribute '=' value)*
@@ -8,9 +8,8 @@
 **   instruction ::= 'ROOT'? name '=' shape? opcode '(' operands ')' (',' attribute '=' value)*
 **   operand     ::= shape? name | shape? opcode '(' operands ')'
 **
-** The grammar is XLA's. Two things are wider: a computation may be called before it is defined, and
-** header attributes that are not known are kept. Control predecessors and operands must have been
-** defined, as there.
+** The grammar is XLA's, with two extensions: a computation may be called before it is defined, and
+** unknown header attributes are kept. As in XLA, control predecessors and operands are defined before use.
 */
 #include <string.h>
 
@@ -31,7 +30,7 @@ static bool parse_count(Parser *p, int *count) {
   return true;
 }
 
-/* {(shape, ...)->shape}. Whether it suits the entry computation is seen in the end. */
+/* {(shape, ...)->shape}. It is compared with the entry computation at the end. */
 typedef struct EntryLayout {
   const char *at; /* NULL: not stated */
   int count, capacity;
@@ -131,7 +130,7 @@ static bool parse_header(Parser *p, EntryLayout *layout) {
   return true;
 }
 
-/* Where the program came from, as `1 "file.py"` and `1 {file_name_id=1 ...}`. */
+/* Skips the tables of source positions, such as `1 "file.py"` and `1 {file_name_id=1 ...}`. */
 static bool skip_tables(Parser *p) {
   static const char *const names[] = {"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
   for (int i = 0; i < 4; i++) {
@@ -175,7 +174,7 @@ static bool check_entry_layout(Parser *p, const EntryLayout *layout) {
 
 /* ---- The module ---- */
 
-/* Instructions without a computation around them. */
+/* Parses instructions without a computation around them. */
 static bool parse_bare_body(Parser *p, int end) {
   const char *at = p->lexer.start;
   Computation *computation = module_add_computation(p->module, "main");
@@ -229,7 +228,7 @@ static bool verify(Parser *p) {
   return false;
 }
 
-/* Instructions were read in the text's order, but for those that a line makes more than one of. */
+/* Notes each instruction's line. Instructions are in the text's order, and a line may make several. */
 static void note_lines(Parser *p) {
   const char *at = p->lexer.text;
   int line = 1;
@@ -250,7 +249,8 @@ Module *hlo_parse_with_data(const char *text, size_t length, const TextData *dat
   parser_init(&p, module, text, length, error ? error : &ignored);
   p.data = data;
   bool good = parse_module(&p) && verify(&p);
-  if (good && !(data && data->data)) note_lines(&p); /* the text of one with data was made here */
+  if (good && !(data && data->data))
+    note_lines(&p); /* a text with data was generated: users have not seen its lines */
   arena_free(p.scratch);
   if (!good) {
     module_free(module);

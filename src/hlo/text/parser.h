@@ -1,8 +1,8 @@
 /*
-** What the parser's files share; private to parser*.c, attribute_parser.c and literal_parser.c.
+** Declares the parser's shared state and functions; private to parser*.c, attribute_parser.c and literal_parser.c.
 **
-** A parse function reads from the current token on and leaves the token behind what it read as the
-** current one. It returns false or NULL after parser_error(); then the whole parse is over.
+** A parse function reads from the current token on. Afterwards the current token is the first one that it did not
+** read. It returns false or NULL after parser_error(), and the whole parse ends.
 */
 #ifndef XLA_HLO_TEXT_PARSER_H
 #define XLA_HLO_TEXT_PARSER_H
@@ -11,11 +11,11 @@
 #include "hlo/text/lexer.h"
 #include "hlo/text/text.h"
 
-/* Operands in operands, computations in attributes, tuples in tuple literals: XLA's own programs
-** stay far below; the stack of a WebAssembly worker is small. */
+/* Limits operands in operands, computations in attributes, and tuples in tuple literals, as the stack of a
+** WebAssembly worker is small. XLA's own programs stay far below. */
 enum { MAX_NESTING = 100 };
 
-/* A table of names. The names are slices of the text. */
+/* An entry of a table of names, which are slices of the text. */
 typedef struct Symbol {
   const char *name; /* NULL: an empty slot */
   size_t length;
@@ -27,13 +27,13 @@ typedef struct Symbols {
   Symbol *slots;
 } Symbols;
 
-/* The symbol of that name, or NULL. */
+/* Returns the symbol of that name, or NULL. */
 Symbol *symbols_find(const Symbols *symbols, const char *name, size_t length);
-/* Adds a name that is not there yet. The result is valid until the next addition. */
+/* Adds a new name. The result is valid until the next addition. */
 Symbol *symbols_add(Symbols *symbols, Arena *arena, const char *name, size_t length, const char *at,
                     void *value);
 
-typedef struct Position { /* where an instruction stands in the text */
+typedef struct Position { /* of an instruction in the text */
   const Instruction *instruction;
   const char *at;
 } Position;
@@ -47,13 +47,13 @@ typedef struct Parser {
   Lexer lexer;
   Module *module;
   Arena *arena;   /* the module's */
-  Arena *scratch; /* for what only the parser needs */
+  Arena *scratch; /* freed after the parse */
   Error *error;
-  const TextData *data;  /* what comes beside the text; may be NULL */
+  const TextData *data;  /* the literals beside the text; may be NULL */
   const char *operation; /* opcode name to put into errors; NULL outside of instructions */
   int nesting;
 
-  Symbols computations; /* by name, of Computation; mentioned ones too, which have no root yet */
+  Symbols computations; /* by name, of Computation; those only mentioned so far have no root */
   int defined_count, defined_capacity;
   Definition *defined; /* in the text's order */
   Computation *entry;  /* the one marked ENTRY */
@@ -75,15 +75,15 @@ typedef struct Name {
   const char *at;
 } Name;
 
-/* Reports what is wrong at `at`. Always false. */
+/* Reports an error at `at`. Always returns false. */
 bool parser_error(Parser *p, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Reports "expected <what>, found <the current token>". */
 bool parser_expected(Parser *p, const char *what);
-/* Turns an Error that a function made about text from `base` on into one about the whole text. */
+/* Turns an Error whose position counts from `base` into one whose position counts from the text's start. */
 bool parser_rebase_error(Parser *p, const char *base);
 
-bool parser_accept(Parser *p, int kind);                   /* steps over it if it is there */
+bool parser_accept(Parser *p, int kind); /* steps over the token if it is of that kind */
 bool parser_expect(Parser *p, int kind, const char *what); /* or fails: "expected <what>" */
 bool parser_enter(Parser *p); /* one level of nesting deeper; undone by p->nesting-- */
 
@@ -99,23 +99,23 @@ bool parse_int64_lists(Parser *p, Int64Lists *out); /* {{1,2},{3}} */
 bool parse_list(Parser *p, bool (*item)(Parser *p, void *data), void *data);
 bool parse_name(Parser *p, Name *name, const char *what);
 const Shape *parse_shape(Parser *p);
-bool at_shape(const Parser *p); /* whether a shape stands here */
+bool at_shape(const Parser *p); /* whether a shape begins here */
 char *parser_string(Parser *p); /* the current token's contents; does not step over it */
 const char *name_str(Parser *p, Name name);
 
-/* parser_instruction.c: ROOT? name = shape opcode(operands), attributes. Sets *root if it is one. */
+/* parser_instruction.c: ROOT? name = shape opcode(operands), attributes. Sets *root after ROOT. */
 bool parse_instruction(Parser *p, Instruction **root);
 
 /* parser_computation.c */
-/* Instructions up to the token `end`, which is stepped over, into `computation`. */
+/* Parses instructions into `computation`, up to and including the token `end`. */
 bool parse_instructions(Parser *p, Computation *computation, int end);
 /* Fills in the list of parameters from the instructions. */
 bool number_parameters(Parser *p, Computation *computation);
-/* A computation's name, or a computation in braces. A name may be defined later on. */
+/* Parses a computation's name, which may be defined later, or a computation in braces. */
 bool parse_called(Parser *p, Computation **computation);
 bool parse_computation(Parser *p);
 void add_definition(Parser *p, Computation *computation, const char *at);
-/* Ends the parse: everything mentioned is defined, nothing recurs, the list is in order. */
+/* Ends the parse: checks that each computation is defined and none recursive, and sorts the list. */
 bool finish_computations(Parser *p);
 
 /* attribute_parser.c */
@@ -125,12 +125,12 @@ typedef struct AttributeContext {
   bool scalar_operand; /* the first operand is a scalar: then broadcast needs no dimensions */
   Int64List *broadcast_dimensions; /* XlaBuilder's broadcast_dimensions goes here; NULL: refused */
 } AttributeContext;
-/* (',' attribute)*; without the first comma if `leading` is false. All required ones must be there. */
+/* Parses (',' attribute)*, without the first comma if `leading` is false. Fails if a required one is absent. */
 bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, Attributes *out);
-/* Fails if one of `opcode`'s required attributes has to be there. */
+/* Fails if the operation has a required attribute. */
 bool require_no_attributes(Parser *p, const AttributeContext *context);
-/* A value that is kept as it stands: a word, a string, a group in brackets, a literal with its
-** shape. NULL if it is something else. */
+/* Returns the text of a value: a word, a string, a group in brackets, or a literal with its shape. NULL if
+** it is something else. */
 char *parse_raw(Parser *p);
 
 /* replica_group_parser.c: {{0,1},{2,3}}, [2,4]<=[8], mesh['a'=2,'b'=4] {'b'} */

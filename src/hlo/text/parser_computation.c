@@ -1,4 +1,4 @@
-/* Computations: their bodies, how they find each other, and their order. */
+/* Parses computations: their bodies, the names by which they call each other, and their order. */
 #include <string.h>
 
 #include "hlo/text/parser.h"
@@ -61,7 +61,7 @@ void add_definition(Parser *p, Computation *computation, const char *at) {
 
 /* ---- Names ---- */
 
-/* The computation of that name, made if it was not mentioned yet. */
+/* Returns the computation of that name, and makes it at its first mention. */
 static Computation *mention(Parser *p, Name name) {
   Symbol *symbol = symbols_find(&p->computations, name.text, name.length);
   if (!symbol) {
@@ -102,7 +102,7 @@ bool parse_called(Parser *p, Computation **computation) {
 
 /* ---- Definitions ---- */
 
-/* (name: shape, ...) -> shape. Only the result's shape means anything. */
+/* Parses (name: shape, ...) -> shape. Only the result's shape is used. */
 static const Shape *parse_signature(Parser *p) {
   Name name;
   lexer_next(&p->lexer); /* the parenthesis */
@@ -120,7 +120,7 @@ static const Shape *parse_signature(Parser *p) {
   return parse_shape(p);
 }
 
-/* , execution_thread="main": nothing here has threads of XLA's kind. */
+/* Skips , execution_thread="main": XLA's execution threads have no equivalent here. */
 static bool skip_execution_thread(Parser *p) {
   while (parser_accept(p, ',')) {
     if (!lexer_is_word(&p->lexer, "execution_thread"))
@@ -140,7 +140,7 @@ static bool mark_entry(Parser *p, Computation *computation, const char *at) {
   return true;
 }
 
-/* Whether a dimension without a bound stands in the text: `?` in brackets right behind a name, as in f32[?,3]. */
+/* Whether the text has a dimension without a bound: `?` in brackets right after a name, as in f32[?,3]. */
 static bool has_unbounded(const char *at, const char *end) {
   bool in_shape = false;
   for (; at < end; at++) {
@@ -157,7 +157,7 @@ static bool has_unbounded(const char *at, const char *end) {
   return false;
 }
 
-/* The end of the computation whose name has been read: its last group in braces is the body. */
+/* Returns the end of the computation whose name has been read. Its last group in braces is the body. */
 static const char *computation_end(const Parser *p) {
   const char *limit = p->lexer.limit, *at = p->lexer.start;
   while (at && at < limit) {
@@ -173,7 +173,7 @@ static const char *computation_end(const Parser *p) {
   return NULL;
 }
 
-/* XLA leaves computations that nothing calls in a module, even those that cannot be run. */
+/* Skips a computation with unbounded dimensions. XLA leaves such computations in a module, without a caller. */
 static bool skip_unbounded(Parser *p, Name name) {
   const char *start = p->lexer.start, *limit = p->lexer.limit;
   if (!p->question || p->question < start) {
@@ -219,7 +219,7 @@ bool parse_computation(Parser *p) {
 
 /* ---- Order ---- */
 
-/* Depth-first: the computations that one calls come before it. */
+/* A depth-first walk of the call graph, which puts callees before callers. */
 typedef struct Ordering {
   Parser *p;
   Symbols index; /* of Definition, by name */

@@ -1,6 +1,6 @@
 /*
-** HLO text, both ways. What XLA prints is read; what is printed here, XLA reads. The grammar is
-** that of XLA's HloParser; see the parser for what is accepted and dropped.
+** Parses and prints HLO text. The parser reads the text that XLA prints, and XLA reads the text printed
+** here. The grammar is that of XLA's HloParser; parser.c lists the parts that are accepted and dropped.
 */
 #ifndef XLA_HLO_TEXT_TEXT_H
 #define XLA_HLO_TEXT_TEXT_H
@@ -8,15 +8,15 @@
 #include "base/strbuf.h"
 #include "hlo/ir/module.h"
 
-/* Parses and verifies a module. NULL with `error`, which has line and column. A text without an
-** `HloModule` header that is a single computation body is accepted too. */
+/* Parses and verifies a module. Returns NULL with `error`, which has line and column, on failure. A single
+** computation body without an `HloModule` header is accepted too. */
 Module *hlo_parse(const char *text, size_t length, Error *error);
 
 /*
-** Data that comes beside a text, so that large constants need not be spelled: `constant(data.3)` has
-** the elements data[3], which are sizes[3] bytes, dense and row-major.
+** Elements of large constants, given beside a text: `constant(data.3)` has
+** the elements data[3], sizes[3] bytes, dense and row-major.
 */
-/* What becomes of a literal that a dump leaves out, {...}: an error, zeros, or numbers that look random. */
+/* The value of a literal that a dump leaves out, {...}: an error, zeros, or pseudorandom numbers. */
 typedef enum ElidedLiterals { ELIDED_REFUSED, ELIDED_ZEROS, ELIDED_RANDOM } ElidedLiterals;
 
 typedef struct TextData {
@@ -26,23 +26,22 @@ typedef struct TextData {
   ElidedLiterals elided;
 } TextData;
 
-/* As hlo_parse. The literals lie in `data`, which came from malloc: if the text is good, the module
-** takes all of it over. */
+/* As hlo_parse, with literals in `data`, allocated by malloc. On success the module owns `data`. */
 Module *hlo_parse_with_data(const char *text, size_t length, const TextData *data, Error *error);
 
 /* Appends the module's text. Large constants are printed in full. */
 void hlo_print(const Module *module, StrBuf *out);
-/* The same with constants of `apart` bytes and more as constant(data.ADDRESS): where their elements
-** are, dense and row-major. */
+/* The same, with constants of at least `apart` bytes as constant(data.ADDRESS): the address of their
+** elements, dense and row-major. */
 void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out);
 void hlo_print_instruction(const Instruction *instruction, StrBuf *out);
-/* A literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */
+/* Appends a literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */
 void hlo_print_literal(const Literal *literal, StrBuf *out);
 
-/* Parses the attributes of one instruction of `opcode`, as they stand behind its operands in text
+/* Parses the attributes of one instruction of `opcode`, as written after its operands in text
 ** ("dimensions={0}, to_apply=%sum"), without leading comma. Computation names are looked up in
-** `module`. For `broadcast_dimensions={..}`, which is no HLO attribute but XlaBuilder's, see the
-** out parameter (may be NULL: then refused; count -1 when absent). */
+** `module`. XlaBuilder's `broadcast_dimensions={..}`, which is no HLO attribute, goes to the out
+** parameter: count -1 when absent; NULL refuses it. */
 bool hlo_parse_attributes(Module *module, Opcode opcode, const char *text, Attributes *attributes,
                           Int64List *broadcast_dimensions, Error *error);
 

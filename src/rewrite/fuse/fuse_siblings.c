@@ -1,21 +1,21 @@
 /*
-** Fusions of the same dimensions that read the same arrays, or one the other's result, become one
-** loop with several results: what they share is read and computed once. Solvers choose many values by
-** the same few comparisons; an optimiser makes a weight and its moments from one gradient.
+** Fuses siblings: fusions of the same dimensions that read the same arrays, or one the other's result,
+** become one loop with several results. Shared values are read and computed once. Solvers choose many
+** values by the same few comparisons; an optimiser computes a weight and its moments from one gradient.
 **
 **     a = fusion(x, y)            f = (a, b) fusion(x, y, z)
 **     b = fusion(a, x, z)         a = get-tuple-element(f), b = get-tuple-element(f)
 **
-** So do sums over the same dimensions of what one array is made into: of it and its squares, or of a gradient
-** and its product with what was normalised. They become one reduction of several arrays. And what a loop
-** writes and rows of it are reduced from, as a softmax's exponentials and their sums, it reduces itself:
+** Sums over the same dimensions of values computed from one array become one reduction of several arrays. Examples are
+** the sums of an array and of its squares, or of a gradient and of its product with the normalised input. A loop that
+** writes an array also reduces its rows, such as a softmax's exponentials and their sums:
 **
 **     e = fusion(x)               f = (s, e) fusion(x)
 **     s = fusion(e)               e and s as above
 **
-** All of one loop's operands must be there before any of its results is used. So either the earlier
-** fusion can wait for the later one, as nobody in between reads it, or the later one can go first, as it
-** reads nothing that is made in between. Where neither holds, two loops stay two.
+** All operands of a loop must be computed before any of its results is used. So either the earlier fusion
+** moves to the later one, if no instruction in between reads it, or the later one moves to the earlier, if
+** it reads no value computed in between. Otherwise the two loops stay apart.
 */
 #include "plan/reduction.h"
 #include "rewrite/passes.h"
@@ -25,12 +25,12 @@ enum {
   MAX_INPUTS = 48,
   MAX_OPERATIONS = 512, /* of one loop */
   MAX_RESULTS = 16,
-  MAX_STREAMS = 12,       /* arrays of its own size that a loop over large ones goes along */
+  MAX_STREAMS = 12,       /* arrays of its own size that a loop over large arrays reads or writes */
   SMALL_BYTES = 64 << 10, /* of arrays that stay in the cache from one loop to the next */
-  MIN_ROW = 12,  /* for a loop that writes and reduces: of less, the lanes are other rows */
+  MIN_ROW = 12,  /* for a loop that writes and reduces: lanes of shorter rows are other rows */
   MIN_ROWS = 16, /* that threads may share */
   FEW_ELEMENTS = 64,
-  MAX_RECENT = 4, /* loops that are tried, of those that read an array */
+  MAX_RECENT = 4, /* latest loops that read an array, which are tried */
 };
 
 typedef struct Cluster {
@@ -38,7 +38,7 @@ typedef struct Cluster {
   bool has_functions;
   const Instruction *reducer;        /* a member that reduces */
   Instruction *members[MAX_RESULTS]; /* in order */
-  Instruction *inputs[MAX_INPUTS];   /* those of the members that are not members themselves */
+  Instruction *inputs[MAX_INPUTS];   /* operands of members, other than members */
 } Cluster;
 
 typedef struct Recent {
@@ -50,15 +50,15 @@ typedef struct Merger {
   Arena *arena;
   Computation *computation;
   int *position;        /* by id: of instructions in the new order */
-  Cluster **cluster_of; /* by id; NULL: of an instruction that is in no loop of this kind */
+  Cluster **cluster_of; /* by id; NULL: in no loop of this kind */
   Users users;
   Recent *recent; /* by id: the loops that read it */
   int count;      /* of clusters with several members */
 } Merger;
 
-/* ---- What may be merged ---- */
+/* ---- Conditions for merging ---- */
 
-/* Largest and smallest ones, and reductions of bytes, have faster ways alone (codegen/reduce_emitter.c). */
+/* Whether a reduction is a sum. Maxima, minima and reductions of bytes are faster alone (codegen/reduce_emitter.c). */
 static bool is_sum(const Instruction *root) {
   Opcode opcode = reduce_operation(root);
   PrimitiveType type = root->shape->type;
@@ -76,12 +76,12 @@ static bool is_loop(const Instruction *x) {
 
 static bool reduces(const Instruction *x) { return x->a->calls->root->opcode == HLO_REDUCE; }
 
-/* What the loops of a fusion go over. */
+/* Returns the shape that the loops of a fusion iterate over. */
 static const Shape *steps_of(const Instruction *x) {
   return reduces(x) ? x->a->calls->root->operands[0]->shape : x->shape;
 }
 
-/* Whether a reduction goes along rows, and there are enough for it to be of a loop that writes, too. */
+/* Whether a reduction is along rows, and these are long and many enough to share a loop that writes. */
 static bool goes_by_rows(const Instruction *x) {
   const Shape *shape = steps_of(x);
   int last = shape->rank - 1;
@@ -90,7 +90,7 @@ static bool goes_by_rows(const Instruction *x) {
          type_bytes(shape->type) > 1 && type_bytes(x->shape->type) > 1;
 }
 
-/* Whether two loops that reduce do the same dimensions and type. */
+/* Whether two reductions have the same dimensions and type. */
 static bool reduces_like(const Instruction *a, const Instruction *b) {
   const Instruction *x = a->a->calls->root, *y = b->a->calls->root;
   bool same = is_sum(x) && is_sum(y) && x->shape->type == y->shape->type &&
@@ -121,7 +121,7 @@ static bool is_input(const Cluster *cluster, const Instruction *x) {
   return false;
 }
 
-/* Whether it has functions that are polynomials of many constants: two such loops in one would fight for
+/* Whether it computes functions by polynomials with many constants: two such loops in one would run out of
 ** registers. */
 static bool has_functions(const Computation *fused) {
   for (int i = 0; i < fused->count; i++) {
@@ -139,8 +139,8 @@ static bool has_functions(const Computation *fused) {
   return false;
 }
 
-/* Whether each element of a fusion, or of what it reduces, reads no element of its parameter but the one at
-** its own place. */
+/* Whether each element of a fusion, or of the array that it reduces, reads only the parameter's element with
+** the same index. */
 static bool reads_in_place(const Computation *fused, int parameter, Arena *arena) {
   enum { DIRECT = 1, ELSEWHERE = 2 };
   uint8_t *read = ARENA_ARRAY(arena, uint8_t, fused->count);
@@ -158,22 +158,22 @@ static bool reads_in_place(const Computation *fused, int parameter, Arena *arena
   return read[fused->parameters[parameter]->id] == DIRECT;
 }
 
-/* What of the cluster's own results the fusion reads, it has as they are made. One that reduces and is with
-** others that don't has to. */
+/* Whether the fusion can read the cluster's results as the loop computes them. A reduction in a cluster of
+** loops that do not reduce must read one. */
 static bool fits_results(const Merger *m, const Cluster *cluster, const Instruction *x) {
   if (shape_elements(x->shape) == 1 && !reduces(x)) return true;
   ArenaMark mark = arena_mark(m->arena);
   bool fits = true, reads = false;
   for (int k = 0; k < x->operand_count && fits; k++) {
     if (!is_member(cluster, x->operands[k])) continue;
-    reads = true; /* a sum is there when all is done */
+    reads = true; /* a sum is complete only after the loop */
     fits = !reduces(x->operands[k]) && reads_in_place(x->a->calls, k, m->arena);
   }
   arena_release(m->arena, mark);
   return fits && (reads || !reduces(x) || cluster->reducer);
 }
 
-/* Whether anything is read once instead of twice, that is worth it. */
+/* Whether merging saves reads that are worth it. */
 static bool shares(const Cluster *cluster, const Instruction *x) {
   int64_t elements = shape_elements(steps_of(x)), bytes = shape_bytes(x->shape);
   int streams = cluster->count + 1, shared = 0;
@@ -201,7 +201,7 @@ static int new_inputs(const Cluster *cluster, const Instruction *x) {
   return count;
 }
 
-/* Nobody else reads the cluster's results before `x`, which then is where all are made. */
+/* Whether no instruction reads the cluster's results before `x`: then the cluster can move to `x`. */
 static bool can_wait(const Merger *m, const Cluster *cluster, const Instruction *x) {
   for (int i = 0; i < cluster->count; i++) {
     int id = cluster->members[i]->id;
@@ -214,7 +214,7 @@ static bool can_wait(const Merger *m, const Cluster *cluster, const Instruction 
   return true;
 }
 
-/* All that `x` reads is there where the cluster is, or made by it. */
+/* Whether all operands of `x` are computed before the cluster, or by it: then `x` can move to the cluster. */
 static bool can_go_first(const Merger *m, const Cluster *cluster, const Instruction *x) {
   for (int k = 0; k < x->operand_count; k++) {
     const Instruction *operand = x->operands[k];
@@ -297,9 +297,9 @@ static void place(Merger *m, Instruction *x) {
   note_reads(m, x);
 }
 
-/* ---- One computation of several ---- */
+/* ---- Merging computations ---- */
 
-/* Adds what a member computes; returns its root. `of_input`: by id, of the computation around it. */
+/* Adds a member's instructions; returns its root. `of_input`: by id in the outer computation. */
 static Instruction *add_body(Merger *m, Computation *fused, const Instruction *member,
                              Instruction *const *of_input) {
   const Computation *body = member->a->calls;
@@ -319,7 +319,7 @@ static Instruction *add_body(Merger *m, Computation *fused, const Instruction *m
   return copies[body->root->id];
 }
 
-/* Whether anybody but the cluster's own members wants a member's result. */
+/* Whether a member's result has a user outside the cluster. */
 static bool is_wanted(const Merger *m, const Cluster *cluster, const Instruction *member) {
   if (member == m->computation->root) return true;
   for (int u = 0; u < m->users.count[member->id]; u++) {
@@ -328,7 +328,7 @@ static bool is_wanted(const Merger *m, const Cluster *cluster, const Instruction
   return false;
 }
 
-/* The results that others want, in `wanted`, first what is reduced; returns how many. */
+/* Lists the results used outside the cluster in `wanted`, reductions first; returns their number. */
 static int results_of(const Merger *m, const Cluster *cluster, Instruction **wanted) {
   int count = 0;
   for (int pass = 0; pass < 2; pass++) {
@@ -360,7 +360,7 @@ static Computation *combine_apart(Module *module, Instruction *const *sums, int 
   return combine;
 }
 
-/* One reduction for several. */
+/* Adds one reduction in place of several. */
 static Instruction *add_reduction(Computation *fused, Instruction *const *sums, int count,
                                   const Shape *shape) {
   Instruction *operands[2 * MAX_RESULTS];
@@ -370,7 +370,7 @@ static Instruction *add_reduction(Computation *fused, Instruction *const *sums, 
   return computation_add(fused, HLO_REDUCE, shape, operands, 2 * count, &a, NULL);
 }
 
-/* Of several results, those of reductions first. */
+/* Adds a root with several results, those of reductions first. */
 static void add_root(Computation *fused, Instruction **roots, int count, const Shape **shapes) {
   Arena *arena = fused->module->arena;
   const Shape *shape = shape_tuple(arena, count, shapes);
@@ -425,7 +425,7 @@ static void merge(Merger *m, const Cluster *cluster, Instruction **of_input) {
   ArenaMark mark = arena_mark(m->arena);
   bool can = loop_plan_fusion(&plan, m->arena, fused);
   arena_release(m->arena, mark);
-  if (!can) return; /* nobody calls it */
+  if (!can) return; /* the new computation has no caller */
   attributes_init(&a);
   a.calls = fused;
   a.fusion_kind = FUSION_LOOP;

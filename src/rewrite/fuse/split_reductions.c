@@ -1,16 +1,17 @@
 /*
-** Cuts long reductions into pieces, so that several threads have a share in them, however few results
-** there are, and one has its breaks:
+** Splits long reductions into pieces, so that several threads share one even if it has few results, and a
+** thread can stop between pieces:
 **
 **     reduce(f32[n] x, init)      p = reduce(reshape(x, [n / k, k]), neutral), dimensions={1}
 **                                 reduce(p, init)
 **
-** Pieces are of neighbouring elements, in order, so that this holds for all that is associative, and
-** begin with what is neutral to the operation; where none is known with the initial value, as XLA's
-** pieces do. Where no k divides n, the rest is a piece of its own.
+** A piece has neighbouring elements, in order, so that this holds for every associative operation. It begins
+** with the neutral element, or, if none is known, with the initial value, as XLA's pieces do. If no k divides
+** n, the remaining elements are a piece of their own.
 **
-** So are columns of large arrays, though there are many results: rows in memory's order, 32 or so at a time,
-** take 0.4 to 0.9 of the time (f32[4096,1024]: 0.5). Twelve accumulators side by side did not help.
+** Reductions of columns of large arrays are split too, although they have many results: about 32 rows at a time are
+** read in memory order. Twelve accumulators side by side did not help.
+** Measured: 0.4 to 0.9 of the time; 0.5 on f32[4096,1024].
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
@@ -18,15 +19,15 @@
 #include "rewrite/rewrite.h"
 
 enum {
-  LONG = 1 << 17, /* elements per result: more are cut, */
+  LONG = 1 << 17, /* elements per result: longer reductions are split; */
   MAX_PIECE = 1 << 15,
   MIN_PIECE = 1 << 13,
-  HIGH = 256,          /* or of columns, */
-  MIN_BYTES = 1 << 21, /* of an array beyond the nearer caches, */
+  HIGH = 256,          /* for columns: this many elements, */
+  MIN_BYTES = 1 << 21, /* in an array larger than the nearer caches */
   MIN_COLUMNS = 64,
   MAX_ROWS = 48,
   MIN_ROWS = 16,
-  MAX_COPIED = 32, /* instructions before a reduction, of which its rest gets its own */
+  MAX_COPIED = 32, /* instructions before a reduction that are copied for the remaining elements */
 };
 
 typedef struct Cut {
@@ -34,11 +35,11 @@ typedef struct Cut {
   Arena *arena;
   Instruction *reduce;
   Computation *combine;
-  PrimitiveType wide; /* what sums of narrow floats are kept in; else PRIMITIVE_TYPE_INVALID */
+  PrimitiveType wide; /* type of sums of narrow floats; else PRIMITIVE_TYPE_INVALID */
   int count;          /* of operands, and of results */
-  int rank, along; /* of the operands; the dimension that is cut, after those that are kept whole */
+  int rank, along;    /* of the operands; the split dimension, after those kept whole */
   int64_t size, piece, pieces,
-      rest; /* elements of it: all, of each, how many of these, and the last */
+      rest; /* elements in all, elements of a piece, number of pieces, elements left */
   int copied;
 } Cut;
 
@@ -47,8 +48,8 @@ static Instruction *add(const Cut *c, Opcode opcode, const Shape *shape,
   return computation_add(c->computation, opcode, shape, operands, count, a, NULL);
 }
 
-/* Columns far below each other: a walk down some of them is as slow as memory in any order. Of a few rows all
-** columns are one after the other. */
+/* Whether columns are long and their elements far apart: walking down them is as slow as random access. In
+** pieces of a few rows, memory is read in order. */
 static bool is_high(const Shape *shape, Int64List reduced, int64_t elements) {
   int64_t columns = 1;
   for (int d = shape->rank - 1; d >= 0 && !list_has(reduced, d); d--) columns *= shape->dims[d];
@@ -56,7 +57,7 @@ static bool is_high(const Shape *shape, Int64List reduced, int64_t elements) {
          shape_bytes(shape) >= MIN_BYTES;
 }
 
-/* Where to cut: so that the pieces have about the wanted size. False if there is no need. */
+/* Chooses the pieces' size. Returns false if the reduction stays whole. */
 static bool plan_cut(Cut *c) {
   const Shape *shape = c->reduce->operands[0]->shape;
   const Int64List reduced = c->reduce->a->dimensions;
@@ -84,16 +85,16 @@ static bool plan_cut(Cut *c) {
   return true;
 }
 
-/* ---- What is reduced ---- */
+/* ---- Operands ---- */
 
-/* The elements [begin, end) of the dimension that is cut. */
+/* Returns the elements [begin, end) of the split dimension. */
 static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) {
   Instruction *part = computation_add_range(c->computation, x, c->along, begin, end);
   if (!begin || !opcode_is_elementwise(x->opcode) || x->a->control_predecessors.count ||
       c->copied++ >= MAX_COPIED) {
     return part;
   }
-  /* What would be computed for both is computed here once more, instead of written to memory. */
+  /* Operations that both parts need are copied, instead of writing their result to memory. */
   Instruction **operands = ARENA_ARRAY(c->arena, Instruction *, x->operand_count);
   for (int i = 0; i < x->operand_count; i++) {
     Instruction *operand = x->operands[i];
@@ -102,7 +103,7 @@ static Instruction *part_of(Cut *c, Instruction *x, int64_t begin, int64_t end) 
   return add(c, x->opcode, part->shape, operands, x->operand_count, x->a);
 }
 
-/* With one dimension of `pieces` and one of a piece. */
+/* Reshapes x to have one dimension of `pieces` and one of a piece. */
 static Instruction *in_pieces(Cut *c, Instruction *x) {
   int64_t dims[MAX_RANK];
   if (c->rest) x = part_of(c, x, 0, c->size - c->rest);
@@ -112,7 +113,7 @@ static Instruction *in_pieces(Cut *c, Instruction *x) {
   return computation_add_reshape(c->computation, x, c->rank + 1, dims);
 }
 
-/* ---- What starts a piece ---- */
+/* ---- Initial values of pieces ---- */
 
 static Instruction *neutral(const Cut *c, int result) {
   Instruction *init = c->reduce->operands[c->count + result];
@@ -138,8 +139,8 @@ static Instruction *converted(const Cut *c, Instruction *x) {
 
 /* ---- The reductions ---- */
 
-/* Of `operands`, whose dimensions from number `from` on are as those of the reduction from `from` - `added`
-** on, over these; the results, which have the dimensions before. */
+/* Reduces `operands`, whose dimensions from number `from` on are those of the reduction from `from` - `added`
+** on, over these dimensions. The results have the dimensions before. */
 static Instruction **reduced(const Cut *c, Instruction **operands, int added, Int64List *kept) {
   const Shape *shape = operands[0]->shape,
               **shapes = ARENA_ARRAY(c->arena, const Shape *, c->count);
@@ -172,7 +173,7 @@ static Instruction **reduced(const Cut *c, Instruction **operands, int added, In
   return results;
 }
 
-/* What the pieces are, and behind them, along dimension `at`, what the rest is. */
+/* Concatenates the results of the pieces and of the remaining elements along dimension `at`. */
 static Instruction *with_rest(const Cut *c, Instruction *pieces, Instruction *rest, int at) {
   const Shape *shape = pieces->shape;
   Attributes a;
@@ -238,7 +239,7 @@ bool pass_split_reductions(Module *module, const Target *target) {
   for (int i = 0; i < module->count; i++) {
     Computation *computation = module->computations[i];
     bool here = false;
-    for (int k = 0; k < computation->count; k++) { /* those that are added, too */
+    for (int k = 0; k < computation->count; k++) { /* including those added */
       while (split(computation->instructions[k], target)) here = true;
     }
     if (here) computation_sort(computation);

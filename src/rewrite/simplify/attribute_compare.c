@@ -8,7 +8,7 @@ uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
   return hash;
 }
 
-/* The list-like kinds, as a count and the bytes of the items. */
+/* A value of a list kind: a count and the bytes of the items. */
 typedef struct Bytes {
   const void *data;
   size_t size;
@@ -17,7 +17,7 @@ typedef struct Bytes {
 #define LIST(type, list)                      {(list)->items, sizeof(type) * (size_t)(list)->count}
 #define BYTES_OF(list_type, item_type, field) (Bytes) LIST(item_type, (const list_type *)(field))
 
-/* The bytes that say all of a value of this kind; false for the kinds that take more than that. */
+/* Finds the bytes that determine a value of this kind; false for kinds with more than one list. */
 static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
   switch (kind) {
   case ATTR_INT64: *out = (Bytes){field, sizeof(int64_t)}; return true;
@@ -99,7 +99,7 @@ static bool values_same(AttributeKind kind, const void *a, const void *b) {
     return x.size == y.size && (x.size == 0 || !memcmp(x.data, y.data, x.size));
   }
   if (kind == ATTR_WINDOW) return windows_same(a, b);
-  return false; /* convolutions and collectives: two of them are rarely the same */
+  return false; /* convolutions and collectives: two are rarely equal */
 }
 
 uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
@@ -118,7 +118,7 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
 
 enum { WORDS = 2, MAX_ATTRIBUTES = WORDS * 64 - 1 };
 
-/* Which rows of the table an operation's attributes are, a bit each. */
+/* Finds the table's rows of an operation's attributes, one bit each. */
 static void find_attributes(Opcode opcode, uint64_t *words) {
   for (const char *name = opcode_rows[opcode].attributes; *name;) {
     size_t length = strcspn(name, " ");
@@ -130,8 +130,8 @@ static void find_attributes(Opcode opcode, uint64_t *words) {
   }
 }
 
-/* Calls `step` for each attribute of `opcode`, until it returns false. Names are looked for once: the
-** last bit says that they were, and whoever looks at the same time finds the same. */
+/* Calls `step` for each attribute of `opcode`, until it returns false. Names are looked up once: the last
+** bit says that they were. Threads that look them up at the same time find the same rows. */
 static bool for_each_attribute(Opcode opcode, bool (*step)(const AttributeRow *row, void *data),
                                void *data) {
   static _Atomic uint64_t known[OPCODE_COUNT][WORDS];
@@ -162,7 +162,7 @@ static bool compare_step(const AttributeRow *row, void *data) {
 
 bool attributes_same(Opcode opcode, const Attributes *a, const Attributes *b) {
   Compared compared = {(const char *)a, (const char *)b};
-  /* What is known beside what is said: who knows less needs more code. */
+  /* Compares facts that analyses found: an instruction with fewer facts needs more code. */
   if (a->starts_in_range != b->starts_in_range || a->at_most_zero != b->at_most_zero) return false;
   return for_each_attribute(opcode, compare_step, &compared);
 }

@@ -1,7 +1,7 @@
 /*
-** Two instructions of the same operation, shape, attributes and operands compute the same: the
-** later one goes. Constants count by their bytes, called computations by what is in them: JAX writes
-** one for each reduction.
+** Removes common subexpressions: the later of two instructions with the same operation, shape, attributes
+** and operands. Constants are compared by their bytes, called computations by their instructions, as JAX
+** writes one for each reduction.
 */
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct InstructionSet {
 static bool may_be_shared(const Instruction *instruction) {
   return instruction->opcode != HLO_PARAMETER && !instruction->a->control_predecessors.count &&
          (instruction->opcode != HLO_CONSTANT || shape_is_array(instruction->shape)) &&
-         instruction->opcode != HLO_AFTER_ALL; /* tokens stand for the order they are used in */
+         instruction->opcode != HLO_AFTER_ALL; /* a token orders its users */
 }
 
 static uint64_t hash_of(const Instruction *instruction) {
@@ -42,7 +42,7 @@ static bool same(const Instruction *a, const Instruction *b) {
   return attributes_same(a->opcode, a->a, b->a);
 }
 
-/* The instruction in the set that is the same, or NULL after adding this one. */
+/* Returns the equal instruction of the set, or NULL after adding this one. */
 static Instruction *find_or_add(InstructionSet *set, Instruction *instruction) {
   size_t slot = (size_t)hash_of(instruction) & set->mask;
   for (; set->slots[slot]; slot = (slot + 1) & set->mask) {

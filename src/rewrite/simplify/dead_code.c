@@ -1,6 +1,6 @@
 /*
-** Drops instructions that neither the result nor a side effect needs, and computations that nobody
-** calls. Parameters stay: they are the computation's signature.
+** Removes dead code: instructions that neither the result nor a side effect needs, and computations
+** without a caller. Parameters stay: they are the computation's signature.
 */
 #include "base/scope.h"
 #include "rewrite/rewrite.h"
@@ -37,7 +37,7 @@ static bool drop_instructions(Computation *computation) {
 typedef struct Reach {
   Arena *arena;
   unsigned walk;
-  int found; /* reached so far, called ones first */
+  int found; /* reached so far, callees first */
   Computation **in_order;
 } Reach;
 
@@ -67,6 +67,6 @@ bool module_keep_reached(Module *module) {
 bool pass_dead_code(Module *module) {
   bool changed = module_keep_reached(module);
   if (!for_each_computation(module, drop_instructions)) return changed;
-  module_keep_reached(module); /* an instruction that went may have been the last caller */
+  module_keep_reached(module); /* a removed instruction may have been the last caller */
   return true;
 }

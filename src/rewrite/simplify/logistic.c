@@ -1,11 +1,11 @@
 /*
-** Quotients of exponentials.
+** Simplifies quotients of exponentials.
 **
-** 1 / (1 + e^-x), as programs of XLA:CPU say it, is the logistic function, whose formula has one
-** quotient for all of it. Where another wants the exponential, too, nothing would be gained.
+** 1 / (1 + e^-x), the form in XLA:CPU's programs, becomes the logistic function, whose formula needs one
+** quotient in all. An exponential with another user stays, as nothing would be gained.
 **
-** e^x / s, where s is the same for many elements, is e^x times 1 / s, as XLA:CPU has all quotients by what
-** is broadcast: softmax. Others are divided here, so that their bits are what the operation says.
+** e^x / s with a broadcast s becomes e^x * (1 / s), as in a softmax. XLA:CPU does this for all quotients by
+** a broadcast value. Other quotients are divided here, so that their bits are exact.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
@@ -16,12 +16,12 @@ static bool is_one(const Instruction *x) {
   return splat_value(x, &value) && value.f == 1;
 }
 
-/* An operand that is such an operation, and used by nobody else */
+/* Returns an operand if it is such an operation with no other user */
 static const Instruction *only(const Users *users, const Instruction *operand, Opcode opcode) {
   return operand->opcode == opcode && users->count[operand->id] == 1 ? operand : NULL;
 }
 
-/* x of 1 / (1 + e^-x), or NULL */
+/* Returns x of 1 / (1 + e^-x), or NULL */
 static Instruction *operand_of_logistic(const Users *users, const Instruction *divide) {
   PrimitiveType type = divide->shape->type;
   if (divide->opcode != HLO_DIVIDE || (type != F32 && type != F64)) return NULL;
@@ -36,7 +36,7 @@ static Instruction *operand_of_logistic(const Users *users, const Instruction *d
   return NULL;
 }
 
-/* Whether it is an exponential, perhaps masked or scaled, the last bit of which is nobody's promise. */
+/* Whether x is an exponential, perhaps masked or scaled. The last bit of an exponential is not specified. */
 static bool is_exponential(const Instruction *x, int depth) {
   if (x->opcode == HLO_EXP) return true;
   if (depth == 0 || (x->opcode != HLO_MULTIPLY && x->opcode != HLO_SELECT)) return false;

@@ -1,6 +1,6 @@
 /*
-** Arrays of more dimensions than loops are planned for, as the states of many qubits are: neighbours that an
-** operation treats alike become one, and reshapes, which cost nothing, go between.
+** Merges dimensions of arrays that have more than a loop plan allows, such as states of many qubits. Neighbouring
+** dimensions that an operation treats alike become one. Reshapes, which cost nothing, connect the operations.
 **
 **     slice(f32[2,2,2,2] x), slice={[0:2], [0:2], [1:2], [0:2]}
 **     reshape(slice(reshape(x) of f32[4,2,2]), slice={[0:4], [1:2], [0:2]})
@@ -9,12 +9,12 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-/* Of the dimensions of an array: which merged one each belongs to, in order. */
+/* Maps each dimension of an array to its merged dimension, in order. */
 typedef struct Merging {
   int rank, count, group[MAX_RANK];
 } Merging;
 
-/* What tells neighbours apart: they stay so unless both have the same mark, which is not ALONE. */
+/* Marks of dimensions: neighbours merge if both have the same mark, except ALONE. */
 enum { ALONE = -1 };
 
 static Merging merge_by(const int64_t *marks, int rank) {
@@ -34,7 +34,7 @@ static const Shape *merged_shape(Arena *arena, const Shape *shape, const Merging
   return shape_make(arena, shape->type, m->count, dims, NULL);
 }
 
-/* What was reshaped before is so from there: then chains of operations go without. */
+/* Reshapes x to merged dimensions. A reshape of a reshape starts from the first operand, so chains need none. */
 static Instruction *merged(Instruction *x, const Merging *m) {
   Computation *computation = x->parent;
   const Shape *shape = merged_shape(computation->module->arena, x->shape, m);
@@ -49,7 +49,7 @@ static void become(Instruction *x, const Shape *shape, Instruction *const *opera
   instruction_become(x, HLO_RESHAPE, &y, 1, NULL);
 }
 
-/* The merged dimensions of those that are listed, each once. */
+/* Lists the merged dimensions of the listed ones, each once. */
 static Int64List merged_list(Arena *arena, Int64List list, const Merging *m) {
   int64_t *items = ARENA_ARRAY(arena, int64_t, list.count);
   int count = 0;
@@ -71,12 +71,12 @@ static void merge_elementwise(Instruction *x, Arena *arena) {
   become(x, merged_shape(arena, x->shape, &m), operands, x->operand_count, x->a);
 }
 
-/* The result's dimension d is the operand's number from[d]; of a broadcast maybe none, ALONE. */
+/* Merges an operation whose result dimension d is the operand's from[d], or ALONE for a new one of a broadcast. */
 static void merge_placed(Instruction *x, Arena *arena, const int64_t *from) {
   const Shape *shape = x->shape;
   int64_t marks[MAX_RANK], of_operand[MAX_RANK], list[MAX_RANK];
   for (int d = 0; d < shape->rank; d++) {
-    marks[d] = from[d] == ALONE ? MAX_RANK : from[d] - d; /* the same as long as both go on */
+    marks[d] = from[d] == ALONE ? MAX_RANK : from[d] - d; /* equal while both advance together */
     if (from[d] != ALONE && marks[d] == ALONE) marks[d] = 2 * MAX_RANK;
   }
   Merging m = merge_by(marks, shape->rank), operand = {.rank = x->operands[0]->shape->rank};
@@ -102,7 +102,7 @@ static void merge_broadcast(Instruction *x, Arena *arena) {
   merge_placed(x, arena, from);
 }
 
-/* Those that are listed apart from the others; of a reversal, and of what begins somewhere, each alone. */
+/* Separates listed dimensions from the others. In reversals and operations with starts, each listed one is alone. */
 static void merge_marked(Instruction *x, Arena *arena, const int64_t *marks) {
   Instruction *operand = x->operands[0];
   int rank = operand->shape->rank;
@@ -132,7 +132,7 @@ static void merge_reverse(Instruction *x, Arena *arena) {
   merge_marked(x, arena, marks);
 }
 
-/* Of several arrays at once: a tuple of what is reshaped. `result` has the new dimensions, of any type. */
+/* Turns an operation on several arrays into a tuple of reshaped parts. `result` has the new dimensions, of any type. */
 static void become_parts(Instruction *x, const Shape *result, Instruction *const *operands,
                          const Attributes *a) {
   Arena *arena = x->parent->module->arena;
@@ -156,7 +156,7 @@ static void become_parts(Instruction *x, const Shape *result, Instruction *const
   instruction_become(x, HLO_TUPLE_OP, results, parts, NULL);
 }
 
-/* The merged arrays, and the initial values as they are. */
+/* Returns the merged arrays, then the unchanged initial values. */
 static Instruction **merged_parts(const Instruction *x, Arena *arena, const Merging *m) {
   Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
   for (int i = 0; i < x->operand_count; i++) {
@@ -181,7 +181,7 @@ static void merge_reduce(Instruction *x, Arena *arena) {
   become_parts(x, result, merged_parts(x, arena, &m), &a);
 }
 
-/* Dimensions that a window takes as they are go together. */
+/* Merges the dimensions along which the window has no extent. */
 static void merge_reduce_window(Instruction *x, Arena *arena) {
   int64_t marks[MAX_RANK] = {0};
   const WindowDimension *items = x->a->window.items;
@@ -225,7 +225,7 @@ static bool is_array(const Shape *shape) {
   return is;
 }
 
-/* Whether it is of arrays, one of which has too many dimensions. */
+/* Whether the operands and results are arrays, and one has too many dimensions. */
 static bool has_many(const Instruction *x) {
   bool several = shape_is_tuple(x->shape) && x->shape->tuple_size > 0 &&
                  (x->opcode == HLO_REDUCE || x->opcode == HLO_REDUCE_WINDOW);

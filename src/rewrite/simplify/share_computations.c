@@ -1,7 +1,7 @@
 /*
-** Computations that are applied to elements, or are loops' bodies, and say the same become one: JAX writes
-** a sum for each reduction, and a model's layers are loops that say the same. What is lowered and emitted
-** for a computation then is so once. Those of control flow stay apart, as each caller's is made to fit it.
+** Merges identical computations that are applied to elements or are fused loops. JAX writes a sum for each reduction,
+** and a model's layers have identical loops. A shared computation is lowered and emitted once. Computations of control
+** flow stay apart, as each is fitted to its caller.
 */
 #include "base/scope.h"
 #include "rewrite/rewrite.h"
@@ -10,12 +10,12 @@
 typedef struct Sharer {
   size_t mask;
   Computation **slots; /* by hash: the first of each kind */
-  Computation **first; /* by number: the one that says the same; NULL: not looked for yet */
-  bool *plain; /* by number: calls only what is plain and shared itself: comparing goes no deeper */
+  Computation **first; /* by number: the first identical one; NULL: not looked for yet */
+  bool *plain; /* by number: calls only plain, shared computations, so comparisons are shallow */
   bool changed;
 } Sharer;
 
-/* Whether it is another one now. */
+/* Replaces a computation by the first identical one. Returns whether it changed. */
 static bool share(Sharer *sharer, Computation **called) {
   Computation *computation = *called;
   if (!computation || !sharer->plain[computation->number]) return false;
@@ -61,7 +61,7 @@ static void share_called(Sharer *sharer, const Computation *computation) {
   }
 }
 
-/* Called ones come before their callers: what these call says the same by then, or is the same. */
+/* Callees come before callers, so callees are already shared when their callers are compared. */
 bool pass_share_computations(Module *module) {
   Sharer sharer = {.mask = 15};
   while (sharer.mask < 2 * (size_t)module->count) sharer.mask = 2 * sharer.mask + 1;
