@@ -32,7 +32,7 @@ MAKEFLAGS += --no-builtin-rules -j$(CORES)
 SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo site test jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
+.PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
   fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
@@ -270,6 +270,23 @@ TESTS ?= $(wildcard tests/*.test.mjs)
 test: build site native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-reporter=spec --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
+
+# The fast part of test and lint, for one change of the core: the corpus in WebAssembly, most of it natively under
+# ASan, each rule that can be broken, the builder, and lint of the changed files.
+CHECK_TESTS := $(patsubst %,tests/%.test.mjs,aliases api_version builder client docs effects \
+  errors examples golden literal overwrite shape)
+CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
+  $(wildcard tests/golden/*.golden))
+CHANGED = $(shell git diff --name-only --diff-filter=d HEAD)
+check: build $(B)/native/golden $(B)/native/tables $(TOOLCHAIN)/lint.stamp $(NODE_MODULES)
+	@node --test --test-reporter=dot --test-concurrency=$(CORES) --test-timeout=600000 $(wildcard $(CHECK_TESTS))
+	@$(B)/native/tables
+	@$(B)/native/golden -t 2 $(CHECK_CORPUS) > $(B)/check.log || { tail -50 $(B)/check.log; exit 1; }
+	@tail -1 $(B)/check.log
+	$(Q)clang-format-19 --dry-run -Werror $(C_FILES)
+	@$(MAKE) --no-print-directory $(filter $(TIDY),$(patsubst src/%.c,$(B)/tidy/%.ok,$(CHANGED))) lint-js
+	@echo "Left out: $$(($(words $(TESTS)) - $(words $(wildcard $(CHECK_TESTS))))) of $(words $(TESTS)) test files," \
+	  "ThreadSanitizer, the other native tests, Chromium, types: make test and make lint have them."
 
 # All captured programs of a folder (tests/captured/README.md).
 jax-suite: build

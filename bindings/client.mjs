@@ -19,6 +19,14 @@ import { Shape } from './shape.mjs';
 const MAX_DEVICES = 4096; // MAX_DEVICES in src/hlo/ir/mesh.h
 const MAX_THREADS = 256;
 
+/** The error for a fault of the compiler: with the program, and a way on. */
+function ownFault(operation, { message, cause }, module) {
+  const error = new XlaError('INTERNAL', `${operation}: ${message}. This is a fault of xla-wasm, and other programs of ` +
+    'this client are not affected. Please report it with the text of the program (error.module). Without some ' +
+    'rewrites the program may compile: { disable: client.optionalPasses }', { operation, cause });
+  return Object.defineProperty(error, 'module', { value: module.toString() }); // not shown when the error is printed
+}
+
 const replicas = count(1, MAX_DEVICES);
 const CREATE_OPTIONS = {
   replicas,
@@ -267,8 +275,12 @@ export class Client {
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
     const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);
     const disable = this.#disabled(operation, asked.disable ?? []).join();
-    return this.#core.scoped((copy) => this.#core.need(
-      call, pointerOf(module), replicas, asked.partitions ?? 0, how, disable ? copy(disable) : 0));
+    try {
+      return this.#core.scoped((copy) => this.#core.need(
+        call, pointerOf(module), replicas, asked.partitions ?? 0, how, disable ? copy(disable) : 0));
+    } catch (error) {
+      throw error.code === 'INTERNAL' ? ownFault(operation, error, module) : error;
+    }
   }
 
   #disabled(operation, names) {

@@ -138,8 +138,8 @@ export class Core {
   }
 
   /**
-   * Calls a function of api.h. What the core throws becomes an XlaError, and it can be called
-   * again; but not after a trap of the engine's, which comes after who knows what was written.
+   * Calls a function of api.h. An exception of the core becomes an XlaError, and the core can be called again; after
+   * a trap of the engine only if the function is one of CONTAINED.
    * @returns {number} pointers are unsigned
    */
   call(name, ...args) {
@@ -152,17 +152,18 @@ export class Core {
       return result < 0 && Number.isInteger(result) ? result >>> 0 : result;
     } catch (error) {
       glue.stackRestore(stack);
-      throw this.#trapped(error);
+      throw this.#trapped(error, name);
     }
   }
 
-  /** What a call of the core threw: a trap, platform_trap(), or the engine's stack at its end. */
-  #trapped(error) {
+  /** The error for an exception out of the core: a trap, platform_trap(), or the end of the engine's stack. */
+  #trapped(error, name) {
     if (error?.xlaCode === UNAVAILABLE || !this.#glue._xla_call_abandon()) {
       return this.fail(`the core is broken: ${error.message}`);
     }
     if (error?.xlaCode) return new XlaError(STATUS_CODES[error.xlaCode], error.message);
     if (error instanceof WebAssembly.RuntimeError) {
+      if (CONTAINED.test(name)) return new XlaError('INTERNAL', `the core trapped: ${error.message}`, { cause: error });
       return this.fail(`the core trapped: ${error.message}`);
     }
     if (isLimit(error)) {
@@ -268,6 +269,12 @@ export class Core {
     }
   }
 }
+
+/**
+ * Functions of api.h that read what exists and make something new, which goes with their scope when they trap: the
+ * rest of the client is as before. A trap of any other function leaves runs in an unknown state.
+ */
+const CONTAINED = /^xla_(compile|compile_passes|module_parse\w*|module_print\w*|executable_(print|thunks|code|memory))$/;
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 

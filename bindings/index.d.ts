@@ -55,6 +55,8 @@ export class XlaError extends Error {
   readonly column: number | undefined;
   /** Of a deadlock, and of a run that timed out: who waits for what. */
   readonly waiting?: readonly WaitingDevice[];
+  /** Of a fault of the compiler (INTERNAL): the program as HLO text, for a report. */
+  readonly module?: string;
 }
 
 /** A device, in an error. */
