@@ -1,6 +1,6 @@
 /*
-** Leaves and values: arrays as pointers that move along the loops, loads and stores of four lanes,
-** and what is computed once for many elements.
+** Emits leaves and values: the pointers into arrays that move along the loops, the loads and stores of
+** four lanes, and the values that are computed once for many elements.
 */
 #include "codegen/math_functions.h"
 
@@ -10,7 +10,7 @@ int64_t lane_stride(const Emitter *e, const LoopNode *leaf) {
   return leaf->offset.coefficient[e->plan->lane_loop];
 }
 
-/* Four consecutive values from a counter, which the pointer of an iota is. */
+/* Pushes four consecutive values of an iota, whose pointer is a counter. */
 static void emit_iota(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int64_t step = node->level == LEVEL_ELEMENT ? lane_stride(e, node) : 0;
@@ -27,7 +27,7 @@ static void emit_iota(Emitter *e, const LoopNode *node, int part) {
   emit_index_to_value(e, node_type(node), part);
 }
 
-/* The kernel's buffer that a leaf is in. */
+/* Returns the index of the kernel's buffer that a leaf is in. */
 static int buffer_of(const Emitter *e, const LoopNode *leaf) {
   return leaf->kind == NODE_RESULT ? e->operand_count + leaf->result
                                    : leaf->instruction->parameter_number;
@@ -55,9 +55,8 @@ bool is_held_leaf(const Emitter *e, const LoopNode *leaf) {
   return is_in_memory(leaf) && e->places && is_held(e->cells, &e->places[buffer_of(e, leaf)]);
 }
 
-/* Lanes from number `lane` on, of which number 0 is `elements` after the pointer; of complex ones a
-** component. Lanes that do not matter are as the last one that does: what is in memory there may be
-** numbers that are slow to compute with. */
+/* Pushes lanes from number `lane` on, or one component of complex ones; lane 0 is `elements` after the
+** pointer. Dead lanes repeat the last live one: memory there may hold denormals, which are slow. */
 static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, int64_t stride,
                             int lane, int component) {
   int64_t from[16];
@@ -82,7 +81,7 @@ void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part) {
                   complex ? part % 2 : 0);
 }
 
-/* Whether its bits are copies of its sign above it: of f16, as bits_function() wants them. */
+/* Whether the bits above a narrow element are copies of its sign. Those of f16 are, for bits_function(). */
 static bool extends_sign(PrimitiveType type) {
   return type == F16 || type_kind(type) == KIND_SIGNED;
 }
@@ -94,7 +93,7 @@ static void emit_extend(Emitter *e, PrimitiveType type) {
   emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - bits);
 }
 
-/* Of less than 32 bits. */
+/* Loads an element of less than 32 bits as an i32. */
 static void emit_load_extended(Emitter *e, PrimitiveType type, int64_t offset) {
   bool with_sign = extends_sign(type);
   int byte = with_sign ? OP_I32_LOAD8_S : OP_I32_LOAD8_U;
@@ -113,7 +112,7 @@ void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements) {
   emit_load_extended(e, node_type(node), offset);
 }
 
-/* One element in all lanes. */
+/* Pushes one element in all lanes. */
 static void emit_load_splat(Emitter *e, const LoopNode *node, int64_t elements) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(node_type(node));
@@ -126,7 +125,7 @@ static void emit_load_splat(Emitter *e, const LoopNode *node, int64_t elements) 
   }
 }
 
-/* Four elements side by side. */
+/* Pushes four adjacent elements. */
 static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   bool with_sign = extends_sign(node_type(node));
@@ -142,7 +141,7 @@ static void emit_load_vector(Emitter *e, const LoopNode *node, int part) {
   }
 }
 
-/* From the first of four elements to the last, in bytes. */
+/* Returns the bytes from the first of four elements to the end of the last. */
 static int64_t span_of(const Emitter *e, const LoopNode *leaf) {
   int64_t steps = (LANES - 1) * lane_stride(e, leaf);
   return ((steps < 0 ? -steps : steps) + 1) * type_bytes(node_type(leaf));
@@ -152,7 +151,7 @@ bool is_close(const Emitter *e, const LoopNode *leaf) {
   return leaf->kind == NODE_INPUT && span_of(e, leaf) <= 16;
 }
 
-/* Four elements that are within one vector, of which both ends are loaded. */
+/* Pushes four elements that lie within one vector, by loading both ends of that range. */
 static void emit_load_close(Emitter *e, const LoopNode *node) {
   WasmFunction *f = &e->function;
   PrimitiveType type = node_type(node);
@@ -173,7 +172,7 @@ static void emit_load_close(Emitter *e, const LoopNode *node) {
   if (bytes < 4) emit_shift(e, extends_sign(type) ? I32X4_SHR_S : I32X4_SHR_U, 32 - 8 * bytes);
 }
 
-/* Four elements that are not side by side. */
+/* Pushes four elements that are not adjacent. */
 static void emit_load_strided(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : 4;
@@ -214,14 +213,14 @@ void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_
     wasm_simd_memory_lane(f, V128_LOAD32_LANE, address, lane);
 }
 
-/* Whether the lanes of a gathered node are each at a place of their own. */
+/* Whether each lane of a gathered node has an address of its own. */
 static bool is_scattered(const LoopNode *node) {
   bool is = false;
   for (int k = 0; k < node->operand_count; k++) is |= node->operands[k]->level == LEVEL_ELEMENT;
   return is && node->kind == NODE_GATHERED;
 }
 
-/* Adds to the address on the stack how far the component of an index in a lane moves a gathered node. */
+/* Adds to the address on the stack the offset by component `k` of a gathered node's index in `lane`. */
 static void emit_add_component(Emitter *e, const LoopNode *node, int k, int lane) {
   WasmFunction *f = &e->function;
   PrimitiveType type = node_type(node->operands[k]);
@@ -250,7 +249,7 @@ static int64_t emit_scattered_address(Emitter *e, const LoopNode *node, int lane
   return offset;
 }
 
-/* Elements that are anywhere, one by one. */
+/* Pushes elements at any addresses, loaded one by one. */
 static void emit_load_scattered(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
   int bytes = type_bytes(node_type(node)), lanes = bytes == 8 ? 2 : LANES, first = part * lanes;
@@ -304,7 +303,7 @@ static void emit_load(Emitter *e, const LoopNode *node, int part) {
   if (type_bytes(node_type(node)) < 4) emit_bits_to_value(e, node_type(node));
 }
 
-/* What four lanes have, in all of those there are. */
+/* Turns a splat of four lanes into one of dense lanes. */
 static void emit_dense_splat(Emitter *e) {
   uint8_t lanes[16];
   for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)(i % e->dense);
@@ -344,7 +343,7 @@ static void init_node(Emitter *e, const LoopNode *node) {
     e->nodes[node->id].at = node->offset.constant * type_bytes(node_type(node));
   }
   for (int k = 0; k < node->operand_count; k++) {
-    /* Several parts of a user want one part of an operand. */
+    /* Several parts of a user read one part of an operand. */
     const LoopNode *operand = node->operands[k];
     if (node_parts(node) > node_parts(operand) || type_is_complex(node_type(operand))) {
       e->nodes[operand->id].kept = true;
@@ -374,7 +373,7 @@ static void forget(Emitter *e, const LoopNode *node) {
   }
 }
 
-/* Computes what changes at `level` and is wanted at a deeper one. */
+/* Computes the nodes that vary at `level` and are used at a deeper one. */
 void emit_level(Emitter *e, LoopLevel level) {
   const LoopPlan *plan = e->plan;
   int dense = e->dense;
@@ -390,7 +389,7 @@ void emit_level(Emitter *e, LoopLevel level) {
     wanted[plan->outputs[i]->id] = true;
     if (plan->inits) wanted[plan->inits[i]->id] = true;
   }
-  for (int i = 0; i < plan->count; i++) { /* what code before this may have computed is not this */
+  for (int i = 0; i < plan->count; i++) { /* values from earlier code are stale */
     if (plan->nodes[i]->level == level) forget(e, plan->nodes[i]);
   }
   for (int i = 0; i < plan->count; i++) {
@@ -405,7 +404,7 @@ void emit_level(Emitter *e, LoopLevel level) {
   e->dense = dense;
 }
 
-/* Forgets the values of the elements that were just computed. */
+/* Forgets the values of the elements just computed. */
 void end_elements(Emitter *e) {
   for (int i = 0; i < e->plan->count; i++) {
     if (e->plan->nodes[i]->level == LEVEL_ELEMENT) forget(e, e->plan->nodes[i]);
@@ -460,7 +459,7 @@ static int64_t pointer_unit(const LoopNode *leaf) {
 
 void emit_load_integer(WasmFunction *f, PrimitiveType type) {
   int bytes = type_bytes(type), narrow = OP_I64_LOAD8_S + (type_kind(type) != KIND_SIGNED);
-  /* By 2 more for twice as many bytes. */
+  /* The opcode for twice the bytes is 2 higher. */
   wasm_memory(f, bytes == 8 ? OP_I64_LOAD : narrow + (bytes & 6), 0);
 }
 
@@ -555,7 +554,7 @@ static void emit_add_product(WasmFunction *f, int local, int64_t factor) {
   wasm_op(f, OP_I32_ADD);
 }
 
-/* Pushes a leaf's pointer at so many units from its array's start, and from its slices' starts. */
+/* Pushes the pointer to a leaf's element: `units` after its array's start, plus its slices' starts. */
 static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
   wasm_i32(&e->function, units * pointer_unit(leaf));
   for (int s = 0; s < e->plan->start_count; s++) {
@@ -575,7 +574,7 @@ static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
   wasm_set(&e->function, *pointer);
 }
 
-/* Before pointers are set: what may be wanted for them is that of the row before. */
+/* Forgets the values of the row before; called before pointers are set. */
 static void forget_row(Emitter *e) {
   for (int i = 0; i < e->plan->count; i++) {
     if (e->plan->nodes[i]->level >= LEVEL_ROW) forget(e, e->plan->nodes[i]);
@@ -598,7 +597,7 @@ void emit_pointers_at(Emitter *e, const int64_t *indices) {
   }
 }
 
-/* Sets the pointers of leaves from the loop indices, of which NO_LOCAL means 0. */
+/* Sets the pointers of leaves from the loop indices; NO_LOCAL stands for index 0. */
 void emit_pointers(Emitter *e, const int *indices) {
   WasmFunction *f = &e->function;
   forget_row(e);
@@ -628,7 +627,7 @@ void emit_advance_leaves(Emitter *e, int64_t steps) {
 
 /* --- Stores ----------------------------------------------------------------------------------- */
 
-/* Lane 0's bytes, lane 1's bytes, ... of elements that fill `bytes` of each lane. */
+/* Packs elements that fill `bytes` of each lane: lane 0's bytes, lane 1's bytes, ... */
 static void emit_pack_lanes(Emitter *e, int bytes) {
   uint8_t lanes[16];
   for (int i = 0; i < 16; i++) lanes[i] = (uint8_t)(4 * (i / bytes % LANES) + i % bytes);
@@ -669,7 +668,7 @@ int64_t first_stored(const Emitter *e) {
   return e->one_lane && e->apart ? e->lane_zero * e->apart : e->lane_zero;
 }
 
-/* Stores the part, or the bits of it, on top of the stack; below it is the target. */
+/* Stores the part (or its bits) on top of the stack at the target below it. */
 static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer) {
   int bytes = type_bytes(type);
   if (!e->one_lane && bytes < 4 && !e->dense) emit_pack_lanes(e, bytes);
@@ -679,7 +678,8 @@ static void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointe
   emit_store_bytes(e, pointer, first_stored(e) * bytes + 16 * part, stored);
 }
 
-/* A function of what lies in memory, without ever being values; false, and nothing, if it is none. */
+/* Computes a function directly on the operands' bits in memory. False, emitting nothing, if it has no such
+** form. */
 static bool emit_of_bits(Emitter *e, const LoopNode *node) {
   const BinaryFunction *function = bits_function(node->instruction->opcode, node_type(node));
   if (!function) return false;
@@ -693,7 +693,7 @@ static bool emit_of_bits(Emitter *e, const LoopNode *node) {
   return true;
 }
 
-/* Pushes the bits of a value. What only the store wants it rounds. */
+/* Pushes the bits of a value. A value used only by the store is rounded here. */
 static void emit_bits(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType type = node_type(node);
   bool kept = e->nodes[node->id].kept || e->nodes[node->id].value[part] != NO_LOCAL;
@@ -766,7 +766,7 @@ void emit_store(Emitter *e, const LoopNode *node, int pointer) {
   }
 }
 
-/* What an output may be stored on, and a later one reads: see overwrite.c. */
+/* Loads the leaves that an output may overwrite and a later one reads: see overwrite.c. */
 static void emit_loads_before(Emitter *e, int output) {
   for (int i = 0; i < e->plan->count; i++) {
     const LoopNode *leaf = e->plan->nodes[i];

@@ -1,18 +1,17 @@
 /*
-** The buffer plan: where in the arena each temporary lives.
+** The buffer plan: assigns each temporary a place in the arena.
 **
-** Two logical buffers may share memory if their times [first, last] are disjoint. Offsets are given
-** greedily, largest buffer first, each at the lowest place where nothing that lives at the same
-** time is in the way ("greedy by size" of Pisarchyk and Lee, arXiv:2001.03288, which comes within
-** a few per cent of the optimum on real graphs).
+** Two logical buffers may share memory if their live ranges [first, last] are disjoint. Offsets are
+** assigned greedily, largest buffer first, each at the lowest offset without a conflict ("greedy by size"
+** of Pisarchyk and Lee, arXiv:2001.03288, which comes within a few per cent of the optimum on real graphs).
 **
-** A result's memory is there from the beginning: until the result is made temporaries may lie in it. It
-** may be an argument's that was given away; then they may as soon as nobody reads that any more. What else
-** there is depends on the run: where the argument was not given away the result's memory is free earlier,
-** and arguments that were, but become no result, leave theirs. Temporaries for these places are loans:
-** each has a slot of its own, for which a run finds memory, there or in the arena.
+** Results are allocated before the run. A temporary may use a result's buffer until the instruction that
+** writes the result. If the result takes a donated argument's memory, the temporary must also come after
+** the argument's last read. Other free memory depends on the run. Without the donation the result's memory
+** is free earlier; a donated argument that becomes no result lends its memory. A temporary for such a place
+** is a loan: it has a slot of its own, and each run finds its memory there or in the arena.
 **
-** All this only if the arena gets smaller: what was used before is in the cache.
+** Results and arguments are used only if the arena shrinks: arena memory used before is in the cache.
 */
 #include <limits.h>
 #include <stdlib.h>
@@ -24,9 +23,9 @@
 enum {
   ALIGNMENT = 64,
   MAX_HOSTS = 16,
-  MIN_HOSTED = 4096, /* bytes: smaller ones are not worth looking for a result */
+  MIN_HOSTED = 4096, /* bytes: smaller temporaries are not worth a search for a result */
   MIN_GAIN = 16,     /* a sixteenth of the arena */
-  MAX_ARGUMENTS = 4, /* that lend: the first that nobody reads any more */
+  MAX_ARGUMENTS = 4, /* that lend: those with the earliest last read */
   MAX_LOANS = 512,
 };
 
@@ -42,19 +41,18 @@ static bool live_together(const LogicalBuffer *a, const LogicalBuffer *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Memory that buffers share for some time: the arena, a result's or an argument's. */
+/* Memory that buffers may share: the arena, a result's or an argument's. */
 typedef struct Host {
   int slot, first, last;
-  int surely; /* from then on, whatever is given away; before, it lends */
-  const LogicalBuffer
-      *until;    /* may be there one step longer than `last`, which is of the same size */
-  int64_t bytes; /* that may be given out */
-  int64_t end;   /* of what is */
+  int surely;                 /* the time from which it is free in all runs; before, it lends */
+  const LogicalBuffer *until; /* the same-sized buffer that may stay one step longer than `last` */
+  int64_t bytes;              /* its size */
+  int64_t end;                /* the end of the assigned part */
   int count;
   LogicalBuffer **placed; /* by offset */
 } Host;
 
-/* At the lowest place where nothing is in the way; false if the host is too small for that. */
+/* Places a buffer at the lowest free offset; false if the host is too small. */
 static bool place(Host *host, LogicalBuffer *buffer) {
   int64_t offset = 0, bytes = padded(buffer->bytes);
   int index = host->count;
@@ -77,7 +75,7 @@ static bool place(Host *host, LogicalBuffer *buffer) {
   return true;
 }
 
-/* ---- Very many: first come, first served ---- */
+/* ---- Plans for very many buffers: first fit in order of time ---- */
 
 enum { MAX_BY_SIZE = 4096, MAX_LOOKED_AT = 256 };
 
@@ -118,7 +116,7 @@ static void take_gap(Gaps *gaps, LogicalBuffer *buffer) {
   gaps->end += bytes;
 }
 
-/* What a buffer had becomes a gap, or part of its neighbours; empty ones beside it go. */
+/* Turns a buffer's memory into a gap, or extends adjacent gaps by it; removes empty ones beside it. */
 static void give_gap(Gaps *gaps, const LogicalBuffer *buffer) {
   int low = 0, high = gaps->count;
   while (low < high) {
@@ -145,8 +143,8 @@ static void give_gap(Gaps *gaps, const LogicalBuffer *buffer) {
   gaps->items[from] = gap;
 }
 
-/* In the order of time, each at the first gap that it fits into: not as tight, but every buffer looks
-** at a few gaps only. */
+/* Plans in order of time, each buffer in the first gap that it fits into. This is less tight, but each
+** buffer looks at few gaps only. */
 static int64_t plan_by_time(LogicalBuffer **order, int n) {
   LogicalBuffer **ending = scope_new((size_t)n + 1, sizeof *ending);
   Gaps gaps = {.items = scope_new((size_t)n + 2, sizeof *gaps.items)};
@@ -163,7 +161,7 @@ static int64_t plan_by_time(LogicalBuffer **order, int n) {
   return gaps.end;
 }
 
-/* The arena is the last host. */
+/* Plans the largest buffers first. The arena is the last host. */
 static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, int n) {
   for (int h = 0; h < host_count; h++) hosts[h].count = 0;
   hosts[host_count - 1].end = 0;
@@ -179,7 +177,7 @@ static int64_t plan_by_size(Host *hosts, int host_count, LogicalBuffer **order, 
   return hosts[host_count - 1].end;
 }
 
-/* By slot, from which time on nobody reads a parameter's memory. */
+/* Returns, by slot, the time of the last read of each parameter. */
 static int *find_last_reads(const Program *program, LogicalBuffer *const *buffers, int count) {
   int end = SLOT_FIRST_PARAMETER + program->parameter_leaves;
   int *last = scope_new((size_t)end, sizeof *last);
@@ -190,7 +188,7 @@ static int *find_last_reads(const Program *program, LogicalBuffer *const *buffer
   return last;
 }
 
-/* The program's results, as far as they are free for a while. */
+/* Lists as hosts the program's results that are free for some time. */
 static int find_results(const Program *program, LogicalBuffer *const *buffers, int count,
                         const int *free_from, Host *hosts) {
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves, n = 0;
@@ -209,7 +207,7 @@ static int find_results(const Program *program, LogicalBuffer *const *buffers, i
   return n;
 }
 
-/* The arguments that become no result: those that are read no longer than others. */
+/* Lists as hosts the arguments that become no result, those with the earliest last read. */
 static int find_arguments(const Program *program, LogicalBuffer *const *buffers, int count,
                           int *free_from, Host *hosts) {
   int n = 0, end = SLOT_FIRST_PARAMETER + program->parameter_leaves;
@@ -234,7 +232,8 @@ static int find_arguments(const Program *program, LogicalBuffer *const *buffers,
   return n;
 }
 
-/* Gives each loan of some hosts a place in the arena, for when nobody lends. False if they are too many. */
+/* Gives each loan of these hosts a place in the arena too, for runs without a lender. False if there are
+** too many. */
 static bool make_loans(Program *program, const Host *hosts, int count, Host *arena,
                        LogicalBuffer **borrowers) {
   for (int h = 0; h < count; h++) {
@@ -253,15 +252,15 @@ static bool make_loans(Program *program, const Host *hosts, int count, Host *are
   return true;
 }
 
-/* With temporaries wherever there is room. True if that is worth it: runs to which nothing is given away and
-** runs to which everything is have smaller arenas together, and neither has a much larger one than `alone`. */
+/* Plans with temporaries in all hosts. True if that pays: runs without and with all arguments donated have
+** smaller arenas together, and neither has a much larger one than `alone`. */
 static bool plan_everywhere(Program *program, Host *hosts, int results, int arguments,
                             LogicalBuffer **order, int n, int64_t alone) {
   Host *arena = &hosts[results + arguments];
   LogicalBuffer *borrowers[MAX_LOANS];
   program->loans = ARENA_ARRAY(program->arena, Loan, MAX_LOANS);
   program->arena_bytes = plan_by_size(hosts, results + arguments + 1, order, n);
-  /* First those that a run has in its arena to which nothing is given. */
+  /* First the loans that a run without donated arguments has in its arena. */
   bool all = make_loans(program, hosts + results, arguments, arena, borrowers) &&
              make_loans(program, hosts, results, arena, borrowers);
   ProgramMemory memory = program_memory(program);

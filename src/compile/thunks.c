@@ -1,10 +1,9 @@
 /*
-** From computations to thunks.
+** Compiles computations to thunks.
 **
-** Each call site of a computation is compiled on its own, with the logical buffers of its arguments
-** already known; what comes out is a thunk sequence and the leaves of the root. Time is a counter
-** over thunks, body of a loop inside the loop's own interval, so that a buffer's [first, last] says
-** with which others it may share memory.
+** Each call site of a computation is compiled on its own, given the logical buffers of its arguments. The
+** result is a thunk sequence and the leaves of the root. Time counts thunks; a loop's body lies inside
+** the loop's interval. Two buffers may share memory if their live ranges [first, last] are disjoint.
 */
 #include <string.h>
 
@@ -23,18 +22,18 @@ typedef struct Compiler {
   int count, capacity;
   LogicalBuffer **buffers; /* all of them */
   int fusion_capacity;
-  int *
-      function_of; /* by number of computations: 1 more than that of its function; 0: it has none */
-  int loops;       /* whiles so far */
+  int *function_of; /* by computation number: the function's number plus 1; 0: it has none */
+  int loops;        /* whiles so far */
   const bool *late; /* of the computation that is compiled next: see find_late */
-  int64_t room;     /* instructions that loops and branches may still be written out to */
-  int64_t **starts; /* of the computation at work, by id: where a tuple's elements' leaves begin */
-  bool draws;       /* there are random numbers in the module, which may be drawn anywhere */
-  const Instruction *too_large; /* what cannot be written out, nor be evaluated */
+  int64_t room;     /* remaining instructions to which loops and branches may expand */
+  int64_t **starts; /* of the present computation, by id: the first leaf of each tuple element */
+  bool draws;       /* the module draws random numbers; any call may do so */
+  const Instruction
+      *too_large; /* an instruction that neither fits as thunks nor can be evaluated */
 } Compiler;
 
-/* No program that anybody wrote gets there; one whose loops and branches call the next ones twice, at
-** each of many levels, would. What does not fit the evaluator runs. */
+/* Limits the expansion of nested calls: loops and branches that each call the next ones twice expand
+** exponentially. Real programs stay far below. The evaluator runs instructions that do not fit. */
 enum { MAX_INSTRUCTIONS = 1 << 18 };
 
 /* Engines take at most 100,000 exports. */
@@ -65,8 +64,8 @@ static void use(Compiler *c, LogicalBuffer *buffer) {
   if (buffer->last < c->time) buffer->last = c->time;
 }
 
-/* Appends a thunk. The clock ticks before its results are made, so that they may take the memory of
-** what the thunk before was the last to read. */
+/* Appends a thunk. The clock ticks before its results are defined, so that they may take the memory of
+** buffers that the previous thunk read last. */
 static Thunk *add_thunk(Compiler *c, ThunkSequence *sequence, ThunkKind kind,
                         const Instruction *instruction) {
   Thunk thunk = {
@@ -97,7 +96,7 @@ static void add_copy(Compiler *c, ThunkSequence *sequence, const Instruction *in
   set_leaves(c, thunk, operands, 1, results, 1);
 }
 
-/* All operands' leaves in one list. */
+/* Returns all operands' leaves in one list. */
 static Leaves operand_leaves(Compiler *c, const Instruction *instruction, Leaves *values,
                              int *count) {
   int n = 0;
@@ -138,7 +137,7 @@ static Leaves constant_leaves(Compiler *c, const Literal *literal, Leaves leaves
   program->constant_bytes += shape_bytes(literal->shape);
   int first = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves;
   LogicalBuffer *buffer = new_buffer(c, literal->shape, first + number);
-  buffer->first = 0; /* it was always there */
+  buffer->first = 0; /* it is live from the start */
   leaves[(*next)++] = buffer;
   return leaves;
 }
@@ -163,7 +162,7 @@ static Leaves unwritten_leaves(Compiler *c, const Shape *shape) {
 
 static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *values) {
   int count;
-  /* recv only announces, send-done only waits for what never blocks: both have nothing to do. */
+  /* recv only announces, and send-done waits for a send, which never blocks: both need no thunk. */
   if (instruction->opcode == HLO_AFTER_ALL || instruction->opcode == HLO_RECV ||
       instruction->opcode == HLO_SEND_DONE) {
     return unwritten_leaves(c, instruction->shape);
@@ -174,7 +173,7 @@ static Leaves alias_leaves(Compiler *c, const Instruction *instruction, Leaves *
 
 /* ---- Control flow ---- */
 
-/* The call at a time. */
+/* Returns the thunk of one time, in a sequence or in its parts. */
 static const Thunk *thunk_at(const ThunkSequence *sequence, int time) {
   for (int t = sequence->count - 1; t >= 0 && sequence->thunks[t].time >= time; t--) {
     const Thunk *thunk = &sequence->thunks[t];
@@ -183,7 +182,7 @@ static const Thunk *thunk_at(const ThunkSequence *sequence, int time) {
   return NULL;
 }
 
-/* Whether a step of a loop's body that reads a part of the state last writes over it as it reads. */
+/* Whether the step that computes a part's new value may write it over the old value, which it reads. */
 static bool overwrites(const ThunkSequence *body, const LogicalBuffer *new_value,
                        const LogicalBuffer *old) {
   const Thunk *thunk = thunk_at(body, new_value->first);
@@ -195,20 +194,20 @@ static bool overwrites(const ThunkSequence *body, const LogicalBuffer *new_value
          thunk_may_overwrite(thunk, operand, result);
 }
 
-/* Whether the body may write the new value of a part of the state right where the old one is: nobody
-** reads the old one any more when the new one is made, or only the step that makes it. */
+/* Whether the body may write the new value of a part of the state in place. At that time no step reads the
+** old value any more, or only the step that writes the new one does. */
 static bool can_update_in_place(const ThunkSequence *body, const LogicalBuffer *new_value,
                                 const LogicalBuffer *old, bool moves_on, int loop, int body_begin) {
   if (new_value->slot != SLOT_ARENA || new_value->first < body_begin) return false;
-  if (moves_on) return false; /* the old value, to another leaf */
-  if (new_value->result_of == loop || new_value->same) return false; /* it is taken */
+  if (moves_on) return false; /* the old value moves to another leaf */
+  if (new_value->result_of == loop || new_value->same) return false; /* it has another place */
   if (old->last < new_value->first) return true;
   if (new_value->copied_from == old) return old->last <= new_value->copied_at;
   return new_value->definer && old->last == new_value->first && overwrites(body, new_value, old);
 }
 
-/* Values on the way from a part of the state to its new value, which is made in place: each one that
-** the last reader of the one before may write over it, and that is done with by then, is there, too. */
+/* Puts intermediate values between a part of the state and its in-place new value into the same memory. Each
+** must be dead by then, and be written by the last reader of the one before, which may overwrite it. */
 static void update_by_way(const ThunkSequence *body, const LogicalBuffer *new_value,
                           LogicalBuffer *old, int loop) {
   LogicalBuffer *at = old, *next;
@@ -230,7 +229,7 @@ static void update_by_way(const ThunkSequence *body, const LogicalBuffer *new_va
   } while (at);
 }
 
-/* Which leaves of its state a loop's body gives back as they are. */
+/* Finds the leaves of its state that a loop's body returns unchanged. */
 static void find_invariant(const Computation *body, bool *is_invariant) {
   const Instruction *root = body->root, *state = body->parameters[0];
   int leaf = 0;
@@ -249,9 +248,9 @@ static void find_invariant(const Computation *body, bool *is_invariant) {
 static bool is_element(const Instruction *x) { return x->opcode == HLO_GET_TUPLE_ELEMENT; }
 
 /*
-** What of a loop's body waits until all else is done: steps that make a part of the new state from the
-** same part of the old one and whatever more, which others of the body may still want to read. By then
-** nobody does, and the step can write over it. By id; NULL if there are none.
+** Finds the steps of a loop's body to be done last: those that compute a part of the new state from the
+** same part of the old one. After all other steps no reader of the old part is left, so the step can
+** overwrite it. By id; NULL if there are none.
 */
 static bool *find_late(Compiler *c, const Computation *body) {
   const Instruction *root = body->root;
@@ -293,11 +292,9 @@ static bool *find_late(Compiler *c, const Computation *body) {
 
 /*
 ** while: the loop's state has buffers of its own, which are the result and the parameter of both
-** computations. The initial value is copied in; at the end of the body its root is copied back,
-** unless it could be made in place.
-** What the loop does not change stays where it is.
-** A root leaf that is itself another part of the state (a swap) goes by way of a temporary, since
-** the copies happen one after the other.
+** computations. The initial value is copied in. At the end of the body its root is copied back, unless it
+** is computed in place. Leaves that the loop does not change keep the initial value's buffers. A root leaf
+** that is another part of the state (a swap) is copied by way of a temporary, as the copies are sequential.
 */
 static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves init,
                             ThunkSequence *sequence) {
@@ -309,7 +306,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   find_invariant(instruction->a->body, is_invariant);
   for (int i = 0; i < n; i++) {
     if (is_invariant[i]) {
-      state[i]->slot = SLOT_NONE; /* nobody's: the value's own buffer is the state */
+      state[i]->slot = SLOT_NONE; /* needs no memory: the initial value's buffer is the state */
       state[i] = init[i];
       continue;
     }
@@ -329,7 +326,7 @@ static Leaves compile_while(Compiler *c, const Instruction *instruction, Leaves 
   c->late = find_late(c, instruction->a->body);
   Leaves root = compile_computation(c, instruction->a->body, &state, thunk.body);
   Leaves from = ARENA_ARRAY(c->arena, LogicalBuffer *, n);
-  bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by place: to another place */
+  bool *moves_on = ARENA_ARRAY(c->arena, bool, n); /* by leaf: whether it moves to another leaf */
   for (int i = 0; i < n; i++) {
     if (root[i]->loop == loop && root[i]->place != i) moves_on[root[i]->place] = true;
   }
@@ -390,7 +387,7 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
   return result;
 }
 
-/* ---- Everything else: one thunk an instruction ---- */
+/* ---- All other instructions: one thunk each ---- */
 
 static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
                          const KernelPlan **plan) {
@@ -417,7 +414,7 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
 
-/* The number of the function of what a fusion calls, which is one of the program's then. */
+/* Returns the number of the function for a fusion's computation; adds it to the program if it is new. */
 static int add_function(Compiler *c, const Instruction *fusion) {
   Program *program = c->program;
   int *function = &c->function_of[fusion->a->calls->number];
@@ -430,7 +427,7 @@ static int add_function(Compiler *c, const Instruction *fusion) {
   return *function - 1;
 }
 
-/* What a kernel's instruction calls on arrays, as a fusion. */
+/* Adds to a kernel's thunk the computation that its instruction calls on arrays, as a fusion. */
 static void add_kernel_fusion(Compiler *c, Thunk *thunk, const Computation *called) {
   Instruction *fusion = ARENA_NEW(c->arena, Instruction);
   *fusion = *thunk->instruction;
@@ -475,7 +472,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
     if (scratch) use(c, scratch);
     if (instruction->a->calls) add_kernel_fusion(c, thunk, instruction->a->calls);
   }
-  if (kind == THUNK_COLLECTIVE) { /* collectives_check has been through them */
+  if (kind == THUNK_COLLECTIVE) { /* collectives_check accepted it */
     Error error;
     thunk->groups = device_groups_resolve(c->arena, instruction, c->program->mesh, &error);
   }
@@ -489,7 +486,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   return results;
 }
 
-/* What the evaluator cannot do, as it needs other replicas or the host. */
+/* Whether an instruction needs other replicas or the host, so that the evaluator cannot run it. */
 static bool is_of_runtime(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_INFEED:
@@ -506,7 +503,7 @@ static bool needs_runtime(const Instruction *instruction) {
   return instruction_reaches(instruction, is_of_runtime);
 }
 
-/* Whether there is room to write a loop or a branch out as thunks. */
+/* Whether a loop or branch still fits as thunks. */
 static bool fits(Compiler *c, const Instruction *instruction) {
   int count = instruction_called(instruction, NULL);
   Computation **called = scope_new((size_t)count, sizeof *called);
@@ -535,7 +532,7 @@ static Leaves compile_instruction(Compiler *c, const Instruction *instruction, L
   case HLO_CONDITIONAL:
     if (!fits(c, instruction)) return compile_plain(c, instruction, values, sequence);
     return compile_conditional(c, instruction, values, sequence);
-  case HLO_CALL: /* that was too much to inline */
+  case HLO_CALL: /* one that was too large to inline */
     if (needs_runtime(instruction)) c->too_large = instruction;
     return compile_plain(c, instruction, values, sequence);
   default:
@@ -582,15 +579,15 @@ static Leaves *entry_arguments(Compiler *c, const Computation *entry) {
   return arguments;
 }
 
-/* What nobody writes is zero where it is a result. */
+/* Returns the leaf, or a zero constant in place of one that no thunk writes: for results. */
 static LogicalBuffer *written(Compiler *c, LogicalBuffer *leaf) {
   int next = 0;
   if (!leaf->unwritten) return leaf;
   return constant_leaves(c, literal_new(c->arena, leaf->shape), NULL, &next)[0];
 }
 
-/* The root's leaves are written straight into the result where one temporary is one leaf of it;
-** parameters, constants and repeated leaves are copied at the end. Returns who has the result. */
+/* Assigns the results' slots. A root leaf that is a temporary, and occurs once, is written there directly;
+** parameters, constants and repeated leaves are copied at the end. Returns the results' buffers. */
 static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   Program *program = c->program;
   Leaves results = ARENA_ARRAY(c->arena, LogicalBuffer *, program->result_leaves);
@@ -610,7 +607,8 @@ static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
     }
   }
   c->time++;
-  for (int i = 0; i < program->result_leaves; i++) { /* who asked for them reads them then */
+  for (int i = 0; i < program->result_leaves;
+       i++) { /* the caller reads them after the last thunk */
     if (results[i]->slot >= first) use(c, results[i]);
   }
   return results;

@@ -1,6 +1,6 @@
 /*
-** How a replica runs: thunk after thunk, with its own stack of frames, so that it can stop anywhere
-** and go on later on another thread.
+** Runs a replica, thunk after thunk. It has its own stack of frames, so it can stop anywhere and go on later
+** on another thread.
 */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "runtime/parallel.h"
 #include "runtime/run.h"
 
-enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without more ado */
+enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
 
 static void push_frame(Replica *replica, const ThunkSequence *sequence) {
   replica->frames[replica->depth++] = (Frame){sequence, 0, 0, 0};
@@ -46,7 +46,7 @@ static void record(Replica *replica, const Thunk *thunk, double start_us) {
   replica->waited_for = WAITED_FOR_NOBODY;
 }
 
-/* ---- Thunks that compute ---- */
+/* ---- Computing thunks ---- */
 
 static Literal *literal_of_leaves(const Replica *replica, const Shape *shape, LogicalBuffer ***next,
                                   Arena *arena) {
@@ -81,7 +81,7 @@ static EvalContext eval_context(Replica *replica, Arena *arena, int64_t *steps, 
   };
 }
 
-/* The operands of the thunk's instruction, and its result. */
+/* Makes literals of the operands of the thunk's instruction, and of its result. */
 static Literal **eval_operands(const Replica *replica, const Thunk *thunk, Arena *arena,
                                Literal **result) {
   const Instruction *instruction = thunk->instruction;
@@ -95,7 +95,7 @@ static Literal **eval_operands(const Replica *replica, const Thunk *thunk, Arena
   return operands;
 }
 
-/* The thunk's instruction; of one that has places, those of `part`, unless it is NULL. From any thread. */
+/* Evaluates the thunk's instruction, or only `part` of it unless that is NULL. May be called on any thread. */
 static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, Arena *arena,
                      Error *error) {
   int64_t steps;
@@ -105,7 +105,7 @@ static bool evaluate(Replica *replica, const Thunk *thunk, const int64_t *part, 
   return eval_instruction(thunk->instruction, operands, result, &context);
 }
 
-/* As run_generated, of a call, a branch or a loop: it stays in replica->scratch until it is over. */
+/* As run_generated, for a call, a branch or a loop. Its state stays in replica->scratch until it is over. */
 static bool run_evaluation(Replica *replica, const Thunk *thunk, bool *ok, Error *error) {
   int64_t steps;
   EvalContext context = eval_context(replica, replica->scratch, &steps, error);
@@ -144,8 +144,8 @@ static uint8_t **pointers(const Replica *replica, const Thunk *thunk, Arena *are
   return list;
 }
 
-/* A generated loop, or several that go over the same rows, which for one are its units. The first ones
-** may not be loops. */
+/* A generated loop, or several over the same rows. A single loop's rows are its units. The steps before
+** `first` are no loops. */
 typedef struct GeneratedLoops {
   int module, first, count;
   const Thunk *steps;
@@ -191,7 +191,7 @@ static GeneratedLoops generated_loops(Replica *replica, const Thunk *thunk) {
   return loops;
 }
 
-/* The loop over chunks of what a replica is at. */
+/* Returns the loop over the chunks of a replica's present thunk. */
 static ChunkLoop chunk_loop(const Replica *replica, int64_t chunks, bool (*body)(void *, int),
                             void *argument) {
   return (ChunkLoop){.chunks = (int)chunks,
@@ -201,7 +201,7 @@ static ChunkLoop chunk_loop(const Replica *replica, int64_t chunks, bool (*body)
                      .deadline_us = replica->deadline_us};
 }
 
-/* Whether the thunk is done: *ok, or it has failed. Else the frame says where it goes on. */
+/* Returns whether the thunk is over: *ok says whether it succeeded. Else the frame says where it goes on. */
 static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok,
                           Error *error) {
   if (!platform_has_codegen()) {
@@ -221,7 +221,7 @@ static bool run_generated(Replica *replica, Frame *frame, const Thunk *thunk, bo
 
 /* ---- The evaluator, a chunk at a time ---- */
 
-/* Elements of a chunk; of what may take long for each, it has fewer: so many chunks, if need be. */
+/* The elements of a chunk, and the maximal number of chunks. Slow elements get smaller chunks: MAP_CHUNKS. */
 enum { EVAL_ELEMENTS = 1 << 14, MAP_CHUNKS = 4096, MAX_CHUNKS = 1 << 24 };
 
 typedef struct EvalLoop {
@@ -232,12 +232,12 @@ typedef struct EvalLoop {
   _Atomic bool failed;
 } EvalLoop;
 
-/* The first error is that of all. */
+/* Keeps the first error. */
 static void eval_failed(EvalLoop *loop, const Error *error) {
   if (!atomic_exchange(&loop->failed, true)) *loop->error = *error;
 }
 
-/* Elements [begin, begin + count) of an array of that shape, as an array; a scalar is for all of them. */
+/* Returns elements [begin, begin + count) of an array of this shape, as an array; or all of a scalar. */
 static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer, const Shape *shape,
                             int64_t begin, int64_t count, Arena *arena) {
   Literal *literal = ARENA_NEW(arena, Literal);
@@ -247,14 +247,15 @@ static Literal *elements_of(const Replica *replica, const LogicalBuffer *buffer,
   return literal;
 }
 
-/* What of an operand `count` elements of the result are made of: bitcast-convert makes several of one, or one of several. */
+/* Returns the number of an operand's elements that `count` result elements need. bitcast-convert splits
+** elements into several or joins several into one. */
 static int64_t elements_in(const Shape *operand, const Instruction *x, int64_t count) {
   if (x->opcode != HLO_BITCAST_CONVERT) return count;
   int64_t elements = shape_elements(operand), results = shape_elements(x->shape);
   return elements > results ? count * (elements / results) : count / (results / elements);
 }
 
-/* Of rng, which makes four words of a number of its state: those of an element. */
+/* Returns the random words of one element. rng makes four words of each number of its state. */
 static int64_t random_words(const Instruction *rng) {
   return type_bits(rng->shape->type) == 64 ? 2 : 1;
 }
@@ -302,7 +303,7 @@ static bool is_by_elements(const Thunk *thunk) {
   const Instruction *x = thunk->instruction;
   bool by_elements =
       opcode_is_elementwise(x->opcode) || x->opcode == HLO_MAP || x->opcode == HLO_RNG;
-  if (x->opcode == HLO_BITCAST_CONVERT) return true; /* a chunk is of whole elements of both */
+  if (x->opcode == HLO_BITCAST_CONVERT) return true; /* a chunk has whole elements of both */
   if (!by_elements || thunk->result_count != 1) return false;
   for (int i = 0; i < x->operand_count; i++) {
     const Shape *shape = x->operands[i]->shape;
@@ -311,7 +312,7 @@ static bool is_by_elements(const Thunk *thunk) {
   return true;
 }
 
-/* The chunks of what can be run in some: false if it can't, or is one. */
+/* Divides an instruction into chunks; false if it cannot be divided, or has only one. */
 static bool eval_chunks(const Thunk *thunk, EvalLoop *loop, ChunkLoop *chunks) {
   const Instruction *x = thunk->instruction;
   int64_t each = 1;
@@ -349,10 +350,10 @@ static bool run_eval_step(Replica *replica, Frame *frame, const Thunk *thunk, bo
 typedef struct KernelPhase {
   KernelCall call;
   int phase;
-  GeneratedLoops loops; /* that follow over the rows that a chunk completes */
+  GeneratedLoops loops; /* the loops over the rows that a chunk completes */
 } KernelPhase;
 
-/* What a kernel's computation on arrays is: a fusion, and its code. */
+/* A kernel's computation on arrays: a fusion, and its code. */
 typedef struct KernelFusion {
   const Instruction *fusion;
   int module, function;
@@ -398,7 +399,7 @@ static bool run_kernel_chunk(void *argument, int chunk) {
 static void share_parts(const KernelCall *call, int parts, bool (*part)(void *, int),
                         void *argument) {
   ChunkLoop all = chunk_loop(call->sharer, parts, part, argument);
-  all.in_order = all.deadline_us > 0; /* the host's thread waits for nobody */
+  all.in_order = all.deadline_us > 0; /* the host's thread waits for no worker */
   all.deadline_us = 0;
   int next = 0;
   Error error;
@@ -422,7 +423,7 @@ static KernelCall kernel_call(const Replica *replica, const Thunk *thunk, uint8_
                       .deadline_us = replica->deadline_us};
 }
 
-/* As run_generated. Of a group of rows, the kernel and what follows it. */
+/* As run_generated. In a group of rows, runs the kernel and the loops after it. */
 static bool run_kernel(Replica *replica, Frame *frame, const Thunk *thunk, bool *ok, Error *error) {
   ArenaMark mark = arena_mark(replica->scratch);
   KernelFusion computed;
@@ -474,7 +475,7 @@ static bool run_copy(Replica *replica, Frame *frame, const Thunk *thunk, bool *o
 
 /* ---- Regions ---- */
 
-/* A step that a region calls, here and now: nobody would share it. */
+/* Runs a step that a region calls, on this thread: it is too small to share. */
 static bool run_step(Replica *replica, const Thunk *thunk, Error *error) {
   if (thunk->kind == THUNK_EVAL) return run_eval(replica, thunk, error);
   uint8_t *list[MAX_STEP_LEAVES];
@@ -508,7 +509,7 @@ __attribute__((used, visibility("default"))) int xla_region_step(Replica *replic
   return ok;
 }
 
-/* A region comes back now and then, to go on where it was: frame->phase. */
+/* Runs a region. It returns when its fuel is used up, and goes on at frame->phase. */
 static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
   enum { FIRST_FUEL = 1024, MAX_FUEL = 100 * 1000 };
   static const double SHORT_US = 500, LONG_US = 2000;
@@ -522,7 +523,7 @@ static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Erro
       program->generated_module, program->fusion_count + thunk->region);
   if (frame->phase == 0 && replica->run->profile) replica->since = platform_now_us();
   replica->error = error;
-  /* With a deadline, an open-ended region gets as much as takes a millisecond or two. */
+  /* With a deadline, an open-ended region gets fuel for a millisecond or two. */
   bool is_open_ended = replica->deadline_us && program->regions[thunk->region].is_open_ended;
   double start_us = is_open_ended ? platform_now_us() : 0;
   if (!replica->fuel) replica->fuel = FIRST_FUEL;
@@ -542,7 +543,7 @@ static bool step_region(Replica *replica, Frame *frame, const Thunk *thunk, Erro
 
 /* ---- Control flow: frames instead of recursion ---- */
 
-/* Phases of a while: 0 test, 1 look at the test's result, 2 the body has run. */
+/* Phases of a while: 0 run the condition, 1 read its result, 2 the body has run. */
 static void step_while(Replica *replica, Frame *frame, const Thunk *thunk) {
   if (frame->phase == 1) {
     if (*replica_pointer(replica, thunk->predicate)) {
@@ -635,17 +636,18 @@ void replica_trapped(const Replica *replica, Error *error) {
   if (replica->at) error_name_op(error, opcode_name(replica->at->instruction->opcode));
 }
 
-/* What a parked replica had not yet done when it was resumed. */
+/* Finishes the thunk at which a replica was parked; called when it was resumed. */
 static bool finish_parked(Replica *replica, Error *error) {
   const Thunk *thunk = replica->parked_at;
-  if (!thunk || replica->rendezvous) return true; /* or it is at work for those that met */
+  if (!thunk || replica->rendezvous) return true; /* or it performs the collective for its group */
   bool ok = !replica->message || channel_take(replica, thunk, error);
   replica_record(replica, thunk);
   replica->parked_at = NULL;
   return ok;
 }
 
-/* A clock costs as much as a small thunk: it is only read every so many, or after a large one. */
+/* Whether the turn is over. Reading the clock costs as much as a small thunk, so it is read only after
+** several small thunks or after a large one. */
 static bool is_over(const Replica *replica, double deadline_us, int *unclocked) {
   enum { THUNKS_A_CLOCK = 16, LARGE_BYTES = 4096 };
   const Thunk *last = replica->at;

@@ -52,7 +52,7 @@ static bool check_arguments(Executable *const *executables, Buffer *const *argum
   return true;
 }
 
-/* The arguments of one replica, and behind them the sizes of their dynamic dimensions. */
+/* Retains the arguments of one replica, followed by the sizes of their dynamic dimensions. */
 static bool retain_replica_arguments(const Executable *executable, Buffer *const *arguments,
                                      Buffer **retained, Error *error) {
   int n = given_leaves(executable), next = n;
@@ -86,16 +86,16 @@ static bool retain_arguments(Run *run, Buffer *const *arguments, Error *error) {
   return true;
 }
 
-/* An argument whose memory is the run's, for a result or for temporaries, as the program says: if nobody but
-** the giver has it, who gives it away. Else NULL. */
+/* Returns a donated argument, if the caller holds the only other reference: the run may then use its memory
+** for a result or for temporaries. Else NULL. */
 static Buffer *given_argument(const Replica *device, int leaf, const uint8_t *donated) {
   if (leaf < 0 || leaf >= given_leaves(device->executable)) return NULL;
   if (!donated || !donated[leaf]) return NULL;
   Buffer *argument = device->arguments[leaf];
-  return atomic_load(&argument->references) == 2 ? argument : NULL; /* the giver's and ours */
+  return atomic_load(&argument->references) == 2 ? argument : NULL; /* the caller's and ours */
 }
 
-/* Fills the slots of the loans that are lent, and adds up what the others want of the arena. */
+/* Fills the slots of the loans that are lent. Returns the arena bytes that the others need. */
 static int64_t find_loans(const Replica *device, const uint8_t *donated) {
   const Program *program = device->executable->program;
   int64_t bytes = program->arena_bytes;
@@ -115,7 +115,7 @@ static int64_t find_loans(const Replica *device, const uint8_t *donated) {
   return bytes;
 }
 
-/* Everything that a device may touch, at once, so that a run that starts does not run out. */
+/* Allocates all memory of a device at once, so that a started run never runs out of it. */
 static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
   const Program *program = device->executable->program;
   for (int i = 0; i < program->result_leaves; i++) {
@@ -131,7 +131,7 @@ static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
   return device->arena != NULL;
 }
 
-/* `donated` may be NULL: nothing is. */
+/* Allocates the memory of all devices. `donated` may be NULL: no argument is. */
 static bool allocate_all(Run *run, const uint8_t *donated, Error *error) {
   for (int d = 0; d < run->device_count; d++) {
     Replica *device = &run->replicas[d];
@@ -174,7 +174,7 @@ static void init_device(Run *run, int id, Executable *executable) {
   device->rng_state[0] = RNG_STATE_START + (uint64_t)id * RNG_STATE_OF_REPLICA;
 }
 
-/* All of the run but buffers: what may trap comes first, while there is nothing to give back. */
+/* Allocates the run without its buffers. Calls that may trap come first, while there is nothing to release. */
 static Run *new_run(Executable *const *executables, bool profile) {
   Arena *memory = arena_new();
   Run *run = ARENA_NEW(memory, Run);
@@ -218,7 +218,7 @@ Run *run_new(Executable *const *executables, Buffer *const *arguments, const uin
   }
   for (int d = 0; d < run->device_count; d++) {
     int n = given_leaves(executables[d]);
-    /* A donated argument's memory is a result's, or goes when the run does. */
+    /* A donated argument's memory becomes a result's, or is freed with the run. */
     for (int i = 0; donated && i < n; i++) {
       if (*donated++) buffer_release(arguments[i]);
     }
@@ -243,7 +243,7 @@ void run_seed(Run *run, uint64_t seed) {
   for (int d = 0; d < run->device_count; d++) run->replicas[d].rng_state[1] = seed;
 }
 
-/* Whether all of it may be done sooner than by workers: if the last run that began here was. */
+/* Whether the calling thread may finish the run sooner than workers would: if the last such run did. */
 static bool run_is_quick(const Run *run) {
   bool is_quick = true;
   for (int d = 0; d < run->device_count; d++) {
@@ -257,8 +257,8 @@ static bool run_is_quick(const Run *run) {
 void run_start(Run *run) {
   enum {
     MAX_US =
-        250, /* of the host's own time, which may be a page's: twice the way to a worker and back */
-    SLOW_RUNS = 32 /* after one that took longer, which may have been the machine's fault */
+        250, /* of the host's thread, which may be a page's: twice the way to a worker and back */
+    SLOW_RUNS = 32 /* begun with a worker after one that took longer, perhaps by chance */
   };
   scheduler_lock();
   double deadline_us = run_is_quick(run) ? platform_now_us() + MAX_US : 0;
@@ -316,7 +316,7 @@ Buffer *run_result(Run *run, int device, int leaf, Error *error) {
   for (int d = 0; d < shape->rank; d++) {
     dims[d] = shape->dims[d];
     if (!shape->dynamic[d]) continue;
-    int32_t size; /* the program's business: it may be anything */
+    int32_t size; /* computed by the program: it may be any number */
     memcpy(&size, results[next++]->data, sizeof size);
     if (size < dims[d]) dims[d] = size > 0 ? size : 0;
   }

@@ -11,20 +11,20 @@
 #include "runtime/parallel.h"
 
 /*
-** Something to wait for: a number that changes when it happens. Not a pthread_cond_t: its waiters
-** form a list, in which a worker that was terminated while waiting would stay and swallow signals.
+** An event to wait for: a number that changes when it happens. It is no pthread_cond_t: there a worker that
+** was terminated while waiting would stay in the list of waiters and swallow signals.
 */
 typedef _Atomic uint32_t Event;
 
-/* A thread that runs tasks: what it is at, so that all of it can fail if the thread dies. */
+/* A thread that runs tasks. It records its task, group and loops, so that they can fail if it dies. */
 typedef struct Worker {
   pthread_t thread;
-  void *stack;   /* where it is ours; the next one that takes the place has it, too */
-  void *reserve; /* until it starts, so that memory for it is left: see prepare_worker */
+  void *stack;   /* if the platform wants one of ours; the worker's successor reuses it */
+  void *reserve; /* keeps memory for its start free until then: see prepare_worker */
   int index;
   bool idle;
-  Task *running;    /* NULL from the moment at which it is parked: then it is another thread's */
-  TaskGroup *holds; /* the one whose code it is in */
+  Task *running;    /* NULL once parked: then another thread may run the task */
+  TaskGroup *holds; /* the group whose code it is in */
   LoopShare share;
   Error error;
 } Worker;
@@ -32,13 +32,13 @@ typedef struct Worker {
 static struct Scheduler {
   Lock lock;
   bool notify;        /* tell the host when the lock is released */
-  Event work;         /* there is something to do for workers */
+  Event work;         /* there is work for idle workers */
   Event finished;     /* a helper left a loop, or a group ended */
   Task *first, *last; /* the queue */
   int idle;
   int worker_count;
   Worker **workers;
-  Worker host; /* the host's thread, where it does the work itself */
+  Worker host; /* the host's thread, if it does the work itself */
 } scheduler;
 
 static _Thread_local Worker *this_worker;
@@ -60,8 +60,8 @@ void scheduler_notify(void) { scheduler.notify = true; }
 
 bool scheduler_is_sound(void) { return !lock_is_mine(&scheduler.lock) && !platform_heap_is_mine(); }
 
-/* After a trap: one in the middle of what a lock protects cannot be put right. The thread dies of
-** it, and the host finds the lock with it. */
+/* Traps again after a trap inside a lock, whose state cannot be repaired. The thread dies of it, and the host
+** finds the lock held. */
 void scheduler_check_sound(void) {
   if (!scheduler_is_sound()) platform_trap(STATUS_UNAVAILABLE, "a thread trapped in a lock");
 }
@@ -72,8 +72,8 @@ static void event_signal(Event *event) {
 }
 
 /*
-** Between two steps of a program a thread waits for less time than it takes to fall asleep and to be
-** woken (20 to 100 us, and more in a browser): so it looks for a while before it sleeps.
+** Spins for a while before a thread sleeps. A wait between two steps of a program is mostly shorter than the
+** time to fall asleep and be woken (20 to 100 us, and more in a browser).
 */
 static bool spin(const Event *event, uint32_t seen) {
   enum { LOOKS_A_CLOCK = 64 };
@@ -87,7 +87,7 @@ static bool spin(const Event *event, uint32_t seen) {
   return false;
 }
 
-/* The lock is held on entry and on return. May return early. */
+/* Waits for an event, with the lock held on entry and on return. May return early. */
 static void event_wait(Event *event) {
   uint32_t seen = atomic_load(event);
   scheduler_unlock();
@@ -147,7 +147,7 @@ static void run_turn(void *argument) {
   turn->outcome = turn->task->group->kind->run(turn->task, turn->deadline_us, turn->error);
 }
 
-/* Without the lock. What the task allocates is its group's, whatever happens here. */
+/* Runs a turn, without the lock. The task's allocations belong to its group, even after a trap. */
 static Outcome try_turn(Turn *turn) {
   int scope = scope_begin_untracked();
   bool ok = platform_try(run_turn, turn, turn->error);
@@ -159,8 +159,8 @@ static Outcome try_turn(Turn *turn) {
   return turn->outcome;
 }
 
-/* The lock is held on entry and on return, but not in the turn. A parked task may be running elsewhere
-** by the time we are back: `holds` keeps its group from ending. */
+/* Runs a turn and settles it. The lock is held on entry and on return, but not in the turn. A parked task may
+** run on another thread before this returns; `holds` keeps its group from ending. */
 static void run_task(Worker *self, Task *task, double deadline_us) {
   TaskGroup *group = task->group;
   Turn turn = {task, deadline_us, OUTCOME_FAILED, &self->error};
@@ -217,7 +217,7 @@ void scheduler_wait(const TaskGroup *group) {
   scheduler_unlock();
 }
 
-/* ---- What parallel.c asks for ---- */
+/* ---- Services for parallel.c ---- */
 
 LoopShare *scheduler_loop_share(void) { return &current_worker()->share; }
 
@@ -228,7 +228,7 @@ void scheduler_wake_idle(void) {
 void scheduler_await_leaving(void) { event_wait(&scheduler.finished); }
 void scheduler_signal_leaving(void) { event_signal(&scheduler.finished); }
 
-/* Nobody may be in the memory of a group that ends. */
+/* Fails a task; its group ends only after all threads have left the group's memory. */
 void scheduler_fail_task(Task *task, int worker) {
   Error error;
   TaskGroup *group = task->group;
@@ -245,7 +245,7 @@ static void *worker_main(void *argument) {
   lock_set_thread(THREAD_HOST + 1 + self->index);
   scheduler_lock();
   for (;;) {
-    /* A task of one's own before a part of another's: larger pieces, fewer meetings. */
+    /* Prefers a whole task to helping with a loop: larger pieces need less synchronisation. */
     Task *task = pop_ready();
     if (task) {
       run_task(self, task, 0);
@@ -267,15 +267,15 @@ static void free_worker(Worker *worker) {
   free(worker);
 }
 
-/* On a stack of our own, where the platform asks for it: a stack that cannot be had is an error then, and the
-** stack of a dead thread is of use to the next one. */
+/* Allocates a stack if the platform asks for it. A failed allocation is then an error, not a trap, and a dead
+** thread's stack is reused. */
 static bool give_stack(Worker *worker) {
   size_t bytes = platform_stack_bytes();
   if (bytes && !worker->stack) worker->stack = aligned_alloc(16, bytes);
   return !bytes || worker->stack;
 }
 
-/* All that a thread needs, before it starts: by then memory may be exhausted. */
+/* Allocates all memory of a worker before it starts, as memory may be exhausted by then. */
 static Worker *prepare_worker(int index) {
   Worker *worker = calloc(1, sizeof *worker);
   if (!worker) return NULL;
@@ -291,7 +291,7 @@ static bool start_worker(int index) {
   Worker *worker = scheduler.workers[index];
   *worker = (Worker){.index = index, .stack = worker->stack, .reserve = worker->reserve};
   if (!give_stack(worker)) return false;
-  free(worker->reserve); /* for pthread_create, which comes at once */
+  free(worker->reserve); /* for pthread_create, called next */
   worker->reserve = NULL;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -317,8 +317,8 @@ int scheduler_start(int threads) {
   return scheduler.worker_count = started;
 }
 
-/* What the dead worker was at fails. A loop that it began is on its stack, which goes when the others
-** have left that. */
+/* Fails the dead worker's task. A loop that it began lies on its stack, which is freed after the others have
+** left the loop. */
 static void bury(Worker *worker) {
   Task *task = worker->running;
   TaskGroup *group = worker->holds;
@@ -329,7 +329,7 @@ static void bury(Worker *worker) {
   }
   if (task) {
     scheduler_fail_task(task, worker->index);
-  } else if (group) { /* it died with a parked task, before it looked after the group */
+  } else if (group) { /* it died after its task parked, before it settled the group */
     group->holds--;
     group->kind->settle(group, NULL, OUTCOME_PARKED, NULL);
   }
