@@ -75,7 +75,7 @@ typedef struct Reader {
   Error *error;
 } Reader;
 
-/* Fails at `at`; takes over the message of an earlier error if `format` is NULL. */
+/* Fails at `at`. If `format` is NULL, keeps the message of an earlier error. */
 static bool fail(Reader *r, const char *at, const char *format, ...) {
   if (format) {
     va_list arguments;
@@ -126,8 +126,8 @@ static bool read_number(Reader *r, int64_t *value) {
 
 /* ---- Layouts ---- */
 
-/* A brace behind a shape may also open a computation: it is a layout's if a digit or a colon, or at
-** once the closing brace, comes next. */
+/* Returns whether a layout comes next. A brace after a shape may also open a computation; it opens a layout if a digit,
+** a colon or the closing brace follows it. */
 static bool at_layout(Reader *r) {
   if (peek(r) != '{') return false;
   const char *inside = text_skip_space(r->at + 1, r->limit);
@@ -135,7 +135,7 @@ static bool at_layout(Reader *r) {
   return is_digit(*inside) || *inside == ':' || *inside == '}';
 }
 
-/* Tiling, memory space and whatever else comes behind the colon. */
+/* Skips tiling, memory space and any other text after the colon. */
 static bool skip_suffix(Reader *r) {
   const char *start = r->at;
   for (int depth = 0; r->at < r->limit; r->at++) {

@@ -1,7 +1,7 @@
 /*
-** cholesky, triangular-solve and LAPACK's custom calls: one matrix of the batch after the other, many
-** of them a chunk. Where they are singular or not finite, what XLA makes of them depends on how it
-** goes about it, which is linalg_exact.c's.
+** Plans and runs cholesky, triangular-solve and the custom calls of LAPACK's routines. A chunk computes several
+** matrices of the batch, one after the other. For a singular or non-finite matrix the result depends on XLA's order
+** of operations; linalg_exact.c follows it.
 */
 #include "kernels/linalg/linalg.h"
 
@@ -13,15 +13,14 @@
 #include "kernels/linalg/linalg_wide.h"
 
 enum {
-  MIN_WORK = 20000, /* operations that are worth a chunk, roughly */
+  MIN_WORK = 20000, /* min operations of a chunk, roughly */
   MAX_CHUNKS = 32,  /* each has its own memory */
 };
 
 typedef struct RoutineName {
-  const char *names; /* hlo/ir/lapack_calls.c's */
+  const char *names; /* as in hlo/ir/lapack_calls.c */
   LinalgRoutine routine;
-  const char *results
-      [2]; /* what they are of: numbers, their real parts, complex ones, integers; of complex ones */
+  const char *results[2]; /* n: number, r: its real part, c: complex, i: integer; [1]: if complex */
 } RoutineName;
 
 static const RoutineName routines[] = {
@@ -87,7 +86,7 @@ static int64_t linalg_numbers_of(const LinalgPlan *p) {
   }
 }
 
-/* --- What there is to compute ----------------------------------------------------------------- */
+/* --- Planning --------------------------------------------------------------------------------- */
 
 static bool is_transposed(const Attributes *a) { return a->transpose_a != NO_TRANSPOSE; }
 
@@ -141,9 +140,9 @@ static bool has_types(const Instruction *x, const char *results, LinalgRoutine r
   return true;
 }
 
-enum { MAX_USERS = 10000 }; /* among so many instructions, they are looked for */
+enum { MAX_USERS = 10000 }; /* max instructions of a computation to search for users */
 
-/* jnp.linalg.eigvalsh, for one, asks for vectors and leaves them. */
+/* Finds the results that are used. For example, jnp.linalg.eigvalsh requests vectors and does not use them. */
 static void set_wanted(LinalgPlan *p, const Instruction *x) {
   const Computation *computation = x->parent;
   bool all = computation->root == x || computation->count > MAX_USERS;
@@ -217,7 +216,7 @@ LinalgSystems linalg_systems(const LinalgPlan *p) {
 enum { PHASE_BEGIN, PHASE_RUN, PHASES };
 enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
 
-/* Of a chunk: a LinalgProgress, and a matrix' numbers. */
+/* Returns the memory of a chunk: a LinalgProgress and the numbers of one matrix. */
 static int64_t memory_bytes(const LinalgPlan *p) {
   return PROGRESS_BYTES + ((p->numbers * (is_wide(p->type) ? 16 : 8) + 16 + 63) & -64);
 }
@@ -232,9 +231,9 @@ static void set_bytes(LinalgPlan *p, const Instruction *x) {
   }
 }
 
-/* Of one matrix, roughly; eigenvalues and singular values are approached, by as much again and again. */
+/* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as APPROACHES times. */
 static double work_of(const LinalgPlan *p) {
-  enum { APPROACHES = 16, LEAST = 256 }; /* of the smallest matrix: to call what computes it */
+  enum { APPROACHES = 16, LEAST = 256 }; /* LEAST: the overhead of the smallest matrix */
   int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
   for (int k = 1; k < p->operands; k++)
     numbers = max_i64(numbers, p->in[k].rows * p->in[k].columns);
@@ -278,12 +277,12 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   return &p->kernel;
 }
 
-/* Operations; one on numbers of two parts is four. */
+/* Returns the operations in a turn. A complex operation counts as four. */
 static double turn_of(const LinalgProgress *progress) {
   return is_wide(((const LinalgPlan *)progress->call->plan)->type) ? LINALG_TURN / 4 : LINALG_TURN;
 }
 
-/* The clock is the host's and far away: it is looked at after so much of a turn. */
+/* How often a turn reads the clock; a read is a slow call of the host. */
 enum { LOOKS = 16 };
 
 static bool is_late(LinalgProgress *progress) {
@@ -336,12 +335,12 @@ bool linalg_some_by_some(ptrdiff_t count, LinalgBody *body, const void *argument
   return linalg_stage_ends(progress);
 }
 
-/* A part is 15 (f32) to 60 us (complex): to open a loop and to wait for its end takes 2 to 3 us where the other thread
-** still looks for work, 20 to 100 where it sleeps, which it does 60 us after the last loop. */
+/* A part takes 15 us (f32) to 60 us (complex). Opening a loop and waiting for its end takes 2 to 3 us while the other
+** thread still polls for work, and 20 to 100 us once it sleeps, 60 us after the last loop. */
 enum { MAX_PARTS = 4, PART_WORK = 300 * 1000 };
 
 typedef struct SharedRange {
-  ptrdiff_t first, end, size; /* of a part */
+  ptrdiff_t first, end, size; /* size: of a part */
   LinalgBody *body;
   const void *argument;
 } SharedRange;
@@ -433,7 +432,7 @@ static LinalgData matrix_of(const KernelCall *call, int64_t number) {
   return data;
 }
 
-/* Matrices from the first on, none behind the last; what linalg_run_lanes says. */
+/* Runs the matrices from `first` to at most `last` in lanes. Returns the result of linalg_run_lanes. */
 static int run_lanes(const KernelCall *call, int64_t first, int64_t last, uint8_t *memory) {
   LinalgData data[LINALG_LANES];
   for (int64_t i = 0; i < LINALG_LANES; i++) {
@@ -456,7 +455,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
   progress->call = call;
   int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
   if (last >= p->batch) last = p->batch - 1;
-  int left = -1; /* of some matrices */
+  int left = -1; /* bits of the matrices in lanes that have no result yet */
   double work = 0;
   for (int64_t i = first + progress->matrix; i <= last; i++) {
     int64_t lane = p->in_lanes ? (i - first) % LINALG_LANES : 0;

@@ -1,8 +1,8 @@
 /*
-** cholesky and triangular-solve as XLA:CPU expands them, in its blocks of 128, because that decides where NaN
-** appears: of matrices that are singular or not finite; and all of types of floats that have no faster way. In
-** double, real or complex. reference/linalg.c is the same for one vector at a time; each number here is made of the
-** same operations in the same order.
+** Computes cholesky and triangular-solve as XLA:CPU expands them, in its blocks of 128. Used for matrices that are
+** singular or not finite, where the expansion decides which results are NaN, and for float types without a faster
+** routine. All in double, real or complex. reference/linalg.c does the same operations in the same order, for one
+** vector at a time.
 */
 #include <math.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static Scalar divide(const LinalgPlan *p, Scalar x, Scalar y) {
   return scalar_binary_opcode(HLO_DIVIDE, parts_of(p) == 2 ? C128 : F64, x, y);
 }
 
-/* y[i] -= a x[k] of rows of `count`. Real numbers must not pass through complex products, where infinities give NaN. */
+/* y -= a x, for rows of `count`. Real numbers stay out of complex products, where infinities give NaN. */
 static void subtract(const LinalgPlan *p, double *y, Scalar a, const double *x, ptrdiff_t count) {
   if (parts_of(p) == 1) {
     linalg_subtract_row_f64(y, a.f, x, count);
@@ -59,8 +59,8 @@ static void subtract(const LinalgPlan *p, double *y, Scalar a, const double *x, 
 
 /* --- cholesky --------------------------------------------------------------------------------- */
 
-/* Column j of L: what is left of A's by the root of its real part; a root that is no number is noted. A root of 0
-** gives 0 / 0 on the diagonal, but that XLA takes a block of one as the root itself, without division. */
+/* Computes column j of L: divides the remaining column of A by the root of its pivot's real part. info: set if the root
+** is NaN. A root of 0 gives 0 / 0 on the diagonal, except in a 1x1 block, where XLA does not divide. */
 static void make_column(const LinalgPlan *p, double *l, ptrdiff_t j, double *conjugates,
                         LinalgProgress *progress) {
   ptrdiff_t n = p->in[0].rows;
@@ -115,13 +115,13 @@ static LinalgEnd run_cholesky(const LinalgPlan *p, const LinalgData *data, doubl
 
 /* --- triangular-solve ------------------------------------------------------------------------- */
 
-/* T y = r for each vector, where T is A, or its transpose or adjoint. */
+/* A solve of T y = r for each vector, where T is A, its transpose or its adjoint. */
 typedef struct Solve {
   const LinalgPlan *p;
   const LinalgData *data;
   LinalgSystems s;
   ptrdiff_t parts, block;
-  double *inverse;  /* of the diagonal blocks of A, below each other */
+  double *inverse;  /* of A's diagonal blocks, one below the other */
   double *x, *part; /* y of a strip of vectors; a block of it */
 } Solve;
 
@@ -132,7 +132,7 @@ static Scalar element(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
   return scalar_load(p->type, s->data->in[0], row * s->s.n + column);
 }
 
-/* Of T. */
+/* Returns an element of T. */
 static Scalar factor_at(const Solve *s, ptrdiff_t row, ptrdiff_t column) {
   Scalar value = s->p->transposed ? element(s, column, row) : element(s, row, column);
   return s->p->conjugated ? conjugate(value) : value;
@@ -147,9 +147,9 @@ static double *vectors_at(const Solve *s, double *of, ptrdiff_t row) {
 
 /*
 ** Inverts a diagonal block of `size` at `begin`, row by row. With D its diagonal, U = A / D (by columns) has a unit
-** diagonal, and the rows of its inverse V follow from those before: with V = -1 for rows yet to come, row j is
-** -(U[j,:] V), the first being 1. In the end inverse(A) = V / D (by rows). The products include the zeros, as in
-** XLA: so NaN and infinities spread.
+** diagonal. Its inverse V starts as 1 in the first row and -1 in the diagonal of the others; then each next row j becomes
+** -(U[j,:] V). At the end inverse(A) = V / D (by rows). The products include zeros, as in XLA, so that NaN and
+** infinities spread.
 */
 static void begin_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
   ptrdiff_t first = s->p->lower ? 0 : size - 1;
@@ -190,7 +190,7 @@ static bool invert_blocks(const Solve *s, LinalgProgress *progress) {
   return linalg_stage_ends(progress);
 }
 
-/* y = inverse(T) r, of the block of rows at `begin`. */
+/* y = inverse(T) r, for the block of rows at `begin`. */
 static void apply_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdiff_t count) {
   for (ptrdiff_t i = 0; i < size; i++) {
     double *sum = vectors_at(s, s->part, i);
@@ -209,7 +209,7 @@ static void apply_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size, ptrdi
   }
 }
 
-/* Row `row` of r, for vectors from `first` on, less what the rows [from, to) of y make of it. */
+/* Subtracts the part of rows [from, to) of y from row `row` of r, for the vectors from `first` on. */
 static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t to, ptrdiff_t first,
                       ptrdiff_t count) {
   const LinalgPlan *p = s->p;
@@ -225,7 +225,7 @@ static void eliminate(const Solve *s, ptrdiff_t row, ptrdiff_t from, ptrdiff_t t
   }
 }
 
-/* Block by block, of a strip of vectors after the other. */
+/* Solves strip by strip of vectors, and block by block of rows. */
 static bool solve(const Solve *s, LinalgProgress *progress) {
   const LinalgPlan *p = s->p;
   ptrdiff_t n = s->s.n, blocks = (n + s->block - 1) / s->block;

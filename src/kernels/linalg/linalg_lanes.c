@@ -1,6 +1,6 @@
 /*
-** Batches of small real matrices, some at a time: a lane of a vector has the numbers of one matrix. All in
-** double, whatever the type. What is not of full rank or not finite is left to the routine for one matrix.
+** Computes batches of small real matrices, LINALG_LANES at a time: each lane of a vector belongs to one matrix. All
+** types are computed in double. Matrices that are singular or not finite go to the routine for one matrix.
 */
 #include <float.h>
 #include <math.h>
@@ -27,7 +27,7 @@ static void load_lanes(const LinalgPlan *plan, const LinalgData *data, int opera
 }
 
 static void store_lane(const LinalgPlan *plan, const LinalgData *data, const double *from) {
-  const char *order = plan->routine == LINALG_GTSV ? "1203" : "0"; /* of results in memory */
+  const char *order = plan->routine == LINALG_GTSV ? "1203" : "0"; /* of the results in memory */
   for (; *order; order++) {
     int k = *order - '0';
     ptrdiff_t count = plan->out[k].rows * plan->out[k].columns;
@@ -46,7 +46,7 @@ static inline Lanes choose(Mask which, Lanes x, Lanes y) {
   return (Lanes)(((Mask)x & which) | ((Mask)y & ~which));
 }
 
-/* x -= the sum of a[k] b[k], of vectors whose numbers are so far apart */
+/* x -= the sum of a[k] b[k]. a_step, b_step: strides. */
 static void subtract_inner(Lanes *x, const Lanes *a, ptrdiff_t a_step, const Lanes *b,
                            ptrdiff_t b_step, ptrdiff_t count) {
   Lanes sum = *x;
@@ -54,7 +54,7 @@ static void subtract_inner(Lanes *x, const Lanes *a, ptrdiff_t a_step, const Lan
   *x = sum;
 }
 
-/* --- Routines: which lanes have a result ------------------------------------------------------- */
+/* --- Routines: each returns the mask of the lanes that have a result ---------------------------- */
 
 static Mask cholesky_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *a) {
   ptrdiff_t n = plan->in[0].rows, row = plan->lower ? n : 1, column = plan->lower ? 1 : n;
@@ -81,7 +81,7 @@ static Mask triangular_lanes(const LinalgPlan *plan, const LinalgData *data, Lan
   ptrdiff_t row = plan->transposed ? 1 : s.n, column = plan->transposed ? s.n : 1;
   Lanes *x = t + s.n * s.n;
   load_lanes(plan, data, 1, x);
-  if (!s.forward) { /* unknowns backwards */
+  if (!s.forward) { /* unknowns in reverse */
     t += s.n * s.n - 1;
     x += (s.n - 1) * s.step;
     row = -row, column = -column, s.step = -s.step;
@@ -92,7 +92,7 @@ static Mask triangular_lanes(const LinalgPlan *plan, const LinalgData *data, Lan
       subtract_inner(to, t + i * row, column, y, s.step, i);
       Lanes z = plan->unit ? *to : *to / t[i * (row + column)];
       *to = plan->narrow ? __builtin_convertvector(__builtin_convertvector(z, Narrow), Lanes)
-                         : z; /* which may be infinite */
+                         : z; /* z may be infinite */
     }
   }
   return ~(Mask){0};
@@ -130,7 +130,7 @@ static Mask lu_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *a) {
   return fine;
 }
 
-/* Of rows x and y, where `exchanges` says so after they are exchanged: y -= factor x. Numbers are `step` apart. */
+/* Swaps rows x and y in the lanes of `exchanges`, then y -= factor x. step: stride of a row. */
 static void eliminate(Lanes *x, Lanes *y, ptrdiff_t step, ptrdiff_t count, Mask exchanges,
                       Lanes factor) {
   for (; count > 0; count--, x += step, y += step) {
@@ -140,7 +140,8 @@ static void eliminate(Lanes *x, Lanes *y, ptrdiff_t step, ptrdiff_t count, Mask 
   }
 }
 
-/* Row i is d[i], du[i] and what exchanges fill, second[i]; below are dl[i + 1], d[i + 1] and du[i + 1]. */
+/* Solves tridiagonal systems. Row i is d[i], du[i] and second[i], which swaps fill; the row below is dl[i + 1],
+** d[i + 1] and du[i + 1]. */
 static Mask gtsv_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *dl) {
   ptrdiff_t n = plan->in[3].rows, columns = plan->in[3].columns;
   Lanes *d = dl + n, *du = d + n, *second = du + n, *b = second + n;
@@ -166,7 +167,7 @@ static Mask gtsv_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *dl
   return fine;
 }
 
-/* --- What linalg.c calls ----------------------------------------------------------------------- */
+/* --- The interface for linalg.c ---------------------------------------------------------------- */
 
 typedef Mask LanesRoutine(const LinalgPlan *plan, const LinalgData *data, Lanes *a);
 
@@ -182,7 +183,7 @@ static LanesRoutine *const lane_routines[LINALG_ROUTINES] = {
 int64_t linalg_lanes_numbers(const LinalgPlan *p, PrimitiveType type) {
   enum { LARGEST = 16, MAX_NUMBERS = 1024 };
   int64_t numbers =
-      p->in[0].rows; /* of a matrix, and another column; tridiagonal ones may be long */
+      p->in[0].rows; /* of a matrix and one more column; a tridiagonal matrix may be long */
   for (int k = 0; k < p->operands; k++) numbers += p->in[k].rows * p->in[k].columns;
   bool is_small = p->routine == LINALG_GTSV
                       ? numbers <= MAX_NUMBERS

@@ -1,6 +1,6 @@
 /*
-** Numbers, real (of 32 bits: IS_NARROW) or complex (IS_COMPLEX), rows of them, and products of matrices: what linalg_factor.h
-** is written in. A complex number is one vector; two real ones, or four narrow ones, are one.
+** Arithmetic for linalg_factor.h: numbers, rows of numbers, and matrix products. Numbers are real (IS_NARROW: f32) or
+** complex (IS_COMPLEX). A vector holds one complex number, two f64 or four f32.
 */
 #include <complex.h>
 #include <float.h>
@@ -21,7 +21,7 @@ typedef Real Vector __attribute__((vector_size(16)));
 
 #if IS_COMPLEX
 typedef LinalgComplex Number;
-enum { WIDTH = 1, REALS = 2 }; /* numbers in a vector, of so many reals */
+enum { WIDTH = 1, REALS = 2 }; /* numbers in a vector; reals in a number */
 
 static inline Number number(double re) { return (Number){re, 0}; }
 static inline double real(Number x) { return x.re; }
@@ -36,7 +36,7 @@ static inline Number scaled(Number x, double by) { return (Number){x.re * by, x.
 static inline double size_of(Number x) { return fabs(x.re) + fabs(x.im); }
 static inline double length_of(Number x) { return hypot(x.re, x.im); }
 
-/* By the larger part of y first (Smith), so that nothing overflows on the way. */
+/* Returns x / y. Divides by the larger part of y first (Smith), so that no intermediate result overflows. */
 static inline Number over(Number x, Number y) {
   if (y.im == 0) return (Number){x.re / y.re, x.im / y.re};
   if (fabs(y.re) >= fabs(y.im)) {
@@ -56,7 +56,7 @@ static inline Vector product(Vector x, Factor f) {
   return x * f.same + __builtin_shufflevector(x, x, 1, 0) * f.crossed;
 }
 
-/* i x, for products of one vector with several numbers, which then need not be made factors. */
+/* Returns i x. For products of one vector with several numbers, which then need no Factor. */
 static inline Vector turned(Vector x) {
   return __builtin_shufflevector(x, x, 1, 0) * (Vector){-1, 1};
 }
@@ -101,7 +101,7 @@ static inline Vector load(const Number *from) {
 
 static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
 
-/* Of what is left of a row: few turns, for which compilers make much code. */
+/* For loops over the tail of a row: few iterations, which compilers would unroll into much code. */
 #define AS_IT_IS _Pragma("clang loop unroll(disable) vectorize(disable)")
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
 #define subtract_row NAMED(linalg_subtract_row)
 #define inner        NAMED(linalg_inner)
 
-/* y -= a x */
+/* y -= a x. */
 __attribute__((noinline)) void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t count) {
   Factor factor = factor_of(a);
   ptrdiff_t i = 0;
@@ -121,7 +121,7 @@ __attribute__((noinline)) void subtract_row(Number *y, Number a, const Number *x
   for (; i < count; i++) y[i] = minus(y[i], times(a, x[i]));
 }
 
-/* y -= a x + b z */
+/* y -= a x + b z. */
 __attribute__((noinline)) static void subtract_rows(Number *y, Number a, const Number *x, Number b,
                                                     const Number *z, ptrdiff_t count) {
   Factor of_x = factor_of(a), of_z = factor_of(b);
@@ -133,7 +133,7 @@ __attribute__((noinline)) static void subtract_rows(Number *y, Number a, const N
   for (; i < count; i++) y[i] = minus(minus(y[i], times(a, x[i])), times(b, z[i]));
 }
 
-/* sum of x y, or of conj(x) y */
+/* Returns the sum of x y, or of conj(x) y. */
 static inline Number short_inner(const Number *x, const Number *y, ptrdiff_t count,
                                  bool conjugates) {
 #if IS_COMPLEX
@@ -172,10 +172,10 @@ __attribute__((noinline)) Number inner(const Number *x, const Number *y, ptrdiff
 
 /* --- Products --------------------------------------------------------------------------------- */
 
-/* Where a factor of a product is: element (row, depth) of a, and rows of b. */
+/* The left factor of a product; row and depth are the strides of its two dimensions. */
 typedef struct Left {
   const Number *at;
-  ptrdiff_t row, depth; /* strides */
+  ptrdiff_t row, depth;
 } Left;
 
 enum { BLOCK_ROWS = 4, BLOCK_COLUMNS = 2 * WIDTH, STRIP_COLUMNS = 32 * WIDTH };
@@ -237,13 +237,13 @@ enum { PANEL_REALS = PANEL_COLUMN_BYTES / (int)sizeof(Real), PANEL = PANEL_REALS
 #define subtract_panels NAMED(linalg_subtract_panels)
 
 enum {
-  PACKED_ROWS = 60, /* of 4 or 6 in a panel */
+  PACKED_ROWS = 60, /* whole panels of 4 or 6 */
   PACKED_DEPTH = 32,
   STRIP_REALS = STRIP_COLUMNS * REALS,
   MIN_PACKED = 8
 };
 
-/* A panel of b's columns; of complex numbers, i times each row comes after it. */
+/* Packs a panel of b's columns. For complex numbers, i times the row follows each row. */
 __attribute__((noinline)) static Real *pack_panel(const Real *b, ptrdiff_t stride, ptrdiff_t parts,
                                                   ptrdiff_t depth, Real *to) {
   for (; depth > 0; depth -= parts, b += stride) {
@@ -276,9 +276,9 @@ static void subtract_packed(const LaneLoops *loops, ptrdiff_t rows, ptrdiff_t co
 }
 
 /*
-** c -= a b by the innermost loop of contractions, for whole panels of rows and columns, a strip of columns and a block
-** of the depth at a time; returns how many rows that are, none if it is not worth it. A product of complex numbers
-** (of two parts) is one of reals of twice the depth. All is counted in reals.
+** Computes c -= a b with the innermost loop of contractions, for whole panels of rows and columns. Works on a strip of
+** columns and a block of the depth at a time. Returns the number of rows done; 0 if the product is too small. A complex
+** product (parts = 2) is a real one of twice the depth. All sizes are in reals.
 */
 __attribute__((noinline, minsize)) ptrdiff_t subtract_panels(ptrdiff_t parts, ptrdiff_t rows,
                                                              ptrdiff_t columns, const Real *a,
@@ -307,7 +307,7 @@ __attribute__((noinline, minsize)) ptrdiff_t subtract_panels(ptrdiff_t parts, pt
 }
 #endif
 
-/* c -= a b. Numbers of a row of a are neighbours. */
+/* c -= a b. The rows of a are contiguous. */
 __attribute__((noinline)) static void subtract_product(ptrdiff_t rows, ptrdiff_t columns, Left a,
                                                        ptrdiff_t depth, const Number *b,
                                                        ptrdiff_t b_stride, Number *c,

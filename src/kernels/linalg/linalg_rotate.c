@@ -1,8 +1,8 @@
 /*
-** Iterations by rotations: eigenvalues of tridiagonal matrices (implicit QL) and singular values of
-** bidiagonal ones (implicit QR). Golub and Van Loan, Matrix Computations, 8.3.5 and 8.6.2. The
-** rotations of some steps are collected, and then applied to vectors: a few columns at a time, which stay
-** in the cache from step to step; meanwhile those of the next steps are collected.
+** Iterates with rotations: eigenvalues of tridiagonal matrices (implicit QL) and singular values of bidiagonal ones
+** (implicit QR). Golub and Van Loan, Matrix Computations, 8.3.5 and 8.6.2. The rotations of several steps are
+** collected and then applied to the vectors, a few columns at a time; these stay in the cache from step to step.
+** While one thread collects rotations, the others apply those of the steps before.
 */
 #include <float.h>
 #include <math.h>
@@ -12,14 +12,14 @@
 #include "kernels/linalg/linalg.h"
 
 enum { MAX_STEPS_EACH = 60, VECTORS = 4, SWEEPS = 32, ROOM_EACH = 12, PIECES = 4 };
-enum { MIN_SHARED = 500 * 1000 }; /* operations that are worth other threads */
+enum { MIN_SHARED = 500 * 1000 }; /* min operations to use other threads */
 
-/* Of one step: from row `first` on, every `step`-th one. */
+/* The rotations of one step: `count` of them, from row `first` on, `step` rows apart. */
 typedef struct Sweep {
   ptrdiff_t first, step, count;
 } Sweep;
 
-/* That are still to be applied to z; their cosines, then their sines, are in `room`, as z's numbers. */
+/* Rotations that wait to be applied to z. Their cosines, then their sines, are in `room`, in z's type. */
 typedef struct Rotations {
   LinalgRows z;
   void *room;
@@ -28,9 +28,9 @@ typedef struct Rotations {
 } Rotations;
 
 /*
-** Rotations one after the other, of rows that are `step` reals apart (or `step` the other way): for
-** i < count, rows i and i + 1 become c[i] z[i] + s[i] z[i + 1] and c[i] z[i + 1] - s[i] z[i]. A block
-** of columns at a time: row i + 1, turned, stays in registers for the next rotation.
+** Applies consecutive rotations to rows that are `step` reals apart (negative: upwards). For i < count, rows i and
+** i + 1 become c[i] z[i] + s[i] z[i + 1] and c[i] z[i + 1] - s[i] z[i]. Works on a block of columns at a time: the
+** rotated row i + 1 stays in registers for the next rotation.
 */
 #define ROTATE(name, Real)                                                                 \
   typedef Real Vector_##name __attribute__((vector_size(16)));                             \
@@ -98,12 +98,15 @@ static void rotate_columns(const void *argument, ptrdiff_t first, ptrdiff_t end)
   }
 }
 
-/* For a step: at most n rotations in one sweep, and before it n of as many. */
+/* Returns whether there is room for a step: at most 2 n rotations, in at most n + 1 sweeps. */
 static bool has_room(const Rotations *r) {
   return r->used + 2 * r->n <= ROOM_EACH * r->n && r->sweeps < SWEEPS;
 }
 
-enum { STEP_WORK = 25, MAX_WORK = LINALG_TURN / 4 }; /* of a rotation that is made; in one go */
+enum {
+  STEP_WORK = 25,
+  MAX_WORK = LINALG_TURN / 4
+}; /* operations to make a rotation; max at once */
 
 static void collect(Rotations *r, Sweep sweep, const double *c, const double *s) {
   if (r->z.columns == 0) return;
@@ -120,30 +123,31 @@ static void collect(Rotations *r, Sweep sweep, const double *c, const double *s)
 }
 
 /*
-** Of rows of u and of v: some are collected, and some are applied. In memory of the routine's, as it goes on in the next
-** turn; what is applied may take several: a few columns in each round.
+** The state of an iteration: one set of rotations is collected while the other is applied to the rows of u and v. It
+** lies in the routine's memory, since it continues in the next turn. Applying a set may take several turns; each
+** round applies it to a few columns.
 */
 typedef struct Iteration Iteration;
 struct Iteration {
-  void (*collect)(Iteration *all); /* as many as there is room for */
+  void (*collect)(Iteration *all); /* collects rotations while there is room */
   double *d, *e, *c, *s;
-  double *c_of_v, *s_of_v, small; /* of singular values */
+  double *c_of_v, *s_of_v, small; /* for singular values */
   ptrdiff_t n, at, steps;
-  double work; /* of what was collected */
+  double work; /* operations spent on collecting */
   ptrdiff_t round, rounds;
-  bool ends;  /* there are no more to be collected */
+  bool ends;  /* all rotations are collected */
   bool skips; /* the run has been cancelled */
   bool fails;
-  Rotations sets[2][2], *collected, *applied; /* of u, and of v */
+  Rotations sets[2][2], *collected, *applied; /* each: for u and for v */
 };
 
-/* As numbers of 4 bytes, which is enough of others. */
+/* Counts in numbers of 4 bytes; wider numbers need no more of them. */
 int64_t linalg_rotation_numbers(int64_t n) {
   int64_t narrow = 8 * ROOM_EACH * n, sweeps = 4 * (n + SWEEPS) * (int64_t)sizeof(Sweep);
   return narrow + (4 * n * (int64_t)sizeof(double) + sweeps + (int64_t)sizeof(Iteration)) / 4 + 4;
 }
 
-/* A new one, if the stage begins. */
+/* Returns the iteration in scratch; sets it up if the stage begins. */
 __attribute__((minsize)) static Iteration *iteration_in(double *scratch, const Iteration *new,
                                                         LinalgRows u, LinalgRows v,
                                                         LinalgProgress *progress) {
@@ -168,7 +172,7 @@ __attribute__((minsize)) static Iteration *iteration_in(double *scratch, const I
   return all;
 }
 
-/* One of as many parts of columns, but for the last ones. */
+/* Returns the columns of a part: an equal share, rounded up to a multiple of 16. */
 static ptrdiff_t columns_of(ptrdiff_t columns, ptrdiff_t parts) {
   return ((columns + parts - 1) / parts + 15) & -16;
 }
@@ -188,13 +192,13 @@ static bool iteration_part(void *argument, int part) {
   return true;
 }
 
-/* Parts of what is to be applied: operations. */
+/* Returns the operations that it takes to apply the collected rotations. */
 static double waiting(const Rotations *r) {
   return 6.0 *
          ((double)r[0].used * (double)r[0].z.columns + (double)r[1].used * (double)r[1].z.columns);
 }
 
-/* A stage; false: it goes on in another turn. */
+/* Runs an iteration: a stage; false if it continues in another turn. */
 static bool iterate(Iteration *all, LinalgProgress *progress) {
   for (double work; (work = waiting(all->applied)) > 0 || !all->ends;) {
     if (all->round == 0) all->rounds = 1 + (ptrdiff_t)(work / LINALG_TURN);
@@ -232,7 +236,7 @@ static void put(LinalgRows z, ptrdiff_t i, double x) {
   }
 }
 
-/* hypot, mostly without its care */
+/* Returns hypot(x, y), by the plain formula where that neither overflows nor underflows. */
 static double length_of(double x, double y) {
   double square = x * x + y * y;
   return square > 1e-280 && square < 1e300 ? sqrt(square) : hypot(x, y);
@@ -256,7 +260,7 @@ static void negate_line(LinalgRows z, ptrdiff_t i) {
   for (ptrdiff_t j = 0; j < z.columns; j++) put(z, i * z.stride + j, -get(z, i * z.stride + j));
 }
 
-/* The end of the stage: values ascend, or are positive and descend; with them their rows of u and v. */
+/* Sorts the values, and with them the rows of u and v: ascending, or made positive and descending. */
 __attribute__((minsize)) static bool order_values(const Iteration *all, LinalgProgress *progress,
                                                   bool descend) {
   double *d = all->d;
@@ -282,7 +286,7 @@ __attribute__((minsize)) static bool order_values(const Iteration *all, LinalgPr
 
 /* --- Eigenvalues ------------------------------------------------------------------------------ */
 
-/* The last row that row l is coupled to. */
+/* Returns the last row of the block that begins at row l. */
 static ptrdiff_t coupled(const double *d, const double *e, ptrdiff_t n, ptrdiff_t l) {
   for (; l + 1 < n; l++) {
     if (fabs(e[l]) <= DBL_EPSILON * (fabs(d[l]) + fabs(d[l + 1])) || fabs(e[l]) < DBL_MIN) break;
@@ -290,8 +294,8 @@ static ptrdiff_t coupled(const double *d, const double *e, ptrdiff_t n, ptrdiff_
   return l;
 }
 
-/* Chases from row m up to row l. Returns how many rotations there are: fewer, if the matrix falls
-** apart on the way. */
+/* Does one QL step from row m up to row l. Returns the number of rotations; it is smaller if the matrix splits on the
+** way. */
 static ptrdiff_t ql_step(double *d, double *e, ptrdiff_t l, ptrdiff_t m, double *c, double *s) {
   double half = (d[l + 1] - d[l]) / (2 * e[l]);
   double g = d[m] - d[l] + e[l] / (half + copysign(hypot(half, 1), half));
@@ -343,10 +347,10 @@ bool tridiagonal_eigenvalues(double *d, double *e, ptrdiff_t n, LinalgRows z, do
 
 /* --- Singular values -------------------------------------------------------------------------- */
 
-/* Of d, and of e with e[i] between i - 1 and i. Rotations of rows (of u) and of columns (of v) are collected. */
+/* d: the diagonal; e[i]: the entry between i - 1 and i. Rotations of rows are collected for u, of columns for v. */
 
-/* The first row of the block that ends at row k. Where a diagonal entry above it is nothing, what is
-** beside it is rotated away. */
+/* Returns the first row of the block that ends at row k. If a diagonal entry of the block is zero, rotates away the
+** entry beside it. */
 static ptrdiff_t block_start(Iteration *all, ptrdiff_t k) {
   double *d = all->d, *e = all->e;
   for (ptrdiff_t l = k; l > 0; l--) {

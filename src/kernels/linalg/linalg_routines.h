@@ -1,25 +1,25 @@
 /*
-** Routines, for one kind of number: from a matrix in memory to the results. Included once for each.
-** The first stage loads the matrix; what follows the last one stores the results.
+** The routines, from a matrix in memory to the results, for one kind of number. Included once for each kind.
+** The first stage of a routine loads the matrix; after the last stage the results are stored.
 */
 #include "kernels/linalg/linalg_factor.h"
 #include "kernels/linalg/linalg_wide.h"
 
-/* What is fast is in what they call: the routines themselves are for size, whatever the file's level is,
-** which is 4 kB of the download. */
+/* Compiles the routines for size, whatever the file's level; the fast loops are in the functions that they call. Saves
+** 4 kB of the download. */
 #undef FOR_SIZE
 #define FOR_SIZE __attribute__((minsize))
 #undef MOVES
-#define MOVES __attribute__((noinline)) /* and fast, called by what is for size */
+#define MOVES __attribute__((noinline)) /* fast, called by functions that are compiled for size */
 
 enum { FEW_VECTORS = 4, LARGE_STRIPS = 4 };
 
-enum { LOADS = 0 }; /* the first stage of all */
+enum { LOADS = 0 }; /* the first stage of every routine */
 
 enum { MAX_EXPONENT = IS_NARROW ? 120 : 1000 };
-#define ORDINARY (IS_NARROW ? 1e8 : 1e100) /* sizes that need no scaling */
+#define ORDINARY (IS_NARROW ? 1e8 : 1e100) /* numbers up to it need no scaling */
 
-/* Where doubles may be, in memory of numbers. */
+/* Returns memory of numbers, aligned for doubles. */
 static double *doubles_at(Number *memory) {
   return (double *)(((uintptr_t)memory + 7) & ~(uintptr_t)7);
 }
@@ -46,7 +46,7 @@ static void put(const LinalgPlan *plan, uint8_t *data, ptrdiff_t i, Number x) {
   put_real(plan, data, 2 * i + 1, x.im);
 }
 #else
-/* What is computed in f64 may be f32: there are no routines for general matrices in it. */
+/* Loads a number. f32 data may be computed in f64: routines for general matrices have no f32 version. */
 static Number get(const LinalgPlan *plan, const uint8_t *data, ptrdiff_t i) {
   if (!IS_NARROW && plan->narrow) return ((const float *)data)[i];
   return ((const Number *)data)[i];
@@ -74,12 +74,12 @@ enum {
   SOME_ROWS = 8192
 }; /* columns whose lines stay in the cache from row to row */
 
-/* Before so many numbers are moved, in the step `at`. */
+/* Returns whether to pause before step `at` moves `count` numbers. */
 static bool pauses_to_move(LinalgProgress *progress, ptrdiff_t at, ptrdiff_t count) {
   return linalg_pauses(progress, at, LINALG_MOVE * (double)count);
 }
 
-/* to[row][column], or to[column][row]: a stage. */
+/* Loads an operand as to[row][column], or as to[column][row] if `by_columns`: a stage. */
 MOVES static bool load_matrix(const LinalgPlan *plan, int operand, const LinalgData *data,
                               Number *to, ptrdiff_t stride, bool by_columns,
                               LinalgProgress *progress) {
@@ -130,7 +130,7 @@ ROUTINE static bool fill(const LinalgPlan *plan, int result, const LinalgData *d
                              progress);
 }
 
-/* The largest part of a number; NaN or infinity if there is one. */
+/* Returns the largest magnitude of a real or imaginary part; NaN or infinity if there is one. */
 static double largest_of(const Number *x, ptrdiff_t count) {
   double largest = 0;
   for (ptrdiff_t i = 0; i < count; i++) {
@@ -162,7 +162,7 @@ FOR_SIZE static void scale_some(const void *argument, ptrdiff_t i, ptrdiff_t end
   for (; i < end; i++) s->x[i] = scaled(s->x[i], s->by);
 }
 
-/* Stages: all are scaled, or conjugated. */
+/* Two stages: scale or conjugate all numbers. */
 ROUTINE static bool scales(Number *x, ptrdiff_t count, double by, LinalgProgress *progress) {
   Scaled s = {x, by};
   return linalg_some_by_some(by == 1 ? 0 : count, scale_some, &s, progress);
@@ -179,7 +179,7 @@ ROUTINE static bool conjugates(Number *x, ptrdiff_t count, LinalgProgress *progr
 
 /* --- Cholesky and triangular systems ---------------------------------------------------------- */
 
-/* The operation's upper form is the transpose, LAPACK's the adjoint. */
+/* Runs cholesky and potrf. The upper form is the transpose in the operation, the adjoint in LAPACK. */
 FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData *data,
                                        Number *memory, LinalgProgress *progress) {
   enum { FACTORS = LOADS + 1 };
@@ -202,9 +202,9 @@ FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData 
   bool is_nan = false;
   if (progress->info && !is_lapack) {
     Number *pivot = &a[(progress->info - 1) * (stride + 1)];
-    if (real(*pivot) > 0) return LINALG_XLA_DECIDES; /* infinite: the next ones may be numbers */
+    if (real(*pivot) > 0) return LINALG_XLA_DECIDES; /* infinite: later pivots may be finite */
     is_nan = progress->info < n || real(*pivot) != 0;
-    *pivot = number(n % XLA_BLOCK == 1 ? 0 : NAN); /* a block of one is the root itself */
+    *pivot = number(n % XLA_BLOCK == 1 ? 0 : NAN); /* XLA does not divide a 1x1 block */
   }
   for (ptrdiff_t i = progress->at; i < n; i++) {
     if (pauses_to_move(progress, i, n)) return LINALG_PAUSED;
@@ -219,8 +219,8 @@ FOR_SIZE static LinalgEnd run_cholesky(const LinalgPlan *plan, const LinalgData 
   return LINALG_DONE;
 }
 
-/* Every system as one of a lower triangle: unknowns backwards where it is an upper one. info: whether the
-** result may depend on the way. */
+/* Loads a triangle as a lower one; an upper one with its unknowns in reverse. info: set if the result may depend on the
+** order of operations. */
 MOVES static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, bool forward,
                                 Number *t, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[0].rows, first = forward ? 0 : n * n - 1, sign = forward ? 1 : -1;
@@ -239,8 +239,8 @@ MOVES static bool load_triangle(const LinalgPlan *plan, const LinalgData *data, 
   return linalg_stage_ends(progress);
 }
 
-/* Unknowns from or to memory: x is [unknown][vector], or of few vectors [vector][unknown]. info: whether
-** some are not finite. */
+/* Loads or stores unknowns: x is [unknown][vector], or [vector][unknown] for few vectors. info: set if some are not
+** finite. */
 MOVES static bool move_unknowns(const LinalgPlan *plan, const LinalgData *data, Number *x,
                                 LinalgSystems s, bool loads, LinalgProgress *progress) {
   bool few = s.vectors <= FEW_VECTORS;
@@ -262,7 +262,7 @@ MOVES static bool move_unknowns(const LinalgPlan *plan, const LinalgData *data, 
   return linalg_stage_ends(progress);
 }
 
-/* Rows [row, end) of unknowns, with those above done. */
+/* A solve for rows [row, end) of unknowns; the rows above are done. */
 typedef struct Triangle {
   const Number *t;
   ptrdiff_t n, row, end;
@@ -276,8 +276,7 @@ static void solve_columns(const void *argument, ptrdiff_t first, ptrdiff_t end) 
   solve_lower(t->t, t->row, t->end, t->n, t->unit, t->x + first, end - first, t->stride);
 }
 
-/* Some vectors after the others, so that they stay in the cache; of large systems a block of rows after the
-** other. */
+/* Solves strip by strip of vectors, so that a strip stays in the cache. Large systems go block by block of rows. */
 FOR_SIZE static bool solve_strips(const Number *t, bool unit, Number *x, LinalgSystems s,
                                   LinalgProgress *progress) {
   double a_vector = (double)s.n * (double)s.n;
@@ -374,7 +373,7 @@ FOR_SIZE static LinalgEnd run_orgqr(const LinalgPlan *plan, const LinalgData *da
 
 /* --- Eigenvalues and singular values ---------------------------------------------------------- */
 
-/* A power of two by which squares of numbers of this size neither overflow nor vanish. */
+/* Returns a power of two; numbers up to `largest` times it have squares that neither overflow nor underflow. */
 ROUTINE static double scale_for(double largest) {
   if (largest == 0 || (largest > 1 / ORDINARY && largest < ORDINARY)) return 1;
   int exponent;
@@ -382,7 +381,7 @@ ROUTINE static double scale_for(double largest) {
   return ldexp(1, -exponent > MAX_EXPONENT ? MAX_EXPONENT : -exponent);
 }
 
-/* All of a Hermitian matrix, a stage; and its largest part. */
+/* Loads both triangles of a Hermitian matrix and finds its largest part: a stage. */
 MOVES static bool load_hermitian(const LinalgPlan *plan, const LinalgData *data, Number *a,
                                  ptrdiff_t stride, double *largest, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[0].rows;
@@ -444,7 +443,7 @@ FOR_SIZE static LinalgEnd run_syevd(const LinalgPlan *plan, const LinalgData *da
   return LINALG_DONE;
 }
 
-/* Of a wide matrix, that of its adjoint: A^H = V S U^H. */
+/* A singular value decomposition. A wide matrix is decomposed as its adjoint: A^H = V S U^H. */
 typedef struct Svd {
   bool wide, wants_q, wants_p;
   ptrdiff_t rows, columns, wanted, high, stride;
@@ -473,7 +472,7 @@ FOR_SIZE static Svd svd_in(const LinalgPlan *plan, Number *memory) {
   return s;
 }
 
-/* From where it was loaded, where the first column then is by itself: bidiagonalize's. */
+/* Moves the loaded matrix from qv to where bidiagonalize takes it; the first column stays in qv. */
 MOVES static bool set_svd(const Svd *s, double scale, LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i < s->rows; i++) {
     if (pauses_to_move(progress, i, s->columns)) return false;
@@ -508,10 +507,10 @@ FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *da
     CONJUGATES
   };
   Svd s = svd_in(plan, memory);
-  Number *adjoint = s.wide ? s.qt : s.pt; /* its rows are V's columns */
+  Number *adjoint = s.wide ? s.qt : s.pt; /* rows: V's columns */
   ptrdiff_t next = s.wide ? s.high : s.stride;
   double *largest = &progress->kept;
-  Largest of = {s.qv, largest}; /* where it is loaded: qv is not needed yet */
+  Largest of = {s.qv, largest}; /* loaded into qv, which is not needed yet */
   if ((progress->stage == LOADS &&
        !load_matrix(plan, 0, data, s.qv, s.columns, s.wide, progress)) ||
       (progress->stage == LOOKS &&
@@ -521,7 +520,7 @@ FOR_SIZE static LinalgEnd run_gesdd(const LinalgPlan *plan, const LinalgData *da
   bool is_finite = *largest - *largest == 0;
   double scale = is_finite ? scale_for(*largest) : 1;
   for (int k = progress->stage - FILLS; k >= 0 && k < 3; k++) {
-    int result = k + (k > 0); /* the first; vectors */
+    int result = k + (k > 0); /* values; vectors */
     if (k > 0 && is_finite && plan->wanted[result]) {
       linalg_stage_ends(progress);
     } else if (!fill(plan, result, data, k == 0 || is_finite ? 0 : NAN, progress)) {

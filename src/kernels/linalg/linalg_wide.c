@@ -1,4 +1,4 @@
-/* See linalg_wide.h. */
+/* Balances matrices, finds eigenvectors of Schur forms, and solves tridiagonal systems: see linalg_wide.h. */
 #include "kernels/linalg/linalg_wide.h"
 
 #include <complex.h>
@@ -25,7 +25,7 @@ static double size_at(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t j) {
 }
 static double square(Wide x) { return creal(x) * creal(x) + cimag(x) * cimag(x); }
 
-/* Without the care that C asks for. */
+/* Returns x y, without C's checks for infinities and NaN. */
 static Wide times(Wide x, Wide y) {
   return wide(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
 }
@@ -36,7 +36,7 @@ static Wide over(Wide x, Wide y) {
   return times(x * by, conj(y)) / square(y);
 }
 
-/* `step` doubles apart */
+/* Swaps `count` numbers that are `step` doubles apart. */
 static void swap(const LinalgGeneral *g, double *x, double *y, ptrdiff_t step, ptrdiff_t count) {
   for (; x != y && count > 0; count--, x += step, y += step) {
     for (int part = 0; part < g->parts; part++) {
@@ -49,7 +49,7 @@ static void swap(const LinalgGeneral *g, double *x, double *y, ptrdiff_t step, p
 
 /* --- Balancing -------------------------------------------------------------------------------- */
 
-/* Whether row (or column) i has zeros only, but for the diagonal, between low and high. */
+/* Returns whether row (or column) i is zero between low and high, except on the diagonal. */
 static bool is_isolated(const LinalgGeneral *g, ptrdiff_t i, bool is_row) {
   for (ptrdiff_t j = (ptrdiff_t)g->low; j <= (ptrdiff_t)g->high; j++) {
     if (j != i && (is_row ? size_at(g, i, j) : size_at(g, j, i)) != 0) return false;
@@ -64,8 +64,8 @@ static void isolate(const LinalgGeneral *g, ptrdiff_t i, ptrdiff_t to) {
   swap(g, place(g, i, low), place(g, to, low), g->parts, g->n - low);
 }
 
-/* Rows whose eigenvalue is on the diagonal go to the end, columns to the front; until there are none, has_panel. at:
-** the next one, from 1. */
+/* Moves isolated rows to the end, then isolated columns to the front, until there are none. progress->at: the next row
+** or column to test, from 1. */
 static bool permute(LinalgGeneral *g, LinalgProgress *progress) {
   for (; progress->lines < 2; progress->lines++) {
     bool columns = progress->lines == 1;
@@ -89,7 +89,7 @@ static bool permute(LinalgGeneral *g, LinalgProgress *progress) {
   return true;
 }
 
-/* By powers of two. */
+/* Scales rows and columns by powers of two until their lengths are about equal. */
 static bool equilibrate(const LinalgGeneral *g, LinalgProgress *progress) {
   ptrdiff_t low = (ptrdiff_t)g->low, high = (ptrdiff_t)g->high;
   do {
@@ -147,7 +147,7 @@ void linalg_unbalance(const LinalgGeneral *g, double *x, bool scales, bool from_
 
 /* --- Eigenvectors of T ------------------------------------------------------------------------ */
 
-/* A vector: real matrices have its parts in two rows, or one, if it is real. */
+/* The entries of an eigenvector. A real matrix has its real and imaginary parts in two rows; one row if it is real. */
 typedef struct Entries {
   double *re, *im;
   int parts;
@@ -176,21 +176,22 @@ static Wide row_times(const LinalgGeneral *g, ptrdiff_t row, Entries x, ptrdiff_
               x.im ? linalg_inner_f64(t, x.im + from, end - from, false) : 0);
 }
 
-static bool is_pair(const LinalgGeneral *g, ptrdiff_t last) { /* a block of two's last row */
+static bool is_pair(const LinalgGeneral *g,
+                    ptrdiff_t last) { /* `last` is the last row of a 2x2 block */
   return g->parts == 1 && last > 0 && last < g->n && *place(g, last, last - 1) != 0;
 }
 
-/* The imaginary part of a block of two's eigenvalues. */
+/* Returns the imaginary part of the eigenvalues of a 2x2 block. */
 static double imaginary(const LinalgGeneral *g, ptrdiff_t last) {
   return sqrt(size_at(g, last - 1, last)) * sqrt(size_at(g, last, last - 1));
 }
 
-/* Another eigenvalue less this one, which divides. */
+/* Returns x, a difference of eigenvalues to divide by; least_size if it is smaller. */
 static Wide apart(Wide x, double least_size) { return cabs(x) < least_size ? least_size : x; }
 
-#define LARGE 1e10 /* entries of a vector: then it is scaled */
+#define LARGE 1e10 /* a vector with larger entries is scaled */
 
-/* Of a vector the entries before row `row`, by substitution from below. */
+/* Computes a vector's entries before row `row`, by back substitution. */
 static void substitute(const LinalgGeneral *g, Entries x, Wide value, ptrdiff_t row,
                        ptrdiff_t end) {
   double smallest = DBL_MIN * ((double)g->n / g->epsilon);
@@ -239,7 +240,7 @@ bool linalg_vectors_of_t(const LinalgGeneral *g, bool from_left, LinalgProgress 
   return linalg_stage_ends(progress);
 }
 
-/* T transposed is triangular with rows and columns backwards. */
+/* Transposes T and reverses its rows and columns, so that it is upper triangular again. */
 bool linalg_flip(const LinalgGeneral *g, bool flips, LinalgProgress *progress) {
   ptrdiff_t last = flips ? g->n - 1 : -1, row = g->stride * g->parts;
   for (ptrdiff_t i = progress->at; i <= last; i++) {
@@ -301,7 +302,7 @@ bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
     }
     Wide by = 1;
     if (x.im || g->parts == 2) by = get(x, at_largest) / sqrt(largest);
-    if (x.im && creal(by) < 0) by = -by; /* as LAPACK's rotations have it */
+    if (x.im && creal(by) < 0) by = -by; /* the sign of LAPACK's rotations */
     by /= sqrt(sum);
     ptrdiff_t column = from_left ? n - 1 - k : x.im ? k - 1 : k;
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -316,7 +317,7 @@ bool linalg_store_vectors(const LinalgGeneral *g, uint8_t *out, bool from_left,
 
 /* --- Tridiagonal systems ---------------------------------------------------------------------- */
 
-/* Rows of dl, d, du and b from memory, or to it, from the first that is a result on: a stage. */
+/* Loads dl, d, du and b, or stores those that are results: a stage. */
 static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts, double *x,
                       bool loads, LinalgProgress *progress) {
   ptrdiff_t n = plan->in[3].rows;
@@ -326,7 +327,7 @@ static bool move_rows(const LinalgPlan *plan, const LinalgData *data, int parts,
     for (int k = first; k < 4; k++) {
       ptrdiff_t count = plan->in[k].columns;
       for (ptrdiff_t j = i * count; j < (i + 1) * count; j++) {
-        ptrdiff_t from = k == 0 && i + 1 < n ? j + 1 : j; /* the first dl does not count */
+        ptrdiff_t from = k == 0 && i + 1 < n ? j + 1 : j; /* the first dl is unused */
         double *at = x + 2 * (k * n + j);
         for (int part = 0; part < parts; part++) {
           ptrdiff_t source = from * parts + part, to = j * parts + part;
@@ -350,8 +351,8 @@ static void subtract(Wide *y, Wide factor, const Wide *x, ptrdiff_t count) {
   for (ptrdiff_t j = 0; j < count; j++) y[j] -= times(factor, x[j]);
 }
 
-/* Row i eliminates the next one's first number, after they are exchanged or not; which fills the second diagonal above,
-** kept in dl. */
+/* Eliminates the first number of row i + 1 by row i. `exchanges`: first swaps the two rows, which fills the second
+** superdiagonal; dl keeps it. */
 static void eliminate(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
                       bool exchanges) {
   Wide second = 0, factor = exchanges ? over(d[0], dl[0]) : over(dl[0], d[0]);
@@ -410,11 +411,11 @@ LinalgEnd linalg_run_gtsv(const LinalgPlan *plan, const LinalgData *data, int pa
   return LINALG_DONE;
 }
 
-/* --- The same where the matrix may be singular -------------------------------------------------- */
+/* --- Tridiagonal systems that may be singular --------------------------------------------------- */
 
 static double length_of(Wide x) { return hypot(creal(x), cimag(x)); }
 
-/* The pivot grows until the row by it is finite in the result's type, or both are scaled up. */
+/* Returns the pivot, grown until the row divided by it is finite in the result's type. May scale both up. */
 static Wide grown(Wide pivot, double by, double safe, Wide *row, ptrdiff_t count) {
   double length = length_of(pivot), largest = 0;
   for (ptrdiff_t j = 0; j < count; j++) largest = fmax(largest, length_of(row[j]));
@@ -431,8 +432,8 @@ static Wide grown(Wide pivot, double by, double safe, Wide *row, ptrdiff_t count
   return pivot;
 }
 
-/* Row i and the next one, which are exchanged where, as a part of its row, the lower one's first number is larger.
-** progress->norm: the length of what is left of row i, and the largest number of U. */
+/* Eliminates with scaled pivoting: swaps rows i and i + 1 if the lower one's first number is the larger part of its
+** row. progress->norm: the length of the rest of row i; the largest number of U. */
 static void eliminate_scaled(Wide *dl, Wide *d, Wide *du, Wide *x, ptrdiff_t n, ptrdiff_t columns,
                              LinalgProgress *progress) {
   double below = length_of(dl[0]) + length_of(d[1]) + (n > 2 ? length_of(du[1]) : 0);
