@@ -21,7 +21,7 @@
 
 enum {
   MAX_NODES = 4096,
-  MAX_BRANCHES = 64, /* loops and choices, each of which may be compared in more ways than one */
+  MAX_BRANCHES = 64, /* loops and choices; each may be compared in several ways */
   MAX_DEPTH = 100,
 };
 
@@ -52,7 +52,7 @@ static const List *cons(Effects *e, const Node *node, const List *rest) {
   return list;
 }
 
-/* The elements of `first`, then those of `second`. */
+/* Returns the elements of `first`, then those of `second`. */
 static const List *append(Effects *e, const List *first, const List *second) {
   List head = {NULL, second}, *last = &head;
   for (; first; first = first->rest) {
@@ -66,7 +66,7 @@ static const List *append(Effects *e, const List *first, const List *second) {
 
 /* ---- From a module ---- */
 
-/* Whether an instruction only ends what another one started. */
+/* Whether an instruction only completes one that another started. */
 static bool is_done(Opcode opcode) {
   switch (opcode) {
   case HLO_ASYNC_UPDATE:
@@ -90,7 +90,7 @@ static const char *effect_name(Effects *e, const Instruction *x) {
 
 static const List *effects_of(Effects *e, const Computation *computation);
 
-/* Of an instruction that calls computations, each of them with its effects. */
+/* Lists the effects of each computation that an instruction calls. */
 static const List *called_effects(Effects *e, const Instruction *x, const List *rest) {
   int count = instruction_called(x, NULL);
   Computation **called = ARENA_ARRAY(e->arena, Computation *, count + 1);

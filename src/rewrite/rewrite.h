@@ -1,7 +1,6 @@
 /*
-** How a pass rewrites a computation in one walk, in time linear in its size: it visits each
-** instruction after its operands, may change it in place, or says what takes its place. Whoever
-** comes later in the walk then uses the replacement.
+** Rewrites a computation in one walk, in linear time. A pass visits each instruction after its operands,
+** and may change it in place or replace it. Later instructions of the walk then use the replacement.
 **
 **     Rewrite rewrite;
 **     rewrite_begin(&rewrite, computation);
@@ -11,7 +10,7 @@
 **     }
 **     changed |= rewrite_end(&rewrite);
 **
-** The replaced instructions stay behind, unused, for pass_dead_code.
+** Replaced instructions stay, unused, until pass_dead_code removes them.
 */
 #ifndef XLA_REWRITE_REWRITE_H
 #define XLA_REWRITE_REWRITE_H
@@ -22,58 +21,58 @@
 typedef struct Rewrite {
   Computation *computation;
   int count;        /* instructions when the walk began */
-  Instruction **to; /* by id: what takes the place of that instruction; NULL: it stays */
+  Instruction **to; /* by id: the replacement; NULL: it stays */
   bool layouts_matter, changed;
 } Rewrite;
 
 void rewrite_begin(Rewrite *rewrite, Computation *computation);
-/* Instruction number `index`, its operands brought up to date. */
+/* Returns instruction number `index`, with replaced operands updated. */
 Instruction *rewrite_visit(Rewrite *rewrite, int index);
-/* `to` must have been visited or be new, and have the same dimensions and types as `from`. False,
-** and nothing happens, where a bitcast could see that the layout is another. */
+/* Replaces `from` by `to`, which is new or was visited and has the same dimensions and types. Returns false
+** and changes nothing if a bitcast depends on a different layout. */
 bool rewrite_replace(Rewrite *rewrite, Instruction *from, Instruction *to);
-/* Puts new instructions in order. Returns whether anything changed (`changed` may be set by hand
-** for changes in place). */
+/* Sorts new instructions. Returns whether anything changed; a pass sets `changed` itself for changes in
+** place. */
 bool rewrite_end(Rewrite *rewrite);
 
-/* Turns `instruction` into another operation on the spot, keeping its name, shape and users. */
+/* Turns `instruction` into another operation, keeping its name, shape and users. */
 void instruction_become(Instruction *instruction, Opcode opcode, Instruction *const *operands,
                         int operand_count, const Attributes *attributes);
 
-/* The value that all elements of a constant, or of a broadcast one, have; false if it is neither. */
+/* Finds the value of all elements of a constant or broadcast constant; false if it is neither. */
 bool splat_value(const Instruction *x, Scalar *value);
 
-/* Who uses each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
+/* The users of each instruction of a computation, by id (it is renumbered): a list, with one entry per use. */
 typedef struct Users {
   int *count;
   Instruction ***lists;
 } Users;
 Users find_users(Arena *arena, Computation *computation);
 
-/* Whether elements of it are all that is used of a tuple in its computation, which has no control edges. */
+/* Whether every use of a tuple in its computation is a get-tuple-element, and there are no control edges. */
 bool has_only_elements(const Instruction *tuple);
-/* Element i of a tuple is number[i] from now on. */
+/* Changes the index of a get-tuple-element from i to number[i]. */
 void renumber_element(Instruction *element, const int *number);
 void renumber_elements(const Instruction *tuple, const int *number);
-/* A tuple's element: what it is made of, or a new get-tuple-element of its computation. */
+/* Returns a tuple's element: the tuple instruction's operand, or a new get-tuple-element. */
 Instruction *tuple_element(Instruction *tuple, int64_t index);
 
-/* Runs a rewrite of one computation on all of a module's. */
+/* Runs a pass over each computation of a module. */
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
 
-/* Whether `is` holds for the instruction or for one that it calls, directly or not. */
+/* Whether `is` holds for the instruction or for one that it calls, directly or indirectly. */
 bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
-/* The same of one instruction after the other: `*walk` is of module_walk() at first, and what was looked
-** at for one is not for the next. Nobody else may walk meanwhile. */
+/* The same for several instructions in one walk: `*walk` starts as module_walk(), and each computation is
+** visited once for all of them. No other walk may run meanwhile. */
 bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
                             unsigned *walk);
 bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk);
 
-/* Keeps the computations that the entry reaches, called ones before their callers; true if that
-** dropped any. After module_add_computation, this restores the order. */
+/* Keeps the computations that the entry reaches, callees before callers. Returns whether it dropped any.
+** After module_add_computation, it restores the order. */
 bool module_keep_reached(Module *module);
 
-/* An array whose size is known before it runs. */
+/* Whether a shape is an array of static size. */
 bool shape_is_static_array(const Shape *shape);
 
 #endif

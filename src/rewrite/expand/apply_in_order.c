@@ -1,12 +1,12 @@
 /*
-** Writes sort, scatter and reduce-window as scans where what they apply to elements has loops, branches
-** or arrays in it, as rewrite/expand/expand_applied.c does to map and reduce: then it is compiled, and can be
-** stopped anywhere.
+** Writes sort, scatter and reduce-window as scans if the computation that they apply has loops, branches or
+** arrays. Then it is compiled and can be stopped anywhere. rewrite/expand/expand_applied.c does the same for
+** map and reduce.
 **
 **     scatter         scan over the updates in order; carries are the results
 **     reduce-window   scan over the results; an element is a scan over the window
 **     sort            scan over lines; an order is a scan over runs of 1, 2, 4, ..., which are merged:
-**                       a scan over places, where the next element is of the left run or of the right
+**                       a scan over places: each takes the next element of the left or right run
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/expand/applied.h"
@@ -56,7 +56,7 @@ static Instruction *offset(Computation *c, Instruction *sum, Instruction *x, int
   return sum ? binary(c, HLO_ADD, sum, x) : x;
 }
 
-/* Dimension d's part of a place in row-major order. */
+/* Returns the index in dimension d of a place in row-major order. */
 static Instruction *coordinate(Computation *c, Instruction *place, const int64_t *dims, int rank,
                                int d) {
   int64_t inner = 1;
@@ -95,7 +95,7 @@ static Instruction *with_element(Computation *c, Instruction *array, Instruction
                          (Instruction *[]){array, value, at}, 3, NULL, NULL);
 }
 
-/* A parameter for each of `operands`: an element of it, or for carries all of it. */
+/* Makes a computation with a parameter for each of `operands`: an element of it, or, for a carry, all of it. */
 static Computation *step_for(const Computation *caller, const char *name, Instruction **operands,
                              int count, int carries) {
   Computation *step = module_add_computation(caller->module, name);
@@ -110,7 +110,7 @@ static Computation *step_for(const Computation *caller, const char *name, Instru
   return step;
 }
 
-/* The parts of what `to_apply` makes of `arguments`. */
+/* Calls `to_apply` on `arguments` and returns the parts of the result. */
 static void call(Computation *c, Computation *to_apply, Instruction **arguments,
                  Instruction **parts) {
   Attributes a;
@@ -132,7 +132,7 @@ typedef struct Scatter {
   int64_t operand_strides[MAX_RANK], indices_strides[MAX_RANK];
 } Scatter;
 
-/* The dimension of the operand that this one of the updates' window is. */
+/* Returns the operand's dimension for this window dimension of the updates. */
 static int window_dimension(const Scatter *s, int update) {
   const Attributes *a = s->x->a;
   int64_t skipped = list_index(a->update_window_dims, update);
@@ -142,8 +142,8 @@ static int window_dimension(const Scatter *s, int update) {
   }
 }
 
-/* Where in the operand an update goes; *valid: whether its whole window lies within. `places` are the
-** updates' dimensions in the order in which they are walked, `order`. */
+/* Returns the position of an update in the operand; *valid: whether its whole window lies within. The walk
+** takes the updates' dimensions in the order `order`. */
 static Instruction *target_of(const Scatter *s, Computation *step, const int64_t *order,
                               const int64_t *places, Instruction **valid) {
   const Attributes *a = s->x->a;
@@ -326,7 +326,7 @@ static void order_reduce_window(Computation *c, Instruction *x) {
 
 /* ---- Sort ---- */
 
-/* Of merging: what comes first, and that of which run is next.
+/* The state of merging: the order so far, and the next element of each run.
 ** (place, length of the runs, next of the left run, of the right one, order, operands...)
 **   -> (element at that place, length, next ones, order, operands...) */
 enum { PLACE, RUN, NEXT_LEFT, NEXT_RIGHT, ORDER, LINES };
@@ -394,7 +394,7 @@ static Instruction *in_order(Computation *c, Instruction *line, Instruction *ord
   return computation_add(c, HLO_GATHER, line->shape, (Instruction *[]){line, order}, 2, &a, NULL);
 }
 
-/* A line of each operand -> these lines, sorted. */
+/* One line of each operand -> these lines, sorted. */
 static Computation *sorted_line(const Instruction *x, Instruction **lines, int64_t size) {
   int count = x->operand_count, levels = 0;
   while (INT64_C(1) << levels < size) levels++;
@@ -416,7 +416,7 @@ static Computation *sorted_line(const Instruction *x, Instruction **lines, int64
   return c;
 }
 
-/* The sorted dimension is the last one of the rows; they go back through a transpose. */
+/* Transposes rows back. The sorted dimension is the last one of the rows. */
 static Instruction *out_of_rows(Computation *c, Instruction *rows, const Shape *shape,
                                 int64_t dimension) {
   int64_t dims[MAX_RANK], back[MAX_RANK];
@@ -447,7 +447,7 @@ static void order_sort(Computation *c, Instruction *x) {
   become_parts(x, lines, count);
 }
 
-/* ---- Which ---- */
+/* ---- Selection ---- */
 
 static const struct {
   Opcode opcode;
@@ -475,7 +475,7 @@ static bool apply_in_order(Computation *computation) {
 
 bool pass_apply_in_order(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   module_measure(module);
   for (int i = 0; i < count; i++) changed |= apply_in_order(module->computations[i]);
   if (changed) module_keep_reached(module);

@@ -1,11 +1,11 @@
 /*
-** Writes map and reduce as scans where what they apply to elements has loops, branches or arrays in it,
-** which loops over elements cannot have: then it is compiled, and can be stopped anywhere.
+** Writes map and reduce as scans if the computation that they apply has loops, branches or arrays, which
+** loops over elements cannot have. Then it is compiled and can be stopped anywhere.
 **
 **     map(x, y), f             reshape(scan(flat x, flat y)), f
 **     reduce(x, init), f       map(init, x) if it is over no dimension; else
 **                              scan over the results: carries are the initial values, an element is
-**                                scan over what is reduced to one: carries are what it is so far
+**                                scan over the elements of one result: carries are the partial results
 **
 ** rewrite/expand/apply_in_order.c does the same to sort, scatter and reduce-window.
 */
@@ -17,7 +17,7 @@
 typedef struct Applied {
   Instruction *x;
   Arena *arena;
-  Computation *computation;  /* that instructions are added to */
+  Computation *computation;  /* where instructions are added */
   int count;                 /* of a reduction's operands, and results */
   int64_t results, elements; /* of a reduction; elements of each result */
 } Applied;
@@ -66,7 +66,7 @@ Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64Li
   return computation_add_reshape(computation, operand, 2, sizes);
 }
 
-/* What is more than element-wise. */
+/* Whether an instruction is more than element-wise. */
 static bool is_more(const Instruction *x) {
   switch (x->opcode) {
   case HLO_PARAMETER:
@@ -79,7 +79,7 @@ static bool is_more(const Instruction *x) {
   }
 }
 
-/* Steps for an element: the evaluator takes those of one at once, and of a loop each alone. */
+/* Max steps for an element. The evaluator takes all of an element's steps at once, and can stop between a loop's. */
 enum { MAX_STEPS = 1 << 18 };
 
 bool applies_more(const Instruction *x, const Computation *to_apply) {
@@ -110,7 +110,7 @@ static void expand_map(const Applied *e) {
 
 /* ---- Reductions ---- */
 
-/* (elements..., so far...) -> so far...: what the reduction applies, with its sides changed. */
+/* (elements..., so far...) -> so far...: the reduction's computation, with its sides exchanged. */
 static Computation *step_of(const Applied *e) {
   Computation *to_apply = e->x->a->to_apply;
   Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, 2 * e->count);
@@ -178,7 +178,7 @@ static bool is_over_nothing(const Instruction *reduce) {
   return true;
 }
 
-/* What the reduction applies, of which only this result is wanted. */
+/* Returns the reduction's computation with this result alone. */
 static Computation *result_alone(const Applied *e, int result) {
   Computation *to_apply = e->x->a->to_apply;
   if (!shape_is_tuple(to_apply->root->shape)) return to_apply;
@@ -196,7 +196,7 @@ static Computation *result_alone(const Applied *e, int result) {
   return alone;
 }
 
-/* Over no dimension: elements are combined with the initial values, each result by a map of its own. */
+/* A reduction over no dimension: one map for each result combines the elements with the initial value. */
 static void map_reduce(const Applied *e) {
   Instruction *x = e->x;
   int count = x->operand_count / 2;
@@ -245,7 +245,7 @@ static bool expand_applied(Computation *computation) {
 
 bool pass_expand_applied(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   module_measure(module);
   for (int i = 0; i < count; i++) changed |= expand_applied(module->computations[i]);
   if (changed) module_keep_reached(module);

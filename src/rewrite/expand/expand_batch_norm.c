@@ -1,6 +1,6 @@
 /*
-** Writes batch-norm-training, -inference and -grad with what loops are made of: reference/batch_norm.c has
-** the formulas. Floats narrower than f32 are computed in f32, as in XLA.
+** Expands batch-norm-training, -inference and -grad into element-wise operations and reductions.
+** reference/batch_norm.c has the formulas. Floats narrower than f32 are computed in f32, as in XLA.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
@@ -11,8 +11,8 @@ typedef struct BatchNorm {
   Instruction *x; /* the operation; of training and grad, a tuple */
   Computation *computation;
   Arena *arena;
-  PrimitiveType type, wide;      /* of the operand; of what is computed */
-  const Shape *shape, *features; /* of the operand and of a number a feature, of `wide` */
+  PrimitiveType type, wide;      /* of the operand; of the computation */
+  const Shape *shape, *features; /* of the operand; of one number per feature, of type `wide` */
   Instruction *count;            /* elements of a feature */
 } BatchNorm;
 
@@ -34,7 +34,7 @@ static Instruction *number(const BatchNorm *b, double value) {
   return computation_add_number(b->computation, b->wide, (Scalar){.f = value});
 }
 
-/* A scalar for all features, or a number a feature for all of its elements. */
+/* Broadcasts a scalar to all features, or one number per feature to the feature's elements. */
 static Instruction *spread(const BatchNorm *b, Instruction *x) {
   Attributes attributes;
   attributes_init(&attributes);
@@ -45,7 +45,7 @@ static Instruction *spread(const BatchNorm *b, Instruction *x) {
   return add(b, HLO_BROADCAST, b->shape, &x, 1, &attributes);
 }
 
-/* Over the elements of each feature */
+/* Sums x over the elements of each feature */
 static Instruction *sum_of(const BatchNorm *b, Instruction *x) {
   const Shape *scalar = shape_scalar(b->wide);
   Computation *adder = module_add_computation(b->computation->module, "add");
@@ -101,7 +101,8 @@ static void expand_training(const BatchNorm *b) {
 static void expand_inference(const BatchNorm *b) {
   Instruction *distance = binary(b, HLO_SUBTRACT, operand(b, 0), spread(b, operand(b, 3)));
   Instruction *result = normal(b, distance, operand(b, 4));
-  instruction_become(b->x, HLO_CONVERT, &result, 1, NULL); /* to the same type: goes */
+  instruction_become(b->x, HLO_CONVERT, &result, 1,
+                     NULL); /* to the same type, so a later pass removes it */
 }
 
 static void expand_gradient(const BatchNorm *b) {
@@ -153,7 +154,7 @@ static bool expand(Computation *computation) {
 
 bool pass_expand_batch_norm(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   for (int i = 0; i < count; i++) changed |= expand(module->computations[i]);
   if (changed) module_keep_reached(module);
   return changed;

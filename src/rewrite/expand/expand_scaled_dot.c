@@ -1,18 +1,18 @@
 /*
 ** Writes scaled-dot as a dot of the scaled operands:
 **
-**     scaled = convert(operand) * repeated(convert(scale))      each scale all over its block
+**     scaled = convert(operand) * repeated(convert(scale))      each scale throughout its block
 **     result = convert(dot(scaled lhs, scaled rhs))
 **
 ** As in XLA's evaluator, operands and scales are first rounded to the type of the result, and
-** products and sums of narrow floats are made in f32.
+** products and sums of narrow floats are computed in f32.
 */
 #include "rewrite/rewrite.h"
 
 typedef struct Expansion {
   Instruction *x; /* the scaled-dot */
   Arena *arena;
-  PrimitiveType type, wide; /* of the result; of what it is made in */
+  PrimitiveType type, wide; /* of the result; of the computation */
 } Expansion;
 
 static Instruction *add(const Expansion *e, Opcode opcode, const Shape *shape,
@@ -25,7 +25,7 @@ static Instruction *add_convert(const Expansion *e, Instruction *x, PrimitiveTyp
   return add(e, HLO_CONVERT, shape_with_type(e->arena, x->shape, type), &x, 1, NULL);
 }
 
-/* Every element along dimension `d` `times` times: [outer, n, inner] to [outer, n, times, inner]. */
+/* Repeats each element along dimension `d` `times` times: [outer, n, inner] to [outer, n, times, inner]. */
 static Instruction *add_repeat(const Expansion *e, Instruction *x, int d, int64_t times) {
   static const int64_t places[] = {0, 1, 3};
   int rank = x->shape->rank;

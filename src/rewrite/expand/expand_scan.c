@@ -1,12 +1,12 @@
 /*
-** Writes scan as a while loop, which is what everything behind it knows:
+** Writes scan as a while loop, which all later stages know:
 **
 **     (i, carries, inputs, outputs) = while (0, init, inputs, zeros): i < n
 **       element k  = reshape(dynamic-slice(input k, at i))       at i, or at n - 1 - i if is_reverse
 **       (y, c)     = to_apply(elements, carries)
 **       (i + 1, c, inputs, dynamic-update-slice(outputs, reshape(y), at i))
 **
-** The outputs are written in place, and the inputs stay where they are. No steps, no loop.
+** The outputs are written in place, and the inputs are not copied. A scan of no steps has no loop.
 */
 #include "hlo/ir/scan.h"
 #include "hlo/ir/shorthand.h"
@@ -16,10 +16,10 @@ typedef struct Expansion {
   Instruction *x; /* the scan */
   Scan scan;
   Arena *arena;
-  Computation *computation; /* that instructions are added to */
+  Computation *computation; /* where instructions are added */
 } Expansion;
 
-/* Where the parts are in the loop's state. */
+/* Indices into the loop's state. */
 enum { INDEX = 0, FIRST_CARRY = 1 };
 static int first_input(const Scan *scan) { return FIRST_CARRY + scan->carries; }
 static int first_output(const Scan *scan) { return first_input(scan) + scan->inputs; }
@@ -41,7 +41,7 @@ static Instruction *add_zeros(const Expansion *e, const Shape *shape) {
   return add(e, HLO_BROADCAST, shape, &zero, 1, NULL);
 }
 
-/* One step's part of an array: its shape, with 1 for the scanned dimension. */
+/* Returns the shape of one step's part of an array, with 1 for the scanned dimension. */
 static const Shape *slice_shape(const Expansion *e, const Shape *stacked, Int64List *sizes) {
   int64_t *dims = arena_copy(e->arena, stacked->dims, sizeof *dims * (size_t)stacked->rank);
   dims[e->scan.dimension] = 1;
@@ -53,7 +53,7 @@ static const Shape *slice_shape(const Expansion *e, const Shape *stacked, Int64L
   return shape_with_dynamic(e->arena, shape, dynamic);
 }
 
-/* `operands` and behind them the start indices of that part. */
+/* Adds an operation on `operands`, followed by the start indices of that part. */
 static Instruction *add_slicing(const Expansion *e, Opcode opcode, const Shape *shape,
                                 Instruction *const *operands, int count, Instruction *at,
                                 const Attributes *attributes) {
@@ -79,7 +79,7 @@ static Computation *condition(const Expansion *e, const Shape *state) {
   return c;
 }
 
-/* to_apply on this step's elements and carries; its results one by one. */
+/* Calls to_apply on this step's elements and carries; returns its results one by one. */
 static Instruction **add_step(const Expansion *e, Instruction **state, Instruction *at) {
   const Scan *scan = &e->scan;
   Computation *to_apply = e->x->a->to_apply;
@@ -136,7 +136,7 @@ static Computation *body(const Expansion *e, const Shape *shape) {
 
 /* ---- The scan ---- */
 
-/* The outputs, then the carries, after all steps. */
+/* Finds the outputs, then the carries, after all steps. */
 static void add_loop(const Expansion *e, Instruction **results) {
   const Scan *scan = &e->scan;
   Instruction **state = ARENA_ARRAY(e->arena, Instruction *, state_size(scan));
@@ -154,7 +154,7 @@ static void add_loop(const Expansion *e, Instruction **results) {
   attributes.condition = condition(e, init->shape);
   attributes.body = body(e, init->shape);
   attributes.metadata = e->x->a->metadata;
-  InstructionList before = e->x->a->control_predecessors; /* which the scan keeps for itself, too */
+  InstructionList before = e->x->a->control_predecessors; /* which the scan keeps as well */
   before.items = arena_copy(e->arena, before.items, sizeof *before.items * (size_t)before.count);
   attributes.control_predecessors = before;
   Instruction *loop = add(e, HLO_WHILE, init->shape, &init, 1, &attributes);
@@ -188,7 +188,7 @@ static void expand(Instruction *x) {
   instruction_become(x, opcode, results, count, NULL);
 }
 
-/* How many steps there are must be known: else it stays, to be refused. */
+/* Whether the number of steps is known. A scan of unknown length stays and is refused later. */
 static bool is_static_scan(const Instruction *x) {
   if (x->opcode != HLO_SCAN) return false;
   for (int i = 0; i < x->operand_count - x->a->num_carries; i++) {
@@ -212,7 +212,7 @@ static bool expand_scans(Computation *computation) {
 
 bool pass_expand_scans(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   for (int i = 0; i < count; i++) changed |= expand_scans(module->computations[i]);
   if (changed) module_keep_reached(module);
   return changed;

@@ -1,17 +1,17 @@
 /*
-** Writes topk of a large k as a sort of what it selects, which is a kernel's (kernels/sort/select.c):
+** Writes topk of a large k as a stable sort of the selected elements (kernels/sort/select.c):
 **
-**     topk(x, k)   =   sort(the k first of x and their positions, in order of these), stably
+**     topk(x, k)   =   sort(the k first of x and their positions, in order of position)
 **
-** A list of the best so far, as kernels/sort/topk.c keeps, is for a small k.
+** For a small k, kernels/sort/topk.c keeps a list of the best elements so far.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
 enum {
-  ALWAYS = 1024, /* such a k is large; */
-  LEAST = 64,    /* from this on, one is that is so large a part of the line: */
+  ALWAYS = 1024, /* a k from this on is large; */
+  LEAST = 64,    /* from this on, a k is large if it is a large part of the line: */
   PART = 64,
 };
 
@@ -26,7 +26,7 @@ static bool is_large(const Instruction *x) {
          (k >= ALWAYS || k * PART >= size);
 }
 
-/* compare(a, b) of the first operand, in the total order. */
+/* Makes compare(a, b) of the first operand, in the total order. */
 static Computation *make_comparator(const Instruction *x) {
   PrimitiveType type = x->operands[0]->shape->type;
   Computation *c = module_add_computation(x->parent->module, "topk_order");
@@ -61,7 +61,7 @@ static void expand(Instruction *x) {
 
 bool pass_large_topk(Module *module) {
   bool changed = false;
-  int computations = module->count; /* without those that are added */
+  int computations = module->count; /* without those added */
   for (int i = 0; i < computations; i++) {
     Computation *computation = module->computations[i];
     int count = computation->count;

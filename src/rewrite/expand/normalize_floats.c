@@ -1,11 +1,11 @@
 /*
-** Writes what is computed of the formats that scale factors, and what they scale, are kept in with
-** conversions to the type that XLA:CPU computes them in, and back (XLA's float normalization):
+** Computes the formats of scale factors and scaled values in the type that XLA:CPU uses, with conversions
+** there and back (XLA's float normalization):
 **
 **     add(x, y)    convert(add(convert(x), convert(y)))
 **
-** F4E2M1FN is computed in F16, F8E8M0FNU in F32, where its least number is a denormal, which XLA:CPU takes
-** for zero here. (value/real_math.c does the same.) What looks at elements only, or moves them, stays.
+** F4E2M1FN is computed in F16, F8E8M0FNU in F32. The min of F8E8M0FNU is a denormal there, which XLA:CPU
+** flushes to zero, as value/real_math.c does. Operations that only compare or move elements stay.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
@@ -26,7 +26,7 @@ static Instruction *splat(const Normalizer *n, const Shape *like, double value) 
   return computation_add(n->computation, HLO_BROADCAST, like, &number, 1, NULL, NULL);
 }
 
-/* Zero, where x is less than the least normal number. */
+/* Replaces elements below the min normal number by zero. */
 static Instruction *flushed(const Normalizer *n, Instruction *x) {
   Attributes a;
   attributes_init(&a);
@@ -43,7 +43,7 @@ static bool flushes_result(Opcode opcode) {
   return several && opcode != HLO_REMAINDER;
 }
 
-/* Some operations pass small operands on as they are. */
+/* Whether an operation flushes its operands: some pass small ones on unchanged. */
 static bool flushes_operands(Opcode opcode) {
   switch (opcode) {
   case HLO_CBRT:
@@ -69,7 +69,7 @@ static void normalize(const Normalizer *n, Instruction *x) {
   instruction_become(x, HLO_CONVERT, &y, 1, NULL);
 }
 
-/* All of one type, and more than a look. */
+/* Whether operands and result have one type, and the operation does more than compare. */
 static bool is_computed(const Instruction *x) {
   OpCategory category = opcode_category(x->opcode);
   if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY && x->opcode != HLO_CLAMP) {

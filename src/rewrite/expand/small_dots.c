@@ -1,7 +1,7 @@
 /*
-** Products of a few numbers, as sums of products: what a kernel's call would cost is more than they do,
-** and as loops they go together with what is around them. Of many matrices, the sums are written out: in
-** lanes are several of them then (short_rows.c).
+** Writes small dots as sums of products. A kernel's call would cost more than the dot, and loops fuse with
+** their neighbours. For a batch of small matrices the sums are unrolled, so the lanes are several matrices
+** (short_rows.c).
 **
 **     dot(f32[3,4] x, f32[4] y)    reduce(multiply(x, broadcast(y)), 0), dimensions={1}
 **     dot(f32[n,3,2] x, f32[n,2] y)    0 + x[:,:,0] y[:,0] + x[:,:,1] y[:,1]
@@ -12,7 +12,7 @@
 
 enum { MAX_PRODUCTS = 64, MAX_TERMS = 4, MIN_BATCH = 16, MAX_OF_BATCH = 32 };
 
-/* Those of which a product of two is not rounded to less than their sum is kept in. */
+/* Whether a type's products are not rounded to less precision than its sums. */
 static bool has_whole_products(PrimitiveType type) {
   return type == F32 || type == F64 || (type_is_integral(type) && type_bits(type) >= 32);
 }
@@ -42,7 +42,7 @@ static bool is_small(const Instruction *dot) {
   return products > 0 && products <= MAX_PRODUCTS;
 }
 
-/* With one contracted dimension, of few elements. */
+/* Whether a dot is a batch with one contracted dimension, of few elements. */
 static bool is_small_batch(const Instruction *dot) {
   const Shape *lhs = dot->operands[0]->shape;
   int64_t batch = elements_along(lhs, dot->a->lhs_batch_dims);
@@ -51,7 +51,7 @@ static bool is_small_batch(const Instruction *dot) {
          batch >= MIN_BATCH && shape_elements(dot->shape) / batch * terms <= MAX_OF_BATCH;
 }
 
-/* An operand, with the dimensions of all products: the result's, then the contracted ones. */
+/* Broadcasts an operand to the dimensions of all products: the result's, then the contracted ones. */
 static Instruction *spread(Instruction *dot, int side, Instruction *operand,
                            const Shape *products) {
   Arena *arena = dot->parent->module->arena;
@@ -64,7 +64,7 @@ static Instruction *spread(Instruction *dot, int side, Instruction *operand,
     int b = list_index(batch, d), c = list_index(contracted, d);
     dimensions[d] = b >= 0 ? b : c >= 0 ? dot->shape->rank + c : next++;
   }
-  /* A broadcast keeps the order of dimensions: what is not in it is transposed first. */
+  /* A broadcast keeps the order of dimensions, so an operand in another order is transposed first. */
   int64_t order[MAX_RANK], *sorted = ARENA_ARRAY(arena, int64_t, operand->shape->rank);
   int count = 0;
   for (int to = 0; to < products->rank; to++) {
@@ -107,7 +107,7 @@ static void expand(Instruction *dot, Computation *add) {
   const Shape *products = shape_make(arena, dot->shape->type, rank + contracted, dims, NULL);
   Instruction *factors[2] = {spread(dot, 0, dot->operands[0], products),
                              spread(dot, 1, dot->operands[1], products)};
-  if (shape_elements(products) == shape_elements(dot->shape)) { /* nothing is summed: -0 stays */
+  if (shape_elements(products) == shape_elements(dot->shape)) { /* no sum: -0 stays */
     Instruction *all = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL, NULL);
     instruction_become(dot, HLO_RESHAPE, &all, 1, NULL);
     return;
@@ -123,7 +123,7 @@ static void expand(Instruction *dot, Computation *add) {
   instruction_become(dot, HLO_REDUCE, reduced, 2, &a);
 }
 
-/* One element of the contracted dimension, which stays. */
+/* Slices one element of the contracted dimension, which stays as size 1. */
 static Instruction *term_of(Instruction *dot, int side, int64_t term) {
   Arena *arena = dot->parent->module->arena;
   Instruction *operand = dot->operands[side];

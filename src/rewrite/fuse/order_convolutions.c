@@ -1,13 +1,13 @@
 /*
-** Brings the dimensions of some convolutions into an order that kernels are fast in (kernels/contraction/direct.h,
-** kernels/convolution/depthwise.c), by transposing what they read and make: a kernel's vectors run over neighbours
-** of the result, and
-**   - of a result with fewer output features than a vector has lanes, these should be places, so that
-**     features go before spatial dimensions;
-**   - of a depthwise convolution whose places are few or far apart, they should be features, which go
-**     last. With a few output features per input feature, each input feature is repeated so often.
+** Reorders the dimensions of some convolutions for fast kernels (kernels/contraction/direct.h,
+** kernels/convolution/depthwise.c), by transposing operands and results. A kernel's vectors run over the result's
+** innermost dimension:
+**   - with fewer output features than a vector has lanes, it should be spatial, so features go before
+**     spatial dimensions;
+**   - in a depthwise convolution whose positions are few or far apart, it should be the features. With a
+**     few output features per input feature, each input feature is repeated for each of them.
 **
-** After the passes that fold transposes into convolutions.
+** Runs after the passes that fold transposes into convolutions.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
@@ -15,18 +15,18 @@
 
 enum {
   VECTOR_BYTES = 16,
-  MIN_PLACES = 16,  /* neighbours that are worth it */
-  MANY_PLACES = 32, /* that are as good as features */
-  MIN_TAPS = 3,     /* elements of a window: the transpose costs about as much as one */
+  MIN_PLACES = 16,  /* positions along the last dimension that repay a transpose */
+  MANY_PLACES = 32, /* positions that are as fast as features */
+  MIN_TAPS = 3,     /* elements of a window: a transpose costs about as much as one */
   MIN_GROUPS = 4,
 };
 
-/* What is known of a convolution's sizes. */
+/* The sizes of a convolution. */
 typedef struct Sizes {
   int64_t groups, inputs, outputs; /* inputs of all groups */
   int64_t places, taps;            /* along the last spatial dimension; of the whole window */
   int64_t lane_bytes;
-  bool steps; /* from one place to its neighbour, more than one element, or less */
+  bool steps; /* strided or dilated: neighbouring positions are not one element apart */
 } Sizes;
 
 static bool sizes_of(const Instruction *x, Sizes *sizes) {
@@ -72,12 +72,12 @@ static bool wants_features_last(const Instruction *x, const Sizes *sizes) {
 
 /* ---- Instructions ---- */
 
-/* Dimension d of the result is dimension order[d] of x. */
+/* Transposes x: dimension d of the result is dimension order[d] of x. */
 static Instruction *transposed(Instruction *x, const int64_t *order) {
   return computation_add_transpose(x->parent, x, order);
 }
 
-/* Each element of the last dimension, so many times. */
+/* Repeats each element of the last dimension this number of times. */
 static Instruction *repeated(Instruction *x, int64_t times) {
   if (times == 1) return x;
   Arena *arena = x->parent->module->arena;
@@ -99,7 +99,7 @@ static Instruction *repeated(Instruction *x, int64_t times) {
                          shape_make(arena, x->shape->type, rank, dims, NULL), &wide, 1, NULL, NULL);
 }
 
-/* The order of an operand's dimensions: its outermost, then features and spatial ones. */
+/* Makes the order of an operand's dimensions: its outermost, then features and spatial ones. */
 static void put_order(int64_t outermost, int64_t feature, const int64_t *spatial, int count,
                       bool features_last, int64_t *order) {
   order[0] = outermost;

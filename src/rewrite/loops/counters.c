@@ -1,17 +1,17 @@
 /*
-** In the body of a loop that counts from a constant to another, the counter's range is known, and with it
-** that of what is computed from it. Comparisons that always turn out the same are constants then, and what
-** only keeps a value within bounds that it keeps by itself is the value. So a scan's `x[i]`, which counts
-** from the end if i is negative, is plain:
+** Simplifies loop bodies by the counter's range. If a loop counts between constants, the ranges of the
+** counter and of values computed from it are known. Comparisons that always have the same result become
+** constants, and clamps that never change a value disappear. So a scan's `x[i]`, which would count from
+** the end for negative i, simplifies:
 **
 **     select(i < 0, i + n, i)      i
 **     min(max(i, 0), n - 1)        i
 **     i % n                        i
 **
-** Slices and updates that begin in range without being clamped are marked, for whoever emits them.
+** Slices and updates whose starts need no clamp are marked for code generation.
 **
-** How often a loop turns is all that XLA's trip count analysis knows; its algebraic simplifier asks for such
-** ranges, too. Whole programs hardly notice a comparison a turn: it is loops of a few steps that do.
+** XLA's trip count analysis finds only the number of iterations; its algebraic simplifier uses such ranges
+** too. The saving is one comparison per iteration, which matters only in loops of a few operations.
 */
 #include "base/min_max.h"
 #include "base/scope.h"
@@ -20,7 +20,7 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-/* Of all elements of a value; none: nothing is known. */
+/* The range of all elements of a value; empty: unknown. */
 typedef struct Range {
   int64_t low, high;
 } Range;
@@ -29,7 +29,7 @@ static const Range NOTHING = {1, 0};
 
 static bool is_known(Range range) { return range.low <= range.high; }
 
-/* What an operation makes, if all of it is within the type: or it wraps. */
+/* Returns the range if it lies within the type; otherwise the operation may wrap. */
 static Range fitting(PrimitiveType type, int64_t low, int64_t high) {
   bool fits = type_kind(type) == KIND_SIGNED && low >= scalar_lowest(type).i &&
               high <= scalar_highest(type).i;
@@ -43,7 +43,7 @@ static Range of_constant(const Instruction *x) {
 }
 
 static Range of_operation(const Instruction *x, const Range *ranges) {
-  enum { WIDEST = 1 << 30 }; /* so that nothing here overflows */
+  enum { WIDEST = 1 << 30 }; /* so ranges do not overflow */
   PrimitiveType type = x->shape->type;
   Range a[3];
   if (x->operand_count < 1 || x->operand_count > 3) return NOTHING;
@@ -82,7 +82,7 @@ static Range of_operation(const Instruction *x, const Range *ranges) {
   }
 }
 
-/* What a comparison always turns out to be: 0 or 1; else -1. */
+/* Returns the constant result of a comparison, 0 or 1; -1 if it varies. */
 static int always(const Instruction *compare, Range a, Range b) {
   if (!is_known(a) || !is_known(b)) return -1;
   bool less = a.high < b.low;
@@ -100,7 +100,7 @@ static int always(const Instruction *compare, Range a, Range b) {
   }
 }
 
-/* Which of its operands an operation always is; -1: it is none. */
+/* Returns the number of the operand that an operation always equals; -1 if none. */
 static int same_operand(const Instruction *x, const Range *ranges) {
   if (x->operand_count < 2 || x->operand_count > 3) return -1;
   Range a = ranges[x->operands[0]->id], b = ranges[x->operands[1]->id];
@@ -117,7 +117,7 @@ static int same_operand(const Instruction *x, const Range *ranges) {
   }
 }
 
-/* Whether a dynamic slice or update begins where all that it takes lies within the array. */
+/* Whether the whole window of a dynamic slice or update lies within the array. */
 static bool starts_in_range(const Instruction *x, const Range *ranges) {
   int first = x->opcode == HLO_DYNAMIC_SLICE ? 1 : 2;
   const Shape *array = x->operands[0]->shape, *part = first == 1 ? x->shape : x->operands[1]->shape;

@@ -1,13 +1,13 @@
 /*
-** Writes a cumulative reduce-window of narrow floats as XLA does, in whose results each sum is rounded,
-** so that it matters which are made. Lines longer than a block of 16 become
+** Splits cumulative reduce-windows of narrow floats into blocks, as XLA does. Each sum is rounded, so the
+** results depend on the order of sums. Lines longer than a block of 16 become
 **
 **     blocks = reshape(pad(x))            [.., n / 16, 16, ..]
 **     inner  = reduce-window(blocks)      cumulative in each block
 **     totals = reduce-window(inner[last]) cumulative over blocks: again in blocks, if they are many
-**     result = inner + totals of the blocks before, by whatever the reducer is
+**     result = inner + totals of the blocks before, with the reducer in place of +
 **
-** and the same the other way round where it is cumulative from the end.
+** and the mirror image where it is cumulative from the end.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"
@@ -16,7 +16,7 @@
 
 enum { BLOCK = 16 }; /* of XLA:CPU's ReduceWindowRewriter */
 
-/* The shapes of one such scan: along a dimension of `length`, of so many blocks. */
+/* The shapes of one such scan: along a dimension of `length`, in this number of blocks. */
 typedef struct Scan {
   Computation *computation;
   Arena *arena;
@@ -27,7 +27,7 @@ typedef struct Scan {
   int64_t length, blocks;
 } Scan;
 
-/* The operand's dimensions with others for `along`: one, or, if `block` is not 0, two. */
+/* Returns the operand's shape with `along` replaced by one dimension, or, if `block` is not 0, by two. */
 static const Shape *shape_along(const Scan *s, int64_t size, int64_t block) {
   const Shape *shape = s->x->shape;
   int64_t dims[MAX_RANK];
@@ -54,7 +54,7 @@ static Instruction *padded(const Scan *s, Instruction *x, int64_t low, int64_t h
   return computation_add(s->computation, HLO_PAD, shape, operands, 2, &a, NULL);
 }
 
-/* Cumulative along a dimension, in the same direction. */
+/* Accumulates x along a dimension, in the same direction. */
 static Instruction *scanned(const Scan *s, Instruction *x, int along) {
   Attributes a;
   attributes_init(&a);
@@ -73,7 +73,7 @@ static Instruction *scanned(const Scan *s, Instruction *x, int along) {
   return computation_add(s->computation, HLO_REDUCE_WINDOW, x->shape, operands, 2, &a, NULL);
 }
 
-/* For each block what comes before it, or after it, in each of its places. */
+/* Broadcasts to each element of a block the total of the blocks before it, or after it. */
 static Instruction *carried(const Scan *s, Instruction *inner) {
   Attributes over;
   attributes_init(&over);
@@ -116,7 +116,7 @@ static bool is_rounded(const Instruction *x) {
 
 static bool block_scans(Computation *computation) {
   bool changed = false;
-  for (int i = 0; i < computation->count; i++) { /* those that are added, too */
+  for (int i = 0; i < computation->count; i++) { /* including those added */
     Instruction *x = computation->instructions[i];
     Scan s = {.computation = computation, .arena = computation->module->arena, .x = x};
     if (!is_rounded(x)) continue;
