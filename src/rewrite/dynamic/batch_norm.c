@@ -1,6 +1,6 @@
 /*
-** Batch normalisation over a dynamic dimension: the statistics count what is there. Written out in
-** reductions, whose padding is zero; the rest is batch-norm-inference.
+** Rewrites batch normalisation over a dynamic dimension: the statistics count only elements within the
+** size. They become reductions, whose padding is zero; the rest becomes batch-norm-inference.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/dynamic/dynamic.h"
@@ -41,7 +41,7 @@ static Instruction *sum_of(Batch *b, Instruction *array) {
   return emit(d, HLO_REDUCE, features, (Instruction *[]){array, zero}, 2, &attributes);
 }
 
-/* A number a feature, for all of the feature's elements. */
+/* Broadcasts one number per feature to the feature's elements. */
 static Instruction *spread(Batch *b, Instruction *vector) {
   Attributes attributes;
   attributes_init(&attributes);

@@ -1,23 +1,23 @@
 /*
-** Loops, branches and calls: what carries sizes into other computations and out of them. A value
-** with dynamic dimensions goes in, and comes out, as a tuple of itself and its sizes.
+** Passes sizes into and out of the computations of loops, branches and calls. A value with dynamic
+** dimensions is passed as a tuple of itself and its sizes.
 **
-** Callees are shared between callers, whose sizes may differ: each way to call one gets a copy of
-** its own, and is remembered, so that computations that call each other many times over are walked
-** and copied once for each way.
+** Callers of a shared callee may have different dynamic sizes. The callee is copied once for each
+** combination of dynamic sizes, and the copy is remembered, so that repeated calls are walked and copied
+** once per combination.
 */
 #include <string.h>
 
 #include "hlo/ir/shorthand.h"
 #include "rewrite/dynamic/dynamic.h"
 
-/* A way to call a computation: which entries of its parameters' sizes are dynamic, all parameters'
-** one after the other, and what came of it. */
+/* A combination of dynamic sizes in a computation's parameters, one parameter after the other, and the
+** result of walking or copying the computation for it. */
 struct CalleeMemo {
   const Computation *callee;
   const bool *arguments;
-  const bool *wanted; /* which entries of the result are packed; NULL if it was walked dry */
-  bool *result;       /* dry: which are dynamic */
+  const bool *wanted; /* flags of the result's packed entries; NULL after a dry walk */
+  bool *result;       /* after a dry walk: flags of the dynamic ones */
   Computation *made;
 };
 
@@ -25,9 +25,9 @@ static Sizes no_sizes(Dynamic *d, const Shape *shape) {
   return ARENA_ARRAY(d->scratch, Instruction *, size_count(shape));
 }
 
-/* ---- Values with their sizes beside them ---- */
+/* ---- Values packed with their sizes ---- */
 
-/* (value, size, ...): a size for every entry that is dynamic in `which`. */
+/* Makes (value, size, ...), with a size for every entry that is dynamic in `which`. */
 static Instruction *pack(Dynamic *d, Instruction *value, Sizes sizes, const Sizes which) {
   Arena *arena = d->computation->module->arena;
   int n = size_count(value->shape), count = 1;
@@ -52,8 +52,8 @@ static const Shape *packed_shape(Dynamic *d, const Shape *shape, const Sizes whi
   return shape_tuple(arena, count, shapes);
 }
 
-/* Puts what has a packed shape in the place of an instruction. That one, with its shape, is still an
-** operand of its users until the walk comes to them. */
+/* Replaces an instruction by one with a packed shape. The old one, with its shape, stays an operand of its
+** users until the walk reaches them. */
 static Instruction *put_packed(Dynamic *d, Instruction *stated, const Sizes which) {
   Computation *computation = d->computation;
   Instruction *packed = arena_copy(computation->module->arena, stated, sizeof *stated);
@@ -75,7 +75,7 @@ static void pack_operand(Dynamic *d, Instruction *instruction, int k, Sizes size
   instruction->operands[k] = pack(d, operand, sizes, sizes);
 }
 
-/* ---- What was called, and how ---- */
+/* ---- Callees ---- */
 
 static const bool *flags_of(Dynamic *d, const Sizes sizes, int count) {
   bool *flags = ARENA_ARRAY(d->scratch, bool, count);
@@ -128,7 +128,7 @@ static Dynamic inside(const Dynamic *d, bool dry) {
   return (Dynamic){.scratch = d->scratch, .error = d->error, .callees = d->callees, .dry = dry};
 }
 
-/* Which sizes `callee` returns if its arguments have these: markers. */
+/* Finds the dynamic sizes that `callee` returns for these of its arguments, as markers. */
 static bool callee_sizes(Dynamic *d, Computation *callee, const Sizes *arguments, Sizes result) {
   Dynamic in = inside(d, true);
   int n = size_count(callee->root->shape);
@@ -147,7 +147,7 @@ static bool callee_sizes(Dynamic *d, Computation *callee, const Sizes *arguments
   return true;
 }
 
-/* A copy that calls what the original calls: those are copied when their turn comes. */
+/* Copies a computation. The copy has the same callees, which are copied when the walk reaches the calls. */
 static Computation *copy_callee(Dynamic *d, const Computation *callee) {
   Computation **same = ARENA_ARRAY(d->scratch, Computation *, callee->module->numbers);
   for (int i = 0; i < callee->count; i++) {
@@ -159,8 +159,8 @@ static Computation *copy_callee(Dynamic *d, const Computation *callee) {
   return module_clone_computation(callee->module, callee, same);
 }
 
-/* The copy takes parameters that are packed by `arguments` where any entry there is dynamic, and
-** returns what is packed by `wanted`, if any is dynamic there. */
+/* Copies a callee for dynamic sizes. Parameters with a dynamic entry in `arguments` are packed by it, and
+** so is a result with one in `wanted`. */
 static Computation *specialize(Dynamic *d, Computation *callee, const Sizes *arguments,
                                const Sizes wanted) {
   Computation *made = copy_callee(d, callee);
@@ -203,7 +203,8 @@ static bool specialize_into(Dynamic *d, Computation **callee, const Sizes *argum
 
 /* ---- while ---- */
 
-/* A size that the body makes dynamic is so from the start: what it makes of that may be more. */
+/* Finds the dynamic sizes of a loop's state. One that the body makes dynamic is dynamic from the start,
+** which may make others dynamic: so the body is walked until nothing changes. */
 static bool loop_sizes(Dynamic *d, const Instruction *loop, const Sizes init, Sizes state) {
   int n = size_count(loop->shape);
   Sizes after = no_sizes(d, loop->shape);
@@ -242,7 +243,7 @@ static bool rewrite_while(Dynamic *d, Instruction *loop, Sizes init, Sizes resul
 
 /* ---- conditional and call ---- */
 
-/* Where the instruction has the callee number `index`. */
+/* Returns the attribute that holds callee number `index`. */
 static Computation **callee_place(Opcode opcode, Attributes *a, int index) {
   if (opcode == HLO_CALL) return &a->to_apply;
   if (opcode == HLO_FUSION) return &a->calls;
@@ -250,12 +251,12 @@ static Computation **callee_place(Opcode opcode, Attributes *a, int index) {
   return index ? &a->false_computation : &a->true_computation;
 }
 
-/* A branch has one operand, behind the index; what a call calls has all of them. */
+/* Returns the sizes of a callee's arguments: all operands for a call, and one for a branch, after the index. */
 static Sizes *callee_arguments(const Instruction *instruction, Sizes *operands, int index) {
   return instruction->opcode == HLO_CONDITIONAL ? &operands[index + 1] : operands;
 }
 
-/* Which sizes are dynamic in the result of any of the callees. */
+/* Finds the sizes that are dynamic in the result of any callee. */
 static bool joint_sizes(Dynamic *d, Instruction *instruction, int callees, Sizes *operands,
                         Sizes which) {
   int n = size_count(instruction->shape);
@@ -277,7 +278,7 @@ static bool rewrite_call(Dynamic *d, Instruction *instruction, Sizes *operands, 
   Sizes which = no_sizes(d, instruction->shape);
   if (!joint_sizes(d, instruction, callees, operands, which)) return false;
   Attributes *a = instruction_attributes(instruction);
-  ComputationList *list = &a->branches; /* may be that of where it was inlined from */
+  ComputationList *list = &a->branches; /* may be shared with the instruction it was inlined from */
   list->items = arena_copy(instruction->parent->module->arena, list->items,
                            sizeof *list->items * (size_t)list->count);
   for (int c = 0; c < callees; c++) {

@@ -5,7 +5,7 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-/* Which of the sizes the shape itself says are dynamic. */
+/* Flags the sizes that the shape declares dynamic. */
 static bool *put_flags(const Shape *shape, bool *out) {
   for (int i = 0; i < shape->rank; i++) *out++ = shape->dynamic && shape->dynamic[i];
   for (int i = 0; i < shape->tuple_size; i++) out = put_flags(shape->elements[i], out);
@@ -23,7 +23,7 @@ static Sizes no_sizes(Dynamic *d, const Shape *shape) {
   return ARENA_ARRAY(d->scratch, Instruction *, size_count(shape));
 }
 
-/* ---- What a module has ---- */
+/* ---- Dynamic dimensions of a module ---- */
 
 static bool is_dynamic(const Instruction *instruction) {
   Opcode opcode = instruction->opcode;
@@ -31,7 +31,7 @@ static bool is_dynamic(const Instruction *instruction) {
          opcode == HLO_DYNAMIC_RESHAPE || shape_dynamic_dimensions(instruction->shape);
 }
 
-/* Pairs of -start and -done, which carry what they are about in tuples of their own. */
+/* Whether an instruction is of a -start and -done pair, which passes its values in tuples. */
 static bool is_asynchronous_pair(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_ASYNC_START:
@@ -164,8 +164,8 @@ static void add_size_parameters(Dynamic *d) {
   }
 }
 
-/* A tuple's elements, or the value itself, with the sizes of the dimensions that the result's
-** `shape` says are dynamic behind them. What stands for the root may have lost those flags. */
+/* Returns a tuple of the root's elements, or the root itself, and then the sizes of the dimensions that the
+** result's `shape` declares dynamic. The replacement of the root may have lost those flags. */
 static Instruction *add_size_results(Dynamic *d, Instruction *root, const Shape *shape,
                                      Sizes sizes) {
   Arena *arena = d->computation->module->arena;
@@ -199,7 +199,7 @@ static bool rewrite_entry(Dynamic *d, Module *module) {
   entry->root = add_size_results(d, d->to[root], shape, d->sizes[root]);
   computation_sort(entry);
   if (entry->parameter_count == parameters && !shape_dynamic_dimensions(shape)) return true;
-  /* These are about parameters and a result that are others now. */
+  /* These describe the old parameters and result. */
   module->parameter_layouts = NULL;
   module->result_layout = NULL;
   module->alias_count = 0;
@@ -237,7 +237,7 @@ bool dynamic_dimensions_resolve(Module *module, Error *error) {
   Arena *scratch = arena_new();
   bool ok = true;
   if (any_instruction(module, is_dynamic)) {
-    pass_custom_calls(module); /* what spells an operation is one */
+    pass_custom_calls(module); /* those that spell an operation become it */
     pass_expand_scans(module);
     pass_expand_scaled_dots(module);
     if (any_instruction(module, is_asynchronous_pair)) pass_inline_calls(module);

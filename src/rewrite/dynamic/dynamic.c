@@ -19,7 +19,7 @@ bool any_dynamic(const Sizes sizes, int count) {
   return false;
 }
 
-/* The leaf of a shape whose dimension that entry of its sizes is. */
+/* Returns the leaf of a shape with the dimension of that entry of its sizes. */
 static const Shape *leaf_of_entry(const Shape *shape, int *entry) {
   int leaves = shape_leaves(shape);
   for (int i = 0; i < leaves; i++) {
@@ -27,7 +27,7 @@ static const Shape *leaf_of_entry(const Shape *shape, int *entry) {
     if (*entry < leaf->rank) return leaf;
     *entry -= leaf->rank;
   }
-  return shape; /* not reached: there is such an entry */
+  return shape; /* not reached: the entry exists */
 }
 
 bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int entry,

@@ -1,9 +1,9 @@
 /*
-** What the files of this folder share: the sizes of dynamic dimensions in one computation,
-** while it is walked from operands to users.
+** Declares the walk that this folder's files share: it finds the sizes of dynamic dimensions in one
+** computation, from operands to users.
 **
-** The same rules run twice over the bodies of loops and branches: first dry, to learn which
-** dimensions are dynamic, as that decides what must be carried around a loop; then in earnest.
+** The same rules run twice over the bodies of loops and branches. The first, dry walk only finds the
+** dynamic dimensions, as these determine the state of a loop. The second walk makes instructions.
 */
 #ifndef XLA_REWRITE_DYNAMIC_DYNAMIC_H
 #define XLA_REWRITE_DYNAMIC_DYNAMIC_H
@@ -17,23 +17,23 @@ typedef Instruction **Sizes;
 
 typedef struct CalleeMemo CalleeMemo;
 
-/* What is known of computations that are called. */
+/* The results of analysing called computations. */
 typedef struct Callees {
   int dynamic_count, memo_count, memo_capacity;
-  Computation **dynamic; /* have dynamic dimensions, or call what has */
+  Computation **dynamic; /* those with dynamic dimensions, there or in a callee */
   CalleeMemo *memos;     /* control.c */
 } Callees;
 
 typedef struct Dynamic {
-  Computation *computation; /* that is walked; new instructions go to its end */
+  Computation *computation; /* the one walked; new instructions go to its end */
   Arena *scratch;
   Error *error;
   Callees *callees;
-  bool dry;                 /* make nothing: a size is any pointer but NULL */
+  bool dry;                 /* make no instructions: a size is any pointer but NULL */
   int count;                /* instructions when the walk began */
-  Instruction **to;         /* by id: what stands for that instruction now */
+  Instruction **to;         /* by id: the replacement */
   Sizes *sizes;             /* by id */
-  Instruction **parameters; /* by number: what stands for it; not if dry */
+  Instruction **parameters; /* by number: the replacement; not if dry */
   Sizes *parameter_sizes;   /* by number */
 } Dynamic;
 
@@ -41,23 +41,23 @@ typedef struct Dynamic {
 
 int size_count(const Shape *shape); /* entries in its Sizes */
 bool any_dynamic(const Sizes sizes, int count);
-/* The bounds that go with the sizes. */
+/* Writes the bounds of the sizes. */
 int64_t *put_bounds(const Shape *shape, int64_t *out);
-/* UNIMPLEMENTED, with the rule: "dimensions that ... must be static". `entry` is one of the
+/* Fails with UNIMPLEMENTED and the rule: "dimensions that ... must be static". `entry` is one of the
 ** operand's sizes. */
 bool dynamic_refuse(Dynamic *d, const Instruction *instruction, int operand, int entry,
                     const char *rule);
 
 /* ---- dimensions.c ---- */
 
-/* The walk over a computation, whose parameters' sizes may be set in between. */
+/* Begins the walk over a computation. The parameters' sizes may be set before it continues. */
 void dynamic_begin(Dynamic *d, Computation *computation);
 bool dynamic_walk(Dynamic *d);
 
 /* ---- control.c ---- */
 
-/* while, conditional, call and fusion: gives the sizes of the result, and if not dry what stands for
-** the instruction, whose operands have been replaced. */
+/* Handles while, conditional, call and fusion: finds the sizes of the result and, if not dry, the
+** replacement of the instruction, whose operands have been replaced. */
 bool dynamic_control(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result,
                      Instruction **stands_for);
 
@@ -70,13 +70,13 @@ Instruction *emit_constant(Dynamic *d, PrimitiveType type, Scalar value);
 Instruction *emit_splat(Dynamic *d, Instruction *scalar, const Shape *shape);
 Instruction *emit_iota(Dynamic *d, const Shape *shape, int64_t dimension);
 Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index);
-/* `shape` without layout and dynamic dimensions, of another type. */
+/* Returns `shape` without layout and dynamic dimensions, of another type. */
 const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type);
-/* pred of the shape's dimensions: whether an element lies before `size` in a dimension. */
+/* Emits a pred array of the shape's dimensions: whether an element lies before `size` in a dimension. */
 Instruction *emit_mask(Dynamic *d, const Shape *shape, int64_t dimension, Instruction *size);
 
 Instruction *emit_is_one(Dynamic *d, Instruction *size); /* pred[] */
-/* select; a scalar condition is for all elements. */
+/* Emits a select; a scalar condition is broadcast. */
 Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,
                          Instruction *otherwise);
 
@@ -84,33 +84,33 @@ Instruction *emit_choice(Dynamic *d, Instruction *condition, Instruction *then,
 Instruction *size_of(Dynamic *d, int64_t value);
 Instruction *size_binary(Dynamic *d, Opcode opcode, Instruction *x, Instruction *y);
 Instruction *size_or_bound(Dynamic *d, Instruction *size, int64_t bound);
-/* For operands that should be equally long: what all have. NULL is static. */
+/* Merges the sizes of operands that should be equally long. NULL is static. */
 void size_merge(Dynamic *d, Instruction **size, Instruction *other);
-/* What stands for an operand of an instruction whose operands are those that it had. */
+/* Returns the replacement of an operand of an instruction that still has its old operands. */
 Instruction *new_operand(const Dynamic *d, const Instruction *instruction, int k);
 
 /* ---- sizes.c: the sizes of a result from those of its operands ---- */
 
-/* `result` has NULL in all entries before; the instruction's operands are those it had. False with
-** an error. */
+/* Infers the sizes of the result. `result` has NULL in all entries before; the instruction still has its
+** old operands. Returns false with an error. */
 bool dynamic_infer(Dynamic *d, const Instruction *instruction, Sizes *operands, Sizes result);
 
-/* Neighbouring dimensions of a reshape's operand and result that have equally many elements. */
+/* Neighbouring dimensions of a reshape's operand and result with the same number of elements. */
 typedef struct ReshapeGroup {
   int from, from_end, to, to_end;
 } ReshapeGroup;
-/* Starts with all zero; false after the last. Neither shape may be empty. */
+/* Finds the next group, from all zero at first; false after the last. Neither shape may be empty. */
 bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup *group);
 
 /* ---- padding.c ---- */
 
-/* What stands for an instruction some of whose sizes are dynamic and whose operands have been
-** replaced; mostly itself with operands whose padding does no harm. NULL with an error. */
+/* Rewrites an instruction with dynamic sizes, whose operands have been replaced. Returns its replacement,
+** mostly itself with operands whose padding is neutral; NULL with an error. */
 Instruction *dynamic_rewrite(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result);
 
 /* ---- batch_norm.c ---- */
 
-/* batch-norm-training and -grad; `sizes` are those of the operand. */
+/* Rewrites batch-norm-training and -grad; `sizes` are those of the operand. */
 Instruction *dynamic_batch_norm(Dynamic *d, Instruction *instruction, Sizes sizes);
 
 #endif

@@ -1,8 +1,8 @@
-/* The instructions that dynamic dimensions are made of. */
+/* Emits the instructions that compute sizes and masks of dynamic dimensions. */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/dynamic/dynamic.h"
 
-/* A size of which a dry walk only asks whether it is there. */
+/* A marker for any dynamic size in a dry walk. */
 static Instruction some_size;
 
 static Arena *arena_of(const Dynamic *d) { return d->computation->module->arena; }
@@ -37,7 +37,7 @@ Instruction *emit_element(Dynamic *d, Instruction *tuple, int64_t index) {
 }
 
 const Shape *plain_shape(Dynamic *d, const Shape *shape, PrimitiveType type) {
-  /* It has the dimensions of a shape that was made already, of a type that is no wider. */
+  /* Cannot fail: a shape of these dimensions, of a type as wide or wider, exists. */
   Error error;
   return shape_make(arena_of(d), type, shape->rank, shape->dims, &error);
 }

@@ -1,6 +1,6 @@
 /*
-** For each operation in which padding would take part, what to do about it: mostly, the operand's
-** padding is replaced by the neutral element; some have to move it to the end again.
+** Keeps padding out of results, by a rule for each operation that it would affect. Most rules replace the
+** operand's padding by the neutral element; some move padding back to the end.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/dynamic/dynamic.h"
@@ -11,7 +11,7 @@ static Instruction *zero(Dynamic *d, PrimitiveType type) {
   return emit_constant(d, type, (Scalar){.i = 0});
 }
 
-/* `array` with `value` past the size of one dimension. */
+/* Replaces the elements past the size of one dimension by `value`. */
 static Instruction *padded(Dynamic *d, Instruction *array, int64_t dimension, Instruction *size,
                            Instruction *value) {
   if (!size) return array;
@@ -20,7 +20,7 @@ static Instruction *padded(Dynamic *d, Instruction *array, int64_t dimension, In
   return emit_choice(d, emit_mask(d, shape, dimension, size), array, filler);
 }
 
-/* Replaces operand k's padding in the dimensions of which `matters` says so (NULL: in all). */
+/* Replaces operand k's padding in the dimensions flagged by `matters` (NULL: in all). */
 static void pad_operand(Dynamic *d, Instruction *instruction, int k, Sizes sizes,
                         const bool *matters, Instruction *value) {
   for (int i = 0; i < instruction->operands[k]->shape->rank; i++) {
@@ -37,7 +37,7 @@ static void pad_with_zero(Dynamic *d, Instruction *instruction, int k, Sizes siz
 
 /* ---- Element-wise operations ---- */
 
-/* The first element of a dimension, in all its places. */
+/* Broadcasts the first element of a dimension along it. */
 static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dimension) {
   Arena *arena = arena_of(d);
   const Shape *shape = plain_shape(d, array->shape, array->shape->type);
@@ -64,7 +64,7 @@ static Instruction *first_everywhere(Dynamic *d, Instruction *array, int64_t dim
   return emit(d, HLO_BROADCAST, shape, &first, 1, &attributes);
 }
 
-/* An operand whose size is 1 where another one's is not is broadcast. */
+/* Broadcasts operands of size 1 in a dimension where another operand has more. */
 static void broadcast_ones(Dynamic *d, Instruction *instruction, Sizes *operands, Sizes result) {
   const Shape *shape = instruction->shape;
   for (int k = 0; k < instruction->operand_count; k++) {
@@ -106,7 +106,7 @@ static void pad_reduce_window(Dynamic *d, Instruction *instruction, Sizes *opera
   }
 }
 
-/* The padding must never be what is selected, and what is scattered of it must change nothing. */
+/* Pads select-and-scatter so that padding is never selected, and scattered padding changes nothing. */
 static void pad_select_and_scatter(Dynamic *d, Instruction *instruction, Sizes *operands) {
   const Computation *select = instruction->a->select;
   PrimitiveType type = instruction->shape->type;
@@ -152,7 +152,7 @@ static void pad_topk(Dynamic *d, Instruction *topk, Sizes *operands) {
 
 /* ---- Matrices ---- */
 
-/* Operand 0 with the identity past its size: what comes of the rest is as if it were alone. */
+/* Pads the matrix of operand 0 with the identity, which leaves the result for the other elements unchanged. */
 static void pad_with_identity(Dynamic *d, Instruction *instruction, Instruction *size) {
   if (!size) return;
   Instruction *matrix = instruction->operands[0];
@@ -175,17 +175,17 @@ static void pad_triangular_solve(Dynamic *d, Instruction *solve, Sizes result) {
   bool matters[MAX_RANK] = {false};
   matters[along] = true;
   pad_with_identity(d, solve, result[along]);
-  pad_with_zero(d, solve, 1, result, matters); /* a NaN times zero would get about */
+  pad_with_zero(d, solve, 1, result, matters); /* a NaN times zero would spread */
 }
 
 /* ---- Indices ---- */
 
-/* An index outside the operand: such updates are dropped. */
+/* Returns an index outside the operand, whose updates are dropped. */
 static Scalar index_outside(PrimitiveType type) {
   return type_kind(type) == KIND_SIGNED ? (Scalar){.i = -1} : scalar_highest(type);
 }
 
-/* The sizes of the scatter dimensions, which indices and updates share, in the indices' order. */
+/* Finds the sizes of the scatter dimensions, which indices and updates share, in the indices' order. */
 static void scatter_sizes(const Instruction *scatter, Sizes *operands, Sizes of_indices) {
   int count = scatter->operand_count / 2, next = 0;
   const Shape *updates = scatter->operands[count + 1]->shape;
@@ -209,7 +209,7 @@ static void pad_scatter(Dynamic *d, Instruction *scatter, Sizes *operands) {
   pad_operand(d, scatter, count, sizes, NULL, emit_constant(d, type, index_outside(type)));
 }
 
-/* The scalars that a dynamic slice starts at: one per dimension, or one array of them. */
+/* Returns the start of a dynamic slice in a dimension: a scalar operand, or an element of one array. */
 static Instruction *start_of(Dynamic *d, const Instruction *instruction, int first, int dimension) {
   Instruction *start = instruction->operands[first];
   if (start->shape->rank == 0) return instruction->operands[first + dimension];
@@ -217,7 +217,7 @@ static Instruction *start_of(Dynamic *d, const Instruction *instruction, int fir
   return computation_add_reshape(d->computation, slice, 0, NULL);
 }
 
-/* What lies under the update's padding stays as it is. */
+/* Fills the update's padding with the operand's elements, which therefore stay unchanged. */
 static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   Instruction *base = instruction->operands[0], *update = instruction->operands[1];
   int rank = update->shape->rank;
@@ -236,9 +236,9 @@ static void pad_update(Dynamic *d, Instruction *instruction, Sizes *operands) {
   instruction->operands[1] = update;
 }
 
-/* ---- What moves the padding ---- */
+/* ---- Operations that move padding ---- */
 
-/* Each operand over the padding of the one before. */
+/* Writes each operand over the padding of the one before. */
 static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate, Sizes *operands) {
   int64_t along = concatenate->a->dimensions.items[0];
   const Shape *shape = plain_shape(d, concatenate->shape, concatenate->shape->type);
@@ -254,7 +254,7 @@ static Instruction *pack_concatenate(Dynamic *d, const Instruction *concatenate,
   return packed;
 }
 
-/* Reversed, the padding comes first: what is behind it is moved to the front. */
+/* Moves the elements of a reversed array to the front, as its padding comes first. */
 static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) {
   const Shape *shape = plain_shape(d, reverse->shape, reverse->shape->type);
   int rank = shape->rank;
@@ -287,8 +287,8 @@ static Instruction *pack_reverse(Dynamic *d, Instruction *reverse, Sizes sizes) 
 
 /* ---- Sort ---- */
 
-/* The comparator with two more parameters, which say whether the elements are none of the padding:
-** those come before it, and among themselves are compared as they were. */
+/* Adds two parameters to the comparator: whether each element lies within the size. Such elements come
+** before padding, and are compared with each other as before. */
 static Computation *padding_last(Dynamic *d, Computation *comparator, int operands) {
   Computation *made = module_clone_computation(comparator->module, comparator, NULL);
   Instruction *compared = made->root, *is_element[2];
@@ -326,7 +326,7 @@ static Instruction *sort_padding_last(Dynamic *d, Instruction *sort, Instruction
 
 /* ---- Reshape ---- */
 
-/* In memory order, padding is at the end if only a dimension is dynamic before which all are 1. */
+/* Whether padding is last in memory order: the only dynamic dimension is preceded by dimensions of size 1. */
 static bool padding_is_last(const Shape *shape, Sizes sizes, int begin, int end) {
   bool first = true;
   for (int i = begin; i < end; i++) {
@@ -347,7 +347,7 @@ static bool reshape_keeps_order(const Instruction *reshape, Sizes operand, Sizes
   return true;
 }
 
-/* s32 of the result's dimensions: how many elements come before each one, padding not counted. */
+/* Returns an s32 array of the result's dimensions: the number of elements before each one, without padding. */
 static Instruction *rank_of_elements(Dynamic *d, const Shape *shape, Sizes sizes) {
   Instruction *rank = emit_splat(d, size_of(d, 0), shape);
   for (int i = 0; i < shape->rank; i++) {
@@ -358,7 +358,7 @@ static Instruction *rank_of_elements(Dynamic *d, const Shape *shape, Sizes sizes
   return rank;
 }
 
-/* Where in memory the elements of those ranks are, in an array of `shape` and `sizes`. */
+/* Returns the memory positions of the elements with those ranks, in an array of `shape` and `sizes`. */
 static Instruction *place_of_elements(Dynamic *d, Instruction *rank, const Shape *shape,
                                       Sizes sizes) {
   Instruction *place = emit_splat(d, size_of(d, 0), rank->shape);

@@ -1,4 +1,4 @@
-/* For each operation, the sizes of its result from those of its operands. */
+/* Infers the sizes of each operation's result from those of its operands. */
 #include "rewrite/dynamic/dynamic.h"
 
 static const Shape *operand_shape(const Instruction *instruction, int index) {
@@ -11,8 +11,8 @@ static bool is_flagged(const Shape *shape, int dimension) {
 
 /* ---- Operations that keep dimensions where they are ---- */
 
-/* Like merge, but a dimension that turns out to be 1 is broadcast to the other's size, as XLA does
-** where both are dynamic. */
+/* Merges sizes, but broadcasts a dimension of run-time size 1 to the other's size, as XLA does if both are
+** dynamic. */
 static void merge_broadcasting(Dynamic *d, Instruction **size, Instruction *other) {
   Instruction *one = *size;
   size_merge(d, size, other);
@@ -32,7 +32,7 @@ static bool infer_elementwise(Dynamic *d, const Instruction *instruction, Sizes 
   return true;
 }
 
-/* XLA takes the last size that it sees, and broadcasts nothing. */
+/* Takes the last operand's size and broadcasts nothing, as XLA does. */
 static bool infer_clamp(const Instruction *instruction, Sizes *operands, Sizes result) {
   int rank = instruction->shape->rank;
   for (int k = 0; k < instruction->operand_count; k++) {
@@ -42,8 +42,8 @@ static bool infer_clamp(const Instruction *instruction, Sizes *operands, Sizes r
   return true;
 }
 
-/* Operand k becomes leaf k of the result. `shared`: all have the same dimensions, and what is the
-** size in one is that in all; else, as XLA has it, a leaf is as long as its operand. */
+/* Leaf k of the result has operand k's sizes. `shared`: all have the same dimensions, and each leaf has the
+** sizes merged over all operands. Otherwise, as in XLA, a leaf is as long as its operand. */
 static bool infer_leaves(Dynamic *d, const Instruction *instruction, Sizes *operands, int count,
                          bool shared, Sizes result) {
   int at = 0;
@@ -59,7 +59,7 @@ static bool infer_leaves(Dynamic *d, const Instruction *instruction, Sizes *oper
   return true;
 }
 
-/* The first `rank` dimensions, of all leaves of the result; the others must be static. */
+/* Copies the sizes of the first `rank` dimensions to all leaves of the result; the others must be static. */
 static bool infer_leading(Dynamic *d, const Instruction *instruction, Sizes *operands, int rank,
                           const char *rule, Sizes result) {
   const Shape *shape = instruction->shape;
@@ -88,7 +88,7 @@ static void infer_transpose(const Instruction *instruction, Sizes *operands, Siz
   for (int i = 0; i < dimensions.count; i++) result[i] = operands[0][dimensions.items[i]];
 }
 
-/* A part of a dimension lies before the size, as far as anyone can tell; all of it is as long. */
+/* A slice of a whole dimension keeps its size. A part of one is assumed to lie within the size. */
 static void infer_slice(const Instruction *instruction, Sizes *operands, Sizes result) {
   const Shape *from = operand_shape(instruction, 0), *to = instruction->shape;
   for (int i = 0; i < to->rank; i++) {
@@ -96,7 +96,7 @@ static void infer_slice(const Instruction *instruction, Sizes *operands, Sizes r
   }
 }
 
-/* An update as long as the operand takes its place. */
+/* An update as long as the operand gives the result its size. */
 static void infer_dynamic_update_slice(const Instruction *instruction, Sizes *operands,
                                        Sizes result) {
   const Shape *base = operand_shape(instruction, 0), *update = operand_shape(instruction, 1);
@@ -145,7 +145,7 @@ static void infer_pad(Dynamic *d, const Instruction *instruction, Sizes *operand
   }
 }
 
-/* Slice dimensions that are whole are as long as the operand's; the rest is as the indices are. */
+/* Whole slice dimensions have the operand's sizes; batch dimensions have those of the indices. */
 static void infer_gather(const Instruction *instruction, Sizes *operands, Sizes result) {
   const Attributes *a = instruction->a;
   int next_slice = 0, next_index = 0;
@@ -185,8 +185,8 @@ bool reshape_next_group(const Shape *operand, const Shape *result, ReshapeGroup 
   return true;
 }
 
-/* Which dimension of the group takes the size: the one that the program says, or else the first
-** that is more than 1, so that elements stay where they are in memory. -1 if none can. */
+/* Returns the dimension of the group that gets the size: the one that the program declares, or else the
+** first larger than 1, so that elements do not move in memory. -1 if there is none. */
 static int dynamic_result_dimension(const Instruction *reshape, const ReshapeGroup *group) {
   int chosen = -1;
   for (int o = group->to; o < group->to_end; o++) {
@@ -200,7 +200,7 @@ static int dynamic_result_dimension(const Instruction *reshape, const ReshapeGro
   return chosen >= 0 ? chosen : group->to;
 }
 
-/* The product of the group's sizes in the operand, over that of its other ones in the result. */
+/* Divides the product of the group's operand sizes by the product of its other result sizes. */
 static Instruction *group_size(Dynamic *d, const Instruction *reshape, const ReshapeGroup *group,
                                Sizes operand, int chosen) {
   Instruction *size = NULL;
@@ -226,7 +226,8 @@ static bool infer_reshape(Dynamic *d, const Instruction *instruction, Sizes *ope
   if (shape_elements(to) == 0) return true;
   for (ReshapeGroup group = {0}; reshape_next_group(from, to, &group);) {
     if (!any_dynamic(operands[0] + group.from, group.from_end - group.from)) continue;
-    if (group.to == group.to_end) continue; /* into a scalar: there is one, or it is not defined */
+    if (group.to == group.to_end)
+      continue; /* into a scalar: the size is 1, or the result is undefined */
     int chosen = dynamic_result_dimension(instruction, &group), at = group.from;
     while (!operands[0][at]) at++;
     if (chosen < 0) {
@@ -245,7 +246,7 @@ static void infer_dynamic_reshape(Dynamic *d, const Instruction *instruction, Si
   }
 }
 
-/* A size is what the program says, negative or beyond the bound: what lies before it is there. */
+/* Takes the program's size unchecked: one below 0 or beyond the bound selects no or all elements. */
 static void infer_set_dimension_size(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                      Sizes result) {
   int64_t along = instruction->a->dimensions.items[0];
@@ -297,7 +298,7 @@ static Instruction *windowed(Dynamic *d, Instruction *size, int64_t bound, const
   return size_binary(d, HLO_DIVIDE, room, size_of(d, w->stride));
 }
 
-/* Where groups begin depends on how large the dimension is that they divide. */
+/* Refuses a dynamic dimension that is divided into groups, as their starts depend on its size. */
 static bool check_groups(Dynamic *d, const Instruction *convolution, Sizes *operands) {
   const Attributes *a = convolution->a;
   const ConvDims *dims = &a->conv_dims;
@@ -334,7 +335,7 @@ static bool infer_convolution(Dynamic *d, const Instruction *instruction, Sizes 
   return true;
 }
 
-/* Every operand has the same dimensions, and so has every leaf of the result. */
+/* All operands have the same dimensions, and so have all leaves of the result. */
 static void infer_reduce(Dynamic *d, const Instruction *instruction, Sizes *operands,
                          Sizes result) {
   int count = instruction->operand_count / 2, at = 0;
@@ -360,7 +361,7 @@ static void infer_reduce_window(Dynamic *d, const Instruction *instruction, Size
   }
 }
 
-/* Whether a computation says which of two values comes first: then padding can be the other one. */
+/* Whether a computation compares two values by order: then padding can be one that is never selected. */
 static bool is_ordering(const Computation *select) {
   const Instruction *root = select->root;
   if (root->opcode != HLO_COMPARE) return false;
@@ -369,7 +370,7 @@ static bool is_ordering(const Computation *select) {
   return x != y && x->opcode == HLO_PARAMETER && y->opcode == HLO_PARAMETER;
 }
 
-/* As long as the operand: what the source's sizes are is not looked at. */
+/* The result has the operand's sizes; the source's sizes are ignored. */
 static bool infer_select_and_scatter(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                      Sizes result) {
   for (int i = 0; i < instruction->shape->rank; i++) {
@@ -381,8 +382,8 @@ static bool infer_select_and_scatter(Dynamic *d, const Instruction *instruction,
   return true;
 }
 
-/* The first result is as the operand (and, of the gradient, as what flows back into it); the others
-** have one number a feature. */
+/* The first result has the operand's sizes (for the gradient, merged with those of grad_output); the
+** others have one number per feature. */
 static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *operands,
                              Sizes result) {
   int rank = operand_shape(instruction, 0)->rank;
@@ -404,8 +405,8 @@ static void infer_cholesky(Dynamic *d, Sizes *operands, int rank, Sizes result) 
   result[rank - 1] = result[rank - 2];
 }
 
-/* As the right-hand sides, which have as many rows (columns, if they are on the left) as the matrix
-** has of both. */
+/* The result has the sizes of the right-hand sides. The matrix has as many rows and columns as these have
+** rows (columns, if the matrix is on the right). */
 static void infer_triangular_solve(Dynamic *d, const Instruction *instruction, Sizes *operands,
                                    Sizes result) {
   int rank = instruction->shape->rank, along = instruction->a->left_side ? rank - 2 : rank - 1;
