@@ -1,4 +1,4 @@
-/** Programs in forms that XLA reads, old ones and rare ones: protos as text, HLO that nothing prints any more. */
+/** Tests old and rare forms of programs that XLA reads: protos as text, HLO that no tool prints any more. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 

@@ -1,6 +1,6 @@
 /**
- * Transcendental functions against correctly rounded results (tests/accuracy/README.md). Of f16 and
- * bf16 all values are tried, with what f64 gives as the truth, whose own error is nothing to them.
+ * Tests transcendental functions against correctly rounded results (tests/accuracy/README.md). For f16
+ * and bf16 all values are tried against f64, whose own error is negligible there.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { ELEMENT_TYPES } from '../bindings/types.mjs';
 import { measure, readSweeps, runOperation, wanted } from './accuracy/accuracy.mjs';
 import { readPoints, worstError } from './accuracy/complex.mjs';
 
-/** In units in the last place. The project promises 4; accuracy/README.md has what is measured. */
+/** In units in the last place. The project promises 4; accuracy/README.md has the measured errors. */
 const BOUND = { f32: 2.5, f64: 2.5, f16: 1, bf16: 1 };
 const FORMATS = {
   f32: { mantissa: 23, least: -126 },

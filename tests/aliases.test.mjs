@@ -1,6 +1,6 @@
 /**
- * Values that have the buffer of another one (reshape, bitcast-convert, tuples): whatever reads them, the host
- * or the evaluator, sees their own shape and element type.
+ * Tests values that share another value's buffer (reshape, bitcast-convert, tuples): the host and the evaluator
+ * read them with their own shape and element type.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -22,7 +22,7 @@ const run = async (text, ...args) =>
 const described = (literals) =>
   literals.map((literal) => [literal.shape.toString(), literal.toArray()]);
 
-/* name: parameters, steps, and what the host is given: its operands, their shapes and values. */
+/* name: parameters, steps, and the operands that the host gets, with their shapes and values. */
 const VALUES = {
   reshape: {
     args: [[[1, 2, 3], [4, 5, 6]]],

@@ -1,4 +1,4 @@
-/** Bindings and builds that do not fit together say so; and what they share has a version that counts. */
+/** Tests that bindings reject a build of another version, and that the version follows their shared interface. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

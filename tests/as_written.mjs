@@ -1,4 +1,4 @@
-/** Programs compared with themselves: as they are compiled, and each operation by itself, in the evaluator. */
+/** Compares compiled programs with the same programs run operation by operation in the evaluator. */
 import assert from 'node:assert/strict';
 
 import { Literal } from '../bindings/index.mjs';

@@ -1,6 +1,6 @@
 /**
- * The API under attack: every public method with values that nobody should pass. Whatever it says
- * must be an XlaError of a code that fits, said at once, and the client must live on.
+ * Calls every public method with invalid values. Each call must fail at once with an XlaError of a
+ * fitting code, and the client must go on working.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

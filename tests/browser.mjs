@@ -1,4 +1,4 @@
-/** Real headless Chromium, and pages that must not complain. */
+/** Starts headless Chromium, and opens pages that must not log errors. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

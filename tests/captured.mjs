@@ -126,7 +126,7 @@ export async function readRecords(folder, only = '') {
   return records.filter(isKnown);
 }
 
-/** Runs a record of one device. @returns {Promise<string[]>} what is wrong, by result */
+/** Runs a record of one device. @returns {Promise<string[]>} the differences, by result */
 export async function runRecord(client, record) {
   const args = record.args.map(literalOf);
   const source = record.bytes ? Buffer.from(record.bytes, 'base64') : Buffer.from(record.mlir);

@@ -1,4 +1,4 @@
-/** The command line: what it prints, and how it ends. */
+/** Tests the command line: its output and its exit codes. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

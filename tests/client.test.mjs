@@ -1,4 +1,4 @@
-/** The client: its life, its runs, and that nothing that goes wrong in one outlasts it. */
+/** Tests the client: its life, its runs, and that a failed run leaves no trace. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -459,7 +459,7 @@ ENTRY e {
         b.add(b.parameter(0, 'f32[]'), b.constant(1));
         b.dispose();
       };
-      // A thread may still be busy with what is no longer wanted.
+      // A thread may still be busy with a cancelled run.
       const settledHeap = async () => {
         const sizes = [];
         for (let i = 0; i < 20; i++) {

@@ -1,7 +1,7 @@
 /**
- * Generated loops: that what they can do is not left to the evaluator, and that an element's bits
- * depend neither on where it is in its array nor on how the work is divided. What the bits should be
- * is the golden corpus's question.
+ * Tests generated loops: the operations that they support do not run in the evaluator, and an
+ * element's bits depend neither on its position nor on the division of the work. The golden corpus
+ * checks the values themselves.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -429,7 +429,7 @@ ENTRY e {
     const results = await executable.execute([x]);
     const kept = type === 'f16' || type === 'bf16' ? (v) => (Math.abs(v) < 1e-30 && v !== 0 ? null : v) : (v) => v;
     results.forEach(({ data }, r) => x.forEach((v, i) => {
-      if (kept(v) === null) return; // what f16 makes of it is another test's
+      if (kept(v) === null) return; // another test checks the values that f16 changes
       assert.ok(Object.is(data[i], Math.fround(wanted[r](v))), `${type} ${names[r]} of ${v}: ${data[i]}, not ${wanted[r](v)}`);
     }));
     executable.dispose();

@@ -1,7 +1,7 @@
 /**
- * The builder's comforts: numbers as operands, computations by name or as functions that may use
- * values from outside, operations as methods; and how things print. Each comfort gives what the
- * explicit form gives.
+ * Tests the builder's short forms: numbers as operands, computations by name or as functions that may
+ * use values from outside, operations as methods; and how objects print. Each short form must give the
+ * result of the explicit form.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Files that are cut, changed or made to do harm, of every format that is read: what does not hold says what is
- * wrong, soon, and takes no more memory than the file could mean; the client goes on.
+ * Reads truncated, changed and malicious files of every format. Each error must come soon and say what is
+ * wrong; memory stays within the size that the file could mean; the client goes on.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const MAX_MS = 5000; // on a busy machine
 
 const golden = (name) => readFile(new URL(`./golden/${name}`, import.meta.url));
 
-/** The corpus' StableHLO: golden/stablehlo.py says what the file is. */
+/** Reads the corpus' StableHLO; golden/stablehlo.py describes the file. */
 async function* stablehlo() {
   const bytes = gunzipSync(await golden('stablehlo.gz'));
   for (let at = 0; at < bytes.length;) {
@@ -173,7 +173,7 @@ const safetensors = (header, data = Buffer.alloc(8, 7)) => {
 const ZEROS = Buffer.alloc(64 << 20), ARRAY = npy('|u1', '(100000,)', Buffer.alloc(100_000));
 const tensor = (dtype, shape, from, to) => ({ dtype, shape, data_offsets: [from, to] });
 
-/** [what, what reads it, the file, what is said] */
+/** [name, reader, file, expected error] */
 const MADE = [
   ['a header that is cut', readNpy, writeNpy(Literal.from([1])).subarray(0, 9), /no \.npy file/],
   ...['constructor', '__proto__', 'O', '<M8[ns]'].map((descr) =>

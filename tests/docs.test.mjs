@@ -1,7 +1,7 @@
 /**
- * The pages against the code. In docs/operations.md: no operation without a row, no builder method
- * left out, and no link to a test that doesn't contain the operation. Everywhere: no dead link. And
- * a README that stays short enough to be read.
+ * Tests the documents against the code. In docs/operations.md each operation has a row, no builder
+ * method is left out, and each link to a test leads to one that contains the operation. No document
+ * has a dead link, and the README stays short.
  */
 import assert from 'node:assert/strict';
 import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

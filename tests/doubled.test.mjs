@@ -1,7 +1,7 @@
 /**
- * Computations that use the next one twice, through every operation that has computations: 2^40 of them in the
- * end, if somebody writes them all out. Each compiles and runs, or is refused, in a few seconds; and what is
- * compiled goes again. (Calls, maps, conditionals and whiles are in limits.test.mjs.)
+ * Tests computations that use the next one twice, for every operation that has computations: written out, they
+ * would be 2^40. Each compiles and runs, or is refused, in a few seconds, and compiled programs are freed.
+ * (Calls, maps, conditionals and whiles are in limits.test.mjs.)
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -29,7 +29,7 @@ const AT_LEAST = `ge {
 }
 `;
 
-/** Each combines two scalars, or arrays of one element, by `f`: what it is of, and the operation. */
+/** Each combines two scalars, or arrays of one element, by `f`. */
 const OF_ARRAYS = {
   reduce: (x, y, f) => `f32[] reduce(${x}, ${y}), dimensions={0}, to_apply=${f}`,
   scatter: (x, y, f) => `f32[1] scatter(${x}, at, ${y}), ${SCATTER}, to_apply=${f}`,

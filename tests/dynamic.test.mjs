@@ -1,6 +1,6 @@
 /**
- * Bounded dynamic dimensions: what the golden family dynamic_dimension, whose programs have static
- * parameters and results, cannot show. Expected values are worked out by hand, from the sizes.
+ * Tests parameters and results with bounded dynamic dimensions; the golden family dynamic_dimension has
+ * only static ones. Expected values are worked out by hand, from the sizes.
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';

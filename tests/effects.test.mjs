@@ -1,6 +1,6 @@
 /**
- * Side effects stay as they are: rewrites of the loops and branches around them neither repeat nor drop nor
- * exchange any, with and without threads.
+ * Tests that rewrites of loops and branches neither repeat, drop nor reorder the side effects in them, with and
+ * without threads.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

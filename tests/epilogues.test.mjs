@@ -1,6 +1,6 @@
 /**
- * What follows a product or a convolution row by row (src/compile/row_groups.c): that it does so for each kernel,
- * with whole numbers, of which every order of sums is exact, as it is in XLA.
+ * Tests epilogues, which follow a product or a convolution row by row (src/compile/row_groups.c), for each
+ * kernel. Elements are whole numbers, whose sums are exact in any order, as in XLA.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -55,7 +55,7 @@ const size = (shape) => shape.reduce((a, b) => a * b, 1);
 
 /**
  * Runs it with and without threads; `at(x, w, index)` is the contraction's element, checked here and there.
- * `apart`: it makes no whole rows, and what follows is a step of its own.
+ * `apart`: the kernel makes no whole rows, so the epilogue is a step of its own.
  */
 function check(name, { type = 'f32', shapes, made, shape, at, sparse, rest, finish, apart = false }) {
   test(name, async () => {

@@ -1,4 +1,4 @@
-/** Invalid programs: errors.json has one for each rule of each operation. */
+/** Tests invalid programs: errors.json has one for each rule of each operation. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';

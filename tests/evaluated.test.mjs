@@ -1,6 +1,6 @@
 /**
- * What still runs in the evaluator: the table of docs/evaluated.md against the golden corpus. A step
- * that is not in the table has become slow; a row without a step is no longer true.
+ * Compares the table of docs/evaluated.md with the steps of the golden corpus that run in the evaluator.
+ * A step that is not in the table has become slow; a row without a step is no longer true.
  */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Runs a program once, and lets go of it.
+ * Runs a program once, and frees it.
  *
  * @param {import('../bindings/index.mjs').Client} client
  * @param {string} text HLO

@@ -5,7 +5,7 @@ const SMALL = `HloModule small
 ENTRY e { p = f32[64] parameter(0)
  ROOT n = f32[64] negate(p) }`;
 
-/** Many turns, each of which workers share. */
+/** A loop of many iterations, each shared by the workers. */
 const turns = (count) => `HloModule turns
 c { s = (s32[], f32[65536]) parameter(0)
  i = s32[] get-tuple-element(s), index=0
@@ -26,7 +26,7 @@ ENTRY e { p = f32[65536] parameter(0)
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-/** Each goes on until an error, which it throws; what it returns instead is disposed later. */
+/** Each goes on until an error, which it throws; a returned object is disposed later. */
 const WAYS = {
   buffers(client, kept) {
     for (const size of [8 * MB, 65536, 1024]) {
@@ -81,7 +81,7 @@ async function works(client) {
 /**
  * @param {object} package_ { Client }
  * @param {number} threads
- * @returns {Promise<string[]>} what is wrong
+ * @returns {Promise<string[]>} the failures
  */
 export async function exhaust({ Client }, threads) {
   const wrong = [];

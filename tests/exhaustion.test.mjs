@@ -1,4 +1,4 @@
-/** Memory that is exhausted at any moment of a client's life is an error, and not its end. */
+/** Tests that exhausted memory, at any moment of a client's life, is an error that the client survives. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 

@@ -1,7 +1,7 @@
 /**
- * Every function that the package exports, with every kind of value in every place of its arguments: the
- * functions are listed by what there is, so that a new one is asked without being named here. The client
- * lives on, and its memory returns to where it began.
+ * Calls every function that the package exports with every kind of value for every argument. The functions
+ * are found by inspection, so that new ones are tested too. The client goes on working, and its memory returns
+ * to where it began.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -146,7 +146,7 @@ describe('every exported function, asked in every way', () => {
     assert.deepEqual((await executable.execute([[1, 2], [3, 4]]))[0].toArray(), [4, 6]);
     executable.dispose();
     module.dispose();
-    for (let i = 0; i < 20 && client.heapInUse - before > 2000; i++) { // what nobody has the collector frees
+    for (let i = 0; i < 20 && client.heapInUse - before > 2000; i++) { // the collector frees unreachable objects
       collect();
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -229,7 +229,7 @@ describe('every exported function, asked in every way', () => {
     }
   });
 
-  /** An operation's records, each field of which is asked. */
+  /** The fields of an operation's records; each field is tested. */
   const fieldsOf = (kind) => kind.fields ?? kind.among?.map((one) => one.fields).find(Boolean) ?? {};
 
   for (const [method, row] of Object.entries(OPERATIONS)) {

@@ -112,9 +112,9 @@ export async function checkCase(client, golden, module) {
 }
 
 /**
- * What is wrong with a result.
+ * Describes the difference of a result from the expected one; null if there is none.
  * @param {Literal} got
- * @param {[string, string]} leaf what real XLA has
+ * @param {[string, string]} leaf the result of real XLA
  * @param {string} tolerance
  * @returns {string | null}
  */

@@ -1,4 +1,4 @@
-/** The guides: their JavaScript runs and prints what its comments say; what they point to is there. */
+/** Tests the guides: their JavaScript prints the values in its comments, and their links lead somewhere. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => rm(scratch, { recursive: true, force: true }));
 
-/** What comments behind console.log() say that it prints; arrays as Node prints them. */
+/** The expected output in the comments after console.log(); arrays as Node prints them. */
 const promises = (code) => Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm), ([, said]) => said)
   .filter((said) => /^[[\d'"A-Zft]/.test(said) && !/^the /.test(said));
 

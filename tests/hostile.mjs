@@ -1,4 +1,4 @@
-/** Values that nobody should pass, and what may come of it: an XlaError of a code that fits, at once. */
+/** Invalid values, and the check of their outcome: an XlaError of a fitting code, at once. */
 import assert from 'node:assert/strict';
 
 import { HloModule, Literal, XlaError, XlaOp } from '../bindings/index.mjs';
@@ -127,7 +127,7 @@ export function checkError(error, what) {
 /** Values of a kind that no argument takes; functions that take what can be awaited wait for a promise. */
 const OF_NO_KIND = new Set(['symbol', 'map', 'date', 'set', 'error']);
 
-/** That an error about an argument says which it is, what came and what is wanted. */
+/** Checks that an error names the argument, the value that came and the kind that is wanted. */
 export function checkWords(error, what, kind, argument, value) {
   if (!OF_NO_KIND.has(kind) || error.code !== 'INVALID_ARGUMENT') return;
   const { message } = error;
@@ -138,7 +138,7 @@ export function checkWords(error, what, kind, argument, value) {
 
 const SOON = 3000; // milliseconds, on a busy machine
 
-/** Calls, and waits for what is promised. What it must not do: hang, or throw something else. */
+/** Calls, and waits for a returned promise. The call must neither hang nor throw another kind of error. */
 export async function attack(what, call) {
   const start = performance.now();
   try {

@@ -1,4 +1,4 @@
-/** Results in the memory of operands, of loops' states and of arguments that are given away. */
+/** Tests results in the memory of operands, of loops' states and of donated arguments. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 

@@ -1,6 +1,6 @@
 /**
- * Workers that are killed in the middle of anything: the run fails, or had ended; the client goes on or says
- * that it is over; its memory comes back; and another client in the same process notices nothing.
+ * Kills workers at any moment. The run fails or had ended; the client goes on or reports that it is broken;
+ * its memory comes back; and another client in the same process is not affected.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -88,7 +88,7 @@ test('workers killed in the middle of anything', { timeout: 120000 }, async (t) 
           continue;
         }
         assert.equal(await sumOf(client), 10);
-        if (before === undefined) before = client.heapInUse; // the first death pays for what is kept for others
+        if (before === undefined) before = client.heapInUse; // the first death allocates memory that is kept
         else killed++;
       }
       const bytes = (client.heapInUse - before) / Math.max(killed, 1);

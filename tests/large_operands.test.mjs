@@ -1,7 +1,7 @@
 /**
- * Operands that are rare, and must be neither slow nor wrong: sines, cosines and tangents of f64 beyond 2^20, of all
- * exponents, near to multiples of pi/2, of infinities and NaN, against the engine's own, which are within an ulp; and
- * remainders of quotients of any size, which are exact.
+ * Tests rare operands, which must be neither slow nor wrong. Sines, cosines and tangents of f64 beyond 2^20, of all
+ * exponents, near multiples of pi/2, of infinities and NaN, are compared with the engine's, which are within an ulp.
+ * Remainders of quotients of any size are exact.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

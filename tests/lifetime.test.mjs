@@ -1,4 +1,4 @@
-/** A client's life: created and disposed a thousand times it leaves nothing. */
+/** Tests that a client that is created and disposed a thousand times leaks no memory. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { describe, test } from 'node:test';
@@ -9,9 +9,9 @@ const ROUNDS = 200;
 const MB = 1e6;
 
 /**
- * In a process of its own: rounds of create, run, dispose; prints what the process has more after the last
- * one than after the tenth, in bytes of heap and of memory. The engine's young generation and the C
- * library's arenas are kept from growing, as they take tens of MB that are no leak.
+ * Runs rounds of create, run, dispose in a process of its own, which prints the growth of its heap and of its
+ * memory from the tenth round to the last, in bytes. The engine's young generation and the C library's arenas
+ * are kept from growing, as they take tens of MB that are no leak.
  */
 async function grown({ threads, rounds = ROUNDS, wait = 0, keep = false }) {
   const { stdout } = await promisify(execFile)(process.execPath, [

@@ -57,7 +57,7 @@ ENTRY e {
   }
 }
 
-/* ---- Loops without end, in what is applied to elements ---- */
+/* ---- Infinite loops in computations that are applied to elements ---- */
 
 const FOREVER = `HloModule m
 always { p = (f32[]) parameter(0)\n ROOT c = pred[] constant(true) }
@@ -179,8 +179,8 @@ for (const [what, base, body, type] of TREES) {
   });
 }
 
-/* Too much to be inlined, and not endless: what one element takes is allowed, between elements of a map the host
-   has its turn, and what has no turns may take so much in all. */
+/* Calls too large to inline, but finite. One element's work is within the limit; the host's events come in
+   between the elements of a map; an operation without such breaks has a limit for all its work. */
 const DOUBLED = (levels) => {
   let text = `HloModule m\n${scalar('f32', 'k0', ['ROOT r = f32[] cosine(x)'])}`;
   for (let i = 1; i < levels; i++) text += scalar('f32', `k${i}`, TREES[0][2](`k${i - 1}`));

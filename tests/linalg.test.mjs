@@ -1,6 +1,7 @@
 /**
- * Factors of matrices of several blocks: that they are what they say, as vectors are defined up to a
- * factor, and the same bits for any number of threads. The golden corpus has small ones from XLA.
+ * Tests factors of matrices of several blocks by their defining equations, since vectors are defined
+ * only up to a factor, and for equal bits with any number of threads. The golden corpus has small ones
+ * from XLA.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -100,7 +101,7 @@ describe('linear algebra in blocks', () => {
     });
   }
 
-  /* M v, or M^H v, of numbers [re, im]: what is said of factors is tried on a vector. M is at(i, j). */
+  /* M v, or M^H v, of numbers [re, im], where M is at(i, j). Equations of factors are tested on a vector. */
   function applied(rows, columns, at, v, isAdjoint) {
     const sums = Array.from({ length: isAdjoint ? columns : rows }, () => [0, 0]);
     for (let i = 0; i < rows; i++) {
@@ -353,7 +354,7 @@ describe('linear algebra in blocks', () => {
         for (const scale of [2 ** exponent, 2 ** -exponent]) {
           const made = await qr(x.map((value) => value * scale));
           wanted.forEach((value, i) => {
-            const by = i / lanes < n || i / lanes >= n + 1 ? scale : 1; // what is below the diagonal is V's
+            const by = i / lanes < n || i / lanes >= n + 1 ? scale : 1; // elements below the diagonal are V's
             assert.ok(Math.abs(made[i] / by - value) <= bound * largest, `${routine}: ${made[i]} is not ${value * by}`);
           });
         }
@@ -397,7 +398,7 @@ describe('linear algebra in blocks', () => {
     assert.deepEqual([...huge[0]].map((x) => Math.round(x / 1e300)).sort((x, y) => x - y), [1, 6, 11, 16]);
   });
 
-  /* A call whose results are all used, and the same of which only some are. */
+  /* A call whose results are all used, and the same call with only some used. */
   for (const [routine, results, config, m, n] of [
     ['syevd', ['f32[70,70]', 'f32[70]', 's32[]'], '{mode = 86 : ui8}', 70, 70],
     ['gesdd', ['f32[80,40]', 'f32[40]', 'f32[80,80]', 'f32[40,40]', 's32[]'], '{mode = 65 : ui8}', 80, 40],

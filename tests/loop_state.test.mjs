@@ -1,4 +1,4 @@
-/** What loops and branches carry: state that nobody reads, two counters, computations that say the same. */
+/** Tests the state of loops and branches: dead elements, two equal counters, equal computations. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

@@ -1,6 +1,6 @@
 /**
- * Rewrites for speed that shapes tell of, which lists of operations (native/passes.c) do not: what a pass
- * makes of a program, as HLO text, and that it still computes the same.
+ * Tests rewrites for speed that depend on shapes, which lists of operations (native/passes.c) cannot show: the
+ * HLO text after a pass, and that the program still computes the same.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -375,7 +375,7 @@ ENTRY e {
   }
 });
 
-/** Turns of h = h W, or h times W turned; and what is W in the next turn. */
+/** A loop of h = h W, or h times W transposed; `next` is W in the next iteration. */
 const products = ({ rows, size, turns, turned = false, next = 'w' }) => `HloModule products
 condition { s = (s32[], f32[${rows},${size}], f32[${size},${size}]) parameter(0)
   i = s32[] get-tuple-element(s), index=0

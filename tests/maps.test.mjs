@@ -1,7 +1,7 @@
 /**
- * Concatenations, padding and gathers as maps in fused loops: which loops hold them, as HLO text, and that each
- * element comes from where it belongs, in generated loops and in regions. Expected are the elements as the
- * specification has them: of one operand or another, by index; of a gather, by indices that are clamped.
+ * Tests concatenations, padding and gathers as maps in fused loops: the loops that hold them, as HLO text, and
+ * the source of each element, in generated loops and in regions. Expected elements follow the specification: of
+ * one operand or another, by index; of a gather, by clamped indices.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -205,7 +205,7 @@ test('fuse-loops: what is reduced is not read in parts', async () => {
 
 /* ---- Gathers ---- */
 
-/** x is f32[N,W]; i and j are s32[M], of which some are out of bounds. Element (r, c), of x's and of indices
+/** x is f32[N,W]; i and j are s32[M], some of them out of bounds. Element (r, c), of x's and of indices
     clamped to `most`; loops in the entry. */
 const GATHERED = {
   'rows, added': {

@@ -1,4 +1,4 @@
-/** How much memory a run takes: the order of steps, and where temporaries lie. */
+/** Tests the memory that a run takes: the order of steps, and the places of temporaries. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -125,7 +125,7 @@ ENTRY e {
   });
 
   test('a donated argument leaves its memory to temporaries, then to the result', async () => {
-    // x, of which only its product is wanted, has the result's size.
+    // x, which only the product reads, has the result's size.
     const executable = await compile(`HloModule left
 less {
   p = f32[] parameter(0)
@@ -163,7 +163,7 @@ describe('temporaries where a run finds room', () => {
   const WIDE = `f32[${4 * N},${N}]`;
   const numbers = (count, seed) => Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3.1 + seed) / 8);
 
-  /** Every choice of what is given away: the results are the same, and the memory as it is said. */
+  /** Tries every choice of donated arguments: the results are the same, and the memory is as reported. */
   async function compare(executable, shapes) {
     const values = shapes.map((shape, i) => numbers(/,/.test(shape) ? shape.match(/\d+/g).slice(1).reduce((a, b) => a * b, 1) : 1, i));
     let expected;

@@ -1,6 +1,6 @@
 /**
- * The mesh of devices, replicas x partitions: who says how large it is, what is refused, and how its
- * devices are called. What collectives compute on it is in tests/golden/mesh*.golden.
+ * Tests the mesh of devices, replicas x partitions: the sources of its size, errors, and the names of
+ * its devices. The results of collectives on it are in tests/golden/mesh*.golden.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

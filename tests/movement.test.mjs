@@ -1,6 +1,6 @@
 /**
- * Operations that only move elements, in sizes that take more than one tile, strip, unit and chunk;
- * small ones are in the golden corpus. What goes where is said here once more, by index.
+ * Tests operations that only move elements, in sizes that take more than one tile, strip, unit and
+ * chunk; small ones are in the golden corpus. The expected elements are computed here, by index.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -97,7 +97,7 @@ ENTRY %main (x: f32[2,3], v: f32[3]) -> f32[2,3] {
   ROOT %r = f32[2,3] add(%x, %b)
 }
 `,
-  // Every replica rotates what it has along a ring, 5 times, and all sum up what arrived.
+  // Every replica passes its value along a ring, 5 times, and all sum up the received values.
   'ring.hlo': `HloModule ring, replica_count=4
 ${ADD}
 %body (s: (s32[], f32[2])) -> (s32[], f32[2]) {

@@ -1,4 +1,4 @@
-/** Integers that an element type does not hold: each way in refuses them by the same rule. */
+/** Tests integers that an element type cannot hold: each input path refuses them by the same rule. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -56,7 +56,7 @@ const WAYS_IN = {
     return bits < 8 ? readNpy(file, type) : Literal.from(bad, `${type}[]`);
   },
 };
-/** Ways of which each entry of the natural array can only be wrong where the type is narrower. */
+/** Input paths by typed arrays: their entries can only be out of range if the type has fewer bits. */
 const OF_BYTES = /typed array$|own typed|changed later|buffer|typed array as|npy/;
 
 const mlirName = (type) => type.replace('u', 'ui').replace(/^s/, 'i');

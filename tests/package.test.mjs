@@ -1,4 +1,4 @@
-/** The npm package: what is in it, and that an empty project, tsc and Vite can do with it. */
+/** Tests the npm package: its contents, and its use by an empty project, tsc and Vite. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';

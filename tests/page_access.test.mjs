@@ -1,6 +1,6 @@
 /**
- * That everybody can use the page: each view by axe-core's rules, light and dark, on a phone and on a
- * desk; focus that is seen; all of it by keyboard; less motion where it is asked for.
+ * Tests the page's accessibility: each view by axe-core's rules, light and dark, on a phone and on a
+ * desktop; visible focus; use by keyboard alone; reduced motion on request.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -43,7 +43,7 @@ describe('in Chromium', () => {
         if (how === 'neither' && count === 1) codes.push('OK');
         assert.ok(codes.includes(first), first);
         assert.deepEqual([next, threads], [[true, true], 2]);
-        // Chromium lets a worker live for 2 s; what asks for an end has it within a second.
+        // Chromium lets a worker live for 2 s; a run with a timeout or a signal ends within a second.
         assert.ok(ms < (how === 'neither' ? 30000 : 2000), `${ms} ms`);
       });
     }

@@ -1,4 +1,4 @@
-/** The playground in Chromium: each tab says what it should, errors are underlined, links restore. */
+/** Tests the playground in Chromium: the content of each tab, underlined errors, links that restore a program. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => close?.());
 
-/** Waits until what is in the editor has run, or failed. */
+/** Waits until the editor's program has run, or failed. */
 async function settled(of, after = -1) {
   await of.waitForFunction((before) => {
     const { turn = -1, asked } = document.getElementById('play-status')?.dataset ?? {};

@@ -1,6 +1,6 @@
 /**
- * The page's Content-Security-Policy: what it forbids, and that no view does any of that. Every other test of the page
- * that looks at complaints finds violations, too: page_access.test.mjs has all scenes.
+ * Tests the page's Content-Security-Policy: it forbids the right things, and no view violates it. Other tests of the
+ * page that look at the console find violations too; page_access.test.mjs has all scenes.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The page's shell: what it weighs, which view an address shows, themes, isolation by a worker. */
+/** Tests the page's shell: its download size, the view that an address shows, themes, isolation by a worker. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';

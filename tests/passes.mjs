@@ -1,4 +1,4 @@
-/** What the tests of rewrites have in common: a client, what a pass makes of a program, and values. */
+/** Helpers of the tests of rewrites: a client, a program's text after a pass, and values. */
 import { after, before } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
@@ -20,7 +20,7 @@ export function afterPass(text, pass) {
   }
 }
 
-/** The operations of a computation by name, in order, without what is nothing: [opcode, shape]. */
+/** The operations of the computation `name`, in order: [opcode, shape]. */
 export const operationsOf = (text, name = 'ENTRY') => {
   const [, body] = text.match(new RegExp(`^${name}[^\\n]*\\{\\n((?:  .*\\n)*)\\}`, 'm'));
   return [...body.matchAll(/= (\(.*?\)|\S+) ([a-z-]+)\(/g)].map(([, shape, opcode]) => [opcode, shape]);

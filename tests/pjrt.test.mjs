@@ -15,7 +15,7 @@ import { buildTraining } from '../demo/train/model.mjs';
 const CLI = fileURLToPath(new URL('../bindings/cli.mjs', import.meta.url));
 const PYTHON = process.env.PYTHON ?? fileURLToPath(new URL('../build/venv/bin/python', import.meta.url));
 
-/** A pipeline of four stages: each works on what came from the one before it, a step behind. */
+/** A pipeline of four stages: each works on the previous stage's value of the step before. */
 const PIPELINE = `HloModule pipeline, num_partitions=4
 condition { state = (s32[], f32[8,8], f32[8,8]) parameter(0)
   i = s32[] get-tuple-element(state), index=0

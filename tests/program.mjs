@@ -1,4 +1,4 @@
-/** Runs programs as a user would, with an end to their time. */
+/** Runs programs as a user would, with a time limit. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

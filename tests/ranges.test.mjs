@@ -1,6 +1,6 @@
 /**
- * What is known of values' ranges chooses cheaper functions (rewrite/simplify/differences.c, codegen/math_emitter.c): a
- * wrong one shows where e^x is out of range.
+ * Tests known ranges of values, which choose cheaper functions (rewrite/simplify/differences.c,
+ * codegen/math_emitter.c): a wrong range shows where e^x is out of range.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -98,7 +98,7 @@ for (const [body, of] of OPERANDS) {
   });
 }
 
-/** Squares of such are denormal, each of which takes an engine more than a hundred cycles: 10 to 45 times in all. */
+/** Their squares are denormal and take an engine more than a hundred cycles each: 10 to 45 times as long in all. */
 const SMALL = { f32: [1e-23, 1e-21, 1e-14, 1e-36], f64: [1e-158, 1e-105] };
 const MAX_TIMES = 4;
 

@@ -1,7 +1,7 @@
 /**
- * Regions: small steps with their loops and branches as one function. What they compute is the golden
- * corpus's question too; here it is that they are made, that they can be left in the middle of any
- * loop and go on there, and that they can be stopped.
+ * Tests regions: small steps with their loops and branches as one function. The golden corpus checks
+ * their results. Here the tests check that regions are made, can be left in the middle of any loop and
+ * continued there, and can be cancelled.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Loops that go over the same rows, a block of rows at a time (src/compile/row_groups.c): which steps are in
- * a group, and that nothing but the order of work depends on it.
+ * Tests groups of loops over the same rows, a block of rows at a time (src/compile/row_groups.c): the steps
+ * of a group, and that grouping changes only the order of work.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -71,7 +71,7 @@ test('a softmax is one group, whose profile names its steps', async () => {
   const { outputs: [got], events } = await executable.execute([x], { profile: true });
   compare(got.data, rowsOf(x, 301).flatMap(softmax));
   const { holds } = events.find(({ category }) => category === 'rows');
-  assert.deepEqual(holds, ['m', holds[1], holds[2], 'r']); // what is none of ours: s with e, and 1 / s
+  assert.deepEqual(holds, ['m', holds[1], holds[2], 'r']); // the compiler's own names: s with e, and 1 / s
   assert.match(holds[1], /^s\./);
 });
 

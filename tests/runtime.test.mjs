@@ -425,7 +425,7 @@ class Filler {
     }
   }
 
-  /** About so many bytes, in pieces as small as there are. False: there are none left. */
+  /** Frees about `bytes` bytes, in the smallest pieces. Returns false if none are left. */
   free(bytes) {
     while (bytes > 0 && this.#buffers.length) {
       const buffer = this.#buffers.pop();

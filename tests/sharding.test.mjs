@@ -1,6 +1,6 @@
 /**
- * Manual computations (shard_map) on meshes of every kind, in Shardy's notation and in XLA's own; hints
- * of shardings; and what is refused. JAX's own programs with XLA's results are in golden/sharding.golden.
+ * Tests manual computations (shard_map) on meshes of every kind, in Shardy's notation and in XLA's own;
+ * sharding hints; and errors. JAX's own programs with XLA's results are in golden/sharding.golden.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** Fusions of the same operands, which are one loop: what is written and reduced in it, and what stays apart. */
+/** Tests that fusions of the same operands become one loop, with several results and reductions, or stay apart. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

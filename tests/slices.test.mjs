@@ -198,7 +198,7 @@ Object.assign(OPERATIONS, {
   ROOT r = f64[200,90,90] triangular-solve(x, y), left_side=true, lower=true, transpose_a=NO_TRANSPOSE`],
 });
 
-// Tall matrices: a column takes long. Eigenvalues alone, and of what is triangular: there is nothing to wait for.
+// Tall matrices, whose columns take long; eigenvalues alone; and eigenvalues of triangular matrices.
 const waves = (type, m, n) => `x = ${type}[${m},${n}] iota(), iota_dimension=0
   y = ${type}[${m},${n}] iota(), iota_dimension=1
   p = ${type}[${m},${n}] multiply(x, y)
@@ -364,7 +364,7 @@ test('without threads no operation blocks for long', { timeout: 600000 }, async 
   client.dispose();
 });
 
-/** Bits, but of NaN, of which WebAssembly lets engines make any: the sign is another before V8 has optimised a function. */
+/** The bits, with one NaN for all: WebAssembly leaves a NaN's bits open, and V8's optimised code changes the sign. */
 function bitsOf({ data, shape }) {
   const bits = data.slice(), isBfloat16 = shape.elementType === 'bf16'; // whose data are bits
   data.forEach((x, i) => {

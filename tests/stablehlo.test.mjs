@@ -1,4 +1,4 @@
-/** StableHLO: the corpus' JAX programs in every form, what is read on the way, and what is refused. */
+/** Tests StableHLO: the corpus' JAX programs in every form, the reading of details, and errors. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';

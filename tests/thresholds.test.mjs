@@ -1,6 +1,6 @@
 /**
- * The numbers that decide between ways, met from both sides: n - 1, n, n + 1 and 2n, for each class of element
- * types, against the same programs as they are written. Sums are of small whole numbers, so that every order is exact.
+ * Tests the thresholds that choose between implementations on both sides: n - 1, n, n + 1 and 2n, for each class of
+ * element types, against the unoptimised programs. Sums are of small whole numbers, so that every order is exact.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * topk of small and large k, of which the latter is selected and sorted: values and positions, in the total order of
- * floats, of equal ones the first first; long lines, many lines, few different values, all element types of 16 bits
+ * Tests topk of small k and of large k, which selects and then sorts: values and positions, in the total order of
+ * floats, equal values by position; long lines, many lines, few different values, all element types of 16 bits
  * and more, both orders.
  */
 import assert from 'node:assert/strict';

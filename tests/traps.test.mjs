@@ -1,6 +1,6 @@
 /**
- * A trap of the engine's (out of bounds, unreachable) says that something was wrong before: memory may
- * hold anything. So the client is broken, and says so; and stacks do not overflow into other data.
+ * Tests traps of the engine (out of bounds, unreachable). After a trap the memory may be corrupt, so the
+ * client is broken and says so. Stacks do not overflow into other data.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Runs that cannot go on: what is wrong is said at once, in words and as data (`error.waiting`), by an
- * error of that run alone; with threads and without.
+ * Tests runs that cannot go on. An error of that run alone says why, at once, in words and as data
+ * (`error.waiting`), with threads and without.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -128,7 +128,7 @@ turn {
   }, /for replica 2 \(which has finished\)/],
 ];
 
-/** Whether an error says what a row of DEADLOCKS has. */
+/** Checks an error against a row of DEADLOCKS. */
 function checkDeadlock(error, text, expected, message) {
   assert.equal(error.code, 'FAILED_PRECONDITION', error.message);
   assert.match(error.message, message);

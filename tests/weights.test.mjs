@@ -143,7 +143,7 @@ describe('large constants', () => {
     assert.ok(client.heapInUse - start < size, `${client.heapInUse - start} bytes are left`);
   });
 
-  /* In a process of its own, whose peak is its own: what is read, and the module that it becomes. */
+  /* Runs in a process of its own, whose peak memory holds the file and the module made from it. */
   test('are read in twice their size of memory', { timeout: 60000 }, async () => {
     const elements = 16 << 20, file = join(tmpdir(), `weights-${process.pid}.pb`);
     const b = client.builder('weights');

@@ -41,7 +41,7 @@ ENTRY e {
 }`;
 }
 
-/** As the semantics say: what is padding is left out. */
+/** Reduces as the semantics define it: padding is left out. */
 function reduced({ operation, init, windows, results }, data) {
   const from = strides(windows.map(({ length }) => length)), to = strides(results);
   const sizes = windows.map(({ size }) => size), taps = strides(sizes);

@@ -1,4 +1,4 @@
-/** Without threads, whatever a program consists of, the host's other events have their turn. */
+/** Tests that without threads the host's other events come in between, for every kind of program. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -11,7 +11,7 @@ const MORE = `more { s = (s32[], f32[]) parameter(0)
  k = s32[] constant(2)
  ROOT p = pred[] compare(i, k), direction=LT }`;
 
-/** Computations c0, c1 ..., each of which calls the one before twice; `body` has its lines. */
+/** Computations c0, c1 ...; each calls the one before twice. `body` returns its lines. */
 const levels = (count, shape, body) => Array.from({ length: count }, (_, i) =>
   `c${i} { x = ${shape} parameter(0)\n${body(i ? `c${i - 1}` : 'leaf', i)}\n}`).join('\n');
 const twice = (shape) => (callee) => ` a = ${shape} call(x), to_apply=${callee}\n ROOT b = ${shape} call(a), to_apply=${callee}`;
@@ -21,7 +21,7 @@ const arrays = (leaf, more = '') => (count) => program(count,
   `${more}leaf { x = f32[16] parameter(0)\n${leaf} }\n${levels(count, 'f32[16]', twice('f32[16]'))}`,
   ' ROOT y = f32[16] call(x), to_apply=', 'f32[16]');
 
-/** [what, program of so many levels, its argument] */
+/** [name, program of `count` levels, its argument] */
 const KINDS = [
   ['calls', (count) => program(count, `${LEAF}\n${levels(count, 'f32[]', twice('f32[]'))}`), 0.1],
   ['conditionals', (count) => program(count, `${LEAF}\n${levels(count, 'f32[]', (callee) => ` z = f32[] constant(0.3)

@@ -1,6 +1,6 @@
 /**
- * Sizes of zero, one, two and three in whatever moves and combines elements: the compiled program against the
- * evaluator here, and the evaluator of the native build, whose sanitizers look at every access.
+ * Tests sizes of zero, one, two and three in operations that move and combine elements. The compiled program is
+ * compared with the evaluator here, and with that of the native build, whose sanitizers check every access.
  * PROGRAMS=300 SEED=5 runs more of each operation, or others.
  */
 import assert from 'node:assert/strict';
