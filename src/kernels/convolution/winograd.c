@@ -1,7 +1,7 @@
 /*
-** Convolution of f32 with a window of 3 x 3 and stride 1, after Lavin and Gray ("Fast Algorithms for
-** Convolutional Neural Networks", 2015), F(2 x 2, 3 x 3): four places of the output, a tile, are made
-** of 4 x 4 elements d of the lhs and the kernel g by 16 products instead of 36:
+** Convolves f32 with a window of 3 x 3 and stride 1, after Lavin and Gray ("Fast Algorithms for
+** Convolutional Neural Networks", 2015), F(2 x 2, 3 x 3). A tile is 2 x 2 places of the output; 4 x 4
+** elements d of the lhs and the kernel g give it with 16 products instead of 36:
 **
 **     Y = A' [(G g G') * (B' d B)] A
 **
@@ -10,13 +10,13 @@
 **          0 -1  1  0         1/2 -1/2  1/2
 **          0  1  0 -1         0    0    1
 **
-** Input features are summed up between the two transforms: so the products are 16 products of matrices,
-** of tiles x input features with input x output features, which the tiles of contraction_plan.h do.
-** Factors are small and powers of two, and sums are of a ninth as many products: the error is that of
-** an f32 sum (tests/native/contractions.c holds it to what a plain one has). But infinities
-** reach all places of a tile, as NaN: where a place is not finite, it is computed again, plainly.
+** Input features are summed up between the two transforms. So the products are 16 matrix products,
+** tiles x input features by input x output features, which contraction_plan.h plans.
+** The factors are small powers of two and the sums have a ninth as many terms, so the error is that of
+** an f32 sum (tests/native/contractions.c checks it against a plain convolution). An infinity turns all
+** places of its tile into NaN; a place that is not finite is computed again by the definition.
 **
-** Tiles are done in rounds of so many that what is between the transforms stays in the cache.
+** Tiles are done in rounds, so that the data between the transforms stays in the cache.
 */
 #include <string.h>
 #include <wasm_simd128.h>
@@ -26,12 +26,12 @@
 #include "kernels/kernels.h"
 
 enum {
-  PRODUCTS = 16,          /* of a tile and a pair of features */
-  ROUND_BYTES = 4 << 20,  /* between the transforms; half of it takes 1.03 times as long */
+  PRODUCTS = 16,         /* for a tile and a pair of features */
+  ROUND_BYTES = 4 << 20, /* data between the transforms; measured: half of it takes 1.03x as long */
   CHUNK_ELEMENTS = 16384, /* of a transform's source */
-  KERNEL_CHUNK = 8,       /* inputs, at least: then whole cache lines are written */
-  PANEL = 8,              /* outputs that are neighbours in the transformed kernel */
-  MAX_LINE = 128,         /* tiles: so that a line of them is not much more than a chunk */
+  KERNEL_CHUNK = 8,       /* min inputs in a chunk, to write whole cache lines */
+  PANEL = 8,              /* contiguous outputs in the transformed kernel */
+  MAX_LINE = 128,         /* max tiles in a line, so that a line is not much more than a chunk */
   MIN_FEATURES = 16,      /* with fewer, sums are not longer than those of a plain convolution */
 };
 
@@ -39,23 +39,23 @@ typedef struct Winograd {
   KernelPlan kernel;
   int64_t sizes[2], places[2], padding[2]; /* of the spatial dimensions */
   int64_t tiles[2], images, inputs, outputs;
-  int64_t lhs_stride[4], out_stride[4], rhs_stride[4]; /* of: image (input of rhs), feature, y, x */
+  int64_t lhs_stride[4], out_stride[4], rhs_stride[4]; /* image (rhs: input), feature, y, x */
   bool reversed[2];
   int64_t all_tiles, round_tiles, rounds;
   int64_t padded[2];                               /* inputs, outputs: whole vectors */
   int64_t kernel_plane, lhs_plane, products_plane; /* elements from one product to the next */
-  int64_t kernel_at, lhs_at, products_at, contraction_at; /* in scratch */
-  int64_t kernel_chunk, lhs_chunk, out_chunk;             /* inputs, tiles, tiles of a chunk */
+  int64_t kernel_at, lhs_at, products_at, contraction_at; /* offsets in scratch */
+  int64_t kernel_chunk, lhs_chunk, out_chunk;             /* in a chunk: inputs; tiles; tiles */
   Contraction contraction;
   ContractionPlan plan;
 } Winograd;
 
-/* One phase transforms the kernel; a round has these. */
+/* The phases of a round. One phase before them transforms the kernel. */
 enum { TRANSFORM_LHS, MULTIPLY, TRANSFORM_OUT = MULTIPLY + CONTRACTION_PHASES, ROUND_PHASES };
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* ---- What it is ---- */
+/* ---- Planning ---- */
 
 static bool is_candidate(const Instruction *x) {
   if (x->opcode != HLO_CONVOLUTION || x->a->conv_dims.spatial != 2 || x->shape->type != F32 ||
@@ -107,11 +107,11 @@ static int64_t chunk_of(int64_t elements) {
   return elements < CHUNK_ELEMENTS ? CHUNK_ELEMENTS / elements : 1;
 }
 
-/* Sixteen planes are written, or read, at the same time: where one is an odd number of cache lines
-** after the other, they don't compete for the same places in a cache. */
+/* Returns the size of a plane, an odd number of cache lines. Sixteen planes are accessed at the same time; with an odd
+** distance they use different sets of the cache. */
 static int64_t plane_of(int64_t elements) { return (divide_up(elements, 16) | 1) * 16; }
 
-/* How many places are before those of a tile that begins a line of them. */
+/* Returns the number of output places before `tile`, the first tile of a line. */
 static int64_t places_before(const Winograd *w, int64_t tile) {
   int64_t line = tile / w->tiles[1], lines = line % w->tiles[0] * 2;
   return (line / w->tiles[0] * w->places[0] + lines) * w->places[1];
@@ -164,8 +164,8 @@ static void set_rounds(Winograd *w, bool in_order) {
   w->lhs_chunk = chunk_of(PRODUCTS * w->inputs);
 }
 
-/* Whether it takes less: in multiplications, of which an element of a transform is worth so many; one
-** of a kernel that no cache holds, more. */
+/* Returns whether Winograd's method is cheaper, counted in multiplications. An element of a transform counts as
+** TRANSFORMED, an element of a kernel too large for the cache as UNCACHED. */
 static bool pays(const Winograd *w, const Instruction *convolution) {
   enum { TRANSFORMED = 8, UNCACHED = 20 };
   bool cached = PRODUCTS * w->kernel_plane * (int64_t)sizeof(float) <= ROUND_BYTES;
@@ -218,7 +218,7 @@ static void store_features(v128_t features, float *to, int64_t stride, int64_t c
 
 /* ---- Transforms ---- */
 
-/* Else what they hold is in memory, as this file is compiled for size. */
+/* Unrolls a loop, to keep its arrays in registers: this file is compiled for size. */
 #define UNROLLED _Pragma("unroll")
 
 static void transform_kernel(const Winograd *w, const float *rhs, float *out, int64_t chunk) {
@@ -259,7 +259,7 @@ static void transform_kernel(const Winograd *w, const float *rhs, float *out, in
   }
 }
 
-/* A tile's image, and its first place. */
+/* A tile: its image and its first place. */
 typedef struct Tile {
   int64_t image, y, x;
 } Tile;
@@ -306,7 +306,7 @@ static void transform_tile(const Winograd *w, const float *lhs, Tile tile, float
   }
 }
 
-/* One place and up to 4 features, as the definition has it. */
+/* Computes one place of up to 4 features by the definition. */
 static v128_t convolve_plainly(const Winograd *w, const float *lhs, const float *rhs, Tile tile,
                                int64_t feature) {
   float sums[4] = {0};

@@ -1,13 +1,12 @@
 /*
-** fft: FFT, IFFT, RFFT and IRFFT over the last one to three axes, of any length. An axis is a pass
-** over lines (fft.h). Long lines that lie in memory one element after the other are two passes, so
-** that what is worked on stays in the cache and is work for several threads: with n = n1 n2,
-** j = j1 n2 + j2 and k = k1 + n1 k2,
+** Plans FFT, IFFT, RFFT and IRFFT over the last one to three axes, of any length. Each axis is one pass
+** over lines (fft.h). Long contiguous lines take two passes, so that the data of each step stays in the
+** cache and several threads can share a line. With n = n1 n2, j = j1 n2 + j2 and k = k1 + n1 k2,
 **
 **     X[k] = sum over j2 of w_n2^(j2 k2) (w_n^(j2 k1) sum over j1 of x[j] w_n1^(j1 k1))
 **
-** which are n2 transforms of length n1, side by side; factors; and n1 transforms of length n2, whose
-** results are side by side.
+** This is n2 interleaved transforms of length n1, a product with factors, and n1 transforms of length
+** n2 with interleaved results.
 */
 #include "kernels/fft/fft.h"
 
@@ -15,50 +14,50 @@
 #include "kernels/kernels.h"
 
 enum {
-  LONG_LINE = 16384, /* elements that are two passes */
+  LONG_LINE = 16384, /* min elements of a line for two passes */
   LONG_LINE_OF_FEW = 8192,
   FEW = 4,
   MIN_FACTOR = 16,
-  TILE_BYTES = 48 << 10, /* of more lanes than a vector has */
-  CHUNK_REALS = 16384,   /* that are worth a chunk */
+  TILE_BYTES = 48 << 10, /* max bytes of a tile that has more lanes than a vector */
+  CHUNK_REALS = 16384,   /* min reals of a chunk */
   MAX_CHUNKS = 8,        /* each has a tile's memory */
-  LONG_CHUNK = 1 << 20,  /* reals, of which a chunk of its own is worth a small tile's */
+  LONG_CHUNK = 1 << 20,  /* min reals of a chunk beyond MAX_CHUNKS, if its tile is small */
   SMALL_TILE = 256 << 10,
   CHUNK_PAIRS = 4096,
   STEPS_PER_AXIS = 3,
-  TURN_BYTES = 64,            /* of a FftTurn */
-  LONG_PAIRS = 4 * FFT_PIECE, /* of a chunk: it takes several turns */
+  TURN_BYTES = 64,            /* memory of an FftTurn */
+  LONG_PAIRS = 4 * FFT_PIECE, /* pairs of a chunk that takes several turns */
 };
 
-/* Where lines are: leaves, or scratch. */
+/* The buffer of a pass's lines: the operand, the result, or scratch (MIDDLE, SPECTRUM). */
 typedef enum Place { OPERAND, RESULT, MIDDLE, SPECTRUM } Place;
 
 typedef struct Step {
   Place from, to;
   FftPass pass;
   int64_t tiles, tiles_per_chunk, tile_pairs;
-  /* Instead, the pairs of long lines: */
+  /* If `pairs`, the step works on pairs of long lines instead: */
   bool pairs;
   FftPairs pair;
-  int64_t from_line, to_line, blocks; /* between lines, in reals; chunks of a line */
+  int64_t from_line, to_line, blocks; /* reals from line to line; chunks of a line */
 } Step;
 
 typedef struct FftPlan {
   KernelPlan kernel;
   PrimitiveType real;
-  int64_t at[4], tile_bytes; /* in scratch, of MIDDLE and SPECTRUM; of one chunk's tile */
+  int64_t at[4], tile_bytes; /* scratch offsets of MIDDLE and SPECTRUM; bytes of a chunk's tile */
   int64_t tiles_at;
-  /* Chunks take several turns: a first phase clears what says how far they have come. */
+  /* Chunks take several turns: a first phase clears their FftTurn. */
   bool is_long;
-  int count, most; /* steps; chunks of one */
+  int count, most; /* number of steps; max chunks of a step */
   Step *steps;
 } FftPlan;
 
-/* An axis of which lines are to be transformed. */
+/* The transform of the lines along one axis. */
 typedef struct AxisJob {
   FftPlan *plan;
   Arena *arena;
-  int64_t length;       /* of the whole transform, in reals where these are what it is about */
+  int64_t length;       /* of the whole transform; in reals if it is from or to reals */
   int64_t outer, inner; /* lines are [outer][length][inner] */
   bool inverse;
   FftReal real;
@@ -76,8 +75,8 @@ static bool has_few_lines(const FftPass *pass, PrimitiveType real) {
   return pass->lines <= (real == F64 ? 1 : 2);
 }
 
-/* As many lanes as make good use of vectors and of the cache; a line by itself where there are fewer
-** lines than a vector has lanes. */
+/* Chooses the number of lanes: the most that keep a tile in the cache, in whole vectors. A line is
+** transformed by itself if there are fewer lines than a vector has lanes. */
 static void choose_lanes(FftPass *pass, PrimitiveType real) {
   int vector = real == F64 ? 2 : 4;
   pass->lanes = 4 * vector;
@@ -104,7 +103,7 @@ static void finish_pass(FftPlan *plan, Step *step) {
 
 /* --- Long lines ------------------------------------------------------------------------------- */
 
-/* The factor of n that is next below its root; 0 if there is none of use. */
+/* Returns the largest useful factor of n up to its root; 0 if there is none. */
 static int64_t half_factor(int64_t n) {
   int64_t factor = 1;
   while ((factor + 1) * (factor + 1) <= n) factor++;
@@ -174,7 +173,7 @@ static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_lin
   step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
 }
 
-/* `n` complex numbers a line, n1 of them in a column. */
+/* Adds the two passes over lines of n = n1 n2 complex numbers. */
 static void add_long(const AxisJob *job, int64_t n, int64_t n1) {
   FftPlan *plan = job->plan;
   int64_t n2 = n / n1, line = 2 * n, half_line = 2 * (n + 1);
@@ -218,7 +217,7 @@ static void add_long(const AxisJob *job, int64_t n, int64_t n1) {
 
 /* --- Axes ------------------------------------------------------------------------------------- */
 
-/* Lines of `size` elements, of one part or two. */
+/* Returns the lines of `size` elements; parts: 1 for reals, 2 for complex numbers. */
 static FftLines lines_of(int64_t size, int64_t inner, int parts) {
   return (FftLines){inner, size * inner * parts, parts, inner * parts, parts};
 }

@@ -1,16 +1,22 @@
 /*
-** Discrete Fourier transforms: what fft.c plans and fft_lines.h runs, for f32 and for f64.
+** Discrete Fourier transforms: fft.c plans them, fft_lines.h runs them, for f32 and for f64.
 **
-** Lines are transformed a tile at a time: several lines side by side, real and imaginary parts in
-** planes of their own, [element][lane], so that a vector is one element of several lines. Lengths
-** with small prime factors alone go through stages, one a factor, each from one pair of planes to
-** another, in an order that sorts by itself (Stockham's):
+** Comes in: FFT, IFFT, RFFT or IRFFT over one to three axes. Goes out: one pass over lines per axis
+** (two for long lines), in chunks that threads share and that can pause.
+**
+** Lines are transformed a tile at a time. A tile holds several lines side by side, with real and
+** imaginary parts in two planes, [element][lane], so that a vector is one element of several lines.
+** A length whose prime factors are all small goes through one stage per factor. Each stage reads one
+** pair of planes and writes another; Stockham's order needs no bit reversal:
 **
 **     y[q + s (r p + k)] = w_n^(p k) * sum over j < r of x[q + s (p + m j)] w_r^(j k)
 **
-** with w_n = exp(-2 pi i / n); n = r m is the length that is left, p < m, k < r, and q < s, the lanes
-** times the factors of the stages before. Other lengths are convolutions with a chirp (Bluestein),
-** jk = (j^2 + k^2 - (j - k)^2) / 2.
+** with w_n = exp(-2 pi i / n); n = r m is the remaining length, p < m, k < r, and q < s, where s is the
+** number of lanes times the radices of the stages before. Other lengths become convolutions with a
+** chirp (Bluestein), since jk = (j^2 + k^2 - (j - k)^2) / 2.
+**
+** Invariant: tiles are done in the same pieces, whatever the chunks and turns, so the bits of a result
+** do not depend on them. Read next: fft.c, then fft_lines.h.
 */
 #ifndef XLA_KERNELS_FFT_FFT_H
 #define XLA_KERNELS_FFT_FFT_H
@@ -19,17 +25,17 @@
 #include "value/types.h"
 
 enum {
-  FFT_LARGEST_RADIX = 61, /* primes up to it have stages; beyond, convolution is faster */
+  FFT_LARGEST_RADIX = 61, /* largest prime with a stage; beyond it, convolution is faster */
   FFT_MAX_STAGES = 40,
   FFT_MAX_LANES = 16,
 };
 
-/* Tables are of the type's reals. */
+/* A stage. Its tables hold reals of the transform's type. */
 typedef struct FftStage {
   int radix;
-  int64_t rest;      /* m: what is left of the length after the stage */
+  int64_t rest;      /* m: the remaining length after the stage */
   const void *roots; /* [k - 1][re, im][p]: w_n^(p k) */
-  const void *turns; /* of odd radices r, [cos, sin][j < r]: of 2 pi j / r */
+  const void *turns; /* for odd radices r, [cos, sin][j < r] of 2 pi j / r */
 } FftStage;
 
 typedef struct FftTransform FftTransform;
@@ -37,21 +43,21 @@ struct FftTransform {
   int64_t length, room; /* elements of a plane, for each lane */
   int stages;
   FftStage stage[FFT_MAX_STAGES];
-  /* Of convolutions: */
-  const FftTransform *convolution; /* of at least 2 * length - 1 elements */
+  /* For a convolution with a chirp: */
+  const FftTransform *convolution; /* its length is at least 2 * length - 1 */
   const void *chirp;               /* [re, im][k < length]: exp(-pi i k^2 / length) */
   const void *spectrum;            /* [re, im][k]: the conjugate chirp's, over the elements */
 };
 
-/* The transform of a length, of F32 or F64. */
+/* Returns the transform of a length. real: F32 or F64. */
 const FftTransform *fft_transform(int64_t length, PrimitiveType real, Arena *arena);
 bool fft_has_stages(int64_t length);
-/* Whether a line can be transformed by itself, without others in the lanes. */
+/* Returns whether a line can be transformed by itself, without other lines in the lanes. */
 bool fft_runs_alone(const FftTransform *transform, PrimitiveType real);
 
-/* Tables [re, im][i < count] of exp(-2 pi i numerator(i) / n), numerator(i) = i * step modulo n. */
+/* Returns a table [re, im][j < count] of exp(-2 pi i (j * step modulo n) / n). */
 void *fft_roots(int64_t count, int64_t step, int64_t n, PrimitiveType real, Arena *arena);
-/* One root, as exact as doubles can be; 0 <= k < n. */
+/* Computes exp(-2 pi i k / n), rounded to double; 0 <= k < n. */
 void fft_root(int64_t k, int64_t n, double *re, double *im);
 
 /* Lines in memory, counted in reals: line i begins at i / inner * outer + i % inner * lane. */
@@ -61,50 +67,50 @@ typedef struct FftLines {
   int parts;    /* 2: complex; 1: real */
 } FftLines;
 
-/* What a line's transform is part of. */
+/* The step from or to real numbers that goes with a line's transform. */
 typedef enum FftReal {
   FFT_COMPLEX,
-  FFT_SPLIT,  /* afterwards: from n/2 complex numbers, made of n reals, to their n/2 + 1 */
-  FFT_JOIN,   /* before: the reverse */
-  FFT_MIRROR, /* before: the elements that are not loaded are conjugates of others */
-  /* Two lines of real numbers are the parts of one of complex numbers; afterwards their spectra are
-  ** told apart, or before are put together. */
+  FFT_SPLIT,  /* after it: n/2 complex numbers, made of n reals, become n/2 + 1 */
+  FFT_JOIN,   /* before it: the reverse */
+  FFT_MIRROR, /* before it: fills in elements as conjugates of the loaded ones */
+  /* Two lines of reals are the parts of one complex line. FFT_TWO separates their spectra after the
+  ** transform; FFT_TWO_BACK combines them before it. */
   FFT_TWO,
   FFT_TWO_BACK,
 } FftReal;
 
-/* One pass over lines. */
+/* A pass over lines. */
 typedef struct FftPass {
   const FftTransform *transform;
   FftLines from, to;
-  int64_t loaded, kept; /* elements of a line */
-  int64_t lines, group; /* tiles don't reach from one group of lines to the next */
-  int lanes;            /* of a tile; 1: lines by themselves */
+  int64_t loaded, kept; /* elements of a line that are read; that are written */
+  int64_t lines, group; /* group: lines in a group; a tile never spans two groups */
+  int lanes;            /* of a tile; 1: a line by itself */
   bool inverse;
   double scale;
   FftReal real;
   const void *real_roots; /* [re, im][k]: exp(-pi i k / length) */
-  /* Of the first of two passes over a line of n1 * n2: element k of lane l of a group's tile b is
+  /* For the first of two passes over a line of n1 * n2: element k of lane l of a group's tile b is
   ** multiplied by lane_roots[k][re, im][l] * tile_roots[b][k][re, im]. */
   const void *lane_roots, *tile_roots;
 } FftPass;
 
-/* Lines that a lane has. */
+/* Returns the number of lines in a lane. */
 static inline int fft_lines_per_lane(const FftPass *pass) {
   return pass->real == FFT_TWO || pass->real == FFT_TWO_BACK ? 2 : 1;
 }
 int64_t fft_tiles(const FftPass *pass);
-int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real); /* of memory, for one at a time */
+int64_t fft_tile_bytes(const FftPass *pass, PrimitiveType real); /* memory to run one tile */
 
-/* How far tiles have come. A tile is done in pieces, always the same ones; in a turn those that were done
-** in turns before are passed over, and so is what comes when no more are left. All zero at first. */
+/* The progress of a chunk's tiles through turns. A tile always consists of the same pieces. A turn skips
+** the pieces that earlier turns did, and stops when its budget is used up. All zero at first. */
 typedef struct FftTurn {
-  int64_t tile;     /* the first one that is not done */
-  int64_t done, at; /* its pieces: done; passed in this turn */
-  int64_t left;     /* pieces that may be done in this turn */
+  int64_t tile;     /* the first tile that is not done */
+  int64_t done, at; /* pieces of it: done; reached in this turn */
+  int64_t left;     /* pieces left in this turn's budget */
 } FftTurn;
 
-enum { FFT_PIECE = 1 << 17 }; /* pairs of numbers that are a piece, about */
+enum { FFT_PIECE = 1 << 17 }; /* pairs of numbers in a piece, about */
 
 static inline bool fft_is_due(FftTurn *turn) {
   if (turn->at++ != turn->done || turn->left == 0) return false;
@@ -113,15 +119,14 @@ static inline bool fft_is_due(FftTurn *turn) {
   return true;
 }
 
-/* Tiles [first, end); false: they go on in another turn. The lines that are read may be those that are
-** written. */
+/* Runs tiles [first, end). Returns false if they continue in another turn. from and to may be the same. */
 bool fft_run_f32(const FftPass *pass, const float *from, float *to, float *memory, int64_t first,
                  int64_t end, FftTurn *turn);
 bool fft_run_f64(const FftPass *pass, const double *from, double *to, double *memory, int64_t first,
                  int64_t end, FftTurn *turn);
 
-/* The pairs k and length - k of one line of complex numbers, first <= k < end <= length / 2 + 1, as
-** FFT_SPLIT or FFT_JOIN does; the line may be the one that is written. */
+/* A split or join, as in FFT_SPLIT or FFT_JOIN, of the pairs k and length - k of a complex line, for
+** first <= k < end <= length / 2 + 1. It may be in place. */
 typedef struct FftPairs {
   int64_t length, first, end;
   const void *roots;
@@ -130,7 +135,7 @@ typedef struct FftPairs {
 void fft_pairs_f32(const FftPairs *pairs, const float *from, float *to);
 void fft_pairs_f64(const FftPairs *pairs, const double *from, double *to);
 
-/* For planning: a line by itself, in planes re and im; `memory` has two more, of `room` elements. */
+/* Transforms one line in planes re and im, for planning. memory: two more planes of `room` elements. */
 void fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory);
 
 #endif

@@ -1,6 +1,6 @@
 /*
-** Fourier transforms of lines of REALs, VECTOR_REALS of which are a vector; included once for each
-** of f32 and f64, which NAMED gives names to. fft.h says how it works.
+** Runs Fourier transforms of lines of REALs, with VECTOR_REALS to a vector. Included once for f32 and
+** once for f64; NAMED names the functions of each. fft.h describes the method.
 */
 #include <string.h>
 
@@ -11,12 +11,12 @@ enum { LANES = VECTOR_REALS };
 
 typedef REAL Vector __attribute__((vector_size(16)));
 
-/* Complex numbers. */
+/* A vector of complex numbers. */
 typedef struct Pair {
   Vector re, im;
 } Pair;
 
-/* A tile: [element][lane] each. */
+/* A tile: two planes, each [element][lane]. */
 typedef struct Planes {
   REAL *re, *im;
 } Planes;
@@ -55,7 +55,7 @@ static inline Pair times(Pair a, Pair b) {
 static inline Pair scaled(Pair a, Vector by) { return (Pair){a.re * by, a.im * by}; }
 static inline Pair turned(Pair a) { return (Pair){a.im, -a.re}; } /* -i a */
 
-/* From and to pairs of neighbours in memory. */
+/* unzip and zip: from and to interleaved (re, im) pairs in memory. */
 static inline Pair unzip(Vector a, Vector b) {
 #if VECTOR_REALS == 4
   return (Pair){__builtin_shufflevector(a, b, 0, 2, 4, 6),
@@ -77,7 +77,7 @@ static inline void store_zipped(REAL *to, Pair x) {
 
 static inline Pair load_zipped(const REAL *from) { return unzip(load(from), load(from + LANES)); }
 
-/* LANES vectors, as a square. */
+/* Transposes a square of LANES vectors. */
 static inline void transpose(Vector *v) {
 #if VECTOR_REALS == 4
   Vector a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
@@ -97,7 +97,7 @@ static inline void transpose(Vector *v) {
 
 /* --- Stages ----------------------------------------------------------------------------------- */
 
-/* The root for output k of a stage, for all lanes. */
+/* Returns the root for output k of a stage, in all lanes. */
 static inline Pair root_of(const FftStage *stage, int k, int64_t p) {
   const REAL *roots = (const REAL *)stage->roots + (int64_t)2 * (k - 1) * stage->rest + p;
   return (Pair){splat(roots[0]), splat(roots[stage->rest])};
@@ -117,8 +117,8 @@ static inline void sum_2(const Pair *x, Pair *y) {
   y[1] = minus(x[0], x[1]);
 }
 
-/* Odd radices: with sums and differences of elements j and r - j, outputs k and r - k have all but
-** one sign in common. */
+/* Odd radices work on sums and differences of elements j and r - j: outputs k and r - k then differ only
+** in one sign. */
 static inline void sum_3(const Pair *x, Pair *y) {
   Pair a = plus(x[1], x[2]), b = minus(x[1], x[2]);
   Pair even = plus(x[0], scaled(a, splat((REAL)-0.5)));
@@ -166,13 +166,12 @@ static inline void sum_odd(const Pair *x, Pair *y, int r, const REAL *turns) {
   }
 }
 
-/* Of a stage: p and q from the first ones to those behind the last. */
+/* A piece of a stage: p in [p, p_end), q in [q, q_end). */
 typedef struct Piece {
   int64_t p, p_end, q, q_end;
 } Piece;
 
-/* A piece of a stage of radix r: the sums of each, and then the roots. All is unrolled, so that it stays in
-** registers. */
+/* Runs a piece of a stage of radix r: the sums, then the roots. Fully unrolled, so that values stay in registers. */
 #define STAGE(r, sum)                                                                      \
   static void run_##r(const FftStage *stage, int64_t s, Planes x, Planes y, Piece piece) { \
     int64_t m = stage->rest;                                                               \
@@ -213,8 +212,8 @@ static void run_odd(const FftStage *stage, int64_t s, Planes x, Planes y, Piece 
   }
 }
 
-/* The first stage, of radix 4, of a line by itself: with LANES of p in a vector, which become four
-** times as many neighbours. The last ones overlap those before. */
+/* Runs the first stage, of radix 4, of a line by itself. A vector holds LANES values of p; its outputs are
+** 4 LANES contiguous elements. The last vector overlaps the one before. */
 static void run_first(const FftStage *stage, Planes x, Planes y, Piece piece) {
   int64_t m = stage->rest;
   const REAL *roots = stage->roots;
@@ -260,7 +259,7 @@ static void run_piece(const FftStage *stage, int64_t s, Planes x, Planes y, Piec
   }
 }
 
-/* All stages; the result is in what is `x` then. */
+/* Runs all stages. They swap x and y; the result is in *x at the end. */
 static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lanes, FftTurn *turn) {
   int64_t s = lanes;
   for (int i = 0; i < t->stages; i++) {
@@ -279,8 +278,8 @@ static void run_stages(const FftTransform *t, Planes *x, Planes *y, int64_t lane
 
 /* --- Convolution with a chirp ----------------------------------------------------------------- */
 
-/* Multiplies each element, in all its lanes, by its own factor: [re, im][k]. Of a line by itself,
-** elements are in lanes; the last ones singly. */
+/* Multiplies each element, in all its lanes, by its own factor: [re, im][k]. If a line is by itself, a
+** vector holds consecutive elements; the tail goes one by one. */
 static void multiply_some(Planes x, const REAL *factors, int64_t count, int64_t lanes, int64_t k,
                           int64_t end) {
   for (; lanes == 1 && k + LANES <= end; k += LANES) {
@@ -318,7 +317,7 @@ static void convolve(const FftTransform *t, Planes *x, Planes *y, int64_t lanes,
   }
   run_stages(c, x, y, lanes, turn);
   multiply_elements(*x, t->spectrum, c->length, lanes, turn);
-  Planes a = {x->im, x->re}, b = {y->im, y->re}; /* the inverse: imaginary for real and back */
+  Planes a = {x->im, x->re}, b = {y->im, y->re}; /* the inverse: real and imaginary parts swap */
   run_stages(c, &a, &b, lanes, turn);
   *x = (Planes){a.im, a.re};
   *y = (Planes){b.im, b.re};
@@ -337,13 +336,13 @@ static void run_transform(const FftTransform *t, Planes *x, Planes *y, int64_t l
 /* --- Real numbers ----------------------------------------------------------------------------- */
 
 /*
-** n real numbers, taken as h = n/2 complex ones z, have the transform X, where Z is that of z:
+** Take n real numbers as h = n/2 complex numbers z. With Z the transform of z, that of the reals is X:
 **
 **     X[k] = E + T,   X[h - k] = conj(E - T),   T = -i w_n^k O,
 **     E = (Z[k] + conj Z[h - k]) / 2,   O = (Z[k] - conj Z[h - k]) / 2,   Z[h] = Z[0]
 **
-** and back, but for a factor of 2: Z = E' + T' and so on, of E' = X[k] + conj X[h - k],
-** O' = X[k] - conj X[h - k] and T' = i conj(w_n^k) O'.
+** The reverse, up to a factor of 2: Z[k] = E' + T', Z[h - k] = conj(E' - T'), with
+** E' = X[k] + conj X[h - k], O' = X[k] - conj X[h - k] and T' = i conj(w_n^k) O'.
 */
 static inline void split_pair(Pair *z, Pair *back, Pair root) {
   Pair other = conjugate(*back);
@@ -362,7 +361,7 @@ static inline void join_pair(Pair *x, Pair *back, Pair root) {
   *back = conjugate(plus(even, turn));
 }
 
-/* In a tile, of h elements and one more. */
+/* Splits or joins the lines of a tile of h + 1 elements. */
 static void split_or_join(Planes x, int64_t h, const REAL *roots, int64_t lanes, bool splits) {
   int64_t count = h / 2 + 1, end = h * lanes;
   for (int64_t l = 0; l < lanes; l += LANES) {
@@ -391,7 +390,7 @@ static void split_or_join(Planes x, int64_t h, const REAL *roots, int64_t lanes,
   }
 }
 
-/* In memory: one pair after the other. */
+/* Splits or joins a line in memory, one pair after the other. */
 void NAMED(fft_pairs)(const FftPairs *pairs, const REAL *from, REAL *to) {
   int64_t h = pairs->length, count = h / 2 + 1;
   const REAL *roots = pairs->roots;
@@ -418,8 +417,8 @@ void NAMED(fft_pairs)(const FftPairs *pairs, const REAL *from, REAL *to) {
   }
 }
 
-/* Elements behind the first half are conjugates of those before; some numbers have no imaginary
-** part. */
+/* Fills the second half with the conjugates of the first. Element 0, and the middle one of an even length,
+** become real. */
 static void mirror(Planes x, int64_t length, int64_t lanes) {
   for (int64_t l = 0; l < lanes; l++) x.im[l] = 0;
   for (int64_t k = 1; 2 * k < length + 1; k++) {
@@ -432,7 +431,8 @@ static void mirror(Planes x, int64_t length, int64_t lanes) {
   }
 }
 
-/* The spectra of x's real parts and of its imaginary ones; the latter goes to y. */
+/* Separates the spectrum of two real lines: that of x's real parts stays in x, that of its imaginary parts
+** goes to y. */
 static void split_two(Planes x, Planes y, int64_t length, int64_t lanes) {
   Vector half = splat((REAL)0.5);
   for (int64_t k = 0; 2 * k <= length; k++) {
@@ -445,7 +445,7 @@ static void split_two(Planes x, Planes y, int64_t length, int64_t lanes) {
   }
 }
 
-/* The reverse: x + i y, with what conjugates say; the first elements have no imaginary parts. */
+/* The reverse: x becomes x + i y, extended by conjugate symmetry. The first elements become real. */
 static void join_two(Planes x, Planes y, int64_t length, int64_t lanes) {
   for (int64_t l = 0; l < lanes; l += LANES) store(x.im + l, load(y.re + l));
   for (int64_t k = 1; 2 * k <= length; k++) {
@@ -459,11 +459,11 @@ static void join_two(Planes x, Planes y, int64_t length, int64_t lanes) {
 
 /* --- Between memory and tiles ----------------------------------------------------------------- */
 
-/* The lines of a tile. */
+/* The position of a tile's lines in memory. */
 typedef struct Lines {
   int64_t at[FFT_MAX_LANES], step;
   int count, lanes, parts;
-  bool adjacent; /* elements of neighbouring lanes are neighbours */
+  bool adjacent; /* neighbouring lanes are contiguous */
 } Lines;
 
 static Lines lines_at(const FftLines *lines, int64_t first, int count, int lanes) {
@@ -477,7 +477,7 @@ static Lines lines_at(const FftLines *lines, int64_t first, int count, int lanes
   return at;
 }
 
-/* Lanes [l, l + LANES) have neighbours as elements: rows of memory. */
+/* Returns whether the lines in lanes [l, l + LANES) are contiguous. */
 static bool are_rows(const Lines *at, int l) {
   return at->step == at->parts && l + LANES <= at->count;
 }
@@ -607,7 +607,7 @@ static void multiply_lanes(const FftPass *pass, int64_t block, Planes x) {
   }
 }
 
-/* The first of a tile's lines, and how many there are in its group from there on. */
+/* Returns the first line of a tile. *left: the number of lines from there to the end of its group. */
 static int64_t tile_line(const FftPass *pass, int64_t tile, int64_t *left) {
   int64_t lines = (int64_t)pass->lanes * fft_lines_per_lane(pass);
   int64_t tiles = (pass->group + lines - 1) / lines, line = tile % tiles * lines;
@@ -620,7 +620,7 @@ static Lines lanes_at(const FftPass *pass, const FftLines *lines, int64_t first,
   return lines_at(lines, first, (int)count, pass->lanes);
 }
 
-/* Of two lines a lane: what is loaded as y's is the imaginary part of x, or its spectrum is. */
+/* Loads the second of two lines in a lane: as the imaginary part of x, or as a spectrum into y. */
 static void load_second(const FftPass *pass, const REAL *from, const Lines *second, Planes x,
                         Planes y) {
   if (pass->real == FFT_TWO) {
@@ -636,10 +636,10 @@ static void store_second(const FftPass *pass, REAL *to, const Lines *second, Pla
              (REAL)pass->scale);
 }
 
-/* A tile that is being transformed. */
+/* A tile during its transform. */
 typedef struct Tile {
   const FftPass *pass;
-  int64_t first, left; /* its first line, and how many the group has from there */
+  int64_t first, left; /* its first line; lines from there to the end of the group */
   FftPairs pairs;
   bool alone, two;
 } Tile;

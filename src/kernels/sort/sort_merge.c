@@ -1,15 +1,15 @@
 /*
-** sort by any comparator, stable: merging, with many merges at work at once, so that the comparator
-** is asked for COMPARATOR_PAIRS pairs at a time and can be a generated loop over vectors.
+** Sorts by any comparator, stably, with a merge sort. Many merges run at once, so that the comparator
+** compares COMPARATOR_PAIRS pairs per call and can be a generated loop over vectors.
 **
-** Each merge is a lane. Its next two elements lie in the comparator's operands; after the answers,
-** every lane takes the one that comes first and loads that one's successor. Where there are fewer
-** merges than lanes, they are cut into parts: SEGMENT results of a merge come from certain elements
-** of the left run and of the right one, and a binary search finds these cuts, of all parts at once.
+** Each merge is a lane. Its next two elements lie in the comparator's operands. After a call, every lane
+** outputs the element that comes first and loads that element's successor. If there are fewer merges
+** than lanes, merges are cut into parts of SEGMENT results. A binary search finds which elements of the
+** left and right run each part takes, for all parts at once.
 **
-** A chunk makes BLOCK results: of short lines as many as fit, of long ones a block, and blocks are
-** then merged level by level. A comparator that is no ordering may want the cuts anywhere; they are
-** kept in ascending order, so that in any case each result is a permutation.
+** A chunk makes BLOCK results: several short lines, or one block of a long line. Blocks are then merged
+** level by level. A comparator that is not an ordering may put the cuts anywhere; they are kept in
+** ascending order, so that every result is a permutation.
 */
 #include <string.h>
 
@@ -21,55 +21,55 @@ enum {
   PAIRS = COMPARATOR_PAIRS,
   SEGMENT = 256,
   BLOCK = PAIRS * SEGMENT,
-  MAX_PARTS = 2 * PAIRS, /* of a chunk, as each of its lines may end with a short one */
+  MAX_PARTS = 2 * PAIRS, /* of a chunk: each of its lines may end with a short part */
 };
 
-/* Everything that follows from the instruction. */
+/* The plan of a sort instruction. */
 typedef struct Plan {
   KernelPlan kernel;
   SortLines lines;
-  int64_t lines_per_chunk; /* 1 where a line has several blocks */
+  int64_t lines_per_chunk; /* 1 if a line has several blocks */
   int64_t blocks;          /* of a line */
   int64_t chunks;
   int operands;
   int block_levels, levels; /* level l merges runs of 2^l */
 } Plan;
 
-/* The results [place, end) of the merge of two runs, [from, middle) and [middle, to). Places count
-** from the line's beginning. */
+/* The results [place, end) of the merge of two runs, [from, middle) and [middle, to). All are offsets in the
+** line. */
 typedef struct Part {
   int64_t line, from, middle, to, place, end;
 } Part;
 
-/* A part that is being made: what is left of its runs and of its results. */
+/* A part in progress: the rest of its runs and of its results. */
 typedef struct Lane {
   int64_t begin; /* of the line's elements */
   const uint64_t *left, *left_end, *right, *right_end;
   uint64_t *to, *to_end;
 } Lane;
 
-enum { RIGHT, LEFT }; /* the comparator is asked whether the right element comes before the left */
+enum { RIGHT, LEFT }; /* the comparator returns whether the right element comes before the left */
 
-/* An operand that the comparator looks at, and where in its buffers elements go. */
+/* An operand that the comparator reads, and its buffers. */
 typedef struct Feed {
   const uint8_t *from;
   uint8_t *to[2]; /* [side]: PAIRS elements */
   int bytes;      /* of an element */
 } Feed;
 
-/* One chunk at work, on one level. */
+/* The merges of one chunk, on one level. */
 typedef struct Merger {
   const Plan *plan;
   const KernelCall *call;
   uint8_t **buffers; /* the comparator's: [operand][side], then the answers */
   const Feed *feeds;
   int feed_count;
-  uint64_t *order[2]; /* of all lines: from which to which this level merges */
-  int64_t run;        /* how long the runs are */
-  /* The parts to come: of these lines, the places from first_place to end_place. */
+  uint64_t *order[2]; /* of all lines: the source and the target of this level */
+  int64_t run;        /* length of a run */
+  /* The parts to do: in these lines, the offsets from first_place to end_place. */
   int64_t line, end_line, place, first_place, end_place;
-  int64_t limit;       /* where the last merge of a line ends */
-  const int64_t *cuts; /* before each part; those at the ends of merges don't matter */
+  int64_t limit;       /* end of a line's last merge */
+  const int64_t *cuts; /* before each part; unused at the ends of merges */
   int next;            /* number of the next part */
   Lane lanes[PAIRS];
 } Merger;
@@ -92,7 +92,7 @@ static Plan plan_of(const Instruction *instruction) {
 
 /* --- Comparing -------------------------------------------------------------------------------- */
 
-/* One side of a pair: the element at a position of the line that begins at `begin`. */
+/* Loads one side of a lane's pair: the element at `position` of the line that begins at `begin`. */
 static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t position) {
   int64_t at = begin + (int64_t)position * g->plan->lines.stride;
   for (int i = 0; i < g->feed_count; i++) {
@@ -108,7 +108,7 @@ static void load(const Merger *g, int lane, int side, int64_t begin, uint64_t po
   }
 }
 
-/* For each pair, whether the right element comes before the left one. */
+/* Returns, for each pair, whether the right element comes before the left one. */
 static const uint8_t *compare(const Merger *g) {
   g->call->compute(g->call, g->buffers);
   return g->buffers[2 * g->plan->operands];
@@ -131,7 +131,7 @@ static bool next_part(Merger *g, Part *part) {
   return true;
 }
 
-/* How much of the left run goes before each part; of at most PAIRS parts. */
+/* Finds the number of elements of the left run that come before each part, for at most PAIRS parts. */
 static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *cuts) {
   int64_t high[PAIRS];
   for (int i = 0; i < count; i++) {
@@ -165,8 +165,8 @@ static void search_cuts(const Merger *g, const Part *parts, int count, int64_t *
   }
 }
 
-/* Keeps cuts in order: a part can take from either run only what the parts before it left, and must
-** leave to those behind it what they need. `last` is the cut at `end`, the end of what is cut. */
+/* Returns the cut, clamped so that cuts ascend: a part takes from either run only elements that the parts before it
+** left, and leaves enough for the parts after it. last: the cut at `end`, the end of the last part. */
 static int64_t settled(const Part *part, int64_t cut, const Part *before, int64_t cut_before,
                        int64_t end, int64_t last) {
   if (part->place == part->from) return 0;
@@ -199,7 +199,7 @@ static void load_right(const Merger *g, int lane, const Lane *l) {
   if (l->right < l->right_end) load(g, lane, RIGHT, l->begin, *l->right);
 }
 
-/* Gives a lane the next part; false if there is none. */
+/* Gives a lane the next part. Returns false if there is none. */
 static bool begin_lane(Merger *g, int lane) {
   Part part;
   g->lanes[lane] = (Lane){0};
@@ -248,7 +248,7 @@ static void all_parts_again(Merger *g, int64_t first_line) {
   g->place = g->first_place;
 }
 
-/* Merges what the chunk has. The cuts at its two ends are given, if they are within merges. */
+/* Merges the parts of the chunk. first_cut, last_cut: the cuts at its two ends, if these are inside a merge. */
 static void merge_level(Merger *g, int64_t first_cut, int64_t last_cut) {
   Part parts[MAX_PARTS];
   int64_t cuts[MAX_PARTS + 1], first_line = g->line;
@@ -276,7 +276,7 @@ static int64_t order_bytes(const Plan *p) {
   return align(p->lines.count * p->lines.size * (int64_t)sizeof(uint64_t));
 }
 
-/* A cut for the beginning of each block, and of the one behind the last. */
+/* Returns the bytes of the cuts: one at the start of each block and one after the last. */
 static int64_t cuts_bytes(const Plan *p) {
   return align(p->lines.count * (p->blocks + 1) * (int64_t)sizeof(int64_t));
 }
@@ -291,7 +291,7 @@ static int64_t pointers_bytes(const Plan *p) {
 
 static int64_t feeds_bytes(const Plan *p) { return align(p->operands * (int64_t)sizeof(Feed)); }
 
-/* The comparator's buffers, for one chunk. */
+/* Returns the bytes of the comparator's buffers, for one chunk. */
 static int64_t buffers_bytes(const Plan *p, const Instruction *instruction) {
   int64_t bytes = pointers_bytes(p) + feeds_bytes(p) + PAIRS;
   for (int k = 0; k < p->operands; k++) {
@@ -333,7 +333,7 @@ static void make_buffers(Merger *g, int64_t chunk) {
   g->feeds = feeds;
 }
 
-/* A merger for a chunk on a level, but for the parts. */
+/* Sets up the merger of a chunk on a level, except for its parts. */
 static void merger_init(Merger *g, const Plan *plan, const KernelCall *call, int64_t chunk,
                         int level) {
   g->plan = plan;
@@ -348,7 +348,7 @@ static void merger_init(Merger *g, const Plan *plan, const KernelCall *call, int
 
 /* --- Phases ----------------------------------------------------------------------------------- */
 
-/* The lines, or the block, of a chunk. */
+/* Sets the lines, or the block, of a chunk. */
 static void set_chunk(Merger *g, int64_t chunk) {
   const Plan *p = g->plan;
   g->line = chunk / p->blocks * p->lines_per_chunk;
@@ -384,7 +384,7 @@ static void sort_chunk(const Plan *p, const KernelCall *call, int64_t chunk) {
   }
 }
 
-/* Cuts the merges of a line where its blocks begin. */
+/* Finds the cuts of a line's merges at the start of each block. */
 static void cut_line(const Plan *p, const KernelCall *call, int64_t line, int level) {
   Merger g;
   Part parts[PAIRS], before = {.line = -1};
@@ -423,7 +423,7 @@ static void merge_block(const Plan *p, const KernelCall *call, int64_t chunk, in
 
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
-/* Sorted chunks; two phases for each level above blocks; the results. */
+/* Plans the phases: sort the chunks; two phases for each level above blocks; write the results. */
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (instruction->opcode != HLO_SORT || !instruction->a->calls ||
       shape_elements(instruction->operands[0]->shape) == 0) {
