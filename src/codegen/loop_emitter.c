@@ -1,5 +1,5 @@
 /*
-** The loops around the elements: from a loop plan to a kernel.
+** Emits the loops around the elements: turns a loop plan into a kernel.
 **
 **     kernel(buffers, begin, end)
 **       values that are the same for all elements
@@ -9,8 +9,8 @@
 **         while (at least 4 are left)                    four lanes at a time
 **         while (any is left)                            one lane
 **
-** Of boxes one after the other, each with those of its elements that are in the range: the kernel's order
-** is that of the boxes then.
+** A kernel of several boxes computes them one after the other, each with its elements in the range. The
+** kernel's order of elements is then that of the boxes.
 */
 #include "codegen/emitter.h"
 
@@ -39,7 +39,7 @@ void emit_indices(Emitter *e, int position, int rank, int *indices) {
   wasm_local_release(f, rest);
 }
 
-/* The next row: the innermost index is 0, the others count on like digits. */
+/* Advances to the next row: the innermost index becomes 0, the others count up like digits. */
 static void emit_next_row(Emitter *e, Rows *rows) {
   WasmFunction *f = &e->function;
   wasm_i32(f, 0);
@@ -101,7 +101,7 @@ void emit_advance_outputs(Emitter *e, const Rows *rows, int64_t elements) {
   }
 }
 
-/* How many results one item of a row stands for. */
+/* Returns the number of results per item of a row. */
 static int64_t results_per_item(const LoopPlan *plan) {
   int64_t count = 1;
   for (int k = plan->rank - plan->reduced; plan->cumulative && k < plan->rank; k++) {
@@ -110,7 +110,7 @@ static int64_t results_per_item(const LoopPlan *plan) {
   return count;
 }
 
-/* Replaces the i64 on the stack by the smaller, or the larger of it and `bound`. */
+/* Replaces the i64 on the stack by the minimum or maximum of it and `bound`. */
 static void emit_bounded(WasmFunction *f, int64_t bound, int comparison) {
   int local = wasm_local(f, WASM_I64);
   wasm_tee(f, local);
@@ -122,7 +122,7 @@ static void emit_bounded(WasmFunction *f, int64_t bound, int comparison) {
   wasm_local_release(f, local);
 }
 
-/* local = parameter, of which 32 bits are enough, in items; of a box, what of it is in that */
+/* local = parameter, cut to 32 bits, in items; for a box, clamped to the box's range */
 static void emit_parameter(Emitter *e, int local, int parameter) {
   WasmFunction *f = &e->function;
   int64_t results = results_per_item(e->plan);
@@ -143,7 +143,7 @@ static void emit_parameter(Emitter *e, int local, int parameter) {
   wasm_set(f, local);
 }
 
-/* The range is of all lines, so many steps of each. */
+/* Splits a range that counts all lines' steps: sets the first step and the number of steps of each line. */
 static void emit_step_range(Emitter *e, const Rows *rows) {
   WasmFunction *f = &e->function;
   int64_t lines = 1;
@@ -240,14 +240,14 @@ static void emit_elements(Emitter *e, void *data) {
   emit_advance_outputs(e, rows, step);
 }
 
-/* In instructions, roughly. */
+/* Returns a node's approximate number of instructions. */
 static int work_of(const LoopNode *node) {
   bool written_out =
       !is_leaf(node) && has_math(node->instruction->opcode, lane_kind(node_type(node)));
   return written_out ? 24 : is_narrow_float(node_type(node)) ? 8 : 1;
 }
 
-/* How many vectors to compute per turn: small bodies are bound by the loop itself. */
+/* Returns the number of vectors per iteration: small bodies are bound by the loop overhead. */
 static int unroll_factor(const Emitter *e) {
   int work = 0;
   for (int i = 0; i < e->plan->count; i++) {
@@ -282,7 +282,7 @@ int dense_lanes(const Emitter *e) {
   return is ? bytes : 0;
 }
 
-/* As many elements at a time as there are lanes, if a row may have so many. */
+/* Emits the loop over whole vectors, if a row may have that many elements. */
 static void emit_vectors(Emitter *e, Rows *rows, int unroll) {
   Elements elements = {rows, unroll};
   int64_t step = (int64_t)lanes_now(e) * unroll;

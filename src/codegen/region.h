@@ -3,19 +3,18 @@
 **
 **     int region(void *context, uint8_t *const *slots, int resume, int fuel)
 **
-** `slots` is the replica's table of slots, in which all buffers are at fixed places. The result is 0
-** if the region came to its end, or -1 if a call failed. Engines optimise a function for its next call
-** only, and somebody may want the run to stop: so a loop looks at `fuel` after each turn, and when
-** there is none left the region returns the loop's number, from 1 on. All values are in memory then;
-** called again with that number as `resume`, the region goes on there.
+** `slots` is the replica's table of slots, in which all buffers have fixed places. The result is 0 at the
+** region's end, or -1 if a call failed. Each iteration of a loop takes `fuel`. At zero the region stores its
+** locals and returns the loop's number (from 1); a call with `resume` = that number continues there. Two
+** reasons: a run can be cancelled, and engines replace baseline code only at function entry.
 */
 #ifndef XLA_CODEGEN_REGION_H
 #define XLA_CODEGEN_REGION_H
 
 #include "hlo/ir/module.h"
 
-/* Where a buffer is: so many bytes from what slots[slot] points at. And the times from which and to
-** which it is wanted there; buffers of other times may have the same memory. */
+/* The place of a buffer: slots[slot] plus an offset; and its live range, the times of first and last use.
+** Buffers with disjoint live ranges may share memory. */
 typedef struct Place {
   int slot;
   int64_t offset, bytes;
@@ -23,24 +22,24 @@ typedef struct Place {
 } Place;
 
 typedef enum RegionStepKind {
-  REGION_LOOP, /* a fusion: written out if it is small enough, else its function is called */
-  REGION_MOVE, /* bytes from some places to others */
-  REGION_CALL, /* of xla_region_step(context, step), which returns whether it succeeded */
+  REGION_LOOP, /* a fusion: inlined if it is small enough, else a call of its function */
+  REGION_MOVE, /* moves of bytes between places */
+  REGION_CALL, /* a call of xla_region_step(context, step), which returns whether it succeeded */
   REGION_WHILE,
   REGION_CONDITIONAL,
 } RegionStepKind;
 
-/* So many bytes, from a place of the step's list to another: memory.copy, or a few moves. A fill: as
-** often as it takes, the `element` bytes that are there. */
+/* Copies `bytes` bytes from one place of the step's list to another: by memory.copy, or a few moves. A fill
+** repeats the first `element` bytes of its source. */
 typedef struct RegionMove {
   int from_place, to_place;
-  int64_t from, to, bytes; /* more than the places' own offsets */
+  int64_t from, to, bytes; /* from, to: added to the places' offsets */
   int element;             /* 0: not a fill */
-  bool is_fixed;           /* the step's shift is not for this one */
+  bool is_fixed;           /* the step's shift does not apply */
 } RegionMove;
 
-/* What all moves' sources (or targets) are shifted by: a start index, clamped to [0, most] if it is not
-** in that range anyway, times a stride in bytes. */
+/* A shift of all moves' sources (or targets): a start index times a stride in bytes. The index is clamped to
+** [0, most] unless it is known to be in that range. */
 typedef struct RegionStart {
   Place place;
   PrimitiveType type;
@@ -58,18 +57,18 @@ struct LoopPlans;
 
 struct RegionStep {
   RegionStepKind kind;
-  int64_t cost; /* fuel; about as many nanoseconds */
-  /* Of a loop: its operands and results; of moves: those they name; else: the predicate or index. */
+  int64_t cost; /* in fuel; one unit is about a nanosecond */
+  /* Of a loop: its operands and results; of moves: their places; else: the predicate or index. */
   const Place *places;
   int place_count;
   int first_loop, end_loop; /* the numbers of the loops in it; a while's own is the first */
-  int begin, end;           /* the times of what is in it */
+  int begin, end;           /* the times of the steps in it */
   union {
     struct {
       const Instruction *fusion;
       int function;            /* its number among the fusions */
       int64_t units;           /* of its CodegenWork */
-      struct LoopPlans *plans; /* the emitter's: of what it writes out; else NULL */
+      struct LoopPlans *plans; /* the emitter's, of an inlined loop; else NULL */
     };
     struct {
       int move_count, start_count;
@@ -77,12 +76,12 @@ struct RegionStep {
       RegionStart *starts;
       bool shifts_target;
     };
-    const void *call; /* what to call with */
+    const void *call; /* the call's `step` argument */
     struct {
       RegionSteps condition, body; /* there are no loops in the condition */
     };
     struct {
-      RegionSteps *branches; /* of a predicated one: if true, if false */
+      RegionSteps *branches; /* of a predicated one: the true one, the false one */
       int branch_count;
       bool predicated;
     };
@@ -92,7 +91,7 @@ struct RegionStep {
 typedef struct Region {
   RegionSteps steps;
   Place list;         /* memory for the pointers of a call, four bytes each */
-  bool is_open_ended; /* a step may take far longer than its cost says: fuel follows the clock */
+  bool is_open_ended; /* a step may take far longer than its cost: fuel follows the clock */
 } Region;
 
 #endif

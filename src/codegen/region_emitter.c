@@ -1,7 +1,7 @@
 /*
-** From regions to functions; region.h has what they are like. Scalars and small vectors are in locals
-** (cells.c), in memory where a region is left after a turn of a loop; all else goes through memory:
-** what one step stores the next one finds in the first level cache.
+** Emits regions as functions; region.h describes these. Scalars and small vectors are in locals (cells.c);
+** they are stored to memory where a region returns after an iteration of a loop. Other values go through
+** memory: the next step finds them in the first-level cache.
 */
 #include "codegen/emitter.h"
 
@@ -9,15 +9,15 @@ typedef struct RegionEmitter {
   WasmFunction function;
   const Region *region;
   Arena *arena;       /* scratch */
-  const Cells *cells; /* of the loop at work */
+  const Cells *cells; /* of the present loop */
 } RegionEmitter;
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-/* The vectors and single lanes that a row's elements take. */
+/* Returns the number of vectors and single lanes for a row's elements. */
 static int64_t row_pieces(int64_t size) { return size / LANES + size % LANES; }
 
-/* The loop that goes along a row of results. */
+/* Returns the number of the loop along a row of results. */
 static int row_loop(const LoopPlan *plan) { return plan->rank - plan->reduced - 1; }
 
 static int64_t row_count(const LoopPlan *plan) {
@@ -26,7 +26,7 @@ static int64_t row_count(const LoopPlan *plan) {
   return rows;
 }
 
-/* Whether a row's results are not side by side: then they go one by one. */
+/* Whether a row's results are not adjacent; then they are stored one by one. */
 static bool is_apart(const LoopPlan *plan) {
   return plan->places && plan->places[0]->offset.coefficient[plan->rank - 1] != 1;
 }
@@ -37,7 +37,7 @@ static int64_t written_size(const LoopPlan *plan) {
   return row_count(plan) * (is_apart(plan) ? size : row_pieces(size)) * plan->count;
 }
 
-/* Short enough to be written out element by element. */
+/* Whether a loop is short enough to be unrolled element by element. */
 static bool is_short(const LoopPlans *plans) {
   enum { MAX_NODES = 160 };
   int64_t size = 0;
@@ -53,8 +53,7 @@ static void emit_piece(Emitter *e, const int *outputs, int64_t lane_zero, bool o
   emit_store_outputs(e, outputs);
 }
 
-/* Whether lanes that do not matter do no harm: nothing is read from memory where there may be nothing, or
-** stored there. */
+/* Whether dead lanes are harmless: none reads or writes memory beyond its array. */
 static bool may_have_tail(const Emitter *e, const int *outputs) {
   for (int i = 0; i < e->plan->output_count; i++) {
     if (outputs[i] > NO_LOCAL) return false;
@@ -69,7 +68,7 @@ static bool may_have_tail(const Emitter *e, const int *outputs) {
   return true;
 }
 
-/* One row; `position` is the number of its first result. */
+/* Emits one row, unrolled; `position` is the number of its first result. */
 static void emit_written_row(Emitter *e, const int64_t *indices, int64_t position,
                              const int *outputs) {
   int64_t size = e->plan->sizes[e->plan->rank - 1], done = 0;
@@ -134,7 +133,7 @@ static void emit_called_loop(RegionEmitter *r, const RegionStep *step) {
   wasm_call_function(f, step->function);
 }
 
-/* The plans of a loop, if that is to be written out. */
+/* Returns the plans of a loop if it is to be inlined, else NULL. */
 static LoopPlans *written_plans(Arena *arena, const Instruction *fusion) {
   const Instruction *root = fusion->a->calls->root;
   ArenaMark mark = arena_mark(arena);
@@ -172,9 +171,9 @@ void plan_region(const Region *region, Arena *arena, WrittenFunction *written) {
   plan_loops(&region->steps, arena, written);
 }
 
-/* ---- What is held ----------------------------------------------------------------------------- */
+/* ---- Cells ----------------------------------------------------------------------------- */
 
-/* Where a loop begins, or the region. Somewhere in inner loops it may go on, with all that is there. */
+/* Loads the cells where a loop or the region begins: all of them if `resume` is in an inner loop. */
 static void begin_cells(RegionEmitter *r, Cells *cells, const RegionSteps *const *steps, int count,
                         bool has_inner) {
   cells->outer = r->cells;
@@ -189,7 +188,7 @@ static void end_cells(RegionEmitter *r, const Cells *cells) {
   r->cells = cells->outer;
 }
 
-/* Pushes the address of what is `at` after a place's start, and `shift` more, where that is memory. */
+/* Pushes the address `at` plus `shift` after a place's start; nothing for a place in cells. */
 static void emit_target_at(RegionEmitter *r, const Place *place, int64_t at, int shift) {
   WasmFunction *f = &r->function;
   if (is_held(r->cells, place)) return;
@@ -199,7 +198,7 @@ static void emit_target_at(RegionEmitter *r, const Place *place, int64_t at, int
   wasm_op(f, OP_I32_ADD);
 }
 
-/* Pushes so many bytes that are there, again and again. */
+/* Pushes a vector that repeats the `bytes` bytes there. */
 static void emit_bytes(RegionEmitter *r, const Place *place, int64_t at, int shift, int bytes) {
   WasmFunction *f = &r->function;
   if (is_held(r->cells, place)) {
@@ -214,7 +213,7 @@ static void emit_bytes(RegionEmitter *r, const Place *place, int64_t at, int shi
   wasm_simd_memory(f, move->load, 0);
 }
 
-/* Stores the first bytes of what is on the stack, above such a target. */
+/* Stores the first bytes of the vector on the stack at the target below it. */
 static void emit_to(RegionEmitter *r, const Place *place, int64_t at, const BytesMove *move) {
   if (is_held(r->cells, place)) {
     emit_hold(&r->function, r->cells, place, at, move->bytes);
@@ -235,7 +234,7 @@ static void emit_loop(RegionEmitter *r, const RegionStep *step) {
 
 /* --- Moves ------------------------------------------------------------------------------------ */
 
-/* The shift of a step's moves, in a local; NO_LOCAL: none. */
+/* Computes the shift of a step's moves into a local; NO_LOCAL: there is none. */
 static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   WasmFunction *f = &r->function;
   if (!step->start_count) return NO_LOCAL;
@@ -254,7 +253,7 @@ static int emit_shift_of(RegionEmitter *r, const RegionStep *step) {
   return shift;
 }
 
-/* A fill has its element in all lanes of a local. */
+/* Emits a move. A fill keeps its element in all lanes of a local. */
 static void emit_move(RegionEmitter *r, const RegionMove *move, const RegionStep *step, int shift) {
   enum { MAX_WRITTEN = 64 };
   WasmFunction *f = &r->function;
@@ -335,7 +334,7 @@ static int64_t steps_cost(const RegionSteps *steps) {
   return cost;
 }
 
-/* After a turn of a loop. */
+/* Emits the end of a loop's iteration: takes fuel, and returns from the region if none is left. */
 static void emit_burn(RegionEmitter *r, const RegionStep *loop) {
   WasmFunction *f = &r->function;
   int64_t cost = steps_cost(&loop->condition) + steps_cost(&loop->body);
@@ -352,7 +351,7 @@ static void emit_burn(RegionEmitter *r, const RegionStep *loop) {
   wasm_op(f, OP_END);
 }
 
-/* The condition; leaves the loop if it does not hold, which is `depth` blocks further out. */
+/* Emits the condition and, if it is false, a branch out of the loop by `depth` blocks. */
 static void emit_test(RegionEmitter *r, const RegionStep *step, int depth) {
   WasmFunction *f = &r->function;
   emit_clear_resume(f);
@@ -370,7 +369,7 @@ static void emit_while(RegionEmitter *r, const RegionStep *step) {
   begin_cells(r, &cells, steps, 2, has_inner);
   wasm_block(f, OP_BLOCK);
   wasm_block(f, OP_LOOP);
-  if (has_inner) { /* where an inner loop goes on, this one's condition held */
+  if (has_inner) { /* if an inner loop is resumed, this one's condition was true */
     emit_resumes_in(f, step->first_loop + 1, step->end_loop);
     wasm_op(f, OP_I32_EQZ);
     wasm_block(f, OP_IF);
@@ -387,7 +386,8 @@ static void emit_while(RegionEmitter *r, const RegionStep *step) {
   end_cells(r, &cells);
 }
 
-/* Sets the number of the branch to take. What it depends on may be gone where a loop goes on. */
+/* Sets the number of the branch to take. It is taken from `resume` if a loop in a branch is resumed, as the
+** index may be overwritten by then. */
 static void emit_branch_number(RegionEmitter *r, const RegionStep *step, int number) {
   WasmFunction *f = &r->function;
   emit_integer(f, r->cells, &step->places[0], step->predicated ? PRED : S32);
@@ -397,7 +397,7 @@ static void emit_branch_number(RegionEmitter *r, const RegionStep *step, int num
   } else {
     wasm_op(f, OP_I32_WRAP_I64);
     wasm_tee(f, number);
-    wasm_i32(f, step->branch_count - 1); /* also where it is negative */
+    wasm_i32(f, step->branch_count - 1); /* also for a negative index */
     wasm_get(f, number);
     wasm_i32(f, step->branch_count);
     wasm_op(f, OP_I32_LT_U);
@@ -450,7 +450,7 @@ static void emit_step(RegionEmitter *r, const RegionStep *step) {
   }
 }
 
-/* Where a loop goes on, what comes before the step that it is in was done already. */
+/* Emits steps. If a loop is resumed, the steps before it are skipped, as they were done already. */
 static void emit_steps(RegionEmitter *r, const RegionSteps *steps) {
   WasmFunction *f = &r->function;
   int loops = 0;

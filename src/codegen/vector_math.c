@@ -1,9 +1,9 @@
 /*
-** Vector functions for what programs spend time in: four lanes at once, branch-free.
+** Vector functions that programs use often: four lanes at once, branch-free.
 **
 ** log computes in f32, with the polynomial of Moshier's Cephes library (logf.c). The others compute
 ** in double, where a short series is enough, and round once: their errors are hardly above half an
-** ulp. tests/accuracy has the bounds. What programs spend most time in is in math_emitter.c.
+** ulp. tests/accuracy has the bounds. math_emitter.c inlines the most frequent functions.
 */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "codegen/vector_functions.h"
 
-/* Two v128, to the compiler. It warns that calls with them depend on the CPU: there are none, as all
+/* Vectors of two v128. The compiler warns that calls with them depend on the CPU. No such call exists, as all
 ** such functions are static. */
 #pragma clang diagnostic ignored "-Wpsabi"
 typedef double f64x4 __attribute__((vector_size(32)));
@@ -24,8 +24,8 @@ static f64x4 splat_f64(double x) { return (f64x4){x, x, x, x}; }
 static f64x4 widen(f32x4 x) { return __builtin_convertvector(x, f64x4); }
 static f32x4 absolute(f32x4 x) { return (f32x4)((s32x4)x & INT32_MAX); }
 
-/* Both halves of x through an intrinsic that fills the low half of its result; what the compiler
-** makes of __builtin_convertvector here goes lane by lane. */
+/* Converts both halves of x by an intrinsic that fills the low half of its result. The compiler turns
+** __builtin_convertvector into code that goes lane by lane. */
 #define BOTH_HALVES(vector, intrinsic, x)                                                          \
   __builtin_shufflevector((vector)intrinsic((v128_t)__builtin_shufflevector(x, x, 0, 1)),          \
                           (vector)intrinsic((v128_t)__builtin_shufflevector(x, x, 2, 3)), 0, 1, 4, \
@@ -41,8 +41,8 @@ static f64x4 poly_f64(f64x4 x, const double *coefficients, int count) {
   for (int i = 1; i < count; i++) POLY_STEP(i)
   return sum;
 }
-/* From memory: V8 makes a vector constant anew at each use, in three instructions. The compiler must
-** not see what is there. */
+/* Loads the coefficients from memory, hidden from the compiler: V8 builds a vector constant anew at each use,
+** in three instructions. */
 #define POLY(function, type, x, ...)                                \
   __extension__({                                                   \
     static const type table[] = {__VA_ARGS__};                      \
@@ -60,7 +60,7 @@ typedef struct Angle {
   s64x4 n; /* or less by a multiple of 4 */
 } Angle;
 
-/* n pi/2 in two parts, the first of which n times is exact for |n| < 2^20. */
+/* Subtracts n pi/2 in two parts. n times the first part is exact for |n| < 2^20. */
 static Angle small_angle(f64x4 x) {
   f64x4 whole = __builtin_elementwise_floor(x * M_2_PI + 0.5);
   f64x4 r = x - whole * 1.57079632673412561417e+00;
@@ -68,9 +68,9 @@ static Angle small_angle(f64x4 x) {
                  __builtin_convertvector(truncate_s32(whole), s64x4)};
 }
 
-/* For x = m 2^e of any size (Payne and Hanek): m times 96 bits of 2/pi, from where products with those
-** before are multiples of 4 on. What is left out is below 2^-70; no float is nearer than 2^-31 to a
-** multiple of pi/2. Infinities and NaN: NaN. */
+/* Reduces x = m 2^e of any size (Payne and Hanek): multiplies m by 96 bits of 2/pi. Products with the bits
+** before those are multiples of 4. The bits after them add less than 2^-70; no float is nearer than 2^-31 to
+** a multiple of pi/2. Infinities and NaN: NaN. */
 static double large_angle(float x, int64_t *n) {
   static const uint32_t two_over_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                          0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
@@ -79,7 +79,7 @@ static double large_angle(float x, int64_t *n) {
   exponent = bits >> 23 & 255;
   if (exponent == 255) return x - x;
   uint64_t m = (bits & 0x7fffff) | 0x800000, product = 0;
-  uint32_t from = exponent - 120; /* in two_over_pi: e - 2, behind its 32 zeros */
+  uint32_t from = exponent - 120; /* in two_over_pi: e - 2, after its 32 zeros */
   for (uint32_t word = from / 32, k = 0; k < 3; k++, word++) {
     uint64_t two = (uint64_t)two_over_pi[word] << 32 | two_over_pi[word + 1];
     uint64_t part = m * (uint32_t)(two << from % 32 >> 32);
@@ -122,7 +122,7 @@ __attribute__((noinline)) static SinCos sin_cos(f32x4 x) {
   return result;
 }
 
-/* The sine `quadrants` later: of the quadrant's two functions the right one, with its sign. */
+/* Returns the sine `quadrants` later: selects one of the quadrant's two functions, and its sign. */
 static f32x4 sine(SinCos t, int quadrants) {
   s64x4 q = t.quadrant + quadrants, odd = -(q & 1), negative = (q & 2) << 62;
   return narrow((f64x4)((s64x4)SELECT(odd, t.cos, t.sin) ^ negative));

@@ -1,7 +1,7 @@
 /*
-** Real functions that generated code calls, computed in double: of f64x2 as they are, of f32x4 in two
-** halves that are rounded once. What is not ordinary (each function says what is) goes lane by lane,
-** with the functions of the C library.
+** Real vector functions that generated code calls, computed in double: those of f64x2 directly, those of
+** f32x4 in two halves that are rounded once. Each function defines its ordinary operands. Lanes with other
+** operands are computed one by one by the C library.
 */
 #include <string.h>
 #include <wasm_simd128.h>
@@ -16,10 +16,10 @@ static V128 narrowed(f64x2 low, f64x2 high) {
   return __builtin_shufflevector(a, b, 0, 1, 4, 5);
 }
 
-/* |x| < limit; NaN is not. */
+/* |x| < limit; false for NaN. */
 static s64x2 within(f64x2 x, double limit) { return (s64x2)(wide_abs(x) < limit); }
 
-/* name(x): `formula` in the lanes where `ordinary` holds, in others the C function `plain`: a lane's
+/* Defines name(x): `formula` in the lanes where `ordinary` holds, and the C function `plain` in others. A lane's
 ** result does not depend on its neighbour. The bodies are functions, as those of f32x4 call them twice. */
 #define UNARY_BODY(name, ordinary, formula, plain)       \
   __attribute__((noinline)) static f64x2 name(f64x2 x) { \
@@ -113,8 +113,8 @@ static f64x2 wide_exp2(f64x2 high, f64x2 low) {
   return (1 + (r + (q + (tail + r * tail)))) * scale;
 }
 
-/* Finite and normal; and a product with the logarithm that is not out of range. (Engines have no
-** comparison of unsigned numbers of 64 bits, nor such shifts with a sign.) */
+/* Whether x is finite and normal, and y log2 x is in range. (Engines lack unsigned comparisons and signed
+** shifts of 64-bit lanes.) */
 static s64x2 is_ordinary_power(f64x2 x, f64x2 y) {
   f64x2 size = wide_abs(x);
   s64x2 exponent = (s64x2)((u64x2)size >> 52); /* |log2 x| < |exponent - 1023| + 1 */
@@ -123,7 +123,7 @@ static s64x2 is_ordinary_power(f64x2 x, f64x2 y) {
   return normal & within(y * (wide_abs(bits) + 1), 1000);
 }
 
-/* The power of a negative number is a number if the exponent is whole, and negative if it is odd. */
+/* Sets the sign of a power. For negative x it is NaN unless y is an integer, and negative if y is odd. */
 static f64x2 with_sign(f64x2 size, f64x2 x, f64x2 y) {
   if (!wasm_i64x2_bitmask((v128_t)x)) return size;
   f64x2 half = y * 0.5;
@@ -139,7 +139,7 @@ static f64x2 wide_power(f64x2 x, f64x2 y) {
   return with_sign(wide_exp2(y_high * log.high, low), x, y);
 }
 
-/* Enough for f32: the logarithm with 37 bits, the power with 29. */
+/* The power for f32: the logarithm with 37 bits, the power with 29. */
 static f64x2 short_power(f64x2 x, f64x2 y) {
   f64x2 n, f = wide_split(wide_abs(x), &n), s = f / (f + 2);
   f64x2 log = n + s * WIDE_POLYNOMIAL(s * s, 0.34073010658534338, 0.41167271899777669,
@@ -158,9 +158,9 @@ BINARY_F32(power, is_ordinary_power(x, y), short_power(x, y), pow)
 /* --- Remainders ------------------------------------------------------------------------------- */
 
 /*
-** With q = x / y rounded to nearest, q y is the sum of two exact products, as q has 25 bits at most, and
-** all differences are exact: the last but one is less than 3/4 y. Where it has not the sign of x, it
-** is y too small.
+** With q = x / y rounded to nearest, q y is the sum of two exact products, as q has 25 bits at most. All
+** differences are exact, as the last but one is less than 3/4 y. If its sign differs from that of x, it is y
+** too small.
 */
 static f64x2 wide_remainder(f64x2 x, f64x2 y) {
   f64x2 a = wide_abs(x), b = wide_abs(y), q = a / b + 0x1.8p52;
@@ -171,13 +171,13 @@ static f64x2 wide_remainder(f64x2 x, f64x2 y) {
   return wide_sign_of(r, x);
 }
 
-/* y is not zero nor so small or large that the products are out of range. */
+/* Whether y is nonzero and all products are in range. */
 static s64x2 is_plain_divisor(f64x2 x, f64x2 y) {
   f64x2 b = wide_abs(y);
   return within(x, 0x1p1000) & within(1 / y, 0x1p900) & within(b, 0x1p1000);
 }
 
-/* Of large quotients, what y times a power of two leaves first, 22 bits of the quotient at a time. */
+/* The remainder for large quotients: reduces by y times powers of two, 22 bits of the quotient at a time. */
 __attribute__((noinline)) static double far_remainder(double x, double y) {
   f64x2 a = wide_splat(x), b = wide_abs(wide_splat(y));
   if (!is_plain_divisor(a, b)[0]) return fmod(x, y);
@@ -202,9 +202,9 @@ UNARY_F64(acos, (s64x2)(x == x), wide_atan2(wide_cofunction(x), x), acos)
 /* --- Sine, cosine and tangent ----------------------------------------------------------------- */
 
 /*
-** For x = m 2^e of any size (Payne and Hanek): m times 192 bits of 2/pi, from where products with those before
-** are multiples of 4 on. What is left out is below 2^-137; no double is nearer than 2^-61 to a multiple of pi/2.
-** Infinities and NaN: NaN.
+** Reduces x = m 2^e of any size (Payne and Hanek): multiplies m by 192 bits of 2/pi. Products with the bits
+** before those are multiples of 4. The bits after them add less than 2^-137; no double is nearer than 2^-61 to
+** a multiple of pi/2. Infinities and NaN: NaN.
 */
 __attribute__((noinline)) static void set_large_angle(WideAngle *angle, int lane, double x) {
   static const uint32_t two_over_pi[] = {
@@ -216,14 +216,13 @@ __attribute__((noinline)) static void set_large_angle(WideAngle *angle, int lane
       0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
-  uint32_t exponent = bits >> 52 & 2047, from = exponent - 1013; /* e - 2, behind 64 zeros */
+  uint32_t exponent = bits >> 52 & 2047, from = exponent - 1013; /* e - 2, after 64 zeros */
   if (exponent == 2047) {
     angle->r[lane] = x - x;
     return;
   }
   uint64_t low = bits & UINT32_MAX, high = (bits >> 32 & 0xfffff) | 0x100000;
-  unsigned __int128 turns =
-      0; /* quarters of them, without whole ones: 126 bits are behind the point */
+  unsigned __int128 turns = 0; /* in quarters, modulo 1: 126 bits after the point */
   for (int k = 0; k < 6; k++) {
     const uint32_t *word = &two_over_pi[from / 32 + (uint32_t)k];
     uint64_t two = (uint64_t)word[0] << 32 | word[1], w = two << from % 32 >> 32;
@@ -234,7 +233,7 @@ __attribute__((noinline)) static void set_large_angle(WideAngle *angle, int lane
   turns -= (unsigned __int128)n << 126;
   bool is_negative = turns >> 127;
   if (is_negative) turns = -turns;
-  /* 64 bits from the highest on, of which 32 times 21 bits of pi/2 are exact. */
+  /* The highest 64 bits; 32 of these times 21 bits of pi/2 are exact. */
   uint64_t first = (uint64_t)(turns >> 64), second = (uint64_t)turns;
   int zeros = 0;
   if (first == 0) first = second, second = 0, zeros = 64;
@@ -265,7 +264,7 @@ static inline WideSinCos any_sin_cos(f64x2 x) {
   return wide_sin_cos_of(wide_within(x, 0x1p20) ? wide_angle(x) : any_angle(x));
 }
 
-/* x itself where that is 0: keeps -0. Those of f32x4 are in vector_math.c. */
+/* Returns x itself if it is 0, to keep -0. Those of f32x4 are in vector_math.c. */
 V128 xla_sin_f64x2(V128 v) {
   f64x2 x = (f64x2)v;
   return (V128)SELECT(x == 0, x, any_sin_cos(x).sin);
@@ -289,7 +288,7 @@ static f64x2 wide_cosh(f64x2 x) {
   return 1 + (e - e / (e + 1)) * 0.5;
 }
 
-/* log(|x| + sqrt(x^2 + 1)), and so on, by what is near 0 where the result is */
+/* log(|x| + sqrt(x^2 + 1)), and so on, as log1p of a term that is near 0 where the result is */
 static f64x2 wide_asinh(f64x2 x) {
   f64x2 size = wide_abs(x), cut = wide_cut(size), square = cut * cut;
   return wide_sign_of(wide_log1p(size + square / (1 + wide_sqrt(square + 1))), x);
@@ -303,7 +302,7 @@ static f64x2 wide_atanh(f64x2 x) {
   return wide_sign_of(0.5 * wide_log1p(2 * size / (1 - size)), x);
 }
 static s64x2 is_above_1(f64x2 x) { return (s64x2)(x >= 1) & within(x, 0x1p500); }
-/* musl's acosh does not look for numbers below 1. */
+/* musl's acosh does not check for numbers below 1. */
 static double acosh_checked(double x) { return x < 1 ? NAN : acosh(x); }
 
 UNARY(sinh, within(x, 700), wide_sinh(x), sinh)

@@ -1,7 +1,7 @@
 /*
-** Functions of f64x2 that others are made of, for ordinary operands: each says which. Their errors are
-** about an ulp of double. The polynomials were fitted for least error by Remez's algorithm with 200
-** bits; reductions keep two or three parts of their constants, so that what is taken away is exact.
+** Basic functions of f64x2, from which others are composed. Each states the operands that it holds for. Their
+** errors are about an ulp of double. The polynomials were fitted for minimal error by Remez's algorithm with
+** 200 bits. Range reductions split their constants into two or three parts, so that the products are exact.
 */
 #ifndef XLA_CODEGEN_WIDE_MATH_H
 #define XLA_CODEGEN_WIDE_MATH_H
@@ -21,13 +21,14 @@ static inline f64x2 wide_sqrt(f64x2 x) { return __builtin_elementwise_sqrt(x); }
 static inline f64x2 wide_sign_of(f64x2 magnitude, f64x2 sign) {
   return (f64x2)((s64x2)magnitude | ((s64x2)sign & INT64_MIN));
 }
-/* Whether all |x| < limit; NaN is not. */
+/* Whether all |x| < limit; false for NaN. */
 static inline bool wide_within(f64x2 x, double limit) {
   s64x2 holds = wide_abs(x) < limit;
   return (holds[0] & holds[1]) != 0;
 }
 
-/* In steps so small that powers of it lose nothing, and are 0 rather than denormal, which takes long */
+/* Rounds x to multiples of 2^-152. Powers lose nothing by that, and are 0 instead of denormals, which are
+** slow. */
 static inline f64x2 wide_cut(f64x2 x) { return x + 0x1p-100 - 0x1p-100; }
 
 static inline f64x2 wide_polynomial(f64x2 x, const double *coefficients, int count) {
@@ -35,8 +36,8 @@ static inline f64x2 wide_polynomial(f64x2 x, const double *coefficients, int cou
   for (int i = 1; i < count; i++) sum = sum * x + coefficients[i];
   return sum;
 }
-/* From memory: V8 makes a vector constant anew at each use, in three instructions. The compiler must
-** not see what is there. */
+/* Loads the coefficients from memory, hidden from the compiler: V8 builds a vector constant anew at each use,
+** in three instructions. */
 #define WIDE_POLYNOMIAL(x, ...)                                            \
   __extension__({                                                          \
     static const double table[] = {__VA_ARGS__};                           \
@@ -99,7 +100,7 @@ static inline f64x2 wide_log1p(f64x2 x) {
 
 /* --- Sine and cosine --- */
 
-/* x - n pi/2, with a second part, which is what the first one's rounding lost. */
+/* x - n pi/2 as a sum of two parts; the second is the first one's rounding error. */
 typedef struct WideAngle {
   f64x2 r, tail;
   u64x2 quadrant; /* n, or less by a multiple of 4 */

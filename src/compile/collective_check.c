@@ -2,8 +2,8 @@
 
 typedef struct Check {
   const Instruction *instruction;
-  int64_t members;  /* of the group that is looked at */
-  const char *noun; /* what they are: "replica" */
+  int64_t members;  /* of the present group */
+  const char *noun; /* the word for a member: "replica" */
   Arena *arena;     /* of the messages */
   Error *error;
 } Check;
@@ -18,8 +18,7 @@ static const Shape *result_shape(const Check *check, int index) {
   return shape_is_tuple(shape) ? shape->elements[index] : shape;
 }
 
-/* `large` is `small` but for dimension `d`, in which it is as many times as large as there are
-** members. */
+/* Checks that `large` equals `small` except in dimension `d`, where it is larger by the number of members. */
 static bool check_parts(const Check *check, const Shape *large, const Shape *small, int64_t d,
                         int index) {
   int64_t whole;

@@ -1,4 +1,4 @@
-/* From a module to a program: the passes, then thunks, their memory and generated code, one after the other. */
+/* Compiles a module to a program: runs the passes, then makes thunks, plans memory and generates code. */
 #include "base/host/platform.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
@@ -40,7 +40,7 @@ static int sequence_depth(const ThunkSequence *sequence) {
   return depth + 1;
 }
 
-/* From fusions to a generated module. Without an engine it is emitted all the same, for the sanitizers. */
+/* Compiles fusions to a generated module. It is emitted even without an engine, for the sanitizers. */
 static bool compile_fusions(Program *program, Error *error) {
   if (!program->fusion_count && !program->region_count) return true;
   ByteBuf bytes = {0};
@@ -56,7 +56,7 @@ static bool compile_fusions(Program *program, Error *error) {
   return ok;
 }
 
-/* From here on the module says what it is compiled for. */
+/* Sets the module's replica and partition counts to the mesh that it is compiled for. */
 static void state_mesh(Module *module, Mesh mesh) {
   if (mesh.replicas > 1 || module->replica_count) module->replica_count = mesh.replicas;
   if (mesh.partitions > 1 || module->num_partitions) module->num_partitions = mesh.partitions;
@@ -72,7 +72,7 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
     module_free(optimized);
     return NULL;
   }
-  Arena *arena = optimized->arena; /* one arena for all: they live and go together */
+  Arena *arena = optimized->arena; /* one arena for all, as they have one lifetime */
   Program *program = ARENA_NEW(arena, Program);
   program->arena = arena;
   program->module = optimized;
@@ -87,7 +87,7 @@ Program *program_new(const Module *module, Mesh mesh, const CompileOptions *opti
   }
   program->depth = sequence_depth(&program->entry);
   state_shapes(program, module);
-  /* Last, as nothing but program_free gives a registered module back. */
+  /* Last, as only program_free releases a registered module. */
   if (!compile_fusions(program, error)) {
     module_free(optimized);
     return NULL;

@@ -1,13 +1,13 @@
 /*
-** Whose memory a result may take. All thunks and all times are known here; what is joined here becomes
-** one buffer of the plan:
+** Lets results take the memory of operands. All thunks and times are known here. Joined buffers become one
+** buffer of the plan:
 **
-**     a result and an operand that nobody reads later, where the step reads each element of it just
-**     before it writes the one at the same place;
-**     both sides of a copy from what nobody reads later, which is then no copy.
+**     a result and an operand that no later step reads, if the step reads each element of the operand just
+**     before it writes the element at the same place;
+**     both sides of a copy whose source no later step reads; the copy is then removed.
 **
-** What the program's results may take from its parameters is only noted: whether a run may write to an
-** argument's memory is known when it starts (runtime/run.c).
+** Results that may take a parameter's memory are only noted. Whether a run may write to an argument's memory
+** is known when it starts (runtime/run.c).
 */
 #include "base/scope.h"
 #include "codegen/codegen.h"
@@ -18,7 +18,8 @@ LogicalBuffer *buffer_owner(LogicalBuffer *buffer) {
   return buffer;
 }
 
-/* dynamic-update-slice leaves in place what it does not update (kernels/memory/update_slice.c). */
+/* Whether a kernel may write its result over an operand. dynamic-update-slice may: it keeps the elements that
+** it does not update in place (kernels/memory/update_slice.c). */
 static bool kernel_may_overwrite(const Thunk *thunk, int operand) {
   return thunk->instruction->opcode == HLO_DYNAMIC_UPDATE_SLICE && operand == 0;
 }
@@ -63,7 +64,7 @@ Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind ki
   return spot;
 }
 
-/* `later` takes the memory of `earlier`, or both the place of a result that one of them is. */
+/* Lets `later` take the memory of `earlier`; if one of them is a result, both take the result's place. */
 static bool join(const Program *program, LogicalBuffer *later, LogicalBuffer *earlier) {
   if (later == earlier || later->bytes != earlier->bytes) return false;
   if (later->slot != SLOT_ARENA && !is_result(program, later)) return false;
@@ -99,8 +100,8 @@ static void join_results(const Program *program, const Thunk *thunk) {
   }
 }
 
-/* A loop's state and what it begins as; a branch's result and where that goes, if it is made in that
-** branch: another branch may read what was there before. */
+/* Joins a loop's state with its initial value, and a branch's result with the conditional's. The branch must
+** compute the result itself, as another branch may read the earlier value. */
 static void join_copy(const Program *program, const Thunk *thunk) {
   LogicalBuffer *from = buffer_owner(thunk->operands[0]), *to = thunk->results[0];
   if (from->last != thunk->time) return;
@@ -173,7 +174,7 @@ static void give(Donors *donors, int result, int parameter) {
   donors->taken[parameter] = true;
 }
 
-/* The parameter that a step of its own writes over: no other memory is as good. */
+/* Notes for each result the parameter that its own step can overwrite: the best choice of memory. */
 static void note_steps(const Program *program, Donors *donors) {
   for (int r = 0; r < program->result_leaves; r++) {
     const LogicalBuffer *result = donors->results[r];
@@ -197,7 +198,7 @@ static void note_donors(const Program *program, Donors *donors) {
   }
 }
 
-/* Which of a shape's leaves is at an index; -1: none. */
+/* Returns the number of the shape's leaf at an index; -1: none. */
 static int leaf_at(const Shape *shape, const Int64List *index) {
   int leaf = 0;
   for (int i = 0; i < index->count; i++) {
@@ -209,7 +210,7 @@ static int leaf_at(const Shape *shape, const Int64List *index) {
   return shape_is_tuple(shape) ? -1 : leaf;
 }
 
-/* The pairs of input_output_alias come first. */
+/* Notes the pairs of input_output_alias, which take precedence. */
 static void note_aliases(const Program *program, Donors *donors) {
   const Module *module = program->module;
   for (int i = 0; i < module->alias_count; i++) {

@@ -1,4 +1,4 @@
-/* The thunks of a program, for people. */
+/* Prints the thunks of a program for human readers. */
 #include "compile/program.h"
 
 const char *thunk_kind_name(ThunkKind kind) {
@@ -26,14 +26,14 @@ static void print_buffer(StrBuf *out, const Program *program, const LogicalBuffe
   }
 }
 
-/* Of what runs in the evaluator, what it is: a name says little. */
+/* Prints the operation of an instruction that runs in the evaluator, as its name says little. */
 static void print_operation(StrBuf *out, const Instruction *instruction) {
   bool is_call = instruction->opcode == HLO_CUSTOM_CALL;
   strbuf_printf(out, " [%s]",
                 is_call ? instruction->a->custom_call_target : opcode_name(instruction->opcode));
 }
 
-/* Which of the generated module's functions it runs, if it runs one. */
+/* Prints the number of the generated function that a thunk runs, if any. */
 static void print_function(StrBuf *out, const Program *program, const Thunk *thunk) {
   int function = -1;
   if (thunk->kind == THUNK_GENERATED) function = thunk->function;
@@ -81,7 +81,7 @@ static void print_place(StrBuf *out, const Program *program, const char *name,
   strbuf_printf(out, " %lld %d %d\n", (long long)buffer->bytes, buffer->first, buffer->last);
 }
 
-/* Each buffer where it is defined, and the program's own where they are used. */
+/* Prints each buffer where it is defined, and the program's own where they are used. */
 static void print_memory(StrBuf *out, const Program *program, const ThunkSequence *sequence) {
   for (int i = 0; sequence && i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];

@@ -1,6 +1,6 @@
 /*
-** Operations that only move elements, as the few moves that they are where arrays are small or rows
-** are long: concatenate, pad, dynamic-slice, dynamic-update-slice, and copies of buffers.
+** Turns operations that only move elements into region moves, if few suffice: for small arrays or long rows.
+** These are concatenate, pad, dynamic-slice, dynamic-update-slice, and copies of buffers.
 */
 #include "compile/regions.h"
 #include "kernels/memory/box.h"
@@ -30,7 +30,7 @@ static bool add_move(RegionStep *step, RegionMove move) {
   return true;
 }
 
-/* Row by row, each as long as both sides have it in one piece. */
+/* Adds the moves of a box row by row; a row is as long as it is contiguous on both sides. */
 static bool add_box(RegionStep *step, const Box *box, int from_place, int to_place, int64_t width) {
   int64_t index[MAX_RANK] = {0}, run = width;
   int outer = box->rank;
@@ -77,7 +77,7 @@ static bool pad_moves(const Instruction *instruction, RegionStep *step) {
   return add_box(step, &box, 0, 2, width);
 }
 
-/* The start indices of `sliced`, of which `size` is taken. */
+/* Adds the start indices of a slice of shape `size` of `sliced`. */
 static bool add_starts(Arena *arena, const Thunk *thunk, int first_index, const Shape *sliced,
                        const Shape *size, RegionStep *step) {
   const Instruction *instruction = thunk->instruction;

@@ -1,7 +1,7 @@
 /*
-** Which thunks become regions (codegen/region.h): the longest runs of steps that nobody would share,
-** as they are one chunk each, with the loops and branches that hold nothing else. What a replica may
-** have to wait for stays a thunk.
+** Joins thunks into regions (codegen/region.h). A region is a run, as long as possible, of steps too small to
+** share (one chunk each), and of loops and branches of such steps. Steps that a replica may have to wait for
+** stay thunks.
 */
 #include "compile/regions.h"
 
@@ -12,9 +12,9 @@
 
 enum {
   MAX_STEPS =
-      512, /* of a region, those of its loops included: engines don't like large functions */
+      512, /* of a region, including those of its loops: engines compile large functions slowly */
   MAX_QUICK =
-      1 << 17, /* bytes that a step of a quick program reads and writes, or a chunk of one */
+      1 << 17, /* bytes that a step of a quick program, or a chunk of it, reads and writes */
   MAX_EVALUATED = 4096 /* bytes of an instruction that the evaluator runs */
 };
 
@@ -23,13 +23,13 @@ typedef struct Former {
   Arena *arena;
   int capacity;    /* of the program's regions */
   int most_places; /* of a call */
-  int loops;       /* of the region that is being made */
-  bool evaluates;  /* that region applies computations in the evaluator */
+  int loops;       /* of the present region */
+  bool evaluates;  /* the present region applies computations in the evaluator */
 } Former;
 
-/* ---- What may go in ---- */
+/* ---- Thunks that may be part of a region ---- */
 
-/* That it reads and writes. Of a slice's operand, a loop reads the slice. */
+/* Returns the bytes that a thunk reads and writes. Of a slice's operand, a loop reads only the slice. */
 static int64_t thunk_bytes(const Thunk *thunk) {
   int64_t bytes = 0;
   for (int i = 0; i < thunk->operand_count; i++) {
@@ -63,7 +63,7 @@ static bool is_moves(const Former *former, const Thunk *thunk) {
   return is;
 }
 
-/* Whether the evaluator takes long for a step, or comes back in between: then it stands alone. */
+/* Whether the evaluator takes long for a step, or yields inside it; such a step stays a thunk. */
 static bool is_long_evaluation(const Thunk *thunk) {
   enum { MAX_EVALUATED_STEPS = 4096 };
   const Instruction *x = thunk->instruction;
@@ -78,7 +78,7 @@ static bool is_long_evaluation(const Thunk *thunk) {
   return size > MAX_EVALUATED_STEPS;
 }
 
-/* The steps of a sequence, if all of it may be part of a region; else more than there may be. */
+/* Returns the number of steps of a sequence that may be part of a region; else more than the limit. */
 static int sequence_steps(const Former *former, const ThunkSequence *sequence);
 
 static int thunk_steps(const Former *former, const Thunk *thunk) {
@@ -200,7 +200,7 @@ static RegionSteps steps_of(Former *former, const ThunkSequence *sequence) {
 
 /* ---- The runs of a sequence ---- */
 
-/* A name for each step, a line each, for profiles. */
+/* Lists the steps' names, one a line, for profiles. */
 static void list_names(StrBuf *out, const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
@@ -272,8 +272,8 @@ static void form(Former *former, ThunkSequence *sequence) {
   sequence->count = kept;
 }
 
-/* Whether it comes back soon, or at all, from each of its steps: what the evaluator calls may hold
-** loops, which it does not leave before their end. */
+/* Whether each step returns soon. A computation that the evaluator calls may hold loops, which it does not
+** leave before their end. */
 static bool comes_back(const ThunkSequence *sequence) {
   for (int i = 0; i < sequence->count; i++) {
     const Thunk *thunk = &sequence->thunks[i];
@@ -288,7 +288,8 @@ static bool comes_back(const ThunkSequence *sequence) {
   return true;
 }
 
-/* That a step is divided into, after each of which it can stop; 0: there are none, or they may be long. */
+/* Returns the number of short chunks of a step, between which it can stop. 0: there are none, or they may be
+** long. */
 static int64_t short_chunks(const Thunk *thunk) {
   int64_t chunks = 0;
   if (thunk->kind == THUNK_GENERATED && !thunk->work.is_long) {
@@ -318,7 +319,7 @@ void compile_regions(Program *program) {
   if (!program->region_count) return;
   Place list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
   if (program->loan_count)
-    list = (Place){.slot = program->slot_count++}; /* where that is, runs say */
+    list = (Place){.slot = program->slot_count++}; /* each run sets its address */
   for (int i = 0; i < program->region_count; i++) program->regions[i].list = list;
   program->list_bytes = (4 * former.most_places + 63) & -64;
 }

@@ -1,25 +1,24 @@
 /*
-** Runs of loops that go row by row, one after the other over some rows at a time: a softmax is a maximum,
-** a difference with its exponential, a sum and a quotient of each row, a normalisation much the same.
-** Step after step over all rows, large arrays leave the cache between one and the next; block after block
-** of rows they stay. So do the rows that a chunk of a kernel completes, of a product or a convolution:
-** bias, activation, residual and conversion follow while they are there.
+** Groups loops over the same rows, and runs each group block by block of rows instead of step by step. A
+** softmax, for example, is a maximum, a difference with its exponential, a sum and a quotient of each row.
+** Step by step over all rows, large arrays leave the cache between two steps; block by block they stay. The
+** same holds for the rows that a chunk of a product or convolution completes: bias, activation, residual and
+** conversion follow while these rows are in the cache.
 **
-** A step may be in a group if it makes its results in the order of rows, and if whatever memory it shares
-** with another step, of which one writes there, both go along row by row: then it does not matter that a
-** later step's first rows come before an earlier one's last. A kernel may be first, as it reads what it
-** reads as a whole.
+** A step may join a group if it computes its results in the order of rows. If it and another step share
+** memory that one of them writes, both must access it row by row. Then a later step's first rows may come
+** before an earlier step's last ones. A kernel may only be first, as it reads its operands as a whole.
 **
-** What is reduced over the rows instead, as by a batch norm or the softmax of columns, needs all of them
-** before anything that reads the result, and stays step by step.
+** A reduction over the rows, as in a batch norm or a softmax of columns, needs all rows before any step reads
+** its result. It stays outside groups.
 */
 #include "compile/regions.h"
 
 enum {
-  MIN_BYTES = 512 << 10,   /* that a group's steps go along, each: less stays in the cache anyway */
-  BLOCK_BYTES = 128 << 10, /* of these: most arrays are gone along by two or three */
-  MIN_BLOCKS = 16,         /* for as many threads */
-  MIN_CHUNKS = 4,          /* of a kernel: most of the work is its own */
+  MIN_BYTES = 512 << 10,   /* of the arrays of each step: smaller ones stay in the cache anyway */
+  BLOCK_BYTES = 128 << 10, /* of these: two or three steps access most arrays */
+  MIN_BLOCKS = 16,         /* work for as many threads */
+  MIN_CHUNKS = 4,          /* of a kernel, which does most of the work itself */
   MAX_STEPS = 32,
   SMALL_PART = 16, /* of its bytes */
 };
@@ -32,7 +31,7 @@ typedef struct Access {
 
 typedef struct Group {
   const Program *program;
-  bool placed;  /* buffers have their places: else different ones share nothing */
+  bool placed;  /* buffers have their places; before, different buffers share no memory */
   Arena *arena; /* scratch */
   int64_t rows, bytes;
   int count, capacity;
@@ -53,7 +52,7 @@ static bool is_apart(const Access *a, const Access *b, int kind) {
          y->offset + b->buffer->bytes <= x->offset;
 }
 
-/* Whatever kind of run it is. */
+/* Whether two accesses allow both steps in one group, in all kinds of runs. */
 static bool agree(const Group *group, const Access *a, const Access *b) {
   if (!(a->writes || b->writes)) return true;
   bool along = a->by_rows && b->by_rows && a->buffer->bytes == b->buffer->bytes;
@@ -65,7 +64,7 @@ static bool agree(const Group *group, const Access *a, const Access *b) {
   return true;
 }
 
-/* Beside the group's first `count` accesses. */
+/* Adds an access if it agrees with the group's first `count` ones. */
 static bool add_access(Group *group, int count, Access access) {
   for (int i = 0; i < count; i++) {
     if (!agree(group, &group->items[i], &access)) return false;
@@ -75,13 +74,13 @@ static bool add_access(Group *group, int count, Access access) {
   return true;
 }
 
-/* Which operands a step reads by rows, if it makes its results so. */
+/* Whether a step computes its results by rows; finds the operands that it reads by rows. */
 static bool goes_by_rows(const Group *group, const Thunk *thunk, bool *by_rows) {
   if (thunk->kind == THUNK_KERNEL) return group->count == 0;
   return thunk->kind == THUNK_GENERATED && codegen_rows(thunk->instruction, group->rows, by_rows);
 }
 
-/* Adds a step to the group; false, and nothing changes, if it does not fit. */
+/* Adds a step to the group. False, changing nothing, if it does not fit. */
 static bool add_step(Group *group, const Thunk *thunk) {
   bool *by_rows = ARENA_ARRAY(group->arena, bool, thunk->operand_count);
   if (!goes_by_rows(group, thunk, by_rows)) return false;
@@ -104,7 +103,7 @@ static bool add_step(Group *group, const Thunk *thunk) {
   return fits;
 }
 
-/* The rows that a kernel's chunks complete, if there are enough chunks. */
+/* Returns the number of rows that a kernel's chunks complete, if there are enough chunks. */
 static int64_t rows_of_kernel(const Thunk *thunk) {
   const KernelPlan *plan = thunk->plan;
   const Shape *shape = thunk->instruction->shape;
@@ -120,7 +119,8 @@ static int64_t rows_of_kernel(const Thunk *thunk) {
   return chunks < MIN_CHUNKS ? 0 : shape_elements(shape) / plan->row_elements;
 }
 
-/* Of what a reduction reads, the dimensions before the first that it reduces; 0: it is none. */
+/* Returns the number of rows of a reduction's operand: the product of the dimensions before the first reduced
+** one. 0: the thunk is no reduction. */
 static int64_t rows_of(const Thunk *thunk) {
   if (thunk->kind == THUNK_KERNEL) return rows_of_kernel(thunk);
   if (thunk->kind != THUNK_GENERATED) return 0;
@@ -137,7 +137,8 @@ static int64_t rows_of(const Thunk *thunk) {
   return rows;
 }
 
-/* The group around the reduction or from the kernel at `at` on, not before `begin`; how many steps, from *first on. */
+/* Forms the group around the reduction at `at`, or from the kernel there on, not before `begin`. Returns its
+** number of steps, from *first on. */
 static int group_around(Group *group, const ThunkSequence *sequence, int begin, int at,
                         int *first) {
   int end = at + 1;
@@ -169,8 +170,8 @@ static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, in
   return thunk;
 }
 
-/* What is read as a whole stays until the group's end, and what is small has a place of its own in it:
-** other steps' rows could not go where some of that is. Large arrays take each other's memory as ever. */
+/* Extends live ranges to the whole group: of arrays read as a whole, and of small ones, whose memory could not
+** hold other steps' rows. Large arrays share memory as usual. */
 static void keep_apart(const Group *group, int first, int last) {
   for (int i = 0; i < group->count; i++) {
     const Access *access = &group->items[i];
@@ -181,7 +182,7 @@ static void keep_apart(const Group *group, int first, int last) {
   }
 }
 
-/* Makes groups of a sequence, or before buffers have places only sees to it that they can be made. */
+/* Groups the thunks of a sequence; before buffers have places, only prepares the places for groups. */
 static void group_sequence(Program *program, ThunkSequence *sequence, bool placed) {
   int kept = 0, begin = 0; /* thunks before it are settled */
   Arena *scratch = arena_new();

@@ -1,7 +1,7 @@
 /*
-** What the collectives compute, once all members of a group have arrived: a leaf of the results after
-** the other, in chunks. `replicas` are in group order, and so is every reduction: ((r0 op r1) op r2) ...,
-** element by element, whoever does it.
+** Computes the collectives, once all members of a group have arrived: one leaf of the results after the
+** other, in chunks. `replicas` are in group order, and so is every reduction: ((r0 op r1) op r2) ...,
+** element by element, on any thread.
 */
 #include <stdatomic.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "runtime/run.h"
 #include "value/scalar_math.h"
 
-/* Of a chunk; the last of computations that are run for each pair of elements. */
+/* The sizes of a chunk; the last one is for computations that run for each pair of elements. */
 enum {
   MOVED_BYTES = 1 << 18,
   REDUCED_ELEMENTS = 4096,
@@ -19,12 +19,13 @@ enum {
   APPLIED_PAIRS = 1 << 10
 };
 
-/* Members that meet on a channel may come from different places, with buffers of their own. */
+/* Returns a member's operand. Members that meet on a channel may be at different instructions, with buffers
+** of their own. */
 static uint8_t *operand_of(Replica *const *replicas, int member, int leaf) {
   return replica_pointer(replicas[member], replicas[member]->parked_at->operands[leaf]);
 }
 
-/* A buffer may have been made for another shape, of which this operand is a reshape or a bitcast. */
+/* Returns the operand's shape. The buffer's may differ, as a reshape or bitcast shares its operand's. */
 static const Shape *operand_shape(const Thunk *thunk, int leaf) {
   return thunk->instruction->operands[leaf]->shape;
 }
@@ -45,7 +46,7 @@ typedef struct Reducer {
   PrimitiveType type;
   const Computation *computation;
   Opcode opcode;    /* OPCODE_COUNT: run the computation */
-  EvalApply *apply; /* then this, of one thread */
+  EvalApply *apply; /* then: the prepared computation, for one thread */
 } Reducer;
 
 static bool has_identity(const Reducer *reducer, Scalar *identity) {
@@ -59,8 +60,8 @@ static bool has_identity(const Reducer *reducer, Scalar *identity) {
   }
 }
 
-/* Sums of the common types, in vectors, which the compiler makes none of for size; anything else takes the
-** general way. */
+/* Sums of the common types, in explicit vectors, as the compiler does not vectorise when it optimises for
+** size. Other reductions take the general path. */
 #define SUM_LOOP(ctype)                                                                         \
   {                                                                                             \
     typedef ctype Vector __attribute__((vector_size(16), aligned(_Alignof(ctype)), may_alias)); \
@@ -107,12 +108,12 @@ static bool reduce_general(const Reducer *reducer, void *accumulator, const void
 static void fill(PrimitiveType type, uint8_t *to, int64_t n, Scalar value) {
   size_t filled = (size_t)type_bytes(type), bytes = filled * (size_t)n;
   if (n > 0) scalar_store(type, to, 0, value);
-  for (; filled < bytes; filled *= 2) { /* what is there, again behind it */
+  for (; filled < bytes; filled *= 2) { /* doubles the filled part */
     memcpy(to + filled, to, filled < bytes - filled ? filled : bytes - filled);
   }
 }
 
-/* `to` = the reduction of `count` members' elements at `operands[m] + offset`. */
+/* Sets `to` to the reduction of `count` members' elements at `operands[m] + offset`. */
 static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands, int count,
                    int64_t offset, int64_t n) {
   Scalar identity;
@@ -133,8 +134,8 @@ static bool reduce(const Reducer *reducer, uint8_t *to, uint8_t *const *operands
 /* ---- One leaf of the results ---- */
 
 /*
-** Who arrives last does the work for all. Operands and results may be seen as [outer, members, run], as
-** [outer, run] where a member has but one block, and a run is bytes that lie together.
+** The work of one collective, done by the member that arrives last. Operands and results are viewed as
+** [outer, members, run], or as [outer, run] if a member has only one block. A run is contiguous bytes.
 */
 typedef struct Meeting {
   const Thunk *thunk;
@@ -144,12 +145,12 @@ typedef struct Meeting {
   int64_t bytes;                 /* of one member's result */
   int64_t run;
   Reducer reducer;
-  int64_t chunk; /* bytes: of the results of all members, one behind the other */
+  int64_t chunk; /* bytes of the members' concatenated results */
   atomic_bool failed;
   Error *error; /* of the first chunk that failed */
 } Meeting;
 
-/* Bytes [begin, end) of member `to`'s result. */
+/* Computes bytes [begin, end) of member `to`'s result. */
 typedef bool Fill(Meeting *meeting, const Reducer *reducer, int to, int64_t begin, int64_t end);
 
 static Reducer reducer_of(const Thunk *thunk, int leaf) {
@@ -158,7 +159,7 @@ static Reducer reducer_of(const Thunk *thunk, int leaf) {
                    computation_simple_binary(computation), NULL};
 }
 
-/* The same for all. */
+/* all-reduce: the result is the same for all members. */
 static bool fill_all_reduce(Meeting *m, const Reducer *reducer, int to, int64_t begin,
                             int64_t end) {
   uint8_t *first = m->results[0] + begin;
@@ -310,7 +311,7 @@ static int64_t run_of(const Thunk *thunk, int leaf, int count) {
   return run_bytes(shape, dimension, size);
 }
 
-/* Reductions take as long as there are pairs of elements. */
+/* Returns the bytes of a chunk. A reduction's time is proportional to its pairs of elements. */
 static int64_t chunk_bytes(const Meeting *m) {
   if (m->reducer.type == PRIMITIVE_TYPE_INVALID) return MOVED_BYTES;
   bool applies = m->reducer.opcode == OPCODE_COUNT;
@@ -319,7 +320,7 @@ static int64_t chunk_bytes(const Meeting *m) {
   return (elements ? elements : 1) * type_bytes(m->reducer.type);
 }
 
-/* Of permutations, the operands are those of the sources, or NULL. */
+/* Finds the members' operands. For permutations these are the sources' operands, or NULL. */
 static void find_operands(Meeting *m) {
   PairList pairs = m->thunk->instruction->a->source_target_pairs;
   Fill *fill = fill_of(m->thunk);
@@ -350,7 +351,7 @@ static Meeting meeting_of(const Thunk *thunk, Replica *const *replicas, int coun
   return m;
 }
 
-/* Of all members' results, one behind the other; all-reduce makes one, for all. */
+/* Computes bytes [begin, end) of the members' concatenated results; all-reduce has one result for all. */
 static bool fill_range(Meeting *m, const Reducer *reducer, int64_t begin, int64_t end) {
   Fill *fill = fill_of(m->thunk);
   for (int64_t n; begin < end; begin += n) {
@@ -411,7 +412,7 @@ static bool check(const Thunk *thunk, Replica *const *replicas, int count, Error
   return fill != fill_ragged || check_ragged(&first, error);
 }
 
-/* Whether it is over: *ok, or it has failed. Else the frame says where it goes on. */
+/* Returns whether it is over: *ok says whether it succeeded. Else the frame says where it goes on. */
 static bool perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
                     double deadline_us, bool *ok, Error *error) {
   bool begins = frame->phase == 0 && frame->chunk == 0;

@@ -11,8 +11,8 @@ bool buffer_fits(const Buffer *buffer, const Shape *shape) {
   return true;
 }
 
-/* Copies what two row-major arrays have in common, which starts at index 0 in both: of the part
-** from dimension `d` on, which takes so many bytes in each. */
+/* Copies the common part of two row-major arrays, which starts at index 0 in both. Works on dimensions from
+** `d` on, which take `source_bytes` and `target_bytes` in each. */
 static void copy_common(const Buffer *from, const uint8_t *source, int64_t source_bytes,
                         const Buffer *to, uint8_t *target, int64_t target_bytes, int d) {
   if (d == from->rank) {

@@ -1,6 +1,6 @@
 /*
-** Executable: a program that is loaded, for a mesh of devices, and the runs of it. Its owner may
-** release it while it runs; it goes with its last run.
+** Executable: a loaded program for a mesh of devices, and its runs. Its owner may release it while it runs;
+** the last run then frees it.
 */
 #ifndef XLA_RUNTIME_EXECUTABLE_H
 #define XLA_RUNTIME_EXECUTABLE_H
@@ -11,21 +11,21 @@ typedef struct Executable {
   Program *program;
   Mesh mesh;
   struct RunArena *free_arenas; /* of finished runs, for the next one; see run_arena.c */
-  int runs;                     /* devices of runs that use it */
+  int runs;                     /* the number of runs' devices that use it */
   bool released;                /* by its owner */
-  int slow; /* so many runs begin with a worker: the last one here took too long */
+  int slow; /* runs still to begin with a worker, as the last one on the host's thread took too long */
 } Executable;
 
-/* Optimises a copy of `module`, compiles it and plans its memory. `asked`: how many replicas and
-** partitions; 0: as many as the module says (module_mesh()). `options` may be NULL. */
+/* Optimises a copy of `module`, compiles it and plans its memory. `asked`: the numbers of replicas and
+** partitions; 0: those of the module (module_mesh()). `options` may be NULL. */
 Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error);
 
-/* The mesh that a module itself asks for: replica_count and num_partitions of its header, or of the
-** mesh that its shard_maps are for; 0 where it does not say. */
+/* Returns the mesh that a module asks for: replica_count and num_partitions of its header, or those of its
+** shard_maps' mesh; 0 for a number that it leaves open. */
 Mesh module_mesh(const Module *module);
 
 void executable_release(Executable *executable);
-void executable_leave(Executable *executable); /* a device of a run of it ended */
+void executable_leave(Executable *executable); /* called when a device of a run has ended */
 
 #endif

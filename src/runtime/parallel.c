@@ -7,25 +7,25 @@
 #include "base/host/platform.h"
 #include "base/scope.h"
 
-/* It lives on the stack of the thread that began it. */
+/* A loop that workers share; it lies on the stack of the thread that began it. */
 typedef struct SharedLoop {
   struct SharedLoop *next;
   const ChunkLoop *loop;
-  _Atomic uint64_t rest; /* of the chunks: the first one, and 2^32 times their end */
-  int helpers;           /* other threads that are in it, under the lock */
+  _Atomic uint64_t rest; /* the remaining chunks: the first one, plus 2^32 times their end */
+  int helpers;           /* the number of other threads in it, under the lock */
   _Atomic bool failed;
-  Error *error; /* why; not used any more once it has failed */
-  int owner;    /* its worker */
-  Task *orphan; /* what the owner ran when it died: fails when the last helper has left */
-  void *stack;  /* the dead owner's, where this is: goes then, too */
+  Error *error; /* the reason; not written again after a failure */
+  int owner;    /* the worker that began it */
+  Task *orphan; /* the task of an owner that died: fails when the last helper has left */
+  void *stack;  /* that owner's stack, which holds this: freed after that, too */
 } SharedLoop;
 
 /* Under the lock. */
 static SharedLoop *open_loops;
 static void **dead_stacks; /* each begins with the next */
 
-/* Who began a loop takes its first chunk, who helps its last one: so from one loop to the next a thread
-** mostly meets what is in its cache. -1: there is none, or there is no need. */
+/* Takes a chunk: the owner the first one, a helper the last one. A thread thus mostly finds the same part of
+** the arrays in its cache from one loop to the next. -1: no chunk is left, or the loop is to stop. */
 static int take_chunk(SharedLoop *shared, bool last) {
   uint64_t rest = atomic_load(&shared->rest);
   while (!shared->failed && !*shared->loop->stop) {
@@ -55,7 +55,7 @@ static void run_chunks(void *argument) {
   }
 }
 
-/* Without the lock. What chunks allocate and do not free goes if one traps. */
+/* Runs chunks, without the lock. If one traps, their allocations are freed. */
 static bool try_chunks(SharedWork *work, Error *error) {
   int scope = scope_begin();
   bool ok = platform_try(run_chunks, work, error);
@@ -68,9 +68,8 @@ static bool try_chunks(SharedWork *work, Error *error) {
   return ok;
 }
 
-/* Takes chunks until there are none left. The lock is held on entry and on return, but neither between
-** chunks nor in them: where they are short, the lock and the way by the host, which catches traps, would
-** take longer. */
+/* Takes chunks until none is left. The lock is held on entry and on return, but neither between chunks nor in
+** them. Short chunks would take less time than the lock and the call by the host, which catches traps. */
 static void work_on(SharedLoop *shared, bool helps) {
   Error error;
   SharedWork work = {shared, helps};
@@ -90,9 +89,9 @@ static void close_loop(const SharedLoop *shared) {
   }
 }
 
-/* Nobody to share with. A trap goes to whoever runs the task, and the scope goes with it. Chunks of a loop are
-** much alike: when some took no time, twice as many are done before the clock is looked at again, which is the
-** host's and far away. */
+/* Runs a loop on this thread only. A trap passes to the caller that runs the task, which also ends the scope.
+** Reading the host's clock is slow, and chunks of a loop are alike: while they take no measurable time, twice
+** as many run before the next reading. */
 static void run_alone(const ChunkLoop *loop, int *next) {
   enum { MAX_UNSEEN = 16, SHORT_US = 100 };
   int scope = scope_begin(), unseen = 1, left = 1;
@@ -134,7 +133,7 @@ bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
   return !shared.failed;
 }
 
-/* ---- Those who help ---- */
+/* ---- Helpers ---- */
 
 static void leave(LoopShare *self) {
   SharedLoop *shared = self->helps;

@@ -1,10 +1,10 @@
-/* Loops over chunks that idle workers join. */
+/* Parallel loops: loops over chunks that idle workers join. */
 #ifndef XLA_RUNTIME_PARALLEL_H
 #define XLA_RUNTIME_PARALLEL_H
 
 #include "runtime/scheduler.h"
 
-/* body(argument, chunk) for each chunk, in any order, until it returns true. */
+/* A loop that calls body(argument, chunk) for each chunk, in any order, until it returns true. */
 typedef struct ChunkLoop {
   int chunks;
   bool (*body)(void *argument, int chunk);
@@ -15,10 +15,10 @@ typedef struct ChunkLoop {
 } ChunkLoop;
 
 /*
-** Runs what is left of a loop, from chunk *next on, on this thread and on idle workers; with a deadline
-** on this one alone, until that has passed. It was all of it if *next is `chunks` afterwards; else
-** the loop goes on from there. False with the reason if a chunk trapped. Called in a task's turn; a loop
-** in a chunk of a loop that is shared is its thread's alone.
+** Runs a loop from chunk *next on, on this thread and on idle workers. With a deadline it runs on this thread
+** alone, until the deadline has passed. The loop is over if *next is `chunks` afterwards; else the next call
+** goes on from there. False with the reason if a chunk trapped. Called in a task's turn. A loop inside a
+** chunk of a shared loop runs on one thread.
 */
 bool parallel_for(const ChunkLoop *loop, int *next, Error *error);
 
@@ -27,11 +27,11 @@ void parallel_reap(void);
 
 /* ---- For the scheduler; with its lock held ---- */
 
-/* Helps with a loop, until nothing of that is left to begin. False if there is none. */
+/* Helps with a loop until all its chunks are begun. False if there is no loop to help with. */
 bool parallel_help(LoopShare *self);
-/* The share of a worker that died in the turn of `task` (NULL: it parked). True if others are still in the
-** loop that it began, on its stack and in its task's memory: when they have left, that task fails, and the
-** stack waits for parallel_reap. */
+/* Gives up the share of a worker that died in the turn of `task` (NULL: it parked). True if other threads are
+** still in the loop that it began, and so on its stack and in its task's memory. After they have left, the
+** task fails, and parallel_reap frees the stack. */
 bool parallel_bury(LoopShare *dead, int worker, Task *task, void *stack);
 
 #endif

@@ -1,6 +1,6 @@
 /*
-** What the turns of devices come to: who waits, who goes on, and how a run ends. The scheduler's lock is
-** held in all of this.
+** Handles the outcomes of devices' turns: parks and resumes devices, and ends runs. All functions are called
+** with the scheduler's lock held.
 */
 #include "runtime/channels.h"
 #include "runtime/run.h"
@@ -39,8 +39,8 @@ static bool waits_for_host(const Run *run) {
   return false;
 }
 
-/* If nobody of this run can go on by himself, it has ended, waits for the host, or is deadlocked. A
-** worker that is on its way out says so in its turn: when a run has ended, nobody is in it. */
+/* If no device of this run can go on by itself, the run has ended, waits for the host, or is deadlocked.
+** `holds` counts workers that are still in its code: a run ends only after all have left. */
 void run_look_for_end(Run *run) {
   if (run->state != RUN_RUNNING || run->group.active > 0 || run->group.holds > 0) return;
   if (!run->failing && run->stopped < run->device_count) {
@@ -57,8 +57,8 @@ void run_fail(Run *run, const Error *error) {
   if (run->state != RUN_RUNNING) return;
   if (!run->failing) run->error = *error;
   run->failing = true;
-  /* With somebody still running, the parked ones must stay: it may be in the middle of a collective
-  ** that uses their memory. Whoever stops last takes them along. */
+  /* Parked devices must stay while another device runs: it may be performing a collective that uses
+  ** their memory. The device that stops last stops them too. */
   run_look_for_end(run);
 }
 
@@ -66,7 +66,7 @@ bool run_is_abandoned(const Run *run) {
   return run->abandoned && run->group.holds == 0 && run->state != RUN_RUNNING;
 }
 
-/* ---- What the scheduler calls ---- */
+/* ---- The scheduler's callbacks ---- */
 
 static Outcome run_turn(Task *task, double deadline_us, Error *error) {
   return replica_run((Replica *)task, deadline_us, error);
