@@ -1,5 +1,5 @@
 /**
- * How far our transcendental functions are from the truth, in units in the last place.
+ * Measures the errors of the transcendental functions, in units in the last place.
  * generate.py has the format of the files.
  */
 import { readFile } from 'node:fs/promises';

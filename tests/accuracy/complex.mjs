@@ -1,5 +1,5 @@
 /**
- * How far complex functions are off, in units in the last place of the result's modulus.
+ * Measures the errors of complex functions, in units in the last place of the result's modulus.
  *
  *   node tests/accuracy/complex.mjs [FILE]   prints a table; FILE is of complex.py
  */

@@ -33,7 +33,7 @@ const ROUND_MS = 40;
 const FEW_ROUNDS = 5; // of workloads that take long
 const LONG_MS = 300;
 
-/** Each peer, and what of ours it is compared with: what is called like it. */
+/** Each peer, and the setting of xla-wasm that it is compared with: the one that is called alike. */
 const PEERS = { tfjs: 'xla', jax: 'xla', plain: 'xla', ort: 'xla-host' };
 
 const HOSTS = { node: nodeHosts, chromium: chromiumHosts };

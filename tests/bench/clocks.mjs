@@ -1,4 +1,4 @@
-/** What time is taken by. */
+/** The clocks of the benchmarks. */
 
 /**
  * Milliseconds. The processor's are those that this process was given, by all of its threads: what one

@@ -5,7 +5,7 @@
  *     make bench ARGS="collectives [--threads N] [--elements N] [--devices 2,4,...]"
  *
  * Operands and results are views of f32s that are `elements` in all devices together. Times are from
- * profiles, the least of some runs, and a copy of the same process is measured between them.
+ * profiles, the min of some runs, and a copy of the same process is measured between them.
  */
 import { parseArgs } from 'node:util';
 

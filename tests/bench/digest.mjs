@@ -1,4 +1,4 @@
-/** What is compared of results between processes: not all of an array, but enough to tell. */
+/** Reduces results to samples that processes compare: part of each array, enough to tell a difference. */
 
 const SAMPLES = 4096;
 

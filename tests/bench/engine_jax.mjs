@@ -104,7 +104,7 @@ const FUNCTIONS = {
 };
 
 export async function start({ load, threads }) {
-  // Node 20 has no navigator, of which later ones have this.
+  // Node 20 has no navigator; later versions have these fields.
   globalThis.navigator ??= { userAgent: 'Node.js', hardwareConcurrency: threads };
   const jax = await load('@jax-js/jax');
   const { numpy: np, nn, lax, tree } = jax;

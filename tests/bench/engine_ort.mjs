@@ -45,7 +45,7 @@ const convolution = (filterShape, permutation, group) => ({
 const ELEMENTARY_UNARY = `Abs Acos Acosh Asin Asinh Atan Atanh Cos Cosh Erf Floor Log Sign Sin Sinh Sqrt
   Tan`.split(/\s+/);
 
-/** Per workload the nodes; constants; what the operands are converted to, and results back. */
+/** For each workload: the nodes, constants, and conversions of operands and results. */
 const MODELS = {
   ...Object.fromEntries(ELEMENTARY_UNARY.map((name) => [name.toLowerCase(), unary(name)])),
   add: binary('Add'), mul: binary('Mul'), div: binary('Div'), max: binary('Max'), pow: binary('Pow'),

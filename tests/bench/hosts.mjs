@@ -1,5 +1,5 @@
 /**
- * Where subjects live: a process of Node's each, or a page of Chromium's each. Both have the same
+ * Hosts of subjects: a Node process or a Chromium page for each. Both have the same
  * methods: call(method, ...args), which fails if there is no answer in time, and close().
  */
 import { execFileSync, fork } from 'node:child_process';

@@ -3,7 +3,7 @@
  * that each engine has in its own way (ops_onnx.mjs, ops_tfjs.mjs). Weights are those of the program, in
  * the order of its parameters, which is that of JAX's trees: dictionaries by their names.
  *
- * An engine gets what its users would give it: factors behind a convolution are folded into its
+ * An engine gets models as its users would write them: factors after a convolution are folded into its
  * weights, normalisations and LSTMs are one operation, and only the last row of a prompt is scored.
  */
 
@@ -16,7 +16,7 @@ function treeOf(template, leaves) {
 
 const affine = { g: 1, b: 1 };
 
-/** A filter in HWIO, and what its result is scaled by: as one filter and a bias. */
+/** Folds a filter in HWIO and the scale of its result into one filter and a bias. */
 function folded(filter, factor) {
   if (!factor) return { filter, bias: null };
   const outputs = filter.shape.at(-1);
@@ -133,7 +133,7 @@ function caches({ data }) {
 const decode = {
   template: GPT,
   inputs: ['cache', 'token', 'at'],
-  /* Where it is in the context, as what is added to scores and as a choice of one row of the cache. */
+  /* The position in the context: as a mask that is added to scores, and as a choice of one row of the cache. */
   feeds: ({ cache, token, at: { data: [at] } }) => ({
     token: { shape: [1], data: token.data },
     place: { shape: [1], data: Int32Array.of(at) },

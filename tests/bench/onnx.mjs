@@ -19,7 +19,7 @@ const ATTRIBUTE_INT = 2;
 const ATTRIBUTE_STRING = 3;
 const ATTRIBUTE_INTS = 7;
 
-/** A field is its number and wire type, then what it holds; a message is its fields. */
+/** A field is its number and wire type, then its content; a message is its fields. */
 const WIRE_VARINT = 0;
 const WIRE_BYTES = 2;
 const WIRE_F32 = 5;

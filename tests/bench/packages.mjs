@@ -1,4 +1,4 @@
-/** The versions of what is compared, and how many bytes a page must load to use it. */
+/** The versions of the compared packages, and the bytes that a page must load to use each. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';

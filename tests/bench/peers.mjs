@@ -1,10 +1,10 @@
-/** The other packages as what takes turns with us on a program (against_native.mjs). */
+/** Runs programs on the other packages, which take turns with xla-wasm (against_native.mjs). */
 import { distance } from './digest.mjs';
 import { TOLERANCE } from './workloads.mjs';
 
 export const PEERS = { ort: 'onnxruntime-web', tfjs: 'tfjs-wasm', jax: 'jax-js' };
 
-/** An engine in a process of its own, with what it has ready. */
+/** An engine in a process of its own, with its prepared programs. */
 export class Peer {
   static async start(hosts, name, threads) {
     const peer = new Peer();

@@ -1,6 +1,6 @@
 /**
- * What this machine can do, by loops that do nothing else, one thread: the limits that times of
- * operations are held against. WebAssembly of 128 bits, as all that is compared with it.
+ * Measures this machine's limits on one thread, by loops that do nothing else. Times of operations are
+ * compared with them. The loops are WebAssembly of 128 bits, as are all compared packages.
  */
 
 const V128 = 0x7b;
@@ -40,7 +40,7 @@ const counted = (step, body) => [
 const accumulators = Array.from({ length: ACCUMULATORS }, (_, i) => 2 + i);
 const UNROLLED = [0, 16, 32, 48];
 const FUNCTIONS = {
-  /* a = a * a + a: of so many accumulators each step is ready when its turn comes */
+  /* a = a * a + a, over enough accumulators that no step waits for the one before */
   multiplyAdd: counted(1, accumulators.flatMap((a) =>
     [...get(a), ...get(a), ...F32X4_MUL, ...get(a), ...F32X4_ADD, ...set(a)])),
   read: counted(64, UNROLLED.flatMap((offset, i) =>

@@ -1,6 +1,6 @@
 /**
- * One engine, alone in a process or page of its own: prepares a workload, says what comes out, and
- * takes times. bench.mjs tells it when.
+ * One engine, alone in a process or page of its own: prepares a workload, returns its results, and
+ * takes times, at bench.mjs's calls.
  */
 import { clocks } from './clocks.mjs';
 import { digestOf } from './digest.mjs';
@@ -73,7 +73,7 @@ export class Subject {
     }
   }
 
-  /** Runs for so many milliseconds, at least once. Returns milliseconds per call. */
+  /** Runs for `milliseconds`, at least once. Returns milliseconds per call. */
   async round(milliseconds, clock = 'wall') {
     const { run, free } = this.#prepared;
     const now = clocks[clock];

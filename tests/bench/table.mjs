@@ -1,4 +1,4 @@
-/** What bench.mjs prints: a table, row by row as results come, and README.md's. */
+/** Prints bench.mjs's table, row by row as results come, and README.md's. */
 
 const COLUMNS = {
   'xla': 'xla-wasm',
@@ -114,7 +114,7 @@ export function printSizes(bytes) {
   }
 }
 
-/** Ratios of one setting, a column per peer; what is lost in bold. */
+/** Ratios of one setting, a column per peer; bold where the peer is faster. */
 function ratioCells({ results, failed }, peers) {
   return peers.map((name) => {
     const ratio = results[name]?.ratio.median;

@@ -1,6 +1,6 @@
 /**
- * What is measured: operands, the same for every engine, and how far results may be apart. What an
- * engine does with the operands is its own file's business: it has one entry per workload.
+ * The workloads: operands, the same for every engine, and the tolerance between results. Each engine's
+ * file has one entry per workload, which computes with the operands.
  *
  * An operand that is a `weight` is the same in each call, so that an engine may prepare it once.
  * Images are NHWC, filters HWIO; an engine that wants another order converts operands before the

@@ -128,8 +128,8 @@ function pairsOf(r, { lists }) {
 }
 
 /**
- * `variantOf`: for each device, the number of its program; all have the same steps but for what
- * is their own. Only one without `feeds` can be cancelled and run again: what was fed is gone.
+ * `variantOf`: for each device, the number of its program; programs share all but their own steps.
+ * Only a program without `feeds` can be cancelled and run again, since fed values are consumed.
  */
 export function randomProgram(seed, { feeds = true } = {}) {
   const r = random(seed), replicas = 1 + r.below(6), partitions = r.pick([1, 1, 2, 3]);
@@ -140,7 +140,7 @@ export function randomProgram(seed, { feeds = true } = {}) {
   return { mesh, steps, initial, seed, variantOf };
 }
 
-/** What the host feeds: value number n of a device. */
+/** The value number n that the host feeds to a device. */
 const fed = (device, n) => Int32Array.from({ length: SIZE }, (_, i) => device * 1000 + n * 10 + i);
 
 /* ---- As HLO text ---- */
@@ -347,7 +347,7 @@ export function simulate({ mesh, steps, initial }) {
       return states;
     },
   };
-  /** Of devices whose ids differ only in what the pairs are about. */
+  /** Permutes among devices whose ids differ only in the coordinate that the pairs name. */
   function permute(pairs, mode, states) {
     return states.map((_, d) => {
       const id = mode.channel ? d % partitions : Math.floor(d / partitions);
@@ -386,7 +386,7 @@ async function execute(client, executables, { initial, variantOf, mesh }, option
 
 const deviceOf = ({ partitions }, d) => ({ replica: Math.floor(d / partitions), partition: d % partitions });
 
-/** Feeds what a run asks for, at once or when it is asked for. @returns {Promise<Int32Array[][]>} what it puts out */
+/** Feeds a run's infeeds, beforehand or on request. @returns {Promise<Int32Array[][]>} the values of its outfeeds */
 function serveFeeds(client, { mesh }, { out }, r) {
   return Promise.all(out.map(async (outs, d) => {
     const device = deviceOf(mesh, d), values = outs.map((_, n) => fed(d, n));
@@ -466,7 +466,7 @@ async function checkSome(seed, count, end, tell) {
   workers.clear();
 }
 
-/** @returns {Promise<{ programs: object, errors: string[] }>} how many of which kind */
+/** @returns {Promise<{ programs: object, errors: string[] }>} the counts of programs by kind, and errors */
 export async function fuzz({ seconds, seed, programs: most = Infinity }) {
   const end = Date.now() + seconds * 1000, programs = { launched: 0, fed: 0 }, errors = [];
   const tell = ({ kind, error, launched, fed: values }) => {

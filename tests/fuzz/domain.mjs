@@ -1,6 +1,6 @@
 /**
- * What the generator knows about a value, so that it asks only for what the specification decides
- * to the last bit, or else knows a bound of the error.
+ * The generator's knowledge of a value. With it, the generator makes only results that the
+ * specification decides to the last bit, or whose error it can bound.
  *
  * A domain of floats says: each finite element is a multiple of 2^lowest and below 2^highest in
  * magnitude; `special` is 0 if none is NaN or infinite, 1 if those that are come from the operands

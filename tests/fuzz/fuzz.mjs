@@ -4,11 +4,11 @@
  *     PYTHON=build/venv/bin/python node tests/fuzz/fuzz.mjs [--seconds N] [--seed N] [--programs N]
  *       [--rules NAME,NAME...] [--verbose] [--no-xla]
  *
- * Program number i of seed s is the same whenever it is made, and is what `--seed s+i --programs 1`
- * runs, with the same --rules; those keep to rules of these names. What disagrees is shrunk,
- * printed, and written to build/fuzz/ as a golden case. Exit code 1 if anything disagreed.
- * Each program also runs with a random subset of the optional rewrites left out. With --no-xla, what is
- * compiled is compared with what the evaluator says (the native build's; make native), and two threads with none.
+ * Program number i of seed s is always the same: `--seed s+i --programs 1` runs it, with the same --rules.
+ * --rules limits the generator to rules of these names. A program that disagrees is shrunk, printed, and
+ * written to build/fuzz/ as a golden case. Exit code 1 if any disagreed. Each program also runs with a
+ * random subset of the optional rewrites left out. With --no-xla, compiled programs are compared with
+ * the native build's evaluator (make native), and two threads with none.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -53,7 +53,7 @@ function count(map, message, seed) {
   map.set(key, [n + 1, first]);
 }
 
-/** A candidate of a program as what is run: text, operands, tolerances. */
+/** Makes a candidate of a program runnable: text, operands, tolerances. */
 async function assemble({ steps, replicas }, { outputs, cuts, spelling }) {
   const client = await hosts[0].client();
   const built = buildModule(client, steps, outputs, cuts);

@@ -1,4 +1,4 @@
-/** Random valid programs: what the seed and the number of a program determine. */
+/** Makes random valid programs from a seed and a program's number. */
 import { Program } from './program.mjs';
 import { Random } from './random.mjs';
 import { collectiveRules } from './rules_collective.mjs';

@@ -141,7 +141,7 @@ export class Program {
 /** Arrays of static size: what most rules take. */
 const isStatic = ({ shape }) => shape.isArray && !shape.isDynamic;
 
-/** The steps that these need, in order; what is cut off needs nothing. */
+/** The steps that `outputs` depend on, in order; steps that are cut off depend on none. */
 export function needed(steps, outputs, cuts = new Map()) {
   const wanted = new Set(outputs);
   for (const step of [...steps].reverse()) {

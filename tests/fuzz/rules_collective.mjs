@@ -1,4 +1,4 @@
-/** Rules that add what replicas do together. */
+/** Rules that add collectives of replicas. */
 import { BYTES, COMPLEX, DECIDED, FLOATS, isInexact, sumOf, union } from './domain.mjs';
 import { moved } from './program.mjs';
 import { computed } from './rules_elementwise.mjs';

@@ -1,6 +1,6 @@
 /**
- * Rules about arrays of dynamic size: bounded dimensions whose sizes are data. What is past a size
- * takes no part in anything; operands that belong together get their sizes from each other.
+ * Rules about arrays of dynamic size: bounded dimensions whose sizes are data. Elements past a size
+ * take no part in any operation; operands that belong together get their sizes from each other.
  */
 import { BYTES, companionTypes, COMPLEX, DECIDED, FLOATS, isInexact, union } from './domain.mjs';
 import { moved } from './program.mjs';
@@ -256,8 +256,8 @@ function dynamicReduce(p, random) {
 }
 
 /**
- * XLA leaves padding and dilation of the base out of the size of what comes out, and has negative
- * sizes where the window is larger than what there is.
+ * XLA ignores padding and base dilation in the size of the result, and gives negative sizes where the
+ * window is larger than the operand.
  */
 function dynamicWindow(p, random) {
   const x = p.decided(TYPES);

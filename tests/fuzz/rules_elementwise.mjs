@@ -70,7 +70,7 @@ function roundedWide(name) {
     : b.convertElementType(b[name](b.convertElementType(a, 'f32')), type));
 }
 
-/** A power of two of what is no positive number is NaN; folded, one of its magnitude (seed 311114). */
+/** Converting a number that is not positive gives NaN; XLA's folding converts its magnitude (seed 311114). */
 function convertedToPower(b, a) {
   const type = a.shape.elementType;
   const isPositive = type === 'pred' ? a : b.gt(a, b.constantLiteral(Literal.zeros(`${type}[]`)));
@@ -78,12 +78,11 @@ function convertedToPower(b, a) {
   return b.select(isPositive, b.convertElementType(a, POWERS), none);
 }
 
-/* ---- Functions that are not correctly rounded: the last of what is computed ---- */
+/* ---- Functions that are not correctly rounded: no step computes with their results ---- */
 
 /**
- * At most so many units in the last place between both sides: 4 that we may be off, and what
- * XLA:CPU was measured to be off (tests/golden/reference.py); of the narrow types, both round a
- * wider result.
+ * The max difference of both sides in units in the last place: 4, our bound, plus XLA:CPU's measured
+ * error (tests/golden/reference.py). For narrow types, both round a wider result.
  */
 const functionTolerance = (type, own) =>
   ['f16', 'bf16'].includes(type) ? 'ulp 2' : `ulp ${4 + own}`;
@@ -233,7 +232,7 @@ function convert(p, random) {
 
 const BITS = [...INTEGERS, ...ALL_FLOATS, POWERS];
 
-/** Any bits may come out of it: what is floating then is only moved. */
+/** Any bits may result: floats that come from it are only moved. */
 function bitcast(p, random) {
   const x = p.any(({ shape, domain }) => !domain.tolerance && domain.special < 2 &&
     BITS.includes(shape.elementType));

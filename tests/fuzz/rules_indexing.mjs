@@ -57,8 +57,8 @@ function mixed(random, own, others) {
 
 /**
  * Random dimension numbers, in the words of gather. An index vector addresses the dimensions
- * `mapped`; a window has the sizes `sliceSizes`, of which those of `collapsed` are 1 and left out,
- * and those of `batching` too: there, it has the place of the index vector in `indexBatching`.
+ * `mapped`. A window has the sizes `sliceSizes`; those of `collapsed` and `batching` are 1 and left
+ * out. In `batching` dimensions its position is that of the index vector in `indexBatching`.
  */
 function indexing(random, dimensions) {
   const all = numbersTo(dimensions.length);
@@ -120,9 +120,9 @@ function gather(p, random) {
 }
 
 /**
- * One or more arrays at once, each with a law of its own; or what is there is replaced. Those of
- * one type are parameters of their own: XLA:CPU gives each result of an array that is there twice what
- * the first of them gets, and sees through what leaves an array as it is (seed 312216).
+ * Scatters into one or more arrays at once, each with its own combiner, or by replacing elements. Arrays
+ * of one type are separate parameters: if an array occurs twice, XLA:CPU gives both results the first
+ * one's values, and it sees through operations that do not change an array (seed 312216).
  */
 function scatter(p, random) {
   const x = p.decided();

@@ -80,7 +80,7 @@ function rngBitGenerator(p, random) {
 
 /* ---- Normalisation ---- */
 
-const EPSILONS = [0.25, 0.5, 1]; // far enough from zero to bound what is divided by its root
+const EPSILONS = [0.25, 0.5, 1]; // far enough from zero to bound the quotient by its root
 
 /** An array of quarters up to 4, the number of its elements in a feature, and its features. */
 function normalised(p, random, types) {

@@ -62,7 +62,7 @@ function randomPlan(random, type, alike, depth) {
 }
 
 /**
- * Adds what a plan says to a builder. `values` are the arrays and the counter; `round` is the
+ * Adds a plan's operations to a builder. `values` are the arrays and the counter; `round` is the
  * number of the loop that it is in.
  */
 function follow(b, plan, values, round) {

@@ -182,7 +182,7 @@ function selectAndScatter(p, random) {
       lawsComputation(b, [type], [law])));
 }
 
-/** A parameter no two elements of which are equal. */
+/** A parameter whose elements all differ. */
 function distinct(p, random, type, dimensions) {
   const { Array: TypedArray, bits, kind } = ELEMENT_TYPES.get(type);
   const d = isInexact(type) ? { lowest: 0, highest: 12, special: 0 } : DECIDED;

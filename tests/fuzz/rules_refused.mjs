@@ -1,6 +1,6 @@
 /**
- * Rules that add what XLA:CPU refuses or crashes on. It is asked in other words, those of the
- * operation's definition.
+ * Rules that add operations that XLA:CPU refuses or crashes on. XLA runs the operation's definition
+ * in other operations instead.
  */
 import { Literal } from '../../bindings/literal.mjs';
 import { Shape } from '../../bindings/shape.mjs';

@@ -82,7 +82,7 @@ function soon(promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** XLA returns an array of dynamic size as one of its bound, which begins with what there is. */
+/** XLA returns an array of dynamic size as one of its bound, which begins with the valid elements. */
 function begun({ shape }, [stated, data]) {
   if (shape.elementCount > Shape.parse(stated).elementCount) return [stated, data];
   const bytes = Buffer.from(data, 'base64').subarray(0, shape.byteSize);

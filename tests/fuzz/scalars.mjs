@@ -12,7 +12,7 @@ export function binaryComputation(b, type, method) {
 }
 
 /**
- * A method to reduce `count` elements of a domain with, the order of which doesn't matter.
+ * Returns a method that reduces `count` elements of a domain and gives the same result in any order.
  * @returns {{method: string, domain: object} | null}
  */
 export function reducer(random, type, domain, count) {

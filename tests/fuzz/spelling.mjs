@@ -1,7 +1,7 @@
 /**
- * Other texts that mean the same as a program: with other layouts, and with operations that are
- * started and done. Only we get these to read: XLA's client takes no layouts of what is inside, and
- * no program that is scheduled.
+ * Writes a program as other texts of the same meaning: with other layouts, and with operations as
+ * pairs of start and done. XLA does not get these texts: its client takes neither layouts of inner
+ * instructions nor scheduled programs.
  */
 import { Random } from './random.mjs';
 import { numbersTo } from './values.mjs';
@@ -52,7 +52,7 @@ function startAndDo(random, text) {
   const lines = [];
   let begin = 0; // of the computation that is read: those that it calls go before it
   const shapes = new Map(); // of the computation that is read
-  let pending = []; // what is started and not done: { uses, lines }
+  let pending = []; // operations that are started and not done: { uses, lines }
   let runs = false;
   for (const line of text.split('\n')) {
     const [, entry, name] = COMPUTATION.exec(line) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Mutates StableHLO programs, text and bytes, and wants each read or refused with an XlaError, within
- * ten seconds; what is read must compile or be refused likewise.
+ * Mutates StableHLO programs, text and bytes. Each must be read, or refused with an XlaError, within
+ * ten seconds; a program that is read must compile or be refused likewise.
  *
  *     node tests/fuzz/stablehlo.mjs [--seconds 60] [--seed N]
  *

@@ -48,7 +48,7 @@ const FLAVOURS = {
   edges: () => [-1, 5, 1],
 };
 
-/** A random flavour: what the floats of a literal are like. */
+/** Returns a random flavour: the distribution of a literal's floats. */
 export function randomFlavour(random) {
   return random.pick(['whole', 'nonzero', 'quarters', 'normal', 'normal', 'edges']);
 }

@@ -1,5 +1,5 @@
 /**
- * Writes what toProto() makes of every case of the corpus, or of some families', for back_to_xla.py: lines of a family, a
+ * Writes the toProto() of every case of the corpus, or of some families, for back_to_xla.py: lines of a family, a
  * case and the proto in base64.
  */
 import { readdir } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * The package in every host and with every bundler that npm has: see docs/hosts.md, of which each
- * row is a test here. Their tools are installed into build/hosts (make hosts does it).
+ * Tests the package in every host and with every bundler that npm has: each row of docs/hosts.md is a
+ * test here. Their tools are installed into build/hosts (make hosts does it).
  */
 import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -74,7 +74,7 @@ async function checkSite(folder) {
   check(await shown(folder, {}), 0);
 }
 
-/** The folder that is served, for bundlers that leave the files behind. */
+/** Copies the served folder, for bundlers that do not copy the files. */
 async function copyFiles(path, target) {
   const from = join(path, 'node_modules/xla-wasm/build/dist');
   await cp(from, join(path, target), { recursive: true });
