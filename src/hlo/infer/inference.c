@@ -163,7 +163,7 @@ const char *text_operand(const Inference *in, int index) {
   return text_shape(in, operand_shape(in, index));
 }
 
-/* Lists are as long as somebody likes: what no message has room for is not written. */
+/* Whether a message has room for more of a list, which may have any length. */
 static bool has_room(const char *text) { return strlen(text) < ERROR_MESSAGE_SIZE; }
 
 enum { MAX_SHOWN = 64 }; /* entries of a list; the highest rank */
@@ -188,7 +188,7 @@ const char *text_signature(const Inference *in, const Computation *c) {
 
 /* ---- Reporting ---- */
 
-/* Whoever reads the message should never have to guess what the operands were. */
+/* Appends the operands to a message, so that its reader need not guess them. */
 static void append_operands(const Inference *in, const char *message, char *out, size_t size) {
   bool all_shown = true;
   for (int i = 0; i < in->operand_count && all_shown; i++) {
@@ -266,7 +266,7 @@ const Shape *operands_one_or_tuple(Inference *in, int count) {
   return one_or_tuple(in, count, shapes);
 }
 
-/* Complex over real, float over integer, then the wider one. */
+/* Returns the wider type: complex before real, float before integer, then by width. */
 PrimitiveType wider_type(PrimitiveType a, PrimitiveType b) {
   bool complex_a = type_is_complex(a), complex_b = type_is_complex(b);
   if (complex_a != complex_b) return complex_a ? a : b;

@@ -1,6 +1,6 @@
 /*
-** Collectives: operations that devices do together. Replica groups are checked here too, as far
-** as the module states how many replicas (or partitions) there are.
+** Infers the shapes of collectives, operations that several devices do together. Also checks replica groups
+** if the module states the number of replicas or partitions.
 */
 #include "hlo/infer/inference_rules.h"
 #include "hlo/ir/mesh.h"
@@ -9,7 +9,7 @@ static GroupMode mode_of(const Inference *in) {
   return collective_group_mode(in->instruction->opcode, in->a);
 }
 
-/* How many there are of what the ids in replica_groups are; 0: not stated. */
+/* Returns the number of replicas, partitions or devices that replica_groups may name; 0: not stated. */
 static int64_t participants(const Inference *in) {
   const Computation *parent = in->instruction->parent;
   const Module *module = parent ? parent->module : NULL;
@@ -320,7 +320,7 @@ const Shape *infer_collective_permute(Inference *in) {
   return operands_one_or_tuple(in, in->operand_count);
 }
 
-/* (operands, results, context...): what comes after the first two is the backend's. */
+/* The shape is (operands, results, context...); the context belongs to the backend. */
 const Shape *infer_collective_permute_start(Inference *in) {
   const Shape *result = infer_collective_permute(in), *stated = in->stated;
   if (!result) return NULL;

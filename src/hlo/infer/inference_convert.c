@@ -1,6 +1,6 @@
 /*
-** Operations that keep the data and restate what it is: another element type, other dimensions.
-** The result is stated; the rule says whether the operand can be it.
+** Checks operations that change the element type or the dimensions of the same data. The result's shape is
+** stated; each rule checks whether the operand can have it.
 */
 #include "hlo/infer/inference_rules.h"
 

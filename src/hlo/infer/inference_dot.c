@@ -1,7 +1,7 @@
 /*
-** dot, ragged-dot and scaled-dot. The result's dimensions are the batch dimensions, what is left of lhs, and
-** what is left of rhs. Its element type may be stated (XLA's preferred_element_type), as in
-** s8 x s8 -> s32; else it is the wider one of the operands'.
+** Infers the shapes of dot, ragged-dot and scaled-dot. The result has the batch dimensions, then the free
+** dimensions of lhs, then those of rhs. Its element type may be stated (XLA's preferred_element_type), as
+** in s8 x s8 -> s32; else it is the wider one of the operands'.
 */
 #include "hlo/infer/inference_rules.h"
 

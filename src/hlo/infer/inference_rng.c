@@ -1,8 +1,8 @@
-/* Random numbers: what they are drawn from, and the states of the bit generators. */
+/* Infers the shapes of random numbers from their distributions and generator states. */
 #include "hlo/infer/inference_rules.h"
 
 const Shape *infer_rng(Inference *in) {
-  /* XLA takes more, and makes no use of them. */
+  /* XLA accepts more operands and ignores them. */
   REQUIRE(in, in->operand_count >= 2, "%d operands are given; both distributions take 2",
           in->operand_count);
   if (!check_stated(in, "it says how many numbers to draw")) return NULL;

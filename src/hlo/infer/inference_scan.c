@@ -1,8 +1,8 @@
-/* scan: see scan.h for what it is. */
+/* Infers the shape of scan; scan.h defines the operation. */
 #include "hlo/infer/inference_rules.h"
 #include "hlo/ir/scan.h"
 
-/* What is left of an array without the scan dimension: what to_apply sees of it. */
+/* Returns the shape of an array without the scan dimension: an element for to_apply. */
 static const Shape *element_shape(Inference *in, const Shape *shape, int64_t dimension) {
   Dims dims = {0};
   for (int d = 0; d < shape->rank; d++) {

@@ -10,7 +10,7 @@
 
 enum { MAX_PARAMETERS = 1 << 16 };
 
-/* ---- Names: what the text format can read back ---- */
+/* ---- Names that the text format can read back ---- */
 
 static bool is_reserved(const char *name) {
   static const char *const words[] = {"nan", "inf", "true", "false"};
@@ -59,7 +59,7 @@ typedef struct Operation {
   Builder *builder;
   Inference in; /* for reporting */
   Instruction as_given;
-  Instruction **operands; /* ours, to be replaced by broadcast ones */
+  Instruction **operands; /* a copy, whose items are replaced by broadcast ones */
 } Operation;
 
 static Instruction *add_shaped(Operation *op, Opcode opcode, const Dims *dims, Instruction *operand,
@@ -72,14 +72,14 @@ static Instruction *add_shaped(Operation *op, Opcode opcode, const Dims *dims, I
   return computation_add(op->builder->computation, opcode, shape, &operand, 1, &attributes, NULL);
 }
 
-/* A scalar, replicated to `target`. */
+/* Broadcasts a scalar to `target`. */
 static Instruction *broadcast_scalar(Operation *op, Instruction *scalar, const Dims *target) {
   Dims dims = *target;
   dims.any_dynamic = false;
   return add_shaped(op, HLO_BROADCAST, &dims, scalar, (Int64List){0, NULL});
 }
 
-/* Operand dimension i becomes dimension dimensions[i] of `target`, keeping its size there. */
+/* Broadcasts an operand, whose dimension i becomes dimension dimensions[i] of `target` with the same size. */
 static Instruction *broadcast_in_dim(Operation *op, Instruction *operand, const Dims *target,
                                      Int64List dimensions) {
   Dims dims = *target;
@@ -95,7 +95,7 @@ static Instruction *broadcast_in_dim(Operation *op, Instruction *operand, const 
   return add_shaped(op, HLO_BROADCAST, &dims, operand, (Int64List){dimensions.count, copy});
 }
 
-/* Degenerate dimensions: reshape them away, then broadcast what is left. */
+/* Broadcasts degenerate dimensions: a reshape removes them, and the other dimensions are broadcast. */
 static Instruction *broadcast_degenerate(Operation *op, Instruction *operand, const Dims *target) {
   Dims kept = {0};
   int64_t *dimensions = ARENA_ARRAY(op->in.arena, int64_t, target->rank);
@@ -109,7 +109,7 @@ static Instruction *broadcast_degenerate(Operation *op, Instruction *operand, co
   return broadcast_in_dim(op, reshaped, target, (Int64List){kept.rank, dimensions});
 }
 
-/* Operand `index`, of the rank of `target` or below it, made to have its dimensions. */
+/* Broadcasts operand `index`, of at most the rank of `target`, to its dimensions. */
 static bool broadcast_to(Operation *op, int index, const Dims *target, Int64List dimensions) {
   Instruction **operand = &op->operands[index];
   const Shape *shape = (*operand)->shape;
@@ -173,7 +173,7 @@ static bool check_in_dim(Inference *in, const Shape *lower, const Shape *higher,
   return true;
 }
 
-/* One dimension of the result, of two that are equal or of which one is 1. */
+/* Merges a dimension of an operand into that of the result. The sizes are equal, or one is 1. */
 static void merge_dimension(Dims *dims, int64_t d, int64_t size, bool dynamic) {
   if (dims->sizes[d] == size) {
     dims->dynamic[d] |= dynamic;
@@ -184,7 +184,7 @@ static void merge_dimension(Dims *dims, int64_t d, int64_t size, bool dynamic) {
   dims->any_dynamic |= dims->dynamic[d];
 }
 
-/* The dimensions that two operands broadcast to: see the broadcasting page. */
+/* Finds the dimensions that two operands broadcast to, as on XLA's broadcasting page. */
 static bool binary_dims(Operation *op, Int64List dimensions, Dims *result) {
   Inference *in = &op->in;
   const Shape *lhs = operand_shape(in, 0), *rhs = operand_shape(in, 1);
@@ -216,7 +216,7 @@ static bool broadcast_binary(Operation *op, Int64List dimensions) {
          broadcast_to(op, 1, &target, dimensions);
 }
 
-/* clamp and select: scalars become as large as the others. */
+/* Broadcasts the scalars of clamp and select to the dimensions of the other operands. */
 static bool broadcast_ternary(Operation *op) {
   const Shape *target = NULL;
   for (int i = 0; i < op->in.operand_count; i++) {
@@ -253,7 +253,7 @@ static bool broadcast_operands(Operation *op, Int64List dimensions) {
 
 /* ---- Adding operations ---- */
 
-/* XlaBuilder selects between tuples by a conditional whose branches return their operand. */
+/* Selects between tuples, as XlaBuilder does, by a conditional whose branches return their operand. */
 static Instruction *select_tuple(Operation *op) {
   Builder *builder = op->builder;
   Attributes a;
@@ -267,7 +267,7 @@ static Instruction *select_tuple(Operation *op) {
                      op->in.error);
 }
 
-/* What XlaBuilder::RngBitGenerator makes of an array shape: (state, bits), the bits unsigned. */
+/* Returns (state, bits) for an array shape, with unsigned bits, as XlaBuilder::RngBitGenerator does. */
 static const Shape *generator_shape(Arena *arena, const Shape *state, const Shape *shape) {
   static const PrimitiveType types[] = {U8, U16, U32, U64};
   if (!shape || !shape_is_array(shape)) return shape;
@@ -336,7 +336,7 @@ Instruction *builder_add(Builder *builder, Opcode opcode, const Shape *shape,
   if (opcode == HLO_RNG_BIT_GENERATOR && operand_count == 1)
     as_given->shape = generator_shape(arena, operands[0]->shape, as_given->shape);
 
-  /* What fails leaves nothing behind: not the broadcasts, not the branches, that it had added. */
+  /* On failure, the broadcasts and branches added so far are removed. */
   Computation *computation = builder->computation, before = *computation;
   int computations = builder->module->count;
   Instruction *added = add(&op, broadcast_dimensions);
@@ -419,7 +419,7 @@ static bool check_finish(const Builder *builder, const Instruction *root, Error 
   return true;
 }
 
-/* Imported computations were appended behind the entry, which they must precede. */
+/* Moves the entry after the imported computations, which must precede it. */
 static void move_entry_last(Module *module, Computation *entry) {
   int at = 0;
   while (module->computations[at] != entry) at++;

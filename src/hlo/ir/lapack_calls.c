@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
-** Shapes are one letter a dimension, behind dimensions of a batch: m and n are bound by the first
-** operand that has them, so are others; k is min(m, n) and p is n - 1. "-" is a scalar.
+** Shapes have one letter per dimension, after the dimensions of the batch. The first operand that has a
+** letter determines its size; k is min(m, n) and p is n - 1. "-" is a scalar.
 */
 typedef struct Routine {
   const char *names, *operands, *results; /* names: without the type's letter, separated by | */
@@ -28,7 +28,7 @@ static const Routine real_routines[] = {
     {"gees", "nn", "nn nn n n - -"},
     {"geev", "nn", "n n nn nn -"},
 };
-/* Where complex numbers need no second vector of eigenvalues. */
+/* Routines that need no second vector of eigenvalues for complex numbers. */
 static const Routine complex_routines[] = {
     {"gees", "nn", "nn nn n - -"},
     {"geev", "nn", "n nn nn -"},
@@ -132,7 +132,7 @@ static bool bind(LetterSizes *sizes, char letter, int64_t size) {
   return *bound == size;
 }
 
-/* Whether the array's last dimensions are `letters`, up to a space, and those before the batch. */
+/* Whether the array's last dimensions match `letters`, up to a space, and its first ones the batch. */
 static bool matches(LetterSizes *sizes, const char *letters, const Shape *shape) {
   int rank = *letters == '-' ? 0 : (int)strcspn(letters, " ");
   if (!shape_is_array(shape) || shape->rank < rank) return false;
@@ -156,7 +156,7 @@ static bool match_all(LetterSizes *sizes, const char *letters, const Shape *cons
   return *letters == 0;
 }
 
-/* A routine's result is a tuple, unless there is only one. */
+/* Returns the shape of result i. Several results form a tuple; a single one does not. */
 static const Shape *result_shape(const Instruction *instruction, int i) {
   const Shape *shape = instruction->shape;
   return shape->type == TUPLE ? shape->elements[i] : shape;

@@ -1,10 +1,10 @@
-/* One instruction: its shape, opcode, operands and attributes. */
+/* Parses one instruction: its shape, opcode, operands and attributes. */
 #include <string.h>
 
 #include "hlo/infer/inference.h"
 #include "hlo/text/parser.h"
 
-/* An instruction while it is read. */
+/* A partly parsed instruction. */
 typedef struct Draft {
   Name name; /* length 0: none */
   const Shape *shape;
@@ -223,7 +223,7 @@ static Instruction *parse_constant(Parser *p, Draft *d) {
 
 /* ---- Asynchronous operations ---- */
 
-/* The computation around `add` in add-start: parameters in, the operation's result out. */
+/* Makes the computation around `add` in add-start: its parameters are the operands, its root is the `add`. */
 static Computation *wrap(Parser *p, const Draft *d, const Attributes *attributes) {
   Computation *wrapper = module_add_computation(p->module, "async_wrapped");
   Instruction **parameters = ARENA_ARRAY(p->scratch, Instruction *, d->count);
@@ -268,7 +268,7 @@ static Instruction *finish_async_start(Parser *p, Draft *d, const Attributes *at
   return add_instruction(p, d, &outer);
 }
 
-/* async-update and async-done belong to the async-start that their operand leads to. */
+/* Completes async-update and async-done from the async-start that their operand leads to. */
 static Instruction *finish_async_end(Parser *p, Draft *d, Attributes *attributes) {
   const Instruction *previous = d->operands[0];
   if (previous->opcode != HLO_ASYNC_START && previous->opcode != HLO_ASYNC_UPDATE) {

@@ -1,4 +1,4 @@
-/* Attributes as text: the inverse of attribute_parser.c, by the same tables. */
+/* Prints attributes: the inverse of attribute_parser.c, by the same tables. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ void print_int64_list(StrBuf *out, Int64List list) {
   strbuf_append(out, "}");
 }
 
-/* As C escapes: what is not printable ASCII as octal digits. */
+/* Prints a string with C escapes. Bytes other than printable ASCII become octal digits. */
 static void print_string(StrBuf *out, const char *text) {
   static const char plain[] = "\n\r\t\"'\\", letters[] = "nrt\"'\\";
   strbuf_append(out, "\"");
@@ -62,7 +62,7 @@ static void print_padding(StrBuf *out, const PaddingConfig *padding) {
   }
 }
 
-/* " name=AxBxC", if one of them is not what absence would mean. */
+/* Prints " name=AxBxC", unless each part has its default value. */
 #define PRINT_WINDOW_PART(name, member, absent)                                                   \
   do {                                                                                            \
     bool said = false;                                                                            \
@@ -92,7 +92,7 @@ static void print_window(StrBuf *out, const Window *window) {
   strbuf_append(out, "}");
 }
 
-/* One of the three parts of b01f_01io->b01f. Dimensions that have no role are '?'. */
+/* Prints one of the three parts of b01f_01io->b01f. Dimensions without a role are '?'. */
 static void print_labels(StrBuf *out, char first, int64_t first_at, char second, int64_t second_at,
                          int spatial, const int64_t *spatial_at) {
   char labels[MAX_RANK + 1] = {0};
@@ -170,7 +170,7 @@ static void print_enum(StrBuf *out, AttributeKind kind, int value) {
 
 /* ---- The table at work ---- */
 
-/* Whether the value is the one that absence means. */
+/* Whether the value is the attribute's default. */
 static bool is_default(const AttributeRow *row, const void *field) {
   switch (row->kind) {
   case ATTR_INT64: return *(const int64_t *)field == row->default_value;
@@ -240,7 +240,7 @@ static void print_value(const Printer *printer, const AttributeRow *row, const v
   }
 }
 
-/* Where XLA's parser wants an attribute left out although the table says ALWAYS. */
+/* Whether a default value is omitted although the table has ALWAYS, as XLA's parser expects. */
 static bool leaves_out(Opcode opcode, const AttributeRow *row) {
   switch (opcode) {
   case HLO_CUSTOM_CALL:

@@ -1,5 +1,5 @@
 /*
-** Replica groups, in the three ways that XLA writes them. All become explicit lists:
+** Parses replica groups in XLA's three notations into explicit lists:
 **
 **   {{0,1},{2,3}}                    themselves
 **   [4,2]<=[2,4]T(1,0)               iota of shape [2,4], transposed, cut into 4 groups of 2
@@ -16,7 +16,7 @@ enum { MAX_LISTED = 1 << 14, MAX_AXES = 32 };
 
 /* ---- Transposed iotas ---- */
 
-/* The product; false if an entry is not positive or there are too many devices. */
+/* Multiplies the entries; false if one is not positive or there are too many devices. */
 static bool product(Int64List list, int64_t *out) {
   *out = 1;
   for (int i = 0; i < list.count; i++) {
@@ -202,7 +202,7 @@ static bool parse_part(Parser *p, void *data) {
   return true;
 }
 
-/* How far device `k` of a group is from its first one; the last part runs fastest. */
+/* Returns the distance of device `k` of a group from its first one; the last part runs fastest. */
 static int64_t part_offset(const Mesh *mesh, int64_t k) {
   int64_t offset = 0;
   for (int i = mesh->part_count - 1; i >= 0; i--) {

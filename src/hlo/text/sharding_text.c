@@ -62,7 +62,7 @@ static bool word_is(Word word, const char *text) {
   return same_word(word, (Word){text, (int)strlen(text)});
 }
 
-/* letters, digits, "_", "-", "." and "$"; empty where there are none */
+/* Reads letters, digits, "_", "-", "." and "$"; empty if there are none */
 static Word scan_word(Scan *scan) {
   skip_space(scan);
   const char *start = scan->at;
@@ -118,7 +118,7 @@ static bool is_permutation(Arena *arena, const int64_t *items, int64_t count) {
 
 /* ---- Dictionaries of attributes ---- */
 
-/* Takes a string, and returns what it says: \" is a quote, as \22 is, \\ a backslash. */
+/* Reads a string and returns its contents: \" and \22 are a quote, \\ is a backslash. */
 static char *unquoted(Scan *scan) {
   char *text = arena_alloc(scan->arena, strlen(scan->at) + 1), *out = text;
   for (scan->at++; *scan->at && *scan->at != '"'; scan->at++) {
@@ -188,7 +188,7 @@ typedef struct Axis {
 
 typedef struct DeviceMesh {
   int count, capacity;
-  Axis *axes; /* the last of which moves fastest */
+  Axis *axes; /* the last one moves fastest */
   int64_t positions;
   const int64_t *devices;
 } DeviceMesh;
@@ -222,7 +222,7 @@ static bool scan_mesh(Scan *scan, DeviceMesh *mesh) {
     mesh->axes[i].stride = stride;
     stride *= mesh->axes[i].size;
   }
-  if (!ids.count || !mesh->count) return true; /* without axes: one device has it all */
+  if (!ids.count || !mesh->count) return true; /* without axes: one device has the whole array */
   if (ids.count != mesh->positions || !is_permutation(scan->arena, ids.items, ids.count)) {
     return scan_fail(scan, "device_ids are not its devices, each once");
   }
@@ -230,7 +230,7 @@ static bool scan_mesh(Scan *scan, DeviceMesh *mesh) {
   return true;
 }
 
-/* The mesh of a name, which the module's header states. */
+/* Finds the mesh of that name in the module's header. */
 static bool find_mesh(Scan *scan, const char *header, Word name, DeviceMesh *mesh) {
   const char *attributes =
       header ? dictionary_value(scan->arena, arena_printf(scan->arena, "{%s}", header),
@@ -258,9 +258,9 @@ static const Axis *find_axis(const DeviceMesh *mesh, Word name) {
 typedef struct Shardy {
   const char *header;
   const char *manual; /* the text of the manual axes */
-  DeviceMesh mesh;    /* of the sharding that is read */
-  Digits digits;      /* of the list that is read */
-  bool is_free;       /* it has come to axes that are not manual */
+  DeviceMesh mesh;    /* of the current sharding */
+  Digits digits;      /* of the current list */
+  bool is_free;       /* an axis that is not manual was read */
   int rank, rank_capacity;
   Digits *dimensions;
   int count, wanted;
@@ -286,7 +286,7 @@ static bool check_manual(Scan *scan, Shardy *s) {
   return good || scan_fail(scan, "manual_axes: %s", axes.problem);
 }
 
-/* "x", or "x":(2)4, the part of size 4 after one of size 2; or ?, for more that a partitioner finds. */
+/* "x", or "x":(2)4, the part of size 4 after one of size 2; or ?, for axes that a partitioner may add. */
 static bool digit_item(Scan *scan, void *data) {
   Shardy *s = data;
   Word name;
@@ -322,7 +322,7 @@ static bool scan_digits(Scan *scan, Shardy *s) {
   return scan_list(scan, "{", "}", digit_item, s);
 }
 
-/* {"x", ?}p1: the priority is a partitioner's. */
+/* {"x", ?}p1: the priority is for a partitioner. */
 static bool dimension_item(Scan *scan, void *data) {
   Shardy *s = data;
   int64_t priority;
@@ -414,7 +414,7 @@ static bool copy_numbers(Scan *scan, const Numbers *numbers, int64_t *out) {
   return true;
 }
 
-/* [2,4]T(1,0), or [8]: what follows <= */
+/* [2,4]T(1,0), or [8], after <= */
 static bool scan_iota(Scan *scan, Tiles *tiles) {
   Numbers sizes = {0}, order = {0};
   if (!scan_list(scan, "[", "]", number_item, &sizes)) return false;
@@ -445,7 +445,7 @@ static bool scan_assignment(Scan *scan, Tiles *tiles) {
   return true;
 }
 
-/* Steps over {...} with what is in it. */
+/* Skips {...} with its contents. */
 static bool skip_braces(Scan *scan) {
   if (!expect(scan, "{")) return false;
   while (!accept(scan, "}")) {
@@ -455,7 +455,7 @@ static bool skip_braces(Scan *scan) {
   return true;
 }
 
-/* The notation that XLA has for named axes since 2026: mesh['x'=2], [{'x'}, {}] */
+/* Whether XLA's notation for named axes, new in 2026, follows: mesh['x'=2], [{'x'}, {}] */
 static bool at_named_axes(Scan *scan) {
   static const char *const openings[] = {"mesh[", "maximal_mesh[", "single_device["};
   skip_space(scan);
@@ -489,7 +489,7 @@ static bool scan_part(Scan *scan, Tiles *tiles) {
   return scan_kind(scan, &tiles->kind);
 }
 
-/* Of one array, whose '{' is taken. */
+/* Reads the sharding of one array, after its '{'. */
 static bool scan_single(Scan *scan, Tiles *tiles) {
   memset(tiles, 0, sizeof *tiles);
   while (!accept(scan, "}")) {
@@ -511,7 +511,7 @@ bool scan_tiles(Scan *scan, Tiles *tiles) {
   return true;
 }
 
-/* The device at a position of the iota. */
+/* Returns the device at a position of the iota. */
 static int64_t iota_device(const Tiles *tiles, int64_t position) {
   int64_t index[2 * MAX_RANK], device = 0;
   for (int i = tiles->iota_rank - 1; i >= 0; i--) {
