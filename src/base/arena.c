@@ -17,9 +17,9 @@ typedef struct Block {
 } Block;
 
 struct Arena {
-  Scoped scoped; /* first: what a scope destroys is the arena */
+  Scoped scoped; /* first member: a scope destroys the arena through it */
   Block *last;
-  /* The last one released, all zero: where a mark is at a block's end, the next one is wanted again and again. */
+  /* The block released last, all zero. Kept because a mark at a block's end needs the next block again and again. */
   Block *spare;
 };
 

@@ -32,7 +32,7 @@ char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t length);
 char *arena_printf(Arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Scratch use: what was allocated after arena_mark is given back by arena_release. */
+/* For scratch use: arena_release frees the allocations after arena_mark. */
 typedef struct ArenaMark {
   void *block;
   size_t used;

@@ -46,7 +46,7 @@ bool error_setv(Error *error, StatusCode code, const char *format, va_list argum
 bool error_set_op(Error *error, StatusCode code, const char *operation, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* More text behind the message, as far as it fits. */
+/* Appends text to the message, as far as it fits. */
 void error_append(Error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "<operation>: " before a message that something below the operation made. Returns false. */

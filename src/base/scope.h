@@ -1,26 +1,26 @@
 /*
-** Scopes: what a call that runs out of memory in the middle has allocated goes with it.
+** Scopes: free the allocations of a call that runs out of memory midway.
 **
-** platform_trap() unwinds a call without running what its functions would still do, arena_free() for
-** one. So a thread keeps a list of what was allocated since scope_begin(): if the call comes to its
-** end, scope_commit() leaves all that to its owners; if it trapped, scope_abandon() frees it.
-** Arenas and the memory of growing strings are such things; what a call appends to an arena that it
-** found is not. Scopes nest, and belong to their thread.
+** platform_trap() unwinds a call without running the rest of its functions, such as arena_free(). So a
+** thread keeps a list of its allocations since scope_begin(). If the call returns, scope_commit() leaves
+** them to their owners; if it trapped, scope_abandon() frees them. The list holds arenas and the memory
+** of growing strings, but not data that a call appends to an older arena. Scopes nest; each belongs to
+** its thread.
 */
 #ifndef XLA_BASE_SCOPE_H
 #define XLA_BASE_SCOPE_H
 
 #include <stddef.h>
 
-/* To be embedded in what a scope may own. */
+/* Embedded in an object that a scope may own. */
 typedef struct Scoped {
   struct Scoped *next, **link; /* link NULL: no scope owns it */
   void (*destroy)(struct Scoped *);
   int scope;
 } Scoped;
 
-int scope_begin(void); /* a number, for its end */
-/* What is allocated is nobody's but its owner's, as outside of all scopes. */
+int scope_begin(void); /* returns the number to end it with */
+/* Begins a scope that tracks nothing: allocations belong to their owners, as outside of all scopes. */
 int scope_begin_untracked(void);
 void scope_commit(int scope);
 void scope_abandon(int scope);

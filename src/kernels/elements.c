@@ -8,7 +8,7 @@
 /* ---- Operands ---- */
 
 static void load_any(const Loader *loader, const uint8_t *elements, int64_t count, void *out) {
-  /* Within a kind nothing is rounded before it is multiplied. */
+  /* Within a kind, elements are not rounded before the product. */
   bool converts = type_kind(loader->from) != type_kind(loader->result);
   for (int64_t i = 0; i < count; i++) {
     Scalar value = scalar_load(loader->from, elements, i);
@@ -157,7 +157,7 @@ bool sums_are_results(const Arithmetic *arithmetic, PrimitiveType result) {
   return is_same_bits(arithmetic->sum, result);
 }
 
-/* Adding half of what is cut off, or just less where that is even already, rounds to nearest even. */
+/* Rounds to nearest even: adds half of the last kept bit's unit, or just less if that bit is 0, and truncates. */
 static void store_bf16(const uint32_t *sums, int64_t count, uint16_t *out) {
   for (int64_t i = 0; i < count; i++) {
     uint32_t bits = sums[i], rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;

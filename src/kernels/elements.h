@@ -1,5 +1,5 @@
 /*
-** Runs of elements, to and from what contractions compute with (arithmetic.h).
+** Converts runs of elements to and from the types that contractions compute with (arithmetic.h).
 */
 #ifndef XLA_KERNELS_ELEMENTS_H
 #define XLA_KERNELS_ELEMENTS_H
@@ -26,7 +26,7 @@ bool sums_are_results(const Arithmetic *arithmetic, PrimitiveType result);
 /* Converts sums to the result's type: rounds floats to nearest even, wraps integers. */
 void store_sums(const Arithmetic *arithmetic, const void *sums, int64_t count, PrimitiveType result,
                 void *out);
-/* Elements so many bytes wide, `stride` elements apart. */
+/* Stores elements of `bytes` bytes, `stride` elements apart. */
 void scatter_elements(const uint8_t *elements, int64_t count, size_t bytes, uint8_t *out,
                       int64_t stride);
 

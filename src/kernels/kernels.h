@@ -1,8 +1,21 @@
 /*
-** Library kernels: hand-written SIMD code for whole instructions. What follows from the instruction
-** is worked out once, when the program is compiled: the plan. A kernel works in phases (pack, then
-** multiply, say), and each phase in chunks that any threads may take in any order; how many there are
-** depends on shapes alone, so that results don't depend on the number of threads.
+** Library kernels: hand-written SIMD code for whole instructions.
+**
+** Comes in: an instruction, when the program is compiled. Goes out: a plan, or NULL if no kernel takes
+** the instruction. At run time the plan, the operands and scratch memory give the results.
+**
+** Everything that follows from the instruction alone is computed once, in the plan. A run consists of
+** phases (for example: pack, then multiply), and a phase of chunks. The phases run one after the other;
+** the chunks of a phase run on any threads, in any order.
+**
+** Invariant: the number of chunks and the work of each depend on shapes alone, so that results do not
+** depend on the number of threads.
+**
+** The main trick: most work becomes a few well-tuned inner loops. dot and convolution are contractions
+** (contraction/contraction.h); operations that only move elements are boxes (memory/box.h); sorts work
+** on integer keys (sort/order_key.h).
+**
+** Read next: contraction/contraction.h, then linalg/linalg.h, fft/fft.h and sort/sort.c.
 */
 #ifndef XLA_KERNELS_KERNELS_H
 #define XLA_KERNELS_KERNELS_H
@@ -11,17 +24,17 @@
 
 typedef struct Kernel Kernel;
 
-/* What all kernels' plans begin with. */
+/* The first member of every kernel's plan. */
 typedef struct KernelPlan KernelPlan;
 struct KernelPlan {
   const Kernel *kernel;
-  int64_t scratch_bytes; /* of one call */
+  int64_t scratch_bytes; /* for one call */
   int phases;
-  const int *chunks; /* of each phase; 0: it has nothing to do */
-  bool is_long;      /* a chunk may take milliseconds, however few there are */
-  /* If it makes its only result row after row: the elements of one of these, and which rows
-  ** [rows[0], rows[1]) a chunk of a phase completes, if any; else NULL. Each row is completed once, and
-  ** nothing reads or writes it afterwards. */
+  const int *chunks; /* the number in each phase; 0: the phase has no work */
+  bool is_long;      /* a chunk may take milliseconds, even if there are few */
+  /* If the kernel completes its only result row by row: the elements in a row, and a function that gives
+  ** the rows [rows[0], rows[1]) that a chunk completes. Otherwise `rows` is NULL. Each row is completed
+  ** once; later chunks neither read nor write it. */
   int64_t row_elements;
   void (*rows)(const KernelPlan *plan, int phase, int chunk, int64_t rows[2]);
 };
@@ -33,34 +46,34 @@ struct KernelCall {
   const uint8_t *const *operands; /* leaves, dense and row-major */
   uint8_t *const *results;
   uint8_t *scratch; /* 64-byte aligned */
-  /* Of an instruction that also calls a computation on arrays, by its attribute `calls`: computes
-  ** that. `buffers` has one pointer per parameter, then that of the result; they may hold anything
-  ** where nobody looks at the result. Callable from any thread. */
+  /* Computes, on arrays, the computation of the instruction's attribute `calls`. `buffers` has one pointer
+  ** per parameter, then one for the result. Elements whose result is not used may hold anything. Callable
+  ** from any thread. */
   void (*compute)(const KernelCall *call, uint8_t *const *buffers);
   const void *computed; /* for `compute` */
-  /* A chunk that takes long and is not done says so here, and is run again soon, on any thread. */
+  /* Set by a long chunk that pauses before it is done. It runs again soon, on any thread. */
   bool *again;
-  /* In the only chunk of a phase: part(argument, i), which returns true, for each i < parts; idle threads
-  ** help. Where the run has been cancelled, not for all of them. */
+  /* Calls part(argument, i), which returns true, for each i < parts; idle threads help. Only for a phase
+  ** with one chunk. If the run has been cancelled, it may skip parts. */
   void (*share)(const KernelCall *call, int parts, bool (*part)(void *argument, int i),
                 void *argument);
   const void *sharer;       /* for `share` */
-  const _Atomic bool *stop; /* the run has been cancelled: nobody looks at results any more */
-  double deadline_us;       /* by platform_now_us(), from when on others wait; 0: none do */
+  const _Atomic bool *stop; /* the run has been cancelled: results are not used */
+  double deadline_us;       /* time (platform_now_us) from which other work waits; 0: none waits */
 };
 
 struct Kernel {
   const char *name;
-  /* The plan for an instruction, in the arena and with all but `kernel` filled in; NULL if another
-  ** one should run it. */
+  /* Returns the plan for an instruction, allocated in the arena, with all fields but `kernel` set. NULL if
+  ** another kernel should run it. */
   KernelPlan *(*plan)(const Instruction *instruction, Arena *arena);
   void (*run)(const KernelCall *call, int phase, int chunk);
 };
 
-/* The plan of the kernel that runs an instruction, or NULL. */
+/* Returns the plan of the kernel that runs an instruction, or NULL. */
 const KernelPlan *kernel_plan(const Instruction *instruction, Arena *arena);
 
-/* For kernels: a list of `phases` numbers of chunks, all 0. */
+/* For kernels: sets plan->phases and returns its list of chunk counts, all 0. */
 int *kernel_phases(KernelPlan *plan, Arena *arena, int phases);
 
 #endif

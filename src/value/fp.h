@@ -16,7 +16,7 @@ typedef enum FpSpecials {
   FP_FN,   /* finite: only all-ones (mantissa and exponent) is NaN */
   FP_FNUZ, /* finite, unsigned zero: only the pattern of negative zero is NaN */
   FP_FNU,  /* finite and unsigned, powers of two alone: all-ones is NaN; nothing is zero */
-  FP_ALL,  /* finite, every pattern: what is too large becomes the largest, NaN negative zero */
+  FP_ALL,  /* every pattern is finite: too large becomes the largest, NaN becomes -0 */
 } FpSpecials;
 
 typedef struct FpFormat {

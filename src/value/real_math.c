@@ -25,7 +25,7 @@ _Noreturn void scalar_missing(Opcode opcode) {
 /* The bits of the word that a type is computed in. */
 static int word_bits(PrimitiveType type) { return 8 * type_bytes(type); }
 
-/* Those of which popcnt counts the ones. */
+/* Returns the mask of the bits that popcnt counts. */
 static uint64_t popcnt_mask(PrimitiveType type) {
   return UINT64_MAX >> (64 - (type_bits(type) == 4 ? 8 : type_bits(type)));
 }
@@ -288,8 +288,8 @@ static bool compare(const Instruction *instruction, PrimitiveType type, Scalar x
 /* ---- reduce-precision ---- */
 
 /*
-** On the bits, as XLA does it: rounds the mantissa to nearest even; then, if the exponent range
-** shrinks, what is above it becomes infinity, and what is at or below its least exponent a zero of
+** Works on the bits, as XLA does. Rounds the mantissa to nearest even. Then, if the exponent range
+** shrinks, numbers above it become infinity, and numbers at or below its min exponent become a zero of
 ** the same sign. NaN stays NaN.
 */
 static Scalar reduce_bits(const Attributes *attributes, PrimitiveType type, Scalar x) {

@@ -140,8 +140,8 @@ static bool is_nonzero(PrimitiveType type, Scalar value) {
   return type_is_floating(type) ? value.f != 0 : value.u != 0;
 }
 
-/* XLA:CPU's rounding to F8E8M0FNU works on bits, and below its least normal number, 2^-126, is not
-** what it is above: there it goes up. What is less than 2^-127 is zero if it is an f64's. */
+/* Rounds to F8E8M0FNU as XLA:CPU does, on the bits. Below 2^-126, the min normal f32, it rounds up. Numbers
+** of an f64 below 2^-127 become zero. */
 static double round_scale_factor(PrimitiveType from, double value) {
   bool is_wide = from == F64 || from == C128;
   if (value > 0x1p-127 && value < 0x1p-126) return 0x1p-126;

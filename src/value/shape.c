@@ -4,8 +4,8 @@
 
 /* ---- Construction ---- */
 
-/* The bytes of an array, zero dimensions counted as one, so that strides cannot overflow either. No machine has
-** so many, and sums over all arrays of a program stay below 2^63. */
+/* Returns whether the bytes of an array are within the limit. Dimensions of 0 count as 1, so that strides cannot
+** overflow either. The limit exceeds any machine's memory; sums over all arrays of a program stay below 2^63. */
 static bool bytes_fit(PrimitiveType type, int rank, const int64_t *dims) {
   int64_t bytes = type_bytes(type);
   for (int d = 0; d < rank; d++) {

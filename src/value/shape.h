@@ -84,8 +84,8 @@ void shape_print(StrBuf *out, const Shape *shape, bool with_layout);
 /* The same into the arena, without layout: for error messages. */
 const char *shape_str(Arena *arena, const Shape *shape);
 
-/* Reads a shape at `text`; *end is set behind it. Accepts layouts with tiling, memory space and
-** other suffixes, of which minor_to_major is kept. NULL with `error` (column = offset + 1). */
+/* Reads a shape at `text` and sets *end to the text after it. Accepts layouts with tiling, memory space and
+** other suffixes; keeps only minor_to_major. Failure: NULL and `error` (column = offset + 1). */
 const Shape *shape_parse(Arena *arena, const char *text, const char **end, Error *error);
 
 #endif

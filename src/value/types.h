@@ -25,7 +25,7 @@ typedef enum TypeKind {
   KIND_TOKEN,
 } TypeKind;
 
-const char *type_name(PrimitiveType type);  /* "f32"; "invalid" for what is not a type */
+const char *type_name(PrimitiveType type);  /* "f32"; "invalid" if not a type */
 int type_bytes(PrimitiveType type);         /* bytes per element in memory; 0 for tuple, token */
 int type_bits(PrimitiveType type);          /* significant bits per element */
 int type_mantissa_bits(PrimitiveType type); /* of floats */

@@ -1,6 +1,6 @@
 /*
-** A lock that knows its owner, so that the death of a thread that held it is noticed instead of
-** waited for: a thread that JavaScript terminated unlocks nothing. Not recursive.
+** A lock that knows its owner. A thread that JavaScript terminates unlocks nothing; other threads notice its
+** death instead of waiting forever. Not recursive.
 */
 #ifndef XLA_BASE_HOST_LOCK_H
 #define XLA_BASE_HOST_LOCK_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct Lock {
-  _Atomic uint32_t word; /* 0: free. Else the owner's number + 1, and whether somebody sleeps */
+  _Atomic uint32_t word; /* 0: free. Else the owner's number + 1, and whether a thread sleeps */
 } Lock;
 
 enum { THREAD_HOST = 0, THREAD_NONE = -1 };
@@ -26,7 +26,7 @@ int lock_thread(void);
 void lock_acquire(Lock *lock);
 void lock_release(Lock *lock);
 
-int lock_owner(const Lock *lock); /* THREAD_NONE: nobody */
+int lock_owner(const Lock *lock); /* THREAD_NONE: it is free */
 bool lock_is_mine(const Lock *lock);
 
 #endif

@@ -1,11 +1,22 @@
 /*
-** Contractions: what dot and convolution have in common. For every batch, row and column index,
+** Contractions: the common form of dot and convolution. For every batch, row and column index,
 **
 **     out[batch, row, column] = sum over depth of lhs[batch, row, depth] * rhs[batch, column, depth]
 **
-** where each kind of index runs over any number of axes, and an axis says by how many elements the
-** arrays that have it advance. So any order of dimensions, strides, windows and groups is the same
-** problem. How it is cut into units of work depends on sizes and strides alone.
+** Each kind of index runs over any number of axes; an axis has a stride in each array. So all orders of
+** dimensions, strides, windows and groups are the same problem.
+**
+** Comes in: the axes and types of the operands and the result (dot.c, convolution.c). Goes out: a
+** ContractionPlan, with a way to compute, tiles, and units of work.
+**
+** Invariant: the cut into units depends on sizes and strides alone, never on the number of threads, so
+** the order of each sum is fixed.
+**
+** The main trick is BLIS's: operands are packed into panels that fit the caches, and one micro-kernel
+** multiplies panels (tiles.h, lanes.h). Small, streaming and direct ways handle shapes for which
+** packing costs more than it saves.
+**
+** Read next: contraction_plan.h, then tiles.h and lanes.h.
 */
 #ifndef XLA_KERNELS_CONTRACTION_CONTRACTION_H
 #define XLA_KERNELS_CONTRACTION_CONTRACTION_H
@@ -17,7 +28,7 @@ typedef enum Operand { LHS, RHS, OUT } Operand;
 
 typedef struct Axis {
   int64_t size;
-  int64_t stride[3]; /* in elements, of each Operand; 0 where it does not have the axis */
+  int64_t stride[3]; /* in elements, for each Operand; 0 if it does not have the axis */
 } Axis;
 
 typedef struct Axes {
@@ -27,52 +38,52 @@ typedef struct Axes {
 
 typedef struct Contraction {
   Axes batch, rows, columns, depth;
-  int64_t base[3];          /* where the first elements are */
+  int64_t base[3];          /* offsets of the first elements */
   PrimitiveType type[3];    /* of the operands, and of the result of the instruction */
-  bool keeps_negative_zero; /* a sum of one product is that product, even where it is -0 */
-  bool windowed;            /* the lhs' rows overlap: they are more elements than the lhs has */
-  bool keeps_rows; /* parts may have any number of rows: they don't change places with columns */
-  bool in_pairs;   /* s16, made s32 so that they need no packing: packed, a lane has two */
+  bool keeps_negative_zero; /* a sum of one product is that product, even if it is -0 */
+  bool windowed;            /* the rows of the lhs overlap: together they exceed its elements */
+  bool keeps_rows;          /* parts may have any number of rows: do not swap rows and columns */
+  bool in_pairs; /* s16 operands, widened to s32 to avoid packing; packed, a lane has two */
 } Contraction;
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
 int64_t axes_size(const Axes *axes);
-/* Of axes that are one at most: 0 where there is none. */
+/* Returns the stride of at most one axis; 0 if there is none. */
 int64_t axes_stride(const Axes *axes, Operand operand);
-/* Whether elements are neighbours along one of them. */
+/* Returns whether the elements are contiguous along one of the axes. */
 bool axes_have_neighbours(const Axes *axes, Operand operand);
 
 /*
-** How contractions are computed: several of them, `parts`, which differ in sizes of rows and depth
-** at most, and write different elements of one result.
+** The plan for one or more contractions, the parts. Parts may differ in their numbers of rows and depth; they
+** write different elements of one result.
 **
-** Operands that several units read are packed first; then units multiply. They are numbered by part,
-** then batch, and so on; a chunk is some of them. Where the depth is cut into splits, or sums are
-** not what the result holds, units write sums into scratch memory, in the order of the result, and
-** the finishing chunks add them up and convert them.
+** First, operands that several units read are packed; then units multiply. Units are numbered by part, then by
+** batch, and so on; a chunk is a range of units. If the depth is cut into splits, or the result's type differs
+** from that of the sums, units write sums into scratch memory, in the order of the result. Finishing chunks then
+** add them up and convert them.
 */
 typedef enum ContractionWay { BY_TILES, BY_STREAM, BY_SMALL, DIRECTLY } ContractionWay;
 
 typedef struct ContractionPlan {
   ContractionWay way;
-  bool swapped; /* what is lhs here is the instruction's rhs: products commute */
+  bool swapped; /* lhs and rhs are swapped: products commute */
   const Arithmetic *arithmetic;
-  int64_t batches, lines[2];           /* of the largest part: rows and columns */
-  int64_t tile[2], tiles[2];           /* rows and columns of a unit, and how many such there are */
-  int64_t run_parts;                   /* DIRECTLY: units of one run of neighbouring columns */
+  int64_t batches, lines[2];           /* lines: rows and columns of the largest part */
+  int64_t tile[2], tiles[2];           /* rows and columns of a unit; number of tiles each way */
+  int64_t run_parts;                   /* DIRECTLY: units in a run of contiguous columns */
   int64_t depth_block, blocks, splits; /* depth packed at a time; blocks and splits of the depth */
   int64_t units_per_part, units, units_per_chunk;
-  int64_t packed_at[2], packed_bytes[2]; /* in scratch; 0 bytes: packed by units */
+  int64_t packed_at[2], packed_bytes[2]; /* offsets in scratch; 0 bytes: units pack themselves */
   int64_t sums_at, result_elements;
   bool finishes;
   int64_t finish_elements; /* of a finishing chunk */
   int64_t row_elements;    /* if chunks complete rows of the result; else 0 */
-  double cost;             /* about: in multiplications at the rate of a micro-kernel */
+  double cost;             /* estimate, in multiplications at the micro-kernel's rate */
 } ContractionPlan;
 
-/* rhs times lhs instead. */
+/* Swaps lhs and rhs. */
 void contraction_swap(Contraction *contraction);
-/* Brings a part into the order that it is computed in. */
+/* Brings a part's axes into the order in which they are computed. */
 void contraction_arrange(Contraction *contraction, const ContractionPlan *plan);
 
 #endif

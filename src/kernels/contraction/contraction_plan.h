@@ -1,15 +1,15 @@
-/* How contractions are computed: which way, in which units of work, and in phases of chunks. */
+/* Plans and runs contractions: chooses a way and the units of work, and runs these in phases of chunks. */
 #ifndef XLA_KERNELS_CONTRACTION_CONTRACTION_PLAN_H
 #define XLA_KERNELS_CONTRACTION_CONTRACTION_PLAN_H
 
 #include "kernels/contraction/contraction.h"
 
-/* The plan for parts of which `largest` has the most rows and depth. Brings that one into the order
-** that it is computed in; contraction_arrange does so with the others. */
+/* Returns the plan for `parts` parts. largest: the part with the most rows and depth. Brings its axes into the
+** order in which they are computed; contraction_arrange does so for the other parts. */
 ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t result_elements);
 
 int64_t contraction_scratch_bytes(const ContractionPlan *plan);
-/* The phases, which come one after the other, and how many chunks each has. */
+/* The phases, in order, and the number of chunks of each. */
 enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
 void contraction_phases(const ContractionPlan *plan, int *chunks);
 

@@ -1,17 +1,17 @@
 /*
-** Chunks of a contraction that complete whole rows of its result, so that what is done with these can
-** follow while they are in the cache (compile/row_groups.c). A row has all columns.
+** Plans chunks of a contraction that complete whole rows of its result. Operations on these rows can then
+** follow while the rows are in the cache (compile/row_groups.c). A row has all columns.
 */
 #include "kernels/contraction/contraction_plan.h"
 
 enum {
-  ENOUGH_CHUNKS = 16,              /* for as many threads */
+  ENOUGH_CHUNKS = 16,              /* for up to 16 threads */
   MAX_PRODUCTS = 32 * 1000 * 1000, /* of a chunk: about two milliseconds */
 };
 
 static int divide_up(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
 
-/* Whether the result holds the rows of one batch after the other. */
+/* Returns whether the result is contiguous in the order batch, row, column. */
 static bool is_in_order(const Contraction *c) {
   const Axes *axes[] = {&c->columns, &c->rows, &c->batch};
   int64_t next = 1;

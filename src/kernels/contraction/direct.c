@@ -52,8 +52,8 @@ static double product_cost(const Contraction *c) {
   return depth * run_of(c) * bytes <= NEAR ? 8.0 / 7 : 10.0 / 7;
 }
 
-/* Of all rows and whole vectors that it computes. To begin and to store a sum, and to find the row,
-** costs as much as so many products. */
+/* Estimates the cost over all rows and whole vectors. Starting and storing a sum, and locating its row, costs
+** SUM_PRODUCTS products. */
 enum { SUM_PRODUCTS = 14, ROWS = 4 };
 
 static double cost_of(const ContractionPlan *plan, const Contraction *c) {

@@ -71,11 +71,12 @@ EXPORT("7") StreamLoop by_columns_f64;
 /* ---- Panels ---- */
 
 /*
-** Two vectors of sums for each row, 2 of rhs, one of lhs and one product have to fit into the 16
-** registers of x86, 15 of which V8 gives out. Against 4 rows, under V8 11.3 on a Zen 4 (f32, a depth of
-** 256), 5 x 8 ran at 0.85, 6 x 8 and 4 x 12 at 0.65, and four pointers to the rows of a lhs that is
-** not packed at 0.9. Fused multiply-add has no product to keep, and needs more sums than 8 to be busy
-** until the first one is ready: there 6 x 8 runs at 1.17 (V8 13.6, SpiderMonkey 153), 5 x 8 at 1.1.
+** Two vectors of sums per row, two of the rhs, one of the lhs and one product must fit into the 16
+** registers of x86; V8 leaves 15 of them free. Fused multiply-add keeps no product, and needs more than
+** 8 sums to hide its latency.
+** Measured against 4 x 8 (V8 11.3, Zen 4, f32, depth 256): 5 x 8 0.85x, 6 x 8 and 4 x 12 0.65x, four
+** pointers to the rows of an unpacked lhs 0.9x.
+** Measured with fused multiply-add (V8 13.6, SpiderMonkey 153): 6 x 8 1.17x, 5 x 8 1.1x.
 ** Natively reals have 6 rows too, so that the sanitizers see both heights.
 **
 ** V8 unrolls inner loops itself, the further the deeper they are nested; hence the loop over the
@@ -118,8 +119,8 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- Without packing ---- */
 
-/* ROWS rows, so many vectors of columns at a time, up to where less than LEAST columns are left; that
-** column is the result. Of two vectors the second one ends at the last column at most. */
+/* Computes ROWS rows, VECTORS vectors of columns at a time, until fewer than LEAST columns are left. Returns the first
+** column that is left. Of two vectors, the second ends at the last column at the latest. */
 #define PLAIN_ROWS(name, real, splat, madd, ROWS, VECTORS, LEAST)                                 \
   static int name(int j, int columns, int depth, const Byte *lhs, const RowAt *row,               \
                   const Byte *rhs, const DepthAt *at, Byte *out, v128_t zero) {                   \

@@ -21,10 +21,10 @@ typedef enum LaneKind {
   LANE_KINDS
 } LaneKind;
 
-/* What sums are added to: a zero, or what is at `out`. */
+/* The initial value of the sums: a zero, or the values at `out`. */
 typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 
-/* A panel of the rhs is so many bytes of columns, one of the lhs so many rows as its loop takes. */
+/* The width of a panel: of the rhs in bytes of columns; of the lhs in rows, at most (each loop has its own). */
 enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
 
 /*

@@ -100,7 +100,7 @@ static void turn2(const uint64_t *a, const uint64_t *b, int count, uint64_t *out
   }
 }
 
-/* One panel of `width` lines, of which lane k is at line[i] + depth->at[k]. */
+/* Packs a panel of `width` lines. Lane k of line i is at line[i] + depth->at[k]. */
 static void turn_panel(const void *data, int lane_bytes, const size_t *line, int width,
                        const Depth *depth, void *out) {
   for (int run = 0; run < depth->runs; run++) {
@@ -353,8 +353,8 @@ static int copied_panels(const Side *side, const size_t *line, int64_t lines, in
   return panels;
 }
 
-/* Denormals of f32 become 0, as XLA:CPU takes them for: each of the many products of one takes a hundred times as
-** long as another, and what a softmax or its gradient gives has some. */
+/* Sets subnormal f32 numbers to 0, as XLA:CPU does. A product with one takes a hundred times as long as another, and a
+** softmax and its gradient produce some. */
 static void clear_denormals(uint8_t *panel, int bytes) {
   for (uint8_t *end = panel + bytes; panel < end; panel += 16) {
     v128_t x = wasm_v128_load(panel), exponent = wasm_i32x4_const_splat(0xff << 23);

@@ -1,14 +1,14 @@
 /*
-** For each block of the depth:
+** Contracts tile by tile (tiles.h). For each block of the depth:
 **   the rhs' columns are packed, as panels that stay in the second cache;
 **   for each block of rows:
 **     the lhs' rows are packed;
 **     for each panel of columns, which stays in the first cache:
 **       for each panel of rows: the micro-kernel adds to these rows x some columns of the result.
 **
-** An operand that several tiles need is packed beforehand, unless that would make much more of it, as
-** it would of a window's positions over an image (9 times for 3 x 3): of those, each unit packs a
-** block of its tile when it needs it.
+** An operand that several tiles need is packed beforehand, unless packing would enlarge it much, as it
+** does for a window over an image (9 times for 3 x 3). In that case each unit packs a block of its tile
+** when it needs it.
 */
 #include "kernels/contraction/tiles.h"
 
@@ -36,7 +36,7 @@ enum {
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* The size of equal tiles, a multiple of `step`, of which each is at most `most`. */
+/* Returns the size of equal tiles: a multiple of `step`, about `most` at most. */
 static int64_t equal_tiles(int64_t lines, int64_t most, int64_t step) {
   int64_t count = divide_up(lines, most);
   return divide_up(divide_up(lines, count), step) * step;
@@ -182,7 +182,7 @@ typedef struct Place {
   size_t bytes;
 } Place;
 
-/* Panels of one operand; one is `stride` bytes behind the other. */
+/* The panels of one operand, `stride` bytes apart. */
 typedef struct Panels {
   const uint8_t *first;
   size_t stride;

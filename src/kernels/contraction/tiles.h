@@ -1,14 +1,14 @@
 /*
-** The general way to contract: a tile of the result at a time, packed and multiplied block by block
-** of the depth, after BLIS (Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating
-** BLAS Functionality", 2015).
+** Contracts a tile of the result at a time: packs and multiplies block by block of the depth. This is the
+** general way, after BLIS (Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS
+** Functionality", 2015).
 */
 #ifndef XLA_KERNELS_CONTRACTION_TILES_H
 #define XLA_KERNELS_CONTRACTION_TILES_H
 
 #include "kernels/contraction/contraction.h"
 
-/* Fills in the plan's tiles, blocks and splits, and what is packed beforehand. */
+/* Sets the plan's tiles, blocks, splits and packed operands. */
 void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts);
 
 /* Packs the lhs and the rhs into scratch, where the plan says so: chunks of both, the lhs' first. */

@@ -1,8 +1,8 @@
 /*
-** convolution, of any types, window and dimension numbers, as contractions: rows are output
-** positions, columns output features, and the depth is the kernel's positions and input features.
-** Windows over the lhs are never materialised: strides say where their elements are (im2col is done
-** block by block, when tiles.c packs).
+** Maps a convolution, of any types, window and dimension numbers, to contractions. Rows are output
+** positions, columns output features; the depth is the kernel's positions and input features.
+** Windows over the lhs are never materialised: strides locate their elements (tiles.c does im2col
+** block by block, when it packs).
 **
 ** Where the lhs is dilated, each combination of classes of positions (window.h) is a contraction of
 ** its own. Where windows reach beyond the lhs, it is copied into scratch memory, with zeros around
@@ -42,7 +42,7 @@ static bool wants_copy(const Convolution *conv) {
   return windowed && loader_for(lhs->type, conv->arithmetic, conv->instruction->shape->type).run;
 }
 
-/* `plainly`: both operands are converted to what can be computed with where it is. */
+/* Sets `conv` to the contraction. plainly: both operands are converted to the type that is computed with. */
 static void convolution_of(const Instruction *instruction, bool plainly, Convolution *conv) {
   const ConvDims *dims = &instruction->a->conv_dims;
   const Shape *lhs = instruction->operands[0]->shape, *rhs = instruction->operands[1]->shape;

@@ -1,13 +1,13 @@
 /*
-** One spatial dimension of a convolution: which elements of the lhs its kernel meets where.
+** Describes one spatial dimension of a convolution: which elements of the lhs the kernel reads at each place.
 **
 ** Output place p and kernel tap t meet at element
 **
 **     e = (p * stride + t * tap_dilation - padding) / base_dilation
 **
-** if that leaves no remainder. Which t do so depends on p modulo the number of `classes`: for all
-** places of one class they are first, first + tap_step, first + 2 * tap_step, ..., and e is affine
-** in the place and in the tap among these. So no zeros between dilated elements are multiplied.
+** if that leaves no remainder. The taps t that leave none depend on p modulo the number of `classes`. For
+** all places of a class they are first, first + tap_step, first + 2 * tap_step, ...; e is affine in the
+** place and in the tap. So no zeros between dilated elements are multiplied.
 */
 #ifndef XLA_KERNELS_CONVOLUTION_WINDOW_H
 #define XLA_KERNELS_CONVOLUTION_WINDOW_H
@@ -20,7 +20,7 @@ typedef struct Line {
   bool reversed; /* tap t is the kernel's element taps - 1 - t */
   int64_t classes, tap_step;
   int64_t place_elements, tap_elements; /* from one place, or tap, of a class to the next */
-  int64_t low, high;                    /* elements of which some place reaches beyond the lhs */
+  int64_t low, high; /* elements by which some place reaches beyond either end of the lhs */
 } Line;
 
 Line line_of(const WindowDimension *window, int64_t length, int64_t places);
@@ -34,8 +34,8 @@ typedef struct LineClass {
 } LineClass;
 LineClass line_class(const Line *line, int64_t class);
 
-/* One place of a class, `index` places behind its first, with only those taps that meet an element
-** that exists. */
+/* Returns a class of one place, the class's first plus `index`, with only the taps that read an existing
+** element. */
 LineClass line_place(const Line *line, LineClass class, int64_t index);
 
 #endif

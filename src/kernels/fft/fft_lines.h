@@ -55,7 +55,7 @@ static inline Pair times(Pair a, Pair b) {
 static inline Pair scaled(Pair a, Vector by) { return (Pair){a.re * by, a.im * by}; }
 static inline Pair turned(Pair a) { return (Pair){a.im, -a.re}; } /* -i a */
 
-/* unzip and zip: from and to interleaved (re, im) pairs in memory. */
+/* Conversions from and to interleaved (re, im) pairs in memory. */
 static inline Pair unzip(Vector a, Vector b) {
 #if VECTOR_REALS == 4
   return (Pair){__builtin_shufflevector(a, b, 0, 2, 4, 6),
@@ -445,7 +445,7 @@ static void split_two(Planes x, Planes y, int64_t length, int64_t lanes) {
   }
 }
 
-/* The reverse: x becomes x + i y, extended by conjugate symmetry. The first elements become real. */
+/* The reverse: x becomes x + i y, extended by conjugate symmetry. The first elements count as real. */
 static void join_two(Planes x, Planes y, int64_t length, int64_t lanes) {
   for (int64_t l = 0; l < lanes; l += LANES) store(x.im + l, load(y.re + l));
   for (int64_t k = 1; 2 * k <= length; k++) {

@@ -1,5 +1,5 @@
 /*
-** What follows from a length: stages and their roots, or the chirp and its spectrum.
+** Plans the transform of a length: stages and their roots, or the chirp and its spectrum.
 */
 #include <math.h>
 
@@ -46,8 +46,8 @@ void *fft_roots(int64_t count, int64_t step, int64_t n, PrimitiveType real, Aren
 
 /* --- Stages ----------------------------------------------------------------------------------- */
 
-/* Fours first, as lines by themselves begin with one. Returns what is left: 1 if there are stages
-** for all. */
+/* Chooses the radices; fours come first, since a line by itself starts with one. Returns the remaining
+** factor: 1 if stages cover the whole length. */
 static int64_t set_radices(FftTransform *t) {
   static const int first[] = {4, 2, 3, 5};
   int64_t rest = t->length;

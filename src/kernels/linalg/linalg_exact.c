@@ -147,9 +147,9 @@ static double *vectors_at(const Solve *s, double *of, ptrdiff_t row) {
 
 /*
 ** Inverts a diagonal block of `size` at `begin`, row by row. With D its diagonal, U = A / D (by columns) has a unit
-** diagonal. Its inverse V starts as a diagonal matrix: 1 in the first row, -1 in the others. Then each next row j becomes
-** -(U[j,:] V). At the end inverse(A) = V / D (by rows). The products include zeros, as in XLA, so NaN and infinities
-** spread.
+** diagonal. Its inverse V starts as a diagonal matrix: 1 in the first row, -1 in the others. Then each next row j
+** becomes -(U[j,:] V). At the end inverse(A) = V / D (by rows). The products include zeros, as in XLA, so NaN and
+** infinities spread.
 */
 static void begin_inverse(const Solve *s, ptrdiff_t begin, ptrdiff_t size) {
   ptrdiff_t first = s->p->lower ? 0 : size - 1;

@@ -308,7 +308,7 @@ static void copy_strip(const BoxMove *move, const uint8_t *from, uint8_t *to, in
 
 /* --- Units ------------------------------------------------------------------------------------ */
 
-/* Of what is less than a vector, two overlapping halves. */
+/* Copies less than a vector as two overlapping halves. */
 #define COPY_HALVES(type)                         \
   do {                                            \
     int64_t last = bytes - (int64_t)sizeof(type); \

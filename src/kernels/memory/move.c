@@ -1,6 +1,6 @@
 /*
-** Operations that only move elements, of any type: concatenate, pad, dynamic-slice, and transposes of
-** the innermost dimension. Each is a few boxes, and a chunk so many units of them.
+** Runs operations that only move elements, of any type: concatenate, pad, dynamic-slice, and transposes of
+** the innermost dimension. Each is a few boxes; a chunk is a range of their units.
 */
 #include <string.h>
 
@@ -79,7 +79,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   return &plan->base;
 }
 
-/* Doubles what is filled, from the first element on. */
+/* Fills by doubling the filled range, from the first element on. */
 static void fill(const KernelCall *call, int chunk, int64_t width) {
   int64_t begin = (int64_t)chunk * CHUNK_BYTES, bytes = shape_bytes(call->instruction->shape);
   int64_t size = bytes - begin < CHUNK_BYTES ? bytes - begin : CHUNK_BYTES;
@@ -90,7 +90,7 @@ static void fill(const KernelCall *call, int chunk, int64_t width) {
   }
 }
 
-/* How far into the operand a dynamic slice begins. */
+/* Returns the offset in the operand where a dynamic slice begins. */
 static int64_t dynamic_offset(const KernelCall *call, int64_t width) {
   const Instruction *instruction = call->instruction;
   const Shape *operand = instruction->operands[0]->shape;

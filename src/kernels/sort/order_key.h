@@ -1,6 +1,6 @@
 /*
-** Order keys: an element's bits, changed so that unsigned integers compare as the elements do. Shared
-** by sort and topk.
+** Order keys: bits of an element, changed so that they compare as unsigned integers like the elements.
+** sort and topk use them.
 **
 **     integers         sign bit flipped if signed
 **     floats           the sign bit set, or of negative ones all bits flipped: the total order
@@ -8,7 +8,7 @@
 **     8 bits and less  by a table
 **     descending       all bits of the above flipped
 **
-** Where zeros tie, -0 becomes +0 first, and where NaNs tie, each becomes one NaN that is given.
+** If zeros tie, -0 first becomes +0; if NaNs tie, each becomes a given NaN.
 */
 #ifndef XLA_KERNELS_SORT_ORDER_KEY_H
 #define XLA_KERNELS_SORT_ORDER_KEY_H
@@ -32,7 +32,7 @@ typedef struct OrderKey {
 typedef enum NanOrder {
   NANS_BY_BITS, /* in the total order */
   NANS_TIE,     /* all like the given one */
-  NANS_LAST,    /* behind all numbers, also in descending order */
+  NANS_LAST,    /* after all numbers, also in descending order */
 } NanOrder;
 
 /* Keys for elements of `type`, which is real. Zeros and NaNs matter for floats; `nan` points to an

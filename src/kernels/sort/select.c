@@ -1,8 +1,8 @@
 /*
-** topk of a large k that is asked for the order of positions (rewrite/expand/large_topk.c): the k first of each
-** line by order keys are found digit by digit, from the highest on. How many elements have which digit
-** says which digit the last one of them has; of those that have it, the next digit is counted. Then they
-** are moved, the first in place of those whose keys are that of the last one.
+** topk of a large k, with results in the order of positions (rewrite/expand/large_topk.c). Finds the k-th order key of
+** each line by radix selection, from the highest digit on: counting the elements per digit gives that key's digit, and
+** the next digit is counted among the elements that share it. Then the selected elements are moved. Among elements
+** with the k-th key, the first ones are taken.
 */
 #include "base/min_max.h"
 #include "kernels/kernels.h"
@@ -79,7 +79,8 @@ static Digit digit_of(const SelectPlan *p, int round) {
   return (Digit){before - bits, bits};
 }
 
-/* Without branches, as nobody could foresee them: what has other digits before is counted apart. */
+/* Counts the digits of a range. Without branches, which would be unpredictable: elements with other leading digits go
+** to a counter of their own. */
 static void count_range(const Line *l, int round, int64_t number) {
   uint64_t keys[BLOCK];
   Digit digit = digit_of(l->plan, round);

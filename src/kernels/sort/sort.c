@@ -146,7 +146,7 @@ static Line line_at(const Sort *sort, const KernelCall *call, int64_t slot, int6
   return l;
 }
 
-/* In which of `items` they are before a round; or behind the last one, where they end up. */
+/* Returns the index in `items` of the items before a round; after the last round, of the sorted items. */
 static int side_before(const Line *l, int round) { return round == 0 ? 0 : l->side[round - 1]; }
 
 static const uint8_t *sorted_items(const Line *l) {

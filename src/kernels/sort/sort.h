@@ -1,4 +1,4 @@
-/* What the two sort kernels share. */
+/* Declares the functions that both sort kernels use: lines of a sort, and the permutation of operands. */
 #ifndef XLA_KERNELS_SORT_SORT_H
 #define XLA_KERNELS_SORT_SORT_H
 
@@ -16,8 +16,8 @@ static inline int64_t line_begin(const SortLines *lines, int64_t line) {
   return line / lines->stride * lines->stride * lines->size + line % lines->stride;
 }
 
-/* Elements [from, to) of all results of the line that begins at `begin`: element i is the operands'
-** element number order[i], of which the lower 32 bits count. */
+/* Writes elements [from, to) of all results in the line that begins at `begin`. Element i is element
+** order[i] of the operands' line; only the lower 32 bits of order[i] count. */
 void sort_permute(const KernelCall *call, const SortLines *lines, int64_t begin,
                   const uint64_t *order, int64_t from, int64_t to);
 
