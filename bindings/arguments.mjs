@@ -36,7 +36,7 @@ export const ops = listOf(op, 'an array of XlaOps');
 export const opOrOps = operandKind('an XlaOp or an array of them', 'Operands', (value, context) =>
   isOp(value) ? [op(value, context)] : ops(value, context));
 
-/** A kind whose values are operands: what an XlaOp's own methods have it for. */
+/** A kind whose values are operands, so that an XlaOp's method can take the XlaOp for it. */
 function operandKind(wants, type, convert) {
   return Object.assign(kind(wants, convert, type), { isOperand: true });
 }
@@ -239,9 +239,8 @@ export function bindArguments(parameters, values, context) {
 }
 
 /**
- * Gives the arguments their meaning that depends on others: numbers become constants, functions
- * computations. What has to be added to the builder is added here, when all arguments are known to
- * be of their kinds.
+ * Converts arguments that depend on others: numbers become constants, functions computations. Only
+ * this step adds to the builder, after all arguments have been checked.
  */
 export function settleArguments(parameters, bound, context) {
   for (const [argument, { settle }] of Object.entries(parameters)) {

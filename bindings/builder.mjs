@@ -81,9 +81,9 @@ export class XlaBuilder extends Handle {
   }
 
   /**
-   * A constant of anything that Literal.from() takes.
+   * A constant of any value that Literal.from() takes.
    * @param {any} value
-   * @param {Shape | string} [shape] by default what the value suggests: see Literal.from()
+   * @param {Shape | string} [shape] by default that of the value: see Literal.from()
    */
   constant(value, shape) {
     return this.constantLiteral(Literal.from(value, shape));
@@ -219,9 +219,9 @@ export class XlaBuilder extends Handle {
   /* ---- Functions that build computations: see computations.mjs ---- */
 
   /**
-   * Calls a function with a builder of its own and parameters of `shapes`, and builds what it
-   * returns: { module, captures: what it used of this builder, which its last parameters are,
-   * isTuple: whether it returned a list, call(b, own, captures): calls it from another builder }.
+   * Calls a function with a builder of its own and parameters of `shapes`, and builds a module of its
+   * result. Returns { module, captures: the values of this builder that it used, which are its last
+   * parameters, isTuple: whether it returned a list, call(b, own, captures): calls it from another builder }.
    */
   #trace(operation, fn, shapes, { argument, name, sealed = false, results }) {
     const inner = this.createSubBuilder(name);
@@ -242,7 +242,7 @@ export class XlaBuilder extends Handle {
     }
   }
 
-  /** What stands in here for a value of a builder around this one; undefined if it is of none. */
+  /** The parameter that stands for a value of a builder around this one; undefined if there is no such builder. */
   #adopt(value, argument) {
     if (value.builder === this) return value;
     if (!this.#around) return undefined;

@@ -1,5 +1,5 @@
 /**
- * What Node imports: node bindings/bundle.mjs FOLDER writes the bindings there as a few files, beside the
+ * Bundles the bindings for Node: node bindings/bundle.mjs FOLDER writes them there as a few files, beside the
  * folder with the builds. Node resolves and reads modules one after the other, half a millisecond each, and
  * there are fifty: a third of the time from the import to the first result.
  */
@@ -10,7 +10,7 @@ import { build } from 'vite';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const [outDir] = process.argv.slice(2);
 
-/** All that is loaded in any case is one file: what each of a few parts needs would be a file each. */
+/** Puts all modules that are always loaded into one file; the bundler would make a file of each shared part. */
 function isLoadedAtOnce(id, modules) {
   const loaded = new Set([`${ROOT}bindings/index.mjs`]);
   for (const one of loaded) modules.getModuleInfo(one)?.importedIds.forEach((imported) => loaded.add(imported));

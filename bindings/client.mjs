@@ -19,7 +19,7 @@ import { Shape } from './shape.mjs';
 const MAX_DEVICES = 4096; // MAX_DEVICES in src/hlo/ir/mesh.h
 const MAX_THREADS = 256;
 
-/** The error for a fault of the compiler: with the program, and a way on. */
+/** The error for a fault of the compiler: it holds the program and a workaround. */
 function ownFault(operation, { message, cause }, module) {
   const error = new XlaError('INTERNAL', `${operation}: ${message}. This is a fault of xla-wasm, and other programs of ` +
     'this client are not affected. Please report it with the text of the program (error.module). Without some ' +
@@ -46,8 +46,8 @@ const TRANSFER_OPTIONS = {
 };
 
 /**
- * Where programs are built, compiled and run: an instance of the core with memory and threads of
- * its own. Everything that comes from a client belongs to it and goes with it.
+ * Builds, compiles and runs programs: an instance of the core with memory and threads of its own. All
+ * objects that a client makes belong to it and are freed with it.
  */
 export class Client {
   #core;
@@ -123,7 +123,7 @@ export class Client {
   }
 
   /**
-   * Reads a program, whatever form it has: HLO text, a serialized HloModuleProto, HloProto or
+   * Reads a program in any of these forms: HLO text, a serialized HloModuleProto, HloProto or
    * HloSnapshot, StableHLO as text or as MLIR bytecode (portable artifacts), the file of JAX's
    * `jax.export`; each also compressed by gzip.
    * @param {any} source text, bytes, a File or Blob, a Response, a URL; in Node also a path
@@ -238,7 +238,7 @@ export class Client {
   }
 
   /**
-   * What each pass of the compiler makes of a module.
+   * Returns a module's text after each pass of the compiler.
    * @param {HloModule} module
    * @param {object} [options] as of compile()
    * @returns {{ pass: string, text: string }[]} for each pass that changed something, in order, the
@@ -316,8 +316,8 @@ export class Client {
   }
 
   /**
-   * Gives a custom-call target its meaning. Where the same name is registered again, the last one
-   * counts.
+   * Registers the callback that runs for a custom-call target. A second registration of a name replaces
+   * the first.
    * @param {string} target the custom_call_target
    * @param {(call: object) => any} callback gets { operands: Literal[], resultShapes: Shape[],
    *   replica: number, partition: number, backendConfig: string, backendConfigBytes: Uint8Array } and returns, or
@@ -344,7 +344,7 @@ export class Client {
   }
 
   /**
-   * What the next outfeed of a replica puts out, in order.
+   * Returns the value of a device's next outfeed, in order.
    * @param {object} [options]
    * @param {number} [options.replica] whose outfeed (default 0)
    * @param {number} [options.partition] (default 0)
@@ -356,7 +356,7 @@ export class Client {
   }
 
   /**
-   * What a device's outfeeds put out, one after the other, without end: for `for await`.
+   * Iterates over the values of a device's outfeeds, without end: for `for await`.
    * @param {object} [options] as of transferFromOutfeed
    * @returns {AsyncIterableIterator<Literal | Literal[]>}
    */
@@ -373,10 +373,10 @@ export class Client {
   }
 
   /**
-   * Where a device's infeeds get their values from, each when it is asked for; after what was
-   * transferred before, and after other sources.
-   * @param {Iterable<any> | AsyncIterable<any>} source of values as of transferToInfeed; what it
-   *   throws fails the run that asked
+   * Queues a source of values for a device's infeeds, after values and sources that were queued before.
+   * Each value is read when an infeed asks for it.
+   * @param {Iterable<any> | AsyncIterable<any>} source of values as of transferToInfeed; its errors
+   *   fail the run that asked
    * @param {object} [options] as of transferToInfeed
    */
   infeed(source, options) {
@@ -385,8 +385,8 @@ export class Client {
   }
 
   /**
-   * Ends the threads and gives everything back. Runs that are pending reject with CANCELLED;
-   * whatever is called afterwards throws FAILED_PRECONDITION.
+   * Ends the threads and frees all memory. Pending runs reject with CANCELLED; later calls throw
+   * FAILED_PRECONDITION.
    */
   dispose() {
     this.#core.dispose();
@@ -406,7 +406,7 @@ if (Symbol.dispose) {
   });
 }
 
-/** Loaded when it is first needed. A literal, so that bundlers make a file of its own of it. */
+/** Loads the StableHLO reader at first use. The literal path lets bundlers make it a file of its own. */
 const stablehlo = () => import('./stablehlo/index.mjs');
 
 /** Bytes of any kind, Node's Buffers too. */

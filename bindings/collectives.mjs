@@ -1,4 +1,4 @@
-/** The rows of the operations that replicas do together, or with the host and other programs. */
+/** The rows of collectives, and of transfers to the host and to other programs. */
 import {
   boolean, integer, integerLists, op, ops, optional, pairs, row, shape, string,
 } from './arguments.mjs';
@@ -74,7 +74,7 @@ function reduceScatter(emit, { operand, computation, scatterDimension, shardCoun
     ));
 }
 
-/** HLO splits and concatenates along one dimension: where they differ, the parts are moved over. */
+/** HLO splits and concatenates along one dimension. If they differ, the parts are transposed afterwards. */
 function allToAll(emit, bound, b) {
   const { operand, splitDimension, concatDimension, splitCount } = bound;
   const { dimensions } = operand.shape;

@@ -73,7 +73,7 @@ function namedComputation(name, shapes, context) {
 }
 
 /**
- * What a traced function returned: XlaOps of its builder.
+ * The results of a traced function, as XlaOps of its builder.
  * @returns {import('./op.mjs').XlaOp[]}
  */
 export function resultsOf(returned, types, context) {
@@ -101,8 +101,8 @@ export function callBody(fn, builder, parameters) {
 /* ---- Bodies that may use values from outside ---- */
 
 /**
- * A body in the form in which loops and branches call it: of one tuple, whose elements are its own
- * parameters and then all that comes from outside.
+ * A body in the form that loops and branches call: its parameter is one tuple of its own parameters
+ * and then all captured values.
  * @param {object} traced { module, captures, tuple: whether it returns a tuple } of trace()
  * @param {Shape[]} shapes of the parameters
  * @param {import('./op.mjs').XlaOp[]} captures all of the operation's
@@ -120,7 +120,7 @@ function packed(b, traced, shapes, captures, isState) {
   return wrapper.build(wrapper.tuple([...next, ...elements.slice(shapes.length)]));
 }
 
-/** A module that the caller built, in the place of a function: it takes all parameters as one. */
+/** A module that the caller built, instead of a function: it takes all parameters as one. */
 const ofModule = (module, isTuple) => ({
   module,
   captures: [],
@@ -165,7 +165,7 @@ function checkState({ module: { resultShape }, isTuple, call }, shapes) {
   );
 }
 
-/** A branch with what it needs from outside: { computation, operand }. */
+/** A branch with the values that it captures: { computation, operand }. */
 function branch(emit, b, argument, value, operand) {
   if (!isFunction(value)) return { computation: value, operand };
   const shapes = operand ? [operand.shape] : [];

@@ -1,6 +1,6 @@
 /**
- * One instance of the core (src/api.h), and the ways in and out of it: calls, strings, memory,
- * errors. What is above this file never sees the glue.
+ * One instance of the core (src/api.h), and its interface to JavaScript: calls, strings, memory,
+ * errors. Only this file, the loader and the workers use Emscripten's glue.
  */
 import { isLimit, STATUS_CODES, XlaError } from './error.mjs';
 import { HostCalls } from './host_calls.mjs';
@@ -56,7 +56,7 @@ export class Core {
     return core;
   }
 
-  /** Bindings and builds of different versions would read something else than is written. */
+  /** Checks the versions: bindings and builds of different versions would misread each other's data. */
   #checkVersion(build) {
     const version = this.#glue._xla_api_version?.() ?? 0;
     if (version === API_VERSION) return;
@@ -66,9 +66,9 @@ export class Core {
   }
 
   /**
-   * The threads that there will be. They take as long to start as all else before a first result. So in Node,
-   * where nothing stands in the way of that, they are started when the host has nothing else to do; then
-   * they find what waits for them, and one that cannot load is the end of the client. A page is told first.
+   * Starts the threads. They take as long to start as all else before a first result. So Node starts them when the
+   * host is idle and create() does not wait; they then take up pending work, and a thread that cannot load ends the
+   * client. In a page create() waits for them.
    */
   async #expect(threads) {
     this.threads = this.call('xla_expect_threads', threads);
@@ -88,7 +88,7 @@ export class Core {
     if (!this.disposed) this.threads = started;
   }
 
-  /** A worker that should have told something did not. A page's lives on for a while after its end: see workers.mjs. */
+  /** Handles a worker that did not report in time. A page's worker lives on after its end: see workers.mjs. */
   suspectWorkers() {
     if (isNode || this.workersSettle) return;
     this.workersSettle = new Promise((resolve) => { setTimeout(resolve, DYING_MS); }).then(() => {
@@ -111,7 +111,7 @@ export class Core {
   }
 
   /**
-   * The core cannot be put right: whatever is pending or called from now on fails.
+   * Marks the core as broken: pending runs and all later calls fail.
    * @param {string} reason
    * @returns {XlaError}
    */
@@ -156,7 +156,7 @@ export class Core {
     }
   }
 
-  /** The error for an exception out of the core: a trap, platform_trap(), or the end of the engine's stack. */
+  /** The error for an exception from the core: a trap, platform_trap(), or the end of the engine's stack. */
   #trapped(error, name) {
     if (error?.xlaCode === UNAVAILABLE || !this.#glue._xla_call_abandon()) {
       return this.fail(`the core is broken: ${error.message}`);
@@ -172,7 +172,7 @@ export class Core {
     return error;
   }
 
-  /** As call, of a function that returns NULL when it fails: then throws what was wrong. */
+  /** As call, for functions that return NULL on failure: throws the core's last error. */
   need(name, ...args) {
     const result = this.call(name, ...args);
     if (!result) throw this.lastError();
@@ -212,7 +212,7 @@ export class Core {
     return new TextDecoder().decode(heap.slice(pointer, heap.indexOf(0, pointer)));
   }
 
-  /** As string, of one that was the caller's to free. */
+  /** As string, and frees it. */
   takeString(pointer) {
     try {
       return this.string(pointer);
@@ -222,8 +222,8 @@ export class Core {
   }
 
   /**
-   * Copies views into memory that the core takes over, and calls `body` with the pointers. What
-   * body throws gives them back.
+   * Copies views into memory that the core takes over, and calls `body` with the pointers. If body
+   * throws, they are freed.
    * @param {ArrayBufferView[]} views
    */
   giving(views, body) {
@@ -271,8 +271,8 @@ export class Core {
 }
 
 /**
- * Functions of api.h that read what exists and make something new, which goes with their scope when they trap: the
- * rest of the client is as before. A trap of any other function leaves runs in an unknown state.
+ * Functions of api.h that only read existing objects and make a new one. When they trap, the new object is freed
+ * with its scope, and the client goes on. A trap of any other function leaves runs in an unknown state.
  */
 const CONTAINED = /^xla_(compile|compile_passes|module_parse\w*|module_print\w*|executable_(print|thunks|code|memory))$/;
 

@@ -21,7 +21,7 @@ export const STATUS_CODES = Object.freeze([
 
 const MAX_CHARACTERS = 10_000;
 
-/** What every failure of this package is thrown as. */
+/** The class of all errors of this package. */
 export class XlaError extends Error {
   /**
    * @param {string} code XLA's status code, such as 'INVALID_ARGUMENT'
@@ -80,7 +80,7 @@ function described(value) {
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}${whose}`;
 }
 
-/** No more of it than is shown: it may be long, deep, or a part of itself. */
+/** Reads only the part that is shown: the list may be long, deep, or a part of itself. */
 function describeList(values, depth = 0) {
   if (depth > MAX_SHOWN) return '...';
   let text = '';
@@ -96,7 +96,7 @@ function shorten(text) {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 3)}...` : text;
 }
 
-/** What is wrong, of anything that can be thrown; never throws itself. */
+/** The message of any thrown value; never throws itself. */
 export function messageOf(error) {
   try {
     if (typeof error?.message === 'string' && error.message) return error.message;

@@ -13,7 +13,7 @@ const RUN_OPTIONS = { ...EXECUTION_OPTIONS, donate: DONATE };
 /** As in api.h. */
 const MEMORY = ['arguments', 'results', 'aliases', 'temporaries', 'constants', 'generatedCode', 'temporariesGiven'];
 
-/** A compiled program: takes arguments, gives results, as often as one likes. */
+/** A compiled program, which can run any number of times. */
 export class Executable extends Handle {
   /** Not for callers: see client.compile(). */
   constructor(core, pointer, { replicas, partitions, parameters, resultShape }) {
@@ -75,7 +75,7 @@ export class Executable extends Handle {
     return this.replicas * this.partitions;
   }
 
-  /** What each of them is called. */
+  /** The noun for a device in errors. */
   get #noun() {
     if (this.partitions === 1) return 'replica';
     return this.replicas === 1 ? 'partition' : 'device';
@@ -146,7 +146,7 @@ export class Executable extends Handle {
       outputsOf(core, run, device, this.resultShape, options.device)));
   }
 
-  /** A new run with its arguments. What was uploaded for it belongs to it. */
+  /** Makes a new run with its arguments. The run owns the buffers that were uploaded for it. */
   #start(argsPerReplica, donate, profile) {
     const core = coreOf(this);
     pointerOf(this); // not disposed?

@@ -91,7 +91,7 @@ export function checkDonated(operation, parameters, donate) {
 }
 
 /**
- * The caller's Buffers that are given away.
+ * The caller's Buffers that are donated.
  * @param {(leaf: object) => boolean} isGiven whether a leaf is
  * @param {boolean} [shared] whether several devices have the same arguments
  */
@@ -178,7 +178,7 @@ export function outputsOf(core, run, number, resultShape, onDevice = false) {
   return resultShape.isTuple ? resultShape.tupleShapes.map(take) : [take(resultShape)];
 }
 
-/** What a result of dynamic dimensions turned out to be. */
+/** The actual shape of a result with dynamic dimensions. */
 function shapeOfResult(core, pointer, shape) {
   if (!shape.isDynamic) return shape.withoutLayout();
   return Shape.parse(core.takeString(core.call('xla_buffer_shape', pointer)));

@@ -10,14 +10,14 @@ const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
   try {
     if (!core.disposed) core.call(free, pointer);
   } catch {
-    // Nobody is there to be told; the next call of the client is.
+    // No caller is waiting for this error; the next call of the client reports it.
   }
 });
 
 /**
  * For the rest of the package: coreOf(handle); pointerOf(handle), which throws FAILED_PRECONDITION
- * once it is disposed; and forget(handle), which disposes without freeing, where the core has taken
- * over.
+ * once it is disposed; and forget(handle), which disposes without freeing, because the core now owns
+ * the object.
  */
 let coreOf, pointerOf, forget;
 
@@ -64,7 +64,7 @@ export class Handle {
     return this.#pointer === 0 || this.#core.disposed;
   }
 
-  /** Gives the memory back. A second call does nothing. */
+  /** Frees the memory. A second call does nothing. */
   dispose() {
     const pointer = this.#pointer;
     forget(this);

@@ -1,6 +1,6 @@
 /**
- * Which of the two builds runs here: the one with threads needs shared memory, which a page has
- * only if it is cross-origin isolated. Each build is a WebAssembly file and its Emscripten glue.
+ * Chooses and loads one of the two builds. The build with threads needs shared memory, which a page
+ * has only if it is cross-origin isolated. A build is a WebAssembly file and its Emscripten glue.
  */
 import { messageOf, XlaError } from './error.mjs';
 import { kind } from './options.mjs';
@@ -23,12 +23,12 @@ export const assets = kind('a URL, a path or a function from file names to these
 const REMEDY = "if a bundler left this file behind, serve the package's folder build/dist " +
   '(importable as xla-wasm/dist/...) and say where it is: Client.create({ assets: "/that/folder/" })';
 
-/** @returns {XlaError} to be thrown: a file of the package is not to be had */
+/** @returns {XlaError} to be thrown: a file of the package cannot be loaded */
 function cannotLoad(file, why, cause) {
   return new XlaError('UNAVAILABLE', `cannot load ${file}: ${why}; ${REMEDY}`, { cause });
 }
 
-/** What addresses are relative to: the page's, the script's, or in Node the current folder. */
+/** The base of relative addresses: the page's, the script's, or in Node the current folder. */
 function baseAddress() {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   return base ?? (isNode ? `file://${globalThis.process.cwd()}/` : undefined);
@@ -48,7 +48,7 @@ const hadWorker = Object.hasOwn(globalThis, 'Worker');
 // By way of globalThis: bundlers would give a page a process of their own.
 export const isNode = typeof globalThis.process?.versions?.node === 'string';
 
-/** A module of Node's, out of the sight of bundlers for browsers. */
+/** Imports a module of Node's in a way that bundlers for browsers do not follow. */
 export function importNode(name) {
   return import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
 }
@@ -108,7 +108,7 @@ async function importGlue({ href }) {
   throw cannotLoad(href, 'it is no build of this package');
 }
 
-/** What an instance begins with: the glue's INITIAL_MEMORY. */
+/** The initial memory of an instance: the glue's INITIAL_MEMORY. */
 export const MIN_MEMORY = 2 ** 24;
 
 function newMemory(most, shared) {

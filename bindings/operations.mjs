@@ -1,7 +1,7 @@
 /**
  * The operations of XlaBuilder, one row each: the method's name; the opcode, as errors name it; the
- * documented arguments in the documented order, each with its kind; and how they become HLO. Which
- * shapes fit together is the core's to say.
+ * documented arguments in the documented order, each with its kind; and their lowering to HLO. The
+ * core checks the shapes.
  */
 import {
   boolean, booleans, elementType, index, indices, integer, integers, number, oneOf, op,
@@ -549,7 +549,7 @@ const dotAttributes = (numbers) => ({
   rhs_contracting_dims: numbers.rhsContractingDimensions,
 });
 
-/** Takes what was combined so far, of each operand, and then an element of each. */
+/** Takes the partial result of each operand, and then an element of each. */
 const reducer = combiner(({ operands, initValues }) => scalarsOf(initValues, operands));
 /** Takes the two elements of each operand that are compared. */
 const comparator = combiner(({ operands }) => operands.flatMap((operand) =>

@@ -30,7 +30,7 @@ export const count = (least, most) =>
   kind(`an integer from ${least} to ${most}`, (value) =>
     Number.isInteger(value) && value >= least && value <= most ? value : undefined);
 
-/** By what it does: a signal may come from another realm, or from a polyfill. */
+/** Recognised by its methods: a signal may come from another realm, or from a polyfill. */
 export const signal = kind('an AbortSignal', (value) =>
   typeof value?.addEventListener === 'function' && typeof value.removeEventListener === 'function' &&
   typeof value.aborted === 'boolean' ? value : undefined);

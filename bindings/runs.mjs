@@ -79,8 +79,8 @@ export class Runs {
   }
 
   /**
-   * A run was cancelled, or its time is up: it ends soon, whatever its workers do. A worker that was ended from
-   * outside tells nothing any more; one in a long step tells late, and the run is freed then.
+   * Ends a run that was cancelled or timed out, soon, whatever its workers do. A worker that was ended from outside
+   * does not report any more; one in a long step reports late, and the run is freed then.
    */
   expire(run) {
     const pending = this.#pending.get(run);
@@ -97,7 +97,7 @@ export class Runs {
     }, PATIENCE_MS);
   }
 
-  /** What the host does for a run went wrong. Who waits for the run frees it, which cancels it. */
+  /** Rejects a run whose host callback failed. The waiting caller then frees the run, which cancels it. */
   fail(run, error) {
     const pending = this.#pending.get(run);
     this.#pending.delete(run);
@@ -105,7 +105,7 @@ export class Runs {
     pending?.reject(error);
   }
 
-  /** Nobody will look again: rejects all that are pending. */
+  /** Rejects all pending runs, since no later look will come. */
   abandon(error) {
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
@@ -157,7 +157,7 @@ export class Runs {
   }
 }
 
-/** Runs `task` after the events that wait now. Timers would be clamped to 4 ms by browsers. */
+/** Runs `task` after the events that are queued now. Browsers would clamp a timer to 4 ms. */
 const nextTask = typeof setImmediate === 'function' ? (task) => setImmediate(task) : viaChannel();
 
 function viaChannel() {

@@ -233,7 +233,7 @@ function bytecodeAt(bytes, view, vector) {
     ? bytes.subarray(start, end) : undefined;
 }
 
-/** What is no program, by how it starts: its name, and what to do with it. */
+/** Known formats that are no programs, by their first bytes: the name, and a remedy. */
 const OTHERS = [
   [(b) => startsWith(b, 0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59), 'a NumPy array', 'pass it as an argument: readNpy()'],
   [(b) => startsWith(b, 0x50, 0x4b, 3, 4) && /^[^]{0,60}\.npy/.test(ascii(b, 0, 90)), 'NumPy arrays in a zip (.npz)',

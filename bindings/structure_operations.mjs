@@ -43,7 +43,7 @@ const conditionalOf = (values) => {
   return typeof values[1] === 'function' ? conditional.predicatedWithout : conditional.indexed;
 };
 
-/** What `size` steps make of the results of one: the outputs get the scanned dimension. */
+/** The shape of `size` steps from that of one: the outputs get the scanned dimension. */
 function scanShape(step, carries, dimension, size) {
   const results = step.tupleShapes ?? [step];
   const outputs = results.length - carries;

@@ -140,7 +140,7 @@ const ROWS = [
 export const ELEMENT_TYPES = new Map(ROWS.map((row) => [row.name, Object.freeze(row)]));
 
 /**
- * Why an element type does not hold a value: the rule for every way in, which the core has in other words for HLO
+ * Describes why an element type cannot hold a value. All inputs use this rule; the core has the same one for HLO
  * text (out_of_range in literal_parser.c).
  */
 export function refusal(elementType, value, place = '') {
@@ -187,7 +187,7 @@ export const SAFETENSORS = {
   F64: 'f64', I64: 's64', U64: 'u64',
 };
 
-/** What other systems call them. */
+/** Names of element types in other systems. */
 const ALIASES = {
   bool: 'pred', boolean: 'pred', i1: 'pred',
   char: 's8', byte: 'u8', short: 's16', int: 's32', long: 's64',

@@ -1,7 +1,6 @@
 /**
- * The worker threads of an instance, as the host sees them: whether they are there, and whether
- * they still are. The glue would throw a worker's error into nowhere; here it becomes the failure
- * of the run that the worker was busy with, and another worker takes its place.
+ * Starts the worker threads of an instance and watches them. The glue would lose a worker's error;
+ * here it fails the run that the worker was busy with, and another worker takes its place.
  */
 import { XlaError } from './error.mjs';
 import { importNode, isNode } from './loader.mjs';
@@ -104,7 +103,7 @@ export class Workers {
     this.#glue.runningWorkers = this.#glue.runningWorkers.filter((other) => other !== worker);
   }
 
-  /** Where none can start, the place stays empty at last. The others go on, if there are any. */
+  /** Tries to replace a lost worker. If none can start, the place stays empty, and any others go on. */
   #retry(worker, number, error) {
     const failures = (this.#failures.get(number) ?? 0) + 1;
     this.#failures.set(number, failures);
@@ -117,7 +116,7 @@ export class Workers {
   }
 }
 
-/** Resolves when the worker that holds this lock has ended, however that came. */
+/** Resolves when the worker that holds this lock has ended, for any reason. */
 const released = (name) => globalThis.navigator.locks.request(name, () => {});
 
 function withGlobal(name, value, body) {
@@ -132,8 +131,8 @@ function withGlobal(name, value, body) {
 }
 
 /**
- * A page starts workers from its own origin only. Where the package is from another one, such as a
- * CDN, a script of the page's own imports it.
+ * A page starts workers from its own origin only. If the package is from another one, such as a CDN,
+ * a script of the page's origin imports it.
  */
 function pageWorkerClass() {
   return class extends globalThis.Worker {
