@@ -7,7 +7,7 @@
 
 #include "plan/loop_plan.h"
 
-/* What lowering knows of the stages behind it; compile/ fills it in. */
+/* The abilities of the later stages, for lowering; compile/ fills it in. */
 typedef struct Target {
   bool (*has_type)(PrimitiveType type);             /* it has elements of this type */
   bool (*can_emit)(const Instruction *elementwise); /* it computes this operation on elements */

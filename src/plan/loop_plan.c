@@ -5,19 +5,19 @@
 #include "plan/loop_walk.h"
 #include "plan/reduction.h"
 
-/* Loops, and the root's index as they go. */
+/* Loops, and the root's index as a function of them. */
 typedef struct Box {
   int rank;
   int64_t sizes[MAX_LOOPS];
   Affine map[MAX_DIMENSIONS];
 } Box;
 
-/* Results [low, high) of a dimension, of whose windows the elements [first, end) are not padding. */
+/* Results [low, high) of a dimension. The elements [first, end) of their windows are not padding. */
 typedef struct Part {
   int64_t low, high, first, end;
 } Part;
 
-/* The shape of each result of a reduction, which is a tuple if there are several. */
+/* Returns the shape of each result of a reduction, which is a tuple if there are several. */
 static const Shape *reduce_leaf(const Shape *shape) {
   return shape_is_tuple(shape) ? shape->elements[0] : shape;
 }
@@ -50,7 +50,7 @@ static void remove_loop(LoopPlan *plan, int k) {
   plan->rank--;
 }
 
-/* A loop of one step, so that there is one to write code for. */
+/* Inserts a loop of one step, so that the plan has a loop. */
 static void insert_loop(LoopPlan *plan, int k) {
   for (int j = plan->rank; j > k; j--) plan->sizes[j] = plan->sizes[j - 1];
   plan->sizes[k] = 1;
@@ -62,7 +62,7 @@ static void insert_loop(LoopPlan *plan, int k) {
   plan->rank++;
 }
 
-/* Loops of one step go, and neighbours that are contiguous everywhere become one. */
+/* Removes loops of one step, and merges neighbours that are contiguous in all arrays. */
 static void collapse_loops(LoopPlan *plan) {
   for (int k = plan->rank - 1; k >= 0; k--) {
     if (plan->sizes[k] == 1) remove_loop(plan, k);
@@ -81,14 +81,14 @@ static void collapse_loops(LoopPlan *plan) {
 
 static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
   const Affine *offset = &leaf->offset;
-  if (leaf->kind == NODE_RESULT) return LEVEL_ELEMENT; /* so that it has a pointer */
+  if (leaf->kind == NODE_RESULT) return LEVEL_ELEMENT; /* so it has a pointer */
   if (offset->coefficient[plan->lane_loop] || offset->coefficient[plan->time_loop]) {
     return LEVEL_ELEMENT;
   }
   for (int k = 0; k < plan->rank; k++) {
     if (offset->coefficient[k]) return LEVEL_ROW;
   }
-  return reads_anywhere(leaf) ? LEVEL_ROW : LEVEL_CALL; /* pointers are made row by row */
+  return reads_anywhere(leaf) ? LEVEL_ROW : LEVEL_CALL; /* pointers are computed for each row */
 }
 
 void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {
@@ -117,7 +117,7 @@ static void count_uses(LoopPlan *plan) {
 
 /* --- Reductions ------------------------------------------------------------------------------- */
 
-/* The nodes of the computation that combines: all scalars, so that there is no index to map. */
+/* Adds the nodes of the combining computation: all are scalars, so there is no index to map. */
 static void add_combiner(LoopPlan *plan, const Computation *computation) {
   const Instruction *root = computation->root;
   plan->combine = ARENA_ARRAY(plan->arena, LoopNode *, computation->count);
@@ -147,16 +147,16 @@ static void add_combiner(LoopPlan *plan, const Computation *computation) {
   }
 }
 
-/* --- The whole -------------------------------------------------------------------------------- */
+/* --- The loop nest ---------------------------------------------------------------------------- */
 
-/* One more loop, along which a dimension of the root's index goes in steps. */
+/* Adds a loop that advances a dimension of the root's index by `step`. */
 static void add_loop(Planner *planner, int64_t size, int dimension, int64_t step) {
   LoopPlan *plan = planner->plan;
   plan->sizes[plan->rank] = size;
   planner->root_map[dimension].coefficient[plan->rank++] = step;
 }
 
-/* reduce: the loops of the result, then those that are reduced. */
+/* Makes the loops of a reduce: those of the result, then the reduced ones. */
 static void start_reduce(Planner *planner, const Instruction *reduce) {
   const Shape *shape = reduce->operands[0]->shape;
   bool reduced[MAX_DIMENSIONS] = {false};
@@ -170,27 +170,27 @@ static void start_reduce(Planner *planner, const Instruction *reduce) {
   planner->plan->reduced = reduce->a->dimensions.count;
 }
 
-/* x / y, towards the larger. */
+/* x / y, rounded up. */
 static int64_t divide_up(int64_t x, int64_t y) { return x > 0 ? (x + y - 1) / y : -(-x / y); }
 
-/* The results from number `low` on whose windows lie as its own does. */
+/* Returns the results from number `low` on whose windows have the same part in the padding. */
 static Part part_from(const WindowDimension *w, int64_t size, int64_t results, int64_t low) {
   int64_t at = low * w->stride - w->padding_low, step = w->window_dilation, last;
   Part part = {.low = low, .high = low + 1, .first = divide_up(-at, step)};
   if (part.first < 0) part.first = 0;
   part.end = divide_up(size - at, step);
   if (part.end > w->size) part.end = w->size;
-  last = size - 1 + w->padding_low - (w->size - 1) * step; /* where it would be whole */
+  last = size - 1 + w->padding_low - (w->size - 1) * step; /* the position of a whole window */
   if (at >= 0 && part.end == w->size) part.high = last / w->stride + 1;
   if (part.high > results) part.high = results;
   return part;
 }
 
-/* How many parts a dimension of windows has; 0: too many, or some windows are padding only. Which is
-** number `wanted`. */
+/* Returns the number of parts of a dimension of windows, and finds part `wanted`. 0: too many, or some windows are
+** padding only. */
 static int find_part(const WindowDimension *w, int64_t size, int64_t results, int wanted,
                      Part *out) {
-  enum { MAX_ALIKE = 1000 }; /* that are looked at one by one */
+  enum { MAX_ALIKE = 1000 }; /* results examined one by one */
   int count = 0;
   for (int64_t low = 0; low < results && count <= MAX_BOXES; count++) {
     Part part = part_from(w, size, results, low), next = part;
@@ -222,7 +222,7 @@ bool windows_have_plan(const Instruction *reduce_window) {
   return box_count(reduce_window, MAX_BOXES) > 0;
 }
 
-/* reduce-window: the loops of the result, then those of the window; of one of the boxes. */
+/* Makes the loops of one box of a reduce-window: those of the result, then those of the window. */
 static void start_reduce_window(Planner *planner, const Instruction *reduce, int64_t box) {
   const Shape *result = reduce_leaf(reduce->shape), *shape = reduce->operands[0]->shape;
   const Window *window = &reduce->a->window;
@@ -245,8 +245,7 @@ static void start_reduce_window(Planner *planner, const Instruction *reduce, int
   }
 }
 
-/* A cumulative reduce-window: the loops of all dimensions but the one along which it accumulates,
-** and then that one's. */
+/* Makes the loops of a cumulative reduce-window: the dimension along which it accumulates is the last loop. */
 static void start_cumulative(Planner *planner, const Instruction *reduce, int along,
                              bool backwards) {
   const Shape *shape = reduce->operands[0]->shape;
@@ -265,8 +264,7 @@ const Instruction *loop_root(const Instruction *root) {
   return first->opcode == HLO_REDUCE ? first : root;
 }
 
-/* The loops, and the index into the root's operands (a reduction) or the root itself. Of windows those of one
-** box. */
+/* Makes the loops, of one box for windows, and the index into the operands of a reduction or into another root. */
 static bool start(Planner *planner, const Instruction *root, int64_t box) {
   LoopPlan *plan = planner->plan;
   bool reduces = root->opcode == HLO_REDUCE || root->opcode == HLO_REDUCE_WINDOW;
@@ -296,7 +294,7 @@ static bool start(Planner *planner, const Instruction *root, int64_t box) {
   return true;
 }
 
-/* The element of result `number` at the root's index. */
+/* Makes the node for the address of result `number` at the root's index. */
 static LoopNode *new_place(const Planner *planner, const Instruction *operand, const Shape *result,
                            int number) {
   LoopPlan *plan = planner->plan;
@@ -307,7 +305,7 @@ static LoopNode *new_place(const Planner *planner, const Instruction *operand, c
   return place;
 }
 
-/* Where all results of a box go, or what is accumulated so far. */
+/* Adds the addresses of all results of a box, or of the values accumulated so far. */
 static void add_places(const Planner *planner, const Instruction *root) {
   LoopPlan *plan = planner->plan;
   plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
@@ -317,7 +315,7 @@ static void add_places(const Planner *planner, const Instruction *root) {
   }
 }
 
-/* Of a tuple, what follows the reduction's results. */
+/* Visits the elements of a root tuple that follow the reduction's results. */
 static PlanResult visit_kept(Planner *planner, const Instruction *tuple) {
   LoopPlan *plan = planner->plan;
   int first = plan->output_count, count = tuple->operand_count - first;
@@ -354,7 +352,8 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
     int starts = plan->start_count;
     PlanResult made = loop_walk(planner, root->operands[count + i], &(Affine){0}, &plan->inits[i]);
     if (made != PLAN_OK) return made;
-    if (plan->start_count > starts) return PLAN_IMPOSSIBLE; /* it is there before any row */
+    if (plan->start_count > starts)
+      return PLAN_IMPOSSIBLE; /* a start must be known before the loops */
   }
   if (root != whole) return visit_kept(planner, whole);
   if (plan->cumulative) add_places(planner, root);
@@ -387,7 +386,7 @@ int64_t loop_plan_results(const LoopPlan *plan) {
 
 /* --- Boxes ------------------------------------------------------------------------------------ */
 
-/* Takes the steps of a loop from the split on, and leaves those before. */
+/* Returns a box with the steps of a loop from the split on, and keeps those before. */
 static Box cut_box(const Planner *planner) {
   LoopPlan *plan = planner->plan;
   int k = planner->split_loop;
@@ -409,7 +408,7 @@ static void start_box(Planner *planner, LoopPlan *plan, const Box *box) {
   planner->plan = plan;
 }
 
-/* The plan of one single loop nest, or of the first box of what is split. */
+/* Makes the plan of a single loop nest, or the plans of all boxes. */
 static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
   Arena *arena = planner->plan->arena;
   Box *waiting = NULL;
@@ -434,7 +433,7 @@ static bool make_plans(Planner *planner, LoopPlans *plans, const Instruction *ro
   }
 }
 
-/* Windows, a box after the other: what is reduced is not split. */
+/* Makes the plans of windows, one box after the other. Reduced loops are not split. */
 static bool make_window_plans(Planner *planner, LoopPlans *plans, const Instruction *root) {
   int64_t boxes = box_count(root, MAX_BOXES);
   for (int64_t box = 0; box < boxes; box++) {

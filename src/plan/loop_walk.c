@@ -53,7 +53,7 @@ static void split_map(Affine *map, int map_rank, int rank, int k, int64_t inner)
   }
 }
 
-/* Replaces loop k by two loops, of which the inner one has `inner` steps, in the root's index. */
+/* Replaces loop k in the root's index by two loops, the inner one of `inner` steps. */
 static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
   LoopPlan *plan = planner->plan;
   if (plan->rank >= MAX_DIMENSIONS) return PLAN_IMPOSSIBLE; /* collapse_loops may insert two */
@@ -72,9 +72,9 @@ static PlanResult split_loop(Planner *planner, int k, int64_t inner) {
 /* --- Reshape ---------------------------------------------------------------------------------- */
 
 /*
-** A group of dimensions of the result that a group of the operand's has the elements of: the
-** operand's multi-index from the result's. `linear` is the position within the group; each of its
-** terms must fall into one dimension of the operand. A loop that runs across several is split.
+** Maps a group of the result's dimensions to the group of the operand's dimensions with the same elements.
+** `linear` is the position within the group. Each of its terms must fall into one dimension of the operand; a
+** loop that runs across several is split.
 */
 static PlanResult delinearize(Planner *planner, const Affine *linear, const int64_t *dims,
                               int count, Affine *out) {
@@ -107,7 +107,7 @@ static PlanResult delinearize(Planner *planner, const Affine *linear, const int6
   return PLAN_OK;
 }
 
-/* The dimensions [from, to) of `shape` that are not of size 1. */
+/* Lists the dimensions [from, to) of `shape` that are not of size 1. */
 static int real_dimensions(const Shape *shape, int from, int to, int *out) {
   int count = 0;
   for (int i = from; i < to; i++) {
@@ -178,7 +178,7 @@ static uint32_t hash_of(const LoopPlan *plan, const Instruction *key, const Affi
   return hash ^ hash >> 15;
 }
 
-/* Twice the table. */
+/* Doubles the table. */
 static void grow_table(Planner *planner) {
   enum { FIRST_SLOTS = 32 };
   LoopNode **table = planner->table;
@@ -193,7 +193,7 @@ static void grow_table(Planner *planner) {
   }
 }
 
-/* Where the table has the node of that key and map, or has room for it. */
+/* Returns the table's slot of the node with that key and map, or a free one. */
 static LoopNode **find_slot(Planner *planner, const Instruction *key, const Affine *map) {
   int nodes = planner->plan->count + planner->depth; /* all are in the plan or on the stack */
   if (2 * (uint32_t)nodes >= planner->slots) grow_table(planner);
@@ -211,7 +211,7 @@ static LoopNode **find_slot(Planner *planner, const Instruction *key, const Affi
   }
 }
 
-/* For the slot that was found last. */
+/* Makes a node for the slot that was found last. */
 static LoopNode *new_node(const Planner *planner, const Instruction *key, const Affine *map) {
   const LoopPlan *plan = planner->plan;
   LoopNode *node = ARENA_NEW(plan->arena, LoopNode);
@@ -237,8 +237,8 @@ Affine linear_offset(const Shape *shape, const Affine *map) {
   return offset;
 }
 
-/* The node of an input's element, or of that of an input that `key` reshapes: where its elements are does
-** not depend on the input's dimensions. */
+/* Returns the node of an input's element. `key` may be a reshape of the input, as addresses do not depend on the
+** input's dimensions. */
 static LoopNode *input_node(Planner *planner, const Instruction *key, const Affine *map,
                             const Instruction *input) {
   LoopNode **slot = find_slot(planner, key, map);
@@ -254,8 +254,8 @@ static LoopNode *input_node(Planner *planner, const Instruction *key, const Affi
 
 /* --- Dynamic slices --------------------------------------------------------------------------- */
 
-/* The start of a dimension of a dynamic slice, as part of the operand's index there. It is read before
-** the loops: what computes it is not in them. */
+/* Adds the start of a dynamic slice's dimension to the operand's index. It is read before the loops, so it
+** must not be computed in them. */
 static PlanResult add_start(Planner *planner, const Instruction *slice, int d, Affine *map) {
   const Instruction *index = slice->operands[1 + d];
   int64_t limit = slice->operands[0]->shape->dims[d] - slice->shape->dims[d];
@@ -282,7 +282,7 @@ static PlanResult add_start(Planner *planner, const Instruction *slice, int d, A
 
 /* --- Concatenations and padding --------------------------------------------------------------- */
 
-/* Whether an index is below a bound, if that is so for all elements of the box, or for none. */
+/* Finds whether an index is below a bound for all elements of the box or for none; otherwise the box is split. */
 static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound, bool *below) {
   const LoopPlan *plan = planner->plan;
   int64_t low = index->constant, high = low, step = 0;
@@ -298,7 +298,7 @@ static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound,
   *below = high < bound;
   if (has_starts(index)) return PLAN_IMPOSSIBLE;
   if (*below || low >= bound) return PLAN_OK;
-  if (loops > 1 || plan->reduce) return PLAN_IMPOSSIBLE; /* what is reduced is of one kind */
+  if (loops > 1 || plan->reduce) return PLAN_IMPOSSIBLE; /* reduced loops are not split */
   planner->split_step =
       step > 0 ? (bound - index->constant + step - 1) / step : (bound - index->constant) / step + 1;
   return PLAN_SPLIT;
@@ -317,7 +317,7 @@ static PlanResult map_concatenate(Planner *planner, const Instruction *x, Affine
   return made;
 }
 
-/* The operand is the one that is padded, or what it is padded with, whose index has no dimensions. */
+/* Maps an element of a pad to the padded operand or to the scalar padding value. */
 static PlanResult map_pad(Planner *planner, const Instruction *x, Affine *out,
                           const Instruction **operand) {
   bool is_inside = true;
@@ -335,8 +335,8 @@ static PlanResult map_pad(Planner *planner, const Instruction *x, Affine *out,
 
 /* --- Index operations ------------------------------------------------------------------------- */
 
-/* The index of the operand's element that is the result's element at `map`; which operand, if it is not the
-** first. */
+/* Finds the index of the operand's element that is the result's element at `map`, and the operand if it is not
+** the first. */
 static PlanResult operand_map(Planner *planner, const Instruction *instruction, const Affine *map,
                               Affine *out, const Instruction **from) {
   const Shape *shape = instruction->shape, *operand = instruction->operands[0]->shape;
@@ -382,7 +382,7 @@ static PlanResult operand_map(Planner *planner, const Instruction *instruction, 
 
 /* --- Gathers ---------------------------------------------------------------------------------- */
 
-/* The node reads the array, which is there before the loops; its operands are the index's components. */
+/* Makes a node that reads an array computed before the loops, at an index whose components are its operands. */
 static PlanResult set_gathered(const Planner *planner, LoopNode *node, const Affine *map) {
   const Instruction *gather = node->key, *array = gather->operands[0];
   Arena *arena = planner->plan->arena;
@@ -420,9 +420,9 @@ static PlanResult enter_component(Planner *planner, const LoopNode *node, int co
 /* --- The walk --------------------------------------------------------------------------------- */
 
 /*
-** Goes through index operations, to what computes or holds the element of `*at` at `map`, which is then
-** in `maps[0]` or `maps[1]` if not still in `map`. `*node` is set, and all is done, where that is an
-** input behind a reshape.
+** Follows index operations from `*at` at `map` to the instruction that computes or holds the element. The new
+** map is in `maps[0]` or `maps[1]`, or still in `map`. An input reached through a reshape needs no further
+** visit: then `*node` is set.
 */
 static PlanResult skip_index_operations(Planner *planner, const Instruction **at,
                                         const Affine **map, Affine maps[2][MAX_DIMENSIONS],
@@ -444,7 +444,7 @@ static PlanResult skip_index_operations(Planner *planner, const Instruction **at
   return PLAN_OK;
 }
 
-/* The node of an instruction's element, which is put on the stack if it is new and has operands. */
+/* Finds the node of an instruction's element. A new one with operands goes onto the stack. */
 static PlanResult enter(Planner *planner, const Instruction *instruction, const Affine *map,
                         LoopNode **out) {
   LoopPlan *plan = planner->plan;
@@ -474,8 +474,8 @@ static PlanResult enter(Planner *planner, const Instruction *instruction, const 
   return made;
 }
 
-/* Depth first, operands before users. The stack is the planner's own: programs are as deep as their
-** authors like, and the machine's stack is not. */
+/* Walks depth first, operands before users. The stack is the planner's own, as programs may be deeper than the
+** machine's stack. */
 PlanResult loop_walk(Planner *planner, const Instruction *instruction, const Affine *map,
                      LoopNode **out) {
   PlanResult made = enter(planner, instruction, map, out);
@@ -487,7 +487,7 @@ PlanResult loop_walk(Planner *planner, const Instruction *instruction, const Aff
       loop_walk_add(planner->plan, node);
       continue;
     }
-    /* Operands have the result's index, but for select's and clamp's scalars, which have none. */
+    /* Operands have the result's index, except the scalars of select and clamp, which have none. */
     int k = top->next++;
     if (node->kind == NODE_GATHERED) {
       made = enter_component(planner, node, k, &node->operands[k]);

@@ -67,7 +67,7 @@ bool reduction_has_order(const Instruction *reduce) {
   if (reduce->opcode != HLO_REDUCE || !type_is_floating(type) || type_bits(type) > 8) return false;
   int count = reduce->operand_count / 2;
   if (count == 1) return !is_maximum(reduce_operation(reduce));
-  if (!reduces_apart(reduce)) return false; /* loops take one after the other */
+  if (!reduces_apart(reduce)) return false; /* loops take one element after the other */
   for (int r = 0; r < count; r++) {
     if (!is_maximum(reduce_operation_of(reduce, r))) return true;
   }
@@ -81,15 +81,15 @@ bool reduce_window_neutral(const Instruction *reduce, Scalar *x) {
          !(opcode == HLO_MULTIPLY && type_is_complex(type));
 }
 
-/* Every window has all elements up to its place, or from there on, of one dimension. */
+/* Whether every window has all elements of a dimension up to its position, or from there on. */
 static bool is_cumulative(const WindowDimension *d, int64_t size, bool *backwards) {
   *backwards = d->padding_low == 0;
   int64_t low = *backwards ? 0 : d->size - 1, high = *backwards ? d->size - 1 : 0;
   return d->size >= size && d->padding_low == low && d->padding_high == high;
 }
 
-/* Then each step is rounded, and what comes first matters, which from the end is the last element.
-** rewrite/windows/block_scans.c makes short windows of them, for which a loop each is no loss. */
+/* Whether each step is rounded, so that the order matters; windows from the end begin at the last element.
+** rewrite/windows/block_scans.c makes these windows short, so one loop per window costs little. */
 static bool rounds_often(const Instruction *reduce) {
   PrimitiveType type = reduce->operands[0]->shape->type;
   Opcode opcode = reduce_operation(reduce);

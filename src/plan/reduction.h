@@ -1,38 +1,38 @@
-/* What reductions and windows are like: what loops are made of depends on it. */
+/* Classifies reductions and windows, for the passes and plans that make loops of them. */
 #ifndef XLA_PLAN_REDUCTION_H
 #define XLA_PLAN_REDUCTION_H
 
 #include "hlo/ir/module.h"
 #include "value/scalar.h"
 
-/* The operation that a reduction combines by, if it may be done in any order; else OPCODE_COUNT. */
+/* Returns the operation that a reduction combines by, if its order is free; else OPCODE_COUNT. */
 Opcode reduce_operation(const Instruction *reduce);
 
-/* The operation on two values by which it combines one of its results, if that is all; else OPCODE_COUNT. */
+/* Returns the single binary operation that combines a result; OPCODE_COUNT if there is more to it. */
 Opcode reduce_operation_of(const Instruction *reduce, int result);
 
-/* Whether each of its results, of one type, is combined by an operation that may be done in any order, whatever
-** the others are. */
+/* Whether all results have one type, and each is combined independently of the others by an operation whose order
+** is free. */
 bool reduces_apart(const Instruction *reduce);
 
 /* Whether it is a reduction, not of windows, whose order matters: 8-bit floats are rounded, and overflow, at every
-** step but for maxima and minima. */
+** step, except in maxima and minima. */
 bool reduction_has_order(const Instruction *reduce);
 
-/* x with f(x, y) = y for all y, of such an operation; false if it has none. Of a sum of floats that is -0, as
-** 0 + -0 is 0. */
+/* Finds x with f(x, y) = y for all y, for such an operation; false if there is none. For a sum of floats it is -0,
+** as 0 + -0 is 0. */
 bool reduce_neutral(Opcode opcode, PrimitiveType type, Scalar *x);
 
-/* What a window of one operand may be padded with. Products of complex numbers have nothing of that kind:
-** infinity times 1 + 0i has a part that is no number. */
+/* Finds the neutral value that pads windows of one operand. Products of complex numbers have none: infinity
+** times 1 + 0i has a part that is NaN. */
 bool reduce_window_neutral(const Instruction *reduce, Scalar *x);
 
-/* The dimension along which a reduce-window is cumulative: it has a result per element, of it and all
-** elements before it, or, backwards, after it. -1 if it is not of this kind. */
+/* Returns the dimension along which a reduce-window is cumulative: each result combines an element and all
+** elements before it, or, backwards, after it. -1 if it is not cumulative. */
 int cumulative_window(const Instruction *instruction, bool *backwards);
 
-/* That, where what was accumulated so far may be taken on: -1 where it begins at the other end, and
-** rounds at every step. */
+/* The same, if a loop can carry the accumulated value from step to step. -1 if the reduction rounds at every
+** step and begins at the other end. */
 int cumulative_dimension(const Instruction *instruction, bool *backwards);
 
 #endif

@@ -1,7 +1,7 @@
 /*
 ** Rows of few elements, as those of points and colours are, leave lanes empty: where all loops that are
 ** contiguous everywhere have become one and the last is still short, lanes go along a longer loop around it.
-** That loop is cut into blocks, so that what one turn of the short loops touches is in the cache for the next.
+** That loop is split into blocks, so that the memory used in one turn of the short loops is cached for the next.
 **
 **     for n: for d < 3: y[n][d] = x[n][d] * c[d]
 **     for block of n: for d < 3: for n in block, four at a time: y[n][d] = x[n][d] * c[d]
