@@ -96,7 +96,7 @@ static bool read_inputs(const Options *options, const Executable *executable, Ar
                      parameters, options->input_count);
   }
   for (int i = 0; i < options->input_count; i++) {
-    /* The shape ends at the first space: a brace behind it is the literal's, not a layout's. */
+    /* The shape ends at the first space: a brace after it belongs to the literal, not to a layout. */
     const char *end, *text = options->inputs[i] + strcspn(options->inputs[i], " ");
     size_t length = (size_t)(text - options->inputs[i]);
     char *prefix = arena_strndup(arena, options->inputs[i], length);

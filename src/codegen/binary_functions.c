@@ -1,13 +1,13 @@
 /*
-** Functions of two operands in lanes of 32 bits, and what is made of those: arc tangents, remainders,
-** integer division. Those of f32x4 hold for operands of ordinary size; for others generated code calls
-** the vector functions of the same name. The polynomial was fitted for least error by Remez's algorithm.
+** Functions of two operands in lanes of 32 bits as formulas, and functions derived from them: arc tangents,
+** remainders, integer division. Those of f32x4 hold for operands of ordinary size; for others generated code
+** calls the vector functions of the same name. The polynomial was fitted for minimal error by Remez's algorithm.
 */
 #include <math.h>
 
 #include "codegen/math_functions.h"
 
-/* As integers, positive floats are in order; and NaN, without its sign, is beyond all. */
+/* Compares bits as integers: positive floats keep their order, and NaN without its sign is above all. */
 static Value is_outside(Expression *m, Value size, int64_t from, int64_t to) {
   return either(m, integer_less(m, size, integer(m, from)), integer_less(m, integer(m, to), size));
 }
@@ -18,9 +18,9 @@ static int64_t power_bits(int n) { return (int64_t)(127 + n) << 23; }
 /* --- Arcs ------------------------------------------------------------------------------------- */
 
 /*
-** The arc tangent of t, the smaller of |x| and |y| by the larger one, reduced by pi/4 where it is more
-** than tan(pi/8); then subtracted from pi/2 and pi as the octant asks. The multiples of pi/4 are `high`,
-** and times `lost` what their rounding took.
+** The arc tangent of t, the smaller of |x| and |y| divided by the larger one. It is reduced by pi/4 where t is
+** more than tan(pi/8), then subtracted from pi/2 and pi by the octant. `high` is the multiple of pi/4; times
+** `lost` it is the rounding error of that.
 */
 static Value arc_tangent_2(Expression *m, Value y, Value x) {
   Value sign_bit = constant(m, -0.0), width = absolute(m, x), height = absolute(m, y);
@@ -29,7 +29,7 @@ static Value arc_tangent_2(Expression *m, Value y, Value x) {
   Value reduced = is_less(m, product(m, large, constant(m, 0.41421356)), small);
   Value t = quotient(m, difference(m, small, both(m, reduced, large)),
                      sum(m, large, both(m, reduced, small)));
-  /* In steps so small that its cube loses nothing, and is 0 rather than denormal, which takes long */
+  /* Rounds t to small steps. Its cube loses nothing by that, and is 0 instead of a denormal, which is slow. */
   Value step = constant(m, 0x1p-16), cut = difference(m, sum(m, t, step), step);
   Value z = product(m, cut, cut);
   Value p = POLYNOMIAL(m, z, 0.08059093f, -0.13879501f, 0.19977897f, -0.33332955f);
@@ -44,7 +44,7 @@ static Value arc_tangent_2(Expression *m, Value y, Value x) {
   return either(m, result, both(m, y, sign_bit));
 }
 
-/* Not both nearly zero, nor large; the sum is NaN if either is. */
+/* Where both are nearly zero, or one is large or NaN. */
 static Value is_far_from_one(Expression *m, Value y, Value x) {
   Value size = sum(m, absolute(m, x), absolute(m, y));
   return is_outside(m, size, power_bits(-100), power_bits(100));
@@ -68,9 +68,8 @@ Formula *const arc_sine_formula = arc_sine, *const arc_cosine_formula = arc_cosi
 
 /* --- Remainders ------------------------------------------------------------------------------- */
 
-/* With q = x / y rounded to nearest, q y is the sum of two exact products, as q has 9 bits at most, and
-** all differences are exact: the last but one is less than 3/4 y. Where it is negative it is y too
-** small. */
+/* With q = x / y rounded to nearest, q y is the sum of two exact products, as q has 9 bits at most. All
+** differences are exact, as the last but one is less than 3/4 y. If it is negative, it is y too small. */
 static Value remainder_of(Expression *m, Value x, Value y) {
   Value a = absolute(m, x), b = absolute(m, y), magic = constant(m, 0x1.8p23);
   Value q = difference(m, sum(m, quotient(m, a, b), magic), magic);
@@ -89,7 +88,7 @@ static Value is_extreme_quotient(Expression *m, Value x, Value y) {
 
 /* --- Integers --------------------------------------------------------------------------------- */
 
-/* Of lanes 0 and 1, or 2 and 3, in the low words of f64x2 */
+/* Returns the quotients of lanes 0 and 1, or of 2 and 3, in the low words of f64x2. */
 static Value quotient_of_half(Expression *m, bool is_signed, Value x, Value y, bool high) {
   int to_double = is_signed ? F64X2_CONVERT_LOW_I32X4_S : F64X2_CONVERT_LOW_I32X4_U;
   Value operands[] = {x, y};
@@ -103,9 +102,9 @@ static Value quotient_of_half(Expression *m, bool is_signed, Value x, Value y, b
 }
 
 /*
-** The quotient of two 32-bit integers, rounded to double, truncates to the right integer: the next
-** integer above an inexact quotient q is at least q / 2^32 away, an ulp of a double far less. The sum
-** has its low 32 bits in its own: INT_MIN / -1 wraps. Division by zero gives all ones.
+** The quotient of two 32-bit integers, rounded to double, truncates to the right integer: the next integer above
+** an inexact quotient q is at least q / 2^32 away, much more than an ulp. The low bits of the sum with 1.5 * 2^52
+** hold the integer modulo 2^32, so INT_MIN / -1 wraps. Division by zero gives all ones.
 */
 static Value integer_quotient(Expression *m, bool is_signed, Value x, Value y) {
   Value low = quotient_of_half(m, is_signed, x, y, false);
@@ -114,7 +113,7 @@ static Value integer_quotient(Expression *m, bool is_signed, Value x, Value y) {
   return either(m, expression_shuffle(m, low, high, 0, 2, 4, 6), is_zero);
 }
 
-/* Which for these quotients gives x for y = 0, and 0 for y = -1 */
+/* x - q y; for these quotients it is x for y = 0, and 0 for y = -1. */
 static Value integer_rest(Expression *m, bool is_signed, Value x, Value y) {
   Value q = integer_quotient(m, is_signed, x, y);
   return integer_difference(m, x, expression_op(m, I32X4_MUL, 2, q, y, -1));
@@ -129,7 +128,7 @@ static Value divide_unsigned(Expression *m, Value x, Value y) {
 static Value rest_signed(Expression *m, Value x, Value y) { return integer_rest(m, true, x, y); }
 static Value rest_unsigned(Expression *m, Value x, Value y) { return integer_rest(m, false, x, y); }
 
-/* --- Which there are -------------------------------------------------------------------------- */
+/* --- The table of functions -------------------------------------------------------------------------- */
 
 const BinaryFunction *math_binary_function(Opcode opcode, PrimitiveType type) {
   static const BinaryFunction atan2 = {arc_tangent_2, is_far_from_one, NULL};

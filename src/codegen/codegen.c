@@ -7,7 +7,7 @@ static bool has_type(PrimitiveType type) { return lane_kind(type) != LANES_NONE;
 
 const Target codegen_target = {has_type, can_emit_operation};
 
-/* How many elements go into one result. */
+/* Returns the number of elements that are reduced to one result. */
 static int64_t elements_per_result(const Instruction *root) {
   int64_t count = 1;
   if (root->opcode == HLO_REDUCE) {
@@ -35,14 +35,14 @@ static CodegenWork scatter_work(const Instruction *scatter) {
                        .in_order = true};
 }
 
-/* Whether neighbouring results are not of neighbouring elements: then they may be different threads'. */
+/* Whether adjacent results are not of adjacent elements; then different threads may compute them. */
 static bool is_along(const Instruction *root) {
   return root->opcode == HLO_REDUCE &&
          list_has(root->a->dimensions, root->operands[0]->shape->rank - 1);
 }
 
-/* A cumulative reduction of few lines, which are long, goes on in each call where the last one was; how many
-** steps are a call then, of all lines. 0: whole lines are. */
+/* Returns the steps of all lines per call. A cumulative reduction of few long lines continues in each call where
+** the last one ended. 0: a call computes whole lines. */
 static int64_t steps_per_call(const Instruction *root) {
   enum { MAX_LINES = 16, ELEMENTS = 1 << 16 };
   bool backwards;
@@ -115,7 +115,7 @@ bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows) {
   }
   for (int i = 0; is && i < plan.count; i++) {
     const LoopNode *node = plan.nodes[i];
-    if (node->kind == NODE_RESULT) { /* what is kept of each step */
+    if (node->kind == NODE_RESULT) { /* a value kept at each step */
       is = stays_in_row(&plan, node, rows, shape_elements(node->instruction->shape) / rows);
     }
     if (node->kind != NODE_INPUT && node->kind != NODE_GATHERED) continue;
@@ -137,7 +137,7 @@ static void emit_scatter(WasmModule *module, const Instruction *fusion, Arena *a
   wasm_function_end(&emitter.function);
 }
 
-/* The loops of one plan; of a box, whose elements are the kernel's from number `first` on. */
+/* Emits the loops of one plan; a box has the kernel's elements from number `first` on. */
 static void emit_plan(WasmFunction *function, LoopPlan *plan, const Instruction *fusion,
                       int64_t first, bool is_part) {
   int in_use;
@@ -187,7 +187,7 @@ static bool emit_kernel(WasmModule *module, const Instruction *fusion, Error *er
   return ok;
 }
 
-/* What regions have written out nobody calls. */
+/* Emits an empty function in place of a fusion that all regions inline: no code calls it. */
 static void emit_nothing(WasmModule *module) {
   WasmFunction function;
   wasm_function_begin(&function, module, SIGNATURE_KERNEL);

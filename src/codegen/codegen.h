@@ -1,20 +1,19 @@
 /*
-** From fusions to WebAssembly. A fusion is an instruction `fusion` whose called computation holds
-** only operations that the loop emitter knows; rewrite/fuse/fuse_loops.c makes such fusions and
-** asks codegen_target what may go in.
+** Generates WebAssembly from fusions. A fusion is an instruction `fusion` whose called computation holds only
+** operations that the loop emitter knows. rewrite/fuse/fuse_loops.c makes such fusions, and asks codegen_target
+** which operations they may hold.
 **
 ** All fusions of one program become functions of one WebAssembly module, exported as "0", "1", ...
-** Signature of each, as C sees it (GeneratedKernel in base/host/platform.h):
+** Their signature in C (GeneratedKernel in base/host/platform.h):
 **
 **     void kernel(uint8_t *const *buffers, int64_t begin, int64_t end)
 **
 ** `buffers` holds one pointer per operand of the fusion (in order), then one per result leaf.
-** The kernel computes the elements [begin, end) of the result's row-major index space; ranges may
-** be computed in any order and by several threads at once, and their union is the whole result (whose
-** index space a fusion with concatenations or padding walks through box by box). Those of a scatter are of its windows, and are
-** computed in order, by one thread at a time.
-** The module imports the core's memory as "env"."memory" (shared in the threaded build) and may
-** import core functions as "env"."<name>".
+** The kernel computes the elements [begin, end) of the result's row-major index space. Ranges may be computed in
+** any order and by several threads at once; their union is the whole result. A fusion with concatenations or
+** padding numbers its elements box by box. A scatter's ranges count its windows, and are computed in order, by
+** one thread at a time. The module imports the core's memory as "env"."memory" (shared in the threaded build)
+** and may import core functions as "env"."<name>".
 */
 #ifndef XLA_CODEGEN_CODEGEN_H
 #define XLA_CODEGEN_CODEGEN_H
@@ -27,11 +26,11 @@ typedef struct ByteBuf {
   size_t size, capacity;
 } ByteBuf;
 
-/* What fusions may hold: for lower/. */
+/* The operations that fusions may hold: for rewrite/. */
 extern const Target codegen_target;
 
-/* How much there is to compute, and how much of it per call when work is divided: worth a call, and a
-** multiple of what a kernel computes at once. Depends on shapes alone. */
+/* The amount of work, and the part of it per call when it is divided. A chunk is large enough for a call, and a
+** multiple of the elements that a kernel computes at once. It depends on shapes alone. */
 typedef struct CodegenWork {
   int64_t units; /* elements of the result, or windows of a scatter */
   int64_t chunk;
@@ -42,22 +41,21 @@ typedef struct CodegenWork {
 
 CodegenWork codegen_work(const Instruction *fusion);
 
-/* Whether a fusion's result may be where its operand is: each element is read before the one at its
-** place is written, and by no other. */
+/* Whether a fusion's result may lie on its operand: each element is read only by the element at its place, before
+** that is written. */
 bool codegen_may_overwrite(const Instruction *fusion, int operand, int result);
 
-/* Whether a fusion makes its results row after row, if these are `rows` rows; and then, of each operand,
-** whether a row of it is all that goes into a row of them. Of a fusion that it is true of, the elements
-** of some rows may be computed in a call. */
+/* Whether a fusion computes its results row by row, for `rows` rows; a call may then compute some of the rows.
+** `by_rows` receives for each operand whether a result's row reads only the same row of it. */
 bool codegen_rows(const Instruction *fusion, int64_t rows, bool *by_rows);
 
-/* A function, for all fusions that say the same as this one: so many steps. */
+/* A function, shared by all equal fusions: `uses` steps call it. */
 typedef struct FusionFunction {
   const Instruction *fusion;
   int uses;
 } FusionFunction;
 
-/* What becomes one module: these functions, and after them one per region. */
+/* The contents of one module: these functions, followed by one per region. */
 typedef struct CodegenInput {
   const FusionFunction *fusions;
   int fusion_count;

@@ -1,6 +1,6 @@
 /*
-** Complex numbers in loops: as vectors of real and of imaginary parts, from and to memory where the
-** two alternate. complex_functions.c has what takes more than an instruction or two.
+** Emits complex numbers in loops: as vectors of real and of imaginary parts, loaded from and stored to memory
+** where the two alternate. complex_functions.c has the operations of more than one or two instructions.
 **
 ** Part number 2h of a C128 is the real part, and 2h + 1 the imaginary part, of lanes 2h and 2h + 1.
 */
@@ -10,14 +10,14 @@ static bool is_wide(PrimitiveType type) { return type == C128; }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-/* One component, in all lanes. */
+/* Loads one component into all lanes. */
 static void emit_load_component(Emitter *e, const LoopNode *node, int64_t elements, int component) {
   bool wide = is_wide(node_type(node));
   int64_t offset = emit_address(e, node, elements) + (wide ? 8 : 4) * component;
   wasm_simd_memory(&e->function, wide ? V128_LOAD64_SPLAT : V128_LOAD32_SPLAT, offset);
 }
 
-/* Components that alternate in two vectors, from the element `first` on. */
+/* Loads one component of elements from `first` on; in two vectors of memory the components alternate. */
 static void emit_load_pairs(Emitter *e, const LoopNode *node, int64_t first, int component) {
   for (int i = 0; i < 2; i++) {
     int64_t offset = emit_address(e, node, first) + 16 * i;
@@ -108,7 +108,7 @@ static void emit_multiply(Emitter *e, const LoopNode *node, int part) {
   }
 }
 
-/* Equal if both components are. */
+/* Compares numbers: equal if both components are. */
 static void emit_compare_half(Emitter *e, const LoopNode *node, int half) {
   bool equal = node->instruction->a->direction == COMPARE_EQ;
   bool wide = is_wide(node_type(node->operands[0]));
@@ -165,10 +165,11 @@ static void emit_convert(Emitter *e, const LoopNode *x, PrimitiveType to, int pa
 
 /* --- Formulas --------------------------------------------------------------------------------- */
 
-/* Expressions are large, and operands nest: what has one on the stack is not on the way to another. */
+/* Keeps Expressions, which are large, in frames of their own, so that recursion into operands does not pass
+** through them. */
 #define OWN_FRAME __attribute__((noinline))
 
-/* Both parts of half `half` of an operand, in locals of their own. */
+/* Puts both parts of half `half` of an operand into locals of their own. */
 static void emit_inputs(Emitter *e, const LoopNode *x, int half, int *locals) {
   for (int i = 0; i < 2; i++) {
     emit_value(e, x, 2 * half + i);
@@ -227,7 +228,7 @@ OWN_FRAME static void emit_formula_of(Emitter *e, const LoopNode *node, const in
   emit_expression(e, &m, values, 2, results);
 }
 
-/* Both parts of the result are made at once, and kept until the node is forgotten. */
+/* Computes both parts of the result at once, and keeps them until the node is forgotten. */
 static void emit_formula(Emitter *e, const LoopNode *node, int part) {
   int half = part / 2, locals[4], count = node->operand_count;
   for (int i = 0; i < count; i++) emit_inputs(e, node->operands[i], half, &locals[2 * i]);
@@ -257,9 +258,9 @@ void hoist_complex_constants(Emitter *e, const LoopNode *node) {
   hoist_constants(e, &m);
 }
 
-/* --- All of them ------------------------------------------------------------------------------ */
+/* --- All operations ------------------------------------------------------------------------------ */
 
-/* An operation on each component by itself. */
+/* Returns the instruction of an operation on each component by itself, or 0. */
 static int component_op(Opcode opcode, bool wide) {
   switch (opcode) {
   case HLO_ADD: return pick(wide, F32X4_ADD, F64X2_ADD);

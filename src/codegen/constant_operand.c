@@ -16,9 +16,9 @@ static Value whole_power(Expression *m, Value b, int count) {
 }
 
 /*
-** x^c for c in steps of one half, from -2 to 4: up to there the roundings add up to two units in the last
-** place, and no part of the product is out of range where the result is not. The root is that of XLA's
-** power: of -0 it is 0, and of -infinity infinity.
+** x^c for c in steps of one half, from -2 to 4. In this range the roundings add up to two units in the last
+** place, and no partial product is out of range where the result is not. The root is that of XLA's power: 0 for
+** -0, and infinity for -infinity.
 */
 static Value power_by(Expression *m, double c, Value x) {
   int twice = (int)(2 * fabs(c)), whole = twice / 2;
@@ -55,10 +55,11 @@ static uint64_t fraction(uint64_t r, uint64_t d, int bits) {
   return q;
 }
 
-/* The least l with d <= 2^l, d >= 2 */
+/* The smallest l with d <= 2^l, d >= 2 */
 static int ceiling_of_log(uint64_t d) { return 64 - __builtin_clzll(d - 1); }
 
-/* The upper half of the unsigned product. 64 bits go by halves, of which extmul takes lanes 0 and 1. */
+/* Returns the upper half of the unsigned product. 64-bit numbers are multiplied by halves; extmul_low takes
+** lanes 0 and 1. */
 static Value product_high(Expression *m, Value x, uint64_t factor) {
   if (!m->wide) {
     Value f = integer(m, (int64_t)factor);
@@ -110,7 +111,7 @@ static Value quotient_by(Expression *m, bool is_signed, Scalar d, Value x) {
   return signed_quotient(m, d.i, x);
 }
 
-/* --- Which there are -------------------------------------------------------------------------- */
+/* --- The table of formulas -------------------------------------------------------------------------- */
 
 static bool is_integer(PrimitiveType type) {
   return lane_kind(type) == LANES_I32 || lane_kind(type) == LANES_I64;

@@ -1,15 +1,14 @@
 /*
-** Element-wise operations as vector code. What one or two SIMD instructions do is written out; what
-** takes more is a formula (math_functions.c) or a call of a vector function
-** (vector_functions.def). The results are those of the evaluator's rules, bit for bit except in the
-** transcendental functions.
+** Emits element-wise operations as vector code. Operations of one or two SIMD instructions are emitted here;
+** others are a formula (math_functions.c) or a call of a vector function (vector_functions.def). The results
+** equal those of the evaluator's rules, bit for bit except in the transcendental functions.
 */
 #include <math.h>
 #include <string.h>
 
 #include "codegen/math_functions.h"
 
-/* --- What the tables say ---------------------------------------------------------------------- */
+/* --- Tables ---------------------------------------------------------------------- */
 
 /* One SIMD instruction, by lane kind; 0 where there is none. */
 typedef short OpByLanes[LANES_F64 + 1];
@@ -33,7 +32,7 @@ static const OpByLanes plain_ops[OPCODE_COUNT] = {
     [HLO_MINIMUM] = {0, V128_AND, I32X4_MIN_S, 0, F32X4_MIN, F64X2_MIN},
 };
 
-/* By direction; predicates compare as unsigned masks, 64-bit integers have no unsigned form. */
+/* The comparisons by direction. Predicates compare as unsigned masks; 64-bit integers have no unsigned form. */
 static const OpByLanes compare_ops[] = {
     [COMPARE_EQ] = {0, I32X4_EQ, I32X4_EQ, I64X2_EQ, F32X4_EQ, F64X2_EQ},
     [COMPARE_NE] = {0, I32X4_NE, I32X4_NE, I64X2_NE, F32X4_NE, F64X2_NE},
@@ -82,7 +81,7 @@ static const char *vector_function(Opcode opcode, PrimitiveType type) {
 
 /* --- Comparison and choice -------------------------------------------------------------------- */
 
-/* Makes signed order of 64-bit lanes what unsigned order was. */
+/* Flips the sign bits of 64-bit lanes, so that signed comparisons give the unsigned order. */
 static void emit_flip_sign(Emitter *e, PrimitiveType type) {
   if (type != U64) return;
   emit_splat64(e, UINT64_C(1) << 63);
@@ -109,8 +108,8 @@ static bool has_negative_zero(PrimitiveType type) {
          type != F8E5M2FNUZ;
 }
 
-/* The NaN of the FNUZ types has the bits that order as -0 would, but comes before all numbers. Of scale
-** factors the upper half does not come first. */
+/* Whether the order key is that of total order. The NaN of the FNUZ types has the bits of -0, but comes before
+** all numbers. The upper half of scale factors is not negative. */
 static bool can_order_totally(PrimitiveType type) {
   return has_negative_zero(type) && type != F8E8M0FNU;
 }
@@ -159,7 +158,7 @@ static void emit_select(Emitter *e, const LoopNode *node, int part) {
   emit_simd(e, V128_BITSELECT);
 }
 
-/* x, y -> the one that `compare` prefers, of 64-bit integers, which have no instruction for it. */
+/* x, y -> the one that `compare` prefers; for 64-bit integers, which lack min and max instructions. */
 static void emit_choose_i64(Emitter *e, PrimitiveType type, int compare) {
   int x = wasm_local(&e->function, WASM_V128), y = wasm_local(&e->function, WASM_V128);
   wasm_set(&e->function, y);
@@ -188,9 +187,8 @@ static void emit_limit(Emitter *e, Opcode opcode, PrimitiveType type) {
 
 /*
 ** Replaces x on top of the stack by the maximum or minimum of it and `limit`. f32x4.max is eight machine
-** instructions, for NaN and for the zeros; pmax is one, x < limit ? limit : x, which is right where the limit
-** is a constant: a NaN is x, and zeros matter to the maximum with 0 only, where x + 0 is 0 for -0, and to
-** the minimum with -0.
+** instructions, for NaN and for zeros. pmax is one, x < limit ? limit : x, and correct for a constant limit: only
+** x can be NaN. Zeros matter only to the maximum with 0, where x + 0 is 0 for -0, and to the minimum with -0.
 */
 static void emit_limited(Emitter *e, Opcode opcode, const LoopNode *limit, int part) {
   PrimitiveType type = node_type(limit);
@@ -227,7 +225,7 @@ static void emit_limit_of_two(Emitter *e, const LoopNode *node, int part) {
 
 /* --- Unary operations of more than one instruction -------------------------------------------- */
 
-/* Exponent bits that are not all ones. */
+/* Compares the exponent bits: those of a finite number are not all ones. */
 static void emit_is_finite(Emitter *e, const LoopNode *node) {
   const LoopNode *x = node->operands[0];
   LaneKind kind = lane_kind(x->instruction->shape->type);
@@ -250,7 +248,7 @@ static void emit_copysign(Emitter *e, LaneKind kind, uint32_t bits32, uint64_t b
   emit_simd(e, V128_OR);
 }
 
-/* 1 with the sign of x where x is less or greater than zero; x itself where it is zero or NaN. */
+/* Pushes 1 with the sign of x where x is less or greater than zero; x itself where it is zero or NaN. */
 static void emit_sign_float(Emitter *e, LaneKind kind) {
   bool wide = kind == LANES_F64;
   int x = emit_keep(e);
@@ -302,7 +300,7 @@ static bool constant_amount(const LoopNode *node, uint64_t *amount) {
   }
 }
 
-/* The operand, extended to the lane as the shift needs it. */
+/* Extends the operand to the lane as the shift needs it. */
 static void emit_extended(Emitter *e, Opcode opcode, PrimitiveType type) {
   int bits = type_bits(type);
   if (bits >= 32) return;
@@ -331,8 +329,8 @@ static void emit_constant_shift(Emitter *e, Opcode opcode, PrimitiveType type, u
   }
 }
 
-/* x, y -> x shifted by y, of lanes of 8 or 16 bits: bit by bit of the amounts. Those past the width leave
-** nothing, or the sign. (Of lanes of 32 bits to call a function for each takes as long, of 64 a third.) */
+/* x, y -> x shifted by y, for lanes of 8 or 16 bits: one step for each bit of the amounts. Amounts past the width
+** leave zero, or the sign. (For lanes of 32 bits a function call takes as long; for 64 bits, a third.) */
 static void emit_dense_shift(Emitter *e, Opcode opcode) {
   int y = emit_take(e), x = emit_take(e), bits = 8 * e->dense;
   int op = opcode == HLO_SHIFT_LEFT            ? I32X4_SHL
@@ -385,7 +383,7 @@ static void emit_shift_operation(Emitter *e, const LoopNode *node, int part) {
   }
 }
 
-/* The ones of bytes, added up */
+/* Adds up the population counts of bytes. */
 static void emit_popcnt(Emitter *e, bool wide) {
   emit_simd(e, I8X16_POPCNT);
   emit_simd(e, I16X8_EXTADD_PAIRWISE_I8X16_U);
@@ -398,8 +396,8 @@ static void emit_popcnt(Emitter *e, bool wide) {
   emit_simd(e, V128_AND);
 }
 
-/* Counts are of 32 or 64 bits: the bits above the type's own are cleared, and not counted. XLA counts
-** the ones of 4-bit integers in whole bytes. */
+/* Counts in 32 or 64 bits: the bits above the type's own are cleared, and not counted. XLA counts the ones of
+** 4-bit integers in whole bytes. */
 static void emit_count(Emitter *e, const LoopNode *node) {
   Opcode opcode = node->instruction->opcode;
   PrimitiveType type = node_type(node);
@@ -430,7 +428,7 @@ static void emit_count(Emitter *e, const LoopNode *node) {
 
 /* --- Products of bytes ------------------------------------------------------------------------ */
 
-/* x, y -> x y, of lanes of 16 bits, each of which has two: the lower one, the upper one. */
+/* x, y -> x y of bytes, by products of 16-bit lanes: one for the lower bytes, one for the upper ones. */
 static void emit_multiply_bytes(Emitter *e) {
   int y = emit_take(e), x = emit_take(e);
   e->dense = 2;
@@ -453,7 +451,7 @@ static void emit_multiply_bytes(Emitter *e) {
 
 /* --- All operations --------------------------------------------------------------------------- */
 
-/* An operation on operands that are on the stack. */
+/* Emits an operation on operands that are on the stack. */
 static void emit_on_stack(Emitter *e, const LoopNode *node) {
   Opcode opcode = node->instruction->opcode;
   PrimitiveType type = node_type(node);
@@ -509,7 +507,7 @@ bool is_long_function(Opcode opcode, PrimitiveType type) {
          vector_function(opcode, type);
 }
 
-/* XLA computes floats of 8 bits in those of 16, which only these results show. */
+/* Whether rounding to f16 first shows in a result. XLA computes floats of 8 bits in those of 16. */
 static bool rounds_twice(Opcode opcode, PrimitiveType type) {
   return is_float8(type) && opcode != HLO_REMAINDER && is_long_function(opcode, type);
 }
@@ -567,7 +565,7 @@ void emit_operation(Emitter *e, const LoopNode *node, int part) {
   if (node != e->stored && !is_exact(node->instruction)) emit_round(e, type);
 }
 
-/* Integers of so many bytes, or what comparing them makes: true in all bits. */
+/* Whether a type is an integer of `bytes` bytes, or a predicate: a mask of all bits. */
 static bool is_dense(PrimitiveType type, int bytes) {
   return type == PRED || (lane_kind(type) == LANES_I32 && type_bits(type) == 8 * bytes);
 }
@@ -583,7 +581,7 @@ bool can_be_dense(const LoopNode *node, int bytes) {
   case HLO_CLAMP:
   case HLO_COMPARE:
   case HLO_CONVERT:
-  case HLO_PARAMETER: /* of what combines */
+  case HLO_PARAMETER: /* of a combining computation */
   case HLO_SELECT:
   case HLO_SIGN: return true;
   case HLO_POPCNT: return bytes == 1;
@@ -598,7 +596,7 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   if (opcode == HLO_BITCAST_CONVERT) {
     return type_bits(from) == type_bits(to) && from != PRED && to != PRED;
   }
-  /* XLA has zero for the least scale factor here, and its largest f4 is out of all integers' range. */
+  /* XLA has zero for the smallest scale factor here, and its largest f4 is out of all integers' range. */
   if (from == F8E8M0FNU && to == PRED) return false;
   if (from == F4E2M1FN && lane_kind(to) != LANES_F32 && lane_kind(to) != LANES_F64) return false;
   /* Through f32, as here, these would be rounded twice. */
@@ -606,8 +604,8 @@ static bool can_emit_conversion(PrimitiveType from, PrimitiveType to, Opcode opc
   return !(wide_source && is_narrow_float(to) && type_bits(to) <= 8);
 }
 
-/* Nothing is computed in formats that are only stored, but for what passes them on: rewrite/expand/normalize_floats.c
-** converts. */
+/* Whether an operation can have a type. Formats that are only stored occur only in operations that move them:
+** rewrite/expand/normalize_floats.c inserts conversions. */
 static bool can_hold(PrimitiveType type, Opcode opcode) {
   bool passes_on = opcode == HLO_SELECT || opcode == HLO_CONVERT || opcode == HLO_BITCAST_CONVERT;
   return passes_on || type_computed_in(type) == type;
@@ -640,7 +638,7 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS:
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* in steps: value/real_math.c */
+  case HLO_LOGISTIC: return is_float && !is_float8(type); /* computed in steps: value/real_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:

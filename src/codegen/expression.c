@@ -79,7 +79,7 @@ Value polynomial(Expression *m, Value x, const double *coefficients, int count) 
   return total;
 }
 
-/* --- Constants, made before the loops ---------------------------------------------------------- */
+/* --- Constants, set before the loops ---------------------------------------------------------- */
 
 static int constant_local(const Emitter *e, uint64_t bits) {
   for (int i = 0; i < e->math_count; i++) {
@@ -144,7 +144,7 @@ static void emit_node(Emitter *e, Expression *m, Value value) {
 }
 
 void emit_expression(Emitter *e, Expression *m, const Value *results, int count, int *locals) {
-  /* What no result needs must not keep what it uses in a local. */
+  /* Values that no result needs must not keep their operands in locals. */
   for (int i = 0; i < count; i++) m->nodes[results[i]].uses++;
   for (Value v = m->count - 1; v >= 0; v--) {
     if (m->nodes[v].uses > 0) continue;

@@ -1,11 +1,10 @@
 /*
-** Formulas over vectors, and their code. A formula is built as a graph of values, by functions that
-** read like the formula; emit_expression() then writes it: what is used once stays on WebAssembly's
-** stack, what is used more often gets a local for as long. Constants are hoisted: emitter.h has
-** emit_math_constants().
+** Formulas over vectors, and their code. A formula is built as a graph of values, by functions that read like
+** the formula. emit_expression() then emits it: a value used once stays on WebAssembly's stack, others get a
+** local for their live range. Constants are hoisted by emit_math_constants() (emitter.h).
 **
-** A formula computes in lanes of 32 bits or, if `wide`, of 64; the operations named without a type
-** are then those of f64x2 and i64x2.
+** A formula computes in lanes of 32 bits or, if `wide`, of 64; operations named without a type are then those of
+** f64x2 and i64x2.
 */
 #ifndef XLA_CODEGEN_EXPRESSION_H
 #define XLA_CODEGEN_EXPRESSION_H
@@ -36,21 +35,21 @@ typedef struct ExpressionNode {
 
 typedef struct Expression {
   bool wide;
-  bool of_difference; /* the input is one of numbers that are not all tiny, most likely */
+  bool of_difference; /* the input is a difference of numbers, most likely not all tiny */
   int count;
   ExpressionNode nodes[MAX_VALUES];
 } Expression;
 
 /* --- Building --- */
 
-Value expression_input(Expression *m, int local); /* NO_LOCAL while only constants are asked for */
+Value expression_input(Expression *m, int local);    /* NO_LOCAL if only constants are hoisted */
 Value expression_word(Expression *m, uint64_t bits); /* of each 64 bits of the vector */
 Value expression_op(Expression *m, int op, int count, Value a, Value b, Value c);
 Value expression_shift(Expression *m, int op, Value a, int amount);
 Value expression_shuffle(Expression *m, Value a, Value b, int i, int j, int k, int l);
 Value expression_call(Expression *m, const char *name, int count, const Value *operands);
 
-/* A float in all lanes, or an integer; of f64x2 or i64x2 if wide. */
+/* Puts a float or an integer into all lanes; of f64x2 or i64x2 if wide. */
 Value constant(Expression *m, double value);
 Value integer(Expression *m, int64_t value);
 
@@ -78,7 +77,7 @@ BINARY_OPERATION(quotient, F32X4_DIV, F64X2_DIV)
 BINARY_OPERATION(is_less, F32X4_LT, F64X2_LT)
 BINARY_OPERATION(is_equal, F32X4_EQ, F64X2_EQ)
 BINARY_OPERATION(is_unequal, F32X4_NE, F64X2_NE)
-/* b < a ? b : a, and a < b ? b : a: NaN if a is, at one instruction where min and max are six. */
+/* b < a ? b : a, and a < b ? b : a: NaN if a is. One instruction, where min and max are six. */
 BINARY_OPERATION(minimum, F32X4_PMIN, F64X2_PMIN)
 BINARY_OPERATION(maximum, F32X4_PMAX, F64X2_PMAX)
 BINARY_OPERATION(integer_sum, I32X4_ADD, I64X2_ADD)
@@ -112,14 +111,14 @@ Value polynomial(Expression *m, Value x, const double *coefficients, int count);
 /* --- Writing --- */
 
 struct Emitter;
-/* Makes a formula's constants, before the loops: emit_expression() then takes them from there. */
+/* Sets a formula's constants before the loops; emit_expression() then uses these locals. */
 void hoist_constants(struct Emitter *e, const Expression *m);
-/* Leaves each result in a local of its own, which the caller releases. Inputs' locals stay. */
+/* Emits a formula. Each result is in a local of its own, which the caller releases. Inputs' locals stay. */
 void emit_expression(struct Emitter *e, Expression *m, const Value *results, int count,
                      int *locals);
 
 /*
-** if (any lane of the mask in local `where`) { instead = ...; these lanes of result = instead }: a lane's
+** Emits: if (any lane of the mask in local `where`) { instead = ...; these lanes of result = instead }. A lane's
 ** result does not depend on its neighbours. The locals `where` and `instead` are released.
 */
 void begin_exception(struct Emitter *e, int where);

@@ -1,13 +1,12 @@
 /*
-** Vector functions that go lane by lane, of integers: with the evaluator's own rules where XLA's differ
-** from C's.
+** Vector functions of integers that go lane by lane. They use the evaluator's rules where XLA's differ from C's.
 */
 #include "codegen/vector_functions.h"
 #include "value/scalar_math.h"
 
 /* --- Integers of 64 bits ---------------------------------------------------------------------- */
 
-/* Division by zero gives all ones, and the remainder is what is divided; as for the narrower ones. */
+/* Division by zero gives all ones, and as remainder the dividend; as for narrower integers. */
 static int64_t divide_s64(int64_t x, int64_t y) {
   return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
 }

@@ -1,7 +1,7 @@
 /*
-** Functions that are written out in the loop, as programs spend their time in them: a call costs
-** half as much as what it calls, and a function that is called for each vector makes its constants
-** each time, three instructions apiece. Here they are made once, before the loops.
+** Inlines frequent functions into loops. A call costs half as much as the function that it calls, and a called
+** function builds its constants for each vector, three instructions apiece. Inlined functions have them built
+** once, before the loops.
 */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { NOT_POSITIVE = 1, NOT_NEGATIVE = 2, EITHER = 3 };
 
-/* What is known of a float of all elements: that it is at most 0, or at least, or no number. */
+/* Returns the known bounds of a float in all elements: at most 0, at least 0; NaN satisfies both. */
 static int sign_of(const LoopNode *node, int depth) {
   const Instruction *x = node->instruction;
   if (!type_is_floating(node_type(node)) || depth == 0) return 0;
@@ -36,7 +36,7 @@ static int sign_of(const LoopNode *node, int depth) {
   }
 }
 
-/* Of x - max(x), as every softmax has it, e^x has a formula of its own. */
+/* Returns a node's formula. e^(x - max(x)), as in every softmax, has a formula of its own. */
 static Formula *formula_of(const LoopNode *node) {
   Opcode opcode = node->instruction->opcode;
   if (opcode == HLO_EXP && node->operands[0]->kind == NODE_OPERATION &&
@@ -46,7 +46,7 @@ static Formula *formula_of(const LoopNode *node) {
   return math_formula(opcode, lane_kind(node_type(node)));
 }
 
-/* What may be among the operands of a function that its formula does not hold for. */
+/* Returns the operands of a function for which its formula does not hold, if they may occur. */
 static const Exception *exception_of(const LoopNode *node) {
   enum { MAX_DEPTH = 6 };
   Opcode opcode = node->instruction->opcode;
@@ -56,7 +56,7 @@ static const Exception *exception_of(const LoopNode *node) {
 
 /* --- Constants -------------------------------------------------------------------------------- */
 
-/* The narrow floats' conversions, and the rounding that XLA does in between. */
+/* Hoists the constants of a narrow float's conversions, and of XLA's intermediate rounding. */
 static void hoist_of_type(Emitter *e, PrimitiveType type) {
   if (!is_narrow_float(type)) return;
   Expression m = {0};
@@ -123,7 +123,7 @@ void emit_math_constants(Emitter *e) {
 
 bool has_math(Opcode opcode, LaneKind kind) { return math_formula(opcode, kind) != NULL; }
 
-/* Replaces the input on top of the stack by a value made of it. */
+/* Replaces the input on top of the stack by a value computed from it. */
 static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
   int result;
   emit_expression(e, m, &value, 1, &result);
@@ -132,7 +132,7 @@ static void emit_value_of(Emitter *e, Expression *m, int input, Value value) {
   wasm_local_release(&e->function, input);
 }
 
-/* Expressions are large: one at a time. Returns the local with the result. */
+/* Emits a formula; returns the local with the result. Not inlined, as expressions take much stack. */
 __attribute__((noinline)) static int emit_formula(Emitter *e, bool wide, Formula *formula,
                                                   int input) {
   Expression m = {.wide = wide};

@@ -1,6 +1,6 @@
 /*
-** The polynomials of f64, and of erf, were fitted for least error by Remez's algorithm with 200 bits;
-** that of the logarithm of f32 is from Moshier's Cephes library (logf.c).
+** Real functions as formulas. The polynomials of f64, and of erf, were fitted for minimal error by Remez's
+** algorithm with 200 bits; that of the logarithm of f32 is from Moshier's Cephes library (logf.c).
 */
 #include "codegen/math_functions.h"
 
@@ -10,8 +10,8 @@
 
 /* --- Exponentials ----------------------------------------------------------------------------- */
 
-/* x = n ln 2 + r with |r| < 0.42. With r coth(r/2) = 2 + r^2 P(r^2), which takes half the terms that e^r itself
-** would, and w = r^2 P(r^2) - r, e^r - 1 = 2 r / (2 + w) = r - r w / (2 + w). */
+/* x = n ln 2 + r with |r| < 0.42. With r coth(r/2) = 2 + r^2 P(r^2) and w = r^2 P(r^2) - r,
+** e^r - 1 = 2 r / (2 + w) = r - r w / (2 + w). P needs half the terms of a polynomial for e^r. */
 typedef struct Exponent {
   Value n;       /* plus a bias, an integer in the low bits, 9 of f32 and 12 of f64 */
   Value r, w, d; /* 2 + w */
@@ -20,8 +20,8 @@ typedef struct Exponent {
 static int mantissa_bits(const Expression *m) { return m->wide ? 52 : 23; }
 static int exponent_bias(const Expression *m) { return m->wide ? 1023 : 127; }
 
-/* Adding 1.5 * 2^(mantissa bits) rounds to an integer, and leaves it in the low bits, with the bias
-** that is added along. `log2` is what is rounded. n times the first part of ln 2 is exact. Returns r. */
+/* Rounds `log2` to the integer n and returns r. Adding 1.5 * 2^(mantissa bits) leaves the integer in the low
+** bits, plus the bias. n times the first part of ln 2 is exact. */
 static Value reduced_by(Expression *m, Value x, Value log2, int bias, Value *biased_n) {
   Value magic = constant(m, (m->wide ? 0x1.8p52 : 0x1.8p23) + bias);
   *biased_n = sum(m, log2, magic);
@@ -31,14 +31,14 @@ static Value reduced_by(Expression *m, Value x, Value log2, int bias, Value *bia
   return difference(m, difference(m, x, high), low);
 }
 
-/* x^2, but never denormal, which would take more than a hundred cycles: where x is so small that it matters,
-** no sum notices its square. A difference is 0, or no less than the last bit of what it is of. */
+/* Returns x^2, but never a denormal, which would take more than a hundred cycles. A square that small changes
+** no sum. A difference needs no check: it is 0, or at least the last bit of its operands. */
 static Value square_of(Expression *m, Value x) {
   if (!m->of_difference) x = sum(m, x, constant(m, m->wide ? 0x1p-300 : 0x1p-40));
   return product(m, x, x);
 }
 
-/* `log2` is x / ln 2, or so near that |r| is within the bound. */
+/* Reduces x. `log2` is x / ln 2, or near enough for |r| to be within the bound. */
 static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   Exponent e;
   e.r = reduced_by(m, x, log2, bias, &e.n);
@@ -54,15 +54,15 @@ static Exponent reduced(Expression *m, Value x, Value log2, int bias) {
   return e;
 }
 
-/* e^r - 1; without what r has of bits beyond a step, which the product loses, and never denormal */
+/* Returns e^r - 1. r is cut to multiples of a small step; the product would lose lower bits anyway. The result
+** is never denormal. */
 static Value minus_one(Expression *m, Exponent e) {
   Value step = constant(m, m->wide ? 0x1p-100 : 0x1p-16);
   Value cut = difference(m, sum(m, e.r, step), step);
   return difference(m, e.r, product(m, cut, quotient(m, e.w, e.d)));
 }
 
-/* The same e^r as (d + s) / (d - s), tanh(r / 2) being s / d: where there is a quotient anyway, that is
-** half as many terms. */
+/* e^r as (d + s) / (d - s) with tanh(r / 2) = s / d: half as many terms, for formulas that divide anyway. */
 typedef struct ExponentRatio {
   Value n, s, d;
 } ExponentRatio;
@@ -85,16 +85,16 @@ static ExponentRatio reduced_ratio(Expression *m, Value x, int bias) {
 /* 2^n of an n that has the exponent's bias. */
 static Value power_of_two(Expression *m, Value n) { return shifted_left(m, n, mantissa_bits(m)); }
 
-/* y, but 0 where e^x is not normal, as XLA:CPU has it: results that are denormal take more than a hundred
-** cycles, and masks of attention are all such. y may be anything there. */
+/* Returns y, but 0 where e^x is not normal, as in XLA:CPU. Denormal results take more than a hundred cycles,
+** and masks of attention consist of them. y may have any value there. */
 static Value if_normal(Expression *m, Value x, Value y) {
   return without(m, y,
                  is_less(m, x, constant(m, m->wide ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6)));
 }
 
-/* e^r / 2 times 2^(n + bias - that of the format). With -0.28 < r < 0.42 the quotient's error counts least: as near
-** as by minus_one(), which is two instructions longer; without, as it is of a difference, off by 1.07 ulp instead of
-** 0.78. */
+/* e^r / 2 times 2^(n + bias - the format's bias). -0.28 < r < 0.42 minimises the effect of the quotient's error:
+** 0.78 ulp, as by minus_one(), which is two instructions longer. For a difference, whose range of r is symmetric,
+** it is 1.07 ulp. */
 static Value scaled_exponential(Expression *m, Value x, int bias) {
   Value log2 = product(m, x, constant(m, M_LOG2E));
   if (!m->of_difference) log2 = difference(m, log2, constant(m, 0.1));
@@ -103,8 +103,8 @@ static Value scaled_exponential(Expression *m, Value x, int bias) {
   return product(m, y, power_of_two(m, e.n));
 }
 
-/* With 0 <= r < ln 2 instead, 2^n is never out of range, and the branch for large x goes; but r has a bit less,
-** and the result is off by 1.9 ulp. A polynomial of degree 5 is two instructions longer, and off by 2.2. */
+/* Two alternatives are less exact. With 0 <= r < ln 2 no 2^n is out of range, so large x need no branch; but r
+** has one bit less, and the error is 1.9 ulp. A polynomial of degree 5 is two instructions longer: 2.2 ulp. */
 static Value exponential(Expression *m, Value x) {
   return if_normal(m, x, scaled_exponential(m, x, exponent_bias(m) + 1));
 }
@@ -114,7 +114,7 @@ Value exponential_of_difference(Expression *m, Value x) {
   return exponential(m, x);
 }
 
-/* Where 2^(n + 1) may be out of range, a quarter of it is not. */
+/* Where x is so large that 2^(n + 1) may be out of range; a quarter of it is in range. */
 static Value is_large(Expression *m, Value x) {
   return is_less(m, constant(m, m->wide ? 708 : 87), x);
 }
@@ -124,8 +124,8 @@ static Value exponential_of_large(Expression *m, Value x) {
   return product(m, quarter, constant(m, 4));
 }
 
-/* 2^n (e^r - 1) + (2^n - 1) loses nothing; at half its size, as 2^n may be out of range. Below the
-** bound the result rounds to -1. */
+/* e^x - 1 as 2^n (e^r - 1) + (2^n - 1), which loses no bits. It is computed at half size, as 2^n may be out of
+** range. Below the bound the result rounds to -1. */
 static Value exponential_minus_one(Expression *m, Value x) {
   Value bounded = minimum(m, x, constant(m, m->wide ? 710 : 89));
   bounded = maximum(m, bounded, constant(m, m->wide ? -40 : -20));
@@ -145,9 +145,8 @@ static Value logistic(Expression *m, Value x) {
   return if_normal(m, x, y);
 }
 
-/* (e^2x - 1) / (e^2x + 1) with the sign of x; half the numerator is 2^n s + (2^n - 1) / 2 (d - s). Small
-** numbers lose nothing, and large ones little, as it is in the denominator, too. From the bound on the
-** result is 1. */
+/* (e^2x - 1) / (e^2x + 1) with the sign of x; half the numerator is 2^n s + (2^n - 1) / 2 (d - s). Small numbers
+** lose no bits, and large ones few, as the term is also in the denominator. From the bound on the result is 1. */
 static Value hyperbolic_tangent(Expression *m, Value x) {
   Value size = absolute(m, x);
   Value bounded = minimum(m, sum(m, size, size), constant(m, m->wide ? 44 : 20));
@@ -166,7 +165,7 @@ typedef struct Mantissa {
   Value n, f;
 } Mantissa;
 
-/* Of positive normal numbers. `scale` was added to the exponent, as an integer. */
+/* Splits positive normal numbers. `scale` was added to the exponent, as an integer. */
 static Mantissa split(Expression *m, Value x, Value scale) {
   int width = mantissa_bits(m);
   Value root = integer(m, m->wide ? INT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3); /* sqrt 1/2 */
@@ -186,8 +185,8 @@ static Mantissa split(Expression *m, Value x, Value scale) {
   return (Mantissa){n, f};
 }
 
-/* n ln 2 + log(1 + f) + rest, where `rest` is small, or -1 for none. With s = f / (2 + f), log(1 + f)
-** = 2 atanh s = f - s (f - s^2 R(s^2)); of f64 with the rounding of f in its own term. */
+/* n ln 2 + log(1 + f) + rest; `rest` is small, or -1 for none. With s = f / (2 + f), log(1 + f) = 2 atanh s
+** = f - s (f - s^2 R(s^2)). For f64 the rounding error of f is a term of its own. */
 static Value log_of(Expression *m, Mantissa x, Value rest) {
   Value f = x.f, s = quotient(m, f, sum(m, f, constant(m, 2))), z = product(m, s, s);
   Value low = product(m, x.n, constant(m, m->wide ? 1.90821492927058770002e-10 : -2.12194440e-4));
@@ -221,10 +220,10 @@ static Value log_formula(Expression *m, Value x) {
   return log_special(m, x, log_of(m, parts, -1));
 }
 
-/* Of positive normal numbers */
+/* Returns the logarithm of positive normal numbers. */
 static Value log_of_normal(Expression *m, Value x) { return log_of(m, split(m, x, -1), -1); }
 
-/* Where x is not positive and normal: as integers, numbers that are order as they do. */
+/* Where x is not positive and normal. Positive floats compare like their bits as integers. */
 static Value is_not_normal(Expression *m, Value x) {
   int width = mantissa_bits(m);
   Value least_normal = integer(m, INT64_C(1) << width);
@@ -232,7 +231,7 @@ static Value is_not_normal(Expression *m, Value x) {
   return either(m, integer_less(m, x, least_normal), integer_less(m, largest, x));
 }
 
-/* With u = 1 + x as it is rounded, log(1 + x) = log u + (x - (u - 1)) / u. */
+/* With u = 1 + x, rounded, log(1 + x) = log u + (x - (u - 1)) / u. */
 static Value log_plus_one_of_normal(Expression *m, Value x) {
   Value one = constant(m, 1), u = sum(m, x, one);
   Value lost = quotient(m, difference(m, x, difference(m, u, one)), u);
@@ -277,7 +276,7 @@ static Value complement_root(Expression *m, Value x) {
                     0.9999998384483051);
 }
 
-/* x P(x^2) of small x, and beyond 1 - Q(|x|)^8, which rounds to 1 from 3.95 or 5.93 on. */
+/* x P(x^2) for small x; for others 1 - Q(|x|)^8, which rounds to 1 from 3.95 (f32) or 5.93 (f64) on. */
 static Value error_function(Expression *m, Value x) {
   Value size = minimum(m, absolute(m, x), constant(m, m->wide ? 5.93 : 3.95));
   Value bounded = maximum(m, size, constant(m, m->wide ? 0x1p-300 : 0x1p-40)); /* no denormals */
@@ -291,8 +290,8 @@ static Value error_function(Expression *m, Value x) {
 
 /* --- Cube roots ------------------------------------------------------------------------------- */
 
-/* Of x > 0, within 4 %: a third of its bits as an integer, which is about its logarithm, and a constant.
-** The upper bits are enough, and as a float's mantissa can be multiplied. */
+/* Returns the cube root of x > 0 within 4 %: a third of its bits as an integer (about its logarithm) plus a
+** constant. The upper bits are enough, and can be multiplied as a float's mantissa. */
 static Value rough_cube_root(Expression *m, Value x) {
   int cut = m->wide ? 32 : 8;
   Value unit = constant(m, m->wide ? 0x1p52 : 0x1p23);
@@ -303,8 +302,8 @@ static Value rough_cube_root(Expression *m, Value x) {
 }
 
 /*
-** With r = t^3 / x - 1, t (1 + r)^(-1/3) is a cube root to 23 or 14 bits, of which another step makes all;
-** of f64 by Halley's method, where the bits of t are so few that its square is exact.
+** With r = t^3 / x - 1, t (1 + r)^(-1/3) is the cube root to 23 or 14 bits; another step gives the full
+** precision. For f64 that is Halley's method, with t cut so that its square is exact.
 */
 static Value cube_root_of_normal(Expression *m, Value x) {
   Value size = absolute(m, x), t = rough_cube_root(m, size), one = constant(m, 1), y;
@@ -325,7 +324,7 @@ static Value cube_root_of_normal(Expression *m, Value x) {
   return either(m, y, both(m, x, constant(m, -0.0)));
 }
 
-/* Of all others: 0, infinity and NaN are their own, and denormals are scaled by 2^54 or 2^24. */
+/* Returns the cube root of all others: 0, infinity and NaN themselves; denormals are scaled by 2^54 or 2^24. */
 static Value cube_root_of_others(Expression *m, Value x) {
   Value scaled = product(m, x, constant(m, m->wide ? 0x1p54 : 0x1p24));
   Value y = product(m, cube_root_of_normal(m, scaled), constant(m, m->wide ? 0x1p-18 : 0x1p-8));
@@ -338,8 +337,8 @@ static Value size_is_not_normal(Expression *m, Value x) { return is_not_normal(m
 
 /* --- Integers --------------------------------------------------------------------------------- */
 
-/* The exponent of the highest bit alone: with the next one cleared, nothing is rounded up to the power
-** above. Numbers with a sign have no zeros; of 0 there are 32. */
+/* Returns the leading zeros by the exponent of x as a float. The bit after the highest is cleared, so that
+** rounding never reaches the next power. Negative numbers have no leading zeros; 0 has 32. */
 static Value leading_zeros(Expression *m, Value x) {
   Value top = without(m, x, shifted_right_unsigned(m, x, 1));
   Value exponent = shifted_right_unsigned(
@@ -349,7 +348,7 @@ static Value leading_zeros(Expression *m, Value x) {
   return without(m, count, shifted_right(m, x, 31));
 }
 
-/* --- Which there are -------------------------------------------------------------------------- */
+/* --- The table of formulas -------------------------------------------------------------------------- */
 
 static bool is_float_lanes(LaneKind kind) { return kind == LANES_F32 || kind == LANES_F64; }
 

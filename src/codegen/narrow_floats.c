@@ -1,8 +1,7 @@
 /*
-** The narrow floats: an element's bits, zero-extended to 32, to the f32 of that value and back, by
-** integer arithmetic that is the same for all formats (value/fp.h). Rounds as fp_from_double() does.
-** NaNs of the formats that have several keep what fits of their payload, so that data that is only
-** moved keeps its bits.
+** Converts narrow floats: an element's bits, zero-extended to 32, to the f32 of equal value and back. The
+** integer arithmetic is the same for all formats (value/fp.h). Rounds as fp_from_double() does. In formats
+** with several NaNs these keep the fitting part of their payload, so that moved data keeps its bits.
 */
 #include "codegen/math_functions.h"
 #include "value/scalar.h"
@@ -15,7 +14,7 @@ static int width(const FpFormat *format) {
 }
 static int64_t all_ones(const FpFormat *format) { return (INT64_C(1) << (width(format) - 1)) - 1; }
 static int64_t sign_bit(const FpFormat *format) { return all_ones(format) + 1; }
-/* Where what is not a number begins: all ones, or, where only -0 is NaN, beyond. */
+/* Returns the smallest magnitude that is no finite number. If only -0 is NaN, that is beyond all ones. */
 static int64_t first_special(const FpFormat *format) {
   switch (format->specials) {
   case FP_IEEE: return all_ones(format) & -(INT64_C(1) << format->mantissa_bits);
@@ -23,20 +22,20 @@ static int64_t first_special(const FpFormat *format) {
   default: return all_ones(format) + 1;
   }
 }
-/* The power of two, as f32, above all numbers of the format. */
+/* Returns the power of two above all numbers of the format, as bits of f32. */
 static int64_t limit(const FpFormat *format) {
   int above = (1 << format->exponent_bits) - (format->specials == FP_IEEE) - format->bias;
   return (int64_t)(BIAS + above) << MANTISSA;
 }
-/* A number that is 1.0 in the format's exponent `above` places above the smallest. */
+/* Returns the power of two whose exponent is `above` plus the format's smallest, as bits of f32. */
 static int64_t least_exponent(const FpFormat *format, int above) {
   return (int64_t)(BIAS - format->bias + above) << MANTISSA;
 }
 
 /* --- bf16 is the upper half of f32 ------------------------------------------------------------ */
 
-/* In the upper half. To nearest even: half of the last place kept, less one unless that is odd, is
-** added before the cut; NaN becomes quiet. */
+/* Rounds to bf16, in the upper half, to nearest even: adds half of the last kept place before the cut, less
+** one if that place is even. NaN becomes quiet. */
 static Value bf16_rounded(Expression *m, Value x) {
   Value odd = both(m, shifted_right_unsigned(m, x, 16), integer(m, 1));
   Value number = integer_sum(m, integer_sum(m, x, odd), integer(m, 0x7fff));
@@ -45,7 +44,7 @@ static Value bf16_rounded(Expression *m, Value x) {
 
 /* --- Scale factors are exponents of f32 ------------------------------------------------------- */
 
-/* The least, of exponent 0, is a denormal, half of the next; the last is NaN. */
+/* The smallest value, of exponent 0, is a denormal of f32, half of the next one; the largest bits are NaN. */
 static Value decoded_power(Expression *m, Value bits) {
   Value value = shifted_left(m, bits, MANTISSA);
   Value least_one = expression_op(m, I32X4_EQ, 2, value, integer(m, 0), -1);
@@ -53,8 +52,8 @@ static Value decoded_power(Expression *m, Value bits) {
   return either(m, value, both(m, either(m, least_one, last), integer(m, 0x400000)));
 }
 
-/* Halfway is up; of what is less than the least normal number of f32, all above the least. What is not
-** positive is NaN. */
+/* Rounds half up. Denormals of f32 above the smallest scale factor all round up. Numbers that are not positive
+** become NaN. */
 static Value encoded_power(Expression *m, Value x) {
   Value half = integer(m, 0x400000);
   Value power = shifted_right_unsigned(m, integer_sum(m, x, half), MANTISSA);
@@ -65,8 +64,8 @@ static Value encoded_power(Expression *m, Value x) {
 
 /* --- The others ------------------------------------------------------------------------------- */
 
-/* A denormal is a number of the least exponent, less its 1: less than what it is as if it had one. Of
-** the others that is more. */
+/* Returns the minimum of two readings of the bits. As a denormal: with the smallest normal exponent, less the
+** implicit 1. As a normal number: with the exponent rebiased. For each kind the right reading is the smaller. */
 static Value decoded_magnitude(Expression *m, const FpFormat *format, Value magnitude) {
   Value normal = integer_sum(m, magnitude, integer(m, least_exponent(format, 0)));
   Value least_normal = integer(m, least_exponent(format, 1));
@@ -92,8 +91,8 @@ Value decoded(Expression *m, PrimitiveType type, Value bits) {
   return either(m, either(m, value, special), sign);
 }
 
-/* A magnitude plus a power of two whose last place is what the format's would be: the sum is rounded
-** as the format rounds. Of NaN what the caller makes of it. */
+/* A magnitude plus a power of two whose last place is that of the format: the sum is rounded as the format
+** rounds. The caller handles NaN. */
 typedef struct RoundingSum {
   Value exponent, addend, total;
 } RoundingSum;
@@ -106,8 +105,8 @@ static RoundingSum rounding_sum(Expression *m, const FpFormat *format, Value mag
   return sums;
 }
 
-/* The sum's last places are the mantissa with its 1, which a denormal has not: hence the exponent is
-** one less. NaN becomes what is beyond all numbers. */
+/* The sum's last places are the mantissa with the implicit 1, which adds one to the exponent. The exponent
+** is therefore one less; for denormals it is 0. NaN becomes the value beyond all numbers. */
 static Value encoded_magnitude(Expression *m, const FpFormat *format, Value magnitude) {
   Value bounded = minimum(m, integer(m, limit(format)), magnitude);
   RoundingSum sums = rounding_sum(m, format, bounded);
@@ -150,7 +149,8 @@ static Value encoded_or_nan(Expression *m, PrimitiveType type, Value x) {
   return with_encoded_sign(m, format, selected(m, is_equal(m, x, x), number, nan), x);
 }
 
-/* Beyond all numbers is infinity, or NaN where there is none; of f4, the largest. */
+/* Rounds x to a narrow type. Values out of range become infinity; NaN in formats without infinity; the largest
+** number in f4. */
 Value rounded(Expression *m, PrimitiveType type, Value x) {
   if (type == BF16) return both(m, bf16_rounded(m, x), integer(m, -0x10000));
   const FpFormat *format = narrow_format(type);
@@ -177,15 +177,15 @@ NarrowStep *narrow_step_of_nan(NarrowStep *step, PrimitiveType type) {
 /* --- Sums of f16 ------------------------------------------------------------------------------ */
 
 /*
-** With its bits at the place of those of an f32, a number of f16, denormal or not, is that f32 by the
-** same factor, 2^-112: sums need no more, and are rounded by their bits. (Processors add denormals as
-** fast as other numbers; multiply they do not.) The bits of operands have their sign extended.
+** With its bits shifted to the place of an f32's, any number of f16, even a denormal, is that f32 times 2^-112.
+** Sums are computed on such scaled numbers, and rounded by their bits. (Processors add denormals as fast as
+** other numbers, but multiply them slowly.) The bits of operands are sign-extended.
 */
 static Value scaled(Expression *m, Value bits) {
   return both(m, shifted_left(m, bits, dropped(narrow_format(F16))), integer(m, -0x70002000));
 }
 
-/* Both of a sum's infinities, scaled, are beyond all sums that do not round to them. */
+/* Rounds a scaled sum. The scaled infinities are beyond all sums that do not round to them. */
 static Value rounded_sum(Expression *m, Value total) {
   const FpFormat *format = narrow_format(F16);
   int drop = dropped(format), spare = 8 - format->exponent_bits;
@@ -204,7 +204,7 @@ static Value difference_of_bits(Expression *m, Value x, Value y) {
   return rounded_sum(m, difference(m, scaled(m, x), scaled(m, y)));
 }
 
-/* Infinities and NaN are numbers there. */
+/* Whether an operand is infinite or NaN: scaled, these would be ordinary numbers. */
 static Value has_special(Expression *m, Value x, Value y) {
   Value infinity = integer(m, first_special(narrow_format(F16)));
   Value a = expression_op(m, I32X4_EQ, 2, both(m, x, infinity), infinity, -1);

@@ -1,12 +1,11 @@
 /*
-** Reductions, with everything element-wise before them in the same loop. A work item is a result,
-** and how it is accumulated depends on shapes alone: along or across, as the plan says
-** (plan/reduce_lanes.c).
+** Emits reductions, with all element-wise operations before them in the same loop. A work item is a result.
+** The plan chooses by shapes alone whether lanes go along or across the reduced loop (plan/reduce_lanes.c).
 **
-** A cumulative reduce-window goes across, and stores what it has at every step.
+** A cumulative reduce-window goes across, and stores its accumulator at every step.
 **
-** Narrow floats are accumulated in f32 and rounded at the end, where a reduce may keep more precision
-** than the type has. The steps of a window are rounded each, as XLA's are.
+** Narrow floats are accumulated in f32 and rounded at the end, as a reduce may keep more precision than its
+** type. Each step of a window is rounded, as in XLA.
 */
 #include "codegen/emitter.h"
 #include "plan/reduction.h"
@@ -16,16 +15,16 @@ enum { MAX_UNROLL = 8, LINES_APART = 4 };
 typedef struct Reducer {
   Rows *rows;
   bool along;
-  int ordered; /* cumulative maxima and minima: the instruction on numbers in that order; 0: another */
-  int extreme;       /* the instruction of a maximum or minimum in three parts; 0: it is none */
+  int ordered;       /* cumulative maxima and minima: the instruction on order keys; else 0 */
+  int extreme;       /* the instruction of a maximum or minimum in three parts; else 0 */
   int unroll;        /* accumulators per result, or vectors of results */
   int *accumulators; /* locals: [unroll + 1][output_count][MAX_PARTS]; */
   int *values;       /* locals: [output_count][MAX_PARTS] */
-  int steps;         /* a local: left of the innermost loop */
-  int64_t *at;       /* where all is written out: the loops' indices; else NULL */
+  int steps;         /* a local: the remaining steps of the innermost loop */
+  int64_t *at;       /* in unrolled code: the loops' indices; else NULL */
 } Reducer;
 
-/* The accumulators of one unrolled vector; after the last of those come the tail's. */
+/* Returns the accumulators of one unrolled vector; the tail's follow the last one's. */
 static int *accumulator(const Emitter *e, const Reducer *reducer, int u) {
   return reducer->accumulators + (ptrdiff_t)u * e->plan->output_count * MAX_PARTS;
 }
@@ -34,10 +33,10 @@ static PrimitiveType output_type(const Emitter *e, int r) { return node_type(e->
 
 static int parts_now(const Emitter *e, int r) { return live_parts(e, output_type(e, r)); }
 
-/* --- How many at once ------------------------------------------------------------------------- */
+/* --- Unrolling ------------------------------------------------------------------------- */
 
-/* Enough independent sums to hide the latency of one, and enough neighbours at each step of a column
-** that the memory between its steps counts for less; unless the registers get scarce. */
+/* Returns the number of vectors at once: enough independent sums to hide the latency of one, and enough
+** adjacent columns to use whole cache lines; fewer if registers get scarce. */
 static int unroll_factor(const Emitter *e, int64_t size) {
   int work = 0;
   for (int i = 0; i < e->plan->count; i++) {
@@ -68,7 +67,8 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values) {
       e->nodes[combine_parameter(e, count + r)->id].value[part] = values[at];
     }
   }
-  for (int r = 0; r < count; r++) { /* all from the old accumulators, before the first is set */
+  for (int r = 0; r < count;
+       r++) { /* compute all from the old accumulators before the first is set */
     for (int part = 0; part < parts_now(e, r); part++) {
       emit_value(e, e->plan->combined[r], part);
     }
@@ -78,7 +78,7 @@ void emit_combine(Emitter *e, const int *accumulators, const int *values) {
       wasm_set(&e->function, accumulators[r * MAX_PARTS + part]);
     }
   }
-  for (int r = 0; r < 2 * count; r++) { /* not theirs to give back */
+  for (int r = 0; r < 2 * count; r++) { /* the nodes do not own these locals */
     NodeState *state = &e->nodes[combine_parameter(e, r)->id];
     for (int part = 0; part < MAX_PARTS; part++) state->value[part] = NO_LOCAL;
   }
@@ -93,10 +93,10 @@ static void emit_combined(Emitter *e, const int *accumulators, const int *values
 
 /* --- Largest and smallest ----------------------------------------------------------------------
 **
-** A NaN among the elements is the result, and of zeros one of the sign that is wanted: which takes an
-** engine eight instructions a vector where the machine has one that does neither. So that one, and in
-** accumulators of their own whether there was a NaN, and all signs: where the result is 0, no element is on
-** the other side of it, and a maximum is negative if all elements are, a minimum if any is. */
+** The result is NaN if any element is, and a zero has the right sign. f32x4.max and min take an engine eight
+** instructions for that; the machine's own instruction, pmax or pmin, handles neither. So pmax or pmin is
+** used, with two more accumulators: whether there was a NaN, and all signs. If the result is 0, a maximum is
+** negative if all elements are, and a minimum if any is. */
 
 enum { EXTREME, NANS, SIGNS };
 
@@ -104,7 +104,7 @@ static int extreme_instruction(const LoopPlan *plan) {
   return plan->extreme == HLO_MAXIMUM ? F32X4_PMAX : plan->extreme == HLO_MINIMUM ? F32X4_PMIN : 0;
 }
 
-/* From the accumulator's value on. */
+/* Starts the three accumulators from the accumulator's value. */
 static void emit_begin_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
   if (!reducer->extreme) return;
   emit_local(e, accumulator[EXTREME]);
@@ -133,7 +133,7 @@ static void emit_more_extreme(Emitter *e, const Reducer *reducer, const int *acc
   wasm_set(&e->function, accumulator[SIGNS]);
 }
 
-/* What two accumulators say, into the first one's. */
+/* Joins two accumulators' three parts into the first one's. */
 static void emit_join(Emitter *e, const Reducer *reducer, const int *accumulators,
                       const int *more) {
   if (!reducer->extreme) {
@@ -150,7 +150,7 @@ static void emit_join(Emitter *e, const Reducer *reducer, const int *accumulator
   }
 }
 
-/* x + 0 is never -0. */
+/* Computes the result of the three parts. x + 0 is never -0. */
 static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accumulator) {
   if (!reducer->extreme) return;
   emit_local(e, accumulator[EXTREME]);
@@ -169,9 +169,9 @@ static void emit_end_extreme(Emitter *e, const Reducer *reducer, const int *accu
   wasm_set(&e->function, accumulator[EXTREME]);
 }
 
-/* Cumulative ones wait for each step's, and so for those eight. As integers in the same order that is one
-** instruction; which a float's bits are, but for negative ones, of which all bits but the sign are the other
-** way round. A NaN is the number that wins. */
+/* Returns the integer instruction for a cumulative maximum or minimum, or 0. Each step waits for the one before,
+** and so for those eight instructions; on order keys it is one. The key of a float is its bits as an integer; of
+** a negative float, with all bits but the sign flipped. A NaN gets the key that wins. */
 static int ordered_instruction(const LoopPlan *plan) {
   if (!plan->cumulative || plan->output_count != 1) return 0;
   if (lane_kind(node_type(plan->outputs[0])) != LANES_F32) return 0;
@@ -179,7 +179,7 @@ static int ordered_instruction(const LoopPlan *plan) {
   return opcode == HLO_MAXIMUM ? I32X4_MAX_S : opcode == HLO_MINIMUM ? I32X4_MIN_S : 0;
 }
 
-/* To such a number, and back. */
+/* Converts a float's bits to its key, and back. */
 static void emit_turn_order(Emitter *e) {
   int x = emit_keep(e);
   emit_shift(e, I32X4_SHR_S, 31);
@@ -190,7 +190,7 @@ static void emit_turn_order(Emitter *e) {
   wasm_local_release(&e->function, x);
 }
 
-/* Replaces the float in a local by its number. */
+/* Replaces the float in a local by its key. */
 static void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
   if (!reducer->ordered) return;
   emit_local(e, value);
@@ -203,14 +203,14 @@ static void emit_ordered(Emitter *e, const Reducer *reducer, int value) {
   wasm_set(&e->function, value);
 }
 
-/* What has an element per step. */
+/* Stores the values that have an element per step. */
 static void emit_kept(Emitter *e) {
   for (int i = 0; i < e->plan->kept_count; i++) {
     emit_store(e, e->plan->kept[i], e->nodes[e->plan->kept_places[i]->id].pointer);
   }
 }
 
-/* The current elements into the accumulators. */
+/* Combines the present elements into the accumulators. */
 static void emit_accumulate(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
     for (int part = 0; part < parts_now(e, r); part++) {
@@ -254,7 +254,7 @@ static void emit_store_results(Emitter *e, const Reducer *reducer, const int *ac
 
 /* --- The reduced loops ------------------------------------------------------------------------ */
 
-/* What is accumulated so far, to its places. */
+/* Stores the running accumulators as results. */
 static void emit_store_running(Emitter *e, const Reducer *reducer, const int *accumulators) {
   for (int r = 0; r < e->plan->output_count; r++) {
     const LoopNode *place = e->plan->places[r];
@@ -276,7 +276,7 @@ static void emit_store_running(Emitter *e, const Reducer *reducer, const int *ac
 
 /* --- The innermost loop ------------------------------------------------------------------------ */
 
-/* A turn of it. */
+/* Emits one iteration. */
 static void emit_step(Emitter *e, void *data) {
   const Reducer *reducer = data;
   for (int u = 0; u < reducer->unroll; u++) {
@@ -294,7 +294,7 @@ static void emit_tail_step(Emitter *e, void *data) {
   emit_advance_leaves(e, 1);
 }
 
-/* From where the step before this call's first one came to, if there is one. */
+/* Loads the accumulators from the result of the step before this call's first one, if there is one. */
 static void emit_go_on(Emitter *e, const Reducer *reducer) {
   WasmFunction *f = &e->function;
   wasm_get(f, e->first_step);
@@ -346,7 +346,7 @@ static void emit_innermost(Emitter *e, const Reducer *reducer) {
   e->dense = dense;
 }
 
-/* The reduced loops from number k on. */
+/* Emits the reduced loops from number k on. */
 static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   WasmFunction *f = &e->function;
   int *index = &reducer->rows->indices[k];
@@ -369,7 +369,7 @@ static void emit_reduced_loops(Emitter *e, const Reducer *reducer, int k) {
   wasm_local_release(f, *index);
 }
 
-/* The innermost of them written out, at indices that are known. */
+/* Emits the innermost loop unrolled, at constant indices. */
 static void emit_written_innermost(Emitter *e, const Reducer *reducer) {
   int64_t steps = e->plan->sizes[e->plan->rank - 1], done = 0;
   emit_pointers_at(e, reducer->at);
@@ -420,7 +420,7 @@ static void emit_set_identity(Emitter *e, const int *accumulators) {
   }
 }
 
-/* Of dense lanes: as one of four, of which the value is extended again. */
+/* Combines dense lanes into the first one, and extends its value to a lane of 32 bits. */
 static void emit_combine_dense(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
   int end = e->plan->output_count * MAX_PARTS;
@@ -444,7 +444,7 @@ static void emit_combine_dense(Emitter *e, const Reducer *reducer, const int *to
   }
 }
 
-/* Lane 0 of the first accumulators: the results of all lanes of them. */
+/* Combines all lanes of the first accumulators into lane 0. */
 static void emit_combine_lanes(Emitter *e, const Reducer *reducer, const int *total) {
   WasmFunction *f = &e->function;
   e->one_lane = true;
@@ -551,8 +551,8 @@ static int *new_locals(Emitter *e, int count) {
   return locals;
 }
 
-/* Cumulative lines that are not side by side: several at once, as each step of one waits for its
-** last, but without vectors, which would have to be put together and taken apart. */
+/* Emits cumulative lines that are not adjacent. Several go at once, as each step waits for the one before; as
+** scalars, as vectors would have to be assembled and split. */
 static void emit_lines_apart(Emitter *e, const Reducer *reducer) {
   Reducer several = *reducer, single = *reducer;
   several.unroll = LINES_APART;
@@ -563,7 +563,7 @@ static void emit_lines_apart(Emitter *e, const Reducer *reducer) {
   e->one_lane = false;
 }
 
-/* So many vectors of results at a time, if a row may have as many. */
+/* Emits the loop over `unroll` vectors of results at a time, if a row may have as many. */
 static void emit_vectors_across(Emitter *e, const Reducer *reducer, int unroll) {
   Reducer some = *reducer;
   int64_t step = (int64_t)lanes_now(e) * unroll;
@@ -613,7 +613,7 @@ void emit_reduce_kernel(Emitter *e) {
   emit_rows(e, &rows, emit_reduce_row);
 }
 
-/* ---- Written out, in a region ---- */
+/* ---- Unrolled, in a region ---- */
 
 int64_t written_reduce_size(const LoopPlan *plan) {
   int row = plan->rank - plan->reduced - 1;
@@ -629,7 +629,7 @@ int64_t written_reduce_size(const LoopPlan *plan) {
   return pieces;
 }
 
-/* Those of one vector and of the tail, and the values after the first of them. */
+/* Allocates the accumulators of one vector and of the tail, and the values after the first of these. */
 static int *written_accumulators(Emitter *e, int locals) {
   int *all = ARENA_ARRAY(e->plan->arena, int, (MAX_UNROLL + 1) * locals);
   for (int i = 0; i < 2 * locals; i++) all[i] = wasm_local(&e->function, WASM_V128);

@@ -1,22 +1,22 @@
 /*
-** Scatter, with any computation that combines. The updates are taken in order by one thread, as two
-** may go to the same element: ranges are of index vectors, and are to be given in order.
-** (That each of two threads looks at all index vectors, and takes those of half the target, was tried: which
-** are its own nobody foresees, which may be why. One thread's time by theirs: 0.25 for scalars, 0.3 for rows of
-** 16, 0.87 to 1.06 for rows of 64 to 512.)
+** Emits scatter, with any combining computation. One thread applies the updates in order, as two may go to the
+** same element. Ranges are of index vectors, and must be given in order.
+** A variant with two threads was slower: each read all index vectors and took those of half the target. The
+** branch on them may be hard to predict.
+** Measured: one thread's time by theirs 0.25 for scalars, 0.3 for rows of 16, 0.87 to 1.06 for rows of 64 to 512.
 **
 **     kernel(buffers, begin, end)
 **       if begin is 0: results = operands
 **       for each index vector from `begin` to `end`
-**         the window's place; on to the next if the window is not wholly inside
+**         the window's place; the next vector if the window is not wholly inside
 **         for each row of the window
-**           target = f(target, update), four lanes at a time where the targets are side by side
+**           target = f(target, update), four lanes at a time where the targets are adjacent
 */
 #include "codegen/emitter.h"
 
 /* --- The plan --------------------------------------------------------------------------------- */
 
-/* One input of the scatter as a node: an array that is read at `offset`. */
+/* Returns a node for an input of the scatter: an array that is read at `offset`. */
 static LoopNode *new_input(LoopPlan *loops, const Instruction *input) {
   LoopNode *node = ARENA_NEW(loops->arena, LoopNode);
   *node = (LoopNode){.kind = NODE_INPUT, .instruction = input, .id = loops->count};
@@ -24,8 +24,8 @@ static LoopNode *new_input(LoopPlan *loops, const Instruction *input) {
   return node;
 }
 
-/* A loop per dimension of the indices but that of the vectors, then one per window dimension: of which of
-** the updates' each is goes to `order`. */
+/* Makes a loop per dimension of the indices except that of the vectors, then one per window dimension. `order`
+** receives each loop's dimension of the updates. */
 static void make_loops(LoopPlan *loops, const Instruction *scatter, int *order) {
   const Shape *updates = scatter->operands[loops->output_count + 1]->shape;
   for (int window = 0; window < 2; window++) {
@@ -44,7 +44,7 @@ static void set_update_offset(LoopNode *update, const LoopPlan *loops, const int
   for (int k = 0; k < loops->rank; k++) update->offset.coefficient[k] = strides[order[k]];
 }
 
-/* The elements of the target along window loop w; and what batching dimensions add. */
+/* Sets the target's strides along window loop w, and along batching dimensions. */
 static void set_target_offset(LoopNode *target, const Instruction *scatter, int index_loops) {
   const Attributes *a = scatter->a;
   const Shape *shape = target->instruction->shape;
@@ -73,7 +73,7 @@ static void set_start_offset(LoopNode *start, int64_t vector_dim, int component)
   if (vector_dim < shape->rank) start->offset.constant = component * strides[vector_dim];
 }
 
-/* Components of the index vectors, and which elements of the target they mean. */
+/* Adds the components of the index vectors, with their scales and limits in the target. */
 static void add_starts(ScatterPlan *plan, const Instruction *scatter, const Instruction *indices) {
   const Attributes *a = scatter->a;
   const Shape *target = scatter->operands[0]->shape;
@@ -110,7 +110,7 @@ void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
     loops->outputs[r] = new_input(loops, scatter->operands[count + 1 + r]);
     set_update_offset(loops->outputs[r], loops, order);
     plan->targets[r] = new_input(loops, scatter->operands[r]);
-    plan->targets[r]->kind = NODE_RESULT; /* which the operand is copied to before */
+    plan->targets[r]->kind = NODE_RESULT; /* the operand was copied there before */
     plan->targets[r]->result = r;
     set_target_offset(plan->targets[r], scatter, index_loops);
   }
@@ -124,10 +124,10 @@ void scatter_plan(ScatterPlan *plan, Arena *arena, const Instruction *scatter) {
 typedef struct Scatterer {
   const ScatterPlan *plan;
   int indices[MAX_LOOPS];
-  int place;            /* of the window: elements from the target's first */
-  int count;            /* left of a row */
-  int starts[MAX_RANK]; /* of the loops over indices: where the range begins; then 0 */
-  int left;             /* index vectors of the range */
+  int place;            /* of the window: its offset in the target, in elements */
+  int count;            /* the remaining elements of a row */
+  int starts[MAX_RANK]; /* of the loops over indices: the range's begin; then 0 */
+  int left;             /* the remaining index vectors of the range */
   int unroll;
   int *accumulators, *values; /* for emit_combine */
 } Scatterer;
@@ -206,8 +206,8 @@ static void emit_window_row(Emitter *e, const Scatterer *s) {
 
 /* --- The indices ------------------------------------------------------------------------------ */
 
-/* Pushes a component of the index vector, and leaves for the block around if it is out of bounds.
-** Compared as unsigned, negative ones are, too. */
+/* Pushes a component of the index vector; branches out of the enclosing block if it is out of bounds. The
+** unsigned comparison covers negative ones too. */
 static void emit_start(Emitter *e, const Scatterer *s, int i) {
   WasmFunction *f = &e->function;
   const LoopNode *start = s->plan->starts[i];
@@ -228,12 +228,12 @@ static void emit_start(Emitter *e, const Scatterer *s, int i) {
 
 static void emit_window_loops(Emitter *e, Scatterer *s, int k);
 
-/* The window of one index vector. */
+/* Emits the window of one index vector. */
 static void emit_window(Emitter *e, Scatterer *s) {
   WasmFunction *f = &e->function;
   int index_loops = e->plan->rank - e->plan->reduced;
   for (int k = index_loops; k < e->plan->rank; k++) s->indices[k] = NO_LOCAL;
-  emit_pointers(e, s->indices); /* for those of the starts */
+  emit_pointers(e, s->indices); /* the starts' pointers */
   wasm_block(f, OP_BLOCK);
   wasm_i32(f, 0);
   wasm_set(f, s->place);
@@ -247,8 +247,8 @@ static void emit_window(Emitter *e, Scatterer *s) {
   wasm_op(f, OP_END);
 }
 
-/* The index vectors of the range where they are one loop: the processor has more windows in flight the fewer
-** instructions each takes, and small ones wait for memory. */
+/* Advances to the next index vector where these are one loop. Small windows wait for memory, and the processor
+** has more of them in flight if each takes fewer instructions. */
 static void emit_next_window(Emitter *e, void *data) {
   Scatterer *s = data;
   emit_window(e, s);
@@ -271,7 +271,7 @@ static void emit_window_and_leave(Emitter *e, Scatterer *s) {
   wasm_op(f, OP_END);
 }
 
-/* Loops from number k on: over index vectors, then over the window but for its last loop. */
+/* Emits the loops from number k on: over index vectors, then over the window except its last loop. */
 static void emit_window_loops(Emitter *e, Scatterer *s, int k) {
   WasmFunction *f = &e->function;
   if (k == e->plan->rank - 1) {
@@ -322,7 +322,7 @@ static void emit_copies(Emitter *e, const Scatterer *s) {
   }
 }
 
-/* Where the range begins, as an index of each loop; and how long it is. */
+/* Computes the range's begin as an index of each loop, and its length. */
 static void emit_range(Emitter *e, Scatterer *s) {
   WasmFunction *f = &e->function;
   s->left = wasm_local(f, WASM_I32);
@@ -358,7 +358,7 @@ void emit_scatter_kernel(Emitter *e, const ScatterPlan *plan) {
   wasm_block(f, OP_IF);
   emit_copies(e, &s);
   wasm_op(f, OP_END);
-  bool fits = true; /* or the window is larger than the target, and no update is done */
+  bool fits = true; /* else the window is larger than the target, and no update applies */
   for (int i = 0; i < plan->start_count; i++) fits &= plan->limits[i] >= 0;
   if (!fits) return;
   emit_math_constants(e);

@@ -1,8 +1,8 @@
 /*
-** Complex functions that generated code calls. Of C64, two numbers at a time, computed in double,
-** whose range is large enough that nothing ordinary needs scaling; what is not ordinary (infinities,
-** NaN, zeros where they matter, angles beyond 2^20) goes by the evaluator's rules, as does all of
-** C128, one number at a time. A number is (real, imaginary) in neighbouring lanes.
+** Complex functions that generated code calls. Numbers of C64 are computed two at a time in double, whose range
+** makes scaling needless for ordinary operands. Other operands (infinities, NaN, zeros where they matter, angles
+** beyond 2^20) and all of C128 follow the evaluator's rules, one number at a time. A number is (real,
+** imaginary) in adjacent lanes.
 */
 #include "codegen/wide_math.h"
 #include "value/scalar_math.h"
@@ -55,7 +55,7 @@ static f32x4 narrowed(Complex2 z) {
 static const double LARGEST_ANGLE = 0x1p20, LARGEST_EXPONENT = 700;
 
 static f64x2 squared_modulus(Complex2 z) { return z.re * z.re + z.im * z.im; }
-/* Finite and not zero; the squares of f32 are normal in double. */
+/* Whether both numbers are finite and not zero; the squares of f32 are normal in double. */
 static bool has_logarithm(Complex2 z) {
   f64x2 square = squared_modulus(z);
   return wide_within(square, 0x1p300) && square[0] > 0 && square[1] > 0;
@@ -113,7 +113,7 @@ static Complex2 root_of(Complex2 z) {
   return (Complex2){SELECT(left, wide_abs(u), t), SELECT(left, wide_sign_of(t, z.im), u)};
 }
 
-/* On the cut the sign of zero matters. */
+/* Whether no number is on the branch cut, where the sign of zero matters. */
 static bool has_plain_root(Complex2 z) { return has_logarithm(z) && z.im[0] != 0 && z.im[1] != 0; }
 
 static f32x4 square_root(f32x4 z) {
@@ -141,7 +141,7 @@ static f32x4 power(f32x4 x, f32x4 y) {
   return is_ordinary(product) ? narrowed(exp_of(product)) : lanes_binary(HLO_POWER, x, y);
 }
 
-/* sinh and cosh of the same number, by e^|x| - 1 */
+/* sinh and cosh of one number, by e^|x| - 1 */
 typedef struct Hyperbolic {
   f64x2 sinh, cosh;
 } Hyperbolic;
@@ -179,7 +179,7 @@ static Complex2 hyperbolic_tangent_of(Complex2 z) {
 static Complex2 times_i(Complex2 z) { return (Complex2){-z.im, z.re}; }
 static Complex2 over_i(Complex2 z) { return (Complex2){z.im, -z.re}; }
 
-/* Half of the range, as tanh doubles the exponent. */
+/* Whether z is in half of the range, as tanh doubles the exponent. */
 static bool is_moderate(Complex2 z) {
   return wide_within(z.re, LARGEST_EXPONENT / 2) && wide_within(z.im, LARGEST_ANGLE);
 }
@@ -201,7 +201,7 @@ TRIGONOMETRIC(cosine, HLO_COS, hyperbolic_cosine_of, )
 TRIGONOMETRIC(sine, HLO_SIN, hyperbolic_sine_of, over_i)
 TRIGONOMETRIC(tangent, HLO_TAN, hyperbolic_tangent_of, over_i)
 
-/* --- What is exported ------------------------------------------------------------------------- */
+/* --- Exported functions ------------------------------------------------------------------------- */
 
 #define VECTOR(name, function) \
   V128 xla_##name##_c64x2(V128 z) { return (V128)function((f32x4)z); }

@@ -39,7 +39,7 @@ void bytebuf_free(ByteBuf *buffer) {
 enum { SECTION_TYPE = 1, SECTION_IMPORT, SECTION_FUNCTION, SECTION_EXPORT = 7, SECTION_CODE = 10 };
 enum { CALL_BYTES = 5 }; /* of an index that is filled in later */
 
-/* Parameters, then the result, if any, behind a 0. */
+/* The parameters, then a 0, then the result, if any. */
 static const char *const signatures[SIGNATURE_COUNT] = {
     [SIGNATURE_KERNEL] = "\x7f\x7e\x7e",          [SIGNATURE_VECTOR] = "\x7b:\x7b",
     [SIGNATURE_VECTOR_2] = "\x7b\x7b:\x7b",       [SIGNATURE_VECTOR_3] = "\x7b\x7b\x7b:\x7b",
@@ -106,7 +106,7 @@ static void put_imports(ByteBuf *out, const WasmModule *module, bool shared_memo
   put_section(out, SECTION_IMPORT, &section);
 }
 
-/* The final indices of functions that are called. */
+/* Fills in the final indices of called functions. */
 static void settle_calls(WasmModule *module) {
   for (int i = 0; i < module->call_count; i++) {
     uint32_t index = (uint32_t)(module->import_count + module->calls[i].body);
@@ -181,8 +181,8 @@ static uint64_t hash_of(const uint8_t *bytes, size_t size) { /* FNV-1a */
   return hash;
 }
 
-/* The number of a body: of an equal one that is there already, or of this one, added. The layers of
-** a network often need the same loops. */
+/* Returns the number of a body: that of an equal earlier one, or of this one, added. The layers of a network
+** often need the same loops. */
 static int find_or_add_body(WasmModule *module, const ByteBuf *content, WasmSignature signature) {
   WasmBody body = {module->code.size, content->size, hash_of(content->bytes, content->size),
                    signature};
@@ -319,8 +319,8 @@ void wasm_call(WasmFunction *function, const char *name, WasmSignature signature
   op_with_index(function, OP_CALL, wasm_import(function->module, name, signature));
 }
 
-/* Until the index is known there is the body's number, so that functions which call other ones are
-** other bytes. */
+/* Emits the body's number until the index is known, so that functions with different calls have different
+** bytes. */
 void wasm_call_function(WasmFunction *function, int number) {
   int body = function->module->exports[number];
   wasm_op(function, OP_CALL);

@@ -1,7 +1,6 @@
 /*
-** The WebAssembly binary format, as much of it as the loop emitter needs: a module of functions
-** that import memory and other functions. Binary format: WebAssembly Core Specification 2.0,
-** chapter 5; the SIMD opcodes are those of its section 5.4.8.
+** Encodes the part of the WebAssembly binary format that the loop emitter needs: a module of functions that
+** import memory and other functions. Source: WebAssembly Core Specification 2.0, chapter 5; SIMD opcodes: 5.4.8.
 */
 #ifndef XLA_CODEGEN_WASM_ENCODER_H
 #define XLA_CODEGEN_WASM_ENCODER_H
@@ -72,7 +71,7 @@ enum {
   OP_I64_TRUNC_SAT_F64_S = 0x06,
 };
 
-/* Opcodes behind the SIMD prefix. */
+/* Opcodes after the SIMD prefix. */
 enum {
   SIMD_PREFIX = 0xfd,
   V128_LOAD = 0x00,
@@ -231,7 +230,7 @@ void bytebuf_sleb(ByteBuf *buffer, int64_t value); /* signed LEB128 */
 
 /* --- Modules ---------------------------------------------------------------------------------- */
 
-/* What functions take and return. */
+/* The types of functions. */
 typedef enum WasmSignature {
   SIGNATURE_KERNEL, /* void(i32, i64, i64) */
   SIGNATURE_VECTOR, /* v128(v128) */
@@ -247,16 +246,16 @@ typedef struct WasmImport {
   WasmSignature signature;
 } WasmImport;
 
-/* A body in the module's code, and what tells it from others at a glance. */
+/* A body in the module's code, and its hash. */
 typedef struct WasmBody {
   size_t offset, size;
   uint64_t hash;
   WasmSignature signature;
 } WasmBody;
 
-/* A call of another body: its function's index is known when all imports are. */
+/* A call of another body. Its function's index is known when all imports are. */
 typedef struct WasmCall {
-  size_t at; /* of five bytes, in the code of the function or of the module */
+  size_t at; /* the offset of the five-byte index, in the code of the function or of the module */
   int body;
 } WasmCall;
 
@@ -265,22 +264,22 @@ typedef struct WasmModule {
   WasmImport *imports;
   int body_count, body_capacity;
   WasmBody *bodies;
-  ByteBuf code; /* the bodies so far, each with its size in front */
+  ByteBuf code; /* the bodies so far, each after its size */
   int export_count, export_capacity;
   int *exports; /* the body of each function: equal functions share one */
   int call_count, call_capacity;
   WasmCall *calls;
 } WasmModule;
 
-/* The index by which `call` knows an imported function; imports it at its first mention. */
+/* Returns the index of an imported function for `call`; imports it at its first use. */
 int wasm_import(WasmModule *module, const char *name, WasmSignature signature);
-/* The whole module: exports its functions as "0", "1", ..., in the order in which they ended. */
+/* Writes the whole module. It exports its functions as "0", "1", ..., in the order in which they ended. */
 void wasm_module_encode(WasmModule *module, bool shared_memory, ByteBuf *out);
 void wasm_module_free(WasmModule *module);
 
 /* --- Functions -------------------------------------------------------------------------------- */
 
-/* The function that is being written. */
+/* The function that is being emitted. */
 typedef struct WasmFunction {
   WasmModule *module;
   WasmSignature signature;
@@ -297,11 +296,11 @@ typedef struct WasmFunction {
 void wasm_function_begin(WasmFunction *function, WasmModule *module, WasmSignature signature);
 void wasm_function_end(WasmFunction *function); /* appends it to the module */
 
-/* A local to use, and to give back when its value is no longer needed. */
+/* Allocates a local; and releases it when its value is no longer needed. */
 int wasm_local(WasmFunction *function, WasmType type);
 void wasm_local_release(WasmFunction *function, int local);
-/* Gives back all that was taken since as many locals were in use as the list `was_free` says, which
-** wasm_locals_in_use made: for code that lies between others. The list is a scope's. */
+/* Releases all locals allocated since wasm_locals_in_use returned the list `was_free`, which belongs to a
+** scope. */
 bool *wasm_locals_in_use(const WasmFunction *function, int *count);
 void wasm_locals_restore(WasmFunction *function, bool *was_free, int count);
 
@@ -315,18 +314,18 @@ void wasm_v128(WasmFunction *function, const void *bytes); /* 16 of them */
 void wasm_block(WasmFunction *function, int opcode);       /* block, loop or if, without a value */
 void wasm_branch(WasmFunction *function, int opcode, int depth);
 void wasm_call(WasmFunction *function, const char *name, WasmSignature signature);
-/* Calls a function of the same module, by its number: one that has ended. */
+/* Calls a finished function of the same module, by its number. */
 void wasm_call_function(WasmFunction *function, int number);
 void wasm_i64(WasmFunction *function, int64_t value);
 
-/* Loads and stores. No alignment is promised: it is a hint that engines ignore. */
+/* Emit loads and stores. The alignment is always 1, as engines ignore this hint. */
 void wasm_memory(WasmFunction *function, int opcode, int64_t offset);
 void wasm_memory_copy(WasmFunction *function); /* target, source, size -> */
 void wasm_simd_memory(WasmFunction *function, int opcode, int64_t offset);
 void wasm_simd_memory_lane(WasmFunction *function, int opcode, int64_t offset, int lane);
 void wasm_extract_lane(WasmFunction *function, int opcode, int lane);
 
-/* i8x16.shuffle in units of 32 bits: lanes 0-3 of the first operand, 4-7 of the second. */
+/* Emits i8x16.shuffle in units of 32 bits: lanes 0-3 of the first operand, 4-7 of the second. */
 void wasm_shuffle32(WasmFunction *function, int a, int b, int c, int d);
 void wasm_shuffle8(WasmFunction *function, const uint8_t *lanes); /* 16 of them */
 

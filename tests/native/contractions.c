@@ -1,8 +1,8 @@
 /*
-** Kernels of dot and convolution against the evaluator, bit for bit: all element types, sizes around those of vectors,
-** tiles, units and splits, each operand either way around, batched or not. Elements are small integers,
-** so that sums are the same in any order. Every buffer is a block of its own, so that the sanitizer
-** sees what goes beyond it; chunks run last to first, as no chunk may need another of its phase.
+** Tests kernels of dot and convolution against the evaluator, bit for bit: all element types, sizes around those
+** of vectors, tiles, units and splits, each operand in either order, batched or not. Elements are small integers,
+** so that sums are the same in any order. Every buffer is a block of its own, so that the sanitizer sees accesses
+** beyond it. Chunks run last to first, as no chunk may need another of its phase.
 */
 #include <math.h>
 #include <stdio.h>
@@ -239,7 +239,7 @@ static void check_error(void) {
   module_free(module);
 }
 
-/* ---- Windows over a few features, where they are ---- */
+/* ---- Windows over a few features, read in place ---- */
 
 /* Types, and then shapes and attributes, with %s for the types. */
 static const char *const direct_convolutions[] = {
@@ -298,7 +298,7 @@ int main(void) {
   static const int depths[] = {1, 2, 3, 4, 7, 8, 17};
   enum { LINES = sizeof lines / sizeof *lines, DEPTHS = sizeof depths / sizeof *depths };
   for (int t = 0; t < TYPES; t++) {
-    int every = t == 0 ? 1 : 2; /* with the others, some sizes each */
+    int every = t == 0 ? 1 : 2; /* for the other types, half of the sizes */
     for (int i = 0; i < LINES; i++) {
       for (int j = (i + t) % every; j < LINES; j += every) {
         for (int k = (i + j / every) % every; k < DEPTHS; k += every) {

@@ -1,8 +1,7 @@
 /*
-** Programs of a depth and a width of 100,000 through the parser, each pass by itself, all of them in
-** order, the evaluator, the compiler and the printer: none may overflow the stack, or take for ever.
-** What refuses such a program says why. And a chain of every operation of opcodes.def, as in chains.def:
-** shorter, on a smaller stack.
+** Tests programs of a depth and a width of 100,000: through the parser, each pass by itself, all passes in order,
+** the evaluator, the compiler and the printer. None may overflow the stack, or take for ever; a refusal states
+** its reason. Also tests a chain of every operation of opcodes.def, as in chains.def: shorter, on a smaller stack.
 */
 #include <pthread.h>
 #include <stdio.h>
@@ -26,15 +25,15 @@ enum {
   MAX_SECONDS = 60,        /* under sanitizers, on a busy machine */
 };
 
-/* A program is some computations, and lines of which there are many: %d is the line's number, %p the
-** one before. The first one's operand is x0. */
+/* A program of some computations and many repeated lines: %d is the line's number, %p that of the line before.
+** The first line's operand is x0. */
 typedef struct Deep {
   const char *name;
-  const char *before; /* computations, and the beginning of that in which the lines are */
+  const char *before; /* computations, and the beginning of the one that holds the lines */
   const char *line;   /* with %d for its number and %p for the one before, from 1 on */
-  const char *end;    /* what comes after them, %d being the last one's number */
-  bool lists;         /* where %d in `end` is all of them, separated by commas */
-  int size;           /* how many */
+  const char *end;    /* the text after them; %d is the last line's number */
+  bool lists;         /* then %d in `end` is all numbers, separated by commas */
+  int size;           /* the number of lines */
 } Deep;
 
 #define ENTRY   "HloModule m\nENTRY e {\nx0 = f32[2] parameter(0)\nz = f32[] constant(0)\n"
@@ -117,7 +116,7 @@ static Module *parse(const Deep *deep) {
   return module;
 }
 
-/* ---- What goes through them ---- */
+/* ---- The stages ---- */
 
 #define FOR_TARGET(pass) \
   static bool pass##_for_code(Module *module) { return pass(module, &codegen_target); }
@@ -205,7 +204,7 @@ static void evaluate(const Deep *deep, const Module *module) {
   }
   if (!eval_computation(module->entry, arguments, &context) &&
       error.code != STATUS_RESOURCE_EXHAUSTED && error.code != STATUS_UNIMPLEMENTED &&
-      error.code != STATUS_FAILED_PRECONDITION /* what needs other replicas or the host */) {
+      error.code != STATUS_FAILED_PRECONDITION /* it needs other replicas or the host */) {
     fail(deep, "is not evaluated: ", error.message);
   }
   arena_free(arena);
@@ -260,7 +259,7 @@ static const Chain chains[OPCODE_COUNT] = {
 #undef NO_CHAIN
 };
 
-/* What is element-wise, of floats. */
+/* Element-wise operations of floats. */
 static const char *line_of(Opcode opcode, StrBuf *text) {
   OpCategory category = opcode_category(opcode);
   if (chains[opcode].line) return chains[opcode].line;

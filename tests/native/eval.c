@@ -1,7 +1,7 @@
 /*
-** Evaluator rules that the golden corpus cannot reach, because XLA's importer rewrites or refuses
-** them: computations applied to scalars in every form, asynchronous forms, physical bitcasts,
-** stochastic rounding, inverse complex functions; and what the evaluator must refuse.
+** Tests evaluator rules that the golden corpus cannot reach, because XLA's importer rewrites or refuses them:
+** computations applied to scalars in every form, asynchronous forms, physical bitcasts, stochastic rounding,
+** inverse complex functions; and programs that the evaluator must refuse.
 **
 ** Expected values are written as HLO literals. They follow from the operation's definition; those
 ** of the complex functions were computed with mpmath at 120 bits.
@@ -143,7 +143,7 @@ static const Row complex_functions[] = {
 };
 #undef COMPLEX
 
-/* For what cannot fit: as in WebAssembly, malloc says so. */
+/* Fails huge allocations, as malloc does in WebAssembly. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
@@ -227,7 +227,7 @@ static void expect_refusals(const Row *rows, size_t count) {
   }
 }
 
-/* f0(x) = x, f1(x) = f0(x), ...: made by hand, as the parser has a limit of its own. */
+/* f0(x) = x, f1(x) = f0(x), ...: built without the parser, which has a limit of its own. */
 static Module *nested_calls(int depth) {
   Module *module = module_new("nested");
   const Shape *shape = shape_scalar(F32);

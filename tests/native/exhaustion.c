@@ -1,8 +1,7 @@
 /*
-** Memory that runs out, anywhere. Programs are read, printed, compiled and run again and again; the
-** first time the first allocation fails, the next time the second one, and so on (all of them from
-** then on, or that one alone). Each time the call fails with RESOURCE_EXHAUSTED or succeeds all the
-** same, everything comes back, and with memory the same program runs as if nothing had been.
+** Tests exhausted memory at any allocation. Programs are read, printed, compiled and run again and again. In
+** round n allocation number n fails, either alone or with all later ones. Each time the call must fail with
+** RESOURCE_EXHAUSTED or succeed, all memory must be freed, and the same program must run correctly afterwards.
 **
 **   exhaustion [THREADS]
 **
@@ -114,7 +113,7 @@ static const char *const programs[] = {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs, REPLICAS = 3, DEADLOCK = 3, LEAVES = 3 };
 
-/* ---- One round: each step is a call of the API, on the host's side of which traps end ---- */
+/* ---- One round: each step is a call of the API, and traps end on the host's side of it ---- */
 
 typedef struct Round {
   const char *text;
@@ -183,7 +182,7 @@ static void take(void *argument) {
   run_profile(r->run, &count);
 }
 
-/* As the bindings' Core.call(). */
+/* Calls the API as the bindings' Core.call() does. */
 static void call(Round *r, void (*step)(void *)) {
   int scope = scope_begin();
   if (!r->ok) {
@@ -207,7 +206,7 @@ static void give_back(Round *r) {
   module_free(r->module);
 }
 
-/* Appends what came out to `out`: the error, or all results. */
+/* Appends the outcome to `out`: the error, or all results. */
 static void play(int program, Error *error, StrBuf *out) {
   static void (*const steps[])(void *) = {parse, print, compile, upload, start, finish, take};
   Round round = {.text = programs[program], .ok = true};

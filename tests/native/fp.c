@@ -1,9 +1,9 @@
 /*
-** The narrow float formats, all of them, every bit pattern: against the formats' definitions, which
-** are written out again here, from the standards and in plain arithmetic.
+** Tests every bit pattern of all narrow float formats against the formats' definitions, which are restated here
+** from the standards in plain arithmetic.
 **
-** Decoding: (-1)^s * 2^(e - bias) * 1.m, or 2^(1 - bias) * 0.m for e = 0. Encoding: every pattern
-** comes back; halfway between neighbours the even pattern is taken, just off halfway the nearer.
+** Decoding: (-1)^s * 2^(e - bias) * 1.m, or 2^(1 - bias) * 0.m for e = 0. Encoding: every pattern comes back;
+** halfway between neighbours the even pattern is taken, just off halfway the nearer one.
 */
 #include <math.h>
 #include <stdbool.h>

@@ -151,7 +151,7 @@ static int base64_digit(char c) {
   return found ? (int)(found - digits) : -1;
 }
 
-/* Decodes what is behind the shape in `field`; false unless it is exactly `size` bytes. */
+/* Decodes the data after the shape in `field`; false unless it is exactly `size` bytes. */
 static bool decode(const char *field, uint8_t *bytes, size_t size) {
   const char *text = strchr(field, ' ');
   if (!text) return size == 0;
@@ -193,7 +193,7 @@ static bool load_leaves(Literal *literal, Leaves *leaves) {
 
 static bool both_nan(double x, double y) { return x != x && y != y; }
 
-/* The place of a float in the order of its bits, both zeros at 0. */
+/* Returns the position of a float in the order of all floats, both zeros at 0. */
 static long long place(PrimitiveType type, const void *data, int64_t index) {
   size_t bytes = (size_t)type_bytes(type);
   uint64_t bits = 0, sign = UINT64_C(1) << (8 * bytes - 1);
@@ -404,7 +404,7 @@ typedef struct Options {
   bool compiled_only, verbose;
 } Options;
 
-/* Both ways, or only compiled. What was skipped in one way may pass in the other. */
+/* Runs a case both ways, or only compiled. A case skipped in one way may pass in the other. */
 static Verdict run_module(const Case *c, Module *module, const Options *options, char *why,
                           size_t size) {
   Arena *arena = arena_new();
@@ -412,8 +412,8 @@ static Verdict run_module(const Case *c, Module *module, const Options *options,
   if (compiled != FAILED && !options->compiled_only) {
     Error error = {0};
     *why = '\0';
-    /* As in compiling, sizes are made values first, as the evaluator knows bounds only; and long
-    ** scans of narrow floats are written in XLA's blocks, as it takes a window as it stands. */
+    /* As in compiling, dynamic sizes become values first, as the evaluator knows only bounds. Long scans
+    ** of narrow floats are split into XLA's blocks, as the evaluator computes a window as it is. */
     if (dynamic_dimensions_resolve(module, &error)) {
       pass_block_scans(module);
       evaluated = evaluate(c, module, arena, why, size);

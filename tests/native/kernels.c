@@ -1,7 +1,7 @@
 /*
-** Kernels against the evaluator, on sizes around their blocks and chunks: bit for bit, or, of those
-** that round on other ways, within a bound. Every buffer is a block of its own, so that the sanitizer sees what goes beyond
-** it; chunks run last to first, as no chunk may need another of its phase.
+** Tests kernels against the evaluator, on sizes around their blocks and chunks: bit for bit, or within a bound for
+** kernels that round differently. Every buffer is a block of its own, so that the sanitizer sees accesses beyond
+** it. Chunks run last to first, as no chunk may need another of its phase.
 */
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +12,9 @@
 #include "kernels/kernels.h"
 #include "reference/eval.h"
 
-/* An instruction and what it reads: x, of bytes that are not all alike (a generator's counter is near
-** its end), and i, of numbers that also lie below and above what indices may be. With a bound, both
-** are numbers within -1 .. 1, but for the diagonals of square matrices, which are large; and results
-** may be off by that much of the largest. */
+/* An instruction and its operands: x, of varied bytes (a generator's counter is near its end), and i, of numbers
+** that also lie below and above the valid indices. With a bound, both are numbers within -1 .. 1, except the large
+** diagonals of square matrices; results may then be off by that part of the largest. */
 typedef struct Row {
   const char *x, *i, *result;
   double bound;
@@ -179,7 +178,7 @@ static bool is_compared(const Row *row, int leaf) {
   return !has_vectors || leaf == 1;
 }
 
-/* In the order that several threads are least likely to take. */
+/* Runs the chunks in the order that several threads are least likely to take. */
 static void share(const KernelCall *call, int parts, bool (*part)(void *, int), void *argument) {
   for (int i = parts - 1; i >= 0; i--) part(argument, i);
 }

@@ -1,8 +1,7 @@
 /*
-** Little changes to the programs of the golden corpus: other shapes, numbers, types, operands. Each
-** mutant is refused, or compiled and run on arguments of arbitrary bits, evaluated and compiled; what
-** comes out is not looked at. No mutant may touch memory that is not its own, nor do what C leaves
-** undefined: the sanitizers look.
+** Tests small changes to the programs of the golden corpus: other shapes, numbers, types, operands. Each mutant is
+** refused, or runs on arguments of arbitrary bits, both evaluated and compiled; its results are not checked. The
+** sanitizers check that no mutant accesses foreign memory or has undefined behaviour.
 **
 **   mutants [-n MUTANTS] [-s SEED] [-k SUBSTRING] [FILE.golden...]
 **
@@ -62,7 +61,7 @@ static void replace(size_t begin, size_t end, const char *with, size_t size) {
   mutant.text[mutant.length] = 0;
 }
 
-/* The begin of a random one of the places where `is` is true; false if there are none. */
+/* Finds the begin of a random place where `is` is true; false if there is none. */
 static bool find(bool (*is)(const char *at), size_t *place) {
   size_t count = 0;
   for (size_t i = 1; i < mutant.length; i++) count += is(mutant.text + i);
@@ -152,7 +151,7 @@ static void mutate_type(void) {
   replace(at, word_end(at), type, strlen(type));
 }
 
-/* A word or a shape becomes another one of the text. */
+/* Replaces a word or a shape by another one of the text. */
 static void mutate_token(bool (*is)(const char *), size_t (*end)(size_t)) {
   static char copy[256];
   size_t from, to;
@@ -225,7 +224,7 @@ static void execute(Executable *executable) {
     for (int i = 0; i < SLICES && run_state(run) == RUN_RUNNING; i++) {
       if (!scheduler_step(platform_now_us() + SLICE_US)) break;
     }
-    run_free(run); /* cancels it, where it waits for the host or goes on and on */
+    run_free(run); /* cancels it if it waits for the host or does not end */
     scheduler_step(platform_now_us() + SLICE_US);
   }
   for (int i = 0; i < count; i++) buffer_release(arguments[i]);
@@ -248,7 +247,7 @@ static void compile_and_run(void *argument) {
   execute(work->executable);
 }
 
-/* Parsing frees what it has; of what a trap in the rest leaves behind, only the module is known. */
+/* Parsing frees its memory. After a trap in a later stage, only the module can be freed. */
 static int try_mutant(int replicas) {
   static const CompileOptions options[] = {{.evaluate = false}, {.evaluate = true}};
   Error error = {0};

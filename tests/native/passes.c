@@ -1,7 +1,7 @@
 /*
-** The passes: what a program looks like after them, and that it computes the same bits as before.
-** A row names a program and the operations that its entry computation has left, without parameters,
-** in order, once the pipeline has run without fusion. Every program then runs again with fusion.
+** Tests the passes: the program after them, and that it computes the same bits as before. A row names a program
+** and the operations of its entry computation, in order and without parameters, after the pipeline has run
+** without fusion. Every program then runs again with fusion.
 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct Row {
   const char *left;
 } Row;
 
-/* The same, and what it has left with a target. */
+/* The same, and the operations left with a target. */
 typedef struct Lowered {
   Row row;
   const char *lowered;
@@ -39,7 +39,7 @@ typedef struct Lowered {
 #define ONE(type)  "o = " type "[] constant(1)\nob = " type "[2,3] broadcast(o), dimensions={}\n"
 
 static const Row rows[] = {
-    /* Algebra that keeps every bit, and what looks like it and does not. */
+    /* Algebra that keeps every bit, and similar rewrites that would not. */
     {"x + 0 of integers", "", ZERO("s32") "ROOT r = s32[2,3] add(i, zb)", ""},
     {"x + 0 of floats turns -0 into 0", "", ZERO("f32") "ROOT r = f32[2,3] add(x, zb)",
      "constant broadcast add"},
@@ -157,7 +157,7 @@ static const Row rows[] = {
     {"a scan", STEP,
      "z = f32[3] constant({1, 2, 3})\n"
      "s = (f32[2,3], f32[3]) scan(x, z), dimensions={0}, num_carries=1, to_apply=f\n"
-     "ROOT r = f32[3] get-tuple-element(s), index=1", /* nobody wants what it stacks */
+     "ROOT r = f32[3] get-tuple-element(s), index=1", /* no instruction reads its stacked values */
      "constant constant tuple while get-tuple-element"},
     {"a scan of nothing", STEP,
      "z = f32[3] constant({1, 2, 3})\nn = f32[0,3] slice(x), slice={[0:0], [0:3]}\n"
@@ -197,7 +197,7 @@ static const Row rows[] = {
     {"a side effect", "",
      "t = token[] after-all()\no = token[] outfeed(x, t)\nROOT r = f32[2,3] abs(x)",
      "after-all outfeed abs"},
-    /* For the run with fusion: what may and what may not be one loop. */
+    /* For the run with fusion: operations that may, or may not, be one loop. */
     {"a softmax", ADD,
      "m = f32[] constant(-inf)\nz = f32[] constant(0)\ne = f32[2,3] multiply(x, x)\n"
      "s = f32[2] reduce(e, z), dimensions={1}, to_apply=add\n"
@@ -240,7 +240,7 @@ static const Row rows[] = {
      "constant reduce-window"},
 };
 
-/* Convolutions in the order that kernels are fast in. */
+/* Convolutions in the order of dimensions that kernels prefer. */
 static const Lowered convolutions[] = {
     {{"few output features", "",
       "p = f32[2,5,20,3] iota(), iota_dimension=2\nb = f32[2,5,20,3] broadcast(x), "
@@ -268,7 +268,7 @@ static const Lowered convolutions[] = {
      "fusion fusion fusion reshape convolution fusion"},
 };
 
-/* What a body, of the state (s32 i, f32[2] a, f32[2,3] xs, f32[2,3] w), makes of a; and i < 20. */
+/* The new value of a in a body with the state (s32 i, f32[2] a, f32[2,3] xs, f32[2,3] w); the condition is i < 20. */
 #define LOOP(body)                                                                                \
   "cond {\n  p = (s32[], f32[2], f32[2,3], f32[2,3]) parameter(0)\n"                              \
   "  k = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(20)\n"                         \
@@ -330,7 +330,7 @@ static Module *parse(const Row *row) {
   return module;
 }
 
-/* Generated code for the fusions of the entry: natively it cannot run, but it can be written. */
+/* Generates code for the entry's fusions; natively it cannot run, but it can be emitted. */
 static void check_code(const Row *row, const Module *fused) {
   FusionFunction fusions[16];
   ByteBuf bytes = {0};
@@ -346,7 +346,7 @@ static void check_code(const Row *row, const Module *fused) {
   bytebuf_free(&bytes);
 }
 
-/* The operations of the entry, but for parameters. */
+/* The operations of the entry, except parameters. */
 static void list_operations(const Module *module, char *out, size_t size) {
   *out = 0;
   for (int k = 0; k < module->entry->count; k++) {
@@ -387,7 +387,7 @@ static void check_results(const Row *row, const Module *before, const Module *af
   Arena *arena = arena_new();
   if (!verify_module(after, &error)) fail(row, "is no valid module afterwards: ", error.message);
   const Literal *expected = run(before, arena);
-  if (expected) { /* the evaluator runs it: it has nothing to do with other replicas or the host */
+  if (expected) { /* the evaluator runs it: it needs no other replicas and no host */
     const Literal *got = run(after, arena);
     if (!got || !same_bits(expected, got)) fail(row, "computes something else", "");
   }

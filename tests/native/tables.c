@@ -1,7 +1,7 @@
 /*
-** That no row is missing: what opcodes.def lists as element-wise has a rule for one element of every
-** type that inference takes, and is written by the emitter or named here; every function that
-** generated code calls is there, which linking this shows.
+** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has an evaluator rule for
+** every type that inference takes, and is emitted or listed here. Every function that generated code calls
+** exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +19,12 @@ static const void *const vector_functions[] = {
 };
 #undef VECTOR_FUNCTION
 
-/* Element-wise, and not written by the emitter for these types; why. */
+/* Element-wise operations that are not emitted for these types, with the reason. */
 static const struct {
   const char *opcode;
   const char *types; /* separated by spaces; NULL: all */
 } not_emitted[] = {
-    {"mulhi", NULL}, /* products of double width; nobody has asked for it */
+    {"mulhi", NULL}, /* products of double width; no program has needed it */
     /* Of real numbers, which only hand-written programs have: */
     {"real", "f16 f32 f64 bf16 f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
     {"imag", "f16 f32 f64 bf16 f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},

@@ -1,6 +1,6 @@
 /*
-** The functions that generated code calls, against the C library in double: a sweep over the bit
-** patterns of f32, with the largest error allowed in units in the last place of the result.
+** Tests the functions that generated code calls against the C library in double: a sweep over the bit patterns of
+** f32, with the largest allowed error in units in the last place of the result.
 */
 #include <math.h>
 #include <stdbool.h>
@@ -31,8 +31,8 @@ static float from_bits(uint32_t bits) {
   return value;
 }
 
-/* The distance of y from `exact` in units of its last place; infinite where one of them is special
-** and the other is not the same. Zeros must agree in sign where x is a zero. */
+/* Returns the distance of y from `exact` in units of its last place; infinite if only one of them is special, or
+** they are different specials. Zeros must agree in sign where x is a zero. */
 static double error_of(float x, float y, double exact) {
   float rounded = (float)exact;
   if (rounded != rounded || y != y) return rounded != rounded && y != y ? 0 : INFINITY;
@@ -52,7 +52,7 @@ static void check_row(const Row *row) {
     f32x4 result = (f32x4)row->function((V128)(f32x4){1, x, 2, x});
     double error = error_of(x, result[1], row->reference(x));
     if (!(error <= worst)) worst = error, at = x;
-    /* A lane knows nothing of its neighbours. */
+    /* A lane's result does not depend on its neighbours. */
     if (memcmp(&(float){result[1]}, &(float){result[3]}, sizeof(float))) worst = INFINITY, at = x;
   }
   if (worst <= row->bound) return;

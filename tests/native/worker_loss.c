@@ -1,10 +1,9 @@
 /*
-** Worker threads that die, in the places where it matters: in an instruction, in a chunk of another
-** worker's loop, in the loop that others help with, with a replica that is just parked, and with the
-** scheduler's lock. Whatever they ran fails, a parked replica goes on elsewhere, and with the lock the
-** scheduler is lost, which is said instead of waited for.
+** Tests worker threads that die: in an instruction, in a chunk of another worker's loop, in a loop that others
+** help with, with a replica just parked, and with the scheduler's lock. Their tasks fail, and a parked replica
+** goes on elsewhere. With the lock held the scheduler is lost; calls then report that instead of waiting.
 **
-** Linked with --wrap for eval_instruction and rendezvous_arrive, where this program comes between.
+** Linked with --wrap for eval_instruction and rendezvous_arrive, which this program intercepts.
 */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -77,7 +76,7 @@ Outcome __wrap_rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *th
   return outcome;
 }
 
-/* ---- What runs ---- */
+/* ---- Programs and runs ---- */
 
 static const char text[] =
     "HloModule loop\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
@@ -101,7 +100,7 @@ static void check(bool condition, const char *what, const char *detail) {
   printf("%s: %s\n", what, detail);
 }
 
-/* Waits for the end as the bindings do, who hear of deaths between two looks. */
+/* Waits for the end as the bindings do, which learn of deaths between two polls. */
 static RunState wait_for(Run *run, WorkerLoss *loss) {
   for (int i = 0; i < 20000; i++) {
     int lost = atomic_exchange(&dead, -1);
@@ -117,7 +116,7 @@ static RunState wait_for(Run *run, WorkerLoss *loss) {
   return RUN_RUNNING;
 }
 
-/* Returns whether there still is a scheduler. */
+/* Returns whether the scheduler still works. */
 static bool play(Executable *executable, Death how, const char *name) {
   Error error = {0};
   WorkerLoss loss = WORKER_REPLACED;
@@ -163,11 +162,11 @@ int main(void) {
   }
   play(executable, NO_DEATH, names[NO_DEATH]);
   sound = play(executable, WITH_LOCK, names[WITH_LOCK]);
-  /* Who calls all the same is told so after some seconds, and does not wait for ever. */
+  /* A later call fails after some seconds, instead of waiting for ever. */
   bool trapped = !platform_try(lock, NULL, &error);
   check(!sound && trapped && error.code == STATUS_UNAVAILABLE, "the lock of a dead thread",
         error.message);
   printf("%d failures\n", failures);
   fflush(stdout);
-  _exit(failures ? 1 : 0); /* what the lost scheduler has is lost */
+  _exit(failures ? 1 : 0); /* memory of the lost scheduler cannot be freed */
 }
