@@ -34,9 +34,9 @@ export class Buffer extends Handle {
   }
 
   /**
-   * The elements where they are, row-major: no copy. The view is the memory itself; writing to it
-   * changes the buffer. It is good until the next call into this package (memory may grow, and the
-   * buffer may be disposed), so use it at once.
+   * The elements in place, row-major, without a copy; writing to the view changes the buffer. It is
+   * valid until the next call into this package (memory may grow, and the buffer may be disposed), so
+   * use it at once.
    */
   view() {
     const type = ELEMENT_TYPES.get(this.shape.elementType);

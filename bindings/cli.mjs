@@ -64,7 +64,7 @@ const OPTIONS = {
 };
 
 const ALWAYS = ['shape', 'elided', 'threads', 'replicas', 'partitions', 'help', 'version'];
-/** What each command does, and the options that it takes. */
+/** Each command's description and options. */
 const COMMANDS = {
   run: {
     run,
@@ -111,7 +111,7 @@ async function main(argv) {
   }
 }
 
-/** Options that say where to run, and how else. */
+/** Refuses the options of --on pjrt without it. */
 function checkElsewhere(values) {
   const stray = ['check', 'platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
   if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
@@ -236,7 +236,7 @@ async function info(client, module, { json }) {
   if (order) await printPainted(`${faint('vjp')}  with its vector-Jacobian product, of order ${order} (module.vjp)`);
 }
 
-/** How many products are in a file of jax.export: each of the one before. */
+/** Counts the vector-Jacobian products in a file of jax.export, each of the one before. */
 const vjpOrder = ({ vjp }) => (vjp ? 1 + vjpOrder(vjp) : 0);
 
 async function printArrays(arrays, json) {
@@ -313,7 +313,7 @@ function printPainted(line) {
   return new Promise((resolve) => process.stdout.write(`${line}\n`, resolve));
 }
 
-// Nobody reads any further, as with `| head`: no error.
+// The reader has closed the pipe, as `| head` does: no error.
 process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 try {

@@ -66,7 +66,7 @@ export function placesOf({ replicas, partitions }) {
   }));
 }
 
-/** What {replica}, {partition} and {device} stand for. */
+/** Replaces {replica}, {partition} and {device} by a device's numbers. */
 export const placed = (text, place) => text.replace(/\{(replica|partition|device)\}/g, (_, word) => place[word]);
 
 /**
@@ -92,7 +92,7 @@ export async function argumentsOfDevices(inputs, parameters, counts, seed) {
 
 /**
  * Arguments of --input: files of one array for the next parameter, or for that of a name; files of
- * several by their names; values as they are. What is left over is random, if that is wanted.
+ * several by their names; values as they are. The remaining parameters are random on request.
  * @param {string[]} inputs "x.npy", "name=x.npy", "name=1.5", "name=[1, 2]", "weights.npz"
  * @param {() => number} [random] from 0 to 1
  */
@@ -230,7 +230,7 @@ function randomLiteral(shape, random) {
 
 const formOf = (file) => /\.(\w+)$/.exec(file ?? '')?.[1];
 
-/** Writes what a device gave: one array as .npy, all of them as .npz or .safetensors. */
+/** Writes a device's results: one array as .npy, all of them as .npz or .safetensors. */
 export async function writeResults(file, outputs) {
   const leaves = outputs.flatMap((output) => output.leaves()).filter(Boolean);
   await writeArrays(file, Object.fromEntries(leaves.map((leaf, i) => [`result.${i}`, leaf])));

@@ -1,7 +1,7 @@
 /**
- * HLO protos to HLO text: HloModuleProto as `as_serialized_hlo_module_proto()` gives it, HloProto
- * and HloSnapshot as XLA dumps them to files. Text is the one form of a module that the core reads;
- * so a proto means exactly what the text that XLA prints of it means.
+ * Converts HLO protos to HLO text: HloModuleProto as `as_serialized_hlo_module_proto()` returns it,
+ * HloProto and HloSnapshot as XLA dumps them to files. The core reads only text, so a proto means
+ * exactly the text that XLA prints for it.
  */
 import { cleanName, configText, convolutionLabels, paddingText, quote, textOfBytes } from './attribute_text.mjs';
 import { describe, invalidArgument } from './error.mjs';
@@ -157,7 +157,7 @@ const dot = (i) => ({
   algorithm: DOT_ALGORITHMS[(i.precision?.algorithm ?? 0) - 1],
 });
 
-/** What an operation says, by opcode. undefined: nothing. */
+/** An operation's attributes in text, by opcode; undefined: none. */
 const ATTRIBUTES = {
   'all-gather': gathering,
   'all-gather-start': gathering,

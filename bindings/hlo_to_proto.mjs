@@ -1,6 +1,6 @@
 /**
- * HLO text, as the core prints it, to a serialized HloModuleProto: what hlo_proto.mjs does, the other
- * way. So a program that was built or changed here goes to real XLA in either form.
+ * Converts HLO text, as the core prints it, to a serialized HloModuleProto, the inverse of
+ * hlo_proto.mjs. So real XLA can read a program that was built or changed here in either form.
  */
 import { bytesOfText, unquoted, unquotedBytes } from './attribute_text.mjs';
 import { XlaError } from './error.mjs';
@@ -336,7 +336,7 @@ const CALLED = [
   'false_computation', 'branch_computations', 'called_computations',
 ];
 
-/** Of no consequence to what a program does, or not known to the proto's readers here. */
+/** Attributes that do not change a program's results, or that the proto's readers here do not know. */
 const DROPPED = new Set(['sharding', 'origin', 'statistics', 'parameter_replication', 'result_accuracy']);
 
 /* ---- Instructions, computations, the module ---- */
@@ -344,7 +344,7 @@ const DROPPED = new Set(['sharding', 'origin', 'statistics', 'parameter_replicat
 /** OpSharding's types. */
 const [TUPLE, MANUAL] = [2, 4];
 
-/** {manual} for each array; nothing of loops, from whose states XLA drops some on the way. */
+/** {manual} for each array; none for loops, because XLA removes elements of their states. */
 function manualSharding(opcode, shape) {
   const leaves = (part) => (part.isTuple ? part.tupleShapes.flatMap(leaves) : [{ type: MANUAL }]);
   if (!shape.isTuple) return { type: MANUAL };

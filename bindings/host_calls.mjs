@@ -1,6 +1,6 @@
 /**
- * What running programs ask of the host: data from an infeed, room in an outfeed, custom calls. The
- * replica waits until it has its answer; the others go on.
+ * Serves running programs' requests to the host: infeeds, outfeeds, custom calls. The device waits for
+ * its answer; the others go on.
  */
 import { bytesOfText, unquotedBytes } from './attribute_text.mjs';
 import { describe, invalidArgument, isXlaError, messageOf, STATUS_CODES, XlaError } from './error.mjs';
@@ -10,7 +10,7 @@ import { ELEMENT_TYPES } from './types.mjs';
 
 const MAX_MESSAGE = 1000;
 
-/** Values of one feed of one device, and who waits for them. At most one side is not empty. */
+/** The values of one feed of one device, and the calls that wait for values. Either list or both are empty. */
 class Feed {
   values = [];
   waiting = [];
@@ -48,7 +48,7 @@ export class HostCalls {
     else feed.values.push(value);
   }
 
-  /** Values for infeeds that find none: from an iterable, of promises or not. */
+  /** Adds a source for infeeds that find no value: an iterable, asynchronous or not. */
   addInfeedSource(device, source) {
     this.#core.check();
     const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
@@ -60,7 +60,7 @@ export class HostCalls {
     for (const call of feed.waiting.splice(0)) this.#pull(feed, call);
   }
 
-  /** Answers an infeed by what its sources have; or it waits, if they have no more. */
+  /** Answers an infeed from its sources; if they are empty, the infeed waits. */
   async #pull(feed, call) {
     while (feed.sources.length && !feed.values.length) {
       const [source] = feed.sources;
@@ -83,7 +83,7 @@ export class HostCalls {
     return undefined;
   }
 
-  /** @returns {Promise<any>} what the next outfeed of a device puts out */
+  /** @returns {Promise<any>} the value of a device's next outfeed */
   takeOutfeed(device) {
     this.#core.check();
     const feed = feedOf(this.#outfeeds, device);
@@ -91,7 +91,7 @@ export class HostCalls {
     return new Promise((resolve, reject) => feed.waiting.push({ resolve, reject }));
   }
 
-  /** Nobody will put anything out any more. */
+  /** Rejects all that wait for an outfeed, since none will come. */
   abandon(error) {
     for (const feed of this.#outfeeds.values()) {
       feed.waiting.splice(0).forEach(({ reject }) => reject(error));
@@ -180,7 +180,7 @@ export class HostCalls {
     return new Literal(plain, view.slice());
   }
 
-  /** Ends a call with what `produce` gives, now or later, or with what it throws. */
+  /** Ends a call with the result or the error of `produce`, now or later. */
   async #answer(call, produce) {
     let message = null;
     let code = 0;
@@ -225,7 +225,7 @@ export class HostCalls {
   }
 }
 
-/** What fails a run: its own code where it is an XlaError; the host's fault otherwise. */
+/** The code of an error that fails a run: its own if it is an XlaError, else the host's. */
 function codeOf(error) {
   const isOurs = isXlaError(error) && STATUS_CODES.includes(error.code);
   return STATUS_CODES.indexOf(isOurs && error.code !== 'OK' ? error.code : 'INTERNAL');

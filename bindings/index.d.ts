@@ -2,11 +2,11 @@
  * xla-wasm: XLA computations in a browser or in Node, built or imported, compiled to WebAssembly,
  * run on one replica or on many.
  *
- * Whatever fails throws (or rejects with) an XlaError.
+ * Every failure throws (or rejects with) an XlaError.
  */
 
 declare global {
-  /** As where they are known already, with which these merge. */
+  /** These merge with the library's own declarations, if there are any. */
   interface SymbolConstructor {
     readonly dispose: unique symbol;
     readonly asyncDispose: unique symbol;
@@ -50,12 +50,12 @@ export class XlaError extends Error {
   readonly code: StatusCode;
   /** HLO text name of the operation at fault: 'dot'. */
   readonly operation: string | undefined;
-  /** 1-based place in HLO text, where there is text. */
+  /** 1-based position in HLO text, if there is text. */
   readonly line: number | undefined;
   readonly column: number | undefined;
-  /** Of a deadlock, and of a run that timed out: who waits for what. */
+  /** For a deadlock, or a run that timed out: the devices that wait. */
   readonly waiting?: readonly WaitingDevice[];
-  /** Of a fault of the compiler (INTERNAL): the program as HLO text, for a report. */
+  /** For a fault of the compiler (INTERNAL): the program as HLO text, for a report. */
   readonly module?: string;
 }
 
@@ -67,7 +67,7 @@ export interface DevicePlace {
 
 /** A device that waits, when a run cannot go on or takes too long. */
 export interface WaitingDevice extends DevicePlace {
-  /** Where: the instruction's name, its operation, and its line where the program has text. */
+  /** The instruction that waits: its name, its operation, and its line if the program has text. */
   readonly instruction: string;
   readonly operation: string;
   readonly line?: number;
@@ -127,7 +127,7 @@ export class Layout {
     minorToMajor: readonly number[];
     /** The widths to which dimensions are padded, one per dimension. */
     paddedDimensions?: readonly number[];
-    /** What the padding is filled with; 'ZERO_PAD' by default. */
+    /** The value that fills the padding; 'ZERO_PAD' by default. */
     paddingValue?: PaddingValue;
   });
   /** The default layout of a rank, dimension 0 most major: {rank-1, ..., 0}. */
@@ -145,7 +145,7 @@ export class Layout {
 /** A shape, or its text: 'f32[2,3]', 'f32[2,3]{0,1}', '(f32[2], s32[])'. */
 export type ShapeLike = Shape | string;
 
-/** What holds the elements of an element type: see ArrayData. */
+/** The typed array of each element type: see ArrayData. */
 export interface DataByType {
   pred: Uint8Array; s2: Int8Array; s4: Int8Array; s8: Int8Array; s16: Int16Array; s32: Int32Array;
   s64: BigInt64Array; u2: Uint8Array; u4: Uint8Array; u8: Uint8Array; u16: Uint16Array;
@@ -324,8 +324,8 @@ export class Literal<S extends string = string> {
 /* ---- What lives in the core ---- */
 
 /**
- * What is freed by dispose(), by `using`, or at the latest by the garbage collector; and with its
- * client.
+ * An object of a client. dispose(), `using` or the client's dispose() frees it, or at the latest the
+ * garbage collector.
  */
 declare abstract class Handle {
   readonly disposed: boolean;
@@ -342,8 +342,8 @@ export class Buffer<S extends string = string> extends Handle {
   /** The elements as numbers, bigints, booleans and [re, im], nested as the dimensions are. */
   toArray(): NestedOf<S>;
   /**
-   * The elements where they are, row-major, without a copy; writing changes the buffer. Good until
-   * the next call into this package.
+   * The elements in place, row-major, without a copy; writing changes the buffer. Valid until the
+   * next call into this package.
    */
   view(): DataOf<S>;
 }
@@ -392,8 +392,8 @@ export interface ExecuteOptions {
   /** Results stay on the device, as Buffers instead of Literals. */
   device?: boolean;
   /**
-   * Numbers of parameters whose Buffers are given away: they are disposed, and their memory is that
-   * of results where the program allows it (`executable.memory.aliases`).
+   * Numbers of parameters whose Buffers are donated: they are disposed, and results use their memory
+   * if the program allows it (`executable.memory.aliases`).
    */
   donate?: readonly number[];
   /** Resolve to { outputs, events }. */
@@ -405,27 +405,27 @@ export interface ExecuteOptions {
   seed?: number;
   /** Cancels the run: it rejects with CANCELLED, and the signal's reason as the cause. */
   signal?: AbortSignal;
-  /** Rejects with DEADLINE_EXCEEDED if it is not done by then; its `waiting` says who waits. */
+  /** Rejects with DEADLINE_EXCEEDED if it is not done by then; its `waiting` lists the waiting devices. */
   timeoutMs?: number;
 }
 
-/** What a replica did when. */
+/** A step of a device, with its time. */
 export interface ProfileEvent {
   /** The instruction's. */
   readonly name: string;
   /** The kind of step: 'generated', 'kernel', 'eval', 'collective', ... */
   readonly category: string;
-  /** Of a region, or of loops over the same rows, which are measured whole: the names of the instructions in it. */
+  /** The instructions in a region, or in loops over the same rows, which are measured as a whole. */
   readonly holds?: readonly string[];
   readonly replica: number;
   readonly partition: number;
-  /** The thread that did it. */
+  /** The thread that ran it. */
   readonly worker: number;
   /** Microseconds on a clock that only goes forward. */
   readonly startUs: number;
   readonly endUs: number;
-  /** Of collectives, receives and calls of the host: for how long it waited, from startUs on, and for
-   * whom: the device that came last or sent something, or the host. */
+  /** For collectives, receives and calls of the host: the wait from startUs on, and the device that came
+   * last or sent the value, or the host. */
   readonly waitedUs?: number;
   readonly waitedFor?: 'host' | { readonly replica: number; readonly partition: number };
 }
@@ -467,7 +467,7 @@ export class Executable extends Handle {
   readonly resultShape: Shape;
   /**
    * Runs on all devices with the same arguments, one per parameter. Resolves to the results on the
-   * first device: the elements of a tuple, or one array. What they are may be stated:
+   * first device: the elements of a tuple, or one array. Their types may be stated:
    * `execute<[Literal<'f32[2,3]'>]>(args)`; otherwise there is at least one.
    */
   execute<R extends readonly DeviceValue[] = AtLeastOne<Buffer>>(
@@ -512,9 +512,9 @@ export class Executable extends Handle {
   thunks(): string;
   /** The WebAssembly module that was generated for it; null if none was. */
   generatedCode(): Uint8Array | null;
-  /** What a run takes of memory. */
+  /** The memory that a run takes. */
   readonly memory: ExecutableMemory;
-  /** What is where in the memory of a device, and when. */
+  /** The plan of a device's memory: where each buffer is, and when. */
   memoryPlan(): { arenaBytes: number; buffers: PlannedBuffer[] };
 }
 
@@ -527,11 +527,11 @@ export interface ExecutableMemory {
    * were uploaded for the call. The pairs of the module's input_output_alias come first.
    */
   readonly aliases: number;
-  /** Values on the way and the kernels' working memory, in a run to which no argument is given away. */
+  /** Intermediate values and the kernels' working memory, in a run without donated arguments. */
   readonly temporaries: number;
   /**
-   * The same if all arguments are given away, as donated and uploaded ones are. Less, where temporaries lie
-   * in the memory of arguments; or more: where results take these' memory, none of it is free before.
+   * The same if all arguments are donated or uploaded for the call. It is less if temporaries use the memory of
+   * arguments, or more if results use it, because then no temporary can use the results' memory.
    */
   readonly temporariesGiven: number;
   /** Shared by all runs and devices. */
@@ -548,37 +548,37 @@ export interface PlannedBuffer {
   readonly works: boolean;
   /** 'arena', or 'parameter0', 'result0', 'constant0', ... */
   readonly place: string;
-  /** In the arena, or in a result's memory, where temporaries may be before the result is: in bytes. */
+  /** In bytes, in the arena or in a result's memory, which temporaries may use before the result. */
   readonly offset: number;
   readonly bytes: number;
-  /** The first and the last step that want it. */
+  /** The first and the last step that use it. */
   readonly first: number;
   readonly last: number;
 }
 
 export interface ClientOptions {
-  /** On how many replicas programs run where neither compile() nor the module says so; 1. */
+  /** The number of replicas if neither compile() nor the module states one; 1. */
   replicas?: number;
   /**
-   * How many threads share the work of all replicas: by default as many as the machine runs at
-   * once. 0: none; the work is done in slices between other events. So it is too where there is no
-   * shared memory, as in a page that is not cross-origin isolated.
+   * The number of threads that share the work of all replicas: by default as many as the machine runs
+   * at once. 0: none; the work is done in slices between other events, as it is without shared memory
+   * (in a page that is not cross-origin isolated).
    */
   threads?: number;
   /**
-   * How many bytes of memory everything of the client may take together, at least 16 MB; by default
-   * as many as WebAssembly can address, 4 GB. What does not fit fails with RESOURCE_EXHAUSTED.
+   * The max bytes of all memory of the client, at least 16 MB; by default the 4 GB that WebAssembly
+   * can address. A call that needs more fails with RESOURCE_EXHAUSTED.
    */
   maxMemory?: number;
   /**
-   * Where the files of the package's folder build/dist are served, for bundlers that do not take
-   * them along by themselves: the folder, or a function from a file's name to its address.
+   * The address of the package's folder build/dist, for bundlers that do not copy its files: the
+   * folder, or a function from a file's name to its address.
    */
   assets?: string | URL | ((name: string) => string | URL);
   /**
-   * Whether dots and convolutions of floats round a product and its sum together where the engine
-   * can do that (relaxed SIMD), which is faster: 'auto', the default. With 'never' results are the
-   * same bits on every machine. With either they are the same for any number of threads.
+   * Whether dots and convolutions of floats round a product and its sum together, which is faster.
+   * 'auto', the default: if the engine can (relaxed SIMD). 'never': results are the same bits on every
+   * machine. With either they are the same for any number of threads.
    */
   fusedMultiplyAdd?: 'auto' | 'never';
 }
@@ -591,13 +591,13 @@ export interface CustomCall {
   readonly resultShapes: readonly Shape[];
   readonly replica: number;
   readonly partition: number;
-  /** backend_config as the program's text has it; '' where it has none. */
+  /** backend_config as the program's text has it; '' if it has none. */
   readonly backendConfig: string;
   /** The same as bytes, which need not be UTF-8: a packed struct, a pointer. */
   readonly backendConfigBytes: Uint8Array;
 }
 
-/** What client.load() takes: text, bytes, a File or Blob, a Response, a URL; in Node also a path. */
+/** A source for client.load(): text, bytes, a File or Blob, a Response, a URL; in Node also a path. */
 export type ProgramSource = string | Uint8Array | ArrayBuffer | Blob | Response | URL;
 
 export interface LoadOptions {
@@ -638,12 +638,12 @@ export interface DeviceOptions {
   partition?: number;
 }
 
-/** Where programs are built, compiled and run. */
+/** Builds, compiles and runs programs. */
 export class Client {
   private constructor();
   static create(options?: ClientOptions): Promise<Client>;
   readonly replicas: number;
-  /** Number of threads; 0 where there are none. */
+  /** Number of threads; 0 if there are none. */
   readonly threads: number;
   /** Whether the client is over: disposed of, or failed with UNAVAILABLE. */
   readonly disposed: boolean;
@@ -653,7 +653,7 @@ export class Client {
   readonly heapInUse: number;
   builder(name?: string): XlaBuilder;
   /**
-   * Reads a program, whatever form it has: HLO text, HLO protos, StableHLO as text or bytecode, the
+   * Reads a program in any of these forms: HLO text, HLO protos, StableHLO as text or bytecode, the
    * file of `jax.export`; each also compressed by gzip. A string without a line break is a URL, in
    * Node also a path.
    */
@@ -675,25 +675,25 @@ export class Client {
   /** The names of the rewrites that compile() can leave out, in the order in which they run. */
   readonly optionalPasses: string[];
   /**
-   * What each pass of the compiler makes of a module: for each that changed something, in order, the
-   * module after it as HLO text. It begins with 'dynamic-dimensions', whether it changed anything or not.
+   * The module as HLO text after each pass that changed it, in order. The list always begins with
+   * 'dynamic-dimensions', even if that changed nothing.
    */
   passes(
     module: HloModule,
     options?: CompileOptions,
   ): { pass: string; text: string }[];
   /**
-   * Gives a custom-call target its meaning. The callback returns, or promises, the result; an array
-   * of values where it is a tuple. What it throws fails the run.
+   * Registers the callback of a custom-call target. It returns, or promises, the result: an array of
+   * values for a tuple. An error of the callback fails the run.
    */
   registerCustomCall(target: string, callback: (call: CustomCall) => unknown): void;
   /** Queues a value for the next infeed of a device (default 0); tuples as arrays of leaves. */
   transferToInfeed(value: unknown, options?: DeviceOptions): void;
-  /** What the next outfeed of a device (default 0) puts out; tuples as arrays of leaves. */
+  /** Returns the value of a device's (default 0) next outfeed; tuples as arrays of leaves. */
   transferFromOutfeed(options?: DeviceOptions): Promise<Literal | Literal[]>;
-  /** What a device's outfeeds put out, without end: for `for await`. */
+  /** Iterates over the values of a device's outfeeds, without end: for `for await`. */
   outfeed(options?: DeviceOptions): AsyncIterableIterator<Literal | Literal[]>;
-  /** Where a device's infeeds get their values from, each when it is asked for. */
+  /** Queues a source of values for a device's infeeds; each is read when an infeed asks for it. */
   infeed(source: Iterable<unknown> | AsyncIterable<unknown>, options?: DeviceOptions): void;
   /**
    * Runs several programs at once, as the devices of one mesh; they meet in collectives and channels
@@ -714,8 +714,8 @@ export class Client {
   /** Puts an array on the device. */
   buffer<S extends string = string>(value: LiteralLike | Buffer, shape?: S | Shape): Buffer<S>;
   /**
-   * Ends the threads and gives everything back. Pending runs reject with CANCELLED; later calls
-   * throw FAILED_PRECONDITION.
+   * Ends the threads and frees all memory. Pending runs reject with CANCELLED; later calls throw
+   * FAILED_PRECONDITION.
    */
   dispose(): void;
   [Symbol.dispose](): void;
@@ -2432,7 +2432,7 @@ export interface ReadOptions {
   onProgress?: (loaded: number, total: number | undefined) => void;
 }
 
-/** A .npy file. elementType: what NumPy keeps as raw bytes, such as 'bf16'. */
+/** Reads a .npy file. elementType: the type that NumPy keeps as raw bytes, such as 'bf16'. */
 export function readNpy(
   source: FileSource, options?: ReadOptions & { elementType?: string },
 ): Promise<Literal>;

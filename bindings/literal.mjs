@@ -37,7 +37,7 @@ export class Literal {
   }
 
   /**
-   * A literal of `shape` from whatever fits it:
+   * Makes a literal of `shape` from any of these values:
    *   a number, bigint, boolean or [re, im]   for a scalar;
    *   nested arrays                           one level per dimension; typed arrays may stand for
    *                                           any number of inner levels, row-major;
@@ -137,7 +137,7 @@ export class Literal {
 
 /* ---- Checks ---- */
 
-/** Cross-realm, and blind to subclasses such as Node's Buffer: what kind of view is it? */
+/** Returns the kind of a view, also from another realm; subclasses such as Node's Buffer do not count. */
 const arrayKind = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStringTag] : undefined);
 
 const checkElements = guarded(function literal(shape, elements) {
@@ -153,7 +153,7 @@ const checkElements = guarded(function literal(shape, elements) {
   return Object.freeze(copy);
 });
 
-/** Also of data that was right once: its memory may have been transferred away since. */
+/** Checks data, even if it was valid before: its memory may have been transferred since. */
 const checkData = guarded(function literal(shape, data) {
   const type = ELEMENT_TYPES.get(shape.elementType);
   const length = shape.linearSize * type.lanes;
@@ -392,7 +392,7 @@ function formatNested(value, shape, dim) {
 
 const MAX_SHOWN = 100;
 
-/** As a literal prints, but no more of it than fits a screen: the first elements of the first rows. */
+/** A literal's text, cut to a screen: the first elements of the first rows. */
 export function shortText(shape, data) {
   if (shape.elementCount <= MAX_SHOWN) {
     return String(new Literal(shape, data.slice()));

@@ -7,7 +7,7 @@ const WHERE = 'execute() and launch() with { profile: true } give them';
 
 /**
  * The events in Chrome's trace format, for chrome://tracing and ui.perfetto.dev: devices are its
- * processes, workers its threads; what a device waited for comes before what it then did.
+ * processes, workers its threads. A device's wait comes before the step that waited.
  * @param {readonly object[]} events of a profile
  * @returns {{ traceEvents: object[] }} to be written as JSON; times are microseconds
  */
@@ -35,8 +35,8 @@ export const toChromeTrace = guarded((events) => {
 }, 'toChromeTrace');
 
 /**
- * How each device spent the time from the profile's first event to its last: it was busy, or waited for
- * other devices or the host, or was idle: ready, with no worker for it, or between steps.
+ * Sums each device's time from the profile's first event to its last: busy, waiting for other devices or
+ * the host, or idle (ready without a worker, or between steps).
  * @param {readonly object[]} events of a profile
  * @returns {{ replica: number, partition: number, busyUs: number, waitedUs: number, idleUs: number,
  *   overlapUs: number }[]} replica-major; overlapUs of the busy time others were busy, too

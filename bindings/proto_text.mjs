@@ -1,6 +1,6 @@
 /**
- * HLO protos as text, which XLA writes as .pbtxt: an HloModuleProto, HloProto or HloSnapshot as `name: value` and
- * `name { ... }`. What it gives is the module's bytes, as protobuf.mjs writes them.
+ * Reads HLO protos as text, XLA's .pbtxt files: an HloModuleProto, HloProto or HloSnapshot as `name: value` and
+ * `name { ... }`. The result is the module's bytes, as protobuf.mjs writes them.
  * Source: protobuf.dev/reference/protobuf/textformat-spec
  */
 import { unquotedBytes, textOfBytes } from './attribute_text.mjs';

@@ -385,7 +385,7 @@ const checkLayout = guarded(function layout(fields) {
   return { minorToMajor, paddedDimensions, paddingValue };
 });
 
-/** A copy, in which nothing changes any more; undefined if these are no sizes of dimensions. */
+/** Copies the sizes, so that the caller cannot change them; undefined if these are no sizes of dimensions. */
 function sizesOf(value) {
   if (!Array.isArray(value) || value.length > MAX_RANK) return undefined;
   const copy = copyList(value);
@@ -437,7 +437,7 @@ function match(parser, regularExpression, what) {
   return found[0];
 }
 
-/** item, item, ... up to `close`, which is taken. */
+/** Reads item, item, ... and `close`. */
 function parseList(parser, close, parseItem) {
   const items = [];
   while (!accept(parser, close)) {

@@ -1,8 +1,8 @@
-/** The generated WebAssembly as text, by a disassembler that is not a part of this package. */
+/** Writes the generated WebAssembly as text, with a disassembler that is not a part of this package. */
 
 /**
- * What functions are of: of each exported one, the kinds and names of the steps that call it. Equal
- * functions are one, so these may be several.
+ * Returns for each exported function the kinds and names of the steps that call it. Equal functions
+ * are merged, so a function may have several steps.
  */
 function stepsOf(listing) {
   const steps = new Map();

@@ -1,5 +1,5 @@
 /**
- * Weights from files and into them: NumPy's .npy and .npz, and safetensors. A file is read into
+ * Reads and writes files of weights: NumPy's .npy and .npz, and safetensors. A file is read into
  * literals, which are arguments of programs; the element types do not change. The reader
  * (weights_reader.mjs) is loaded at the first read.
  * Sources: numpy.lib.format; github.com/huggingface/safetensors (format)
@@ -32,8 +32,7 @@ export const readNpy = reading('readNpy');
 /**
  * Reads a .npz file: names of arrays (without ".npy") to literals.
  * @param {any} source as of readNpy()
- * @param {ReadOptions & { maxBytes?: number }} [options] maxBytes: what all of it may be when unpacked, as of
- *   Client.load()
+ * @param {ReadOptions & { maxBytes?: number }} [options] maxBytes: the max size when unpacked, as of Client.load()
  * @returns {Promise<Record<string, Literal>>}
  */
 export const readNpz = reading('readNpz');

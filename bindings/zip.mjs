@@ -1,4 +1,4 @@
-/** Zip, as NumPy's .npz files are: writing, without compression; unzip.mjs reads. Source: PKWARE's APPNOTE.TXT */
+/** Writes zips, as NumPy's .npz files are, without compression; unzip.mjs reads. Source: PKWARE's APPNOTE.TXT */
 import { invalidArgument } from './error.mjs';
 
 export const END = 0x06054b50;
