@@ -140,8 +140,8 @@ static bool is_nonzero(PrimitiveType type, Scalar value) {
   return type_is_floating(type) ? value.f != 0 : value.u != 0;
 }
 
-/* Rounds to F8E8M0FNU as XLA:CPU does, on the bits. Below 2^-126, the min normal f32, it rounds up. Numbers
-** of an f64 below 2^-127 become zero. */
+/* Rounds to F8E8M0FNU as XLA:CPU does, on the bits. Below 2^-126, the min normal f32, it rounds up. f64
+** values below 2^-127 become zero. */
 static double round_scale_factor(PrimitiveType from, double value) {
   bool is_wide = from == F64 || from == C128;
   if (value > 0x1p-127 && value < 0x1p-126) return 0x1p-126;

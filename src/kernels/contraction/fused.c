@@ -1,7 +1,7 @@
 /*
-** The loops of lanes.c for engines with fused multiply-add. What an engine does not know it refuses
-** with the whole module, so they are a module of their own: compiled from the same source, part of
-** this one as bytes, and registered like generated code, which is the probe as well.
+** Provides the loops of lanes.c for engines with fused multiply-add. An engine refuses a whole module if it
+** does not know an instruction, so these loops are a module of their own. It is compiled from the same
+** source, embedded in this one as bytes, and registered like generated code; registering it is the probe.
 */
 #include <stdatomic.h>
 
@@ -28,7 +28,7 @@ static int find_module(void) {
   Error error;
   int found = MODULE_BYTES ? platform_module_register(module_bytes, MODULE_BYTES, &error) : 0;
   int unknown = UNKNOWN;
-  /* Where two threads ask at once, one of the two stays unused. */
+  /* If two threads register at once, one of the two modules stays unused. */
   if (!atomic_compare_exchange_strong(&fused_module, &unknown, found ? found : NONE)) {
     if (found) platform_module_release(found);
   }

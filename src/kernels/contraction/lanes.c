@@ -7,7 +7,7 @@
 
 typedef uint8_t Byte;
 
-/* The first few lanes of a vector; the others are zero. */
+/* Loads the first few lanes of a vector; the others are zero. */
 static inline v128_t first_of_4(const void *from, int lanes) {
   if (lanes == 1) return wasm_v128_load32_zero(from);
   v128_t two = wasm_v128_load64_zero(from);
@@ -36,8 +36,8 @@ static inline v128_t sum_of_s64(v128_t x) {
 #define MADD_F64(sum, x, y) wasm_f64x2_add(sum, wasm_f64x2_mul(x, y))
 #define MADD_S32(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_mul(x, y))
 #define MADD_S64(sum, x, y) wasm_i64x2_add(sum, wasm_i64x2_mul(x, y))
-/* One instruction multiplies and adds both. Its only sum that does not fit into 32 bits wraps as it
-** should. */
+/* Multiplies pairs and adds both products in one instruction. The only sum that exceeds 32 bits wraps, as
+** it should. */
 #define MADD_S16(sum, x, y) wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(x, y))
 #if defined XLA_RELAXED_SIMD || !defined __wasm__
 enum { REAL_ROWS = 6 };
@@ -52,7 +52,7 @@ enum { INTEGER_ROWS = 4 };
 #define MADD_F64(sum, x, y) wasm_f64x2_relaxed_madd(x, y, sum)
 #endif
 
-/* Whatever the module for fused multiply-add exports is known by its number (fused.c). */
+/* Exports of the module for fused multiply-add are known by number (fused.c). */
 #ifdef XLA_RELAXED_SIMD
 #define LOOP
 #define EXPORT(number) __attribute__((export_name(number)))
@@ -77,12 +77,12 @@ EXPORT("7") StreamLoop by_columns_f64;
 ** Measured against 4 x 8 (V8 11.3, Zen 4, f32, depth 256): 5 x 8 0.85x, 6 x 8 and 4 x 12 0.65x, four
 ** pointers to the rows of an unpacked lhs 0.9x.
 ** Measured with fused multiply-add (V8 13.6, SpiderMonkey 153): 6 x 8 1.17x, 5 x 8 1.1x.
-** Natively reals have 6 rows too, so that the sanitizers see both heights.
+** Natively, reals have 6 rows too, so that the sanitizers see both heights.
 **
-** V8 unrolls inner loops itself, the further the deeper they are nested; hence the loop over the
-** rows in here, and the depth in two loops: without them it is 0.8. Unrolled by hand it is slower,
-** as V8 then loads early what it must spill. Sums start at zero and meet those at `out` in the end:
-** two ways into the loop cost as much as a tenth.
+** V8 unrolls inner loops itself, and deeper nested ones further. So the loop over the rows is in here, and
+** the depth is two loops; measured without them: 0.8x. Unrolling by hand is slower: V8 then loads values
+** early and must spill them. Sums start at zero and are added to those at `out` at the end; a second entry
+** into the loop costs up to a tenth.
 */
 #define TILE_LOOP(name, ROWS, real, splat, madd, add, negative_zero)                            \
   LOOP void name(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs, \
@@ -156,8 +156,8 @@ EXPORT("7") StreamLoop by_columns_f64;
     return j;                                                                                     \
   }
 
-/* As many sums at a time as registers allow, whatever the number of rows: four of them, the last of
-** which may be computed a second time, or two, or one. */
+/* Computes as many sums at a time as registers allow, for any number of rows: blocks of four rows, two or
+** one. The last block of four may overlap the one before. */
 #define PLAIN_LOOP(name, real, splat, madd, negative_zero)                                  \
   PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                                    \
   PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                        \
@@ -185,9 +185,9 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                       \
   }
 
-/* One row after the other. Of integers of 64 bits, whose products take so long that to load a matrix again
-** is nothing beside them; the streams of 32 bits, too, where 2 to 12 rows take 1.1 to 1.3 times for 0.85 kB less
-** to download. Batches of small matrices of 32 bits would take 1.25. */
+/* Computes one row after the other. For 64-bit integers, whose products take much longer than loading the matrix again,
+** and for streams of 32-bit integers. Measured for these: 2 to 12 rows take 1.1x to 1.3x as long, the download is
+** 0.85 kB smaller. Batches of small 32-bit matrices would take 1.25x. */
 #define PLAIN_LOOP_ONE(name, real, splat, madd)                                       \
   PLAIN_ROWS(name##_1x8, real, splat, madd, 1, 8, WIDTH)                              \
   PLAIN_ROWS(name##_1x2, real, splat, madd, 1, 2, 1)                                  \
@@ -202,7 +202,7 @@ EXPORT("7") StreamLoop by_columns_f64;
 
 /* ---- Streams ---- */
 
-/* ROWS vectors with DEPTH rows of the matrix: the sums stay in the first cache. */
+/* Multiplies ROWS vectors by DEPTH rows of the matrix; the sums stay in the first cache. */
 #define BY_DEPTH_ROWS(name, real, splat, madd, partial, ROWS, DEPTH)                               \
   static void name(int columns, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,  \
                    ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                   \
@@ -232,7 +232,7 @@ EXPORT("7") StreamLoop by_columns_f64;
     }                                                                                              \
   }
 
-/* So many vectors with as much of the depth as there is. */
+/* Multiplies ROWS vectors by blocks of DEPTH rows of the matrix. */
 #define BY_DEPTH_CASE(name, real, ROWS, DEPTH)                                                  \
   for (; rows - i >= (ROWS); i += (ROWS)) {                                                     \
     const Byte *x = (const Byte *)vectors + (ptrdiff_t)i * vector_stride;                       \
@@ -273,7 +273,7 @@ EXPORT("7") StreamLoop by_columns_f64;
     BY_DEPTH_CASE(name, real, 1, 8)                                                                \
   }
 
-/* ROWS vectors with LINES lines of the matrix, UNROLLED sums of each. */
+/* Multiplies ROWS vectors by LINES lines of the matrix, with UNROLLED sums for each. */
 #define BY_COLUMNS_LINES(name, real, madd, add, partial, sum_of, lane_of, ROWS, LINES, UNROLLED)  \
   static void name(int depth, const Byte *vectors, ptrdiff_t vector_stride, const Byte *matrix,   \
                    ptrdiff_t matrix_stride, Byte *sums, ptrdiff_t sums_stride) {                  \

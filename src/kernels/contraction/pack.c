@@ -3,7 +3,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-enum { MAX_COPIED = 16 /* panels at a time: as much of a row as can be */ };
+enum { MAX_COPIED = 16 /* max panels at a time */ };
 
 /* ---- Offsets ---- */
 
@@ -47,7 +47,7 @@ void depth_init(Depth *depth, const Axes *axes, Operand operand, int64_t first, 
 
 /* ---- Lanes of 4 and of 8 bytes, from lines whose elements are lanes already ---- */
 
-/* Of 4 lines, `count` neighbours each: out[k * width + line]. */
+/* Transposes 4 lines of `count` contiguous lanes: out[k * width + line]. */
 static void turn4(const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *d,
                   int count, uint32_t *out, int width) {
   int k = 0;
@@ -86,7 +86,7 @@ static void turn2_of_4(const uint32_t *a, const uint32_t *b, int count, uint32_t
   }
 }
 
-/* Of 2 lines. */
+/* Transposes 2 lines of 8-byte lanes. */
 static void turn2(const uint64_t *a, const uint64_t *b, int count, uint64_t *out, int width) {
   int k = 0;
   for (; k + 2 <= count; k += 2, out += 2 * width) {
@@ -127,8 +127,8 @@ static void turn_panel(const void *data, int lane_bytes, const size_t *line, int
   }
 }
 
-/* The same where the lines are neighbours, of several panels at once: a whole cache line of the
-** operand at a time, as the next one may be in another page. */
+/* Copies several panels of contiguous lines at once: a whole cache line of the operand at a time, since
+** the next one may be in another page. */
 static inline void copy_width(const uint8_t *data, size_t line, const Depth *depth,
                               size_t element_bytes, size_t width, int panels, uint8_t *out,
                               size_t stride) {
@@ -141,7 +141,7 @@ static inline void copy_width(const uint8_t *data, size_t line, const Depth *dep
 
 static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, size_t element_bytes,
                         size_t width, int panels, uint8_t *out, size_t stride) {
-  switch (width) { /* in bytes; as constants, copies are a few instructions */
+  switch (width) { /* in bytes; a copy of constant size is a few instructions */
   case 16: copy_width(data, line, depth, element_bytes, 16, panels, out, stride); break;
   case 24: copy_width(data, line, depth, element_bytes, 24, panels, out, stride); break;
   case 32: copy_width(data, line, depth, element_bytes, 32, panels, out, stride); break;
@@ -149,9 +149,9 @@ static void copy_panels(const uint8_t *data, size_t line, const Depth *depth, si
   }
 }
 
-/* ---- Elements of other types: converted to lines of their own first ---- */
+/* ---- Elements of other types: first converted to lines in scratch ---- */
 
-/* The elements of one line, converted, one after the other. */
+/* Converts the elements of one line into contiguous lanes. */
 static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t *out) {
   enum { GATHERED = 16 };
   const Loader *loader = &side->loader;
@@ -163,7 +163,7 @@ static void load_line(const Side *side, size_t line, const Depth *depth, uint8_t
     const uint8_t *elements = side->data + (line + depth->at[k]) * from_bytes;
     if (count > 1) {
       run++;
-    } else { /* single ones are collected */
+    } else { /* gathers single elements */
       for (count = 0; count < GATHERED && run < depth->runs; run++, count++) {
         if (depth->begin[run + 1] - depth->begin[run] > 1) break;
         memcpy(gathered + (size_t)count * from_bytes,
@@ -188,7 +188,7 @@ static void one_run(Depth *depth, int count) {
   depth->begin[1] = count;
 }
 
-/* (a + bi)(c + di) as reals: the lhs' depth a, b meets two columns c, d and -d, c. */
+/* Packs complex columns as reals: (a + bi)(c + di) is the lhs' depth a, b times two columns c, -d and d, c. */
 static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int columns, int count,
                                  uint8_t *out) {
   for (int j = 0; j < columns; j++) {
@@ -212,7 +212,7 @@ static void turn_complex_columns(const uint8_t *lines, int lane_bytes, int colum
   }
 }
 
-/* The same of neighbours that need no converting, a row of the panel at a time. */
+/* The same for contiguous lines without conversion, a row of the panel at a time. */
 static void turn_complex_neighbours(const uint8_t *data, size_t line, const Depth *depth,
                                     int lane_bytes, uint8_t *out) {
   v128_t sign = lane_bytes == 4 ? wasm_i64x2_const_splat(INT64_C(0x80000000))
@@ -229,7 +229,7 @@ static void turn_complex_neighbours(const uint8_t *data, size_t line, const Dept
   }
 }
 
-/* One panel by way of converted lines. */
+/* Packs one panel from converted lines. */
 static void load_panel(const Side *side, const size_t *line, int width, const Depth *depth,
                        uint8_t *out) {
   enum { MAX_LINES = 8 };
@@ -254,7 +254,7 @@ static void load_panel(const Side *side, const size_t *line, int width, const De
   turn_panel(lines, arithmetic->lane_bytes, start, width, &lanes, out);
 }
 
-/* Lines that are neighbours, converted row by row of the panel. */
+/* Packs contiguous lines, converted row by row of the panel. */
 static void load_neighbours(const Side *side, size_t line, int width, const Depth *depth,
                             uint8_t *out) {
   const Loader *loader = &side->loader;
@@ -265,7 +265,7 @@ static void load_neighbours(const Side *side, size_t line, int width, const Dept
   }
 }
 
-/* Of s16, two rows at a time, interleaved. */
+/* The same for s16: two rows at a time, interleaved. */
 static void load_neighbours_s16(const Side *side, size_t line, int width, const Depth *depth,
                                 uint8_t *out) {
   const Loader *loader = &side->loader;
@@ -341,7 +341,7 @@ static void pack_panel(const Side *side, const size_t *line, int width, const De
   }
 }
 
-/* How many panels, up to MAX_COPIED, have lines that are neighbours and elements that need no converting. */
+/* Returns how many panels, up to MAX_COPIED, have contiguous lines and need no conversion. */
 static int copied_panels(const Side *side, const size_t *line, int64_t lines, int width) {
   const Arithmetic *arithmetic = side->arithmetic;
   if (side->loader.run || arithmetic->reals == 2 || arithmetic->lane_elements == 2) return 0;

@@ -4,14 +4,14 @@
 #include <wasm_simd128.h>
 
 enum {
-  COPY_BYTES = 16384, /* of each matrix: then they stay in the first cache */
+  COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
 };
 
 static int64_t round_up(int64_t a, int64_t step) { return (a + step - 1) / step * step; }
 
 /* ---- Planning ---- */
 
-/* Columns are filled up to whole vectors. */
+/* Sets the sizes. Columns are padded to whole vectors. */
 static void set_sizes(Small *s, const Contraction *c, const Arithmetic *arithmetic) {
   int64_t lanes = arithmetic->lane_elements;
   s->rows = axes_size(&c->rows);
@@ -42,7 +42,7 @@ bool small_plan(ContractionPlan *plan, const Contraction *c) {
 
 /* ---- Copies ---- */
 
-/* Rows of lanes along the depth: of complex numbers, the parts in turn. */
+/* Copies the lhs as rows of lanes along the depth. Complex numbers give real and imaginary parts in turn. */
 static void copy_lhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   const Contraction *c = s->contraction;
   int64_t row = axes_stride(&c->rows, LHS), depth = axes_stride(&c->depth, LHS);
@@ -56,7 +56,7 @@ static void copy_lhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   }
 }
 
-/* Lines of 4-byte lanes along the depth, as rows of columns. */
+/* Transposes lines of 4-byte lanes along the depth into rows of columns. */
 static void turn_lines(const float *from, int64_t line, int64_t columns, int64_t depth, float *out,
                        int64_t padded) {
   for (int64_t j = 0; j < columns; j += 4) {
@@ -82,7 +82,7 @@ static void turn_lines(const float *from, int64_t line, int64_t columns, int64_t
   }
 }
 
-/* Rows of up to 4 elements of 4 bytes: a vector each. */
+/* Loads rows of up to 4 elements of 4 bytes, a vector each. */
 static void load_few(const uint32_t *from, int64_t row, int64_t column, int64_t rows,
                      int64_t columns, uint32_t *to) {
   for (int64_t i = 0; i < rows; i++, from += row, to += 4) {
@@ -105,7 +105,8 @@ static void store_few(const uint32_t *from, int64_t rows, int64_t columns, uint3
   }
 }
 
-/* Row k of a complex rhs meets real parts of the lhs, and below it is what imaginary parts meet. */
+/* Makes two rows of row k of a complex rhs: the first is multiplied by real parts of the lhs, the second by imaginary
+** parts. */
 #define TURN_ROW(name, real)                                  \
   static void name(void *row, void *below, int64_t count) {   \
     const real *from = row;                                   \
@@ -125,7 +126,7 @@ static void interleave(const int16_t *a, const int16_t *b, int64_t count, int16_
   }
 }
 
-/* Rows of columns that are neighbours, at least a vector of them. */
+/* Copies the rhs as rows of contiguous columns, at least a vector of them. */
 static void copy_rhs(const Small *s, const uint8_t *from, uint8_t *copy) {
   const Contraction *c = s->contraction;
   const Arithmetic *arithmetic = s->arithmetic;

@@ -1,6 +1,6 @@
 /*
-** Products of small matrices, of many batches or of one: computed where they are, or from copies that
-** stay in the first cache. One unit is a batch.
+** Multiplies small matrices, of one or many batches: in place, or from copies that stay in the first cache.
+** A unit is a batch.
 */
 #ifndef XLA_KERNELS_CONTRACTION_SMALL_H
 #define XLA_KERNELS_CONTRACTION_SMALL_H
@@ -8,19 +8,19 @@
 #include "kernels/contraction/contraction.h"
 #include "kernels/elements.h"
 
-/* Whether the matrices are small; then the plan's tiles are filled in. */
+/* Returns whether the matrices are small; if so, sets the plan's tiles. */
 bool small_plan(ContractionPlan *plan, const Contraction *contraction);
 
-enum { SMALL_LINES = 256 /* of rows and of the depth, in lanes, at most */ };
+enum { SMALL_LINES = 256 /* max rows, and max depth in lanes */ };
 
-/* What all batches have in common. */
+/* The values that all batches share. */
 typedef struct Small {
   const Contraction *contraction;
   const Arithmetic *arithmetic;
   Loader loader[2];
   int64_t rows, columns, depth,
-      padded; /* in lanes: of complex numbers, a depth of reals; s16 are pairs */
-  bool keeps_lhs, keeps_rhs, turns_rhs, keeps_out; /* used where they are; or copied */
+      padded; /* in lanes: a complex depth counts reals; s16 come in pairs */
+  bool keeps_lhs, keeps_rhs, turns_rhs, keeps_out; /* used in place; else copied */
   bool is_few;                                     /* columns: copied one by one */
   int multiplied;                                  /* columns: all, or whole vectors of them */
   PlainLoop *loop;
@@ -29,7 +29,7 @@ typedef struct Small {
 } Small;
 void small_init(Small *small, const Contraction *contraction, const ContractionPlan *plan);
 
-/* The batch whose first elements are at these offsets. */
+/* Multiplies the batch whose first elements are at these offsets. */
 void small_multiply(const Small *small, const size_t offset[3], const uint8_t *const data[2],
                     uint8_t *result);
 

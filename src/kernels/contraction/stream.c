@@ -1,12 +1,12 @@
 /*
-** Where columns of the matrix are neighbours, a block of their sums stays in the first cache, and
-** rows of the matrix are added to it. Where numbers of the depth are neighbours, each sum is one of
-** whole vectors. Either way memory is read front to back.
+** Streams a matrix past a few vectors. If the columns of the matrix are contiguous, a block of their sums
+** stays in the first cache, and rows of the matrix are added to it. If the depth is contiguous, each sum
+** is an inner product in whole vectors. Either way memory is read front to back.
 **
-** Complex numbers are pairs of reals, and a vector of them two vectors of reals: where columns are
-** neighbours, of its real and its imaginary parts; each times the matrix' reals, and combined when
-** they are stored. Where the depth is, (r, -i) and (i, r), whose products with (re, im) of the matrix
-** add up to the real and the imaginary part.
+** Complex numbers are pairs of reals, and each complex vector becomes two real ones. With contiguous
+** columns these are its real and its imaginary parts; each is multiplied by the matrix's reals, and they
+** are combined when stored. With contiguous depth they are (r, -i) and (i, r), whose products with
+** (re, im) of the matrix add up to the real and the imaginary part.
 */
 #include "kernels/contraction/stream.h"
 
@@ -16,13 +16,13 @@
 #include "kernels/elements.h"
 
 enum {
-  MAX_VECTORS = 20,      /* of reals: those of more are packed in less time */
+  MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */
   VECTOR_BYTES = 16384,  /* of all vectors, for a block of the depth */
   SUM_BYTES = 16384,     /* of all vectors, for a block of columns */
   MATRIX_BYTES = 16384,  /* of converted elements */
-  CONVERTED_ROWS = 8,    /* at a time; or half as many lines */
-  UNIT_ELEMENTS = 65536, /* of the matrix, where there are enough */
-  MIN_COLUMNS = 1024,    /* read at a time, before the next row */
+  CONVERTED_ROWS = 8,    /* converted at a time; or half as many lines */
+  UNIT_ELEMENTS = 65536, /* of the matrix in a unit, if there are enough */
+  MIN_COLUMNS = 1024,    /* read of a row before the next row */
 };
 
 /* ---- Planning ---- */
@@ -31,7 +31,7 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Equal parts, multiples of `step`, of at most `most`. */
+/* Returns the size of equal parts: a multiple of `step`, at most `most`. */
 static int64_t equal_parts(int64_t size, int64_t most, int64_t step) {
   int64_t parts = divide_up(size, most < step ? step : most / step * step);
   return divide_up(divide_up(size, parts), step) * step;
@@ -54,7 +54,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
   if (converts && !along_depth) {
     most_lines = at_most(most_lines, MATRIX_BYTES / (CONVERTED_ROWS * bytes));
   }
-  /* A unit of long lines is some of them; one of long rows is a part of some of them. */
+  /* A unit is several lines along the depth, or a range of columns of several rows. */
   int64_t wanted = along_depth ? UNIT_ELEMENTS / depth + 1 : MIN_COLUMNS;
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
@@ -74,7 +74,7 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c) {
 
 /* ---- The vectors ---- */
 
-/* Of a unit, for one block of the depth. */
+/* The vectors of a unit, for one block of the depth. */
 typedef struct Vectors {
   const void *data;
   size_t stride;    /* bytes */
@@ -144,7 +144,7 @@ static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, 
 
 /* ---- The matrix ---- */
 
-/* Rows of pairs of s16: two rows, interleaved. The second may be none. */
+/* Interleaves two rows of s16 into a row of pairs. */
 static void interleave_s16(const int16_t *a, const int16_t *b, int64_t count, int16_t *out) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) {
@@ -177,7 +177,7 @@ static void load_pairs(const Loader *loader, const uint8_t *from, size_t stride,
   }
 }
 
-/* A unit's block of the matrix, and the sums: `columns` are those of reals. */
+/* A unit's block of the matrix, and its sums. columns: counted in reals. */
 typedef struct Block {
   const Arithmetic *arithmetic;
   Loader loader;
@@ -264,7 +264,7 @@ static void clear(const Arithmetic *arithmetic, bool negative_zero, uint8_t *sum
 COMBINE(combine_c64, float)
 COMBINE(combine_c128, double)
 
-/* One row of sums: dense, of the arithmetic's type of sums. */
+/* Stores one row of sums, contiguous and in the arithmetic's type of sums. */
 static void store_row(const Arithmetic *arithmetic, const uint8_t *sums, int64_t count,
                       PrimitiveType to, uint8_t *out, int64_t stride) {
   enum { SOME = 64 };

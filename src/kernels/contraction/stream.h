@@ -1,16 +1,16 @@
 /*
-** Contractions of a few rows: the matrix is read once, where it is, in its own order, and nothing is
-** packed. One unit is a block of its columns and a split of the depth.
+** Contracts a few rows (vectors) with a matrix, which is read once, in its own order, without packing.
+** A unit is a block of the matrix's columns and a split of the depth.
 */
 #ifndef XLA_KERNELS_CONTRACTION_STREAM_H
 #define XLA_KERNELS_CONTRACTION_STREAM_H
 
 #include "kernels/contraction/tiles.h"
 
-/* Whether the matrix (the rhs) suits; then the plan's tiles and splits are filled in. */
+/* Returns whether the matrix (the rhs) can be streamed; if so, sets the plan's tiles and splits. */
 bool stream_plan(ContractionPlan *plan, const Contraction *contraction);
 
-/* Overwrites the unit's elements of `out`, which is of type `to`. */
+/* Overwrites the unit's elements of `out`, in type `to`. */
 void stream_multiply(const Contraction *contraction, const ContractionPlan *plan, const Unit *unit,
                      const size_t offset[3], const uint8_t *const data[2], PrimitiveType to,
                      uint8_t *out);

@@ -4,9 +4,8 @@
 ** Windows over the lhs are never materialised: strides locate their elements (tiles.c does im2col
 ** block by block, when it packs).
 **
-** Where the lhs is dilated, each combination of classes of positions (window.h) is a contraction of
-** its own. Where windows reach beyond the lhs, it is copied into scratch memory, with zeros around
-** it.
+** If the lhs is dilated, each combination of classes of positions (window.h) is a contraction of its
+** own. If windows reach beyond the lhs, it is copied into scratch memory, with zeros around it.
 */
 #include "kernels/convolution/convolution.h"
 
@@ -18,19 +17,20 @@
 #include "kernels/elements.h"
 #include "kernels/kernels.h"
 
-enum { COPY_ELEMENTS = 16 * 1024 /* of a chunk */ };
+enum { COPY_ELEMENTS = 16 * 1024 /* copied by a chunk */ };
 
 typedef struct Convolution {
   const Instruction *instruction;
   Line lines[MAX_RANK];
   const Arithmetic *arithmetic;
   bool copies, copies_rhs;
-  PrimitiveType lhs_type, rhs_type;                   /* of the copies, if there are any */
-  int64_t lhs_sizes[MAX_RANK], lhs_strides[MAX_RANK]; /* as well */
+  PrimitiveType lhs_type, rhs_type;                   /* types of the copies, if any */
+  int64_t lhs_sizes[MAX_RANK], lhs_strides[MAX_RANK]; /* of the copy, if any */
   int64_t parts;
 } Convolution;
 
-/* Positions of a window share most elements: better converted once, before they are packed. */
+/* Returns whether to copy the lhs. Positions of a window share most elements, so these are better converted
+** once, before packing. */
 static bool wants_copy(const Convolution *conv) {
   const Shape *lhs = conv->instruction->operands[0]->shape;
   bool windowed = false;
@@ -73,7 +73,7 @@ static void convolution_of(const Instruction *instruction, bool plainly, Convolu
 
 /* ---- As contractions ---- */
 
-/* The groups, and what lies within one of them in all spatial positions. */
+/* Adds the axes of groups and features. */
 static void add_features(const Convolution *conv, Contraction *c, const int64_t *rhs_strides,
                          const int64_t *out_strides) {
   const Attributes *a = conv->instruction->a;
@@ -93,7 +93,7 @@ static void add_features(const Convolution *conv, Contraction *c, const int64_t 
   axes_add(&c->depth, inputs, feature, rhs_strides[dims->kernel_input_feature], 0);
 }
 
-/* The contraction of the positions of these classes; of no class: with the sizes of the largest. */
+/* Returns the contraction of the positions of these classes. class NULL: with the sizes of the largest. */
 static void contraction_of(const Convolution *conv, const int64_t *class, Contraction *c) {
   const ConvDims *dims = &conv->instruction->a->conv_dims;
   const Shape *rhs = conv->instruction->operands[1]->shape, *out = conv->instruction->shape;
@@ -149,7 +149,7 @@ static void part_of(const Convolution *conv, const ContractionPlan *plan, int64_
 
 /* ---- The copy of the lhs ---- */
 
-/* The spatial dimension, if any, that has zeros around it in dimension d of the lhs. */
+/* Returns the padded spatial dimension that is dimension d of the lhs, or NULL. */
 static const Line *padded_line(const Convolution *conv, int d) {
   const ConvDims *dims = &conv->instruction->a->conv_dims;
   for (int i = 0; i < dims->spatial; i++) {
@@ -159,12 +159,12 @@ static const Line *padded_line(const Convolution *conv, int d) {
   return NULL;
 }
 
-/* A row of the copy: the innermost dimension that has zeros around it, and all inside that. */
+/* The rows of the copy: a row is the innermost padded dimension with all dimensions inside it. */
 typedef struct CopyRows {
-  int rank;              /* of the dimensions outside it */
-  int64_t count;         /* of rows */
-  int64_t inner, length; /* elements of all inside that dimension, and its size in the lhs */
-  int64_t low, high;     /* its zeros */
+  int rank;              /* number of dimensions outside a row */
+  int64_t count;         /* number of rows */
+  int64_t inner, length; /* elements inside the padded dimension; its size in the lhs */
+  int64_t low, high;     /* zeros before and after it */
 } CopyRows;
 
 static CopyRows copy_rows(const Convolution *conv) {
@@ -202,7 +202,7 @@ static int64_t rhs_copy_bytes(const Convolution *conv) {
   return (rhs_elements(conv) * type_bytes(conv->rhs_type) + 63) & -64;
 }
 
-/* Where row number `row` of the copy begins in the lhs; -1 if it is all zeros. */
+/* Returns the offset in the lhs of row number `row` of the copy; -1 if it is all zeros. */
 static int64_t row_source(const Convolution *conv, const CopyRows *rows, int64_t row) {
   const Shape *lhs = conv->instruction->operands[0]->shape;
   int64_t strides[MAX_RANK], at = 0;
@@ -273,17 +273,17 @@ typedef struct ConvolutionPlan {
   KernelPlan kernel;
   Convolution conv;
   ContractionPlan plan;
-  Contraction first; /* the first part: often the only one */
+  Contraction first; /* the first part; often the only one */
 } ConvolutionPlan;
 
-/* Windows that lie on padding for the most part would make the copy much too large. */
+/* Returns false if the copy would be much too large, as it is if windows mostly lie on padding. */
 static bool suits(const Instruction *instruction, const Convolution *conv) {
   int64_t elements =
       shape_elements(instruction->shape) + shape_elements(instruction->operands[0]->shape);
   return !conv->copies || copy_elements(conv) <= 16 * elements + (1 << 20);
 }
 
-/* Plans it but for the kernel's phases; false if the evaluator has to do it. */
+/* Plans a convolution, except for the kernel's phases. Returns false if the evaluator has to run it. */
 static bool plan_convolution(const Instruction *instruction, ConvolutionPlan *p) {
   convolution_of(instruction, true, &p->conv);
   if (!suits(instruction, &p->conv)) return false;
@@ -363,7 +363,7 @@ static void run(const KernelCall *call, int phase, int chunk) {
   if (p->conv.copies_rhs) data.rhs = call->scratch + copy_bytes(&p->conv);
   if (call->scratch) data.scratch += copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv);
   switch (phase - FIRST_CONTRACTION_PHASE) {
-  case PHASE_PACK: /* with several parts nothing is packed beforehand */
+  case PHASE_PACK: /* several parts: nothing is packed beforehand */
     contraction_pack(&p->first, &p->plan, &data, chunk);
     break;
   case PHASE_MULTIPLY: multiply(p, &data, chunk); break;

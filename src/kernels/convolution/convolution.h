@@ -1,12 +1,12 @@
-/* What the kernels of convolutions ask each other. */
+/* Declares the functions that the kernels of convolutions share. */
 #ifndef XLA_KERNELS_CONVOLUTION_CONVOLUTION_H
 #define XLA_KERNELS_CONVOLUTION_CONVOLUTION_H
 
 #include "hlo/ir/module.h"
 
-/* Whether the output holds one place after the other, in the order of its spatial dimensions. */
+/* Returns whether the output's places are contiguous, in the order of its spatial dimensions. */
 bool convolution_in_order(const Instruction *instruction);
-/* What it costs as a contraction: as in ContractionPlan. */
+/* Returns the cost of a convolution as a contraction, in the units of ContractionPlan. */
 double convolution_cost(const Instruction *convolution);
 
 #endif

@@ -1,14 +1,14 @@
 /*
-** Depthwise convolution: as many groups as features, one output feature a group, and the features of
-** all three arrays neighbours. As a product of matrices each group would have one column; instead,
-** vectors run over the groups:
+** Depthwise convolution: as many groups as features, one output feature per group, and the features of
+** all three arrays contiguous. As a matrix product each group would have one column; instead, vectors run
+** over the groups:
 **
 **     out[position, group] = sum over taps of lhs[position + tap, group] * rhs[tap, group]
 **
 ** The gradient of the kernel has the same form, with few positions and as many taps as the image has
-** pixels; there the groups are batch groups, and the batch is one more kind of tap.
+** pixels. There the groups are batch groups, and the batch is one more dimension of taps.
 **
-** No place reads beyond the lhs: each has the list of those of its taps that meet an element.
+** No place reads beyond the lhs: each has a list of the taps that read an existing element.
 */
 #include <string.h>
 #include <wasm_simd128.h>
@@ -20,11 +20,11 @@
 
 enum {
   MIN_GROUPS = 4,         /* one vector of f32 */
-  MAX_LANES = 128,        /* of a unit: then a small kernel stays in the first cache */
+  MAX_LANES = 128,        /* in a unit, so that a small kernel stays in the first cache */
   MIN_LANES = 16,         /* a cache line of f32 */
-  MAX_PLACES = 64,        /* of a unit, along the last dimension */
-  LISTED = 64,            /* taps of the other dimensions that are listed at a time */
-  UNIT_PRODUCTS = 100000, /* about as many multiplications make a unit, or a chunk of small units */
+  MAX_PLACES = 64,        /* in a unit, along the last dimension */
+  LISTED = 64,            /* taps of the other dimensions listed at a time */
+  UNIT_PRODUCTS = 100000, /* multiplications in a unit, or in a chunk of small units, about */
   WANTED_UNITS = 16,
   COPY_ELEMENTS = 16 * 1024,
 };
@@ -38,13 +38,13 @@ typedef struct Depthwise {
   int64_t inputs;          /* input features of a group: 1, or the batch of a kernel's gradient */
   int64_t lhs_batch, lhs_input, rhs_input, out_batch; /* strides */
   int outer;                                          /* spatial dimensions but the last one */
-  Line lines[MAX_RANK];                               /* in order; with none, one of size 1 */
+  Line lines[MAX_RANK]; /* in order; without spatial dimensions, one of size 1 */
   int64_t lhs_stride[MAX_RANK], rhs_stride[MAX_RANK], out_stride[MAX_RANK];
-  int64_t taps, rows; /* products over the dimensions: of taps, times inputs; of outer places */
+  int64_t taps, rows; /* taps times inputs; outer places */
   int64_t lanes, lane_blocks, places, place_blocks, units, units_per_chunk;
 } Depthwise;
 
-/* ---- What it is ---- */
+/* ---- Planning ---- */
 
 static bool is_depthwise(const Instruction *instruction) {
   if (instruction->opcode != HLO_CONVOLUTION || shape_elements(instruction->shape) == 0) {
@@ -113,7 +113,7 @@ static void set_units(Depthwise *d) {
     d->lane_blocks = divide_up(d->groups, d->lanes);
   }
   d->units = d->rows * d->place_blocks * d->lane_blocks;
-  /* Of all lanes, if that is not much more. */
+  /* A unit takes all lanes, if that is not much more work. */
   int64_t units = UNIT_PRODUCTS / (products * d->lanes * d->places) + 1;
   int64_t whole = divide_up(units, d->lane_blocks) * d->lane_blocks;
   d->units_per_chunk = whole <= 4 * units && d->units >= WANTED_UNITS * whole ? whole : units;
@@ -140,23 +140,23 @@ static void depthwise_of(const Instruction *instruction, Depthwise *d) {
 
 /* ---- Multiplying ---- */
 
-/* Taps: those of `count` places of the outer dimensions and inputs, times `inner` of the last. */
+/* Taps: `count` of the outer dimensions and inputs, times `inner` of the last dimension. */
 typedef struct Taps {
   int count;
-  bool adds; /* to the sums that there are */
+  bool adds; /* to the existing sums */
   int64_t inner;
   size_t lhs[LISTED], rhs[LISTED]; /* offsets */
   ptrdiff_t lhs_step, rhs_step;    /* from one inner tap to the next */
 } Taps;
 
-/* Elements of lhs and sums from one place to the next. */
+/* Elements from one place to the next, in the lhs and in the sums. */
 typedef struct Steps {
   size_t lhs, sums;
 } Steps;
 
 /*
-** The sums of the products of these taps, for PLACES places, VECTORS vectors of lanes at a time,
-** as long as there are that many lanes. Returns how many it did.
+** Sums the products of these taps for PLACES places, VECTORS vectors of lanes at a time, while that many
+** lanes are left. Returns the number of lanes done.
 */
 #define ADD_TAPS(name, real, PLACES, VECTORS, multiply, add)                                  \
   static int64_t name(const void *lhs, const void *rhs, void *sums, int64_t lanes,            \
@@ -192,7 +192,7 @@ typedef struct Steps {
     return lane;                                                                              \
   }
 
-/* The lanes that don't fill a vector. */
+/* Does the lanes that do not fill a vector. */
 #define ADD_LANES(name, real)                                                                 \
   static void name(const void *lhs, const void *rhs, void *sums, int64_t lane, int64_t lanes, \
                    const Taps *taps) {                                                        \
@@ -232,8 +232,8 @@ LANE_KERNELS(f32, float, wasm_f32x4_mul, wasm_f32x4_add)
 LANE_KERNELS(f64, double, wasm_f64x2_mul, wasm_f64x2_add)
 LANE_KERNELS(s32, uint32_t, wasm_i32x4_mul, wasm_i32x4_add)
 
-/* A unit: places [first, end) of the last dimension and some lanes. The pointers are to its first
-** lane; that to the sums, of its first place. */
+/* A unit: places [first, end) of the last dimension and a range of lanes. The pointers are to its first
+** lane; the pointer to the sums is to its first place. */
 typedef struct Work {
   const uint8_t *lhs, *rhs;
   uint8_t *sums;
@@ -249,7 +249,7 @@ static const LaneKernels *lane_kernels(const Depthwise *d) {
   }
 }
 
-/* Lanes from `lane` on of one place. */
+/* Adds the lanes from `lane` on of one place. */
 static void add_place(const LaneKernels *kernels, const Work *work, const uint8_t *lhs,
                       const uint8_t *rhs, uint8_t *sums, int64_t lane, const Taps *taps) {
   const Steps none = {0, 0};
@@ -260,8 +260,8 @@ static void add_place(const LaneKernels *kernels, const Work *work, const uint8_
   kernels->rest(lhs, rhs, sums, lane, work->lanes, taps);
 }
 
-/* All places of one class, with the outer taps that are listed. Where four places in a row have all
-** taps, they share the loads of the rhs. */
+/* Adds all places of one class, with the listed outer taps. Four consecutive places that have all taps
+** share the loads of the rhs. */
 static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t class) {
   const LaneKernels *kernels = lane_kernels(d);
   const Line *line = &d->lines[d->outer];
@@ -295,7 +295,7 @@ static void add_class(const Depthwise *d, const Work *work, Taps *taps, int64_t 
   }
 }
 
-/* Where a row is: what its outer dimensions and batch add to the offsets, and their taps. */
+/* A row: the offsets that its outer dimensions and batch add, and their taps. */
 typedef struct Row {
   LineClass place[MAX_RANK];
   int64_t taps; /* of the outer dimensions, times inputs */
@@ -317,7 +317,7 @@ static Row row_of(const Depthwise *d, int64_t row) {
   return r;
 }
 
-/* Taps number `first` and following of the outer dimensions and inputs. */
+/* Lists the taps of the outer dimensions and inputs from number `first` on. */
 static void list_taps(const Depthwise *d, const Row *row, int64_t first, Taps *taps) {
   taps->count = row->taps - first < LISTED ? (int)(row->taps - first) : LISTED;
   taps->adds = first > 0;
@@ -358,7 +358,7 @@ static void run_unit(const Depthwise *d, const uint8_t *lhs, const uint8_t *rhs,
   work.sums = direct ? first : buffer;
   Taps taps;
   int64_t listed = 0;
-  do { /* once at least: no taps give zeros */
+  do { /* at least once: no taps give zeros */
     list_taps(d, &row, listed, &taps);
     for (int64_t c = 0; c < line_classes(last); c++) add_class(d, &work, &taps, c);
     listed += LISTED;
