@@ -1,8 +1,7 @@
 /*
-** What the comparator of a sort orders by. Nearly all that programs have are lexicographic: they
-** compare a key of the one element with the same key of the other, and where these are equal the
-** next key, and so on. A key may be an operand's element as it is, or anything computed from one
-** element of each operand.
+** Finds the keys by which a sort's comparator orders. Nearly all comparators are lexicographic: they
+** compare a key of one element with the same key of the other, then, if these are equal, the next key,
+** and so on. A key is an operand's element, or a value computed from one element of each operand.
 */
 #ifndef XLA_PLAN_COMPARATOR_H
 #define XLA_PLAN_COMPARATOR_H
@@ -11,18 +10,18 @@
 
 enum {
   MAX_SORT_KEYS = 16,
-  COMPARATOR_PAIRS = 64, /* that a comparator on arrays compares */
+  COMPARATOR_PAIRS = 64, /* compared at once by a comparator on arrays */
 };
 
 typedef struct SortKey {
   const Instruction *left, *right; /* computed from the left element alone; from the right one */
-  const Instruction *compare;      /* the comparison of the two that says which comes first */
+  const Instruction *compare;      /* the comparison of the two keys that decides the order */
   bool descending;                 /* the larger key first */
   bool total;                      /* floats in the total order, not by value */
 } SortKey;
 
 typedef struct SortOrder {
-  int count; /* of keys; 0: the comparator is of another kind */
+  int count; /* of keys; 0: not lexicographic */
   SortKey keys[MAX_SORT_KEYS];
   /* It compares by `less or equal`: a stable sort then turns the order of equal elements around, as
   ** each of them claims to come before the others. */
@@ -32,19 +31,19 @@ typedef struct SortOrder {
 SortOrder comparator_order(const Computation *comparator);
 
 /*
-** A key that is an operand's element, or what JAX makes of one so that the total order suits it:
+** A key that is an operand's element, or JAX's adaptation of one to the total order:
 ** select(x != x, NaN, select(x == 0, 0, x)).
 */
 typedef struct KeySource {
-  int operand; /* -1: the key is of another kind */
+  int operand; /* -1: another kind of key */
   bool zeros_tie;
-  const Literal *nan; /* that stands for all NaNs; NULL: they are as they are */
+  const Literal *nan; /* replaces all NaNs; NULL: they are unchanged */
 } KeySource;
 
 KeySource sort_key_source(const SortKey *key);
 
-/* Whether all of it is element-wise operations on scalars, so that it can be made one on arrays; and
-** whether it is not so large that recursion through it would be too deep. */
+/* Whether a comparator has only element-wise operations on scalars, so that it can be applied to arrays, and
+** is small enough for recursion. */
 bool comparator_is_elementwise(const Computation *comparator);
 
 #endif

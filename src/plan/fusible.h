@@ -1,6 +1,6 @@
 /*
-** What may go into a fused loop. Which element-wise operations can be written out is for whoever
-** writes them to say: the target. Everything else about it follows from shapes and attributes.
+** Decides which instructions may go into a fused loop. The target says which element-wise operations it can
+** emit. Everything else follows from shapes and attributes.
 */
 #ifndef XLA_PLAN_FUSIBLE_H
 #define XLA_PLAN_FUSIBLE_H
@@ -9,11 +9,11 @@
 
 /* The abilities of the later stages, for lowering; compile/ fills it in. */
 typedef struct Target {
-  bool (*has_type)(PrimitiveType type);             /* it has elements of this type */
-  bool (*can_emit)(const Instruction *elementwise); /* it computes this operation on elements */
+  bool (*has_type)(PrimitiveType type);             /* supports elements of this type */
+  bool (*can_emit)(const Instruction *elementwise); /* can emit this operation on elements */
 } Target;
 
-/* Computes elements one by one, or takes them from other places. */
+/* Whether an operation computes elements one by one, or moves them. */
 bool is_plain(Opcode opcode);
 
 /* Whether there can be code for this instruction inside a loop fusion; of a reduction or a scatter,

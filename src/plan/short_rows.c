@@ -1,31 +1,32 @@
 /*
-** Rows of few elements, as those of points and colours are, leave lanes empty: where all loops that are
-** contiguous everywhere have become one and the last is still short, lanes go along a longer loop around it.
+** Vectorises short rows along an outer loop. Rows of few elements, such as points and colours, leave lanes
+** empty. If the last loop is still short after contiguous loops are merged, the lanes are steps of a longer
+** loop around it.
 ** That loop is split into blocks, so that the memory used in one turn of the short loops is cached for the next.
 **
 **     for n: for d < 3: y[n][d] = x[n][d] * c[d]
 **     for block of n: for d < 3: for n in block, four at a time: y[n][d] = x[n][d] * c[d]
 **
-** Results then are not made in their order, so that the plan says where each goes.
+** Results are then not computed in row-major order, so the plan has the address of each.
 */
 #include "plan/loop_walk.h"
 
 enum {
-  MIN_LOOP = 2 * LANES, /* to go along */
-  MIN_STEPS = 128,      /* in all: less is written out in regions, where pieces of rows are cheap */
+  MIN_LOOP = 2 * LANES, /* steps of a loop whose steps become lanes */
+  MIN_STEPS = 128,      /* in all: fewer are unrolled in regions, where partial vectors are cheap */
   MIN_BLOCK = 64,
-  BLOCK_ELEMENTS = 2048, /* of a result */
+  BLOCK_ELEMENTS = 2048, /* of a result, in a block */
 };
 
-/* Vectors that are full and lanes on their own take as long as each other; putting wide lanes together
-** takes longer than going to the next row. */
+/* Whether rows are too short for lanes. A full vector and a single lane take the same time. Assembling wide
+** lanes takes longer than going to the next row. */
 static bool has_short_rows(const LoopPlan *plan) {
   int64_t row = plan->sizes[plan->rank - 1];
   return row < 2 * LANES &&
          (row % LANES != 0 || type_bytes(plan->outputs[0]->instruction->shape->type) <= 4);
 }
 
-/* The innermost loop that is worth lanes; -1 if there is none. */
+/* Returns the innermost loop that is long enough for lanes; -1 if there is none. */
 static int longer_loop(const LoopPlan *plan) {
   int k = plan->rank - 2;
   while (k >= 0 && plan->sizes[k] < MIN_LOOP) k--;

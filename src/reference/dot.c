@@ -1,9 +1,9 @@
 /*
-** dot, ragged-dot and scaled-dot.
+** Evaluates dot, ragged-dot and scaled-dot.
 **
 ** Both operands are first packed: the lhs as [batch, row, contracted], the rhs as [batch,
-** contracted, column]. What is left is a product of matrices per batch, whose order [batch, row,
-** column] is that of the result.
+** contracted, column]. Then each batch is a matrix product. Its order [batch, row, column] is that of
+** the result.
 */
 #include "reference/evaluation.h"
 #include "reference/packed.h"
@@ -47,7 +47,7 @@ static void walk_free(Walk *walk, const DotSide *side, const int64_t *strides) {
   }
 }
 
-/* `rows_last`: [batch, contracted, free], as the rhs has it; else [batch, free, contracted]. */
+/* Packs an operand as [batch, contracted, free] if `rows_last`, for the rhs; else [batch, free, contracted]. */
 static Packed pack(const DotSide *side, PrimitiveType to, bool rows_last, Arena *arena) {
   const Shape *shape = side->operand->shape;
   int64_t strides[MAX_RANK];
@@ -81,7 +81,7 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
   int64_t count = lhs.contracted;
   for (int64_t at = 0; at < lhs.batches * lhs.free; at++) {
     int64_t batch = at / lhs.free;
-    /* Where each sum has one term, XLA multiplies: a product of -0 stays that. */
+    /* If each sum has one term, XLA only multiplies: a product of -0 stays -0. */
     packed_clear(type, sum, rhs.free, count == 1);
     add_row(type, x, at * count, y, batch * count * rhs.free, count, rhs.free, sum);
     packed_store(type, sum, rhs.free, result->data, at * rhs.free, 1);
@@ -92,20 +92,19 @@ bool eval_dot(const Instruction *instruction, Literal *const *operands, Literal 
 /* --- ragged-dot ---------------------------------------------------------------------------------- */
 
 /*
-** One dimension of the lhs is cut into groups of the sizes that the third operand gives. If that
-** dimension is
-** - free: each group of rows meets its own matrix of the rhs; rows behind the last group give 0;
-** - contracted: each group gives its own product; the groups come first in the result;
+** One dimension of the lhs is split into groups, whose sizes the third operand has. If that dimension is
+** - free: each group of rows is multiplied by its own matrix of the rhs; rows after the last group give 0;
+** - contracted: each group has its own product; the groups come first in the result;
 ** - batch: the groups change nothing.
 ** The sizes are one list for all: [groups]; or one for each index of the batch dimensions and of the
-** dimensions of the same role that come before the ragged one: [those..., groups].
+** dimensions of the same role before the ragged one: [those..., groups].
 */
 typedef struct Groups {
   const Literal *sizes;
   int64_t count, limit; /* of groups; size of the ragged dimension */
 } Groups;
 
-/* Sizes are data: one below 0 or beyond the dimension is taken as the nearest possible one. */
+/* Returns a group's size. Sizes are data, so they are clamped to those possible. */
 static int64_t group_size(const Groups *groups, int64_t list, int64_t group) {
   const Shape *shape = groups->sizes->shape;
   int64_t at = (shape->rank == 1 ? 0 : list * groups->count) + group;
@@ -113,21 +112,21 @@ static int64_t group_size(const Groups *groups, int64_t list, int64_t group) {
   return size < 0 ? 0 : size < groups->limit ? size : groups->limit;
 }
 
-/* Where a group begins; `count` of them: where the last one ends. */
+/* Returns the start of a group; for group `count`, the end of the last one. */
 static int64_t group_begin(const Groups *groups, int64_t list, int64_t group) {
   int64_t begin = 0;
   for (int64_t g = 0; g < group; g++) begin += group_size(groups, list, g);
   return begin < groups->limit ? begin : groups->limit;
 }
 
-/* The group that position `at` along the ragged dimension is in; `count` if it is in none. */
+/* Returns the group of position `at` along the ragged dimension; `count` if it is in none. */
 static int64_t group_of(const Groups *groups, int64_t list, int64_t at) {
   int64_t group = 0;
   while (group < groups->count && at >= group_begin(groups, list, group + 1)) group++;
   return group;
 }
 
-/* The ragged dimension is free. The matrices of the groups are packed as if batches. */
+/* Multiplies if the ragged dimension is free. The groups' matrices are packed like batches. */
 static void ragged_rows(const Attributes *a, Literal *const *operands, const Groups *groups,
                         Literal *result, Arena *arena) {
   PrimitiveType type = result->shape->type;
@@ -155,7 +154,7 @@ static void ragged_rows(const Attributes *a, Literal *const *operands, const Gro
   }
 }
 
-/* The ragged dimension is contracted: within each index of the contracted ones before it, a group
+/* Multiplies if the ragged dimension is contracted: for each index of the contracted ones before it, a group
 ** is a range of the packed elements. */
 static void ragged_sums(const Attributes *a, Literal *const *operands, const Groups *groups,
                         Literal *result, Arena *arena) {
@@ -208,7 +207,7 @@ bool eval_ragged_dot(const Instruction *instruction, Literal *const *operands, L
 
 /* --- scaled-dot ---------------------------------------------------------------------------------- */
 
-/* operand * scale, where each element of the scale is for a block of the operand. Both are first
+/* Returns operand * scale. Each element of the scale applies to a block of the operand. Both are first
 ** rounded to the type of the result. NULL with an error. */
 static Literal *scaled(const Literal *operand, const Literal *scale, PrimitiveType type,
                        EvalContext *context) {

@@ -3,7 +3,7 @@
 #include "hlo/ir/lapack_calls.h"
 #include "reference/evaluation.h"
 
-/* The rule of each opcode; those of the element-wise categories are filled in by rule_of. */
+/* The rule of each opcode. rule_of adds those of the element-wise categories. */
 static EvalRule *const rules[OPCODE_COUNT] = {
     [HLO_CONVERT] = eval_convert,
     [HLO_STOCHASTIC_CONVERT] = eval_convert,

@@ -1,10 +1,9 @@
 /*
-** fft: FFT, IFFT, RFFT and IRFFT over the last one to three axes (any number, in fact), of any
-** length, computed in double.
+** Evaluates fft: FFT, IFFT, RFFT and IRFFT over the last axes, of any number and length, in double.
 **
-** RFFT is FFT of which the last axis keeps elements 0 .. length/2: the others are their conjugates.
-** IRFFT makes those up again, last of all axes, and reads no imaginary part where it must be zero:
-** of element 0, and of element length/2 if the length is even.
+** RFFT is FFT, but keeps only elements 0 .. length/2 of the last axis: the others are their conjugates.
+** IRFFT restores these, in its last step. It ignores imaginary parts that must be zero: those of element 0,
+** and of element length/2 if the length is even.
 */
 #include "reference/fft.h"
 
@@ -20,7 +19,7 @@ typedef struct Transform {
   Arena *arena;
 } Transform;
 
-/* What one line is made of, in and out. */
+/* Transforms one line. */
 typedef void LineRule(FftPlan *plan, Complex *in, Complex *out, int64_t length);
 
 static void line_forward(FftPlan *plan, Complex *in, Complex *out, int64_t length) {
@@ -40,7 +39,7 @@ static void line_hermitian_inverse(FftPlan *plan, Complex *in, Complex *out, int
   fft_inverse(plan, in, out);
 }
 
-/* Transforms every line along `axis` with a transform of `length`. A line gives `kept` elements. */
+/* Transforms every line along `axis` with a transform of `length`. A line's result has `kept` elements. */
 static void transform_axis(Transform *t, int axis, int64_t length, int64_t kept, LineRule *rule) {
   int64_t size = t->dims[axis], outer = 1, inner = 1;
   for (int d = 0; d < axis; d++) outer *= t->dims[d];

@@ -1,4 +1,4 @@
-/* Discrete Fourier transforms of any length, of complex doubles. */
+/* Computes discrete Fourier transforms of complex doubles, of any length. */
 #ifndef XLA_REFERENCE_FFT_H
 #define XLA_REFERENCE_FFT_H
 
@@ -8,13 +8,13 @@ typedef struct Complex {
   double re, im;
 } Complex;
 
-/* What transforms of one length share: roots of unity and scratch. */
+/* The data shared by transforms of one length: roots of unity and scratch. */
 typedef struct FftPlan FftPlan;
 FftPlan *fft_plan(int64_t length, Arena *arena);
 
 /* out[k] = sum over j of in[j] exp(-2 pi i j k / length). They must not overlap. */
 void fft_forward(FftPlan *plan, const Complex *in, Complex *out);
-/* With exp(+...), divided by the length. Uses up `in`. */
+/* The same with exp(+...), divided by the length. Overwrites `in`. */
 void fft_inverse(FftPlan *plan, Complex *in, Complex *out);
 
 #endif

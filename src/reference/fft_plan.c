@@ -1,8 +1,8 @@
 /*
-** Lengths whose prime factors are all small: decimation in time (Cooley and Tukey), one level per
-** factor. Others: a convolution with a chirp (Bluestein), jk = (j^2 + k^2 - (j-k)^2) / 2, by
-** transforms of a power of two. Roots of unity come from angles of at most an eighth of a turn, so
-** that they are as exact as doubles can be.
+** Plans transforms of one length. If all prime factors are small: decimation in time (Cooley and Tukey), one
+** level per factor. Otherwise: a convolution with a chirp (Bluestein), jk = (j^2 + k^2 - (j-k)^2) / 2, by
+** transforms of a power of two. Roots of unity are computed from angles of at most an eighth of a turn, so
+** they are as exact as doubles can be.
 */
 #include <math.h>
 
@@ -12,7 +12,7 @@ enum { LARGEST_FACTOR = 61, MAX_FACTORS = 64 };
 
 struct FftPlan {
   int64_t length;
-  Complex *roots; /* roots[k] = exp(-2 pi i k / length); NULL for Bluestein's way */
+  Complex *roots; /* roots[k] = exp(-2 pi i k / length); NULL for Bluestein's algorithm */
   int factor_count;
   int factors[MAX_FACTORS];
   /* Bluestein: */
@@ -39,7 +39,7 @@ static Complex root_of_unity(int64_t k, int64_t n) {
   return (Complex){left ? -x : x, lower ? y : -y};
 }
 
-/* Fills plan->factors, and returns whether there is none that is large. */
+/* Fills plan->factors, and returns whether all are small. */
 static bool factorize(FftPlan *plan) {
   int64_t rest = plan->length;
   for (int p = 2; p <= LARGEST_FACTOR && rest > 1; p++) {
@@ -79,7 +79,7 @@ FftPlan *fft_plan(int64_t length, Arena *arena) {
   return plan;
 }
 
-/* Joins `p` transforms of length m, one behind the other in `out`, to one of length p * m. */
+/* Joins `p` consecutive transforms of length m in `out` to one of length p * m. */
 static void butterflies(const FftPlan *plan, Complex *out, int p, int64_t m) {
   int64_t step = plan->length / (p * m); /* between the roots of this level */
   Complex part[LARGEST_FACTOR];

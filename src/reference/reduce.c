@@ -1,16 +1,15 @@
 /*
-** reduce: one operand or several, any computation.
+** Evaluates reduce, of one operand or several, by any computation.
 **
-** The operand is read once, in memory order, and every element is taken into the accumulator of the
-** result element that it belongs to: accumulator = f(accumulator, element), which starts as the
-** initial value and is rounded to its type at every step. Elements of one result are thus taken in
-** row-major order.
+** The operand is read once, in memory order. Each element is combined with the accumulator of its result:
+** accumulator = f(accumulator, element). The accumulator starts as the initial value and is rounded to its
+** type at every step. So the elements of one result are combined in row-major order.
 **
-** XLA:CPU reduces in levels when a reduced dimension is longer than 32: first windows of 32 (with
-** padding on both sides, as SAME gives), then what these gave, until none is longer. Each window
-** starts from the initial value, which should therefore be neutral, as the specification says.
-** This does the same, and so gives the same bits, but for sums of few floats over several
-** dimensions, where LLVM may reorder them. Reductions of several operands have one level.
+** XLA:CPU reduces in levels when a reduced dimension is longer than 32: first windows of 32 (with SAME
+** padding on both sides), then their results, until none is longer. Each window starts from the initial
+** value, which should therefore be neutral, as the specification says. This file does the same, and so gives
+** the same bits. The exception is sums of few floats over several dimensions, which LLVM may reorder.
+** Reductions of several operands have one level.
 */
 #include <string.h>
 
@@ -18,7 +17,7 @@
 
 enum { LEVEL_WINDOW = 32 };
 
-/* Where the elements go: element [i0, i1, ...] of the operand goes to accumulator
+/* Maps elements to accumulators: element [i0, i1, ...] of the operand to accumulator
 ** dimension[0][i0] + dimension[1][i1] + ... */
 typedef struct Targets {
   int64_t *dimension[MAX_RANK];
@@ -26,8 +25,8 @@ typedef struct Targets {
   int64_t count;           /* of accumulators */
 } Targets;
 
-/* Windows of `window[d]` elements along dimension d (0: all of it, also if that is nothing), each of
-** which gives one accumulator. SAME padding: half of it, rounded down, is in front. */
+/* Makes one accumulator for each window of `window[d]` elements along dimension d (0: one window of all,
+** even if it is empty). SAME padding: half of it, rounded down, comes first. */
 static void targets_init(Targets *targets, const Shape *shape, const int64_t *window,
                          Arena *arena) {
   targets->count = 1;
@@ -43,15 +42,15 @@ static void targets_init(Targets *targets, const Shape *shape, const int64_t *wi
   }
 }
 
-/* A row of the operand: the position of its first element, its length, and where its elements go:
-** element i to accumulator base + target[i]. */
+/* A row of the operand: the position of its first element, its length, and its accumulators: element i has
+** accumulator base + target[i]. */
 typedef struct Row {
   int64_t at, size, base;
   const int64_t *target;
 } Row;
 typedef bool RowRule(void *state, const Row *row);
 
-/* Steps `index` over all dimensions but the last; false behind the last row. */
+/* Steps `index` over all dimensions but the last; false after the last row. */
 static bool next_row(const Shape *shape, const Targets *targets, int64_t *index, Row *row) {
   row->at += row->size;
   for (int d = shape->rank - 2; d >= 0; d--) {
@@ -76,7 +75,7 @@ static bool for_rows(const Shape *shape, const Targets *targets, RowRule *rule, 
   return true;
 }
 
-/* --- the short way: sums of the most frequent types ------------------------------------------ */
+/* --- a fast path: sums of the most frequent types -------------------------------------------- */
 
 typedef struct Sum {
   const void *operand;
@@ -168,8 +167,8 @@ static bool reduce_windows(const Computation *computation, Literal *const *opera
   return reduce_fold(computation, operands, count, targets, results, context);
 }
 
-/* Windows of 32 along the reduced dimensions that are longer, and of all of it along the other
-** reduced ones. Gives the operand itself when none is longer, NULL for an error. */
+/* Reduces windows of 32 along longer reduced dimensions, and whole dimensions along the other reduced ones.
+** Returns the operand itself when none is longer, NULL for an error. */
 static Literal *reduce_level(const Instruction *instruction, Literal *operand, Literal *initial,
                              EvalContext *context) {
   const Shape *shape = operand->shape;
