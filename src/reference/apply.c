@@ -1,7 +1,7 @@
 /*
-** Computations applied to scalars, once per element. A computation of scalar operations is planned
-** once: its values are registers, its instructions steps over them. Anything else (a loop inside,
-** an array) is evaluated as a whole each time.
+** Applies computations to scalars, once per element. A computation of scalar operations is planned once:
+** its values become registers, and its instructions steps on them. Any other computation, with a loop or an
+** array, is evaluated as a whole each time.
 */
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef enum StepKind {
   STEP_BITCAST,
   STEP_COPY,
   STEP_CALL,
-  STEP_NONE, /* its register is set beforehand, or it has none */
+  STEP_NONE, /* its register is set before the steps, or it has none */
   STEP_IMPOSSIBLE,
 } StepKind;
 
@@ -83,7 +83,7 @@ static const Computation *callee_of(const Instruction *instruction) {
   return instruction->opcode == HLO_FUSION ? instruction->a->calls : instruction->a->to_apply;
 }
 
-/* False with an error; or true, but with `planned` unset if there is no plan. */
+/* Plans a step. Returns false with an error; or true, with `planned` unset if there is no plan. */
 static bool plan_step(EvalApply *apply, const Instruction *instruction) {
   Step step = {.kind = step_kind(instruction), .instruction = instruction, .to = instruction->id};
   if (step.kind == STEP_IMPOSSIBLE) {
@@ -142,8 +142,8 @@ static bool plan(EvalApply *apply) {
   return true;
 }
 
-/* A computation that is called in several places is planned once: nothing calls itself, so its
-** registers are never used twice at a time. */
+/* Plans a computation once, for all its callers. No computation calls itself, so its registers never have two
+** uses at a time. */
 static EvalApply *new_apply(const Computation *computation, EvalContext *context) {
   for (EvalApply *known = context->applies; known; known = known->next) {
     if (known->computation == computation) return known;
@@ -162,7 +162,7 @@ static EvalApply *new_apply(const Computation *computation, EvalContext *context
 EvalApply *eval_apply_new(const Computation *computation, EvalContext *context) {
   context->applies = NULL;
   EvalApply *apply = new_apply(computation, context);
-  context->applies = NULL; /* their memory may go before the context */
+  context->applies = NULL; /* their memory may be released before the context */
   return apply;
 }
 

@@ -1,8 +1,8 @@
 /*
-** batch-norm-training, -inference and -grad.
+** Evaluates batch-norm-training, -inference and -grad.
 **
-** An array is [outer, feature, inner] around its feature dimension. All is computed in double and
-** rounded once; XLA:CPU computes in the element type.
+** An array is viewed as [outer, feature, inner]. Everything is computed in double and rounded once;
+** XLA:CPU computes in the element type.
 */
 #include <math.h>
 
@@ -12,7 +12,7 @@ typedef struct Layers {
   PrimitiveType type;
   int64_t outer, features, inner;
   double count;   /* elements of a feature */
-  double epsilon; /* a float in XLA, whatever the element type */
+  double epsilon; /* a float in XLA, for any element type */
 } Layers;
 
 static Layers layers_of(const Instruction *instruction, const Shape *shape) {
@@ -36,7 +36,7 @@ static void store(Literal *literal, int64_t index, double value) {
   scalar_store(literal->shape->type, literal->data, index, (Scalar){.f = value});
 }
 
-/* For every element of one feature, `at` being its position. */
+/* Loops over the elements of one feature; `at` is the element's position. */
 #define FOR_FEATURE(l, feature, at)                                                              \
   for (int64_t outer_ = 0; outer_ < (l)->outer; outer_++)                                        \
     for (int64_t at = (outer_ * (l)->features + (feature)) * (l)->inner, end_ = at + (l)->inner; \

@@ -1,10 +1,10 @@
-/* Calls, branches, loops; and the operations that only put values together or pass them on. */
+/* Evaluates calls, branches, loops, and the operations that only combine values or pass them on. */
 #include "reference/eval.h"
 #include "reference/evaluation.h"
 
 /* ---- Structure ---- */
 
-/* Their results are (destination, source, context); the copy itself is made here. */
+/* Copies at once. The result of a start is (destination, source, context). */
 static void copy_start(const Literal *operand, Literal *result) {
   literal_copy_data(operand, result->elements[0]);
   literal_copy_data(operand, result->elements[1]);
@@ -66,8 +66,8 @@ static bool condition_holds(const Computation *condition, Literal *state, bool *
   return value != NULL;
 }
 
-/* The state goes back and forth between the result and a second copy, so that what an iteration
-** allocates can be given back after it. */
+/* Evaluates a loop. The state alternates between the result and a second copy, so an iteration's memory can be
+** released after it. */
 static bool loop(const Instruction *instruction, Literal *const *operands, Literal *result,
                  EvalContext *context) {
   Literal *state = result, *next = evaluation_literal(instruction->shape, context);
@@ -86,7 +86,7 @@ static bool loop(const Instruction *instruction, Literal *const *operands, Liter
   return true;
 }
 
-/* Asynchronous operations are done when they start. Their state is ((operands), result, ...). */
+/* Asynchronous operations complete when they start. Their state is ((operands), result, ...). */
 static bool async_start(const Instruction *instruction, Literal *const *operands, Literal *result,
                         EvalContext *context) {
   for (int i = 0; i < instruction->operand_count; i++) {

@@ -1,4 +1,4 @@
-/* From one element type to another, and arrays from nothing: iota, constants, replica numbers. */
+/* Evaluates conversions between element types, and operations without operands: iota, constants, replica numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 /* ---- convert ---- */
 
 /*
-** The fraction is turned into an unsigned integer as wide as the random ones; a random number below
-** it rounds away from zero. Out of range saturates and NaN is 0, as in convert.
+** Rounds stochastically: the fraction becomes an unsigned integer as wide as the random ones, and a random
+** number below it rounds away from zero. Values out of range saturate and NaN is 0, as in convert.
 */
 static Scalar stochastic(PrimitiveType from, PrimitiveType to, Scalar x, Scalar random) {
   double magnitude = fabs(x.f), whole = trunc(magnitude);
@@ -58,7 +58,7 @@ bool eval_convert(const Instruction *instruction, Literal *const *operands, Lite
 
 static bool fills_its_bytes(PrimitiveType type) { return type_bits(type) == 8 * type_bytes(type); }
 
-/* Reads and writes elements as bits, of which the low type_bits() count. At most 64. */
+/* Reads and writes elements as their low type_bits() bits, at most 64. */
 static uint64_t load_bits(PrimitiveType type, const uint8_t *data, int64_t index) {
   uint64_t bits = 0;
   size_t bytes = (size_t)type_bytes(type);
@@ -76,7 +76,7 @@ static void store_bits(PrimitiveType type, uint8_t *data, int64_t index, uint64_
   }
 }
 
-/* The first of several narrow elements holds the low bits of the wide one. */
+/* Converts between one wide and several narrow elements. The first narrow one has the low bits. */
 static void regroup_bits(const Literal *from, Literal *to) {
   PrimitiveType from_type = from->shape->type, to_type = to->shape->type;
   int from_bits = type_bits(from_type), to_bits = type_bits(to_type);
@@ -111,7 +111,7 @@ bool eval_bitcast_convert(const Instruction *instruction, Literal *const *operan
 
 /* ---- Sources ---- */
 
-/* The block along the iota dimension and those inside it is computed; the others are copies. */
+/* Computes one block of the iota dimension and those inside it, and copies it to the others. */
 bool eval_iota(const Instruction *instruction, Literal *const *operands, Literal *result,
                EvalContext *context) {
   (void)operands, (void)context;

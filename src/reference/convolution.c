@@ -1,5 +1,5 @@
 /*
-** convolution: any number of spatial dimensions, any window, any dimension numbers, groups.
+** Evaluates convolution, with any number of spatial dimensions, windows, dimension numbers and groups.
 **
 **   out[b, p, o] = sum over window positions w and kernel input features i of
 **                  lhs[b', p under w, i'] * rhs[w, i, o]
@@ -8,7 +8,7 @@
 ** features + i. With batch groups, output feature o of group g sees the lhs batches
 ** b' = g * output batches + b. Only one of the two counts is above 1.
 **
-** A row of sums, one for each output feature of a group, is gathered at once, so the kernel is
+** A row of sums, one for each output feature of a group, is accumulated at once, so the kernel is
 ** packed as [window position, input feature, output feature].
 */
 #include "reference/packed.h"
@@ -20,7 +20,7 @@ typedef struct Convolution {
   int64_t inputs, outputs; /* input features of the kernel, output features of a group */
   int64_t features, row;   /* output features of all groups; the first one of this group */
   int64_t feature_stride;  /* from one input feature of the lhs to the next */
-  int64_t lhs_at;          /* where this batch and group begin in the lhs */
+  int64_t lhs_at;          /* start of this batch and group in the lhs */
 } Convolution;
 
 static bool add_position(void *state, int64_t at, int64_t position) {

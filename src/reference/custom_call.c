@@ -1,4 +1,4 @@
-/* A call of the library that no kernel takes: an empty one, natively any. */
+/* Evaluates library calls that no kernel runs: empty ones; in native builds, all. */
 #include <string.h>
 
 #include "hlo/ir/lapack_calls.h"

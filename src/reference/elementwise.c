@@ -1,5 +1,5 @@
 /*
-** Element-wise operations over whole arrays. Most go through Scalar, one element at a time; the
+** Evaluates element-wise operations over whole arrays. Most convert each element to Scalar; the
 ** arithmetic of the commonest types has plain loops.
 */
 #include <string.h>
@@ -71,7 +71,7 @@ static void unary(const Instruction *instruction, const Literal *operand, Litera
   }
 }
 
-/* On the elements' bits, in which NaNs differ; a Scalar need not keep all of those. */
+/* Compares the elements' bits, as NaNs differ in bits that a Scalar need not keep. */
 static void compare_total_order(const Instruction *instruction, const Literal *x, const Literal *y,
                                 Literal *result) {
   PrimitiveType type = x->shape->type;
@@ -113,7 +113,7 @@ bool eval_elementwise(const Instruction *instruction, Literal *const *operands, 
 
 /* ---- Three operands ---- */
 
-/* Elements of `bytes` bytes are moved whole, so that their type doesn't matter. */
+/* Selects elements of `bytes` bytes, of any type. */
 static inline void select_loop(const uint8_t *mask, const uint8_t *on_true, const uint8_t *on_false,
                                uint8_t *to, int64_t count, size_t bytes) {
   for (int64_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /*
-** gather: for each index vector of start_indices, one slice of the operand. One walk goes over the
-** batch dimensions in three arrays at once: the result, where the slice goes; start_indices, where
-** its index vector is; and the operand, along its batching dimensions.
+** Evaluates gather: copies one slice of the operand for each index vector of start_indices. One walk goes
+** over the batch dimensions of three arrays at once: the result, which receives the slice; start_indices,
+** which holds the index vector; and the operand, along its batching dimensions.
 */
 #include "reference/eval.h"
 #include "reference/strided.h"
@@ -15,7 +15,7 @@ static int find(const Int64List *list, int64_t value) {
   return -1;
 }
 
-/* The batch dimensions are the result's that no offset_dims names; they are, in order, those of
+/* Walks the batch dimensions: those of the result that are not in offset_dims. They are, in order, those of
 ** start_indices without index_vector_dim. */
 static void walk_batch(Walk *walk, const Attributes *a, const Shape *operand, const Shape *indices,
                        const Shape *result) {
@@ -35,8 +35,8 @@ static void walk_batch(Walk *walk, const Attributes *a, const Shape *operand, co
   }
 }
 
-/* The slice's dimensions in the result are offset_dims; in the operand those that are neither
-** collapsed nor batching. */
+/* Prepares the copy of a slice. Its dimensions are offset_dims in the result; in the operand, those that are
+** neither collapsed nor batching. */
 static void slice_copy(StridedCopy *copy, const Attributes *a, const Shape *operand,
                        const Shape *result) {
   int64_t operand_strides[MAX_RANK], result_strides[MAX_RANK];
@@ -54,7 +54,7 @@ static void slice_copy(StridedCopy *copy, const Attributes *a, const Shape *oper
   strided_copy_init(copy, result->type, rank, sizes, to, from);
 }
 
-/* The offset in the operand that the index vector at `at` asks for, with the slice kept inside. */
+/* Returns the operand's offset for the index vector at `at`, clamped so that the slice lies inside. */
 static int64_t slice_offset(const Attributes *a, const Shape *operand, const Literal *indices,
                             int64_t at, int64_t step) {
   int64_t strides[MAX_RANK], offset = 0;

@@ -1,5 +1,5 @@
 /*
-** Calls of LAPACK's routines, a matrix of the batch at a time.
+** Evaluates calls of LAPACK's routines, one matrix of the batch at a time.
 */
 #include "reference/lapack.h"
 

@@ -1,9 +1,9 @@
 /*
-** LAPACK's routines, which programs exported by JAX for the CPU call by custom-call: textbook
-** algorithms, written once for all element types, in double complex numbers. What LAPACK defines
-** comes out as it does there: pivots, reflectors, signs of QR, order of eigenvalues of Hermitian
-** matrices and of singular values. Eigenvectors and singular vectors are defined up to a factor.
-** Kernels run these calls; this is what native builds hold them against, and not in what is downloaded.
+** Implements LAPACK's routines, which programs that JAX exports for the CPU call by custom-call. They are
+** textbook algorithms, written once for all element types, in double complex numbers. Results that LAPACK
+** defines are the same: pivots, reflectors, signs of QR, order of eigenvalues of Hermitian matrices and of
+** singular values. Eigenvectors and singular vectors are defined up to a factor. Kernels run these calls;
+** native builds compare the kernels with this code, which is not in the download.
 */
 #ifndef XLA_REFERENCE_LAPACK_H
 #define XLA_REFERENCE_LAPACK_H
@@ -15,7 +15,7 @@
 
 typedef double complex Number;
 
-/* CMPLX of C11, which glibc does not give to Clang. */
+/* CMPLX of C11, which glibc does not define for Clang. */
 static inline Number number(double re, double im) { return __builtin_complex(re, im); }
 
 /* Row-major. A vector of n has n rows and one column, a scalar one of each. */
@@ -40,10 +40,10 @@ typedef struct Lapack {
 /* False with the context's error. */
 typedef bool LapackRoutine(Lapack *call);
 
-/* lapack_call_attribute of it. */
+/* Returns lapack_call_attribute of the call's config. */
 int64_t lapack_attribute(const Lapack *call, const char *name, int64_t otherwise);
 
-/* lapack.c: of a call whose shapes fit. */
+/* lapack.c: evaluates a call whose shapes were checked. */
 bool lapack_eval(const Instruction *instruction, Literal *const *operands, Literal *result,
                  EvalContext *context);
 
@@ -60,15 +60,16 @@ Matrix matrix_new(Arena *arena, int64_t rows, int64_t columns); /* zeros */
 Matrix matrix_copy(Arena *arena, const Matrix *from);
 void matrix_assign(const Matrix *to, const Matrix *from);
 bool matrix_is_finite(const Matrix *m);
-Number number_divide(Number x, Number y); /* by a real number: without products with its zero */
+Number number_divide(Number x,
+                     Number y); /* by a real number without products with its zero imaginary part */
 
 /*
-** A reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1, beta real: LAPACK's larfg. The
-** `count` numbers at x, `stride` apart, become v, but for the first, which becomes beta.
+** Makes a reflector H = I - tau v v^H with H^H x = beta e1, v[0] = 1, beta real: LAPACK's larfg. The
+** `count` numbers at x, `stride` apart, become v, except the first, which becomes beta.
 */
 Number reflector(Number *x, int64_t count, int64_t stride);
-/* Rows `row`... of m, from column `column` on, become (I - factor v v^H) of them; columns
-** `column`..., of the rows [0, rows), become them (I - factor v v^H). */
+/* reflect_rows multiplies rows `row`... of m, from column `column` on, by I - factor v v^H from the left. The
+** other multiplies columns `column`..., of the rows [0, rows), from the right. */
 void reflect_rows(const Matrix *m, int64_t row, int64_t column, const Number *v, int64_t count,
                   Number factor);
 void reflect_columns(const Matrix *m, int64_t rows, int64_t column, const Number *v, int64_t count,

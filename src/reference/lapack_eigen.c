@@ -1,6 +1,6 @@
 /*
-** Eigenvalues of Hermitian matrices and singular values, by Jacobi's rotations: slower than what
-** begins with a tridiagonal form, but short, and accurate to the last digits.
+** Computes eigenvalues of Hermitian matrices and singular values by Jacobi's rotations. They are slower than
+** algorithms that begin with a tridiagonal form, but short, and accurate to the last digits.
 ** Golub and Van Loan, Matrix Computations, 8.5 and 8.6.
 */
 #include <float.h>
@@ -11,8 +11,8 @@
 
 enum { MAX_SWEEPS = 64 }; /* about ten are usual */
 
-/* Makes the off-diagonal entry `z` of [[x, z], [conj z, y]] zero: the second column, turned by
-** conj(phase), has a real z; then both are rotated. */
+/* Makes the off-diagonal entry `z` of [[x, z], [conj z, y]] zero. Multiplying the second column by conj(phase)
+** makes z real; then both columns are rotated. */
 typedef struct Rotation {
   double c, s;
   Number phase;
@@ -146,9 +146,8 @@ static void orthogonalize(const Matrix *a, const Matrix *v) {
   }
 }
 
-/* Makes column `column` of u a unit vector that is orthogonal to those before it: of the unit
-** vectors e_i the one that these leave most of, less what they have of it (twice, against
-** rounding). */
+/* Makes column `column` of u a unit vector orthogonal to those before it: takes the unit vector e_i with the
+** smallest projection on these, and subtracts the projection (twice, against rounding). */
 static void complete(const Matrix *u, int64_t column) {
   int64_t best = 0;
   double least = INFINITY;
@@ -168,8 +167,8 @@ static void complete(const Matrix *u, int64_t column) {
   }
 }
 
-/* tall = U S V^H with `u` as many columns as it has room for; s in descending order. Columns whose
-** value is nothing but rounding tell no direction: any that is orthogonal to the others will do. */
+/* Computes tall = U S V^H with as many columns as `u` has; s in descending order. Columns whose value is only
+** rounding error have no direction: any one orthogonal to the others is right. */
 static void decompose(const Matrix *tall, const Matrix *u, Number *s, const Matrix *v,
                       Arena *arena) {
   int64_t n = tall->columns;
@@ -200,7 +199,7 @@ static Matrix adjoint(Arena *arena, const Matrix *a) {
   return out;
 }
 
-/* The first rows and columns of `from`, as many as `to` has. */
+/* Copies the first rows and columns of `from`, as many as `to` has. */
 static void assign_corner(const Matrix *to, const Matrix *from) {
   for (int64_t i = 0; i < to->rows && i < from->rows; i++) {
     for (int64_t j = 0; j < to->columns && j < from->columns; j++) *at(to, i, j) = *at(from, i, j);

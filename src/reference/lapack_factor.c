@@ -1,5 +1,5 @@
 /*
-** Factorizations and what solves with them: LU, Cholesky, QR, Hessenberg and tridiagonal form.
+** Computes factorizations and solves with them: LU, Cholesky, QR, Hessenberg and tridiagonal form.
 ** Golub and Van Loan, Matrix Computations, chapters 3 to 5, 7.4 and 8.3.
 */
 #include "reference/lapack.h"
@@ -9,7 +9,7 @@
 
 /* ---- LU ---- */
 
-/* What pivots are chosen by: of complex numbers not the absolute value, which costs a root. */
+/* Returns the size by which pivots are chosen: LAPACK avoids the root in a complex absolute value. */
 static double size_of(Number x) { return fabs(creal(x)) + fabs(cimag(x)); }
 
 static void swap_rows(const Matrix *m, int64_t a, int64_t b) {
@@ -55,8 +55,8 @@ bool lapack_getrf(Lapack *call) {
 
 /* ---- Cholesky ---- */
 
-/* A = L L^H in the lower triangle, or A = U^H U in the upper one; the other stays as it is. Not
-** positive definite: the order of the first minor that is not. */
+/* A = L L^H in the lower triangle, or A = U^H U in the upper one; the other is unchanged. If A is not positive
+** definite, info is the order of the first minor that is not. */
 bool lapack_potrf(Lapack *call) {
   const Matrix *a = &call->in[0];
   bool lower = lapack_attribute(call, "uplo", 'L') == 'L';
@@ -112,7 +112,7 @@ bool lapack_trsm(Lapack *call) {
                         "trsm: a triangle of size %lld does not fit a right side of [%lld,%lld]",
                         (long long)a->rows, (long long)x->rows, (long long)x->columns);
   }
-  /* X op(A) = B is op(A)^T X^T = B^T: a row at a time, transposed once more. */
+  /* X op(A) = B is op(A)^T X^T = B^T: one row at a time, with one more transposition. */
   bool transposed = (operation != 'N') == left;
   bool forward = lower != transposed, conjugated = operation == 'C';
   int64_t systems = left ? x->columns : x->rows;
@@ -123,14 +123,14 @@ bool lapack_trsm(Lapack *call) {
   return true;
 }
 
-/* The tridiagonal system with diagonals dl, d, du, by elimination with partial pivoting. What is
-** left of the diagonals is U's: d, du, and in dl the second one above, which swaps fill. */
+/* Solves the tridiagonal system with diagonals dl, d, du by elimination with partial pivoting. The diagonals
+** become those of U: d, du, and in dl the second superdiagonal, which swaps fill. */
 bool lapack_gtsv(Lapack *call) {
   for (int i = 0; i < 4; i++) matrix_assign(&call->out[i], &call->in[i]);
   Number *dl = call->out[0].items, *d = call->out[1].items, *du = call->out[2].items;
   const Matrix *b = &call->out[3];
   int64_t n = b->rows;
-  /* JAX gives dl n entries, the first of which does not count; LAPACK wants the others. */
+  /* JAX's dl has n entries, with the first one unused; LAPACK takes the others. */
   for (int64_t i = 0; i + 1 < n; i++) dl[i] = dl[i + 1];
   for (int64_t i = 0; i + 1 < n; i++) {
     Number second = 0;
@@ -166,7 +166,7 @@ bool lapack_gtsv(Lapack *call) {
   return true;
 }
 
-/* A pivot that is too small for the right side grows. */
+/* Enlarges a pivot that is too small for the right side. */
 static Number grown_pivot(Number pivot, double by, double safe, Number *row, int64_t count) {
   double largest = 0;
   for (int64_t j = 0; j < count; j++) largest = fmax(largest, cabs(row[j]));
@@ -184,8 +184,8 @@ static Number grown_pivot(Number pivot, double by, double safe, Number *row, int
   return pivot;
 }
 
-/* jaxlib's tridiagonal solver for inverse iteration, which is LAPACK's lagtf and lagts: dense here, by rows that are
-** scaled to compare them. */
+/* jaxlib's tridiagonal solver for inverse iteration, LAPACK's lagtf and lagts. Here the matrix is dense, and rows are
+** scaled for comparison. */
 bool lapack_perturbed(Lapack *call) {
   const Matrix *b = &call->out[0];
   int64_t n = b->rows;
@@ -267,7 +267,7 @@ void reflect_columns(const Matrix *m, int64_t rows, int64_t column, const Number
   }
 }
 
-/* The vector of the reflector in column `column` of a, whose 1 is in row `row`. */
+/* Returns the vector of the reflector in column `column` of a, with its 1 in row `row`. */
 static Number *vector_of(const Matrix *a, int64_t row, int64_t column, Arena *arena) {
   Number *v = ARENA_ARRAY(arena, Number, a->rows - row);
   v[0] = 1;
@@ -277,7 +277,7 @@ static Number *vector_of(const Matrix *a, int64_t row, int64_t column, Arena *ar
 
 /* ---- QR ---- */
 
-/* Column k below the diagonal becomes zero by a reflector, which the columns behind it see. */
+/* Makes column k below the diagonal zero by a reflector, which is applied to the columns after it. */
 static void eliminate_column(const Matrix *a, int64_t k, Number *tau, Arena *arena) {
   *tau = reflector(at(a, k, k), a->rows - k, a->columns);
   reflect_rows(a, k, k + 1, vector_of(a, k, k, arena), a->rows - k, conj(*tau));
@@ -298,7 +298,7 @@ static double column_norm(const Matrix *a, int64_t row, int64_t column) {
   return norm;
 }
 
-/* Always eliminates the longest column that is left; those that jpvt names on entry come first. */
+/* QR with column pivoting: eliminates the longest remaining column, after those that jpvt names on entry. */
 bool lapack_geqp3(Lapack *call) {
   const Matrix *a = &call->out[0], *order = &call->out[1];
   matrix_assign(a, &call->in[0]);
@@ -337,8 +337,7 @@ bool lapack_orgqr(Lapack *call) {
   return true;
 }
 
-/* op(Q) C or C op(Q), Q being the product of the reflectors: each is applied, the last one first
-** for Q C and C Q^H. */
+/* Computes op(Q) C or C op(Q) for the product Q of the reflectors. Q C and C Q^H apply the last one first. */
 bool lapack_ormqr(Lapack *call) {
   const Matrix *a = &call->in[0], *tau = &call->in[1], *c = &call->out[0];
   bool left = lapack_attribute(call, "left", 1) != 0;
@@ -389,7 +388,7 @@ bool lapack_gehrd(Lapack *call) {
   return true;
 }
 
-/* Between the triangle that LAPACK was given and the lower one: (i, j) is (n-1-i, n-1-j). */
+/* Maps the lower triangle to the one given: (i, j) of the upper one is (n-1-i, n-1-j). */
 static Number *from_corner(const Matrix *a, bool lower, int64_t i, int64_t j) {
   int64_t last = a->rows - 1;
   return lower ? at(a, i, j) : at(a, last - i, last - j);

@@ -1,6 +1,6 @@
 /*
-** Eigenvalues of general matrices: A = Z T Z^H with T upper triangular, by the shifted QR
-** algorithm. Real matrices stay real: T then keeps a block of two for each conjugate pair.
+** Computes eigenvalues of general matrices: A = Z T Z^H with T upper triangular, by the shifted QR
+** algorithm. Real matrices stay real: T then has a 2x2 block for each conjugate pair.
 ** Golub and Van Loan, Matrix Computations, 7.4 to 7.6.
 */
 #include <float.h>
@@ -37,7 +37,7 @@ static void begin(Schur *s) {
 
 /* ---- One step ---- */
 
-/* The eigenvalue of the trailing block of two that is nearer to its last entry. */
+/* Returns the eigenvalue of the trailing 2x2 block that is nearer to its last entry. */
 static Number wilkinson_shift(const Matrix *t, int64_t high) {
   Number a = *at(t, high - 1, high - 1), b = *at(t, high - 1, high);
   Number c = *at(t, high, high - 1), d = *at(t, high, high);
@@ -47,8 +47,8 @@ static Number wilkinson_shift(const Matrix *t, int64_t high) {
   return far == 0 ? d : d - b * c / far;
 }
 
-/* The first column of T - shift, or of (T - s1)(T - s2), s1 and s2 being the eigenvalues of the
-** trailing block of two, which is real even where they are not. */
+/* Finds the first column of T - shift, or of (T - s1)(T - s2) with the eigenvalues s1 and s2 of the trailing 2x2
+** block. The latter is real even if these are not. */
 static int first_column(const Schur *s, int64_t low, int64_t high, bool odd, Number *x) {
   const Matrix *t = &s->t;
   Number a = *at(t, low, low), c = *at(t, low + 1, low);
@@ -96,7 +96,7 @@ static void step(Schur *s, int64_t low, int64_t high, bool odd) {
 
 /* ---- Real blocks of two ---- */
 
-/* Rows and columns k and k + 1 turn by the angle of (c, s). */
+/* Rotates rows and columns k and k + 1 by the angle of (c, s). */
 static void turn(Schur *s, int64_t k, double c, double sine) {
   for (int64_t j = 0; j < s->t.columns; j++) {
     Number p = *at(&s->t, k, j), q = *at(&s->t, k + 1, j);
@@ -113,7 +113,7 @@ static void turn(Schur *s, int64_t k, double c, double sine) {
   }
 }
 
-/* Makes the block triangular if its eigenvalues are real, else its diagonal equal. */
+/* Makes the block triangular if its eigenvalues are real, else its diagonal entries equal. */
 static void standardize(Schur *s, int64_t k) {
   double a = creal(*at(&s->t, k, k)), b = creal(*at(&s->t, k, k + 1));
   double c = creal(*at(&s->t, k + 1, k)), d = creal(*at(&s->t, k + 1, k + 1));
@@ -123,7 +123,7 @@ static void standardize(Schur *s, int64_t k) {
     if (size > 0) turn(s, k, z / size, c / size); /* (z, c) is an eigenvector */
     *at(&s->t, k + 1, k) = 0;
   } else {
-    /* The diagonal's difference turns to (a - d) cos 2t + (b + c) sin 2t. */
+    /* A rotation by t makes the diagonal's difference (a - d) cos 2t + (b + c) sin 2t. */
     double angle = atan2(-(a - d), b + c) / 2;
     turn(s, k, cos(angle), sin(angle));
     *at(&s->t, k, k) = *at(&s->t, k + 1, k + 1) = (a + d) / 2;
@@ -132,7 +132,7 @@ static void standardize(Schur *s, int64_t k) {
 
 /* ---- The iteration ---- */
 
-/* The first row of the block that ends at row `high`: what is above is not coupled to it. */
+/* Returns the first row of the block that ends at row `high`. Rows above are not coupled to it. */
 static int64_t block_start(const Matrix *t, int64_t high, double norm) {
   for (int64_t k = high; k > 0; k--) {
     double size = cabs(*at(t, k, k)) + cabs(*at(t, k - 1, k - 1));
@@ -150,7 +150,7 @@ static double norm_of(const Matrix *m) {
   return norm;
 }
 
-/* Returns how many eigenvalues were not found: 0. */
+/* Returns the number of eigenvalues not found: 0 on success. */
 static int64_t iterate(Schur *s) {
   int64_t high = s->t.rows - 1;
   double norm = norm_of(&s->t);
@@ -178,7 +178,7 @@ static int64_t schur(Schur *s, const Matrix *a, bool is_complex, Arena *arena) {
 
 /* ---- gees ---- */
 
-/* The eigenvalue at k of a T with blocks of two, whose diagonals are equal. */
+/* Returns the eigenvalue at k of a T with 2x2 blocks, whose diagonal entries are equal. */
 static Number eigenvalue(const Matrix *t, int64_t k) {
   bool first = k + 1 < t->rows && *at(t, k + 1, k) != 0, second = k > 0 && *at(t, k, k - 1) != 0;
   if (!first && !second) return *at(t, k, k);
@@ -191,7 +191,7 @@ static void set_nan(const Matrix *m) {
   for (int64_t i = 0; i < m->rows * m->columns; i++) m->items[i] = number(NAN, NAN);
 }
 
-/* Real numbers have two vectors of eigenvalues, the real parts and the imaginary ones. */
+/* Stores eigenvalues. Calls on real numbers have two vectors, the real parts and the imaginary parts. */
 static void store_eigenvalues(Lapack *call, const Matrix *t, int first) {
   for (int64_t k = 0; k < t->rows; k++) {
     Number value = eigenvalue(t, k);
@@ -226,7 +226,7 @@ static Number apart(Number value, Number from, double least) {
   return cabs(difference) < least ? least : difference;
 }
 
-/* x with T x = T[k,k] x for a triangular T, or, for `left`, x^H T = T[k,k] x^H. */
+/* Finds x with T x = T[k,k] x for a triangular T, or, for `left`, x^H T = T[k,k] x^H. */
 static void vector_of(const Matrix *t, int64_t k, bool left, double least, Number *x) {
   int64_t n = t->rows;
   for (int64_t i = 0; i < n; i++) x[i] = i == k;
@@ -242,7 +242,7 @@ static void vector_of(const Matrix *t, int64_t k, bool left, double least, Numbe
   }
 }
 
-/* Of length 1, the largest component real. */
+/* Scales a column to length 1, with its largest component real. */
 static void normalize(const Matrix *m, int64_t column) {
   double norm = 0;
   Number largest = 0;
@@ -255,7 +255,7 @@ static void normalize(const Matrix *m, int64_t column) {
   for (int64_t i = 0; i < m->rows; i++) *at(m, i, column) *= turn_back / norm;
 }
 
-/* The eigenvectors of Z T Z^H, in the columns of `out`. */
+/* Computes the eigenvectors of Z T Z^H, in the columns of `out`. */
 static void eigenvectors(const Schur *s, bool left, const Matrix *out) {
   int64_t n = s->t.rows;
   Number *x = ARENA_ARRAY(s->arena, Number, n);
@@ -272,8 +272,8 @@ static void eigenvectors(const Schur *s, bool left, const Matrix *out) {
   }
 }
 
-/* Of a real matrix, the vectors of a pair are conjugate, that of the positive imaginary part first;
-** `t` is triangular by now, with the pair's eigenvalues in either order. */
+/* Makes the vectors of a real matrix's pairs conjugate, that of the positive imaginary part first. `t` is already
+** triangular, with a pair's eigenvalues in either order. */
 static void pair_vectors(const Matrix *real_t, const Matrix *t, const Matrix *out) {
   for (int64_t k = 0; k + 1 < t->rows; k++) {
     if (*at(real_t, k + 1, k) == 0) continue;
@@ -297,7 +297,7 @@ bool lapack_geev(Lapack *call) {
   int64_t missing = schur(&s, &call->in[0], call->is_complex, call->context->arena);
   store_eigenvalues(call, &s.t, 0);
   Matrix real_t = matrix_copy(s.arena, &s.t);
-  s.is_complex = true; /* and now each block of two becomes triangular as well */
+  s.is_complex = true; /* now 2x2 blocks become triangular too */
   if (!call->is_complex && !missing) missing = iterate(&s);
   call->out[info].items[0] = (double)missing;
   for (int i = 0; i < 2; i++) {

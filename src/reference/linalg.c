@@ -1,8 +1,8 @@
 /*
-** cholesky and triangular-solve, batched, real and complex, in double.
+** Evaluates cholesky and triangular-solve, batched, real and complex, in double.
 **
-** Both follow what XLA:CPU expands the operations to, in its blocks of 128, because that decides
-** where NaN appears: for matrices that are not positive definite, or singular, or not finite.
+** Both follow XLA:CPU's expansions, in its blocks of 128, which determine where NaN appears for matrices
+** that are not positive definite, singular, or not finite.
 */
 #include <math.h>
 
@@ -51,8 +51,9 @@ static Scalar divide(PrimitiveType type, Scalar x, Scalar y) {
 /*
 ** Column by column, A = L L^H:
 **   t[i] = A[i,j] - sum over k < j of L[i,k] conj(L[j,k]),   L[i,j] = t[i] / sqrt(real(t[j]))
-** Returns whether every root was a number; where the run is cancelled, something. A root of 0 is: it gives 0 / 0 on the diagonal, which
-** the columns behind it notice. XLA takes a block of one as the root itself, without division.
+** Returns whether every root was a number; undefined after cancellation. A root of 0 is a number: it gives
+** 0 / 0 on the diagonal, which spreads to later columns. In a block of one, XLA takes the root itself, without
+** division.
 */
 static bool factorize(const Matrix *a, Matrix *l, EvalContext *context) {
   bool is_definite = true;
@@ -101,11 +102,11 @@ bool eval_cholesky(const Instruction *instruction, Literal *const *operands, Lit
 /* --- triangular-solve ------------------------------------------------------------------------ */
 
 /*
-** What there is to solve, for one vector at a time: T y = r, where T is A, or its transpose or
-** adjoint. With A on the right, X op(A) = B is op(A)^T X^T = B^T, a vector being a row of B.
+** The system for one vector at a time: T y = r, with T = A or its transpose or adjoint. With A on the
+** right, X op(A) = B is op(A)^T X^T = B^T, and a vector is a row of B.
 */
 typedef struct Solve {
-  Matrix a;       /* the triangle that counts; zero elsewhere */
+  Matrix a;       /* the triangle that is used; zero elsewhere */
   Matrix inverse; /* of the diagonal blocks of a */
   bool lower, transposed, conjugated, unit_diagonal;
   Scalar *vector, *part; /* r, which becomes y; scratch */
@@ -116,7 +117,7 @@ static Scalar entry(const Solve *s, const Matrix *m, int64_t row, int64_t column
   return s->conjugated ? conjugate(value) : value;
 }
 
-/* The triangle of the matrix at `from`, with ones on the diagonal if they are implied. */
+/* Loads the triangle of the matrix at `from`, with ones on the diagonal if they are implied. */
 static void load_triangle(Solve *s, const Literal *operand, int64_t from) {
   int64_t n = s->a.size;
   for (int64_t row = 0; row < n; row++) {
@@ -184,7 +185,7 @@ static void apply_inverse(Solve *s, int64_t begin, int64_t size) {
   for (int64_t i = 0; i < size; i++) s->vector[begin + i] = s->part[i];
 }
 
-/* Block by block, of `block` unknowns each; blocks of one are divided by the diagonal. */
+/* Solves blocks of `block` unknowns, one after the other; blocks of one are divided by the diagonal. */
 static void solve_vector(Solve *s, int64_t block) {
   int64_t n = s->a.size, blocks = (n + block - 1) / block;
   bool forward = s->lower != s->transposed;
@@ -200,7 +201,7 @@ static void solve_vector(Solve *s, int64_t block) {
   }
 }
 
-/* Many small systems are solved by substitution, others by inverted blocks. */
+/* Chooses the block size: many small systems are solved by substitution, others by inverted blocks. */
 static int64_t block_size(int64_t systems, int64_t size) {
   return systems > BLOCK / 16 && size < BLOCK / 4 ? 1 : BLOCK;
 }

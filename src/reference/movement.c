@@ -1,10 +1,10 @@
-/* Operations that move elements without looking at them, whatever their type. */
+/* Evaluates operations that move elements of any type unchanged. */
 #include <string.h>
 
 #include "reference/eval.h"
 #include "reference/strided.h"
 
-/* Data in the same row-major order under another shape: reshape, copy, and such. */
+/* Copies data in the same row-major order to another shape: reshape, copy, and such. */
 static bool copy_in_order(const Literal *operand, Literal *result) {
   size_t bytes = (size_t)shape_bytes(result->shape);
   if (bytes) memcpy(result->data, operand->data, bytes);
@@ -25,8 +25,8 @@ bool eval_reshape(const Instruction *instruction, Literal *const *operands, Lite
   return copy_in_order(operands[0], result);
 }
 
-/* The one operation that sees physical order: what lies where the operand's layout puts it is read
-** back as the result's layout has it. */
+/* The only operation that depends on physical order: writes elements in the operand's layout and reads them
+** in the result's. */
 bool eval_bitcast(const Instruction *instruction, Literal *const *operands, Literal *result,
                   EvalContext *context) {
   const Shape *from = instruction->operands[0]->shape, *to = instruction->shape;
@@ -128,7 +128,7 @@ bool eval_concatenate(const Instruction *instruction, Literal *const *operands, 
   return true;
 }
 
-/* Which of `size` elements, at low, low + step, low + 2 step, ..., lie within 0 ... limit - 1. */
+/* Finds which of `size` elements, at low, low + step, low + 2 step, ..., lie within 0 ... limit - 1. */
 static int64_t kept_by_padding(int64_t low, int64_t step, int64_t size, int64_t limit,
                                int64_t *first) {
   *first = low < 0 ? (-low + step - 1) / step : 0;
@@ -160,7 +160,7 @@ bool eval_pad(const Instruction *instruction, Literal *const *operands, Literal 
 
 /* ---- Dynamic slices ---- */
 
-/* The first element of a slice whose start indices are operands first, first + 1, ...: scalars, or
+/* Returns the first element of a slice whose start indices are operands first, first + 1, ...: scalars, or
 ** in the older form one array of them. */
 static int64_t slice_start(const Instruction *instruction, Literal *const *operands, int first,
                            const int64_t *sizes) {
@@ -202,8 +202,8 @@ bool eval_dynamic_update_slice(const Instruction *instruction, Literal *const *o
 
 /* ---- Sizes of dimensions ---- */
 
-/* Data of a dynamic size lies in memory of its bounds, and the size is beside it: that is the
-** business of whoever runs the program. Here every dimension is as long as its bound. */
+/* Treats every dimension as long as its bound. Data of dynamic size has memory for its bounds, and the caller
+** handles the size, which is stored separately. */
 bool eval_set_dimension_size(const Instruction *instruction, Literal *const *operands,
                              Literal *result, EvalContext *context) {
   (void)instruction, (void)context;

@@ -1,12 +1,12 @@
 /*
-** Calls, branches and loops that the evaluator runs with a stack of its own, so that it can stop between any
-** two instructions and go on later: where there are no threads, the host's only thread runs them.
+** Evaluates calls, branches and loops with an explicit stack, so that it can stop between any two
+** instructions and continue later. Without threads, the host's only thread runs them.
 */
 #include "base/host/platform.h"
 #include "reference/eval.h"
 #include "reference/evaluation.h"
 
-/* A computation that is being evaluated; or the loop that evaluates its condition and its body. */
+/* A computation being evaluated, or the loop whose condition and body are. */
 typedef struct EvalFrame {
   const Computation *computation; /* NULL: a loop */
   Literal *const *arguments;
@@ -14,10 +14,10 @@ typedef struct EvalFrame {
   int next;         /* the instruction to evaluate */
   const Instruction *loop;
   enum { LOOP_TEST, LOOP_TESTED, LOOP_TURNED } phase;
-  Literal *state, *other; /* of a loop: it goes back and forth between the two */
+  Literal *state, *other; /* of a loop: the state alternates between the two */
   Literal *holds;
   Literal *result;
-  ArenaMark mark; /* what lies beyond is the frame's */
+  ArenaMark mark; /* memory allocated after it belongs to the frame */
 } EvalFrame;
 
 struct Evaluation {
@@ -112,7 +112,7 @@ static bool step_loop(Evaluation *e, EvalFrame *frame, EvalContext *context) {
   }
 }
 
-/* The next instruction of a computation, or its end. */
+/* Evaluates the next instruction of a computation, or ends it. */
 static bool step_computation(Evaluation *e, EvalFrame *frame, EvalContext *context) {
   const Computation *computation = frame->computation;
   if (frame->next == computation->count) {
@@ -147,7 +147,7 @@ bool evaluation_resume(Evaluation *e, EvalContext *context, double deadline_us) 
   enum { STEPS_A_CLOCK = 64 };
   int64_t *budget = context->budget;
   for (int steps = 1; e->depth; steps++) {
-    int64_t left = EVAL_STEPS_ALONE; /* of each instruction: between them it can be stopped */
+    int64_t left = EVAL_STEPS_ALONE; /* per instruction, as it can stop between instructions */
     if (budget) context->budget = &left;
     EvalFrame *frame = &e->frames[e->depth - 1];
     bool ok = evaluation_spend(context, 1) &&

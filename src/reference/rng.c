@@ -1,6 +1,6 @@
 /*
-** rng-bit-generator, bit for bit as XLA:CPU; rng and rng-get-and-update-state on top of the same
-** generator.
+** Evaluates rng-bit-generator, with the same bits as XLA:CPU, and rng and rng-get-and-update-state by the
+** same generator.
 **
 ** Both generators are functions of a key and a counter (Salmon et al., "Parallel random numbers: as
 ** easy as 1, 2, 3", SC 2011): ThreeFry2x32 with 20 rounds makes 2 words of a 64-bit counter,
@@ -65,7 +65,7 @@ static void philox(uint64_t key, Counter counter, uint32_t x[4]) {
   }
 }
 
-/* The words of successive blocks, one at a time. */
+/* A stream of the words of successive blocks. */
 typedef struct Words {
   uint64_t key;
   Counter counter;
@@ -89,7 +89,7 @@ static uint64_t next_bits(Words *words, bool wide) {
 
 /* --- rng-bit-generator ----------------------------------------------------------------------- */
 
-/* Types narrower than a word take its low bits; floats are the bits as they are. */
+/* Stores bits: types narrower than a word take its low bits; floats take the bits unchanged. */
 static void store_bits(const Literal *result, int64_t index, uint64_t bits) {
   PrimitiveType type = result->shape->type;
   if (type_is_floating(type)) {
@@ -176,8 +176,8 @@ bool eval_rng_state(const Instruction *instruction, Literal *const *operands, Li
   return true;
 }
 
-/* [0, 1): as many bits as the type's significand holds behind the leading one. Types narrower than
-** f32 are computed as f32, as XLA does. */
+/* Returns a number in [0, 1), with as many random bits as the type's significand has after the leading one. Types
+** narrower than f32 are computed as f32, as in XLA. */
 static double next_unit(Words *words, bool wide) {
   int bits = wide ? 52 : 23;
   return ldexp((double)(next_bits(words, wide) >> ((wide ? 64 : 32) - bits)), -bits);
@@ -192,7 +192,7 @@ static void uniform_floats(Words *words, double low, double high, Literal *resul
   }
 }
 
-/* low + bits modulo the range, where a range of 0 means all values. */
+/* Draws low + bits modulo the range; a range of 0 means all values. */
 static void uniform_integers(Words *words, uint64_t low, uint64_t high, Literal *result) {
   PrimitiveType type = result->shape->type;
   int64_t count = shape_elements(result->shape);
@@ -203,7 +203,7 @@ static void uniform_integers(Words *words, uint64_t low, uint64_t high, Literal 
   }
 }
 
-/* Two normal numbers of two uniform ones, by Box and Muller. */
+/* Makes two normal numbers from two uniform ones (Box and Muller). */
 static void normal_pair(Words *words, bool wide, double out[2]) {
   double x = next_unit(words, wide), y = next_unit(words, wide);
   double radius = sqrt(-2 * log(x > 1e-7 ? x : 1e-7)); /* keeps the logarithm finite */

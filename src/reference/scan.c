@@ -1,4 +1,4 @@
-/* scan: to_apply, once per step, on an element of each input and the carries of the step before. */
+/* Evaluates scan: applies to_apply at each step to an element of each input and the last step's carries. */
 #include "hlo/ir/scan.h"
 
 #include "reference/evaluation.h"
@@ -12,7 +12,7 @@ typedef struct Steps {
   Literal **arguments; /* of to_apply: elements of the inputs, then the carries */
 } Steps;
 
-/* Element `index` along the scanned dimension of `stacked`, to or from `element`. */
+/* Copies element `index` along the scanned dimension of `stacked` to or from `element`. */
 static void copy_element(const Scan *scan, Literal *stacked, int64_t index, Literal *element,
                          bool out) {
   int64_t sizes[MAX_RANK], strides[MAX_RANK], all[MAX_RANK], dense[MAX_RANK];
@@ -32,7 +32,7 @@ static void copy_element(const Scan *scan, Literal *stacked, int64_t index, Lite
   }
 }
 
-/* What to_apply returns may lie in its arguments' memory, so that is left alone until the end. */
+/* Takes one step. The results of to_apply may use its arguments' memory, which is kept until the end. */
 static bool step(const Steps *s, int64_t index, EvalContext *context) {
   const Scan *scan = &s->scan;
   for (int i = 0; i < scan->inputs; i++) {

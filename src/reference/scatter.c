@@ -1,16 +1,15 @@
 /*
-** scatter: one operand or several, any update computation.
+** Evaluates scatter, of one operand or several, by any update computation.
 **
 ** The dimensions of the updates are those of the window (update_window_dims) and those of the
-** indices. For every index, in row-major order, so that repeated ones are applied in order, the
-** window of updates is folded into the operand where the index vector says:
-** result = f(result, update). A window that does not lie within the operand as a whole is skipped,
-** as XLA:CPU does.
+** indices. Indices are taken in row-major order, so repeated ones are applied in order. For each, the window
+** of updates is combined with the operand at the index vector: result = f(result, update). A window that
+** does not lie wholly within the operand is skipped, as in XLA:CPU.
 */
 #include "reference/evaluation.h"
 #include "reference/walk.h"
 
-/* What the walks step through: offsets into updates, operand and indices. */
+/* The arrays of the walks: offsets into updates, operand and indices. */
 enum { UPDATES, OPERAND, INDICES };
 
 typedef struct Scatter {
@@ -30,8 +29,8 @@ static int list_find(const Int64List *list, int64_t value) {
   return i;
 }
 
-/* The dimensions of the indices but the index vector's, which are those of the updates that are
-** not the window's; a batching dimension steps through the operand too. */
+/* Walks the dimensions of the indices except the index vector's, which are those of the updates outside the
+** window. A batching dimension steps through the operand as well. */
 static void init_places(Scatter *s) {
   walk_init(&s->places);
   for (int d = 0, index_dim = 0; d < s->updates->rank; d++) {
@@ -47,7 +46,7 @@ static void init_places(Scatter *s) {
   }
 }
 
-/* The window: its dimensions in the updates, and those of the operand that it has. */
+/* Walks the window: its dimensions in the updates and in the operand. */
 static void init_window(Scatter *s) {
   int64_t size[MAX_RANK];
   walk_init(&s->window);
@@ -66,7 +65,7 @@ static void init_window(Scatter *s) {
   }
 }
 
-/* Where the window of the current place begins in the operand; -1 if it is not within it. */
+/* Returns the window's start in the operand at the current place; -1 if it is not within it. */
 static int64_t window_start(const Scatter *s, const Literal *indices) {
   const Int64List *map = &s->a->scatter_dims_to_operand_dims;
   bool is_scalar = s->a->index_vector_dim == s->indices->rank;

@@ -1,6 +1,6 @@
 /*
-** sort: several operands, any comparator, always stable. Every line along the sorted dimension is
-** ordered by itself.
+** Evaluates sort, of several operands by any comparator, always stable. Each line along the sorted dimension
+** is sorted independently.
 */
 #include <string.h>
 

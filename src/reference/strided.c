@@ -56,7 +56,7 @@ void copy_box(const Literal *from, int64_t from_offset, const int64_t *from_stri
                    (const uint8_t *)from->data + from_offset * bytes);
 }
 
-/* Each step doubles what is filled. */
+/* Each step doubles the filled part. */
 void literal_fill(Literal *literal, const void *element) {
   size_t total = (size_t)shape_bytes(literal->shape);
   size_t filled = (size_t)type_bytes(literal->shape->type);

@@ -1,7 +1,6 @@
 /*
-** Strided copies: what nearly all data movement comes down to. A box of elements is copied from one
-** array into another; along each of its dimensions, either array advances by a stride of its own,
-** which may be zero or negative.
+** Copies boxes of elements from one array to another: nearly all data movement is such a copy. Along each
+** dimension of the box, each array has its own stride, which may be zero or negative.
 */
 #ifndef XLA_REFERENCE_STRIDED_H
 #define XLA_REFERENCE_STRIDED_H
@@ -9,7 +8,7 @@
 #include "reference/walk.h"
 #include "value/literal.h"
 
-/* The arrays' places in a Walk. */
+/* The arrays' indices in a Walk. */
 enum { TO = 0, FROM = 1 };
 
 typedef struct StridedCopy {
@@ -22,18 +21,18 @@ typedef struct StridedCopy {
 void strided_copy_init(StridedCopy *copy, PrimitiveType type, int rank, const int64_t *sizes,
                        const int64_t *to_strides, const int64_t *from_strides);
 
-/* Copies one box; `to` and `from` point to its first elements. Any number of times. */
+/* Copies one box; `to` and `from` point to its first elements. May be called any number of times. */
 void strided_copy_run(StridedCopy *copy, void *to, const void *from);
 
-/* The two together, from element `from_offset` to element `to_offset` of arrays of one type. */
+/* Prepares and copies one box, from element `from_offset` to element `to_offset` of arrays of one type. */
 void copy_box(const Literal *from, int64_t from_offset, const int64_t *from_strides, Literal *to,
               int64_t to_offset, const int64_t *to_strides, int rank, const int64_t *sizes);
 
 /* Fills an array with copies of the scalar at `element`. */
 void literal_fill(Literal *literal, const void *element);
 
-/* A start index of dynamic-slice and its like: element `index` of an array of integers, clamped to
-** 0 ... limit so that the slice stays inside its operand. */
+/* Returns a start index of dynamic-slice and similar operations: element `index` of an array of integers,
+** clamped to 0 ... limit so that the slice lies inside its operand. */
 int64_t clamped_start(const Literal *indices, int64_t index, int64_t limit);
 
 #endif

@@ -1,6 +1,6 @@
 /*
-** topk: the k largest (or smallest) of the last dimension, in order, with their positions; of equal
-** ones the first comes first.
+** Evaluates topk: the k largest (or smallest) elements of the last dimension, in order, with their positions.
+** Of equal elements, the first comes first.
 **
 ** Floats are in total order, as XLA:CPU sorts them: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
 */
@@ -10,7 +10,7 @@
 #include "reference/merge_sort.h"
 #include "value/scalar_math.h"
 
-/* A number that orders as the element does; what is unsigned moves down by half its range. */
+/* Returns a number with the element's order. Unsigned elements are shifted down by half their range. */
 static int64_t order_key(PrimitiveType type, const void *data, int64_t index) {
   if (type_is_floating(type)) return total_order_key(type, data, index).i;
   Scalar value = scalar_load(type, data, index);

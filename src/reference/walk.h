@@ -1,7 +1,7 @@
 /*
-** Walk: steps through an index space of any rank in row-major order, keeping the linear offsets
-** into several arrays by addition. A dimension that is contiguous with the one before it in every
-** array is merged into it, so that what is really one long loop is one.
+** Walks an index space of any rank in row-major order, and updates the linear offsets into several arrays
+** by addition. A dimension that is contiguous with the one before it in every array is merged into it, so
+** that contiguous data needs one long loop.
 */
 #ifndef XLA_REFERENCE_WALK_H
 #define XLA_REFERENCE_WALK_H
@@ -14,7 +14,7 @@ typedef struct Walk {
   int rank;
   int64_t size[MAX_RANK], index[MAX_RANK];
   int64_t stride[MAX_RANK][WALK_ARRAYS];
-  int64_t offset[WALK_ARRAYS]; /* where the walk is now, per array */
+  int64_t offset[WALK_ARRAYS]; /* of the current point, per array */
   int64_t count;               /* points in the space; 0 if it is empty */
 } Walk;
 
@@ -42,8 +42,8 @@ static inline void walk_add(Walk *walk, int64_t size, int64_t s0, int64_t s1, in
   for (int a = 0; a < WALK_ARRAYS; a++) walk->stride[d][a] = stride[a];
 }
 
-/* Takes the innermost dimension out, for the caller to loop over. Returns its size (1 if there is
-** none) and sets its strides. */
+/* Removes the innermost dimension, for the caller to loop over. Returns its size (1 if there is none) and sets
+** its strides. */
 static inline int64_t walk_inner(Walk *walk, int64_t *stride) {
   for (int a = 0; a < WALK_ARRAYS; a++) {
     stride[a] = walk->rank ? walk->stride[walk->rank - 1][a] : 0;
@@ -51,7 +51,7 @@ static inline int64_t walk_inner(Walk *walk, int64_t *stride) {
   return walk->rank ? walk->size[--walk->rank] : 1;
 }
 
-/* To the next point; false behind the last, and then it is at the first again. */
+/* Goes to the next point. After the last, returns false and is at the first again. */
 static inline bool walk_next(Walk *walk) {
   for (int d = walk->rank - 1; d >= 0; d--) {
     const int64_t *stride = walk->stride[d];
@@ -65,7 +65,7 @@ static inline bool walk_next(Walk *walk) {
   return false;
 }
 
-/* To a point, by its row-major number. */
+/* Goes to a point, by its row-major number. */
 static inline void walk_go(Walk *walk, int64_t number) {
   for (int d = walk->rank - 1; d >= 0; d--) {
     int64_t index = number % walk->size[d], steps = index - walk->index[d];

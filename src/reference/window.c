@@ -1,10 +1,10 @@
 /*
-** reduce-window (one operand or several, any computation) and select-and-scatter.
+** Evaluates reduce-window (one operand or several, any computation) and select-and-scatter.
 **
-** Along one dimension, place p and position w of a window mean element
+** Along one dimension, position w of the window at place p is element
 **   (p * stride + w * window_dilation - padding_low) / base_dilation,
 ** if the division leaves no remainder and the element exists (a reversed window counts w from the
-** other end). Padding takes no part: a result over nothing but padding is the initial value.
+** other end). Padding is ignored: a result over padding only is the initial value.
 */
 #include "reference/window.h"
 
@@ -127,7 +127,7 @@ bool eval_reduce_window(const Instruction *instruction, Literal *const *operands
 
 /* --- select-and-scatter ---------------------------------------------------------------------- */
 
-/* The element that won so far: a later one wins if select(winner, later) is false. */
+/* The element selected so far: a later one is selected if select(winner, later) is false. */
 typedef struct Contest {
   const Literal *operand;
   EvalApply *select;

@@ -1,13 +1,13 @@
 /*
-** Windows over an array: which element lies under which position of the window, for every place
-** that the window takes. Shared by reduce-window, select-and-scatter and convolution.
+** Finds the array's element under each position of a window, for every place of the window. Shared by
+** reduce-window, select-and-scatter and convolution.
 */
 #ifndef XLA_REFERENCE_WINDOW_H
 #define XLA_REFERENCE_WINDOW_H
 
 #include "hlo/ir/attributes.h"
 
-/* One dimension: elements that lie `stride` apart, under a window that takes `places` places. */
+/* One dimension: elements `stride` apart, under a window with `places` places. */
 typedef struct WindowLine {
   const WindowDimension *window;
   int64_t length, stride, places;
@@ -15,20 +15,20 @@ typedef struct WindowLine {
                   none: over padding, or between dilated elements */
 } WindowLine;
 
-/* A window over several dimensions, and the place where it is now. */
+/* A window over several dimensions, at its current place. */
 typedef struct Placed {
   int rank;
   WindowLine line[MAX_RANK];
   int64_t place[MAX_RANK];
 } Placed;
 
-/* Adds a dimension inside those added so far; rank must be 0 before the first. The window is at its
-** first place. Its memory is of the arena. */
+/* Adds a dimension inside those added so far; rank must be 0 before the first. The window is at its first
+** place. Memory comes from the arena. */
 void placed_add(Placed *placed, const WindowDimension *window, int64_t length, int64_t stride,
                 int64_t places, Arena *arena);
-/* To the next place in row-major order; false behind the last, and then it is at the first again. */
+/* Goes to the next place in row-major order. After the last, returns false and is at the first again. */
 bool placed_next(Placed *placed);
-/* To a place, by its row-major number. */
+/* Goes to a place, by its row-major number. */
 void placed_go(Placed *placed, int64_t number);
 
 /* Calls the rule for every element under the window, in row-major order: `at` is its offset in the
