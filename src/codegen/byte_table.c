@@ -1,6 +1,6 @@
 /*
-** Functions of floats of 8 bits as tables, made once for all programs: a table has less to do than any
-** formula, and is what the evaluator computes, bit for bit.
+** Computes functions of 8-bit floats by tables, which are filled once for all programs. A lookup is faster than
+** any formula, and equals the evaluator's result bit for bit.
 */
 #include <stddef.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static Entry *filled(const Instruction *instruction, PrimitiveType type) {
   return table;
 }
 
-/* The results alone, by both operands' bits: in cache there is no place for more. */
+/* Fills a table of results by both operands' bits. It holds only results, to fit into the cache. */
 static uint8_t *filled_square(const Instruction *instruction, PrimitiveType type) {
   uint8_t *table = malloc(ENTRIES * ENTRIES);
   for (int i = 0; table && i < ENTRIES * ENTRIES; i++) {
@@ -52,9 +52,10 @@ static uint8_t *filled_square(const Instruction *instruction, PrimitiveType type
   return table;
 }
 
-/* NULL where there is no memory. Made once for an opcode and a type, of one operand or of two. */
+/* Returns the table of an opcode and a type, of one operand or two; fills it at the first call. NULL if there is
+** no memory. */
 static const void *table_of(const Instruction *instruction, PrimitiveType type) {
-  static void *tables[OPCODE_COUNT][PRIMITIVE_TYPE_END]; /* are kept */
+  static void *tables[OPCODE_COUNT][PRIMITIVE_TYPE_END]; /* never freed */
   void **place = &tables[instruction->opcode][type], *before = NULL;
   if (__atomic_load_n(place, __ATOMIC_ACQUIRE)) return *place;
   void *table = instruction->operand_count == 1 ? (void *)filled(instruction, type)
@@ -77,7 +78,7 @@ bool emit_table_lookup(Emitter *e, const LoopNode *node, bool bits) {
 
 /* --- Of two operands -------------------------------------------------------------------------- */
 
-/* A table takes some milliseconds to make: loops over fewer elements are done before. */
+/* Filling a table takes some milliseconds; loops over fewer elements take less. */
 enum { MIN_ELEMENTS = 1 << 18 };
 
 static bool has_square(const Emitter *e, const LoopNode *node) {

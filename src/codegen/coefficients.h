@@ -1,5 +1,5 @@
-/* Polynomials that both formulas (math_functions.c) and vector functions (wide_math.h) have; highest
-** coefficient first. Fitted for least error by Remez's algorithm with 200 bits. */
+/* Polynomials that both formulas (math_functions.c) and vector functions (wide_math.h) use; highest coefficient
+** first. Fitted for minimal error by Remez's algorithm with 200 bits. */
 #ifndef XLA_CODEGEN_COEFFICIENTS_H
 #define XLA_CODEGEN_COEFFICIENTS_H
 

@@ -1,6 +1,6 @@
 /*
-** Complex operations that take more than an instruction per part, as formulas over vectors of real
-** and of imaginary parts; or as calls of vector_complex.c, which wants the two in neighbouring lanes.
+** Complex operations of more than one instruction per part: as formulas over vectors of real and of imaginary
+** parts, or as calls of vector_complex.c, which takes the two in adjacent lanes.
 */
 #include <math.h>
 
@@ -36,7 +36,7 @@ static Value is_finite(Expression *m, Parts z) {
   return both(m, is_less(m, absolute(m, z.re), infinity), is_less(m, absolute(m, z.im), infinity));
 }
 
-/* The value of a component in a quotient that has infinities: their signs alone count. */
+/* Returns the value of a component in a quotient with infinities, where only the signs matter. */
 static Value infinite_unit(Expression *m, Value x) {
   Value one = both(m, is_infinite(m, x), constant(m, 1));
   return either(m, one, both(m, x, constant(m, -0.0)));
@@ -53,7 +53,7 @@ static Parts select_parts(Expression *m, Value mask, Parts yes, Parts no) {
   return (Parts){selected(m, mask, yes.re, no.re), selected(m, mask, yes.im, no.im)};
 }
 
-/* What C's Annex G asks for where both parts of a quotient are NaN: see value/complex_math.c. */
+/* Returns the quotient by C's Annex G where both parts are NaN: see value/complex_math.c. */
 static Parts special_quotient(Expression *m, Parts x, Parts y, Parts result) {
   Value zero = constant(m, 0);
   Value nan = both(m, is_unequal(m, result.re, result.re), is_unequal(m, result.im, result.im));
@@ -72,8 +72,8 @@ static Parts special_quotient(Expression *m, Parts x, Parts y, Parts result) {
   return select_parts(m, both(m, nan, pole), at_pole, special);
 }
 
-/* Smith's algorithm (CACM 5(8), 1962), each step rounded as in XLA. Where the divisor's imaginary
-** part is the larger one, both numbers are divided by i. */
+/* Divides by Smith's algorithm (CACM 5(8), 1962), each step rounded as in XLA. If the divisor's imaginary part is
+** the larger one, both numbers are first divided by i. */
 static Parts complex_quotient(Expression *m, Parts x, Parts y) {
   Value turn = is_less(m, absolute(m, y.re), absolute(m, y.im));
   Parts a = select_parts(m, turn, (Parts){x.im, negated(m, x.re)}, x);
@@ -102,7 +102,7 @@ static const char *const functions[OPCODE_COUNT][2] = {
 #undef COMPLEX_FUNCTION
 };
 
-/* Real parts and imaginary parts -> the first or second half of the numbers, and back. */
+/* Convert real and imaginary parts to the first or second half of the numbers, and back. */
 static Value joined(Expression *m, Parts z, int half) {
   if (m->wide) {
     return expression_shuffle(m, z.re, z.im, 2 * half, 2 * half + 1, 2 * half + 4, 2 * half + 5);
@@ -129,7 +129,7 @@ static Parts called(Expression *m, const char *name, const Parts *operands, int 
   return (Parts){taken(m, halves[0], second, 0), taken(m, halves[0], second, 1)};
 }
 
-/* --- Which there are -------------------------------------------------------------------------- */
+/* --- The table of operations -------------------------------------------------------------------------- */
 
 bool has_complex_formula(Opcode opcode) { return opcode == HLO_DIVIDE || functions[opcode][0]; }
 

@@ -1,12 +1,12 @@
 /*
-** Conversions between element types, bit for bit the evaluator's; and reduce-precision, which is a
-** conversion to a type that has no name.
+** Emits conversions between element types, bit for bit as the evaluator; and reduce-precision, a conversion to
+** an unnamed type.
 */
 #include <string.h>
 
 #include "codegen/emitter.h"
 
-/* Both parts of x, each followed by `opcode` (0: none), joined into one vector by picking lanes. */
+/* Applies `opcode` (0: none) to both parts of x, and joins them into one vector by selecting lanes. */
 static void emit_joined(Emitter *e, const LoopNode *x, int opcode, const int *lanes) {
   emit_value(e, x, 0);
   if (opcode) emit_simd(e, opcode);
@@ -20,8 +20,8 @@ static const int low_halves[] = {0, 2, 4, 6};  /* of the 64-bit lanes of two vec
 static const int first_pairs[] = {0, 1, 4, 5}; /* the low two 32-bit lanes of each */
 
 /*
-** 64-bit integers have scalar conversions only: each lane of one or two vectors on the stack is taken
-** out, converted, and put into a vector of the result.
+** A conversion lane by lane, as 64-bit integers have only scalar conversions. Each lane of one or two vectors on
+** the stack is extracted, converted, and inserted into a vector of the result.
 */
 typedef struct LaneConversion {
   short extract, op, splat, replace;
@@ -53,7 +53,7 @@ static void emit_lane_conversion(Emitter *e, const LaneConversion *c, bool from_
   for (int i = 0; i < count; i++) wasm_local_release(f, vectors[i]);
 }
 
-/* x -> its whole part as i64x2. Below 2^51 that is in the low bits of itself plus 1.5 * 2^52. */
+/* x -> its integral part as i64x2. Below 2^51 the low bits of x + 1.5 * 2^52 hold it. */
 static void emit_truncated(Emitter *e, bool to_signed) {
   static const uint64_t magic = UINT64_C(0x4338000000000000), limit = UINT64_C(0x4320000000000000);
   WasmFunction *f = &e->function;
@@ -99,7 +99,7 @@ static void emit_convert_to_mask(Emitter *e, const LoopNode *x, LaneKind from) {
   wasm_shuffle32(&e->function, 0, 2, 4, 6);
 }
 
-/* Saturates an integer of 32 bits to the fewer of `type`. */
+/* Saturates a 32-bit integer to the narrower `type`. */
 static void emit_saturate(Emitter *e, PrimitiveType type) {
   int bits = type_bits(type);
   if (bits == 32) return;
@@ -114,8 +114,8 @@ static void emit_saturate(Emitter *e, PrimitiveType type) {
   }
 }
 
-/* x -> its whole part, at least 0 and at most `limit`, which fits into the mantissa: in the low bits of it and
-** 2^23. Half the instructions of a saturating conversion. */
+/* x -> its integral part, clamped to 0 .. `limit`, which fits into the mantissa: the low bits of x + 2^23. Half the
+** instructions of a saturating conversion. */
 static void emit_few_bits(Emitter *e, const LoopNode *x, uint32_t limit) {
   float most = (float)limit;
   uint32_t bits;
@@ -175,7 +175,7 @@ static void emit_convert_to_i64(Emitter *e, const LoopNode *x, LaneKind from, Pr
   }
 }
 
-/* Whether integers are signed, or so short that they may be: to convert such is one instruction. */
+/* Whether integers are signed, or narrow enough to be converted as signed: one instruction. */
 static bool converts_signed(const LoopNode *x) {
   return is_signed(node_type(x)) || type_bits(node_type(x)) < 32;
 }
@@ -234,7 +234,7 @@ void emit_converted(Emitter *e, const LoopNode *x, PrimitiveType to, int part) {
   }
 }
 
-/* Between types of the same width; the bits of narrow integers may be sign-extended. */
+/* Converts between types of one width; the bits of narrow integers may be sign-extended. */
 void emit_bitcast_convert(Emitter *e, const LoopNode *node, int part) {
   PrimitiveType from = node->operands[0]->instruction->shape->type;
   PrimitiveType to = node->instruction->shape->type;
@@ -272,8 +272,8 @@ void emit_index_to_value(Emitter *e, PrimitiveType type, int part) {
 }
 /* --- reduce-precision ------------------------------------------------------------------------- */
 
-/* What the evaluator's reduce_precision() does, on the element's bits in lanes of 32 or 64; floats of
-** 8 bits become f16, as they do there. */
+/* The evaluator's reduce_precision() on the element's bits, in lanes of 32 or 64; floats of 8 bits become f16, as
+** there. */
 typedef struct PrecisionEmitter {
   Emitter *e;
   bool wide;

@@ -1,6 +1,6 @@
 /*
-** Vector code about lanes alone, whatever value they are of: constants in all lanes, parts of a vector,
-** and an element's bits as the value that is computed with.
+** Emits vector code for lanes of any value: constants in all lanes, parts of a vector, and conversions between an
+** element's bits and its value.
 */
 #include <string.h>
 
@@ -28,7 +28,7 @@ int live_parts(const Emitter *e, PrimitiveType type) {
 
 /* --- Lanes of 8 and 16 bits ------------------------------------------------------------------- */
 
-/* The instructions for lanes of 16 bits come as long before those for 32 as those for 8 before them. */
+/* The opcodes of lanes of 8, 16 and 32 bits are equally far apart. */
 void emit_simd(Emitter *e, int opcode) {
   int steps = e->dense ? 3 - e->dense : 0;
   if (opcode >= I32X4_EQ && opcode <= I32X4_GE_U) opcode -= 10 * steps;
@@ -79,14 +79,14 @@ void emit_twice(Emitter *e) {
   wasm_local_release(&e->function, x);
 }
 
-/* Lanes 2 and 3 to the place of lanes 0 and 1, for instructions that read only those. */
+/* Moves lanes 2 and 3 to lanes 0 and 1, for instructions that read only those. */
 void emit_take_part(Emitter *e, int part) {
   if (part == 0) return;
   emit_twice(e);
   wasm_shuffle32(&e->function, 2, 3, 2, 3);
 }
 
-/* i32x4 to a part of i64x2. */
+/* Widens an i32x4 to a part of i64x2. */
 void emit_widen(Emitter *e, bool with_sign, int part) {
   int low = with_sign ? I64X2_EXTEND_LOW_I32X4_S : I64X2_EXTEND_LOW_I32X4_U;
   emit_simd(e, part == 0 ? low : low + 1);
@@ -94,7 +94,7 @@ void emit_widen(Emitter *e, bool with_sign, int part) {
 
 /* --- Narrow floats ---------------------------------------------------------------------------- */
 
-/* Expressions are large: one at a time. */
+/* Not inlined, as expressions take much stack. */
 __attribute__((noinline)) static int emit_step(Emitter *e, NarrowStep *step, PrimitiveType type,
                                                int input) {
   Expression m = {0};

@@ -1,11 +1,11 @@
 /*
-** Which operand of a fusion a result may lie on: rules that hold whatever the order in which the parts of
-** values are emitted.
+** Decides which operand of a fusion a result may lie on. The rules hold for any order in which the parts of values
+** are emitted.
 **
-** A leaf lies in place if each step reads of it the element that has the bytes of the step's result, and no
-** other. Result r may lie on an operand whose leaves all do so, and if no output after r reads them. Or one
-** does, and an output up to r does, too: then the emitter has loaded all parts of the leaf before it stores
-** that output (emit_store_outputs, is_loaded_first).
+** A leaf lies in place if each step reads only the element that occupies the bytes of the step's result. Result r
+** may lie on an operand if all its leaves lie in place and no output after r reads them. A later output may read
+** a leaf if an output up to r reads it too: then the emitter loads all parts of the leaf before it stores that
+** output (emit_store_outputs, is_loaded_first).
 */
 #include <string.h>
 
@@ -72,8 +72,8 @@ static bool scatter_may_overwrite(const Instruction *scatter, int operand, int r
   return scatter->operands[result]->parameter_number == operand;
 }
 
-/* A step stores its kept value when all values of the step are loaded. With several kept values, the first store
-** could overwrite what a later one reads. */
+/* A step stores its kept value after all values of the step are loaded. With several kept values, the first store
+** could overwrite an operand of a later one. */
 static bool kept_may_overwrite(const LoopPlan *plan, int operand, int result) {
   if (plan->kept_count != 1 || result != plan->output_count) return false;
   for (int i = 0; i < plan->count; i++) {

@@ -2,7 +2,7 @@
 ** Checks that a program's memory holds the values that are read: by steps, and by the runtime between
 ** steps (predicates, branch indices, results). The check walks through the steps with a list of the values
 ** that are in memory. It also checks live ranges, since a region keeps a value in a local and stores it
-** only if its live range ends after the region. For builds that test (XLA_CHECKS): a fault aborts.
+** only if its live range ends after the region. Only in test builds (XLA_CHECKS): a fault aborts.
 */
 #ifdef XLA_CHECKS
 
@@ -41,7 +41,7 @@ static bool at_one_place(const Checker *c, const LogicalBuffer *a, const Logical
   return x.slot == y.slot && x.offset == y.offset && a->bytes == b->bytes;
 }
 
-/* The time of the last step of a sequence. */
+/* Returns the time of the last step of a sequence. */
 static int end_of(const ThunkSequence *sequence) {
   return sequence->count ? sequence->thunks[sequence->count - 1].end : 0;
 }
@@ -49,7 +49,7 @@ static int end_of(const ThunkSequence *sequence) {
 static void read_buffer(const Checker *c, const Thunk *thunk, LogicalBuffer *buffer, int time) {
   if (buffer->slot == SLOT_NONE || buffer->bytes == 0 || buffer->unwritten) return;
   if (!c->holds[buffer->number]) fail(thunk, "something else is in", buffer);
-  bool is_temporary = buffer->definer || buffer->loop; /* the others are there all the time */
+  bool is_temporary = buffer->definer || buffer->loop; /* the others are always live */
   if (is_temporary && buffer_owner(buffer)->last < time) fail(thunk, "too short-lived is", buffer);
 }
 

@@ -9,7 +9,7 @@ static _Atomic int64_t in_use;
 int64_t memory_in_use(void) { return atomic_load(&in_use); }
 
 void *memory_alloc(int64_t bytes, Error *error) {
-  /* Kernels may read a whole vector where the last element is: round up and add one line. */
+  /* Kernels may read a whole vector at the last element: round up and add one line. */
   int64_t size = ((bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT) + ALIGNMENT;
   void *memory = NULL;
   if (bytes >= 0 && (uint64_t)size <= SIZE_MAX - 65536)
@@ -30,7 +30,7 @@ void memory_release(void *memory, int64_t bytes) {
   free(memory);
 }
 
-/* All but its memory. */
+/* Allocates a buffer without its memory. */
 static Buffer *new_header(const Shape *shape, Error *error) {
   Buffer *buffer = malloc(sizeof *buffer + sizeof(int64_t) * (size_t)shape->rank);
   if (!buffer) {

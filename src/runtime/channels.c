@@ -16,7 +16,7 @@ typedef struct Message {
   uint8_t *data;
 } Message;
 
-/* With whom a device deals at a thunk; NO_PEER, or ANYBODY where the program does not say. */
+/* Returns a device's peer at a send or recv; NO_PEER if it has none, ANYBODY if the program names none. */
 static int peer_of(const Thunk *thunk, const Replica *device) {
   return thunk->peers ? thunk->peers[device->id] : ANYBODY;
 }
@@ -39,7 +39,7 @@ static void message_free(Message *message) {
   free(message);
 }
 
-/* All array leaves of the data, which come before recv-done's token. */
+/* Returns the bytes of the data's array leaves, which precede recv-done's token. */
 static int64_t data_bytes(const Thunk *thunk) {
   int64_t bytes = 0;
   for (int i = 0; i < thunk->result_count; i++) bytes += thunk->results[i]->bytes;
@@ -67,7 +67,7 @@ static bool fits(const Message *message, const Replica *replica, const Thunk *th
   return rest || message->source == replica->id;
 }
 
-/* Takes the first message that fits off the list: of the lowest source, oldest first. */
+/* Removes the first matching message from the list: of the lowest source, the oldest one. */
 static Message *take(Run *run, const Replica *replica, const Thunk *thunk, bool rest) {
   Message **best = NULL;
   for (Message **link = &run->messages; *link; link = &(*link)->next) {
@@ -85,7 +85,7 @@ static bool waits_for_message(const Replica *replica) {
          replica->parked_at->instruction->opcode == HLO_RECV_DONE;
 }
 
-/* Gives `replica`, which waits, its message if there is one; it copies it itself when it runs. */
+/* Gives a waiting replica its message, if there is one. The replica copies it itself when it runs. */
 static bool deliver(Run *run, Replica *replica, bool rest) {
   replica->message = take(run, replica, replica->parked_at, rest);
   if (!replica->message) return false;
@@ -104,7 +104,7 @@ bool channels_deliver_rest(Run *run) {
 
 /* ---- Thunks ---- */
 
-/* Sizes were compared by the verifier where both ends are in one module. */
+/* Checks the size: the verifier compared sizes only if both ends are in one module. */
 bool channel_take(Replica *replica, const Thunk *thunk, Error *error) {
   Message *message = replica->message;
   replica->message = NULL;
@@ -162,7 +162,7 @@ Outcome channel_receive(Replica *replica, const Thunk *thunk) {
   replica->parked_at = thunk;
   replica->rendezvous = NULL;
   replica_park(replica, REPLICA_PARKED);
-  deliver(run, replica, false); /* at once, if it is there: then it is queued again */
+  deliver(run, replica, false); /* if the message is there, the replica is queued again at once */
   scheduler_unlock();
   return OUTCOME_PARKED;
 }

@@ -25,15 +25,15 @@ static bool check_count(const char *what, const char *attribute, int given, int 
                           stated, given, what);
 }
 
-/* What was asked for, and where nothing was, what the module says. */
+/* Chooses the mesh: the numbers asked for, or else those of the module. */
 static bool choose_mesh(const Module *module, Mesh asked, Mesh *mesh, Error *error) {
   PartitionNeeds needs;
   if (!partition_needs(module, &needs, error)) return false;
   Mesh stated = {module->replica_count, module->num_partitions};
   if (!stated.partitions) stated.partitions = needs.shard_devices;
-  /* What is the same on every partition runs on one, unless more are asked for. */
+  /* A module that computes the same on every partition runs on one, unless more are asked for. */
   if (!needs.is_divided) stated.partitions = 0;
-  /* The devices of a shard_map may be asked for as replicas: it is all the same to it. */
+  /* The devices of a shard_map may be replicas or partitions; it works with both. */
   bool is_sharded = !module->num_partitions && stated.partitions > 1;
   if (is_sharded && asked.replicas == stated.partitions && !asked.partitions) asked.replicas = 1;
   *mesh = asked;

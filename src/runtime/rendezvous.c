@@ -1,12 +1,12 @@
 /*
-** Rendezvous: where the devices of one group meet for one collective.
+** Rendezvous: the meetings of a group's devices for one collective.
 **
-** A rendezvous is open from the arrival of its first member to that of its last. The last one does
-** the work for all, in as many turns as it takes, while the others are parked (so their buffers stand
-** still), then wakes them. Until then its own `rendezvous` says that it is at it.
-** The same collective is met again only after that, so thunk and members identify it. With a channel
-** id, collectives of that channel and those members meet wherever in the program they stand, as in
-** XLA, if they have the same shapes; a channel may serve several that differ.
+** A rendezvous is open from the arrival of its first member to that of its last. The last one does the work for
+** all, in as many turns as needed. Meanwhile the others are parked, so their buffers do not change; then it wakes
+** them. Until then its own `rendezvous` marks it as working.
+** The group reaches the same collective again only after that, so thunk and members identify a rendezvous. With
+** a channel id, collectives of that channel, members and shapes meet wherever they stand in the program, as in
+** XLA. One channel may serve several collectives of different shapes.
 */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static bool same_collective(const Instruction *a, const Instruction *b) {
   return true;
 }
 
-/* ---- With the lock held: so nothing is allocated ---- */
+/* ---- With the lock held: no allocation ---- */
 
 static Rendezvous *find_or_open(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
   Run *run = replica->run;
@@ -55,7 +55,7 @@ static void close_rendezvous(Run *run, const Rendezvous *closed) {
   *link = closed->next;
 }
 
-/* The replica has arrived; whether it is the last one, and the rendezvous is over. */
+/* Enters a replica into its rendezvous. Returns whether it is the last member, which closes the rendezvous. */
 static bool arrive(Replica *replica, const Thunk *thunk, const DeviceGroup *group) {
   Rendezvous *r = find_or_open(replica, thunk, group);
   replica->parked_at = thunk;
@@ -74,7 +74,7 @@ static void leave(Replica *member, const Replica *last) {
   if (member != last && member->state == REPLICA_PARKED) replica_resume(member);
 }
 
-/* ---- Without ---- */
+/* ---- Without the lock ---- */
 
 static void tell_ready(Replica *last, const DeviceGroup *group) {
   for (int i = 0; i < group->size; i++) {
@@ -102,7 +102,7 @@ static Outcome meet(Replica *last, Frame *frame, const Thunk *thunk, const Devic
   return !is_over ? OUTCOME_YIELD : ok ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
-/* A broadcast leaves zeros where it does not come; of everything else, each device is a part. */
+/* Handles a device outside all groups. Only a broadcast may leave one out; its results are then zeros. */
 static Outcome stay_out(Replica *replica, const Thunk *thunk, Error *error) {
   if (thunk->instruction->opcode == HLO_COLLECTIVE_BROADCAST) {
     collective_stay_out(thunk, replica);
@@ -120,12 +120,12 @@ static Outcome stay_out(Replica *replica, const Thunk *thunk, Error *error) {
 Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error) {
   const DeviceGroup *group = group_of(thunk, replica);
   if (!replica->rendezvous) {
-    frame->next++; /* now: once parked, another thread may resume it at any moment */
+    frame->next++; /* before it parks: then another thread may resume it at any moment */
     if (!group) return stay_out(replica, thunk, error);
     scheduler_lock();
     bool last = arrive(replica, thunk, group);
     scheduler_unlock();
-    if (!last) return OUTCOME_PARKED; /* from here on the replica is another thread's */
+    if (!last) return OUTCOME_PARKED; /* from here on another thread may run the replica */
     frame->next--;
     tell_ready(replica, group);
   }

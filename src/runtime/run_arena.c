@@ -5,7 +5,7 @@
 #include "runtime/buffer.h"
 #include "runtime/scheduler.h"
 
-/* Which runs of one kind give back and take again; one that is too small for this run goes. */
+/* Takes a free arena, which runs of the same size reuse; frees one that is too small for this run. */
 RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error) {
   scheduler_lock();
   RunArena *arena = executable->free_arenas;

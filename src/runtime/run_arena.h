@@ -1,4 +1,4 @@
-/* The memory of one replica for one run: kept by the executable for the next run when it ends. */
+/* Run arenas: the temporary memory of one replica in one run. The executable keeps it for the next run. */
 #ifndef XLA_RUNTIME_RUN_ARENA_H
 #define XLA_RUNTIME_RUN_ARENA_H
 
@@ -12,7 +12,8 @@ typedef struct RunArena {
   uint8_t *memory;
 } RunArena;
 
-/* So many bytes: one of the executable's free arenas, or a new one. NULL with RESOURCE_EXHAUSTED. */
+/* Returns an arena of `bytes` bytes: one of the executable's free ones, or a new one. NULL with
+** RESOURCE_EXHAUSTED. */
 RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error);
 void run_arena_give_back(Executable *executable, RunArena *arena); /* NULL is fine */
 void run_arena_free_all(RunArena *list);

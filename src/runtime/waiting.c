@@ -13,7 +13,7 @@ enum {
   NO_DEVICE = -1,
 };
 
-/* ---- What was noted ---- */
+/* ---- The record ---- */
 
 static bool waits(const Waiting *device) {
   return device->state == REPLICA_PARKED || device->state == REPLICA_HOST;
@@ -21,14 +21,14 @@ static bool waits(const Waiting *device) {
 
 static bool is_collective(const Waiting *device) { return device->thunk->kind == THUNK_COLLECTIVE; }
 
-/* A rendezvous is part of the device that opened it. */
+/* Returns the device that opened a device's rendezvous, which is part of it. */
 static int opener_of(const Run *run, const Replica *device) {
   if (!device->rendezvous) return NO_DEVICE;
   size_t offset = (size_t)((const char *)device->rendezvous - (const char *)run->replicas);
   return (int)(offset / sizeof(Replica));
 }
 
-/* The place of device `d`: a hash table of the instructions, whose buckets lie in the devices. */
+/* Returns the place of device `d`, by a hash table of the instructions whose buckets lie in the devices. */
 static int place_of(Run *run, int d) {
   Waiting *all = run->waiting;
   const Instruction *at = all[d].thunk->instruction;
@@ -71,18 +71,18 @@ static const DeviceGroup *group_of(const Run *run, int device) {
   return &groups->groups[groups->group_of[device]];
 }
 
-/* Whether device `d`, of the same group, is where `waiting` is. */
+/* Whether device `d`, of the same group, is in the same rendezvous as `waiting`. */
 static bool has_arrived(const Run *run, int waiting, int d) {
   const Waiting *other = &run->waiting[d];
   return waits(other) && is_collective(other) && other->opener == run->waiting[waiting].opener;
 }
 
-/* Members of a group that others wait for; the group of one that waits. */
+/* Returns the number of missing members in the group of a waiting device. */
 static int missing_count(const Run *run, int waiting) {
   return group_of(run, waiting)->size - run->waiting[run->waiting[waiting].opener].met;
 }
 
-/* From whom a device that waits for a message expects it; NO_PEER: from anybody. */
+/* Returns the source from which a waiting device expects a message; NO_PEER: any device. */
 static int source_of(const Run *run, int device) {
   const int *peers = run->waiting[device].thunk->peers;
   return peers && peers[device] < run->device_count ? peers[device] : NO_PEER;
@@ -99,7 +99,7 @@ static void append_text(const char *text, Error *error) {
   error_append(error, "%.*s%s", MAX_NAME, text, strlen(text) > MAX_NAME ? "..." : "");
 }
 
-/* What a device does that others wait for. */
+/* Describes the state of a device that others wait for. */
 static void append_state(const Waiting *device, Error *error) {
   if (device->state == REPLICA_STOPPED) error_append(error, " (which has finished)");
   if (!waits(device)) return;
@@ -159,7 +159,7 @@ static void append_waiting(const Run *run, int device, int max_members, Error *e
   if (at->line) error_append(error, ", on line %d", at->line);
 }
 
-/* The devices from `first` on that wait, by instruction. `left`: how many. */
+/* Counts the waiting devices from `first` on by instruction. `left` is their number. */
 static void append_others(const Run *run, int first, int left, Error *error) {
   for (int d = 0, places = 0; left && d < run->device_count && places < MAX_PLACES; d++) {
     const Waiting *place = &run->waiting[d];
@@ -177,7 +177,7 @@ static void append_others(const Run *run, int first, int left, Error *error) {
   if (left) error_append(error, "; and %d more elsewhere", left);
 }
 
-/* All who wait, the first few in words. Returns how many. */
+/* Describes all waiting devices, the first few in words. Returns their number. */
 static int append_all(const Run *run, Error *error) {
   int count = 0, shown = 0, first = 0;
   for (int d = 0; d < run->device_count; d++) count += waits(&run->waiting[d]);
@@ -254,7 +254,7 @@ static void print_device(int count, int device, StrBuf *out) {
   strbuf_printf(out, count ? ",%d" : "%d", device);
 }
 
-/* The rendezvous that a device opened. */
+/* Prints the rendezvous that a device opened. */
 static void print_meeting(const Run *run, int opener, StrBuf *out) {
   const DeviceGroup *group = group_of(run, opener);
   int missing = missing_count(run, opener), met = run->waiting[opener].met, count = 0;
@@ -272,7 +272,7 @@ static void print_meeting(const Run *run, int opener, StrBuf *out) {
   strbuf_printf(out, "],\"arrivedCount\":%d,\"missingCount\":%d}", met, missing);
 }
 
-/* `places` and `meetings`: their numbers, by first device and by opener. */
+/* Prints a waiting device. `places` and `meetings`: their numbers, by first device and by opener. */
 static void print_waiting(const Run *run, int device, const int *places, const int *meetings,
                           StrBuf *out) {
   const Waiting *waiting = &run->waiting[device];
@@ -289,7 +289,7 @@ static void print_waiting(const Run *run, int device, const int *places, const i
   }
 }
 
-/* A list with what `print` makes of each device that `is_in` has, and their numbers in it. */
+/* Prints a list by calling `print` for each device that `is_in` selects; numbers these devices. */
 static void number_all(const Run *run, bool (*is_in)(const Waiting *),
                        void (*print)(const Run *, int, StrBuf *), int *numbers, StrBuf *out) {
   int count = 0;

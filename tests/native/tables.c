@@ -25,12 +25,12 @@ static const struct {
   const char *types; /* separated by spaces; NULL: all */
 } not_emitted[] = {
     {"mulhi", NULL}, /* products of double width; no program has needed it */
-    /* Of real numbers, which only hand-written programs have: */
+    /* With real operands, only in hand-written programs: */
     {"real", "f16 f32 f64 bf16 f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
     {"imag", "f16 f32 f64 bf16 f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
-    /* A chain of operations in f16, of which the last bits of exp show: */
+    /* A chain of operations in f16; the last bits of exp show in its results: */
     {"logistic", "f8e5m2 f8e4m3fn f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz f8e4m3 f8e3m4"},
-    /* The exponent's sign is its type's, which is gone in 32-bit lanes: */
+    /* The exponent's sign depends on its type, which 32-bit lanes do not show: */
     {"power", "s2 s4 s8 s16 u2 u4 u8 u16"},
     {NULL, NULL},
 };

@@ -27,10 +27,10 @@ typedef enum Death {
   WITH_LOCK,
 } Death;
 
-static _Atomic Death death; /* which one comes next, once */
+static _Atomic Death death; /* the next one; it occurs once */
 static atomic_int dead = -1, entered;
 
-/* As a terminated worker: it does nothing any more, and its stack stays. */
+/* Stops the thread like a terminated worker: it does nothing any more, and its stack stays. */
 static void die_if(Death how) {
   if (!atomic_compare_exchange_strong(&death, &how, NO_DEATH)) return;
   if (how == WITH_LOCK) scheduler_lock();
