@@ -18,7 +18,7 @@ const SECTION = {
   VERSION: 7, PROPERTIES: 8,
 };
 
-/** In which version of the format what came. */
+/** The format's version from which on each part exists. */
 const SINCE = {
   dialectVersions: 1, lazyRegions: 2, useListOrder: 3, knownCounts: 4, properties: 5,
 };
@@ -146,7 +146,7 @@ class Cursor {
   }
 }
 
-/** What an entry's decoder is given: its bytes, and the tables that they refer to. */
+/** The input of an entry's decoder: its bytes, and the tables that they refer to. */
 class Entry extends Cursor {
   constructor(reader, { bytes, at, end }) {
     super(bytes, at, end);

@@ -114,13 +114,13 @@ export class Context {
     throw malformed(`has no result ${i}`);
   }
 
-  /** The declared shape of a result; undefined where its sizes are not declared. */
+  /** The declared shape of a result; undefined if its sizes are not declared. */
   declared(i = 0) {
     const type = this.type(i);
     return isStatic(type) ? shapeOf(type, this.name) : undefined;
   }
 
-  /** The same where it has to be there. */
+  /** The declared shape of a result, which must have sizes. */
   shape(i = 0) {
     return shapeOf(this.type(i), this.name);
   }

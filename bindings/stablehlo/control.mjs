@@ -33,7 +33,7 @@ const isSmallConstant = ({ owner }) => owner?.name === 'stablehlo.constant' &&
   owner.attributes.value instanceof Dense && !owner.attributes.value.bytes &&
   owner.attributes.value.data?.length <= 64;
 
-/** What the regions have to be given beside their arguments. */
+/** The values from outside that the regions need as further arguments. */
 function captures(c, regions) {
   const all = new Set();
   for (const region of regions) for (const value of freeOf(region)) all.add(value);
@@ -76,7 +76,7 @@ function whileLoop(c) {
   return all.slice(0, c.in.length);
 }
 
-/** All branches take what any of them captures. */
+/** Lowers branches; all of them take the values that any of them captures. */
 function branches(c) {
   const { regions } = c.operation;
   if (!regions.length) throw malformed('needs branches');
@@ -92,7 +92,7 @@ function branches(c) {
 function caseOf(c) {
   const known = c.known(0);
   const { regions } = c.operation;
-  // Only one of the branches may make sense for the sizes that are wanted.
+  // For the sizes of this lowering, only one of the branches may be valid.
   if (known && c.lowering.isDynamic) {
     const index = Number(known[0]);
     return inlined(c, regions[index >= 0 && index < regions.length ? index : regions.length - 1]);
@@ -147,7 +147,7 @@ function withLayout(shape, layout, isSpelled) {
   return isSpelled || shape.rank ? `${shape}{${order}}` : String(shape);
 }
 
-/** A result, or the parts of one that is a tuple, laid out as asked for. */
+/** A result, or the elements of a tuple, in the stated layouts. */
 function laidOut(shape, layouts) {
   if (!Array.isArray(layouts) || !layouts.length) return shape;
   if (!shape.isTuple) return Shape.parse(withLayout(shape, layouts[0]));
@@ -167,8 +167,8 @@ function aliases(c) {
 }
 
 /**
- * Which operands of a custom_call hold the sizes of its results, one after the other, in programs of
- * unknown sizes; no such operand reaches the call itself.
+ * Returns the numbers of a custom_call's operands that hold the sizes of its results, in order, in
+ * programs of unknown sizes. The call itself does not get these operands.
  * @returns {number[]}
  */
 function sizeOperands(c) {
@@ -177,7 +177,7 @@ function sizeOperands(c) {
   throw malformed(`indices_of_shape_operands names ${indices.length} operands for ${c.operation.results.length} results`);
 }
 
-/** What custom_call says with the results' shapes; one of them, or a tuple. */
+/** Lowers custom_call; its result is one array, or a tuple of the declared results. */
 function customCall(c) {
   const target = c.string('call_target_name');
   if (custom[target]) return custom[target](c);

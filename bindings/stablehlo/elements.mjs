@@ -31,7 +31,7 @@ export function elementsOfBytes(bytes, elementType, count) {
   return { data: type.bits < 8 ? narrowOfBytes(data, elementType) : data, splat };
 }
 
-/** A byte or a bit for each; 0xff or 0x00, and 1, are splats where there are more. */
+/** Reads predicates: a byte or a bit for each. A single byte 0xff or 0x00, or 1, may be a splat. */
 function predicatesOfBytes(bytes, count) {
   const isSplat = bytes.length === 1 && (count > 8 || [0, 255].includes(bytes[0])) && count !== 1;
   if (isSplat) return { data: Uint8Array.of(bytes[0] ? 1 : 0), splat: true };

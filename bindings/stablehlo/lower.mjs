@@ -1,7 +1,7 @@
 /**
- * Programs in the form of ir.mjs to HLO, through builders: each operation becomes what its row in
- * the tables says (operations.mjs and others). Shapes are the core's to infer, so a program of
- * unknown sizes is lowered for the sizes of its arguments, as if it had been written for them.
+ * Lowers programs in the form of ir.mjs to HLO, through builders, by each operation's row in the
+ * tables (operations.mjs and others). The core infers shapes, so a program of unknown sizes is lowered
+ * for the sizes of its arguments, as if it had been written for them.
  */
 import { emit as emitInto, header } from '../builder.mjs';
 import { bytesOfText, quote } from '../attribute_text.mjs';
@@ -25,7 +25,7 @@ import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.m
 /** @type {Record<string, (c: Context) => any>} by name, what an operation becomes */
 const ROWS = { ...operations, ...control, ...collectives, ...dynamic, ...chlo, ...quantized, ...sharded };
 
-/** Functions with as few operations as that are written out where they are called. */
+/** The max operations of a function that is inlined. */
 const SMALL = 4;
 const MAX_CALLS = 200; // in each other
 
@@ -49,7 +49,7 @@ export function lower(client, module, options = {}) {
   }
 }
 
-/** Values of one computation. */
+/** The values of one computation. */
 export class Frame {
   constructor(builder, outer = null) {
     this.builder = builder;
@@ -113,7 +113,7 @@ export class Lowering {
     }
   }
 
-  /** Modules and builders on the way to the one that is wanted. */
+  /** Disposes the intermediate modules and builders. */
   clear() {
     for (const thing of this.#garbage) thing.dispose();
     this.#garbage = [];
@@ -230,7 +230,7 @@ export class Lowering {
 
   /* ---- Bodies ---- */
 
-  /** What the last operation of a region returns. */
+  /** Lowers a region and returns the operands of its last operation. */
   body(frame, region) {
     const { operations: list } = region;
     for (const operation of list) {
@@ -265,7 +265,7 @@ export class Lowering {
     return undefined;
   }
 
-  /** What is computed from constants alone is computed again where a region uses it. */
+  /** Repeats an operation on constants in the region that uses its result. */
   #remade(frame, value, depth) {
     const { owner } = value;
     if (!owner || depth > 20 || owner.regions.length || !frame.outer) return undefined;
@@ -310,7 +310,7 @@ export class Lowering {
     return results;
   }
 
-  /** A tuple where several results are declared is all of them. */
+  /** Splits a tuple if the operation declares several results. */
   #split({ b, operation }, made) {
     const isOne = operation.results.length === 1;
     if (!made) return [];

@@ -36,7 +36,7 @@ const CLAUSES = {
   'convolution': { dim_numbers: 'dimension_numbers' },
 };
 
-/** What bare words are, in order. */
+/** The attributes that bare words stand for, in order. */
 const WORDS = { compare: ['comparison_direction', 'compare_type'] };
 
 /** x in `batching_dims = [0] x [0]` */
@@ -314,7 +314,7 @@ class Reader extends Syntax {
     throw this.fail(`${types.length} types for ${operands.length} operands`, at);
   }
 
-  /** What does not belong here need not look like what does. */
+  /** Reads an operation's own form. Operations of other dialects, which may have any syntax, are UNIMPLEMENTED. */
   #ownForm(name, start) {
     try {
       return this.#custom(name);
@@ -378,7 +378,7 @@ class Reader extends Syntax {
     } else attributes[CLAUSES[bare]?.[word] ?? word] = this.fieldValue();
   }
 
-  /** The functions below are outside of the class, but read what it keeps. */
+  /** Calls one of the functions after the class with the private methods that it needs. */
   #special(read, name) {
     return read({
       reader: this,
@@ -392,7 +392,7 @@ class Reader extends Syntax {
   }
 }
 
-/** What the short forms of types leave out. */
+/** The result types that the short forms of types leave out. */
 function resultsOf(bare, types, operands) {
   switch (bare) {
     case 'select': case 'broadcast_select': return types.slice(-1);

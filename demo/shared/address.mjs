@@ -14,7 +14,7 @@ export async function pack(state) {
   return btoa(letters).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
-/** What pack() was given; rejects where the text is none of its. */
+/** Inverts pack(); rejects if pack() did not make the text. */
 export async function unpack(text) {
   const letters = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
   const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));

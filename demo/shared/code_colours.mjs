@@ -4,7 +4,7 @@ import { h } from './dom.mjs';
 const words = (text) => `\\b(?:${text.trim().split(/\s+/).join('|')})\\b`;
 const NUMBER = '\\b\\d[\\d_.]*(?:e-?\\d+)?n?\\b';
 
-/** What a token is, in the order in which it is tried: a kind of --code-KIND, and a pattern. */
+/** The kinds of tokens (colours --code-KIND) and their patterns, in the order in which they are tried. */
 const LANGUAGES = {
   python: {
     comment: '#.*',

@@ -59,7 +59,7 @@ export function rangeOf(values) {
 }
 
 /**
- * Values of a rectangle, row-major, as coloured pixels. What is not a number is transparent.
+ * Draws values of a rectangle, row-major, as coloured pixels. NaN is transparent.
  * @param {ArrayLike<number>} values
  * @param {{ ramp?: string, range?: [number, number] }} [options]
  * @returns {ImageData}

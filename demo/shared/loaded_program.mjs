@@ -1,6 +1,6 @@
 /**
  * A program that can be run: one module for all devices of a mesh, or several modules that meet, each
- * for devices of its own. Several are written one below the other in one text; each begins with
+ * for devices of its own. Several modules follow each other in one text; each begins with
  * `HloModule` at the beginning of a line, and is for the next `replica_count` replicas, by default one.
  */
 import { Literal } from '../../bindings/index.mjs';
@@ -21,7 +21,7 @@ export function splitModules(text) {
   });
 }
 
-/** How a source is read; 'any' is whatever it is. */
+/** The reader of each kind of source; 'any' detects the kind. */
 const READERS = {
   any: (client, source) => client.load(source),
   hlo: (client, source) => client.parseHlo(source),
@@ -40,7 +40,7 @@ export class LoadedProgram {
     this.replicas = executable.replicas;
     this.partitions = executable.partitions;
     let first = 0;
-    for (const part of parts) { /* where its parameters are among all of them */
+    for (const part of parts) { /* the number of its first parameter among all modules' */
       part.firstParameter = first;
       first += part.executable.parameters.length;
     }

@@ -43,7 +43,7 @@ async function open({ source, kind = 'any', mesh = {}, threads }) {
   };
 }
 
-/** What can be asked of a program. */
+/** The views of a program. */
 const VIEWS = {
   text: ({ module }) => module.toString(),
   optimised: ({ executable }) => executable.toString(),
@@ -87,7 +87,7 @@ async function run(id, { profile = true, timeoutMs = 20000, ...options } = {}) {
   }
 }
 
-let traces = 0; /* that were asked for: only the last one is wanted */
+let traces = 0; /* the traces begun so far: a new one makes the ones before stale */
 
 async function traceProgram(id, options) {
   const number = ++traces;

@@ -26,7 +26,7 @@ function infeedShapes(text) {
 const eachDevice = ({ devices, partitions }) =>
   Array.from({ length: devices }, (_, device) => ({ replica: Math.floor(device / partitions), partition: device % partitions }));
 
-/* What outfeeds put out, by client and device: taken by one loop each, as long as the client lives. */
+/* The values of outfeeds, by client and device. One loop for each reads them as long as the client lives. */
 const collectors = new WeakMap();
 
 function collectOutfeeds(client, devices, sink) {
@@ -44,7 +44,7 @@ function collectOutfeeds(client, devices, sink) {
   }
 }
 
-/** Feeds infeeds with 0, 1, 2, ..., and collects what outfeeds put out, until `stop()`. */
+/** Feeds infeeds with 0, 1, 2, ..., and collects the values of outfeeds, until `stop()`. */
 function serveHost(program) {
   const { client } = program;
   const taken = [];

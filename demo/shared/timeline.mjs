@@ -17,7 +17,7 @@ function tickOf(span, most) {
   return [1, 2, 5, 10].map((m) => m * power).find((t) => span / t <= most);
 }
 
-/** What the colours mean. */
+/** The legend of the colours. */
 export function legend() {
   const entry = (name, text) => h('li', {}, h('i', { class: name }), text);
   return h('ul', { class: 'legend' },
@@ -110,7 +110,7 @@ function draw(context, width, height, events, kind, meetings) {
   if (kind.waits) drawMeetings(context, meetings, { x, y: (device) => MARGIN.top + (device + 0.5) * rowHeight });
 }
 
-/** Messages from row to row, and a line through all that meet, from when the last one has come. */
+/** Draws messages between rows, and a line through the rows that meet, when the last one has arrived. */
 function drawMeetings(context, meetings, { x, y }) {
   context.strokeStyle = context.fillStyle = colour('--ink');
   context.lineWidth = 1;
@@ -138,7 +138,7 @@ function drawMeetings(context, meetings, { x, y }) {
   }
 }
 
-/** Behind the bars: a line at every tick, and its time where that fits. */
+/** Draws under the bars: a line at every tick, and its time if that fits. */
 function drawTicks(context, { x, begin, span, bottom, most }) {
   const ms = span / 1000;
   const tick = tickOf(ms, most);
