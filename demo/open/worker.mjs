@@ -8,7 +8,7 @@ import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
 } from '../../bindings/index.mjs';
 import { isText, kindOfText } from '../../bindings/program_text.mjs';
-import { bytecodeOfJaxExport, gunzip, isGzip } from '../../bindings/sources.mjs';
+import { gunzip, isGzip, programsOfJaxExport } from '../../bindings/sources.mjs';
 import { makeArgument } from '../shared/inputs.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';
 import { SAMPLE } from './sample.mjs';
@@ -30,7 +30,7 @@ async function kindOf(bytes) {
   if (isGzip(bytes)) return `${await kindOf(await gunzip(bytes))}, gzipped`;
   const { isBytecode } = await import('../../bindings/stablehlo/index.mjs');
   if (isBytecode(bytes)) return 'StableHLO, MLIR bytecode';
-  if (bytecodeOfJaxExport(bytes)) return 'jax.export, StableHLO bytecode';
+  if (programsOfJaxExport(bytes)[0]) return 'jax.export, StableHLO bytecode';
   if (!isText(bytes)) return 'serialized HLO proto';
   const head = new TextDecoder().decode(bytes.subarray(0, 100000));
   return kindOfText(head) === 'stablehlo' ? 'StableHLO text' : 'HLO text';

@@ -33,7 +33,5 @@ bool module_has(const Module *module, const Opcode *about);
 /* Shared by passes. */
 bool instruction_has_own_effect(const Instruction *instruction);  /* whatever it calls */
 bool instruction_has_side_effect(const Instruction *instruction); /* or calls something that has */
-/* Makes all users of `from` use `to` (the root too). */
-void instruction_replace_uses(Instruction *from, Instruction *to);
 
 #endif

@@ -108,21 +108,6 @@ bool shape_is_static_array(const Shape *shape) {
   return true;
 }
 
-void instruction_replace_uses(Instruction *from, Instruction *to) {
-  Computation *computation = from->parent;
-  for (int i = 0; i < computation->count; i++) {
-    Instruction *user = computation->instructions[i];
-    for (int k = 0; k < user->operand_count; k++) {
-      if (user->operands[k] == from) user->operands[k] = to;
-    }
-    InstructionList before = user->a->control_predecessors;
-    for (int k = 0; k < before.count; k++) {
-      if (before.items[k] == from && user != to) before.items[k] = to;
-    }
-  }
-  if (computation->root == from) computation->root = to;
-}
-
 bool instruction_has_own_effect(const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_INFEED:

@@ -76,11 +76,3 @@ void buffer_release(Buffer *buffer) {
   }
   free(buffer);
 }
-
-bool buffer_has_shape(const Buffer *buffer, const Shape *shape) {
-  if (buffer->type != shape->type || buffer->rank != shape->rank) return false;
-  for (int i = 0; i < shape->rank; i++) {
-    if (buffer->dims[i] != shape->dims[i]) return false;
-  }
-  return true;
-}

@@ -27,7 +27,6 @@ Buffer *buffer_new(const Shape *shape, Error *error);
 Buffer *buffer_sharing(Buffer *owner, const Shape *shape, Error *error);
 Buffer *buffer_retain(Buffer *buffer);
 void buffer_release(Buffer *buffer); /* NULL is fine */
-bool buffer_has_shape(const Buffer *buffer, const Shape *shape);
 
 /* Allocates counted memory, aligned to 64 bytes. NULL with RESOURCE_EXHAUSTED. */
 void *memory_alloc(int64_t bytes, Error *error);

@@ -221,21 +221,3 @@ bool shape_next_index(const Shape *shape, int64_t *index) {
   return false;
 }
 
-int64_t shape_linear_index(const Shape *shape, const int64_t *multi_index) {
-  int64_t linear = 0, stride = 1;
-  for (int i = 0; i < shape->rank; i++) {
-    int d = minor_dimension(shape, i);
-    linear += multi_index[d] * stride;
-    stride *= physical_width(shape, d);
-  }
-  return linear;
-}
-
-void shape_multi_index(const Shape *shape, int64_t linear, int64_t *multi_index) {
-  for (int i = 0; i < shape->rank; i++) {
-    int d = minor_dimension(shape, i);
-    int64_t width = physical_width(shape, d);
-    multi_index[d] = width ? linear % width : 0;
-    linear = width ? linear / width : 0;
-  }
-}

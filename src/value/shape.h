@@ -74,11 +74,6 @@ void shape_strides(const Shape *shape, int64_t *strides);
 /* Steps `index` to the next one in row-major order; false after the last (then all zero). */
 bool shape_next_index(const Shape *shape, int64_t *index);
 
-/* Multi-index to linear index under the shape's own layout (with padding), and back; the functions
-** that XLA's IndexUtil offers. */
-int64_t shape_linear_index(const Shape *shape, const int64_t *multi_index);
-void shape_multi_index(const Shape *shape, int64_t linear, int64_t *multi_index);
-
 /* "f32[2,3]", with layout "f32[2,3]{1,0}", "(f32[], token[])", "f32[<=5,3]". */
 void shape_print(StrBuf *out, const Shape *shape, bool with_layout);
 /* The same into the arena, without layout: for error messages. */

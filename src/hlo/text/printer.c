@@ -90,12 +90,6 @@ static void print_instruction(const Printer *printer, const Instruction *in) {
   print_attributes(printer, in);
 }
 
-void hlo_print_instruction(const Instruction *instruction, StrBuf *out) {
-  Printer printer = {.out = out, .arena = arena_new()};
-  print_instruction(&printer, instruction);
-  arena_free(printer.arena);
-}
-
 /* ---- Modules ---- */
 
 /* The thread on which an async-start runs the computation; XLA wants it said there too. */

@@ -34,7 +34,6 @@ void hlo_print(const Module *module, StrBuf *out);
 /* The same, with constants of at least `apart` bytes as constant(data.ADDRESS): the address of their
 ** elements, dense and row-major. */
 void hlo_print_apart(const Module *module, int64_t apart, StrBuf *out);
-void hlo_print_instruction(const Instruction *instruction, StrBuf *out);
 /* Appends a literal as in constant(...), e.g. `{ { 1, 2 }, { 3, 4 } }`. */
 void hlo_print_literal(const Literal *literal, StrBuf *out);
 
