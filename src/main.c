@@ -1,5 +1,5 @@
 /*
-** The native program: runs an HLO file on the same core that WebAssembly gets.
+** The native program: runs an HLO file on the same core that is compiled to WebAssembly.
 **
 **     xla-run MODULE.hlo [--input "f32[2] {1, 2}"]... [--replicas N] [--partitions N]
 **         [--threads N] [--print]
@@ -70,7 +70,7 @@ static char *read_file(const char *name, size_t *length) {
   return text.text;
 }
 
-/* The buffers of one input's leaves, appended to `buffers`. */
+/* Appends the buffers of one input's leaves to `buffers`. */
 static bool push_leaves(const Literal *literal, Buffer **buffers, int *count, Error *error) {
   if (shape_is_tuple(literal->shape)) {
     for (int i = 0; i < literal->shape->tuple_size; i++) {

@@ -3,6 +3,11 @@
 ** operations that the loop emitter knows. rewrite/fuse/fuse_loops.c makes such fusions, and asks codegen_target
 ** which operations they may hold.
 **
+** The stage takes fusions and regions, and returns the bytes of one module. Invariant: an element's bits do not
+** depend on the range in which it is computed. The trick: all code is vector code, and a tail runs the same code
+** with one live lane. Read next: emitter.h (values in lanes), loop_emitter.c (the loops of a kernel), region.h
+** (many small steps as one function), wasm_encoder.h (the binary format).
+**
 ** All fusions of one program become functions of one WebAssembly module, exported as "0", "1", ...
 ** Their signature in C (GeneratedKernel in base/host/platform.h):
 **

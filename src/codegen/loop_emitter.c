@@ -82,7 +82,7 @@ static void emit_row_count(Emitter *e, Rows *rows) {
   wasm_set(f, rows->position);
 }
 
-/* Result i is at its buffer's start + bytes * position, if results are made in their order. */
+/* Sets the output pointers: results that are computed in order are at their buffer's start + bytes * position. */
 static void emit_output_pointers(Emitter *e, Rows *rows) {
   WasmFunction *f = &e->function;
   for (int i = 0; i < e->plan->output_count && !e->plan->places; i++) {

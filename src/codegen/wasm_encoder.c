@@ -210,7 +210,7 @@ static void add_call(WasmCall **calls, int *count, int *capacity, WasmCall call)
   (*calls)[(*count)++] = call;
 }
 
-/* Of a function whose code begins at `start` of the module's. */
+/* Moves a function's calls to the module; the function's code begins at `start` in the module's code. */
 static void take_calls(WasmFunction *function, size_t start) {
   WasmModule *module = function->module;
   for (int i = 0; i < function->call_count; i++) {

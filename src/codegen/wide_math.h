@@ -103,10 +103,10 @@ static inline f64x2 wide_log1p(f64x2 x) {
 /* x - n pi/2 as a sum of two parts; the second is the first one's rounding error. */
 typedef struct WideAngle {
   f64x2 r, tail;
-  u64x2 quadrant; /* n, or less by a multiple of 4 */
+  u64x2 quadrant; /* n modulo 4, plus a multiple of 4 */
 } WideAngle;
 
-/* Of |x| < 2^20 */
+/* Reduces |x| < 2^20. */
 static inline WideAngle wide_angle(f64x2 x) {
   f64x2 magic = x * M_2_PI + 0x1.8p52, n = magic - 0x1.8p52;
   f64x2 high = x - n * 1.57079632673412561417e+00;      /* exact: 33 bits of pi/2 */
@@ -139,7 +139,7 @@ static inline WideSinCos wide_sin_cos_of(WideAngle angle) {
                       (f64x2)(SELECT(odd, (s64x2)sine, (s64x2)cosine) ^ cosine_sign)};
 }
 
-/* Of |x| < 2^20 */
+/* Returns sine and cosine of |x| < 2^20. */
 static inline WideSinCos wide_sin_cos(f64x2 x) { return wide_sin_cos_of(wide_angle(x)); }
 
 /* --- Arc tangents: of y / x, finite, and whose sum is finite --- */

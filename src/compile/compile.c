@@ -6,7 +6,7 @@
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/pipeline.h"
 
-/* Gives the leaves that the caller sees the shapes that `module` states, with dynamic dimensions. */
+/* Sets the shapes of the leaves that the caller sees to those in `module`, with dynamic dimensions. */
 static void state_shapes(Program *program, const Module *module) {
   const Computation *entry = module->entry;
   int leaf = 0;

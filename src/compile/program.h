@@ -3,6 +3,14 @@
 ** that a replica takes in order. A thunk is one of: a call of generated code, of a library kernel or of the
 ** evaluator on one instruction; a copy; a loop or branch over more thunks; a collective; a call of the host.
 **
+** The stage takes a Module and a Mesh, and returns a Program. compile.c lists its steps. Invariant: each value
+** is in memory from the step that writes it to the last step that reads it; plan_check.c checks this in test
+** builds. The trick: all sizes and live ranges are known, so memory is planned before the first run, and a run
+** allocates only once.
+**
+** Read next: thunks.c (thunks and live ranges), in_place.c and buffer_plan.c (memory), then row_groups.c and
+** regions.c (groups of thunks that run faster together). runtime/replica.c runs the thunks.
+**
 ** Values live in logical buffers (XLA's term): one per array leaf that some instruction defines.
 ** Tuples are never materialised: a tuple is its leaves. The buffer plan (buffer_plan.c) gives each
 ** logical buffer a slot and an offset; a run has one table of slots per device:
@@ -189,7 +197,8 @@ void program_print_memory(const Program *program, StrBuf *out);
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
 /* in_place.c: lets results take the memory of their operands, or of arguments. */
 void join_buffers(Program *program);
-void remove_copies(ThunkSequence *sequence); /* that join_buffers made needless */
+void remove_copies(
+    ThunkSequence *sequence); /* removes the copies that join_buffers made needless */
 void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
 bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* the buffer whose memory it has */

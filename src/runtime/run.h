@@ -3,6 +3,18 @@
 ** is a task: a stack of frames over thunk sequences. Its type is called Replica: without partitions each
 ** device is one replica. It runs on any worker, and parks at collectives and host calls. The device or host
 ** that completes the awaited event resumes it. No thread blocks.
+**
+** The stage takes a Program and arguments, and returns results or an error. Invariant: the state of a replica
+** is its stack of frames and its memory, and nothing of it is on a thread's stack between two turns. The trick:
+** any worker can therefore give it the next turn, so a run needs no thread of its own for each device.
+** If no replica can go on and some wait, the run fails with a list of the waits (waiting.h).
+**
+** A turn (turns.c, replica.c) runs thunks until the replica parks, ends, fails, or the turn's time is over.
+** Large thunks are divided into chunks that idle workers take (parallel.h). Errors inside a turn, traps
+** included, fail the run and leave other runs alone.
+**
+** Read next: scheduler.h (tasks, workers, the lock), replica.c (thunks), rendezvous.c and collectives.c (devices
+** that meet), channels.h (send and recv), host.h (calls of the host).
 */
 #ifndef XLA_RUNTIME_RUN_H
 #define XLA_RUNTIME_RUN_H
