@@ -220,4 +220,3 @@ bool shape_next_index(const Shape *shape, int64_t *index) {
   }
   return false;
 }
-
