@@ -1,6 +1,6 @@
 /*
-** Complex functions, in double. The formulas are arranged so that neither component loses its
-** digits to cancellation, nor overflows before the result does, as far as double alone can do it.
+** Computes complex functions in double. As far as double allows, the formulas avoid cancellation in either
+** component, and overflow before the result overflows.
 */
 #include <math.h>
 
@@ -18,7 +18,7 @@ static Complex minus(double x, Complex z) { return make(x - z.f, -z.im); }
 
 static bool is_zero(Complex z) { return z.f == 0 && z.im == 0; }
 
-/* An exact zero stays one, whatever it is multiplied by: the component is zero on a whole line. */
+/* Multiplies, but keeps an exact zero whatever the factor: the component is zero on a whole line. */
 static double times(double trigonometric, double factor) {
   return trigonometric * (trigonometric == 0 ? copysign(1, factor) : factor);
 }
@@ -40,10 +40,10 @@ static Complex divide_by_larger_real(PrimitiveType type, Complex x, Complex y) {
               narrow(type, x.im - narrow(type, ratio * x.f)) / denominator);
 }
 
-/* The value of a component in a quotient that has infinities: their signs alone count. */
+/* Returns the value of a component in a quotient with infinities, where only their signs count. */
 static double infinite_unit(double x) { return copysign(isinf(x) ? 1 : 0, x); }
 
-/* What C's Annex G asks for where Smith's algorithm ends in NaN + NaN i. */
+/* Returns the quotient of C's Annex G for cases in which Smith's algorithm gives NaN + NaN i. */
 static Complex divide_special(Complex x, Complex y, Complex otherwise) {
   if (is_zero(y) && (x.f == x.f || x.im == x.im)) {
     double infinity = copysign(INFINITY, y.f);
@@ -78,7 +78,7 @@ static double absolute(Complex z) { return z.f != z.f || z.im != z.im ? NAN : hy
 
 static Complex sign_of(Complex z) {
   if (is_zero(z)) return make(0, 0);
-  bool huge = fmax(fabs(z.f), fabs(z.im)) > 0x1p1022; /* whose absolute value may overflow */
+  bool huge = fmax(fabs(z.f), fabs(z.im)) > 0x1p1022; /* the absolute value may overflow */
   Complex scaled = huge ? make(z.f / 4, z.im / 4) : z;
   double r = absolute(scaled);
   return make(scaled.f / r, scaled.im / r);
@@ -106,7 +106,7 @@ static Complex square_root(Complex z) {
   return finite_square_root(z);
 }
 
-/* On the cut XLA:CPU gives +i for both zeros, though not at infinity. */
+/* Computes the root as XLA:CPU: on the branch cut both zeros give +i, except at infinity. */
 static Complex xla_square_root(Complex z) {
   Complex root = square_root(z);
   bool lower_edge = z.im == 0 && z.f < 0 && isfinite(z.f);
@@ -190,7 +190,7 @@ static Complex logistic(Complex z) {
 
 /* ---- Logarithms and powers ---- */
 
-/* The sum of a and b, and what rounding it lost (Knuth's two-sum). */
+/* Returns a + b, rounded. *lost: the rounding error (Knuth's two-sum). */
 static double add_exactly(double a, double b, double *lost) {
   double sum = a + b, virtual_b = sum - a;
   *lost += (a - (sum - virtual_b)) + (b - virtual_b);
@@ -222,8 +222,8 @@ static Complex log_plus_one(Complex z) {
   return make(re, atan2(w.im, w.f));
 }
 
-/* x^(c + di) = r^c e^(-d a) (cos q + i sin q) with x = r e^(ai) and q = c a + d ln r: where there are
-** infinities, zeros and NaN, as XLA makes them. */
+/* x^(c + di) = r^c e^(-d a) (cos q + i sin q) with x = r e^(ai) and q = c a + d ln r. Infinities, zeros and
+** NaN give XLA's results. */
 static Complex power(Complex x, Complex y) {
   Complex ordinary;
   if (is_zero(y) || (x.f == 1 && x.im == 0)) return make(1, 0);

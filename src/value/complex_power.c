@@ -1,8 +1,8 @@
 /*
-** Powers of complex numbers: x^y = e^(y ln x). What e^ makes of an error is as large as the error
-** itself, so that y ln x must be known to more digits than double has: about as many more as it has
+** Computes powers of complex numbers: x^y = e^(y ln x). An absolute error of the exponent becomes an equal
+** relative error of the power. So y ln x needs more digits than double has: about as many more as it has
 ** before the point. It is computed as unevaluated sums of two doubles (T. J. Dekker, "A floating-point
-** technique for extending the available precision", 1971), of both parts at a time.
+** technique for extending the available precision", 1971), both parts at a time.
 */
 #include <math.h>
 
@@ -14,7 +14,7 @@ typedef struct Complex {
   Parts high, low; /* |low| is at most half a unit in the last place of high */
 } Complex;
 
-/* The folder is compiled for size; these are worth their bytes. */
+/* The folder is compiled for size; these functions are inlined for speed. */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE Complex exactly(double re, double im) { return (Complex){{re, im}, {0, 0}}; }
@@ -29,7 +29,7 @@ INLINE Parts upper_half(Parts x) {
   return scaled - (scaled - x);
 }
 
-/* Part by part, as all but times(). */
+/* Works part by part, as all functions except times(). */
 INLINE Complex product_of(Parts a, Parts b) {
   Parts a1 = upper_half(a), a2 = a - a1, b1 = upper_half(b), b2 = b - b1, product = a * b;
   return (Complex){product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2};
@@ -53,15 +53,15 @@ static Complex divide(Complex x, double n) {
 
 INLINE Parts turned(Parts z) { return (Parts){-z[1], z[0]}; }
 
-/* x times the real part of y, and i x times the imaginary one */
+/* Returns x times the real part of y plus i x times the imaginary part. */
 static Complex times(Complex x, Complex y) {
   Complex re = {{y.high[0], y.high[0]}, {y.low[0], y.low[0]}};
   Complex im = {{y.high[1], y.high[1]}, {y.low[1], y.low[1]}};
   return add(multiply(x, re), multiply((Complex){turned(x.high), turned(x.low)}, im));
 }
 
-/* e^z for |z| < 4, within 2^-70: by Taylor's series at z / 128, and seven squares. Terms from the
-** fifth on are so small that double will do. */
+/* Returns e^z for |z| < 4, within 2^-70, by Taylor's series at z / 128 and seven squarings. Double is exact
+** enough for the terms from the fifth on. */
 static Complex exponential(Parts z) {
   Complex scaled = exactly(z[0] / 128, z[1] / 128), sum = exactly(1, 0);
   for (int n = 12; n > 4; n--) {
@@ -75,8 +75,8 @@ static Complex exponential(Parts z) {
   return sum;
 }
 
-/* With w the logarithm in double, ln z = w + ln(z e^-w), and the last is that of 1 + a little. Finite
-** numbers other than zero; 2^n is taken out of them first. */
+/* Returns ln z for finite z other than zero, after a factor 2^n is taken out. With w the logarithm in double,
+** ln z = w + ln(z e^-w), where z e^-w is near 1. */
 static Complex logarithm(Parts z) {
   const Complex log_2 = {{0x1.62e42fefa39efp-1, 0}, {0x1.abc9e3b39803fp-56, 0}};
   int n = ilogb(fmax(fabs(z[0]), fabs(z[1])));

@@ -29,10 +29,9 @@ extern const FpFormat fp_f16, fp_bf16, fp_f8e5m2, fp_f8e4m3fn, fp_f8e4m3b11fnuz,
 
 double fp_to_double(const FpFormat *format, uint32_t bits);
 
-/* Rounds to nearest, ties to even, gradual underflow. Overflow gives infinity where the format has
-** it and NaN where it has not (XLA's conversion saturates only where there is no NaN either). E8M0
-** has ties go up, and no place for zero and negative numbers, which become NaN. NaN keeps its sign where the
-** format has several; its payload is the quiet default. */
+/* Rounds to nearest, ties to even, with gradual underflow. Overflow gives infinity, or NaN if the format has
+** no infinity, or the largest number if it has neither. E8M0 rounds ties up; zero and negative numbers
+** become NaN. NaN keeps its sign if the format has several; its payload is the quiet default. */
 uint32_t fp_from_double(const FpFormat *format, double value);
 
 #endif

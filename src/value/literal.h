@@ -1,7 +1,7 @@
 /*
-** Literal: a value. An array literal is dense and row-major, whatever its shape's layout says; a
-** tuple literal has elements; a token has nothing. A Literal does not own its data: whoever made
-** it says where the memory comes from.
+** Literal: a value. An array literal is dense and row-major, whatever its shape's layout; a tuple literal
+** has elements; a token has no data. A Literal does not own its data; its creator decides where the memory
+** comes from.
 */
 #ifndef XLA_VALUE_LITERAL_H
 #define XLA_VALUE_LITERAL_H
@@ -15,14 +15,14 @@ struct Literal {
   Literal **elements; /* tuples: shape->tuple_size of them */
 };
 
-/* A zeroed literal of `shape` in the arena, data and all. */
+/* Returns a zeroed literal of `shape`; the arena holds its data, too. */
 Literal *literal_new(Arena *arena, const Shape *shape);
-/* A literal over memory of the caller's. */
+/* Returns a literal over the caller's memory. */
 Literal *literal_view(Arena *arena, const Shape *shape, void *data);
 void literal_copy_data(const Literal *from, Literal *to); /* compatible shapes */
 
-/* The data of an array in the physical order that `shape`'s layout (with padding) asks for, and
-** back. `physical` has shape_physical_bytes(shape) bytes; `dense` is row-major. */
+/* Convert an array's data to the physical order of `shape`'s layout (with padding), and back. `physical` has
+** shape_physical_bytes(shape) bytes; `dense` is row-major. */
 int64_t shape_physical_bytes(const Shape *shape);
 void literal_to_layout(const Shape *shape, const void *dense, void *physical);
 void literal_from_layout(const Shape *shape, const void *physical, void *dense);

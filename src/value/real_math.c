@@ -1,8 +1,8 @@
 /*
 ** Element rules for integers, predicates and real numbers; see complex_math.c for the complex ones.
 **
-** Floats are computed in double and rounded once; those of 8 bits and less by way of f16, as XLA:CPU
-** has it. It computes 4-bit integers in a byte and cuts the result, so popcnt and power see
+** Floats are computed in double and rounded once; those of up to 8 bits are first rounded to f16, as in
+** XLA:CPU. XLA:CPU computes 4-bit integers in a byte and truncates the result, so popcnt and power see
 ** sign-extended bytes.
 */
 #include "value/scalar_math.h"
@@ -22,7 +22,7 @@ _Noreturn void scalar_missing(Opcode opcode) {
 
 /* ---- Integers ---- */
 
-/* The bits of the word that a type is computed in. */
+/* Returns the bits of the word that a type is computed in. */
 static int word_bits(PrimitiveType type) { return 8 * type_bytes(type); }
 
 /* Returns the mask of the bits that popcnt counts. */
@@ -38,7 +38,7 @@ static int count_leading_zeros(PrimitiveType type, uint64_t x) {
   return x ? __builtin_clzll(x) - (64 - bits) : bits;
 }
 
-/* Wrapping arithmetic is done on unsigned words; scalar_round cuts the result to the type. */
+/* Wrapping arithmetic works on unsigned words; scalar_round truncates the result to the type. */
 static uint64_t integer_unary(Opcode opcode, PrimitiveType type, Scalar x) {
   bool is_signed = type_kind(type) == KIND_SIGNED;
   switch (opcode) {
@@ -65,8 +65,8 @@ static uint64_t remainder_of(bool is_signed, Scalar x, Scalar y) {
   return y.i == -1 ? 0 : (uint64_t)(x.i % y.i);
 }
 
-/* XLA reads an exponent whose top bit is set as negative, whatever its type, and of others only
-** the low six bits. */
+/* As XLA does, takes an exponent whose top bit is set as negative, whatever its type, and reads only the low
+** six bits of others. */
 static uint64_t integer_power(PrimitiveType type, uint64_t base, uint64_t exponent) {
   uint64_t mask = word_mask(type), result = 1;
   if (exponent >> (word_bits(type) - 1) & 1) {
@@ -79,14 +79,14 @@ static uint64_t integer_power(PrimitiveType type, uint64_t base, uint64_t expone
   return result;
 }
 
-/* The upper half of the product of double width. */
+/* Returns the upper half of the double-width product. */
 static uint64_t multiply_high(PrimitiveType type, Scalar x, Scalar y) {
   int bits = type_bits(type);
   if (type_kind(type) == KIND_SIGNED) return (uint64_t)(((__int128)x.i * y.i) >> bits);
   return (uint64_t)(((unsigned __int128)x.u * y.u) >> bits);
 }
 
-/* Shifts do keep to the type's own width; amounts are read as unsigned. */
+/* Shifts use the type's own width, unlike popcnt and power; amounts are unsigned. */
 static uint64_t shift(Opcode opcode, PrimitiveType type, Scalar x, Scalar y) {
   int bits = type_bits(type), unused = 64 - bits;
   uint64_t mask = UINT64_MAX >> unused, word = x.u & mask, amount = y.u & mask;
@@ -122,7 +122,7 @@ static uint64_t integer_binary(Opcode opcode, PrimitiveType type, Scalar x, Scal
 
 /* ---- Real numbers ---- */
 
-/* What XLA:CPU computes a narrow type in, and rounds to before it rounds to the type. */
+/* Returns the type that XLA:CPU computes a narrow type in; it rounds to this one before it rounds to the type. */
 static PrimitiveType working_type(PrimitiveType type) {
   if (type == F8E8M0FNU) return F32;
   return type_is_floating(type) && type_bits(type) <= 8 ? F16 : type;
@@ -136,13 +136,13 @@ static Scalar round_real(PrimitiveType type, double value) {
 
 static double sign_of(double x) { return x != x || x == 0 ? x : copysign(1, x); }
 
-/* For negative numbers, e^-x could overflow, where the result is denormal. */
+/* Computes with e^-|x|: for negative x, e^-x could overflow although the result is subnormal. */
 static double logistic(double x) {
   double e = exp(-fabs(x));
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* As above, in the steps that XLA:CPU takes: they overflow sooner. */
+/* The same with the steps of XLA:CPU, which overflow sooner. */
 static double logistic_in_f16(double x) {
   double e = scalar_round(F16, (Scalar){.f = (float)exp(-x)}).f;
   return 1 / scalar_round(F16, (Scalar){.f = 1 + e}).f;
@@ -183,7 +183,7 @@ static double real_unary(Opcode opcode, double x) {
   }
 }
 
-/* NaN if either is NaN; -0 is less than +0. */
+/* Returns the maximum: NaN if either is NaN; -0 is less than +0. */
 static double maximum(double x, double y) {
   if (x != x || y != y) return NAN;
   if (x == y) return signbit(x) ? y : x;
@@ -211,8 +211,8 @@ static double real_binary(Opcode opcode, double x, double y) {
   }
 }
 
-/* 2^-127, the least F8E8M0FNU, is a denormal of f32, which XLA:CPU takes for zero, except where it
-** passes small operands on as they are. */
+/* Flushes subnormals of f32 to zero. 2^-127, the smallest F8E8M0FNU, is one; XLA:CPU takes it for zero, except
+** where it passes small operands on unchanged. */
 static double flushed(double x) { return fabs(x) < 0x1p-126 ? 0 : x; }
 
 static double narrow_unary(Opcode opcode, PrimitiveType type, double x) {
@@ -260,7 +260,7 @@ static uint64_t load_bits(PrimitiveType type, const void *data, int64_t index) {
   return bits;
 }
 
-/* The one NaN of the FNUZ types is below all numbers: it becomes a negative one when widened. */
+/* Returns whether a type is FNUZ. Its one NaN is below all numbers, since it is negative when widened. */
 static bool is_fnuz(PrimitiveType type) {
   return type == F8E4M3FNUZ || type == F8E4M3B11FNUZ || type == F8E5M2FNUZ;
 }

@@ -1,5 +1,5 @@
 /*
-** One element, of any type, in the widest form of its kind: what the evaluator computes with.
+** Scalar: one element, of any type, in the widest form of its kind. The evaluator computes with scalars.
 **
 ** Integers are kept as their exact value in `i` (signed) or `u` (unsigned, and PRED as 0 or 1);
 ** floats as a double in `f`, which holds every value of every narrower float type; complex numbers
@@ -35,12 +35,11 @@ Scalar scalar_load(PrimitiveType type, const void *data, int64_t index);
 ** even, overflow as XLA converts (infinity where the type has one, else its NaN). */
 void scalar_store(PrimitiveType type, void *data, int64_t index, Scalar value);
 
-/* What scalar_store followed by scalar_load gives: the value as `type` can hold it. */
+/* Returns the value rounded to `type`, as scalar_store followed by scalar_load gives it. */
 Scalar scalar_round(PrimitiveType type, Scalar value);
 
-/* convert's rules between any two array types, as XLA:CPU has them: float to integer truncates and
-** saturates with NaN to 0; to PRED is `!= 0`; complex to real takes the real part. The result is
-** already rounded to `to`. */
+/* Converts between any two array types by XLA:CPU's rules. Float to integer truncates and saturates, and
+** NaN gives 0; to PRED is `!= 0`; complex to real takes the real part. The result is rounded to `to`. */
 Scalar scalar_convert(PrimitiveType from, PrimitiveType to, Scalar value);
 
 /* XLA's NaN-free limits, used as identity elements: lowest = -inf for floats that have it. */

@@ -1,5 +1,5 @@
-/* What each element-wise operation makes of one element: said once, for the evaluator, for constant
-** folding, for collectives and for the lanes of generated code that go one by one. */
+/* Computes each element-wise operation on one element. Used by the evaluator, constant folding, collectives and
+** the scalar lanes of generated code. */
 #ifndef XLA_VALUE_SCALAR_MATH_H
 #define XLA_VALUE_SCALAR_MATH_H
 
@@ -11,8 +11,8 @@ Scalar scalar_unary(const Instruction *instruction, PrimitiveType type, Scalar x
 Scalar scalar_binary(const Instruction *instruction, PrimitiveType type, Scalar x, Scalar y);
 Scalar scalar_binary_opcode(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 
-/* There is no rule for an element of this: a row of opcodes.def was added without. Ends the call with
-** INTERNAL. */
+/* Ends the call with INTERNAL: the operation has no element rule, because a row of opcodes.def was added
+** without one. */
 _Noreturn void scalar_missing(Opcode opcode);
 
 /* Complex functions of C64 and C128, computed in double; abs gives a real number. */
@@ -22,8 +22,8 @@ Scalar complex_unary(Opcode opcode, Scalar z);
 ** component type, as in XLA. */
 Scalar complex_binary(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 
-/* x^y for finite x != 0, if it is neither too large nor too small for a double and turns less than
-** 2^40; else false, and *result is as it was. */
+/* Computes x^y for finite x != 0. Returns false, and leaves *result, if the power over- or underflows a
+** double or its angle is 2^40 or more. */
 bool complex_power(Scalar x, Scalar y, Scalar *result);
 
 /* reduce-precision of a float to the exponent and mantissa bits that the instruction states. */
@@ -32,8 +32,8 @@ Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar
 /* Whether `x direction y` holds. For `total_order`, floats must come as order keys. */
 bool scalar_compare(PrimitiveType type, ComparisonDirection direction, Scalar x, Scalar y);
 
-/* The place of a float element in the total order -NaN < -inf < ... < -0 < +0 < ... < inf < NaN,
-** in Scalar.i, to be compared as S64. Takes the element's memory, as NaNs differ by their bits. */
+/* Returns the position of a float element in the total order -NaN < -inf < ... < -0 < +0 < ... < inf < NaN,
+** in Scalar.i, to compare as S64. Takes the element's memory, since NaNs differ by their bits. */
 Scalar total_order_key(PrimitiveType type, const void *data, int64_t index);
 
 /* Whether a compare instruction on this operand type asks for the total order of floats. */

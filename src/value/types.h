@@ -43,12 +43,12 @@ static inline bool type_is_integral(PrimitiveType t) { /* not PRED, as in XLA */
 static inline bool type_is_floating(PrimitiveType t) { return type_kind(t) == KIND_FLOAT; }
 static inline bool type_is_complex(PrimitiveType t) { return type_kind(t) == KIND_COMPLEX; }
 
-/* What products of `t` and their sums are made in, before they are rounded to it. */
+/* Returns the type in which products of `t` and their sums are computed before rounding to `t`. */
 static inline PrimitiveType type_of_products(PrimitiveType t) {
   return type_is_floating(t) && type_bits(t) < 32 ? F32 : t;
 }
 
-/* What XLA:CPU computes in where `t` is a format that is only stored: of scale factors, or what they scale. */
+/* Returns the type that XLA:CPU computes in if `t` is a storage format: of scale factors or of scaled values. */
 static inline PrimitiveType type_computed_in(PrimitiveType t) {
   return t == F8E8M0FNU ? F32 : t == F4E2M1FN ? F16 : t;
 }
