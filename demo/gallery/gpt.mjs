@@ -1,4 +1,4 @@
-/** The stage of the GPT: a prompt, what it writes, and a button that lets it learn on. */
+/** The stage of the GPT: a prompt, the text that it writes, and a button that continues its training. */
 import { h } from '../shared/dom.mjs';
 import { keepDrawn } from '../shared/draw.mjs';
 import { connect } from '../shared/rpc.mjs';
@@ -7,7 +7,7 @@ import { slider } from './stage.mjs';
 
 const COUNT = 400; /* tokens at a time */
 
-/** The losses as a line, the least and the latest in figures. */
+/** Draws the losses as a line, with the min and the latest in figures. */
 function drawLosses(context, width, height, losses) {
   if (losses.length < 2) return;
   const [least, most] = [Math.min(...losses), Math.max(...losses)];

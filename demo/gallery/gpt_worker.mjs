@@ -1,4 +1,4 @@
-/** The GPT in a worker: it writes, and goes on learning. Called by gpt.mjs. */
+/** Runs the GPT in a worker: writes text, and continues its training. Called by gpt.mjs. */
 import { Client, readSafetensors } from '../../bindings/index.mjs';
 import { serve, tell } from '../shared/rpc.mjs';
 import { createTokens } from './tokens.mjs';
@@ -40,7 +40,7 @@ async function open(given) {
   return { compileMs, bytes: bytes.length, threads: client.threads };
 }
 
-/** The next token: of the likeliest `most`, by their probabilities at a temperature. */
+/** Chooses the next token from the likeliest `most`, by their probabilities at a temperature. */
 function choose(scores, temperature, most = 40) {
   const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a]).slice(0, most);
   const odds = order.map((token) => Math.exp((scores[token] - scores[order[0]]) / temperature));
@@ -48,7 +48,7 @@ function choose(scores, temperature, most = 40) {
   return order[odds.findIndex((odd) => (at -= odd) <= 0)] ?? order[0];
 }
 
-/** A cache, and what it holds. */
+/** A cache, and the tokens in it. */
 class Reader {
   constructor() {
     this.cache = Array.from({ length: LAYERS * 2 }, () => new Float32Array(CONTEXT * WIDTH));

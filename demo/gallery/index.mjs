@@ -1,4 +1,4 @@
-/** Gallery: JAX programs, unchanged, with their source and how fast they are here. */
+/** Gallery: JAX programs, unchanged, with their source and their speed here. */
 import { codeElement } from '../shared/code_colours.mjs';
 import { h } from '../shared/dom.mjs';
 import { bytes, duration } from '../shared/format.mjs';
@@ -43,7 +43,7 @@ function createFigures() {
   };
 }
 
-/** Tells the figures what a stage tells: see stage.mjs. */
+/** Passes a stage's facts to the figures: see stage.mjs. */
 function teller(figures, exhibit) {
   let shown = 0;
   return (facts) => {

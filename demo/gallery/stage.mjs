@@ -83,7 +83,7 @@ class Stage {
       sliders.map((row) => slider(row, (value) => set(row[0], value))));
   }
 
-  /** Something that a frame depends on is another. */
+  /** Requests a new frame, after a change of an input. */
   change() {
     this.dirty = true;
     this.wake?.();
@@ -181,7 +181,7 @@ class Stage {
     return this.worker.call('frame', inputs);
   }
 
-  /** The next frame is computed while one is drawn and shown: it knows the pointer of a frame before. */
+  /** Computes the next frame while one is drawn and shown, so each frame uses the pointer of the frame before. */
   async loop(opened) {
     this.tell(await opened);
     await this.worker.call('reset', this.seed);

@@ -1,4 +1,4 @@
-/** Text to tokens and back: as train_gpt.py does it. */
+/** Converts text to tokens and back, as train_gpt.py does. */
 const PIECE = / ?[A-Za-z]+|[^A-Za-z ]+| /g;
 
 /** @param {string[]} tokens their texts, by number */

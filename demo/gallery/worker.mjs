@@ -1,6 +1,6 @@
 /**
- * An exhibit's programs in a worker: a state that stays on the device, stepped once a frame. Called by
- * stage.mjs.
+ * Runs an exhibit's programs in a worker: a state that stays on the device, with one step for each frame.
+ * Called by stage.mjs.
  */
 import { Client, readSafetensors } from '../../bindings/index.mjs';
 import { serve, transfer } from '../shared/rpc.mjs';

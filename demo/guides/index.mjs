@@ -94,7 +94,7 @@ function render(text, path) {
     '<p><a class="see" data-example="$1" data-tab="$2" href="#playground">See it in the playground: $1</a></p>');
 }
 
-/** What comes after #guides/: a page, and maybe a heading of it. */
+/** Splits the address after #guides/ into a page and an optional heading. */
 function parseState(state) {
   const [name, anchor] = (state ?? '').split('/');
   return { guide: GUIDES.find((one) => one.name === name) ?? GUIDES[0], anchor };

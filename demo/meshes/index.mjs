@@ -91,7 +91,7 @@ class Meshes {
     this.refresh();
   }
 
-  /** In the address: the text only where it was edited. */
+  /** Writes the address; it holds the text only if that was edited. */
   remember() {
     const { name, text, threads } = this.state;
     this.setState({ name, threads, ...(text !== this.known.program && { text }) });

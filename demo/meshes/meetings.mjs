@@ -65,8 +65,8 @@ function plansOf(parts, mesh) {
 }
 
 /**
- * Messages: from when the one could send it to when the other had it. A send takes no time that a
- * profile would show: it comes after what the sender did last before the message was there.
+ * Messages, from the time when the sender could send one to its arrival. A profile shows no time for a
+ * send: it comes after the sender's last step before the arrival.
  */
 function messagesOf({ name, pairs }, visits, events, partitions) {
   return pairs.flatMap(([from, to]) => (visits.get(to) ?? []).map((got) => {
@@ -83,7 +83,7 @@ const deviceOf = ({ replica, partition }, partitions) => replica * partitions + 
  *   a program as shared/programs.mjs opens it: its modules as they were read, and their replicas
  * @param {object[]} events of a run
  * @returns {{ name: string, operation: string, devices: number[], pairs?: number[][],
- *   startUs: number, endUs: number }[]} `startUs`: when the last one had come; `endUs`: when all went on
+ *   startUs: number, endUs: number }[]} `startUs`: when the last one arrived; `endUs`: when all went on
  */
 export function meetingsOf(mesh, events) {
   const { parts, partitions } = mesh;

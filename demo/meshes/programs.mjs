@@ -91,7 +91,7 @@ ENTRY stage {
 const STAGE = 'f32[160,160]';
 const BATCHES = 4;
 
-/** A stage of a pipeline: takes a batch from where, works, and does with it what. */
+/** A stage of a pipeline: takes a batch, works on it, and gives it on. */
 const stage = (name, { comment, state, take, give }) => `// ${comment}
 HloModule ${name}
 
@@ -155,7 +155,7 @@ const THREE_PROGRAMS = [
   }),
 ].join('\n');
 
-/** Two programs that each wait for the other's first word. */
+/** Two programs that each wait for the other's first message. */
 const peer = (name, from, to) => `HloModule ${name}
 
 ENTRY main {

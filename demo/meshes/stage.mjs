@@ -84,7 +84,7 @@ export function createStage(mesh, room) {
 
 const KINDS = { collective: 'meeting', channel: 'meeting', host: 'meeting' };
 
-/** What each device does at a time. */
+/** The state of each device at a time. */
 export function statesAt(events, mesh, time) {
   const count = mesh.replicas * mesh.partitions;
   return Array.from({ length: count }, (_, device) => {
@@ -97,7 +97,7 @@ export function statesAt(events, mesh, time) {
   });
 }
 
-/** Lines between those who are together at a time, and arrows along messages. */
+/** Lines between devices that meet at a time, and arrows along messages. */
 export function linesAt(meetings, places, time) {
   return meetings.filter(({ startUs, endUs }) => startUs <= time && time <= Math.max(endUs, startUs + 1)).flatMap(({ devices, pairs }) => {
     if (pairs) return pairs.filter(([from, to]) => from !== to).map(([from, to]) => arrow(places[from], places[to], 'message', 'arrow-meet'));
@@ -111,7 +111,7 @@ export function linesAt(meetings, places, time) {
 /* ---- A deadlock ---- */
 
 /**
- * Who waits for whom, on a stage.
+ * Shows on a stage which devices wait for which.
  * @param {object[]} waiting of the error
  * @param {(line: number) => void} goTo
  * @returns {HTMLElement} the same in words

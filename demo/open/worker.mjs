@@ -2,7 +2,7 @@
  * The view's worker: one program at a time, and the weights that were dropped with it.
  *
  * Calls: open({ bytes, shapes, mesh }), addWeights({ bytes, name }), run({ inputs, seed }), stop(),
- * save(format), text(), sample(). What they give is described where they are.
+ * save(format), text(), sample(). The functions below describe their results.
  */
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
@@ -25,7 +25,7 @@ let controller = null;
 const plainShape = (shape) => ({ text: String(shape), type: shape.elementType, dimensions: [...shape.dimensions], bytes: shape.byteSize });
 const plain = (literal) => ({ ...plainShape(literal.shape), data: literal.data });
 
-/** What bytes are, in words. */
+/** The format of bytes, in words. */
 async function kindOf(bytes) {
   if (isGzip(bytes)) return `${await kindOf(await gunzip(bytes))}, gzipped`;
   const { isBytecode } = await import('../../bindings/stablehlo/index.mjs');
@@ -100,7 +100,7 @@ async function addWeights({ bytes, name }) {
 /** JAX's "params['w1']" is "params__w1__.1" in HLO text; a file says params.w1 or params/w1. */
 const comparable = (name) => name.replace(/\.\d+$/, '').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toLowerCase();
 
-/** The weight that a parameter means: of its shape, and of its name or of a name that ends alike. */
+/** The weight for a parameter: of its shape, and of its name or of a name with the same end. */
 function weightFor(name, shape) {
   const wanted = comparable(name);
   const fitting = [...weights].filter(([, literal]) => String(literal.shape.withoutLayout()) === String(shape.isArray ? shape.withoutLayout() : shape));

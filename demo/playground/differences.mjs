@@ -52,7 +52,7 @@ function differenceElement(before, after) {
     h('span', { class: CLASS[kind] }, `${kind} ${line}\n`)));
 }
 
-/** The passes that changed something: a list to choose from, and what the chosen one did. */
+/** The passes that changed something: a list to choose from, and the changes of the chosen one. */
 export function createPasses(element) {
   let chosen = 'last';
   return {

@@ -92,7 +92,7 @@ export function createEditor(parent, { text, language, onchange }) {
       });
       quiet = false;
     },
-    /** Underlines an error where it is, or where devices wait; null: there is none. */
+    /** Underlines an error's position, or the lines where devices wait; null: there is none. */
     showError(error) {
       const waiting = (error?.waiting ?? []).filter(({ line }) => line);
       const places = waiting.length || !error?.line ? waiting : [error];

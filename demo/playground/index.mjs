@@ -59,7 +59,7 @@ const copyText = async (text) => {
 /** Shows a text's parts in backticks as code. */
 const withCode = (text) => text.split('`').map((part, i) => (i % 2 ? h('code', {}, part) : part));
 
-/** The state of the address, where it makes sense. */
+/** The valid parts of the address's state. */
 function readState(state) {
   if (typeof state?.example === 'string' && state.text === undefined && examplesByName.has(state.example)) {
     return { seed: 0, tab: state.tab, ...stateOfExample(state.example) };
@@ -195,7 +195,7 @@ class Playground {
     this.refresh(performance.now());
   }
 
-  /** Shows JavaScript that came with the address, and what makes it run. */
+  /** Shows JavaScript that came with the address, and the button that runs it. */
   showShared() {
     this.runShared.hidden = false;
     this.problem.hidden = true;
@@ -281,7 +281,7 @@ class Playground {
     }
   }
 
-  /** Of several programs: which one the tabs are about. */
+  /** If there are several programs, shows a choice of the one in the tabs. */
   showParts(parts) {
     this.part = Math.min(this.part, parts.length - 1);
     this.parts.hidden = parts.length < 2;
@@ -408,7 +408,7 @@ class Playground {
   }
 }
 
-/** What JavaScript showed, below the results. */
+/** The values that JavaScript showed, below the results. */
 const shownAsOutfeeds = (shown) => shown.map(({ name, ...array }) => ({ name, leaves: [array] }));
 
 export function mount(element, context) {

@@ -25,7 +25,7 @@ function fits(value, dimensions) {
   return Array.isArray(value) && value.length === dimensions[0] && value.every((one) => fits(one, dimensions.slice(1)));
 }
 
-/** As a run wants it. Elements that were meant for another shape give way to random ones. */
+/** An input in the form that a run takes. Elements of another shape are replaced by random ones. */
 export function inputOf({ fill, elements, npy } = {}, { dimensions }, seed, perDevice) {
   if (npy) return { npy };
   if (elements !== undefined) {

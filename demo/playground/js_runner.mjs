@@ -1,8 +1,7 @@
 /**
- * Workers for JavaScript: one that runs it, and one that waits for what comes next, with the core in place. They
- * are of an opaque origin, as a data: address makes them: what runs there sees no storage of the page's, and
- * asks its server as a stranger does. They have no threads: the page lends them no workers, which would be of its
- * own origin.
+ * Workers for JavaScript: one that runs it, and a spare one with the core loaded for the next run. A data: address
+ * gives them an opaque origin: their code cannot read the page's storage, and its requests to the server are
+ * cross-origin. They have no threads, because the page's workers would have the page's origin.
  */
 import { connect } from '../shared/rpc.mjs';
 import workerAddress from './js_worker.mjs?worker&url';
@@ -25,7 +24,7 @@ export function createRunner() {
   };
   return {
     /**
-     * What it was running before is ended: it is of no interest any more.
+     * Runs code; ends a run that is still going on.
      * @param {string} code see js_worker.mjs
      * @returns {Promise<{ text: string | null, shown: object[] }>}
      */

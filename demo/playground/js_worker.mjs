@@ -14,7 +14,7 @@ let client; /* promised */
 
 const plain = (literal) => ({ text: String(literal.shape), type: literal.shape.elementType, dimensions: [...literal.shape.dimensions], data: literal.data });
 
-/** Literals of whatever is shown: literals, buffers, or what makes a literal. */
+/** Converts shown values to literals: literals, buffers, or values that make a literal. */
 function literalsOf(value) {
   if (value instanceof Literal) return value.leaves();
   if (value instanceof xla.Buffer) return [value.toLiteral()];
@@ -39,7 +39,7 @@ async function functionOf(code, names) {
   }
 }
 
-/** So that the core is there when a program comes. */
+/** Loads the core before a program comes. */
 const warm = () => { client ??= Client.create({ threads: 0 }); };
 
 async function run(code) {

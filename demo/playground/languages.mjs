@@ -13,7 +13,7 @@ const KEYWORDS = new Set(['HloModule', 'ENTRY', 'ROOT']);
 
 const WORD = /^[A-Za-z_][\w.]*(?:-[\w.]+)*/;
 
-/** What a word of HLO text is, as a tag of the highlighter. */
+/** The highlighter's tag for a word of HLO text. */
 function kindOf(word, stream) {
   if (KEYWORDS.has(word)) return 'keyword';
   if (stream.peek() === '(' && operations.has(word)) return 'function';

@@ -10,7 +10,7 @@ import { EXAMPLES } from './examples.mjs';
 
 const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** What a value of each kind of attribute looks like. */
+/** An example value of each kind of attribute. */
 const KINDS = {
   INT64_LIST: '{0,1}', INT64: '1', BOOL: 'true', FLOAT: '0.001', STRING: '"text"',
   COMPUTATION: 'computation', COMPUTATION_LIST: '{first, second}', INSTRUCTION_LIST: '{x, y}',
@@ -22,7 +22,7 @@ const KINDS = {
   SHAPE_LIST: '{f32[2]}', FUSION_KIND: 'kLoop',
 };
 
-/** What attributes mean, where the name does not say it. */
+/** The meanings of attributes whose names do not say it. */
 const MEANINGS = {
   dimensions: 'The dimensions that are meant; what for, the operation says.',
   to_apply: 'The computation that combines elements, or that is called.',

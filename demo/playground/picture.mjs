@@ -9,7 +9,7 @@ const GAP = 10;
 const countOf = ({ dimensions }) => dimensions.reduce((product, size) => product * size, 1);
 
 /**
- * Where element i of an array is drawn. The last two dimensions of more than one element are a grid;
+ * Returns the position of each element of an array. The last two dimensions of more than one element are a grid;
  * grids stand side by side along the dimension before them, and below each other along those before it.
  */
 function layoutOf({ dimensions }) {
@@ -65,7 +65,7 @@ const caption = (array, devices) => h('figcaption', {}, h('strong', {}, array.na
 
 /**
  * @param {HTMLElement} element that it fills
- * @param {object} traced what trace() gave
+ * @param {object} traced the result of trace()
  */
 export function drawPicture(element, traced) {
   if (traced.why !== undefined) {
@@ -114,7 +114,7 @@ export function drawPicture(element, traced) {
       : `${nameOf(results, at)} comes from no argument.`;
     slider.value = at;
   };
-  /** The other way: which results an element of an argument goes into. */
+  /** Marks the results that depend on an element of an argument. */
   const chooseSource = (source) => {
     const into = links.map((from) => from.includes(source));
     sourceCells.forEach((cell, i) => cell.classList.toggle('lit', i === source));

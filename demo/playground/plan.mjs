@@ -5,7 +5,7 @@ import { bytes, plural } from '../shared/format.mjs';
 const WIDTH = 640;
 const HEIGHT = 260;
 
-/** Whatever is drawn has a size. */
+/** A part as a share of the whole; 0 if the whole is empty. */
 const share = (part, whole) => (whole > 0 ? part / whole : 0);
 
 function box({ name, offset, bytes: size, first, last }, i, { arenaBytes, firstTime, times }) {

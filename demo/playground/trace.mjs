@@ -1,7 +1,7 @@
 /**
- * Which elements of the arguments does each element of the results depend on? Found by running the
- * program itself: once for each element, with that one made NaN (integers: another number), and
- * looking at what changes. So it holds for any program, and follows the editor.
+ * Finds the elements of the arguments on which each element of the results depends. It runs the program
+ * once for each element, with that one made NaN (integers: another number), and compares the results.
+ * So it works for any program.
  */
 import { Literal } from '../../bindings/index.mjs';
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
@@ -50,7 +50,7 @@ function disturbed(literal, index, isOrdered) {
   return others.flatMap((value) => copyWith((data) => type.write(data, index, value)));
 }
 
-/** Numbers of the results' elements that tell the disturbance. */
+/** Numbers of the results' elements that a disturbance changes. */
 function touched(outputs, base) {
   const found = [];
   let at = 0;

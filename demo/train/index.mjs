@@ -78,14 +78,14 @@ function layout({ replicas, threads, batch }) {
   return { elements, part };
 }
 
-/** How many digits are taken for others, and for which most often. */
+/** The number of digits that are taken for others, and the most frequent mistake. */
 function mistakesText(mistakes) {
   const wrong = mistakes.reduce((sum, { count }) => sum + count, 0);
   const most = mistakes.slice(0, 3).map(({ label, answer, count }) => `${label} for ${answer} (${count})`).join(', ');
   return `${wrong} of these ${MOSAIC.count} are taken for others: they are marked.${most ? ` Most often ${most}.` : ''}`;
 }
 
-/** How much of a step's work is done side by side. */
+/** The share of a step's work that runs in parallel. */
 function overlapText(events) {
   const times = profileTimes(events);
   if (times.length < 2) return 'One replica has nobody to wait for.';
@@ -134,7 +134,7 @@ class Curve {
   }
 }
 
-/** The state of the address, where it makes sense. */
+/** The valid parts of the address's state. */
 function readState(state) {
   const { replicas, threads, batch } = state ?? {};
   return {
@@ -190,7 +190,7 @@ export function mount(element, { state, setState }) {
     part.try.disabled = false;
     await worker.call('test'); /* of weights that know nothing yet */
   };
-  /** Other devices, or anew; `keep`: what was learned stays. */
+  /** Starts again, maybe on other devices; `keep`: with the trained weights. */
   const reset = async (keep) => {
     const number = ++resets;
     const { replicas, threads, batch } = chosen();

@@ -52,7 +52,7 @@ function softmax(b, logits, add, max) {
   };
 }
 
-/** One step of one replica: what becomes of the weights, the loss, how many answers were right. */
+/** One step of one replica: the new weights, the loss, and the number of correct answers. */
 function trainingStep(b, { weights, bytes, labels, learningRate }, { shard, replicas, add, max }) {
   const zero = b.constant(0, 'f32[]');
   const sum = (x, dimensions) => b.reduce(x, zero, add, dimensions);
@@ -153,8 +153,8 @@ function checksum(arrays) {
  *
  * @param client   a Client
  * @param digits   { train, test } from splitDigits()
- * @param options  replicas, batch (global, a multiple of replicas), stepsPerRun, learningRate, seed; `from`: what
- *   another training's state() gave, to go on from there
+ * @param options  replicas, batch (global, a multiple of replicas), stepsPerRun, learningRate, seed; `from`: the
+ *   state() of another training, which this one continues
  */
 export class Training {
   static async create(client, digits, options = {}) {
@@ -179,7 +179,7 @@ export class Training {
     return training;
   }
 
-  /** What each replica looks at in the steps of one run, s32[steps,shard] for each. Once for each run. */
+  /** The numbers of each replica's images in the steps of one run, s32[steps,shard]. Call it once for each run. */
   ordersFrom(first) {
     const steps = this.stepsPerRun, shard = this.batch / this.replicas;
     const orders = Array.from({ length: this.replicas }, () => new Int32Array(steps * shard));
@@ -194,7 +194,7 @@ export class Training {
     return orders;
   }
 
-  /** One step, where a run is one. Returns what nextRun() says of it, and `events`. */
+  /** Runs one step, if a run has one. Returns nextRun()'s outcome, and `events`. */
   async next(options) {
     const { outcomes: [outcome], events } = await this.nextRun(options);
     return { ...outcome, events };
@@ -233,7 +233,7 @@ export class Training {
     return probabilities.data;
   }
 
-  /** What replica 0's weights take each test image for: the digits. */
+  /** The digit that replica 0's weights find in each test image. */
   async answers() {
     const { images, count } = this.digits.test;
     const probabilities = await this.classify(images, count);
@@ -243,14 +243,14 @@ export class Training {
     });
   }
 
-  /** The share of test images that replica 0's weights classify rightly. */
+  /** The share of test images that replica 0's weights classify correctly. */
   async evaluate() {
     const { labels, count } = this.digits.test;
     const answers = await this.answers();
     return answers.reduce((right, answer, n) => right + (answer === labels[n] ? 1 : 0), 0) / count;
   }
 
-  /** What a training can go on from: weights, as Float32Arrays, and the number of the step. */
+  /** The state that a training can continue: weights, as Float32Arrays, and the number of the step. */
   state() {
     return { step: this.step, weights: this.weights[0].map((buffer) => buffer.toLiteral().data) };
   }
