@@ -10,7 +10,7 @@
 
 /* --- Tables ---------------------------------------------------------------------- */
 
-/* One SIMD instruction, by lane kind; 0 where there is none. */
+/* SIMD instructions by lane kind; 0: none. */
 typedef short OpByLanes[LANES_F64 + 1];
 
 static const OpByLanes plain_ops[OPCODE_COUNT] = {

@@ -100,7 +100,7 @@ static inline Value selected(Expression *m, Value mask, Value yes, Value no) {
   return expression_op(m, V128_BITSELECT, 3, yes, no, mask);
 }
 
-/* By Horner's rule, highest coefficient first. */
+/* Builds a polynomial by Horner's rule, highest coefficient first. */
 Value polynomial(Expression *m, Value x, const double *coefficients, int count);
 #define POLYNOMIAL(m, x, ...)                                                             \
   __extension__({                                                                         \

@@ -173,7 +173,7 @@ void plan_region(const Region *region, Arena *arena, WrittenFunction *written) {
 
 /* ---- Cells ----------------------------------------------------------------------------- */
 
-/* Loads the cells where a loop or the region begins: all of them if `resume` is in an inner loop. */
+/* Loads the cells where a loop or the region begins: all of them if it has inner loops, where a call may resume. */
 static void begin_cells(RegionEmitter *r, Cells *cells, const RegionSteps *const *steps, int count,
                         bool has_inner) {
   cells->outer = r->cells;

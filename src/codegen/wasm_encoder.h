@@ -296,7 +296,7 @@ typedef struct WasmFunction {
 void wasm_function_begin(WasmFunction *function, WasmModule *module, WasmSignature signature);
 void wasm_function_end(WasmFunction *function); /* appends it to the module */
 
-/* Allocates a local; and releases it when its value is no longer needed. */
+/* Allocate a local; release it, when its value is no longer needed. */
 int wasm_local(WasmFunction *function, WasmType type);
 void wasm_local_release(WasmFunction *function, int local);
 /* Releases all locals allocated since wasm_locals_in_use returned the list `was_free`, which belongs to a

@@ -6,7 +6,7 @@
 ** The stage takes a Module and a Mesh, and returns a Program. compile.c lists its steps. Invariant: each value
 ** is in memory from the step that writes it to the last step that reads it; plan_check.c checks this in test
 ** builds. The trick: all sizes and live ranges are known, so memory is planned before the first run, and a run
-** allocates only once.
+** allocates all its buffers when it is created.
 **
 ** Read next: thunks.c (thunks and live ranges), in_place.c and buffer_plan.c (memory), then row_groups.c and
 ** regions.c (groups of thunks that run faster together). runtime/replica.c runs the thunks.

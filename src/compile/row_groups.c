@@ -20,7 +20,7 @@ enum {
   MIN_BLOCKS = 16,         /* work for as many threads */
   MIN_CHUNKS = 4,          /* of a kernel, which does most of the work itself */
   MAX_STEPS = 32,
-  SMALL_PART = 16, /* of its bytes */
+  SMALL_PART = 16, /* smaller than a 16th of the group's bytes: small */
 };
 
 typedef struct Access {
@@ -184,7 +184,7 @@ static void keep_apart(const Group *group, int first, int last) {
 
 /* Groups the thunks of a sequence; before buffers have places, only prepares the places for groups. */
 static void group_sequence(Program *program, ThunkSequence *sequence, bool placed) {
-  int kept = 0, begin = 0; /* thunks before it are settled */
+  int kept = 0, begin = 0; /* thunks before `begin` are done */
   Arena *scratch = arena_new();
   for (int i = 0; i < sequence->count; i++) {
     Thunk *thunks = sequence->thunks;

@@ -182,7 +182,7 @@ static bool fill_reduce_scatter(Meeting *m, const Reducer *reducer, int to, int6
   return true;
 }
 
-/* all-gather and the array form of all-to-all: a run of each member in turn. */
+/* all-gather and the array form of all-to-all: takes a run of each member in turn. */
 static bool fill_blocks(Meeting *m, const Reducer *reducer, int to, int64_t begin, int64_t end) {
   bool gathers = m->thunk->instruction->opcode == HLO_ALL_GATHER;
   int64_t stride = gathers ? m->run : m->count * m->run, first = gathers ? 0 : to * m->run;
@@ -218,8 +218,8 @@ static bool fill_broadcast(Meeting *m, const Reducer *reducer, int to, int64_t b
   return true;
 }
 
-/* Operands: input, output, input_offsets, send_sizes, output_offsets, recv_sizes; offsets and sizes
-** count rows (entries of dimension 0), as many of them for each member. */
+/* The operands: input, output, input_offsets, send_sizes, output_offsets, recv_sizes. Offsets and sizes count rows
+** (entries of dimension 0); each member has the same number of them. */
 enum { INPUT, OUTPUT, INPUT_OFFSETS, SEND_SIZES, OUTPUT_OFFSETS };
 
 typedef struct Entry {
