@@ -1,10 +1,10 @@
 /*
-** rng-bit-generator: the evaluator's (reference/rng.c), four counters a vector, many vectors a chunk. What
-** a counter gives depends on nothing but the key and itself, so chunks are ranges of counters.
+** Runs rng-bit-generator as the evaluator does (reference/rng.c), with four counters in a vector. The words of
+** a counter depend only on the key and the counter, so chunks are ranges of counters.
 **
-** Blocks of words are generated into a buffer, in the order in which memory takes them where that is
-** one order for all: Philox's words, and ThreeFry's for types of 64 bits or where the halved
-** dimension is the innermost. Elsewhere ThreeFry's first and second words go to different rows.
+** Blocks of words are generated into a buffer. If the result takes them in that order, they are copied: Philox's
+** words, and ThreeFry's for types of 64 bits or if the halved dimension is the innermost. Otherwise ThreeFry's
+** first and second words go to different rows.
 */
 #include <string.h>
 #include <wasm_simd128.h>
@@ -14,7 +14,7 @@
 
 enum {
   LANES = 4,
-  STREAMS = 2, /* vectors at once, as every step of a round waits for the last */
+  STREAMS = 2, /* vectors at once, since each step of a round depends on the one before */
   BLOCK = 128, /* counters of a block; whole vectors and streams of them */
   CHUNK = 32 * BLOCK,
 };
@@ -27,7 +27,7 @@ typedef struct Generator {
   const Shape *bits;
   bool is_threefry;
   RngSplit split;
-  int64_t counters; /* as many as are used */
+  int64_t counters; /* number of counters used */
 } Generator;
 
 static Generator generator_of(const Instruction *instruction) {
@@ -51,7 +51,7 @@ static Generator generator_of(const Instruction *instruction) {
 
 static u32x4 splat(uint32_t x) { return (u32x4){x, x, x, x}; }
 
-/* The halves of counter, counter + 1, ... */
+/* Computes the 32-bit halves of counter, counter + 1, ... */
 static void counter_lanes(uint64_t counter, u32x4 *low, u32x4 *high) {
   *low = splat((uint32_t)counter) + (u32x4){0, 1, 2, 3};
   u32x4 carry = (u32x4)(*low < splat((uint32_t)counter)); /* -1 */
@@ -97,7 +97,7 @@ static void threefry(uint64_t key, uint64_t counter, u32x4 *x0, u32x4 *x1) {
   }
 }
 
-/* Both halves of the products of all lanes with a constant. */
+/* Computes both halves of the products of all lanes with a constant. */
 static void multiply(u32x4 x, uint32_t by, u32x4 *low, u32x4 *high) {
   v128_t a = wasm_u64x2_extmul_low_u32x4((v128_t)x, (v128_t)splat(by));
   v128_t b = wasm_u64x2_extmul_high_u32x4((v128_t)x, (v128_t)splat(by));
@@ -108,7 +108,7 @@ static void multiply(u32x4 x, uint32_t by, u32x4 *low, u32x4 *high) {
 static void philox(uint64_t key, uint64_t low, uint64_t high, u32x4 *x) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   counter_lanes(low, &x[0], &x[1]);
-  for (int i = 0; i < LANES; i++) { /* of 128 bits: the high half counts where the low one ends */
+  for (int i = 0; i < LANES; i++) { /* 128 bits: the low half carries into the high one */
     uint64_t lane_high = high + (low + (uint64_t)i < low);
     x[2][i] = (uint32_t)lane_high;
     x[3][i] = (uint32_t)(lane_high >> 32);
@@ -128,13 +128,13 @@ static void philox(uint64_t key, uint64_t low, uint64_t high, u32x4 *x) {
 
 /* --- Blocks of words -------------------------------------------------------------------------- */
 
-/* a0 b0 a1 b1 ... */
+/* Stores a0 b0 a1 b1 ... */
 static void store_pairs(uint32_t *to, u32x4 a, u32x4 b) {
   wasm_v128_store(to, wasm_i32x4_shuffle((v128_t)a, (v128_t)b, 0, 4, 1, 5));
   wasm_v128_store(to + 4, wasm_i32x4_shuffle((v128_t)a, (v128_t)b, 2, 6, 3, 7));
 }
 
-/* The words of some counters, BLOCK at most: first words and then second words, or in pairs. */
+/* Generates the words of at most BLOCK counters: all first words, then all second words; or in pairs. */
 static void threefry_block(uint64_t key, uint64_t counter, int64_t count, bool in_pairs,
                            uint32_t *words) {
   for (int at = 0; at < count; at += STREAMS * LANES) {
@@ -165,7 +165,7 @@ static void philox_block(uint64_t key, uint64_t low, uint64_t high, int64_t coun
   }
 }
 
-/* The low bits of words, to elements. */
+/* Stores the low bits of words as elements. */
 static void store_words(uint8_t *to, int bytes, const uint32_t *words, int64_t count) {
   uint16_t half;
   switch (bytes) {
@@ -184,7 +184,7 @@ static void store_words(uint8_t *to, int bytes, const uint32_t *words, int64_t c
 
 /* --- From counters to elements ---------------------------------------------------------------- */
 
-/* The words of each counter, one after the other, `per_counter` of them. */
+/* Stores the words of consecutive counters, `per_counter` words each. */
 static void store_stream(const Generator *g, uint8_t *to, int64_t first, int64_t counters,
                          int per_counter, const uint32_t *words) {
   int bytes = type_bytes(g->bits->type) < 4 ? type_bytes(g->bits->type) : 4;
@@ -193,8 +193,8 @@ static void store_stream(const Generator *g, uint8_t *to, int64_t first, int64_t
   store_words(to + at * bytes, bytes, words, at + count < all ? count : all - at);
 }
 
-/* First words go to rows 2h of the halved dimension, second ones to rows 2h + 1; a dimension of odd
-** size has no last one. Counters are row-major over [outer, h, inner]. */
+/* Stores first words to rows 2h of the halved dimension and second words to rows 2h + 1; a dimension of odd
+** size lacks the last of these. Counters are row-major over [outer, h, inner]. */
 static void store_rows(const Generator *g, uint8_t *to, int64_t first, int64_t counters,
                        const uint32_t *words) {
   const RngSplit *split = &g->split;
@@ -211,7 +211,7 @@ static void store_rows(const Generator *g, uint8_t *to, int64_t first, int64_t c
   }
 }
 
-/* The next state, which the first chunk writes. */
+/* Stores the next state; the first chunk does this. */
 static void store_state(const Generator *g, const uint64_t *state, uint8_t *result, bool wide) {
   uint64_t next[3] = {state[0], state[1] + (uint64_t)g->counters, wide ? state[2] : 0};
   if (!g->is_threefry) next[2] += next[1] < state[1];

@@ -4,7 +4,7 @@
 
 enum { PLACES = 259, MIDDLE = 129 };
 
-/* Where the element of one byte is in the order, as a number from -129 to 129. */
+/* Returns the position of a one-byte element in the order, from -129 to 129. */
 static int place_of(const OrderKey *key, uint8_t bits, bool zeros_tie, NanOrder nans,
                     const void *nan) {
   Scalar value = scalar_load(key->type, &bits, 0);

@@ -22,25 +22,25 @@ typedef struct OrderKey {
   int bytes;                 /* of an element, and of its key */
   bool ties;                 /* elements with different bits may have the same key */
   uint64_t sign, flip, last; /* key = bits ^ sign ^ (flip if negative) ^ last */
-  uint64_t magnitude;        /* all bits but the sign. With ties, and more than one byte: */
-  uint64_t zero;             /* what of a zero's bits stays */
-  uint64_t infinity, nan;    /* a NaN's magnitude is more than this; what stands for a NaN */
-  uint8_t rank[256];         /* of types of one byte: bits to key */
-  uint8_t bits_of_rank[256]; /* and back, where no ties are */
+  uint64_t magnitude;        /* mask of all bits but the sign. If ties, and more than one byte: */
+  uint64_t zero;             /* mask applied to the bits of a zero */
+  uint64_t infinity, nan;    /* NaNs have larger magnitudes than infinity; the bits for all NaNs */
+  uint8_t rank[256];         /* types of one byte: bits to key */
+  uint8_t bits_of_rank[256]; /* and back, if there are no ties */
 } OrderKey;
 
 typedef enum NanOrder {
   NANS_BY_BITS, /* in the total order */
-  NANS_TIE,     /* all like the given one */
+  NANS_TIE,     /* all equal to the given one */
   NANS_LAST,    /* after all numbers, also in descending order */
 } NanOrder;
 
-/* Keys for elements of `type`, which is real. Zeros and NaNs matter for floats; `nan` points to an
-** element, for NANS_TIE. */
+/* Sets up keys for elements of the real type `type`. zeros_tie and nans: for floats. nan: for NANS_TIE, points
+** to an element. */
 void order_key_init(OrderKey *key, PrimitiveType type, bool descending, bool zeros_tie,
                     NanOrder nans, const void *nan);
 
-/* One element of `bytes` bytes as an unsigned integer. */
+/* Returns an element of `bytes` bytes as an unsigned integer. */
 static inline uint64_t element_bits(const uint8_t *data, int64_t index, int bytes) {
   uint8_t narrow;
   uint16_t half;
@@ -65,14 +65,14 @@ static inline void set_element_bits(uint8_t *data, int64_t index, int bytes, uin
   }
 }
 
-/* An element's bits with zeros and NaNs made one; for types of more than one byte. */
+/* Returns an element's bits, with one representation for tied zeros and NaNs; for types of more than one byte. */
 static inline uint64_t canonical_bits(const OrderKey *key, uint64_t bits) {
   uint64_t magnitude = bits & key->magnitude;
   bits = magnitude > key->infinity ? key->nan : bits;
   return magnitude == 0 ? bits & key->zero : bits;
 }
 
-/* The key of an element that has these bits. `bytes` is the key's, known to the compiler. */
+/* Returns the key of an element with these bits. bytes: size of the key, a compile-time constant. */
 static inline uint64_t key_of_bits(const OrderKey *key, uint64_t bits, int bytes) {
   if (bytes == 1) return key->rank[bits];
   if (key->ties) bits = canonical_bits(key, bits);
@@ -80,7 +80,7 @@ static inline uint64_t key_of_bits(const OrderKey *key, uint64_t bits, int bytes
   return bits ^ key->sign ^ (negative & key->flip) ^ key->last;
 }
 
-/* The bits of an element that has this key, where no ties are. */
+/* Returns the bits of the element with this key, if there are no ties. */
 static inline uint64_t bits_of_key(const OrderKey *key, uint64_t value, int bytes) {
   if (bytes == 1) return key->bits_of_rank[value];
   value ^= key->last;

@@ -9,23 +9,24 @@
 #include "kernels/sort/order_key.h"
 
 enum {
-  RANGE = 65536, /* elements that a chunk works on; longer lines have several ranges */
-  BLOCK = 256,   /* whose keys are made at a time */
+  RANGE = 65536, /* elements of a chunk; longer lines have several ranges */
+  BLOCK = 256,   /* elements whose keys are computed at a time */
   DIGIT_BITS = 11,
-  SHORT_BITS = 8, /* of short lines, where reading all counts takes longer than counting */
+  SHORT_BITS = 8, /* for short lines, where reading all counts takes longer than counting */
   SHORT = 16384,
-  MAX_CHUNKS = 64, /* of short lines */
+  MAX_CHUNKS = 64, /* for short lines */
 };
 
 typedef struct Range {
-  int64_t below, equal; /* elements with digits less than the last one's so far; with the same */
+  int64_t below,
+      equal; /* elements whose digits so far are less than those of the k-th key; equal to them */
   uint32_t counts[(1 << DIGIT_BITS) + 1];
 } Range;
 
-/* What is known of a line so far. */
+/* The state of a line's selection after the rounds so far. */
 typedef struct Choice {
-  uint64_t last;  /* the digits of the last one's key */
-  int64_t wanted; /* of elements that have these */
+  uint64_t last;  /* leading digits of the k-th key */
+  int64_t wanted; /* number of elements to take from those with these digits */
 } Choice;
 
 typedef struct SelectPlan {
@@ -33,7 +34,7 @@ typedef struct SelectPlan {
   OrderKey key;
   int64_t lines, size, k, ranges;
   int digit_bits, rounds;
-  int64_t slots; /* lines that have memory at the same time */
+  int64_t slots; /* lines in memory at the same time */
 } SelectPlan;
 
 typedef struct Line {
@@ -50,7 +51,7 @@ static Line line_at(const SelectPlan *p, const KernelCall *call, int64_t slot, i
   return (Line){p, call, number, choices + slot, ranges + slot * p->ranges};
 }
 
-/* Keys of elements [from, from + count), at most a block. */
+/* Computes the keys of elements [from, from + count), at most a block. */
 static void load_keys(const Line *l, int64_t from, int64_t count, uint64_t *keys) {
   const OrderKey *key = &l->plan->key;
   const uint8_t *data = l->call->operands[0];
@@ -68,7 +69,7 @@ static void load_keys(const Line *l, int64_t from, int64_t count, uint64_t *keys
 #undef LOAD
 }
 
-/* A round's digit: its place, and how many values it may have. */
+/* The digit of a round: its lowest bit and its number of bits. */
 typedef struct Digit {
   int shift, bits;
 } Digit;
@@ -116,7 +117,7 @@ static void find_digit(const Line *l, int round) {
   choice->last = choice->last << digit_of(l->plan, round).bits | digit;
 }
 
-/* Those to move are listed without branches, too. */
+/* Moves the selected elements of a range; lists them without branches, too. */
 static void move_range(const Line *l, int64_t number) {
   const SelectPlan *p = l->plan;
   uint64_t keys[BLOCK], last = l->choice->last;
@@ -151,7 +152,7 @@ static void move_range(const Line *l, int64_t number) {
 
 /* ---- The kernel's interface ---- */
 
-/* Long lines take two phases a digit, and one to move. */
+/* Plans the phases: long lines take two per digit, and one to move. */
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   if (instruction->opcode != HLO_TOPK || !instruction->a->is_stable) return NULL;
   const Shape *shape = instruction->operands[0]->shape;

@@ -1,16 +1,16 @@
 /*
-** sort by keys: comparators that order lexicographically by elements of the operands (see
+** Sorts by keys. A comparator that orders lexicographically by elements of the operands (see
 ** plan/comparator.h) need not be called at all. A line, the elements along the sorted dimension, is
-** sorted by radix: a stable counting sort per digit of the keys, the last digit of the last key
-** first. What is sorted is one of
+** sorted by radix: a stable counting sort per digit of the keys, from the last digit of the last key on.
+** The sorted items are one of
 **
-**     keys alone             one operand, sorted by itself: the elements come back out of the keys
-**     (word, position)       anything else: 32 bits of a key, and where the element was; operands
-**                            are permuted in the end
+**     keys alone             one operand, sorted by itself: the elements are computed from the keys
+**     (word, position)       any other sort: 32 bits of a key, and the element's position; operands
+**                            are permuted at the end
 **
-** A round is one digit. Each is three steps: count how often each digit occurs in each range of the
-** line; add up where each range's elements with each digit begin; move the elements there. Ranges
-** are chunks of work, for long lines; short lines are sorted as a whole, many lines to a chunk.
+** A round sorts by one digit, in three steps: count each digit's occurrences in each range of the line;
+** add the counts up to the offsets of each range's elements with each digit; move the elements there.
+** For long lines, a chunk is one range; short lines are sorted as a whole, many lines to a chunk.
 */
 #include "kernels/sort/sort.h"
 
@@ -22,19 +22,19 @@ enum {
   RANGE = 65536, /* elements that one chunk works on; longer lines have several ranges */
   SMALL = 80,    /* shorter lines are sorted by insertion */
   MAX_SLOTS = 64,
-  SLOT_MEMORY = 8 << 20, /* of the lines that are sorted at once */
-  MIN_WORK = 4096,       /* elements that are worth a chunk */
-  DIGIT_BITS = 8,        /* 11 are no faster: the more places, the more of them miss the cache */
+  SLOT_MEMORY = 8 << 20, /* for the lines that are sorted at once */
+  MIN_WORK = 4096,       /* min elements of a chunk */
+  DIGIT_BITS = 8,        /* measured: 11 are no faster; more targets miss the cache more often */
   DIGITS = 1 << DIGIT_BITS,
   MAX_ROUNDS = MAX_SORT_KEYS * 8,
 };
 
 typedef struct Round {
   int key, word, shift; /* the digit is at bit `shift` of the key's word of 32 bits */
-  bool first;           /* of its word, which is to be loaded */
+  bool first;           /* the first round of its word, which loads it */
 } Round;
 
-/* Everything that follows from the instruction. */
+/* The plan of a sort instruction. */
 typedef struct Sort {
   SortLines lines;
   bool alone, reverses_ties;
@@ -44,21 +44,21 @@ typedef struct Sort {
   int round_count;
   Round rounds[MAX_ROUNDS];
   int64_t ranges; /* of a line */
-  int64_t slots;  /* lines that are sorted at once: all of them, if they have several ranges */
+  int64_t slots;  /* lines that are sorted at once; all of them, if they have several ranges */
 } Sort;
 
-/* One line at work; pointers into scratch. */
+/* A line during its sort; the pointers are into scratch. */
 typedef struct Line {
   const Sort *sort;
   const KernelCall *call;
   int64_t base;       /* of its first element */
-  uint8_t *items[2];  /* from one to the other in each round */
+  uint8_t *items[2];  /* each round moves from one to the other */
   uint32_t *counts;   /* [range][digit] */
-  uint32_t *has_ties; /* [range]: elements that are not their key's only ones */
-  uint8_t *side;      /* [round]: in which of `items` that round leaves them */
+  uint32_t *has_ties; /* [range]: nonzero if an element's key does not give its bits */
+  uint8_t *side;      /* [round]: index in `items` after that round */
 } Line;
 
-/* --- What follows from the instruction -------------------------------------------------------- */
+/* --- Planning --------------------------------------------------------------------------------- */
 
 static const Shape *operand_shape(const Instruction *sort) { return sort->operands[0]->shape; }
 
@@ -79,7 +79,7 @@ static void set_key(Sort *sort, const Instruction *instruction, const SortKey *k
                  source.nan ? source.nan->data : NULL);
 }
 
-/* The last key first, and of each key the lowest digit. */
+/* Lists the rounds: the last key first, and the lowest digit of each key first. */
 static void plan_rounds(Sort *sort) {
   int word_bytes = sort->alone ? 8 : 4;
   for (int i = sort->key_count - 1; i >= 0; i--) {
@@ -159,7 +159,7 @@ static int64_t range_end(const Sort *sort, int64_t range) {
 
 /* --- Loading keys ----------------------------------------------------------------------------- */
 
-/* Keys alone; `bytes` is known to the compiler, here and below. */
+/* Loads keys alone. `bytes` is a compile-time constant, here and below. */
 static inline uint32_t load_keys(const Line *l, int side, int64_t from, int64_t to, int bytes) {
   const OrderKey *key = &l->sort->keys[0];
   const uint8_t *data = l->call->operands[0];
@@ -178,8 +178,8 @@ static inline uint32_t load_keys(const Line *l, int side, int64_t from, int64_t 
   return ties != 0;
 }
 
-/* A key's word, with the position that is there already; in the first round, all positions in
-** order. */
+/* Loads a key's words and joins them with the positions of the items; in the first round, with all positions
+** in order. */
 static inline void load_words(const Line *l, int round, int side, int64_t from, int64_t to,
                               int bytes) {
   const Sort *sort = l->sort;
@@ -218,7 +218,7 @@ static void load(const Line *l, int round, int64_t range) {
 
 /* --- One round -------------------------------------------------------------------------------- */
 
-/* Positions are below the words. */
+/* Returns the digit's bit in an item. Words are above positions. */
 static int item_shift(const Sort *sort, int round) {
   return sort->rounds[round].shift + (sort->alone ? 0 : 32);
 }
@@ -263,7 +263,7 @@ static void count_range(const Line *l, int round, int64_t range) {
   }
 }
 
-/* From counts to places. A round in which all digits are the same does nothing. */
+/* Turns counts into offsets. A round in which all digits are equal moves nothing. */
 static void place_ranges(const Line *l, int round) {
   const Sort *sort = l->sort;
   uint32_t place = 0;
@@ -295,7 +295,7 @@ static void move_range(const Line *l, int round, int64_t range) {
   }
 }
 
-/* A short line, as if it were all rounds of one word. */
+/* Sorts a short line by insertion; equals all rounds of one word. */
 static void insert_word(const Line *l, int round) {
   const Sort *sort = l->sort;
   l->side[round] = 0;
@@ -359,7 +359,7 @@ static void store_range(const Line *l, int64_t range) {
   sort_permute(l->call, &l->sort->lines, l->base, (const uint64_t *)sorted_items(l), from, to);
 }
 
-/* How many of the line's sorted keys are less. */
+/* Returns how many of the line's sorted keys are less than `value`. */
 static int64_t count_less(const Line *l, uint64_t value) {
   const uint8_t *items = sorted_items(l);
   int64_t low = 0, high = l->sort->lines.size;
@@ -374,8 +374,8 @@ static int64_t count_less(const Line *l, uint64_t value) {
   return low;
 }
 
-/* Keys alone don't tell -0 from +0, nor NaNs from each other, where these tie: they follow each other
-** in the order in which they were. */
+/* Restores elements that tie (zeros, NaNs) and so have lost their bits in the keys: they follow each other in
+** their original order. */
 static void restore_ties(const Line *l) {
   const Sort *sort = l->sort;
   const OrderKey *key = &sort->keys[0];
@@ -399,8 +399,8 @@ static void restore_ties(const Line *l) {
 
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
-/* Long lines take three phases a round; for the results, the first two of another round. Others take
-** a single phase. */
+/* Long lines take three phases per round; the results take the first two of one more round. Short lines take a
+** single phase. */
 enum { STEP_COUNT, STEP_PLACE, STEP_MOVE, STEPS };
 
 typedef struct SortPlan {
