@@ -144,9 +144,8 @@ typedef struct Program {
   ** others, in order. */
   int hidden_parameters, hidden_results;
   uint8_t **constants;
-  int *
-      donors; /* by result leaf: the parameter leaf whose memory it may take, if a run owns it; or -1 */
-  int64_t arena_bytes;        /* without the loans that are not lent */
+  int *donors;         /* by result leaf: the parameter leaf whose memory it may take; or -1 */
+  int64_t arena_bytes; /* without the loans that are not lent */
   int loan_count, first_loan; /* slots */
   Loan *loans;
   int64_t list_bytes, constant_bytes, code_bytes; /* list: the regions', after the arena */

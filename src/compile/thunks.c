@@ -28,8 +28,7 @@ typedef struct Compiler {
   int64_t room;     /* remaining instructions to which loops and branches may expand */
   int64_t **starts; /* of the present computation, by id: the first leaf of each tuple element */
   bool draws;       /* the module draws random numbers; any call may do so */
-  const Instruction
-      *too_large; /* an instruction that neither fits as thunks nor can be evaluated */
+  const Instruction *too_large; /* neither fits as thunks nor can be evaluated */
 } Compiler;
 
 /* Limits the expansion of nested calls: loops and branches that each call the next ones twice expand
