@@ -196,8 +196,7 @@ void program_print_memory(const Program *program, StrBuf *out);
 bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
 /* in_place.c: lets results take the memory of their operands, or of arguments. */
 void join_buffers(Program *program);
-void remove_copies(
-    ThunkSequence *sequence); /* removes the copies that join_buffers made needless */
+void remove_copies(ThunkSequence *sequence); /* those that join_buffers made needless */
 void find_donors(Program *program, LogicalBuffer *const *buffers, int count);
 bool thunk_may_overwrite(const Thunk *thunk, int operand, int result);
 LogicalBuffer *buffer_owner(LogicalBuffer *buffer); /* the buffer whose memory it has */
