@@ -15,8 +15,8 @@ typedef struct Effects Effects;
 Effects *effects_list(const Module *module);
 void effects_free(Effects *effects);
 
-/* Aborts, naming the pass, if the module's side effects are not those listed before the pass, but for
-** branches that were chosen and loops that were found to make no iteration. `before` may be NULL. */
+/* Aborts, naming the pass, if the module's side effects are not those listed before it. Exceptions are branches
+** that were chosen and loops known to make no iteration. `before` may be NULL. */
 void effects_check(const Effects *before, const Module *after, const char *pass);
 #else
 static inline Effects *effects_list(const Module *module) { return NULL; }

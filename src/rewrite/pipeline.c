@@ -23,8 +23,8 @@ const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 
 _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit for each row");
 
-/* Rounds of simplification. Every round makes the program smaller, so this is only reached by long chains of
-** simplifications that wait for each other; the program is correct as it is then. */
+/* Rounds of simplification. Every round makes the program smaller, so only long chains of dependent
+** simplifications reach the max. The program is correct after any round. */
 enum { MAX_ROUNDS = 16 };
 
 /* ---- One rewrite ---- */
@@ -66,7 +66,7 @@ static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *op
 
 /* ---- All of them ---- */
 
-/* The rows of stages `first` to `last`, once. */
+/* Runs the rows of stages `first` to `last` once. */
 static bool run_stages(Module *module, PassStage first, PassStage last,
                        const PipelineOptions *options) {
   bool changed = false;
@@ -102,7 +102,7 @@ bool pipeline_run(Module *module, const PipelineOptions *options, Error *error) 
 
 /* ---- Switching rewrites off ---- */
 
-/* The rows with a name of `length` characters. */
+/* Returns the rows with a name of `length` characters. */
 static PassSet rows_named(const char *name, size_t length) {
   PassSet rows = 0;
   for (int i = 0; i < pipeline_count; i++) {

@@ -1,5 +1,21 @@
 /*
-** The pipeline: all rewrites of a module, in order, from one table (pipeline.def).
+** Runs the rewrites: all changes between the module that was parsed or built and the module that is compiled.
+**
+** In: a verified module, as HLO text or the builder gives it. Out: an equivalent module that later stages
+** can compile. Operations that only rewrites know are expanded, dynamic dimensions are resolved, and
+** element-wise operations are in fusions, and each fusion becomes one loop.
+**
+** Invariant: a pass turns a valid module into a valid one that computes the same. So passes can be switched
+** off by name, and any subset of the optional ones gives the same results. No pass fails. Builds for tests
+** check after each pass that side effects are unchanged (effects.h).
+**
+** The trick: all passes are rows of one table, pipeline.def, in order, each with the reason for its place.
+** Passes that simplify repeat until nothing changes. A pass walks a computation from operands to users and
+** replaces instructions on the way, in linear time (rewrite.h). The dead ones are removed later.
+**
+** Read pipeline.def next, then rewrite.h, then a short pass such as simplify/dead_code.c. The folders:
+** dynamic/ resolves dynamic dimensions, expand/ replaces operations by simpler ones, windows/ does so for
+** windows, simplify/ removes work, loops/ optimises while loops, fuse/ makes fusions.
 */
 #ifndef XLA_REWRITE_PIPELINE_H
 #define XLA_REWRITE_PIPELINE_H
@@ -29,14 +45,14 @@ typedef struct Pass {
 extern const Pass pipeline[];
 extern const int pipeline_count;
 
-/* Rewrites that are switched off: a bit for each row of the table. */
+/* A set of rewrites that are switched off: one bit for each row of the table. */
 typedef uint64_t PassSet;
 
-/* Reads a list of names with commas between them, of rewrites to switch off; NULL is an empty one. A name
-** stands for all rows that have it. False with INVALID_ARGUMENT if a name is unknown or needed. */
+/* Reads a comma-separated list of rewrites to switch off; NULL is an empty one. A name means all rows that
+** have it. Returns false with INVALID_ARGUMENT if a name is unknown or needed. */
 bool pipeline_disable(const char *names, PassSet *out, Error *error);
 
-/* Appends the names that can be switched off, in order, with commas between them. */
+/* Appends a comma-separated list of the names that can be switched off, in order. */
 void pipeline_list_optional(StrBuf *out);
 
 typedef struct PipelineOptions {

@@ -18,7 +18,7 @@ void rewrite_begin(Rewrite *rewrite, Computation *computation) {
   rewrite->layouts_matter = has_bitcast(computation);
 }
 
-/* What stands for `instruction` now. Instructions that the walk itself made are not in the table. */
+/* Returns the current replacement of `instruction`. Instructions that the walk made are not in the table. */
 static Instruction *current(const Rewrite *rewrite, Instruction *instruction) {
   if (instruction->id >= rewrite->count) return instruction;
   Instruction *to = rewrite->to[instruction->id];
@@ -119,17 +119,17 @@ bool instruction_has_own_effect(const Instruction *instruction) {
   case HLO_RNG:
   case HLO_RNG_GET_AND_UPDATE_STATE: return true;
   case HLO_CUSTOM_CALL: return instruction->a->custom_call_has_side_effect;
-  /* What pass_inline_calls left is in no known form: leave it where it is. */
+  /* A pair that pass_inline_calls left has no known form, so it stays. */
   case HLO_ASYNC_START:
   case HLO_ASYNC_UPDATE:
   case HLO_ASYNC_DONE: return true;
-  /* A collective is a meeting of replicas: to drop an unused one could hide a deadlock that the
-  ** program has. */
+  /* A collective is a rendezvous of replicas: removing an unused one could hide a deadlock of the
+  ** program. */
   default: return opcode_category(instruction->opcode) == COLLECTIVE;
   }
 }
 
-/* Whether `is` holds for the instruction or one that it calls, directly or not. */
+/* Whether `is` holds for the instruction or one that it calls, directly or indirectly. */
 static bool reaches(const Instruction *instruction, bool (*is)(const Instruction *), unsigned walk,
                     Arena *scratch) {
   if (is(instruction)) return true;
@@ -152,7 +152,7 @@ bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Ins
   if (!instruction_called(instruction, NULL)) return false;
   Arena *scratch = arena_new();
   bool found = reaches(instruction, is, *walk, scratch);
-  if (found) *walk = module_walk(instruction->parent->module); /* it ended half-way */
+  if (found) *walk = module_walk(instruction->parent->module); /* the walk is incomplete */
   arena_free(scratch);
   return found;
 }

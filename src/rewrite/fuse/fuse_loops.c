@@ -1,6 +1,6 @@
 /*
-** Loop fusion: groups of element-wise operations become one `fusion` instruction each, for which
-** codegen/ makes one loop, so that what goes from one operation to the next stays in registers.
+** Fuses loops: each group of element-wise operations becomes one `fusion` instruction, for which
+** codegen/ makes one loop. So values passed from one operation to the next stay in registers.
 **
 ** The walk goes from users to producers. An instruction joins the group of its users if all of them
 ** are in one group; if they are in several, it is computed in each where that costs little, as
@@ -9,14 +9,13 @@
 ** instruction, and no other of its instructions is used outside, so groups never wait for each
 ** other in a circle.
 **
-** Which places a group's loops read can only a plan tell (loop_plan.h). An element-wise operation that joins
-** is computed where its result was read before, so that the plan stays as it was; how often its operands
-** are read then is at most known. A plan is made anew where that is not enough.
+** Only a plan (loop_plan.h) determines which elements a group's loops read. An element-wise operation that joins
+** is computed wherever its result was read, so the plan stays valid, and gives an upper bound on the reads of its
+** operands. A new plan is made if the bound is too high.
 **
-** What follows a contraction (bias, activation, residual) is a loop of its own, which goes over rows of the
-** result as they are completed (compile/row_groups.c). Such loops, all others included, are 8 % of
-** MobileNetV2's time, 7 % of a GPT's training step, 1 % of a ResNet's: so much is the most that doing the same
-** in the kernels' registers could save.
+** The epilogue of a contraction (bias, activation, residual) is a loop of its own, over rows of the result as they
+** are completed (compile/row_groups.c). Computing it in the kernels' registers could save at most these loops' time.
+** Measured: all loops together take 8 % of MobileNetV2's time, 7 % of a GPT's training step, 1 % of a ResNet's.
 */
 #include <string.h>
 
@@ -28,8 +27,8 @@
 
 enum { MAX_MEMBERS = 512, MAX_INPUTS = 48, MAX_COPIES = 3 };
 
-/* What a group reads, and how its loops do: of how many nodes, in all plans and in one, and elements, at
-** most. No nodes: unknown. */
+/* An input of a group, with upper bounds on its reads: nodes, in all plans and in one, and elements. No nodes:
+** unknown. */
 typedef struct Input {
   Instruction *x;
   int nodes, nodes_of_plan;
@@ -39,11 +38,11 @@ typedef struct Input {
 typedef struct Group {
   int count, capacity;
   Instruction **members; /* users before operands: the root first */
-  bool reindexes;        /* has members that are about where elements are, other than of scalars */
-  bool has_parts;        /* and some of these are of several arrays */
-  int nodes;             /* of any of its plans, at most */
+  bool reindexes;        /* has members that move elements, other than those of scalars */
+  bool has_parts;        /* some of these read several arrays */
+  int nodes;             /* upper bound for each of its plans */
   int input_count;
-  Input *inputs;            /* MAX_INPUTS at most */
+  Input *inputs;            /* at most MAX_INPUTS */
   const Instruction *asked; /* the last one whose users were looked for */
   Computation *fused;
 } Group;
@@ -60,26 +59,26 @@ typedef struct Fuser {
   const Target *target;
   Users users;
   GroupList *groups_of; /* by id: the groups that an instruction is a member of */
-  bool *stays;          /* by id: it is also needed as an instruction of the computation */
-  int *place;           /* by id: of a group's input among the others */
-  Instruction **copies; /* by id: in the fused computation that is being made */
+  bool *stays;          /* by id: also needed outside of groups */
+  int *place;           /* by id: index among a group's inputs */
+  Instruction **copies; /* by id: in the current fused computation */
   GroupList groups;
 } Fuser;
 
-/* --- What operations cost --------------------------------------------------------------------- */
+/* --- The cost of operations ------------------------------------------------------------------- */
 
-/* What is computed faster than it is read. */
+/* Whether an instruction is computed faster than its result is read. */
 static bool is_free(const Instruction *x) {
   return x->opcode == HLO_CONSTANT || x->opcode == HLO_IOTA || is_index_operation(x->opcode);
 }
 
-/* Whether its elements are those of other places. */
+/* Whether an instruction moves elements. */
 static bool reindexes(const Instruction *x) {
   return (is_index_operation(x->opcode) || x->opcode == HLO_GATHER) &&
          x->operands[0]->shape->rank > 0;
 }
 
-/* Whether a reshape only adds or takes away dimensions of size 1. */
+/* Whether a reshape only adds or removes dimensions of size 1. */
 static bool keeps_dimensions(const Instruction *reshape) {
   const Shape *to = reshape->shape, *from = reshape->operands[0]->shape;
   int i = 0, j = 0;
@@ -91,7 +90,7 @@ static bool keeps_dimensions(const Instruction *reshape) {
   }
 }
 
-/* Whether an element is at one place of the operand wherever it is itself: no plan fails for that. */
+/* Whether every element has an affine position in the operand, for which no plan fails. */
 static bool moves_plainly(const Instruction *x) {
   switch (x->opcode) {
   case HLO_BROADCAST:
@@ -108,7 +107,7 @@ static bool has_parts(const Instruction *x) {
   return x->opcode == HLO_CONCATENATE || x->opcode == HLO_PAD;
 }
 
-/* A few machine instructions, however often it is done. */
+/* Whether an instruction takes only a few machine instructions per element. */
 static bool is_light(const Instruction *x) {
   switch (x->opcode) {
   case HLO_ABS:
@@ -142,7 +141,7 @@ static bool is_smaller(const Instruction *broadcast) {
   return elements(broadcast->operands[0]) < elements(broadcast);
 }
 
-/* How many arrays of its own size an instruction reads. */
+/* Returns the number of arrays of its own size that an instruction reads. */
 static int arrays_read(const Instruction *x) {
   int count = 0;
   for (int i = 0; i < x->operand_count; i++) {
@@ -165,7 +164,7 @@ static bool may_be_copied(const Instruction *x, int copies) {
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-/* A constant may be in very many groups: the shorter list is looked through. */
+/* Whether `x` is in a group. A constant may be in very many groups, so the shorter list is searched. */
 static bool is_member(const Fuser *fuser, const Instruction *x, const Group *group) {
   const GroupList *list = &fuser->groups_of[x->id];
   for (int i = 0; i < list->count && list->count <= group->count; i++) {
@@ -190,7 +189,7 @@ static void leave_last(Fuser *fuser, Group *group) {
   fuser->groups_of[x->id].count--;
 }
 
-/* As long as no member reindexes, a group's loops read each input once, at their own place. */
+/* Returns the input of a group without members that move elements: its loops read each element once. */
 static Input at_own_place(const Group *group, const Instruction *root, Instruction *x) {
   bool known = root->opcode != HLO_REDUCE_WINDOW && !group->reindexes;
   int64_t steps = elements(root->opcode == HLO_REDUCE ? root->operands[0] : root);
@@ -204,8 +203,8 @@ static void note_own_places(Group *group) {
   }
 }
 
-/* The inputs of the group with `x` in it, which is one of them, and then `*was`, or its first member; how
-** many, or MAX_INPUTS + 1 if there are too many. */
+/* Lists the inputs of the group after `x` joins it; `*was` has the reads of `x` before that. Returns their number,
+** or MAX_INPUTS + 1 if there are too many. */
 static int inputs_with(const Fuser *fuser, const Group *group, Instruction *x, Input *was,
                        Input *out) {
   int count = 0;
@@ -246,7 +245,7 @@ static bool is_outside(const Instruction *instruction, const void *data) {
 static bool windows_overlap(const Instruction *reduce) {
   const Window *window = &reduce->a->window;
   bool backwards;
-  if (cumulative_dimension(reduce, &backwards) >= 0) return false; /* one step an element */
+  if (cumulative_dimension(reduce, &backwards) >= 0) return false; /* one step per element */
   for (int i = 0; i < window->count; i++) {
     if (window->items[i].size > window->items[i].stride) return true;
   }
@@ -258,8 +257,8 @@ static bool is_smaller_than_root(const Instruction *x, const Group *group) {
   return elements(x) < elements(is_reduction(root) ? root->operands[0] : root);
 }
 
-/* Whether the loop would compute elements of `x` more than once; where it is of several arrays, only a
-** plan can tell. */
+/* Whether the loop would compute elements of `x` more than once. If `x` reads several arrays, only a plan can
+** tell. */
 static bool is_repeated(const Instruction *x, const Group *group) {
   const Instruction *root = group->members[0];
   if (is_free(x) || elements(x) == 1) return false;
@@ -273,7 +272,7 @@ static void set_inputs(Fuser *fuser, Group *group, const Input *inputs, int coun
   group->input_count = count;
 }
 
-/* Whether so many elements of `x` may be computed. */
+/* Whether computing this number of elements of `x` is cheap. */
 static bool is_cheap(const Instruction *x, const Group *group, int64_t computed) {
   if (computed <= elements(x) || is_free(x)) return true;
   return (elements(x) == 1 || !is_smaller_than_root(x, group)) &&
@@ -285,7 +284,7 @@ static void note_read(Input *input, int64_t steps) {
   input->elements += elements(input->x) == 1 ? 1 : steps;
 }
 
-/* How a plan reads the inputs, and of `last` computes elements. */
+/* Notes a plan's reads of the inputs, and the elements of `last` that it computes. */
 static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, Input *last) {
   int64_t steps = loop_plan_steps(plan);
   for (int i = 0; i < plan->count; i++) {
@@ -296,7 +295,7 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
     if (node->key == input->x) {
       note_read(input, steps);
     } else {
-      input->elements = INT32_MAX; /* reshaped or gathered: there is more to know than where */
+      input->elements = INT32_MAX; /* reshaped or gathered: its elements are unknown */
     }
   }
   for (int s = 0; s < plan->start_count; s++) {
@@ -304,7 +303,7 @@ static void note_reads(const Fuser *fuser, const LoopPlan *plan, Input *inputs, 
   }
 }
 
-/* Plans the group, to which `x` belongs now, and these are the inputs of. */
+/* Plans the group, which now contains `x` and has these inputs. */
 static bool plan_group(const Fuser *fuser, Group *group, Instruction *x, Input *inputs, int count) {
   Arena *arena = arena_new();
   LoopPlans plans;
@@ -340,11 +339,11 @@ static bool extends_plan(Group *group, const Instruction *x, const Input *was) {
   return is;
 }
 
-/* Joins if the group can still be one loop then, and does not do work again: neither for several of its
-** elements, nor in several boxes, nor for the several places where it reads one array. */
+/* Joins if the group is still one loop and repeats no work: neither for several of its elements, nor in several
+** boxes, nor at the several positions where it reads one array. */
 static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   Input inputs[MAX_INPUTS], was;
-  if (group->members[0]->opcode == HLO_SCATTER) return false; /* it reads memory only */
+  if (group->members[0]->opcode == HLO_SCATTER) return false; /* it only reads memory */
   if (group->count == MAX_MEMBERS || is_repeated(x, group)) return false;
   if (!group->reindexes && reindexes(x)) note_own_places(group);
   int count = inputs_with(fuser, group, x, &was, inputs), nodes = group->nodes;
@@ -363,8 +362,8 @@ static bool try_join(Fuser *fuser, Instruction *x, Group *group) {
   return false;
 }
 
-/* Whether an array is only sliced, or handed on: a dynamic slice in a loop's body is often of what the same
-** turn updates in place, which only waits for readers that come before. */
+/* Whether an array is only sliced or passed on. A loop's body often slices an array that the same iteration updates
+** in place, and the update must come after its readers. */
 static bool is_only_sliced(const Fuser *fuser, const Instruction *x) {
   bool only = true;
   for (int i = 0; i < fuser->users.count[x->id]; i++) {
@@ -374,7 +373,7 @@ static bool is_only_sliced(const Fuser *fuser, const Instruction *x) {
   return only;
 }
 
-/* Whether an array that is gathered from is updated, too: in place, if nobody reads it later. */
+/* Whether a gathered array is also updated: in place, if no instruction reads it later. */
 static bool is_updated(const Fuser *fuser, const Instruction *x) {
   bool is = false;
   for (int i = 0; i < fuser->users.count[x->id]; i++) {
@@ -384,7 +383,7 @@ static bool is_updated(const Fuser *fuser, const Instruction *x) {
   return is;
 }
 
-/* Whether it computes what only one instruction reads, or another shape of that. */
+/* Whether its value has only one user, perhaps through a reshape. */
 static bool is_producer(const Fuser *fuser, const Instruction *x) {
   while (x->opcode == HLO_RESHAPE && fuser->users.count[x->id] == 1) x = x->operands[0];
   return opcode_is_elementwise(x->opcode) && fuser->users.count[x->id] == 1 &&
@@ -397,8 +396,8 @@ static bool has_producer(const Fuser *fuser, const Instruction *x) {
   return has;
 }
 
-/* A loop for these alone would do nothing, or not more than a kernel; of what a dynamic slice takes a part
-** of, only that is computed. */
+/* Whether a group of this root is worth a loop. A loop for some operations alone would do nothing, or no more than
+** a kernel. Of a value that a dynamic slice reads, only the slice is computed. */
 static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   switch (x->opcode) {
   case HLO_DYNAMIC_SLICE: return is_producer(fuser, x->operands[0]);
@@ -435,7 +434,7 @@ static void start_group(Fuser *fuser, Instruction *x) {
   ARENA_PUSH(fuser->arena, fuser->groups.items, fuser->groups.count, fuser->groups.capacity, group);
 }
 
-/* The groups that the users of `x` are in; true if there are also users outside of all groups. */
+/* Lists the groups of the users of `x`; returns whether it also has users outside of all groups. */
 static bool users_groups(const Fuser *fuser, const Instruction *x, GroupList *out) {
   bool outside = x == fuser->computation->root;
   for (int i = 0; i < fuser->users.count[x->id]; i++) {
@@ -462,8 +461,8 @@ static void place(Fuser *fuser, Instruction *x) {
     return;
   }
   bool joins = (users.count == 1 && !outside) || may_be_copied(x, users.count + outside);
-  joins &= !(has_parts(x) && outside);                   /* then reading it is simpler */
-  joins &= !is_reduction(x) && x->opcode != HLO_SCATTER; /* which are always roots */
+  joins &= !(has_parts(x) && outside);                   /* reading it is simpler */
+  joins &= !is_reduction(x) && x->opcode != HLO_SCATTER; /* they are always roots */
   int joined = 0;
   for (int i = 0; joins && i < users.count; i++) joined += try_join(fuser, x, users.items[i]);
   if (outside || joined < users.count || users.count == 0) start_group(fuser, x);
@@ -493,8 +492,8 @@ static Computation *make_computation(Fuser *fuser, const Group *group) {
   return fused;
 }
 
-/* The computations are all made before the first root becomes a fusion, as an instruction may be
-** the root of one group and copied into others. */
+/* Makes all computations before the first root becomes a fusion, as an instruction may be the root of
+** one group and copied into others. */
 static void make_fusions(Fuser *fuser) {
   for (int i = 0; i < fuser->groups.count; i++) {
     Group *group = fuser->groups.items[i];
@@ -529,8 +528,8 @@ static bool fuse_computation(Computation *computation, const Target *target) {
   return changed;
 }
 
-/* Thunks are made of the entry and of what control flow calls. Computations that are applied to
-** elements stay as they are: the evaluator and the emitter read them. */
+/* Fuses the entry and the computations that control flow calls, as these become thunks. Computations applied to
+** elements stay, as the evaluator and the emitter read them. */
 static bool fuse_reached(Computation *computation, const Target *target, unsigned walk) {
   bool changed = false;
   if (!computation_enter(computation, walk)) return false;
