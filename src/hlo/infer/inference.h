@@ -1,6 +1,6 @@
 /*
-** Shape inference: from operands and attributes to the shape of the result, or to the rule that
-** they break. One function per rule; a table maps opcodes to rules.
+** Infers the shape of a result from operands and attributes, or reports the rule that they break. Each rule
+** is one function; a table maps opcodes to rules.
 */
 #ifndef XLA_HLO_INFER_INFERENCE_H
 #define XLA_HLO_INFER_INFERENCE_H

@@ -1,4 +1,4 @@
-/* Operations that run a user computation on scalars: map, reduce and sort. */
+/* Infers the shapes of operations that apply a computation to scalars: map, reduce and sort. */
 #include "hlo/infer/inference_rules.h"
 
 /* XLA maps over all dimensions or none; text may leave the list out. */

@@ -1,6 +1,6 @@
 /*
-** Operations that call computations as a whole: the operands must be what the computation's
-** parameters are, and its result is the operation's.
+** Infers the shapes of operations that call computations. The operands must have the shapes of the
+** computation's parameters, and the result has the shape of its root.
 */
 #include "hlo/infer/inference_rules.h"
 

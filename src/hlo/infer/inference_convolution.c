@@ -1,4 +1,4 @@
-/* Convolution, with any arrangement of dimensions, groups of features or of batches. */
+/* Infers the shape of convolution, with any dimension numbers and with groups of features or batches. */
 #include "hlo/infer/inference_rules.h"
 
 /* batch/feature and spatial dimension numbers of one array must be a permutation of 0..rank-1. */

@@ -1,7 +1,7 @@
 /*
-** Element-wise operations. HLO broadcasts nothing implicitly: operands have one and the same
-** dimensions (the builder inserts broadcasts where XlaBuilder would). What differs between the
-** operations is which element types they take and give: a table.
+** Infers the shapes of element-wise operations. HLO has no implicit broadcast: all operands have the same
+** dimensions (the builder inserts broadcasts as XlaBuilder does). A table lists the element types of each
+** operation's operands and result.
 */
 #include "hlo/infer/inference_rules.h"
 

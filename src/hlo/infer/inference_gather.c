@@ -1,4 +1,4 @@
-/* Gather. The names are those of XLA's GatherDimensionNumbers. */
+/* Infers the shape of gather. The names are those of XLA's GatherDimensionNumbers. */
 #include "hlo/infer/inference_rules.h"
 
 /* The indices' dimensions, with the implied trailing 1 if index_vector_dim is their rank. */

@@ -1,4 +1,4 @@
-/* Operations with an algorithm of their own: top-k, FFT, factorisations, batch normalisation. */
+/* Infers the shapes of top-k, FFT, factorisations and batch normalisation. */
 #include "hlo/infer/inference_rules.h"
 
 const Shape *infer_topk(Inference *in) {

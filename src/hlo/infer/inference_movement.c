@@ -1,4 +1,4 @@
-/* Operations that move elements and compute nothing. */
+/* Infers the shapes of operations that only move elements. */
 #include "hlo/infer/inference_rules.h"
 
 /* HLO's broadcast keeps sizes: operand dimension i becomes result dimension dimensions[i]. The list

@@ -1,9 +1,9 @@
 /*
-** What the inference rules share; private to inference*.c, verifier.c and builder.c.
+** Declares the checks that inference rules share; private to inference*.c, verifier.c and builder.c.
 **
-** A rule gets an Inference and returns the inferred shape, or NULL after broken(). Rules check in
-** the order in which a user would want to hear of it: operands, then attributes, then the stated
-** shape. Sizes of dynamic dimensions are their bounds, as everywhere.
+** A rule gets an Inference and returns the inferred shape, or NULL after broken(). Rules check operands
+** first, then attributes, then the stated shape, so that the first error is the most useful one. Sizes of
+** dynamic dimensions are their bounds, as everywhere.
 */
 #ifndef XLA_HLO_INFER_INFERENCE_RULES_H
 #define XLA_HLO_INFER_INFERENCE_RULES_H

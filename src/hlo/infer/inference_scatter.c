@@ -1,4 +1,4 @@
-/* Scatter: N operands, indices, N updates. The names are those of XLA's ScatterDimensionNumbers. */
+/* Infers the shape of scatter: N operands, indices, N updates. The names are those of XLA's ScatterDimensionNumbers. */
 #include "hlo/infer/inference_rules.h"
 
 static bool scatter_index_dims(Inference *in, int at, Dims *dims) {

@@ -1,4 +1,4 @@
-/* Sources, tuples, and what only orders. */
+/* Infers the shapes of operations without operands, of tuples, and of operations that only order others. */
 #include "hlo/infer/inference_rules.h"
 
 const Shape *infer_constant(Inference *in) {

@@ -1,4 +1,4 @@
-/* Transfers between host, devices and memories; and custom calls, whose result is stated. */
+/* Infers the shapes of transfers between host, devices and memories, and of custom calls, whose result is stated. */
 #include <string.h>
 
 #include "hlo/infer/inference_rules.h"

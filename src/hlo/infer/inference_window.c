@@ -1,4 +1,4 @@
-/* Windows: the sizes that they give, and the reductions over them. */
+/* Infers the sizes of windowed results, and the shapes of reductions over windows. */
 #include "hlo/infer/inference.h"
 #include "hlo/infer/inference_rules.h"
 

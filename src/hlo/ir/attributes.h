@@ -1,7 +1,7 @@
 /*
-** Attributes: everything that an instruction says besides its operands and its shape. One flat
-** structure for all operations; opcodes.def says which fields mean something for which operation,
-** attributes.def how each is written. Lists and strings live in the module's arena.
+** Holds an instruction's attributes: everything except its operands and its shape. All operations have the
+** same flat structure. opcodes.def lists the fields that each operation uses, attributes.def the text form
+** of each field. Lists and strings are in the module's arena.
 */
 #ifndef XLA_HLO_IR_ATTRIBUTES_H
 #define XLA_HLO_IR_ATTRIBUTES_H

@@ -1,4 +1,4 @@
-/* Opcodes and what the table says of each. */
+/* Declares the opcodes, and the properties of each from opcodes.def. */
 #ifndef XLA_HLO_IR_OPCODE_H
 #define XLA_HLO_IR_OPCODE_H
 

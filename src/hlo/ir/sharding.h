@@ -1,19 +1,19 @@
 /*
-** How arrays are divided among the partitions of a replica, and the custom calls that go from a whole
-** array to a partition's shard and back: JAX's shard_map and pmap.
+** Describes the division of arrays among the partitions of a replica, and the custom calls that convert a
+** whole array to a partition's shard and back: JAX's shard_map and pmap.
 **
 **   notation   shard of a whole array       whole array of shards        the sharding is
 **   Shardy     xla.sdy.GlobalToLocalShape   xla.sdy.LocalToGlobalShape   in the call's frontend attributes
 **   XLA        SPMDFullToShardShape         SPMDShardToFullShape         of the operand; of the call
 **
-** Shardy names axes of a mesh that the module's header states; a manual computation divides only by
-** its own manual_axes, so nested ones each divide by theirs:
+** Shardy names axes of a mesh in the module's header. A manual computation divides only by its own
+** manual_axes, so nested ones each divide by theirs:
 **   #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}, unreduced={"w"}>]>
-** XLA's states which device has which tile; trailing dimensions say why devices have the same one:
+** XLA's notation lists each device's tile; trailing dimensions give the reason why devices share one:
 **   {devices=[2,1,2,2]<=[2,4]T(1,0) last_tile_dims={manual, replicated}}
 **
 ** Values that no manual computation divides are whole on every partition. Shardings of other
-** instructions are hints for a partitioner: the parser checks their grammar, nothing reads them.
+** instructions are hints for a partitioner: the parser checks their grammar, and they have no effect.
 */
 #ifndef XLA_HLO_IR_SHARDING_H
 #define XLA_HLO_IR_SHARDING_H

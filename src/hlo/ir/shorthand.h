@@ -1,4 +1,4 @@
-/* The instructions that rewrites add most often, a call each. */
+/* Adds the instructions that rewrites need most often, with one call each. */
 #ifndef XLA_HLO_IR_SHORTHAND_H
 #define XLA_HLO_IR_SHORTHAND_H
 

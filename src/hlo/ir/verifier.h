@@ -1,7 +1,7 @@
 /*
-** The verifier: whether a module is one that XLA would accept. Checks each instruction's arity,
-** attributes and shape (by inference), parameter numbering, called computations' signatures, roots,
-** names, order, replica groups, channel ids, and the module's entry layout and aliases.
+** Verifies that XLA would accept a module. Checks each instruction's arity, attributes and shape (by
+** inference), parameter numbering, called computations' signatures, roots, names, order, replica groups,
+** channel ids, and the module's entry layout and aliases.
 */
 #ifndef XLA_HLO_IR_VERIFIER_H
 #define XLA_HLO_IR_VERIFIER_H

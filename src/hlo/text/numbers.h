@@ -1,4 +1,4 @@
-/* Numbers as HLO text writes them, in every element type. */
+/* Reads and writes the numbers of HLO text, in every element type. */
 #ifndef XLA_HLO_TEXT_NUMBERS_H
 #define XLA_HLO_TEXT_NUMBERS_H
 
@@ -7,11 +7,11 @@
 #include "base/arena.h"
 #include "value/types.h"
 
-/* A decimal number, inf, -inf, nan, -nan: the nearest double. False if it is none, or if a decimal
-** number is beyond the largest double; then *value is infinite. `scratch` is for very long ones. */
+/* Reads a decimal number, inf, -inf, nan or -nan as the nearest double. Returns false if it is none of these, or
+** is beyond the largest double; then *value is infinite. `scratch` is for very long numbers. */
 bool number_parse(Arena *scratch, const char *text, size_t length, double *value);
 
-/* How a float type lays out its bits, where NaNs have payloads: sign, exponent, mantissa. */
+/* The bits of a float type whose NaNs have payloads: sign, exponent, mantissa. */
 typedef struct FloatBits {
   int exponent_bits, mantissa_bits;
 } FloatBits;

@@ -1,4 +1,4 @@
-/* The parser's small tools: errors, tokens, names. */
+/* Implements the parser's helpers for errors, tokens and names. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
-** A module as HLO text, in the form that jax's as_hlo_text() has: no % before names, no types
-** before operands, computations without their signatures, called ones first and the entry last.
+** Prints a module as HLO text, in the form of jax's as_hlo_text(): no % before names, no types before
+** operands, computations without signatures, callees first and the entry last.
 */
 #include "hlo/text/printer.h"
 

@@ -1,4 +1,4 @@
-/* What the printer's files share. */
+/* Declares the state and functions that the printer's files share. */
 #ifndef XLA_HLO_TEXT_PRINTER_H
 #define XLA_HLO_TEXT_PRINTER_H
 
@@ -6,8 +6,8 @@
 #include "hlo/ir/module.h"
 
 /*
-** The names to print: an instruction's or computation's own, unless XLA's parser would not take it
-** (`my value`, `nan`, `f32`); then one that it takes and that nothing else around has.
+** The names to print: an instruction's or computation's own, unless XLA's parser would refuse it
+** (`my value`, `nan`, `f32`); then a unique one that it accepts.
 */
 typedef struct Printer {
   StrBuf *out;
@@ -23,7 +23,7 @@ void printer_names_of_module(Printer *printer);
 void printer_names_of_computation(Printer *printer, const Computation *computation);
 const char *printer_computation_name(const Printer *printer, const Computation *computation);
 const char *printer_instruction_name(const Printer *printer, const Instruction *instruction);
-/* `name`, or something as like it as XLA accepts. */
+/* Returns `name`, or a similar name that XLA accepts. */
 const char *good_name(Arena *arena, const char *name);
 
 /* printer_attributes.c: ", name=value" for each attribute that has to be said. */

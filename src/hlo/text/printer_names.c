@@ -1,4 +1,4 @@
-/* Names that XLA's parser accepts. */
+/* Chooses names that XLA's parser accepts. */
 #include <string.h>
 
 #include "hlo/text/lexer.h"

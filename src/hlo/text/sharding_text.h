@@ -1,6 +1,6 @@
 /*
-** The two notations of shardings (see sharding.h), read into one form: digits of a position in a
-** grid of devices. Private to sharding.c and sharding_text.c.
+** Parses the two notations of shardings (see sharding.h) into one form: digits of a position in a grid of
+** devices. Private to sharding.c and sharding_text.c.
 */
 #ifndef XLA_HLO_TEXT_SHARDING_TEXT_H
 #define XLA_HLO_TEXT_SHARDING_TEXT_H
@@ -21,13 +21,13 @@ void digits_push(Arena *arena, Digits *digits, Digit digit);
 typedef struct Sharding {
   int64_t positions;      /* of the grid */
   const int64_t *devices; /* by position; NULL: the position itself */
-  int rank;               /* -1: it suits every rank */
-  Digits *dimensions;     /* by which digits each is cut */
+  int rank;               /* -1: any rank */
+  Digits *dimensions;     /* the digits that divide each */
   Digits addends;
   Opcode reduction; /* of the addends */
 } Sharding;
 
-/* Where reading stands; `problem` is NULL until something is not understood. */
+/* The reader's position; `problem` is NULL until an error. */
 typedef struct Scan {
   Arena *arena;
   const char *at;
@@ -35,7 +35,7 @@ typedef struct Scan {
 } Scan;
 bool scan_fail(Scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The value of a key in {key=value, key = value}, a quoted one without quotes; NULL: there is none. */
+/* Returns the value of a key in {key=value, key = value}, without quotes; NULL if there is none. */
 const char *dictionary_value(Arena *arena, const char *dictionary, const char *key);
 
 /* Shardy's sharding_per_value<[...]>: `count` shardings, cut by `manual_axes` only. `header` is the

@@ -1,4 +1,4 @@
-/* What the rewrites of operations that apply computations to elements share. */
+/* Declares functions shared by the rewrites of operations that apply computations to elements. */
 #ifndef XLA_REWRITE_EXPAND_APPLIED_H
 #define XLA_REWRITE_EXPAND_APPLIED_H
 

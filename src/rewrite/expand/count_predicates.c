@@ -1,9 +1,9 @@
 /*
-** Writes products of predicates as ones of bytes:
+** Writes dots of predicates as dots of bytes:
 **
 **     dot(p, q)    compare(dot(convert(p), convert(q)), 0), direction=NE
 **
-** where the inner one is S32: how many places there are at which both hold, which is less than 2^31.
+** The inner dot is S32: it counts the positions where both hold, which are fewer than 2^31.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"

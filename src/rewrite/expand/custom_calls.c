@@ -1,6 +1,6 @@
 /*
-** Custom calls that are another spelling of something XLA has an operation for, or a hint to a
-** compiler for several devices. LAPACK's are left: kernels run those (kernels/linalg/linalg.c).
+** Replaces custom calls that spell an operation of XLA's by that operation, and removes those that are
+** hints to a partitioner. LAPACK's stay: kernels run them (kernels/linalg/linalg.c).
 */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
-** Writes bitcast, which sees the physical order of elements, as operations that know nothing of layouts:
-** a transpose to the order in which the operand's layout has them, a reshape, and a transpose from the
-** order of the result's. Optimised modules of XLA are full of them. What changes the width of elements is
-** left to the evaluator.
+** Expands bitcast, which depends on the physical order of elements, into operations without layouts: a
+** transpose to the order of the operand's layout, a reshape, and a transpose from the order of the result's
+** layout. XLA's optimised modules have many. Bitcasts that change the elements' width stay, for the
+** evaluator.
 */
 #include "rewrite/rewrite.h"
 

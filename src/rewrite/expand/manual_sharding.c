@@ -1,9 +1,9 @@
 /*
-** Manual computations, JAX's shard_map and pmap: custom calls that give a partition its shard of a
-** whole array, and make a whole array of all partitions' shards (hlo/ir/sharding.h says which). The
-** array is whole on every partition, so a shard is a dynamic-slice at a start that the partition
-** looks up in a table. Shards are joined by an all-gather along each dimension that is cut. Of an
-** array of addends, the first partition takes all and the others zeros; joining is an all-reduce.
+** Expands the custom calls of manual computations, JAX's shard_map and pmap (hlo/ir/sharding.h lists
+** them). One takes a partition's shard of a whole array, the other joins all partitions' shards. The array
+** is whole on every partition, so a shard is a dynamic-slice, whose start the partition looks up in a
+** table. An all-gather along each divided dimension joins shards. For an array of addends, the first
+** partition takes the whole array and the others zeros; an all-reduce joins them.
 */
 #include <string.h>
 

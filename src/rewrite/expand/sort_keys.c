@@ -1,14 +1,14 @@
 /*
-** Computes the keys of sorts beforehand: a comparator that compares f(a) with f(b) is asked for each
-** pair it sees, so it computes f many times an element. Here f of all elements becomes an operand of
-** its own, made by one loop, and the comparator compares what it finds there:
+** Computes the keys of sorts before the sort. A comparator of f(a) with f(b) runs for each pair compared, so
+** it computes f many times per element. Here one loop computes f of all elements as another operand, and the
+** comparator compares these keys:
 **
 **     sort(x), by f(a) < f(b)   =   get-tuple-element(sort(f(x), x), 1), by the first operand
 **
-** Keys that kernels/sort/sort.c can make itself, which are elements or nearly so, stay in the comparator.
+** Keys that kernels/sort/sort.c can compute, elements or simple functions of them, stay in the comparator.
 **
-** Of comparators that have no such keys, pass_batch_comparators makes computations on arrays, which
-** kernels/sort/sort_merge.c calls: the sort's attribute `calls`.
+** For comparators without keys, pass_batch_comparators makes computations on arrays, in the sort's
+** attribute `calls`, which kernels/sort/sort_merge.c calls.
 */
 #include "plan/comparator.h"
 #include "rewrite/passes.h"

@@ -1,7 +1,7 @@
 /*
-** A number less the largest of some that it is one of, as every softmax has it, is at most 0, or no number:
-** e^x then needs no care for large x. Noted at the difference, as the loop that computes it does not see where
-** the largest are from. What else ranges say of exponentials, that loop finds (codegen/math_emitter.c).
+** Marks differences that are at most 0 or NaN: a number minus the max of numbers that include it, as in every
+** softmax. Their exponential needs no code for large x. The mark is needed because the loop that computes the
+** difference does not see the max's operands. codegen/math_emitter.c finds other ranges of exponentials.
 */
 #include <string.h>
 

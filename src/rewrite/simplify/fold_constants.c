@@ -1,6 +1,6 @@
 /*
-** Computes by the evaluator what depends on constants alone, where the result is small: a constant
-** is read from memory, so folding a broadcast or an iota would make the program slower.
+** Folds constants: the evaluator computes instructions whose operands are constants, if the result is
+** small. A constant is read from memory, so folding a broadcast or an iota would make the program slower.
 */
 #include "reference/eval.h"
 #include "rewrite/rewrite.h"

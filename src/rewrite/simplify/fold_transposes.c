@@ -1,10 +1,10 @@
 /*
-** Transposes of what a dot or a convolution reads, and of what it makes, become other dimension
-** numbers: both take their dimensions in any order.
+** Folds transposes of a dot's or a convolution's operands and result into its dimension numbers, as both
+** take their dimensions in any order.
 **
-** A dot's result has the dimensions of an operand that are neither batch nor contracted in their
-** order, so that order must stay; but a transpose that exchanges the lhs' with the rhs' exchanges
-** the operands. Convolutions of groups keep theirs: those are fast in one order only.
+** A dot's result has the free dimensions of each operand in the operand's order, so that order must stay.
+** A transpose that exchanges those of lhs and rhs exchanges the operands. Grouped convolutions keep their
+** transposes, as they are fast in one order only.
 */
 #include "base/scope.h"
 #include "rewrite/rewrite.h"

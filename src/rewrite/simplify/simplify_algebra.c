@@ -1,10 +1,10 @@
 /*
-** Algebra on single instructions and their operands, one rule per operation. Every rule keeps every
-** bit of the result, NaNs and negative zeros too: so x + 0 stays for floats (it turns -0 into +0),
-** while x - 0 and x * 1 go.
+** Simplifies single instructions by algebra on their operands, one rule per operation. Every rule keeps
+** every bit of the result, including NaNs and negative zeros. So x + 0 stays for floats (it turns -0 into
+** +0), while x - 0 and x * 1 become x.
 **
-** A rule returns NULL where it has nothing to say, its argument if it changed that in place, or else
-** the instruction that takes the argument's place.
+** A rule returns NULL if it does not apply, its argument if it changed that in place, or else the
+** argument's replacement.
 */
 
 #include "hlo/ir/shorthand.h"

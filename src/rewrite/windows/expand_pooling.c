@@ -1,14 +1,14 @@
 /*
-** Writes select-and-scatter, the gradient of pooling, with operations that loops are made of, where
-** its windows lie side by side: then every element is in one window at most. A dimension of o windows
-** of k elements becomes two, [o, k]; for windows in one dimension:
+** Expands select-and-scatter, the gradient of pooling, into operations that fuse, if its windows do not
+** overlap: then every element is in at most one window. A dimension of o windows of k elements becomes two,
+** [o, k]; for windows in one dimension:
 **
 **     x'       = reshape(operand)                    [o, k]
 **     place    = iota along the window               [o, k]
 **     (_, at)  = reduce(x', place, by `select`)      [o]
 **     result   = select(place == at, `scatter`(init, source), init)
 **
-** What the windows don't reach is sliced off before, and padded with the initial value afterwards.
+** Elements outside all windows are sliced off before, and padded with the initial value afterwards.
 */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
-** Writes the padding and the base dilation of reduce-window, where it combines by something that has no
-** neutral value, as an operand that says which elements there are:
+** Replaces the padding and the base dilation of a reduce-window without a neutral value by a mask operand,
+** which is true for the array's elements:
 **
 **     there                    = pad(true, false)
 **     f'(so far, _, x, there)  = select(there, f(so far, x), so far)
 **
-** Then loops can be made of it. Of others rewrite/windows/pad_windows.c takes care.
+** Then it can become a loop. rewrite/windows/pad_windows.c handles those with a neutral value.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"

@@ -1,8 +1,8 @@
 /*
-** Makes the padding and the base dilation of reduce-window a `pad` before it, so that the loop over
-** windows need not ask where the operand ends: where these are more kinds of windows than a loop has boxes, or
-** some are padding only. XLA leaves the padding out of a window's result; to pad is the
-** same only with a value that changes nothing: -0 for a sum, and so on.
+** Replaces the padding and the base dilation of reduce-window by a `pad` before it, so that the loop over
+** windows needs no bounds checks. This is done if windows need more boxes than a plan has, or some are
+** padding only. XLA leaves padding out of a window's result, so the padding value must be neutral: -0 for a
+** sum, and so on.
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"

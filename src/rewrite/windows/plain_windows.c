@@ -1,11 +1,11 @@
 /*
-** Writes windows that are reversed, and those of reduce-window that are the whole array, as what loops and
-** other passes know:
+** Rewrites reversed windows, and reduce-windows whose window is the whole array, as operations that loops and
+** other passes support:
 **
 **     reduce-window(x, init), reversed      reverse(reduce-window(reverse(x), init))
 **     reduce-window(x, init), all of x      reshape(reduce(x, init))
 **
-** A reversed window meets what lies under it from the other end: in the reversed array, from this end.
+** A reversed window takes its elements from the other end, which is a plain window of the reversed array.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/expand/applied.h"

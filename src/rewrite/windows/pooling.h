@@ -1,4 +1,4 @@
-/* What the passes about windows share. */
+/* Declares functions shared by the passes about windows. */
 #ifndef XLA_REWRITE_WINDOWS_POOLING_H
 #define XLA_REWRITE_WINDOWS_POOLING_H
 

@@ -1,14 +1,13 @@
 /*
-** Writes reductions of 8-bit floats as the levels that XLA:CPU takes them in: sums that are rounded, and
-** overflow, at every step are others in another order, so that the loops of reductions, with several
-** accumulators each, are not for them. Windows are taken in order:
+** Splits reductions of 8-bit floats into XLA:CPU's levels. Sums are rounded, and overflow, at every step, so
+** they depend on the order. Loops of reductions, which have several accumulators, are therefore unsuitable.
+** Windows are reduced in order:
 **
 **     while a reduced dimension is longer than 32
 **       x = reduce-window(x)    of 32 along those, SAME padding, and all of the other reduced ones
-**     result = reshape(reduce-window(x))    of all that is left
+**     result = reshape(reduce-window(x))    of all remaining elements
 **
-** Reductions of several operands have one level. (reference/reduce.c does the same, an element at a
-** time.)
+** Reductions of several operands have one level. (reference/reduce.c does the same, one element at a time.)
 */
 #include "hlo/ir/shorthand.h"
 #include "plan/reduction.h"

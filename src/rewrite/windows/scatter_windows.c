@@ -1,11 +1,11 @@
 /*
-** Writes select-and-scatter, where its windows overlap or are padded, as the two steps of its name:
+** Splits select-and-scatter with overlapping or padded windows into the two steps of its name:
 **
 **     place    = 0, 1, 2, ... in the operand's shape
 **     (_, at)  = reduce-window((operand, place), by `select`)   in the source's shape
 **     result   = scatter(init, at, source, by `scatter`)        in one dimension
 **
-** Padding has the place -1, at which nothing is; nor does the scatter update there.
+** Padding has the place -1, which is out of bounds, so the scatter skips it.
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/passes.h"
