@@ -1,10 +1,10 @@
 /*
 ** A bump allocator: everything that belongs to one module, one compilation or one evaluation comes
-** from one arena and goes with it. Programs are small; their data is not, and does not come from
-** here (see value/literal.h and runtime/buffer.h), so that running out of memory for data is an
-** ordinary error. Running out of it for an arena is fatal to the call: platform_fatal() unwinds to
-** the caller's side of the API, which reports RESOURCE_EXHAUSTED; arenas that the call made go with
-** it (base/scope.h). So nothing of this may be called with a lock held.
+** from one arena and is freed with it. Programs are small. Their data is large and does not come from
+** arenas (see value/literal.h and runtime/buffer.h), so that running out of memory for data is an
+** ordinary error. Running out of memory for an arena ends the call: platform_fatal() unwinds to the API,
+** which reports RESOURCE_EXHAUSTED, and the arenas that the call made are freed (base/scope.h). So no
+** function of an arena may be called with a lock held.
 */
 #ifndef XLA_BASE_ARENA_H
 #define XLA_BASE_ARENA_H
@@ -18,14 +18,14 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is fine */
 
-/* NULL where there is no memory, for those who can't be unwound. */
+/* As arena_new, but returns NULL without memory; for callers that cannot be unwound. */
 Arena *arena_try_new(void);
 
-/* Zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
+/* Returns zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
 void *arena_alloc(Arena *arena, size_t bytes);
-/* The same memory, but NULL where there is not enough: for data, whose size a program chooses. */
+/* The same, but returns NULL if there is not enough memory; for data, whose size a program chooses. */
 void *arena_try_alloc(Arena *arena, uint64_t bytes);
-/* Counts and sizes are of 64 bits, as programs' are, where pointers have 32. */
+/* Counts have 64 bits, as in programs, even if pointers have 32. */
 void *arena_alloc_array(Arena *arena, uint64_t count, size_t size);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);
 char *arena_strdup(Arena *arena, const char *text);

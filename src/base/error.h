@@ -1,6 +1,6 @@
 /*
-** How every fallible function reports: it returns false (or NULL) and has filled in an Error that
-** the caller passed. Nothing is global, so errors are safe on any thread.
+** Errors: every function that can fail returns false (or NULL) and fills in an Error that the caller
+** passed. Nothing is global, so errors are safe on any thread.
 */
 #ifndef XLA_BASE_ERROR_H
 #define XLA_BASE_ERROR_H
@@ -37,7 +37,7 @@ typedef struct Error {
 } Error;
 
 /* Fills `error` and returns false, so that `return error_set(...)` is the whole failure path.
-** A message that is too long is cut. `error` may be NULL: then only the return value tells. */
+** A message that is too long is truncated. `error` may be NULL. */
 bool error_set(Error *error, StatusCode code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool error_setv(Error *error, StatusCode code, const char *format, va_list arguments);
@@ -49,7 +49,7 @@ bool error_set_op(Error *error, StatusCode code, const char *operation, const ch
 /* Appends text to the message, as far as it fits. */
 void error_append(Error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts "<operation>: " before a message that something below the operation made. Returns false. */
+/* Puts "<operation>: " before the message of a function that does not know the operation. Returns false. */
 bool error_name_op(Error *error, const char *operation);
 
 /* Shorthand for the most frequent case. */

@@ -1,6 +1,6 @@
 /*
-** What contractions compute with. Operands of any type are converted to one of seven element types
-** when they are packed, multiplied by the loops of lanes.h, and added up as one of six:
+** Chooses the types that contractions compute with. Operands of any type are converted to one of seven element
+** types when packed, multiplied by the loops of lanes.h, and added up in one of six:
 **
 **     results              elements   sums
 **     f64, or an operand   f64        f64
@@ -9,8 +9,8 @@
 **     8 bytes of integer   s64        s64
 **     integers             s16, if the operands fit, else s32; s32
 **
-** Integers are added modulo 2^32 or 2^64, and so are right modulo the width of the result's type,
-** whatever its sign.
+** Integers are added modulo 2^32 or 2^64, which is right modulo the width of the result's type, signed or
+** unsigned.
 */
 #ifndef XLA_KERNELS_ARITHMETIC_H
 #define XLA_KERNELS_ARITHMETIC_H
@@ -31,7 +31,7 @@ typedef struct Arithmetic {
 } Arithmetic;
 
 const Arithmetic *arithmetic_for(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result);
-/* Of elements that are as wide as their sums: s32 instead of s16. */
+/* Returns the arithmetic whose elements are as wide as their sums: s32 instead of s16. */
 const Arithmetic *arithmetic_plain(PrimitiveType lhs, PrimitiveType rhs, PrimitiveType result);
 
 #endif

@@ -14,14 +14,14 @@ typedef struct Lock {
 
 enum { THREAD_HOST = 0, THREAD_NONE = -1 };
 
-/* Which thread this is: the host's, 0, until something else is said. */
+/* Sets the number of this thread. The default is THREAD_HOST. */
 void lock_set_thread(int number);
 int lock_thread(void);
 
 /*
-** A thread other than the host's sleeps until it has the lock. The host's must not sleep for long,
-** and may be the one that would hear of the owner's death: where it has waited for seconds, which
-** no living owner makes it do, it gives its call up with platform_trap(STATUS_UNAVAILABLE).
+** Acquires the lock. A worker sleeps until it has the lock. The host's thread must not sleep for long, and only it
+** may learn of the owner's death. No living owner holds a lock for seconds; after that time the host's thread
+** ends its call with platform_trap(STATUS_UNAVAILABLE).
 */
 void lock_acquire(Lock *lock);
 void lock_release(Lock *lock);

@@ -21,7 +21,7 @@ _Noreturn void platform_fatal(const char *message);
 double platform_now_us(void);
 
 /* Converts a decimal number, -?digits[.digits][e[+-]digits], to the nearest double; infinite beyond the largest.
-** The function after it converts back: it returns the `digits` digits (at most 17) nearest to value > 0 as an
+** platform_decimal_digits converts back: it returns the `digits` digits (at most 17) nearest to value > 0 as an
 ** integer whose first digit counts 10^exponent; of two equally near ones, either. Every host can do both; the
 ** C library's versions take 9 kB of the download. */
 double platform_parse_decimal(const char *text);

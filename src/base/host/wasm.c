@@ -1,6 +1,6 @@
 /*
-** The platform of WebAssembly under a JavaScript host. What only JavaScript can do (instantiate
-** modules, catch traps, post messages) is in bindings/library.js.
+** Implements platform.h for WebAssembly under a JavaScript host. bindings/library.js does the parts that only
+** JavaScript can do: instantiate modules, catch traps, post messages.
 */
 #include <emscripten.h>
 #include <emscripten/stack.h>
@@ -36,8 +36,8 @@ _Noreturn void platform_fatal(const char *message) {
 
 double platform_now_us(void) { return emscripten_get_now() * 1e3; }
 
-/* Under the name that the Makefile gives it: of those without floats, the C library has only the one for a
-** list of arguments. */
+/* Implements snprintf without floats, under the name that the Makefile gives it. The C library's variant without
+** floats takes only a va_list. */
 int snprintf(char *restrict out, size_t size, const char *restrict format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -63,7 +63,7 @@ void platform_notify(void) { xla_js_notify(); }
 
 bool platform_has_codegen(void) { return true; }
 
-/* What bindings/library.js reads. A module's number is its record's address divided by 8. */
+/* The record of a module; bindings/library.js reads it. A module's number is its record's address divided by 8. */
 typedef struct ModuleRecord {
   uint32_t serial; /* odd, never used twice; anything else: the module was released */
   uint32_t size;
@@ -95,8 +95,8 @@ void platform_module_release(int module) {
 }
 
 /*
-** A thread's addresses of the functions that it called last, so that JavaScript is asked once for each.
-** An entry whose serial is not the module's any more is another module's.
+** A thread's cache of function addresses, so that it calls JavaScript once per function. An entry with another
+** serial than the module's belongs to another module.
 */
 enum { CACHE_BITS = 9 };
 typedef struct CachedFunction {
@@ -121,9 +121,8 @@ GeneratedKernel platform_module_function(int module, int function) {
 }
 
 /*
-** The host's stack lies at the bottom of memory (--stack-first), where to overflow it is a trap. A
-** worker's is on the heap, with other things below: its last words are a guard, and who finds them
-** written over knows that more was.
+** The host's stack lies at the bottom of memory (--stack-first), so that an overflow traps. A worker's stack is on
+** the heap, above other data. Its last words are a guard: if they are overwritten, the stack overflowed.
 */
 enum { GUARD_WORDS = 64, GUARD = 0x57acced5 };
 static _Thread_local uint32_t *stack_guard;
@@ -209,9 +208,9 @@ int platform_concurrency(void) { return emscripten_num_logical_cores(); }
 bool platform_shared_memory(void) { return true; }
 
 /*
-** In JavaScript (Atomics.wait), not by memory.atomic.wait32: Node 20's baseline compiler loses the
-** locals of a function that waits in a loop. A worker's pointer to its own stack became 0, and all
-** workers shared the same few bytes. binaryen inlines any function around the instruction.
+** Waits in JavaScript (Atomics.wait), not with memory.atomic.wait32: Node 20's baseline compiler loses the locals
+** of a function that waits in a loop. A worker's pointer to its own stack became 0, and all workers shared the
+** same few bytes. A wrapper function does not help, since binaryen inlines it.
 */
 void platform_wait(_Atomic uint32_t *word, uint32_t seen, double most_us) {
   xla_js_wait(word, seen, most_us);

@@ -21,8 +21,8 @@ int64_t axes_stride(const Axes *axes, Operand operand) {
 
 static int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
-/* Puts axes in the order of their strides in one operand, greatest first, and merges those that
-** continue each other everywhere. */
+/* Sorts axes by their strides in one operand, largest first, and merges neighbours that form one axis in all
+** operands. */
 static void arrange_axes(Axes *axes, Operand by) {
   Axis *items = axes->items;
   for (int i = 1; i < axes->count; i++) {
@@ -82,8 +82,8 @@ void contraction_swap(Contraction *c) {
   c->type[RHS] = type;
 }
 
-/* Lines in the order of the result. The depth in that of an operand whose elements are neighbours
-** along it: of one whose lines are neighbours no order is better than another. */
+/* Lines take the order of the result. The depth takes the order of an operand that is contiguous along it; for
+** an operand that is contiguous along its lines, the order of the depth does not matter. */
 void contraction_arrange(Contraction *c, const ContractionPlan *plan) {
   if (plan->swapped) contraction_swap(c);
   arrange_axes(&c->batch, OUT);

@@ -8,7 +8,7 @@
 #include "kernels/elements.h"
 
 enum {
-  CHUNK_PRODUCTS = 400 * 1000, /* multiplications that are worth a chunk */
+  CHUNK_PRODUCTS = 400 * 1000, /* min multiplications of a chunk */
   FINISH_ELEMENTS = 16 * 1024, /* of a finishing chunk */
 };
 
@@ -16,7 +16,7 @@ enum {
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Columns that are neighbours in the result can be stored whole. */
+/* Returns whether to swap rows and columns: columns that are contiguous in the result can be stored as vectors. */
 static bool should_swap(const Contraction *c) {
   return !c->keeps_rows && axes_have_neighbours(&c->rows, OUT) &&
          !axes_have_neighbours(&c->columns, OUT);
@@ -27,12 +27,12 @@ static bool are_neighbours(const Axes *axes, Operand operand) {
 }
 
 enum {
-  THIN = 3,        /* so few rows are streamed, even if the matrix is small */
-  TINY = 256,      /* elements, with a depth of not more than */
-  TINY_DEPTH = 32, /* this: unless it is so small */
+  THIN = 3,        /* up to this many rows are streamed even if the matrix is small, */
+  TINY = 256,      /* unless it has at most this many elements */
+  TINY_DEPTH = 32, /* and at most this depth */
 };
 
-/* With few rows: whether the rhs could be streamed, or its columns used where they are. */
+/* Returns the cost of a contraction of few rows, swapped or not: low if the rhs can be streamed or used in place. */
 static int64_t swapping_cost(const Contraction *c, bool swapped) {
   int64_t rows = axes_size(swapped ? &c->columns : &c->rows);
   const Axes *columns = swapped ? &c->rows : &c->columns;
@@ -53,7 +53,7 @@ static void swap_plan(ContractionPlan *plan, Contraction *c) {
   set_lines(plan, c);
 }
 
-/* Without packing, if there are few rows or columns, or both operands are small. */
+/* Chooses a way without packing, if there are few rows or columns, or both operands are small. */
 static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
   if (c->rows.count > 1 || c->columns.count > 1 || c->depth.count > 1) return BY_TILES;
   int64_t *lines = plan->lines, fewest = lines[LHS] < lines[RHS] ? lines[LHS] : lines[RHS];
@@ -84,7 +84,7 @@ ContractionPlan contraction_plan(Contraction *largest, int64_t parts, int64_t re
       plan.way = DIRECTLY;
     }
   }
-  if (plan.cost == 0) { /* without packing, and at about the same rate */
+  if (plan.cost == 0) { /* ways without packing run at about the micro-kernel's rate */
     plan.cost = (double)(plan.batches * plan.lines[LHS] * plan.lines[RHS]) *
                 (double)(axes_size(&largest->depth) + 1);
   }
@@ -124,7 +124,7 @@ void contraction_pack(const Contraction *contraction, const ContractionPlan *pla
   tiles_pack(contraction, plan, sides, data->scratch, chunk);
 }
 
-/* Where a batch begins. Going from one to the next is cheaper than dividing its number. */
+/* The start of a batch. Stepping to the next batch is cheaper than dividing its number. */
 typedef struct Batch {
   int64_t index[MAX_RANK];
   size_t offset[3];
@@ -153,7 +153,7 @@ static void batch_next(Batch *batch, const Contraction *c) {
   }
 }
 
-/* The unit's lines and depth; false if this part has fewer than the largest. */
+/* Finds the unit's lines and depth. Returns false if the unit is empty, as in parts smaller than the largest. */
 static bool unit_find(Unit *unit, const Contraction *part, const ContractionPlan *plan,
                       int64_t number) {
   int64_t split = number % plan->splits, rest = number / plan->splits;

@@ -44,7 +44,7 @@ void contraction_plan_rows(ContractionPlan *plan, const Contraction *c) {
   plan->row_elements = row;
 }
 
-/* How many rows the chunks before this one complete. */
+/* Returns the number of rows that the chunks before this one complete. */
 static int64_t rows_before(const ContractionPlan *plan, int64_t chunk) {
   int64_t all = plan->result_elements / plan->row_elements;
   int64_t before = chunk * (plan->finish_elements / plan->row_elements);

@@ -18,18 +18,18 @@
 #include "kernels/contraction/pack.h"
 
 enum {
-  BLOCK_PANELS = 16, /* packed at a time */
-  TILE_BLOCKS = 4,   /* of rows: a unit has that many at most; and BLOCK_PANELS of columns */
+  BLOCK_PANELS = 16, /* panels packed at a time */
+  TILE_BLOCKS = 4,   /* max blocks of rows in a unit; it has at most BLOCK_PANELS of columns */
   MAX_BLOCK_ROWS = BLOCK_PANELS * MAX_PANEL_ROWS,
   MAX_ROWS = TILE_BLOCKS * MAX_BLOCK_ROWS,
   MAX_COLUMNS = BLOCK_PANELS * PANEL_COLUMN_BYTES / 4,
   LHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_PANEL_ROWS * DEPTH_BYTES + 64),
   RHS_BLOCK_BYTES = BLOCK_PANELS * (MAX_COLUMNS / BLOCK_PANELS * DEPTH_BYTES + 64),
-  WANTED_UNITS = 16,     /* so that a few threads share the work evenly */
-  MIN_SPLIT = 512,       /* of the depth: below that, adding up splits costs too much */
+  WANTED_UNITS = 16,     /* enough for a few threads to share the work evenly */
+  MIN_SPLIT = 512,       /* min depth of a split; in shorter ones, adding up costs too much */
   MAX_WINDOWS = 1 << 20, /* bytes of packed windows: they stay in the second cache */
-  PACK_VECTORS = 2,      /* multiplied in the time that it takes to pack an element */
-  SUM_PRODUCTS = 6,      /* in that of beginning and storing a sum */
+  PACK_VECTORS = 2,      /* vector products in the time to pack an element */
+  SUM_PRODUCTS = 6,      /* products in the time to start and store a sum */
 };
 
 /* ---- Planning ---- */
@@ -51,7 +51,7 @@ static int64_t tile_count(const ContractionPlan *plan) {
   return plan->batches * plan->tiles[LHS] * plan->tiles[RHS];
 }
 
-/* Large tiles pack less, small ones can be shared among threads. */
+/* Chooses the tiles. Large ones need less packing; small ones can be shared among threads. */
 static void plan_tiles(ContractionPlan *plan) {
   int64_t height = panel_lines(plan->arithmetic, LHS), width = panel_lines(plan->arithmetic, RHS);
   int64_t rows = BLOCK_PANELS * height, columns = BLOCK_PANELS * width;
@@ -81,8 +81,8 @@ static int64_t panels_of(const ContractionPlan *plan, Operand side) {
   return divide_up(plan->lines[side], panel_lines(plan->arithmetic, side));
 }
 
-/* From one panel of a block of the depth to the next, in bytes: an odd number of cache lines, as many
-** panels are written at the same time, which would compete for the same places in a cache. */
+/* Returns the bytes from one panel of a block of the depth to the next: an odd number of cache lines. Many panels
+** are written at the same time; with an even number they would share few cache sets. */
 static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
   int64_t lanes = panel_depth(plan->arithmetic, (int)plan->depth_block);
   int64_t rows = panel_lines(plan->arithmetic, LHS);
@@ -90,7 +90,7 @@ static int64_t packed_panel(const ContractionPlan *plan, Operand side) {
   return (divide_up(lanes * line, 64) | 1) * 64;
 }
 
-/* Whether the rhs is panels where it is. */
+/* Returns whether an operand already has the form of panels in memory. */
 static bool is_in_panels(const ContractionPlan *plan, const Contraction *c, Operand side) {
   const Arithmetic *arithmetic = plan->arithmetic;
   const Axis *panel = c->columns.items, *column = panel + 1, *depth = c->depth.items;
@@ -175,7 +175,7 @@ void tiles_pack(const Contraction *contraction, const ContractionPlan *plan,
 
 /* ---- Multiplying ---- */
 
-/* Where the sums of a tile are; `bytes` are those of one sum. */
+/* The memory of a tile's sums. bytes: of one sum. */
 typedef struct Place {
   uint8_t *sums;
   const size_t *row, *column;
@@ -188,7 +188,7 @@ typedef struct Panels {
   size_t stride;
 } Panels;
 
-/* A panel of rows whose columns are too few, or are not neighbours in the result: computed beside it. */
+/* Computes a panel of rows in a buffer: its columns are too few, or are not contiguous in the result. */
 static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_t *lhs,
                            const uint8_t *rhs, const Place *place, int64_t rows, int64_t columns,
                            Start start) {
@@ -210,10 +210,11 @@ static void multiply_apart(const Arithmetic *arithmetic, int depth, const uint8_
   }
 }
 
-/* One panel of columns with all panels of a block of rows. */
+/* Multiplies one panel of columns by all panels of a block of rows. */
 static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, const uint8_t *rhs,
                            const Place *place, int64_t rows, int64_t columns, Start start) {
-  _Alignas(16) uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* of rows that a last panel lacks */
+  _Alignas(16)
+      uint8_t nowhere[PANEL_COLUMN_BYTES] = {0}; /* the target of rows that the last panel lacks */
   void *out[MAX_BLOCK_ROWS];
   const LaneLoops *loops = lanes_of(arithmetic->lanes);
   int64_t height = loops->panel_rows, panels = divide_up(rows, height);
@@ -234,13 +235,13 @@ static void multiply_panel(const Arithmetic *arithmetic, int depth, Panels lhs, 
   }
 }
 
-/* A unit's lines of one operand, and a block of its depth at a time. */
+/* A unit's lines of one operand, packed a block of the depth at a time. */
 typedef struct TileSide {
   Side side;
   size_t line[MAX_ROWS];
   Depth depth;
   const uint8_t *packed; /* panels of the unit's first line, of block 0; NULL: not packed yet */
-  size_t panel_bytes, block_bytes; /* of packed panels, of all panels of a block */
+  size_t panel_bytes, block_bytes; /* of a packed panel; of all panels of a block */
 } TileSide;
 
 static void tile_side_init(TileSide *tile, const Contraction *part, const ContractionPlan *plan,
@@ -270,7 +271,7 @@ static void tile_side_init(TileSide *tile, const Contraction *part, const Contra
                unit->lines[side], batch_offset(part, side, unit->batch), tile->line);
 }
 
-/* Lines from the unit's `first` on, a multiple of the panel's. */
+/* Returns the panels of the unit's lines from `first` on, a multiple of the panel's lines. */
 static Panels tile_panels(const TileSide *tile, int64_t block, int64_t first, int64_t lines,
                           uint8_t *buffer) {
   if (tile->packed) {

@@ -7,7 +7,7 @@
 
 enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MAX_INLINE = 256 };
 
-/* What is planned once is compiled for size (0.4 kB less to download), copies for speed. */
+/* Planning is compiled for size (0.4 kB less to download), copying for speed. */
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 
 /* --- The boxes of operations ------------------------------------------------------------------ */
@@ -64,7 +64,7 @@ Box box_transposed(const Instruction *transpose) {
 
 /* --- Plans ------------------------------------------------------------------------------------ */
 
-/* Leaves out dimensions of one element, and joins those that are one loop on both sides. */
+/* Removes dimensions of size 1 and merges dimensions that form one loop on both sides. */
 static void simplify(Box *box) {
   int rank = 0;
   for (int d = 0; d < box->rank; d++) {
@@ -96,8 +96,8 @@ static int contiguous_source(const Box *box, int width) {
   return -1;
 }
 
-/* Two dimensions, one innermost in the one array and the other in the other; a unit is a strip of
-** STRIP rows, so that pages are not looked up for so little. */
+/* Plans a transpose: each array has a different innermost dimension. A unit is a strip of STRIP rows, so that each
+** page lookup serves many elements. */
 static void plan_tiles(BoxMove *move, int row) {
   Box *box = &move->box;
   move->kind = MOVE_TILES;
@@ -127,7 +127,7 @@ void box_plan(BoxMove *move, const Box *original, int width) {
     box->rank--;
     move->pieces = (move->count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS;
     int64_t piece = move->count < PIECE_ELEMENTS ? move->count : PIECE_ELEMENTS;
-    move->unit_bytes = piece * width * 4; /* slower than copies */
+    move->unit_bytes = piece * width * 4; /* single elements are slower than copies */
     int row = move->to == width ? contiguous_source(box, width) : -1;
     if (row >= 0) plan_tiles(move, row);
   } else {
@@ -177,7 +177,7 @@ __attribute__((noinline)) static void copy_elements(int width, const uint8_t *fr
 
 /* --- Tiles ------------------------------------------------------------------------------------ */
 
-/* 4 x 4 of 32 bits: rows that are `from_stride` apart become columns of rows `to_stride` apart. */
+/* Transposes 4 x 4 elements of 32 bits. from_stride, to_stride: bytes from row to row. */
 static inline void transpose_32(const uint8_t *from, int64_t from_stride, uint8_t *to,
                                 int64_t to_stride) {
   v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + from_stride);
@@ -197,7 +197,7 @@ static inline void transpose_64(const uint8_t *from, int64_t from_stride, uint8_
   wasm_v128_store(to + to_stride, wasm_i64x2_shuffle(a, b, 1, 3));
 }
 
-/* 8 x 8 of 16 bits, in three rounds of interleaving. */
+/* Transposes 8 x 8 elements of 16 bits, in three rounds of interleaving. */
 __attribute__((noinline)) static void transpose_16(const uint8_t *from, int64_t from_stride,
                                                    uint8_t *to, int64_t to_stride) {
   v128_t x[8], y[8];
@@ -212,7 +212,7 @@ __attribute__((noinline)) static void transpose_16(const uint8_t *from, int64_t 
   for (int i = 0; i < 8; i++) wasm_v128_store(to + i * to_stride, x[i]);
 }
 
-/* 16 x 16 of 8 bits, in four. */
+/* Transposes 16 x 16 elements of 8 bits, in four rounds. */
 __attribute__((noinline)) static void transpose_8(const uint8_t *from, int64_t from_stride,
                                                   uint8_t *to, int64_t to_stride) {
   v128_t x[16], y[16];
@@ -229,7 +229,7 @@ __attribute__((noinline)) static void transpose_8(const uint8_t *from, int64_t f
   for (int i = 0; i < 16; i++) wasm_v128_store(to + i * to_stride, x[i]);
 }
 
-/* As many rows of a tile as a block has, in one call: those of 64 bits are too small for one each. */
+/* Transposes a band of blocks in one call: a block of 64-bit elements is too small for a call of its own. */
 #define TRANSPOSE_BAND(bits)                                                               \
   static void transpose_band_##bits(const uint8_t *from, int64_t from_stride, uint8_t *to, \
                                     int64_t to_stride) {                                   \
@@ -257,8 +257,8 @@ static TransposeBand *transpose_of(int width, int *side) {
   }
 }
 
-/* `rows` x `columns` elements; a row is contiguous in `to`, a column in `from`. The longer ones are copied
-** at once. */
+/* Copies `rows` x `columns` elements; a row is contiguous in `to`, a column in `from`. The inner loop is along the
+** longer of the two. */
 static void copy_part(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t rows,
                       int64_t columns) {
   for (int64_t column = 0; column < columns && columns < rows; column++) {
@@ -271,8 +271,8 @@ static void copy_part(const BoxMove *move, const uint8_t *from, uint8_t *to, int
   }
 }
 
-/* By way of a buffer, so that each line of the cache is read or written once: where strides are powers
-** of two, a tile's lines are in each other's places there. */
+/* Copies a tile through a buffer, so that each cache line is read or written once. With strides that are powers of
+** two, a tile's lines would evict each other from the cache. */
 static void copy_tile(const BoxMove *move, const uint8_t *from, uint8_t *to) {
   _Alignas(16) uint8_t tile[TILE * TILE * 8];
   int side, width = move->width;
@@ -290,7 +290,7 @@ static void copy_tile(const BoxMove *move, const uint8_t *from, uint8_t *to) {
 
 static void copy_strip(const BoxMove *move, const uint8_t *from, uint8_t *to, int64_t piece) {
   int64_t first = piece * STRIP, end = first + STRIP < move->rows ? first + STRIP : move->rows;
-  int64_t width = end - first < TILE ? 16 * TILE : TILE; /* of few rows, long pieces at once */
+  int64_t width = end - first < TILE ? 16 * TILE : TILE; /* few rows: longer pieces at once */
   for (int64_t column = 0; column < move->count; column += width) {
     int64_t columns = move->count - column < width ? move->count - column : width;
     for (int64_t row = first; row < end; row += TILE) {
