@@ -1,10 +1,10 @@
 /**
- * Large constants of MLIR text, which stand there in hexadecimal, as bytes: so that they are decoded
- * once, and the rest is a string, however long the text is (engines' strings end at 512 MB).
+ * Decodes large constants of MLIR text from hexadecimal to bytes, once. The rest then fits a string,
+ * however long the text is (engines' strings end at 512 MB).
  */
 import { XlaError } from '../error.mjs';
 
-/** Text from which on it is worth while, and hexadecimal digits. */
+/** The length of a text from which on this pays, and the length of hexadecimal digits. */
 const LARGE_TEXT = 1 << 20;
 const LONG_DIGITS = 4096;
 

@@ -29,7 +29,7 @@ export function isBytecode(bytes) {
   return MAGIC.every((byte, i) => bytes?.[i] === byte);
 }
 
-/** A place in bytes that moves on. */
+/** A reading position in bytes. */
 class Cursor {
   constructor(bytes, at = 0, end = bytes.length) {
     this.bytes = bytes;
@@ -523,7 +523,7 @@ function countOf(data) {
 const noBlocks = () =>
   new XlaError('UNIMPLEMENTED', NO_BLOCKS);
 
-/** In which order values' uses are listed: of no consequence here. */
+/** Skips the order of values' uses, which has no meaning here. */
 function skipOrder(cursor, valueCount) {
   const several = valueCount > 1;
   const count = several ? cursor.count() : 1;

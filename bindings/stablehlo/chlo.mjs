@@ -143,7 +143,7 @@ function scan(c) {
 
 /* ---- Broadcasting as in NumPy ---- */
 
-/** Both operands in the sizes that they make together. */
+/** Broadcasts both operands to their common sizes. */
 function together(c, operands) {
   const rank = Math.max(...operands.map(({ shape }) => shape.rank));
   const places = operands.map(({ shape }, i) => {

@@ -68,7 +68,7 @@ export class Maths {
   sin(x) { return this.b.sin(x); }
   cos(x) { return this.b.cos(x); }
 
-  /** Where one of the values is an array, so are all. */
+  /** Selects; if one of the values is an array, all are. */
   select(pred, x, y) {
     const { shape } = pred;
     const full = (value) => {
@@ -103,7 +103,7 @@ function asin(m, x) {
   return m.add(half, half);
 }
 
-/** log1p(sqrt(x - 1) (sqrt(x + 1) + sqrt(x - 1))), and log 2 + log x where that overflows */
+/** log1p(sqrt(x - 1) (sqrt(x + 1) + sqrt(x - 1))), and log 2 + log x if that overflows */
 function acosh(m, x) {
   const root = m.sqrt(m.sub(x, 1));
   const near = m.log1p(m.mul(root, m.add(m.sqrt(m.add(x, 1)), root)));
@@ -124,7 +124,7 @@ function atanh(m, x) {
   return m.select(m.gt(m.abs(x), 1), NaN, value);
 }
 
-/** e^(x - log 2) + e^(-x - log 2): no overflow before its time */
+/** e^(x - log 2) + e^(-x - log 2), which overflows only if cosh x does */
 const cosh = (m, x) => m.add(m.exp(m.sub(x, Math.LN2)), m.exp(m.sub(m.neg(x), Math.LN2)));
 
 function sinh(m, x) {
@@ -415,7 +415,7 @@ function hypot(m, x, y) {
 }
 
 /**
- * What arcsine and arccosine are made of: asin z = atan2(x, re) + i sign(y) im. Source: T. E. Hull,
+ * The common part of arcsine and arccosine: asin z = atan2(x, re) + i sign(y) im. Source: T. E. Hull,
  * T. F. Fairgrieve, P. T. P. Tang, doi.org/10.1145/275323.275324, with fewer regions.
  */
 function asinAcosKernel(m, signedX, signedY) {

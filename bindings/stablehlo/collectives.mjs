@@ -68,7 +68,7 @@ function operandsAndRoots({ b, in: operands }) {
 /** 0 to the size of the largest group. */
 const places = (groups) => Array.from({ length: Math.max(0, ...groups.map((group) => group.length)) }, (_, i) => i);
 
-/** What the member of that place in its group has, on all of the group; zeros where there is none. */
+/** Broadcasts the value of the member at `place` to its whole group; zeros if there is no such member. */
 const ofMember = (c, x, groups, place) => broadcastFrom(c, x, groups
   .filter((group) => group.length > place)
   .map((group) => [group[place], ...group.filter((_, i) => i !== place)]));
@@ -79,14 +79,14 @@ function zeros(c, x) {
   return c.b.broadcast(c.constant(zero, elementType), dimensions);
 }
 
-/** Whether this device is one of these, in ids as replica_groups has them. */
+/** Whether this device is among `ids`, which are those of replica_groups. */
 function isOneOf(c, ids) {
   const own = channel(c).channel_id ? c.b.partitionId() : c.b.replicaId();
   return ids.map((id) => c.b.eq(own, c.constant(id, 'u32')))
     .reduce((any, one) => c.b.or(any, one), c.constant(false, 'pred'));
 }
 
-/** In the order of the group, as all_reduce; a root has it, the others have zeros. */
+/** Reduces in the order of the group, as all_reduce; the root gets the result, the others zeros. */
 function collectiveReduce(c) {
   if (c.bool('use_global_device_ids')) {
     throw malformed('use_global_device_ids is not supported, as XLA cannot broadcast by global ids: use all_reduce');

@@ -1,4 +1,4 @@
-/** Control flow, calls, tuples and the world outside of the program. */
+/** Lowers control flow, calls, tuples, and transfers to the host and other programs. */
 import { configText, quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
 import { numbersOf } from './context.mjs';
@@ -12,7 +12,7 @@ import { shapeOf } from './types.mjs';
 
 const freeValues = new WeakMap();
 
-/** The values that a region uses and does not make. @returns {Set<import('./ir.mjs').Value>} */
+/** The free values of a region. @returns {Set<import('./ir.mjs').Value>} */
 function freeOf(region) {
   if (freeValues.has(region)) return freeValues.get(region);
   const made = new Set(region.arguments);

@@ -11,7 +11,7 @@ function inner(c) {
   return value instanceof Dictionary ? value.entries : {};
 }
 
-/** What a program takes for granted of the sizes of its arguments. */
+/** Checks a program's assertion about the sizes of its arguments. */
 function shapeAssertion(c) {
   const known = c.known(0);
   if (!known || known[0]) return [];
@@ -68,7 +68,7 @@ function configOf(c) {
 }
 
 /**
- * The k best by a comparator: all are sorted, as XLA does where it has nothing better. Operands are the arrays, then an
+ * The k best by a comparator, by sorting all, as XLA's fallback does. Operands are the arrays, then an
  * initial value for each, then k if the program takes it from a size.
  */
 function approxTopK(c) {

@@ -1,6 +1,6 @@
 /**
- * Operations whose sizes are operands. A program is lowered for given sizes of its arguments, from
- * which those of everything else follow: see known.mjs.
+ * Lowers operations whose sizes are operands. A program is lowered for given sizes of its arguments,
+ * which determine all other sizes: see known.mjs.
  */
 import { Shape } from '../shape.mjs';
 import { malformed } from './ir.mjs';

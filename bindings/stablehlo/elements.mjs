@@ -1,4 +1,4 @@
-/** Elements of constants: from bytes as MLIR keeps them, and from numbers as its text has them. */
+/** Reads elements of constants, from MLIR's bytes and from the numbers of its text. */
 import { invalidArgument } from '../error.mjs';
 import { ELEMENT_TYPES, narrowOfBytes, refusal } from '../types.mjs';
 

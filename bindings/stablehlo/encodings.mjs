@@ -20,7 +20,7 @@ const words = (...names) => (r) => {
   return word;
 };
 
-/** What tensors and complex numbers are made of. */
+/** The element type of tensors and complex numbers. */
 function elementOf(r, type) {
   if (type.kind === 'tensor' && !type.dimensions?.length) return type.elementType;
   throw new XlaError('UNIMPLEMENTED', `there are no arrays of ${typeText(type)}`);
@@ -255,7 +255,7 @@ const VHLO_ATTRIBUTES = {
 
 const mesh = (axes, devices) => new Struct('mesh', { axes, device_ids: devices });
 
-/** Which number types have, by name. */
+/** The scalar types by VHLO's codes. */
 const VHLO_SCALARS = {
   0: 'pred', 2: 'bf16', 3: 'f16', 4: 'f32', 5: 'f64', 6: 'f8e4m3fn', 7: 'f8e5m2',
   10: 's4', 11: 's8', 12: 's16', 13: 's32', 14: 's64', 15: 'u4', 16: 'u8', 17: 'u16', 18: 'u32',
@@ -281,7 +281,7 @@ function quantized(r) {
   }, []);
 }
 
-/** The flag says it, where the type of the storage does not. */
+/** The storage type, unsigned unless the flag says signed. */
 const signedStorage = (storage, isSigned) => (isSigned ? storage : storage.replace(/^s/, 'u'));
 
 function quantizedPerAxis(r) {

@@ -1,6 +1,6 @@
 /**
- * StableHLO's way in: `xla-wasm/stablehlo`, which client.load() and client.parseStableHlo() import
- * when they need it.
+ * The entry of the StableHLO reader, `xla-wasm/stablehlo`. client.load() and client.parseStableHlo()
+ * import it at first use.
  */
 import { guarded } from '../boundary.mjs';
 import { describe, invalidArgument } from '../error.mjs';

@@ -18,7 +18,7 @@ import { XlaError } from '../error.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 import { storageType } from './types.mjs';
 
-/** How deep types, attributes and regions may be in each other. */
+/** The max nesting of types, attributes and regions. */
 export const MAX_LEVELS = 200;
 
 /** @param {string} problem @param {{ line?: number, column?: number }} [place] */
@@ -99,7 +99,7 @@ export class Struct {
   }
 }
 
-/** What this package makes no use of, as text. */
+/** An attribute that this package does not use, as text. */
 export class Opaque {
   constructor(text) {
     this.text = text;

@@ -1,12 +1,12 @@
 /**
- * Layouts of the program's arguments and results: row-major unless the program states others, as PJRT has it, even
- * where the operation that makes a result has another one.
+ * Layouts of the program's arguments and results: row-major unless the program states others, as in PJRT, even if
+ * the operation that makes a result has another layout.
  */
 import { emit } from '../builder.mjs';
 import { numbersOf } from './context.mjs';
 import { Dictionary, malformed } from './ir.mjs';
 
-/** What a module and its main function say: a list for each argument, or a word such as "{0,1}" with it. */
+/** The layouts that a module and its main function state: a list for each argument, or text such as "{0,1}". */
 export class EntryLayouts {
   #lists;
   #modes;
@@ -39,7 +39,7 @@ export function laidOutBy(shape, order) {
   return order && shape.isArray ? shape.withLayout(order) : shape;
 }
 
-/** A value with its elements in this order, by a copy where its own is another. */
+/** A value with its elements in this order; a copy if its own order differs. */
 export function inLayout(builder, op, order) {
   const { shape } = op;
   if (shape.isTuple) {

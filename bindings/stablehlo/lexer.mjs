@@ -1,4 +1,4 @@
-/** A place in MLIR text that moves on: tokens, and errors with line and column. */
+/** Reads tokens of MLIR text, and makes errors with line and column. */
 import { textOfBytes } from '../attribute_text.mjs';
 import { bytesOfHex } from './blobs.mjs';
 import { malformed, MAX_LEVELS } from './ir.mjs';
@@ -57,7 +57,7 @@ export class Lexer {
     return malformed(problem, { line, column });
   }
 
-  /** What stands here, as messages show it. */
+  /** The text at this position, as messages show it. */
   found() {
     if (this.atEnd) return 'the end';
     const [word] = /^[\w.%@#!$-]+|^[\s\S]/.exec(this.text.slice(this.at, this.at + 40));
@@ -181,7 +181,7 @@ export class Lexer {
     throw this.fail(`expected ${what}`, start);
   }
 
-  /** item, item, ... up to `close`, which is taken. */
+  /** Reads item, item, ... and `close`. */
   list(close, item) {
     const items = [];
     if (this.accept(close)) return items;
@@ -201,7 +201,7 @@ export class Lexer {
     }
   }
 
-  /** Skips what stands up to the bracket that closes the one just taken, and returns it. */
+  /** Skips to the bracket that closes the one just read, and returns the skipped text. */
   balanced(open) {
     const start = this.at;
     this.#skipTo(open);
@@ -210,7 +210,7 @@ export class Lexer {
     return body;
   }
 
-  /** Skips what stands up to a comma or a closing bracket, and returns it. */
+  /** Skips to a comma or a closing bracket, and returns the skipped text. */
   untilComma() {
     const start = this.at;
     while (!this.atEnd && !/[,)\]}>]/.test(this.text[this.at])) {

@@ -29,7 +29,7 @@ const ROWS = { ...operations, ...control, ...collectives, ...dynamic, ...chlo, .
 const SMALL = 4;
 const MAX_CALLS = 200; // in each other
 
-/** Operations that give their operands on, as far as values are concerned. */
+/** Operations that end a region with their operands as its results. */
 const ENDS = new Set(['stablehlo.return', 'func.return']);
 
 /**
@@ -89,7 +89,7 @@ export class Lowering {
     }
   }
 
-  /** Counts calls, and notices sizes that are not known. */
+  /** Counts calls, and detects unknown sizes. */
   #survey(regions) {
     const pending = [...regions];
     while (pending.length) {
@@ -387,7 +387,7 @@ function unknownOperation(name) {
     'with CHLO', { operation: name });
 }
 
-/** An error of the core's says which operation of the program it was. */
+/** Adds the program's operation and its location to an error of the core. */
 function located(error, operation) {
   if (!(error instanceof XlaError)) return error;
   if (error.located) return error;

@@ -30,7 +30,7 @@ function lexicographic({ b, in: [x, y] }, comparison) {
   return b.select(isBefore, x, y);
 }
 
-/** What StableHLO has of complex numbers, and HLO has not. */
+/** Operations on complex numbers that StableHLO has and HLO lacks. */
 const OF_COMPLEX = {
   maximum: (c) => lexicographic(c, 'gt'),
   minimum: (c) => lexicographic(c, 'lt'),
@@ -52,7 +52,7 @@ function compare(c) {
   return c.emit('compare', c.in, { direction, type: total ? type : undefined });
 }
 
-/** Of complex numbers, reals take the real part. */
+/** Converts; from complex to real numbers it takes the real part. */
 function convert(c) {
   const to = c.elementType();
   const x = REAL[c.x.shape.elementType] && !REAL[to] ? c.b.real(c.x) : c.x;
@@ -475,7 +475,7 @@ function getDimensionSize(c) {
 const setDimensionSize = (c) =>
   c.emit('set-dimension-size', c.in, { dimensions: [c.int('dimension')] });
 
-/** How many operands operations take, where that is a number. */
+/** The number of operands of operations that take a fixed number. */
 const COUNTS = {
   0: 'constant iota create_token partition_id replica_id',
   1: 'abs cbrt ceil count_leading_zeros cosine exponential exponential_minus_one floor imag is_finite ' +

@@ -1,5 +1,5 @@
 /**
- * Attributes and types as MLIR prints them: what XLA writes into the backend_config of a custom call.
+ * Prints attributes and types as MLIR does; XLA writes them so into the backend_config of a custom call.
  * The rules are those of MLIR's AsmPrinter.
  */
 import { bytesOfText } from '../attribute_text.mjs';
@@ -8,7 +8,7 @@ import { ELEMENT_TYPES } from '../types.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, SymbolName, UNIT } from './ir.mjs';
 import { REAL, scalarType, storageType, typeText } from './types.mjs';
 
-/** The most elements that are written as numbers; more are written as bytes in hexadecimal. */
+/** The max elements that are written as numbers; more are written as bytes in hexadecimal. */
 const MAX_NUMBERS = 100;
 
 /**

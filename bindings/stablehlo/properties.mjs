@@ -1,6 +1,6 @@
 /**
- * The attributes of operations by name, in the order in which bytecode keeps them as properties, which
- * is that of their names. "?": may be absent; "+": so are those that older versions lack. Operations that share a list share a row.
+ * The attributes of operations by name, in the order of bytecode's properties, which is alphabetical.
+ * "?": may be absent; "+": older versions lack it. Operations with the same list share a row.
  */
 function table(dialect, rows) {
   return Object.entries(rows).flatMap(([attributes, names]) =>

@@ -1,4 +1,4 @@
-/** Where values lie on many devices: meshes and shardings of Shardy (sdy) and of XLA itself. */
+/** Reads meshes and shardings, of Shardy (sdy) and of XLA itself, and lowers manual computations. */
 import { quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
 import { numbersOf } from './context.mjs';
@@ -133,7 +133,7 @@ function checkValue(module, value) {
   }
 }
 
-/** Refuses what an operation says of shardings and nothing understands. The core reads manual computations. */
+/** Refuses shardings of an operation that cannot be read. The core reads manual computations. */
 export function checkShardings(module, { name, attributes }) {
   if (name === 'sdy.manual_computation') return;
   for (const value of Object.values(attributes)) {
@@ -147,7 +147,7 @@ export function checkShardings(module, { name, attributes }) {
 
 /* ---- Manual computations ---- */
 
-/** shard_map: into the parts that each device has, through the body, and out again, as XLA's import of it. */
+/** shard_map: splits into each device's shards, applies the body and joins the results, as XLA's import does. */
 function manualComputation(c) {
   const region = c.region(0);
   const attributes = (key) => ({
@@ -184,7 +184,7 @@ function namedComputation(c) {
     ? [called] : called.shape.tupleShapes.map((_, i) => c.b.getTupleElement(called, i));
 }
 
-/** What only moves shards of a value that is whole here. */
+/** Operations that only move shards; values are whole here, so they do nothing. */
 export const MOVES = ['all_gather', 'all_reduce', 'all_slice', 'all_to_all', 'collective_permute', 'data_flow_edge',
   'func_data_flow_edge', 'propagation_barrier', 'reduce_scatter', 'replicated_to_unreduced', 'reshard',
   'sharded_to_unreduced', 'sharding_constraint'];

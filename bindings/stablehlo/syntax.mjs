@@ -1,4 +1,4 @@
-/** Types and attributes of MLIR text. */
+/** Reads types and attributes of MLIR text. */
 import { XlaError } from '../error.mjs';
 import { elementsOfBytes, elementsOfText, madeUpElements } from './elements.mjs';
 import { Dense, DenseArray, Dictionary, Float, Integer, Opaque, Struct, SymbolName, UNIT } from './ir.mjs';
