@@ -26,7 +26,7 @@ struct Arena {
 static Block *block_new(Block *previous, size_t size) {
   Block *block = malloc(sizeof *block + size);
   if (!block) return NULL;
-  /* All at once: to clear each piece as it is allocated, and no copies, takes compiling 1.02 times as long. */
+  /* Clears the block at once. Measured: compiling takes 1.02x as long if each piece is cleared when allocated. */
   memset(block->data, 0, size);
   block->previous = previous;
   block->size = size;
@@ -140,7 +140,7 @@ void arena_release(Arena *arena, ArenaMark mark) {
   while (arena->last != mark.block) {
     Block *block = arena->last;
     arena->last = block->previous;
-    if (block->size > LARGEST_STEP) { /* too large to be kept */
+    if (block->size > LARGEST_STEP) { /* too large to keep */
       free(block);
       continue;
     }

@@ -9,7 +9,7 @@ static uint32_t hash_on(uint32_t h, const char *text) {
 
 static uint32_t hash(const char *name) { return hash_on(2166136261u, name); }
 
-/* The slot that holds `name` and `rest`, or the empty one where that belongs; `h` is the hash of both. */
+/* Returns the slot that holds `name` followed by `rest`, or the empty slot for it. h: the hash of both. */
 static const char **slot_at(const NameSet *set, uint32_t h, const char *name, const char *rest) {
   uint32_t mask = (uint32_t)set->capacity - 1, i = h & mask;
   for (; set->slots[i]; i = (i + 1) & mask) {
@@ -45,7 +45,7 @@ bool names_add(NameSet *set, Arena *arena, const char *name) {
   return true;
 }
 
-/* ".n", at the end of the buffer; where it begins. */
+/* Writes ".n" to the end of the buffer. Returns its start. */
 static char *suffix_of(int n, char buffer[16]) {
   char *at = &buffer[15];
   *at = 0;

@@ -9,10 +9,10 @@ typedef struct NameSet {
   const char **slots;
 } NameSet;
 
-/* Takes the name itself, which has to live as long; false if it is taken. */
+/* Adds the name itself, which must outlive the set. Returns false if the set already has it. */
 bool names_add(NameSet *set, Arena *arena, const char *name);
 bool names_has(const NameSet *set, const char *name);
-/* Returns `name`, or the first of "name.n", "name.n+1", ... that is free; and takes it. */
+/* Adds and returns `name`, or the first of "name.n", "name.n+1", ... that is free. */
 const char *names_take(NameSet *set, Arena *arena, const char *name, int n);
 /* The same without `name` itself. */
 const char *names_take_numbered(NameSet *set, Arena *arena, const char *name, int n);

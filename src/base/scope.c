@@ -6,7 +6,7 @@
 
 #include "base/host/platform.h"
 
-/* The list has the newest first, so that inner scopes' items come before outer scopes'. */
+/* This thread's items, newest first, so that inner scopes' items come before outer scopes'. */
 static _Thread_local struct {
   Scoped *first;
   int depth, untracked;

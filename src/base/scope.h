@@ -28,7 +28,7 @@ void scope_abandon(int scope);
 void scope_add(Scoped *item, void (*destroy)(Scoped *));
 void scope_remove(Scoped *item);
 
-/* Memory that may be a scope's. Never NULL: where there is not enough, the call traps. */
+/* Memory that a scope may own. Never NULL: if there is not enough, the call traps. */
 void *scope_new(size_t count, size_t size); /* zeroed */
 void *scope_realloc(void *memory, size_t bytes);
 void scope_free(void *memory);

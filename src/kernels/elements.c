@@ -27,8 +27,8 @@ static void load_bf16(const Loader *loader, const uint8_t *elements, int64_t cou
   for (; i < count; i++) to[i] = (uint32_t)from[i] << 16;
 }
 
-/* The exponent and mantissa of f16, put where f32 has them, are 2^112 too small a number; but the
-** largest exponent must become the largest. */
+/* Widens f16 to f32. Exponent and mantissa, moved to their place in f32, give a number that is 2^112 too small;
+** the largest exponent must become the largest. */
 static v128_t widen_f16(v128_t bits) {
   v128_t sign = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_const_splat(0x8000)), 16);
   v128_t magnitude = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_const_splat(0x7fff)), 13);
@@ -166,8 +166,8 @@ static void store_bf16(const uint32_t *sums, int64_t count, uint16_t *out) {
   }
 }
 
-/* Normal numbers as bf16, but with a smaller exponent. To add 1/2 rounds smaller ones, as it has its
-** last bit where they have theirs. */
+/* Narrows f32 to f16. Normal numbers go as in store_bf16, with a smaller exponent. Adding 1/2 rounds subnormal ones,
+** since its last bit is at the place of theirs. */
 static v128_t narrow_f16(v128_t bits) {
   v128_t sign = wasm_u32x4_shr(wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MIN)), 16);
   v128_t magnitude = wasm_v128_and(bits, wasm_i32x4_const_splat(INT32_MAX));

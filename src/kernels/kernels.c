@@ -4,7 +4,7 @@ extern const Kernel kernel_winograd, kernel_convolution, kernel_depthwise, kerne
     kernel_gather, kernel_linalg, kernel_move, kernel_nothing, kernel_rng, kernel_select,
     kernel_sort, kernel_sort_merge, kernel_sparse, kernel_topk, kernel_update_slice;
 
-/* The first one that matches runs it. */
+/* The kernels; the first one that plans an instruction runs it. */
 static const Kernel *const kernels[] = {
     &kernel_nothing, &kernel_depthwise, &kernel_winograd, &kernel_convolution,
     &kernel_dot,     &kernel_fft,       &kernel_gather,   &kernel_linalg,

@@ -17,7 +17,7 @@ const FpFormat fp_f4e2m1fn = {2, 1, 1, FP_ALL};
 
 enum { DOUBLE_BIAS = 1023, DOUBLE_MANTISSA = 52 };
 
-/* 2^exponent, for the exponents of normal doubles. */
+/* Returns 2^exponent, for the exponents of normal doubles. */
 static double power_of_two(int exponent) {
   uint64_t bits = (uint64_t)(exponent + DOUBLE_BIAS) << DOUBLE_MANTISSA;
   double value;
@@ -25,8 +25,8 @@ static double power_of_two(int exponent) {
   return value;
 }
 
-/* A bit pattern is a sign bit above a magnitude (exponent and mantissa). Magnitudes are in the
-** order of the values they stand for, so the finite ones end where the special ones begin. */
+/* A bit pattern is a sign bit above a magnitude (exponent and mantissa). Magnitudes are ordered like their
+** values, so the finite ones end where the special ones begin. */
 static uint32_t sign_bit(const FpFormat *format) {
   return UINT32_C(1) << (format->exponent_bits + format->mantissa_bits);
 }
@@ -49,7 +49,7 @@ static double finite_to_double(const FpFormat *format, uint32_t magnitude) {
   if (exponent || format->specials == FP_FNU) {
     mantissa |= hidden;
   } else {
-    exponent = 1; /* denormals have the scale of the least normal numbers */
+    exponent = 1; /* subnormals have the scale of the smallest normal numbers */
   }
   return mantissa * power_of_two(exponent - format->bias - format->mantissa_bits);
 }
@@ -86,7 +86,7 @@ static uint32_t overflow_magnitude(const FpFormat *format) {
   }
 }
 
-/* The exponent of the nearest power of two, halfway the one above. */
+/* Returns the exponent of the nearest power of two; ties go up. */
 static uint32_t power_from_double(const FpFormat *format, double value) {
   int exponent;
   if (!(value > 0) || value == INFINITY) return nan_magnitude(format);
@@ -97,9 +97,9 @@ static uint32_t power_from_double(const FpFormat *format, double value) {
 }
 
 /*
-** With e = the exponent of the result (that of the least normal number at least), value / 2^(e - m)
-** is a number below 2^(m+1), whose integer part is the mantissa with its hidden bit. Adding it to
-** (e + bias - 1) << m puts the hidden bit, or the carry of rounding, into the exponent.
+** Let e be the exponent of the result, at least that of the smallest normal number. Then value / 2^(e - m)
+** is below 2^(m+1), and its integer part is the mantissa with its hidden bit. Adding it to
+** (e + bias - 1) << m adds the hidden bit, or the carry of rounding, to the exponent.
 */
 uint32_t fp_from_double(const FpFormat *format, double value) {
   uint64_t bits;

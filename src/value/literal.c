@@ -47,7 +47,7 @@ int64_t shape_physical_bytes(const Shape *shape) {
   return bytes;
 }
 
-/* PaddingValue, numbered as in xla_data.proto when it still had it. */
+/* PaddingValue, numbered as in earlier versions of xla_data.proto. */
 enum { INVALID_PAD, ZERO_PAD, ONE_PAD, LOWEST_PAD, HIGHEST_PAD, UNKNOWN_PAD };
 
 static Scalar padding_scalar(const Shape *shape) {
@@ -66,7 +66,7 @@ static void fill_padding(const Shape *shape, void *physical) {
   for (int64_t i = 0; i < count; i++) scalar_store(shape->type, physical, i, padding);
 }
 
-/* Copies between dense row-major order and the layout's: `strides` are the layout's, in bytes. */
+/* Copies between dense row-major order and the layout's order. strides: of the layout, in bytes. */
 static void copy_strided(const Shape *shape, const int64_t *strides, uint8_t *dense,
                          uint8_t *physical, bool to_physical) {
   int64_t index[MAX_RANK] = {0}, offset = 0;

@@ -62,7 +62,7 @@ Scalar scalar_load(PrimitiveType type, const void *data, int64_t index) {
   return (Scalar){.f = format ? fp_to_double(format, ((const uint8_t *)data)[index]) : 0};
 }
 
-/* Keeps the low `bits` bits, as a signed number. */
+/* Returns the low `bits` bits as a signed number. */
 static int8_t sign_extend(int64_t value, int bits) {
   uint8_t low = (uint8_t)((uint64_t)value << (8 - bits));
   return (int8_t)((int8_t)low >> (8 - bits));
@@ -110,8 +110,8 @@ Scalar scalar_round(PrimitiveType type, Scalar value) {
 /* ---- Conversion ---- */
 
 /* Truncates towards zero and saturates; NaN gives 0. The bounds are exact as doubles: the lowest
-** value is a power of two, and so is the first value above the highest. XLA:CPU has the bounds in the
-** type that it converts from: the largest F4E2M1FN is not less than any. */
+** value is a power of two, and so is the first value above the highest. XLA:CPU rounds the bounds to
+** the source type, so that the largest F4E2M1FN reaches every upper bound. */
 static Scalar float_to_integer(PrimitiveType to, PrimitiveType from, double value) {
   bool is_signed = type_kind(to) == KIND_SIGNED;
   if (value != value) return (Scalar){.i = 0};
@@ -122,8 +122,8 @@ static Scalar float_to_integer(PrimitiveType to, PrimitiveType from, double valu
   return is_signed ? (Scalar){.i = (int64_t)value} : (Scalar){.u = (uint64_t)value};
 }
 
-/* XLA:CPU converts to F16 and BF16 by way of f32, which rounds twice; to the others directly, but
-** for integers to F8E8M0FNU. */
+/* XLA:CPU converts to F16 and BF16 through f32, which rounds twice. It converts to other types directly,
+** except integers to F8E8M0FNU. */
 static bool goes_through_f32(PrimitiveType to) { return to == F16 || to == BF16; }
 
 static Scalar integer_to_float(PrimitiveType to, PrimitiveType from, Scalar value) {
@@ -133,7 +133,8 @@ static Scalar integer_to_float(PrimitiveType to, PrimitiveType from, Scalar valu
   return scalar_round(to, (Scalar){.f = is_signed ? (double)value.i : (double)value.u});
 }
 
-/* The least power of two is a denormal in the f32 that XLA:CPU computes with, which has none. */
+/* Returns whether a value is nonzero. The smallest F8E8M0FNU counts as zero: it is a subnormal f32, which
+** XLA:CPU flushes. */
 static bool is_nonzero(PrimitiveType type, Scalar value) {
   if (type == F8E8M0FNU) return value.f != 0x1p-127;
   if (type_is_complex(type)) return value.f != 0 || value.im != 0;

@@ -157,7 +157,7 @@ static const Layout *make_layout(Reader *r, int rank, const int *order) {
   return layout;
 }
 
-/* {1,0:T(8,128)S(1)}: sets *layout, to NULL for the default one. */
+/* Reads a layout such as {1,0:T(8,128)S(1)}. Sets *layout; NULL for the default layout. */
 static bool read_layout(Reader *r, int rank, const Layout **layout) {
   const char *start = r->at;
   int order[MAX_RANK], count = 0;
@@ -249,7 +249,7 @@ static bool read_dimensions(Reader *r, Dimensions *d) {
   return expect(r, ']', "behind the dimensions");
 }
 
-/* Tokens and opaque values: written like arrays of rank 0. */
+/* Reads a token or an opaque value, written like an array of rank 0. */
 static const Shape *read_other(Reader *r, PrimitiveType type, const char *start, int rank) {
   const Layout *layout;
   if (rank) {

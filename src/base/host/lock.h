@@ -19,8 +19,8 @@ void lock_set_thread(int number);
 int lock_thread(void);
 
 /*
-** Acquires the lock. A worker sleeps until it has the lock. The host's thread must not sleep for long, and only it
-** may learn of the owner's death. No living owner holds a lock for seconds; after that time the host's thread
+** Acquires the lock. A worker sleeps until it has the lock. The host's thread must not sleep for long, and it may
+** be the one to learn of the owner's death. No living owner holds a lock for seconds; after that time the host's thread
 ** ends its call with platform_trap(STATUS_UNAVAILABLE).
 */
 void lock_acquire(Lock *lock);

@@ -1,4 +1,4 @@
-/* The platform of a native process: for tests under sanitizers, and for porting. */
+/* Implements platform.h for a native process: for tests under sanitizers, and for porting. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <setjmp.h>
@@ -84,10 +84,10 @@ double platform_heap_in_use(void) {
 #endif
 }
 
-/* A native host waits with scheduler_wait, which needs no telling. */
+/* Does nothing: a native host waits with scheduler_wait. */
 void platform_notify(void) {}
 
-/* malloc's locks are its own, and no thread dies in it. */
+/* malloc has locks of its own, and no native thread dies in it. */
 int platform_heap_owner(void) { return THREAD_NONE; }
 bool platform_heap_is_mine(void) { return false; }
 

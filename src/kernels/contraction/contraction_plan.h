@@ -13,13 +13,13 @@ int64_t contraction_scratch_bytes(const ContractionPlan *plan);
 enum { PHASE_PACK, PHASE_MULTIPLY, PHASE_FINISH, CONTRACTION_PHASES };
 void contraction_phases(const ContractionPlan *plan, int *chunks);
 
-/* Lets chunks be such that they complete whole rows of the result, if that leaves enough of them; for a
-** plan of one part, `contraction`. Sets row_elements. */
+/* Changes the chunks so that they complete whole rows of the result, if that leaves enough of them, and sets
+** row_elements. For a plan of one part, `contraction`. */
 void contraction_plan_rows(ContractionPlan *plan, const Contraction *contraction);
-/* Those that a chunk of a phase completes: see Kernel. */
+/* Returns the rows that a chunk of a phase completes: see KernelPlan. */
 void contraction_rows(const ContractionPlan *plan, int phase, int64_t chunk, int64_t rows[2]);
 
-/* The memory that it works on. `scratch` is the plan's: 64-byte aligned. */
+/* The memory of a contraction. scratch: the plan's scratch bytes, 64-byte aligned. */
 typedef struct ContractionData {
   const uint8_t *lhs, *rhs; /* of the instruction, before any swapping */
   uint8_t *result, *scratch;
@@ -27,7 +27,7 @@ typedef struct ContractionData {
 
 void contraction_pack(const Contraction *contraction, const ContractionPlan *plan,
                       const ContractionData *data, int64_t chunk);
-/* Units [unit, end) of a part that was arranged; they count from the part's first one. */
+/* Computes units [unit, end) of an arranged part; units count from the part's first one. */
 void contraction_multiply(const Contraction *part, const ContractionPlan *plan,
                           const ContractionData *data, int64_t unit, int64_t end);
 void contraction_finish(const ContractionPlan *plan, PrimitiveType type,

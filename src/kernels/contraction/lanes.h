@@ -1,7 +1,7 @@
 /*
-** The innermost loops of contractions, for each kind of lane that they compute with. They know
-** pointers and strides (in bytes) only, and call nothing; so they can be compiled a second time, into
-** a module of their own, for engines with fused multiply-add.
+** Declares the innermost loops of contractions, for each kind of lane. They take only pointers and strides
+** (in bytes), and call no function. So they can be compiled a second time, into a module of their own, for
+** engines with fused multiply-add.
 */
 #ifndef XLA_KERNELS_CONTRACTION_LANES_H
 #define XLA_KERNELS_CONTRACTION_LANES_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A lane is a number, or of LANES_S16 two numbers that follow each other along the depth, whose sum
-** of products is one s32. */
+/* A lane is one number. For LANES_S16 it is two numbers in sequence along the depth; their products add up
+** to one s32. */
 typedef enum LaneKind {
   LANES_F32,
   LANES_F64,
@@ -28,7 +28,7 @@ typedef enum Start { START_ZERO, START_NEGATIVE_ZERO, START_OUT } Start;
 enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
 
 /*
-** A panel of columns times `panels` panels of rows, which are `lhs_stride` apart:
+** Multiplies a panel of columns by `panels` panels of rows, `lhs_stride` apart:
 **
 **     out[row][column] (+)= sum over depth of lhs[depth][row] * rhs[depth][column]
 **
@@ -37,7 +37,7 @@ enum { PANEL_COLUMN_BYTES = 32, MAX_PANEL_ROWS = 6 };
 typedef void TileLoop(int depth, const void *lhs, ptrdiff_t lhs_stride, int panels, const void *rhs,
                       void *const *out, Start start);
 
-/* Where rows, and numbers of the depth, are: in bytes, from the first one on. */
+/* Offsets of rows and of numbers of the depth, in bytes from the first one. */
 typedef struct RowAt {
   ptrdiff_t lhs, out;
 } RowAt;
@@ -46,18 +46,18 @@ typedef struct DepthAt {
 } DepthAt;
 
 /*
-** A product of matrices where they are, wherever that is:
+** Multiplies matrices in place, without packing:
 **
 **     out[row[i].out][column] = sum over k of lhs[row[i].lhs + at[k].lhs] * rhs[at[k].rhs][column]
 **
-** The columns of the rhs are neighbours, and so are those of `out`; there are at least as many as a
-** vector has lanes. Some are computed twice.
+** The columns of the rhs and of `out` are contiguous; there are at least as many as a vector has lanes.
+** Some are computed twice.
 */
 typedef void PlainLoop(int rows, int columns, int depth, const void *lhs, const RowAt *row,
                        const void *rhs, const DepthAt *at, void *out, Start start);
 
 /*
-** A few vectors times a matrix, as its elements come by:
+** Multiplies a few vectors by a matrix, in the order of the matrix's elements:
 **
 **     sums[row][column] += sum over depth of vectors[row][depth] * matrix[depth][column]
 **
@@ -71,17 +71,17 @@ typedef struct LaneLoops {
   int panel_rows;
   TileLoop *tile;
   PlainLoop *plain;
-  StreamLoop *by_depth;   /* matrix[depth] are rows of neighbours, matrix_stride apart */
-  StreamLoop *by_columns; /* matrix[column] are lines of neighbours, matrix_stride apart */
+  StreamLoop *by_depth;   /* matrix[depth] are contiguous rows, matrix_stride apart */
+  StreamLoop *by_columns; /* matrix[column] are contiguous lines, matrix_stride apart */
 } LaneLoops;
 
-/* Without fused multiply-add. */
+/* The loops without fused multiply-add. */
 extern const LaneLoops lane_loops[LANE_KINDS];
 
 /*
-** The loops that this thread uses: with fused multiply-add where the engine has it (relaxed SIMD) and
-** it is allowed, as it is until lanes_allow_fused(false), before anything is computed. All threads use
-** the same.
+** Returns the loops that this thread uses: with fused multiply-add if the engine has it (relaxed SIMD) and it is
+** allowed. It is allowed by default; lanes_allow_fused(false) must come before the first computation. All
+** threads use the same loops.
 */
 const LaneLoops *lanes_of(LaneKind kind);
 void lanes_allow_fused(bool allow);

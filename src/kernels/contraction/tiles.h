@@ -11,12 +11,12 @@
 /* Sets the plan's tiles, blocks, splits and packed operands. */
 void tiles_plan(ContractionPlan *plan, const Contraction *largest, int64_t parts);
 
-/* Packs the lhs and the rhs into scratch, where the plan says so: chunks of both, the lhs' first. */
+/* Pack the lhs and the rhs into scratch, if the plan packs them beforehand. The lhs' chunks come first. */
 int64_t tiles_pack_chunks(const ContractionPlan *plan);
 void tiles_pack(const Contraction *contraction, const ContractionPlan *plan,
                 const uint8_t *const data[2], uint8_t *scratch, int64_t chunk);
 
-/* A unit of work: which part of rows, columns and depth, in which batch. */
+/* A unit of work: a batch and ranges of rows, columns and depth. */
 typedef struct Unit {
   int64_t batch, split, first[2], lines[2], depth, depth_end;
 } Unit;

@@ -1,10 +1,10 @@
 /*
-** Routines for general square matrices, for one kind of number: Hessenberg and Schur form, eigenvalues and
-** eigenvectors.
+** Runs the routines for general square matrices, for one kind of number: Hessenberg and Schur form, eigenvalues
+** and eigenvectors.
 */
 #include "kernels/linalg/linalg_schur.h"
 
-/* What balancing left, and by what the matrix was scaled, lasts from turn to turn. */
+/* Indices of values that are kept between turns: the rows after balancing and the matrix's scale. */
 enum { LOW, HIGH, SCALED_BY, KEPT };
 
 static FOR_SIZE LinalgGeneral general_in(const LinalgPlan *plan, Number *memory) {
@@ -33,7 +33,7 @@ ROUTINE static bool clears(double *x, ptrdiff_t count, LinalgProgress *progress)
 
 enum { CLEARS = LOADS, LOADS_T };
 
-/* The matrix is loaded: the first stages. */
+/* Runs the first stages, which load the matrix. */
 static FOR_SIZE bool begin_reduction(const LinalgPlan *plan, const LinalgData *data,
                                      const LinalgGeneral *g, LinalgProgress *progress) {
   if (progress->stage == CLEARS) {
@@ -74,7 +74,7 @@ static FOR_SIZE LinalgEnd run_gehrd(const LinalgPlan *plan, const LinalgData *da
 
 /* --- gees, geev ------------------------------------------------------------------------------- */
 
-/* Of some vectors, columns of their products with Z. */
+/* Products of several vectors with Z; a call computes some of their columns. */
 typedef struct Products {
   const LinalgGeneral *g;
   ptrdiff_t k, count, depth;
@@ -106,7 +106,7 @@ FOR_SIZE static void fill_reals(const void *argument, ptrdiff_t i, ptrdiff_t end
   for (; i < end; i++) put_real(f->plan, f->out, i, f->x);
 }
 
-/* T and Z as they are stored: a stage. */
+/* Brings T and Z into their stored form: a stage. */
 static FOR_SIZE bool finish_schur(const LinalgGeneral *g, bool wants_z, LinalgProgress *progress) {
   for (ptrdiff_t i = progress->at; i < g->n; i++) {
     if (pauses_to_move(progress, i, 2 * g->n)) return false;
