@@ -19,7 +19,7 @@ typedef struct Int64List {
   const int64_t *items;
 } Int64List;
 
-/* Where a value is in a list; -1: nowhere. */
+/* Returns the index of a value in a list; -1 if absent. */
 int list_index(Int64List list, int64_t value);
 static inline bool list_has(Int64List list, int64_t value) { return list_index(list, value) >= 0; }
 
@@ -147,9 +147,8 @@ struct Attributes {
   bool indices_are_sorted, unique_indices;
 
   bool
-      starts_in_range; /* dynamic-slice and its update: so that nothing is clamped (rewrite/loops/counters.c) */
-  bool
-      at_most_zero; /* subtract: for any operands, or it is no number (rewrite/simplify/differences.c) */
+      starts_in_range; /* dynamic-slice and its update: needs no clamp (rewrite/loops/counters.c) */
+  bool at_most_zero;   /* subtract: always, or NaN (rewrite/simplify/differences.c) */
   bool is_stable, largest, lower, left_side, unit_diagonal;
   int64_t k;
   FftType fft_type;
@@ -193,7 +192,7 @@ typedef enum AttributeKind {
   ATTR_FLOAT,
   ATTR_INT64_LIST,
   ATTR_STRING, /* quoted, escapes resolved */
-  ATTR_RAW,    /* anything balanced, kept as it stands and printed back */
+  ATTR_RAW,    /* any balanced text, kept and printed back */
   ATTR_SHAPE,
   ATTR_SHAPE_LIST,
   ATTR_COMPUTATION,
@@ -216,7 +215,7 @@ typedef enum AttributeKind {
 } AttributeKind;
 
 typedef struct AttributeRow {
-  const char *name; /* unique; what opcodes.def says */
+  const char *name; /* unique; as in opcodes.def */
   const char *text; /* as in HLO text; mostly the same */
   AttributeKind kind;
   size_t offset; /* of the field in Attributes */
@@ -240,7 +239,7 @@ const AttributeRow *attribute_next(const char **names);
 ** attribute is left out). `count` is set. NULL for kinds that are no enumerations. */
 const char *const *attribute_enum_names(AttributeKind kind, int *count);
 
-/* Every field at its default. */
+/* Sets every field to its default. */
 void attributes_init(Attributes *attributes);
 
 #endif

@@ -69,7 +69,7 @@ static bool check_id(const Resolver *r, const char *attribute, int64_t id) {
                           there == 1 ? "is" : "are", (long long)there, (long long)id + 1);
 }
 
-/* One group of all ids, where none are listed. */
+/* Makes one group of all ids, if none are listed. */
 static Int64List all_ids(const Resolver *r) {
   int64_t n = group_mode_ids(r->mode, r->mesh.replicas, r->mesh.partitions);
   int64_t *ids = ARENA_ARRAY(r->arena, int64_t, n);
@@ -181,7 +181,7 @@ const int *channel_peers_resolve(Arena *arena, const Instruction *instruction, M
   for (int i = devices - 1; i >= 0; i--) { /* the same in every replica */
     int peer = peers[i % ids];
     if (peer >= 0)
-      peer = peer < ids ? i / ids * ids + peer : devices; /* a device that is not there */
+      peer = peer < ids ? i / ids * ids + peer : devices; /* a device beyond the mesh */
     peers[i] = peer;
   }
   return peers;

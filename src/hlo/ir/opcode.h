@@ -23,7 +23,7 @@ typedef enum OpCategory {
   TRANSFER,
 } OpCategory;
 
-/* The enumerators carry a prefix, as names like ADD and AND belong to everybody. */
+/* The enumerators have a prefix, as names like ADD and AND are common. */
 typedef enum Opcode {
 #define OPCODE(name, text, arity, category, attributes) HLO_##name,
 #include "hlo/ir/opcodes.def"
@@ -42,12 +42,12 @@ extern const OpcodeRow opcode_rows[OPCODE_COUNT];
 
 static inline const char *opcode_name(Opcode opcode) { return opcode_rows[opcode].name; }
 static inline OpCategory opcode_category(Opcode opcode) { return opcode_rows[opcode].category; }
-/* Each element of the result is made of the operands' elements at its place (or their scalars). */
+/* Whether each element of the result depends only on the operands' elements at its index (or on scalars). */
 static inline bool opcode_is_elementwise(Opcode opcode) {
   return opcode_category(opcode) <= ELEMENTWISE_TERNARY;
 }
 
-/* False if there is no such operation. */
+/* Returns false if there is no such operation. */
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
 
 #endif

@@ -44,7 +44,7 @@ static int result_count(const Instruction *call) {
 
 /* ---- Shardy's shardings ---- */
 
-/* The call of the manual computation's body, where exports of 2024 state the shardings. */
+/* Returns the call of the manual computation's body, which has the shardings in exports of 2024. */
 static const Instruction *body_call(const Instruction *call, ShardCallKind kind) {
   for (int i = 0; kind == JOINS_SHARDS && i < call->operand_count; i++) {
     const Instruction *x = call->operands[i];
@@ -115,7 +115,7 @@ typedef struct Cut { /* of a dimension of the whole array, into shards */
   const Shape *whole, *shard;
 } Cut;
 
-/* Of the tiles of a dimension, those that a shard is cut into move fastest. */
+/* Among the tiles of a dimension, those within a shard move fastest. */
 static bool cut_dimension(Scan *scan, const Cut *cut, int d, Digit tiles, Digits *digits) {
   int64_t whole = cut->whole->dims[d], shard = cut->shard->dims[d], inner = 1;
   if (cut->manual->kind == TILES_OTHER && d < cut->manual->rank) inner = cut->manual->sizes[d];
@@ -181,14 +181,14 @@ static bool read_tiles(Scan *scan, const Instruction *call, ShardCallKind kind, 
 
 /* ---- Placements ---- */
 
-/* At most MAX_DEVICES + 1, which stands for anything beyond. */
+/* Capped at MAX_DEVICES + 1. */
 static int64_t count_of(const Digits *digits) {
   int64_t count = 1;
   for (int i = 0; i < digits->count && count <= MAX_DEVICES; i++) count *= digits->items[i].size;
   return count <= MAX_DEVICES ? count : MAX_DEVICES + 1;
 }
 
-/* What the digits of a position say, which is taken out of `*rest`. */
+/* Returns the number that the digits of a position form, and removes them from `*rest`. */
 static int64_t number_at(const Digits *digits, int64_t position, int64_t *rest) {
   int64_t number = 0;
   for (int i = 0; i < digits->count; i++) {
@@ -200,7 +200,7 @@ static int64_t number_at(const Digits *digits, int64_t position, int64_t *rest) 
   return number;
 }
 
-/* Puts every device of the grid in its place. False where places do not suit: digits overlap. */
+/* Assigns every device of the grid its place. Returns false if digits overlap. */
 static bool fill(Arena *arena, const Sharding *s, Placement *out, int64_t *device) {
   int64_t held = out->addends;
   for (int d = 0; d < out->rank; d++) held *= out->blocks[d];
@@ -314,7 +314,7 @@ bool sharding_check(Arena *arena, const char *text, const char **problem) {
 
 /* ---- Modules ---- */
 
-/* Whether an instruction, other than a shard call, tells partitions apart or lets devices meet. */
+/* Whether an instruction, other than a shard call, depends on the partition or is a rendezvous. */
 static bool divides(const Instruction *x) {
   bool transfers = x->opcode == HLO_SEND || x->opcode == HLO_RECV;
   return x->opcode == HLO_PARTITION_ID || opcode_category(x->opcode) == COLLECTIVE ||

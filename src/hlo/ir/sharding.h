@@ -29,7 +29,7 @@ typedef struct Placement {
   int64_t devices; /* of the grid; 1: the array is whole on every partition */
   int rank;
   const int64_t *blocks; /* along each dimension */
-  int64_t addends;       /* the array is the sum (or other reduction) of what these hold */
+  int64_t addends;       /* the array is the sum (or other reduction) of the arrays of these */
   Opcode reduction;      /* HLO_ADD, HLO_MAXIMUM or HLO_MINIMUM */
   const int64_t *device;
 } Placement;
@@ -39,10 +39,10 @@ static inline bool placement_is_whole(const Placement *p) { return p->devices ==
 typedef enum ShardCallKind { NO_SHARD_CALL, TAKES_SHARDS, JOINS_SHARDS } ShardCallKind;
 ShardCallKind shard_call_kind(const Instruction *instruction);
 
-/* The shape of result `i` of a call with one result or a tuple of them. */
+/* Returns the shape of result `i` of a call with one result or a tuple of them. */
 const Shape *shard_call_result(const Instruction *call, int i);
 
-/* Whether a call, which is being built, has its shardings at the call of the manual computation's body. */
+/* Whether a call's shardings are stated at the call of the manual computation's body. */
 bool shard_call_is_stated_later(const Instruction *call);
 
 /*
@@ -56,13 +56,13 @@ const Placement *const *shard_call_placements(Arena *arena, const Instruction *c
 /* Whether the text of an instruction's sharding attribute is one of XLA's. */
 bool sharding_check(Arena *arena, const char *text, const char **problem);
 
-/* What a module needs of the partitions of a replica. */
+/* The requirements of a module on the partitions of a replica. */
 typedef struct PartitionNeeds {
   int shard_devices; /* partitions that its shard calls are for; 0: any number */
-  bool is_divided;   /* some instruction tells partitions apart, or lets devices meet */
+  bool is_divided;   /* an instruction depends on the partition, or is a rendezvous */
 } PartitionNeeds;
 
-/* False with INVALID_ARGUMENT where a shard call is not understood, or two are for different numbers. */
+/* Fails with INVALID_ARGUMENT if a shard call is invalid, or two are for different numbers of partitions. */
 bool partition_needs(const Module *module, PartitionNeeds *needs, Error *error);
 
 #endif

@@ -10,15 +10,15 @@ Instruction *computation_add_tuple(Computation *computation, Instruction *const 
                                    int count);
 Instruction *computation_add_reshape(Computation *computation, Instruction *x, int rank,
                                      const int64_t *dims);
-/* x itself if its dimensions are in this order. */
+/* Transposes x, or returns x if its dimensions are in this order. */
 Instruction *computation_add_transpose(Computation *computation, Instruction *x,
                                        const int64_t *order);
-/* The elements [begin, end) of one dimension. */
+/* Slices the elements [begin, end) of one dimension. */
 Instruction *computation_add_range(Computation *computation, Instruction *x, int64_t dimension,
                                    int64_t begin, int64_t end);
-/* A scalar constant. */
+/* Adds a scalar constant. */
 Instruction *computation_add_number(Computation *computation, PrimitiveType type, Scalar value);
-/* A computation of two scalars, which applies one operation to them. */
+/* Makes a computation that applies one operation to two scalars. */
 Computation *module_add_reducer(Module *module, Opcode opcode, PrimitiveType type);
 
 #endif

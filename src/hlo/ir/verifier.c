@@ -5,7 +5,7 @@
 
 #include "hlo/infer/inference_rules.h"
 
-/* What a verification needs to look things up in constant time. */
+/* The state of a verification, for lookups in constant time. */
 typedef struct Verifier {
   Arena *arena;
   const Module *module;
@@ -149,7 +149,7 @@ static Uses *count_uses(Verifier *v, const Computation *c) {
   return uses;
 }
 
-/* What has been started must be finished, once, by its other half. */
+/* Each start must have exactly one done. */
 static bool verify_pair(Verifier *v, const Instruction *start, Uses uses) {
   static const struct {
     Opcode start, done, also;
@@ -221,7 +221,7 @@ static bool verify_instructions(Verifier *v, const Computation *c) {
 /* Instructions of one kind that must agree wherever they are in the module. */
 typedef struct Agreement {
   const Instruction *all_reduce; /* the first one */
-  const Instruction **transfers; /* sends and receives of the host, by way of a channel */
+  const Instruction **transfers; /* sends and receives of the host, through a channel */
   int transfer_count, transfer_capacity;
 } Agreement;
 
@@ -285,7 +285,7 @@ static bool verify_agreement(Verifier *v) {
 
 /* ---- The module's header ---- */
 
-/* The part of `shape` at `index`; NULL if there is none. */
+/* Returns the part of `shape` at `index`; NULL if there is none. */
 static const Shape *subshape(const Shape *shape, Int64List index) {
   for (int i = 0; i < index.count; i++) {
     bool inside =

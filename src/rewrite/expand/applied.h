@@ -4,21 +4,21 @@
 
 #include "hlo/ir/module.h"
 
-/* Whether a computation on elements has loops, branches or arrays in it, which loops over elements cannot
-** have, or takes very many steps, and there are elements of arrays of known sizes to apply it to. */
+/* Whether a computation on elements has loops, branches or arrays, which loops over elements cannot have, or takes
+** very many steps. It must also be applied to arrays of known, nonzero sizes. */
 bool applies_more(const Instruction *x, const Computation *to_apply);
 
-/* A scan along the first dimension. `shape` is its result's: outputs, then carries. */
+/* Adds a scan along the first dimension. `shape` is its result's: outputs, then carries. */
 Instruction *add_scan(Computation *computation, Computation *to_apply, const Shape *shape,
                       Instruction *const *operands, int count, int carries);
 
-/* The parts of a value; it itself if it is no tuple. */
+/* Returns the parts of a value: the value itself if it is no tuple. */
 void add_parts(Computation *computation, Instruction *x, Instruction **parts);
 
-/* x becomes these, reshaped to the shapes of its results: a tuple, if it is one. */
+/* Replaces x by these values, reshaped to the shapes of its results: a tuple, if x is one. */
 void become_parts(Instruction *x, Instruction **parts, int count);
 
-/* An operand as [rows, elements]: `dimensions` go to the back, and an element runs through them. */
+/* Reshapes an operand to [rows, elements]: `dimensions` move to the end, and the elements run through them. */
 Instruction *add_in_rows(Computation *computation, Instruction *operand, Int64List dimensions);
 
 #endif

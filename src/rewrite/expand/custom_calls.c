@@ -6,7 +6,7 @@
 
 #include "rewrite/rewrite.h"
 
-/* What says where data lives, and gives back its operand; some give nothing back. */
+/* Calls that annotate the placement of data and return their operand; some return nothing. */
 static const char *const hints[] = {
     "Sharding",
     "xla.sdy.FuncResultSharding",
@@ -57,7 +57,7 @@ static bool says_smallest(const char *attributes) {
          (strstr(attributes, "largest = false") || strstr(attributes, "largest=false"));
 }
 
-/* k is seen in the result: (values, s32 positions), each [..., k]. */
+/* The result's shape determines k: (values, s32 positions), each [..., k]. */
 static bool is_topk(const Instruction *x, Attributes *attributes) {
   const Shape *shape = x->shape;
   if (shape->type != TUPLE || shape->tuple_size != 2 || x->operand_count != 1) return false;
@@ -91,7 +91,7 @@ static bool rename_call(Instruction *x) {
   Opcode opcode = is_hint(x) ? HLO_COPY : spelled(x);
   if (opcode == HLO_CUSTOM_CALL) return false;
   if (opcode == HLO_TOPK ? !is_topk(x, &attributes) : opcode != HLO_COPY && !is_floating_unary(x)) {
-    return false; /* in no known form: it may be one of the host's */
+    return false; /* unknown form: it may belong to the host */
   }
   instruction_become(x, opcode, x->operands, x->operand_count, &attributes);
   return true;

@@ -6,7 +6,7 @@
 */
 #include "rewrite/rewrite.h"
 
-/* The dimension that is number `i` in memory, from the outermost on. */
+/* Returns dimension number `i` in memory order, from the outermost on. */
 static int in_memory(const Shape *shape, int i) {
   return shape->layout ? shape->layout->minor_to_major[shape->rank - 1 - i] : i;
 }

@@ -39,7 +39,7 @@ static GridAxis addend_axis(const Placement *p) {
   return axis;
 }
 
-/* In every replica, groups of the devices that differ along an axis only, as global device ids. */
+/* Makes, in every replica, the groups of devices that differ only along one axis, as global device ids. */
 static ReplicaGroups groups_along(const Joining *j, const Placement *p, GridAxis axis) {
   int replicas = j->module->replica_count ? j->module->replica_count : 1, count = 0;
   Arena *arena = j->module->arena;
@@ -66,7 +66,7 @@ static void meet_along(Joining *j, const Placement *p, GridAxis axis, Attributes
 
 /* ---- Shards of whole arrays ---- */
 
-/* The element of a table that is this partition's: a scalar. */
+/* Returns this partition's element of a table, a scalar. */
 static Instruction *look_up(Computation *computation, Literal *table) {
   Arena *arena = computation->module->arena;
   int64_t one = 1;
@@ -88,7 +88,7 @@ static Literal *new_table(Computation *computation, PrimitiveType type, const Pl
   return literal_new(arena, shape_make(arena, type, 1, &p->devices, NULL));
 }
 
-/* Where this partition's block begins along a dimension: s32[]. */
+/* Returns the start of this partition's block along a dimension: s32[]. */
 static Instruction *own_start(Computation *computation, const Placement *p, int d, int64_t size) {
   GridAxis axis = dimension_axis(p, d);
   Literal *table = new_table(computation, S32, p);
@@ -114,7 +114,7 @@ static Instruction *take_block(Instruction *whole, const Shape *shape, const Pla
   return add(whole->parent, HLO_DYNAMIC_SLICE, shape, operands, 1 + shape->rank, &attributes);
 }
 
-/* All of `x` where this partition holds the first addend, else zeros. A maximum's addends are alike. */
+/* Returns `x` on the partition of the first addend, else zeros. A maximum's addends are all equal. */
 static Instruction *take_addend(Instruction *x, const Placement *p) {
   if (p->addends == 1 || p->reduction != HLO_ADD) return x;
   Computation *c = x->parent;
@@ -139,7 +139,7 @@ static Instruction *join_addends(Joining *j, Instruction *x, const Placement *p)
   if (p->addends == 1) return x;
   Attributes attributes;
   meet_along(j, p, addend_axis(p), &attributes);
-  bool is_pred = x->shape->type == PRED; /* whose sum is whether any is true */
+  bool is_pred = x->shape->type == PRED; /* its sum is a logical or */
   Opcode opcode = !is_pred ? p->reduction : p->reduction == HLO_MINIMUM ? HLO_AND : HLO_OR;
   attributes.to_apply = module_add_reducer(j->module, opcode, x->shape->type);
   return add(x->parent, HLO_ALL_REDUCE, x->shape, &x, 1, &attributes);
@@ -171,7 +171,7 @@ static Instruction *rewritten(Joining *j, Instruction *call, int i, const Placem
   return x;
 }
 
-/* False where the call is not understood, or for other devices: the executable has been refused then. */
+/* Returns false if the call is invalid or for other devices. Such an executable was refused before. */
 static bool rewrite_call(Joining *j, Instruction *call) {
   const char *problem;
   Arena *arena = j->module->arena;
@@ -216,6 +216,6 @@ bool pass_manual_sharding(Module *module) {
   for (int c = 0, count = module->count; c < count; c++) {
     changed |= rewrite_calls(&j, module->computations[c]);
   }
-  if (changed) module_keep_reached(module); /* called ones before their callers again */
+  if (changed) module_keep_reached(module); /* restores callees before callers */
   return changed;
 }

@@ -19,7 +19,7 @@ typedef struct Extraction {
   SortOrder order;
   Arena *arena;
   int count;                        /* of keys that become operands */
-  int operand_of[MAX_SORT_KEYS];    /* by key: which operand it becomes; -1: none */
+  int operand_of[MAX_SORT_KEYS];    /* by key: the number of its operand; -1: none */
   Instruction **copies;             /* by id, of the comparator's instructions */
   Computation *to;                  /* where copies are made */
   const Shape *shape;               /* arrays with this one's dimensions; NULL: scalars */
@@ -37,7 +37,7 @@ static Instruction *copy_constant(const Extraction *e, const Instruction *x) {
   return computation_add(e->to, HLO_BROADCAST, shape, &constant, 1, NULL, NULL);
 }
 
-/* An expression of the comparator, over scalars or over arrays. */
+/* Copies an expression of the comparator, over scalars or over arrays. */
 static Instruction *copy(const Extraction *e, const Instruction *x) {
   if (x->opcode == HLO_PARAMETER) return e->replacements[x->parameter_number];
   if (e->copies[x->id]) return e->copies[x->id];
@@ -56,7 +56,7 @@ static void begin_copies(Extraction *e, Computation *to, const Shape *shape,
   e->replacements = replacements;
 }
 
-/* The operands with the keys before them. */
+/* Returns the keys, then the operands. */
 static Instruction **make_operands(Extraction *e) {
   int given = e->sort->operand_count;
   Instruction **operands = ARENA_ARRAY(e->arena, Instruction *, e->count + given);
@@ -82,8 +82,7 @@ static ComparisonDirection direction_of(const SortKey *key, bool or_equal) {
   return or_equal ? COMPARE_LE : COMPARE_LT;
 }
 
-/* Parameters for the new operands; those of the given ones get twice as high numbers as keys went
-** before them. */
+/* Adds parameters for the new operands. Each key raises the numbers of the old operands' parameters by two. */
 static Instruction **add_parameters(const Extraction *e, Computation *c,
                                     Instruction *const *operands) {
   int count = 2 * (e->count + e->sort->operand_count);
@@ -127,7 +126,7 @@ static const Shape *sorted_shape(const Extraction *e, Instruction *const *operan
   return shape_tuple(e->arena, count, shapes);
 }
 
-/* The sort becomes what the new one makes of the given operands. */
+/* Replaces the sort by the new one's results for the old operands. */
 static void replace_sort(Extraction *e) {
   Instruction *sort = e->sort;
   int given = sort->operand_count;
@@ -162,7 +161,7 @@ static bool extract_keys(Instruction *sort) {
   return e.count > 0;
 }
 
-/* False if the comparator stays as it is, for the evaluator. */
+/* Returns false if the comparator stays for the evaluator. */
 static bool batch_comparator(Instruction *sort, const Target *target) {
   const Computation *comparator = sort->a->to_apply;
   SortOrder order = comparator_order(comparator);
@@ -216,7 +215,7 @@ static bool sort_keys(Computation *computation) {
 
 bool pass_sort_keys(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   for (int i = 0; i < count; i++) changed |= sort_keys(module->computations[i]);
   if (changed) module_keep_reached(module);
   return changed;

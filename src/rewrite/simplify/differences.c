@@ -10,8 +10,8 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-/* along[d]: the dimension of the difference that dimension d of `from` is along, by those of `to`, which it is
-** reshaped to; false if more than dimensions of size 1 differ. */
+/* Maps a reshape: along[d] becomes the dimension of the difference for dimension d of `from`, given those of `to`.
+** Returns false if more than dimensions of size 1 differ. */
 static bool skip_reshape(const Shape *from, const Shape *to, int *along) {
   int outer[MAX_RANK], j = 0;
   for (int d = 0; d < to->rank; d++) outer[d] = along[d];
@@ -43,7 +43,7 @@ static bool is_at_most_zero(const Instruction *difference) {
     const Instruction *operand = x->operand_count ? x->operands[0] : NULL;
     switch (x->opcode) {
     case HLO_REDUCE: return is_largest_of(x, difference->operands[0], along);
-    case HLO_MAXIMUM: /* of the largest and a constant */
+    case HLO_MAXIMUM: /* of the max and a constant */
       x = x->operands[splat_value(operand, &bound)];
       break;
     case HLO_BROADCAST:

@@ -8,14 +8,14 @@
 enum {
   LARGEST_RESULT = 64 << 10, /* bytes */
   LARGEST_OPERANDS = 64 << 10,
-  MAX_STEPS = 1 << 20, /* of computations that are called: a loop need not end */
+  MAX_STEPS = 1 << 20, /* of called computations, as a loop may never end */
 };
 
 static bool worth_folding(const Instruction *instruction) {
   if (instruction->operand_count == 0 || !shape_is_static_array(instruction->shape)) return false;
   if (!opcode_is_elementwise(instruction->opcode) && instruction->opcode != HLO_REDUCE &&
       opcode_category(instruction->opcode) != MOVEMENT) {
-    return false; /* contractions and such take long */
+    return false; /* contractions and such are expensive */
   }
   int64_t result = shape_bytes(instruction->shape), operands = 0;
   for (int i = 0; i < instruction->operand_count; i++) {
@@ -23,7 +23,7 @@ static bool worth_folding(const Instruction *instruction) {
     if (operand->opcode != HLO_CONSTANT || !shape_is_static_array(operand->shape)) return false;
     operands += shape_bytes(operand->shape);
   }
-  /* 16 is the widest element: a change of type alone is no blow-up. */
+  /* The widest element has 16 bytes, so a change of type alone is allowed. */
   return result <= LARGEST_RESULT && operands <= LARGEST_OPERANDS && result <= 16 * operands &&
          instruction->opcode != HLO_BROADCAST && !instruction_has_side_effect(instruction);
 }
@@ -38,7 +38,8 @@ static bool fold(Instruction *instruction, Arena *scratch) {
   }
   int64_t budget = MAX_STEPS;
   EvalContext context = {.arena = scratch,
-                         .budget = &budget}; /* what fails does so when it runs, too */
+                         .budget =
+                             &budget}; /* an evaluation that fails here also fails at run time */
   if (!eval_instruction(instruction, operands, result, &context)) {
     arena_release(arena, mark);
     return false;

@@ -41,7 +41,7 @@ static bool fold_dot_operand(Instruction *dot, int side) {
   return true;
 }
 
-/* Whether the transpose has the dot's batch dimensions, then those of the rhs, then the lhs'. */
+/* Whether the transpose puts the dot's batch dimensions first, then those of the rhs, then those of the lhs. */
 static bool exchanges_operands(const Instruction *transpose, const Instruction *dot) {
   int rank = dot->shape->rank, batch = dot->a->lhs_batch_dims.count;
   int lhs = dot->operands[0]->shape->rank - batch - dot->a->lhs_contracting_dims.count;
@@ -110,7 +110,7 @@ static bool fold_into_convolution(Instruction *transpose) {
 
 /* ---- The walk ---- */
 
-/* By id: how many operands each instruction is, when the walk begins. */
+/* By id: the number of uses of each instruction before the walk. */
 static int *count_uses(const Computation *computation) {
   int *uses = scope_new((size_t)computation->count + 1, sizeof *uses);
   for (int i = 0; i < computation->count; i++) {

@@ -30,7 +30,7 @@ static bool is_negative_zero(const Instruction *x) {
          __builtin_signbit(value.f);
 }
 
-/* All bits of an integer or PRED set. */
+/* Whether all bits of an integer or PRED are set. */
 static bool is_all_ones(const Instruction *x) {
   Scalar value;
   if (!splat_value(x, &value)) return false;
@@ -47,7 +47,7 @@ static bool is_floating(const Instruction *x) {
   return type_is_floating(x->shape->type) || type_is_complex(x->shape->type);
 }
 
-/* Operands, whichever of the two is the one with the property. */
+/* Returns the other operand if one has a property; else NULL. */
 static Instruction *other_if(Instruction *x, bool (*property)(const Instruction *)) {
   if (property(x->operands[1])) return x->operands[0];
   if (property(x->operands[0])) return x->operands[1];
@@ -57,7 +57,7 @@ static Instruction *other_if(Instruction *x, bool (*property)(const Instruction 
 static bool is_zero(const Instruction *x) { return is_number(x, 0); }
 static bool is_one(const Instruction *x) { return is_number(x, 1); }
 
-/* The same operation on the operand's operand: op(op(x)) -> op'(x), with the attributes in `x`. */
+/* Merges an operation with its operand's: op(op(x)) -> op'(x), with the attributes in `x`. */
 static Instruction *skip_operand(Instruction *x) {
   x->operands[0] = x->operands[0]->operands[0];
   return x;
@@ -88,7 +88,7 @@ static Instruction *divide(Instruction *x) {
   return is_one(x->operands[1]) ? x->operands[0] : NULL;
 }
 
-/* x^2 in the wider type is exact, so rounding it is what x * x does. */
+/* x^2 in the wider type is exact, so rounding it gives the same as x * x. */
 static Instruction *power(Instruction *x) {
   if (!type_is_floating(x->shape->type)) return NULL;
   if (is_one(x->operands[1])) return x->operands[0];
@@ -98,7 +98,7 @@ static Instruction *power(Instruction *x) {
   return x;
 }
 
-/* The operand that decides alone: 0 of `and`, all ones of `or`. */
+/* Returns the operand that determines the result: 0 for `and`, all ones for `or`. */
 static Instruction *this_if(const Instruction *x, bool (*is)(const Instruction *)) {
   for (int k = 0; k < 2; k++) {
     if (is(x->operands[k])) return x->operands[k];
@@ -143,7 +143,7 @@ static bool holds_all(PrimitiveType wide, PrimitiveType narrow) {
          type_bits(wide) >= type_bits(narrow);
 }
 
-/* One of two constants, converted: one of two others. where(p, 255, 0).astype(uint8) is in lanes of bytes then. */
+/* Converts the constants of a select instead of its result, so where(p, 255, 0).astype(uint8) uses byte lanes. */
 static Instruction *convert_choice(Instruction *x) {
   const Instruction *choice = x->operands[0];
   PrimitiveType from = choice->shape->type, to = x->shape->type;
@@ -336,7 +336,7 @@ static Instruction *tuple(Instruction *x) {
   return whole;
 }
 
-/* Where no element comes before another, all stay where they are. */
+/* A sort whose comparator is always false changes nothing. */
 static Instruction *sort(Instruction *x) {
   Scalar is_before;
   return splat_value(x->a->to_apply->root, &is_before) && !is_before.u ? x->operands[0] : NULL;
@@ -401,7 +401,7 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_WHILE] = while_rule,
 };
 
-/* The rules know nothing of sizes that are found out at run time. */
+/* The rules do not support dynamic sizes. */
 static bool is_simple(const Instruction *x) {
   OpCategory category = opcode_category(x->opcode);
   if (category == STRUCTURE || category == CONTROL) return true;
@@ -412,7 +412,7 @@ static bool is_simple(const Instruction *x) {
   return true;
 }
 
-/* Applies rules to one instruction until none has anything to say. */
+/* Applies rules to one instruction until none applies. */
 static void simplify_instruction(Rewrite *rewrite, Instruction *x) {
   for (;;) {
     Rule *rule = rules[x->opcode];

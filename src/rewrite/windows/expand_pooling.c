@@ -17,23 +17,24 @@
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
-enum { MAX_SPLIT_RANK = 10 }; /* what a loop may have */
+enum { MAX_SPLIT_RANK = 10 }; /* max rank of a loop */
 
-/* The shapes along the way. */
+/* The shapes of the expansion. */
 typedef struct Pooling {
   Computation *computation;
   Instruction *x; /* the select-and-scatter */
   Arena *arena;
   int rank; /* of the split shape */
   int64_t dims[MAX_SPLIT_RANK];
-  int64_t outer[MAX_RANK]; /* which of them stand for the windows' dimensions */
+  int64_t outer[MAX_RANK]; /* the dimensions that number the windows */
   int window_rank;
-  int64_t inner[MAX_RANK], inner_dims[MAX_RANK]; /* which run within the windows, their sizes */
+  int64_t inner[MAX_RANK],
+      inner_dims[MAX_RANK]; /* the dimensions within the windows, and their sizes */
   int64_t window_size;
-  int64_t covered[MAX_RANK]; /* how much of each dimension the windows reach */
+  int64_t covered[MAX_RANK]; /* elements of each dimension that the windows cover */
 } Pooling;
 
-/* What the last one was written with, which the next one takes if it fits: a third of the instructions. */
+/* The last expansion's instructions, which the next one reuses if they fit. Measured: a third of all. */
 typedef struct Common {
   Pooling of;
   PrimitiveType type;
@@ -41,7 +42,7 @@ typedef struct Common {
   PoolingChooser chooser;
 } Common;
 
-/* Windows side by side from the first element on. */
+/* Whether windows are side by side from the first element on. */
 static bool plan_pooling(Pooling *p, Instruction *x) {
   const Shape *operand = x->operands[0]->shape, *source = x->operands[1]->shape;
   *p = (Pooling){.computation = x->parent, .x = x, .arena = x->parent->module->arena};
@@ -74,7 +75,7 @@ static Instruction *add(const Pooling *p, Opcode opcode, const Shape *shape,
   return computation_add(p->computation, opcode, shape, operands, count, attributes, NULL);
 }
 
-/* To the split shape, where dimension i of the operand is dimensions[i]. */
+/* Broadcasts to the split shape: dimension i of the operand becomes dimensions[i]. */
 static Instruction *add_broadcast(const Pooling *p, Instruction *x, const int64_t *dimensions) {
   Attributes attributes;
   attributes_init(&attributes);
@@ -83,7 +84,7 @@ static Instruction *add_broadcast(const Pooling *p, Instruction *x, const int64_
   return add(p, HLO_BROADCAST, split_shape(p, x->shape->type), &x, 1, &attributes);
 }
 
-/* The operand in the split shape. */
+/* Returns the operand in the split shape. */
 static Instruction *add_split(const Pooling *p) {
   Instruction *operand = p->x->operands[0];
   int rank = operand->shape->rank;
@@ -99,7 +100,7 @@ static Instruction *add_split(const Pooling *p) {
   return computation_add_reshape(p->computation, operand, p->rank, p->dims);
 }
 
-/* An element's place within its window, in row-major order. */
+/* Returns each element's place within its window, in row-major order. */
 static Instruction *add_places(const Pooling *p) {
   const Shape *flat = shape_make(p->arena, S32, 1, &p->window_size, NULL);
   const Shape *window = shape_make(p->arena, S32, p->window_rank, p->inner_dims, NULL);
@@ -126,7 +127,7 @@ static void add_common(const Pooling *p, Common *common) {
   common->nowhere = computation_add_number(p->computation, S32, (Scalar){.i = -1});
 }
 
-/* Whether there is something at a place: it is not negative. */
+/* Whether a place has an element: it is not negative. */
 static Instruction *add_is_place(Computation *c, Instruction *place) {
   Attributes compare;
   attributes_init(&compare);
@@ -167,7 +168,7 @@ Computation *pooling_chooser(const Instruction *x, bool padded, PoolingChooser *
   return c;
 }
 
-/* The place of the selected element of each window. */
+/* Returns the place of the selected element of each window. */
 static Instruction *add_selection(const Pooling *p, Instruction *split, Common *common) {
   const Shape *source = p->x->operands[1]->shape;
   Attributes attributes;
@@ -182,7 +183,7 @@ static Instruction *add_selection(const Pooling *p, Instruction *split, Common *
   return computation_add_element(p->computation, reduce, 1);
 }
 
-/* The source's element where the place is selected, the initial value elsewhere. */
+/* Returns the source's element at selected places, and the initial value elsewhere. */
 static Instruction *add_spread(const Pooling *p, const Common *common, Instruction *selected) {
   Instruction *init = common->init;
   Instruction *source = add_broadcast(p, p->x->operands[1], p->outer);
@@ -238,7 +239,7 @@ static bool expand_pooling(Computation *computation, Common *common) {
 
 bool pass_expand_pooling(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   Common common = {0};
   for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i], &common);
   if (changed) module_keep_reached(module);

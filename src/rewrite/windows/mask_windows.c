@@ -79,7 +79,7 @@ static bool mask(Computation *computation, Instruction *x) {
   return true;
 }
 
-/* Whether loops can be made of it, but for its padding: a window's rank is twice the operand's. */
+/* Whether it can become loops, apart from its padding: a window needs twice the operand's rank. */
 static bool is_for_loops(const Instruction *x) {
   enum { MAX_WINDOW_RANK = 5 };
   bool backwards;
@@ -108,7 +108,7 @@ static bool mask_windows(Computation *computation) {
 
 bool pass_mask_windows(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   for (int i = 0; i < count; i++) changed |= mask_windows(module->computations[i]);
   if (changed) module_keep_reached(module);
   return changed;

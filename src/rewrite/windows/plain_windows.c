@@ -14,7 +14,7 @@
 
 /* ---- Reversed ones ---- */
 
-/* What the last window leaves over at the end is at the front of the reversed array. */
+/* Elements after the last window are at the start of the reversed array. */
 static WindowDimension turned(const WindowDimension *w, int64_t size, int64_t places) {
   int64_t dilated = size > 0 ? (size - 1) * w->base_dilation + 1 : 0;
   int64_t reached = (places - 1) * w->stride + (w->size - 1) * w->window_dilation + 1;
@@ -32,13 +32,13 @@ static Instruction *add_reverse(Computation *computation, Instruction *x, Int64L
   return computation_add(computation, HLO_REVERSE, x->shape, &x, 1, &a, NULL);
 }
 
-/* The shape whose elements are a window each, of one of the results or of a select-and-scatter's source. */
+/* Returns the shape with one element per window: that of a result, or of a select-and-scatter's source. */
 static const Shape *places_of(const Instruction *x) {
   if (x->opcode == HLO_SELECT_AND_SCATTER) return x->operands[1]->shape;
   return shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
 }
 
-/* The windows without reversal; which dimensions of the array have to be, instead. */
+/* Returns the windows without reversal, and the dimensions of the array to reverse instead. */
 static Window turned_window(const Instruction *x, Int64List *dimensions, int64_t *reversed) {
   const Shape *shape = x->operands[0]->shape, *places = places_of(x);
   const Window *window = &x->a->window;
@@ -87,7 +87,7 @@ static bool is_nothing(const WindowDimension *w) {
          !w->padding_high;
 }
 
-/* XLA takes reductions of floats of 16 bits and less in other steps than windows of them. */
+/* XLA reduces floats of at most 16 bits in other steps than windows of them. */
 static bool is_rounded_alike(const Instruction *x) {
   for (int i = 0; i < x->operand_count / 2; i++) {
     PrimitiveType type = x->operands[i]->shape->type;
@@ -96,7 +96,7 @@ static bool is_rounded_alike(const Instruction *x) {
   return true;
 }
 
-/* The dimensions that the windows are all of; none if there are others that they are some of. */
+/* Lists the dimensions that windows cover wholly; none if they cover part of another dimension. */
 static Int64List whole_dimensions(const Instruction *x, int64_t *whole) {
   const Shape *shape = x->operands[0]->shape, *places = places_of(x);
   Int64List found = {0, whole};

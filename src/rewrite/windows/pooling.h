@@ -7,17 +7,17 @@
 /* Whether a window reaches beyond its operand, or between its elements. */
 bool window_is_padded(const Window *window);
 
-/* The same window without padding and base dilation, which go to `padding`. */
+/* Returns the window without padding and base dilation, and these in `padding`. */
 Window window_unpadded(Arena *arena, const Window *window, PaddingConfig *padding);
 
-/* pad(operand, value) in `computation`; NULL if the result would be too large. */
+/* Adds pad(operand, value) to `computation`; NULL if the result would be too large. */
 Instruction *add_padded(Computation *computation, Instruction *operand, Instruction *value,
                         PaddingConfig padding);
 
-/* A computation for a reduction of select-and-scatter's elements, each with its place:
-** (best, its place, candidate, its place) -> the selected one with its place. Nothing is at -1; if
-** `padded`, the candidate may also be nothing. One that was made for the same is used again: the last one, of
-** a pass; all zero at first. */
+/* Makes a computation that reduces select-and-scatter's elements with their places:
+** (best, its place, candidate, its place) -> the selected one with its place. Place -1 means no element; if
+** `padded`, the candidate may have it too. The pass's last computation, all zero at first, is reused if it is
+** the same. */
 typedef struct PoolingChooser {
   Computation *made;
   const Computation *select;

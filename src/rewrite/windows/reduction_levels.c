@@ -44,7 +44,7 @@ static Window level_window(const Instruction *reduce, const Shape *shape, bool i
   return (Window){shape->rank, items};
 }
 
-/* x: an array for each of the reduction's; then what the level makes of them. */
+/* Reduces x, one array per operand of the reduction, by one level. */
 static void add_level(Computation *computation, const Instruction *reduce, Instruction **x,
                       bool is_last) {
   Arena *arena = computation->module->arena;

@@ -12,7 +12,7 @@
 #include "rewrite/rewrite.h"
 #include "rewrite/windows/pooling.h"
 
-/* Every element's place in the operand, in row-major order. */
+/* Returns every element's place in the operand, in row-major order. */
 static Instruction *add_places(Computation *computation, const Shape *shape) {
   Arena *arena = computation->module->arena;
   int64_t count = shape_elements(shape);
@@ -21,7 +21,7 @@ static Instruction *add_places(Computation *computation, const Shape *shape) {
   return computation_add_reshape(computation, iota, shape->rank, shape->dims);
 }
 
-/* The place of the element that each window selects, or NULL. */
+/* Returns the place of the element that each window selects, or NULL. */
 static Instruction *add_selection(Computation *computation, const Instruction *x,
                                   PoolingChooser *last) {
   Arena *arena = computation->module->arena;
@@ -67,7 +67,7 @@ static void scatter_source(Computation *computation, Instruction *x, Instruction
   instruction_become(x, HLO_RESHAPE, &scatter, 1, NULL);
 }
 
-/* Whether loops can be made of it: the window's rank is twice the operand's. */
+/* Whether it can become loops: a window needs twice the operand's rank. */
 static bool is_for_loops(const Instruction *x) {
   const Shape *shape = x->shape;
   enum { MAX_WINDOW_RANK = 5 };
@@ -92,7 +92,7 @@ static bool scatter_windows(Computation *computation, PoolingChooser *last) {
 
 bool pass_scatter_windows(Module *module) {
   bool changed = false;
-  int count = module->count; /* without those that are added */
+  int count = module->count; /* without those added */
   PoolingChooser last = {0};
   for (int i = 0; i < count; i++) changed |= scatter_windows(module->computations[i], &last);
   if (changed) module_keep_reached(module);
