@@ -85,7 +85,7 @@ export async function replaceText(page, text) {
   }, text);
 }
 
-/** That nothing is wider than the window. */
+/** Checks that nothing is wider than the window. */
 export async function assertFits(page, what = '') {
   const { wide, width } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, width: innerWidth }));
   assert.ok(wide <= width, `${what} scrolls sideways: ${wide} of ${width}`);

@@ -39,7 +39,7 @@ function literalOf(array) {
 /** Errors that are allowed, as a fraction of the largest element: as other tests of JAX programs have them. */
 const ERRORS = { f32: 1e-4, c64: 1e-4, f64: 1e-10, c128: 1e-10 };
 
-/** The error that is allowed for a result: that of its type, or of a narrower float that the program goes by. */
+/** The allowed error of a result: that of its type, or of a narrower float type in the program. */
 function allowedError(type, program) {
   const { kind, bits } = ELEMENT_TYPES.get(type);
   if (!(type in ERRORS)) return kind === 'float' ? 2 * 2 ** -mantissaBits(type) : 0;
@@ -67,7 +67,7 @@ function scaleOf({ shape, data }) {
 /** Programs with vectors whose signs or phases are not determined: eigenvectors, singular vectors, QR. */
 const HAS_PHASES = /lapack_\w*(geev|syevd|heevd|gesdd|gesvd|gees|geqrf|gehrd|sytrd|hetrd)|@Eigh|@Qr/;
 
-/** What is wrong with a result; null if nothing is. */
+/** Describes a wrong result; null if it is right. */
 export function resultProblem(got, want, program) {
   const literal = literalOf(want);
   const fraction = allowedError(literal.shape.elementType, program);

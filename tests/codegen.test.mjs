@@ -49,7 +49,7 @@ function program(name, operands, type, size, attributes = '') {
   return `HloModule m\nENTRY e {\n${lines.join('\n')}\n}\n`;
 }
 
-/** A literal whose bits are the same every time: all zeros, all ones, then any. */
+/** A literal of fixed pseudorandom bits: all zeros, all ones, then any. */
 function literalFor(type, size, seed) {
   let state = Math.imul(seed, 2654435761) + 1;
   const next = () => {

@@ -46,7 +46,7 @@ const ragged = (entries) => entry([
   `ROOT r = f32[4] ragged-all-to-all(p0, p0, p1, p1, p1, p1), replica_groups={}`,
 ]);
 
-/** [what, program, replicas, what the message says besides operation and group size] */
+/** [name, program, replicas, the message without operation and group size] */
 const REFUSED = [
   ['all-gather: too small a result', gather('f32[1000]', 'f32[1000]'), 4, 'f32[1000]'],
   ['all-gather: too large a result', gather('f32[10]', 'f32[80]'), 4, 'f32[10]', 'f32[80]'],

@@ -47,7 +47,7 @@ const ODD = [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xf
 const WORDS = ['99999999999', '-1', '0', '18446744073709551616', '1e999', 'null', '{', '}', '[', ']', '"', '(', ')', ',', '<', '>',
   '"__proto__"', 'constructor', '\0', '\u{1F600}', '?x', '0x'];
 
-/** Cut, flipped, doubled, with a piece of its own elsewhere, a size or a word that is none. */
+/** Damages bytes: cuts, flips, doubles or moves a piece, or writes a wrong size or word. */
 function mutant(bytes, random) {
   let made = Buffer.from(bytes);
   for (let times = random.pick([1, 1, 1, 2, 6]); times > 0 && made.length > 8; times--) {
@@ -69,7 +69,7 @@ function mutant(bytes, random) {
   return made;
 }
 
-/** What is said, if anything: no mistake of ours, and soon. */
+/** Returns the result or the XlaError; fails on an internal error, or if the call takes long. */
 async function outcome(what, call) {
   const start = process.cpuUsage();
   try {

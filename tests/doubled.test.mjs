@@ -70,7 +70,7 @@ const OF_SCALARS = {
   composite: (f) => `s = f32[] call(a, b), to_apply=${f}, is_composite=true, frontend_attributes={composite.name="f"}
   ROOT r = f32[] call(s, b), to_apply=${f}`,
 };
-/* A scan's computation gives an output and what it carries. */
+/* A scan's computation returns an output and the carried value. */
 const SCAN = (f) => `u = f32[1] reshape(a)
   s = (f32[1], f32[]) scan(u, b), dimensions={0}, num_carries=1, to_apply=${f}
   c = f32[] get-tuple-element(s), index=1
@@ -89,7 +89,7 @@ const FORMS = [
   ...Object.entries(OF_SCALARS)];
 const ENTRY = (use) => `ENTRY e {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ${use}\n}`;
 
-/** Compiles and runs, for 2 s at most; says how it ended. */
+/** Compiles and runs, for 2 s at most; returns the outcome. */
 async function ends(text) {
   const start = process.cpuUsage();
   let code = 'OK', executable;

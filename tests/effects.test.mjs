@@ -50,7 +50,7 @@ const EFFECTS = {
   g = f32[] call(x), to_apply=calls`,
 };
 
-/* What may move before the loop: from w and the row of the sequence to a number, here 0. */
+/* Operations that may move before the loop: from w and the row of the sequence to a number, here 0. */
 const INVARIANTS = {
   nothing: '\n  more = f32[] constant(0)',
   'a sum': '\n  more = f32[] reduce(w, zero), dimensions={0,1}, to_apply=sum',

@@ -1,4 +1,4 @@
-/** The playground's examples: one for every operation, and all of them run. */
+/** Tests the playground's examples: there is one for every operation, and all of them run. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';

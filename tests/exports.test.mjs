@@ -1,5 +1,5 @@
 /**
- * Programs as frameworks export them, run and compared with what the framework computed: Flax, Optax,
+ * Runs programs as frameworks export them, and compares with the frameworks' results: Flax, Optax,
  * Diffrax, NumPyro and JAX of unknown sizes and meshes, PyTorch by torch_xla, TensorFlow.
  * golden/exports/writer.py has the format.
  */
@@ -11,7 +11,7 @@ import { gunzipSync } from 'node:zlib';
 import { Client } from '../bindings/index.mjs';
 import { difference, literalOf } from './golden.mjs';
 
-/** Sums in another order, and what loops with a tolerance of 1e-4 make of that. */
+/** Allows for sums in another order, and for their effect on loops with a tolerance of 1e-4. */
 const TOLERANCE = 'abs 2e-5 rel 1e-4';
 
 /** @returns {Promise<Map<string, { program: Buffer, argument: any[], result: any[] }>>} */

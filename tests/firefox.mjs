@@ -1,6 +1,6 @@
 /**
- * Real headless Firefox, by WebDriver BiDi over a WebSocket (Node 20 has none of its own): just what
- * the tests of the page want.
+ * Drives headless Firefox by WebDriver BiDi over a WebSocket (Node 20 has none of its own), as far as
+ * the tests of the page need it.
  * Sources: w3.org/TR/webdriver-bidi, RFC 6455.
  */
 import { spawn } from 'node:child_process';
@@ -44,7 +44,7 @@ function frameOf(opcode, payload) {
   return Buffer.concat([head, mask, payload.map((byte, i) => byte ^ mask[i % 4])]);
 }
 
-/** Takes whole frames off the front of what came: { frames, rest }. */
+/** Splits received bytes into whole frames and a rest: { frames, rest }. */
 function framesOf(bytes) {
   const frames = [];
   for (;;) {
@@ -170,7 +170,7 @@ export class Firefox {
     await this.call('browsingContext.navigate', { context: this.context, url, wait: 'complete' });
   }
 
-  /** What an expression of the page's is, or promises: a string, number, boolean or null. */
+  /** Evaluates an expression in the page, and awaits it: a string, number, boolean or null. */
   async evaluate(expression) {
     const { type, result, exceptionDetails } = await this.call('script.evaluate',
       { expression, target: { context: this.context }, awaitPromise: true });

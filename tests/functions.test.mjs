@@ -99,7 +99,7 @@ function parametersOf(name) {
   return names;
 }
 
-/** These wait for what a run puts out, or end what the others need. */
+/** These wait for an outfeed, or dispose objects that the others need. */
 const LEFT_OUT = new Set(['constructor', 'dispose', 'transferFromOutfeed']);
 
 /** Each argument in turn replaced, or one of its fields; one more than there are; and none at all. */
@@ -200,7 +200,7 @@ describe('every exported function, asked in every way', () => {
   }
 
   const modules = []; // that rightFor() made
-  /** Arguments that are of their kinds, so that each place is reached; whether they fit together, the core says. */
+  /** Arguments of the right kinds, so that each check is reached; the core checks whether they fit together. */
   function rightFor(parameters, builder, x) {
     const inner = client.builder('inner');
     const sum = inner.build(inner.add(inner.parameter(0, 'f32[]'), inner.parameter(1, 'f32[]')));
@@ -220,7 +220,7 @@ describe('every exported function, asked in every way', () => {
     return Object.values(parameters).map(rightOf);
   }
 
-  /** What the caller's own function throws reaches him as it is. */
+  /** An error of the caller's own function reaches the caller unchanged. */
   const attackWith = (value, what, call) => attack(what, typeof value !== 'function' ? call : () => {
     try {
       call();

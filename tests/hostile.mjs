@@ -109,7 +109,7 @@ export function disposed(thing) {
   return thing;
 }
 
-/** An error that may leave the package. */
+/** Checks that an error may leave the package. */
 export function checkError(error, what) {
   assert.ok(error instanceof XlaError, `${what}: ${error?.stack ?? String(error)}`);
   assert.ok(STATUS_CODES.includes(error.code) && error.code !== 'OK', `${what}: ${error.code}`);

@@ -26,7 +26,7 @@ const folder = pathToFileURL(`${resolve(positionals[0])}/`);
 const list = ['open.json', '../open.json'].map((name) => new URL(name, folder)).find(existsSync);
 const open = list ? JSON.parse(readFileSync(list, 'utf8')) : {};
 
-/** What is wrong with a record's results, and whether the client can go on. */
+/** The problem of a record's results, and whether the client can go on. */
 async function problemOf(client, record) {
   try {
     const [problem] = await runRecord(client, record);

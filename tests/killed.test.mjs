@@ -18,7 +18,7 @@ turn { s = (s32[], ${shape}) parameter(0)\n i = s32[] get-tuple-element(s), inde
 ENTRY e { z = s32[] constant(0)\n x = ${shape} iota(), iota_dimension=0\n t = (s32[], ${shape}) tuple(z, x)
   w = (s32[], ${shape}) while(t), condition=more, body=turn\n ROOT r = ${shape} get-tuple-element(w), index=1 }`;
 
-/** Each goes on for ever, in steps of one kind: [what, text, replicas]. */
+/** Each runs for ever, in steps of one kind: [name, text, replicas]. */
 const PROGRAMS = [
   ['a region', LOOP('f32[8]', 'c = f32[8] cosine(x)\n y = f32[8] add(c, x)'), 1],
   ['factors', LOOP('f32[150,150]', `c = f32[150,150] sine(x)\n q = (f32[150,150], f32[150]) custom-call(c), custom_call_target="lapack_sgeqrf_ffi", api_version=API_VERSION_TYPED_FFI

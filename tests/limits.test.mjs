@@ -134,7 +134,7 @@ const BASE = scalar('f32', 'k0', ['ROOT r = f32[] negate(x)']);
 const IS_SMALL = scalar('s32', 'small', [
   'three = s32[] constant(3)', 'ROOT r = pred[] compare(x, three), direction=LT']);
 
-/** [what, the innermost computation and its helpers, the body of level i, type] */
+/** [name, the innermost computation and its helpers, the body of level i, type] */
 const TREES = [
   ['calls', BASE, (last) => [
     `a = f32[] call(x), to_apply=${last}`, `ROOT r = f32[] call(a), to_apply=${last}`], 'f32'],
@@ -187,7 +187,7 @@ const DOUBLED = (levels) => {
   return text;
 };
 
-/* What applies a computation of doubled calls to elements, and its result. */
+/* Operations that apply a computation of doubled calls to elements, and their results. */
 const FIXED_POINT = 0.739085; // of the cosine
 const APPLIED = {
   'a map': ['f32[30] map(x), dimensions={0}, to_apply=k', 19, new Array(30).fill(FIXED_POINT)],
@@ -331,7 +331,7 @@ const MANY = 100000, MAX_SECONDS = 12;
 const many = (type) => `(${Array(MANY).fill(type).join(', ')})`;
 const numbered = (prefix) => count(MANY, (i) => `${prefix}${i}`).join(', ');
 
-/** [what, computations, lines of the entry, arguments, the first result's first element] */
+/** [name, computations, lines of the entry, arguments, the first result's first element] */
 const LARGE = [
   ['element-wise operations in a chain', '', [
     'x = f32[8] parameter(0)', ...count(MANY, (i) => `v${i} = f32[8] negate(${i ? `v${i - 1}` : 'x'})`),

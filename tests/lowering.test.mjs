@@ -96,7 +96,7 @@ for (const [name, entry] of Object.entries(KEPT)) {
 
 /* ---- Dynamic slices, read where they are ---- */
 
-/** What is computed of x f32[20,30] from the starts i and j; and element (r, c) of the result, from x's `at`. */
+/** Lines on x f32[20,30] and the starts i and j; and element (r, c) of the result, from x's `at`. */
 const SLICED = {
   'before what is element-wise': ['5,7', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
     ROOT r = f32[5,7] negate(d)`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
@@ -248,7 +248,7 @@ for (const type of ['f32', 'f64', 's32', 'u64']) {
   });
 }
 
-/** What dot is defined as: in the order of the result's elements. */
+/** Computes dot by its definition, in the order of the result's elements. */
 function product([x, y], lhs, rhs, lc, rc, lb, rb) {
   const at = (array, index) => Number(index.reduce((part, i) => part[i], array));
   const free = (dims, ...without) => dims.map((_, d) => d).filter((d) => !without.flat().includes(d));

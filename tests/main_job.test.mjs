@@ -16,7 +16,7 @@ async function trained(...options) {
   return lines(result.stdout);
 }
 
-/** What the last lines say: a checksum per replica, and the accuracy. */
+/** Reads the last lines: a checksum per replica, and the accuracy. */
 function outcome(output) {
   const last = output.at(-1);
   const form = /^test accuracy (0\.\d{4}), weights ([0-9a-f]{8}) on (\d+) replicas?, (\d+\.\d) s$/;

@@ -39,7 +39,7 @@ ${layers((i) => `  n${i} = ${M} ${dot(`a${i}`, `g${i + 1}`, 0, 0)}
   ROOT t = (${layers(() => M).split('\n').join(', ')}) tuple(${layers((i) => `new${i}`).split('\n').join(', ')})
 }`;
 
-/** What it makes of its arguments. */
+/** The expected results for these arguments. */
 function expectedOf(args) {
   const multiply = (a, b, from, to) => Float64Array.from({ length: N * N }, (_, at) => {
     let sum = 0;

@@ -1,4 +1,4 @@
-/** Collectives of every element type on 2 replicas by 4 partitions: each in another way of saying who meets. */
+/** Tests collectives of every element type on 2 replicas by 4 partitions, each with another form of groups. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
@@ -31,7 +31,7 @@ const SUM = (type, name = 'add') => `${name} { a = ${type}[] parameter(0)
   b = ${type}[] parameter(1)
   ROOT c = ${type}[] add(a, b) }`;
 
-/** [what, elements of the operand, the line, what each device gives, what each gets] */
+/** [name, elements of the operand, the line, each device's operand, each device's result] */
 const ROWS = [
   ['all-reduce of transposed ids', 1, (t) => `${t}[1] all-reduce(p), replica_groups=[4,2]<=[2,4]T(1,0), ${FLAT}, to_apply=add`,
     () => [1], () => [2]],

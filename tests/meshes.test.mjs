@@ -1,4 +1,4 @@
-/** The programs of the page's meshes: those that work do, those that hang say who waits for whom. */
+/** Tests the programs of the page's meshes: some work; the others hang, and the error names the waiting devices. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

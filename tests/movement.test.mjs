@@ -14,7 +14,7 @@ const TYPES = ['u8', 'u16', 's32', 'u64', 'c128'];
 const count = (dims) => dims.reduce((a, b) => a * b, 1);
 const shapeOf = (type, dims) => Shape.parse(`${type}[${dims.join(',')}]`);
 
-/** An array whose elements tell where they were; those of c128 by their real part. */
+/** An array whose elements are their own positions; those of c128 by their real part. */
 function numbered(type, dims, first = 0) {
   const shape = shapeOf(type, dims);
   const size = count(dims);

@@ -1,5 +1,5 @@
 /**
- * The core natively, under sanitizers (make native native-tsan builds what this runs): any bad
+ * Tests the native core under sanitizers (make native native-tsan builds the programs): any bad
  * access, leak, undefined behaviour or data race makes the programs fail.
  */
 import assert from 'node:assert/strict';

@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => client.dispose());
 
-/** What takes elements: each gets `bad`, which `type` does not hold, and must refuse it. */
+/** The inputs that take elements: each gets `bad`, which `type` cannot hold, and must refuse it. */
 const WAYS_IN = {
   'new Literal of numbers': ({ type, bad }) => new Literal(`${type}[2]`, [0, bad]),
   'new Literal of a typed array': ({ type, bad, natural }) => new Literal(`${type}[1]`, natural([bad])),

@@ -17,7 +17,7 @@ const { page, complaints, address, close } = await openSite('train');
 const { started, played, scenes } = scenesOf(page);
 after(() => close());
 
-/** What axe-core finds, a line each. */
+/** The violations that axe-core finds, a line each. */
 async function violations() {
   if (!await page.evaluate(() => Boolean(window.axe))) await page.evaluate(AXE);
   return page.evaluate(async () => {

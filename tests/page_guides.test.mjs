@@ -68,7 +68,7 @@ test('how it works: a picture for each stage, all of it inside', async () => {
 test('from JAX to a page: the page works as it is written', async () => {
   const guide = await readFile(new URL('docs/guides/from-jax.md', root), 'utf8');
   const [, html] = /^```html\n([^]*?)^```/m.exec(guide);
-  /* The two files are what the guide's Python makes. */
+  /* The guide's Python made the two files. */
   const fileOf = (path) => (path.startsWith('node_modules/xla-wasm/') ? path.slice('node_modules/xla-wasm/'.length) : `tests/guides/${path}`);
   const own = await newPage(browser);
   await own.page.route(`${address}ten/**`, async (route) => {

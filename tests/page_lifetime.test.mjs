@@ -50,7 +50,7 @@ describe('in Chromium', () => {
   }
 });
 
-/** In the page: how a long run ends whose workers end, after how long; and whether other runs work then. */
+/** Runs in the page: the outcome of a long run whose workers end, its time, and whether later runs work. */
 async function endWorkers({ how, count }) {
   const workers = [];
   globalThis.Worker = class extends globalThis.Worker {

@@ -21,7 +21,7 @@ async function settled(of, after = -1) {
 
 const turn = () => page.evaluate(() => Number(document.getElementById('play-status').dataset.turn ?? -1));
 
-/** Does what starts a run, and waits for its end. */
+/** Calls `work`, which starts a run, and waits for the run's end. */
 async function andSettled(work) {
   const before = await turn();
   await work();

@@ -43,7 +43,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
       await page.goto(`${address}#${hash}`);
       await page.waitForSelector('.view > *');
     };
-    /** Complaints but for what a worker was loading when its view was left. */
+    /** The complaints, without those about files that a worker was loading when its view was left. */
     const taken = () => complaints.splice(0).filter((text) => !/: net::ERR_(ABORTED|BLOCKED)/.test(text));
 
     test('the policy comes as it should', async () => {

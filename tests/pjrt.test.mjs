@@ -56,7 +56,7 @@ const MAPPED = `module attributes {mhlo.num_partitions = 4 : i32} {
     return %0 : tensor<4x6xf32> } }
 `;
 
-/** The main job's training step, three times, and what each of eight replicas looks at. */
+/** The main job's training step, three times, and the images of each of eight replicas. */
 async function writeTraining() {
   const [count, shard, replicas, steps] = [256, 8, 8, 3];
   const client = await Client.create({ threads: 0 });

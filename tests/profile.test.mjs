@@ -1,4 +1,4 @@
-/** Profiles of devices that wait for each other: for whom and how long, as a trace and as sums. */
+/** Tests profiles of devices that wait for each other: the device waited for, and the time, as a trace and as sums. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

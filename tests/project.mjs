@@ -17,7 +17,7 @@ export async function output(file, args, options) {
   return stdout;
 }
 
-/** Makes the tarball, of what make built already: no scripts. */
+/** Makes the tarball from the finished build, without scripts. */
 export async function pack() {
   folder = await mkdtemp(join(tmpdir(), 'xla-wasm-package-'));
   const options = ['--json', '--ignore-scripts', '--pack-destination', folder];

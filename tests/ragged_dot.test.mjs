@@ -1,7 +1,7 @@
 /**
  * ragged-dot: groups of rows, of the depth and of batches, with one list of sizes and with one for each index before
- * the ragged dimension; sizes that sum up to less or to more than the dimension, and below 0. Expected is what the
- * definition says, element by element, in small whole numbers, which every type adds up exactly.
+ * the ragged dimension; sizes that sum up to less or to more than the dimension, and below 0. Expected results
+ * follow the definition, element by element, in small whole numbers, which every type adds up exactly.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -79,7 +79,7 @@ test('infinities and numbers that are none', async () => {
   close(got, [NaN, 0, 0, NaN, NaN, NaN, NaN, NaN, NaN, 0, 1, 1 / E]);
 });
 
-/** What exponentials are of: [body, function of x]. */
+/** Operands of exponentials: [body, function of x]. */
 const OPERANDS = [
   ['a = f32[64] abs(x)\n d = f32[64] negate(a)', (x) => -Math.abs(x)],
   ['a = f32[64] abs(x)\n d = f32[64] copy(a)', (x) => Math.abs(x)],
@@ -102,7 +102,7 @@ for (const [body, of] of OPERANDS) {
 const SMALL = { f32: [1e-23, 1e-21, 1e-14, 1e-36], f64: [1e-158, 1e-105] };
 const MAX_TIMES = 4;
 
-/** By the least of each, by turns: a busy machine is busy for both, and until one round shows what both can do. */
+/** The ratio of the min times of x and y, measured by turns, with more rounds while a busy machine hides it. */
 async function ratioOfTimes(executable, x, y) {
   const best = new Map([[x, Infinity], [y, Infinity]]);
   let ratio = Infinity;

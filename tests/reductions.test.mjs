@@ -167,7 +167,7 @@ test('maps and reductions by computations with loops, branches and calls', async
 
 /* ---- Cumulative ---- */
 
-/** What is accumulated along dimension `along`, backwards from its end. */
+/** Accumulates along dimension `along`, or backwards from its end. */
 function cumulative(x, dims, along, backwards, f) {
   const stride = dims.slice(along + 1).reduce((a, b) => a * b, 1), n = dims[along];
   const result = new Array(x.length);
@@ -227,7 +227,7 @@ ENTRY e {\n x = f32[${n}] parameter(0)\n i = s32[${n}] iota(), iota_dimension=0\
 const PAIR = `f { a = s32[] parameter(0)\n i = s32[] parameter(1)\n b = s32[] parameter(2)\n j = s32[] parameter(3)
   t = pred[] compare(a, b), direction=GE\n v = s32[] select(t, a, b)\n k = s32[] select(t, i, j)\n ROOT r = (s32[], s32[]) tuple(v, k) }`;
 
-/** [what, computation, f of (so far, element)] */
+/** [name, computation, f of (accumulator, element)] */
 const COMBINED = [
   ['sums from any value', binary('add', 's32'), (a, b) => a + b],
   ['products from any value', binary('multiply', 's32'), (a, b) => Math.imul(a, b)],
@@ -281,7 +281,7 @@ const LINES = [
   [5, 5, 1, 0, 0, 1, 1], [5, 8, 1, 1, 2, 1, 1], [4, 12, 1, 2, 3, 2, 1],
 ];
 
-/** What each window folds, in its order: 3 so far + element (of s32, which wraps). */
+/** Folds each window in order: 3 accumulator + element (of s32, which wraps). */
 function folded(x, [length, size, stride, low, high, base, dilation], reversed, init) {
   const reach = (size - 1) * dilation + 1, places = Math.floor(((length - 1) * base + 1 + low + high - reach) / stride) + 1;
   return Array.from({ length: places }, (_, place) => {

@@ -411,7 +411,7 @@ describe('memory that does not fit', () => {
   });
 });
 
-/** All memory that there is, but for what `free(bytes)` gives back of it. */
+/** Takes all memory; `free(bytes)` gives some back. */
 class Filler {
   #buffers = [];
 

@@ -48,7 +48,7 @@ const numbered = (mesh, axes, sharding, local, global) => `module @m attributes 
 
 const GRID = '["a"=2, "b"=4]';
 
-/** what, mesh, manual axes, sharding, shard, whole array, and the whole on some devices */
+/** name, mesh, manual axes, sharding, shard, whole array, and the whole on some devices */
 const PLACES = [
   ['one axis', GRID, '"a", "b"', '[{"b"}]', '1', '4', { 0: [0, 1, 2, 3], 6: [4, 5, 6, 7] }],
   ['two axes of a dimension', GRID, '"a", "b"', '[{"b", "a"}]', '1', '8', { 3: [0, 4, 1, 5, 2, 6, 3, 7] }],

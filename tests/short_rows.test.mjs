@@ -1,7 +1,7 @@
 /**
- * Loops whose rows are short, of 2 to 7 elements: lanes go along a longer loop around them (short_rows.c). Expected
- * are the elements as the specification has them, for many sizes, types and forms of broadcasting; and that what
- * is read and written over is read first.
+ * Tests loops with short rows of 2 to 7 elements: lanes go along a longer loop around them (short_rows.c). Expected
+ * elements follow the specification, for many sizes, types and forms of broadcasting. Elements that a loop
+ * overwrites are read before.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -201,7 +201,7 @@ ENTRY e { x = ${a} parameter(0)\n z = ${type}[] constant(${literal(1)})
   });
 }
 
-/** What is written and rows of it are reduced: [type, dimensions, reduced, what combines]. */
+/** Arrays that are written and whose rows are reduced: [type, dimensions, reduced, combiner]. */
 const WRITTEN = [
   ['f32', [40, 301], [1], ['add']], ['f32', [40, 304], [1], ['maximum']], ['f64', [20, 3, 301], [2], ['add', 'add']],
   ['bf16', [90, 7, 40], [1, 2], ['add', 'multiply']], ['s32', [31, 17, 40], [0, 2], ['add']],
@@ -255,7 +255,7 @@ const LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 19, 20, 21, 23,
 const INITIAL = { add: 0, multiply: 1, maximum: -100, minimum: 100, and: -1, or: 0, xor: 0 }; // neutral
 const bytes = (type) => Number(type.match(/\d+/)[0]) / 8;
 
-/** Rows of w that are reduced and written; what reads both, and w itself. */
+/** Rows of w that are reduced and written; instructions that read both, and w itself. */
 const rowsProgram = (type, operation, rows) => `HloModule m
 f { a = ${type}[] parameter(0)\n b = ${type}[] parameter(1)\n ROOT r = ${type}[] ${operation}(a, b) }
 ENTRY e { z = ${type}[] constant(${/^u/.test(type) ? Math.abs(INITIAL[operation]) : INITIAL[operation]})

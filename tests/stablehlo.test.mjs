@@ -62,7 +62,7 @@ async function run(text, args, options) {
 }
 
 describe('text', () => {
-  /* The one is what MLIR's stablehlo-legalize-to-vhlo makes of the other. */
+  /* MLIR's stablehlo-legalize-to-vhlo made the one from the other. */
   test('VHLO becomes what StableHLO becomes', async () => {
     const [text, vhlo] = await Promise.all(['stablehlo', 'vhlo'].map((form) =>
       readFile(new URL(`vhlo/everything.${form}`, folder), 'utf8')));

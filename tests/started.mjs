@@ -1,4 +1,4 @@
-/** Clients whose threads are there, for tests of these and of memory: in Node create() does not wait for them. */
+/** Creates clients whose threads have started, for tests of threads and memory: in Node create() does not wait. */
 import { coreOf } from '../bindings/handle.mjs';
 import { Client } from '../bindings/index.mjs';
 import { keepAlive } from '../bindings/keep_alive.mjs';

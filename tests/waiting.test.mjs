@@ -59,7 +59,7 @@ async function failure(client, text, { replicas = 2, args = [[1, 2]], ...options
 
 const device = (replica) => ({ replica, partition: 0 });
 
-/** [what, program, options, what waits: by replica, and what the message says] */
+/** [name, program, options, the waiting instructions by replica, the message] */
 const DEADLOCKS = [
   ['a device that leaves early', branches(MEET('r'), GO), {}, {
     0: { instruction: 'r', operation: 'all-reduce', waitsFor: 'members', arrived: [device(0)],
