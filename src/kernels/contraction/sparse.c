@@ -1,6 +1,6 @@
 /*
-** Products of sparse matrices, whose numbers that are not zero lie row after row, and dense ones: jaxlib's
-** cpu_csr_sparse_dense_ffi. Each row of the result is a sum over the row's numbers, in their order.
+** Multiplies sparse matrices by dense ones: jaxlib's cpu_csr_sparse_dense_ffi. The nonzero numbers of a sparse
+** matrix lie row after row (CSR). Each row of the result is a sum over the row's numbers, in their order.
 */
 #include <string.h>
 
@@ -20,7 +20,7 @@ typedef struct SparsePlan {
   RowRoutine *row;
 } SparsePlan;
 
-enum { RUN = 64 }; /* numbers of a row whose places are looked up at once */
+enum { RUN = 64 }; /* numbers of a row whose positions are read at once */
 
 /* out += sum over k of values[k] times row inner[k] of `right`. */
 #define REAL_ROW(NAME, T)                                                                      \
@@ -46,7 +46,7 @@ enum { RUN = 64 }; /* numbers of a row whose places are looked up at once */
       }                                                                                        \
     }                                                                                          \
   }
-REAL_ROW(row_32, uint32_t) /* signed ones wrap */
+REAL_ROW(row_32, uint32_t) /* signed integers wrap */
 REAL_ROW(row_64, uint64_t)
 REAL_ROW(row_f32, float)
 REAL_ROW(row_f64, double)
@@ -89,7 +89,7 @@ static int64_t index_at(const SparsePlan *p, const uint8_t *indices, int64_t i) 
   return p->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
-/* Runs of numbers whose columns are there; others count as zeros. */
+/* Adds runs of numbers with valid columns; numbers with other columns count as zeros. */
 static void add_row(const SparsePlan *p, const KernelCall *call, int64_t k, int64_t end,
                     uint8_t *out) {
   int64_t inner[RUN], bytes = type_bytes(p->type);
@@ -102,7 +102,8 @@ static void add_row(const SparsePlan *p, const KernelCall *call, int64_t k, int6
     }
     p->row(call->operands[0] + first * bytes, inner, count, call->operands[3], p->sizes.columns,
            out);
-    if (count == k - first && count < RUN && k < end) k++; /* one that is not there */
+    if (count == k - first && count < RUN && k < end)
+      k++; /* skips a number with an invalid column */
   }
 }
 

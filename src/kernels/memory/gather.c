@@ -1,6 +1,6 @@
 /*
-** gather, of any type: a window of the operand for each index vector. Where the window is a box is
-** known when the program is compiled, but for where it starts.
+** Runs gather, of any type: copies a window of the operand for each index vector. The window is a box; only
+** its start depends on run-time data.
 */
 #include <string.h>
 
@@ -11,10 +11,10 @@ enum { CHUNK_WORK = 1 << 16, MAX_CHUNKS = 1 << 16 };
 
 /* A component of an index vector, clamped to [0, most], moves the window by `stride` bytes. */
 typedef struct Component {
-  int64_t most, stride, index; /* `index`: its place in the vector, in elements */
+  int64_t most, stride, index; /* index: its offset in the vector, in elements */
 } Component;
 
-/* The batch dimensions: how far a step goes in the indices (elements) and in the arrays (bytes). */
+/* The batch dimensions: their strides in the indices (elements) and in the arrays (bytes). */
 typedef struct Batch {
   int64_t size, index_stride, from_stride, to_stride;
 } Batch;
@@ -41,7 +41,7 @@ static void byte_strides(const Shape *shape, int64_t *strides) {
   for (int d = 0; d < shape->rank; d++) strides[d] *= type_bytes(shape->type);
 }
 
-/* The window's dimensions in the result are offset_dims; in the operand those that are neither
+/* Plans the window. Its dimensions are offset_dims in the result; in the operand, those that are neither
 ** collapsed nor batching. */
 static void plan_window(GatherPlan *plan, const Attributes *a, const Shape *operand,
                         const Shape *result) {
@@ -59,8 +59,8 @@ static void plan_window(GatherPlan *plan, const Attributes *a, const Shape *oper
   box_plan(&plan->window, &box, type_bytes(result->type));
 }
 
-/* The batch dimensions are the result's that no offset_dims names; they are, in order, those of the
-** indices without index_vector_dim. */
+/* Plans the batch dimensions: those of the result that are not in offset_dims. They are, in order, those of
+** the indices without index_vector_dim. */
 static void plan_batch(GatherPlan *plan, const Attributes *a, const Shape *operand,
                        const Shape *indices, const Shape *result) {
   int64_t from[MAX_RANK], to[MAX_RANK], at[MAX_RANK], i = 0;
@@ -135,7 +135,7 @@ static void copy_window(const BoxMove *window, const uint8_t *from, uint8_t *to)
   }
 }
 
-/* `count` windows along the innermost batch dimension. */
+/* A line of `count` windows along the innermost batch dimension. */
 typedef struct Line {
   const GatherPlan *plan;
   const uint8_t *indices, *from;
@@ -154,7 +154,7 @@ static void gather_windows(Line line) {
   }
 }
 
-/* Single elements by one index of 32 bits: the look-up in a table. */
+/* Gathers single elements by one 32-bit index: a table lookup. */
 #define LOOK_UP(type)                                                           \
   static void look_up_##type(Line line) {                                       \
     const Component c = line.plan->components[0];                               \

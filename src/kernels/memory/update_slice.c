@@ -1,6 +1,6 @@
 /*
-** dynamic-update-slice for any type, in place where operand and result share memory: that is how a
-** loop fills an array step by step without copying it every time.
+** Runs dynamic-update-slice for any type, in place if operand and result share memory. So a loop fills an
+** array step by step without copying it each time.
 */
 #include <string.h>
 
@@ -13,8 +13,8 @@ enum { COPY_BYTES = 16 << 20, UPDATE_BYTES = 1 << 20 }; /* of a chunk */
 /* The update is written in pieces of its rows; its last dimension is contiguous on both sides. */
 typedef struct UpdatePlan {
   KernelPlan kernel;
-  int64_t row, piece;        /* bytes; 0 bytes: there is nothing to write */
-  int64_t pieces, per_chunk; /* of a row; of all of them */
+  int64_t row, piece;        /* bytes; 0: there is nothing to write */
+  int64_t pieces, per_chunk; /* pieces in a row; pieces in a chunk */
 } UpdatePlan;
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -34,7 +34,7 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   return &p->kernel;
 }
 
-/* Where a row of the update goes: bytes from the result's first. */
+/* Returns the offset in the result, in bytes, of a row of the update. */
 static int64_t row_target(const KernelCall *call, const int64_t *starts, int64_t row) {
   const Shape *shape = call->instruction->shape, *update = call->instruction->operands[1]->shape;
   int64_t strides[MAX_RANK], last = shape->rank - 1, offset = starts[last];
