@@ -1,7 +1,7 @@
 /* Infers the shapes of operations that apply a computation to scalars: map, reduce and sort. */
 #include "hlo/infer/inference_rules.h"
 
-/* XLA maps over all dimensions or none; text may leave the list out. */
+/* XLA maps over all dimensions or none; text may omit the list. */
 static bool check_map_dimensions(Inference *in, const Shape *shape) {
   Int64List dimensions = in->a->dimensions;
   bool all = dimensions.count == shape->rank || dimensions.count == 0;
@@ -80,7 +80,7 @@ const Shape *infer_reduce(Inference *in) {
   return one_or_tuple(in, count, shapes);
 }
 
-/* compare(a0, b0, a1, b1, ...) -> pred[], a pair of parameters for each operand. */
+/* compare(a0, b0, a1, b1, ...) -> pred[], with two parameters for each operand. */
 static bool check_comparator(Inference *in) {
   const Computation *c = in->a->to_apply;
   if (!check_computation(in, "to_apply", c)) return false;

@@ -20,8 +20,8 @@ static int64_t participants(const Inference *in) {
   return group_mode_ids(mode, max_int64(replicas, 1), max_int64(partitions, 1));
 }
 
-/* Which ids the groups may have: `complete` ones, every id once and none missing; others, any that
-** there are. */
+/* Checks the ids in groups: `complete` groups have every id exactly once; others may have any existing
+** ids. */
 static bool check_group_ids(Inference *in, bool complete) {
   const ReplicaGroups *groups = &in->a->replica_groups;
   const char *noun = group_mode_noun(mode_of(in));
@@ -48,7 +48,7 @@ static bool check_group_ids(Inference *in, bool complete) {
   return true;
 }
 
-/* What an operation's groups may be. */
+/* The groups that an operation allows. */
 typedef enum GroupRule {
   GROUPS_UNIFORM,  /* all of the same size; every id is listed */
   GROUPS_COMPLETE, /* every id is listed */
@@ -82,7 +82,7 @@ static bool spans_partitions(const Inference *in) {
   return mode_of(in) == CROSS_REPLICA_AND_PARTITION;
 }
 
-/* Participants in each group; 0 if neither the groups nor the module say. */
+/* Returns the number of participants in each group; 0 if neither the groups nor the module state it. */
 static int64_t group_size(const Inference *in) {
   const ReplicaGroups *groups = &in->a->replica_groups;
   const Computation *parent = in->instruction->parent;
@@ -111,7 +111,7 @@ static bool names_operation(const Computation *reducer, PrimitiveType type) {
          type_kind(x->type) == type_kind(type);
 }
 
-/* One reducer serves all operands, so they have one element type. */
+/* One reducer applies to all operands, so they have one element type. */
 static bool check_reduction(Inference *in) {
   const Shape *first = operand_shape(in, 0);
   for (int i = 1; i < in->operand_count; i++) {
@@ -140,7 +140,7 @@ static bool check_one_dimension(Inference *in) {
   return true;
 }
 
-/* The stated shape of the array number `index` among the results; NULL if it is not stated. */
+/* Returns the stated shape of array number `index` among the results; NULL if it is not stated. */
 static const Shape *stated_result(const Inference *in, const Shape *result, int index) {
   if (result && in->operand_count > 1) {
     bool fits = shape_is_tuple(result) && index < result->tuple_size;
@@ -149,8 +149,8 @@ static const Shape *stated_result(const Inference *in, const Shape *result, int 
   return result && shape_is_array(result) ? result : NULL;
 }
 
-/* Whether the stated shape says by how much a dimension changes: where the groups do not, or not
-** for certain as the number of partitions is not stated. */
+/* Whether the factor of a dimension comes from the stated shape: the groups do not determine it, or only if
+** the number of partitions is stated. */
 static bool shards_follow_stated(const Inference *in, int64_t size) {
   const Computation *parent = in->instruction->parent;
   if (in->a->replica_groups.count == 0) return size <= 1;
@@ -298,7 +298,7 @@ static bool check_pairs(Inference *in) {
         (long long)p.source, (long long)p.target);
     largest = max_int64(largest, max_int64(p.source, p.target));
   }
-  /* Ids are small where the replica count is stated; where not, do not trust them with memory. */
+  /* Ids are small if the replica count is stated. Otherwise they must not determine an allocation. */
   bool small = largest < (int64_t)1 << 20;
   REQUIRE(in, small, "source_target_pairs contains replica %lld; there cannot be as many",
           (long long)largest);

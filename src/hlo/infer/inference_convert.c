@@ -74,7 +74,7 @@ const Shape *infer_stochastic_convert(Inference *in) {
   return shape_with_type(in->arena, operand, in->stated->type);
 }
 
-/* The one operation for which layouts are physical; sizes must agree, the rest is taken as stated. */
+/* The only operation that depends on physical layouts. Sizes must agree; the rest is as stated. */
 const Shape *infer_bitcast(Inference *in) {
   if (!check_array(in, 0, "operand") ||
       !check_stated_array(in, "a bitcast gives any shape of the same size")) {

@@ -48,7 +48,7 @@ static bool check_dot(Inference *in) {
          check_dot_pairs(in, "batch", a->lhs_batch_dims, a->rhs_batch_dims);
 }
 
-/* The dimensions of operand `side` that are in none of three lists. */
+/* Lists the dimensions of operand `side` that are in none of three lists. */
 static bool push_free(Inference *in, Dims *dims, int side, Int64List batch, Int64List contracting,
                       Int64List group) {
   const Shape *shape = operand_shape(in, side);

@@ -16,7 +16,7 @@ enum {
 typedef enum ResultType { SAME_TYPE, REAL_TYPE, PRED_TYPE } ResultType;
 
 typedef struct TypeRow {
-  unsigned kinds; /* element types that it takes */
+  unsigned kinds; /* element types that it accepts */
   ResultType result;
 } TypeRow;
 
@@ -61,7 +61,7 @@ static const TypeRow type_rows[OPCODE_COUNT] = {
     [HLO_ATAN2] = {F | C, SAME_TYPE},
     [HLO_COMPLEX] = {F, SAME_TYPE},
     [HLO_DIVIDE] = {S | U | F | C, SAME_TYPE},
-    /* Complex numbers have no order, so XLA's backends refuse what its inference lets through. */
+    /* Complex numbers have no order: XLA's inference accepts them here, but its backends do not. */
     [HLO_MAXIMUM] = {P | S | U | F, SAME_TYPE},
     [HLO_MINIMUM] = {P | S | U | F, SAME_TYPE},
     [HLO_MULHI] = {S | U, SAME_TYPE},

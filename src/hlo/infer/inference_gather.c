@@ -1,7 +1,7 @@
 /* Infers the shape of gather. The names are those of XLA's GatherDimensionNumbers. */
 #include "hlo/infer/inference_rules.h"
 
-/* The indices' dimensions, with the implied trailing 1 if index_vector_dim is their rank. */
+/* Lists the indices' dimensions, with the implied trailing 1 if index_vector_dim is their rank. */
 static bool index_dims(Inference *in, Dims *dims) {
   const Shape *indices = operand_shape(in, 1);
   REQUIRE(in, type_is_integral(indices->type),
@@ -128,7 +128,7 @@ static const Shape *gather_shape(Inference *in, const Dims *indices) {
   return dims_shape(in, operand->type, &dims);
 }
 
-/* A slice of no elements has none for a result, which only an empty one does not want. */
+/* A slice without elements cannot fill a result, unless that is empty too. */
 static bool check_empty_slices(Inference *in, const Shape *shape) {
   const Attributes *a = in->a;
   for (int d = 0; d < a->slice_sizes.count && shape_elements(shape) > 0; d++) {

@@ -124,7 +124,7 @@ const Shape *infer_dynamic_slice(Inference *in) {
             "must be in [0, %lld]",
             text_list(in, sizes), (long long)sizes.items[d], d, text_operand(in, 0),
             (long long)operand->dims[d]);
-    /* Only a slice of everything can be as dynamic as the operand. */
+    /* Only a slice of a whole dimension can be dynamic like the operand. */
     bool dynamic = dimension_is_dynamic(operand, d) && sizes.items[d] > 1 &&
                    sizes.items[d] == operand->dims[d];
     if (!dims_push(in, &dims, sizes.items[d], dynamic)) return NULL;
@@ -179,7 +179,7 @@ const Shape *infer_pad(Inference *in) {
             "interior padding %lld in dimension %d of operand %s; it must not be negative",
             (long long)p.interior, d, text_operand(in, 0));
     int64_t size = operand->dims[d], interior = 0;
-    const int64_t most = INT64_C(1) << 60; /* so that no place of an element overflows */
+    const int64_t most = INT64_C(1) << 60; /* so that no element's index overflows */
     bool overflow =
         p.low < -most || p.low > most || p.high < -most || p.high > most || p.interior > most ||
         __builtin_mul_overflow(max_int64(size - 1, 0), p.interior, &interior) ||

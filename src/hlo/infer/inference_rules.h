@@ -64,7 +64,7 @@ const Shape *infer_checked_shape(Arena *arena, const Instruction *instruction, E
 bool broken(Inference *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool unimplemented(Inference *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Leaves the rule (with NULL or false) if the condition does not hold. */
+/* Returns from the rule (with NULL or false) if the condition does not hold. */
 #define REQUIRE(in, condition, ...) \
   do {                              \
     if (!(condition)) {             \
@@ -97,11 +97,11 @@ typedef struct Dims {
   bool dynamic[MAX_RANK];
 } Dims;
 bool dims_push(Inference *in, Dims *dims, int64_t size, bool dynamic);
-/* NULL and an error if XLA could not represent it. */
+/* Makes a shape; NULL with an error if XLA could not represent it. */
 const Shape *dims_shape(Inference *in, PrimitiveType type, const Dims *dims);
 void dims_of(Dims *dims, const Shape *shape);
 
-/* Shared checks. `role` says which operand it is: "operand", "lhs", "start indices", ... */
+/* Shared checks. `role` names the operand: "operand", "lhs", "start indices", ... */
 bool check_array(Inference *in, int index, const char *role);
 bool check_stated(Inference *in, const char *why);
 /* Every entry in [0, rank). */
@@ -120,10 +120,10 @@ bool check_reducer(Inference *in, const char *attribute, const Computation *redu
 /* The result of `count` operands: the one shape itself, or a tuple of them. */
 const Shape *one_or_tuple(Inference *in, int count, const Shape *const *shapes);
 const Shape *operands_one_or_tuple(Inference *in, int count);
-/* Wider of two element types, as XLA prefers for dot and convolution. */
+/* Returns the wider of two element types, as XLA prefers for dot and convolution. */
 PrimitiveType wider_type(PrimitiveType a, PrimitiveType b);
 
-/* The shape that `window` makes of the dimensions `base`, element type aside. */
+/* Returns the shape of the windowed dimensions `base`, except for the element type. */
 bool infer_window(Inference *in, const Window *window, const Dims *base, Dims *output);
 
 /* reduce and reduce-window: `count` operands of the same dimensions, then an init value for each.

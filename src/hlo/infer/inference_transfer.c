@@ -85,7 +85,7 @@ const Shape *infer_copy_done(Inference *in) {
   return check_started_by(in, HLO_COPY_START) ? operand->elements[0] : NULL;
 }
 
-/* Calls of a shard or a whole array: their shardings must be understood, and fit. */
+/* Checks calls that convert between shards and whole arrays: their shardings must be valid and fit. */
 static bool check_shard_call(Inference *in) {
   const Computation *parent = in->instruction->parent;
   if (!parent || shard_call_kind(in->instruction) == NO_SHARD_CALL) return true;

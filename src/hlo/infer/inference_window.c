@@ -32,7 +32,7 @@ static bool check_window_dimension(Inference *in, const WindowDimension *w, int 
   REQUIRE(in, w->window_dilation > 0,
           "window dilation (rhs_dilate) %lld in window dimension %d; it must be positive",
           (long long)w->window_dilation, d);
-  /* So that no product or sum of these overflows, wherever the places of a window are counted. */
+  /* Limits sizes so that no product or sum of them overflows when a window's places are counted. */
   const int64_t most_steps = INT64_C(1) << 31, most = INT64_C(1) << 60;
   REQUIRE(in,
           w->stride <= most_steps && w->base_dilation <= most_steps &&

@@ -1,7 +1,21 @@
 /*
-** Represents a program as in XLA: a module has computations, and a computation has instructions. A
-** module's arena holds all of them, including literals of constants. Invariant: in a computation's list,
-** every operand comes before its users.
+** Represents a program as in XLA: a module has computations, and a computation has instructions.
+**
+** In: HLO text (text/parser.c) or calls of the builder (ir/builder.h). Out: a verified module, which rewrite/
+** changes and later stages compile.
+**
+** An instruction has an opcode, a shape, operands and attributes. The result of the root is the result of its
+** computation. An instruction may call computations, for example the body of a loop; no computation calls
+** itself. The module's arena holds all of these, including literals of constants.
+**
+** Invariant: in a computation's list, every operand comes before its users; in the module's list, callees
+** come before callers, and the entry is last. So one walk over a list sees every value before its uses.
+**
+** The trick: an operation is one row of ir/opcodes.def, with its arity and its attributes. The parser, the
+** printer, inference and the verifier all read that table.
+**
+** Read ir/opcodes.def next; then ir/attributes.h; then infer/inference.h, which computes shapes, and
+** ir/verifier.h.
 */
 #ifndef XLA_HLO_IR_MODULE_H
 #define XLA_HLO_IR_MODULE_H
