@@ -1,3 +1,4 @@
+/* Allocates from arenas, which are lists of blocks: see arena.h. */
 #include "base/arena.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Fills in errors: see error.h. */
 #include "base/error.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Implements a set of strings as a hash table: see names.h. */
 #include "base/names.h"
 
 #include <string.h>

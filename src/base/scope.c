@@ -1,3 +1,4 @@
+/* Tracks a thread's allocations, so that a trapped call frees them: see scope.h. */
 #include "base/scope.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* Appends to growing strings: see strbuf.h. */
 #include "base/strbuf.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Converts operands' elements to the types of an arithmetic, and sums to the type of a result. */
 #include "kernels/elements.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Lists the kernels and finds the one that runs an instruction. */
 #include "kernels/kernels.h"
 
 extern const Kernel kernel_winograd, kernel_convolution, kernel_depthwise, kernel_dot, kernel_fft,

@@ -1,3 +1,4 @@
+/* Converts between double and the narrow float formats: see fp.h. */
 #include "value/fp.h"
 
 #include <math.h>

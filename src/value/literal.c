@@ -1,3 +1,4 @@
+/* Creates literals and converts them between row-major order and other layouts. */
 #include "value/literal.h"
 
 #include <string.h>

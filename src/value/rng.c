@@ -1,3 +1,4 @@
+/* Splits a shape around the dimension that ThreeFry halves: see rng.h. */
 #include "value/rng.h"
 
 RngSplit rng_split(const Shape *shape) {

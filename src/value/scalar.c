@@ -1,3 +1,4 @@
+/* Loads, stores, rounds and converts single elements: see scalar.h. */
 #include "value/scalar.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Creates, compares and indexes shapes: see shape.h. */
 #include "value/shape.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Prints and reads shapes as HLO text. */
 #include "value/shape_text.h"
 
 #include <inttypes.h>

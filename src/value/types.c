@@ -1,3 +1,4 @@
+/* Gives the names, sizes and kinds of element types: see types.h. */
 #include "value/types.h"
 
 #include <string.h>

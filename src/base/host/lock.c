@@ -1,3 +1,4 @@
+/* Implements locks that know their owner: see lock.h. */
 #include "base/host/lock.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* Adds, sorts and merges the axes of contractions: see contraction.h. */
 #include "kernels/contraction/contraction.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Chooses how to compute a contraction, and runs its phases: see contraction_plan.h. */
 #include "kernels/contraction/contraction_plan.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Contracts operands in place, with lists of offsets: see direct.h. */
 #include "kernels/contraction/direct.h"
 
 #include "kernels/contraction/pack.h"

@@ -1,3 +1,4 @@
+/* Implements the innermost loops of contractions for each kind of lane: see lanes.h. */
 #include "kernels/contraction/lanes.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Packs blocks of an operand into panels: see pack.h. */
 #include "kernels/contraction/pack.h"
 
 #include <string.h>

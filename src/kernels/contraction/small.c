@@ -1,3 +1,4 @@
+/* Multiplies small matrices in place or from copies in the first cache: see small.h. */
 #include "kernels/contraction/small.h"
 
 #include <string.h>

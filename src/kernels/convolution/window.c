@@ -1,3 +1,4 @@
+/* Computes the classes, places and taps of a spatial dimension: see window.h. */
 #include "kernels/convolution/window.h"
 
 static int64_t common_divisor(int64_t a, int64_t b) {

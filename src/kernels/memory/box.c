@@ -1,3 +1,4 @@
+/* Builds the boxes of operations, plans how to copy them, and copies them: see box.h. */
 #include "kernels/memory/box.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Sets up order keys: see order_key.h. */
 #include "kernels/sort/order_key.h"
 
 #include "value/scalar_math.h"
