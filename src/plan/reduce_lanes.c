@@ -10,19 +10,19 @@
 #include "plan/reduction.h"
 
 enum {
-  MIN_SUM_ROW = 3 * LANES, /* along shorter rows the combining takes longer than going across */
+  MIN_SUM_ROW = 3 * LANES, /* along shorter rows, combining takes longer than going across */
   MIN_EXTREME_ROW = 6 * LANES,
   MIN_EXTREME = 8, /* elements per result */
 };
 
-/* Elements that one result is reduced from. */
+/* Returns the number of elements reduced to one result. */
 static int64_t elements_per_result(const LoopPlan *plan) {
   int64_t elements = 1;
   for (int k = plan->rank - plan->reduced; k < plan->rank; k++) elements *= plan->sizes[k];
   return elements;
 }
 
-/* A maximum or minimum that is made in three parts; else OPCODE_COUNT. */
+/* Returns a maximum or minimum that is computed in three parts; else OPCODE_COUNT. */
 static Opcode extreme_of(const LoopPlan *plan) {
   if (plan->output_count != 1 || plan->cumulative || elements_per_result(plan) < MIN_EXTREME) {
     return OPCODE_COUNT;
@@ -33,7 +33,7 @@ static Opcode extreme_of(const LoopPlan *plan) {
   return is_extreme && type_is_floating(type) && type_bits(type) <= 32 ? opcode : OPCODE_COUNT;
 }
 
-/* Counts the arrays whose vectors along a loop are put together lane by lane. */
+/* Counts the arrays whose vectors along a loop are assembled lane by lane. */
 static int strided_leaves(const LoopPlan *plan, int loop) {
   int count = 0;
   for (int i = 0; i < plan->count; i++) {

@@ -33,7 +33,7 @@ static int longer_loop(const LoopPlan *plan) {
   return k;
 }
 
-/* The largest part of a loop that divides it and is no longer than `most`; or the whole, if none is any good. */
+/* Returns the largest divisor of a loop's size up to `most`; the whole size if there is no useful one. */
 static int64_t block_of(int64_t size, int64_t most) {
   for (int64_t block = most; block >= MIN_BLOCK && size > most; block--) {
     if (size % block == 0) return block;
@@ -44,12 +44,12 @@ static int64_t block_of(int64_t size, int64_t most) {
 static bool has_gathered(const LoopPlan *plan) {
   for (int i = 0; i < plan->count; i++) {
     if (plan->nodes[i]->kind == NODE_GATHERED)
-      return true; /* a row's places are found once for it */
+      return true; /* addresses are computed once per row */
   }
   return false;
 }
 
-/* Where each result is, as the loops go that make them in their order. */
+/* Adds the address of each result, as an affine function of the loops in row-major order. */
 static void add_places(LoopPlan *plan) {
   plan->places = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
   for (int i = 0; i < plan->output_count; i++) {

@@ -1,6 +1,6 @@
 /*
-** The passes. Each rewrites a verified module into an equivalent one and returns whether it changed anything; it
-** never fails. rewrite/pipeline.def lists them in order.
+** Declares the passes. A pass rewrites a verified module into an equivalent one and returns whether it changed
+** anything; it never fails. rewrite/pipeline.def lists them in order.
 */
 #ifndef XLA_REWRITE_PASSES_H
 #define XLA_REWRITE_PASSES_H

@@ -398,7 +398,7 @@ static bool infer_batch_norm(Dynamic *d, const Instruction *instruction, Sizes *
 
 /* ---- Matrices ---- */
 
-/* As many rows as columns. */
+/* The result has as many rows as columns. */
 static void infer_cholesky(Dynamic *d, Sizes *operands, int rank, Sizes result) {
   for (int i = 0; i < rank; i++) result[i] = operands[0][i];
   size_merge(d, &result[rank - 2], result[rank - 1]);

@@ -1,4 +1,4 @@
-/* Whether two instructions of one opcode say the same in all attributes that mean something. */
+/* Whether two instructions of one opcode have equal values in all attributes that the opcode uses. */
 #ifndef XLA_REWRITE_SIMPLIFY_ATTRIBUTE_COMPARE_H
 #define XLA_REWRITE_SIMPLIFY_ATTRIBUTE_COMPARE_H
 
