@@ -108,8 +108,8 @@ static uint64_t philox_bits(uint64_t key, Counter counter, const Literal *result
   return words.counter.low;
 }
 
-/* The two words of counter + i go to elements 2h and 2h + 1 along the halved dimension, where i is
-** the position [outer, h, inner] in the shape that is half as long; without the last if it is odd. */
+/* Writes the two words of counter + i to elements 2h and 2h + 1 along the halved dimension. i is the position
+** [outer, h, inner] in the shape of half the length. An odd length has no last word. */
 static uint64_t threefry_halves(uint64_t key, uint64_t counter, const Literal *result) {
   RngSplit split = rng_split(result->shape);
   for (int64_t o = 0; o < split.outer; o++) {

@@ -41,8 +41,8 @@ static bool check_gather_lists(Inference *in, const Dims *indices) {
          check_unique(in, "start_indices_batching_dims", a->start_indices_batching_dims);
 }
 
-/* A batching dimension of the operand is walked in step with one of the indices, so it is neither
-** indexed nor sliced, and both have the same size. */
+/* A batching dimension of the operand advances together with one of the indices. So both have the same size,
+** and it is neither indexed nor sliced. */
 static bool check_gather_batching(Inference *in, const Dims *indices) {
   const Attributes *a = in->a;
   const Shape *operand = operand_shape(in, 0);

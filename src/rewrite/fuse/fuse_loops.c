@@ -10,8 +10,8 @@
 ** other in a circle.
 **
 ** Only a plan (loop_plan.h) determines which elements a group's loops read. An element-wise operation that joins
-** is computed wherever its result was read, so the plan stays valid, and gives an upper bound on the reads of its
-** operands. A new plan is made if the bound is too high.
+** is computed wherever its result was read, so the plan stays valid. It gives an upper bound on the reads of the
+** operation's operands. A new plan is made if the bound is too high.
 **
 ** The epilogue of a contraction (bias, activation, residual) is a loop of its own, over rows of the result as they
 ** are completed (compile/row_groups.c). Computing it in the kernels' registers could save at most these loops' time.

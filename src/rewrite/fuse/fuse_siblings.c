@@ -13,9 +13,9 @@
 **     e = fusion(x)               f = (s, e) fusion(x)
 **     s = fusion(e)               e and s as above
 **
-** All operands of a loop must be computed before any of its results is used. So either the earlier fusion
-** moves to the later one, if no instruction in between reads it, or the later one moves to the earlier, if
-** it reads no value computed in between. Otherwise the two loops stay apart.
+** All operands of a loop must be computed before any of its results is used. The earlier
+** fusion can move to the later one if no instruction in between reads it. The later one can move to the
+** earlier if it reads no value computed in between. Otherwise the two loops stay apart.
 */
 #include "plan/reduction.h"
 #include "rewrite/passes.h"
