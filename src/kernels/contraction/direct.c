@@ -92,7 +92,7 @@ bool direct_plan(ContractionPlan *plan, const Contraction *largest, int64_t part
 
 /* ---- Lists ---- */
 
-/* The least offset of any number of the depth: negative where windows are reversed. */
+/* Returns the min offset of any number of the depth: negative if windows are reversed. */
 static int64_t least_offset(const Axes *depth, Operand operand) {
   int64_t least = 0;
   for (int i = 0; i < depth->count; i++) {
@@ -102,7 +102,7 @@ static int64_t least_offset(const Axes *depth, Operand operand) {
   return least;
 }
 
-/* Counted from `least` on. */
+/* Computes offsets relative to `least`. */
 static void list_depth(const Contraction *c, const size_t least[2], size_t bytes, DepthAt *at) {
   int64_t depth = axes_size(&c->depth);
   size_t offset[2][LISTED];

@@ -156,7 +156,7 @@ static void find_parts(const DotPlan *p, const KernelCall *call, Part *part) {
   part[p->parts].unit = unit;
 }
 
-/* Returns the last part whose first unit is at most `unit`. A part without units has the first unit of its successor. */
+/* Returns the last part whose first unit is at most `unit`. A part without units shares the first unit of the next. */
 static int64_t part_with(const Part *part, int64_t count, int64_t unit) {
   int64_t low = 0;
   while (count - low > 1) {
@@ -193,8 +193,7 @@ static void plan_parts(DotPlan *p, int *chunks) {
   enum { MAX_CHUNKS = 1 << 20 };
   const ContractionPlan *plan = &p->plan;
   int64_t tiles = p->parts, per_tile = plan->units_per_part;
-  if (p->ragged
-          .by_rows) { /* each part may have one that is not full, beside what they have together */
+  if (p->ragged.by_rows) { /* each part may add one partial tile to those that they have in all */
     tiles += axes_size(&p->ragged.lists) * plan->tiles[LHS];
     per_tile /= plan->tiles[LHS];
   }

@@ -60,7 +60,7 @@ static void merge(const Item *left, const Item *middle, const Item *end, Item *t
   while (right < end) *to++ = *right++;
 }
 
-/* By keys, stably. Items come in the order of their positions where keys are equal. */
+/* Sorts items by keys, stably: items with equal keys come in the order of their positions. */
 static void sort_items(List *list) {
   int64_t count = list->count;
   for (int64_t i = 0; i < count; i += RUN) insert_run(list->items + i, min_i64(RUN, count - i));
