@@ -72,7 +72,7 @@ function distance(outputs, folder, name) {
   }));
 }
 
-/** The most bytes of the arena that values have at a time: without what kernels work with. */
+/** The max bytes of the arena that values use at a time, without the kernels' working memory. */
 function bytesOfValues({ buffers }) {
   const values = buffers.filter(({ place, works }) => place === 'arena' && !works).sort((a, b) => a.offset - b.offset);
   return Math.max(0, ...values.map(({ first: time }) => {

@@ -90,7 +90,7 @@ class Engine {
   }
 }
 
-/** Those of `engines` that have the workload ready, and what they said of it. */
+/** Prepares the workload on `engines`; returns those that have it ready, and their answers. */
 async function prepareAll(id, engines) {
   const ready = new Map();
   const failed = {};
@@ -113,7 +113,7 @@ async function prepareAll(id, engines) {
   return { ready, failed };
 }
 
-/** { engine name: { firstMs, ms: span, rounds } } and { engine name: what went wrong } */
+/** { engine name: { firstMs, ms: span, rounds } } and { engine name: error } */
 async function measure(id, engines) {
   const { ready, failed } = await prepareAll(id, engines);
   const times = new Map([...ready.keys()].map((engine) => [engine, []]));

@@ -45,7 +45,7 @@ ${shard ? `  s = f32[${shard}] slice(x), slice={[0:${shard}]}` : ''}
   ROOT r = f32[${out}] ${operation.slice(operation.indexOf(' ') + 1)}
 }`;
 
-/** The least milliseconds of the meeting, and of a copy of as much. */
+/** The min milliseconds of the meeting, and of a copy of the same size. */
 async function measure(client, operation, n) {
   const size = total / n, made = COLLECTIVES[operation](n, size);
   const module = client.parseHlo(textOf(made, size));

@@ -68,7 +68,7 @@ function layerNorm(b, { x, scale, bias }) {
   return b.add(b.mul(normal, scale, [1]), bias, [1]);
 }
 
-/** A window that ends at each element: what JAX makes of cumsum. */
+/** A window that ends at each element: JAX's lowering of cumsum. */
 function cumulativeSum(b, x) {
   const [, columns] = x.shape.dimensions;
   return b.reduceWindow(x, b.constant(0, 'f32[]'), reducer(b, 'add'),

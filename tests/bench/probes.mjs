@@ -102,7 +102,7 @@ export function multiplyAddRate() {
   };
 }
 
-/** @returns {Record<string, string>} what, and how much of it in a second */
+/** @returns {Record<string, string>} the rate per second, by the name of the probe */
 export function probe() {
   const loops = compiled();
   const { read, write, copy } = loops;

@@ -10,7 +10,7 @@ const require = createRequire(new URL('../../build/bench/package.json', import.m
 const load = (name) =>
   name === 'xla-wasm' ? import('../../build/node/index.mjs') : require(name);
 
-/** What a file of NumPy's holds, as workloads.mjs has operands. */
+/** Reads a NumPy file as an operand in the form of workloads.mjs. */
 function operandFrom(file) {
   const { shape, data } = readNpy(readFileSync(file));
   return { shape: shape.dimensions, data };

@@ -12,7 +12,7 @@
  */
 import { ELEMENT_TYPES } from '../../bindings/types.mjs';
 
-/** Bits of the mantissa, exponent past the largest value, exponent of the least normal value. */
+/** Bits of the mantissa, exponent past the largest value, exponent of the smallest normal value. */
 const FORMATS = {
   f64: [53, 1024, -1022],
   f32: [24, 128, -126],
@@ -51,7 +51,7 @@ export const isInexact = (type) => isFloat(type) || isComplex(type);
 export const isWideFloat = (type) => FLOATS.includes(type);
 export const componentOf = (type) => ({ c64: 'f32', c128: 'f64' })[type] ?? type;
 
-/** What may go with an array in one reduction or scatter: XLA refuses floats of two precisions. */
+/** Types that may accompany an array in one reduction or scatter: XLA refuses floats of two precisions. */
 export const companionTypes = (type) =>
   [type, 's32', 'u8', 's64', 'pred', isInexact(type) ? type : 'f32'];
 

@@ -92,7 +92,7 @@ function ask(job) {
   return oracle.run({ hlo: asked, replicas, inputs });
 }
 
-/** What is wrong: by host, a text and the numbers of the outputs that differ. */
+/** Returns the differences: by host, a text and the numbers of the outputs that differ. */
 async function check(job, reply) {
   const problems = [];
   for (const host of options['no-xla'] ? [threads, subset] : hosts) {

@@ -107,7 +107,7 @@ export class Program {
 
   /* ---- Results ---- */
 
-  /** What nothing else uses, and a few others. */
+  /** Chooses the values that no step uses, and a few others. */
   chooseOutputs() {
     const used = new Set(this.steps.flatMap((step) => step.operands));
     const candidates = this.steps.filter((step) => step.shape.isArray && !step.literals);
@@ -138,7 +138,7 @@ export class Program {
   }
 }
 
-/** Arrays of static size: what most rules take. */
+/** Whether a value is an array of static size, which most rules take. */
 const isStatic = ({ shape }) => shape.isArray && !shape.isDynamic;
 
 /** The steps that `outputs` depend on, in order; steps that are cut off depend on none. */

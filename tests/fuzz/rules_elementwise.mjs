@@ -142,7 +142,7 @@ const BINARY = {
   complex: { types: ['f32', 'f64'], domain: (type, a, b) => union(type, [a, b]) },
 };
 
-/** Broadcasting is what both sides of a binary operation may differ by; see the page on it. */
+/** Operands of a binary operation, which may differ by broadcasting; see XLA's page on it. */
 function binaryOperands(p, random, x) {
   const { shape } = x;
   const way = random.fraction();

@@ -14,7 +14,7 @@ const TYPES = ['pred', ...BYTES, ...FLOATS, 'f32', 'f32', ...COMPLEX];
 const MAX_ITERATIONS = 5;
 const DEEPEST = 2;
 
-/** What the host does for a program: it reverses the elements, whatever the shape. */
+/** The custom call that the host answers: it reverses the elements of any shape. */
 export const HOST_TARGET = 'fuzz.reverse';
 
 /* ---- Values: of one type and shape, with a count, a flag and an array that no step changes ---- */
@@ -140,7 +140,7 @@ function unpacked(b, tuple, isAsked) {
   return { values, same, flag, i, isAsked };
 }
 
-/** A computation from the packed state to what `root` makes of it. */
+/** A computation from the packed state to the result of `root`. */
 function ofState(b, name, state, root) {
   const inner = b.createSubBuilder(name);
   return inner.build(root(inner, unpacked(inner, inner.parameter(0, packed(b, state).shape), state.isAsked)));
@@ -242,7 +242,7 @@ function until(p, random) {
   return takeElements(p, step);
 }
 
-/** 1 to 20 reductions of one array, and what reads them beside it. */
+/** Adds 1 to 20 reductions of one array, and operations that read them and the array. */
 function siblings(p, random) {
   const x = p.decided([...BYTES, 'f32', 'f64', 'bf16', 'f16']);
   if (!x || !x.shape.rank || x.domain.special) return null;
@@ -265,7 +265,7 @@ function siblings(p, random) {
 
 export const loopRules = { until, siblings };
 
-/** What the host answers. */
+/** The host's answer to the custom call. */
 export function reverseElements({ operands: [x] }) {
   const { data, shape } = x;
   const lanes = shape.elementCount ? data.length / shape.elementCount : 1;

@@ -35,7 +35,7 @@ function mulhi(p) {
 
 /* ---- Between replicas ---- */
 
-/** What all replicas have, as rows; `rows` says which of them each replica takes, -1 for zeros. */
+/** Gathers all replicas' values as rows; `rows` has the rows that each replica takes, -1 for zeros. */
 function takeRows(b, x, replicas, rows) {
   const { elementType, dimensions } = x.shape;
   const all = b.allGather(b.reshape(x, [1, ...dimensions]), 0, replicas, {

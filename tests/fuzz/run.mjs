@@ -90,7 +90,7 @@ function begun({ shape }, [stated, data]) {
 }
 
 /**
- * What differs, by output: a map from its number to a text.
+ * The differences by output: a map from its number to a text.
  * @param {{ tolerance: string, isDynamic: boolean }[]} outputs
  */
 export function compare(results, expected, outputs) {

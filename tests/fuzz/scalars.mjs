@@ -75,7 +75,7 @@ export function randomLaw(random, type, domain, count) {
   };
 }
 
-/** (x0, x1, …, y0, y1, …) -> what the laws make of each pair. */
+/** (x0, x1, …, y0, y1, …) -> the results of the laws for each pair. */
 export function lawsComputation(b, types, laws) {
   return pairsComputation(b, types, (inner, xs, ys) =>
     laws.map((law, i) => law.apply(inner, xs[i], ys[i])));

@@ -39,7 +39,7 @@ const NEVER = [
   'get-dimension-size', 'replica-id', 'opt-barrier', 'while', 'conditional', 'call',
 ];
 
-/** What starts an operation: its result and the name of its opcode; null for the general form. */
+/** The start of each asynchronous operation: its result and opcode; null for the general form. */
 const STARTS = {
   'all-reduce': (shape) => shape,
   'all-gather': (shape, operands) =>

@@ -16,7 +16,7 @@ const tool = (name) => join(TOOLS, '.bin', name);
 const SECONDS = 180;
 const LONG = { timeout: SECONDS * 1000 };
 
-/** What every host runs: three replicas on two threads add up what they have. */
+/** The program of every host: three replicas on two threads sum their values. */
 const program = (options = '') => `
 async function main(Client) {
   const client = await Client.create({ replicas: 3, threads: 2, ${options} });
@@ -54,7 +54,7 @@ after(async () => {
   await removeProjects();
 });
 
-/** What a folder's page says, with shared memory and without. */
+/** Returns the title of a folder's page, with shared memory or without. */
 async function shown(folder, headers = ISOLATED) {
   const server = await serveFolder(folder, headers);
   const { page: tab, complaints } = await newPage(browser);
