@@ -52,8 +52,8 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
   -Wall -Wextra -Wno-unused-parameter \
   -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 
-# Every kilobyte is downloaded: what runs once per program is compiled for size (but for what a compilation is
-# busy with most), and so are factors of complex matrices; the rest for speed. -Os is for kernels that lose nothing,
+# Every kilobyte is downloaded: code that runs once per program is compiled for size (but for the hot files of a
+# compilation), and so are factors of complex matrices; the rest for speed. -Os is for kernels that lose nothing,
 # or next to nothing: winograd 1.01. Lanes and box do; depthwise would take 1.17 times, short rows of FFTs 1.15.
 # Factors of f32 and f64 are for the same: at -Oz systems of 64 take 1.4 times, and functions that both have are
 # one only if both are compiled alike.
@@ -69,7 +69,7 @@ COMPACT := $(addprefix kernels/, contraction/contraction contraction/pack contra
   $(addprefix rewrite/simplify/, attribute_compare common_subexpressions dead_code)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
-# Formats without floats, of which the C library's take 9 kB of the download: hlo/text/numbers.h prints them.
+# Formats without floats, the C library's take 9 kB of the download: hlo/text/numbers.h prints them.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
@@ -156,7 +156,7 @@ $(B)/obj/$(1)/kernels/contraction/fused.o: $(B)/obj/$(1)/fused.wasm
 endef
 $(foreach v,threads single,$(eval $(call fused,$(v))))
 
-# Changes when a source file comes or goes, so that what links them all is made again.
+# Changes when a source file comes or goes, so that all links are made again.
 $(B)/obj/sources: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@
@@ -191,7 +191,7 @@ $(FOR_NODE): $(shell find bindings -name '*.mjs') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
 	$(Q)node bindings/bundle.mjs $(@D)
 
-# Linked elsewhere and moved, so that nobody who uses the build meanwhile sees glue and WebAssembly
+# Linked elsewhere and moved, so that a reader of the build never sees glue and WebAssembly
 # that do not fit together. Linked with -O2, since -O3 inlines once more, which costs 10 kB of the
 # download and gives nothing (212 operations: 1.003); -Oz brings a libc that copies byte by byte, and
 # is only the last pass therefore (2 kB less, 1.00). Data keep their zeros, which compress to less than
@@ -369,7 +369,7 @@ lint-format: $(TOOLCHAIN)/lint.stamp
 format: $(TOOLCHAIN)/lint.stamp
 	$(Q)clang-format-19 -i $(C_FILES)
 
-# One file at a time, so that they run side by side and only what changed is looked at again.
+# One file at a time, so that they run side by side and only changed files are checked again.
 # wasm.c includes Emscripten's headers; Emscripten's own clang checks it.
 TIDY := $(patsubst src/%.c,$(B)/tidy/%.ok,$(NATIVE_SOURCES))
 TIDY_CFLAGS := $(filter-out -g -O1,$(NATIVE_CFLAGS))

@@ -128,7 +128,7 @@ function parseCommandLine(argv) {
   } catch (error) {
     const [, option] = /Unknown option '--([^']+)'/.exec(error.message) ?? [];
     const [, dashed] = /use '(--[\w-]+=)-XYZ'/.exec(error.message) ?? [];
-    if (dashed) throw new UsageError(`a value that begins with "-" is written behind "=": ${dashed}-1`);
+    if (dashed) throw new UsageError(`a value that begins with "-" is written after "=": ${dashed}-1`);
     if (!option) throw new UsageError(error.message.split('\n')[0]);
     const begun = Object.keys(OPTIONS).filter((name) => name.startsWith(option));
     const near = begun.length === 1 ? begun[0] : suggestion(option, Object.keys(OPTIONS));

@@ -321,8 +321,8 @@ class Writer {
       return `  ${root}${this.instruction(i, known)}\n`;
     });
     const thread = computation.executionThread;
-    const behind = thread && thread !== 'main' ? `, execution_thread=${quote(thread)}` : '';
-    return `${computation === entry ? 'ENTRY ' : ''}%${name} {\n${lines.join('')}}${behind}\n`;
+    const suffix = thread && thread !== 'main' ? `, execution_thread=${quote(thread)}` : '';
+    return `${computation === entry ? 'ENTRY ' : ''}%${name} {\n${lines.join('')}}${suffix}\n`;
   }
 
   instruction(i, known) {

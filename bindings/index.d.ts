@@ -961,7 +961,7 @@ export class XlaOp {
   ): XlaOp;
   /** The size of a dimension: s32. */
   getDimensionSize(dimension: number): XlaOp;
-  /** Static again, of its bound; what is past the size is of no particular value. */
+  /** Static again, of its bound; elements past the size have unspecified values. */
   removeDynamicDimension(dimension: number): XlaOp;
   /** Makes a dimension dynamic, of the size that an operand says. */
   setDimensionSize(size: Operand, dimension: number): XlaOp;
@@ -1296,7 +1296,7 @@ export class XlaOp {
     scanDimension: number,
     options: { scanDimensionSize?: number; isReverse?: boolean; isAssociative?: boolean },
   ): XlaOp;
-  /** All replicas' operands, one behind the other along a dimension. */
+  /** All replicas' operands, one after the other along a dimension. */
   allGather(
     allGatherDim: number,
     shardCount: number,
@@ -1805,7 +1805,7 @@ export class XlaBuilder extends Handle {
   broadcastInDim(operand: XlaOp, outDimSize: Integers, broadcastDimensions: Integers): XlaOp;
   /** Makes consecutive dimensions one. */
   collapse(operand: XlaOp, dimensions: Integers): XlaOp;
-  /** Puts the operands one behind the other along a dimension. */
+  /** Puts the operands one after the other along a dimension. */
   concatInDim(operands: readonly XlaOp[], dimension: number): XlaOp;
   /** The same array. */
   copy(operand: XlaOp): XlaOp;
@@ -1838,7 +1838,7 @@ export class XlaBuilder extends Handle {
   ): XlaOp;
   /** The size of a dimension: s32. */
   getDimensionSize(operand: XlaOp, dimension: number): XlaOp;
-  /** Static again, of its bound; what is past the size is of no particular value. */
+  /** Static again, of its bound; elements past the size have unspecified values. */
   removeDynamicDimension(operand: XlaOp, dimension: number): XlaOp;
   /** Makes a dimension dynamic, of the size that an operand says. */
   setDimensionSize(operand: XlaOp, size: Operand, dimension: number): XlaOp;
@@ -2216,7 +2216,7 @@ export class XlaBuilder extends Handle {
   ): XlaOp;
   /** A token that comes after nothing. */
   createToken(): XlaOp;
-  /** Calls what client.registerCustomCall() has given a meaning. */
+  /** Calls the function given to client.registerCustomCall(). */
   customCall(
     targetName: string,
     args: readonly XlaOp[],
@@ -2272,7 +2272,7 @@ export class XlaBuilder extends Handle {
     body: XlaComputation | Body,
     init: XlaOp | readonly XlaOp[],
   ): XlaOp;
-  /** All replicas' operands, one behind the other along a dimension. */
+  /** All replicas' operands, one after the other along a dimension. */
   allGather(
     operand: XlaOp,
     allGatherDim: number,

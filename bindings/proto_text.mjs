@@ -126,7 +126,7 @@ class Reader {
       else message[name] = value;
     };
     const hasColon = this.accept(':');
-    if (!hasColon && !CLOSE[this.token] && this.token !== '[') throw this.fail(`expected ':' behind ${fieldName}`);
+    if (!hasColon && !CLOSE[this.token] && this.token !== '[') throw this.fail(`expected ':' after ${fieldName}`);
     if (this.accept('[')) while (!this.accept(']')) add();
     else add();
   }

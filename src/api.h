@@ -21,17 +21,17 @@
 
 /*
 ** The version of all that the bindings rely on: the functions of this header, and the layouts and
-** numbers behind them (ProfileEvent, RunState, WorkerLoss, StatusCode). The bindings have the same
+** numbers that they stand for (ProfileEvent, RunState, WorkerLoss, StatusCode). The bindings have the same
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api_version.test.mjs notices.
 */
 enum { XLA_API_VERSION = 5 };
 XLA_API int xla_api_version(void);
 
-/* Allocates what so many worker threads need (0 in the single-threaded build, where xla_step does the work).
+/* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
 ** Once, before anything else. Returns how many there will be: fewer where memory is short. */
 XLA_API int xla_expect_threads(int threads);
-/* Starts them, once, at any time: what has been started waits for them. Returns the number started. */
+/* Starts them, once, at any time: runs that have been started wait for them. Returns the number started. */
 XLA_API int xla_start(int threads);
 /* Before anything is compiled: whether products and sums may be rounded once, where the engine can do so (by
 ** default), or never. */
@@ -116,7 +116,7 @@ XLA_API char *xla_executable_print(const Executable *executable); /* the optimis
 ** temporaries where all arguments are given away (6). */
 XLA_API double xla_executable_bytes(const Executable *executable, int kind);
 XLA_API char *xla_executable_thunks(const Executable *executable); /* a readable listing */
-/* The bytes of its arena; then what is where: see program_print_memory. */
+/* The bytes of its arena, then the contents of each slot: see program_print_memory. */
 XLA_API char *xla_executable_memory(const Executable *executable);
 /* The generated module: its size in bytes, then these. NULL if nothing was generated. */
 XLA_API const uint32_t *xla_executable_code(const Executable *executable);
@@ -155,7 +155,7 @@ XLA_API void xla_run_error(Run *run);
 ** when memory is out. Dynamic dimensions are as long as they turned out: see xla_buffer_shape. */
 XLA_API Buffer *xla_run_result(Run *run, int device, int leaf);
 XLA_API void xla_run_cancel(Run *run);
-/* As _cancel, because it took longer than so many ms: DEADLINE_EXCEEDED, with who waits for what. */
+/* As _cancel, because it took longer than the given ms: DEADLINE_EXCEEDED, with who waits for what. */
 XLA_API void xla_run_time_out(Run *run, double ms);
 /* Who waited for what when the run could not go on, or was timed out: JSON; see runtime/waiting.h. */
 XLA_API char *xla_run_waiting(Run *run);

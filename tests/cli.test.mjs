@@ -387,7 +387,7 @@ ENTRY e {
     await fails(['rum', axpy], /there is no command "rum"; did you mean run\?/);
     await fails(['run', axpy, '--outptu', 'x'], /there is no option --outptu; did you mean --output\?/);
     await fails(['run', axpy, '--inptu', 'x'], /did you mean --input\?/);
-    await fails(['run', axpy, '--input', '-1.5'], /a value that begins with "-" is written behind "=": --input=-1/);
+    await fails(['run', axpy, '--input', '-1.5'], /a value that begins with "-" is written after "=": --input=-1/);
     await fails(['info', axpy, '--input', 'x'], /info takes no --input/);
     await fails(['run', axpy, '--input', 'y=1'], /there is no parameter "y"; there are x, v/);
     await fails(['run', axpy, '--random', '--output', 'r.txt'], /written as \.npy, \.npz or \.safetensors/);

@@ -63,7 +63,7 @@ test('loop-state: of two counters one goes', async () => {
   assert.deepEqual(await execute(client, text, [[0, 0, 0, 0]]), [435]);
 });
 
-test('loop-state: what a loop passes on is what it was before', async () => {
+test('loop-state: an element that a loop passes on is its initial value', async () => {
   const text = loop([['s32[]', 'zero'], ['f32[4]', 'x'], ['f32[4]', 'x']], '  n1 = f32[4] copy(p1)\n  n2 = f32[4] cosine(p2)',
     `  a = f32[4] get-tuple-element(w), index=1
   i = s32[] get-tuple-element(w), index=0
@@ -74,7 +74,7 @@ test('loop-state: what a loop passes on is what it was before', async () => {
   assert.deepEqual(await execute(client, text, [[1, 2, 3, 4]]), [[31, 32, 33, 34]]);
 });
 
-test('loop-state: a loop of which all is a result stays as it is', () => {
+test('loop-state: a loop all of whose state is a result stays as it is', () => {
   const text = loop([['s32[]', 'zero'], ['f32[4]', 'x']], '  n1 = f32[4] cosine(p1)',
     '  ROOT r = (s32[], f32[4]) tuple(i, a)').replace('  ROOT r = (s32[], f32[4]) tuple',
     '  i = s32[] get-tuple-element(w), index=0\n  a = f32[4] get-tuple-element(w), index=1\n  ROOT r = (s32[], f32[4]) tuple');
@@ -121,7 +121,7 @@ ENTRY e {
   ROOT e = f32[8] get-tuple-element(c), index=1
 }`;
 
-test('branch-state: results that nobody reads go, with what makes them, and what they were given', async () => {
+test('branch-state: dead results go, with the instructions that make them and their operands', async () => {
   const module = client.parseHlo(BRANCHES), after = client.passes(module).at(-1).text;
   module.dispose();
   assert.doesNotMatch(after, /exponential|sine|log\(/, after);
@@ -164,7 +164,7 @@ test('branch-state: a branch in a branch, and one that two conditionals share, w
   got.forEach((value, i) => assert.ok(isClose(value, x[i] + y[i])));
 });
 
-test('common-subexpressions: what calls computations that say the same is the same', async () => {
+test('common-subexpressions: calls of equal computations are equal', async () => {
   const less = (name) => `${name} {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT\n}\n`;
   const body = (name, by) => `${name} {\n s = (s32[], f32[50]) parameter(0)\n i = s32[] get-tuple-element(s), index=0
     x = f32[50] get-tuple-element(s), index=1\n k = s32[] constant(${by})\n j = s32[] add(i, k)\n y = f32[50] sine(x)
@@ -240,7 +240,7 @@ const COUNTED = {
   'bounds, of an expression': [1, 2, `d = s32[] constant(4)
     a = s32[] multiply(i, d)\n b = s32[] subtract(a, d)\n c = s32[] maximum(b, zero)
     h = s32[] constant(316)\n y = s32[] minimum(c, h)`, /maximum|minimum/, (i) => 4 * i - 4],
-  'a remainder, and what is made of it': [0, 1, `f = s32[] constant(7)
+  'a remainder and its users': [0, 1, `f = s32[] constant(7)
     a = s32[] remainder(i, n)\n b = s32[] remainder(i, f)
     l = pred[] compare(b, zero), direction=LT\n o = pred[] compare(u, zero), direction=NE
     g = pred[] and(l, o)\n m = s32[] add(b, f)\n e = s32[] select(g, m, b)\n y = s32[] add(a, e)`, /select| and\(/, (i) => i + (i % 7)],

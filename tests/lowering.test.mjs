@@ -52,7 +52,7 @@ const NARROWED = {
 };
 
 const KEPT = {
-  'a product of which all is used': `a = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  'a product that is used as a whole': `a = f32[64,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
       l = f32[32,32] slice(a), slice={[0:32], [0:32]}
       m = f32[32,32] slice(a), slice={[32:64], [0:32]}
       ROOT d = f32[32,32] add(l, m)`,
@@ -98,7 +98,7 @@ for (const [name, entry] of Object.entries(KEPT)) {
 
 /** Lines on x f32[20,30] and the starts i and j; and element (r, c) of the result, from x's `at`. */
 const SLICED = {
-  'before what is element-wise': ['5,7', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
+  'before an element-wise operation': ['5,7', `d = f32[5,7] dynamic-slice(x, i, j), dynamic_slice_sizes={5,7}
     ROOT r = f32[5,7] negate(d)`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
   'after it, which is computed there only': ['5,7', `n = f32[20,30] negate(x)
     ROOT r = f32[5,7] dynamic-slice(n, i, j), dynamic_slice_sizes={5,7}`, (at, i, j, r, c) => -at(i(15) + r, j(23) + c)],
@@ -116,7 +116,7 @@ const SLICED = {
     k = f32[35] reshape(v)
     w = f32[35] negate(k)
     ROOT r = f32[7,5] reshape(w)`, (at, i, j, r, c) => -at(i(15) + c, j(23) + 6 - r)],
-  'of what is reshaped': ['5,7', `f = f32[600] reshape(x)
+  'of a reshape': ['5,7', `f = f32[600] reshape(x)
     d = f32[35] dynamic-slice(f, j), dynamic_slice_sizes={35}
     n = f32[35] negate(d)
     ROOT r = f32[5,7] reshape(n)`, (at, i, j, r, c) => -at(0, j(565) + 7 * r + c)],
@@ -164,7 +164,7 @@ test('fuse-loops: a dynamic slice of many chunks', async () => {
   assert.ok(got.every((row, r) => row.every((value, c) => value === -x[1000 * (77 + r) + 77 + c])));
 });
 
-test('fuse-loops: a dynamic slice of what the same turn updates is taken before', async () => {
+test('fuse-loops: a dynamic slice of an array that the same iteration updates is taken before', async () => {
   const text = `HloModule m
 more {
   s = (s32[], f32[40,500]) parameter(0)
@@ -343,7 +343,7 @@ ENTRY e {
   assert.deepEqual(await execute(client, text, [x]), [[9, 9, 9], [5, 5, 0], 27]);
 });
 
-test('logistic: what XLA:CPU makes of it is found, unless its parts are wanted, too', async () => {
+test('logistic: the quotient that XLA:CPU makes is found, unless its parts have other users', async () => {
   const program = (type, root) => `HloModule m
 ENTRY e {
   x = ${type}[9] parameter(0)

@@ -42,7 +42,7 @@ const MAPS = {
       ROOT r = f32[<R-1>,<C+2>] negate(p)`,
     element: ({ x, z, R, C }, r, c) => -(r < R - 2 && within(c, 3, C + 2) ? x(r + 2, c - 3) : z),
   },
-  'columns of two arrays, and what is computed of one': {
+  'columns of two arrays, one of them computed': {
     entry: `n = f32[R,K] negate(y)
       k = f32[R,<C+K+C>] concatenate(x, n, x), dimensions={1}
       ROOT r = f32[R,<C+K+C>] add(k, k)`,
@@ -54,7 +54,7 @@ const MAPS = {
       ROOT r = f32[<R+R+R>,C] concatenate(n, x, m), dimensions={0}`,
     element: ({ x, R }, r, c) => (r < R ? -x(r, c) : r < 2 * R ? x(r - R, c) : 2 * x(r - 2 * R, c)),
   },
-  'what is computed, with a frame around it': {
+  'a computed array with a frame': {
     entry: `n = f32[R,C] negate(x)
       ROOT r = f32[<R+2>,<C+2>] pad(n, z), padding=1_1x1_1`,
     element: ({ x, z, R, C }, r, c) => (within(r, 1, R + 1) && within(c, 1, C + 1) ? -x(r - 1, c - 1) : z),
@@ -156,7 +156,7 @@ for (const [name, { entry, element, sizes = SIZES }] of Object.entries(MAPS)) {
   });
 }
 
-test('fuse-loops: what both parts of a concatenation need is computed once', () => {
+test('fuse-loops: a value that both parts of a concatenation need is computed once', () => {
   const main = fused(`HloModule m\nENTRY e {
     x = f32[1000] parameter(0)
     y = f32[1000] exponential(x)
@@ -193,7 +193,7 @@ test('fuse-loops: between elements padding is a kernel\'s', () => assert.match(f
     n = f32[100] negate(x)
     ROOT p = f32[199] pad(n, z), padding=0_0_1\n}`), / pad\(/));
 
-test('fuse-loops: what is reduced is not read in parts', async () => {
+test('fuse-loops: an operand of a reduction is not read in parts', async () => {
   const text = `HloModule m\nadd {\n a = u8[] parameter(0)\n b = u8[] parameter(1)\n ROOT r = u8[] add(a, b)\n}\nENTRY e {
     x = u8[3,1] parameter(0)
     z = u8[] constant(0)
@@ -297,7 +297,7 @@ for (const [name, { entry, element, loops = [1], keeps, only }] of Object.entrie
   });
 }
 
-test('fuse-loops: a gather from what is updated comes before, so that the update is in place', () => assert.match(fused(`HloModule m
+test('fuse-loops: a gather from an array that is updated comes before, so that the update is in place', () => assert.match(fused(`HloModule m
 add {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b)\n}
 ENTRY e {
   x = f32[100,8] parameter(0)

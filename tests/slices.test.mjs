@@ -93,7 +93,7 @@ Object.assign(OPERATIONS, {
   x = f64[1000,2000] sine(i)
   t = (f64[1000,0], s32[1000,0]) topk(x), k=0, largest=true
   ROOT r = f64[1000,0] get-tuple-element(t), index=0`],
-  'what is evaluated': [`x = u32[4000000] iota(), iota_dimension=0
+  'evaluated instructions': [`x = u32[4000000] iota(), iota_dimension=0
   ROOT r = u32[4000000] mulhi(x, x)`],
 });
 for (const [routine, results] of [
@@ -119,7 +119,7 @@ for (const [routine, results] of [
 }
 
 // The last pivot but nine is negative; all columns are one.
-OPERATIONS['cholesky of what is not positive definite'] = [`x = f32[1000,1000] iota(), iota_dimension=0
+OPERATIONS['cholesky of a matrix that is not positive definite'] = [`x = f32[1000,1000] iota(), iota_dimension=0
   y = f32[1000,1000] iota(), iota_dimension=1
   e = pred[1000,1000] compare(x, y), direction=EQ
   m = f32[] constant(990)
@@ -184,7 +184,7 @@ Object.assign(OPERATIONS, {
   'a singular system of complex numbers, from the right': [singular('c128', 400, 400, false)],
   'a small singular system of many vectors': [singular('f64', 50, 60000, true)],
   'systems of bf16': [singular('bf16', 500, 500, true)],
-  'cholesky of what is infinite': [`x = f32[700,700] iota(), iota_dimension=0
+  'cholesky of infinities': [`x = f32[700,700] iota(), iota_dimension=0
   y = f32[700,700] iota(), iota_dimension=1
   e = pred[700,700] compare(x, y), direction=EQ
   k = f32[] constant(inf)
@@ -394,7 +394,7 @@ const SINGULAR = `x = f64[1500,1500] iota(), iota_dimension=0
 const PRODUCT = `x = f64[2500,2500] iota(), iota_dimension=0
   ROOT r = f64[2500,2500] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}`;
 for (const [what, threads, program] of [
-  ['what is long', 0, PRODUCT], ['what is long', 1, PRODUCT], ['what is long', 2, PRODUCT],
+  ['a long run', 0, PRODUCT], ['a long run', 1, PRODUCT], ['a long run', 2, PRODUCT],
   ['a singular system', 0, SINGULAR], ['a singular system', 1, SINGULAR], ['a singular system', 2, SINGULAR],
 ]) {
   test(`${what} is cancelled at once, ${threads} threads`, { timeout: 600000 }, async () => {

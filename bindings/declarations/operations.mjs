@@ -95,7 +95,7 @@ export const DOCS = {
   broadcastInDim:
     'Repeats the operand: its dimension i is dimension broadcastDimensions[i] of the result.',
   collapse: 'Makes consecutive dimensions one.',
-  concatInDim: 'Puts the operands one behind the other along a dimension.',
+  concatInDim: 'Puts the operands one after the other along a dimension.',
   dynamicReshape: 'A reshape whose sizes are operands, with bounds.',
   dynamicSlice:
     'A slice that starts where operands say: scalars, or one vector of them. It is moved inside.',
@@ -104,7 +104,7 @@ export const DOCS = {
   getDimensionSize: 'The size of a dimension: s32.',
   setDimensionSize: 'Makes a dimension dynamic, of the size that an operand says.',
   removeDynamicDimension:
-    'Static again, of its bound; what is past the size is of no particular value.',
+    'Static again, of its bound; elements past the size have unspecified values.',
   pad: 'Padding around and between the elements; negative: elements are cut off.',
   padInDim: 'Padding before and after, in one dimension.',
   reshape:
@@ -160,7 +160,7 @@ export const DOCS = {
     'Calls one of several computations; an index out of range takes the last. Functions may use ' +
     'values from outside, and then need no operands.',
   createToken: 'A token that comes after nothing.',
-  customCall: 'Calls what client.registerCustomCall() has given a meaning.',
+  customCall: 'Calls the function given to client.registerCustomCall().',
   getTupleElement: 'An element of a tuple; or iterate it: `const [a, b] = op`.',
   iota: '0, 1, 2, ... along a dimension.',
   optimizationBarrier: 'The same value, across which no pass moves anything.',
@@ -174,7 +174,7 @@ export const DOCS = {
     'by one, return the next ones in an array, and may use values from outside.',
 
   /* Collectives. Of a tuple, each element. */
-  allGather: "All replicas' operands, one behind the other along a dimension.",
+  allGather: "All replicas' operands, one after the other along a dimension.",
   allReduce: "All replicas' operands combined, the same on all of them.",
   allToAll: 'Replica i gets part i of each operand, in the order of the replicas.',
   allToAllTuple:

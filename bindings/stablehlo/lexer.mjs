@@ -139,7 +139,7 @@ export class Lexer {
     this.at++;
     if (sign === '@' && this.peek('"')) return this.string();
     const found = this.#token(SUFFIX);
-    if (found === undefined) throw this.fail(`expected a name behind '${sign}'`);
+    if (found === undefined) throw this.fail(`expected a name after '${sign}'`);
     return found;
   }
 

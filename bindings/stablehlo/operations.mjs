@@ -327,12 +327,12 @@ function einsum(c) {
 
 /** The labels of a term; "..." stands for those dimensions that no letter names, the last first. */
 function labels(term, rank, terms = []) {
-  const [before, behind] = term.split('...');
-  if (behind === undefined) return [...before];
+  const [before, after] = term.split('...');
+  if (after === undefined) return [...before];
   const most = terms.flat().filter((label) => label.startsWith('.')).map((label) => Number(label.slice(1)));
-  const count = rank === Infinity ? Math.max(-1, ...most) + 1 : rank - before.length - behind.length;
+  const count = rank === Infinity ? Math.max(-1, ...most) + 1 : rank - before.length - after.length;
   const dots = Array.from({ length: Math.max(count, 0) }, (_, i) => `.${count - 1 - i}`);
-  return [...before, ...dots, ...behind];
+  return [...before, ...dots, ...after];
 }
 
 function summed(c, op, own, wanted) {

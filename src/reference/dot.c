@@ -164,11 +164,11 @@ static void ragged_sums(const Attributes *a, Literal *const *operands, const Gro
   Packed x = pack(&lhs, type, false, arena), y = pack(&rhs, type, true, arena);
   Packed sum = packed_new(type, rhs.free, arena);
   int64_t before = 1, inner = 1, rows = lhs.batches * lhs.free;
-  for (int i = 0, behind = 0; i < a->lhs_contracting_dims.count; i++) {
+  for (int i = 0, after = 0; i < a->lhs_contracting_dims.count; i++) {
     int64_t d = a->lhs_contracting_dims.items[i];
     if (d == a->lhs_ragged_dims.items[0]) {
-      behind = 1;
-    } else if (behind) {
+      after = 1;
+    } else if (after) {
       inner *= operands[0]->shape->dims[d];
     } else {
       before *= operands[0]->shape->dims[d];

@@ -49,10 +49,10 @@ static void transform_axis(Transform *t, int axis, int64_t length, int64_t kept,
   Complex *out = ARENA_ARRAY(t->arena, Complex, length);
   FftPlan *plan = fft_plan(length, t->arena);
   for (int64_t line = 0; line < outer * inner; line++) {
-    int64_t before = line / inner, behind = line % inner;
-    for (int64_t i = 0; i < size; i++) in[i] = t->data[(before * size + i) * inner + behind];
+    int64_t before = line / inner, after = line % inner;
+    for (int64_t i = 0; i < size; i++) in[i] = t->data[(before * size + i) * inner + after];
     rule(plan, in, out, length);
-    for (int64_t i = 0; i < kept; i++) result[(before * kept + i) * inner + behind] = out[i];
+    for (int64_t i = 0; i < kept; i++) result[(before * kept + i) * inner + after] = out[i];
   }
   t->data = result;
   t->dims[axis] = kept;

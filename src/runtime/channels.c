@@ -6,7 +6,7 @@
 #include "runtime/buffer.h"
 #include "runtime/scheduler.h"
 
-enum { ANYBODY = -2 };
+enum { ANY_DEVICE = -2 };
 
 typedef struct Message {
   struct Message *next;
@@ -16,9 +16,9 @@ typedef struct Message {
   uint8_t *data;
 } Message;
 
-/* Returns a device's peer at a send or recv; NO_PEER if it has none, ANYBODY if the program names none. */
+/* Returns a device's peer at a send or recv; NO_PEER if it has none, ANY_DEVICE if the program names none. */
 static int peer_of(const Thunk *thunk, const Replica *device) {
-  return thunk->peers ? thunk->peers[device->id] : ANYBODY;
+  return thunk->peers ? thunk->peers[device->id] : ANY_DEVICE;
 }
 
 static Message *message_new(int64_t bytes, Error *error) {
@@ -63,7 +63,7 @@ static void write_results(Replica *replica, const Thunk *thunk, const uint8_t *d
 
 static bool fits(const Message *message, const Replica *replica, const Thunk *thunk, bool rest) {
   if (message->channel != thunk->instruction->a->channel_id) return false;
-  if (message->target != ANYBODY) return message->target == replica->id;
+  if (message->target != ANY_DEVICE) return message->target == replica->id;
   return rest || message->source == replica->id;
 }
 

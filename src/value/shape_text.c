@@ -177,7 +177,7 @@ static bool read_layout(Reader *r, int rank, const Layout **layout) {
   }
   bool suffix = accept(r, ':');
   if (suffix && !skip_suffix(r)) return false;
-  if (!expect(r, '}', "behind the layout")) return false;
+  if (!expect(r, '}', "after the layout")) return false;
   if (count != rank && count) {
     return fail(r, start, "the layout names %d dimensions of %d", count, rank);
   }
@@ -204,7 +204,7 @@ static const Shape *read_tuple(Reader *r) {
       ARENA_PUSH(r->arena, elements, count, capacity, element);
     } while (accept(r, ','));
   }
-  if (!expect(r, ')', "behind the tuple's elements")) return NULL;
+  if (!expect(r, ')', "after the tuple's elements")) return NULL;
   r->depth--;
   return shape_tuple(r->arena, count, elements);
 }
@@ -235,19 +235,19 @@ static bool read_dimension(Reader *r, Dimensions *d) {
   }
   if (d->rank == MAX_RANK) return fail(r, r->at, "more than %d dimensions", MAX_RANK);
   bool dynamic = accept(r, '<');
-  if (dynamic && !expect(r, '=', "behind '<'")) return false;
+  if (dynamic && !expect(r, '=', "after '<'")) return false;
   d->any_dynamic |= dynamic;
   d->dynamic[d->rank] = dynamic;
   return read_number(r, &d->sizes[d->rank++]);
 }
 
 static bool read_dimensions(Reader *r, Dimensions *d) {
-  if (!expect(r, '[', "behind the element type")) return false;
+  if (!expect(r, '[', "after the element type")) return false;
   if (accept(r, ']')) return true;
   do {
     if (!read_dimension(r, d)) return false;
   } while (accept(r, ','));
-  return expect(r, ']', "behind the dimensions");
+  return expect(r, ']', "after the dimensions");
 }
 
 /* Reads a token or an opaque value, written like an array of rank 0. */

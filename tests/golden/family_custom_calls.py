@@ -35,7 +35,7 @@ def adjoint(x):
 
 
 def factorizations(type_):
-  """(name, program, operands): what is unique."""
+  """(name, program, operands): without duplicates."""
   is_complex = type_ in ('c64', 'c128')
   a, well = matrix(type_, 4, 4), matrix(type_, 3, 4, 4) + 4 * np.eye(4, dtype=DTYPES[type_])
   yield 'potrf', jnp.linalg.cholesky, [definite(type_, 3, 2, 2)]

@@ -183,7 +183,7 @@ static bool bind_shapes(const Instruction *instruction, const Routine *routine, 
   if (ok && match_all(sizes, routine->results, results, outputs)) return true;
   return error_set_op(error, STATUS_INVALID_ARGUMENT, "custom-call",
                       "%s of %s has operands or results of other shapes; it takes (%s) to (%s), "
-                      "with k = min(m, n) and p = n - 1, behind the dimensions of a batch",
+                      "with k = min(m, n) and p = n - 1, after the dimensions of a batch",
                       instruction->name, instruction->a->custom_call_target, routine->operands,
                       routine->results);
 }

@@ -103,11 +103,11 @@ static bool slice_item(Parser *p, void *data) {
   Slices *list = data;
   SliceDimension d = {.stride = 1};
   if (!parser_expect(p, '[', "'[' before a slice's start") || !parse_int64(p, &d.start) ||
-      !parser_expect(p, ':', "':' behind the start") || !parse_int64(p, &d.limit)) {
+      !parser_expect(p, ':', "':' after the start") || !parse_int64(p, &d.limit)) {
     return false;
   }
   if (parser_accept(p, ':') && !parse_int64(p, &d.stride)) return false;
-  if (!parser_expect(p, ']', "']' behind the slice")) return false;
+  if (!parser_expect(p, ']', "']' after the slice")) return false;
   ARENA_PUSH(p->arena, list->items, list->count, list->capacity, d);
   return true;
 }
@@ -389,12 +389,12 @@ static char *tidy(Parser *p, const char *start, const char *end) {
   char *text = arena_alloc(p->arena, (size_t)(end - start) + 1), *out = text;
   Lexer lexer;
   lexer_init(&lexer, start, (size_t)(end - start));
-  for (const char *behind = start; lexer.kind != TOKEN_END; lexer_next(&lexer)) {
+  for (const char *after = start; lexer.kind != TOKEN_END; lexer_next(&lexer)) {
     const char *token = lexer.kind == TOKEN_NAME ? lexer.start - 1 : lexer.start;
-    if (token != behind) *out++ = ' ';
+    if (token != after) *out++ = ' ';
     memcpy(out, token, (size_t)(lexer.end - token));
     out += lexer.end - token;
-    behind = lexer.end;
+    after = lexer.end;
   }
   return text;
 }
@@ -507,7 +507,7 @@ static bool parse_attribute(Parser *p, const AttributeContext *context, bool *se
   if (p->lexer.kind != TOKEN_WORD) return parser_expected(p, "an attribute");
   if (context->broadcast_dimensions && lexer_is_word(&p->lexer, "broadcast_dimensions")) {
     lexer_next(&p->lexer);
-    return parser_expect(p, '=', "'=' behind the attribute") &&
+    return parser_expect(p, '=', "'=' after the attribute") &&
            parse_int64_list(p, context->broadcast_dimensions);
   }
   const AttributeRow *row = known_row(p, context);
@@ -516,7 +516,7 @@ static bool parse_attribute(Parser *p, const AttributeContext *context, bool *se
   if (*twice) return parser_error(p, at, "attribute %s is given twice", row->text);
   *twice = true;
   lexer_next(&p->lexer);
-  return parser_expect(p, '=', "'=' behind the attribute") && parse_value(p, row, out);
+  return parser_expect(p, '=', "'=' after the attribute") && parse_value(p, row, out);
 }
 
 /* Whether an operation may omit an attribute that others with it must state, as in XLA's parser. */

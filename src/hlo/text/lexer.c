@@ -223,9 +223,9 @@ const char *balanced_end(const char *at, const char *limit) {
       continue;
     }
     if (c == '/') {
-      const char *behind = text_skip_space(at, limit);
-      if (behind != at) {
-        at = behind;
+      const char *after = text_skip_space(at, limit);
+      if (after != at) {
+        at = after;
         continue;
       }
     }

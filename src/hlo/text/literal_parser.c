@@ -185,7 +185,7 @@ static bool store_complex(LiteralReader *r) {
     r->at++;
     return true;
   }
-  return not_a_number(r, (Name){0}, "')' behind a complex number");
+  return not_a_number(r, (Name){0}, "')' after a complex number");
 }
 
 static bool store_element(LiteralReader *r) {
@@ -381,7 +381,7 @@ static bool parse_tuple_elements(Parser *p, Literal *literal) {
 static Literal *parse_tuple_literal(Parser *p, const Shape *shape) {
   Literal *literal = literal_view(p->arena, shape, NULL);
   if (!parser_enter(p) || !parser_expect(p, '(', "'(' before the tuple's elements") ||
-      !parse_tuple_elements(p, literal) || !parser_expect(p, ')', "')' behind the tuple")) {
+      !parse_tuple_elements(p, literal) || !parser_expect(p, ')', "')' after the tuple")) {
     return NULL;
   }
   p->nesting--;

@@ -45,7 +45,7 @@ static bool parse_entry_layout(Parser *p, EntryLayout *layout) {
     return false;
   }
   while (p->lexer.kind != ')') {
-    if (layout->count && !parser_expect(p, ',', "',' or ')' behind a shape")) return false;
+    if (layout->count && !parser_expect(p, ',', "',' or ')' after a shape")) return false;
     const Shape *shape = parse_shape(p);
     if (!shape) return false;
     ARENA_PUSH(p->arena, layout->parameters, layout->count, layout->capacity, shape);
@@ -53,16 +53,16 @@ static bool parse_entry_layout(Parser *p, EntryLayout *layout) {
   lexer_next(&p->lexer);
   if (!parser_expect(p, TOKEN_ARROW, "'->' before the result's shape")) return false;
   layout->result = parse_shape(p);
-  return layout->result && parser_expect(p, '}', "'}' behind the layouts");
+  return layout->result && parser_expect(p, '}', "'}' after the layouts");
 }
 
 /* {0}: (1, {}, may-alias) */
 static bool parse_alias(Parser *p, Alias *alias) {
   if (!parse_int64_list(p, &alias->output_index) ||
-      !parser_expect(p, ':', "':' behind the output's index") ||
+      !parser_expect(p, ':', "':' after the output's index") ||
       !parser_expect(p, '(', "'(' before the parameter's number") ||
       !parse_int64(p, &alias->parameter) ||
-      !parser_expect(p, ',', "',' behind the parameter's number") ||
+      !parser_expect(p, ',', "',' after the parameter's number") ||
       !parse_int64_list(p, &alias->parameter_index)) {
     return false;
   }
@@ -73,7 +73,7 @@ static bool parse_alias(Parser *p, Alias *alias) {
     }
     lexer_next(&p->lexer);
   }
-  return parser_expect(p, ')', "')' behind the alias");
+  return parser_expect(p, ')', "')' after the alias");
 }
 
 static bool parse_aliases(Parser *p) {
@@ -82,7 +82,7 @@ static bool parse_aliases(Parser *p) {
   if (!parser_expect(p, '{', "'{' before the aliases")) return false;
   while (p->lexer.kind != '}') {
     Alias alias = {0};
-    if (count && !parser_expect(p, ',', "',' or '}' behind an alias")) return false;
+    if (count && !parser_expect(p, ',', "',' or '}' after an alias")) return false;
     if (!parse_alias(p, &alias)) return false;
     ARENA_PUSH(p->arena, aliases, count, capacity, alias);
   }
@@ -108,7 +108,7 @@ static bool parse_header_attribute(Parser *p, Symbols *seen, EntryLayout *layout
     return parser_error(p, name.at, "attribute %s is given twice", name_str(p, name));
   }
   symbols_add(seen, p->scratch, name.text, name.length, name.at, NULL);
-  if (!parser_expect(p, '=', "'=' behind the attribute's name")) return false;
+  if (!parser_expect(p, '=', "'=' after the attribute's name")) return false;
   const char *text = name_str(p, name);
   if (!strcmp(text, "entry_computation_layout")) return parse_entry_layout(p, layout);
   if (!strcmp(text, "input_output_alias")) return parse_aliases(p);

@@ -113,7 +113,7 @@ static const Shape *parse_signature(Parser *p) {
       if (!parse_shape(p)) return NULL;
     } while (parser_accept(p, ','));
   }
-  if (!parser_expect(p, ')', "')' behind the parameters") ||
+  if (!parser_expect(p, ')', "')' after the parameters") ||
       !parser_expect(p, TOKEN_ARROW, "'->' before the result's shape")) {
     return NULL;
   }
@@ -126,7 +126,7 @@ static bool skip_execution_thread(Parser *p) {
     if (!lexer_is_word(&p->lexer, "execution_thread"))
       return parser_expected(p, "execution_thread");
     lexer_next(&p->lexer);
-    if (!parser_expect(p, '=', "'=' behind the attribute") ||
+    if (!parser_expect(p, '=', "'=' after the attribute") ||
         !parser_expect(p, TOKEN_STRING, "a string in quotes")) {
       return false;
     }

@@ -137,7 +137,7 @@ static bool parse_operands(Parser *p, Draft *d) {
       ARENA_PUSH(p->scratch, d->operands, d->count, d->capacity, operand);
     } while (parser_accept(p, ','));
   }
-  if (!parser_expect(p, ')', "',' or ')' behind an operand")) return false;
+  if (!parser_expect(p, ')', "',' or ')' after an operand")) return false;
   int arity = opcode_rows[d->opcode].arity;
   if (arity == VARIADIC || arity == d->count) return true;
   return parser_error(p, start, "%d operands are given, but it takes %d", d->count, arity);
@@ -195,7 +195,7 @@ static Instruction *parse_parameter(Parser *p, Draft *d) {
   Attributes attributes;
   const char *at = p->lexer.end;
   if (!parser_expect(p, '(', "'(' before the parameter's number") || !parse_int64(p, &number) ||
-      !parser_expect(p, ')', "')' behind the parameter's number")) {
+      !parser_expect(p, ')', "')' after the parameter's number")) {
     return NULL;
   }
   if (number < 0) {
@@ -212,7 +212,7 @@ static Instruction *parse_constant(Parser *p, Draft *d) {
   Attributes attributes;
   if (!parser_expect(p, '(', "'(' before the literal")) return NULL;
   Literal *literal = parse_literal(p, d->shape);
-  if (!literal || !parser_expect(p, ')', "')' behind the literal") ||
+  if (!literal || !parser_expect(p, ')', "')' after the literal") ||
       !parse_draft_attributes(p, d, &attributes)) {
     return NULL;
   }
@@ -331,7 +331,7 @@ bool parse_instruction(Parser *p, Instruction **root) {
   bool is_root = lexer_is_word(&p->lexer, "ROOT");
   if (is_root) lexer_next(&p->lexer);
   if (!parse_name(p, &name, is_root ? "the instruction's name" : "an instruction or '}'") ||
-      !parser_expect(p, '=', "'=' behind the instruction's name")) {
+      !parser_expect(p, '=', "'=' after the instruction's name")) {
     return false;
   }
   if (is_root && *root) return parser_error(p, start, "the computation has a ROOT already");

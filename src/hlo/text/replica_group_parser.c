@@ -53,7 +53,7 @@ static int64_t transposed_iota(Int64List sizes, Int64List order, int64_t index) 
 /* '[' numbers ']' */
 static bool parse_sizes(Parser *p, Int64List *out) {
   return parser_expect(p, '[', "'[' before sizes") && parse_int64s(p, out) &&
-         parser_expect(p, ']', "',' or ']' behind a size");
+         parser_expect(p, ']', "',' or ']' after a size");
 }
 
 /* [sizes] or [sizes]T(order): its elements, `total` of them if that is right. */
@@ -66,7 +66,7 @@ static bool parse_iota(Parser *p, int64_t total, int64_t *out) {
   if (transposed) {
     lexer_next(&p->lexer);
     if (!parser_expect(p, '(', "'(' before the order") || !parse_int64s(p, &order) ||
-        !parser_expect(p, ')', "',' or ')' behind the order")) {
+        !parser_expect(p, ')', "',' or ')' after the order")) {
       return false;
     }
   }
@@ -131,7 +131,7 @@ static bool parse_axis(Parser *p, Mesh *mesh) {
   const char *at = p->lexer.start;
   if (mesh->axis_count == MAX_AXES) return parser_error(p, at, "more than %d axes", MAX_AXES);
   Axis *axis = &mesh->axes[mesh->axis_count++];
-  if (!(axis->name = parse_axis_name(p)) || !parser_expect(p, '=', "'=' behind the axis") ||
+  if (!(axis->name = parse_axis_name(p)) || !parser_expect(p, '=', "'=' after the axis") ||
       !parse_int64(p, &axis->size)) {
     return false;
   }
@@ -168,7 +168,7 @@ static bool parse_device_ids(Parser *p, Mesh *mesh) {
     }
     memcpy(mesh->devices, list.items, sizeof *list.items * (size_t)list.count);
   }
-  return parser_expect(p, ')', "')' behind the devices");
+  return parser_expect(p, ')', "')' after the devices");
 }
 
 static int64_t axis_stride(const Mesh *mesh, int axis) {
@@ -188,7 +188,7 @@ static bool parse_part(Parser *p, void *data) {
   int64_t full = mesh->axes[axis].size, before = 1, size = full;
   if (parser_accept(p, ':')) {
     if (!parser_expect(p, '(', "'(' before the size of what comes first") ||
-        !parse_int64(p, &before) || !parser_expect(p, ')', "')' behind it") ||
+        !parse_int64(p, &before) || !parser_expect(p, ')', "')' after it") ||
         !parse_int64(p, &size)) {
       return false;
     }
@@ -249,7 +249,7 @@ static bool parse_mesh_groups(Parser *p, ReplicaGroups *out) {
   do {
     if (!parse_axis(p, mesh)) return false;
   } while (parser_accept(p, ','));
-  if (!parser_expect(p, ']', "',' or ']' behind an axis")) return false;
+  if (!parser_expect(p, ']', "',' or ']' after an axis")) return false;
   mesh->devices = ARENA_ARRAY(p->scratch, int64_t, mesh->total);
   for (int64_t i = 0; i < mesh->total; i++) mesh->devices[i] = i;
   if (parser_accept(p, ',')) {

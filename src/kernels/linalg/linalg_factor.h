@@ -181,7 +181,7 @@ enum { LU_LOADS = -1, LU_STORES = -2 };
 ** subtracts column k's part. k = column: searches the pivot and swaps rows. k = column + 1: divides by the pivot. */
 static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s) {
   Number *from = p->a + p->start * (p->stride + 1) + column, *x = p->panel + column * p->left;
-  ptrdiff_t first = max_i64(s.row, k + 1), behind = max_i64(s.row, column + 1);
+  ptrdiff_t first = max_i64(s.row, k + 1), trailing = max_i64(s.row, column + 1);
   if (k == LU_STORES) {
     for (ptrdiff_t i = s.row; i < s.end; i++) from[i * p->stride] = x[i];
   } else if (k == LU_LOADS) {
@@ -194,7 +194,7 @@ static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s)
     if (!is_zero(before[k])) subtract_row(x + first, x[k], before + first, s.end - first);
   } else if (k == column) {
     if (s.row == 0) p->pivots[column] = (int32_t)column;
-    lu_search(x, behind, s.end, &p->pivots[column]);
+    lu_search(x, trailing, s.end, &p->pivots[column]);
     if (!s.is_last) return;
     ptrdiff_t pivot = p->pivots[column];
     p->pivots[column] = (int32_t)(p->start + pivot);
@@ -204,7 +204,7 @@ static void lu_slice(const LuColumns *p, ptrdiff_t column, ptrdiff_t k, Slice s)
     }
   } else {
     Number by = x[column];
-    for (ptrdiff_t i = behind; i < s.end && !is_zero(by); i++) x[i] = over(x[i], by);
+    for (ptrdiff_t i = trailing; i < s.end && !is_zero(by); i++) x[i] = over(x[i], by);
   }
 }
 
@@ -268,7 +268,7 @@ static void lu_below(const LuPanel *p, ptrdiff_t first, ptrdiff_t end, ptrdiff_t
                    p->a + p->k * p->stride + at, p->stride, below + at, p->stride);
 }
 
-static void lu_behind(const void *argument, ptrdiff_t first, ptrdiff_t end) {
+static void lu_trailing(const void *argument, ptrdiff_t first, ptrdiff_t end) {
   const LuPanel *p = argument;
   lu_above(p, first, end);
   lu_below(p, first, end, 0, p->rows - p->end);
@@ -289,7 +289,7 @@ static void lu_rows(const void *argument, ptrdiff_t row, ptrdiff_t last) {
 
 /* Updates the columns after the panel, where MIN_LINES columns are more work than a turn: first the rows of U, then
 ** blocks of the rows below. */
-ROUTINE static bool lu_behind_long(const LuPanel *p, LinalgProgress *progress) {
+ROUTINE static bool lu_trailing_long(const LuPanel *p, LinalgProgress *progress) {
   double width = (double)(p->end - p->k);
   if (p->columns == 0) return true;
   if (progress->vectors == 0 &&
@@ -324,9 +324,9 @@ ROUTINE static bool lu(Number *a, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t s
       swap_columns(&panel, 0, k);
     }
     progress->has_panel = true;
-    bool ends = is_long ? lu_behind_long(&panel, progress)
+    bool ends = is_long ? lu_trailing_long(&panel, progress)
                         : linalg_share_in_turns(progress, k, columns - end, MIN_LINES, of_column,
-                                                lu_behind, &panel);
+                                                lu_trailing, &panel);
     if (!ends) return false;
     progress->has_panel = next > end;
     swap_columns(&(LuPanel){.a = a, .stride = stride, .k = end, .end = next, .pivots = pivots}, 0,
@@ -497,8 +497,8 @@ ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdi
                              LinalgProgress *progress) {
   for (ptrdiff_t j; (j = k + progress->column) < end; progress->column++) {
     Number *line = at + j * (stride + 1);
-    ptrdiff_t left = rows - j, behind = reach - j - 1;
-    double work = 4.0 * (double)left * (double)(behind + 1);
+    ptrdiff_t left = rows - j, trailing = reach - j - 1;
+    double work = 4.0 * (double)left * (double)(trailing + 1);
     if (work > TURN) {
       ReflectorOfLines of = {line, left, number(0), line + stride, stride, tau + j + 1, {0}};
       if (!progress->is_made) {
@@ -506,29 +506,29 @@ ROUTINE static bool qr_panel(Number *at, ptrdiff_t rows, ptrdiff_t stride, ptrdi
         progress->is_made = true;
       }
       of.factor = conjugate(tau[j]);
-      if (!reflect_by_one_in_turns(of, behind, k, progress)) return false;
+      if (!reflect_by_one_in_turns(of, trailing, k, progress)) return false;
       progress->is_made = false;
       continue;
     }
     if (linalg_pauses(progress, k, work)) return false;
     tau[j] = reflector(line, left);
-    reflect_by_one(line, left, conjugate(tau[j]), line + stride, behind, stride);
+    reflect_by_one(line, left, conjugate(tau[j]), line + stride, trailing, stride);
   }
   progress->column = 0;
   return true;
 }
 
 /* The columns after a panel. With look-ahead the next panel is columns [k, end); otherwise k = end. */
-typedef struct QrBehind {
+typedef struct QrTrailing {
   Lines lines;
   Number *at;
   ptrdiff_t rows, k, end;
   Number *tau;
   Panel *next;
-} QrBehind;
+} QrTrailing;
 
-static void qr_behind(const void *argument, ptrdiff_t first, ptrdiff_t last) {
-  const QrBehind *q = argument;
+static void qr_trailing(const void *argument, ptrdiff_t first, ptrdiff_t last) {
+  const QrTrailing *q = argument;
   ptrdiff_t stride = q->lines.stride, k = q->k;
   reflect_lines(&q->lines, first, last);
   if (first > 0 || k == q->end) return;
@@ -569,13 +569,14 @@ ROUTINE static bool qr(Number *at, ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t 
     progress->has_panel = !none;
     if (none) continue;
     panel->size = rows - k, panel->count = end - k;
-    QrBehind behind = {
+    QrTrailing trailing = {
         {panel, at + end * stride + k, stride, true}, at, rows, end, next, tau, next_panel};
     ptrdiff_t lines = columns - end;
-    bool ends = are_long(MIN_LINES, rows - k)
-                    ? reflect_long(&behind.lines, lines, MIN_LINES, k, progress)
-                    : linalg_share_in_turns(progress, k, lines, MIN_LINES,
-                                            4.0 * (double)(rows - k) * BLOCK, qr_behind, &behind);
+    bool ends =
+        are_long(MIN_LINES, rows - k)
+            ? reflect_long(&trailing.lines, lines, MIN_LINES, k, progress)
+            : linalg_share_in_turns(progress, k, lines, MIN_LINES, 4.0 * (double)(rows - k) * BLOCK,
+                                    qr_trailing, &trailing);
     if (!ends) return false;
     progress->has_panel = next > end;
   }

@@ -335,7 +335,7 @@ typedef struct Beside {
   const Schur *s;
   Turn turns[WINDOW];
   ptrdiff_t count, first; /* number of reflectors; row of the first one */
-  ptrdiff_t begin, behind, of_z,
+  ptrdiff_t begin, trailing, of_z,
       top; /* first column after the window; strips after it; strips of z; first row */
 } Beside;
 
@@ -343,7 +343,7 @@ static void turn_beside(const void *argument, ptrdiff_t unit, ptrdiff_t end) {
   const Beside *b = argument;
   const Schur *s = b->s;
   for (; unit < end; unit++) {
-    ptrdiff_t column = unit - b->behind, row = b->top + (column - b->of_z) * STRIP;
+    ptrdiff_t column = unit - b->trailing, row = b->top + (column - b->of_z) * STRIP;
     if (column < b->of_z) {
       Number *x = column < 0 ? at(s, b->first, b->begin + unit * STRIP)
                              : s->z + b->first * s->stride + column * STRIP;
@@ -377,10 +377,10 @@ static FOR_SIZE void begin_window(const Schur *s, const Active *a, ptrdiff_t k, 
 
 static FOR_SIZE void end_window(const Schur *s, const Active *a, Beside *b,
                                 const LinalgProgress *progress) {
-  b->behind = strips(a->end - b->begin);
+  b->trailing = strips(a->end - b->begin);
   b->of_z = s->wants_z ? strips(s->n) : 0;
   b->top = a->top;
-  ptrdiff_t units = b->behind + b->of_z + strips(b->first - a->top);
+  ptrdiff_t units = b->trailing + b->of_z + strips(b->first - a->top);
   double work = 12.0 * STRIP * (double)b->count * (double)units;
   linalg_share(progress, units, 1, work, turn_beside, b);
 }

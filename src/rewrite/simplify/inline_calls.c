@@ -61,7 +61,7 @@ static bool has_elementwise_body(const Instruction *map) {
 }
 
 /* Drops control predecessors: the order of the caller's list expresses them. */
-static void wait_for_nobody(Instruction *x) {
+static void drop_control_predecessors(Instruction *x) {
   if (x->a->control_predecessors.count) {
     instruction_attributes(x)->control_predecessors = (InstructionList){0};
   }
@@ -81,7 +81,7 @@ static Instruction *copy_instruction(Computation *into, const Instruction *from,
   const Shape *shape = map ? shape_with_type(arena, map->shape, from->shape->type) : from->shape;
   Instruction *copy = computation_add(into, from->opcode, shape, operands, from->operand_count,
                                       from->a, from->name);
-  wait_for_nobody(copy);
+  drop_control_predecessors(copy);
   copy->line = from->line;
   module_count_called(copy);
   return copy;
@@ -92,7 +92,7 @@ static Instruction *move_instruction(Computation *into, Instruction *x, Instruct
   Arena *arena = into->module->arena;
   for (int k = 0; k < x->operand_count; k++) x->operands[k] = operands[k];
   x->parent = into;
-  wait_for_nobody(x);
+  drop_control_predecessors(x);
   x->name = names_take(&into->names, arena, x->name, into->count);
   ARENA_PUSH(arena, into->instructions, into->count, into->capacity, x);
   return x;
