@@ -21,7 +21,7 @@ const SHARED = [
   ['src/base/error.h', /typedef enum StatusCode [^]*?;/],
 ];
 
-test('what bindings and core share is of a known version', async () => {
+test('the interface of bindings and core has a known version', async () => {
   const texts = await Promise.all(SHARED.map(async ([file, part]) => {
     const [text] = (await readFile(join(ROOT, file), 'utf8')).match(part);
     return text.replace(/\/\*[^]*?\*\/|^#include .*/gm, '').replace(/\s+/g, ' ');

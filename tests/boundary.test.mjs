@@ -88,7 +88,7 @@ for (const threads of [0, 1]) {
       }
     });
 
-    test('what is asked of what is disposed', async () => {
+    test('calls of disposed objects', async () => {
       const executable = disposed(await client.compile(client.parseHlo(ADD)));
       for (const call of [
         () => executable.execute([[1, 2], [3, 4]]), () => executable.toString(),
@@ -207,7 +207,7 @@ describe('values on the host', () => {
     }
   });
 
-  test('what is not constructed says how it is made', () => {
+  test('classes without a public constructor say how they are made', () => {
     const refused = (body, pattern) => assert.throws(body, (error) =>
       error instanceof XlaError && error.code === 'FAILED_PRECONDITION' && pattern.test(error.message));
     refused(() => new Client(), /await Client\.create\(\)/);
@@ -269,12 +269,12 @@ describe('failures let go', () => {
       await refused(executable.execute([[1, 2]]), 'INVALID_ARGUMENT', /custom-call/);
     }
   });
-  test('a callback for a target that nobody registered', async () => {
+  test('a target without a registered callback', async () => {
     const executable = await client.compile(client.parseHlo(CALL.replace('"f"', '"nobody"')));
     await refused(executable.execute([[1, 2]]), 'UNIMPLEMENTED', /"nobody"/);
   });
 
-  test('wrong options leave no run behind', async () => {
+  test('wrong options leak no run', async () => {
     const executable = await client.compile(client.parseHlo(ADD));
     const before = client.heapInUse;
     for (let i = 0; i < 20; i++) {
@@ -331,7 +331,7 @@ describe('failures let go', () => {
     assert.equal(client.memoryInUse, 0);
   });
 
-  test('signals that throw leave no run behind', async () => {
+  test('signals that throw leak no run', async () => {
     const executable = await client.compile(client.parseHlo(ADD));
     const [buffer, controller] = [client.buffer([1, 2]), new AbortController()];
     const methods = { addEventListener: () => {}, removeEventListener: () => {} };
@@ -390,7 +390,7 @@ describe('failures let go', () => {
     }
   });
 
-  test('values that dispose what they are passed to', async () => {
+  test('values that dispose the object that they are passed to', async () => {
     const executable = await client.compile(client.parseHlo(ADD));
     const args = [[1, 2], [3, 4]];
     const sly = (effect) => new Proxy([1, 2], { get(target, name) {

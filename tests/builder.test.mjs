@@ -66,7 +66,7 @@ describe('the declarations', async () => {
   });
   for (const Class of [Buffer, Client, Executable, HloModule, Layout, Literal, Shape, XlaBuilder,
     XlaOp]) {
-    test(`name what ${Class.name} has, and nothing else`, () => {
+    test(`name the members of ${Class.name}, and nothing else`, () => {
       const from = text.search(new RegExp(`^export class ${Class.name}\\b`, 'm'));
       const body = text.slice(from, text.indexOf('\n}\n', from));
       const declared = new Set(Array.from(
@@ -723,7 +723,7 @@ describe('what they become in HLO', () => {
       b.broadcastInDim(sized(b, x), [2, 3, 2], [0, 2]), /f32\[<=2,3,2\]\S* broadcast\(/],
     ['reshape that merges a dynamic size', (b, x) => b.reshape(sized(b, x), [4]),
       /f32\[<=4\]\S* reshape\(/],
-    ['reshape that splits what is static', (b, x) => b.reshape(sized(b, x), [2, 1, 2, 1]),
+    ['reshape that splits a static dimension', (b, x) => b.reshape(sized(b, x), [2, 1, 2, 1]),
       /f32\[<=2,1,2,1\]\S* reshape\(/],
     ['bitcastConvertType of a dynamic size', (b, x) =>
       b.bitcastConvertType(sized(b, x), 's16'), /s16\[<=2,2,2\]\S* bitcast-convert\(/],

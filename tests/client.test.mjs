@@ -113,7 +113,7 @@ for (const threads of [0, 2]) {
 
     test('runs a module', () => checkThatItWorks(client));
 
-    test('tells what a module is', () => {
+    test('describes a module', () => {
       const module = client.parseHlo(AXPY);
       assert.equal(module.name, 'axpy');
       assert.deepEqual(
@@ -632,7 +632,7 @@ describe('a process', () => {
       assert.equal(stdout, '-3\n');
     });
   }
-  test('collects what nobody has any more', async () => {
+  test('collects unreachable handles', async () => {
     const { stdout } = await run(`
       import { setTimeout as sleep } from 'node:timers/promises';
       import { Client } from '${INDEX}';

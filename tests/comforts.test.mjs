@@ -98,7 +98,7 @@ describe('computations by name and as functions', () => {
     const build = (b, x) => b.allReduce(x.mul(b.replicaId().convertElementType('f32')), 'add');
     assert.deepEqual(await evaluate([VECTOR], build, 4), [6, 12, 18]);
   });
-  test('mistakes say what is wrong', () => {
+  test('errors name the mistake', () => {
     const b = client.builder('b');
     const x = b.parameter(0, 'f32[2]');
     const refused = (body, message) => assert.throws(body, { name: 'XlaError', message });

@@ -65,7 +65,7 @@ test('a sparse product reads nothing beside its operands', async () => {
   assert.deepEqual(await product([2 ** 31 - 1, -(2 ** 31), 4, 4], [1, 1, 1, 1]), [[[0, 0], [30, 300], [0, 0]]]);
 });
 
-test('rows of many numbers, of which some are not there', async () => {
+test('rows of many numbers, some of them absent', async () => {
   const count = 300;
   const columns = Int32Array.from({ length: count }, (_, i) => (i % 7 === 3 ? -1 : i % 5));
   const want = [0, 0];

@@ -129,7 +129,7 @@ test('fusions of two each, 16 levels deep, run', async () => {
   executable.dispose();
 });
 
-test('what is compiled and let go leaves nothing', { timeout: 60000 }, async () => {
+test('disposed executables leave no memory', { timeout: 60000 }, async () => {
   const compiled = async () => {
     for (const [, text] of ALL) {
       const module = client.parseHlo(text);

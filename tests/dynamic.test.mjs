@@ -123,7 +123,7 @@ describe('parameters and results of dynamic size', () => {
     executable.dispose();
   });
 
-  test('refuse what is longer than the bound, or else shaped', async () => {
+  test('refuse an array longer than the bound, or of another shape', async () => {
     const executable = await compile(['x = f32[<=2,3] parameter(0)', 'y = f32[<=2,3] negate(x)']);
     for (const wrong of [
       [[1, 2, 3], [1, 2, 3], [1, 2, 3]],
@@ -138,7 +138,7 @@ describe('parameters and results of dynamic size', () => {
   });
 });
 
-describe('what is past the size takes no part', () => {
+describe('elements past the size take no part', () => {
   const SIZED = ['p = f32[5] parameter(0)', 'n = s32[] parameter(1)',
     'x = f32[<=5] set-dimension-size(p, n), dimensions={0}'];
   const VALUES = [3, 1, 2, 9, 8];
@@ -217,7 +217,7 @@ describe('what is past the size takes no part', () => {
   });
 });
 
-describe('batch normalisation counts what is there', () => {
+describe('batch normalisation counts elements within the size', () => {
   const vectors = [[1, 2], [0.5, -1], [4, 0.25]]; // scale, mean or offset, variance
   const x = [[3, -1], [0, 4], [-2, 2]];
   const dy = [[1, 2], [-1, 0.5], [3, -3]];

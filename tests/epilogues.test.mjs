@@ -116,12 +116,12 @@ function convolution(n, h, inputs, outputs, window, { stride = 1, groups = 1 } =
 check('a product of matrices, in tiles', dot(1210, 40, 96));
 check('whose columns are several tiles, the last ones not full', dot(4000, 33, 203));
 check('whose rhs is used where it is', dot(5000, 12, 24));
-check('of few rows, of which none is complete before the last block of columns', { ...dot(3, 50, 30011), apart: true });
+check('of few rows, none complete before the last block of columns', { ...dot(3, 50, 30011), apart: true });
 check('of few columns', { ...dot(30011, 50, 3), apart: true });
 check('in bf16: what converts its sums completes rows', { ...dot(1210, 40, 200), type: 'bf16', sparse: true });
 check('in f16', { ...dot(3000, 24, 72), type: 'f16', sparse: true });
 for (const [type, columns] of [['bf16', 16383], ['bf16', 16384], ['bf16', 16385], ['f16', 32003]]) {
-  check(`in ${type}, of ${columns} columns, of which a finishing chunk has 16,384`, { ...dot(21, 4, columns), type, apart: columns > 16384 });
+  check(`in ${type}, of ${columns} columns, 16,384 in a finishing chunk`, { ...dot(21, 4, columns), type, apart: columns > 16384 });
 }
 check('of many small matrices', {
   shapes: [[2000, 8, 12], [2000, 12, 9]],
@@ -160,14 +160,14 @@ check('a normalisation follows: sums of the rows that are there', {
     return row[i % 64] - row.reduce((a, b) => a + b);
   },
 });
-check('what is converted has memory of its own', {
+check('a converted result has memory of its own', {
   ...dot(2000, 20, 96),
   rest: `  h = bf16[2000,96] convert(cb)
   ROOT r = f32[2000,96] convert(h)`,
   finish: (sum, i, values) => sum + values[2][i % 96],
 });
 
-test('what the kernel still reads is not written over', async () => {
+test('operands that the kernel still reads are not overwritten', async () => {
   /* The residual is the operand, whose memory the sum would like to take. */
   const text = `HloModule m
 ENTRY e {

@@ -76,7 +76,7 @@ describe('the place in the text', () => {
     assert.equal(error.line, 6);
     assert.ok(error.column >= 1);
   });
-  test('of what is no HLO', () => {
+  test('of text that is not HLO', () => {
     const error = refusal(() => parse('HloModule m\nENTRY e {\n  ROOT r = f32[] frob()\n}'));
     assert.equal(error.code, 'INVALID_ARGUMENT');
     assert.match(error.message, /frob/);

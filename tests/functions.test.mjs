@@ -266,7 +266,7 @@ describe('every exported function, asked in every way', () => {
     }
   }
 
-  test('what is asked of an object that is no client of this package', () => {
+  test('each row of the table names a function that exists', () => {
     for (const [name, row] of Object.entries(RIGHT)) assert.equal(typeof row, 'function', name);
     for (const name of Object.keys(RIGHT)) {
       const [Class, method] = name.split('.');

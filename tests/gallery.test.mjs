@@ -165,7 +165,7 @@ describe('gallery', { timeout: 300000 }, () => {
     await finish(page, complaints);
   });
 
-  test('quick switches leave no memory behind', async () => {
+  test('quick switches leak no memory', async () => {
     const { page, complaints } = await open('gallery/life');
     const system = await browser.newBrowserCDPSession();
     const session = await page.context().newCDPSession(page);

@@ -33,6 +33,6 @@ for (const threads of [2, 0]) {
         }
       });
     }
-    test('no memory is left behind', () => assert.equal(client.memoryInUse, 0));
+    test('no memory leaks', () => assert.equal(client.memoryInUse, 0));
   });
 }

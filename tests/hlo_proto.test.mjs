@@ -97,7 +97,7 @@ describe('HLO protos', () => {
     await checkCase(client, golden, await client.parseHloProto(field(1, hloProto)));
   });
 
-  test('what is no proto', async () => {
+  test('bytes that are no proto', async () => {
     const refused = (bytes, message) => assert.rejects(
       () => client.parseHloProto(bytes),
       (error) => error instanceof XlaError && error.code === 'INVALID_ARGUMENT' &&

@@ -58,7 +58,7 @@ ENTRY e {
       assert.deepEqual(row, new Array(64).fill(1 + (i * (i + 1)) / 2)));
   });
 
-  test('what others still read is kept', async () => {
+  test('an operand with later readers is kept', async () => {
     const executable = await compile(scan(`  flip = f32[64] reverse(x), dimensions={0}
   y = f32[64] add(x, flip)
   z = f32[64] multiply(y, x)
@@ -164,7 +164,7 @@ ENTRY e {
     cache.dispose();
   });
 
-  test('what is not given away stays as it is, alias or not', async () => {
+  test('an argument that is not donated stays unchanged, alias or not', async () => {
     const executable = await compile(ROW(', input_output_alias={ {}: (0, {}, must-alias) }'));
     const cache = client.buffer(new Float32Array(SIZE / 4), 'f32[1000,256]');
     const [result] = await executable.execute([cache, new Float32Array(256).fill(7), 3]);
@@ -173,7 +173,7 @@ ENTRY e {
     cache.dispose();
   });
 
-  test('a buffer that somebody else reads is not written to', async () => {
+  test('a buffer that another run reads is not written to', async () => {
     const executable = await compile(`HloModule m
 ENTRY e {
   a = f32[1000] parameter(0)

@@ -29,7 +29,7 @@ const PROGRAMS = [
   ['transforms', LOOP('c64[100003]', 'y = c64[100003] fft(x), fft_type=FFT, fft_length={100003}'), 1],
   ['collectives', `${ADD}\n${LOOP('f32[40000]', `g = f32[40000] all-reduce(x), replica_groups={}, to_apply=add
   p = f32[40000] collective-permute(g), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n y = f32[40000] sine(p)`)}`, 4],
-  ['what the host is asked', LOOP('f32[8]', 'y = f32[8] custom-call(x), custom_call_target="host"'), 2],
+  ['a call of the host', LOOP('f32[8]', 'y = f32[8] custom-call(x), custom_call_target="host"'), 2],
 ];
 const SMALL = `HloModule m\n${ADD}\nENTRY e { x = f32[4] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add }`;
 

@@ -136,7 +136,7 @@ for (const threads of [0, 2]) {
   });
 }
 
-test('what a launch is given is gone', { timeout: 60000 }, async () => {
+test('arguments donated to a launch are gone', { timeout: 60000 }, async () => {
   const client = await Client.create({ threads: 0 });
   const executables = await Promise.all(['add(p, p)', 'negate(p)'].map((body, i) =>
     client.compile(client.parseHlo(sum(`m${i}`, body)), { replicas: 2 })));
@@ -154,7 +154,7 @@ test('what a launch is given is gone', { timeout: 60000 }, async () => {
   client.dispose();
 });
 
-test('what nobody writes is zero: results of a send and a recv', { timeout: 60000 }, async () => {
+test('unwritten results of a send and a recv are zero', { timeout: 60000 }, async () => {
   const client = await Client.create({ threads: 0 });
   const dirty = await client.compile(client.parseHlo(
     'HloModule m\nENTRY e {\n  i = f32[64] iota(), iota_dimension=0\n  ROOT y = f32[64] cosine(i)\n}'));
@@ -173,7 +173,7 @@ ENTRY e {
   client.dispose();
 });
 
-test('the memory of what is uploaded for a launch becomes the results\'', async () => {
+test('the memory of uploaded arguments of a launch becomes the results\'', async () => {
   const client = await Client.create({ threads: 0 }), bytes = 4 << 20;
   const module = client.parseHlo(`HloModule m\nENTRY e {\n a = f32[${bytes / 4}] parameter(0)
     ROOT r = f32[${bytes / 4}] negate(a)\n}`);

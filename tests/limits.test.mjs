@@ -277,7 +277,7 @@ ENTRY e {
   assert.deepEqual(results.slice(0, 5).map(({ data }) => data[0]), [3, 2, 1, 0, 0]);
 });
 
-test('so many temporaries that they are placed in the order of time', TIMEOUT, async () => {
+test('enough temporaries to be placed in the order of time', TIMEOUT, async () => {
   const n = 6000, lines = [];
   for (let i = 0; i < n; i++) {
     const from = i ? `v${i - 1}` : 'x', size = 8 + (i % 7);
@@ -299,7 +299,7 @@ ENTRY e {
   assert.deepEqual([...y.data], [9, 6, 5, 4, 3, 2, 1, 1]);
 });
 
-test('what never ends is not folded, and can be cancelled', { timeout: 60000 }, async () => {
+test('an endless loop is not folded, and can be cancelled', { timeout: 60000 }, async () => {
   const client = await Client.create({ threads: 2 });
   const reduce = (operand) => `HloModule m
 more { s = (f32[]) parameter(0)

@@ -404,7 +404,7 @@ describe('linear algebra in blocks', () => {
     ['gesdd', ['f32[80,40]', 'f32[40]', 'f32[80,80]', 'f32[40,40]', 's32[]'], '{mode = 65 : ui8}', 80, 40],
     ['gesdd', ['f32[40,80]', 'f32[40]', 'f32[40,40]', 'f32[40,80]', 's32[]'], '{mode = 83 : ui8}', 40, 80],
   ]) {
-    test(`vectors of ${routine} of ${m}x${n} that nobody uses change nothing`, async () => {
+    test(`vectors of ${routine} of ${m}x${n} without a user change nothing`, async () => {
       const x = random(m * n, 'f32');
       const text = call('f32', routine, [`${m},${n}`], results, config);
       const all = await run(text, [x]);

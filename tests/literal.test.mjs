@@ -67,7 +67,7 @@ describe('narrow floats', () => {
     assert.equal(bits('bf16', 1 + 2 ** -8 + 2 ** -40), 0x3f81); // rounded once, not through f32
     assert.equal(bits('f8e4m3fn', 464), 0x7e);
   });
-  test('overflow to what the format has', () => {
+  test("overflow to the format's own value", () => {
     assert.equal(bits('f8e5m2', 1e9), 0x7c);
     assert.equal(bits('f8e4m3fn', 465), 0x7f);
     assert.equal(bits('f8e4m3fn', -Infinity), 0x7f);

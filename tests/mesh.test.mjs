@@ -43,7 +43,7 @@ async function refused(promise, ...patterns) {
 }
 
 const MESHES = [
-  ['what the client says, where nobody else does', '', undefined, 3, 1],
+  ["the client's replicas, if the module states none", '', undefined, 3, 1],
   ['what compile says', '', { replicas: 2 }, 2, 1],
   ['both', '', { replicas: 2, partitions: 3 }, 2, 3],
   ['what the module says', ', replica_count=2, num_partitions=3', undefined, 2, 3],
@@ -111,7 +111,7 @@ test('arguments are one entry for each device', () => using(
     assert.deepEqual(numbers(results).map(([[first]]) => first), [-1, -2, -3, -4]);
   }));
 
-test('a device that is in no group: zeros of a broadcast, an error of what it is a part of', async () => {
+test('a device that is in no group: zeros of a broadcast, an error of other collectives', async () => {
   const broadcast = collective('f32[2] collective-broadcast(p), replica_groups={{2,0}}');
   await using(broadcast, { replicas: 3, partitions: 2 }, async (executable) => {
     const results = await executable.executeReplicas([0, 1, 2, 3, 4, 5].map((d) => [[d + 1, 1]]));

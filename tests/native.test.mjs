@@ -48,7 +48,7 @@ for (const [name, program, ...options] of [
   });
 }
 
-test('the golden runner notices what is wrong', TIMEOUT, async () => {
+test('the golden runner notices wrong results', TIMEOUT, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'xla-wasm-native-'));
   const file = join(folder, 'wrong.golden');
   const hlo = 'HloModule m\nENTRY %e () -> s32[2] {\n  ROOT %i = s32[2] iota(), iota_dimension=0\n}\n';

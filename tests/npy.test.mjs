@@ -51,7 +51,7 @@ describe('dtypes', () => {
       assert.deepEqual(literal.toArray(), want);
     });
   }
-  test('what NumPy saves as raw bytes is what is wanted', () => {
+  test('raw bytes of NumPy take the wanted type', () => {
     const two = file(header('|V2', '(2,)'), Uint16Array.of(0x3f80, 0xc000));
     assert.deepEqual(readNpy(two, 'bf16').toArray(), [1, -2]);
     const one = file(header('|V1', '(2,)'), Uint8Array.of(0x38, 0xc0));

@@ -74,7 +74,7 @@ async function run(body, args = []) {
   }
 }
 
-describe('what an integer type does not hold is refused with its range', () => {
+describe('values outside an integer type are refused with its range', () => {
   const execute = (type, value) => run(`ROOT x = ${type}[1] parameter(0)`, [value]);
   for (const [type, { kind, bits, Array: Natural, limits }] of ELEMENT_TYPES) {
     if (kind !== 'signed' && kind !== 'unsigned') continue;

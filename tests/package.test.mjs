@@ -55,7 +55,7 @@ ENTRY %main (x: f32[2,3], v: f32[3]) -> f32[2,3] {
 }
 `;
 
-test('Node is given what others are, in fewer files', async () => {
+test('Node gets the same modules in fewer files', async () => {
   const [node, all] = await Promise.all(
     ['build/node/', 'bindings/'].map((folder) => import(pathToFileURL(join(ROOT, `${folder}index.mjs`)))));
   assert.deepEqual(Object.keys(node), Object.keys(all));

@@ -33,7 +33,7 @@ async function download(name) {
   return readFile(await file.path());
 }
 
-test('the sample: what it is, run with its weights, profiled', async () => {
+test('the sample: described, run with its weights, profiled', async () => {
   await page.click('#sample');
   await page.waitForSelector('#run');
   const text = await page.textContent('#facts');
@@ -84,7 +84,7 @@ test('protos, gzipped texts, bytecode', async () => {
   }
 });
 
-test('what is no program is refused, with the place', async () => {
+test('a file that is no program is refused, with the place', async () => {
   await give(['broken.hlo', TEXT.replace('add(', 'ad(')]);
   assert.match(await page.textContent('#open-problem'), /^line 5, column \d+: /);
   await give(['photo.png', [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]]);

@@ -55,7 +55,7 @@ for (const [host, server] of [['the dev server', {}], ['a static host', { isolat
       assert.equal(headers, host === 'the dev server' ? POLICY : null);
     });
 
-    test('what it forbids is reported and has no effect', async () => {
+    test('forbidden code is reported and has no effect', async () => {
       await goTo('guides');
       for (const [put, directive] of [
         [() => { document.body.insertAdjacentHTML('beforeend', '<i style="color: red">x</i>'); }, 'style-src-attr'],

@@ -63,7 +63,7 @@ describe('addresses', () => {
     });
   }
 
-  test('views follow the address, and what cannot be read is as nothing', async () => {
+  test('views follow the address, and ignore an unreadable one', async () => {
     const { page, complaints } = await open(`${server.address}#nowhere/at-all`);
     await page.waitForSelector('.view-train > *');
     for (const { id } of [...VIEWS].reverse()) {
@@ -135,7 +135,7 @@ test('a state that is written late does not take the address back', async () => 
   await page.close();
 });
 
-test('a view that is left leaves nothing behind', async () => {
+test('a closed view leaks nothing', async () => {
   const { page } = await open(`${server.address}#train`);
   await ready(page);
   const session = await page.context().newCDPSession(page);

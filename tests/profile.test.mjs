@@ -67,7 +67,7 @@ for (const threads of [0, 2]) {
   });
 }
 
-test('sums of what is known', () => {
+test('sums of known times', () => {
   const event = (replica, startUs, endUs, more) =>
     ({ name: 'x', category: 'kernel', replica, partition: 0, worker: 0, startUs, endUs, ...more });
   const waitedFor = { replica: 1, partition: 0 };

@@ -54,7 +54,7 @@ for (const over of [0, 1]) {
   }
 }
 
-test('loops that say the same, of which one knows more', async () => {
+test('equal loops, one with a narrower range', async () => {
   const results = await run(`m = f32[8] reduce(x, low), dimensions={1}, to_apply=most
   n = f32[8] negate(m)
   b = f32[8,8] broadcast(m), dimensions={0}\n c = f32[8,8] broadcast(n), dimensions={0}

@@ -111,7 +111,7 @@ ENTRY e {
   });
 }
 
-test('a dynamic slice in five and six dimensions, of what is computed', async () => {
+test('a dynamic slice in five and six dimensions, of a computed array', async () => {
   for (const sizes of [[4, 5, 3, 3, 2], [4, 5, 3, 3, 2, 2]]) {
     const starts = sizes.map((size) => size - 2);
     const text = `HloModule m

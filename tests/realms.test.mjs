@@ -83,7 +83,7 @@ describe('objects of another copy', () => {
     another.dispose();
   });
 
-  test("and of those that are ours, or that are nobody's copy, nothing", async () => {
+  test('and nothing of our own ones', async () => {
     class Shape {} // the caller's own
     for (const call of [() => Literal.from(add), () => client.compile(Literal.from(1)), () => Literal.zeros(new Shape()),
       () => client.compile(Buffer.from('x'))]) {

@@ -88,7 +88,7 @@ test('sums of narrow floats are rounded once', async () => {
   assert.deepEqual(y, [0x4893]); // 301,056, the nearest of 301,001
 });
 
-test('what is before a reduction is computed for its rest, too', async () => {
+test('producers of a reduction are computed for its tail, too', async () => {
   const n = 200003, x = whole(n, 17);
   const [y] = await run(`HloModule m\n${binary('add', 'f64')}\nENTRY e {\n x = f64[${n}] parameter(0)
     c = f64[] constant(3)\n b = f64[${n}] broadcast(c), dimensions={}\n s = f64[${n}] multiply(x, b)
@@ -232,7 +232,7 @@ const COMBINED = [
   ['sums from any value', binary('add', 's32'), (a, b) => a + b],
   ['products from any value', binary('multiply', 's32'), (a, b) => Math.imul(a, b)],
   ['differences, which have no neutral value', binary('subtract', 's32'), (a, b) => a - b],
-  ['what is more than one operation', `f { a = s32[] parameter(0)\n b = s32[] parameter(1)\n c = s32[] constant(3)
+  ['a computation of two operations', `f { a = s32[] parameter(0)\n b = s32[] parameter(1)\n c = s32[] constant(3)
     m = s32[] multiply(a, c)\n ROOT r = s32[] subtract(m, b) }`, (a, b) => Math.imul(3, a) - b],
 ];
 
@@ -346,7 +346,7 @@ describe('more elements than memory has bytes', () => {
     });
   }
 
-  test('a part of what is larger than any array', async () => {
+  test('a part of a fusion larger than any array', async () => {
     const text = `HloModule m\nENTRY e { x = s32[] parameter(0)\n b = s32[1048576,1048576] broadcast(x), dimensions={}
       n = s32[1048576,1048576] add(b, b)\n ROOT s = s32[2,1] slice(n), slice={[7:9],[1048575:1048576]} }`;
     assert.deepEqual(await run(text, [[3]]), [[6, 6]]);

@@ -106,7 +106,7 @@ test('rows of two dimensions, with a mask that all heads share', async () => {
   compare(got.data, rowsOf(x, 128).flatMap((row, r) => softmax(row.map((v, k) => (k <= r % 100 ? v : -Infinity)))));
 });
 
-test('groups of channels: rows are what comes before all that is reduced', async () => {
+test('groups of channels: rows are the dimensions before the reduced ones', async () => {
   const executable = await compile(program('32,24,4,40', `  s = f32[32,4] reduce(x, z), dimensions={1,3}, to_apply=add
   n = f32[] constant(960)
   nb = f32[32,4] broadcast(n), dimensions={}

@@ -166,7 +166,7 @@ describe('a deadlock is reported: who waits where for whom', () => {
     await isUsable(client);
   });
 
-  onThreads([2, 0], 'nobody sends what is to be received', async (client) => {
+  onThreads([2, 0], 'a receive without a send', async (client) => {
     const executable = await compileText(client, `HloModule lonely
 ENTRY %main () -> f32[] {
   %token = token[] after-all()
@@ -239,7 +239,7 @@ describe('a worker that dies', () => {
     client.dispose();
   });
 
-  test('while it waits for work harms nobody', TIMEOUT, async () => {
+  test('while it waits for work has no effect on runs', TIMEOUT, async () => {
     const { result: client, workers } = await workersOf(() => startedClient({ threads: 2 }));
     for (const worker of workers) {
       await worker.terminate();
@@ -272,7 +272,7 @@ describe('a worker that dies', () => {
     }
   });
 
-  test('leaves little behind', { timeout: 120000 }, async () => {
+  test('leaks little', { timeout: 120000 }, async () => {
     const { result: client, workers } = await workersOf(() => startedClient({ threads: 1 }));
     let [worker] = workers, before = 0;
     const deaths = 12;
@@ -290,7 +290,7 @@ describe('a worker that dies', () => {
   });
 
   // At any moment, with the scheduler's lock too: then the client says so, and is over.
-  test('fails what is pending, and nothing ever waits for it', { timeout: 120000 }, async () => {
+  test('fails pending runs, and nothing ever waits for it', { timeout: 120000 }, async () => {
     const workers = new Set(), { postMessage } = Worker.prototype; // those that live
     Worker.prototype.postMessage = function (...args) {
       if (!workers.has(this)) this.once('exit', () => workers.delete(this));

@@ -54,7 +54,7 @@ const PROGRAMS = {
   'reduce-precision': result('reduce-precision(x), exponent_bits=3, mantissa_bits=1'),
 };
 for (const [type, bits] of [['f8e8m0fnu', 8], ['f4e2m1fn', 4]]) {
-  test(`${type}: what loops make of all pairs is what the evaluator makes of them`, { timeout: 300000 }, async () => {
+  test(`${type}: loops and the evaluator agree on all pairs`, { timeout: 300000 }, async () => {
     for (const [name, lines] of Object.entries(PROGRAMS)) {
       const [compiled, evaluated] = await bothWays(type, bits, lines);
       assert.equal(evaluated.length, compiled.length);

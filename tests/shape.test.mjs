@@ -37,7 +37,7 @@ describe('shapes in text', () => {
   for (const [text, pattern] of Object.entries(wrong)) {
     test(`refuses "${text}"`, () => refuses(() => Shape.parse(text), pattern));
   }
-  test('refuses what is no text', () => {
+  test('refuses values that are not text', () => {
     for (const value of [5, null, undefined, {}, ['f32', []]]) {
       refuses(() => Shape.of(value), /shape must be a Shape or a string/);
     }
@@ -104,7 +104,7 @@ describe('layouts', () => {
     }
     assert.equal(seen.size, 24);
   });
-  test('refuses what is out of bounds or does not fit', () => {
+  test('refuses indices out of bounds and lists that do not fit', () => {
     refuses(() => shape.linearIndex([0]), /must be an array of 2 indices into f32\[2,3\]; got \[0\]/);
     refuses(() => shape.linearIndex([0, 3]), /multiIndex\[1\] must be an integer from 0 to 2, in dimension 1 of f32\[2,3\]; got 3/);
     refuses(() => shape.linearIndex([0, -1]), /in dimension 1 of .*; got -1/);

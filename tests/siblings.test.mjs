@@ -74,7 +74,7 @@ for (const [name, { entry, loops, wants }] of Object.entries(SIBLINGS)) {
   });
 }
 
-test('fuse-siblings: what two results read as bits is not written over between them', async () => {
+test('fuse-siblings: an operand that two results read as bits is not overwritten between them', async () => {
   for (const type of ['f16', 'bf16', 'f8e5m2', 'f32']) {
     const [x, y] = await execute(client, `HloModule m\nENTRY e {
       p = ${type}[4] parameter(0)
@@ -239,7 +239,7 @@ ${operations.map((_, i) => `  q${i} = ${r} reduce(${'wn'[i]}, z), dimensions={${
   });
 }
 
-test('a sum of what another sum is part of stays apart', async () => {
+test('a sum of values that hold another sum stays apart', async () => {
   const text = moments('f32', [4, 8], 1, `b = f32[4,8] broadcast(s), dimensions={0}
   y = f32[4,8] subtract(x, b)`);
   const x = Array.from({ length: 4 }, (_, r) => Array.from({ length: 8 }, (__, c) => r + c));

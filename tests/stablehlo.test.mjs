@@ -74,7 +74,7 @@ describe('text', () => {
     }
   });
 
-  test('what is no StableHLO is named, with what to do', async () => {
+  test('other formats are named, with advice', async () => {
     const program = (body, type = 'tensor<2xf32>') =>
       `func.func @main(%x: ${type}, %p: tensor<i1>) -> tensor<2xf32> {\n  ${body}\n  return %x : tensor<2xf32>\n}`;
     for (const [text, message] of [
@@ -400,13 +400,13 @@ describe('what HLO says otherwise', () => {
     return %0#0, %0#1 : tensor<1x2xi64>, tensor<1x2xi64> }`;
   const none = [0, 0], flat = (results) => results.map((of) => of.map(({ data }) => [...data].map(Number)));
   for (const { what, operation, groups, dynamic, mesh = { replicas: 4 }, channel = 0, roots = [1, 0], expected } of [
-    { what: 'a root that is computed', operation: 'broadcast', groups: '[[0, 1], [3, 2]]', dynamic: true,
+    { what: 'a computed root', operation: 'broadcast', groups: '[[0, 1], [3, 2]]', dynamic: true,
       expected: [[[3, 4], [10, 20]], [[3, 4], [10, 20]], [[5, 6], [70, 80]], [[5, 6], [70, 80]]] },
     { what: 'groups of several sizes, and a device in none', operation: 'broadcast', groups: '[[0, 2], [1, -1]]', dynamic: true,
       expected: [[[5, 6], [10, 20]], [none, [30, 40]], [[5, 6], [10, 20]], [none, none]] },
     { what: 'a reduction', operation: 'reduce', groups: '[[0, 1], [3, 2]]',
       expected: [[[-2, -2], [-20, -20]], [none, none], [none, none], [[2, 2], [20, 20]]] },
-    { what: 'a reduction to a root that is computed', operation: 'reduce', groups: '[[0, 1], [3, -1]]', dynamic: true,
+    { what: 'a reduction to a computed root', operation: 'reduce', groups: '[[0, 1], [3, -1]]', dynamic: true,
       expected: [[none, [-20, -20]], [[-2, -2], none], [none, none], [none, [70, 80]]] },
     { what: 'a reduction across partitions', operation: 'reduce', groups: '[[1, 0]]', channel: 1,
       mesh: { replicas: 2, partitions: 2 }, expected: [[none, none], [[2, 2], [20, 20]], [none, none], [[2, 2], [20, 20]]] },
@@ -474,7 +474,7 @@ describe('programs of unknown sizes', () => {
   }
 });
 
-describe('what is wrong has a place', () => {
+describe('errors have a place', () => {
   const body = (lines) => `func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  ${lines}\n}`;
   const rows = [
     [body('%0 = stablehlo.add %x, %y : tensor<2xf32>\n return %0 : tensor<2xf32>'), 2, 26, /%y is not defined/],

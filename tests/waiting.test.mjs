@@ -191,7 +191,7 @@ for (const threads of [0, 2]) {
       }
     });
 
-    test('an infeed of an empty tuple reads nothing, and waits for nobody', { timeout: 20000 }, async () => {
+    test('an infeed of an empty tuple reads nothing, and waits for no device', { timeout: 20000 }, async () => {
       const client = await startedClient({ threads });
       try {
         client.transferToInfeed(5);
@@ -260,7 +260,7 @@ same {
       }
     });
 
-    test('a send that nobody receives is no error', { timeout: 20000 }, async () => {
+    test('a send without a receiver is no error', { timeout: 20000 }, async () => {
       const client = await startedClient({ threads });
       try {
         const text = branches(`${send(9)}\n${GO}`, GO);

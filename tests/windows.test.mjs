@@ -104,7 +104,7 @@ describe('padded windows', () => {
     ['few channels', [2, 65, 40, 3], [1, 2]],
     ['channels first', [2, 7, 50, 45], [2, 3]],
   ]) {
-    test(`no copy is made of what is pooled: ${name}`, async () => {
+    test(`no copy is made of the pooled array: ${name}`, async () => {
       const windows = lengths.map((length, d) => spatial.includes(d)
         ? { length, size: 3, stride: 2, low: 1, high: 1, dilation: 1 } : { length, size: 1, stride: 1, low: 0, high: 0, dilation: 1 });
       for (const operation of ['maximum', 'add']) {

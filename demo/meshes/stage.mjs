@@ -133,7 +133,7 @@ export function showWaiting(stage, mesh, waiting, goTo) {
   const whom = ({ missing = [], waitsFor, channel }) => {
     if (waitsFor === 'host') return 'the host';
     const names = missing.map((other) => `${nameOf(deviceOf(other), mesh)}${other.finished ? ' (which has finished)' : ''}`).join(', ');
-    return waitsFor === 'message' ? `a message${channel ? ` of channel ${channel}` : ''} from ${names || 'somebody'}` : names;
+    return waitsFor === 'message' ? `a message${channel ? ` of channel ${channel}` : ''} from ${names || 'another device'}` : names;
   };
   return h('ul', { class: 'waiting-list' }, waiting.map((entry) => h('li', {},
     h('strong', {}, nameOf(deviceOf(entry), mesh)), ` waits at ${entry.operation} `, h('code', {}, entry.instruction),

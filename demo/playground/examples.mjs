@@ -75,7 +75,7 @@ const ELEMENTWISE = [
   unary('round-nearest-afz', 'To the nearest integer; halves go away from zero. It is what schools teach.', [-2.5, -1.5, -0.5, 0.4, 0.5, 1.5, 2.5, 3.6]),
   unary('round-nearest-even', 'To the nearest integer; halves go to the even one. So the errors of many roundings cancel.', [-2.5, -1.5, -0.5, 0.4, 0.5, 1.5, 2.5, 3.6]),
   unary('rsqrt', '1 / sqrt(x). Normalisations are made of it.', POSITIVE),
-  unary('sign', '-1, 0 or 1. Minus zero and NaN stay what they are.'),
+  unary('sign', '-1, 0 or 1. Minus zero and NaN stay unchanged.'),
   unary('sine', 'The sine of an angle in radians. One turn is 2π.', [0, 0.785398, 1.570796, 2.356194, 3.141593, 3.926991, 4.712389, 6.283185]),
   unary('sinh', 'The hyperbolic sine, (exp(x) - exp(-x)) / 2. It grows like an exponential on both sides.'),
   unary('sqrt', 'The square root, rounded correctly. Of negative numbers it is not a number.', [0, 1, 2, 3, 4, 9, 16, 25]),
@@ -126,7 +126,7 @@ const ELEMENTWISE = [
     zeros = f32[8] broadcast(zero), dimensions={}
     positive = pred[8] compare(x, zeros), direction=GT
     ROOT y = f32[8] select(positive, x, zeros)`, { inputs: [WAVE] }),
-  example('map', 'Applies a computation of scalars to each element. It becomes a plain loop, fused with what is around it.',
+  example('map', 'Applies a computation of scalars to each element. It becomes a plain loop, fused with the operations around it.',
     `x = f32[8] parameter(0)
     ROOT y = f32[8] map(x), dimensions={0}, to_apply=cube`,
     { inputs: [WAVE], computations: ['cube {\n  a = f32[] parameter(0)\n  b = f32[] multiply(a, a)\n  ROOT c = f32[] multiply(a, b)\n}'] }),
@@ -154,7 +154,7 @@ const MOVEMENT = [
   example('broadcast', 'Repeats an array along new dimensions. `dimensions` says where each dimension of the operand ends up in the result: a row goes to {1}, a column to {0}.',
     `x = f32[4] parameter(0)
     ROOT y = f32[3,4] broadcast(x), dimensions={1}`, { inputs: ['iota'] }),
-  example('concatenate', 'Puts arrays one behind the other along a dimension. All other dimensions must agree.',
+  example('concatenate', 'Puts arrays one after the other along a dimension. All other dimensions must agree.',
     `x = f32[2,3] parameter(0)
     y = f32[2,2] parameter(1)
     ROOT z = f32[2,5] concatenate(x, y), dimensions={1}`, { inputs: ['iota', 'ones'] }),
@@ -203,7 +203,7 @@ const MOVEMENT = [
     n = s32[] parameter(1)
     d = f32[<=6] set-dimension-size(x, n), dimensions={0}
     ROOT size = s32[] get-dimension-size(d), dimensions={0}`, { inputs: ['iota', 4] }),
-  example('set-dimension-size', 'Makes a dimension dynamic: only so many of its elements count. What reduces it later leaves the others out.',
+  example('set-dimension-size', 'Makes a dimension dynamic: only the first elements, as many as the operand says, count. What reduces it later leaves the others out.',
     `x = f32[6] parameter(0)
     n = s32[] parameter(1)
     ROOT d = f32[<=6] set-dimension-size(x, n), dimensions={0}`, { inputs: ['iota', 4] }),
@@ -372,7 +372,7 @@ const CONTROL = [
     ROOT z = f32[8] fusion(x, y), kind=kLoop, calls=body`,
     { inputs: [WAVE, WAVE], computations: ['body {\n  a = f32[8] parameter(0)\n  b = f32[8] parameter(1)\n  p = f32[8] multiply(a, b)\n  e = f32[8] exponential(p)\n  ROOT s = f32[8] add(e, a)\n}'] }),
   ...['async-start', 'async-update', 'async-done'].map((operation) => example(operation, {
-    'async-start': 'Begins an operation, so that others can run meanwhile. Its result names what is under way.',
+    'async-start': 'Begins an operation, so that others can run meanwhile. Its result stands for the running operation.',
     'async-update': 'Stands for progress of what was begun. It comes between start and done.',
     'async-done': 'Waits for what was begun, and gives its result. Here all happens in order.',
   }[operation], `x = f32[4] parameter(0)
@@ -391,7 +391,7 @@ const NUMBERED = `id = u32[] replica-id()
     mine = f32[4] add(x, n)`;
 
 const COLLECTIVES = [
-  example('all-gather', "All replicas' operands, one behind the other. Every replica gets the whole.",
+  example('all-gather', "All replicas' operands, one after the other. Every replica gets the whole.",
     `${NUMBERED}
     ROOT all = f32[16] all-gather(mine), replica_groups={}, dimensions={0}`, { ...four, inputs: ['zeros'] }),
   ...['all-gather-start', 'all-gather-done'].map((operation) => example(operation, {
@@ -441,7 +441,7 @@ const COLLECTIVES = [
   }[operation], `${NUMBERED}
     s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(mine), source_target_pairs={{0,1},{1,0}}
     ROOT y = f32[4] collective-permute-done(s)`, { ...four, inputs: ['zeros'] })),
-  example('reduce-scatter', "All replicas' operands combined, of which each replica gets a part. An all-gather after it makes an all-reduce.",
+  example('reduce-scatter', "All replicas' operands combined; each replica gets a part. An all-gather after it makes an all-reduce.",
     `${NUMBERED}
     ROOT part = f32[1] reduce-scatter(mine), replica_groups={{0,1,2,3}}, dimensions={0}, to_apply=add`, { ...four, inputs: ['iota'], computations: ['add'] }),
 ];
@@ -457,7 +457,7 @@ const SENDING = `id = u32[] replica-id()
     ROOT y = f32[] get-tuple-element(got), index=0`;
 
 const TRANSFERS = [
-  example('infeed', 'Takes what the host has queued. Here the page feeds 0, 1, 2, … to whoever asks.',
+  example('infeed', 'Takes values that the host has queued. Here the page feeds 0, 1, 2, … to whoever asks.',
     `t = token[] after-all()
     f = (f32[4], token[]) infeed(t)
     x = f32[4] get-tuple-element(f), index=0
@@ -469,8 +469,8 @@ const TRANSFERS = [
     ROOT y = f32[4] add(x, x)`, { inputs: ['iota'] }),
   example('send', 'Sends a value to the device that receives on the same channel. The pairs say who sends to whom; here each replica to the next.', SENDING, four),
   example('send-done', 'Waits until a value is on its way. Then its memory may be used for something else.', SENDING, four),
-  example('recv', 'Begins to wait for a value from another device. Who is nobody\'s target gets zeros.', SENDING, four),
-  example('recv-done', 'Waits for the value, and gives it. If nobody sends, the run fails, and says who waits for whom.', SENDING, four),
+  example('recv', 'Begins to wait for a value from another device. A device that is no target gets zeros.', SENDING, four),
+  example('recv-done', 'Waits for the value, and gives it. Without a sender the run fails, and says who waits for whom.', SENDING, four),
   ...['copy-start', 'copy-done'].map((operation) => example(operation, {
     'copy-start': 'Begins a copy, so that other work can run meanwhile. Its result names target and source.',
     'copy-done': 'Waits for a copy that was begun, and gives the copy. Here it is no more than a copy.',

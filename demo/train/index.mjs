@@ -88,7 +88,7 @@ function mistakesText(mistakes) {
 /** The share of a step's work that runs in parallel. */
 function overlapText(events) {
   const times = profileTimes(events);
-  if (times.length < 2) return 'One replica has nobody to wait for.';
+  if (times.length < 2) return 'One replica waits for no other.';
   const sum = (key) => times.reduce((total, time) => total + time[key], 0);
   const share = (part, of) => Math.round((100 * part) / (of || 1));
   return `${share(sum('overlapUs'), sum('busyUs'))} % of the work was done while others worked, too; replicas waited for each other ${

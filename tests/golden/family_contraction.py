@@ -49,7 +49,7 @@ def whole(name, type_, shape, modulus):
 
 
 def checksums(type_, shape):
-  """Lines behind those that make the result `x`."""
+  """Lines after those that make the result `x`."""
   columns = shape[-1] if shape else 1
   rows = int(np.prod(shape)) // columns
   lines, parts = '', [('x', type_)]
@@ -195,7 +195,7 @@ def contractions(f):
   conv(f, 'filter-gradient.large', (3, 40, 40, 1), (3, 40, 40, 3), (3, 3, 1, 3),
        'size=40x40 pad=1_1x1_1', 'f01b_i01o->01bf', moduli=(5, 7))
 
-  # Depthwise: vectors of lanes, and what is left of them.
+  # Depthwise: vectors of lanes, and the rest of them.
   for c in (4, 5, 8, 11, 30, 131):
     depthwise = f', feature_group_count={c}'
     conv(f, f'depthwise.{c}', (2, 9, 10, c), (3, 3, 1, c), (2, 9, 10, c), 'size=3x3 pad=1_1x1_1',

@@ -1,6 +1,6 @@
 """Collectives on meshes of replicas by partitions: every mode of reading the groups.
 
-XLA:CPU runs partitions only behind its partitioner, which leaves alone what has sharding={manual}.
+XLA:CPU runs partitions only after its partitioner, which leaves alone instructions with sharding={manual}.
 The stored text is without. What XLA:CPU does not run at all is in mesh_spec, by StableHLO's
 definitions."""
 

@@ -107,7 +107,7 @@ def compile_options(replicas, partitions):
     o.num_replicas = replicas
     o.num_partitions = partitions
     o.device_assignment = assignment
-  # XLA:CPU runs partitions only behind its partitioner, which leaves sharding={manual} alone.
+  # XLA:CPU runs partitions only after its partitioner, which leaves sharding={manual} alone.
   options.executable_build_options.use_spmd_partitioning = partitions > 1
   return options
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/golden/stablehlo.gz: the JAX programs of the corpus as StableHLO, in every form.
 
-Uncompressed, it is a sequence of programs: a line `<family> <case> <form> <bytes>`, then so many
+Uncompressed, it is a sequence of programs: a line `<family> <case> <form> <bytes>`, then as many
 bytes. Forms:
 
   text, generic     what jit(f).lower() prints, with CHLO; the generic form of every fifth

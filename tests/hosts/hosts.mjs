@@ -225,7 +225,7 @@ export default {
         await copyFiles(path, 'dist/files');
         await checkSite(join(path, 'dist'));
       });
-      test(`${name} to ${kind}, without: says what is missing`, LONG, async () => {
+      test(`${name} to ${kind}, without: names the missing file`, LONG, async () => {
         const path = await project(`${name}-${kind}-without`, {
           'main.js': IMPORT + program() + SHOW,
           'dist/index.html': page('bundle.js', kind === 'esm' ? 'module' : 'text/javascript'),

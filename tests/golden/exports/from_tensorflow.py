@@ -4,7 +4,7 @@
     pip install tensorflow-cpu==2.21.0
     python from_tensorflow.py
 
-Variables are parameters of the program behind the arguments, in the order of the function's captures.
+Variables are parameters of the program after the arguments, in the order of the function's captures.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Writes programs that frameworks export, with arguments and results, to NAME.gz beside this file.
 
-Uncompressed, it is a sequence of parts: a line `<program> <part> <bytes>`, then so many bytes. Parts:
+Uncompressed, it is a sequence of parts: a line `<program> <part> <bytes>`, then as many bytes. Parts:
 `program`, in whatever form the framework writes it; `argument:<type>[<sizes>]` and
 `result:<type>[<sizes>]`, in order, row-major and little-endian. A program's name that ends in "-any"
 has unknown sizes, and is read for those of its arguments.
