@@ -69,7 +69,7 @@ COMPACT := $(addprefix kernels/, contraction/contraction contraction/pack contra
   $(addprefix rewrite/simplify/, attribute_compare common_subexpressions dead_code)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
-# Formats without floats, the C library's take 9 kB of the download: hlo/text/numbers.h prints them.
+# Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.
 NO_FLOAT_FORMATS := -Dsnprintf=sniprintf -Dvsnprintf=vsniprintf
 WASM_CFLAGS = $(CFLAGS) $(WASM_LEVEL) -msimd128 -Wno-c23-extensions $(NO_FLOAT_FORMATS)
 CFLAGS_threads = $(WASM_CFLAGS) -pthread --embed-dir=$(B)/obj/threads
@@ -256,7 +256,7 @@ $(B)/digits.bin.gz: demo/train/pack_digits.mjs demo/train/digits.mjs $(NODE_MODU
 	$(Q)node $< $@
 
 SITE := $(B)/site/index.html
-# The editor's tables are made of src/hlo/*.def, some guides are pages beside what they describe.
+# The editor's tables are made of src/hlo/ir/*.def, some guides are pages beside what they describe.
 SITE_SOURCES := $(shell find demo bindings web docs -type f) $(wildcard src/hlo/ir/*.def) \
   tests/bench/README.md tests/bench/programs/README.md tests/accuracy/README.md
 site: $(SITE)
@@ -270,23 +270,6 @@ TESTS ?= $(wildcard tests/*.test.mjs)
 test: build site native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-reporter=spec --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
-
-# The fast part of test and lint, for one change of the core: the corpus in WebAssembly, most of it natively under
-# ASan, each rule that can be broken, the builder, and lint of the changed files.
-CHECK_TESTS := $(patsubst %,tests/%.test.mjs,aliases api_version builder client docs effects \
-  errors examples golden literal overwrite shape)
-CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
-  $(wildcard tests/golden/*.golden))
-CHANGED = $(shell git diff --name-only --diff-filter=d HEAD)
-check: build $(B)/native/golden $(B)/native/tables $(TOOLCHAIN)/lint.stamp $(NODE_MODULES)
-	@node --test --test-reporter=dot --test-concurrency=$(CORES) --test-timeout=600000 $(wildcard $(CHECK_TESTS))
-	@$(B)/native/tables
-	@$(B)/native/golden -t 2 $(CHECK_CORPUS) > $(B)/check.log || { tail -50 $(B)/check.log; exit 1; }
-	@tail -1 $(B)/check.log
-	$(Q)clang-format-19 --dry-run -Werror $(C_FILES)
-	@$(MAKE) --no-print-directory $(filter $(TIDY),$(patsubst src/%.c,$(B)/tidy/%.ok,$(CHANGED))) lint-js
-	@echo "Left out: $$(($(words $(TESTS)) - $(words $(wildcard $(CHECK_TESTS))))) of $(words $(TESTS)) test files," \
-	  "ThreadSanitizer, the other native tests, Chromium, types: make test and make lint have them."
 
 # All captured programs of a folder (tests/captured/README.md).
 jax-suite: build
@@ -390,6 +373,24 @@ lint-js: $(NODE_MODULES)
 lint-types: $(NODE_MODULES)
 	@printf '  %-7s %s\n' TSC tsconfig.json
 	$(Q)node_modules/.bin/tsc --noEmit
+
+# The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
+# ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
+CHECK_TESTS := $(patsubst %,tests/%.test.mjs,aliases api_version builder client docs effects \
+  errors examples golden literal overwrite shape)
+CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep convolution models programs), \
+  $(wildcard tests/golden/*.golden))
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+CHANGED := $(shell git diff --name-only --diff-filter=d HEAD)
+endif
+check: build $(B)/native/golden $(B)/native/tables lint-format lint-js \
+    $(filter $(TIDY),$(patsubst src/%.c,$(B)/tidy/%.ok,$(CHANGED)))
+	@node --test --test-reporter=dot --test-concurrency=$(CORES) --test-timeout=600000 $(CHECK_TESTS)
+	@$(B)/native/tables
+	@$(B)/native/golden -t 2 $(CHECK_CORPUS) > $(B)/check.log || { tail -50 $(B)/check.log; exit 1; }
+	@tail -1 $(B)/check.log
+	@echo "Left out: $$(($(words $(TESTS)) - $(words $(CHECK_TESTS)))) of $(words $(TESTS)) test files," \
+	  "ThreadSanitizer, the other native tests, Chromium, types: make test and make lint have them."
 
 # --- cleaning ----------------------------------------------------------------------------------------
 

@@ -10,13 +10,12 @@ import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from './load_options.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
-import { launch } from './launch.mjs';
+import { launch, MAX_DEVICES } from './launch.mjs';
 import { HloModule } from './module.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from './options.mjs';
 import { isText, kindOfText } from './program_text.mjs';
 import { Shape } from './shape.mjs';
 
-const MAX_DEVICES = 4096; // MAX_DEVICES in src/hlo/ir/mesh.h
 const MAX_THREADS = 256;
 
 /** The error for a fault of the compiler: it holds the program and a workaround. */

@@ -8,7 +8,7 @@ import {
 import { coreOf, forget, pointerOf } from './handle.mjs';
 import { checkOptions, copyList, count, kind } from './options.mjs';
 
-const MAX_DEVICES = 4096;
+export const MAX_DEVICES = 4096; // as in src/hlo/ir/mesh.h
 
 const number = count(0, MAX_DEVICES - 1);
 const ENTRY = {

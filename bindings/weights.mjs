@@ -81,12 +81,12 @@ export const writeSafetensors = guarded((tensors, metadata) => {
 
 /** The format allows strings only. */
 function checkedMetadata(metadata) {
-  if (isPlainObject(metadata)) {
-    const odd = Object.entries(metadata).find(([, value]) => typeof value !== 'string');
-    if (!odd) return metadata;
-    throw invalidArgument('writeSafetensors', `metadata ${odd[0]} must be a string; got ${describe(odd[1])}`);
+  if (!isPlainObject(metadata)) {
+    throw invalidArgument('writeSafetensors', `metadata must be an object of strings by name; got ${describe(metadata)}`);
   }
-  throw invalidArgument('writeSafetensors', `metadata must be an object of strings by name; got ${describe(metadata)}`);
+  const odd = Object.entries(metadata).find(([, value]) => typeof value !== 'string');
+  if (!odd) return metadata;
+  throw invalidArgument('writeSafetensors', `metadata.${odd[0]} must be a string; got ${describe(odd[1])}`);
 }
 
 function entriesOf(operation, argument, named) {

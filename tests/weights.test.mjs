@@ -38,6 +38,13 @@ describe('files', () => {
     assert.deepEqual(plain(await readSafetensors(moved.subarray(1))), plain(literals));
   });
 
+  test('metadata of safetensors are strings by name', () => {
+    for (const metadata of [new Uint8Array(3), ['x'], 'x', 5, new Map([['a', 'b']])]) {
+      assert.throws(() => writeSafetensors({}, metadata), /metadata must be an object of strings by name; got/);
+    }
+    assert.throws(() => writeSafetensors({}, { made: 5 }), /metadata\.made must be a string; got 5/);
+  });
+
   test('npy and npz', async () => {
     const { half, ...others } = literals;
     for (const literal of Object.values(others)) {

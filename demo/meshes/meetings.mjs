@@ -40,7 +40,7 @@ const channelOf = (line) => /channel_id=(\d+)/.exec(line)?.[1];
 /**
  * Returns for each instruction that meets or sends: { name, operation, names, groups } or { ..., pairs }, and its
  * `part`. In a launch of several programs, instructions of the same channel meet, whatever their names.
- * Such an entry has all their `names`, one of which an event has, and no `part`.
+ * Their entry has no `part`; its `names` are the names in all programs, and an event carries one of them.
  * @returns {Map<string, object>} by channel, or by part and name
  */
 function plansOf(parts, mesh) {
