@@ -11,6 +11,7 @@ import { Literal } from './literal.mjs';
 import { ELIDED, HLO_OPTIONS, LOAD_OPTIONS } from './load_options.mjs';
 import { assets, MIN_MEMORY } from './loader.mjs';
 import { launch, MAX_DEVICES } from './launch.mjs';
+import { differentiate } from './gradients.mjs';
 import { HloModule } from './module.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from './options.mjs';
 import { isText, kindOfText } from './program_text.mjs';
@@ -250,6 +251,46 @@ export class Client {
       const end = snapshot.indexOf('\n');
       return { pass: snapshot.slice(0, end), text: snapshot.slice(end + 1) };
     });
+  }
+
+  /**
+   * Differentiates a program whose result is a number: the new program's results are its gradient.
+   * @param {HloModule} module
+   * @param {object} [options]
+   * @param {number | string | readonly (number | string)[]} [options.wrt] by which parameters: numbers, names, or
+   *   prefixes of names ('params' means params.w and params.b); by default all that hold floating-point or complex
+   *   numbers
+   * @param {number} [options.of] which result is differentiated, where there are several; by default the first. It
+   *   must be a real floating-point scalar
+   * @param {boolean} [options.value] true: all results of the program come first, then the gradient
+   * @param {number} [options.maxTrips] for while loops whose number of iterations is not known before the run: an upper
+   *   bound. A loop that makes more of them has gradients that are NaN
+   * @returns {HloModule} it can be compiled, printed, and differentiated again
+   */
+  gradient(module, options) {
+    return differentiate(this.#own('gradient', module), 'gradient', options);
+  }
+
+  /**
+   * The vector-Jacobian product: as gradient(), for results of any shape. The new program has one more parameter for
+   * each floating-point result, at the end: its cotangent.
+   * @param {HloModule} module
+   * @param {object} [options] wrt, value, maxTrips: as of gradient()
+   * @returns {HloModule}
+   */
+  vjp(module, options) {
+    return differentiate(this.#own('vjp', module), 'vjp', options);
+  }
+
+  /**
+   * The Jacobian-vector product. The new program has one more parameter for each of `wrt`, at the end: its tangent. Its
+   * results are those of the program, then the tangents of the floating-point ones.
+   * @param {HloModule} module
+   * @param {object} [options] wrt: as of gradient()
+   * @returns {HloModule}
+   */
+  jvp(module, options) {
+    return differentiate(this.#own('jvp', module), 'jvp', options);
   }
 
   #own(operation, module) {

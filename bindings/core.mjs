@@ -8,7 +8,7 @@ import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loa
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
-const API_VERSION = 5; // XLA_API_VERSION in src/api.h
+const API_VERSION = 6; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
 const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap
@@ -274,7 +274,7 @@ export class Core {
  * Functions of api.h that only read existing objects and make a new one. When they trap, the new object is freed
  * with its scope, and the client goes on. A trap of any other function leaves runs in an unknown state.
  */
-const CONTAINED = /^xla_(compile|compile_passes|module_parse\w*|module_print\w*|executable_(print|thunks|code|memory))$/;
+const CONTAINED = /^xla_(compile|compile_passes|module_parse\w*|module_print\w*|module_differentiate|executable_(print|thunks|code|memory))$/;
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 

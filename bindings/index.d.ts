@@ -609,6 +609,29 @@ export interface LoadOptions {
   maxBytes?: number;
 }
 
+export interface JvpOptions {
+  /**
+   * By which parameters: numbers, names, or prefixes of names ('params' means params.w and params.b); by default all
+   * that hold floating-point or complex numbers.
+   */
+  wrt?: number | string | readonly (number | string)[];
+}
+
+export interface VjpOptions extends JvpOptions {
+  /** true: all results of the program come first, then the gradients. */
+  value?: boolean;
+  /**
+   * For while loops whose number of iterations is not known before the run: an upper bound. A loop that makes more
+   * iterations has gradients that are NaN.
+   */
+  maxTrips?: number;
+}
+
+export interface GradientOptions extends VjpOptions {
+  /** Which result is differentiated, where there are several: by default the first. */
+  of?: number;
+}
+
 export interface CompileOptions {
   replicas?: number;
   partitions?: number;
@@ -682,6 +705,22 @@ export class Client {
     module: HloModule,
     options?: CompileOptions,
   ): { pass: string; text: string }[];
+  /**
+   * Differentiates a program whose result (or result `of`) is a real floating-point scalar. The new program has the
+   * same parameters; its results are the gradients by the parameters `wrt`.
+   * @throws XlaError UNIMPLEMENTED, with the operation, if one on the way has no derivative
+   */
+  gradient(module: HloModule, options?: GradientOptions): HloModule;
+  /**
+   * The vector-Jacobian product, for results of any shape. The new program has one more parameter for each
+   * floating-point result, at the end: its cotangent. Its results are the cotangents of the parameters `wrt`.
+   */
+  vjp(module: HloModule, options?: VjpOptions): HloModule;
+  /**
+   * The Jacobian-vector product. The new program has one more parameter for each of `wrt`, at the end: its tangent. Its
+   * results are those of the program, then the tangents of the floating-point ones.
+   */
+  jvp(module: HloModule, options?: JvpOptions): HloModule;
   /**
    * Registers the callback of a custom-call target. It returns, or promises, the result: an array of
    * values for a tuple. An error of the callback fails the run.

@@ -7,6 +7,7 @@
 #include "hlo/ir/verifier.h"
 #include "hlo/text/text.h"
 #include "kernels/contraction/lanes.h"
+#include "rewrite/gradient/gradient.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
 
@@ -164,6 +165,12 @@ XLA_API char *xla_module_print_apart(const Module *module, int apart) {
   StrBuf out = {0};
   hlo_print_apart(module, apart, &out);
   return text_of(&out);
+}
+
+XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
+                                         int of, bool value, double max_iterations) {
+  GradientOptions options = {(GradientMode)mode, count, wrt, of, value, (int64_t)max_iterations};
+  return module_differentiate(module, &options, &last_error);
 }
 
 XLA_API void xla_module_free(Module *module) { module_free(module); }

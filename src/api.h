@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 5 };
+enum { XLA_API_VERSION = 6 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -96,6 +96,10 @@ XLA_API int xla_module_parameter_count(const Module *module);
 XLA_API char *xla_module_parameter_shape(const Module *module, int number); /* with layout if any */
 XLA_API const char *xla_module_parameter_name(const Module *module, int number);
 XLA_API char *xla_module_result_shape(const Module *module);
+/* A new module, of derivatives: see module_differentiate in rewrite/gradient/gradient.h. `mode`: a GradientMode;
+** `wrt`: `count` numbers of parameters; `max_iterations`: 0 for none. */
+XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
+                                         int of, bool value, double max_iterations);
 
 /* Executables, for replicas x partitions devices; 0: as many as the module says. The module is copied
 ** and may be freed. `how`: flags, for finding faults. `disable`: names of rewrites that are left out, with

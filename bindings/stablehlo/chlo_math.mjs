@@ -253,14 +253,14 @@ const ERF_INV = {
 
 function erfInv(m, x) {
   const w = m.neg(m.log1p(m.mul(x, m.neg(x))));
-  const root = m.sqrt(w);
+  const root = m.sqrt(m.max(w, 1)); // read where w is at least 5; so its derivative is finite everywhere
   const ranges = ERF_INV[m.elementType === 'f64' ? 'f64' : 'f32'];
   const p = ranges.reduceRight((rest, { below, shift, coefficients }) => {
     const at = m.sub(rest ? (below === ranges[0].below ? w : root) : root, shift);
     const value = m.polynomial(at, coefficients);
     return rest ? m.select(m.lt(w, below), value, rest) : value;
   }, null);
-  return m.select(m.eq(m.abs(x), 1), m.mul(x, Infinity), m.mul(p, x));
+  return m.select(m.eq(m.abs(x), 1), m.mul(m.sign(x), Infinity), m.mul(p, x));
 }
 
 /* ---- Gamma functions ---- */

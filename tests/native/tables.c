@@ -1,7 +1,7 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has an evaluator rule for
-** every type that inference takes, and is emitted or listed here. Every function that generated code calls
-** exists: otherwise this test does not link.
+** every type that inference takes, and is emitted or listed here. Every operation has a derivative, or a reason for
+** having none. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "codegen/vector_functions.h"
 #include "hlo/ir/builder.h"
 #include "reference/eval.h"
+#include "rewrite/gradient/linear.h"
 #include "value/scalar_math.h"
 
 #define VECTOR_FUNCTION(name, arity) (const void *)name,
@@ -89,6 +90,16 @@ static void check(Opcode opcode, PrimitiveType type) {
   builder_free(builder);
 }
 
+/* Each operation has a derivative, or the reason for having none. */
+static void check_derivative(Opcode opcode) {
+  const Rule *rule = &derivative_rules[opcode];
+  bool some = rule->linear_operands || rule->linearize || rule->replace || rule->is_zero ||
+              rule->none;
+  for (int k = 0; k < 3; k++) some |= rule->formulas[k] != NULL;
+  if (!some) fail(opcode, TUPLE, "no derivative, and no reason in rewrite/gradient/rules.def");
+  if (rule->linear_operands && !rule->transpose) fail(opcode, TUPLE, "linear, but no transposition");
+}
+
 int main(void) {
   int functions = 0;
   for (size_t i = 0; i < sizeof vector_functions / sizeof *vector_functions; i++) {
@@ -96,6 +107,7 @@ int main(void) {
   }
   for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
     OpCategory category = opcode_category((Opcode)opcode);
+    check_derivative((Opcode)opcode);
     if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY) continue;
     for (int type = 0; type < 64; type++) {
       if (type_is_array((PrimitiveType)type)) check((Opcode)opcode, (PrimitiveType)type);

@@ -1,0 +1,54 @@
+/* Differentiates a computation that another one calls: the body of a loop, a branch, or a callee. */
+#ifndef XLA_REWRITE_GRADIENT_BODY_H
+#define XLA_REWRITE_GRADIENT_BODY_H
+
+#include "rewrite/gradient/extract.h"
+
+/* Values are taken apart: all lists have one entry for each leaf, of all parameters in order, or of the root. */
+typedef struct Body {
+  Linear l;
+  int input_count, result_count;
+  Instruction **inputs;   /* stand-ins for the parameters */
+  Instruction **tangents; /* stand-ins for their tangents; NULL where there is none */
+  Instruction **results;
+  Instruction **result_tangents; /* NULL: zero */
+  Instruction **seeds;           /* after body_transpose: stand-ins for the results' cotangents */
+  Instruction **cotangents;      /* after body_transpose: those of the parameters; NULL: zero */
+} Body;
+
+/* Builds the working computation. `active` says which leaves of the parameters have tangents. */
+bool body_linearize(Body *b, Differentiation *d, const Computation *source, const bool *active);
+/* Transposes it for results whose flag in `active` is set. */
+bool body_transpose(Body *b, const bool *active);
+
+/* The leaves of a computation's parameters. */
+int parameter_leaves(const Computation *computation);
+
+/* Begins a computation with one parameter: a tuple of these shapes. */
+typedef struct Packed {
+  Extraction e;
+  Instruction *parameter;
+} Packed;
+Packed packed_begin(Body *b, const char *name, const Shape *tuple);
+Instruction *packed_element(Packed *p, int index);
+/* Returns the copy of x, or zeros if x is NULL. */
+Instruction *packed_copy(Packed *p, Instruction *x, const Shape *shape);
+
+/* Lists of shapes and values, which become tuples. */
+typedef struct Values {
+  Instruction **items;
+  int count, capacity;
+} Values;
+void values_push(Linear *l, Values *values, Instruction *x);
+const Shape *values_shape(Linear *l, const Values *values);
+Instruction *values_tuple(Linear *l, const Values *values); /* in l's computation */
+
+/* Gives the elements of a tuple instruction the tangents that the tuple has. */
+void note_elements(Linear *l, Instruction *tuple);
+
+/* Gives the leaves of `value` with a flag in `active` tangents that depend on `inputs` in a way that only `transpose`
+** knows: it gets an instruction with these operands, whose cotangents are those of the active leaves. */
+void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,
+                        Transposition *transpose, const void *data);
+
+#endif

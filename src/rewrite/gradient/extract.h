@@ -1,0 +1,36 @@
+/* Copies parts of a working computation into other computations of the module. */
+#ifndef XLA_REWRITE_GRADIENT_EXTRACT_H
+#define XLA_REWRITE_GRADIENT_EXTRACT_H
+
+#include "rewrite/gradient/linear.h"
+
+typedef struct Extraction {
+  Linear *from;
+  Computation *to;
+  Instruction **map; /* by id in `from`: the copy */
+  bool *needed;      /* by id: is to be copied */
+} Extraction;
+
+Extraction extract_begin(Linear *from, const char *name);
+/* Decides that `copy` stands for x. Instructions that only x needs are then not copied. */
+void extract_bind(Extraction *e, const Instruction *x, Instruction *copy);
+/* Returns the copy of x. It copies all that x depends on, as far as it is not there yet. */
+Instruction *extract(Extraction *e, Instruction *x);
+/* Copies the primal instructions that have side effects, whoever uses them. */
+void extract_effects(Extraction *e);
+/* Adds an array of zeros to the target. */
+Instruction *extract_zeros(Extraction *e, const Shape *shape);
+
+/*
+** Cuts a working computation: `outputs` depend on stand-ins for cotangents, and on primal values. Lists the primal
+** values that must be saved for them. Values that are cheap to compute again (constants, broadcasts and reshapes of
+** saved ones, and all that depends on nothing but `invariant` values) are not in the list: they are copied.
+** `invariant` has a flag for each id; NULL: none is.
+*/
+typedef struct Cut {
+  Instruction **saved;
+  int count, capacity;
+} Cut;
+Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *invariant);
+
+#endif

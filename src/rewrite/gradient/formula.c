@@ -1,0 +1,152 @@
+/*
+** Reads the formulas of rules.def, and adds instructions for them.
+**
+**   choice   = test [ "?" choice ":" choice ]
+**   test     = compared { "&" compared }
+**   compared = sum [ ( "==" | "!=" | "<=" | ">=" | "<" | ">" ) sum ]
+**   sum      = product { ( "+" | "-" ) product }
+**   product  = factor { ( "*" | "/" ) factor }
+**   factor   = "-" factor | number | name | name "(" choice { "," choice } ")" | "(" choice ")"
+**
+** t is the tangent, and x, y, w are the operands; z is the result; pi is the number. Another name is an operation, as
+** HLO text spells it. All values are arrays of the result's shape, or predicates of its dimensions.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "rewrite/gradient/linear.h"
+
+typedef struct Reader {
+  Linear *l;
+  Instruction *instruction, *tangent;
+  const char *at;
+} Reader;
+
+static Instruction *choice(Reader *r);
+
+static bool takes(Reader *r, const char *token) {
+  while (*r->at == ' ') r->at++;
+  size_t length = strlen(token);
+  if (strncmp(r->at, token, length) != 0) return false;
+  r->at += length;
+  return true;
+}
+
+/* Scalars among the operands of clamp and select count for each element. */
+static Instruction *spread(Reader *r, Instruction *x) {
+  const Shape *shape = r->instruction->shape;
+  if (x->shape->rank == shape->rank) return x;
+  return make_broadcast(r->l, x, shape, (Int64List){0});
+}
+
+static Instruction *named(Reader *r, const char *name, size_t length) {
+  static const char operands[] = "xyw";
+  if (length == 1) {
+    const char *operand = strchr(operands, *name);
+    if (operand) return spread(r, r->instruction->operands[operand - operands]);
+    return *name == 't' ? spread(r, r->tangent) : r->instruction;
+  }
+  if (length == 2 && !memcmp(name, "pi", 2)) {
+    return make_number(r->l, r->instruction->shape, 3.14159265358979323846);
+  }
+  Opcode opcode = OPCODE_COUNT;
+  opcode_from_name(name, length, &opcode);
+  Instruction *operands_of[3];
+  int count = 0;
+  takes(r, "(");
+  do operands_of[count++] = choice(r);
+  while (takes(r, ","));
+  takes(r, ")");
+  return make(r->l, opcode, NULL, operands_of, count, NULL);
+}
+
+/* A hyphen belongs to a name if a letter follows at once. */
+static size_t name_length(const char *at) {
+  size_t n = 0;
+  while ((at[n] >= 'a' && at[n] <= 'z') || (n && at[n] >= '0' && at[n] <= '9') ||
+         (n && at[n] == '-' && at[n + 1] >= 'a' && at[n + 1] <= 'z')) {
+    n++;
+  }
+  return n;
+}
+
+static Instruction *factor(Reader *r) {
+  if (takes(r, "-")) return make_unary(r->l, HLO_NEGATE, factor(r));
+  if (takes(r, "(")) {
+    Instruction *inner = choice(r);
+    takes(r, ")");
+    return inner;
+  }
+  size_t length = name_length(r->at);
+  if (length) {
+    const char *name = r->at;
+    r->at += length;
+    return named(r, name, length);
+  }
+  char *end;
+  double value = strtod(r->at, &end);
+  r->at = end;
+  return make_number(r->l, r->instruction->shape, value);
+}
+
+static Instruction *product(Reader *r) {
+  Instruction *x = factor(r);
+  for (;;) {
+    if (takes(r, "*")) {
+      x = make_binary(r->l, HLO_MULTIPLY, x, factor(r));
+    } else if (takes(r, "/")) {
+      x = make_binary(r->l, HLO_DIVIDE, x, factor(r));
+    } else {
+      return x;
+    }
+  }
+}
+
+static Instruction *sum(Reader *r) {
+  Instruction *x = product(r);
+  for (;;) {
+    if (takes(r, "+")) {
+      x = make_binary(r->l, HLO_ADD, x, product(r));
+    } else if (takes(r, "-")) {
+      x = make_binary(r->l, HLO_SUBTRACT, x, product(r));
+    } else {
+      return x;
+    }
+  }
+}
+
+static Instruction *compared(Reader *r) {
+  static const struct {
+    const char *token;
+    ComparisonDirection direction;
+  } comparisons[] = {{"==", COMPARE_EQ}, {"!=", COMPARE_NE}, {"<=", COMPARE_LE},
+                     {">=", COMPARE_GE}, {"<", COMPARE_LT},  {">", COMPARE_GT}};
+  Instruction *x = sum(r);
+  for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
+    if (takes(r, comparisons[i].token)) {
+      return make_compare(r->l, comparisons[i].direction, x, sum(r));
+    }
+  }
+  return x;
+}
+
+static Instruction *test(Reader *r) {
+  Instruction *x = compared(r);
+  while (takes(r, "&")) x = make_binary(r->l, HLO_AND, x, compared(r));
+  return x;
+}
+
+static Instruction *choice(Reader *r) {
+  Instruction *condition = test(r);
+  if (!takes(r, "?")) return condition;
+  Instruction *then = choice(r);
+  takes(r, ":");
+  return make_select(r->l, condition, then, choice(r));
+}
+
+Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
+                         Instruction *tangent) {
+  Reader r = {l, instruction, tangent, formula};
+  while (*r.at == ' ') r.at++;
+  return choice(&r);
+}

@@ -1,0 +1,183 @@
+/*
+** Declares what the derivative rules share: the working computation, and functions that add instructions to it.
+**
+** An instruction of the working computation is *linear* if it depends on a tangent, else *primal*. Adding one finds
+** this out from its operands. Rules for linearization write linear instructions only with operations that have a
+** transposition in rules.def.
+*/
+#ifndef XLA_REWRITE_GRADIENT_LINEAR_H
+#define XLA_REWRITE_GRADIENT_LINEAR_H
+
+#include "hlo/ir/module.h"
+#include "hlo/ir/shorthand.h"
+
+typedef struct Linear Linear;
+typedef struct Rule Rule;
+
+/* Adds the cotangents of x's operands; `cotangents` has one for each leaf of x's shape, not all NULL. */
+typedef void Transposition(Linear *l, Instruction *x, Instruction *const *cotangents);
+
+/* Sets the tangents of x, an instruction of the working computation of which some operand has a tangent. */
+typedef void Linearization(Linear *l, Instruction *x);
+
+/* The same for an instruction of the source that the rule itself puts into the working computation, with these
+** operands. Returns the instruction whose result is that of `x`. */
+typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
+
+struct Rule {
+  const char *formulas[3];   /* of the tangent, for each operand; see formula.c */
+  unsigned linear_operands;  /* a bit for each operand in which the operation itself is linear */
+  Linearization *linearize;
+  Replacement *replace;
+  bool is_zero;              /* the derivative is 0 wherever it exists */
+  const char *none;          /* why there is no derivative */
+  Transposition *transpose;
+};
+extern const Rule derivative_rules[OPCODE_COUNT];
+
+typedef struct Differentiation {
+  Module *module;
+  bool reverse;
+  int64_t max_iterations;
+  Error *error;
+  bool failed;
+  int64_t channels; /* the largest channel_id so far */
+} Differentiation;
+
+/* Facts about an instruction of the working computation, by its id. */
+typedef struct Note {
+  bool linear;
+  Instruction **tangents;   /* one for each leaf of the shape; NULL: all are zero */
+  Instruction **cotangents; /* the same */
+  Transposition *transpose; /* instead of the opcode's */
+  const void *data;         /* for that */
+} Note;
+
+struct Linear {
+  Differentiation *d;
+  Arena *arena;
+  const Computation *source;
+  Instruction **map; /* by id in the source: the instruction of the working computation */
+  Computation *computation;
+  Note *notes;
+  int note_count, note_capacity;
+};
+
+/* ---- linearize.c ---- */
+
+/* Begins a working computation for `source`. Parameters are added by the caller, with linear_bind. */
+void linear_begin(Linear *l, Differentiation *d, const Computation *source);
+void linear_bind(Linear *l, const Instruction *parameter, Instruction *value);
+/* Adds all instructions of the source, with their tangents. Returns false with the error in l->d. */
+bool linear_walk(Linear *l);
+/* Adds another computation's instructions, with their tangents, for these operands. Returns its result. */
+Instruction *linear_inline(Linear *l, const Computation *computation, Instruction **operands);
+/* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
+Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
+
+Note *note_of(Linear *l, const Instruction *x);
+bool is_linear(Linear *l, const Instruction *x);
+/* Returns a tangent of an array, or of a leaf of a tuple; NULL is zero. */
+Instruction *tangent_of(Linear *l, const Instruction *x);
+Instruction *tangent_leaf(Linear *l, const Instruction *x, int leaf);
+void set_tangent(Linear *l, const Instruction *x, Instruction *tangent);
+void set_tangent_leaf(Linear *l, const Instruction *x, int leaf, Instruction *tangent);
+bool has_tangent(Linear *l, const Instruction *x);
+/* Whether values of this type can have tangents: floats and complex numbers of types that are computed with. */
+bool has_derivative(const Shape *shape);
+/* Fails with UNIMPLEMENTED, the instruction, and this reason. */
+void no_derivative(Linear *l, const Instruction *x, const char *why);
+/* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
+void refuse_derivative(Linear *l, Instruction *x, const char *why);
+/* Fails if x is such a tangent. */
+void check_refused(Linear *l, const Instruction *x);
+/* The rule of the table, for an instruction of the working computation. */
+void linearize(Linear *l, Instruction *x, const Rule *rule);
+/* Copies an instruction of the source, with these operands. */
+Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands);
+
+/* ---- transpose.c ---- */
+
+/* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
+void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
+void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent);
+Instruction *cotangent_of(Linear *l, const Instruction *x);
+/* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
+Instruction *take_cotangent(Linear *l, Instruction *x);
+/* Transposes all linear instructions, from the last one to the first one. */
+bool linear_transpose(Linear *l);
+
+/* ---- formula.c ---- */
+
+/* Adds what a formula says: t is `tangent`; x, y and w are the operands of `instruction`; z is its result. */
+Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,
+                         Instruction *tangent);
+
+/* ---- trees.c: reductions by any computation ---- */
+
+/* As a Replacement, for reduce and reduce-window. */
+Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
+Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands);
+
+/* ---- make.c: adding instructions ---- */
+
+/* `shape` may be NULL if the operands determine it. */
+Instruction *make(Linear *l, Opcode opcode, const Shape *shape, Instruction *const *operands,
+                  int count, const Attributes *attributes);
+Instruction *make_unary(Linear *l, Opcode opcode, Instruction *x);
+Instruction *make_binary(Linear *l, Opcode opcode, Instruction *x, Instruction *y);
+Instruction *make_compare(Linear *l, ComparisonDirection direction, Instruction *x, Instruction *y);
+Instruction *make_select(Linear *l, Instruction *p, Instruction *x, Instruction *y);
+Instruction *make_convert(Linear *l, Instruction *x, PrimitiveType type);
+/* An array whose elements are all the same number. */
+Instruction *make_number(Linear *l, const Shape *shape, double value);
+Instruction *make_zeros(Linear *l, const Shape *shape);
+Instruction *make_iota(Linear *l, PrimitiveType type, const Shape *like, int64_t dimension);
+/* Broadcasts: dimension i of x becomes dimension dimensions[i]; the second keeps all but `dropped`. */
+Instruction *make_broadcast(Linear *l, Instruction *x, const Shape *shape, Int64List dimensions);
+Instruction *make_spread(Linear *l, Instruction *x, const Shape *shape, Int64List dropped);
+Instruction *make_reshape(Linear *l, Instruction *x, const Shape *shape);
+Instruction *make_transpose(Linear *l, Instruction *x, const int64_t *order);
+/* Sums over these dimensions; the general form reduces by any operation of two operands. */
+Instruction *make_sum(Linear *l, Instruction *x, Int64List dimensions);
+Instruction *make_reduce(Linear *l, Opcode opcode, Instruction *x, double start,
+                         Int64List dimensions);
+/* Pads with zeros. */
+Instruction *make_pad(Linear *l, Instruction *x, const PaddingDimension *padding);
+Instruction *make_slice(Linear *l, Instruction *x, const SliceDimension *slice);
+Instruction *make_conjugate(Linear *l, Instruction *x);
+/* x + y, where NULL is zero. */
+Instruction *make_plus(Linear *l, Instruction *x, Instruction *y);
+Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
+/* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
+void make_leaves(Linear *l, Instruction *x, Instruction **out);
+/* Makes a value of this shape from its leaves, and moves the pointer past them. */
+Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const **leaves);
+
+/* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
+Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension);
+
+/* Returns all dimensions of a shape but those in the list, in order. */
+Int64List other_dimensions(Linear *l, int rank, Int64List dimensions);
+Int64List list_of(Linear *l, int count, const int64_t *items);
+/* Returns a shape of the same element type. */
+const Shape *shape_of(Linear *l, PrimitiveType type, int rank, const int64_t *dims);
+
+/* ---- The rules, by file ---- */
+
+Linearization linearize_abs, linearize_relu, linearize_bilinear, linearize_scatter,
+    linearize_select_and_scatter, linearize_topk, linearize_cholesky,
+    linearize_triangular_solve, linearize_elements, linearize_identity, linearize_collective,
+    linearize_all_reduce, linearize_convert, linearize_custom_call;
+Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
+    replace_reduce_window;
+Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
+    transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
+    transpose_complex, transpose_same, transpose_identity, transpose_broadcast, transpose_reshape,
+    transpose_transpose, transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce,
+    transpose_element, transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather,
+    transpose_scatter, transpose_dot, transpose_convolution, transpose_reduce_window,
+    transpose_select_and_scatter, transpose_fft, transpose_triangular_solve, transpose_collective,
+    transpose_all_gather, transpose_reduce_scatter, transpose_collective_permute;
+
+#endif

@@ -1,0 +1,31 @@
+/* Declares operations on matrices, which lie in the last two dimensions of arrays. */
+#ifndef XLA_REWRITE_GRADIENT_MATRICES_H
+#define XLA_REWRITE_GRADIENT_MATRICES_H
+
+#include "rewrite/gradient/linear.h"
+
+Instruction *matrix_transposed(Linear *l, Instruction *x);
+Instruction *matrix_adjoint(Linear *l, Instruction *x);
+Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y);
+/* pred, in x's dimensions: compares the row of each element with its column. */
+Instruction *matrix_compare(Linear *l, const Shape *shape, ComparisonDirection direction);
+/* The elements for which row `direction` column holds, and zeros elsewhere. */
+Instruction *matrix_part(Linear *l, Instruction *x, ComparisonDirection direction);
+/* The triangle with half of the diagonal, and zeros elsewhere. */
+Instruction *matrix_half(Linear *l, Instruction *x, bool lower);
+/* The diagonal as [..., min(rows, columns)]. */
+Instruction *matrix_diagonal(Linear *l, Instruction *x);
+/* Broadcasts a vector of each row (column) over the columns (rows) of `shape`. */
+Instruction *matrix_of_rows(Linear *l, Instruction *vector, const Shape *shape);
+Instruction *matrix_of_columns(Linear *l, Instruction *vector, const Shape *shape);
+/* op(a)^-1 b, or b op(a)^-1 unless `left`; a is triangular. */
+Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, bool lower,
+                          bool unit_diagonal, Transpose op);
+
+/* How the factor changes with the matrix: see linalg.c. `factor` has the triangle that `lower` says. */
+Instruction *cholesky_tangent(Linear *l, Instruction *factor, Instruction *t, bool lower);
+/* The tangent of op(a)^-1 b or b op(a)^-1, which is x; ta and tb may be NULL, but not both. */
+Instruction *solve_tangent(Linear *l, Instruction *x, Instruction *a, Instruction *ta,
+                           Instruction *tb, const Attributes *how);
+
+#endif

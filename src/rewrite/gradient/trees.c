@@ -1,0 +1,209 @@
+/*
+** Writes reductions by a computation without a rule of its own as applications of that computation to arrays, and
+** differentiates these. A computation that reduces is associative, so any order is as good as another.
+**
+**     reduce          halves: x[0:n/2] with x[n/2:n], until one element is left; then with the initial value
+**     reduce-window   cumulative ones only (a window from the first element, or to the last one): each element with the
+**                     one 1 before it, then 2, 4, ... before it (Hillis and Steele, 1986)
+**
+** The new computation is inlined in the place of the operation.
+*/
+#include "rewrite/gradient/linear.h"
+
+typedef struct Tree {
+  Linear *l;
+  Arena *arena;
+  const Instruction *x;
+  Computation *to; /* where instructions are added */
+  int count; /* arrays that are reduced together */
+  Instruction **values, **inits;
+} Tree;
+
+static const Shape *result_shape(const Tree *t, int i) {
+  return shape_is_tuple(t->x->shape) ? t->x->shape->elements[i] : t->x->shape;
+}
+
+static Tree tree_begin(Linear *l, const Instruction *x) {
+  Tree t = {.l = l, .arena = l->arena, .x = x, .count = x->operand_count / 2};
+  t.to = module_add_computation(l->d->module, "reduction");
+  t.values = ARENA_ARRAY(l->arena, Instruction *, t.count);
+  t.inits = ARENA_ARRAY(l->arena, Instruction *, t.count);
+  for (int i = 0; i < t.count; i++) {
+    t.values[i] = computation_add_parameter(t.to, i, x->operands[i]->shape, NULL);
+  }
+  for (int i = 0; i < t.count; i++) {
+    t.inits[i] =
+        computation_add_parameter(t.to, t.count + i, x->operands[t.count + i]->shape, NULL);
+  }
+  return t;
+}
+
+/* Whether a computation consists of element-wise operations, and perhaps a tuple as its result. */
+static bool is_elementwise(const Computation *c) {
+  for (int i = 0; i < c->count; i++) {
+    const Instruction *x = c->instructions[i];
+    switch (opcode_category(x->opcode)) {
+    case ELEMENTWISE_UNARY:
+    case ELEMENTWISE_BINARY:
+    case ELEMENTWISE_TERNARY:
+    case CONVERSION: break;
+    default:
+      if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) break;
+      if (x->opcode == HLO_TUPLE_OP && x == c->root) break;
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Copies one operation on elements as an operation on arrays. */
+static Instruction *copy_for_arrays(const Tree *t, const Instruction *x, Instruction **copies,
+                                    const Shape *like) {
+  const Shape *shape = shape_with_type(t->arena, like, x->shape->type);
+  if (x->opcode == HLO_CONSTANT) {
+    Instruction *scalar = computation_add_constant(t->to, x->literal, NULL);
+    if (!like->rank) return scalar;
+    return computation_add(t->to, HLO_BROADCAST, shape, &scalar, 1, NULL, NULL);
+  }
+  Instruction *operands[3];
+  for (int k = 0; k < x->operand_count; k++) operands[k] = copies[x->operands[k]->id];
+  return computation_add(t->to, x->opcode, shape, operands, x->operand_count, x->a, NULL);
+}
+
+/* Applies the computation to two lists of arrays of equal dimensions. */
+static Instruction **combine(const Tree *t, Instruction **x, Instruction **y) {
+  Computation *c = t->x->a->to_apply;
+  computation_renumber(c);
+  Instruction **copies = ARENA_ARRAY(t->arena, Instruction *, c->count);
+  for (int i = 0; i < c->count; i++) {
+    const Instruction *from = c->instructions[i];
+    if (from->opcode == HLO_PARAMETER) {
+      int64_t k = from->parameter_number;
+      copies[i] = k < t->count ? x[k] : y[k - t->count];
+    } else if (from->opcode != HLO_TUPLE_OP) {
+      copies[i] = copy_for_arrays(t, from, copies, x[0]->shape);
+    }
+  }
+  Instruction **results = ARENA_ARRAY(t->arena, Instruction *, t->count);
+  const Instruction *root = c->root;
+  for (int i = 0; i < t->count; i++) {
+    results[i] = copies[root->opcode == HLO_TUPLE_OP ? root->operands[i]->id : root->id];
+  }
+  return results;
+}
+
+static Instruction **ranges(const Tree *t, Instruction **x, int64_t dimension, int64_t begin,
+                            int64_t end) {
+  Instruction **parts = ARENA_ARRAY(t->arena, Instruction *, t->count);
+  for (int i = 0; i < t->count; i++) {
+    parts[i] = computation_add_range(t->to, x[i], dimension, begin, end);
+  }
+  return parts;
+}
+
+/* Joins y, and then z, along a dimension. */
+static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64_t dimension) {
+  Instruction **joined = ARENA_ARRAY(t->arena, Instruction *, t->count);
+  Attributes a;
+  attributes_init(&a);
+  a.dimensions = (Int64List){1, arena_copy(t->arena, &dimension, sizeof dimension)};
+  for (int i = 0; i < t->count; i++) {
+    int64_t dims[MAX_RANK];
+    const Shape *shape = y[i]->shape;
+    for (int d = 0; d < shape->rank; d++) dims[d] = shape->dims[d];
+    dims[dimension] += z[i]->shape->dims[dimension];
+    shape = shape_of(t->l, shape->type, shape->rank, dims);
+    joined[i] = computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, &a,
+                                NULL);
+  }
+  return joined;
+}
+
+/* Ends the computation, and differentiates it in the place of the operation. */
+static Instruction *put_in_place(Tree *t, Instruction **values, Instruction **operands) {
+  t->to->keeps_root = true;
+  t->to->root = shape_is_tuple(t->x->shape) ? computation_add_tuple(t->to, values, t->count)
+                                            : values[0];
+  return linear_inline(t->l, t->to, operands);
+}
+
+static Instruction *refuse(Linear *l, const Instruction *x, Instruction **operands,
+                           const char *why) {
+  Instruction *kept = keep_instruction(l, x, operands);
+  refuse_derivative(l, kept, why);
+  return kept;
+}
+
+/* Moves the reduced dimensions to the end, and makes one of them. */
+static Instruction *in_rows(const Tree *t, Instruction *x) {
+  Int64List inner = t->x->a->dimensions;
+  Int64List outer = other_dimensions(t->l, x->shape->rank, inner);
+  int64_t order[MAX_RANK], sizes[2] = {1, 1};
+  for (int i = 0; i < outer.count; i++) order[i] = outer.items[i];
+  for (int i = 0; i < inner.count; i++) order[outer.count + i] = inner.items[i];
+  for (int i = 0; i < x->shape->rank; i++) sizes[i >= outer.count] *= x->shape->dims[order[i]];
+  return computation_add_reshape(t->to, computation_add_transpose(t->to, x, order), 2, sizes);
+}
+
+Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands) {
+  if (shape_elements(x->operands[0]->shape) == 0) return keep_instruction(l, x, operands);
+  if (!is_elementwise(x->a->to_apply)) {
+    return refuse(l, x, operands, "reduces by a computation that is not element-wise");
+  }
+  Tree t = tree_begin(l, x);
+  Instruction **rows = ARENA_ARRAY(l->arena, Instruction *, t.count);
+  Instruction **inits = ARENA_ARRAY(l->arena, Instruction *, t.count);
+  for (int i = 0; i < t.count; i++) rows[i] = in_rows(&t, t.values[i]);
+  for (int64_t n = rows[0]->shape->dims[1]; n > 1; n = rows[0]->shape->dims[1]) {
+    int64_t half = n / 2;
+    Instruction **low = ranges(&t, rows, 1, 0, half), **high = ranges(&t, rows, 1, half, 2 * half);
+    Instruction **pairs = combine(&t, low, high);
+    rows = n % 2 ? join(&t, pairs, ranges(&t, rows, 1, 2 * half, n), 1) : pairs;
+  }
+  for (int i = 0; i < t.count; i++) {
+    inits[i] = computation_add(t.to, HLO_BROADCAST, rows[i]->shape, &t.inits[i], 1, NULL, NULL);
+  }
+  rows = combine(&t, inits, rows);
+  for (int i = 0; i < t.count; i++) {
+    const Shape *shape = result_shape(&t, i);
+    rows[i] = computation_add_reshape(t.to, rows[i], shape->rank, shape->dims);
+  }
+  return put_in_place(&t, rows, operands);
+}
+
+/* Returns the dimension along which a window is cumulative, and whether from the end; -1 if there is none. */
+static int cumulative_dimension(const Instruction *x, bool *reversed) {
+  int found = -1;
+  for (int d = 0; d < x->a->window.count; d++) {
+    const WindowDimension *w = &x->a->window.items[d];
+    if (w->stride != 1 || w->base_dilation != 1) return -1;
+    if (w->size == 1 && !w->padding_low && !w->padding_high) continue;
+    int64_t n = x->operands[0]->shape->dims[d];
+    bool from_first = w->padding_low == n - 1 && w->padding_high == 0;
+    bool to_last = w->padding_low == 0 && w->padding_high == n - 1;
+    if (found >= 0 || w->size != n || w->window_dilation != 1 || !(from_first || to_last)) return -1;
+    found = d;
+    *reversed = to_last;
+  }
+  return found;
+}
+
+Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands) {
+  bool reversed = false;
+  int d = cumulative_dimension(x, &reversed);
+  if (d < 0 || !is_elementwise(x->a->to_apply)) {
+    return refuse(l, x, operands,
+                  "reduces windows by a computation other than add, maximum and minimum, and is not "
+                  "cumulative");
+  }
+  Tree t = tree_begin(l, x);
+  Instruction **rows = t.values;
+  int64_t n = rows[0]->shape->dims[d];
+  for (int64_t shift = 1; shift < n; shift *= 2) {
+    Instruction **low = ranges(&t, rows, d, 0, n - shift), **high = ranges(&t, rows, d, shift, n);
+    Instruction **both = combine(&t, low, high);
+    rows = reversed ? join(&t, both, ranges(&t, rows, d, n - shift, n), d)
+                    : join(&t, ranges(&t, rows, d, 0, shift), both, d);
+  }
+  return put_in_place(&t, rows, operands);
+}

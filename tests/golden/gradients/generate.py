@@ -1,0 +1,88 @@
+"""Writes the functions of functions.py, with JAX's derivatives, to functions.json.gz:
+
+    build/venv/bin/python tests/golden/gradients/generate.py
+
+A list of { name, program (StableHLO), arguments, wrt (numbers of the arguments of floating-point type), tangents (of
+these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }. Arrays are
+{ shape, data }, row-major. A complex number is two numbers, and numbers that JSON does not have are strings. jvp and
+vjp are null where JAX refuses.
+"""
+
+import gzip
+import json
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update('jax_enable_x64', True)
+
+from functions import CASES, random  # noqa: E402: it makes arrays of 64 bits
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def number(x, wide):
+  return float(f'{x:.17g}' if wide else f'{x:.9g}') if np.isfinite(x) else str(x)
+
+
+def array(x):
+  x = np.asarray(x)
+  wide = x.dtype.itemsize * (1 if x.dtype.kind != 'c' else 0.5) >= 8
+  if x.dtype.kind == 'c':
+    x = np.stack([x.real, x.imag], -1)
+  return {'shape': list(np.shape(x)), 'data': [number(v, wide) for v in x.astype(np.float64).ravel()]}
+
+
+def is_float(x):
+  return jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+def tangent(x):
+  t = random.standard_normal(x.shape)
+  if jnp.issubdtype(x.dtype, jnp.complexfloating):
+    t = t + 1j * random.standard_normal(x.shape)
+  return jnp.asarray(t).astype(x.dtype)
+
+
+def attempt(name, mode, compute):
+  try:
+    return compute()
+  except (ValueError, NotImplementedError) as error:
+    print(f'{name}: no {mode} by JAX: {str(error)[:70]}')
+    return None
+
+
+def entry(name, function, arguments):
+  leaves, tree = jax.tree.flatten(arguments)
+  leaves = [jnp.asarray(leaf) for leaf in leaves]
+  flat = lambda *xs: jax.tree.leaves(function(*jax.tree.unflatten(tree, xs)))
+  wrt = [i for i, x in enumerate(leaves) if is_float(x)]
+
+  def of_floats(*xs):
+    given = dict(zip(wrt, xs))
+    return [y for y in flat(*(given.get(i, x) for i, x in enumerate(leaves))) if is_float(y)]
+
+  point = [leaves[i] for i in wrt]
+  tangents = [tangent(x) for x in point]
+  cotangents = [tangent(y) for y in of_floats(*point)]
+  jvp = attempt(name, 'jvp', lambda: jax.jvp(of_floats, point, tangents)[1])
+  vjp = attempt(name, 'vjp', lambda: jax.vjp(of_floats, *point)[1](cotangents))
+  arrays = lambda xs: xs and [array(x) for x in xs]
+  return {
+      'name': name,
+      'program': jax.jit(flat, keep_unused=True).lower(*leaves).as_text(),
+      'arguments': arrays(leaves),
+      'wrt': wrt,
+      'tangents': arrays(tangents),
+      'jvp': arrays(jvp),
+      'cotangents': arrays(cotangents),
+      'vjp': arrays(vjp),
+  }
+
+
+entries = [entry(*case) for case in CASES]
+with gzip.GzipFile(os.path.join(HERE, 'functions.json.gz'), 'wb', mtime=0) as file:
+  file.write(json.dumps(entries, separators=(',', ':')).encode())
+print(f'{len(entries)} functions')

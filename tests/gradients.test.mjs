@@ -1,0 +1,200 @@
+/** Tests that derivatives are those of JAX: of functions by golden/gradients, and what callers may ask for. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+
+import { Client } from '../bindings/index.mjs';
+import { ROOT } from './program.mjs';
+
+const FUNCTIONS = JSON.parse(gunzipSync(await readFile(join(ROOT, 'tests/golden/gradients/functions.json.gz'))));
+/** What JAX knows before it makes the program, and the program does not say. */
+const OPTIONS = { 'loop-of-unknown-count': { maxTrips: 6 } };
+
+let client;
+before(async () => { client = await Client.create({ threads: 0 }); });
+after(() => client.dispose());
+
+/** Numbers of JSON, in which infinities and NaN are strings. */
+const number = (value) => (typeof value === 'string' ? Number(value.replace('inf', 'Infinity').replace('nan', 'NaN')) : value);
+
+/** Nested arrays of the values that an argument of this shape has. */
+function argument(shape, { data }) {
+  let at = 0;
+  const next = () => number(data[at++]);
+  const element = {
+    pred: () => Boolean(next()), s64: () => BigInt(next()), u64: () => BigInt(next()),
+    c64: () => [next(), next()], c128: () => [next(), next()],
+  }[shape.elementType] ?? next;
+  const build = (d) => (d === shape.rank ? element() : Array.from({ length: shape.dimensions[d] }, () => build(d + 1)));
+  return build(0);
+}
+
+const flat = (values) => (Array.isArray(values) ? values.flatMap(flat) : [Number(values)]);
+const TOLERANCES = { f64: 1e-10, c128: 1e-10, f16: 2e-3, bf16: 1e-2 };
+
+/** Compares with a tolerance relative to the largest number. */
+function assertClose(literal, { data }, what) {
+  const got = flat(literal.toArray());
+  const wanted = data.map(number);
+  assert.equal(got.length, wanted.length, what);
+  const largest = Math.max(1e-30, ...wanted.filter(Number.isFinite).map(Math.abs));
+  const tolerance = largest * (TOLERANCES[literal.shape.elementType] ?? 1e-5);
+  wanted.forEach((value, i) => {
+    const same = Object.is(got[i], value) || Math.abs(got[i] - value) <= tolerance || (isNaN(got[i]) && isNaN(value));
+    assert.ok(same, `${what}, element ${i}: ${got[i]}; JAX: ${value}`);
+  });
+}
+
+/** Runs a derivative of a function; returns its last results, as many as JAX has. */
+async function derivative(mode, { program, arguments: given, wrt, name, ...values }) {
+  const module = await client.parseStableHlo(program);
+  const derived = client[mode](module, { wrt, ...(mode === 'vjp' ? OPTIONS[name] : {}) });
+  const { parameters } = derived;
+  const more = mode === 'jvp' ? values.tangents : values.cotangents;
+  const executable = await client.compile(derived);
+  const args = [...given, ...more].map((value, i) => argument(parameters[i].shape, value));
+  return (await executable.execute(args)).slice(-values[mode].length);
+}
+
+describe("derivatives equal JAX's", () => {
+  for (const mode of ['jvp', 'vjp']) {
+    for (const entry of FUNCTIONS.filter((f) => f[mode])) {
+      test(`${mode} of ${entry.name}`, async () => {
+        const results = await derivative(mode, entry);
+        entry[mode].forEach((wanted, i) => assertClose(results[i], wanted, `${mode} ${i}`));
+      });
+    }
+  }
+});
+
+/** (x, w) -> (sum(tanh(w x)), w x) */
+const LOSS = `HloModule loss
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main {
+  x = f32[2] parameter(0)
+  params.w = f32[2] parameter(1)
+  params.n = s32[] parameter(2)
+  y = f32[2] multiply(params.w, x)
+  t = f32[2] tanh(y)
+  zero = f32[] constant(0)
+  loss = f32[] reduce(t, zero), dimensions={0}, to_apply=add
+  ROOT r = (f32[], f32[2]) tuple(loss, y) }`;
+
+async function run(module, args) {
+  const executable = await client.compile(module);
+  return (await executable.execute(args)).map((literal) => literal.toArray());
+}
+
+const slope = (x) => 1 - Math.tanh(x) ** 2;
+const close = (got, wanted) => flat(got).forEach((x, i) => assert.ok(Math.abs(x - flat(wanted)[i]) < 1e-5, `${got}`));
+
+describe('requests', () => {
+  test('gradient by numbers, names and prefixes; values first if asked for', async () => {
+    const loss = client.parseHlo(LOSS);
+    const wanted = [0.5 * slope(0.5), 2 * slope(-2)];
+    for (const wrt of [1, 'params.w', 'params', [1], ['params']]) {
+      const module = client.gradient(loss, { wrt });
+      close(await run(module, [[0.5, 2], [1, -1], 3]), [wanted]);
+    }
+    const all = client.gradient(loss, { value: true });
+    const [value, y, dx, dw] = await run(all, [[0.5, 2], [1, -1], 3]);
+    close([value, y, dx, dw],
+      [Math.tanh(0.5) + Math.tanh(-2), [0.5, -2], [slope(0.5), -slope(-2)], wanted]);
+  });
+
+  test('a gradient is a program: it is printed, parsed, and differentiated again', async () => {
+    const loss = client.parseHlo(LOSS);
+    const first = client.gradient(loss, { wrt: 'params.w' });
+    const again = client.parseHlo(first.toString());
+    assert.equal(again.toString(), first.toString());
+    const product = client.jvp(again, { wrt: 1 });
+    const [, second] = await run(product, [[0.5, 2], [1, -1], 3, [1, 1]]);
+    const curve = (x, w) => -2 * Math.tanh(w * x) * slope(w * x) * x * x;
+    close(second, [curve(0.5, 1), curve(2, -1)]);
+  });
+
+  test('zeros for a parameter that the loss does not depend on; tuples keep their form', async () => {
+    const module = client.parseHlo(`HloModule m
+ENTRY main {
+  p = (f32[2], (s32[], f32[])) parameter(0)
+  q = f32[3] parameter(1)
+  x = f32[2] get-tuple-element(p), index=0
+  y = f32[1] slice(x), slice={[1:2]}
+  ROOT r = f32[] reshape(y) }`);
+    const gradient = client.gradient(module);
+    assert.equal(String(gradient.resultShape), '((f32[2], (s32[], f32[])), f32[3])');
+    const executable = await client.compile(gradient);
+    const [tuple, zeros] = await executable.execute([[[5, 6], [7, 8]], [1, 2, 3]]);
+    assert.deepEqual(tuple.elements[0].toArray(), [0, 1]);
+    assert.deepEqual(zeros.toArray(), [0, 0, 0]);
+  });
+
+  test('a loop of unknown count needs a bound, and says NaN beyond it', async () => {
+    const module = client.parseHlo(`HloModule m
+condition { s = (s32[], s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  ROOT less = pred[] compare(i, n), direction=LT }
+body { s = (s32[], s32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  x = f32[] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[] multiply(x, x)
+  ROOT t = (s32[], s32[], f32[]) tuple(next, n, y) }
+ENTRY main {
+  n = s32[] parameter(0)
+  x = f32[] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], s32[], f32[]) tuple(zero, n, x)
+  loop = (s32[], s32[], f32[]) while(init), condition=condition, body=body
+  ROOT r = f32[] get-tuple-element(loop), index=2 }`);
+    assert.throws(() => client.gradient(module), /while .*maxTrips/);
+    const bounded = client.gradient(module, { maxTrips: 3 });
+    const executable = await client.compile(bounded);
+    for (const [n, wanted] of [[0, 1], [1, 3], [3, 8 * 1.5 ** 7], [4, NaN]]) {
+      const [{ data: [got] }] = await executable.execute([n, 1.5]);
+      assert.ok(Object.is(got, wanted) || Math.abs(got - wanted) < 1e-4 * wanted, `${n}: ${got}`);
+    }
+  });
+
+  test('refusals name the operation, and come only if a result needs it', async () => {
+    const text = (root) => `HloModule m
+ENTRY main {
+  x = f32[2] parameter(0)
+  i = s32[] parameter(1)
+  y = f32[2] custom-call(x), custom_call_target="mine"
+  z = f32[2] sine(x)
+  one = f32[1] slice(${root}), slice={[0:1]}
+  loss = f32[] reshape(one)
+  ROOT r = (f32[], f32[2]) tuple(loss, y) }`;
+    const good = client.parseHlo(text('z'));
+    const bad = client.parseHlo(text('y'));
+    client.gradient(good).dispose();
+    for (const [call, message] of [
+      [() => client.gradient(bad), /gradient: custom-call "y" of shape f32\[2\] calls "mine"/],
+      [() => client.gradient(good, { wrt: 1 }), /parameter 1 "i" of shape s32\[\]/],
+      [() => client.gradient(good, { wrt: 2 }), /no parameter 2; the program has 2/],
+      [() => client.gradient(good, { wrt: 'xx' }), /no parameter is named "xx".*x/],
+      [() => client.gradient(good, { of: 1 }), /result 1 has shape f32\[2\].*vjp/],
+      [() => client.gradient(good, { of: 2 }), /no result 2; the program has 2/],
+      [() => client.gradient(good, { with: 1 }), /with/],
+    ]) assert.throws(call, message);
+  });
+});
+
+test('memory returns to where it began', () => {
+  const loss = client.parseHlo(LOSS);
+  client.gradient(loss, { wrt: 1 }).dispose();
+  const before = client.heapInUse;
+  for (let i = 0; i < 20; i++) {
+    client.gradient(loss, { wrt: 1 }).dispose();
+    assert.throws(() => client.gradient(loss, { of: 1 }));
+  }
+  assert.equal(client.heapInUse, before);
+});
