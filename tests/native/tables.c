@@ -93,11 +93,12 @@ static void check(Opcode opcode, PrimitiveType type) {
 /* Each operation has a derivative, or the reason for having none. */
 static void check_derivative(Opcode opcode) {
   const Rule *rule = &derivative_rules[opcode];
-  bool some = rule->linear_operands || rule->linearize || rule->replace || rule->is_zero ||
-              rule->none;
+  bool some =
+      rule->linear_operands || rule->linearize || rule->replace || rule->is_zero || rule->none;
   for (int k = 0; k < 3; k++) some |= rule->formulas[k] != NULL;
   if (!some) fail(opcode, TUPLE, "no derivative, and no reason in rewrite/gradient/rules.def");
-  if (rule->linear_operands && !rule->transpose) fail(opcode, TUPLE, "linear, but no transposition");
+  if (rule->linear_operands && !rule->transpose)
+    fail(opcode, TUPLE, "linear, but no transposition");
 }
 
 int main(void) {

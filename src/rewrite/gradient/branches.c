@@ -11,7 +11,7 @@
 
 typedef struct Branch {
   Body body;
-  int first;    /* operand: the first one of the call, or the only one of this branch */
+  int first;     /* operand: the first one of the call, or the only one of this branch */
   int *tangents; /* by leaf of the parameters: the number in `inputs` below; -1 */
   int *slots;    /* by value that is saved: its slot */
   Cut cut;
@@ -190,8 +190,7 @@ static void take_slots(Branches *s, Branch *branch) {
   for (int i = 0; i < branch->cut.count; i++) {
     const Shape *shape = branch->cut.saved[i]->shape;
     int k = 0;
-    while (k < s->slots.count &&
-           (taken[k] || !shape_compatible(s->slots.items[k]->shape, shape))) {
+    while (k < s->slots.count && (taken[k] || !shape_compatible(s->slots.items[k]->shape, shape))) {
       k++;
     }
     if (k == s->slots.count) values_push(s->l, &s->slots, branch->cut.saved[i]);
@@ -286,8 +285,8 @@ static bool cut_branches(Branches *s) {
   for (int i = 0; i < s->count; i++) {
     Branch *branch = &s->items[i];
     if (!body_transpose(&branch->body, s->active)) return false;
-    branch->cut = cut_primal(&branch->body.l, branch->body.cotangents, branch->body.input_count,
-                             NULL);
+    branch->cut =
+        cut_primal(&branch->body.l, branch->body.cotangents, branch->body.input_count, NULL);
     take_slots(s, branch);
   }
   return true;

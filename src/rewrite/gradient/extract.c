@@ -61,7 +61,6 @@ Instruction *extract_zeros(Extraction *e, const Shape *shape) {
 
 /* ---- Cuts ---- */
 
-
 /* Whether an instruction is cheaper to do again than to save its result: its operand is no larger. */
 static bool is_cheap(const Instruction *x) {
   return x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE;
@@ -87,8 +86,8 @@ Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *in
   for (int i = n - 1; i >= 0; i--) {
     Instruction *x = l->computation->instructions[i];
     if (!needed[i] || (invariant && invariant[i])) continue;
-    bool again = depends[i] || is_cheap(x) || (x->operand_count == 0 && x->literal) ||
-                 x->opcode == HLO_IOTA;
+    bool again =
+        depends[i] || is_cheap(x) || (x->operand_count == 0 && x->literal) || x->opcode == HLO_IOTA;
     if (!again) {
       ARENA_PUSH(l->arena, cut.saved, cut.count, cut.capacity, x);
       continue;

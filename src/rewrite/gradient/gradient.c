@@ -13,11 +13,11 @@ enum { MAX_ROUNDS = 8 };
 /* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */
 static void prepare(Module *module) {
   static bool (*const once[])(Module *) = {
-      pass_share_computations, pass_dead_code,         pass_expand_bitcasts,   pass_custom_calls,
+      pass_share_computations, pass_dead_code,          pass_expand_bitcasts,   pass_custom_calls,
       pass_expand_scans,       pass_expand_scaled_dots, pass_expand_batch_norm,
   };
   static bool (*const repeated[])(Module *) = {
-      pass_inline_calls,           pass_simplify_algebra, pass_fold_constants,
+      pass_inline_calls,          pass_simplify_algebra, pass_fold_constants,
       pass_common_subexpressions, pass_loop_state,       pass_dead_code,
   };
   for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
@@ -41,15 +41,15 @@ typedef struct Request {
   const Computation *entry; /* of the prepared module */
   Differentiation d;
   Linear l;
-  int count; /* results of f */
+  int count;             /* results of f */
   Instruction **results; /* in the working computation; a root that is no tuple is one result */
   Instruction **inputs;  /* by parameter: the value in the working computation */
-  Instruction **tangents; /* stand-ins: the leaves of all wrt parameters, in order; NULL where there is none */
-  Instruction **seeds;    /* stand-ins for cotangents: the leaves of all results, in order */
+  Instruction **
+      tangents; /* stand-ins: the leaves of all wrt parameters, in order; NULL where there is none */
+  Instruction **seeds; /* stand-ins for cotangents: the leaves of all results, in order */
 } Request;
 
-static bool refuse(const Request *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static bool refuse(const Request *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool refuse(const Request *r, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -80,7 +80,8 @@ static bool check_parameters(const Request *r) {
                     number, parameter->name, shape_str(r->l.arena, parameter->shape));
     }
     for (int k = 0; k < i; k++) {
-      if (r->options->wrt[k] == number) return refuse(r, "wrt: parameter %d is there twice", number);
+      if (r->options->wrt[k] == number)
+        return refuse(r, "wrt: parameter %d is there twice", number);
     }
   }
   return true;
@@ -95,10 +96,11 @@ static bool check_result(const Request *r) {
   }
   const Shape *loss = shape_is_tuple(root) ? root->elements[of] : root;
   if (shape_is_scalar(loss) && type_kind(loss->type) == KIND_FLOAT) return true;
-  return refuse(r,
-                "result %d has shape %s; the gradient of a program is that of a real floating-point "
-                "scalar: name another result with `of`, or use vjp, which takes its cotangent",
-                of, shape_str(r->l.arena, loss));
+  return refuse(
+      r,
+      "result %d has shape %s; the gradient of a program is that of a real floating-point "
+      "scalar: name another result with `of`, or use vjp, which takes its cotangent",
+      of, shape_str(r->l.arena, loss));
 }
 
 /* ---- The working computation ---- */
@@ -303,8 +305,8 @@ static int64_t max_channel(const Module *module) {
 
 static bool differentiate(Module *module, const GradientOptions *options, Error *error) {
   Request r = {.options = options, .entry = module->entry};
-  r.d = (Differentiation){module, options->mode != GRADIENT_JVP, options->max_iterations, error,
-                          false, 0};
+  r.d = (Differentiation){
+      module, options->mode != GRADIENT_JVP, options->max_iterations, error, false, 0};
   r.d.channels = max_channel(module);
   module_keep_roots(module);
   linear_begin(&r.l, &r.d, r.entry);

@@ -41,10 +41,11 @@ typedef enum GradientMode {
 typedef struct GradientOptions {
   GradientMode mode;
   int wrt_count;
-  const int *wrt;         /* numbers of parameters */
-  int of;                 /* for GRADIENT_OF_SCALAR: the number of a result */
-  bool value;             /* the results of f come before the cotangents */
-  int64_t max_iterations; /* for while loops whose count is unknown, in reverse mode; 0: they are refused */
+  const int *wrt; /* numbers of parameters */
+  int of;         /* for GRADIENT_OF_SCALAR: the number of a result */
+  bool value;     /* the results of f come before the cotangents */
+  int64_t
+      max_iterations; /* for while loops whose count is unknown, in reverse mode; 0: they are refused */
 } GradientOptions;
 
 /*

@@ -222,8 +222,7 @@ static Instruction *kept_updates(Linear *l, const Instruction *x, Instruction *t
   Instruction *numbers = make_reshape(l, make_iota(l, S32, flat, 0), shape);
   Computation *set = module_add_computation(l->d->module, "set");
   for (int i = 0; i < 2; i++) computation_add_parameter(set, i, shape_scalar(S32), NULL);
-  Instruction *none =
-      make_number(l, shape_with_type(l->arena, x->operands[0]->shape, S32), -1);
+  Instruction *none = make_number(l, shape_with_type(l->arena, x->operands[0]->shape, S32), -1);
   Instruction *last = gather_updates(l, x, scatter(l, x, set, none, numbers));
   Instruction *kept = make_compare(l, COMPARE_EQ, last, numbers);
   return make_select(l, kept, t, make_zeros(l, shape));
@@ -285,8 +284,8 @@ void linearize_scatter(Linear *l, Instruction *x) {
     linearize_scatter_extremum(l, x);
   } else {
     refuse_derivative(l, x,
-                  "updates by a computation other than add, multiply, maximum, minimum, or the "
-                  "update itself");
+                      "updates by a computation other than add, multiply, maximum, minimum, or the "
+                      "update itself");
   }
 }
 

@@ -27,9 +27,10 @@ static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const 
   if (letter(x, "mode", mode) == mode && shape == x->shape) return (Instruction *)x;
   Attributes a = *x->a;
   const char *uplo = letter(x, "uplo", 'L') == 'U' ? "U" : "L";
-  a.backend_config = strstr(a.custom_call_target, "gesdd")
-                         ? arena_printf(l->arena, "{mode = %d : ui8}", mode)
-                         : arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo);
+  a.backend_config =
+      strstr(a.custom_call_target, "gesdd")
+          ? arena_printf(l->arena, "{mode = %d : ui8}", mode)
+          : arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo);
   return make(l, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
 }
 
@@ -94,8 +95,7 @@ static Instruction *squared(Linear *l, Instruction *x, int64_t n, bool lower) {
   Instruction *square = make_pad(l, part, padding);
   Instruction *place = make_iota(l, S32, square->shape, rank - 1);
   double from = lower ? 0 : (double)min_i64(rows, columns);
-  Instruction *outside =
-      make_compare(l, COMPARE_GE, place, make_number(l, place->shape, from));
+  Instruction *outside = make_compare(l, COMPARE_GE, place, make_number(l, place->shape, from));
   Instruction *on = matrix_compare(l, square->shape, COMPARE_EQ);
   return make_select(l, make_binary(l, HLO_AND, outside, on), make_number(l, square->shape, 1),
                      square);
@@ -182,8 +182,9 @@ static void linearize_orgqr(Linear *l, Instruction *x) {
   const Instruction *packed = x->operands[0];
   Instruction *geqrf = packed->opcode == HLO_GET_TUPLE_ELEMENT ? packed->operands[0] : NULL;
   if (!geqrf || !calls(geqrf, "geqrf") || !shape_same_dims(packed->shape, x->shape)) {
-    refuse_derivative(l, x, "makes more columns of Q than the matrix has, or of other reflectors "
-                            "than those of geqrf");
+    refuse_derivative(l, x,
+                      "makes more columns of Q than the matrix has, or of other reflectors "
+                      "than those of geqrf");
     return;
   }
   Instruction *t = tangent_of(l, geqrf->operands[0]);
@@ -196,7 +197,8 @@ static void linearize_orgqr(Linear *l, Instruction *x) {
 static Instruction *inverse_differences(Linear *l, Instruction *v, const Shape *shape) {
   Instruction *rows = matrix_of_rows(l, v, shape), *columns = matrix_of_columns(l, v, shape);
   Instruction *difference = make_binary(l, HLO_SUBTRACT, columns, rows);
-  Instruction *diagonal = matrix_compare(l, shape, COMPARE_EQ), *ones = make_number(l, rows->shape, 1);
+  Instruction *diagonal = matrix_compare(l, shape, COMPARE_EQ),
+              *ones = make_number(l, rows->shape, 1);
   Instruction *inverse =
       make_binary(l, HLO_DIVIDE, ones, make_select(l, diagonal, ones, difference));
   return make_select(l, diagonal, make_zeros(l, rows->shape), inverse);

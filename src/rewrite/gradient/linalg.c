@@ -48,6 +48,6 @@ void transpose_triangular_solve(Linear *l, Instruction *x, Instruction *const *c
   Instruction *a = x->operands[0];
   if (how->transpose_a == ADJOINT) a = make_conjugate(l, a);
   Transpose op = how->transpose_a == NO_TRANSPOSE ? TRANSPOSE : NO_TRANSPOSE;
-  add_cotangent(l, x->operands[1], matrix_solve(l, a, ct[0], how->left_side, how->lower,
-                                                how->unit_diagonal, op));
+  add_cotangent(l, x->operands[1],
+                matrix_solve(l, a, ct[0], how->left_side, how->lower, how->unit_diagonal, op));
 }

@@ -25,12 +25,12 @@ typedef void Linearization(Linear *l, Instruction *x);
 typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
 
 struct Rule {
-  const char *formulas[3];   /* of the tangent, for each operand; see formula.c */
-  unsigned linear_operands;  /* a bit for each operand in which the operation itself is linear */
+  const char *formulas[3];  /* of the tangent, for each operand; see formula.c */
+  unsigned linear_operands; /* a bit for each operand in which the operation itself is linear */
   Linearization *linearize;
   Replacement *replace;
-  bool is_zero;              /* the derivative is 0 wherever it exists */
-  const char *none;          /* why there is no derivative */
+  bool is_zero;     /* the derivative is 0 wherever it exists */
+  const char *none; /* why there is no derivative */
   Transposition *transpose;
 };
 extern const Rule derivative_rules[OPCODE_COUNT];
@@ -166,9 +166,9 @@ const Shape *shape_of(Linear *l, PrimitiveType type, int rank, const int64_t *di
 /* ---- The rules, by file ---- */
 
 Linearization linearize_abs, linearize_relu, linearize_bilinear, linearize_scatter,
-    linearize_select_and_scatter, linearize_topk, linearize_cholesky,
-    linearize_triangular_solve, linearize_elements, linearize_identity, linearize_collective,
-    linearize_all_reduce, linearize_convert, linearize_custom_call;
+    linearize_select_and_scatter, linearize_topk, linearize_cholesky, linearize_triangular_solve,
+    linearize_elements, linearize_identity, linearize_collective, linearize_all_reduce,
+    linearize_convert, linearize_custom_call;
 Replacement replace_call, replace_conditional, replace_while, replace_sort, replace_reduce,
     replace_reduce_window;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,

@@ -4,14 +4,14 @@
 
 /* ---- The table ---- */
 
-#define ALL              0xffffffffu
-#define FORMULA(...)     .formulas = {__VA_ARGS__}
-#define LINEAR(bits)     .linear_operands = bits
-#define CODE(f)          .linearize = f
+#define ALL                     0xffffffffu
+#define FORMULA(...)            .formulas = {__VA_ARGS__}
+#define LINEAR(bits)            .linear_operands = bits
+#define CODE(f)                 .linearize = f
 #define CODE_OR_FORMULA(f, ...) .linearize = f, .formulas = {__VA_ARGS__}
-#define REPLACE(f)       .replace = f
-#define ZERO             .is_zero = true
-#define NONE(why)        .none = why
+#define REPLACE(f)              .replace = f
+#define ZERO                    .is_zero = true
+#define NONE(why)               .none = why
 
 const Rule derivative_rules[OPCODE_COUNT] = {
 #define DERIVATIVE(opcode, linearization, transposition) \
@@ -278,8 +278,8 @@ void linearize_abs(Linear *l, Instruction *x) {
   }
   Instruction *zero = make_zeros(l, x->shape), *one = make_number(l, x->shape, 1);
   Instruction *length = make_select(l, make_compare(l, COMPARE_EQ, x, zero), one, x);
-  Instruction *direction = make_binary(l, HLO_DIVIDE, make_conjugate(l, of),
-                                       make_convert(l, length, of->shape->type));
+  Instruction *direction =
+      make_binary(l, HLO_DIVIDE, make_conjugate(l, of), make_convert(l, length, of->shape->type));
   set_tangent(l, x, make_unary(l, HLO_REAL, make_binary(l, HLO_MULTIPLY, t, direction)));
 }
 

@@ -32,7 +32,7 @@ typedef struct Loop {
   Cut cut;
   Values inputs; /* tangents of the active leaves, before the loop */
   /* After the first loop, in the computation around it: */
-  Values fixed;            /* leaves that the loop does not change; NULL for others */
+  Values fixed; /* leaves that the loop does not change; NULL for others */
   Values stacks;
   Instruction *iterations; /* s32[] */
 } Loop;
@@ -297,9 +297,8 @@ static void bind_counter(Linear *l, const Loop *loop, Packed *p, Instruction *at
   Instruction *input = loop->body.inputs[loop->counter_leaf];
   PrimitiveType type = input->shape->type;
   Computation *to = p->e.to;
-  Instruction *index = type == S32
-                           ? at
-                           : computation_add(to, HLO_CONVERT, input->shape, &at, 1, NULL, NULL);
+  Instruction *index =
+      type == S32 ? at : computation_add(to, HLO_CONVERT, input->shape, &at, 1, NULL, NULL);
   Instruction *step = computation_add_number(to, type, (Scalar){.i = loop->counter.step});
   Instruction *first = computation_add_number(to, type, (Scalar){.i = loop->counter.first});
   Instruction *offset = add_binary(to, HLO_MULTIPLY, index, step);

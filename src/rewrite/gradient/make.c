@@ -157,8 +157,7 @@ Instruction *make_pad(Linear *l, Instruction *x, const PaddingDimension *padding
   if (!moves) return x;
   Attributes a;
   attributes_init(&a);
-  a.padding =
-      (PaddingConfig){rank, arena_copy(l->arena, padding, sizeof *padding * (size_t)rank)};
+  a.padding = (PaddingConfig){rank, arena_copy(l->arena, padding, sizeof *padding * (size_t)rank)};
   Instruction *zero = make_number(l, shape_scalar(x->shape->type), 0);
   return make(l, HLO_PAD, NULL, (Instruction *[]){x, zero}, 2, &a);
 }

@@ -54,10 +54,10 @@ void transpose_dot(Linear *l, Instruction *x, Instruction *const *ct) {
   for (int d = 0; d < mine.operand->shape->rank; d++) {
     int b = list_index(mine.batch, d), f = list_index(mine.free, d);
     int c = list_index(mine.contracting, d);
-    order[d] = b >= 0   ? b
-               : f >= 0 ? batch + f
-                        : batch + mine.free.count +
-                              rank_in(other.contracting, other.contracting.items[c]);
+    order[d] =
+        b >= 0   ? b
+        : f >= 0 ? batch + f
+                 : batch + mine.free.count + rank_in(other.contracting, other.contracting.items[c]);
   }
   Instruction *back = make_transpose(l, product, order);
   add_cotangent(l, mine.operand, make_convert(l, back, mine.operand->shape->type));

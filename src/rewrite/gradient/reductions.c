@@ -49,8 +49,8 @@ static void linearize_product(Linear *l, Instruction *x) {
   const Shape *flat = shape_of(l, of->shape->type, 2, sizes);
   Instruction *rows = make_reshape(l, make_transpose(l, of, order), flat);
   Instruction *tangents = make_reshape(l, make_transpose(l, t, order), flat);
-  Instruction *others = make_binary(l, HLO_MULTIPLY, products_before(l, rows, false),
-                                    products_before(l, rows, true));
+  Instruction *others =
+      make_binary(l, HLO_MULTIPLY, products_before(l, rows, false), products_before(l, rows, true));
   static const int64_t last = 1;
   Instruction *sum =
       make_sum(l, make_binary(l, HLO_MULTIPLY, tangents, others), (Int64List){1, &last});
@@ -70,7 +70,8 @@ static bool has_rule(Linear *l, const Instruction *x, Instruction **operands, bo
   Opcode opcode = computation_simple_binary(x->a->to_apply);
   if (x->operand_count != 2) return false;
   if (opcode == HLO_ADD) return true;
-  bool known = opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM || (products && opcode == HLO_MULTIPLY);
+  bool known =
+      opcode == HLO_MAXIMUM || opcode == HLO_MINIMUM || (products && opcode == HLO_MULTIPLY);
   return known && !tangent_of(l, operands[1]);
 }
 
@@ -87,8 +88,7 @@ Instruction *replace_reduce(Linear *l, const Instruction *from, Instruction **op
 
 /* Of a sum. */
 void transpose_reduce(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0],
-                make_spread(l, ct[0], x->operands[0]->shape, x->a->dimensions));
+  add_cotangent(l, x->operands[0], make_spread(l, ct[0], x->operands[0]->shape, x->a->dimensions));
 }
 
 /* ---- Windows that pick one element ---- */
@@ -106,8 +106,8 @@ static Computation *picker(Linear *l, const Shape *element, ComparisonDirection 
                                        (Instruction *[]){p[0], p[2]}, 2, &a, NULL);
   Instruction *results[2];
   for (int i = 0; i < 2; i++) {
-    results[i] = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[i], p[i + 2]},
-                                 3, NULL, NULL);
+    results[i] = computation_add(c, HLO_SELECT, scalar, (Instruction *[]){first, p[i], p[i + 2]}, 3,
+                                 NULL, NULL);
   }
   computation_add_tuple(c, results, 2);
   return c;
@@ -125,8 +125,7 @@ static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window win
   const Shape *scalar = shape_scalar(of->shape->type);
   Instruction *operands[] = {of, by, make_number(l, scalar, start), make_number(l, scalar, 0)};
   const Shape *shapes[] = {result, result};
-  Instruction *both =
-      make(l, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, &a);
+  Instruction *both = make(l, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, &a);
   return make_element(l, both, 1);
 }
 
@@ -188,7 +187,8 @@ static Instruction *scatter_selected(Linear *l, Instruction *of, Instruction *ct
   a.window = window;
   a.select = module_add_computation(l->d->module, "select");
   Instruction *p[2];
-  for (int i = 0; i < 2; i++) p[i] = computation_add_parameter(a.select, i, shape_scalar(type), NULL);
+  for (int i = 0; i < 2; i++)
+    p[i] = computation_add_parameter(a.select, i, shape_scalar(type), NULL);
   Attributes compare;
   attributes_init(&compare);
   compare.direction = direction;
@@ -205,7 +205,8 @@ void transpose_reduce_window(Linear *l, Instruction *x, Instruction *const *ct) 
   }
   /* pick's */
   const Instruction *compare = x->a->to_apply->root->operands[0]->operands[0];
-  Instruction *back = scatter_selected(l, x->operands[0], ct[1], x->a->window, compare->a->direction);
+  Instruction *back =
+      scatter_selected(l, x->operands[0], ct[1], x->a->window, compare->a->direction);
   add_cotangent(l, x->operands[1], back);
 }
 
@@ -232,6 +233,5 @@ void transpose_select_and_scatter(Linear *l, Instruction *x, Instruction *const 
   ComparisonDirection direction;
   comparison_of(x->a->select, &direction);
   const Shape *result = x->operands[1]->shape;
-  add_cotangent(l, x->operands[1],
-                pick(l, x->operands[0], ct[0], x->a->window, direction, result));
+  add_cotangent(l, x->operands[1], pick(l, x->operands[0], ct[0], x->a->window, direction, result));
 }

@@ -15,7 +15,7 @@ typedef struct Tree {
   Arena *arena;
   const Instruction *x;
   Computation *to; /* where instructions are added */
-  int count; /* arrays that are reduced together */
+  int count;       /* arrays that are reduced together */
   Instruction **values, **inits;
 } Tree;
 
@@ -113,8 +113,8 @@ static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64
     for (int d = 0; d < shape->rank; d++) dims[d] = shape->dims[d];
     dims[dimension] += z[i]->shape->dims[dimension];
     shape = shape_of(t->l, shape->type, shape->rank, dims);
-    joined[i] = computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, &a,
-                                NULL);
+    joined[i] =
+        computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, &a, NULL);
   }
   return joined;
 }
@@ -122,8 +122,8 @@ static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64
 /* Ends the computation, and differentiates it in the place of the operation. */
 static Instruction *put_in_place(Tree *t, Instruction **values, Instruction **operands) {
   t->to->keeps_root = true;
-  t->to->root = shape_is_tuple(t->x->shape) ? computation_add_tuple(t->to, values, t->count)
-                                            : values[0];
+  t->to->root =
+      shape_is_tuple(t->x->shape) ? computation_add_tuple(t->to, values, t->count) : values[0];
   return linear_inline(t->l, t->to, operands);
 }
 
@@ -181,7 +181,8 @@ static int cumulative_dimension(const Instruction *x, bool *reversed) {
     int64_t n = x->operands[0]->shape->dims[d];
     bool from_first = w->padding_low == n - 1 && w->padding_high == 0;
     bool to_last = w->padding_low == 0 && w->padding_high == n - 1;
-    if (found >= 0 || w->size != n || w->window_dilation != 1 || !(from_first || to_last)) return -1;
+    if (found >= 0 || w->size != n || w->window_dilation != 1 || !(from_first || to_last))
+      return -1;
     found = d;
     *reversed = to_last;
   }
@@ -192,9 +193,10 @@ Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **op
   bool reversed = false;
   int d = cumulative_dimension(x, &reversed);
   if (d < 0 || !is_elementwise(x->a->to_apply)) {
-    return refuse(l, x, operands,
-                  "reduces windows by a computation other than add, maximum and minimum, and is not "
-                  "cumulative");
+    return refuse(
+        l, x, operands,
+        "reduces windows by a computation other than add, maximum and minimum, and is not "
+        "cumulative");
   }
   Tree t = tree_begin(l, x);
   Instruction **rows = t.values;
