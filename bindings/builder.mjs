@@ -9,8 +9,10 @@ import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
 import { isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
-import { MAX_ENTRIES } from './options.mjs';
+import { checkOptions, copyList, count, MAX_ENTRIES } from './options.mjs';
 import { Shape } from './shape.mjs';
+
+const GRADIENT_OPTIONS = { maxTrips: count(1, 2 ** 31 - 1) };
 
 /** Bytes from which on a constant is handed over instead of copied twice. */
 const LARGE = 65536;
@@ -143,6 +145,29 @@ export class XlaBuilder extends Handle {
       throw invalidArgument('constant', `${rank ? 'values' : 'value'} must be of rank ${rank}, ${wants}; got ${describe(value)}`);
     }
     return this.constant(value, elementType && Shape.array(elementType, dimensions));
+  }
+
+  /**
+   * The gradient of a real scalar by other values of this builder, from which it was computed.
+   * @param {XlaOp} loss
+   * @param {XlaOp | XlaOp[]} wrt
+   * @param {object} [options]
+   * @param {number} [options.maxTrips] as of client.gradient()
+   * @returns {XlaOp | XlaOp[]} one value for each of `wrt`, of its shape; a list if wrt is one
+   */
+  gradient(loss, wrt, options) {
+    const { maxTrips = 0 } = checkOptions('gradient', options, GRADIENT_OPTIONS);
+    const list = Array.isArray(wrt) ? copyList(wrt) : [wrt];
+    for (const [argument, value] of [['loss', loss], ...list.map((op) => ['wrt', op])]) {
+      if (isOp(value) && value.builder === this) continue;
+      throw invalidArgument('gradient', `${argument} must be an XlaOp of this builder; got ${describe(value)}`);
+    }
+    if (!list.length) throw invalidArgument('gradient', 'wrt must have at least one value; got an empty list');
+    const handles = Uint32Array.from(list, ({ handle }) => handle);
+    const tuple = this.#add((core, builder, copy) =>
+      core.need('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, maxTrips));
+    const gradients = list.map((_, i) => this.getTupleElement(tuple, i));
+    return Array.isArray(wrt) ? gradients : gradients[0];
   }
 
   /**

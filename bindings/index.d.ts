@@ -1532,6 +1532,9 @@ export type Combiner = XlaComputation | CombinerName | Body;
 export class XlaBuilder extends Handle {
   private constructor();
   readonly name: string;
+  /** The gradient of a real scalar by other values of this builder, from which it was computed; each of its value's shape. */
+  gradient(loss: XlaOp, wrt: XlaOp, options?: { maxTrips?: number }): XlaOp;
+  gradient(loss: XlaOp, wrt: readonly XlaOp[], options?: { maxTrips?: number }): XlaOp[];
   /** Ends building; the result is `root`, by default what was added last. */
   build(root?: XlaOp): HloModule;
   /** A builder for a computation that this one is going to call. */

@@ -126,6 +126,12 @@ XLA_API Instruction *xla_builder_add(Builder *builder, const char *opcode, const
                      broadcast_dimensions, &last_error);
 }
 
+XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *of,
+                                          Instruction *const *wrt, int count,
+                                          double max_iterations) {
+  return builder_gradient(builder, of, wrt, count, (int64_t)max_iterations, &last_error);
+}
+
 XLA_API const char *xla_builder_import(Builder *builder, const Module *module) {
   return builder_import(builder, module->entry)->name;
 }

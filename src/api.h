@@ -77,6 +77,11 @@ XLA_API const char *xla_instruction_name(const Instruction *instruction);
 /* States attributes of the module as in the first line of HLO text: "replica_count=2, ...". */
 XLA_API bool xla_builder_header(Builder *builder, const char *text);
 XLA_API char *xla_instruction_shape(const Instruction *instruction);
+/* Adds the gradients of a scalar by `count` other values: a tuple; see builder_gradient in
+** rewrite/gradient/gradient.h. */
+XLA_API Instruction *xla_builder_gradient(Builder *builder, const Instruction *of,
+                                          Instruction *const *wrt, int count,
+                                          double max_iterations);
 /* Ends the builder (which stays a handle to be freed) and returns its module. */
 XLA_API Module *xla_builder_build(Builder *builder, Instruction *root);
 

@@ -11,7 +11,7 @@ import { Client } from '../bindings/index.mjs';
 import { ROOT } from './program.mjs';
 
 /** Of the interface of that version: its declarations, without comments, includes and white space. */
-const KNOWN = { version: 6, digest: '76b37b43598a0c1b' };
+const KNOWN = { version: 6, digest: '2bb0f525a80ae95d' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],

@@ -188,6 +188,45 @@ ENTRY main {
   });
 });
 
+describe('in a builder', () => {
+  test('gradients are values to go on with: one step of gradient descent', async () => {
+    const b = client.builder('step');
+    const x = b.parameter(0, 'f32[2]', 'x');
+    const w = b.parameter(1, 'f32[2]', 'w');
+    const y = b.tanh(b.mul(w, x));
+    const loss = b.reduceAll(y, b.constant(0, 'f32[]'), (f, p, q) => f.add(p, q));
+    const [dw, dy] = b.gradient(loss, [w, y]);
+    const dx = b.gradient(loss, x);
+    const module = b.build(b.tuple([b.sub(w, b.mul(dw, b.constant(0.5, 'f32[]'))), dy, dx]));
+    const [next, ones, slopes] = await run(module, [[0.5, 2], [1, -1]]);
+    close(next, [1 - 0.25 * slope(0.5), -1 - slope(-2)]);
+    assert.deepEqual(ones, [1, 1]);
+    close(slopes, [slope(0.5), -slope(-2)]);
+  });
+
+  test('of a gradient', async () => {
+    const b = client.builder('second');
+    const x = b.parameter(0, 'f32[]', 'x');
+    const cube = b.mul(x, b.mul(x, x));
+    const second = b.gradient(b.gradient(cube, x), x);
+    close(await run(b.build(second), [3]), [18]);
+  });
+
+  test('wrong arguments are named', () => {
+    const b = client.builder('wrong');
+    const x = b.parameter(0, 'f32[2]', 'x');
+    const other = client.builder('other').parameter(0, 'f32[]');
+    for (const [call, message] of [
+      [() => b.gradient(x, x), /result 0 has shape f32\[2\]/],
+      [() => b.gradient(other, x), /loss must be an XlaOp of this builder/],
+      [() => b.gradient(x, [other]), /wrt must be an XlaOp of this builder/],
+      [() => b.gradient(x, []), /empty list/],
+      [() => b.gradient(b.reduceAll(x, b.constant(0, 'f32[]'), (f, p, q) => f.add(p, q)), b.constant(1, 's32[]')),
+        /wrt: "constant.* is no array of floating-point/],
+    ]) assert.throws(call, message);
+  });
+});
+
 test('memory returns to where it began', () => {
   const loss = client.parseHlo(LOSS);
   client.gradient(loss, { wrt: 1 }).dispose();

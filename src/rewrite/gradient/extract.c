@@ -61,9 +61,48 @@ Instruction *extract_zeros(Extraction *e, const Shape *shape) {
 
 /* ---- Cuts ---- */
 
-/* Whether an instruction is cheaper to do again than to save its result: its operand is no larger. */
+/* Whether an operation costs no more than to read its result: movement, and arithmetic on elements. */
 static bool is_cheap(const Instruction *x) {
-  return x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE;
+  switch (x->opcode) {
+  case HLO_BROADCAST:
+  case HLO_RESHAPE:
+  case HLO_CONVERT:
+  case HLO_ADD:
+  case HLO_SUBTRACT:
+  case HLO_MULTIPLY:
+  case HLO_NEGATE:
+  case HLO_ABS:
+  case HLO_SIGN:
+  case HLO_MAXIMUM:
+  case HLO_MINIMUM:
+  case HLO_CLAMP:
+  case HLO_COMPARE:
+  case HLO_SELECT:
+  case HLO_AND:
+  case HLO_OR:
+  case HLO_NOT: return true;
+  default: return false;
+  }
+}
+
+/* Whether x is a constant, or made of constants. */
+static bool is_constant(const Instruction *x) {
+  while (x->opcode == HLO_BROADCAST || x->opcode == HLO_RESHAPE) x = x->operands[0];
+  return (x->opcode == HLO_CONSTANT && x->literal) || x->opcode == HLO_IOTA;
+}
+
+/* Whether a value is computed again from the only one that it depends on, beside constants, as that is no larger. So
+** 1 + z and 1 - z are not saved, but z. */
+static bool is_done_again(const Instruction *x) {
+  if (is_constant(x)) return true;
+  const Instruction *from = NULL;
+  for (int k = 0; k < x->operand_count; k++) {
+    const Instruction *operand = x->operands[k];
+    if (is_constant(operand) || operand == from) continue;
+    if (from) return false;
+    from = operand;
+  }
+  return from && is_cheap(x) && shape_bytes(from->shape) <= shape_bytes(x->shape);
 }
 
 /* Sets `depends` for instructions that depend on a stand-in that is not linear: a cotangent. */
@@ -86,9 +125,7 @@ Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *in
   for (int i = n - 1; i >= 0; i--) {
     Instruction *x = l->computation->instructions[i];
     if (!needed[i] || (invariant && invariant[i])) continue;
-    bool again =
-        depends[i] || is_cheap(x) || (x->operand_count == 0 && x->literal) || x->opcode == HLO_IOTA;
-    if (!again) {
+    if (!depends[i] && !is_done_again(x)) {
       ARENA_PUSH(l->arena, cut.saved, cut.count, cut.capacity, x);
       continue;
     }

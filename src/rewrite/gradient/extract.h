@@ -23,9 +23,8 @@ Instruction *extract_zeros(Extraction *e, const Shape *shape);
 
 /*
 ** Cuts a working computation: `outputs` depend on stand-ins for cotangents, and on primal values. Lists the primal
-** values that must be saved for them. Values that are cheap to compute again (constants, broadcasts and reshapes of
-** saved ones, and all that depends on nothing but `invariant` values) are not in the list: they are copied.
-** `invariant` has a flag for each id; NULL: none is.
+** values that must be saved for them. Values that are cheap to compute again from one saved value, and those with a
+** flag in `invariant`, are not in the list: they are copied. `invariant` has a flag for each id; NULL: none is.
 */
 typedef struct Cut {
   Instruction **saved;

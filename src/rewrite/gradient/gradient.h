@@ -26,7 +26,7 @@
 #ifndef XLA_REWRITE_GRADIENT_GRADIENT_H
 #define XLA_REWRITE_GRADIENT_GRADIENT_H
 
-#include "hlo/ir/module.h"
+#include "hlo/ir/builder.h"
 
 typedef enum GradientMode {
   /* Results: those of f, then the tangents of its floating-point results. One more parameter for each of `wrt`, at
@@ -53,5 +53,13 @@ typedef struct GradientOptions {
 ** an operation on the way has no derivative. The message names the operation. `module` is not changed.
 */
 Module *module_differentiate(const Module *module, const GradientOptions *options, Error *error);
+
+/*
+** Adds the gradient of `of`, a real scalar of a builder's computation, by `wrt`, other values of it: a call, whose
+** result is a tuple with one element for each. The call computes the values again; the
+** compiler finds that they are the same. NULL with an error, as above.
+*/
+Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,
+                              int count, int64_t max_iterations, Error *error);
 
 #endif
