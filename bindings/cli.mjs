@@ -13,7 +13,7 @@ import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
 
 const USAGE = `usage: xla-wasm run MODULE [options]
-       xla-wasm info|print|compile|convert MODULE [options]
+       xla-wasm info|print|compile|convert|gradient MODULE [options]
 
 MODULE is HLO or StableHLO, whatever its form: text, a serialized proto, MLIR bytecode, the file of
 jax.export; compressed by gzip or not; a URL; "-": standard input.
@@ -25,6 +25,9 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
             --wasm the generated WebAssembly (--output FILE.wasm: its bytes)
   convert   writes it as --output FILE.hlo (text) or FILE.pb (a proto, for real XLA); or arrays in a
             .npy, .npz or .safetensors file as another of these
+  gradient  prints the program of its gradient as HLO text: --wrt NAME (or a number, or a prefix of
+            names; again for more; default: all), --of N for result N, --value to keep the results,
+            --max-trips N for loops of unknown count, --output FILE.hlo or FILE.pb
 
   --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
   --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
@@ -58,7 +61,7 @@ const OPTIONS = {
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
-  wasm: FLAG, disable: TEXT,
+  wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT,
   help: { ...FLAG, short: 'h' },
   version: FLAG,
 };
@@ -77,6 +80,7 @@ const COMMANDS = {
   print: { run: printModule, options: ['output'] },
   compile: { run: printCompiled, options: ['output', 'steps', 'wasm', 'disable'] },
   convert: { run: convert, options: ['output'] },
+  gradient: { run: printGradient, options: ['output', 'wrt', 'of', 'value', 'max-trips'] },
 };
 
 async function main(argv) {
@@ -276,6 +280,16 @@ async function convert(_client, module, { output }) {
   if (form === 'pb') return writeOut(output, await module.toProto());
   if (form === 'hlo' || form === 'txt') return writeOut(output, module.toString());
   throw new UsageError('convert needs --output FILE.hlo or FILE.pb');
+}
+
+function printGradient(client, module, options) {
+  const gradient = client.gradient(module, {
+    wrt: options.wrt.length ? options.wrt.map((name) => (/^\d+$/.test(name) ? Number(name) : name)) : undefined,
+    of: countOption('of', options.of, 0),
+    value: options.value,
+    maxTrips: countOption('max-trips', options['max-trips'], 1),
+  });
+  return options.output === undefined ? printModule(client, gradient, options) : convert(client, gradient, options);
 }
 
 function countOption(name, text, least) {

@@ -313,6 +313,22 @@ describe('other commands and options', () => {
     await fails(['convert', await write('none.npz', 'no'), '--output', st], /none\.npz: /);
   });
 
+  test('gradient prints the program of a gradient, or writes it', async () => {
+    const square = await write('square.hlo', `HloModule square
+ENTRY main {
+  params.x = f32[] parameter(0)
+  n = s32[] parameter(1)
+  ROOT y = f32[] multiply(params.x, params.x) }`);
+    const { stdout } = await xlaWasm('gradient', square, '--wrt', 'params', '--value');
+    assert.match(stdout, /^HloModule square[^]*ROOT .*\(f32\[\], f32\[\]\) tuple\(/);
+    const to = path.join(folder, 'gradient.hlo');
+    await prints(['gradient', square, '--wrt', '0', '--output', to], '');
+    await prints(['run', to, '--input', 'params.x=3', '--input', 'n=0'], 'f32[] 6\n');
+    const { code, stderr } = await xlaWasm('gradient', square, '--wrt', 'n');
+    assert.equal(code, 1);
+    assert.match(stderr, /wrt: parameter 1 "n" of shape s32\[\]/);
+  });
+
   test('the generated WebAssembly', async () => {
     const wasm = path.join(folder, 'axpy.wasm');
     const { stdout } = await xlaWasm('compile', axpy, '--wasm', '--threads', '0');

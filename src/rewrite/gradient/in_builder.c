@@ -37,10 +37,11 @@ static bool check_values(Instruction *const *wrt, int count, Error *error) {
   for (int k = 0; k < count; k++) {
     TypeKind kind = type_kind(wrt[k]->shape->type);
     if (kind == KIND_FLOAT || kind == KIND_COMPLEX) continue;
-    return invalid_argument(error, "gradient",
-                            "wrt: \"%s\" is no array of floating-point or complex numbers, so there "
-                            "is no derivative by it",
-                            wrt[k]->name);
+    return invalid_argument(
+        error, "gradient",
+        "wrt: \"%s\" is no array of floating-point or complex numbers, so there "
+        "is no derivative by it",
+        wrt[k]->name);
   }
   return true;
 }

@@ -194,6 +194,9 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
   int rank = from->shape->rank;
   int64_t sizes[MAX_RANK];
   int next = 0;
+  if (shape_elements(from->shape) == 0) {
+    return make_zeros(l, shape_with_type(l->arena, x->operands[2]->shape, from->shape->type));
+  }
   for (int d = 0; d < rank; d++) {
     bool is_one = list_has(s->inserted_window_dims, d) || list_has(s->input_batching_dims, d);
     sizes[d] = is_one ? 1 : x->operands[2]->shape->dims[s->update_window_dims.items[next++]];

@@ -204,6 +204,9 @@ static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
 }
 
 void transpose_convolution(Linear *l, Instruction *x, Instruction *const *ct) {
+  const Shape *kernel = x->operands[1]->shape;
+  /* Without elements there is nothing to add up. */
+  if (shape_elements(kernel) == 0 || shape_elements(x->shape) == 0) return;
   if (is_linear(l, x->operands[0])) {
     transpose_input(l, x, ct[0]);
   } else {

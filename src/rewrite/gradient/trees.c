@@ -3,8 +3,9 @@
 ** differentiates these. A computation that reduces is associative, so any order is as good as another.
 **
 **     reduce          halves: x[0:n/2] with x[n/2:n], until one element is left; then with the initial value
-**     reduce-window   cumulative ones only (a window from the first element, or to the last one): each element with the
-**                     one 1 before it, then 2, 4, ... before it (Hillis and Steele, 1986)
+**     reduce-window   cumulative ones (a window from the first element, or to the last one): each element with the one 1
+**                     before it, then 2, 4, ... before it (Hillis and Steele, 1986); others: all first elements of the
+**                     windows with all second ones, and so on
 **
 ** The new computation is inlined in the place of the operation.
 */
@@ -189,23 +190,105 @@ static int cumulative_dimension(const Instruction *x, bool *reversed) {
   return found;
 }
 
-Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands) {
-  bool reversed = false;
-  int d = cumulative_dimension(x, &reversed);
-  if (d < 0 || !is_elementwise(x->a->to_apply)) {
-    return refuse(
-        l, x, operands,
-        "reduces windows by a computation other than add, maximum and minimum, and is not "
-        "cumulative");
+/* Returns arrays that the windows lie in as a whole, without base dilation. The initial value is neutral. */
+static Instruction **padded(const Tree *t) {
+  Window window = t->x->a->window;
+  PaddingDimension *items = ARENA_ARRAY(t->arena, PaddingDimension, window.count);
+  int64_t dims[MAX_RANK];
+  for (int d = 0; d < window.count; d++) {
+    const WindowDimension *w = &window.items[d];
+    int64_t n = t->values[0]->shape->dims[d], dilated = n ? (n - 1) * w->base_dilation + 1 : 0;
+    items[d] = (PaddingDimension){w->padding_low, w->padding_high, w->base_dilation - 1};
+    dims[d] = w->padding_low + dilated + w->padding_high;
   }
-  Tree t = tree_begin(l, x);
-  Instruction **rows = t.values;
+  Attributes a;
+  attributes_init(&a);
+  a.padding = (PaddingConfig){window.count, items};
+  Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
+  for (int i = 0; i < t->count; i++) {
+    const Shape *shape = shape_of(t->l, t->values[i]->shape->type, window.count, dims);
+    Instruction *operands[] = {t->values[i], t->inits[i]};
+    result[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, &a, NULL);
+  }
+  return result;
+}
+
+/* Returns the elements at one place of all windows. */
+static Instruction **at_place(const Tree *t, Instruction **from, const int64_t *place) {
+  const Shape *like = result_shape(t, 0);
+  SliceDimension *items = ARENA_ARRAY(t->arena, SliceDimension, like->rank);
+  for (int d = 0; d < like->rank; d++) {
+    const WindowDimension *w = &t->x->a->window.items[d];
+    int64_t at = w->window_reversal ? w->size - 1 - place[d] : place[d];
+    int64_t start = at * w->window_dilation, span = (like->dims[d] - 1) * w->stride + 1;
+    items[d] = (SliceDimension){start, start + span, w->stride};
+  }
+  Attributes a;
+  attributes_init(&a);
+  a.slice = (SliceConfig){like->rank, items};
+  Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
+  for (int i = 0; i < t->count; i++) {
+    const Shape *shape = shape_with_type(t->arena, like, from[i]->shape->type);
+    result[i] = computation_add(t->to, HLO_SLICE, shape, &from[i], 1, &a, NULL);
+  }
+  return result;
+}
+
+/* Each place is one slice: programs with larger windows would be very long. */
+enum { MAX_PLACES = 512 };
+
+static int64_t place_count(const Instruction *x) {
+  int64_t count = 1;
+  for (int d = 0; d < x->a->window.count && count <= MAX_PLACES; d++) {
+    count *= x->a->window.items[d].size;
+  }
+  return count;
+}
+
+static Instruction **combine_places(const Tree *t) {
+  Instruction **from = padded(t), **sum = ARENA_ARRAY(t->arena, Instruction *, t->count);
+  for (int i = 0; i < t->count; i++) {
+    const Shape *shape = shape_with_type(t->arena, result_shape(t, i), t->inits[i]->shape->type);
+    sum[i] = shape->rank ? computation_add(t->to, HLO_BROADCAST, shape, &t->inits[i], 1, NULL, NULL)
+                         : t->inits[i];
+  }
+  int64_t place[MAX_RANK] = {0}, count = place_count(t->x);
+  for (int64_t i = 0; i < count; i++) {
+    sum = combine(t, sum, at_place(t, from, place));
+    for (int d = t->x->a->window.count - 1; d >= 0; d--) { /* the next place, row-major */
+      if (++place[d] < t->x->a->window.items[d].size) break;
+      place[d] = 0;
+    }
+  }
+  return sum;
+}
+
+static Instruction **combine_shifts(const Tree *t, int d, bool reversed) {
+  Instruction **rows = t->values;
   int64_t n = rows[0]->shape->dims[d];
   for (int64_t shift = 1; shift < n; shift *= 2) {
-    Instruction **low = ranges(&t, rows, d, 0, n - shift), **high = ranges(&t, rows, d, shift, n);
-    Instruction **both = combine(&t, low, high);
-    rows = reversed ? join(&t, both, ranges(&t, rows, d, n - shift, n), d)
-                    : join(&t, ranges(&t, rows, d, 0, shift), both, d);
+    Instruction **low = ranges(t, rows, d, 0, n - shift), **high = ranges(t, rows, d, shift, n);
+    Instruction **both = combine(t, low, high);
+    rows = reversed ? join(t, both, ranges(t, rows, d, n - shift, n), d)
+                    : join(t, ranges(t, rows, d, 0, shift), both, d);
   }
-  return put_in_place(&t, rows, operands);
+  return rows;
+}
+
+Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands) {
+  const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
+  if (shape_elements(shape) == 0) return keep_instruction(l, x, operands);
+  bool reversed = false;
+  int d = cumulative_dimension(x, &reversed);
+  if (!is_elementwise(x->a->to_apply)) {
+    return refuse(l, x, operands, "reduces windows by a computation that is not element-wise");
+  }
+  if (d < 0 && place_count(x) > MAX_PLACES) {
+    return refuse(
+        l, x, operands,
+        "reduces windows of more than 512 elements by a computation other than add, maximum "
+        "and minimum");
+  }
+  Tree t = tree_begin(l, x);
+  return put_in_place(&t, d < 0 ? combine_places(&t) : combine_shifts(&t, d, reversed), operands);
 }

@@ -178,6 +178,9 @@ case('cumulative-product', lambda x: jnp.cumprod(x), real(6))
 case('cumulative-product-reversed', lambda x: lax.cumprod(x, reverse=True), real(6))
 case('cumulative-max', lambda x: lax.cummax(x), real(6))
 case('cumulative-logsumexp', lambda x: lax.cumlogsumexp(x), real(6))
+case('window-product', lambda x: lax.reduce_window(x, np.float32(1), lax.mul, (2, 3), (1, 2), 'SAME'), real(4, 7))
+case('window-computation', lambda x: lax.reduce_window(
+    x, np.float32(0), lambda a, b: a + b + a * b, (3,), (2,), 'VALID'), real(9))
 case('reduce-computation', lambda x: lax.reduce(
     x, np.float32(0), lambda a, b: a + b + a * b, (1,)), real(3, 5))
 case('reduce-pair', lambda x, y: lax.reduce(
