@@ -5,6 +5,7 @@ import { XlaBuilder } from './builder.mjs';
 import { Core } from './core.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
 import { Executable } from './executable.mjs';
+import { EXECUTION_OPTIONS, throwIfAborted } from './execution.mjs';
 import { coreOf, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { Literal } from './literal.mjs';
@@ -15,6 +16,7 @@ import { differentiate } from './gradients.mjs';
 import { HloModule } from './module.mjs';
 import { boolean, checkOptions, copyList, count, kind, unknownName } from './options.mjs';
 import { isText, kindOfText } from './program_text.mjs';
+import { nextTurn } from './runs.mjs';
 import { Shape } from './shape.mjs';
 
 const MAX_THREADS = 256;
@@ -35,11 +37,14 @@ const CREATE_OPTIONS = {
   assets,
   fusedMultiplyAdd: oneOf('auto', 'never'),
 };
-const COMPILE_OPTIONS = {
+/** How long a compilation goes on before other events get their turn: a frame of a page has 16 ms. */
+const TURN_MS = 8;
+const PASSES_OPTIONS = {
   replicas, partitions: count(1, MAX_DEVICES), optimize: boolean, inPlace: boolean,
   disable: kind('an array of names', (value) =>
     (Array.isArray(value) && value.every((name) => typeof name === 'string') ? copyList(value) : undefined)),
 };
+const COMPILE_OPTIONS = { ...PASSES_OPTIONS, signal: EXECUTION_OPTIONS.signal, timeoutMs: EXECUTION_OPTIONS.timeoutMs };
 const [AS_WRITTEN, KEEPING_OPERANDS] = [1, 2]; // COMPILE_… in src/api.h
 const TRANSFER_OPTIONS = {
   replica: count(0, MAX_DEVICES - 1), partition: count(0, MAX_DEVICES - 1),
@@ -224,17 +229,43 @@ export class Client {
    * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
    * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
    * @param {string[]} [options.disable] rewrites to leave out, of `optionalPasses`, for finding faults
+   * @param {AbortSignal} [options.signal] ends the compilation, which fails with CANCELLED
+   * @param {number} [options.timeoutMs] after this time it fails with DEADLINE_EXCEEDED
    * @returns {Promise<Executable>} for replicas x partitions devices
    */
   async compile(module, options) {
     const { parameters, resultShape } = this.#own('compile', module);
-    const pointer = this.#compileBy('xla_compile', 'compile', module, options);
+    const { signal, timeoutMs, ...how } = checkOptions('compile', options, COMPILE_OPTIONS);
+    throwIfAborted(signal, 'the compilation');
+    const compilation = this.#compileBy('xla_compile_begin', 'compile', module, how);
+    const pointer = await this.#finish(compilation, module, { signal, timeoutMs });
     return new Executable(this.#core, pointer, {
       replicas: this.#core.call('xla_executable_replicas', pointer),
       partitions: this.#core.call('xla_executable_partitions', pointer),
       parameters,
       resultShape,
     });
+  }
+
+  /** Goes on with a compilation in turns, between which other events get theirs. Returns the executable's pointer. */
+  async #finish(compilation, module, { signal, timeoutMs = Infinity }) {
+    const core = this.#core;
+    const end = performance.now() + timeoutMs;
+    let open = true;
+    try {
+      while (core.call('xla_compile_go_on', compilation, TURN_MS)) {
+        await nextTurn();
+        throwIfAborted(signal, 'the compilation');
+        if (performance.now() >= end) {
+          throw new XlaError('DEADLINE_EXCEEDED', `compile: it takes longer than timeoutMs = ${timeoutMs} ms`);
+        }
+      }
+      open = false;
+      return core.need('xla_compile_end', compilation);
+    } catch (error) {
+      if (open && !core.disposed) core.call('xla_compile_end', compilation);
+      throw error.code === 'INTERNAL' && !module.disposed ? ownFault('compile', error, module) : error;
+    }
   }
 
   /**
@@ -310,7 +341,7 @@ export class Client {
 
   /** Calls the core with a module, the numbers of replicas and partitions (0: as it says), flags and names. */
   #compileBy(call, operation, module, options) {
-    const asked = checkOptions(operation, options, COMPILE_OPTIONS);
+    const asked = checkOptions(operation, options, PASSES_OPTIONS);
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
     const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);

@@ -274,7 +274,7 @@ export class Core {
  * Functions of api.h that only read existing objects and make a new one. When they trap, the new object is freed
  * with its scope, and the client goes on. A trap of any other function leaves runs in an unknown state.
  */
-const CONTAINED = /^xla_(compile|compile_passes|module_parse\w*|module_print\w*|module_differentiate|executable_(print|thunks|code|memory))$/;
+const CONTAINED = /^xla_(compile_\w+|module_parse\w*|module_print\w*|module_differentiate|executable_(print|thunks|code|memory))$/;
 
 const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
 

@@ -149,9 +149,9 @@ export async function finishRun(core, run, options, partitions, takeOutputs) {
   }
 }
 
-export function throwIfAborted(signal) {
+export function throwIfAborted(signal, what = 'the run') {
   if (!signal?.aborted) return;
-  throw new XlaError('CANCELLED', 'the run was cancelled', { cause: signal.reason });
+  throw new XlaError('CANCELLED', `${what} was cancelled`, { cause: signal.reason });
 }
 
 /* ---- Results ---- */

@@ -641,6 +641,10 @@ export interface CompileOptions {
   inPlace?: boolean;
   /** For finding faults: rewrites to leave out, of `client.optionalPasses`. The results are the same. */
   disable?: readonly string[];
+  /** Ends the compilation, which then fails with CANCELLED. */
+  signal?: AbortSignal;
+  /** After so many milliseconds the compilation fails with DEADLINE_EXCEEDED. */
+  timeoutMs?: number;
 }
 
 /** One device of a launch. */
@@ -703,7 +707,7 @@ export class Client {
    */
   passes(
     module: HloModule,
-    options?: CompileOptions,
+    options?: Omit<CompileOptions, 'signal' | 'timeoutMs'>,
   ): { pass: string; text: string }[];
   /**
    * Differentiates a program whose result (or result `of`) is a real floating-point scalar. The new program has the

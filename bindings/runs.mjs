@@ -160,6 +160,9 @@ export class Runs {
 /** Runs `task` after the events that are queued now. Browsers would clamp a timer to 4 ms. */
 const nextTask = typeof setImmediate === 'function' ? (task) => setImmediate(task) : viaChannel();
 
+/** A promise that is kept after the events that are queued now. */
+export const nextTurn = () => new Promise(nextTask);
+
 function viaChannel() {
   const tasks = [];
   const { port1, port2 } = new MessageChannel();

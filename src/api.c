@@ -208,19 +208,31 @@ XLA_API char *xla_module_result_shape(const Module *module) {
 
 /* ---- Executables ---- */
 
-static Executable *compile(const Module *module, Mesh mesh, int how, const char *disable,
-                           PassWatch *watch) {
+static Compilation *begin(const Module *module, Mesh mesh, int how, const char *disable,
+                          PassWatch *watch) {
   CompileOptions options = {.evaluate = how & COMPILE_AS_WRITTEN,
                             .keep_operands = how & COMPILE_KEEPING_OPERANDS,
                             .watch = watch};
   if (!pipeline_disable(disable, &options.disabled, &last_error)) return NULL;
   if (!verify_module(module, &last_error)) return NULL;
-  return executable_new(module, mesh, &options, &last_error);
+  return executable_begin(module, mesh, &options, &last_error);
 }
 
-XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how,
-                                const char *disable) {
-  return compile(module, (Mesh){replicas, partitions}, how, disable, NULL);
+XLA_API Compilation *xla_compile_begin(const Module *module, int replicas, int partitions, int how,
+                                       const char *disable) {
+  return begin(module, (Mesh){replicas, partitions}, how, disable, NULL);
+}
+
+XLA_API bool xla_compile_go_on(Compilation *compilation, double ms) {
+  double end = platform_now_us() + 1000 * ms;
+  bool more;
+  do more = compilation_step(compilation);
+  while (more && platform_now_us() < end);
+  return more;
+}
+
+XLA_API Executable *xla_compile_end(Compilation *compilation) {
+  return executable_end(compilation, &last_error);
 }
 
 XLA_API char *xla_optional_passes(void) {
@@ -282,8 +294,10 @@ static void snapshot(PassWatch *watch, const char *pass, const Module *module) {
 XLA_API char *xla_compile_passes(const Module *module, int replicas, int partitions, int how,
                                  const char *disable) {
   Snapshots snapshots = {{snapshot}, {0}};
-  Executable *executable =
-      compile(module, (Mesh){replicas, partitions}, how, disable, &snapshots.watch);
+  Compilation *compilation =
+      begin(module, (Mesh){replicas, partitions}, how, disable, &snapshots.watch);
+  while (compilation && compilation_step(compilation)) {}
+  Executable *executable = compilation ? executable_end(compilation, &last_error) : NULL;
   if (!executable) {
     strbuf_free(&snapshots.out);
     return NULL;

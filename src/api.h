@@ -113,8 +113,12 @@ enum {
   COMPILE_AS_WRITTEN = 1,
   COMPILE_KEEPING_OPERANDS = 2
 }; /* CompileOptions, in compile/program.h */
-XLA_API Executable *xla_compile(const Module *module, int replicas, int partitions, int how,
-                                const char *disable);
+XLA_API Compilation *xla_compile_begin(const Module *module, int replicas, int partitions, int how,
+                                       const char *disable);
+/* Goes on for `ms` milliseconds, or one step if that takes longer. Returns false if there are no more steps. */
+XLA_API bool xla_compile_go_on(Compilation *compilation, double ms);
+/* Frees the compilation, at any time. NULL with an error if it failed or is not finished. */
+XLA_API Executable *xla_compile_end(Compilation *compilation);
 XLA_API char *xla_optional_passes(void); /* the names that `disable` may have, in order */
 XLA_API int xla_executable_replicas(const Executable *executable);
 XLA_API int xla_executable_partitions(const Executable *executable);

@@ -94,6 +94,15 @@ void *arena_alloc(Arena *arena, size_t bytes) {
   return memory;
 }
 
+/* In a block of its own, before the last one, which goes on being filled. */
+void *arena_alloc_uncleared(Arena *arena, uint64_t bytes) {
+  Block *block = bytes > SIZE_MAX / 4 ? NULL : malloc(sizeof *block + (size_t)bytes);
+  if (!block) platform_fatal("out of memory");
+  *block = (Block){.previous = arena->last->previous, .size = (size_t)bytes, .used = (size_t)bytes};
+  arena->last->previous = block;
+  return block->data;
+}
+
 void *arena_alloc_array(Arena *arena, uint64_t count, size_t size) {
   uint64_t bytes = count * size;
   bool overflows = count > UINT32_MAX || size > UINT32_MAX; /* 128 bits are slow in WebAssembly */

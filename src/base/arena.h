@@ -25,6 +25,8 @@ Arena *arena_try_new(void);
 void *arena_alloc(Arena *arena, size_t bytes);
 /* The same, but returns NULL if there is not enough memory; for data, whose size a program chooses. */
 void *arena_try_alloc(Arena *arena, uint64_t bytes);
+/* The same, but the memory is not cleared, so that large tables cost nothing before they are filled. Never NULL. */
+void *arena_alloc_uncleared(Arena *arena, uint64_t bytes);
 /* Counts have 64 bits, as in programs, even if pointers have 32. */
 void *arena_alloc_array(Arena *arena, uint64_t count, size_t size);
 void *arena_copy(Arena *arena, const void *data, size_t bytes);

@@ -77,7 +77,7 @@ static bool place(Host *host, LogicalBuffer *buffer) {
 
 /* ---- Plans for very many buffers: first fit in order of time ---- */
 
-enum { MAX_BY_SIZE = 4096, MAX_LOOKED_AT = 256 };
+enum { MAX_BY_SIZE = 2048, MAX_LOOKED_AT = 256 };
 
 typedef struct Gap {
   int64_t offset, bytes;

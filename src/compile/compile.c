@@ -1,4 +1,4 @@
-/* Compiles a module to a program: runs the passes, then makes thunks, plans memory and generates code. */
+/* Compiles a module to a program: runs the passes, then makes thunks, plans memory and generates code, step by step. */
 #include "base/host/platform.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
@@ -6,19 +6,32 @@
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/pipeline.h"
 
-/* Sets the shapes of the leaves that the caller sees to those in `module`, with dynamic dimensions. */
-static void state_shapes(Program *program, const Module *module) {
+/* The shapes that the caller sees, with dynamic dimensions; they live in the program's arena. */
+typedef struct StatedShapes {
+  int parameter_count;
+  const Shape **parameters, *result;
+} StatedShapes;
+
+static StatedShapes stated_shapes(const Module *module, Arena *arena) {
   const Computation *entry = module->entry;
-  int leaf = 0;
+  StatedShapes stated = {entry->parameter_count,
+                         ARENA_ARRAY(arena, const Shape *, entry->parameter_count),
+                         shape_copy(arena, entry->root->shape)};
   for (int p = 0; p < entry->parameter_count; p++) {
-    const Shape *shape = entry->parameters[p]->shape;
-    program->hidden_parameters += shape_dynamic_dimensions(shape);
-    const Shape **first = &program->parameter_shapes[leaf];
-    leaf += (int)(shape_put_leaves(shape_copy(program->arena, shape), first) - first);
+    stated.parameters[p] = shape_copy(arena, entry->parameters[p]->shape);
   }
-  const Shape *result = entry->root->shape;
-  program->hidden_results = shape_dynamic_dimensions(result);
-  shape_put_leaves(shape_copy(program->arena, result), program->result_shapes);
+  return stated;
+}
+
+/* Sets the shapes of the program's leaves to those that the caller sees. */
+static void state_shapes(Program *program, const StatedShapes *stated) {
+  const Shape **next = program->parameter_shapes;
+  for (int p = 0; p < stated->parameter_count; p++) {
+    program->hidden_parameters += shape_dynamic_dimensions(stated->parameters[p]);
+    next = shape_put_leaves(stated->parameters[p], next);
+  }
+  program->hidden_results = shape_dynamic_dimensions(stated->result);
+  shape_put_leaves(stated->result, program->result_shapes);
 }
 
 static int max_int(int a, int b) { return a > b ? a : b; }
@@ -62,35 +75,152 @@ static void state_mesh(Module *module, Mesh mesh) {
   if (mesh.partitions > 1 || module->num_partitions) module->num_partitions = mesh.partitions;
 }
 
-Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error) {
-  Module *optimized = module_clone(module);
-  state_mesh(optimized, mesh);
+/* ---- Steps ---- */
+
+typedef enum Stage {
+  STAGE_REWRITES,
+  STAGE_THUNKS,
+  STAGE_JOINS,
+  STAGE_ROWS,
+  STAGE_PLACES,
+  STAGE_ROW_GROUPS,
+  STAGE_REGIONS,
+  STAGE_CODE,
+  STAGE_PREPARATIONS,
+  STAGE_ENDED,
+  STAGE_FAILED,
+} Stage;
+
+struct Compilation {
+  Stage stage;
+  Module *module;   /* the copy; it belongs to the program, once there is one */
+  Program *program; /* NULL: not there yet */
+  StatedShapes stated;
+  Mesh mesh;
+  CompileOptions options;
+  PipelineRun pipeline;
+  ThunkMaker *maker; /* NULL: not there yet */
+  Buffers buffers;
+  Error error;
+};
+
+static Stage rewrite(Compilation *c) {
+  const CompileOptions *options = &c->options;
   PipelineOptions pipeline = {.target = options->evaluate ? NULL : &codegen_target,
                               .disabled = options->disabled,
                               .watch = options->watch};
-  if (!pipeline_run(optimized, &pipeline, error) || !collectives_check(optimized, mesh, error)) {
-    module_free(optimized);
-    return NULL;
+  switch (pipeline_step(&c->pipeline, &pipeline, &c->error)) {
+  case PIPELINE_FAILED: return STAGE_FAILED;
+  case PIPELINE_GOES_ON: return STAGE_REWRITES;
+  default: return collectives_check(c->module, c->mesh, &c->error) ? STAGE_THUNKS : STAGE_FAILED;
   }
-  Arena *arena = optimized->arena; /* one arena for all, as they have one lifetime */
+}
+
+static Stage begin_thunks(Compilation *c) {
+  Arena *arena = c->module->arena; /* one arena for all, as they have one lifetime */
   Program *program = ARENA_NEW(arena, Program);
   program->arena = arena;
-  program->module = optimized;
-  program->mesh = mesh;
-  if (!compile_thunks(program, options, error)) {
-    module_free(optimized);
-    return NULL;
+  program->module = c->module;
+  program->mesh = c->mesh;
+  program->last_preparation = &program->preparations;
+  c->program = program;
+  c->maker = thunks_begin(program, &c->options);
+  return STAGE_THUNKS;
+}
+
+static Stage make_thunks(Compilation *c) {
+  if (!c->maker) return begin_thunks(c);
+  if (thunks_step(c->maker)) return STAGE_THUNKS;
+  return thunks_end(c->maker, &c->buffers, &c->error) ? STAGE_JOINS : STAGE_FAILED;
+}
+
+static Stage join(Compilation *c) {
+  if (!c->options.keep_operands) join_buffers(c->program);
+  find_donors(c->program, c->buffers.items, c->buffers.count);
+  return STAGE_ROWS;
+}
+
+static Stage find_rows(Compilation *c) {
+  if (!c->options.evaluate) plan_row_groups(c->program);
+  return STAGE_PLACES;
+}
+
+static Stage find_places(Compilation *c) {
+  buffer_plan(c->program, c->buffers.items, c->buffers.count);
+#ifdef XLA_CHECKS
+  plan_check(c->program, c->buffers.items, c->buffers.count, c->buffers.results);
+#endif
+  remove_copies(&c->program->entry);
+  return STAGE_ROW_GROUPS;
+}
+
+static Stage make_row_groups(Compilation *c) {
+  if (!c->options.evaluate) compile_row_groups(c->program);
+  return STAGE_REGIONS;
+}
+
+static Stage make_regions(Compilation *c) {
+  if (!c->options.evaluate) compile_regions(c->program);
+  c->program->depth = sequence_depth(&c->program->entry);
+  state_shapes(c->program, &c->stated);
+  return STAGE_CODE;
+}
+
+static Stage prepare(Compilation *c) {
+  Preparation *first = c->program->preparations;
+  if (first && first->step(first)) c->program->preparations = first->next;
+  return c->program->preparations ? STAGE_PREPARATIONS : STAGE_ENDED;
+}
+
+static Stage next_stage(Compilation *c) {
+  switch (c->stage) {
+  case STAGE_REWRITES: return rewrite(c);
+  case STAGE_THUNKS: return make_thunks(c);
+  case STAGE_JOINS: return join(c);
+  case STAGE_ROWS: return find_rows(c);
+  case STAGE_PLACES: return find_places(c);
+  case STAGE_ROW_GROUPS: return make_row_groups(c);
+  case STAGE_REGIONS: return make_regions(c);
+  case STAGE_CODE:
+    return compile_fusions(c->program, &c->error) ? STAGE_PREPARATIONS : STAGE_FAILED;
+  case STAGE_PREPARATIONS: return prepare(c);
+  default: return c->stage;
   }
-  if (!options->evaluate) {
-    compile_row_groups(program);
-    compile_regions(program);
+}
+
+Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptions *options) {
+  Module *copy = module_clone(module);
+  Compilation *c = ARENA_NEW(copy->arena, Compilation);
+  *c = (Compilation){
+      .module = copy, .mesh = mesh, .options = *options, .pipeline = {.module = copy}};
+  c->stated = stated_shapes(module, copy->arena);
+  state_mesh(copy, mesh);
+  return c;
+}
+
+bool compilation_step(Compilation *c) {
+  c->stage = next_stage(c);
+  return c->stage < STAGE_ENDED;
+}
+
+Program *compilation_end(Compilation *c, Error *error) {
+  Program *program = c->program;
+  if (c->stage == STAGE_ENDED) return program;
+  if (c->stage == STAGE_FAILED) {
+    *error = c->error;
+  } else {
+    error_set_op(error, STATUS_CANCELLED, "compile", "ended before its last step");
   }
-  program->depth = sequence_depth(&program->entry);
-  state_shapes(program, module);
-  /* Last, as only program_free releases a registered module. */
-  if (!compile_fusions(program, error)) {
-    module_free(optimized);
-    return NULL;
+  if (program) {
+    program_free(program);
+  } else {
+    module_free(c->module);
   }
-  return program;
+  return NULL;
+}
+
+Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error) {
+  Compilation *c = compilation_new(module, mesh, options);
+  while (compilation_step(c)) {}
+  return compilation_end(c, error);
 }

@@ -156,6 +156,7 @@ typedef struct Program {
   int region_count;
   Region *regions;      /* their functions come after those of the fusions */
   int generated_module; /* see platform.h; 0: none */
+  Preparation *preparations, **last_preparation; /* of the kernels' plans, before the first run */
 } Program;
 
 typedef struct CompileOptions {
@@ -165,7 +166,18 @@ typedef struct CompileOptions {
   PassWatch *watch;   /* of the passes; may be NULL */
 } CompileOptions;
 
-/* Compiles a copy of `module` for a mesh of devices. NULL with the reason. */
+/*
+** Compiles a copy of `module` for a mesh of devices, in steps, so that the host can do other things between them. A step
+** is one rewrite, one of the later stages of compile.c, or a part of the tables that kernels need.
+*/
+typedef struct Compilation Compilation;
+Compilation *compilation_new(const Module *module, Mesh mesh, const CompileOptions *options);
+/* Does the next step. Returns false if it was the last one, or failed. */
+bool compilation_step(Compilation *compilation);
+/* Frees a compilation. Returns the program; NULL with the reason if it failed, or has steps left. */
+Program *compilation_end(Compilation *compilation, Error *error);
+
+/* Does all steps. */
 Program *program_new(const Module *module, Mesh mesh, const CompileOptions *options, Error *error);
 void program_free(Program *program);
 
@@ -192,8 +204,17 @@ void program_print_thunks(const Program *program, StrBuf *out);
 ** thunks, the bytes, and the first and last thunk of the live range. */
 void program_print_memory(const Program *program, StrBuf *out);
 
-/* thunks.c: from computations to thunks. */
-bool compile_thunks(Program *program, const CompileOptions *options, Error *error);
+/* thunks.c: from computations to thunks, and the buffers that they read and write. */
+typedef struct Buffers {
+  LogicalBuffer **items;
+  int count;
+  LogicalBuffer **results; /* by leaf */
+} Buffers;
+typedef struct ThunkMaker ThunkMaker;
+ThunkMaker *thunks_begin(Program *program, const CompileOptions *options);
+/* Makes the thunks of some more instructions of the entry. Returns whether there are more. */
+bool thunks_step(ThunkMaker *maker);
+bool thunks_end(ThunkMaker *maker, Buffers *buffers, Error *error);
 /* in_place.c: lets results take the memory of their operands, or of arguments. */
 void join_buffers(Program *program);
 void remove_copies(ThunkSequence *sequence); /* those that join_buffers made needless */

@@ -14,7 +14,7 @@
 #include "reference/eval.h"
 #include "rewrite/rewrite.h"
 
-typedef struct Compiler {
+struct ThunkMaker {
   Program *program;
   const CompileOptions *options;
   Arena *arena;
@@ -29,7 +29,11 @@ typedef struct Compiler {
   int64_t **starts; /* of the present computation, by id: the first leaf of each tuple element */
   bool draws;       /* the module draws random numbers; any call may do so */
   const Instruction *too_large; /* neither fits as thunks nor can be evaluated */
-} Compiler;
+  /* Of the entry, whose instructions are compiled some at a time: */
+  int next;
+  LogicalBuffer ***values, ***arguments;
+};
+typedef ThunkMaker Compiler;
 
 /* Limits the expansion of nested calls: loops and branches that each call the next ones twice expand
 ** exponentially. Real programs stay far below. The evaluator runs instructions that do not fit. */
@@ -388,6 +392,13 @@ static Leaves compile_conditional(Compiler *c, const Instruction *instruction, L
 
 /* ---- All other instructions: one thunk each ---- */
 
+static void add_preparations(Program *program, Preparation *first) {
+  for (; first; first = first->next) {
+    *program->last_preparation = first;
+    program->last_preparation = &first->next;
+  }
+}
+
 static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
                          const KernelPlan **plan) {
   *plan = NULL;
@@ -410,6 +421,7 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
   }
   bool evaluate = c->options->evaluate && eval_knows(instruction);
   *plan = evaluate ? NULL : kernel_plan(instruction, c->arena);
+  if (*plan) add_preparations(c->program, (*plan)->preparation);
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
 
@@ -613,41 +625,53 @@ static Leaves finish_entry(Compiler *c, const Computation *entry, Leaves root) {
   return results;
 }
 
-bool compile_thunks(Program *program, const CompileOptions *options, Error *error) {
-  Compiler c = {.program = program, .options = options, .arena = program->arena};
-  c.function_of = ARENA_ARRAY(c.arena, int, program->module->numbers);
-  c.draws = module_has(program->module, ABOUT(HLO_RNG, HLO_RNG_GET_AND_UPDATE_STATE));
+ThunkMaker *thunks_begin(Program *program, const CompileOptions *options) {
+  Compiler *c = ARENA_NEW(program->arena, Compiler);
+  *c = (Compiler){.program = program, .options = options, .arena = program->arena};
+  c->function_of = ARENA_ARRAY(c->arena, int, program->module->numbers);
+  c->draws = module_has(program->module, ABOUT(HLO_RNG, HLO_RNG_GET_AND_UPDATE_STATE));
   module_measure(program->module);
   const Computation *entry = program->module->entry;
   for (int p = 0; p < entry->parameter_count; p++) {
     program->parameter_leaves += shape_leaves(entry->parameters[p]->shape);
   }
   program->result_leaves = shape_leaves(entry->root->shape);
-  program->parameter_shapes = ARENA_ARRAY(c.arena, const Shape *, program->parameter_leaves);
-  program->result_shapes = ARENA_ARRAY(c.arena, const Shape *, program->result_leaves);
-  Leaves *arguments = entry_arguments(&c, entry);
-  c.room = MAX_INSTRUCTIONS + entry->count;
-  Leaves root = compile_computation(&c, entry, arguments, &program->entry);
-  if (c.too_large) {
+  program->parameter_shapes = ARENA_ARRAY(c->arena, const Shape *, program->parameter_leaves);
+  program->result_shapes = ARENA_ARRAY(c->arena, const Shape *, program->result_leaves);
+  c->arguments = entry_arguments(c, entry);
+  c->values = ARENA_ARRAY(c->arena, Leaves, entry->count);
+  c->starts = ARENA_ARRAY(c->arena, int64_t *, entry->count);
+  c->room = MAX_INSTRUCTIONS;
+  return c;
+}
+
+bool thunks_step(ThunkMaker *c) {
+  enum { SOME = 256 };
+  const Computation *entry = c->program->module->entry;
+  int end = c->next + SOME < entry->count ? c->next + SOME : entry->count;
+  for (; c->next < end; c->next++) {
+    const Instruction *instruction = entry->instructions[c->next];
+    c->values[instruction->id] =
+        compile_instruction(c, instruction, c->values, c->arguments, &c->program->entry);
+  }
+  return c->next < entry->count;
+}
+
+bool thunks_end(ThunkMaker *c, Buffers *buffers, Error *error) {
+  Program *program = c->program;
+  const Computation *entry = program->module->entry;
+  if (c->too_large) {
     return error_set_op(
-        error, STATUS_RESOURCE_EXHAUSTED, opcode_name(c.too_large->opcode),
+        error, STATUS_RESOURCE_EXHAUSTED, opcode_name(c->too_large->opcode),
         "%s calls computations that call others, which written out are more than "
         "%d instructions, and with collectives or the host's part in them they must "
         "be; call fewer of them",
-        c.too_large->name, MAX_INSTRUCTIONS);
+        c->too_large->name, MAX_INSTRUCTIONS);
   }
-  Leaves results = finish_entry(&c, entry, root);
+  buffers->results = finish_entry(c, entry, c->values[entry->root->id]);
+  buffers->items = c->buffers;
+  buffers->count = c->count;
   program->slot_count = SLOT_FIRST_PARAMETER + program->parameter_leaves + program->result_leaves +
                         program->constant_count;
-  if (!options->keep_operands) join_buffers(program);
-  find_donors(program, c.buffers, c.count);
-  if (!options->evaluate) plan_row_groups(program);
-  buffer_plan(program, c.buffers, c.count);
-#ifdef XLA_CHECKS
-  plan_check(program, c.buffers, c.count, results);
-#else
-  (void)results;
-#endif
-  remove_copies(&program->entry);
   return true;
 }

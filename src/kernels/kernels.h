@@ -21,6 +21,7 @@
 #define XLA_KERNELS_KERNELS_H
 
 #include "hlo/ir/module.h"
+#include "kernels/preparation.h"
 
 typedef struct Kernel Kernel;
 
@@ -30,8 +31,9 @@ struct KernelPlan {
   const Kernel *kernel;
   int64_t scratch_bytes; /* for one call */
   int phases;
-  const int *chunks; /* the number in each phase; 0: the phase has no work */
-  bool is_long;      /* a chunk may take milliseconds, even if there are few */
+  const int *chunks;        /* the number in each phase; 0: the phase has no work */
+  bool is_long;             /* a chunk may take milliseconds, even if there are few */
+  Preparation *preparation; /* NULL: none */
   /* If the kernel completes its only result row by row: the elements in a row, and a function that gives
   ** the rows [rows[0], rows[1]) that a chunk completes. Otherwise `rows` is NULL. Each row is completed
   ** once; later chunks neither read nor write it. */

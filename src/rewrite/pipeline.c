@@ -66,38 +66,66 @@ static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *op
 
 /* ---- All of them ---- */
 
-/* Runs the rows of stages `first` to `last` once. */
-static bool run_stages(Module *module, PassStage first, PassStage last,
-                       const PipelineOptions *options) {
-  bool changed = false;
-  for (int i = 0; i < pipeline_count; i++) {
-    const Pass *pass = &pipeline[i];
-    if (pass->stage < first || pass->stage > last) continue;
-    changed |= run_pass(pass, module, options);
+/* Stages whose rows run together. */
+static const struct Phase {
+  PassStage first, last;
+  bool repeats;    /* until nothing changes */
+  bool if_changed; /* only if the phase before changed anything */
+} phases[] = {
+    {STAGE_PREPARE, STAGE_EXPAND, false, false}, {STAGE_SIMPLIFY, STAGE_UNROLL, true, false},
+    {STAGE_LOOPS, STAGE_LOOPS, false, false},    {STAGE_SIMPLIFY, STAGE_SIMPLIFY, true, true},
+    {STAGE_FUSE, STAGE_FUSE, false, false},
+};
+enum { PHASES = sizeof phases / sizeof *phases };
+
+/* At the end of a phase's rows: they run again, or the next phase begins. */
+static void next_round(PipelineRun *run) {
+  bool again = phases[run->phase].repeats && run->changed && ++run->round < MAX_ROUNDS;
+  run->row = 0;
+  if (!again) {
+    run->last_changed = run->changed;
+    run->round = 0;
+    run->phase++;
+    if (run->phase < PHASES && phases[run->phase].if_changed && !run->last_changed) run->phase++;
   }
-  return changed;
+  run->changed = false;
 }
 
-static void simplify(Module *module, PassStage last, const PipelineOptions *options) {
-  for (int round = 0; round < MAX_ROUNDS; round++) {
-    if (!run_stages(module, STAGE_SIMPLIFY, last, options)) break;
+PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Error *error) {
+  if (!run->resolved) {
+    if (!dynamic_dimensions_resolve(run->module, error)) return PIPELINE_FAILED;
+    if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", run->module);
+    run->resolved = true;
+    return PIPELINE_GOES_ON;
   }
-}
-
-bool pipeline_run_stage(Module *module, PassStage stage, const PipelineOptions *options) {
-  return run_stages(module, stage, stage, options);
+  while (run->phase < PHASES) {
+    for (; run->row < pipeline_count; run->row++) {
+      const Pass *pass = &pipeline[run->row];
+      const struct Phase *phase = &phases[run->phase];
+      if (pass->stage < phase->first || pass->stage > phase->last) continue;
+      run->row++;
+      run->changed |= run_pass(pass, run->module, options);
+      return PIPELINE_GOES_ON;
+    }
+    next_round(run);
+  }
+  return PIPELINE_ENDED;
 }
 
 bool pipeline_run(Module *module, const PipelineOptions *options, Error *error) {
-  if (!dynamic_dimensions_resolve(module, error)) return false;
-  if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", module);
-  run_stages(module, STAGE_PREPARE, STAGE_EXPAND, options);
-  simplify(module, STAGE_UNROLL, options);
-  if (run_stages(module, STAGE_LOOPS, STAGE_LOOPS, options)) {
-    simplify(module, STAGE_SIMPLIFY, options);
+  PipelineRun run = {.module = module};
+  PipelineState state;
+  do state = pipeline_step(&run, options, error);
+  while (state == PIPELINE_GOES_ON);
+  return state == PIPELINE_ENDED;
+}
+
+bool pipeline_run_stage(Module *module, PassStage stage, const PipelineOptions *options) {
+  bool changed = false;
+  for (int i = 0; i < pipeline_count; i++) {
+    if (pipeline[i].stage == stage) changed |= run_pass(&pipeline[i], module, options);
   }
-  run_stages(module, STAGE_FUSE, STAGE_FUSE, options);
-  return true;
+  return changed;
 }
 
 /* ---- Switching rewrites off ---- */

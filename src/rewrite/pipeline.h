@@ -61,8 +61,22 @@ typedef struct PipelineOptions {
   PassWatch *watch; /* is told of each rewrite that changed something; may be NULL */
 } PipelineOptions;
 
-/* First the dynamic dimensions are resolved (rewrite/dynamic/dimensions.h), then the table's rows run. False with the
-** error of the former. */
+/* The rewrites of a module, one after the other: first the dynamic dimensions are resolved
+** (rewrite/dynamic/dimensions.h), then the table's rows run. All zero but for the module at first. */
+typedef struct PipelineRun {
+  Module *module;
+  bool resolved;         /* dynamic dimensions */
+  int phase, row, round; /* see pipeline.c */
+  bool changed,
+      last_changed; /* whether this phase's rows, or those of the phase before, changed anything */
+} PipelineRun;
+
+typedef enum PipelineState { PIPELINE_FAILED, PIPELINE_GOES_ON, PIPELINE_ENDED } PipelineState;
+
+/* Runs the next rewrite. Only the first step can fail, with an error. */
+PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Error *error);
+
+/* Runs all of them. */
 bool pipeline_run(Module *module, const PipelineOptions *options, Error *error);
 
 /* The rows of one stage alone; returns whether they changed anything. */

@@ -54,16 +54,28 @@ static bool choose_mesh(const Module *module, Mesh asked, Mesh *mesh, Error *err
       mesh->replicas, mesh->partitions, (long long)mesh->replicas * mesh->partitions, MAX_DEVICES);
 }
 
-Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
-                           Error *error) {
+Compilation *executable_begin(const Module *module, Mesh asked, const CompileOptions *options,
+                              Error *error) {
   static const CompileOptions defaults = {0};
   Mesh mesh;
   if (!choose_mesh(module, asked, &mesh, error)) return NULL;
-  Program *program = program_new(module, mesh, options ? options : &defaults, error);
+  return compilation_new(module, mesh, options ? options : &defaults);
+}
+
+Executable *executable_end(Compilation *compilation, Error *error) {
+  Program *program = compilation_end(compilation, error);
   if (!program) return NULL;
   Executable *executable = ARENA_NEW(program->arena, Executable);
-  *executable = (Executable){.program = program, .mesh = mesh};
+  *executable = (Executable){.program = program, .mesh = program->mesh};
   return executable;
+}
+
+Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
+                           Error *error) {
+  Compilation *compilation = executable_begin(module, asked, options, error);
+  if (!compilation) return NULL;
+  while (compilation_step(compilation)) {}
+  return executable_end(compilation, error);
 }
 
 static void destroy(Executable *executable) {

@@ -21,6 +21,11 @@ typedef struct Executable {
 Executable *executable_new(const Module *module, Mesh asked, const CompileOptions *options,
                            Error *error);
 
+/* The same in steps: see compilation_step in compile/program.h. NULL with an error if the mesh does not fit. */
+Compilation *executable_begin(const Module *module, Mesh asked, const CompileOptions *options,
+                              Error *error);
+Executable *executable_end(Compilation *compilation, Error *error);
+
 /* Returns the mesh that a module asks for: replica_count and num_partitions of its header, or those of its
 ** shard_maps' mesh; 0 for a number that it leaves open. */
 Mesh module_mesh(const Module *module);

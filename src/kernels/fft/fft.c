@@ -56,7 +56,7 @@ typedef struct FftPlan {
 /* The transform of the lines along one axis. */
 typedef struct AxisJob {
   FftPlan *plan;
-  Arena *arena;
+  FftTables *tables;
   int64_t length;       /* of the whole transform; in reals if it is from or to reals */
   int64_t outer, inner; /* lines are [outer][length][inner] */
   bool inverse;
@@ -113,47 +113,34 @@ static int64_t half_factor(int64_t n) {
   return 0;
 }
 
-/* [k1][re, im][l]: w_n^(k1 l) */
-static void *lane_roots(const FftPass *pass, int64_t n, PrimitiveType real, Arena *arena) {
-  int64_t length = pass->transform->length, lanes = pass->lanes, at = 0;
-  size_t bytes = real == F64 ? 8 : 4;
-  uint8_t *all = arena_alloc_array(arena, (size_t)(2 * length * lanes), bytes);
-  for (int64_t k = 0; k < length; k++, at += 2 * lanes) {
-    for (int64_t l = 0; l < lanes; l++) {
-      double re, im;
-      fft_root(k * l % n, n, &re, &im);
-      for (int part = 0; part < 2; part++) {
-        int64_t i = at + part * lanes + l;
-        double value = part ? im : re;
-        if (real == F64) {
-          ((double *)all)[i] = value;
-        } else {
-          ((float *)all)[i] = (float)value;
-        }
-      }
-    }
-  }
-  return all;
+/* [k1][re, im][l]: w_n^(k1 l). a: n, b: lanes; item i is k1 * lanes + l. */
+static void fill_lane_root(const FftTable *t, void *table, int64_t i) {
+  int64_t k = i / t->b, l = i % t->b;
+  double re, im;
+  fft_root(k * l % t->a, t->a, &re, &im);
+  fft_set(t->real, table, 2 * k * t->b + l, re);
+  fft_set(t->real, table, (2 * k + 1) * t->b + l, im);
 }
 
-/* [block][k1][re, im]: w_n^(k1 lanes block) */
-static void *tile_roots(const FftPass *pass, int64_t n, PrimitiveType real, Arena *arena) {
-  int64_t length = pass->transform->length;
-  int64_t blocks = (pass->group + pass->lanes - 1) / pass->lanes;
-  size_t bytes = real == F64 ? 8 : 4;
-  uint8_t *all = arena_alloc_array(arena, (size_t)(2 * length * blocks), bytes);
-  for (int64_t i = 0; i < blocks * length; i++) {
-    double re, im;
-    fft_root(i / length * pass->lanes % n * (i % length) % n, n, &re, &im);
-    if (real == F64) {
-      ((double *)all)[2 * i] = re;
-      ((double *)all)[2 * i + 1] = im;
-    } else {
-      ((float *)all)[2 * i] = (float)re;
-      ((float *)all)[2 * i + 1] = (float)im;
-    }
-  }
-  return all;
+/* [block][k1][re, im]: w_n^(k1 lanes block). a: n, b: lanes, c: length; item i is block * length + k1. */
+static void fill_tile_root(const FftTable *t, void *table, int64_t i) {
+  double re, im;
+  fft_root(i / t->c * t->b % t->a * (i % t->c) % t->a, t->a, &re, &im);
+  fft_set(t->real, table, 2 * i, re);
+  fft_set(t->real, table, 2 * i + 1, im);
+}
+
+/* Adds the factors between the two passes over a line of n. */
+static void add_factors(FftTables *tables, FftPass *pass, int64_t n) {
+  int64_t length = pass->transform->length, lanes = pass->lanes;
+  int64_t blocks = (pass->group + lanes - 1) / lanes;
+  FftTable *of_lanes =
+      fft_add_table(tables, &pass->lane_roots, 2 * length * lanes, length * lanes, fill_lane_root);
+  FftTable *of_tiles = fft_add_table(tables, &pass->tile_roots, 2 * length * blocks,
+                                     length * blocks, fill_tile_root);
+  of_lanes->a = of_tiles->a = n;
+  of_lanes->b = of_tiles->b = lanes;
+  of_tiles->c = length;
 }
 
 static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_line,
@@ -161,10 +148,8 @@ static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_lin
   Step *step = add_step(job->plan, from, to);
   int64_t h = job->length / 2;
   step->pairs = true;
-  step->pair =
-      (FftPairs){.length = h,
-                 .roots = fft_roots(h / 2 + 1, 1, job->length, job->plan->real, job->arena),
-                 .split = job->real == FFT_SPLIT};
+  step->pair = (FftPairs){.length = h, .split = job->real == FFT_SPLIT};
+  fft_add_roots(job->tables, &step->pair.roots, h / 2 + 1, job->length);
   step->from_line = from_line;
   step->to_line = to_line;
   step->blocks = (h / 2 + CHUNK_PAIRS) / CHUNK_PAIRS;
@@ -184,7 +169,7 @@ static void add_long(const AxisJob *job, int64_t n, int64_t n1) {
   }
   Step *columns = add_step(plan, from, SPECTRUM);
   FftLines in = {.inner = n2, .outer = line, .lane = 2, .step = 2 * n2, .parts = 2};
-  columns->pass = (FftPass){.transform = fft_transform(n1, plan->real, job->arena),
+  columns->pass = (FftPass){.transform = fft_transform(n1, job->tables),
                             .from = in,
                             .to = in,
                             .loaded = n1,
@@ -194,13 +179,12 @@ static void add_long(const AxisJob *job, int64_t n, int64_t n1) {
                             .inverse = job->inverse,
                             .scale = 1};
   choose_lanes(&columns->pass, plan->real);
-  columns->pass.lane_roots = lane_roots(&columns->pass, n, plan->real, job->arena);
-  columns->pass.tile_roots = tile_roots(&columns->pass, n, plan->real, job->arena);
+  add_factors(job->tables, &columns->pass, n);
   finish_pass(plan, columns);
   bool splits = job->real == FFT_SPLIT;
   Step *rows = add_step(plan, SPECTRUM, job->to);
   rows->pass = (FftPass){
-      .transform = n1 == n2 ? columns->pass.transform : fft_transform(n2, plan->real, job->arena),
+      .transform = n1 == n2 ? columns->pass.transform : fft_transform(n2, job->tables),
       .from = {.inner = 1, .outer = 2 * n2, .step = 2, .parts = 2},
       .to =
           {.inner = n1, .outer = splits ? half_line : line, .lane = 2, .step = 2 * n1, .parts = 2},
@@ -229,7 +213,7 @@ static void add_short(const AxisJob *job, int64_t n) {
   bool halved = job->real == FFT_SPLIT || job->real == FFT_JOIN;
   bool from_real = job->is_real && !job->inverse, to_real = job->is_real && job->inverse;
   int64_t spectrum = job->is_real ? job->length / 2 + 1 : job->length;
-  pass->transform = fft_transform(n, plan->real, job->arena);
+  pass->transform = fft_transform(n, job->tables);
   pass->loaded = from_real ? n : spectrum;
   pass->kept = to_real ? n : spectrum;
   pass->from = lines_of(pass->loaded, job->inner, from_real && !halved ? 1 : 2);
@@ -243,7 +227,7 @@ static void add_short(const AxisJob *job, int64_t n) {
   if (whole_reals && !has_few_lines(pass, plan->real)) {
     pass->real = job->inverse ? FFT_TWO_BACK : FFT_TWO;
   }
-  if (halved) pass->real_roots = fft_roots(n / 2 + 1, 1, job->length, plan->real, job->arena);
+  if (halved) fft_add_roots(job->tables, &pass->real_roots, n / 2 + 1, job->length);
   choose_lanes(pass, plan->real);
   finish_pass(plan, step);
 }
@@ -265,7 +249,7 @@ static void add_axis(AxisJob *job) {
 
 /* --- The kernel's interface ------------------------------------------------------------------- */
 
-static void plan_axes(FftPlan *plan, const Instruction *fft, Arena *arena) {
+static void plan_axes(FftPlan *plan, const Instruction *fft, FftTables *tables) {
   const Int64List *lengths = &fft->a->fft_length;
   const Shape *shape = fft->a->fft_type == FFT_IRFFT ? fft->operands[0]->shape : fft->shape;
   bool inverse = fft->a->fft_type == FFT_IFFT || fft->a->fft_type == FFT_IRFFT;
@@ -276,7 +260,7 @@ static void plan_axes(FftPlan *plan, const Instruction *fft, Arena *arena) {
     int back = last_is_last ? (i + 1) % lengths->count : i; /* axes from the last one */
     int d = shape->rank - 1 - back;
     AxisJob job = {.plan = plan,
-                   .arena = arena,
+                   .tables = tables,
                    .length = lengths->items[lengths->count - 1 - back],
                    .outer = 1,
                    .inner = 1,
@@ -307,7 +291,10 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   PrimitiveType type = instruction->shape->type;
   p->real = type == C128 || type == F64 ? F64 : F32;
   p->steps = ARENA_ARRAY(arena, Step, STEPS_PER_AXIS * instruction->a->fft_length.count);
-  plan_axes(p, instruction, arena);
+  FftTables tables = {.arena = arena, .real = p->real};
+  tables.end = &tables.first;
+  plan_axes(p, instruction, &tables);
+  p->kernel.preparation = tables.first;
   const Shape *operand = instruction->operands[0]->shape;
   int64_t bytes = shape_bytes(operand), result_bytes = shape_bytes(instruction->shape), scratch = 0;
   if (result_bytes > bytes) bytes = result_bytes;

@@ -22,6 +22,7 @@
 #define XLA_KERNELS_FFT_FFT_H
 
 #include "base/arena.h"
+#include "kernels/preparation.h"
 #include "value/types.h"
 
 enum {
@@ -49,14 +50,37 @@ struct FftTransform {
   const void *spectrum;            /* [re, im][k]: the conjugate chirp's, over the elements */
 };
 
-/* Returns the transform of a length. real: F32 or F64. */
-const FftTransform *fft_transform(int64_t length, PrimitiveType real, Arena *arena);
+/* Plans tables: their memory is the arena's, and `first` lists the work that fills them. */
+typedef struct FftTables {
+  Arena *arena;
+  PrimitiveType real; /* F32 or F64 */
+  Preparation *first, **end;
+} FftTables;
+
+/* Adds a table of `reals` numbers of type `real` to the list. Its memory is allocated when it is filled; then *table
+** points to it. `fill` writes the numbers of item i < count. */
+typedef struct FftTable FftTable;
+struct FftTable {
+  Preparation preparation;
+  Arena *arena;
+  PrimitiveType real;
+  const void **table;
+  int64_t reals, count, done;
+  void (*fill)(const FftTable *t, void *table, int64_t i);
+  int64_t a, b, c; /* for fill */
+};
+FftTable *fft_add_table(FftTables *tables, const void **table, int64_t reals, int64_t count,
+                        void (*fill)(const FftTable *t, void *table, int64_t i));
+void fft_set(PrimitiveType real, void *reals, int64_t i, double value);
+
+/* Returns the transform of a length. */
+const FftTransform *fft_transform(int64_t length, FftTables *tables);
 bool fft_has_stages(int64_t length);
 /* Returns whether a line can be transformed by itself, without other lines in the lanes. */
 bool fft_runs_alone(const FftTransform *transform, PrimitiveType real);
 
-/* Returns a table [re, im][j < count] of exp(-2 pi i (j * step modulo n) / n). */
-void *fft_roots(int64_t count, int64_t step, int64_t n, PrimitiveType real, Arena *arena);
+/* Adds a table [re, im][j < count] of exp(-2 pi i j / n). */
+void fft_add_roots(FftTables *tables, const void **table, int64_t count, int64_t n);
 /* Computes exp(-2 pi i k / n), rounded to double; 0 <= k < n. */
 void fft_root(int64_t k, int64_t n, double *re, double *im);
 
@@ -135,7 +159,9 @@ typedef struct FftPairs {
 void fft_pairs_f32(const FftPairs *pairs, const float *from, float *to);
 void fft_pairs_f64(const FftPairs *pairs, const double *from, double *to);
 
-/* Transforms one line in planes re and im, for planning. memory: two more planes of `room` elements. */
-void fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory);
+/* Transforms one line in planes re and im, for planning. memory: two more planes of `room` elements. Returns false if it
+** continues in another turn. */
+bool fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory,
+                   FftTurn *turn);
 
 #endif

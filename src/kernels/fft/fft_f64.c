@@ -4,11 +4,15 @@
 #define NAMED(name)  name##_f64
 #include "kernels/fft/fft_lines.h"
 
-void fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory) {
+bool fft_alone_f64(const FftTransform *transform, double *re, double *im, double *memory,
+                   FftTurn *turn) {
   Planes planes = {re, im}, other = {memory, memory + transform->room};
-  run_transform(transform, &planes, &other, 1, &(FftTurn){.left = INT64_MAX});
+  turn->at = 0;
+  run_transform(transform, &planes, &other, 1, turn);
+  if (turn->left == 0) return false;
   for (int64_t k = 0; planes.re != re && k < transform->length; k++) {
     re[k] = planes.re[k];
     im[k] = planes.im[k];
   }
+  return true;
 }

@@ -1,8 +1,10 @@
 /*
-** Plans the transform of a length: stages and their roots, or the chirp and its spectrum.
+** Plans the transform of a length: stages and their roots, or the chirp and its spectrum. The tables are filled later,
+** step by step: those of a line of millions take seconds.
 */
 #include <math.h>
 
+#include "base/min_max.h"
 #include "kernels/fft/fft.h"
 
 void fft_root(int64_t k, int64_t n, double *re, double *im) {
@@ -18,12 +20,9 @@ void fft_root(int64_t k, int64_t n, double *re, double *im) {
   *im = lower ? y : -y;
 }
 
-static void *new_reals(int64_t count, PrimitiveType real, Arena *arena) {
-  return real == F64 ? (void *)ARENA_ARRAY(arena, double, count)
-                     : (void *)ARENA_ARRAY(arena, float, count);
-}
+/* --- Tables ----------------------------------------------------------------------------------- */
 
-static void set_real(void *reals, int64_t i, PrimitiveType real, double value) {
+void fft_set(PrimitiveType real, void *reals, int64_t i, double value) {
   if (real == F64) {
     ((double *)reals)[i] = value;
   } else {
@@ -31,17 +30,50 @@ static void set_real(void *reals, int64_t i, PrimitiveType real, double value) {
   }
 }
 
-void *fft_roots(int64_t count, int64_t step, int64_t n, PrimitiveType real, Arena *arena) {
-  void *roots = new_reals(2 * count, real, arena);
-  int64_t numerator = 0;
-  for (int64_t i = 0; i < count; i++) {
-    double re, im;
-    fft_root(numerator, n, &re, &im);
-    set_real(roots, i, real, re);
-    set_real(roots, count + i, real, im);
-    numerator = (numerator + step) % n;
-  }
-  return roots;
+static void *new_reals(Arena *arena, PrimitiveType real, int64_t count) {
+  return arena_alloc_uncleared(arena, (uint64_t)count * (real == F64 ? 8 : 4));
+}
+
+static void add(FftTables *tables, Preparation *preparation, bool (*step)(Preparation *)) {
+  preparation->step = step;
+  *tables->end = preparation;
+  tables->end = &preparation->next;
+}
+
+/* Items of a table in a step: a sine and a cosine take some 100 ns. */
+enum { STEP_ITEMS = 1 << 15 };
+
+static bool fill_table(Preparation *preparation) {
+  FftTable *t = (FftTable *)preparation;
+  if (!*t->table) *t->table = new_reals(t->arena, t->real, t->reals);
+  int64_t end = min_i64(t->done + STEP_ITEMS, t->count);
+  for (; t->done < end; t->done++) t->fill(t, (void *)*t->table, t->done);
+  return t->done == t->count;
+}
+
+FftTable *fft_add_table(FftTables *tables, const void **table, int64_t reals, int64_t count,
+                        void (*fill)(const FftTable *t, void *table, int64_t i)) {
+  FftTable *t = ARENA_NEW(tables->arena, FftTable);
+  *t = (FftTable){.arena = tables->arena,
+                  .real = tables->real,
+                  .table = table,
+                  .reals = reals,
+                  .count = count,
+                  .fill = fill};
+  add(tables, &t->preparation, fill_table);
+  return t;
+}
+
+/* a: n */
+static void fill_root(const FftTable *t, void *table, int64_t i) {
+  double re, im;
+  fft_root(i, t->a, &re, &im);
+  fft_set(t->real, table, i, re);
+  fft_set(t->real, table, t->count + i, im);
+}
+
+void fft_add_roots(FftTables *tables, const void **table, int64_t count, int64_t n) {
+  fft_add_table(tables, table, 2 * count, count, fill_root)->a = n;
 }
 
 /* --- Stages ----------------------------------------------------------------------------------- */
@@ -65,41 +97,37 @@ bool fft_has_stages(int64_t length) {
   return set_radices(&t) == 1;
 }
 
-/* [k - 1][re, im][p]: w_n^(p k) */
-static void *stage_roots(int64_t n, int radix, PrimitiveType real, Arena *arena) {
-  int64_t m = n / radix;
-  void *roots = new_reals(2 * (radix - 1) * m, real, arena);
-  for (int64_t p = 0; p < m; p++) {
-    for (int64_t k = 1; k < radix; k++) {
-      double re, im;
-      fft_root(p * k, n, &re, &im);
-      set_real(roots, 2 * (k - 1) * m + p, real, re);
-      set_real(roots, (2 * k - 1) * m + p, real, im);
-    }
-  }
-  return roots;
+/* [k - 1][re, im][p]: w_n^(p k). a: n, b: radix, c: m; item i is p * (radix - 1) + k - 1. */
+static void fill_stage_root(const FftTable *t, void *table, int64_t i) {
+  int64_t p = i / (t->b - 1), k = i % (t->b - 1) + 1;
+  double re, im;
+  fft_root(p * k, t->a, &re, &im);
+  fft_set(t->real, table, 2 * (k - 1) * t->c + p, re);
+  fft_set(t->real, table, (2 * k - 1) * t->c + p, im);
 }
 
-/* [cos, sin][j]: the conjugates of roots */
-static void *stage_turns(int radix, PrimitiveType real, Arena *arena) {
-  void *turns = new_reals((int64_t)2 * radix, real, arena);
-  for (int j = 0; j < radix; j++) {
-    double re, im;
-    fft_root(j, radix, &re, &im);
-    set_real(turns, j, real, re);
-    set_real(turns, radix + j, real, -im);
-  }
-  return turns;
+/* [cos, sin][j]: the conjugates of roots. a: radix */
+static void fill_turn(const FftTable *t, void *table, int64_t j) {
+  double re, im;
+  fft_root(j, t->a, &re, &im);
+  fft_set(t->real, table, j, re);
+  fft_set(t->real, table, t->a + j, -im);
 }
 
-static void plan_stages(FftTransform *t, PrimitiveType real, Arena *arena) {
+static void plan_stages(FftTransform *t, FftTables *tables) {
   int64_t n = t->length;
   for (int i = 0; i < t->stages; i++) {
     FftStage *stage = &t->stage[i];
-    stage->rest = n / stage->radix;
-    stage->roots = stage_roots(n, stage->radix, real, arena);
-    if (stage->radix % 2 == 1) stage->turns = stage_turns(stage->radix, real, arena);
-    n = stage->rest;
+    int64_t radix = stage->radix, m = n / radix;
+    stage->rest = m;
+    FftTable *roots =
+        fft_add_table(tables, &stage->roots, 2 * (radix - 1) * m, (radix - 1) * m, fill_stage_root);
+    roots->a = n;
+    roots->b = radix;
+    roots->c = m;
+    if (radix % 2 == 1)
+      fft_add_table(tables, &stage->turns, 2 * radix, radix, fill_turn)->a = radix;
+    n = m;
   }
 }
 
@@ -116,44 +144,105 @@ static int64_t convolution_length(int64_t least) {
   }
 }
 
-/* The spectrum is computed in double, whatever the type. */
-static void plan_convolution(FftTransform *t, PrimitiveType real, Arena *arena) {
-  int64_t n = t->length, size = convolution_length(2 * n - 1);
-  const FftTransform *exact = fft_transform(size, F64, arena);
-  double *re = ARENA_ARRAY(arena, double, size), *im = ARENA_ARRAY(arena, double, size);
-  double *memory = ARENA_ARRAY(arena, double, 2 * exact->room);
-  void *chirp = new_reals(2 * n, real, arena), *spectrum = new_reals(2 * size, real, arena);
-  int64_t square = 0; /* k^2 modulo 2n */
-  for (int64_t k = 0; k < n; k++) {
+/* The spectrum of the chirp, which is computed in double, whatever the type. */
+typedef struct Chirp {
+  Preparation preparation;
+  FftTables tables; /* whose list is at its end: only the arena and the type count */
+  FftTransform *t;
+  const FftTransform *exact;
+  enum { ALLOCATE, CHIRP, TRANSFORM, SPECTRUM } state;
+  int64_t at, square; /* at^2 modulo 2n */
+  double *re, *im, *memory;
+  void *chirp, *spectrum;
+  FftTurn turn;
+} Chirp;
+
+static void allocate(Chirp *c) {
+  Arena *arena = c->tables.arena;
+  int64_t size = c->exact->length;
+  c->re = new_reals(arena, F64, size);
+  c->im = new_reals(arena, F64, size);
+  c->memory = new_reals(arena, F64, 2 * c->exact->room);
+  c->t->chirp = c->chirp = new_reals(arena, c->tables.real, 2 * c->t->length);
+  c->t->spectrum = c->spectrum = new_reals(arena, c->tables.real, 2 * size);
+}
+
+static void fill_chirp(Chirp *c, int64_t end) {
+  int64_t n = c->t->length, size = c->exact->length;
+  for (int64_t k = c->at; k < end; k++) {
     double x, y;
-    fft_root(square, 2 * n, &x, &y);
-    set_real(chirp, k, real, x);
-    set_real(chirp, n + k, real, y);
-    re[k] = re[k ? size - k : 0] = x;
-    im[k] = im[k ? size - k : 0] = -y;
-    square += 2 * k + 1;
-    if (square >= 2 * n) square -= 2 * n;
+    if (k >= n) { /* between the chirp and its mirror image */
+      c->re[k] = c->im[k] = 0;
+      continue;
+    }
+    fft_root(c->square, 2 * n, &x, &y);
+    fft_set(c->tables.real, c->chirp, k, x);
+    fft_set(c->tables.real, c->chirp, n + k, y);
+    c->re[k] = c->re[k ? size - k : 0] = x;
+    c->im[k] = c->im[k ? size - k : 0] = -y;
+    c->square += 2 * k + 1;
+    if (c->square >= 2 * n) c->square -= 2 * n;
   }
-  fft_alone_f64(exact, re, im, memory);
-  for (int64_t k = 0; k < size; k++) {
-    set_real(spectrum, k, real, re[k] / (double)size);
-    set_real(spectrum, size + k, real, im[k] / (double)size);
+}
+
+static void fill_spectrum(Chirp *c, int64_t end) {
+  int64_t size = c->exact->length;
+  for (int64_t k = c->at; k < end; k++) {
+    fft_set(c->tables.real, c->spectrum, k, c->re[k] / (double)size);
+    fft_set(c->tables.real, c->spectrum, size + k, c->im[k] / (double)size);
   }
-  t->convolution = real == F64 ? exact : fft_transform(size, real, arena);
-  t->chirp = chirp;
-  t->spectrum = spectrum;
+}
+
+/* Does some items of a state, of `count`; the next state follows after the last one. */
+static void go_on(Chirp *c, int64_t count, void (*fill)(Chirp *c, int64_t end)) {
+  int64_t end = min_i64(c->at + STEP_ITEMS, count);
+  fill(c, end);
+  c->at = end == count ? 0 : end;
+  if (end == count) c->state++;
+}
+
+enum { TURN_PIECES = 4 }; /* of FFT_PIECE pairs: some milliseconds */
+
+static bool fill_convolution(Preparation *preparation) {
+  Chirp *c = (Chirp *)preparation;
+  switch (c->state) {
+  case ALLOCATE:
+    allocate(c);
+    c->state = CHIRP;
+    return false;
+  case CHIRP: go_on(c, c->exact->length - c->t->length + 1, fill_chirp); return false;
+  case TRANSFORM:
+    c->turn.left = TURN_PIECES;
+    if (fft_alone_f64(c->exact, c->re, c->im, c->memory, &c->turn)) c->state = SPECTRUM;
+    return false;
+  default: go_on(c, c->exact->length, fill_spectrum); return c->state > SPECTRUM;
+  }
+}
+
+static void plan_convolution(FftTransform *t, FftTables *tables) {
+  int64_t size = convolution_length(2 * t->length - 1);
+  PrimitiveType real = tables->real;
+  tables->real = F64;
+  const FftTransform *exact = fft_transform(size, tables);
+  tables->real = real;
+  Chirp *c = ARENA_NEW(tables->arena, Chirp);
+  c->tables = *tables;
+  c->t = t;
+  c->exact = exact;
+  add(tables, &c->preparation, fill_convolution);
+  t->convolution = real == F64 ? exact : fft_transform(size, tables);
   t->room = size;
 }
 
-const FftTransform *fft_transform(int64_t length, PrimitiveType real, Arena *arena) {
-  FftTransform *t = ARENA_NEW(arena, FftTransform);
+const FftTransform *fft_transform(int64_t length, FftTables *tables) {
+  FftTransform *t = ARENA_NEW(tables->arena, FftTransform);
   t->length = length;
   t->room = length + 1; /* FFT_SPLIT makes one more */
   if (set_radices(t) == 1) {
-    plan_stages(t, real, arena);
+    plan_stages(t, tables);
   } else {
     t->stages = 0;
-    plan_convolution(t, real, arena);
+    plan_convolution(t, tables);
   }
   return t;
 }
