@@ -53,11 +53,11 @@ export function guarded(method, name = method.name) {
       try {
         result = method.apply(this, args);
       } catch (error) {
-        throw foreign(name, error);
+        throw foreign(name, error, args);
       }
       if (!(result instanceof Promise)) return result;
       return result.catch((error) => {
-        throw foreign(name, error);
+        throw foreign(name, error, args);
       });
     },
   }[name];
@@ -65,11 +65,35 @@ export function guarded(method, name = method.name) {
   return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
 }
 
-function foreign(operation, error) {
+function foreign(operation, error, args) {
   if (isXlaError(error) || callersOwn.has(error)) return error;
-  const message = `${operation}: ${messageOf(error)}`;
-  return new XlaError(isLimit(error) ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT', message, {
-    operation,
-    cause: error,
-  });
+  const [code, message] = isLimit(error)
+    ? ['RESOURCE_EXHAUSTED', messageOf(error)] : ['INVALID_ARGUMENT', unreadableMessage(error, args)];
+  return new XlaError(code, `${operation}: ${message}`, { operation, cause: error });
+}
+
+/** Names the argument that cannot be read, if there is one. */
+function unreadableMessage(error, args) {
+  const number = args.findIndex((value) => isUnreadable(value));
+  if (number < 0) return messageOf(error);
+  return `argument ${number + 1} cannot be read (${messageOf(error)}); it must be a value whose properties and elements ` +
+    'can be read: no revoked Proxy, no getter that throws, and no array whose buffer was transferred or shortened';
+}
+
+const [MAX_DEPTH, MAX_KEYS] = [3, 100];
+const { values: valuesOf } = Object.getPrototypeOf(Uint8Array.prototype);
+
+function isUnreadable(value, depth = 0) {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
+  try {
+    // Both throw if the buffer was transferred, or became too short.
+    if (ArrayBuffer.isView(value)) return value instanceof DataView ? value.byteLength < 0 : !valuesOf.call(value);
+    const keys = Array.isArray(value) ? value.slice(0, MAX_KEYS).keys() : Object.keys(value).slice(0, MAX_KEYS);
+    for (const key of keys) {
+      if (depth < MAX_DEPTH && isUnreadable(value[key], depth + 1)) return true;
+    }
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -344,7 +344,7 @@ describe('failures let go', () => {
         { aborted: true, ...methods, get reason() { return trap(); } },
         { ...methods, count: 0, get aborted() { return this.count++ > 0 && trap(); } },
         { ...methods, count: 0, get aborted() { return this.count++ > 1 && trap(); } },
-      ]) await refused(execute(signal), 'INVALID_ARGUMENT', /execute: the value defends itself/);
+      ]) await refused(execute(signal), 'INVALID_ARGUMENT', /execute: .*the value defends itself/);
     }
     assert.ok(client.heapInUse - before < 1000, `${client.heapInUse - before} bytes`);
     const firing = { ...methods, aborted: false, addEventListener(name, listener) {

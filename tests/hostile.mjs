@@ -117,10 +117,15 @@ export function checkError(error, what) {
   assert.equal(typeof error.message, 'string', what);
   assert.ok(error.message.length <= 10_000, `${what}: ${error.message.length} characters`);
   // Of our own mistakes, the boundary makes XlaErrors too: they have them as their cause.
-  if (error.cause === undefined || error.cause instanceof Defence || error.cause?.code) return; // a code: Node's
+  if (error.cause === undefined || error.cause?.code) return; // a code: Node's
+  if (error.cause instanceof Defence) {
+    assert.match(error.message, /argument \d+ cannot be read/, `${what}: ${error.message}`);
+    return;
+  }
   const isOurs = /Cannot read|is not a function|is not defined|not iterable|null|Reduce of/;
   const text = String(error.cause?.message);
   const ofTheProxy = /revoked|TypedArray|detached/.test(text);
+  if (ofTheProxy) assert.match(error.message, /argument \d+ cannot be read|was disposed|must be/, `${what}: ${error.message}`);
   assert.ok(ofTheProxy || !isOurs.test(text), `${what}: ${error.cause?.stack}`);
 }
 

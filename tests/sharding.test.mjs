@@ -294,7 +294,7 @@ ENTRY e {
   });
 
   test("sharding attributes in each of XLA's forms", async () => {
-    for (const sharding of ['{replicated}', '{manual}', '{unknown}', '{unreduced}', '{maximal device=3}',
+    for (const sharding of ['{replicated}', '{manual}', '{unknown}', '{unreduced}', '{maximal device=3}', '{maximal device=-1}',
       '{devices=[2]<=[2]}', '{devices=[2]1,0}', '{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dims={manual, replicated}}',
       '{devices=[2]<=[2] metadata={op_name="a}" source_line=3}}', '{devices=[2]<=[2] shard_as 1}', '{replicated shard_like 0}',
       '{{replicated}, /*index=1*/{devices=[2]<=[2]}}', '{}', "{mesh['a'=2], [{'a'}]}", '{maximal_mesh[device_id=0]}']) {

@@ -471,7 +471,7 @@ static bool scan_part(Scan *scan, Tiles *tiles) {
     tiles->kind = TILES_OTHER;
     return scan_assignment(scan, tiles);
   }
-  if (accept(scan, "device=")) return scan_number(scan, &number);
+  if (accept(scan, "device=")) return accept(scan, "-1") || scan_number(scan, &number);
   if (accept(scan, "last_tile_dim_replicate")) {
     tiles->reasons[0] = TILES_REPLICATED;
     tiles->trailing = 1;
