@@ -227,6 +227,40 @@ describe('in a builder', () => {
   });
 });
 
+describe('collectives', () => {
+  const ADDER = 'add { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b) }';
+  const program = (operation) => `HloModule m, replica_count=2
+${ADDER}
+ENTRY main {
+  x = f32[2] parameter(0)
+  ROOT y = ${operation} }`;
+  /** J^T c = sum over devices: <c, J t> of all devices equals <J^T c, t> of all devices. */
+  for (const [name, operation] of [
+    ['all-reduce', 'f32[2] all-reduce(x), replica_groups={{0,1}}, to_apply=add'],
+    ['all-gather', 'f32[4] all-gather(x), replica_groups={{0,1}}, dimensions={0}'],
+    ['reduce-scatter', 'f32[1] reduce-scatter(x), replica_groups={{0,1}}, dimensions={0}, to_apply=add'],
+    ['all-to-all', 'f32[2] all-to-all(x), replica_groups={{0,1}}, dimensions={0}'],
+    ['collective-permute', 'f32[2] collective-permute(x), source_target_pairs={{0,1}}'],
+    ['collective-broadcast', 'f32[2] collective-broadcast(x), replica_groups={{1,0}}'],
+  ]) {
+    test(`${name}: forward and reverse mode agree over the devices`, async () => {
+      const module = client.parseHlo(program(operation));
+      const tangents = [[1, 2], [3, 5]];
+      const onAll = async (derived, more) => {
+        const executable = await client.compile(derived);
+        const results = await executable.executeReplicas(more.map((own) => [[0.5, 1.5], own]));
+        return results.map((own) => own.at(-1).toArray());
+      };
+      const forward = await onAll(client.jvp(module), tangents);
+      const cotangents = forward.map((own, device) => own.map((_, i) => 7 * device + i + 1));
+      const backward = await onAll(client.vjp(module), cotangents);
+      const product = (xs, ys) => flat(xs).reduce((sum, x, i) => sum + x * flat(ys)[i], 0);
+      assert.equal(product(forward, cotangents), product(backward, tangents));
+      assert.notEqual(product(forward, cotangents), 0);
+    });
+  }
+});
+
 test('memory returns to where it began', () => {
   const loss = client.parseHlo(LOSS);
   client.gradient(loss, { wrt: 1 }).dispose();

@@ -1,5 +1,6 @@
 /* Collectives. The loss of a program on several devices is the sum over the devices' losses; so the cotangent of a value
 ** that came from another device goes back to that device. */
+#include "base/min_max.h"
 #include "rewrite/gradient/linear.h"
 
 /* A collective that is added has a channel of its own. */
@@ -35,45 +36,53 @@ void linearize_all_reduce(Linear *l, Instruction *x) {
   }
 }
 
-/* Adds the operation that goes back, on the cotangents, with the shapes of the operands. */
+/* Adds the operation that goes back, for the cotangent of each operand by itself. */
 static void go_back(Linear *l, Instruction *x, Instruction *const *ct, Opcode opcode,
-                    const Attributes *a) {
+                    const Attributes *from) {
+  for (int k = 0; k < x->operand_count; k++) {
+    if (!ct[k] || !is_linear(l, x->operands[k])) continue;
+    const Shape *shape = x->operands[k]->shape;
+    Attributes a = own_channel(l, from);
+    if (opcode == HLO_REDUCE_SCATTER || opcode == HLO_ALL_REDUCE) {
+      a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+    }
+    add_cotangent(l, x->operands[k], make(l, opcode, shape, &ct[k], 1, &a));
+  }
+}
+
+/* Several operands of all-to-all are the parts for each device: they go back together. */
+static void go_back_together(Linear *l, Instruction *x, Instruction *const *ct) {
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
-  const Shape **shapes = ARENA_ARRAY(l->arena, const Shape *, count);
   for (int k = 0; k < count; k++) {
-    const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[k] : x->shape;
-    operands[k] = ct[k] ? ct[k] : make_zeros(l, shape);
-    shapes[k] = x->operands[k]->shape;
+    operands[k] = ct[k] ? ct[k] : make_zeros(l, x->operands[k]->shape);
   }
-  bool several = shape_is_tuple(x->shape);
-  const Shape *shape = several ? shape_tuple(l->arena, count, shapes) : shapes[0];
-  Instruction *back = make(l, opcode, shape, operands, count, a);
-  for (int k = 0; k < count; k++) {
-    add_cotangent(l, x->operands[k], several ? make_element(l, back, k) : back);
-  }
+  Attributes a = own_channel(l, x->a);
+  Instruction *back = make(l, HLO_ALL_TO_ALL, x->shape, operands, count, &a);
+  for (int k = 0; k < count; k++) add_cotangent(l, x->operands[k], make_element(l, back, k));
 }
 
 /* all-reduce and all-to-all are their own transposition. */
 void transpose_collective(Linear *l, Instruction *x, Instruction *const *ct) {
-  Attributes a = own_channel(l, x->a);
-  go_back(l, x, ct, x->opcode, &a);
+  if (x->opcode == HLO_ALL_TO_ALL && shape_is_tuple(x->shape)) {
+    go_back_together(l, x, ct);
+  } else {
+    go_back(l, x, ct, x->opcode, x->a);
+  }
 }
 
 void transpose_all_gather(Linear *l, Instruction *x, Instruction *const *ct) {
-  Attributes a = own_channel(l, x->a);
-  a.to_apply = module_add_reducer(l->d->module, HLO_ADD, x->operands[0]->shape->type);
-  go_back(l, x, ct, HLO_REDUCE_SCATTER, &a);
+  go_back(l, x, ct, HLO_REDUCE_SCATTER, x->a);
 }
 
 void transpose_reduce_scatter(Linear *l, Instruction *x, Instruction *const *ct) {
-  Attributes a = own_channel(l, x->a);
+  Attributes a = *x->a;
   a.to_apply = NULL;
   go_back(l, x, ct, HLO_ALL_GATHER, &a);
 }
 
 void transpose_collective_permute(Linear *l, Instruction *x, Instruction *const *ct) {
-  Attributes a = own_channel(l, x->a);
+  Attributes a = *x->a;
   Pair *pairs = ARENA_ARRAY(l->arena, Pair, a.source_target_pairs.count);
   for (int i = 0; i < a.source_target_pairs.count; i++) {
     Pair pair = a.source_target_pairs.items[i];
@@ -81,4 +90,57 @@ void transpose_collective_permute(Linear *l, Instruction *x, Instruction *const 
   }
   a.source_target_pairs.items = pairs;
   go_back(l, x, ct, HLO_COLLECTIVE_PERMUTE, &a);
+}
+
+/* pred[]: whether this device is the first of its group, whose value collective-broadcast sends. Its number is looked up
+** in a table; numbers beyond the table have the last entry, which is false. */
+static Instruction *is_sender(Linear *l, const Instruction *x) {
+  ReplicaGroups groups = x->a->replica_groups;
+  int64_t max = 0; /* without groups, device 0 sends to all */
+  for (int i = 0; i < groups.count; i++) {
+    if (groups.groups[i].count) max = max_i64(max, groups.groups[i].items[0]);
+  }
+  int64_t size = max + 2;
+  Literal *table = literal_new(l->arena, shape_of(l, PRED, 1, &size));
+  if (!groups.count) ((uint8_t *)table->data)[0] = 1;
+  for (int i = 0; i < groups.count; i++) {
+    if (groups.groups[i].count) ((uint8_t *)table->data)[groups.groups[i].items[0]] = 1;
+  }
+  Instruction *entries = computation_add_constant(l->computation, table, NULL);
+  Opcode number = x->a->channel_id ? HLO_PARTITION_ID : HLO_REPLICA_ID;
+  Instruction *operands[] = {entries, make(l, number, shape_scalar(U32), NULL, 0, NULL)};
+  static const int64_t one = 1;
+  Attributes a;
+  attributes_init(&a);
+  a.slice_sizes = (Int64List){1, &one};
+  Instruction *entry = make(l, HLO_DYNAMIC_SLICE, NULL, operands, 2, &a);
+  return make_reshape(l, entry, shape_scalar(PRED));
+}
+
+/* Whether the groups list the devices 0 to n - 1, as those of all-reduce must. */
+static bool lists_all(const ReplicaGroups *groups) {
+  int64_t max = -1, count = 0;
+  for (int i = 0; i < groups->count; i++) {
+    count += groups->groups[i].count;
+    for (int k = 0; k < groups->groups[i].count; k++)
+      max = max_i64(max, groups->groups[i].items[k]);
+  }
+  return count == max + 1;
+}
+
+/* The sender gets the sum of its group's cotangents, the others get nothing. */
+void transpose_collective_broadcast(Linear *l, Instruction *x, Instruction *const *ct) {
+  if (!lists_all(&x->a->replica_groups)) {
+    no_derivative(l, x, "has replica_groups that leave out devices");
+    return;
+  }
+  Instruction *sender = is_sender(l, x);
+  for (int k = 0; k < x->operand_count; k++) {
+    if (!ct[k] || !is_linear(l, x->operands[k])) continue;
+    Attributes a = own_channel(l, x->a);
+    const Shape *shape = x->operands[k]->shape;
+    a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
+    Instruction *sum = make(l, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
+    add_cotangent(l, x->operands[k], make_select(l, sender, sum, make_zeros(l, shape)));
+  }
 }

@@ -44,12 +44,16 @@ Instruction *extract(Extraction *e, Instruction *x) {
   return e->map[x->id];
 }
 
+/* Instructions that depend on stand-ins that nothing is bound to belong to another computation. */
 void extract_effects(Extraction *e) {
   Computation *from = e->from->computation;
+  bool *missing = ARENA_ARRAY(e->from->arena, bool, from->count);
   for (int i = 0; i < from->count; i++) {
     Instruction *x = from->instructions[i];
-    bool counts = !is_linear(e->from, x) && x->opcode != HLO_CONSTANT;
-    if (counts && instruction_has_side_effect(x)) extract(e, x);
+    if (e->map[i]) continue;
+    missing[i] = x->opcode == HLO_CONSTANT && !x->literal;
+    for (int k = 0; k < x->operand_count; k++) missing[i] |= missing[x->operands[k]->id];
+    if (!missing[i] && instruction_has_side_effect(x)) extract(e, x);
   }
 }
 

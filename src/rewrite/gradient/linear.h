@@ -178,6 +178,7 @@ Transposition transpose_negate, transpose_add, transpose_subtract, transpose_mul
     transpose_element, transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather,
     transpose_scatter, transpose_dot, transpose_convolution, transpose_reduce_window,
     transpose_select_and_scatter, transpose_fft, transpose_triangular_solve, transpose_collective,
-    transpose_all_gather, transpose_reduce_scatter, transpose_collective_permute;
+    transpose_all_gather, transpose_reduce_scatter, transpose_collective_permute,
+    transpose_collective_broadcast;
 
 #endif

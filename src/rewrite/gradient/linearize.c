@@ -167,8 +167,16 @@ static void linearize_formulas(Linear *l, Instruction *x, const Rule *rule) {
   set_tangent(l, x, tangent);
 }
 
+static bool is_dynamic(const Instruction *x) {
+  if (x->shape->dynamic) return true;
+  for (int k = 0; k < x->operand_count; k++) {
+    if (x->operands[k]->shape->dynamic) return true;
+  }
+  return false;
+}
+
 void linearize(Linear *l, Instruction *x, const Rule *rule) {
-  if (x->shape->dynamic) {
+  if (is_dynamic(x)) {
     refuse_derivative(l, x, "has a dynamic dimension; gradients need sizes that are known");
   } else if (rule->none) {
     refuse_derivative(l, x, rule->none);

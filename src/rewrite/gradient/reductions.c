@@ -146,11 +146,12 @@ Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instructi
   if (opcode != HLO_ADD) {
     ComparisonDirection direction = opcode == HLO_MAXIMUM ? COMPARE_GE : COMPARE_LE;
     set_tangent(l, x, pick(l, x->operands[0], t, x->a->window, direction, x->shape));
-  } else if (tangent_of(l, x->operands[1])) {
-    refuse_derivative(l, x, "has an initial value that depends on what is differentiated by");
   } else {
+    Instruction *init = tangent_of(l, x->operands[1]), *sum = NULL;
     Instruction *ops[] = {t, make_number(l, shape_scalar(x->shape->type), 0)};
-    set_tangent(l, x, make(l, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a));
+    if (t) sum = make(l, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
+    if (init) sum = make_plus(l, sum, make_broadcast(l, init, x->shape, (Int64List){0}));
+    set_tangent(l, x, sum);
   }
   return x;
 }

@@ -279,7 +279,10 @@ Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **op
   const Shape *shape = shape_is_tuple(x->shape) ? x->shape->elements[0] : x->shape;
   if (shape_elements(shape) == 0) return keep_instruction(l, x, operands);
   bool reversed = false;
-  int d = cumulative_dimension(x, &reversed);
+  int d = cumulative_dimension(x, &reversed), count = x->operand_count / 2;
+  for (int i = 0; i < count; i++) {
+    if (has_tangent(l, operands[count + i])) d = -1; /* it is not neutral, and counts once */
+  }
   if (!is_elementwise(x->a->to_apply)) {
     return refuse(l, x, operands, "reduces windows by a computation that is not element-wise");
   }

@@ -1,0 +1,104 @@
+/*
+** Differentiates all programs of the golden corpus, in forward and in reverse mode, and the results once more. Each must
+** become a valid module, or be refused with a reason. (tests/gradients.test.mjs compares values with JAX's.)
+**
+**   gradients [FILE.golden...]        default: those of tests/golden
+*/
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hlo/text/text.h"
+#include "rewrite/gradient/gradient.h"
+
+static int differentiated, refused, failures;
+
+static bool is_float(const Shape *shape) {
+  TypeKind kind = type_kind(shape->type);
+  return kind == KIND_FLOAT || kind == KIND_COMPLEX;
+}
+
+/* Lists the parameters that can be differentiated by. */
+static int float_parameters(const Module *module, int *out) {
+  int count = 0;
+  for (int i = 0; i < module->entry->parameter_count; i++) {
+    if (is_float(module->entry->parameters[i]->shape)) out[count++] = i;
+  }
+  return count;
+}
+
+static bool is_reason(const Error *error) {
+  return (error->code == STATUS_UNIMPLEMENTED || error->code == STATUS_INVALID_ARGUMENT) &&
+         strncmp(error->message, "gradient: ", 10) == 0;
+}
+
+/* Differentiates `orders` times. */
+static void differentiate(const char *name, const Module *module, GradientMode mode, int orders) {
+  int *wrt = calloc((size_t)module->entry->parameter_count + 1, sizeof *wrt);
+  GradientOptions options = {
+      .mode = mode, .wrt_count = float_parameters(module, wrt), .wrt = wrt, .max_iterations = 4};
+  Error error = {0};
+  Module *made = options.wrt_count ? module_differentiate(module, &options, &error) : NULL;
+  free(wrt);
+  if (made) {
+    differentiated++;
+    if (orders > 1) differentiate(name, made, mode, orders - 1);
+    module_free(made);
+  } else if (error.code && is_reason(&error)) {
+    refused++;
+    if (getenv("SHOW")) printf("REFUSED %s: %s\n", name, error.message);
+  } else if (error.code) {
+    failures++;
+    printf("FAIL %s, mode %d: %s\n", name, mode, error.message);
+  }
+}
+
+static void check(const char *name, const char *text, size_t length) {
+  Error error = {0};
+  Module *module = hlo_parse(text, length, &error);
+  if (!module) return; /* programs that are tested as wrong */
+  differentiate(name, module, GRADIENT_JVP, 2);
+  differentiate(name, module, GRADIENT_VJP, 2);
+  module_free(module);
+}
+
+static char *read_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  fseek(file, 0, SEEK_END);
+  *length = (size_t)ftell(file);
+  rewind(file);
+  char *text = malloc(*length + 1);
+  *length = fread(text, 1, *length, file);
+  text[*length] = 0;
+  fclose(file);
+  return text;
+}
+
+/* Finds the cases: a line "case NAME", then later "hlo BYTES" and the text. */
+static void check_file(const char *path) {
+  size_t length;
+  char *text = read_file(path, &length), name[256] = "";
+  for (char *line = text; line && *line;) {
+    char *end = strchr(line, '\n');
+    if (!end) break;
+    long bytes = 0;
+    if (sscanf(line, "case %255s", name) != 1 && sscanf(line, "hlo %ld", &bytes) == 1) {
+      check(name, end + 1, (size_t)bytes);
+    }
+    line = end + 1 + bytes;
+  }
+  free(text);
+}
+
+int main(int count, char **arguments) {
+  glob_t files = {0};
+  for (int i = 1; i < count; i++) check_file(arguments[i]);
+  if (count == 1 && !glob("tests/golden/*.golden", 0, NULL, &files)) {
+    for (size_t i = 0; i < files.gl_pathc; i++) check_file(files.gl_pathv[i]);
+    globfree(&files);
+  }
+  printf("%d differentiated, %d refused, %d failures\n", differentiated, refused, failures);
+  return failures != 0;
+}
