@@ -611,7 +611,10 @@ const b = client.builder('descent');
 const start = b.parameter(0, 'f32[]', 'start');
 const [, x] = b.while(
   (_, i) => i.lt(100),
-  (_, i, x) => [i.add(1), x.sub(x.sub(3).mul(2).mul(0.05))],
+  (inner, i, x) => {
+    const y = x.sub(3).mul(x.sub(3)).add(1);
+    return [i.add(1), x.sub(inner.gradient(y, x).mul(0.05))];
+  },
   [b.constant(0, 's32[]'), start]);
 const module = b.build(x);
 
@@ -621,6 +624,20 @@ for (const from of [-10, 0, 10]) show(await executable.execute([from]), \`from \
 return module;
 `;
 
+const GRADIENT = `// Any program can be differentiated. Change the function, and look at the module: it has y and dy/dx.
+const b = client.builder('function');
+const x = b.parameter(0, 'f32[]', 'x');
+const y = x.mul(x).sin().mul(0.5);
+const program = b.build(y);
+
+for (const order of [1, 2, 3]) {
+  let derivative = program;
+  for (let i = 0; i < order; i++) derivative = client.gradient(derivative);
+  show(await (await client.compile(derivative)).execute([1]), \`derivative \${order} at 1\`);
+}
+return client.gradient(program, { value: true });
+`;
+
 /** Larger programs, to begin with: { name, language, text, program, inputs, mesh }. */
 export const PROGRAMS = [
   { name: 'Softmax', language: 'hlo', text: 'Rows become probabilities. Six operations become two loops: look at the module, optimised, and at its steps.', program: SOFTMAX, inputs: ['random'] },
@@ -628,4 +645,5 @@ export const PROGRAMS = [
   { name: 'A layer in StableHLO', language: 'stablehlo', text: 'What JAX and PyTorch export. It is read into HLO, and then goes the same way.', program: LAYER, inputs: ['random', 'random', 'zeros'] },
   { name: 'Attention by the builder', language: 'javascript', text: 'JavaScript that builds a program with XlaBuilder\'s operations. It runs in a worker, which can be stopped.', program: BUILDER, inputs: ['random', 'random', 'random'] },
   { name: 'A loop by the builder', language: 'javascript', text: 'Bodies of loops are functions: they get a builder and the state, and may use what is around them. What is shown comes below the results.', program: DESCENT, inputs: [0] },
+  { name: 'A gradient', language: 'javascript', text: 'Programs are differentiated as they come, from a model of JAX to a line of your own. The gradient is a program, too.', program: GRADIENT, inputs: [1] },
 ];

@@ -2,8 +2,8 @@
  * The model and its training: a multilayer perceptron 784-128-10 with softmax cross-entropy, by
  * stochastic gradient descent on several replicas. The same file runs in Node and in the page.
  *
- * One XLA computation is one training step: forward, backward, an AllReduce of the gradients over
- * all replicas, update. Each replica takes its own shard of the batch from the digits, which all of
+ * One XLA computation is one training step: forward, the gradient of the loss, an AllReduce of the
+ * gradients over all replicas, update. Each replica takes its own shard of the batch from the digits, which all of
  * them share on the device, and keeps its own copy of the weights there from step to step.
  */
 import { randomNumbers } from '../shared/random.mjs';
@@ -31,8 +31,7 @@ function scalarComputation(client, op) {
 /** The operations that forward and backward share: logits from images and weights. */
 function forward(b, images, [w1, b1, w2, b2]) {
   const hidden = b.max(b.add(b.dot(images, w1), b1, [1]), b.constant(0, 'f32[]'));
-  const logits = b.add(b.dot(hidden, w2), b2, [1]);
-  return { hidden, logits };
+  return b.add(b.dot(hidden, w2), b2, [1]);
 }
 
 /** Images arrive as bytes; the model wants numbers from 0 to 1. */
@@ -58,8 +57,8 @@ function trainingStep(b, { weights, bytes, labels, learningRate }, { shard, repl
   const sum = (x, dimensions) => b.reduce(x, zero, add, dimensions);
 
   const images = toUnit(b, bytes);
-  const { hidden, logits } = forward(b, images, weights);
-  const { probabilities, logProbabilities } = softmax(b, logits, add, max);
+  const logits = forward(b, images, weights);
+  const { logProbabilities } = softmax(b, logits, add, max);
   const classes = b.iota(`s32[${shard},${CLASSES}]`, 1);
   const truth = b.convertElementType(b.eq(classes, labels, [0]), 'f32');
   const scale = b.constant(1 / (shard * replicas), 'f32[]');
@@ -68,17 +67,7 @@ function trainingStep(b, { weights, bytes, labels, learningRate }, { shard, repl
   const isBest = b.convertElementType(b.eq(logits, best, [0]), 'f32');
   const correct = sum(b.mul(isBest, truth), [0, 1]);
 
-  /* d loss / d logits = (softmax - truth) / batch; the rest is the chain rule. */
-  const dLogits = b.mul(b.sub(probabilities, truth), scale);
-  const rows = { lhsContractingDimensions: [0], rhsContractingDimensions: [0] };
-  const columns = { lhsContractingDimensions: [1], rhsContractingDimensions: [1] };
-  const dHidden = b.select(b.gt(hidden, zero), b.dotGeneral(dLogits, weights[2], columns),
-    b.broadcast(zero, [shard, HIDDEN]));
-  const gradients = [
-    b.dotGeneral(images, dHidden, rows), sum(dHidden, [0]),
-    b.dotGeneral(hidden, dLogits, rows), sum(dLogits, [0]),
-  ];
-
+  const gradients = b.gradient(loss, weights);
   const all = b.allReduce(b.tuple([...gradients, loss, correct]), add);
   const updated = weights.map((w, i) =>
     b.sub(w, b.mul(b.getTupleElement(all, i), learningRate)));
@@ -124,7 +113,7 @@ export function buildClassifier(client, count) {
   const b = client.builder('classifier');
   const weights = WEIGHTS.map(([name, dims], i) => b.parameter(i, f32(...dims), name));
   const images = toUnit(b, b.parameter(4, `u8[${count},${PIXELS}]`, 'images'));
-  return b.build(softmax(b, forward(b, images, weights).logits, add, max).probabilities);
+  return b.build(softmax(b, forward(b, images, weights), add, max).probabilities);
 }
 
 /** He initialisation with a fixed seed: normal numbers by Box and Muller. */
