@@ -187,7 +187,7 @@ DIST := $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs
 FOR_NODE := $(B)/node/index.mjs
 build: $(DIST) $(FOR_NODE)
 
-$(FOR_NODE): $(shell find bindings -name '*.mjs') | $(NODE_MODULES)
+$(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
 	$(Q)node bindings/bundle.mjs $(@D)
 
@@ -327,6 +327,7 @@ golden: build $(VENV)/stamp
 
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
+	@node tests/fuzz/gradients.mjs --seconds $(SECONDS)
 
 # A million little changes to the corpus's programs: no text may crash the parser.
 fuzz-stablehlo: build

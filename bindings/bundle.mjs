@@ -3,6 +3,8 @@
  * folder with the builds. Node resolves and reads modules one after the other, half a millisecond each, and
  * there are fifty: a third of the time from the import to the first result.
  */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'vite';
@@ -36,6 +38,7 @@ const { output } = await build({
     ssr: true, // for Node: its own modules stay imports
     outDir,
     emptyOutDir: true,
+    sourcemap: true, // in files of their own, with the sources: for stack traces
     rollupOptions: {
       preserveEntrySignatures: 'strict', // shared code becomes files without further exports
       input: { index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs' },
@@ -51,5 +54,11 @@ const { output } = await build({
     },
   },
 });
-const count = (text) => output.reduce((sum, { code }) => sum + code.split(text).length - 1, 0);
+const count = (text) => output.reduce((sum, { code = '' }) => sum + code.split(text).length - 1, 0);
 if (count(FROM) || count(TO) !== 4) throw new Error('the builds are not where they are looked for: see loader.mjs');
+
+// Declarations for TypeScript's CommonJS: the same text, by a name that says so.
+for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo']]) {
+  const text = await readFile(join(ROOT, `bindings/${from}.d.ts`), 'utf8');
+  await writeFile(join(outDir, `${to}.d.cts`), text.replace("'../index.js'", "'./index.cjs'"));
+}

@@ -31,14 +31,27 @@ test('the tarball holds what users need, and nothing else', async () => {
     ...[
       'index', 'bindings', 'loading', 'sources', 'stablehlo', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
-    ].map((name) => `build/node/${name}.mjs`),
+    ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
+    'build/node/index.d.cts', 'build/node/stablehlo.d.cts',
     ...bindings.map((name) => `bindings/${name}`),
     ...web.map((name) => `web/${name}`),
   ];
   assert.deepEqual(packed.files.map(({ path }) => path).sort(), expected.sort());
-  assert.ok(packed.size < 1.5e6, `${packed.size} bytes`);
+  assert.ok(packed.size < 1.6e6, `${packed.size} bytes`);
   const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   assert.deepEqual(dependencies ?? {}, {});
+});
+
+test('publint and Are The Types Wrong? have no complaint', async () => {
+  const tool = (name) => join(ROOT, 'node_modules/.bin', name);
+  await output(tool('publint'), [packed.path, '--strict']);
+  await output(tool('attw'), [packed.path, '--exclude-entrypoints', 'dist/*', 'web/*']);
+});
+
+test("a stack trace has the sources' places, with --enable-source-maps", async () => {
+  const program = "import { Shape } from './build/node/index.mjs'; try { Shape.parse('f32['); } catch (e) { console.log(e.stack); }";
+  const stack = await output(process.execPath, ['--enable-source-maps', '--input-type=module', '-e', program], { cwd: ROOT });
+  assert.match(stack, /bindings\/shape\.mjs:\d+:\d+/);
 });
 
 test('a page downloads at most 464 kB, gzipped, to use it', async () => {

@@ -22,6 +22,7 @@ export async function pack() {
   folder = await mkdtemp(join(tmpdir(), 'xla-wasm-package-'));
   const options = ['--json', '--ignore-scripts', '--pack-destination', folder];
   [packed] = JSON.parse(await output('npm', ['pack', ...options]));
+  packed.path = join(folder, packed.filename);
   return packed;
 }
 

@@ -95,6 +95,9 @@ void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
 Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension) {
   int rank = from->shape->rank;
   int64_t dims[MAX_RANK + 1], sizes[MAX_RANK];
+  if (shape_elements(from->shape) == 0) {
+    return make_zeros(l, shape_with_type(l->arena, places->shape, from->shape->type));
+  }
   for (int d = 0; d < rank; d++) {
     dims[d] = places->shape->dims[d];
     sizes[d] = 1;
