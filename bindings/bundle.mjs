@@ -41,7 +41,9 @@ const { output } = await build({
     sourcemap: true, // in files of their own, with the sources: for stack traces
     rollupOptions: {
       preserveEntrySignatures: 'strict', // shared code becomes files without further exports
-      input: { index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs' },
+      input: {
+        index: 'bindings/index.mjs', stablehlo: 'bindings/stablehlo/index.mjs', train: 'bindings/train/index.mjs',
+      },
       output: {
         entryFileNames: '[name].mjs',
         chunkFileNames: '[name].mjs',
@@ -58,7 +60,7 @@ const count = (text) => output.reduce((sum, { code = '' }) => sum + code.split(t
 if (count(FROM) || count(TO) !== 4) throw new Error('the builds are not where they are looked for: see loader.mjs');
 
 // Declarations for TypeScript's CommonJS: the same text, by a name that says so.
-for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo']]) {
+for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo'], ['train/index', 'train']]) {
   const text = await readFile(join(ROOT, `bindings/${from}.d.ts`), 'utf8');
   await writeFile(join(outDir, `${to}.d.cts`), text.replace("'../index.js'", "'./index.cjs'"));
 }

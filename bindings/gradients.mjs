@@ -39,7 +39,14 @@ export function differentiate(module, operation, options) {
 
 const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
 
-function parameterNumbers(operation, parameters, references) {
+/**
+ * The numbers of the parameters that are meant; by default all of floating-point or complex numbers.
+ * @param {string} operation for errors
+ * @param {readonly { name: string, shape: any }[]} parameters
+ * @param {(number | string)[]} [references]
+ * @returns {number[]}
+ */
+export function parameterNumbers(operation, parameters, references) {
   if (!references) {
     const all = parameters.map((_, number) => number).filter((number) => isFloat(parameters[number].shape));
     if (all.length) return all;

@@ -29,10 +29,10 @@ test('the tarball holds what users need, and nothing else', async () => {
     'LICENSE', 'README.md', 'package.json',
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
     ...[
-      'index', 'bindings', 'loading', 'sources', 'stablehlo', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
+      'index', 'bindings', 'loading', 'sources', 'stablehlo', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
     ].flatMap((name) => [`build/node/${name}.mjs`, ...(name === 'index' ? [] : [`build/node/${name}.mjs.map`])]),
-    'build/node/index.d.cts', 'build/node/stablehlo.d.cts',
+    'build/node/index.d.cts', 'build/node/stablehlo.d.cts', 'build/node/train.d.cts',
     ...bindings.map((name) => `bindings/${name}`),
     ...web.map((name) => `web/${name}`),
   ];

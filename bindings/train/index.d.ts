@@ -1,0 +1,55 @@
+/** Training of a loss: optimisers, and a step that keeps its state on the device. */
+import type {
+  Argument, Client, ExecuteOptions, GradientOptions, HloModule, Literal, LiteralLike, XlaBuilder, XlaOp,
+} from '../index.js';
+
+/** Makes new weights. Its state is `slots` arrays of each weight's shape, zeros at first. */
+export interface Optimiser {
+  readonly slots: number;
+  /** Adds to a builder what makes [weight, ...state]. `step` is the number of the step, f32[], from 1 on. */
+  update(
+    b: XlaBuilder, values: { weight: XlaOp; gradient: XlaOp; state: XlaOp[]; step: XlaOp },
+  ): XlaOp[];
+}
+
+/** v = momentum v + g, w = w - learningRate v; by default without momentum, and a rate of 0.01. */
+export function sgd(options?: { learningRate?: number; momentum?: number; nesterov?: boolean }): Optimiser;
+
+export interface AdamOptions {
+  /** By default 0.001. */
+  learningRate?: number;
+  /** By default 0.9 and 0.999. */
+  b1?: number;
+  b2?: number;
+  /** By default 1e-8. */
+  epsilon?: number;
+}
+/** Adam (Kingma and Ba, 2015). */
+export function adam(options?: AdamOptions): Optimiser;
+/** Adam with decoupled weight decay (Loshchilov and Hutter, 2019); by default 0.01. */
+export function adamw(options?: AdamOptions & { weightDecay?: number }): Optimiser;
+
+/** Scales gradients so that the norm of all of them together is at most `norm`. */
+export function clipByNorm(b: XlaBuilder, gradients: readonly XlaOp[], norm: number): XlaOp[];
+
+export interface TrainStepOptions extends Pick<GradientOptions, 'of' | 'maxTrips'> {
+  /** The weights, named as for client.gradient(). */
+  wrt: NonNullable<GradientOptions['wrt']>;
+  /** By default adam(). */
+  optimiser?: Optimiser;
+  /** Of all gradients together: clipByNorm. */
+  maxNorm?: number;
+}
+
+/** Compiles one step of training: the loss, its gradient, and the optimiser's update, as one program. */
+export function trainStep(client: Client, loss: HloModule, options: TrainStepOptions): Promise<TrainStep>;
+
+export interface TrainStep {
+  /** Sets the weights, in the order in which wrt names them, and the optimiser's state to zeros. */
+  start(values: readonly LiteralLike[]): Promise<void>;
+  /** One step, with the arguments of the other parameters, in their order; the loss program's results. */
+  run(args: readonly Argument[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[]>;
+  /** The weights by the names of their parameters. */
+  weights(): Record<string, Literal>;
+  dispose(): void;
+}
