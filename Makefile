@@ -293,6 +293,10 @@ bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 else ifeq ($(firstword $(ARGS)),collectives)
 bench: build
 	@node tests/bench/collectives.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
+else ifeq ($(firstword $(ARGS)),gradients)
+bench: build $(VENV)/stamp
+	@$(VENV)/bin/python tests/bench/gradients/models.py $(B)/gradients
+	@node tests/bench/gradients.mjs $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else ifeq ($(firstword $(ARGS)),operations)
 bench: build $(NODE_MODULES) $(VENV)/stamp $(PEERS)
 	@$(VENV)/bin/python tests/bench/operations/operations.py $(B)/operations

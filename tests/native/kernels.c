@@ -217,6 +217,9 @@ static void check(const Row *row) {
   EvalContext context = {.arena = arena, .error = &error};
   const Instruction *root = module->entry->root;
   const KernelPlan *plan = kernel_plan(root, arena);
+  for (Preparation *one = plan ? plan->preparation : NULL; one; one = one->next) {
+    while (!one->step(one)) {}
+  }
   uint8_t *operand_data[MAX_LEAVES], *wanted_data[MAX_LEAVES], *got_data[MAX_LEAVES];
   Literal *operands[MAX_LEAVES];
   int operand_leaves = 0, wanted_leaves = 0, got_leaves = 0;

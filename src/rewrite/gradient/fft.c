@@ -9,7 +9,8 @@ static Instruction *multiplicity(Linear *l, const Shape *shape, int64_t length) 
   Instruction *place = make_iota(l, S32, shape, shape->rank - 1);
   Instruction *single = make_compare(l, COMPARE_EQ, place, make_zeros(l, place->shape));
   if (length % 2 == 0) {
-    Instruction *last = make_number(l, place->shape, (double)(length / 2));
+    int64_t half = length / 2;
+    Instruction *last = make_number(l, place->shape, (double)half);
     single = make_binary(l, HLO_OR, single, make_compare(l, COMPARE_EQ, place, last));
   }
   return make_select(l, single, make_number(l, shape, 1), make_number(l, shape, 2));
