@@ -235,10 +235,10 @@ export class Client {
    */
   async compile(module, options) {
     const { parameters, resultShape } = this.#own('compile', module);
-    const { signal, timeoutMs, ...how } = checkOptions('compile', options, COMPILE_OPTIONS);
-    throwIfAborted(signal, 'the compilation');
-    const compilation = this.#compileBy('xla_compile_begin', 'compile', module, how);
-    const pointer = await this.#finish(compilation, module, { signal, timeoutMs });
+    const asked = checkOptions('compile', options, COMPILE_OPTIONS);
+    throwIfAborted(asked.signal, 'the compilation');
+    const compilation = this.#compileBy('xla_compile_begin', 'compile', module, asked);
+    const pointer = await this.#finish(compilation, module, asked);
     return new Executable(this.#core, pointer, {
       replicas: this.#core.call('xla_executable_replicas', pointer),
       partitions: this.#core.call('xla_executable_partitions', pointer),
@@ -277,7 +277,8 @@ export class Client {
    */
   passes(module, options) {
     this.#own('passes', module);
-    const pointer = this.#compileBy('xla_compile_passes', 'passes', module, options);
+    const asked = checkOptions('passes', options, PASSES_OPTIONS);
+    const pointer = this.#compileBy('xla_compile_passes', 'passes', module, asked);
     return this.#core.takeString(pointer).split('\f').slice(1).map((snapshot) => {
       const end = snapshot.indexOf('\n');
       return { pass: snapshot.slice(0, end), text: snapshot.slice(end + 1) };
@@ -340,8 +341,7 @@ export class Client {
   }
 
   /** Calls the core with a module, the numbers of replicas and partitions (0: as it says), flags and names. */
-  #compileBy(call, operation, module, options) {
-    const asked = checkOptions(operation, options, PASSES_OPTIONS);
+  #compileBy(call, operation, module, asked) {
     const isOpen = !module.replicaCount && !module.partitionCount;
     const replicas = asked.replicas ?? (isOpen ? this.#replicas : 0);
     const how = (asked.optimize === false ? AS_WRITTEN : 0) + (asked.inPlace === false ? KEEPING_OPERANDS : 0);

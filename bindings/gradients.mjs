@@ -11,13 +11,13 @@ const wrt = kind('numbers or names of parameters', (value) => {
   const list = Array.isArray(value) ? copyList(value) : [value];
   return list.length && list.every(isReference) ? list : undefined;
 });
-const maxTrips = count(1, 2 ** 31 - 1);
-const REVERSE = { wrt, value: boolean, maxTrips };
+const REVERSE = { wrt, value: boolean, maxTrips: count(1, 2 ** 31 - 1) };
+export const GRADIENT_OPTIONS = { ...REVERSE, of: count(0, 2 ** 20) };
 /** Modes: GradientMode in src/rewrite/gradient/gradient.h. */
 const KINDS = {
   jvp: { mode: 0, options: { wrt } },
   vjp: { mode: 1, options: REVERSE },
-  gradient: { mode: 2, options: { ...REVERSE, of: count(0, 2 ** 20) } },
+  gradient: { mode: 2, options: GRADIENT_OPTIONS },
 };
 
 /**

@@ -643,7 +643,7 @@ export interface CompileOptions {
   disable?: readonly string[];
   /** Ends the compilation, which then fails with CANCELLED. */
   signal?: AbortSignal;
-  /** After so many milliseconds the compilation fails with DEADLINE_EXCEEDED. */
+  /** A limit in milliseconds. A compilation that takes longer fails with DEADLINE_EXCEEDED. */
   timeoutMs?: number;
 }
 

@@ -12,7 +12,11 @@ import { runInNewContext } from 'node:vm';
 import * as all from '../bindings/index.mjs';
 import { OPERATIONS } from '../bindings/operations.mjs';
 import * as stablehlo from '../bindings/stablehlo/index.mjs';
+import * as train from '../bindings/train/index.mjs';
 import { ADD, attack, checkError, checkWords, hostile } from './hostile.mjs';
+
+/** Everything that is exported, by any entry of the package. */
+const EXPORTS = { ...all, ...stablehlo, ...train };
 
 const { Client, Literal, Shape } = all;
 
@@ -31,6 +35,9 @@ const RIGHT = {
   'Client.parseHloProto': ({ module }) => [module.toProto()],
   'Client.compile': ({ module }) => [module, { replicas: 1, partitions: 1 }],
   'Client.passes': ({ module }) => [module, { replicas: 1, partitions: 1 }],
+  'Client.gradient': ({ loss }) => [loss, { wrt: [0], of: 0, value: true, maxTrips: 1 }],
+  'Client.vjp': ({ module }) => [module, { wrt: 'x', value: true, maxTrips: 1 }],
+  'Client.jvp': ({ module }) => [module, { wrt: [0, 'y'] }],
   'Client.launch': ({ executable }) => [
     [{ executable, replica: 0, partition: 0, arguments: [[1, 2], [3, 4]], donate: [0] }],
     { device: false, profile: false, signal: undefined, seed: 1, timeoutMs: undefined }],
@@ -60,6 +67,7 @@ const RIGHT = {
   'Shape.linearIndex': () => [[0, 0]],
   'Shape.multiIndex': () => [0],
   'XlaBuilder.parameter': () => [0, 'f32[2]', 'x'],
+  'XlaBuilder.gradient': ({ op }) => [op, op, { maxTrips: 1 }],
   'XlaBuilder.build': ({ op }) => [op],
   'XlaBuilder.constant': () => [[1, 2], 'f32[2]'],
   'XlaBuilder.constantLiteral': () => [Literal.from([1, 2])],
@@ -74,9 +82,17 @@ const RIGHT = {
   writeSafetensors: () => [{ a: Literal.from([1, 2]) }, { k: 'v' }],
   parseStableHlo: ({ client }) => [client, IDENTITY, {}],
   isBytecode: () => [new Uint8Array(4)],
+  sgd: () => [{ learningRate: 0.1, momentum: 0.9, nesterov: true }],
+  adam: () => [{ learningRate: 0.1, b1: 0.9, b2: 0.99, epsilon: 1e-8 }],
+  adamw: () => [{ learningRate: 0.1, b1: 0.9, b2: 0.99, epsilon: 1e-8, weightDecay: 0.1 }],
+  clipByNorm: ({ client }) => {
+    const builder = client.builder('clip'); // its own, which is disposed at the end: each call adds to it
+    return [builder, [builder.parameter(0, 'f32[2]')], 1];
+  },
+  trainStep: ({ client, loss }) => [client, loss, { wrt: 0, optimiser: train.sgd(), of: 0, maxNorm: 1, maxTrips: 1 }],
 };
 
-const DECLARED = await Promise.all(['index.d.ts', 'stablehlo/index.d.ts'].map((path) =>
+const DECLARED = await Promise.all(['index.d.ts', 'stablehlo/index.d.ts', 'train/index.d.ts'].map((path) =>
   readFile(new URL(`../bindings/${path}`, import.meta.url), 'utf8')));
 const declared = DECLARED.join('\n').replace(/\/\*.*?\*\//gs, '');
 
@@ -130,9 +146,10 @@ describe('every exported function, asked in every way', () => {
     values = hostile(client, other);
     few = Object.fromEntries(Object.entries(values).filter((_, i) => i % 3 === 0));
     const module = client.parseHlo(ADD), executable = await client.compile(module), builder = client.builder('b');
+    const loss = client.parseHlo('ENTRY main { x = f32[] parameter(0) ROOT y = f32[] multiply(x, x) }');
     const { events } = await executable.execute([[1, 2], [3, 4]], { profile: true });
     things = {
-      client, module, executable, events, builder, op: builder.parameter(0, 'f32[2]'), buffer: client.buffer([1, 2], 'f32[2]'),
+      client, module, loss, executable, events, builder, op: builder.parameter(0, 'f32[2]'), buffer: client.buffer([1, 2], 'f32[2]'),
       literal: Literal.from([[1, 2], [3, 4]]), shape: Shape.parse('f32[2,3]'), layout: all.Layout.rowMajor(2),
     };
   });
@@ -166,10 +183,11 @@ describe('every exported function, asked in every way', () => {
       if (result instanceof all.XlaError && argument) checkWords(result, `${name}(${what})`, kind, argument, value);
       letGo(result);
     }
+    letGo(right);
     await checkThatItWorks(name, before);
   }
 
-  for (const [name, exported] of Object.entries({ ...all, ...stablehlo })) {
+  for (const [name, exported] of Object.entries(EXPORTS)) {
     if (typeof exported !== 'function') continue;
     if (!/^[A-Z]/.test(name)) {
       test(name, () => ask(name, (args) => exported(...args)));
@@ -192,8 +210,8 @@ describe('every exported function, asked in every way', () => {
   function onNewBuilder(method, args) {
     const builder = client.builder('b');
     try {
-      builder.parameter(9, 'f32[2]');
-      return builder[method](...args);
+      const own = builder.parameter(9, 'f32[2]');
+      return builder[method](...args.map((value) => (value === things.op ? own : value)));
     } finally {
       builder.dispose();
     }
@@ -270,7 +288,7 @@ describe('every exported function, asked in every way', () => {
     for (const [name, row] of Object.entries(RIGHT)) assert.equal(typeof row, 'function', name);
     for (const name of Object.keys(RIGHT)) {
       const [Class, method] = name.split('.');
-      const there = method ? all[Class]?.[method] ?? all[Class]?.prototype[method] : all[Class] ?? stablehlo[Class];
+      const there = method ? EXPORTS[Class]?.[method] ?? EXPORTS[Class]?.prototype[method] : EXPORTS[Class];
       assert.equal(typeof there, 'function', `${name} is not there any more`);
     }
   });

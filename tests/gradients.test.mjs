@@ -32,7 +32,7 @@ function argument(shape, { data }) {
 }
 
 const flat = (values) => (Array.isArray(values) ? values.flatMap(flat) : [Number(values)]);
-const TOLERANCES = { f64: 1e-10, c128: 1e-10, f16: 2e-3, bf16: 1e-2 };
+const TOLERANCES = { f64: 1e-12, c128: 1e-12, f16: 2e-3, bf16: 1e-2 };
 
 /** Compares with a tolerance relative to the largest number. */
 function assertClose(literal, { data }, what) {
@@ -210,6 +210,30 @@ describe('in a builder', () => {
     const cube = b.mul(x, b.mul(x, x));
     const second = b.gradient(b.gradient(cube, x), x);
     close(await run(b.build(second), [3]), [18]);
+  });
+
+  test('host calls, random numbers and collectives beside it are not done again', async () => {
+    let calls = 0;
+    client.registerCustomCall('numbers', () => [1 + calls++, 2]);
+    const b = client.builder('effects');
+    const w = b.parameter(0, 'f32[2]', 'w');
+    const noise = b.customCall('numbers', [], 'f32[2]');
+    const random = b.rngUniform(b.constant(0, 'f32[]'), b.constant(1, 'f32[]'), 'f32[2]');
+    b.allReduce(w, (f, x, y) => f.add(x, y));
+    const loss = b.reduceAll(w.mul(noise).mul(random), 0, 'add');
+    const module = b.build(b.tuple([b.gradient(loss, w), noise, random]));
+    assert.equal(module.toString().match(/ all-reduce\(/g).length, 1);
+    const [slopes, given, drawn] = await run(module, [[3, 4]]);
+    assert.equal(calls, 1);
+    close(slopes, given.map((x, i) => x * drawn[i]));
+    assert.notEqual(drawn[0], drawn[1]);
+  });
+
+  test('a value that an effect hides is refused', () => {
+    const b = client.builder('hidden');
+    const w = b.parameter(0, 'f32[]', 'w');
+    const made = b.customCall('numbers', [w], 'f32[]');
+    assert.throws(() => b.gradient(made, w), /custom-call ".*" of shape f32\[\] calls "numbers"|depends on custom-call/);
   });
 
   test('wrong arguments are named', () => {

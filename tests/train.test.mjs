@@ -88,7 +88,29 @@ describe('trainStep', () => {
     assert.throws(() => adam({ b1: 1 }), /b1 must be a number from 0 up to 1/);
     const step = await trainStep(client, loss, { wrt: 1 });
     await assert.rejects(step.run([TARGETS[0]]), /await start\(values\) first/);
-    await assert.rejects(step.start([]), /a list of 1 weights/);
+    assert.throws(() => step.weights(), /await start\(values\) first/);
+    await assert.rejects(step.start([]), /values must be a list of 1, one for each weight/);
+    await step.start([WEIGHTS]);
+    await assert.rejects(step.run(), /args must be a list of 1/);
+    await assert.rejects(step.run([[1, 2]]), /x/);
+    await step.run([TARGETS[0]]); // a run that did not begin leaves the weights as they were
+    const gone = step.run([TARGETS[0]], { signal: AbortSignal.abort() });
+    await assert.rejects(gone, /CANCELLED|cancelled/i);
+    await step.run([TARGETS[0]]);
+    const first = step.run([TARGETS[0]]);
+    await assert.rejects(step.run([TARGETS[0]]), /await each run\(\)/);
+    await first;
+  });
+
+  test("the caller's own optimiser: its errors are the caller's, its results are checked", async () => {
+    const loss = client.parseHlo(LOSS);
+    const own = new TypeError('mine');
+    await assert.rejects(trainStep(client, loss, { wrt: 1, optimiser: { slots: 0, update() { throw own; } } }), (error) => error === own);
+    for (const results of [undefined, [], (b, weight) => [weight, weight], (b) => [b.constant(1, 'f64[]')]]) {
+      const update = (b, { weight }) => (typeof results === 'function' ? results(b, weight) : results);
+      await assert.rejects(trainStep(client, loss, { wrt: 1, optimiser: { slots: 0, update } }),
+        /optimiser.update must return \[weight, ...state\], 1 XlaOps of the weight's shape f64\[3\]/);
+    }
   });
 });
 

@@ -37,7 +37,7 @@ export interface TrainStepOptions extends Pick<GradientOptions, 'of' | 'maxTrips
   wrt: NonNullable<GradientOptions['wrt']>;
   /** By default adam(). */
   optimiser?: Optimiser;
-  /** Of all gradients together: clipByNorm. */
+  /** The largest norm of all gradients together; see clipByNorm(). */
   maxNorm?: number;
 }
 
@@ -47,9 +47,13 @@ export function trainStep(client: Client, loss: HloModule, options: TrainStepOpt
 export interface TrainStep {
   /** Sets the weights, in the order in which wrt names them, and the optimiser's state to zeros. */
   start(values: readonly LiteralLike[]): Promise<void>;
-  /** One step, with the arguments of the other parameters, in their order; the loss program's results. */
+  /**
+   * One step, with the arguments of the other parameters, in their order; the loss program's results. Await it before
+   * the next call. The weights of a step that was cancelled are lost.
+   */
   run(args: readonly Argument[], options?: Omit<ExecuteOptions, 'device' | 'donate' | 'profile'>): Promise<Literal[]>;
   /** The weights by the names of their parameters. */
   weights(): Record<string, Literal>;
   dispose(): void;
+  [Symbol.dispose](): void;
 }

@@ -1,11 +1,16 @@
 /** Training of a loss: optimisers, and a step that keeps its state on the device. `xla-wasm/train`. */
-import { describe, invalidArgument } from '../error.mjs';
-import { parameterNumbers } from '../gradients.mjs';
-import { boolean, checkOptions, kind } from '../options.mjs';
+import { atBoundary, callersFunction, guarded } from '../boundary.mjs';
+import { describe, invalidArgument, XlaError } from '../error.mjs';
+import { GRADIENT_OPTIONS, parameterNumbers } from '../gradients.mjs';
+import { HloModule } from '../module.mjs';
+import { isOp } from '../op.mjs';
+import { boolean, checkOptions, copyList, kind } from '../options.mjs';
 
-const positive = kind('a positive number', (value) => (value > 0 && value < Infinity ? value : undefined));
-const part = kind('a number from 0 up to 1, without 1', (value) => (value >= 0 && value < 1 ? value : undefined));
-const notNegative = kind('a number that is at least 0', (value) => (value >= 0 && value < Infinity ? value : undefined));
+const number = (wants, holds) => kind(`a ${wants}`, (value) => (Number.isFinite(value) && holds(value) ? value : undefined));
+const positive = number('positive number', (value) => value > 0);
+const part = number('number from 0 up to 1, without 1', (value) => value >= 0 && value < 1);
+const notNegative = number('number that is at least 0', (value) => value >= 0);
+const ADAM_OPTIONS = { learningRate: positive, b1: part, b2: part, epsilon: positive };
 
 /**
  * An optimiser: { slots, update }. `slots` is the number of arrays of state that it keeps for each weight, zeros at
@@ -19,7 +24,7 @@ const notNegative = kind('a number that is at least 0', (value) => (value >= 0 &
  * g + momentum v (Sutskever et al., 2013).
  * @returns {Optimiser}
  */
-export function sgd(options) {
+export const sgd = guarded((options) => {
   const { learningRate = 0.01, momentum = 0, nesterov = false } =
     checkOptions('sgd', options, { learningRate: positive, momentum: part, nesterov: boolean });
   return {
@@ -31,24 +36,20 @@ export function sgd(options) {
       return [weight.sub(along.mul(learningRate)), next];
     },
   };
-}
+}, 'sgd');
 
 /**
  * Adam (Kingma and Ba, 2015): m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, and
  * w = w - learningRate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon) at step t.
  * @returns {Optimiser}
  */
-export function adam(options) {
-  const known = { learningRate: positive, b1: part, b2: part, epsilon: positive };
-  return decayed(0, checkOptions('adam', options, known));
-}
+export const adam = guarded((options) => decayed(0, checkOptions('adam', options, ADAM_OPTIONS)), 'adam');
 
 /** Adam with decoupled weight decay (Loshchilov and Hutter, 2019): w also loses learningRate weightDecay w. */
-export function adamw(options) {
-  const known = { learningRate: positive, b1: part, b2: part, epsilon: positive, weightDecay: notNegative };
-  const { weightDecay = 0.01, ...rest } = checkOptions('adamw', options, known);
+export const adamw = guarded((options) => {
+  const { weightDecay = 0.01, ...rest } = checkOptions('adamw', options, { ...ADAM_OPTIONS, weightDecay: notNegative });
   return decayed(weightDecay, rest);
-}
+}, 'adamw');
 
 function decayed(weightDecay, { learningRate = 1e-3, b1 = 0.9, b2 = 0.999, epsilon = 1e-8 }) {
   return {
@@ -71,46 +72,55 @@ function decayed(weightDecay, { learningRate = 1e-3, b1 = 0.9, b2 = 0.999, epsil
 
 /**
  * Scales gradients so that the norm of all of them together is at most `norm` (Pascanu et al., 2013).
- * @param {object} b a builder
- * @param {object[]} gradients its values
+ * @param {import('../builder.mjs').XlaBuilder} b
+ * @param {import('../op.mjs').XlaOp[]} gradients values of b
+ * @param {number} norm
  */
-export function clipByNorm(b, gradients, norm) {
-  const squares = gradients.map((gradient) => b.convertElementType(b.reduceAll(gradient.mul(gradient), 0, 'add'), 'f32'));
+export const clipByNorm = guarded((b, gradients, norm) => {
+  if (typeof b?.reduceAll !== 'function') throw invalidArgument('clipByNorm', `b must be an XlaBuilder; got ${describe(b)}`);
+  const list = Array.isArray(gradients) ? copyList(gradients) : [];
+  if (!list.length || !list.every(isOp)) {
+    throw invalidArgument('clipByNorm', `gradients must be a list of XlaOps; got ${describe(gradients)}`);
+  }
+  if (positive(norm) === undefined) throw invalidArgument('clipByNorm', `norm must be ${positive.wants}; got ${describe(norm)}`);
+  const squares = list.map((gradient) => b.convertElementType(b.reduceAll(gradient.mul(gradient), 0, 'add'), 'f32'));
   const total = b.sqrt(squares.reduce((sum, one) => sum.add(one)));
   const scale = b.min(b.div(b.constant(norm, 'f32[]'), b.max(total, b.constant(1e-30, 'f32[]'))), b.constant(1, 'f32[]'));
-  return gradients.map((gradient) => gradient.mul(b.convertElementType(scale, gradient.shape.elementType)));
-}
+  return list.map((gradient) => gradient.mul(b.convertElementType(scale, gradient.shape.elementType)));
+}, 'clipByNorm');
 
-const STEP_OPTIONS = {
-  wrt: kind('numbers or names of parameters', (value) => value),
-  optimiser: kind('an optimiser, as sgd() or adam() returns', (value) =>
-    (typeof value?.update === 'function' && Number.isInteger(value.slots) ? value : undefined)),
-  of: kind('the number of a result', (value) => (Number.isInteger(value) && value >= 0 ? value : undefined)),
-  maxNorm: positive,
-  maxTrips: positive,
-};
+const { wrt, of, maxTrips } = GRADIENT_OPTIONS;
+const optimiser = kind('an optimiser, as sgd() or adam() returns', (value) =>
+  (typeof value?.update === 'function' && Number.isInteger(value.slots) && value.slots >= 0 ? value : undefined));
+const STEP_OPTIONS = { wrt, of, maxTrips, optimiser, maxNorm: positive };
 
 /**
  * Compiles one step of training: the loss, its gradient by the weights, and the optimiser's update, as one program.
- * @param {object} client
- * @param {object} loss an HloModule whose result (or result `of`) is the loss
- * @param {object} options wrt: the weights, of which client.gradient() says how they are named; optimiser; of; maxNorm:
- *   of all gradients together (clipByNorm); maxTrips: as of client.gradient()
+ * @param {import('../client.mjs').Client} client
+ * @param {HloModule} loss a program whose result, or whose result number `of`, is the loss
+ * @param {object} options
+ * @param {number | string | (number | string)[]} options.wrt the weights. They are named as for client.gradient()
+ * @param {Optimiser} [options.optimiser] by default adam()
+ * @param {number} [options.of] the number of the result that is the loss, by default 0
+ * @param {number} [options.maxNorm] the largest norm of all gradients together; see clipByNorm()
+ * @param {number} [options.maxTrips] as of client.gradient()
  * @returns {Promise<TrainStep>}
  */
-export async function trainStep(client, loss, options) {
-  const { wrt, optimiser = adam(), maxNorm, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
-  if (wrt === undefined) throw invalidArgument('trainStep', 'wrt must name the weights; got undefined');
-  const gradient = client.gradient(loss, { wrt, value: true, ...how });
+export const trainStep = guarded(async (client, loss, options) => {
+  if (typeof client?.gradient !== 'function') throw invalidArgument('trainStep', `client must be a Client; got ${describe(client)}`);
+  if (!(loss instanceof HloModule)) throw invalidArgument('trainStep', `loss must be an HloModule; got ${describe(loss)}`);
+  const { optimiser = adam(), maxNorm, ...how } = checkOptions('trainStep', options, STEP_OPTIONS);
+  if (how.wrt === undefined) throw invalidArgument('trainStep', 'wrt must name the weights; got undefined');
+  const gradient = client.gradient(loss, { ...how, value: true });
   try {
-    const plan = planOf(loss, wrt, optimiser);
+    const plan = planOf(loss, how.wrt, optimiser);
     const executable = await compiled(client, buildStep(client, gradient, plan, optimiser, maxNorm));
     const zeros = await compiled(client, buildZeros(client, plan));
     return new TrainStep(client, executable, zeros, plan);
   } finally {
     gradient.dispose();
   }
-}
+}, 'trainStep');
 
 async function compiled(client, module) {
   try {
@@ -123,7 +133,7 @@ async function compiled(client, module) {
 /** Which parameters are weights, and the shapes of the optimiser's state: those of one weight, then the next. */
 function planOf(loss, wrt, { slots }) {
   const parameters = loss.parameters.map(({ name, shape }) => ({ name, shape: shape.withoutLayout() }));
-  const weights = parameterNumbers('trainStep', loss.parameters, Array.isArray(wrt) ? wrt : [wrt]);
+  const weights = parameterNumbers('trainStep', loss.parameters, wrt);
   const rest = parameters.map((_, number) => number).filter((number) => !weights.includes(number));
   const state = weights.flatMap((number) => new Array(slots).fill(parameters[number].shape));
   return { parameters, results: loss.resultShape.isTuple ? loss.resultShape.tupleShapes.length : 1, weights, rest, state };
@@ -151,10 +161,20 @@ function buildStep(client, gradient, { parameters, results, weights, rest }, opt
   const gradients = maxNorm ? clipByNorm(b, raw, maxNorm) : raw;
   const next = step.add(1);
   const updated = weights.map((number, i) =>
-    optimiser.update(b, { weight: values[number], gradient: gradients[i], state: state[i], step: next }));
+    update(optimiser, b, { weight: values[number], gradient: gradients[i], state: state[i], step: next }));
   return b.build(b.tuple([
     ...updated.map(([weight]) => weight), ...updated.flatMap(([, ...slots]) => slots), next, ...made,
   ]));
+}
+
+/** Calls the optimiser, which may be the caller's own. Its results are the arguments of the next step. */
+function update(optimiser, b, values) {
+  const results = callersFunction(() => optimiser.update(b, values));
+  const { shape } = values.weight;
+  const isWeight = (value) => isOp(value) && value.shape.withoutLayout().equals(shape.withoutLayout());
+  if (Array.isArray(results) && results.length === 1 + optimiser.slots && results.every(isWeight)) return results;
+  throw invalidArgument('trainStep', `optimiser.update must return [weight, ...state], ${1 + optimiser.slots} XlaOps of the ` +
+    `weight's shape ${shape}; got ${describe(results)}`);
 }
 
 /** A step of training, whose weights and state stay on the device. */
@@ -178,35 +198,47 @@ class TrainStep {
    */
   async start(values) {
     const { parameters, weights } = this.#plan;
-    if (!Array.isArray(values) || values.length !== weights.length) {
-      throw invalidArgument('start', `values must be a list of ${weights.length} weights; got ${describe(values)}`);
-    }
+    const list = listOfLength('start', 'values', values, weights.length, 'weight');
     const zeros = await this.#zeros.execute([], { device: true });
     this.#release();
-    this.#state = [...values.map((value, i) => this.#client.buffer(value, parameters[weights[i]].shape)), ...zeros];
+    this.#state = [...list.map((value, i) => this.#client.buffer(value, parameters[weights[i]].shape)), ...zeros];
   }
 
   /**
-   * One step, with the arguments of the parameters that are no weights, in their order.
+   * One step, with the arguments of the parameters that are no weights, in their order. The weights of a step that was
+   * cancelled are lost.
    * @returns {Promise<object[]>} the results of the loss program, as Literals
    */
   async run(args, options) {
-    if (!this.#state.length) throw invalidArgument('run', 'there are no weights yet: await start(values) first');
-    const count = this.#state.length;
-    const donate = this.#state.map((_, i) => i);
-    const outputs = await this.#executable.execute([...this.#state, ...args], { ...options, device: true, donate });
-    this.#state = outputs.slice(0, count);
-    return outputs.slice(count).map((buffer) => {
-      const literal = buffer.toLiteral();
-      buffer.dispose();
-      return literal;
-    });
+    const list = listOfLength('run', 'args', args, this.#plan.rest.length, 'parameter that is no weight');
+    const state = this.#held('run');
+    const donate = state.map((_, i) => i);
+    this.#state = []; // until the step is done: its memory is that of the results
+    try {
+      const outputs = await this.#executable.execute([...state, ...list], { ...options, device: true, donate });
+      this.#state = outputs.splice(0, state.length);
+      return outputs.map((buffer) => {
+        const literal = buffer.toLiteral();
+        buffer.dispose();
+        return literal;
+      });
+    } catch (error) {
+      if (!state[0].disposed) this.#state = state; // the run did not begin
+      throw error;
+    }
   }
 
   /** The weights as Literals, by the names of their parameters. */
   weights() {
     const { parameters, weights } = this.#plan;
-    return Object.fromEntries(weights.map((number, i) => [parameters[number].name, this.#state[i].toLiteral()]));
+    const state = this.#held('weights');
+    return Object.fromEntries(weights.map((number, i) => [parameters[number].name, state[i].toLiteral()]));
+  }
+
+  #held(operation) {
+    if (this.#state.length) return this.#state;
+    throw new XlaError('FAILED_PRECONDITION', `${operation}: there are no weights: await start(values) first, and await ` +
+      'each run() before the next call');
   }
 
   #release() {
@@ -219,4 +251,19 @@ class TrainStep {
     this.#executable.dispose();
     this.#zeros.dispose();
   }
+}
+
+if (Symbol.dispose) {
+  Object.defineProperty(TrainStep.prototype, Symbol.dispose, {
+    value() {
+      this.dispose();
+    },
+  });
+}
+
+atBoundary(TrainStep);
+
+function listOfLength(operation, argument, value, length, item) {
+  if (Array.isArray(value) && value.length === length) return copyList(value);
+  throw invalidArgument(operation, `${argument} must be a list of ${length}, one for each ${item}; got ${describe(value)}`);
 }

@@ -51,10 +51,14 @@ static bool replaces_effects(const Pass *pass) {
   return pass->run == pass_manual_sharding || pass->run == pass_custom_calls;
 }
 
-static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *options) {
+/* Whether a rewrite is switched on, and the module has any of the operations that it is about. */
+static bool is_wanted(const Pass *pass, const Module *module, const PipelineOptions *options) {
   if (pass->is_for_code && !options->target) return false;
   if (options->disabled >> (pass - pipeline) & 1) return false;
-  if (pass->about && !module_has(module, pass->about)) return false;
+  return !pass->about || module_has(module, pass->about);
+}
+
+static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *options) {
   module_keep_roots(module);
   Effects *effects = replaces_effects(pass) ? NULL : effects_list(module);
   bool changed = pass->run ? pass->run(module) : pass->run_for(module, options->target);
@@ -99,11 +103,11 @@ PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Er
     return PIPELINE_GOES_ON;
   }
   while (run->phase < PHASES) {
-    for (; run->row < pipeline_count; run->row++) {
-      const Pass *pass = &pipeline[run->row];
-      const struct Phase *phase = &phases[run->phase];
+    const struct Phase *phase = &phases[run->phase];
+    while (run->row < pipeline_count) {
+      const Pass *pass = &pipeline[run->row++];
       if (pass->stage < phase->first || pass->stage > phase->last) continue;
-      run->row++;
+      if (!is_wanted(pass, run->module, options)) continue;
       run->changed |= run_pass(pass, run->module, options);
       return PIPELINE_GOES_ON;
     }
@@ -123,7 +127,9 @@ bool pipeline_run(Module *module, const PipelineOptions *options, Error *error) 
 bool pipeline_run_stage(Module *module, PassStage stage, const PipelineOptions *options) {
   bool changed = false;
   for (int i = 0; i < pipeline_count; i++) {
-    if (pipeline[i].stage == stage) changed |= run_pass(&pipeline[i], module, options);
+    const Pass *pass = &pipeline[i];
+    if (pass->stage != stage || !is_wanted(pass, module, options)) continue;
+    changed |= run_pass(pass, module, options);
   }
   return changed;
 }

@@ -67,8 +67,8 @@ typedef struct PipelineRun {
   Module *module;
   bool resolved;         /* dynamic dimensions */
   int phase, row, round; /* see pipeline.c */
-  bool changed,
-      last_changed; /* whether this phase's rows, or those of the phase before, changed anything */
+  bool changed;          /* by this phase's rows */
+  bool last_changed;     /* by those of the phase before */
 } PipelineRun;
 
 typedef enum PipelineState { PIPELINE_FAILED, PIPELINE_GOES_ON, PIPELINE_ENDED } PipelineState;

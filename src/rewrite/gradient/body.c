@@ -15,7 +15,6 @@ static void add_parameter(Body *b, const Instruction *parameter, const bool *act
   for (int i = at; i < at + count; i++) {
     const Shape *shape = shape_leaf(parameter->shape, i - at);
     b->inputs[i] = computation_add(l->computation, HLO_PARAMETER, shape, NULL, 0, NULL, NULL);
-    note_of(l, b->inputs[i]);
     if (!active[i]) continue;
     b->tangents[i] = linear_stand_in(l, shape, true);
     set_tangent(l, b->inputs[i], b->tangents[i]);
@@ -97,16 +96,8 @@ void values_push(Linear *l, Values *values, Instruction *x) {
   ARENA_PUSH(l->arena, values->items, values->count, values->capacity, x);
 }
 
-const Shape *values_shape(Linear *l, const Values *values) {
-  const Shape **shapes = ARENA_ARRAY(l->arena, const Shape *, values->count);
-  for (int i = 0; i < values->count; i++) shapes[i] = values->items[i]->shape;
-  return shape_tuple(l->arena, values->count, shapes);
-}
-
 Instruction *values_tuple(Linear *l, const Values *values) {
-  Instruction *tuple = computation_add_tuple(l->computation, values->items, values->count);
-  note_of(l, tuple);
-  return tuple;
+  return computation_add_tuple(l->computation, values->items, values->count);
 }
 
 void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,

@@ -34,20 +34,19 @@ Instruction *packed_element(Packed *p, int index);
 /* Returns the copy of x, or zeros if x is NULL. */
 Instruction *packed_copy(Packed *p, Instruction *x, const Shape *shape);
 
-/* Lists of shapes and values, which become tuples. */
+/* A list of values, which becomes a tuple. */
 typedef struct Values {
   Instruction **items;
   int count, capacity;
 } Values;
 void values_push(Linear *l, Values *values, Instruction *x);
-const Shape *values_shape(Linear *l, const Values *values);
 Instruction *values_tuple(Linear *l, const Values *values); /* in l's computation */
 
 /* Gives the elements of a tuple instruction the tangents that the tuple has. */
 void note_elements(Linear *l, Instruction *tuple);
 
-/* Gives the leaves of `value` with a flag in `active` tangents that depend on `inputs` in a way that only `transpose`
-** knows: it gets an instruction with these operands, whose cotangents are those of the active leaves. */
+/* Gives tangents to the leaves of `value` with a flag in `active`. How they depend on `inputs`, other tangents, only
+** `transpose` knows: it gets an instruction whose operands are the inputs, and the cotangents of these leaves. */
 void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,
                         Transposition *transpose, const void *data);
 

@@ -2,36 +2,29 @@
 
 #include "base/min_max.h"
 #include "hlo/ir/verifier.h"
-#include "rewrite/gradient/extract.h"
+#include "rewrite/gradient/body.h"
 #include "rewrite/passes.h"
+#include "rewrite/pipeline.h"
 #include "rewrite/rewrite.h"
 
 /* ---- Before: fewer kinds of operations ---- */
 
 enum { MAX_ROUNDS = 8 };
 
-/* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. */
+/* Writes operations that have no rule with others that have one, and simplifies, so that loops show their counts. Not
+** all of the pipeline's stage PREPARE: its other rows are about custom calls and roundings of the program that runs. */
 static void prepare(Module *module) {
-  static bool (*const once[])(Module *) = {
+  static bool (*const passes[])(Module *) = {
       pass_share_computations, pass_dead_code,          pass_expand_bitcasts,   pass_custom_calls,
       pass_expand_scans,       pass_expand_scaled_dots, pass_expand_batch_norm,
   };
-  static bool (*const repeated[])(Module *) = {
-      pass_inline_calls,          pass_simplify_algebra, pass_fold_constants,
-      pass_common_subexpressions, pass_loop_state,       pass_dead_code,
-  };
-  for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
     module_keep_roots(module);
-    once[i](module);
+    passes[i](module);
   }
-  for (int round = 0; round < MAX_ROUNDS; round++) {
-    bool changed = false;
-    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++) {
-      module_keep_roots(module);
-      changed |= repeated[i](module);
-    }
-    if (!changed) break;
-  }
+  const PipelineOptions options = {0};
+  int round = 0;
+  while (round++ < MAX_ROUNDS && pipeline_run_stage(module, STAGE_SIMPLIFY, &options)) {}
 }
 
 /* ---- The request ---- */
@@ -44,8 +37,8 @@ typedef struct Request {
   int count;             /* results of f */
   Instruction **results; /* in the working computation; a root that is no tuple is one result */
   Instruction **inputs;  /* by parameter: the value in the working computation */
-  Instruction **
-      tangents; /* stand-ins: the leaves of all wrt parameters, in order; NULL where there is none */
+  Instruction *
+      *tangents;       /* stand-ins: the leaves of all wrt parameters; NULL where there is none */
   Instruction **seeds; /* stand-ins for cotangents: the leaves of all results, in order */
 } Request;
 
@@ -58,14 +51,6 @@ static bool refuse(const Request *r, const char *format, ...) {
   return error_name_op(r->d.error, "gradient");
 }
 
-static bool any_float(const Shape *shape) {
-  if (!shape_is_tuple(shape)) return has_derivative(shape);
-  for (int i = 0; i < shape->tuple_size; i++) {
-    if (any_float(shape->elements[i])) return true;
-  }
-  return false;
-}
-
 static bool check_parameters(const Request *r) {
   for (int i = 0; i < r->options->wrt_count; i++) {
     int number = r->options->wrt[i], count = r->entry->parameter_count;
@@ -73,7 +58,7 @@ static bool check_parameters(const Request *r) {
       return refuse(r, "wrt: there is no parameter %d; the program has %d", number, count);
     }
     const Instruction *parameter = r->entry->parameters[number];
-    if (!any_float(parameter->shape)) {
+    if (!any_derivative(parameter->shape)) {
       return refuse(r,
                     "wrt: parameter %d \"%s\" of shape %s has no derivative; it must hold "
                     "floating-point or complex numbers",
@@ -114,7 +99,6 @@ static void add_inputs(Request *r) {
     const Instruction *parameter = r->entry->parameters[i];
     r->inputs[i] = computation_add(l->computation, HLO_PARAMETER, parameter->shape, NULL, 0, NULL,
                                    parameter->name);
-    note_of(l, r->inputs[i]);
     linear_bind(l, parameter, r->inputs[i]);
   }
   for (int i = 0; i < r->options->wrt_count; i++) {
@@ -151,17 +135,8 @@ static Instruction *result_tangent(Request *r, int result, int leaf) {
 
 /* ---- The new module's entry ---- */
 
-typedef struct Outputs {
-  Instruction **items;
-  int count, capacity;
-} Outputs;
-
-static void put(Request *r, Outputs *out, Instruction *x) {
-  ARENA_PUSH(r->l.arena, out->items, out->count, out->capacity, x);
-}
-
-static void put_results(Request *r, Extraction *e, Outputs *out) {
-  for (int i = 0; i < r->count; i++) put(r, out, extract(e, r->results[i]));
+static void put_results(Request *r, Extraction *e, Values *out) {
+  for (int i = 0; i < r->count; i++) values_push(&r->l, out, extract(e, r->results[i]));
 }
 
 /* Puts a value with one shape together from its leaves. */
@@ -206,7 +181,7 @@ static Instruction *add_entry_parameter(Request *r, Extraction *e, const Shape *
                                    arena_printf(r->l.arena, "%s_%s", prefix, name));
 }
 
-static Computation *finish_entry(Extraction *e, const Outputs *outputs) {
+static Computation *finish_entry(Extraction *e, const Values *outputs) {
   extract_effects(e);
   e->to->root = computation_add_tuple(e->to, outputs->items, outputs->count);
   return e->to;
@@ -219,15 +194,15 @@ static Computation *forward_entry(Request *r) {
     const Instruction *of = r->entry->parameters[r->options->wrt[i]];
     bind_leaves(&e, add_entry_parameter(r, &e, of->shape, "tangent", of->name), &next);
   }
-  Outputs outputs = {0};
+  Values outputs = {0};
   put_results(r, &e, &outputs);
   for (int i = 0; i < r->count; i++) {
     const Shape *shape = r->results[i]->shape;
-    if (!any_float(shape)) continue;
+    if (!any_derivative(shape)) continue;
     Instruction **leaves = ARENA_ARRAY(r->l.arena, Instruction *, shape_leaves(shape));
     for (int k = 0; k < shape_leaves(shape); k++) leaves[k] = result_tangent(r, i, k);
     Instruction *const *leaf = leaves;
-    put(r, &outputs, gather_leaves(&e, shape, &leaf));
+    values_push(&r->l, &outputs, gather_leaves(&e, shape, &leaf));
   }
   return finish_entry(&e, &outputs);
 }
@@ -260,14 +235,14 @@ static Computation *reverse_entry(Request *r) {
   Instruction *const *next = r->seeds;
   for (int i = 0; i < r->count && r->options->mode == GRADIENT_VJP; i++) {
     const Shape *shape = r->results[i]->shape;
-    if (any_float(shape)) {
+    if (any_derivative(shape)) {
       const char *number = arena_printf(l->arena, "%d", i);
       bind_leaves(&e, add_entry_parameter(r, &e, shape, "cotangent", number), &next);
     } else {
       next += shape_leaves(shape);
     }
   }
-  Outputs outputs = {0};
+  Values outputs = {0};
   if (r->options->value) put_results(r, &e, &outputs);
   Instruction *const *tangent = r->tangents;
   for (int i = 0; i < r->options->wrt_count; i++) {
@@ -277,7 +252,7 @@ static Computation *reverse_entry(Request *r) {
       leaves[k] = *tangent ? cotangent_of(l, *tangent) : NULL;
     }
     Instruction *const *leaf = leaves;
-    put(r, &outputs, gather_leaves(&e, shape, &leaf));
+    values_push(&r->l, &outputs, gather_leaves(&e, shape, &leaf));
   }
   return finish_entry(&e, &outputs);
 }

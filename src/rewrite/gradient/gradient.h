@@ -5,10 +5,10 @@
 ** products (forward mode) or vector-Jacobian products (reverse mode). It is HLO as any other: it can be printed, run
 ** by XLA, and differentiated again.
 **
-** Two tables hold the mathematics, with one row for each operation (rules.def). The *linearization* of y = f(x) says
-** how a small change of x changes y: the tangent ty is a linear function of the tangent tx, written with instructions.
-** The *transposition* of a linear instruction turns cotangents of its result into cotangents of its operands.
-** Forward mode linearizes. Reverse mode linearizes and then transposes. So no derivative is written twice.
+** One table holds the mathematics: rules.def, with a row for each operation. Its *linearization* says how a small change
+** of the operands changes the result: the tangent of the result is a linear function of those of the operands, written
+** with instructions. The *transposition* of a linear instruction turns cotangents of its result into those of its
+** operands. Forward mode linearizes. Reverse mode linearizes and then transposes. So no derivative is written twice.
 **
 ** Invariant: a tangent has the shape of its value. No tangent (NULL) means that it is zero, and so for cotangents:
 ** zeros are not computed with. Cotangents are added in one fixed order, so results have the same bits each time.
@@ -16,7 +16,7 @@
 ** The trick: the program and its tangents are built in one working computation (linear.h), in which each instruction
 ** is known to be linear in the tangents or independent of them. Only the part that the results need is then copied
 ** into the new module. Loops and branches are cut in two: the first part computes values and saves those that the
-** second part needs, which computes cotangents (control.c).
+** second part needs, which computes cotangents (loops.c, branches.c).
 **
 ** Read rules.def next, then linear.h, linearize.c and transpose.c.
 **
@@ -44,8 +44,8 @@ typedef struct GradientOptions {
   const int *wrt; /* numbers of parameters */
   int of;         /* for GRADIENT_OF_SCALAR: the number of a result */
   bool value;     /* the results of f come before the cotangents */
-  int64_t
-      max_iterations; /* for while loops whose count is unknown, in reverse mode; 0: they are refused */
+  /* For while loops whose count is unknown, in reverse mode; 0: they are refused. */
+  int64_t max_iterations;
 } GradientOptions;
 
 /*
@@ -56,8 +56,9 @@ Module *module_differentiate(const Module *module, const GradientOptions *option
 
 /*
 ** Adds the gradient of `of`, a real scalar of a builder's computation, by `wrt`, other values of it: a call, whose
-** result is a tuple with one element for each. The call computes the values again; the
-** compiler finds that they are the same. NULL with an error, as above.
+** result is a tuple with one element for each. The call computes again what `of` is made of; the compiler finds that it is
+** the same. Values with a side effect (infeed, rng, host calls) are its arguments instead; collectives that `of` depends
+** on are done again. NULL with an error, as above.
 */
 Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,
                               int count, int64_t max_iterations, Error *error);

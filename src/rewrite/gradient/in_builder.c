@@ -1,10 +1,14 @@
 /*
 ** Differentiates values of a computation that is being built. The gradient by a value x, wherever it comes from, is that
 ** by a change of it: x becomes x + p, where p is a parameter. The caller gives -0 for p, as x + -0 has the bits of x.
+**
+** The gradient is a call that computes again what lies between. What must not be done twice (infeed, random numbers, host
+** calls) is an argument of the call. Collectives are done again, as their derivatives are collectives, too.
 */
-#include "hlo/ir/builder.h"
+#include "hlo/ir/lapack_calls.h"
 #include "hlo/ir/shorthand.h"
 #include "rewrite/gradient/gradient.h"
+#include "rewrite/gradient/linear.h"
 #include "rewrite/rewrite.h"
 
 static int place_of(const Computation *c, const Instruction *x) {
@@ -35,8 +39,7 @@ static bool check_parameters(const Computation *c, Error *error) {
 
 static bool check_values(Instruction *const *wrt, int count, Error *error) {
   for (int k = 0; k < count; k++) {
-    TypeKind kind = type_kind(wrt[k]->shape->type);
-    if (kind == KIND_FLOAT || kind == KIND_COMPLEX) continue;
+    if (has_derivative(wrt[k]->shape)) continue;
     return invalid_argument(
         error, "gradient",
         "wrt: \"%s\" is no array of floating-point or complex numbers, so there "
@@ -46,35 +49,106 @@ static bool check_values(Instruction *const *wrt, int count, Error *error) {
   return true;
 }
 
-/* Returns a module of what is built so far, with `of` as its result, and changes of `wrt` as further parameters. */
-static Module *snapshot(const Computation *built, const Instruction *of, Instruction *const *wrt,
-                        int count) {
-  Module *module = module_new("gradient");
-  Computation *c = module_clone_computation(module, built, NULL);
-  module->entry = c;
-  module_keep_roots(module);
-  c->root = c->instructions[place_of(built, of)];
+/* ---- The part of the computation that is differentiated ---- */
+
+typedef struct Snapshot {
+  Module *module;
+  Computation *c;       /* its parameters: those of the builder, changes, given values */
+  Instruction **copies; /* of the builder's instructions, in order */
+  bool *depends;        /* by id: on a change */
+  Instruction **given;  /* the builder's instructions whose values are arguments of the call */
+  int given_count, given_capacity;
+} Snapshot;
+
+static bool is_host_effect(const Instruction *x) {
+  bool calls_host = x->opcode == HLO_CUSTOM_CALL && !is_library_call(x);
+  bool meets = opcode_category(x->opcode) == COLLECTIVE;
+  return calls_host || (instruction_has_own_effect(x) && !meets);
+}
+
+/* Whether x comes from an operation that must not be done again, and that no change reaches. */
+static bool is_given(const Snapshot *s, const Instruction *x) {
+  const Instruction *from = x;
+  while (from->opcode == HLO_GET_TUPLE_ELEMENT) from = from->operands[0];
+  bool is_value = shape_is_array(x->shape) || shape_is_token(x->shape);
+  return is_value && is_host_effect(from) && !s->depends[x->id];
+}
+
+static void find_dependent(Snapshot *s, int first_change) {
+  s->depends = ARENA_ARRAY(s->module->arena, bool, s->c->count);
+  for (int i = 0; i < s->c->count; i++) {
+    const Instruction *x = s->c->instructions[i];
+    s->depends[i] = x->opcode == HLO_PARAMETER && x->parameter_number >= first_change;
+    for (int k = 0; k < x->operand_count; k++) s->depends[i] |= s->depends[x->operands[k]->id];
+  }
+}
+
+/* Drops instructions that the root does not need, and makes given values parameters. */
+static bool keep_needed(Snapshot *s, const Computation *built, Error *error) {
+  Computation *c = s->c;
+  int count = c->count, kept = 0;
+  bool *needed = ARENA_ARRAY(s->module->arena, bool, count);
+  Instruction **all = arena_copy(s->module->arena, c->instructions, sizeof *all * (size_t)count);
+  needed[c->root->id] = true;
+  for (int i = count - 1; i >= 0; i--) {
+    Instruction *x = all[i];
+    if (!needed[i]) continue;
+    if (is_given(s, x)) {
+      needed[i] = false;
+      int place = 0;
+      while (s->copies[place] != x) place++;
+      ARENA_PUSH(s->module->arena, s->given, s->given_count, s->given_capacity,
+                 built->instructions[place]);
+      replace_uses(c, x, computation_add_parameter(c, c->parameter_count, x->shape, x->name));
+    } else if (instruction_reaches(x, is_host_effect)) {
+      return error_set_op(error, STATUS_UNIMPLEMENTED, "gradient",
+                          "the value depends on %s \"%s\", which reaches the host or draws random "
+                          "numbers; the gradient would do it again",
+                          opcode_name(x->opcode), x->name);
+    }
+    for (int k = 0; needed[i] && k < x->operand_count; k++) needed[x->operands[k]->id] = true;
+  }
+  for (int i = 0; i < c->count; i++) {
+    Instruction *x = c->instructions[i];
+    if (x->a->control_predecessors.count) {
+      instruction_attributes(x)->control_predecessors = (InstructionList){0};
+    }
+    if (i >= count || needed[i] || x->opcode == HLO_PARAMETER) c->instructions[kept++] = x;
+  }
+  c->count = kept;
+  return computation_sort(c);
+}
+
+/* Copies what is built so far, with `of` as its result, and changes of `wrt` as further parameters. */
+static bool take_snapshot(Snapshot *s, const Computation *built, const Instruction *of,
+                          Instruction *const *wrt, int count, Error *error) {
+  *s = (Snapshot){.module = module_new("gradient")};
+  Computation *c = s->c = module_clone_computation(s->module, built, NULL);
+  s->module->entry = c;
+  module_keep_roots(s->module);
+  s->copies = arena_copy(s->module->arena, c->instructions, sizeof *s->copies * (size_t)c->count);
+  c->root = s->copies[place_of(built, of)];
   int parameters = c->parameter_count;
   for (int k = 0; k < count; k++) {
-    Instruction *x = c->instructions[place_of(built, wrt[k])];
+    Instruction *x = s->copies[place_of(built, wrt[k])];
     Instruction *change = computation_add_parameter(c, parameters + k, x->shape, x->name);
     Instruction *operands[] = {x, change};
     replace_uses(c, x, computation_add(c, HLO_ADD, x->shape, operands, 2, NULL, NULL));
   }
   computation_sort(c);
-  return module;
+  find_dependent(s, parameters);
+  return keep_needed(s, built, error);
 }
 
-static Module *differentiate(Builder *builder, const Instruction *of, Instruction *const *wrt,
-                             int count, int64_t max_iterations, Error *error) {
-  Module *module = snapshot(builder->computation, of, wrt, count);
-  int *numbers = ARENA_ARRAY(module->arena, int, count);
-  for (int k = 0; k < count; k++) numbers[k] = builder->computation->parameter_count + k;
+static Module *differentiate(const Snapshot *s, int first, int count, int64_t max_iterations,
+                             Error *error) {
+  int *numbers = ARENA_ARRAY(s->module->arena, int, count);
+  for (int k = 0; k < count; k++) numbers[k] = first + k;
   GradientOptions options = {GRADIENT_OF_SCALAR, count, numbers, 0, false, max_iterations};
-  Module *gradient = module_differentiate(module, &options, error);
-  module_free(module);
-  return gradient;
+  return module_differentiate(s->module, &options, error);
 }
+
+/* ---- The call ---- */
 
 static Instruction *add_no_change(Computation *c, const Shape *shape) {
   Instruction *zero = computation_add_number(c, shape->type, (Scalar){.f = -0.0, .im = -0.0});
@@ -82,20 +156,32 @@ static Instruction *add_no_change(Computation *c, const Shape *shape) {
   return computation_add(c, HLO_BROADCAST, shape, &zero, 1, NULL, NULL);
 }
 
+/* Calls the gradient for the builder's parameters, no changes, and the given values. */
+static Instruction *add_call(Builder *builder, const Snapshot *s, const Module *gradient,
+                             Instruction *const *wrt, int count, Error *error) {
+  Computation *c = builder->computation;
+  int parameters = c->parameter_count, all = parameters + count + s->given_count;
+  Instruction **operands = ARENA_ARRAY(builder->module->arena, Instruction *, all);
+  for (int i = 0; i < parameters; i++) operands[i] = c->parameters[i];
+  for (int k = 0; k < count; k++) operands[parameters + k] = add_no_change(c, wrt[k]->shape);
+  for (int i = 0; i < s->given_count; i++) operands[parameters + count + i] = s->given[i];
+  Attributes a;
+  attributes_init(&a);
+  a.to_apply = builder_import(builder, gradient->entry);
+  return builder_add(builder, HLO_CALL, NULL, operands, all, &a, (Int64List){-1, NULL}, error);
+}
+
 Instruction *builder_gradient(Builder *builder, const Instruction *of, Instruction *const *wrt,
                               int count, int64_t max_iterations, Error *error) {
   Computation *c = builder->computation;
   if (!check_parameters(c, error) || !check_values(wrt, count, error)) return NULL;
-  Module *gradient = differentiate(builder, of, wrt, count, max_iterations, error);
-  if (!gradient) return NULL;
-  int parameters = c->parameter_count;
-  Instruction **operands = ARENA_ARRAY(builder->module->arena, Instruction *, parameters + count);
-  for (int i = 0; i < parameters; i++) operands[i] = c->parameters[i];
-  for (int k = 0; k < count; k++) operands[parameters + k] = add_no_change(c, wrt[k]->shape);
-  Attributes a;
-  attributes_init(&a);
-  a.to_apply = builder_import(builder, gradient->entry);
+  Snapshot s;
+  Module *gradient = NULL;
+  if (take_snapshot(&s, c, of, wrt, count, error)) {
+    gradient = differentiate(&s, c->parameter_count, count, max_iterations, error);
+  }
+  Instruction *call = gradient ? add_call(builder, &s, gradient, wrt, count, error) : NULL;
   module_free(gradient);
-  return builder_add(builder, HLO_CALL, NULL, operands, parameters + count, &a,
-                     (Int64List){-1, NULL}, error);
+  module_free(s.module);
+  return call;
 }

@@ -52,7 +52,6 @@ void transpose_dynamic_update_slice(Linear *l, Instruction *x, Instruction *cons
 static Instruction *index_limits(Linear *l, Instruction *indices, const Shape *operand,
                                  Int64List addressed, const int64_t *window, int64_t vector_dim) {
   PrimitiveType type = indices->shape->type;
-  Instruction *limits;
   Literal *literal =
       literal_new(l->arena, shape_of(l, type, 1, (int64_t[]){(int64_t)addressed.count}));
   for (int i = 0; i < addressed.count; i++) {
@@ -61,8 +60,7 @@ static Instruction *index_limits(Linear *l, Instruction *indices, const Shape *o
     bool fits = type_kind(type) == KIND_UNSIGNED ? (uint64_t)limit <= most.u : limit <= most.i;
     scalar_store(type, literal->data, i, fits ? (Scalar){.i = limit} : most);
   }
-  limits = computation_add_constant(l->computation, literal, NULL);
-  note_of(l, limits);
+  Instruction *limits = computation_add_constant(l->computation, literal, NULL);
   if (vector_dim == indices->shape->rank) { /* one index each, without a dimension */
     Instruction *scalar = make_reshape(l, limits, shape_scalar(type));
     return make_broadcast(l, scalar, indices->shape, (Int64List){0});

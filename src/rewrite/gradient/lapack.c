@@ -142,7 +142,7 @@ static QrTangents qr_tangents(Linear *l, Instruction *q, Instruction *r, Instruc
   return (QrTangents){make_binary(l, HLO_ADD, turned, scaled), matrix_product(l, rest, r)};
 }
 
-/* The first rows of geqrf's first result, of which the upper triangle is R. */
+/* R, the upper triangle of the first rows of geqrf's first result. */
 static Instruction *r_of(Linear *l, Instruction *geqrf) {
   Instruction *packed = result(l, geqrf, 0);
   int rank = packed->shape->rank;
@@ -218,11 +218,6 @@ static void linearize_syevd(Linear *l, Instruction *x) {
 }
 
 /* ---- Singular values ---- */
-
-/* What the tangents of U and V have in common: of the left one, for dS, and of the right one, for its adjoint. */
-typedef struct Svd {
-  Instruction *u, *s, *v; /* thin: [m,k], [k], [n,k] */
-} Svd;
 
 /* The matrix diag(s) x or x diag(s). */
 static Instruction *scaled(Linear *l, Instruction *x, Instruction *s, bool columns, Opcode opcode) {

@@ -17,11 +17,11 @@ typedef struct Rule Rule;
 /* Adds the cotangents of x's operands; `cotangents` has one for each leaf of x's shape, not all NULL. */
 typedef void Transposition(Linear *l, Instruction *x, Instruction *const *cotangents);
 
-/* Sets the tangents of x, an instruction of the working computation of which some operand has a tangent. */
+/* Sets the tangents of x. Some operand of x has a tangent, and x is in the working computation. */
 typedef void Linearization(Linear *l, Instruction *x);
 
-/* The same for an instruction of the source that the rule itself puts into the working computation, with these
-** operands. Returns the instruction whose result is that of `x`. */
+/* The same for an instruction of the source. The rule itself adds it to the working computation, with these operands,
+** or other instructions in its place. Returns the one with the result of x. */
 typedef Instruction *Replacement(Linear *l, const Instruction *x, Instruction **operands);
 
 struct Rule {
@@ -75,6 +75,7 @@ Instruction *linear_inline(Linear *l, const Computation *computation, Instructio
 /* Adds a value that stands for a tangent (linear) or cotangent (not linear) until it is copied elsewhere. */
 Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear);
 
+/* The facts about an instruction. The pointer is good until the next call. */
 Note *note_of(Linear *l, const Instruction *x);
 bool is_linear(Linear *l, const Instruction *x);
 /* Returns a tangent of an array, or of a leaf of a tuple; NULL is zero. */
@@ -83,8 +84,9 @@ Instruction *tangent_leaf(Linear *l, const Instruction *x, int leaf);
 void set_tangent(Linear *l, const Instruction *x, Instruction *tangent);
 void set_tangent_leaf(Linear *l, const Instruction *x, int leaf, Instruction *tangent);
 bool has_tangent(Linear *l, const Instruction *x);
-/* Whether values of this type can have tangents: floats and complex numbers of types that are computed with. */
+/* Whether an array can have a tangent: it holds floats or complex numbers. The second is for tuples, too. */
 bool has_derivative(const Shape *shape);
+bool any_derivative(const Shape *shape);
 /* Fails with UNIMPLEMENTED, the instruction, and this reason. */
 void no_derivative(Linear *l, const Instruction *x, const char *why);
 /* Gives x tangents that fail so when a result needs them: many programs compute an argmax that no loss depends on. */
@@ -129,7 +131,7 @@ Instruction *make_binary(Linear *l, Opcode opcode, Instruction *x, Instruction *
 Instruction *make_compare(Linear *l, ComparisonDirection direction, Instruction *x, Instruction *y);
 Instruction *make_select(Linear *l, Instruction *p, Instruction *x, Instruction *y);
 Instruction *make_convert(Linear *l, Instruction *x, PrimitiveType type);
-/* An array whose elements are all the same number. */
+/* Adds an array whose elements are all the same number. */
 Instruction *make_number(Linear *l, const Shape *shape, double value);
 Instruction *make_zeros(Linear *l, const Shape *shape);
 Instruction *make_iota(Linear *l, PrimitiveType type, const Shape *like, int64_t dimension);
@@ -173,12 +175,11 @@ Replacement replace_call, replace_conditional, replace_while, replace_sort, repl
     replace_reduce_window;
 Transposition transpose_negate, transpose_add, transpose_subtract, transpose_multiply,
     transpose_divide, transpose_select, transpose_convert, transpose_real, transpose_imag,
-    transpose_complex, transpose_same, transpose_identity, transpose_broadcast, transpose_reshape,
-    transpose_transpose, transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce,
-    transpose_element, transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather,
-    transpose_scatter, transpose_dot, transpose_convolution, transpose_reduce_window,
-    transpose_select_and_scatter, transpose_fft, transpose_triangular_solve, transpose_collective,
-    transpose_all_gather, transpose_reduce_scatter, transpose_collective_permute,
-    transpose_collective_broadcast;
+    transpose_complex, transpose_same, transpose_broadcast, transpose_reshape, transpose_transpose,
+    transpose_slice, transpose_pad, transpose_concatenate, transpose_reduce, transpose_element,
+    transpose_dynamic_slice, transpose_dynamic_update_slice, transpose_gather, transpose_scatter,
+    transpose_dot, transpose_convolution, transpose_reduce_window, transpose_select_and_scatter,
+    transpose_fft, transpose_triangular_solve, transpose_collective, transpose_all_gather,
+    transpose_reduce_scatter, transpose_collective_permute, transpose_collective_broadcast;
 
 #endif

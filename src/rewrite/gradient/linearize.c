@@ -21,9 +21,17 @@ const Rule derivative_rules[OPCODE_COUNT] = {
 
 /* ---- Notes ---- */
 
+/* An instruction is linear if one of its operands is. */
+static bool depends_on_tangent(const Linear *l, const Instruction *x) {
+  for (int k = 0; k < x->operand_count; k++) {
+    if (l->notes[x->operands[k]->id].linear) return true;
+  }
+  return false;
+}
+
 Note *note_of(Linear *l, const Instruction *x) {
   while (l->note_count <= x->id) {
-    Note note = {0};
+    Note note = {.linear = depends_on_tangent(l, l->computation->instructions[l->note_count])};
     ARENA_PUSH(l->arena, l->notes, l->note_count, l->note_capacity, note);
   }
   return &l->notes[x->id];
@@ -128,11 +136,10 @@ Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *c
   }
   x->literal = from->literal;
   x->line = from->line;
-  note_of(l, x);
   return x;
 }
 
-static bool any_derivative(const Shape *shape) {
+bool any_derivative(const Shape *shape) {
   if (!shape_is_tuple(shape)) return has_derivative(shape);
   for (int i = 0; i < shape->tuple_size; i++) {
     if (any_derivative(shape->elements[i])) return true;
@@ -272,8 +279,8 @@ void linearize_relu(Linear *l, Instruction *x) {
   for (int k = 0; k < 2; k++) {
     Instruction *t = tangent_of(l, x->operands[k]);
     Scalar bound;
-    bool is_relu = t && splat_value(x->operands[1 - k], &bound) && bound.f == 0;
-    if (is_relu) set_tangent(l, x, add_formula(l, formulas[k], x, t));
+    bool is_zero = splat_value(x->operands[1 - k], &bound) && bound.f == 0;
+    if (t && is_zero) set_tangent(l, x, add_formula(l, formulas[k], x, t));
   }
 }
 

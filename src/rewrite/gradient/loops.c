@@ -139,7 +139,7 @@ static bool is_light(const Instruction *x) {
   case ELEMENTWISE_BINARY:
   case ELEMENTWISE_TERNARY:
   case CONVERSION: return true;
-  case MOVEMENT: return x->opcode != HLO_SCATTER && x->opcode != HLO_DYNAMIC_UPDATE_SLICE;
+  case MOVEMENT: return x->opcode != HLO_DYNAMIC_UPDATE_SLICE;
   default: return false;
   }
 }
@@ -293,7 +293,7 @@ static Computation *backward_condition(Linear *l, const Loop *loop, const Shape 
 }
 
 /* Binds the counter's value in iteration `at`: first + at * step. */
-static void bind_counter(Linear *l, const Loop *loop, Packed *p, Instruction *at) {
+static void bind_counter(const Loop *loop, Packed *p, Instruction *at) {
   Instruction *input = loop->body.inputs[loop->counter_leaf];
   PrimitiveType type = input->shape->type;
   Computation *to = p->e.to;
@@ -303,7 +303,6 @@ static void bind_counter(Linear *l, const Loop *loop, Packed *p, Instruction *at
   Instruction *first = computation_add_number(to, type, (Scalar){.i = loop->counter.first});
   Instruction *offset = add_binary(to, HLO_MULTIPLY, index, step);
   extract_bind(&p->e, input, add_binary(to, HLO_ADD, first, offset));
-  (void)l;
 }
 
 static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
@@ -324,7 +323,7 @@ static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
   for (int i = 0; i < loop->count; i++) {
     if (loop->fixed.items[i]) extract_bind(&p.e, b->inputs[i], packed_element(&p, element++));
   }
-  if (loop->counter_leaf >= 0) bind_counter(l, loop, &p, at);
+  if (loop->counter_leaf >= 0) bind_counter(loop, &p, at);
   for (int i = 0; i < loop->cut.count; i++, element++) {
     const Shape *shape = loop->cut.saved[i]->shape;
     Instruction *stack = packed_element(&p, element);

@@ -20,11 +20,7 @@ Instruction *make(Linear *l, Opcode opcode, const Shape *shape, Instruction *con
       shape = operands[0]->shape;
     }
   }
-  Instruction *x =
-      computation_add(l->computation, opcode, shape, operands, count, attributes, NULL);
-  Note *note = note_of(l, x);
-  for (int k = 0; k < count; k++) note->linear |= is_linear(l, operands[k]);
-  return x;
+  return computation_add(l->computation, opcode, shape, operands, count, attributes, NULL);
 }
 
 /* ---- Element-wise ---- */
@@ -72,7 +68,6 @@ Instruction *make_number(Linear *l, const Shape *shape, double value) {
   PrimitiveType type = shape->type;
   Scalar scalar = scalar_convert(F64, type, real);
   Instruction *x = computation_add_number(l->computation, type, scalar);
-  note_of(l, x);
   return shape->rank ? make_broadcast(l, x, shape, (Int64List){0}) : x;
 }
 
@@ -121,18 +116,11 @@ Instruction *make_spread(Linear *l, Instruction *x, const Shape *shape, Int64Lis
 
 Instruction *make_reshape(Linear *l, Instruction *x, const Shape *shape) {
   if (shape_same_dims(x->shape, shape)) return x;
-  const Shape *to = shape_of(l, x->shape->type, shape->rank, shape->dims);
-  return make(l, HLO_RESHAPE, to, &x, 1, NULL);
+  return computation_add_reshape(l->computation, x, shape->rank, shape->dims);
 }
 
 Instruction *make_transpose(Linear *l, Instruction *x, const int64_t *order) {
-  bool moves = false;
-  for (int d = 0; d < x->shape->rank; d++) moves |= order[d] != d;
-  if (!moves) return x;
-  Attributes a;
-  attributes_init(&a);
-  a.dimensions = list_of(l, x->shape->rank, order);
-  return make(l, HLO_TRANSPOSE, NULL, &x, 1, &a);
+  return computation_add_transpose(l->computation, x, order);
 }
 
 Instruction *make_reduce(Linear *l, Opcode opcode, Instruction *x, double start,
@@ -179,10 +167,7 @@ Instruction *make_slice(Linear *l, Instruction *x, const SliceDimension *slice) 
 
 Instruction *make_element(Linear *l, Instruction *tuple, int64_t index) {
   if (tuple->opcode == HLO_TUPLE_OP && !note_of(l, tuple)->transpose) return tuple->operands[index];
-  Attributes a;
-  attributes_init(&a);
-  a.tuple_index = index;
-  return make(l, HLO_GET_TUPLE_ELEMENT, tuple->shape->elements[index], &tuple, 1, &a);
+  return computation_add_element(l->computation, tuple, index);
 }
 
 void make_leaves(Linear *l, Instruction *x, Instruction **out) {
@@ -203,7 +188,5 @@ Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const 
   for (int i = 0; i < shape->tuple_size; i++) {
     elements[i] = make_from_leaves(l, shape->elements[i], leaves);
   }
-  Instruction *tuple = computation_add_tuple(l->computation, elements, shape->tuple_size);
-  note_of(l, tuple);
-  return tuple;
+  return computation_add_tuple(l->computation, elements, shape->tuple_size);
 }

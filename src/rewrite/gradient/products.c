@@ -126,18 +126,24 @@ static Sizes dilated_sizes(const Instruction *x, int i) {
                  dilated(output, w->stride)};
 }
 
+/* Gives the attributes a copy of their window, and returns it for changes. */
+static WindowDimension *copy_window(Linear *l, Attributes *a) {
+  WindowDimension *window =
+      arena_copy(l->arena, a->window.items, sizeof *window * (size_t)a->window.count);
+  a->window.items = window;
+  return window;
+}
+
 /* A convolution of ct with the reversed kernel, in which strides and base dilations change places. */
 static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
-  const Attributes *from = x->a;
-  const ConvDims dims = from->conv_dims;
-  int64_t groups = from->feature_group_count, batches = from->batch_group_count;
+  const ConvDims dims = x->a->conv_dims;
+  int64_t groups = x->a->feature_group_count, batches = x->a->batch_group_count;
   Instruction *kernel = make_convert(l, x->operands[1], x->shape->type);
   kernel = reverse_kernel(l, x, kernel, false);
   kernel = move_groups(l, kernel, dims.kernel_output_feature, dims.kernel_input_feature,
                        groups > 1 ? groups : batches);
-  Attributes a = *from;
-  WindowDimension *window =
-      arena_copy(l->arena, from->window.items, sizeof *window * (size_t)from->window.count);
+  Attributes a = *x->a;
+  WindowDimension *window = copy_window(l, &a);
   for (int i = 0; i < dims.spatial; i++) {
     WindowDimension *w = &window[i];
     Sizes n = dilated_sizes(x, i);
@@ -148,7 +154,6 @@ static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
     w->base_dilation = stride;
     w->window_reversal = false;
   }
-  a.window.items = window;
   a.conv_dims = (ConvDims){dims.spatial,
                            dims.output_batch,
                            dims.output_feature,
@@ -168,13 +173,11 @@ static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
 
 /* A convolution of the input with ct, in which batches and features change places, and strides and window dilations. */
 static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
-  const Attributes *from = x->a;
-  const ConvDims dims = from->conv_dims;
-  int64_t groups = from->feature_group_count, batches = from->batch_group_count;
+  const ConvDims dims = x->a->conv_dims;
+  int64_t groups = x->a->feature_group_count, batches = x->a->batch_group_count;
   Instruction *input = make_convert(l, x->operands[0], x->shape->type);
-  Attributes a = *from;
-  WindowDimension *window =
-      arena_copy(l->arena, from->window.items, sizeof *window * (size_t)from->window.count);
+  Attributes a = *x->a;
+  WindowDimension *window = copy_window(l, &a);
   for (int i = 0; i < dims.spatial; i++) {
     WindowDimension *w = &window[i];
     Sizes n = dilated_sizes(x, i);
@@ -185,7 +188,6 @@ static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
     w->window_dilation = stride;
     w->window_reversal = false;
   }
-  a.window.items = window;
   a.conv_dims = (ConvDims){dims.spatial,
                            dims.input_feature,
                            dims.input_batch,

@@ -3,11 +3,6 @@
 
 /* ---- reduce ---- */
 
-static double neutral(PrimitiveType type, Opcode opcode) {
-  (void)type;
-  return opcode == HLO_MAXIMUM ? -__builtin_inf() : opcode == HLO_MINIMUM ? __builtin_inf() : 1;
-}
-
 /* Max and min: elements that equal the result share its tangent equally. */
 static void linearize_extremum(Linear *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);
@@ -121,7 +116,7 @@ static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window win
   a.window = window;
   a.to_apply = picker(l, of->shape, direction);
   bool largest = direction == COMPARE_GE || direction == COMPARE_GT;
-  double start = neutral(of->shape->type, largest ? HLO_MAXIMUM : HLO_MINIMUM);
+  double start = largest ? -__builtin_inf() : __builtin_inf(); /* is selected by no window */
   const Shape *scalar = shape_scalar(of->shape->type);
   Instruction *operands[] = {of, by, make_number(l, scalar, start), make_number(l, scalar, 0)};
   const Shape *shapes[] = {result, result};

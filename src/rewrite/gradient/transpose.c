@@ -121,10 +121,6 @@ void transpose_complex(Linear *l, Instruction *x, Instruction *const *ct) {
   }
 }
 
-void transpose_identity(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], ct[0]);
-}
-
 /* For operations that are their own transposition, with the same attributes. */
 void transpose_same(Linear *l, Instruction *x, Instruction *const *ct) {
   int count = x->operand_count;

@@ -43,16 +43,9 @@ static Tree tree_begin(Linear *l, const Instruction *x) {
 static bool is_elementwise(const Computation *c) {
   for (int i = 0; i < c->count; i++) {
     const Instruction *x = c->instructions[i];
-    switch (opcode_category(x->opcode)) {
-    case ELEMENTWISE_UNARY:
-    case ELEMENTWISE_BINARY:
-    case ELEMENTWISE_TERNARY:
-    case CONVERSION: break;
-    default:
-      if (x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT) break;
-      if (x->opcode == HLO_TUPLE_OP && x == c->root) break;
-      return false;
-    }
+    bool is_leaf = x->opcode == HLO_PARAMETER || x->opcode == HLO_CONSTANT;
+    bool is_result = x->opcode == HLO_TUPLE_OP && x == c->root;
+    if (!opcode_is_elementwise(x->opcode) && !is_leaf && !is_result) return false;
   }
   return true;
 }
