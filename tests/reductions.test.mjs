@@ -351,4 +351,52 @@ describe('more elements than memory has bytes', () => {
       n = s32[1048576,1048576] add(b, b)\n ROOT s = s32[2,1] slice(n), slice={[7:9],[1048575:1048576]} }`;
     assert.deepEqual(await run(text, [[3]]), [[6, 6]]);
   });
+
+  const SIZES = [2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 65537 ** 2];
+  const COUNTS = {
+    s64: BigInt, u64: BigInt, f64: Number, f32: Math.fround, u32: (i) => i >>> 0, s32: (i) => i | 0, s16: (i) => (i << 16) >> 16, u8: (i) => i & 255,
+    c64: (i) => [Math.fround(i), 0],
+  };
+  for (const [type, value] of Object.entries(COUNTS)) {
+    test(`parts of an iota of ${type} with more elements than 31 bits count`, async () => {
+      for (const size of SIZES) {
+        const first = size - 31, last = size - 4;
+        const text = `HloModule m\nENTRY e { i = s64[] parameter(0)\n n = ${type}[${size}] iota(), iota_dimension=0
+          a = ${type}[4] slice(n), slice={[${first}:${size}:9]}\n b = ${type}[3] dynamic-slice(n, i), dynamic_slice_sizes={3}
+          ROOT t = (${type}[4], ${type}[3]) tuple(a, b) }`;
+        const executable = await clients[0].compile(clients[0].parseHlo(text));
+        assert.ok(executable.memory.temporaries < 2 ** 20, `${executable.memory.temporaries}`);
+        const [a, b] = await executable.execute([BigInt(last)]);
+        assert.deepEqual(a.toArray(), [0, 9, 18, 27].map((k) => value(first + k)), `of ${size}`);
+        assert.deepEqual(b.toArray(), [0, 1, 2].map((k) => value(Math.min(last, size - 3) + k)), `of ${size}, by a start`);
+        executable.dispose();
+      }
+    });
+  }
+
+  test('the sum of a long iota', async () => {
+    for (const size of SIZES) {
+      const sum = (BigInt(size) * BigInt(size - 1)) / 2n;
+      for (const [type, wanted] of [['s64', BigInt.asIntN(64, sum)], ['s32', Number(BigInt.asIntN(32, sum))]]) {
+        const text = `HloModule m\n${binary('add', type)}\nENTRY e { n = ${type}[${size}] iota(), iota_dimension=0\n z = ${type}[] constant(0)
+          ROOT r = ${type}[] reduce(n, z), dimensions={0}, to_apply=f }`;
+        assert.deepEqual(await run(text, []), [[wanted]], `${type}[${size}]`);
+      }
+    }
+  });
+
+  test('programs whose arrays exceed the address space compile, and fail when they run', async () => {
+    const less = 'less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT l = pred[] compare(a, b), direction=LT }';
+    const head = `HloModule m\n${less}\n${binary('add', 'f32')}\nENTRY e { x = f32[] parameter(0)\n z = f32[] constant(0)\n`;
+    for (const body of [
+      'b = f32[65537,65537] broadcast(x), dimensions={}\n s = f32[65537,65537] sort(b), dimensions={1}, to_apply=less\n ROOT r = f32[65537] reduce(s, z), dimensions={1}, to_apply=f }',
+      'b = f32[4295098369] broadcast(x), dimensions={}\n s = f32[4295098369] sort(b), dimensions={0}, to_apply=less\n ROOT r = f32[] reduce(s, z), dimensions={0}, to_apply=f }',
+      'y = f32[4295098369] parameter(1)\n ROOT r = f32[] reduce(y, x), dimensions={0}, to_apply=f }',
+      'ROOT b = f32[65537,65537] broadcast(x), dimensions={} }',
+    ]) {
+      const executable = await clients[0].compile(clients[0].parseHlo(head + body));
+      if (!body.includes('parameter(1)')) await assert.rejects(executable.execute([1]), { code: 'RESOURCE_EXHAUSTED' });
+      executable.dispose();
+    }
+  });
 });

@@ -47,8 +47,8 @@ typedef struct NodeState {
   int value[MAX_PARTS]; /* locals that hold it, or NO_LOCAL */
   bool kept;            /* in a local, as it has more than one user */
   bool loaded_first;    /* a leaf that outputs may lie on: overwrite.c */
-  int pointer;          /* leaves: the local with the address, or with iota's value */
-  int64_t at;           /* of leaves in cells: the byte offset from their array's start */
+  int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_wide_counter) */
+  int64_t at; /* of leaves in cells: the byte offset from their array's start */
 } NodeState;
 
 /* A constant of an inlined function, and the local that holds it in all lanes. */
@@ -172,9 +172,9 @@ void emit_bases(Emitter *e);
 void emit_load_integer(WasmFunction *f, PrimitiveType type);
 /* Pushes an integer of a place, as an i64. */
 void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type);
-/* Clamps an i64 that was read as `type` to 0 .. `most`, and converts it to i32. */
+/* Clamps an i64 that was read as `type` to 0 .. `most`. */
 void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most);
-/* The same; only converts where `in_range` says that the clamp is needless. */
+/* The same, as an i32 unless `most` needs more; `in_range` says that the clamp is needless. */
 void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);

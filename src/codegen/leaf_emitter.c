@@ -10,6 +10,27 @@ int64_t lane_stride(const Emitter *e, const LoopNode *leaf) {
   return leaf->offset.coefficient[e->plan->lane_loop];
 }
 
+/* Whether a leaf is an iota of 64-bit integers that may count beyond 32 bits. Its pointer is an i64. The counters of
+** narrower integers may wrap around, as their values do. */
+static bool has_wide_counter(const LoopNode *leaf) {
+  const Instruction *x = leaf->instruction;
+  return leaf->kind == NODE_IOTA && lane_kind(node_type(leaf)) == LANES_I64 &&
+         x->shape->dims[x->a->iota_dimension] > INT32_MAX;
+}
+
+/* Pushes two consecutive values of an iota with a 64-bit counter. */
+static void emit_wide_iota(Emitter *e, const LoopNode *node, int part) {
+  WasmFunction *f = &e->function;
+  int64_t step = node->level == LEVEL_ELEMENT ? lane_stride(e, node) : 0, lanes[2];
+  int64_t first = node->level == LEVEL_CALL ? node->offset.constant : 0;
+  for (int i = 0; i < 2; i++) lanes[i] = first + step * (e->lane_zero + 2 * part + i);
+  wasm_v128(f, lanes);
+  if (node->level == LEVEL_CALL) return;
+  wasm_get(f, e->nodes[node->id].pointer);
+  wasm_simd(f, I64X2_SPLAT);
+  wasm_simd(f, I64X2_ADD);
+}
+
 /* Pushes four consecutive values of an iota, whose pointer is a counter. */
 static void emit_iota(Emitter *e, const LoopNode *node, int part) {
   WasmFunction *f = &e->function;
@@ -229,6 +250,7 @@ static void emit_add_component(Emitter *e, const LoopNode *node, int k, int lane
   if (is_wide) {
     wasm_extract_lane(f, I64X2_EXTRACT_LANE, lane % 2);
     emit_clamped(f, type, node->limits[k]);
+    wasm_op(f, OP_I32_WRAP_I64);
   } else {
     if (is_signed(type)) {
       emit_splat32(e, 0);
@@ -323,7 +345,13 @@ void emit_value(Emitter *e, const LoopNode *node, int part) {
     emit_scalar(e, node_type(node),
                 scalar_load(node_type(node), node->instruction->literal->data, 0), part);
     break;
-  case NODE_IOTA: emit_iota(e, node, part); break;
+  case NODE_IOTA:
+    if (has_wide_counter(node)) {
+      emit_wide_iota(e, node, part);
+    } else {
+      emit_iota(e, node, part);
+    }
+    break;
   case NODE_OPERATION: emit_operation(e, node, part); break;
   default: emit_load(e, node, part);
   }
@@ -499,16 +527,17 @@ void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
   wasm_i64(f, most);
   wasm_op(f, OP_I64_LT_U);
   wasm_op(f, OP_SELECT);
-  wasm_op(f, OP_I32_WRAP_I64);
   wasm_local_release(f, index);
 }
 
 void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range) {
-  if (in_range) {
-    wasm_op(f, OP_I32_WRAP_I64);
-  } else {
-    emit_clamped(f, type, most);
-  }
+  if (!in_range) emit_clamped(f, type, most);
+  if (most <= INT32_MAX) wasm_op(f, OP_I32_WRAP_I64);
+}
+
+/* Returns the type of the local that holds a start. */
+static int start_type(const LoopStart *start) {
+  return start->limit > INT32_MAX ? WASM_I64 : WASM_I32;
 }
 
 void emit_bases(Emitter *e) {
@@ -526,7 +555,7 @@ void emit_bases(Emitter *e) {
   }
   for (int s = 0; s < e->plan->start_count; s++) {
     const LoopStart *start = &e->plan->starts[s];
-    e->starts[s] = wasm_local(&e->function, WASM_I32);
+    e->starts[s] = wasm_local(&e->function, start_type(start));
     if (e->places) {
       emit_integer(&e->function, e->cells, &e->places[buffer_of(e, start->leaf)],
                    node_type(start->leaf));
@@ -539,7 +568,7 @@ void emit_bases(Emitter *e) {
   }
 }
 
-/* local += elements of `unit` each */
+/* Adds `by` to a local. */
 void emit_advance(Emitter *e, int local, int64_t by) {
   wasm_get(&e->function, local);
   wasm_i32(&e->function, by);
@@ -547,19 +576,36 @@ void emit_advance(Emitter *e, int local, int64_t by) {
   wasm_set(&e->function, local);
 }
 
-static void emit_add_product(WasmFunction *f, int local, int64_t factor) {
+/* Returns the type of a leaf's pointer. */
+static int pointer_type(const LoopNode *leaf) {
+  return has_wide_counter(leaf) ? WASM_I64 : WASM_I32;
+}
+
+static void emit_number(WasmFunction *f, int type, int64_t number) {
+  if (type == WASM_I64) {
+    wasm_i64(f, number);
+  } else {
+    wasm_i32(f, number);
+  }
+}
+
+/* Adds factor * local, of type `from`, to the number on the stack, of type `to`. */
+static void emit_add_product(WasmFunction *f, int local, int from, int64_t factor, int to) {
   wasm_get(f, local);
-  wasm_i32(f, factor);
-  wasm_op(f, OP_I32_MUL);
-  wasm_op(f, OP_I32_ADD);
+  if (from != to) wasm_op(f, to == WASM_I64 ? OP_I64_EXTEND_I32_S : OP_I32_WRAP_I64);
+  emit_number(f, to, factor);
+  wasm_op(f, to == WASM_I64 ? OP_I64_MUL : OP_I32_MUL);
+  wasm_op(f, to == WASM_I64 ? OP_I64_ADD : OP_I32_ADD);
 }
 
 /* Pushes the pointer to a leaf's element: `units` after its array's start, plus its slices' starts. */
 static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
-  wasm_i32(&e->function, units * pointer_unit(leaf));
+  int type = pointer_type(leaf);
+  emit_number(&e->function, type, units * pointer_unit(leaf));
   for (int s = 0; s < e->plan->start_count; s++) {
     int64_t factor = leaf->offset.start[s] * pointer_unit(leaf);
-    if (factor) emit_add_product(&e->function, e->starts[s], factor);
+    if (!factor) continue;
+    emit_add_product(&e->function, e->starts[s], start_type(&e->plan->starts[s]), factor, type);
   }
   if (!is_in_memory(leaf)) return;
   wasm_get(&e->function, e->bases[buffer_of(e, leaf)]);
@@ -570,7 +616,7 @@ static void emit_pointer(Emitter *e, const LoopNode *leaf, int64_t units) {
 
 static void emit_set_pointer(Emitter *e, const LoopNode *leaf) {
   int *pointer = &e->nodes[leaf->id].pointer;
-  if (*pointer == NO_LOCAL) *pointer = wasm_local(&e->function, WASM_I32);
+  if (*pointer == NO_LOCAL) *pointer = wasm_local(&e->function, pointer_type(leaf));
   wasm_set(&e->function, *pointer);
 }
 
@@ -609,7 +655,7 @@ void emit_pointers(Emitter *e, const int *indices) {
     for (int k = 0; k < e->plan->rank; k++) {
       int64_t coefficient = leaf->offset.coefficient[k];
       if (coefficient == 0 || indices[k] == NO_LOCAL) continue;
-      emit_add_product(f, indices[k], coefficient * unit);
+      emit_add_product(f, indices[k], WASM_I32, coefficient * unit, pointer_type(leaf));
     }
     emit_set_pointer(e, leaf);
   }
@@ -621,7 +667,11 @@ void emit_advance_leaves(Emitter *e, int64_t steps) {
     if (!is_leaf(leaf) || leaf->level < LEVEL_ELEMENT) continue;
     int64_t by = steps * leaf->offset.coefficient[e->plan->time_loop] * pointer_unit(leaf);
     e->nodes[i].at += by;
-    if (by && !is_held_leaf(e, leaf)) emit_advance(e, e->nodes[i].pointer, by);
+    if (!by || is_held_leaf(e, leaf)) continue;
+    wasm_get(&e->function, e->nodes[i].pointer);
+    emit_number(&e->function, pointer_type(leaf), by);
+    wasm_op(&e->function, has_wide_counter(leaf) ? OP_I64_ADD : OP_I32_ADD);
+    wasm_set(&e->function, e->nodes[i].pointer);
   }
 }
 

@@ -329,10 +329,15 @@ void wasm_call_function(WasmFunction *function, int number) {
   for (int k = 0; k < CALL_BYTES; k++) bytebuf_put(&function->body, (uint8_t)(body >> (7 * k)));
 }
 
+/* Offsets have 32 bits. Code for arrays that do not fit into memory has to be valid, although it cannot run. */
+static void put_memory_operand(WasmFunction *function, int64_t offset) {
+  bytebuf_leb(&function->body, 0); /* no alignment is promised */
+  bytebuf_leb(&function->body, (uint32_t)offset);
+}
+
 void wasm_memory(WasmFunction *function, int opcode, int64_t offset) {
   wasm_op(function, opcode);
-  bytebuf_leb(&function->body, 0);
-  bytebuf_leb(&function->body, (uint64_t)offset);
+  put_memory_operand(function, offset);
 }
 
 void wasm_memory_copy(WasmFunction *function) {
@@ -342,8 +347,7 @@ void wasm_memory_copy(WasmFunction *function) {
 
 void wasm_simd_memory(WasmFunction *function, int opcode, int64_t offset) {
   wasm_simd(function, opcode);
-  bytebuf_leb(&function->body, 0);
-  bytebuf_leb(&function->body, (uint64_t)offset);
+  put_memory_operand(function, offset);
 }
 
 void wasm_simd_memory_lane(WasmFunction *function, int opcode, int64_t offset, int lane) {

@@ -63,6 +63,8 @@ enum {
   OP_I32_REM_U = 0x70,
   OP_I32_OR = 0x72,
   OP_I32_SHL = 0x74,
+  OP_I64_ADD = 0x7c,
+  OP_I64_MUL = 0x7e,
   OP_I32_WRAP_I64 = 0xa7,
   OP_I64_EXTEND_I32_S = 0xac,  /* the unsigned form is the next */
   OP_F32_CONVERT_I64_S = 0xb4, /* each unsigned form is the next */

@@ -127,6 +127,13 @@ static bool can_slice(const Instruction *slice) {
   return slice->operand_count == 1 + operand->rank && starts <= MAX_STARTS;
 }
 
+/* Whether a loop has a counter for an iota. A float's would need 64 bits and a conversion; simplify_algebra.c writes
+** that as an iota of s64 and a convert. */
+static bool can_count(const Instruction *iota) {
+  return iota->shape->dims[iota->a->iota_dimension] <= INT32_MAX ||
+         type_is_integral(iota->shape->type);
+}
+
 bool can_fuse(const Target *target, const Instruction *instruction) {
   if (instruction->opcode == HLO_REDUCE || instruction->opcode == HLO_REDUCE_WINDOW) {
     return can_reduce(target, instruction);
@@ -139,7 +146,7 @@ bool can_fuse(const Target *target, const Instruction *instruction) {
   switch (instruction->opcode) {
   case HLO_CONSTANT: return shape_elements(instruction->shape) == 1;
   case HLO_GATHER: return can_gather(instruction);
-  case HLO_IOTA: return instruction->shape->dims[instruction->a->iota_dimension] <= INT32_MAX;
+  case HLO_IOTA: return can_count(instruction);
   case HLO_PAD: return is_padded_around(instruction);
   case HLO_TRANSPOSE: return !turns_rows(instruction);
   case HLO_DYNAMIC_SLICE: return can_slice(instruction);

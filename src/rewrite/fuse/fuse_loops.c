@@ -390,6 +390,15 @@ static bool is_producer(const Fuser *fuser, const Instruction *x) {
          can_fuse(fuser->target, x);
 }
 
+/* Whether loops that read parts of an array can compute these, so that it need not be in memory: it counts, repeats
+** a scalar, or costs little more than reading it. */
+static bool is_made_up(const Fuser *fuser, const Instruction *x) {
+  bool repeats = x->opcode == HLO_BROADCAST && elements(x->operands[0]) == 1 && is_smaller(x);
+  bool is_cheap = opcode_is_elementwise(x->opcode) && is_only_sliced(fuser, x) &&
+                  may_be_copied(x, fuser->users.count[x->id]);
+  return (x->opcode == HLO_IOTA || repeats || is_cheap) && can_fuse(fuser->target, x);
+}
+
 static bool has_producer(const Fuser *fuser, const Instruction *x) {
   bool has = false;
   for (int i = 0; i < x->operand_count; i++) has |= is_producer(fuser, x->operands[i]);
@@ -400,7 +409,8 @@ static bool has_producer(const Fuser *fuser, const Instruction *x) {
 ** a kernel. Of a value that a dynamic slice reads, only the slice is computed. */
 static bool is_worth_a_loop(const Fuser *fuser, const Instruction *x) {
   switch (x->opcode) {
-  case HLO_DYNAMIC_SLICE: return is_producer(fuser, x->operands[0]);
+  case HLO_DYNAMIC_SLICE:
+    return is_producer(fuser, x->operands[0]) || is_made_up(fuser, x->operands[0]);
   case HLO_CONCATENATE:
   case HLO_PAD: return has_producer(fuser, x);
   case HLO_CONSTANT:

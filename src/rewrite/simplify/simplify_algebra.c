@@ -310,6 +310,16 @@ static Instruction *dynamic_slice(Instruction *x) {
   return x;
 }
 
+/* An iota of floats with more values than 32 bits count is that of s64, converted, for which loops have a counter. */
+static Instruction *iota(Instruction *x) {
+  int64_t size = x->shape->dims[x->a->iota_dimension];
+  if (size <= INT32_MAX || type_is_integral(x->shape->type)) return NULL;
+  const Shape *wide = shape_with_type(x->parent->module->arena, x->shape, S64);
+  Instruction *counted = computation_add(x->parent, HLO_IOTA, wide, NULL, 0, x->a, NULL);
+  instruction_become(x, HLO_CONVERT, &counted, 1, NULL);
+  return x;
+}
+
 static Instruction *dynamic_update_slice(Instruction *x) {
   return shape_same_dims(x->shape, x->operands[1]->shape) ? x->operands[1] : NULL;
 }
@@ -392,6 +402,7 @@ static Rule *const rules[OPCODE_COUNT] = {
     [HLO_PAD] = pad,
     [HLO_CONCATENATE] = concatenate,
     [HLO_REVERSE] = reverse,
+    [HLO_IOTA] = iota,
     [HLO_DYNAMIC_SLICE] = dynamic_slice,
     [HLO_DYNAMIC_UPDATE_SLICE] = dynamic_update_slice,
     [HLO_GET_TUPLE_ELEMENT] = get_tuple_element,
