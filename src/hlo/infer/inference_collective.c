@@ -315,7 +315,12 @@ static bool check_pairs(Inference *in) {
   return true;
 }
 
+/* XLA's TPU backend has a form with four operands that copies slices between two arrays in place. XLA:CPU has none. */
 const Shape *infer_collective_permute(Inference *in) {
+  REQUIRE(in, in->operand_count != 4 || !shape_is_tuple(operand_shape(in, 2)),
+          "operands %s and %s are start indices of an update in place, which only TPUs have; write "
+          "dynamic-slice, collective-permute and dynamic-update-slice",
+          text_operand(in, 2), text_operand(in, 3));
   if (!check_arrays(in) || !check_pairs(in)) return NULL;
   return operands_one_or_tuple(in, in->operand_count);
 }
