@@ -201,7 +201,7 @@ static void go_on(Chirp *c, int64_t count, void (*fill)(Chirp *c, int64_t end)) 
   if (end == count) c->state++;
 }
 
-enum { TURN_PIECES = 4 }; /* of FFT_PIECE pairs: some milliseconds */
+enum { TURN_PIECES = 1 }; /* of FFT_PIECE pairs: up to 20 ms where each pair is in another page */
 
 static bool fill_convolution(Preparation *preparation) {
   Chirp *c = (Chirp *)preparation;
