@@ -638,7 +638,8 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS:
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* computed in steps: value/real_math.c */
+  case HLO_LOGISTIC:
+    return is_float && !is_float8(type); /* computed in steps: hlo/scalar/real_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:
