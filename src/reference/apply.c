@@ -7,7 +7,6 @@
 
 #include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
-#include "reference/evaluation.h"
 
 typedef enum StepKind {
   STEP_UNARY,

@@ -6,7 +6,7 @@
 ** the result.
 */
 #include "hlo/scalar/scalar_math.h"
-#include "reference/evaluation.h"
+#include "reference/eval.h"
 #include "reference/packed.h"
 
 /* The dimension numbers of one operand, by role. */

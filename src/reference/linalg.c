@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "hlo/scalar/scalar_math.h"
-#include "reference/evaluation.h"
+#include "reference/eval.h"
 
 enum { BLOCK = 128 };
 
