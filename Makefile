@@ -60,7 +60,7 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 SMALL := base value hlo plan rewrite reference codegen compile runtime api
 PLANS := $(addprefix kernels/, kernels list contraction/contraction_plan contraction/contraction_rows contraction/direct \
   contraction/dot contraction/elements convolution/convolution convolution/window fft/fft linalg/linalg linalg/linalg_c128 \
-  linalg/linalg_exact linalg/linalg_wide sort/order_key)
+  linalg/linalg_exact linalg/linalg_kernel linalg/linalg_wide sort/order_key)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
 COMPACT := $(addprefix kernels/, contraction/contraction contraction/pack contraction/small contraction/stream \
   contraction/tiles convolution/winograd fft/fft_transform linalg/linalg_f32 linalg/linalg_f64 linalg/linalg_lanes \
