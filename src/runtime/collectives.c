@@ -8,8 +8,8 @@
 
 #include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
+#include "runtime/devices.h"
 #include "runtime/parallel.h"
-#include "runtime/run.h"
 
 /* The sizes of a chunk; the last one is for computations that run for each pair of elements. */
 enum {
