@@ -58,15 +58,15 @@ CFLAGS := -std=c11 -D_GNU_SOURCE= -Isrc -ffp-contract=off -fno-math-errno \
 # Factors of f32 and f64 are for the same: at -Oz systems of 64 take 1.4 times, and functions that both have are
 # one only if both are compiled alike.
 SMALL := base value hlo plan rewrite reference codegen compile runtime api
-PLANS := $(addprefix kernels/, elements kernels contraction/contraction_plan contraction/contraction_rows contraction/direct \
-  contraction/dot convolution/convolution convolution/window fft/fft linalg/linalg linalg/linalg_c128 \
-  linalg/linalg_exact linalg/linalg_wide sort/order_key)
+PLANS := $(addprefix kernels/, kernels list contraction/contraction_plan contraction/contraction_rows contraction/direct \
+  contraction/dot contraction/elements convolution/convolution convolution/window fft/fft linalg/linalg linalg/linalg_c128 \
+  linalg/linalg_exact linalg/linalg_kernel linalg/linalg_wide sort/order_key)
 FAST := $(addprefix codegen/, lane_math vector_complex vector_math vector_real)
 COMPACT := $(addprefix kernels/, contraction/contraction contraction/pack contraction/small contraction/stream \
   contraction/tiles convolution/winograd fft/fft_transform linalg/linalg_f32 linalg/linalg_f64 linalg/linalg_lanes \
   linalg/linalg_rotate memory/box memory/gather memory/move memory/update_slice random/rng sort/select sort/sort \
-  sort/sort_merge) base/arena base/names hlo/text/lexer hlo/ir/module rewrite/rewrite \
-  $(addprefix rewrite/simplify/, attribute_compare common_subexpressions dead_code)
+  sort/sort_merge) base/arena base/names hlo/text/lexer hlo/ir/attribute_compare hlo/ir/module rewrite/rewrite \
+  $(addprefix rewrite/simplify/, common_subexpressions dead_code)
 WASM_LEVEL = $(if $(filter $(FAST),$*),-O2,$(if $(filter $(COMPACT),$*),-Os,$(if \
   $(filter $(SMALL),$(firstword $(subst /, ,$*)))$(filter $(PLANS),$*),-Oz,-O2)))
 # Formats without floats: those of the C library take 9 kB of the download. hlo/text/numbers.h prints floats.

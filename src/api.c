@@ -4,7 +4,7 @@
 
 #include "base/host/platform.h"
 #include "base/scope.h"
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "kernels/contraction/lanes.h"
 #include "rewrite/gradient/gradient.h"

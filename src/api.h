@@ -11,7 +11,7 @@
 #ifndef XLA_API_H
 #define XLA_API_H
 
-#include "hlo/ir/builder.h"
+#include "hlo/infer/builder.h"
 #include "runtime/buffer.h"
 #include "runtime/executable.h"
 #include "runtime/host.h"

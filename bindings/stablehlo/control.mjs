@@ -2,8 +2,8 @@
 import { configText, quote } from '../attribute_text.mjs';
 import { Shape } from '../shape.mjs';
 import { numbersOf } from './context.mjs';
+import { Frame, tupled, untupled } from './frame.mjs';
 import { Dense, Dictionary, malformed, nameOf } from './ir.mjs';
-import { Frame, tupled, untupled } from './lower.mjs';
 import { dictionaryText } from './print.mjs';
 import { custom } from './custom_calls.mjs';
 import { shapeOf } from './types.mjs';

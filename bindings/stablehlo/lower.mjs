@@ -18,6 +18,7 @@ import { constantOfKnown, foldKnown } from './known.mjs';
 import { ARITY, operations } from './operations.mjs';
 import { quantized, throughFloats } from './quantized.mjs';
 import { Context } from './context.mjs';
+import { Frame, tupled, untupled } from './frame.mjs';
 import { EntryLayouts, inLayout, laidOutBy } from './layouts.mjs';
 import { checkShardings, headerOf, sharded } from './sharding.mjs';
 import { isQuantized, isStatic, shapeOf, storageType, typeText } from './types.mjs';
@@ -46,22 +47,6 @@ export function lower(client, module, options = {}) {
     return lowering.entry();
   } finally {
     lowering.clear();
-  }
-}
-
-/** The values of one computation. */
-export class Frame {
-  constructor(builder, outer = null) {
-    this.builder = builder;
-    this.outer = outer;
-    /** @type {Map<import('./ir.mjs').Value, XlaOp>} */
-    this.values = new Map();
-    /** Known integers, from which sizes are computed. @type {Map<XlaOp, any[]>} */
-    this.known = new Map();
-  }
-
-  set(value, op) {
-    this.values.set(value, op);
   }
 }
 
@@ -354,14 +339,6 @@ function common(operation) {
     sharding,
     metadata: name ? `{op_name=${quote(name)}}` : undefined,
   };
-}
-
-export function tupled(builder, results) {
-  return results.length === 1 ? results[0] : builder.tuple(results);
-}
-
-export function untupled(builder, tuple) {
-  return tuple.shape.tupleShapes.map((_, i) => builder.getTupleElement(tuple, i));
 }
 
 function checkedArgument(shape, type, i) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "codegen/math_functions.h"
-#include "value/scalar_math.h"
+#include "hlo/scalar/scalar_math.h"
 
 enum { ENTRIES = 256 };
 

@@ -271,3 +271,15 @@ void emit_hold(WasmFunction *f, const Cells *cells, const Place *place, int64_t 
   }
   wasm_local_release(f, value);
 }
+
+void emit_place(WasmFunction *f, const Place *place, int64_t more) {
+  if (place->slot == 0) {
+    wasm_get(f, REGION_ARENA);
+  } else {
+    wasm_get(f, REGION_SLOTS);
+    wasm_memory(f, OP_I32_LOAD, 4 * (int64_t)place->slot);
+  }
+  if (place->offset + more == 0) return;
+  wasm_i32(f, place->offset + more);
+  wasm_op(f, OP_I32_ADD);
+}

@@ -23,13 +23,9 @@
 #ifndef XLA_CODEGEN_CODEGEN_H
 #define XLA_CODEGEN_CODEGEN_H
 
+#include "codegen/bytebuf.h"
 #include "codegen/region.h"
 #include "plan/fusible.h"
-
-typedef struct ByteBuf {
-  uint8_t *bytes; /* heap; bytebuf_free */
-  size_t size, capacity;
-} ByteBuf;
 
 /* The operations that fusions may hold: for rewrite/. */
 extern const Target codegen_target;
@@ -69,6 +65,5 @@ typedef struct CodegenInput {
 } CodegenInput;
 
 bool codegen_emit(const CodegenInput *input, bool shared_memory, ByteBuf *out, Error *error);
-void bytebuf_free(ByteBuf *buffer);
 
 #endif

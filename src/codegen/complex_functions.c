@@ -53,7 +53,7 @@ static Parts select_parts(Expression *m, Value mask, Parts yes, Parts no) {
   return (Parts){selected(m, mask, yes.re, no.re), selected(m, mask, yes.im, no.im)};
 }
 
-/* Returns the quotient by C's Annex G where both parts are NaN: see value/complex_math.c. */
+/* Returns the quotient by C's Annex G where both parts are NaN: see hlo/scalar/complex_math.c. */
 static Parts special_quotient(Expression *m, Parts x, Parts y, Parts result) {
   Value zero = constant(m, 0);
   Value nan = both(m, is_unequal(m, result.re, result.re), is_unequal(m, result.im, result.im));

@@ -42,43 +42,6 @@ static const OpByLanes compare_ops[] = {
     [COMPARE_LT] = {0, I32X4_LT_U, I32X4_LT_S, I64X2_LT_S, F32X4_LT, F64X2_LT},
 };
 
-/* A vector function, of f32x4 and f64x2. */
-static const char *const float_functions[OPCODE_COUNT][2] = {
-#define FLOAT_FUNCTION(opcode, name) [opcode] = {"xla_" name "_f32x4", "xla_" name "_f64x2"}
-    [HLO_ACOS] = {NULL, "xla_acos_f64x2"}, FLOAT_FUNCTION(HLO_ACOSH, "acosh"),
-    [HLO_ASIN] = {NULL, "xla_asin_f64x2"}, FLOAT_FUNCTION(HLO_ASINH, "asinh"),
-    FLOAT_FUNCTION(HLO_ATAN2, "atan2"),    FLOAT_FUNCTION(HLO_ATANH, "atanh"),
-    FLOAT_FUNCTION(HLO_COS, "cos"),        FLOAT_FUNCTION(HLO_COSH, "cosh"),
-    FLOAT_FUNCTION(HLO_POWER, "power"),    FLOAT_FUNCTION(HLO_REMAINDER, "remainder"),
-    FLOAT_FUNCTION(HLO_SIN, "sin"),        FLOAT_FUNCTION(HLO_SINH, "sinh"),
-    FLOAT_FUNCTION(HLO_TAN, "tan"),
-#undef FLOAT_FUNCTION
-};
-
-/* A vector function, of s32x4, u32x4, s64x2 and u64x2. */
-static const char *const integer_functions[OPCODE_COUNT][4] = {
-#define FOR_BOTH(name) \
-  {"xla_" name "_i32x4", "xla_" name "_i32x4", "xla_" name "_i64x2", "xla_" name "_i64x2"}
-    [HLO_CLZ] = {[2] = "xla_clz_i64x2", "xla_clz_i64x2"}, /* of 32 bits see math_functions.c */
-    [HLO_DIVIDE] = {[2] = "xla_divide_s64x2", "xla_divide_u64x2"},
-    [HLO_POWER] = FOR_BOTH("power"),
-    [HLO_REMAINDER] = {[2] = "xla_remainder_s64x2", "xla_remainder_u64x2"},
-    [HLO_SHIFT_LEFT] = FOR_BOTH("shl"),
-    [HLO_SHIFT_RIGHT_ARITHMETIC] = FOR_BOTH("shr_s"),
-    [HLO_SHIFT_RIGHT_LOGICAL] = FOR_BOTH("shr_u"),
-#undef FOR_BOTH
-};
-
-static const char *vector_function(Opcode opcode, PrimitiveType type) {
-  switch (lane_kind(type)) {
-  case LANES_F32: return float_functions[opcode][0];
-  case LANES_F64: return float_functions[opcode][1];
-  case LANES_I32: return integer_functions[opcode][!is_signed(type)];
-  case LANES_I64: return integer_functions[opcode][2 + !is_signed(type)];
-  default: return NULL;
-  }
-}
-
 /* --- Comparison and choice -------------------------------------------------------------------- */
 
 /* Flips the sign bits of 64-bit lanes, so that signed comparisons give the unsigned order. */
@@ -502,11 +465,6 @@ static bool has_complex(const Instruction *instruction) {
 
 static bool is_float8(PrimitiveType type) { return type_is_floating(type) && type_bits(type) == 8; }
 
-bool is_long_function(Opcode opcode, PrimitiveType type) {
-  return opcode == HLO_SQRT || opcode == HLO_RSQRT || has_math(opcode, lane_kind(type)) ||
-         vector_function(opcode, type);
-}
-
 /* Whether rounding to f16 first shows in a result. XLA computes floats of 8 bits in those of 16. */
 static bool rounds_twice(Opcode opcode, PrimitiveType type) {
   return is_float8(type) && opcode != HLO_REMAINDER && is_long_function(opcode, type);
@@ -638,7 +596,8 @@ bool can_emit_operation(const Instruction *instruction) {
   case HLO_MINIMUM: return true;
   case HLO_ABS:
   case HLO_SIGN: return is_float || is_signed(type);
-  case HLO_LOGISTIC: return is_float && !is_float8(type); /* computed in steps: value/real_math.c */
+  case HLO_LOGISTIC:
+    return is_float && !is_float8(type); /* computed in steps: hlo/scalar/real_math.c */
   case HLO_POWER: return is_float || (is_integer && type_bits(type) >= 32);
   case HLO_POPCNT: return is_integer;
   default:

@@ -62,8 +62,11 @@ typedef struct OutputRange {
   int first, last;
 } OutputRange;
 
-typedef struct Emitter {
+typedef struct Emitter Emitter;
+struct Emitter {
   WasmFunction function;
+  /* Pushes one part of a node's value: value_emitter.c, which stands above the emitters of operations. */
+  void (*push_value)(Emitter *e, const LoopNode *node, int part);
   const LoopPlan *plan;
   NodeState *nodes;       /* by node id */
   int operand_count;      /* of the fusion: the number of buffers before those of the results */
@@ -86,7 +89,7 @@ typedef struct Emitter {
   int64_t first, count;   /* of a box: its range of the kernel's elements */
   int math_count, math_capacity;
   MathConstant *math;
-} Emitter;
+};
 
 static inline PrimitiveType node_type(const LoopNode *node) {
   return node->instruction->shape->type;
@@ -162,8 +165,6 @@ void emit_take_part(Emitter *e, int part);
 
 /* --- leaf_emitter.c --- */
 
-/* Initialises the nodes' states; called first in each kernel. */
-void init_nodes(Emitter *e);
 /* In unrolled code: points the results' pointers at element number `position`. */
 void emit_written_outputs(Emitter *e, int64_t position, const int *outputs);
 /* Loads the addresses of the buffers that leaves are in, and the starts. */
@@ -187,6 +188,9 @@ void emit_pointers_at(Emitter *e, const int64_t *indices);
 void emit_advance_leaves(Emitter *e, int64_t steps);
 /* Returns the distance of a leaf's lanes in elements. */
 int64_t lane_stride(const Emitter *e, const LoopNode *leaf);
+/* Whether a leaf is an iota of 64-bit integers that may count beyond 32 bits. Its pointer is an i64. The counters of
+** narrower integers may wrap around, as their values do. */
+bool has_wide_counter(const LoopNode *leaf);
 /* Whether four lanes' elements lie within one vector, adjacent or not. */
 bool is_close(const Emitter *e, const LoopNode *leaf);
 void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
@@ -200,12 +204,8 @@ void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part);
 
 /* Pushes a leaf's element of less than 32 bits as an i32; `elements` counts from its pointer. */
 void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements);
-/* Computes the nodes that vary at `level` and are used at a deeper one. */
-void emit_level(Emitter *e, LoopLevel level);
 /* For each byte of a leaf of bytes: pushes the 32 bits at address + size * byte. */
 void emit_load_indexed(Emitter *e, const LoopNode *leaf, int64_t address, int64_t size);
-/* Pushes one part of a node's value. */
-void emit_value(Emitter *e, const LoopNode *node, int part);
 /* Stands for the local with the pointer of a result that is in cells. */
 static inline int held_result(int result) { return NO_LOCAL - 1 - result; }
 /* Pushes the pointer; nothing for a result in cells. */
@@ -214,6 +214,30 @@ void emit_target(Emitter *e, int pointer);
 void emit_store_bytes(Emitter *e, int pointer, int64_t offset, int bytes);
 /* Returns the distance from the pointer to the first lane's result, in elements. */
 int64_t first_stored(const Emitter *e);
+/* Returns the instruction that stores a lane of `bytes` bytes. */
+int store_lane_op(int bytes);
+/* Pushes a part of a leaf's elements, or their bits if these are narrower than 32 bits. */
+void emit_load_bits(Emitter *e, const LoopNode *node, int part);
+/* Stores the part (or its bits) on top of the stack at the target below it. */
+void emit_store_bits(Emitter *e, PrimitiveType type, int part, int pointer);
+bool is_in_memory(const LoopNode *leaf);
+/* Initialises a node's state; forgets its value. */
+void init_node(Emitter *e, const LoopNode *node);
+void forget_value(Emitter *e, const LoopNode *node);
+/* Forgets the values of the elements just computed. */
+void end_elements(Emitter *e);
+void end_combining(Emitter *e); /* forgets those of the combining nodes */
+
+/* --- value_emitter.c --- */
+
+/* Initialises the nodes' states; called first in each kernel. */
+void init_nodes(Emitter *e);
+/* Pushes one part of a node's value. */
+static inline void emit_value(Emitter *e, const LoopNode *node, int part) {
+  e->push_value(e, node, part);
+}
+/* Computes the nodes that vary at `level` and are used at a deeper one. */
+void emit_level(Emitter *e, LoopLevel level);
 /* Stores a node's value at first_stored(). */
 void emit_store(Emitter *e, const LoopNode *node, int pointer);
 /* The same for a value whose parts are in locals. */
@@ -223,9 +247,6 @@ void emit_store_apart(Emitter *e, PrimitiveType type, const int *parts, int poin
                       int64_t stride);
 /* Stores all results in memory or cells; `pointers` are those of results outside places. */
 void emit_store_outputs(Emitter *e, const int *pointers);
-/* Forgets the values of the elements just computed. */
-void end_elements(Emitter *e);
-void end_combining(Emitter *e); /* forgets those of the combining nodes */
 
 /* --- overwrite.c --- */
 
@@ -310,9 +331,6 @@ bool can_be_dense(const LoopNode *node, int bytes);
 /* Whether the operation's result is exact in the operands' type, so that rounding changes nothing. */
 bool is_exact(const Instruction *instruction);
 
-/* Whether it takes more than a few instructions. */
-bool is_long_function(Opcode opcode, PrimitiveType type);
-
 /* --- byte_table.c --- */
 
 /* Whether a node is a function of floats of 8 bits in memory. */
@@ -342,6 +360,11 @@ void emit_math(Emitter *e, const LoopNode *node);
 /* The same for an operation whose second operand is a constant. */
 bool is_with_constant(const LoopNode *node);
 void emit_with_constant(Emitter *e, const LoopNode *node);
+
+/* Returns the name of the vector function that computes an operation on lanes of a type; NULL if there is none. */
+const char *vector_function(Opcode opcode, PrimitiveType type);
+/* Whether a function takes more than a few instructions. */
+bool is_long_function(Opcode opcode, PrimitiveType type);
 
 /* --- complex_emitter.c: the same for operations that have complex operands or results --- */
 

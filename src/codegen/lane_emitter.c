@@ -26,22 +26,6 @@ int live_parts(const Emitter *e, PrimitiveType type) {
   return is_complex(kind) ? 2 : 1;
 }
 
-/* --- Lanes of 8 and 16 bits ------------------------------------------------------------------- */
-
-/* The opcodes of lanes of 8, 16 and 32 bits are equally far apart. */
-void emit_simd(Emitter *e, int opcode) {
-  int steps = e->dense ? 3 - e->dense : 0;
-  if (opcode >= I32X4_EQ && opcode <= I32X4_GE_U) opcode -= 10 * steps;
-  if (opcode >= I32X4_ABS && opcode <= I32X4_MAX_U) opcode -= 32 * steps;
-  wasm_simd(&e->function, opcode);
-}
-
-void emit_splat32(Emitter *e, uint32_t bits) {
-  if (e->dense == 1) bits = (bits & UINT8_MAX) * 0x01010101u;
-  if (e->dense == 2) bits = (bits & UINT16_MAX) * 0x00010001u;
-  wasm_v128(&e->function, (uint32_t[]){bits, bits, bits, bits});
-}
-
 /* --- Small pieces ----------------------------------------------------------------------------- */
 
 void emit_scalar(Emitter *e, PrimitiveType type, Scalar value, int part) {

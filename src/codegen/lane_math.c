@@ -2,7 +2,7 @@
 ** Vector functions of integers that go lane by lane. They use the evaluator's rules where XLA's differ from C's.
 */
 #include "codegen/vector_functions.h"
-#include "value/scalar_math.h"
+#include "hlo/scalar/scalar_math.h"
 
 /* --- Integers of 64 bits ---------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 */
 #include <string.h>
 
+#include "codegen/codegen.h"
 #include "codegen/emitter.h"
 
 /* Whether a leaf is the element at a result's own place. */

@@ -5,7 +5,7 @@
 ** imaginary) in adjacent lanes.
 */
 #include "codegen/wide_math.h"
-#include "value/scalar_math.h"
+#include "hlo/scalar/scalar_math.h"
 
 /* --- By the evaluator's rules ----------------------------------------------------------------- */
 

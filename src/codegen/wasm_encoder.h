@@ -5,7 +5,9 @@
 #ifndef XLA_CODEGEN_WASM_ENCODER_H
 #define XLA_CODEGEN_WASM_ENCODER_H
 
-#include "codegen/codegen.h"
+#include <stdbool.h>
+
+#include "codegen/bytebuf.h"
 
 typedef enum WasmType {
   WASM_V128 = 0x7b,
@@ -222,13 +224,6 @@ enum {
   F64X2_CONVERT_LOW_I32X4_S = 0xfe,
   F64X2_CONVERT_LOW_I32X4_U = 0xff,
 };
-
-/* --- Bytes ------------------------------------------------------------------------------------ */
-
-void bytebuf_put(ByteBuf *buffer, uint8_t byte);
-void bytebuf_append(ByteBuf *buffer, const void *bytes, size_t size);
-void bytebuf_leb(ByteBuf *buffer, uint64_t value); /* unsigned LEB128 */
-void bytebuf_sleb(ByteBuf *buffer, int64_t value); /* signed LEB128 */
 
 /* --- Modules ---------------------------------------------------------------------------------- */
 

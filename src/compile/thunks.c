@@ -11,6 +11,7 @@
 #include "codegen/codegen.h"
 #include "compile/program.h"
 #include "hlo/ir/lapack_calls.h"
+#include "kernels/list.h"
 #include "reference/eval.h"
 #include "rewrite/rewrite.h"
 

@@ -72,9 +72,6 @@ struct Kernel {
   void (*run)(const KernelCall *call, int phase, int chunk);
 };
 
-/* Returns the plan of the kernel that runs an instruction, or NULL. */
-const KernelPlan *kernel_plan(const Instruction *instruction, Arena *arena);
-
 /* For kernels: sets plan->phases and returns its list of chunk counts, all 0. */
 int *kernel_phases(KernelPlan *plan, Arena *arena, int phases);
 

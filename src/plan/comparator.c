@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "rewrite/simplify/attribute_compare.h"
+#include "hlo/ir/attribute_compare.h"
 #include "value/scalar.h"
 
 /* Comparators have a few dozen instructions. The limit bounds the depth of recursion. */

@@ -2,7 +2,7 @@
 #ifndef XLA_PLAN_GATHER_MAP_H
 #define XLA_PLAN_GATHER_MAP_H
 
-#include "plan/loop_plan.h"
+#include "plan/loop_nest.h"
 
 /* For the result's element at `map`, finds two indices: that of the array's element if all index vectors were zero,
 ** and that of the index vector, whose own dimension is not changed. */

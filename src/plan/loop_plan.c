@@ -22,87 +22,6 @@ static const Shape *reduce_leaf(const Shape *shape) {
   return shape_is_tuple(shape) ? shape->elements[0] : shape;
 }
 
-static bool has_offset(const LoopNode *node) { return node->kind != NODE_OPERATION; }
-
-/* --- The loops -------------------------------------------------------------------------------- */
-
-/* Whether the loops k and k+1 walk through every array as one loop would. */
-static bool is_contiguous(const LoopPlan *plan, int k) {
-  if (k + 1 == plan->rank - plan->reduced) return false;
-  if (plan->sizes[k] > INT32_MAX / plan->sizes[k + 1]) return false; /* indices have 32 bits */
-  for (int i = 0; i < plan->count; i++) {
-    const int64_t *coefficient = plan->nodes[i]->offset.coefficient;
-    if (has_offset(plan->nodes[i]) && coefficient[k] != coefficient[k + 1] * plan->sizes[k + 1]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static void remove_loop(LoopPlan *plan, int k) {
-  for (int j = k; j + 1 < plan->rank; j++) plan->sizes[j] = plan->sizes[j + 1];
-  for (int i = 0; i < plan->count; i++) {
-    int64_t *coefficient = plan->nodes[i]->offset.coefficient;
-    for (int j = k; j + 1 < plan->rank; j++) coefficient[j] = coefficient[j + 1];
-    coefficient[plan->rank - 1] = 0;
-  }
-  if (k >= plan->rank - plan->reduced) plan->reduced--;
-  plan->rank--;
-}
-
-/* Inserts a loop of one step, so that the plan has a loop. */
-static void insert_loop(LoopPlan *plan, int k) {
-  for (int j = plan->rank; j > k; j--) plan->sizes[j] = plan->sizes[j - 1];
-  plan->sizes[k] = 1;
-  for (int i = 0; i < plan->count; i++) {
-    int64_t *coefficient = plan->nodes[i]->offset.coefficient;
-    for (int j = plan->rank; j > k; j--) coefficient[j] = coefficient[j - 1];
-    coefficient[k] = 0;
-  }
-  plan->rank++;
-}
-
-/* Removes loops of one step, and merges neighbours that are contiguous in all arrays. */
-static void collapse_loops(LoopPlan *plan) {
-  for (int k = plan->rank - 1; k >= 0; k--) {
-    if (plan->sizes[k] == 1) remove_loop(plan, k);
-  }
-  for (int k = plan->rank - 2; k >= 0; k--) {
-    if (!is_contiguous(plan, k)) continue;
-    plan->sizes[k + 1] *= plan->sizes[k];
-    remove_loop(plan, k);
-  }
-  if (plan->rank == plan->reduced) insert_loop(plan, 0);
-  if (plan->reduce && plan->reduced == 0) {
-    insert_loop(plan, plan->rank);
-    plan->reduced = 1;
-  }
-}
-
-static LoopLevel leaf_level(const LoopPlan *plan, const LoopNode *leaf) {
-  const Affine *offset = &leaf->offset;
-  if (leaf->kind == NODE_RESULT) return LEVEL_ELEMENT; /* so it has a pointer */
-  if (offset->coefficient[plan->lane_loop] || offset->coefficient[plan->time_loop]) {
-    return LEVEL_ELEMENT;
-  }
-  for (int k = 0; k < plan->rank; k++) {
-    if (offset->coefficient[k]) return LEVEL_ROW;
-  }
-  return reads_anywhere(leaf) ? LEVEL_ROW : LEVEL_CALL; /* pointers are computed for each row */
-}
-
-void loop_plan_reorder(LoopPlan *plan, int lane_loop, int time_loop) {
-  plan->lane_loop = lane_loop;
-  plan->time_loop = time_loop;
-  for (int i = 0; i < plan->count; i++) {
-    LoopNode *node = plan->nodes[i];
-    node->level = has_offset(node) ? leaf_level(plan, node) : LEVEL_CALL;
-    for (int k = 0; k < node->operand_count; k++) {
-      if (node->operands[k]->level > node->level) node->level = node->operands[k]->level;
-    }
-  }
-}
-
 static void count_uses(LoopPlan *plan) {
   for (int i = 0; i < plan->count; i++) {
     const LoopNode *node = plan->nodes[i];
@@ -301,7 +220,7 @@ static LoopNode *new_place(const Planner *planner, const Instruction *operand, c
   LoopNode *place = ARENA_NEW(plan->arena, LoopNode);
   *place = (LoopNode){.kind = NODE_RESULT, .instruction = operand, .result = number};
   place->offset = linear_offset(result, planner->place_map);
-  loop_walk_add(plan, place);
+  loop_plan_add(plan, place);
   return place;
 }
 
@@ -361,7 +280,7 @@ static PlanResult visit_outputs(Planner *planner, const Instruction *whole) {
 }
 
 void loop_plan_finish(LoopPlan *plan) {
-  collapse_loops(plan);
+  loop_plan_collapse(plan);
   if (plan->reduce && plan->reduce->opcode != HLO_SCATTER) {
     loop_plan_choose_lanes(plan);
   } else {
@@ -369,19 +288,6 @@ void loop_plan_finish(LoopPlan *plan) {
   }
   count_uses(plan);
   if (plan->reduce) add_combiner(plan, plan->reduce->a->to_apply);
-}
-
-int64_t loop_plan_steps(const LoopPlan *plan) {
-  int64_t steps = 1;
-  for (int k = 0; k < plan->rank; k++) steps *= plan->sizes[k];
-  return steps;
-}
-
-int64_t loop_plan_results(const LoopPlan *plan) {
-  int64_t results = 1;
-  int loops = plan->rank - (plan->cumulative ? 0 : plan->reduced);
-  for (int k = 0; k < loops; k++) results *= plan->sizes[k];
-  return results;
 }
 
 /* --- Boxes ------------------------------------------------------------------------------------ */

@@ -6,42 +6,12 @@
 
 enum { MAX_NODES = 1024 };
 
-bool is_index_operation(Opcode opcode) {
-  switch (opcode) {
-  case HLO_BITCAST:
-  case HLO_BROADCAST:
-  case HLO_CONCATENATE:
-  case HLO_COPY:
-  case HLO_DYNAMIC_SLICE:
-  case HLO_PAD:
-  case HLO_RESHAPE:
-  case HLO_REVERSE:
-  case HLO_SLICE:
-  case HLO_TRANSPOSE: return true;
-  default: return false;
-  }
-}
 /* --- Affine arithmetic ------------------------------------------------------------------------ */
 
 static void affine_add(Affine *sum, const Affine *x, int64_t factor) {
   sum->constant += x->constant * factor;
   for (int k = 0; k < MAX_LOOPS; k++) sum->coefficient[k] += x->coefficient[k] * factor;
   for (int s = 0; s < MAX_STARTS; s++) sum->start[s] += x->start[s] * factor;
-}
-
-static bool has_starts(const Affine *offset) {
-  bool has = false;
-  for (int s = 0; s < MAX_STARTS; s++) has |= offset->start[s] != 0;
-  return has;
-}
-
-bool reads_anywhere(const LoopNode *node) {
-  return node->kind == NODE_GATHERED || has_starts(&node->offset);
-}
-
-bool reads_parameter(const LoopNode *node, int parameter) {
-  return (node->kind == NODE_INPUT || node->kind == NODE_GATHERED) &&
-         node->instruction->parameter_number == parameter;
 }
 
 static void split_map(Affine *map, int map_rank, int rank, int k, int64_t inner) {
@@ -80,7 +50,7 @@ static PlanResult delinearize(Planner *planner, const Affine *linear, const int6
                               int count, Affine *out) {
   LoopPlan *plan = planner->plan;
   int64_t stride[MAX_RANK], low[MAX_RANK], high[MAX_RANK], rest = linear->constant;
-  if (has_starts(linear)) return PLAN_IMPOSSIBLE;
+  if (affine_has_starts(linear)) return PLAN_IMPOSSIBLE;
   for (int j = count - 1; j >= 0; j--) stride[j] = j == count - 1 ? 1 : stride[j + 1] * dims[j + 1];
   for (int j = 0; j < count; j++) {
     out[j] = (Affine){.constant = rest / stride[j]};
@@ -222,11 +192,6 @@ static LoopNode *new_node(const Planner *planner, const Instruction *key, const 
   return node;
 }
 
-void loop_walk_add(LoopPlan *plan, LoopNode *node) {
-  node->id = plan->count;
-  ARENA_PUSH(plan->arena, plan->nodes, plan->count, plan->capacity, node);
-}
-
 Affine linear_offset(const Shape *shape, const Affine *map) {
   Affine offset = {0};
   int64_t stride = 1;
@@ -248,7 +213,7 @@ static LoopNode *input_node(Planner *planner, const Instruction *key, const Affi
   node->instruction = input;
   node->operand_count = 0;
   node->offset = linear_offset(key->shape, map);
-  loop_walk_add(planner->plan, node);
+  loop_plan_add(planner->plan, node);
   return node;
 }
 
@@ -296,7 +261,7 @@ static PlanResult is_below(Planner *planner, const Affine *index, int64_t bound,
     loops++;
   }
   *below = high < bound;
-  if (has_starts(index)) return PLAN_IMPOSSIBLE;
+  if (affine_has_starts(index)) return PLAN_IMPOSSIBLE;
   if (*below || low >= bound) return PLAN_OK;
   if (loops > 1 || plan->reduce) return PLAN_IMPOSSIBLE; /* reduced loops are not split */
   planner->split_step =
@@ -484,7 +449,7 @@ PlanResult loop_walk(Planner *planner, const Instruction *instruction, const Aff
     LoopNode *node = top->node;
     if (top->next == node->operand_count) {
       planner->depth--;
-      loop_walk_add(planner->plan, node);
+      loop_plan_add(planner->plan, node);
       continue;
     }
     /* Operands have the result's index, except the scalars of select and clamp, which have none. */

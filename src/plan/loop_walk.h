@@ -5,7 +5,7 @@
 #ifndef XLA_PLAN_LOOP_WALK_H
 #define XLA_PLAN_LOOP_WALK_H
 
-#include "plan/loop_plan.h"
+#include "plan/loop_nest.h"
 
 /* PLAN_SPLIT: the box must be split in two. */
 typedef enum PlanResult { PLAN_OK, PLAN_IMPOSSIBLE, PLAN_AGAIN, PLAN_SPLIT } PlanResult;
@@ -39,12 +39,6 @@ void loop_walk_begin(Planner *planner);
 /* Finds the node of an instruction's element at `map`. All nodes that it depends on are before it in the plan. */
 PlanResult loop_walk(Planner *planner, const Instruction *instruction, const Affine *map,
                      LoopNode **out);
-/* Appends a node to the plan. */
-void loop_walk_add(LoopPlan *plan, LoopNode *node);
-/* short_rows.c: in a finished plan with short rows, makes a longer loop innermost. */
-void loop_plan_widen_rows(LoopPlan *plan);
-/* reduce_lanes.c: chooses the lanes of a reduction's plan. */
-void loop_plan_choose_lanes(LoopPlan *plan);
 /* Returns the offset in an array of the element at `map`. */
 Affine linear_offset(const Shape *shape, const Affine *map);
 

@@ -6,7 +6,7 @@
 **
 ** Across: the loop of neighbouring results, which are accumulated one element after the other.
 */
-#include "plan/loop_walk.h"
+#include "plan/loop_nest.h"
 #include "plan/reduction.h"
 
 enum {

@@ -61,7 +61,7 @@ static void add_places(LoopPlan *plan) {
       place->offset.coefficient[k] = stride;
       stride *= plan->sizes[k];
     }
-    loop_walk_add(plan, place);
+    loop_plan_add(plan, place);
     plan->places[i] = place;
   }
 }

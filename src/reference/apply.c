@@ -5,9 +5,8 @@
 */
 #include <string.h>
 
+#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
-#include "reference/evaluation.h"
-#include "value/scalar_math.h"
 
 typedef enum StepKind {
   STEP_UNARY,

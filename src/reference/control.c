@@ -1,6 +1,5 @@
 /* Evaluates calls, branches, loops, and the operations that only combine values or pass them on. */
 #include "reference/eval.h"
-#include "reference/evaluation.h"
 
 /* ---- Structure ---- */
 

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "hlo/ir/lapack_calls.h"
+#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
 #include "value/scalar.h"
-#include "value/scalar_math.h"
 #ifdef XLA_CHECKS
 #include "reference/lapack.h"
 #endif

@@ -5,9 +5,9 @@
 ** contracted, column]. Then each batch is a matrix product. Its order [batch, row, column] is that of
 ** the result.
 */
-#include "reference/evaluation.h"
+#include "hlo/scalar/scalar_math.h"
+#include "reference/eval.h"
 #include "reference/packed.h"
-#include "value/scalar_math.h"
 
 /* The dimension numbers of one operand, by role. */
 typedef struct DotSide {

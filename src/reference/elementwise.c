@@ -4,8 +4,8 @@
 */
 #include <string.h>
 
+#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
-#include "value/scalar_math.h"
 
 /* ---- Plain loops ---- */
 

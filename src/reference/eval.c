@@ -1,7 +1,6 @@
 #include "reference/eval.h"
 
 #include "hlo/ir/lapack_calls.h"
-#include "reference/evaluation.h"
 
 /* The rule of each opcode. rule_of adds those of the element-wise categories. */
 static EvalRule *const rules[OPCODE_COUNT] = {
@@ -100,32 +99,7 @@ bool eval_instruction(const Instruction *instruction, Literal *const *operands, 
   return ok;
 }
 
-Literal *evaluation_literal(const Shape *shape, EvalContext *context) {
-  Literal *literal = literal_view(context->arena, shape, NULL);
-  if (shape_is_array(shape)) {
-    int64_t bytes = shape_bytes(shape);
-    literal->data = arena_try_alloc(context->arena, (uint64_t)bytes);
-    if (!literal->data) {
-      error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
-                "out of memory: a value of shape %s needs %lld bytes",
-                shape_str(context->arena, shape), (long long)bytes);
-      return NULL;
-    }
-  }
-  for (int i = 0; i < shape->tuple_size; i++) {
-    literal->elements[i] = evaluation_literal(shape->elements[i], context);
-    if (!literal->elements[i]) return NULL;
-  }
-  return literal;
-}
-
 /* ---- Parts ---- */
-
-void evaluation_part(EvalContext *context, int64_t count, int64_t part[2]) {
-  part[0] = context->part ? context->part[0] : 0;
-  part[1] = context->part ? context->part[1] : count;
-  context->part = NULL;
-}
 
 static int64_t window_elements(const Window *window) {
   int64_t elements = 1;
@@ -152,24 +126,6 @@ int64_t eval_places(const Instruction *instruction, int64_t *elements, bool *apa
 
 /* ---- Whole computations ---- */
 
-Literal *evaluation_passed_on(const Instruction *instruction, Literal *const *operands,
-                              Literal *const *arguments, EvalContext *context) {
-  switch (instruction->opcode) {
-  case HLO_PARAMETER: return arguments[instruction->parameter_number];
-  case HLO_CONSTANT: return instruction->literal;
-  case HLO_GET_TUPLE_ELEMENT: return operands[0]->elements[instruction->a->tuple_index];
-  case HLO_OPTIMIZATION_BARRIER:
-  case HLO_ADD_DEPENDENCY:
-  case HLO_DOMAIN: return operands[0];
-  case HLO_TUPLE_OP: {
-    Literal *tuple = literal_view(context->arena, instruction->shape, NULL);
-    for (int i = 0; i < instruction->operand_count; i++) tuple->elements[i] = operands[i];
-    return tuple;
-  }
-  default: return NULL;
-  }
-}
-
 static Literal *evaluate(const Instruction *instruction, Literal *const *values,
                          Literal *const *arguments, EvalContext *context) {
   Literal **operands = ARENA_ARRAY(context->arena, Literal *, instruction->operand_count);
@@ -181,27 +137,6 @@ static Literal *evaluate(const Instruction *instruction, Literal *const *values,
   value = evaluation_literal(instruction->shape, context);
   if (!value || !eval_instruction(instruction, operands, value, context)) return NULL;
   return value;
-}
-
-bool evaluation_enter(const Computation *computation, EvalContext *context) {
-  if (context->depth < MAX_EVALUATION_DEPTH) {
-    context->depth++;
-    return true;
-  }
-  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
-                   "computation %s is called through %d others; no more than %d may be nested",
-                   computation->name, context->depth, MAX_EVALUATION_DEPTH);
-}
-
-bool evaluation_spend(EvalContext *context, int64_t steps) {
-  if (context->cancelled && *context->cancelled) {
-    return error_set(context->error, STATUS_CANCELLED, "the run was cancelled");
-  }
-  if (!context->budget || (*context->budget -= steps) >= 0) return true;
-  return error_set(context->error, STATUS_RESOURCE_EXHAUSTED,
-                   "what is applied to elements took more than %d steps at once; it may never end, "
-                   "and without threads nothing else can stop it",
-                   EVAL_STEPS_ALONE);
 }
 
 Literal *eval_computation(const Computation *computation, Literal *const *arguments,

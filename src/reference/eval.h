@@ -13,30 +13,13 @@
 #ifndef XLA_REFERENCE_EVAL_H
 #define XLA_REFERENCE_EVAL_H
 
-#include "hlo/ir/module.h"
+#include "reference/evaluation.h"
 #include "value/scalar.h"
 
 /* The initial low word of rng_state on replica 0, as in XLA:CPU. The other replicas' words are far enough apart
 ** that their sequences do not overlap. The high word is the run's seed. */
 #define RNG_STATE_START      UINT64_C(0x7012395)
 #define RNG_STATE_OF_REPLICA (UINT64_C(1) << 48)
-
-/* Max steps between two returns to the host if no other thread could cancel the run: a second or less. */
-enum { EVAL_STEPS_ALONE = 20 * 1000 * 1000 };
-
-/* The inputs of an evaluation other than operands. */
-typedef struct EvalContext {
-  Arena *arena; /* scratch: a rule may allocate here; the caller releases it */
-  Error *error;
-  int replica_id, partition_id;
-  uint64_t *rng_state; /* 2 words; for rng and rng-get-and-update-state, advanced by their use */
-  int depth;           /* of nested computations; 0 at first */
-  int64_t *budget;     /* NULL, or the steps left: RESOURCE_EXHAUSTED at zero */
-  const _Atomic bool
-      *cancelled;      /* NULL, or set by another thread to stop the evaluation: CANCELLED */
-  const int64_t *part; /* NULL, or the places [part[0], part[1]) to compute: see eval_places() */
-  struct EvalApply *applies; /* apply.c's: those planned in the innermost eval_apply_new */
-} EvalContext;
 
 /* Whether an instruction has a rule: otherwise kernels or the runtime run it. */
 bool eval_knows(const Instruction *instruction);
@@ -79,6 +62,12 @@ bool evaluation_is_over(const Evaluation *evaluation);
 typedef struct EvalApply EvalApply;
 EvalApply *eval_apply_new(const Computation *computation, EvalContext *context);
 bool eval_apply(EvalApply *apply, const Scalar *arguments, Scalar *results);
+
+/* scatter.c's places: the windows of updates, and the number of elements in each. */
+int64_t scatter_places(const Instruction *scatter, int64_t *elements);
+
+/* Returns the branch that a conditional takes: the last one if the index is out of range. */
+int eval_branch(const Literal *index, int count, bool predicated);
 
 /* The rules, one per family: eval.c's table lists the opcodes of each. */
 typedef bool EvalRule(const Instruction *instruction, Literal *const *operands, Literal *result,

@@ -6,8 +6,8 @@
 */
 #include <math.h>
 
-#include "reference/evaluation.h"
-#include "value/scalar_math.h"
+#include "hlo/scalar/scalar_math.h"
+#include "reference/eval.h"
 
 enum { BLOCK = 128 };
 

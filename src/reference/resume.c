@@ -4,7 +4,6 @@
 */
 #include "base/host/platform.h"
 #include "reference/eval.h"
-#include "reference/evaluation.h"
 
 /* A computation being evaluated, or the loop whose condition and body are. */
 typedef struct EvalFrame {

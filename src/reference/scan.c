@@ -1,7 +1,7 @@
 /* Evaluates scan: applies to_apply at each step to an element of each input and the last step's carries. */
 #include "hlo/ir/scan.h"
 
-#include "reference/evaluation.h"
+#include "reference/eval.h"
 #include "reference/strided.h"
 
 typedef struct Steps {

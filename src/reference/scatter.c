@@ -6,7 +6,7 @@
 ** of updates is combined with the operand at the index vector: result = f(result, update). A window that
 ** does not lie wholly within the operand is skipped, as in XLA:CPU.
 */
-#include "reference/evaluation.h"
+#include "reference/eval.h"
 #include "reference/walk.h"
 
 /* The arrays of the walks: offsets into updates, operand and indices. */

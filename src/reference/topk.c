@@ -6,9 +6,9 @@
 */
 #include <string.h>
 
+#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
 #include "reference/merge_sort.h"
-#include "value/scalar_math.h"
 
 /* Returns a number with the element's order. Unsigned elements are shifted down by half their range. */
 static int64_t order_key(PrimitiveType type, const void *data, int64_t index) {

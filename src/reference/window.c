@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "reference/evaluation.h"
+#include "reference/eval.h"
 
 static void place(Placed *placed, int dimension, int64_t number) {
   const WindowLine *line = &placed->line[dimension];

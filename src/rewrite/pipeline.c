@@ -29,23 +29,6 @@ enum { MAX_ROUNDS = 16 };
 
 /* ---- One rewrite ---- */
 
-static bool computation_has(const Computation *computation, const Opcode *about) {
-  for (int i = 0; i < computation->count; i++) {
-    Opcode opcode = computation->instructions[i]->opcode;
-    for (int k = 0; about[k] != OPCODE_COUNT; k++) {
-      if (about[k] == opcode) return true;
-    }
-  }
-  return false;
-}
-
-bool module_has(const Module *module, const Opcode *about) {
-  for (int c = 0; c < module->count; c++) {
-    if (computation_has(module->computations[c], about)) return true;
-  }
-  return false;
-}
-
 /* Whether a rewrite turns custom calls into collectives or plain operations. */
 static bool replaces_effects(const Pass *pass) {
   return pass->run == pass_manual_sharding || pass->run == pass_custom_calls;

@@ -203,3 +203,51 @@ Instruction *tuple_element(Instruction *tuple, int64_t index) {
   if (tuple->opcode == HLO_TUPLE_OP) return tuple->operands[index];
   return computation_add_element(tuple->parent, tuple, index);
 }
+
+/* A walk of the call graph, from the entry. */
+typedef struct Reach {
+  Arena *arena;
+  unsigned walk;
+  int found; /* reached so far, callees first */
+  Computation **in_order;
+} Reach;
+
+static void reach(Reach *reached, Computation *computation) {
+  if (!computation_enter(computation, reached->walk)) return;
+  for (int i = 0; i < computation->count; i++) {
+    int count = instruction_called(computation->instructions[i], NULL);
+    if (!count) continue;
+    Computation **called = ARENA_ARRAY(reached->arena, Computation *, count);
+    instruction_called(computation->instructions[i], called);
+    for (int c = 0; c < count; c++) reach(reached, called[c]);
+  }
+  reached->in_order[reached->found++] = computation;
+}
+
+bool module_keep_reached(Module *module) {
+  Reach reached = {.arena = arena_new(), .walk = module_walk(module)};
+  reached.in_order = ARENA_ARRAY(reached.arena, Computation *, module->numbers);
+  reach(&reached, module->entry);
+  bool changed = reached.found != module->count;
+  module->count = reached.found;
+  for (int i = 0; i < reached.found; i++) module->computations[i] = reached.in_order[i];
+  arena_free(reached.arena);
+  return changed;
+}
+
+static bool computation_has(const Computation *computation, const Opcode *about) {
+  for (int i = 0; i < computation->count; i++) {
+    Opcode opcode = computation->instructions[i]->opcode;
+    for (int k = 0; about[k] != OPCODE_COUNT; k++) {
+      if (about[k] == opcode) return true;
+    }
+  }
+  return false;
+}
+
+bool module_has(const Module *module, const Opcode *about) {
+  for (int c = 0; c < module->count; c++) {
+    if (computation_has(module->computations[c], about)) return true;
+  }
+  return false;
+}

@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
+#include "runtime/devices.h"
 #include "runtime/parallel.h"
-#include "runtime/run.h"
-#include "value/scalar_math.h"
 
 /* The sizes of a chunk; the last one is for computations that run for each pair of elements. */
 enum {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "hlo/ir/sharding.h"
-#include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 
 Mesh module_mesh(const Module *module) {

@@ -6,13 +6,14 @@
 #define XLA_RUNTIME_EXECUTABLE_H
 
 #include "compile/program.h"
+#include "runtime/run_arena.h"
 
 typedef struct Executable {
   Program *program;
   Mesh mesh;
-  struct RunArena *free_arenas; /* of finished runs, for the next one; see run_arena.c */
-  int runs;                     /* the number of runs' devices that use it */
-  bool released;                /* by its owner */
+  RunArena *free_arenas; /* of finished runs, for the next one */
+  int runs;              /* the number of runs' devices that use it */
+  bool released;         /* by its owner */
   int slow; /* runs still to begin with a worker, as the last one on the host's thread took too long */
 } Executable;
 

@@ -89,50 +89,6 @@ static void close_loop(const SharedLoop *shared) {
   }
 }
 
-/* Runs a loop on this thread only. A trap passes to the caller that runs the task, which also ends the scope.
-** Reading the host's clock is slow, and chunks of a loop are alike: while they take no measurable time, twice
-** as many run before the next reading. */
-static void run_alone(const ChunkLoop *loop, int *next) {
-  enum { MAX_UNSEEN = 16, SHORT_US = 100 };
-  int scope = scope_begin(), unseen = 1, left = 1;
-  double seen_us = 0;
-  while (*next < loop->chunks && !*loop->stop) {
-    if (loop->body(loop->argument, *next)) ++*next;
-    if (!loop->deadline_us || --left) continue;
-    double now_us = platform_now_us();
-    if (now_us >= loop->deadline_us) break;
-    unseen = now_us - seen_us > SHORT_US ? 1 : unseen < MAX_UNSEEN ? 2 * unseen : unseen;
-    left = unseen;
-    seen_us = now_us;
-  }
-  scope_commit(scope);
-}
-
-bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
-  LoopShare *self = scheduler_loop_share();
-  if (loop->chunks - *next <= 1 || loop->in_order || loop->deadline_us || self->owns ||
-      self->helps || scheduler_workers() <= 1) {
-    run_alone(loop, next);
-    return true;
-  }
-  SharedLoop shared = {.loop = loop,
-                       .rest = (uint64_t)loop->chunks << 32 | (uint32_t)*next,
-                       .error = error,
-                       .owner = scheduler_current_worker()};
-  scheduler_lock();
-  shared.next = open_loops;
-  open_loops = &shared;
-  self->owns = &shared;
-  scheduler_wake_idle();
-  work_on(&shared, false);
-  close_loop(&shared);
-  while (shared.helpers) scheduler_await_leaving();
-  self->owns = NULL;
-  scheduler_unlock();
-  if ((uint32_t)shared.rest >= shared.rest >> 32) *next = loop->chunks;
-  return !shared.failed;
-}
-
 /* ---- Helpers ---- */
 
 static void leave(LoopShare *self) {
@@ -159,7 +115,7 @@ void parallel_reap(void) {
   }
 }
 
-bool parallel_help(LoopShare *self) {
+static bool help(LoopShare *self) {
   SharedLoop *shared = open_loops;
   while (shared && !has_chunks(shared)) shared = shared->next;
   if (!shared) return false;
@@ -170,7 +126,7 @@ bool parallel_help(LoopShare *self) {
   return true;
 }
 
-bool parallel_bury(LoopShare *dead, int worker, Task *task, void *stack) {
+static bool bury(LoopShare *dead, int worker, Task *task, void *stack) {
   SharedLoop *helped = dead->helps, *owned = dead->owns;
   if (helped) {
     if (!helped->failed) error_set(helped->error, STATUS_INTERNAL, "worker %d died", worker);
@@ -183,4 +139,52 @@ bool parallel_bury(LoopShare *dead, int worker, Task *task, void *stack) {
   owned->orphan = owned->helpers ? task : NULL;
   owned->stack = owned->helpers ? stack : NULL;
   return owned->helpers > 0;
+}
+
+/* ---- Loops ---- */
+
+/* Runs a loop on this thread only. A trap passes to the caller that runs the task, which also ends the scope.
+** Reading the host's clock is slow, and chunks of a loop are alike: while they take no measurable time, twice
+** as many run before the next reading. */
+static void run_alone(const ChunkLoop *loop, int *next) {
+  enum { MAX_UNSEEN = 16, SHORT_US = 100 };
+  int scope = scope_begin(), unseen = 1, left = 1;
+  double seen_us = 0;
+  while (*next < loop->chunks && !*loop->stop) {
+    if (loop->body(loop->argument, *next)) ++*next;
+    if (!loop->deadline_us || --left) continue;
+    double now_us = platform_now_us();
+    if (now_us >= loop->deadline_us) break;
+    unseen = now_us - seen_us > SHORT_US ? 1 : unseen < MAX_UNSEEN ? 2 * unseen : unseen;
+    left = unseen;
+    seen_us = now_us;
+  }
+  scope_commit(scope);
+}
+
+static const LoopSharing sharing = {help, bury};
+
+bool parallel_for(const ChunkLoop *loop, int *next, Error *error) {
+  LoopShare *self = scheduler_loop_share();
+  if (loop->chunks - *next <= 1 || loop->in_order || loop->deadline_us || self->owns ||
+      self->helps || scheduler_workers() <= 1) {
+    run_alone(loop, next);
+    return true;
+  }
+  SharedLoop shared = {.loop = loop,
+                       .rest = (uint64_t)loop->chunks << 32 | (uint32_t)*next,
+                       .error = error,
+                       .owner = scheduler_current_worker()};
+  scheduler_lock();
+  shared.next = open_loops;
+  open_loops = &shared;
+  self->owns = &shared;
+  scheduler_offer_loop(&sharing);
+  work_on(&shared, false);
+  close_loop(&shared);
+  while (shared.helpers) scheduler_await_leaving();
+  self->owns = NULL;
+  scheduler_unlock();
+  if ((uint32_t)shared.rest >= shared.rest >> 32) *next = loop->chunks;
+  return !shared.failed;
 }

@@ -25,13 +25,4 @@ bool parallel_for(const ChunkLoop *loop, int *next, Error *error);
 /* Frees the stacks of dead workers that others have left. Without the lock. */
 void parallel_reap(void);
 
-/* ---- For the scheduler; with its lock held ---- */
-
-/* Helps with a loop until all its chunks are begun. False if there is no loop to help with. */
-bool parallel_help(LoopShare *self);
-/* Gives up the share of a worker that died in the turn of `task` (NULL: it parked). True if other threads are
-** still in the loop that it began, and so on its stack and in its task's memory. After they have left, the
-** task fails, and parallel_reap frees the stack. */
-bool parallel_bury(LoopShare *dead, int worker, Task *task, void *stack);
-
 #endif

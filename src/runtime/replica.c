@@ -10,9 +10,9 @@
 #include "base/min_max.h"
 #include "reference/eval.h"
 #include "runtime/channels.h"
+#include "runtime/devices.h"
 #include "runtime/host.h"
 #include "runtime/parallel.h"
-#include "runtime/run.h"
 
 enum { MAX_STEP_LEAVES = 32 }; /* of a kernel that regions call without allocation */
 

@@ -9,7 +9,6 @@
 #include "runtime/channels.h"
 #include "runtime/dynamic_buffer.h"
 #include "runtime/parallel.h"
-#include "runtime/run_arena.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
 
@@ -126,8 +125,8 @@ static bool allocate(Replica *device, const uint8_t *donated, Error *error) {
     if (!device->results[i]) return false;
   }
   device->arena_bytes = find_loans(device, donated);
-  device->arena =
-      run_arena_take(device->executable, device->arena_bytes + program->list_bytes, error);
+  device->arena = run_arena_take(&device->executable->free_arenas,
+                                 device->arena_bytes + program->list_bytes, error);
   return device->arena != NULL;
 }
 
@@ -337,7 +336,7 @@ static void release_device(Replica *device) {
   const Program *program = device->executable->program;
   arena_free(device->scratch);
   free(device->events);
-  run_arena_give_back(device->executable, device->arena);
+  run_arena_give_back(&device->executable->free_arenas, device->arena);
   for (int i = 0; i < program->parameter_leaves; i++) buffer_release(device->arguments[i]);
   for (int i = 0; i < program->result_leaves; i++) buffer_release(device->results[i]);
   executable_leave(device->executable);

@@ -6,10 +6,10 @@
 #include "runtime/scheduler.h"
 
 /* Takes a free arena, which runs of the same size reuse; frees one that is too small for this run. */
-RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error) {
+RunArena *run_arena_take(RunArena **free_arenas, int64_t bytes, Error *error) {
   scheduler_lock();
-  RunArena *arena = executable->free_arenas;
-  if (arena) executable->free_arenas = arena->next;
+  RunArena *arena = *free_arenas;
+  if (arena) *free_arenas = arena->next;
   scheduler_unlock();
   if (arena && arena->bytes >= bytes) return arena;
   if (arena) {
@@ -30,11 +30,11 @@ RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error) {
   return arena;
 }
 
-void run_arena_give_back(Executable *executable, RunArena *arena) {
+void run_arena_give_back(RunArena **free_arenas, RunArena *arena) {
   if (!arena) return;
   scheduler_lock();
-  arena->next = executable->free_arenas;
-  executable->free_arenas = arena;
+  arena->next = *free_arenas;
+  *free_arenas = arena;
   scheduler_unlock();
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "runtime/executable.h"
+#include "base/error.h"
 
 typedef struct RunArena {
   struct RunArena *next;
@@ -12,10 +12,10 @@ typedef struct RunArena {
   uint8_t *memory;
 } RunArena;
 
-/* Returns an arena of `bytes` bytes: one of the executable's free ones, or a new one. NULL with
-** RESOURCE_EXHAUSTED. */
-RunArena *run_arena_take(Executable *executable, int64_t bytes, Error *error);
-void run_arena_give_back(Executable *executable, RunArena *arena); /* NULL is fine */
+/* Returns an arena of `bytes` bytes: one of `*free_arenas`, which the scheduler's lock protects, or a new one.
+** NULL with RESOURCE_EXHAUSTED. */
+RunArena *run_arena_take(RunArena **free_arenas, int64_t bytes, Error *error);
+void run_arena_give_back(RunArena **free_arenas, RunArena *arena); /* NULL is fine */
 void run_arena_free_all(RunArena *list);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/host/lock.h"
 #include "base/host/platform.h"
 #include "base/scope.h"
-#include "runtime/parallel.h"
 
 /*
 ** An event to wait for: a number that changes when it happens. It is no pthread_cond_t: there a worker that
@@ -38,7 +37,8 @@ static struct Scheduler {
   int idle;
   int worker_count;
   Worker **workers;
-  Worker host; /* the host's thread, if it does the work itself */
+  Worker host;                /* the host's thread, if it does the work itself */
+  const LoopSharing *sharing; /* NULL until a loop is shared */
 } scheduler;
 
 static _Thread_local Worker *this_worker;
@@ -98,6 +98,10 @@ static void event_wait(Event *event) {
 int scheduler_workers(void) { return scheduler.worker_count; }
 int scheduler_current_worker(void) { return current_worker()->index; }
 
+static void wake_idle(void) {
+  if (scheduler.idle) event_signal(&scheduler.work);
+}
+
 void scheduler_make_ready(Task *task) {
   task->queue_next = NULL;
   if (scheduler.last) {
@@ -106,7 +110,7 @@ void scheduler_make_ready(Task *task) {
     scheduler.first = task;
   }
   scheduler.last = task;
-  scheduler_wake_idle();
+  wake_idle();
 }
 
 void scheduler_resume(Task *task) {
@@ -217,12 +221,13 @@ void scheduler_wait(const TaskGroup *group) {
   scheduler_unlock();
 }
 
-/* ---- Services for parallel.c ---- */
+/* ---- Loops that workers share ---- */
 
 LoopShare *scheduler_loop_share(void) { return &current_worker()->share; }
 
-void scheduler_wake_idle(void) {
-  if (scheduler.idle) event_signal(&scheduler.work);
+void scheduler_offer_loop(const LoopSharing *sharing) {
+  scheduler.sharing = sharing;
+  wake_idle();
 }
 
 void scheduler_await_leaving(void) { event_wait(&scheduler.finished); }
@@ -249,7 +254,7 @@ static void *worker_main(void *argument) {
     Task *task = pop_ready();
     if (task) {
       run_task(self, task, 0);
-    } else if (!parallel_help(&self->share)) {
+    } else if (!scheduler.sharing || !scheduler.sharing->help(&self->share)) {
       scheduler.idle++;
       self->idle = true;
       event_wait(&scheduler.work);
@@ -323,7 +328,8 @@ static void bury(Worker *worker) {
   Task *task = worker->running;
   TaskGroup *group = worker->holds;
   if (worker->idle) scheduler.idle--;
-  if (parallel_bury(&worker->share, worker->index, task, worker->stack)) {
+  const LoopSharing *sharing = scheduler.sharing;
+  if (sharing && sharing->bury(&worker->share, worker->index, task, worker->stack)) {
     worker->stack = NULL;
     if (task) return;
   }

@@ -1,7 +1,7 @@
 /*
 ** The scheduler: one queue of tasks that can go on, and a pool of worker threads that give each of them a
-** turn. Tasks come in groups, which end together. It knows a task only by two callbacks. Idle workers join
-** the loops of others (parallel.h). There is one scheduler per process (in WebAssembly: per instance).
+** turn. Tasks come in groups, which end together. It knows a task only by two callbacks, and loops that idle
+** workers join by two others (parallel.h). There is one scheduler per process (in WebAssembly: per instance).
 */
 #ifndef XLA_RUNTIME_SCHEDULER_H
 #define XLA_RUNTIME_SCHEDULER_H
@@ -88,15 +88,26 @@ bool scheduler_step(double deadline_us);
 typedef enum WorkerLoss { WORKER_REPLACED, WORKER_GONE, WORKER_BROKE_SCHEDULER } WorkerLoss;
 WorkerLoss scheduler_worker_lost(int worker);
 
-/* ---- For parallel.c; with the lock held ---- */
+/* ---- Loops that workers share (parallel.c); with the lock held ---- */
 
 /* A worker's part in loops: its own loop, and another worker's loop that it helps with. */
 typedef struct LoopShare {
   struct SharedLoop *owns, *helps;
 } LoopShare;
 
+/* How workers take part in loops. Called with the lock held. */
+typedef struct LoopSharing {
+  /* Helps with a loop until all its chunks are begun. False if there is no loop to help with. */
+  bool (*help)(LoopShare *self);
+  /* Gives up the share of a worker that died in the turn of `task` (NULL: it parked). True if other threads are
+  ** still in the loop that it began, and so on its stack and in its task's memory. After they have left, the
+  ** task fails, and parallel_reap frees the stack. */
+  bool (*bury)(LoopShare *dead, int worker, Task *task, void *stack);
+} LoopSharing;
+
 LoopShare *scheduler_loop_share(void); /* of this thread */
-void scheduler_wake_idle(void);        /* wakes idle workers: a loop has chunks for them */
+/* Wakes idle workers, as a loop has chunks for them; from now on they help by these functions. */
+void scheduler_offer_loop(const LoopSharing *sharing);
 /* Waits until another thread signals that it left a loop. May return early. */
 void scheduler_await_leaving(void);
 void scheduler_signal_leaving(void);

@@ -3,7 +3,7 @@
 ** with the scheduler's lock held.
 */
 #include "runtime/channels.h"
-#include "runtime/run.h"
+#include "runtime/devices.h"
 #include "runtime/waiting.h"
 
 void replica_park(Replica *replica, ReplicaState state) {

@@ -5,7 +5,7 @@
 #ifndef XLA_RUNTIME_WAITING_H
 #define XLA_RUNTIME_WAITING_H
 
-#include "runtime/run.h"
+#include "runtime/devices.h"
 
 /* The state of a device at that moment. */
 typedef struct Waiting {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "hlo/text/text.h"
-#include "kernels/kernels.h"
+#include "kernels/list.h"
 #include "reference/eval.h"
 
 typedef struct Types {

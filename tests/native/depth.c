@@ -11,7 +11,7 @@
 
 #include "codegen/codegen.h"
 #include "compile/program.h"
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/dynamic/dimensions.h"

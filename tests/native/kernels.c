@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "hlo/text/text.h"
-#include "kernels/kernels.h"
+#include "kernels/list.h"
 #include "reference/eval.h"
 
 /* An instruction and its operands: x, of varied bytes (a generator's counter is near its end), and i, of numbers

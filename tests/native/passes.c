@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "codegen/codegen.h"
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "reference/eval.h"
 #include "rewrite/pipeline.h"

@@ -9,10 +9,10 @@
 #include "base/host/platform.h"
 #include "codegen/codegen.h"
 #include "codegen/vector_functions.h"
-#include "hlo/ir/builder.h"
+#include "hlo/infer/builder.h"
+#include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
 #include "rewrite/gradient/linear.h"
-#include "value/scalar_math.h"
 
 #define VECTOR_FUNCTION(name, arity) (const void *)name,
 static const void *const vector_functions[] = {

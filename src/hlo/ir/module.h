@@ -1,7 +1,7 @@
 /*
 ** Represents a program as in XLA: a module has computations, and a computation has instructions.
 **
-** In: HLO text (text/parser.c) or calls of the builder (ir/builder.h). Out: a verified module, which rewrite/
+** In: HLO text (text/parser.c) or calls of the builder (infer/builder.h). Out: a verified module, which rewrite/
 ** changes and later stages compile.
 **
 ** An instruction has an opcode, a shape, operands and attributes. The result of the root is the result of its
@@ -15,7 +15,7 @@
 ** printer, inference and the verifier all read that table.
 **
 ** Read ir/opcodes.def next; then ir/attributes.h; then infer/inference.h, which computes shapes, and
-** ir/verifier.h.
+** infer/verifier.h.
 */
 #ifndef XLA_HLO_IR_MODULE_H
 #define XLA_HLO_IR_MODULE_H

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hlo/text/sharding_text.h"
+#include "hlo/ir/sharding_text.h"
 
 /* ---- Calls ---- */
 

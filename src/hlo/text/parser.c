@@ -13,7 +13,7 @@
 */
 #include <string.h>
 
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/text.h"
 

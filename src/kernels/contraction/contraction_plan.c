@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "kernels/contraction/direct.h"
+#include "kernels/contraction/elements.h"
 #include "kernels/contraction/small.h"
 #include "kernels/contraction/stream.h"
-#include "kernels/elements.h"
 
 enum {
   CHUNK_PRODUCTS = 400 * 1000, /* min multiplications of a chunk */

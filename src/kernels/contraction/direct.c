@@ -1,8 +1,8 @@
 /* Contracts operands in place, with lists of offsets: see direct.h. */
 #include "kernels/contraction/direct.h"
 
+#include "kernels/contraction/elements.h"
 #include "kernels/contraction/pack.h"
-#include "kernels/elements.h"
 
 enum {
   MAX_ROWS = 128,         /* of a unit */

@@ -10,7 +10,7 @@
 #define XLA_KERNELS_CONTRACTION_PACK_H
 
 #include "kernels/contraction/contraction.h"
-#include "kernels/elements.h"
+#include "kernels/contraction/elements.h"
 
 enum {
   DEPTH_BYTES = 1024,          /* max bytes of one line of a panel */

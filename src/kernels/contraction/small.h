@@ -6,7 +6,7 @@
 #define XLA_KERNELS_CONTRACTION_SMALL_H
 
 #include "kernels/contraction/contraction.h"
-#include "kernels/elements.h"
+#include "kernels/contraction/elements.h"
 
 /* Returns whether the matrices are small; if so, sets the plan's tiles. */
 bool small_plan(ContractionPlan *plan, const Contraction *contraction);

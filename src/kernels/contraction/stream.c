@@ -13,7 +13,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
-#include "kernels/elements.h"
+#include "kernels/contraction/elements.h"
 
 enum {
   MAX_VECTORS = 20,      /* real vectors; for more, packing is faster */

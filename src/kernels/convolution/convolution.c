@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "kernels/contraction/contraction_plan.h"
+#include "kernels/contraction/elements.h"
 #include "kernels/convolution/window.h"
-#include "kernels/elements.h"
 #include "kernels/kernels.h"
 
 enum { COPY_ELEMENTS = 16 * 1024 /* copied by a chunk */ };

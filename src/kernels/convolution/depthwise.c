@@ -13,9 +13,9 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "kernels/contraction/elements.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/window.h"
-#include "kernels/elements.h"
 #include "kernels/kernels.h"
 
 enum {

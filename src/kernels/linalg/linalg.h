@@ -5,7 +5,7 @@
 ** Input: the operations cholesky and triangular-solve, and custom calls of LAPACK's routines. Output: the results that
 ** XLA's CPU backend gives, from LAPACK or from its own expansion of the operation.
 **
-** linalg.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
+** linalg_kernel.c plans a routine. It computes the matrices of a batch one by one; small ones go LINALG_LANES at a time
 ** (linalg_lanes.c). f32, f64 and c128 are computed in their own type, c64 in c128. Each function is written once and
 ** included for each type: linalg_numbers.h, linalg_factor.h, linalg_schur.h, linalg_routines.h.
 **
@@ -93,14 +93,17 @@ typedef struct LinalgSystems {
 
 LinalgSystems linalg_systems(const LinalgPlan *plan); /* of a triangular solve */
 
+/* Whether numbers are complex. */
+static inline bool linalg_is_wide(PrimitiveType type) { return type == C64 || type == C128; }
+
 /*
 ** The progress of a routine through its stages. A large matrix takes several turns; between them other work may
 ** run, or the run may be cancelled. All zero at first.
 */
 typedef struct LinalgProgress {
   const KernelCall *call; /* the call of this turn */
-  int64_t matrix;         /* index in the batch; linalg.c's */
-  bool exactly;           /* in linalg_exact.c's stages; linalg.c's */
+  int64_t matrix;         /* index in the batch; linalg_kernel.c's */
+  bool exactly;           /* in linalg_exact.c's stages; linalg_kernel.c's */
   int stage;
   ptrdiff_t at;              /* step of the stage: a row or column */
   bool has_panel;            /* the panel of step `at` is done */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/min_max.h"
+#include "hlo/scalar/scalar_math.h"
 #include "kernels/linalg/linalg.h"
-#include "value/scalar_math.h"
 
 enum { STRIP = 128 }; /* vectors at once */
 

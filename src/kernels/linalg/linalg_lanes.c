@@ -167,7 +167,7 @@ static Mask gtsv_lanes(const LinalgPlan *plan, const LinalgData *data, Lanes *dl
   return fine;
 }
 
-/* --- The interface for linalg.c ---------------------------------------------------------------- */
+/* --- The interface for linalg_kernel.c -------------------------------------------------------------- */
 
 typedef Mask LanesRoutine(const LinalgPlan *plan, const LinalgData *data, Lanes *a);
 

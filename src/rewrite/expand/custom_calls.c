@@ -1,6 +1,6 @@
 /*
 ** Replaces custom calls that spell an operation of XLA's by that operation, and removes those that are
-** hints to a partitioner. LAPACK's stay: kernels run them (kernels/linalg/linalg.c).
+** hints to a partitioner. LAPACK's stay: kernels run them (kernels/linalg/linalg_kernel.c).
 */
 #include <string.h>
 

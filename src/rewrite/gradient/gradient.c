@@ -1,7 +1,7 @@
 #include "rewrite/gradient/gradient.h"
 
 #include "base/min_max.h"
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 #include "rewrite/gradient/body.h"
 #include "rewrite/passes.h"
 #include "rewrite/pipeline.h"

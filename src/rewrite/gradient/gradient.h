@@ -26,7 +26,7 @@
 #ifndef XLA_REWRITE_GRADIENT_GRADIENT_H
 #define XLA_REWRITE_GRADIENT_GRADIENT_H
 
-#include "hlo/ir/builder.h"
+#include "hlo/infer/builder.h"
 
 typedef enum GradientMode {
   /* Results: those of f, then the tangents of its floating-point results. One more parameter for each of `wrt`, at

@@ -8,9 +8,9 @@
 ** The first line holds if users of the loop read only i.
 */
 #include "base/scope.h"
+#include "hlo/ir/attribute_compare.h"
 #include "hlo/ir/shorthand.h"
 #include "rewrite/rewrite.h"
-#include "rewrite/simplify/attribute_compare.h"
 
 typedef struct State {
   Instruction *loop, *inside, *tested; /* the parameters of body and condition */

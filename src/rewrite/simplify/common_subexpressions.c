@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "hlo/ir/attribute_compare.h"
 #include "rewrite/rewrite.h"
-#include "rewrite/simplify/attribute_compare.h"
 
 /* An open-addressing hash set of instructions. */
 typedef struct InstructionSet {

@@ -33,37 +33,6 @@ static bool drop_instructions(Computation *computation) {
   return changed;
 }
 
-/* The walk of the call graph that pass_dead_code makes. */
-typedef struct Reach {
-  Arena *arena;
-  unsigned walk;
-  int found; /* reached so far, callees first */
-  Computation **in_order;
-} Reach;
-
-static void reach(Reach *reached, Computation *computation) {
-  if (!computation_enter(computation, reached->walk)) return;
-  for (int i = 0; i < computation->count; i++) {
-    int count = instruction_called(computation->instructions[i], NULL);
-    if (!count) continue;
-    Computation **called = ARENA_ARRAY(reached->arena, Computation *, count);
-    instruction_called(computation->instructions[i], called);
-    for (int c = 0; c < count; c++) reach(reached, called[c]);
-  }
-  reached->in_order[reached->found++] = computation;
-}
-
-bool module_keep_reached(Module *module) {
-  Reach reached = {.arena = arena_new(), .walk = module_walk(module)};
-  reached.in_order = ARENA_ARRAY(reached.arena, Computation *, module->numbers);
-  reach(&reached, module->entry);
-  bool changed = reached.found != module->count;
-  module->count = reached.found;
-  for (int i = 0; i < reached.found; i++) module->computations[i] = reached.in_order[i];
-  arena_free(reached.arena);
-  return changed;
-}
-
 bool pass_dead_code(Module *module) {
   bool changed = module_keep_reached(module);
   if (!for_each_computation(module, drop_instructions)) return changed;

@@ -4,8 +4,8 @@
 ** flow stay apart, as each is fitted to its caller.
 */
 #include "base/scope.h"
+#include "hlo/ir/attribute_compare.h"
 #include "rewrite/rewrite.h"
-#include "rewrite/simplify/attribute_compare.h"
 
 typedef struct Sharer {
   size_t mask;

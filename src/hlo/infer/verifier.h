@@ -3,8 +3,8 @@
 ** inference), parameter numbering, called computations' signatures, roots, names, order, replica groups,
 ** channel ids, and the module's entry layout and aliases.
 */
-#ifndef XLA_HLO_IR_VERIFIER_H
-#define XLA_HLO_IR_VERIFIER_H
+#ifndef XLA_HLO_INFER_VERIFIER_H
+#define XLA_HLO_INFER_VERIFIER_H
 
 #include "hlo/ir/module.h"
 

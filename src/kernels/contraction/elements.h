@@ -1,10 +1,10 @@
 /*
 ** Converts runs of elements to and from the types that contractions compute with (arithmetic.h).
 */
-#ifndef XLA_KERNELS_ELEMENTS_H
-#define XLA_KERNELS_ELEMENTS_H
+#ifndef XLA_KERNELS_CONTRACTION_ELEMENTS_H
+#define XLA_KERNELS_CONTRACTION_ELEMENTS_H
 
-#include "kernels/arithmetic.h"
+#include "kernels/contraction/arithmetic.h"
 
 /*
 ** How elements of type `from` become the arithmetic's, for a result of type `result`: as the

@@ -1,4 +1,4 @@
-#include "rewrite/simplify/attribute_compare.h"
+#include "hlo/ir/attribute_compare.h"
 
 #include <string.h>
 

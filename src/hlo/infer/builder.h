@@ -3,8 +3,8 @@
 ** operands of element-wise operations are broadcast (scalars always; `broadcast_dimensions`; degenerate
 ** dimensions). Explicit reshape and broadcast instructions do this, so the result is plain HLO.
 */
-#ifndef XLA_HLO_IR_BUILDER_H
-#define XLA_HLO_IR_BUILDER_H
+#ifndef XLA_HLO_INFER_BUILDER_H
+#define XLA_HLO_INFER_BUILDER_H
 
 #include "hlo/ir/module.h"
 

@@ -1,4 +1,4 @@
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 
 #include <stdlib.h>
 #include <string.h>

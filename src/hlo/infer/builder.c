@@ -1,4 +1,4 @@
-#include "hlo/ir/builder.h"
+#include "hlo/infer/builder.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/scope.h"
 #include "hlo/infer/inference_rules.h"
-#include "hlo/ir/verifier.h"
+#include "hlo/infer/verifier.h"
 
 enum { MAX_PARAMETERS = 1 << 16 };
 

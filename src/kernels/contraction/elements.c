@@ -1,5 +1,5 @@
 /* Converts operands' elements to the types of an arithmetic, and sums to the type of a result. */
-#include "kernels/elements.h"
+#include "kernels/contraction/elements.h"
 
 #include <string.h>
 #include <wasm_simd128.h>

@@ -5,7 +5,7 @@
 ** XLA:CPU. XLA:CPU computes 4-bit integers in a byte and truncates the result, so popcnt and power see
 ** sign-extended bytes.
 */
-#include "value/scalar_math.h"
+#include "hlo/scalar/scalar_math.h"
 
 #include <math.h>
 #include <stdio.h>

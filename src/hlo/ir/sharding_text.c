@@ -1,4 +1,4 @@
-#include "hlo/text/sharding_text.h"
+#include "hlo/ir/sharding_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

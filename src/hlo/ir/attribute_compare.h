@@ -1,6 +1,6 @@
 /* Whether two instructions of one opcode have equal values in all attributes that the opcode uses. */
-#ifndef XLA_REWRITE_SIMPLIFY_ATTRIBUTE_COMPARE_H
-#define XLA_REWRITE_SIMPLIFY_ATTRIBUTE_COMPARE_H
+#ifndef XLA_HLO_IR_ATTRIBUTE_COMPARE_H
+#define XLA_HLO_IR_ATTRIBUTE_COMPARE_H
 
 #include "hlo/ir/module.h"
 

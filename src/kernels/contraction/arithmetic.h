@@ -12,8 +12,8 @@
 ** Integers are added modulo 2^32 or 2^64, which is right modulo the width of the result's type, signed or
 ** unsigned.
 */
-#ifndef XLA_KERNELS_ARITHMETIC_H
-#define XLA_KERNELS_ARITHMETIC_H
+#ifndef XLA_KERNELS_CONTRACTION_ARITHMETIC_H
+#define XLA_KERNELS_CONTRACTION_ARITHMETIC_H
 
 #include <stdbool.h>
 #include <stddef.h>

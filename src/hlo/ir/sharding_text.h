@@ -2,8 +2,8 @@
 ** Parses the two notations of shardings (see sharding.h) into one form: digits of a position in a grid of
 ** devices. Private to sharding.c and sharding_text.c.
 */
-#ifndef XLA_HLO_TEXT_SHARDING_TEXT_H
-#define XLA_HLO_TEXT_SHARDING_TEXT_H
+#ifndef XLA_HLO_IR_SHARDING_TEXT_H
+#define XLA_HLO_IR_SHARDING_TEXT_H
 
 #include "hlo/ir/mesh.h"
 

@@ -1,0 +1,27 @@
+/** Frames: the values of a computation that is being lowered, and results as tuples. */
+
+/** The values of one computation. */
+export class Frame {
+  constructor(builder, outer = null) {
+    this.builder = builder;
+    this.outer = outer;
+    /** @type {Map<import('./ir.mjs').Value, import('../op.mjs').XlaOp>} */
+    this.values = new Map();
+    /** Known integers, from which sizes are computed. @type {Map<import('../op.mjs').XlaOp, any[]>} */
+    this.known = new Map();
+  }
+
+  set(value, op) {
+    this.values.set(value, op);
+  }
+}
+
+/** Several results are a tuple; one is itself. */
+export function tupled(builder, results) {
+  return results.length === 1 ? results[0] : builder.tuple(results);
+}
+
+/** The elements of a tuple. */
+export function untupled(builder, tuple) {
+  return tuple.shape.tupleShapes.map((_, i) => builder.getTupleElement(tuple, i));
+}

@@ -1,0 +1,338 @@
+/*
+** Plans and runs cholesky, triangular-solve and the custom calls of LAPACK's routines. A chunk computes several
+** matrices of the batch, one after the other. For a singular or non-finite matrix the result depends on XLA's order
+** of operations; linalg_exact.c follows it.
+*/
+#include "kernels/linalg/linalg.h"
+
+#include <string.h>
+
+#include "base/min_max.h"
+#include "hlo/ir/lapack_calls.h"
+#include "kernels/linalg/linalg_wide.h"
+
+enum {
+  MIN_WORK = 20000, /* min operations of a chunk, roughly */
+  MAX_CHUNKS = 32,  /* each has its own memory */
+};
+
+typedef struct RoutineName {
+  const char *names; /* as in hlo/ir/lapack_calls.c */
+  LinalgRoutine routine;
+  const char *results[2]; /* n: number, r: its real part, c: complex, i: integer; [1]: if complex */
+} RoutineName;
+
+static const RoutineName routines[] = {
+    {"potrf", LINALG_POTRF, {"ni"}},
+    {"trsm", LINALG_TRSM, {"n"}},
+    {"getrf", LINALG_GETRF, {"nii"}},
+    {"geqrf", LINALG_GEQRF, {"nn"}},
+    {"orgqr|ungqr", LINALG_ORGQR, {"n"}},
+    {"syevd|heevd", LINALG_SYEVD, {"nri"}},
+    {"gesdd|gesvd", LINALG_GESDD, {"nrnni"}},
+    {"ormqr|unmqr", LINALG_ORMQR, {"n"}},
+    {"geqp3", LINALG_GEQP3, {"nin"}},
+    {"gtsv", LINALG_GTSV, {"nnnni"}},
+    {"tridiagonal_solve_perturbed", LINALG_GTSV_PERTURBED, {"n"}},
+    {"sytrd|hetrd", LINALG_SYTRD, {"nrrni"}},
+    {"gehrd", LINALG_GEHRD, {"nni"}},
+    {"gees", LINALG_GEES, {"nnrrii", "nnnii"}},
+    {"geev", LINALG_GEEV, {"rrcci", "nnni"}},
+};
+
+enum { BLOCK = LINALG_BLOCK };
+
+static int64_t linalg_numbers_of(const LinalgPlan *p) {
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns, size = max_i64(rows, columns);
+  int64_t steps = min_i64(rows, columns), right = p->in[1].rows * p->in[1].columns;
+  switch (p->routine) {
+  case LINALG_CHOLESKY:
+  case LINALG_POTRF: return rows * linalg_stride(rows) + 2 * BLOCK * rows;
+  case LINALG_TRIANGULAR_SOLVE:
+  case LINALG_TRSM: return rows * rows + right;
+  case LINALG_GETRF: return rows * (linalg_stride(columns) + min_i64(BLOCK, columns));
+  case LINALG_GEQRF: return rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_ORGQR: return 2 * rows * columns + steps + linalg_panel_numbers(rows, columns, steps);
+  case LINALG_GEQP3: return rows * columns + 3 * columns + 1;
+  case LINALG_GTSV:
+  case LINALG_GTSV_PERTURBED: return 2 * p->in[3].rows * (3 + p->in[3].columns);
+  case LINALG_ORMQR: {
+    int64_t lines = p->in[2].rows * p->in[2].columns / rows;
+    return rows * (columns + lines) + steps + linalg_panel_numbers(rows, lines, steps);
+  }
+  case LINALG_GEHRD:
+  case LINALG_GEES:
+  case LINALG_GEEV:
+    return 4 * (rows + 1) * (rows + 24) + 2 * rows + 16 +
+           max_i64(linalg_panel_numbers(rows, rows, rows), 14 * (rows + 24));
+  case LINALG_SYEVD:
+    return 2 * rows * linalg_stride(rows) + 3 * rows + linalg_vectors_numbers(rows, rows, rows);
+  default: { /* svd_in's */
+    int64_t vectors = max_i64(p->out[2].columns, p->out[3].rows);
+    return size * linalg_stride(steps) + (steps + vectors) * linalg_stride(size) +
+           steps * (linalg_stride(steps) + 4) + linalg_vectors_numbers(size, vectors, steps);
+  }
+  }
+}
+
+/* --- Planning --------------------------------------------------------------------------------- */
+
+static bool is_transposed(const Attributes *a) { return a->transpose_a != NO_TRANSPOSE; }
+
+static LinalgSize matrix_size(const Shape *shape) {
+  return (LinalgSize){shape->dims[shape->rank - 2], shape->dims[shape->rank - 1]};
+}
+
+static void set_operation(LinalgPlan *p, const Instruction *x) {
+  const Attributes *a = x->a;
+  p->operands = x->operand_count;
+  p->results = 1;
+  for (int i = 0; i < p->operands; i++) {
+    p->in[i] = matrix_size(x->operands[i]->shape);
+  }
+  p->out[0] = matrix_size(x->shape);
+  p->batch = shape_elements(x->shape) / (p->out[0].rows * p->out[0].columns);
+  p->lower = a->lower;
+  p->routine = LINALG_CHOLESKY;
+  if (x->opcode == HLO_CHOLESKY) return;
+  p->routine = LINALG_TRIANGULAR_SOLVE;
+  p->left = a->left_side;
+  p->transposed = is_transposed(a) == p->left;
+  p->conjugated = a->transpose_a == ADJOINT;
+  p->unit = a->unit_diagonal;
+  bool by_substitution = p->batch > XLA_BLOCK / 16 && p->in[0].rows < XLA_BLOCK / 4;
+  p->by_blocks = !by_substitution && p->in[0].rows > 1;
+}
+
+static int64_t letter(const Instruction *x, const char *name, int64_t otherwise) {
+  return lapack_call_attribute(x->a->backend_config, name, otherwise);
+}
+
+static bool is_fast(PrimitiveType type) {
+  return type == F32 || type == F64 || linalg_is_wide(type);
+}
+
+static bool has_types(const Instruction *x, const char *results, LinalgRoutine routine) {
+  PrimitiveType type = x->operands[0]->shape->type;
+  PrimitiveType real = type == C64 ? F32 : type == C128 ? F64 : type;
+  for (int i = 0; i < x->operand_count; i++) {
+    bool is_order = routine == LINALG_GEQP3 && i == 1;
+    if (x->operands[i]->shape->type != (is_order ? S32 : type)) return false;
+  }
+  for (int i = 0; results[i]; i++) {
+    PrimitiveType wanted = results[i] == 'n'   ? type
+                           : results[i] == 'r' ? real
+                           : results[i] == 'c' ? (real == F32 ? C64 : C128)
+                                               : S32;
+    if (shape_leaf(x->shape, i)->type != wanted) return false;
+  }
+  return true;
+}
+
+enum { MAX_USERS = 10000 }; /* max instructions of a computation to search for users */
+
+/* Finds the results that are used. For example, jnp.linalg.eigvalsh requests vectors and does not use them. */
+static void set_wanted(LinalgPlan *p, const Instruction *x) {
+  const Computation *computation = x->parent;
+  bool all = computation->root == x || computation->count > MAX_USERS;
+  for (int i = 0; i < computation->count && !all; i++) {
+    const Instruction *user = computation->instructions[i];
+    for (int k = 0; k < user->operand_count; k++) {
+      if (user->operands[k] != x) continue;
+      if (user->opcode == HLO_GET_TUPLE_ELEMENT) p->wanted[user->a->tuple_index] = true;
+      all |= user->opcode != HLO_GET_TUPLE_ELEMENT;
+    }
+  }
+  for (int k = 0; k < p->results; k++) p->wanted[k] |= all;
+}
+
+static bool set_call(LinalgPlan *p, const Instruction *x) {
+  LapackCallSizes sizes;
+  const char *names = lapack_call_sizes(x, &sizes);
+  size_t i = 0, count = sizeof routines / sizeof *routines;
+  while (names && i < count && strcmp(names, routines[i].names) != 0) i++;
+  if (!names || i == count || sizes.batch == 0) return false;
+  bool is_complex = linalg_is_wide(x->operands[0]->shape->type);
+  const char *results = routines[i].results[is_complex];
+  if (!has_types(x, results ? results : routines[i].results[0], routines[i].routine)) return false;
+  p->routine = routines[i].routine;
+  p->operands = x->operand_count;
+  p->results = x->shape->type == TUPLE ? x->shape->tuple_size : 1;
+  for (int k = 0; k < p->operands; k++) {
+    p->in[k] = (LinalgSize){sizes.operands[k][0], sizes.operands[k][1]};
+    if (p->in[k].rows * p->in[k].columns == 0) return false;
+  }
+  for (int k = 0; k < p->results; k++) {
+    p->out[k] = (LinalgSize){sizes.results[k][0], sizes.results[k][1]};
+  }
+  p->batch = sizes.batch;
+  p->lower = letter(x, "uplo", 'L') == 'L';
+  p->left = letter(x, "side", 'L') == 'L';
+  p->transposed = (letter(x, "trans_x", 'N') != 'N') == p->left;
+  p->conjugated = letter(x, "trans_x", 'N') == 'C';
+  p->unit = letter(x, "diag", 'N') == 'U';
+  if (letter(x, "mode", 'V') != 'N') set_wanted(p, x);
+  int64_t rows = p->in[0].rows, columns = p->in[0].columns;
+  switch (p->routine) {
+  case LINALG_GEHRD:
+    p->first = letter(x, "low", 1) - 1;
+    p->last = letter(x, "high", rows) - 1;
+    return p->first >= 0 && p->first <= p->last && p->last < rows;
+  case LINALG_GEES: return letter(x, "sort", 'N') == 'N';
+  case LINALG_GEEV:
+    p->wanted[is_complex ? 1 : 2] &= letter(x, "compute_left", 'V') == 'V';
+    p->wanted[is_complex ? 2 : 3] &= letter(x, "compute_right", 'V') == 'V';
+    return true;
+  case LINALG_ORMQR:
+    p->left = letter(x, "left", 1);
+    p->transposed = letter(x, "transpose", 0);
+    return rows == (p->left ? p->in[2].rows : p->in[2].columns) &&
+           p->in[1].rows <= min_i64(rows, columns);
+  case LINALG_TRSM: return rows == (p->left ? p->out[0].rows : p->out[0].columns);
+  default: return true;
+  }
+}
+
+/* --- The kernel's interface ------------------------------------------------------------------- */
+
+enum { PHASE_BEGIN, PHASE_RUN, PHASES };
+enum { PROGRESS_BYTES = (sizeof(LinalgProgress) + 63) & -64 };
+
+/* Returns the memory of a chunk: a LinalgProgress and the numbers of one matrix. */
+static int64_t memory_bytes(const LinalgPlan *p) {
+  return PROGRESS_BYTES + ((p->numbers * (linalg_is_wide(p->type) ? 16 : 8) + 16 + 63) & -64);
+}
+
+static void set_bytes(LinalgPlan *p, const Instruction *x) {
+  for (int k = 0; k < p->operands; k++) {
+    p->in_bytes[k] = p->in[k].rows * p->in[k].columns * type_bytes(x->operands[k]->shape->type);
+  }
+  for (int k = 0; k < p->results; k++) {
+    p->out_bytes[k] =
+        p->out[k].rows * p->out[k].columns * type_bytes(shape_leaf(x->shape, k)->type);
+  }
+}
+
+/* Estimates the operations for one matrix. Iterations for eigenvalues and singular values count as APPROACHES times. */
+static double work_of(const LinalgPlan *p) {
+  enum { APPROACHES = 16, LEAST = 256 }; /* LEAST: the overhead of the smallest matrix */
+  int64_t size = max_i64(p->in[0].rows, p->in[0].columns), numbers = size * size;
+  for (int k = 1; k < p->operands; k++)
+    numbers = max_i64(numbers, p->in[k].rows * p->in[k].columns);
+  bool approaches = p->routine == LINALG_SYEVD || p->routine == LINALG_GESDD ||
+                    p->routine == LINALG_GEES || p->routine == LINALG_GEEV;
+  return (double)size * (double)numbers * (approaches ? APPROACHES : 1) + LEAST;
+}
+
+static KernelPlan *plan(const Instruction *x, Arena *arena) {
+  bool is_call = x->opcode == HLO_CUSTOM_CALL;
+  if (is_call ? !is_lapack_call(x)
+              : x->opcode != HLO_CHOLESKY && x->opcode != HLO_TRIANGULAR_SOLVE) {
+    return NULL;
+  }
+  PrimitiveType type = x->operands[0]->shape->type;
+  if (is_call && !is_fast(type)) return NULL;
+  if (!is_call && shape_elements(x->shape) == 0) return NULL;
+  LinalgPlan *p = ARENA_NEW(arena, LinalgPlan);
+  p->type = type;
+  p->narrow = type == F32 || type == C64;
+  if (is_call) {
+    if (!set_call(p, x)) return NULL;
+  } else {
+    set_operation(p, x);
+  }
+  int64_t of_lanes = linalg_lanes_numbers(p, type);
+  p->in_lanes = of_lanes > 0;
+  p->numbers = max_i64(max_i64(linalg_numbers_of(p), of_lanes), linalg_exact_numbers(p));
+  set_bytes(p, x);
+  double work = work_of(p);
+  int64_t chunks = p->batch;
+  if (work < MIN_WORK) chunks = (int64_t)((double)p->batch * work / MIN_WORK) + 1;
+  if (chunks > MAX_CHUNKS) chunks = MAX_CHUNKS;
+  p->per_chunk = (p->batch + chunks - 1) / chunks;
+  if (p->in_lanes) p->per_chunk = (p->per_chunk + LINALG_LANES - 1) & -LINALG_LANES;
+  p->kernel.is_long = work * (double)p->per_chunk > LINALG_TURN;
+  int *all = kernel_phases(&p->kernel, arena, PHASES);
+  all[PHASE_BEGIN] = 1;
+  all[PHASE_RUN] = (int)((p->batch + p->per_chunk - 1) / p->per_chunk);
+  p->kernel.scratch_bytes = all[PHASE_RUN] * memory_bytes(p);
+  return &p->kernel;
+}
+
+static LinalgEnd run_fast(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
+                          LinalgProgress *progress) {
+  PrimitiveType type = p->type;
+  if (p->routine == LINALG_GTSV) {
+    return linalg_run_gtsv(p, data, linalg_is_wide(type) ? 2 : 1, (double *)memory, progress);
+  }
+  if (p->routine == LINALG_GTSV_PERTURBED) {
+    return linalg_run_perturbed(p, data, linalg_is_wide(type) ? 2 : 1, (double *)memory, progress);
+  }
+  if (linalg_is_wide(type)) return linalg_run_c128(p, data, (LinalgComplex *)memory, progress);
+  return type == F32 && p->routine < LINALG_ORMQR
+             ? linalg_run_f32(p, data, (float *)memory, progress)
+             : linalg_run_f64(p, data, (double *)memory, progress);
+}
+
+static LinalgEnd run_one(const LinalgPlan *p, const LinalgData *data, uint8_t *memory,
+                         LinalgProgress *progress) {
+  progress->work = progress->looked = 0;
+  if (!progress->exactly) {
+    LinalgEnd ended = is_fast(p->type) ? run_fast(p, data, memory, progress) : LINALG_XLA_DECIDES;
+    if (ended != LINALG_XLA_DECIDES) return ended;
+    *progress = (LinalgProgress){progress->call, progress->matrix, .exactly = true};
+  }
+  return linalg_run_exactly(p, data, (double *)memory, progress);
+}
+
+static LinalgData matrix_of(const KernelCall *call, int64_t number) {
+  const LinalgPlan *p = (const LinalgPlan *)call->plan;
+  LinalgData data;
+  for (int k = 0; k < p->operands; k++) data.in[k] = call->operands[k] + number * p->in_bytes[k];
+  for (int k = 0; k < p->results; k++) data.out[k] = call->results[k] + number * p->out_bytes[k];
+  return data;
+}
+
+/* Runs the matrices from `first` to at most `last` in lanes. Returns the result of linalg_run_lanes. */
+static int run_lanes(const KernelCall *call, int64_t first, int64_t last, uint8_t *memory) {
+  LinalgData data[LINALG_LANES];
+  for (int64_t i = 0; i < LINALG_LANES; i++) {
+    data[i] = matrix_of(call, first + i < last ? first + i : last);
+  }
+  return linalg_run_lanes((const LinalgPlan *)call->plan, data, (double *)memory);
+}
+
+static void run(const KernelCall *call, int phase, int chunk) {
+  const LinalgPlan *p = (const LinalgPlan *)call->plan;
+  if (phase == PHASE_BEGIN) {
+    for (int i = 0; i < p->kernel.chunks[PHASE_RUN]; i++) {
+      memset(call->scratch + i * memory_bytes(p), 0, sizeof(LinalgProgress));
+    }
+    return;
+  }
+  uint8_t *memory = call->scratch + chunk * memory_bytes(p);
+  LinalgProgress *progress = (LinalgProgress *)memory;
+  memory += PROGRESS_BYTES;
+  progress->call = call;
+  int64_t first = chunk * p->per_chunk, last = first + p->per_chunk - 1;
+  if (last >= p->batch) last = p->batch - 1;
+  int left = -1; /* bits of the matrices in lanes that have no result yet */
+  double work = 0;
+  for (int64_t i = first + progress->matrix; i <= last; i++) {
+    int64_t lane = p->in_lanes ? (i - first) % LINALG_LANES : 0;
+    if (lane == 0) {
+      progress->matrix = i - first;
+      *call->again = work > LINALG_TURN;
+      if (*call->again) return;
+      if (p->in_lanes) left = run_lanes(call, i, last, memory);
+    }
+    work += work_of(p);
+    if (!(left >> lane & 1)) continue;
+    LinalgData data = matrix_of(call, i);
+    *call->again = run_one(p, &data, memory, progress) == LINALG_PAUSED;
+    if (*call->again) return;
+    *progress = (LinalgProgress){.call = call, .matrix = i + 1 - first};
+  }
+}
+
+const Kernel kernel_linalg = {"linalg", plan, run};

@@ -1,0 +1,162 @@
+/*
+** The state of a run and of its devices, and the functions that the files of a run share. run.h describes them.
+*/
+#ifndef XLA_RUNTIME_DEVICES_H
+#define XLA_RUNTIME_DEVICES_H
+
+#include "runtime/buffer.h"
+#include "runtime/executable.h"
+#include "runtime/scheduler.h"
+
+typedef enum RunState { RUN_NEW, RUN_RUNNING, RUN_DONE, RUN_FAILED } RunState;
+
+typedef enum ReplicaState {
+  REPLICA_ACTIVE,  /* in the scheduler's queue, or on a worker */
+  REPLICA_PARKED,  /* at a collective */
+  REPLICA_HOST,    /* waits for the host */
+  REPLICA_STOPPED, /* finished, or given up after the run failed */
+} ReplicaState;
+
+/* An event of a profile; times are from platform_now_us(). The bindings read this layout (56 bytes). A
+** collective's event lasts from the arrival to the resumption. Until `ready_us` it waits for `waited_for`:
+** the device that came last or sent the message, or the host. */
+enum { WAITED_FOR_HOST = -1, WAITED_FOR_NOBODY = -2 };
+typedef struct ProfileEvent {
+  double start_us, ready_us, end_us;
+  int replica, worker;
+  const char *name;     /* the instruction's */
+  const char *category; /* "eval", "generated", ... the thunk's kind */
+  const char *holds;    /* of regions: the instructions' names, a line each; else NULL */
+  int partition;
+  int waited_for;
+} ProfileEvent;
+
+typedef struct Run Run;
+typedef struct Replica Replica;
+
+typedef struct Frame {
+  const ThunkSequence *sequence;
+  int next;  /* the thunk to run */
+  int phase; /* of that thunk, if it is a loop, a branch, a kernel, a region or a collective */
+  int chunk; /* of that phase: the next one */
+} Frame;
+
+/* The meeting of one group's devices for one collective; it is part of the device that came first. */
+typedef struct Rendezvous {
+  struct Rendezvous *next; /* open ones of the run */
+  const Thunk *thunk;
+  const DeviceGroup *group;
+  int arrived;
+} Rendezvous;
+
+struct Replica {
+  Task task; /* first, as the scheduler casts it to Replica */
+  Run *run;
+  int id; /* the device's position in the mesh, replica-major */
+  Executable *executable;
+  struct RunArena *arena;
+  int64_t arena_bytes; /* the part of the arena for temporaries */
+  Buffer **arguments;  /* retained */
+  Buffer **results;    /* NULL once taken */
+  ReplicaState state;
+  Replica *next_call; /* of those that wait for the host */
+  uint8_t **slots;
+  Arena *scratch;                /* for the evaluator, emptied after each thunk */
+  struct Evaluation *evaluation; /* of the present thunk, in scratch; else NULL */
+  ArenaMark evaluation_mark;
+  int depth;
+  Frame *frames;   /* their number is the program's depth */
+  const Thunk *at; /* the thunk that it runs or ran last */
+  const Thunk *parked_at;
+  Rendezvous own_rendezvous, *rendezvous; /* the one that it waits in */
+  struct Message *message;                /* received when it goes on */
+  double parked_since;
+  double ready_us;    /* for the profile: the time at which its wait ended, */
+  int waited_for;     /* and the device that it waited for */
+  double since;       /* the start of the present thunk */
+  double deadline_us; /* of this turn; 0: none */
+  int fuel;           /* a region's fuel; 0: no region ran yet */
+  Error *error;       /* while a region runs: receives the errors of its calls */
+  uint64_t rng_state[2];
+  int event_count, event_capacity;
+  ProfileEvent *events; /* heap */
+};
+
+struct Run {
+  TaskGroup group; /* first, as in Replica */
+  Mesh mesh;
+  RunState state;
+  bool profile;
+  _Atomic bool failing; /* a replica failed; the others stop at their next chunk */
+  int device_count;
+  Replica *replicas; /* one a device */
+  int stopped;       /* replicas that are STOPPED */
+  bool abandoned;    /* by its owner: the last worker that holds it destroys it */
+  Error error;
+  struct Waiting *waiting; /* of a run that could not go on: each device's wait; waiting.c */
+  bool has_waiting;
+  Rendezvous *rendezvous;       /* open ones */
+  struct Message *messages;     /* sent and not yet received; channels.c */
+  Replica *host_calls;          /* replicas whose host call was not taken yet; host.c */
+  Replica *last_host_call;      /* the end of that list */
+  Arena *memory;                /* holds all this; the run adds nothing after its start */
+  ProfileEvent *profile_events; /* merged when asked for */
+  int profile_count;
+};
+
+/* A device's position in the mesh. */
+static inline int replica_number(const Replica *device) {
+  return device->id / device->run->mesh.partitions;
+}
+static inline int partition_number(const Replica *device) {
+  return device->id % device->run->mesh.partitions;
+}
+
+/* Returns the address of a buffer in a replica's memory; NULL for tokens. */
+static inline uint8_t *replica_pointer(const Replica *replica, const LogicalBuffer *buffer) {
+  return buffer->slot == SLOT_NONE ? NULL : replica->slots[buffer->slot] + buffer->offset;
+}
+
+/* ---- Turns of devices ---- */
+
+/* The functions that the scheduler calls: turns.c */
+extern const TaskKind replica_task;
+
+/* With the lock held: park a device that waits for others or the host; resume it; fail its run for a reason
+** outside its devices, such as cancellation. Then parked devices stop now, others at their next thunk. */
+void replica_park(Replica *replica, ReplicaState state);
+void replica_resume(Replica *replica);
+void run_fail(Run *run, const Error *error);
+/* With the lock held: if no device of the run can go on by itself, ends the run, or lets it wait for the
+** host. */
+void run_look_for_end(Run *run);
+/* With the lock held: whether the run has no owner and no running device. Without it: destroys the run. */
+bool run_is_abandoned(const Run *run);
+void run_destroy(Run *run);
+
+/* Runs thunks until the replica parks, ends or fails, or the clock passes `deadline_us` (0: none).
+** replica.c */
+Outcome replica_run(Replica *replica, double deadline_us, Error *error);
+
+/* Enters the replica into the collective of its frame. Returns OUTCOME_PARKED unless it is the last one to
+** come. The last one performs the collective for all, wakes the others and returns OUTCOME_DONE; or
+** OUTCOME_YIELD if its turn ends first, and the next call goes on. rendezvous.c */
+Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error);
+
+/* Adds to `error`, which has the reason, the thunk at which the replica trapped. */
+void replica_trapped(const Replica *replica, Error *error);
+
+/* For the profile: record that `waited_for` ended a replica's wait; and that the replica goes on. */
+void replica_ready(Replica *replica, int waited_for);
+void replica_record(Replica *replica, const Thunk *thunk);
+
+/* Performs a collective, from the state in `frame` on, until the clock passes `deadline_us` (0: none).
+** `replicas` are the members of a group in group order. Returns whether it is over: then either *ok is
+** true, or `error` has the reason. collectives.c */
+bool collective_perform(const Thunk *thunk, Replica *const *replicas, int count, Frame *frame,
+                        double deadline_us, bool *ok, Error *error);
+
+/* Fills the results of a device outside the collective's groups with zeros. */
+void collective_stay_out(const Thunk *thunk, Replica *replica);
+
+#endif
