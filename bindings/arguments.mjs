@@ -4,6 +4,7 @@
  * wants it, or undefined if the argument is not of the kind. `kind.wants` describes the kind.
  */
 import { describe, invalidArgument } from './error.mjs';
+import { isLiteral } from './literal.mjs';
 import { isOp } from './op.mjs';
 import { boolean, copyList, isPlainObject, kind, string, unknownName } from './options.mjs';
 import { isShape, MAX_RANK, Shape } from './shape.mjs';
@@ -270,9 +271,10 @@ function bindOne(argumentKind, value, context) {
   }
   const converted = argumentKind(value, context);
   if (converted !== undefined) return converted;
+  const isConstant = argumentKind.isOperand && (isList(value) || isLiteral(value));
   throw invalidArgument(
     operation,
-    `${argument} must be ${argumentKind.wants}; got ${describe(value)}`,
+    `${argument} must be ${argumentKind.wants}; got ${describe(value)}${isConstant ? '; make an operand of it by constant(value, shape)' : ''}`,
   );
 }
 

@@ -65,6 +65,22 @@ export function guarded(method, name = method.name) {
   return Object.defineProperty(wrapped, 'length', { value: method.length, configurable: true });
 }
 
+/**
+ * Makes the promises of an async method tell that an await is missing, when members of their result are called on them.
+ * @param {object} target a class or a prototype, after atBoundary()
+ * @param {string} method
+ * @param {readonly (string | symbol)[]} members
+ */
+export function remindOfAwait(target, method, members) {
+  const inner = target[method];
+  const prototype = Object.create(Promise.prototype, Object.fromEntries(members.map((member) => [member, { value() {
+    throw new XlaError('INVALID_ARGUMENT', `${method}: ${method}() gives a promise: write await before it`, { operation: method });
+  } }])));
+  Object.defineProperty(target, method, { ...Object.getOwnPropertyDescriptor(target, method), value: { [method](...args) {
+    return Object.setPrototypeOf(inner.apply(this, args), prototype);
+  } }[method] });
+}
+
 function foreign(operation, error, args) {
   if (isXlaError(error) || callersOwn.has(error)) return error;
   const [code, message] = isLimit(error)

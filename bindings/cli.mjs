@@ -40,7 +40,8 @@ run:
   --input FILE.npy    the next parameter's argument, the same on every device
   --input NAME=FILE   the argument of the parameter of this name (or number)
   --input NAME=VALUE  the same, as it is: 1.5 or [1, 2]
-  --input FILE.npz    arguments by name; FILE.safetensors too
+  --input FILE.npz    arguments by name, or by the end of a name; FILE.safetensors too
+  --input NAME=FILE.npz  the same, with NAME in front of the names
                       FILE may have {replica}, {partition} or {device} in it, as x.{replica}.npy:
                       then each device has its own; with --output, too
   --random            random numbers for the other parameters; --seed N for others (default 0)

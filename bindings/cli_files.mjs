@@ -3,7 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 
 import { bytesText, progress } from './cli_terminal.mjs';
 import { Literal, XlaError } from './index.mjs';
-import { argumentsByName } from './named_arguments.mjs';
+import { missing, pairArguments } from './named_arguments.mjs';
+import { nearest } from './names.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 import { Shape } from './shape.mjs';
 import { contentOf, whyNot } from './sources.mjs';
@@ -91,78 +92,79 @@ export async function argumentsOfDevices(inputs, parameters, counts, seed) {
 }
 
 /**
- * Arguments of --input: files of one array for the next parameter, or for that of a name; files of
- * several by their names; values as they are. The remaining parameters are random on request.
- * @param {string[]} inputs "x.npy", "name=x.npy", "name=1.5", "name=[1, 2]", "weights.npz"
+ * Arguments of --input. Files of several arrays and inputs with a name go to parameters by the rule of
+ * named_arguments.mjs; files of one array without a name to the remaining parameters, in order. What then remains is
+ * random on request.
+ * @param {string[]} inputs "x.npy", "name=x.npy", "name=1.5", "name=[1, 2]", "weights.npz", "name=weights.npz"
  * @param {() => number} [random] from 0 to 1
  */
 export async function readArguments(inputs, parameters, random) {
-  const args = new Array(parameters.length).fill(undefined);
-  let next = 0;
+  const tree = Object.create(null);
+  const unnamed = [];
   for (const input of inputs) {
     const named = /^([^=[\]{}]+)=([^]+)$/.exec(input);
-    const isPath = !named || /[\\/]/.test(named[1]);
-    const value = isPath ? input : named[2];
-    if (isPath && /\.(npz|safetensors)$/.test(value)) {
-      await takeAll(value, parameters, args);
-      continue;
-    }
-    if (isPath) while (args[next] !== undefined) next++;
-    const number = isPath ? next++ : numberOf(named[1], parameters);
-    if (number < parameters.length) args[number] = await readArgument(value, number, parameters[number]);
+    const [name, value] = !named || /[\\/]/.test(named[1]) ? [undefined, input] : named.slice(1);
+    if (/\.(npz|safetensors)$/.test(value)) Object.assign(tree, byPrefix(name, await readArrays(value)));
+    else if (name === undefined) unnamed.push(value);
+    else tree[numbered(name, parameters)] = new GivenText(value);
   }
-  const given = next > parameters.length ? next : args.filter((value) => value !== undefined).length;
-  if (random && given <= parameters.length) {
-    return args.map((value, i) => value ?? randomLiteral(parameters[i].shape, random));
+  const pairs = pairArguments(parameters, tree, '--input');
+  checkNamed(tree, pairs, parameters);
+  const args = new Array(parameters.length).fill(undefined);
+  for (const [i, parameter] of parameters.entries()) {
+    if (!pairs[i] && unnamed.length) args[i] = await readArgument(unnamed.shift(), i, parameter);
+    else if (pairs[i]?.value instanceof GivenText) args[i] = await readArgument(pairs[i].value.text, i, parameter);
+    else if (pairs[i]) args[i] = fitting(pairs[i], i, parameter);
+    else if (random) args[i] = randomLiteral(parameter.shape, random);
   }
-  if (given === parameters.length) return args;
+  if (!unnamed.length && !args.includes(undefined)) return args;
+  if (Object.keys(tree).length && !unnamed.length) {
+    throw new UsageError(missing('--input', parameters, pairs.map((pair, i) => pair ?? given(args[i])), tree).message);
+  }
   const wanted = parameters.map(({ name, shape }) => `${name}: ${shape}`).join(', ') || 'none';
-  throw new UsageError(`the module has ${parameters.length} parameters (${wanted}); ` +
-    `${given === next ? inputs.length : given} --input were given`);
+  const count = args.filter((value) => value !== undefined).length + unnamed.length;
+  throw new UsageError(`the module has ${parameters.length} parameters (${wanted}); ${count} --input were given`);
 }
 
-function numberOf(name, parameters) {
-  const number = parameters.findIndex((parameter) => parameter.name === name);
-  if (number >= 0) return number;
-  if (/^\d+$/.test(name) && Number(name) < parameters.length) return Number(name);
-  const names = parameters.map((parameter) => parameter.name).join(', ') || 'none';
-  throw new UsageError(`there is no parameter "${name}"; there are ${names}`);
-}
-
-/** The arrays of a file whose names are those of parameters. */
-async function takeAll(file, parameters, args) {
-  const read = file.endsWith('.npz') ? readNpz : readSafetensors;
-  const arrays = await read(await readInput(file)).catch((error) => {
-    throw new UsageError(`${file}: ${error.message}`);
-  });
-  parameters.forEach((parameter, i) => {
-    let found;
-    try {
-      [found] = argumentsByName([parameter], arrays);
-    } catch (error) {
-      // Others of the file's names are no parameters, or this one is not in it.
-      if (/can be meant/.test(error.message)) throw new UsageError(`${file}: ${error.message}`);
-      const exact = Object.keys(arrays).filter((name) => isMeant(parameter, { [name]: arrays[name] }));
-      found = exact.length === 1 ? arrays[exact[0]] : undefined;
-    }
-    if (found) args[i] = found;
-  });
-}
-
-function isMeant(parameter, arrays) {
-  try {
-    return argumentsByName([parameter], arrays)[0] !== undefined;
-  } catch {
-    return false;
+/** A file or a value of an input with a name, which is read once its parameter's shape is known. */
+class GivenText {
+  constructor(text) {
+    this.text = text;
   }
+  get shape() {
+    return this.text;
+  }
+}
+
+const given = (value) => value && { value, path: ['--input'] };
+const byPrefix = (name, arrays) => (name === undefined ? arrays : { [name]: { ...arrays } });
+
+/** The name of a parameter that is meant by its number, unless there is one of this name. */
+function numbered(name, parameters) {
+  if (!/^\d+$/.test(name) || parameters.some((parameter) => parameter.name === name)) return name;
+  return parameters[Number(name)]?.name ?? name;
+}
+
+/** An input with a name must have a parameter; a file may hold more arrays than the program takes. */
+function checkNamed(tree, pairs, parameters) {
+  const used = new Set(pairs.map((pair) => pair?.value));
+  const stray = Object.keys(tree).find((name) => tree[name] instanceof GivenText && !used.has(tree[name]));
+  if (stray === undefined) return;
+  const names = parameters.map(({ name }) => name);
+  const near = nearest(stray, names, 3);
+  throw new UsageError(`there is no parameter "${stray}"; ${near.length < names.length ? 'the nearest are' : 'there are'} ${
+    near.join(', ') || 'none'}`);
+}
+
+/** An array of a file. */
+function fitting({ value, path }, number, { name, shape }) {
+  if (shape.accepts(value.shape)) return value;
+  throw new UsageError(`${path.join('.')} is ${value.shape}; parameter ${number} (${name}) is ${shape.withoutLayout()}`);
 }
 
 async function readArgument(value, number, { name, shape }) {
   if (/^\s*(\[|[-+]?[\d.]|true$|false$|nan$|inf$|-inf$)/i.test(value) && !/\.npy$/.test(value)) {
     return inlineLiteral(value, shape, name);
-  }
-  if (/\.(npz|safetensors)$/.test(value)) {
-    throw new UsageError(`${value} holds arrays by name: give it without a name, --input ${value}`);
   }
   const bytes = await readInput(value);
   let literal;

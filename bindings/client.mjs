@@ -1,5 +1,5 @@
 import { oneOf } from './arguments.mjs';
-import { atBoundary, notConstructed } from './boundary.mjs';
+import { atBoundary, notConstructed, remindOfAwait } from './boundary.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { XlaBuilder } from './builder.mjs';
 import { Core } from './core.mjs';
@@ -28,6 +28,9 @@ function ownFault(operation, { message, cause }, module) {
     'rewrites the program may compile: { disable: client.optionalPasses }', { operation, cause });
   return Object.defineProperty(error, 'module', { value: module.toString() }); // not shown when the error is printed
 }
+
+const notModule = (operation, module) =>
+  invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
 
 const replicas = count(1, MAX_DEVICES);
 const CREATE_OPTIONS = {
@@ -234,6 +237,9 @@ export class Client {
    * @returns {Promise<Executable>} for replicas x partitions devices
    */
   async compile(module, options) {
+    if (!(module instanceof HloModule)) {
+      throw (await import('./advice.mjs')).compileAdvice(notModule('compile', module), module);
+    }
     const { parameters, resultShape } = this.#own('compile', module);
     const asked = checkOptions('compile', options, COMPILE_OPTIONS);
     throwIfAborted(asked.signal, 'the compilation');
@@ -326,11 +332,9 @@ export class Client {
   }
 
   #own(operation, module) {
-    if (!(module instanceof HloModule)) {
-      throw invalidArgument(operation, `module must be an HloModule, of build(), load() or parseHlo(); got ${describe(module)}`);
-    }
+    if (!(module instanceof HloModule)) throw notModule(operation, module);
     if (coreOf(module) !== this.#core) {
-      throw invalidArgument(operation, 'the module belongs to another client');
+      throw invalidArgument(operation, 'the module belongs to another client; load it by this one');
     }
     return module;
   }
@@ -492,3 +496,6 @@ function bytesOf(operation, value) {
 }
 
 atBoundary(Client);
+remindOfAwait(Client, 'create', ['builder', 'load', 'parseHlo', 'compile', 'buffer']);
+remindOfAwait(Client.prototype, 'load', ['toProto']);
+remindOfAwait(Client.prototype, 'compile', ['execute', 'executeReplicas', 'thunks']);

@@ -77,7 +77,7 @@ function described(value) {
   if (Object.getPrototypeOf(value) === Object.prototype) return 'an object';
   const name = shorten(value.constructor?.name || 'object');
   const whose = (value[COPY] ?? ownCopy) === ownCopy ? '' : ' of another copy of xla-wasm';
-  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}${whose}`;
+  return `${/^[AEIOUX]/.test(name) ? 'an' : 'a'} ${name}${whose}`;
 }
 
 /** Reads only the part that is shown: the list may be long, deep, or a part of itself. */

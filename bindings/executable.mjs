@@ -1,4 +1,4 @@
-import { atBoundary } from './boundary.mjs';
+import { atBoundary, remindOfAwait } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
 import {
   checkDonated, DONATE, donatedBuffers, EXECUTION_OPTIONS, finishRun, leavesOf, outputsOf, throwIfAborted,
@@ -141,7 +141,13 @@ export class Executable extends Handle {
   async #execute(argsPerReplica, options, count) {
     const core = coreOf(this);
     throwIfAborted(options.signal);
-    const run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
+    let run;
+    try {
+      run = this.#start(argsPerReplica, options.donate ?? new Set(), options.profile ?? false);
+    } catch (error) {
+      if (error.code !== 'INVALID_ARGUMENT') throw error;
+      throw (await import('./advice.mjs')).executeAdvice(error, this.parameters, argsPerReplica[0]);
+    }
     return finishRun(core, run, options, this.partitions, () => Array.from({ length: count }, (_, device) =>
       outputsOf(core, run, device, this.resultShape, options.device)));
   }
@@ -187,3 +193,4 @@ export class Executable extends Handle {
 }
 
 atBoundary(Executable);
+remindOfAwait(Executable.prototype, 'execute', [Symbol.iterator, 'map']);

@@ -74,7 +74,7 @@ function buffersOf(core, value, shape, uploads) {
 }
 
 function checkBuffer(buffer, shape, core) {
-  if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client');
+  if (coreOf(buffer) !== core) throw invalidArgument('', 'the Buffer belongs to another client: give its values, buffer.toLiteral(), or make it with client.buffer() of this one');
   pointerOf(buffer); // not disposed?
   if (shape.accepts(buffer.shape)) return buffer;
   throw invalidArgument('', `${shape} does not fit a Buffer of ${buffer.shape}`);

@@ -21,6 +21,12 @@ const unreachable = new FinalizationRegistry(({ core, free, pointer }) => {
  */
 let coreOf, pointerOf, forget;
 
+const REMEDIES = {
+  Buffer: ', or donated to a run; keep the Buffers that a run returns instead',
+  Executable: '; compile its module again, or dispose it after the last run',
+  HloModule: '; load or build it again',
+};
+
 export class Handle {
   #core;
   #pointer;
@@ -51,7 +57,7 @@ export class Handle {
       coreOf(handle);
       if (handle.#pointer) return handle.#pointer;
       const what = handle.constructor.name;
-      throw new XlaError('FAILED_PRECONDITION', `this ${what} was disposed`);
+      throw new XlaError('FAILED_PRECONDITION', `this ${what} was disposed${REMEDIES[what] ?? ''}`);
     };
     forget = (handle) => {
       handle.#pointer = 0;

@@ -315,6 +315,19 @@ export class Literal<S extends string = string> {
   get(multiIndex?: readonly number[]): ElementValue;
   /** The same value in another layout: a Layout, its minorToMajor, or null for the default one. */
   inLayout(layout: Layout | readonly number[] | null): Literal<S>;
+  /**
+   * The same values in another element type, rounded to the nearest where it is narrower. Integers must be whole and in
+   * range.
+   * @example
+   * const half = literal.convert('bf16');
+   */
+  convert(elementType: ElementType): Literal;
+  /**
+   * Dimension i of the result is dimension permutation[i] of this; by default in reverse order.
+   * @example
+   * const hwio = oihw.transpose([2, 3, 1, 0]); // a convolution's weights of PyTorch, for JAX
+   */
+  transpose(permutation?: readonly number[]): Literal;
   /** The arrays in it, depth first; null for tokens. */
   leaves(): (Literal | null)[];
   /** As XLA prints literals. */

@@ -109,8 +109,40 @@ export class Literal {
     if (shape.effectiveLayout.equals(this.shape.effectiveLayout)) return this;
     const data = allocate(shape);
     fillPadding(shape, data);
-    copyElements(this.shape, checkData(this.shape, this.data), shape, data);
+    copyStrided(shape, this.shape.strides(), checkData(this.shape, this.data), shape.strides(), data);
     return new Literal(shape, data);
+  }
+
+  /**
+   * The same values in another element type, rounded to the nearest where it is narrower. As for Literal.from(), integers
+   * must be whole and in range.
+   * @param {string} elementType such as 'bf16'
+   */
+  convert(elementType) {
+    const data = checkArray(this, 'convert'), shape = this.shape.withElementType(elementType), to = allocate(shape);
+    const { read } = ELEMENT_TYPES.get(this.shape.elementType), { write } = ELEMENT_TYPES.get(elementType);
+    for (let i = 0; i < shape.linearSize; i++) {
+      const value = read(data, i), plain = value === true || value === false ? Number(value) : value;
+      if (!write(to, i, plain)) throw problem({ shape, path: [] }, refusal(elementType, value, `, which is entry ${i}`));
+    }
+    return new Literal(shape, to);
+  }
+
+  /**
+   * Dimension i of the result is dimension permutation[i] of this: XLA's Transpose, in memory.
+   * @param {readonly number[]} [permutation] by default in reverse: [1, 0] of a matrix
+   */
+  transpose(permutation) {
+    const data = checkArray(this, 'transpose'), { dimensions, elementType } = this.shape;
+    const order = permutation === undefined ? [...dimensions.keys()].reverse() : permutation;
+    const isOne = Array.isArray(order) && order.length === dimensions.length && dimensions.every((_, i) => order.includes(i));
+    if (!isOne) {
+      throw invalidArgument('transpose', `permutation must be an array that names each of the ${dimensions.length} dimensions of ${this.shape} once; got ${
+        describe(order)}`);
+    }
+    const shape = Shape.array(elementType, order.map((i) => dimensions[i])), to = allocate(shape), strides = this.shape.strides();
+    copyStrided(shape, order.map((i) => strides[i]), data, shape.strides(), to);
+    return new Literal(shape, to);
   }
 
   /** The literals of the arrays in it, depth first; null for tokens. */
@@ -136,6 +168,11 @@ export class Literal {
 }
 
 /* ---- Checks ---- */
+
+function checkArray({ shape, data }, operation) {
+  if (!shape.isArray) throw invalidArgument(operation, `${shape} is no array`);
+  return checkData(shape, data);
+}
 
 /** Returns the kind of a view, also from another realm; subclasses such as Node's Buffer do not count. */
 const arrayKind = (value) => (ArrayBuffer.isView(value) ? value[Symbol.toStringTag] : undefined);
@@ -329,11 +366,9 @@ function shapeOfValue(value) {
 
 /* ---- Layouts ---- */
 
-/** Copies all elements of an array from one layout to another. */
-function copyElements(fromShape, from, toShape, to) {
-  const { lanes } = ELEMENT_TYPES.get(fromShape.elementType);
-  const { dimensions } = fromShape;
-  const [fromStrides, toStrides] = [fromShape.strides(), toShape.strides()];
+/** Copies all elements of an array to places with other strides. */
+function copyStrided({ dimensions, elementType }, fromStrides, from, toStrides, to) {
+  const { lanes } = ELEMENT_TYPES.get(elementType);
   const copy = (dim, source, target) => {
     if (dim === dimensions.length) {
       for (let lane = 0; lane < lanes; lane++) {

@@ -12,3 +12,9 @@ export const LOAD_OPTIONS = {
   arguments: kind('an array of shapes', (value) =>
     (Array.isArray(value) ? copyList(value).map((shape) => Shape.of(shape)) : undefined)),
 };
+
+/**
+ * An option for the package itself: (names, shapes) => other names for the parameters, or undefined.
+ * Not a string, so that no caller can give it.
+ */
+export const RENAME = Symbol('rename');

@@ -1,5 +1,6 @@
 /** client.load(): a program in whatever form it comes. Loaded itself when it is first called. */
 import { invalidArgument, XlaError } from './error.mjs';
+import { RENAME } from './load_options.mjs';
 import { setVjp } from './module.mjs';
 import { isText, kindOfText } from './program_text.mjs';
 import { contentOf, gunzip, isGzip, programsOfJaxExport, refusal } from './sources.mjs';
@@ -25,10 +26,29 @@ export async function load(client, source, { maxBytes, ...options }) {
 }
 
 /** The first program, with the next ones as its vector-Jacobian products. */
-async function loadWithGradients(client, [program, ...vjps], options) {
-  const module = await client.parseStableHlo(program, options);
-  if (vjps.length) setVjp(module, await loadWithGradients(client, vjps, options).catch((error) => error));
+async function loadWithGradients(client, [program, ...vjps], options, forward, order = 0) {
+  const { parseStableHlo } = await import('./stablehlo/index.mjs');
+  const module = parseStableHlo(client, program, { ...options, [RENAME]: forward && namesAfter(forward, order) });
+  if (vjps.length) setVjp(module, await loadWithGradients(client, vjps, options, module, order + 1).catch((error) => error));
   return module;
+}
+
+/**
+ * Names for the parameters of a vector-Jacobian product, which JAX numbers: args_and_out_cts_flat_jax[0] and on. They are
+ * those of the forward program, then cotangent_0 and on, a result each. If JAX has left out parameters that nothing
+ * uses, the numbers do not say which they are, and the names stay.
+ * @param {import('./module.mjs').HloModule} forward
+ * @param {number} order 1 for the product of a function, 2 for the product of that
+ */
+function namesAfter(forward, order) {
+  const { parameters, resultShape } = forward;
+  const wanted = [...parameters.map(({ shape }) => shape), ...(resultShape.isTuple ? resultShape.tupleShapes : [resultShape])];
+  const nameOf = (number) => parameters[number]?.name ?? `cotangent${order > 1 ? order : ''}_${number - parameters.length}`;
+  return (names, shapes) => {
+    const numbers = names.map((name) => Number(/^args_and_out_cts_flat_jax\D*(\d+)\D*$/.exec(name)?.[1] ?? NaN));
+    const isWhole = numbers.at(-1) === wanted.length - 1 && numbers.every((number, i) => wanted[number]?.compatible(shapes[i]));
+    return isWhole ? numbers.map(nameOf) : undefined;
+  };
 }
 
 async function loadProto(client, bytes) {

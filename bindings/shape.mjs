@@ -345,7 +345,8 @@ function sameNumbers(a, b) {
 function shapeOf(shape, name) {
   if (isShape(shape)) return shape;
   if (typeof shape === 'string') return Shape.parse(shape);
-  throw invalidArgument('shape', `${name} must be a Shape or a string such as "f32[2,3]"; got ${describe(shape)}`);
+  throw invalidArgument('shape', `${name} must be a Shape or a string such as "f32[2,3]"; got ${describe(shape)}${
+    sizesOf(shape) ? `; did you mean "f32[${shape}]"?` : ''}`);
 }
 
 const noType = (problem, name) => {
@@ -409,7 +410,17 @@ function checkSizes(operation, what, sizes) {
 function fail({ text, at }, problem) {
   const rest = text.slice(at, at + 20);
   const where = rest ? describe(rest) : 'the end';
-  throw invalidArgument('shape', `${describe(text)}: ${where} ${problem}`);
+  const meant = meantShape(text);
+  throw invalidArgument('shape', `${describe(text)}: ${where} ${problem}${meant ? `; did you mean ${meant}?` : ''}`);
+}
+
+/** The shape that a text in other words stands for: float32[2], tensor<2x3xf32>, f32(2,3), f32, (2, 3). */
+function meantShape(text) {
+  const [, sizes, name] = /^(?:tensor<)?((?:\d+x)*)([a-z]\w*)>?$/i.exec(text) ??
+    /^()([a-z]\w*)\s*[[(][\d, ]*[\])]$/i.exec(text) ?? (/^\([\d, ]+\)$/.test(text) ? [text, '', 'f32'] : []);
+  const type = ELEMENT_TYPES.has(name) ? name : meantType(name);
+  const numbers = (sizes || text.replace(name, '')).match(/\d+/g) ?? [];
+  return type && text.length < 60 ? `${type}[${numbers}]` : undefined;
 }
 
 function skipSpace(parser) {
@@ -456,7 +467,7 @@ function parseShape(parser) {
   const isArray = ELEMENT_TYPES.has(elementType);
   if (!isArray && elementType !== 'token' && elementType !== 'opaque') {
     parser.at = start;
-    fail(parser, noType('is no element type', elementType));
+    fail(parser, 'is no element type');
   }
   expect(parser, '[');
   const dynamicDimensions = [];

@@ -72,6 +72,25 @@ describe('vector-Jacobian products in exports', async () => {
     });
   }
 
+  test('parameters have the names of the forward program, and those of cotangents', async () => {
+    const programs = await readExports('vjp');
+    const namesOf = ({ parameters }) => parameters.map(({ name }) => name);
+    for (const { program } of programs.values()) {
+      const module = await client.load(program);
+      const results = module.resultShape.isTuple ? module.resultShape.tupleShapes.length : 1;
+      const cotangents = Array.from({ length: results }, (_, i) => `cotangent_${i}`);
+      assert.deepEqual(namesOf(module.vjp), [...namesOf(module), ...cotangents]);
+    }
+    const { vjp } = await client.load(programs.get('perceptron-1').program);
+    assert.deepEqual(namesOf(vjp.vjp).slice(5), ['cotangent2_0', 'cotangent2_1', 'cotangent2_2']);
+    // So the same weights fit both programs.
+    const { argument: [b, w, x, ...cotangents] } = programs.get('perceptron-1');
+    const [params, [first, second]] = [{ b: literalOf(b), w: literalOf(w) }, cotangents.map((leaf) => literalOf(leaf))];
+    const backward = await client.compile(vjp);
+    const [byBias] = await backward.execute({ params, x: literalOf(x), cotangent_0: first, cotangent_1: second });
+    assert.equal(difference(byBias, programs.get('perceptron-1').result[0], TOLERANCE), null);
+  });
+
   test('null where there is none', async () => {
     const [{ program }] = (await readExports('jax')).values();
     assert.equal((await client.load(program)).vjp, null);

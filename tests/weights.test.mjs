@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { deflateRawSync, gzipSync } from 'node:zlib';
 
+import { readArguments } from '../bindings/cli_files.mjs';
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors, XlaError,
 } from '../bindings/index.mjs';
@@ -120,6 +121,76 @@ describe('arguments by name', () => {
     await assert.rejects(
       executable.execute({ x: [1, 2], params: { w1: [1, 2], layers: [5] }, y: 1 }),
       /there is no parameter y; there are/);
+  });
+});
+
+/* [name of the parameter, name that is given, whether they belong together] */
+const NAMES = [
+  ['params__w__.1', "params['w']", true],
+  ['params__w__.1', 'params/w', true],
+  ['variables__params____Dense_0____kernel__', 'params.Dense_0.kernel', true], // Flax, saved without its top
+  ['params_0_', 'params.0', true], // a list of JAX
+  ['_layers__0_.weight', 'layers.0.weight', true], // Equinox
+  ['state__model__layers____0____kernel__', 'layers.0.kernel', true], // NNX
+  ['p_fc1_weight', 'fc1.weight', true], // torch.export
+  ['fc1.weight', 'model.fc1.weight', true], // the file has more in front
+  ['dense_kernel', 'kernel', true],
+  ['subkernel', 'kernel', false], // no boundary
+  ['kernel', 'kernels', false],
+  ['kernel_0', 'kernel', false], // a beginning is no end
+];
+
+describe('one rule for names, in execute() and in the command line', () => {
+  const programOf = (name) => `HloModule names\nENTRY e {\n  ${name} = f32[2] parameter(0)\n  ROOT r = f32[2] add(${name}, ${name})\n}`;
+  for (const [parameter, given, belong] of NAMES) {
+    test(`${parameter}, ${given}`, async () => {
+      const executable = await client.compile(client.parseHlo(programOf(parameter)));
+      const run = executable.execute({ [given]: Float32Array.of(1, 2) });
+      const read = () => readArguments([`${given}=[1, 2]`], executable.parameters);
+      const isPath = /[[\]/]/.test(given); // in an --input
+      if (!belong) {
+        await assert.rejects(run, /no argument is named/);
+        await assert.rejects(read(), /there is no parameter/);
+        return;
+      }
+      assert.deepEqual((await run)[0].toArray(), [2, 4]);
+      if (!isPath) assert.deepEqual((await read())[0].toArray(), [1, 2]);
+    });
+  }
+
+  const two = `HloModule two\nENTRY e {
+    params__a____w__ = f32[2] parameter(0)
+    params__b____w__ = f32[3] parameter(1)
+    ROOT r = (f32[2], f32[3]) tuple(params__a____w__, params__b____w__)\n}`;
+
+  test('a name that could mean several is refused', async () => {
+    const executable = await client.compile(client.parseHlo(two));
+    const [a, b] = [Float32Array.of(1, 2), Float32Array.of(1, 2, 3)];
+    await assert.rejects(executable.execute({ w: a, 'b.w': b }), /the name w can mean|can be meant/);
+    await assert.rejects(executable.execute({ 'a.w': a, 'y.params.a.w': a.slice(), 'b.w': b }), /2 arguments can be meant by the name params__a____w__: /);
+    assert.equal((await executable.execute({ 'a.w': a, 'b.w': b })).length, 2);
+    assert.equal((await executable.execute({ params: { 'a.w': a, 'b.w': b, 'c.w': b } })).length, 2, 'a tree may hold more');
+  });
+
+  test('an error lists what the program wants and what is given, with shapes', async () => {
+    const executable = await client.compile(client.parseHlo(two));
+    const weights = { 'a.w': Literal.from([1, 2], 'f32[2]'), 'B.w_': Literal.from([1, 2, 3], 'f32[3]'), other: Literal.from(1, 's32[]') };
+    const error = await executable.execute(weights).catch((e) => e);
+    assert.match(error.message, /no argument is named params__b____w__: f32\[3\]; the nearest given names are B\.w_, other\./);
+    for (const row of ['params__b____w__: f32\\[3\\] +missing', 'params__a____w__: f32\\[2\\] +a\\.w: f32\\[2\\]', 'not used +B\\.w_: f32\\[3\\]', 'not used +other: s32\\[\\]']) {
+      assert.match(error.message, new RegExp(row));
+    }
+    const file = join(tmpdir(), `names-${process.pid}.safetensors`);
+    await writeFile(file, writeSafetensors(weights));
+    await assert.rejects(readArguments([file], executable.parameters), (thrown) => thrown.message.includes(error.message.replace('execute: ', '')));
+    await rm(file);
+  });
+
+  test('a tree that is a part of itself is looked at once', async () => {
+    const executable = await client.compile(client.parseHlo(two));
+    const tree = {};
+    Object.assign(tree, { p: tree, q: tree, r: tree });
+    await assert.rejects(executable.execute(tree), /no argument is named/);
   });
 });
 

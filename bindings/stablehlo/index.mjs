@@ -4,7 +4,7 @@
  */
 import { guarded } from '../boundary.mjs';
 import { describe, invalidArgument } from '../error.mjs';
-import { LOAD_OPTIONS } from '../load_options.mjs';
+import { LOAD_OPTIONS, RENAME } from '../load_options.mjs';
 import { checkOptions } from '../options.mjs';
 import { isBytecode as hasMagic, readBytecode } from './bytecode.mjs';
 import { lower } from './lower.mjs';
@@ -29,7 +29,7 @@ export const parseStableHlo = guarded((client, source, options) => {
     throw invalidArgument('parseStableHlo', `source must be text or a Uint8Array; got ${describe(source)}`);
   }
   const isText = typeof source === 'string' || !hasMagic(source);
-  return lower(client, isText ? readText(source, checked.elided) : readBytecode(source), checked);
+  return lower(client, isText ? readText(source, checked.elided) : readBytecode(source), { ...checked, rename: options?.[RENAME] });
 }, 'parseStableHlo');
 
 export const isBytecode = guarded(hasMagic, 'isBytecode');

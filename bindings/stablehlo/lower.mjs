@@ -135,9 +135,10 @@ export class Lowering {
     const layouts = new EntryLayouts(this.module, main);
     const builder = this.builder(this.module.name);
     const frame = new Frame(builder);
+    const own = region.arguments.map((value, i) => value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`);
+    const names = this.#options.rename?.(own, shapes) ?? own;
     region.arguments.forEach((value, i) => {
-      const name = value.location?.().name ?? this.#nameInside(region, value) ?? `arg${i}`;
-      frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), name));
+      frame.set(value, builder.parameter(i, laidOutBy(shapes[i], layouts.of('parameter', i)), names[i]));
     });
     const results = this.body(frame, region).map((op, i) => inLayout(builder, op, layouts.of('result', i)));
     return builder.build(tupled(builder, results));

@@ -7,6 +7,7 @@
 import {
   Client, Literal, readNpy, readNpz, readSafetensors, writeNpz, writeSafetensors,
 } from '../../bindings/index.mjs';
+import { pairArguments } from '../../bindings/named_arguments.mjs';
 import { isText, kindOfText } from '../../bindings/program_text.mjs';
 import { gunzip, isGzip, programsOfJaxExport } from '../../bindings/sources.mjs';
 import { makeArgument } from '../shared/inputs.mjs';
@@ -63,6 +64,7 @@ async function open({ bytes, shapes, mesh = {} }) {
   program = { module, executable };
   outputs = [];
   const text = module.toString();
+  const fitting = weightsFor(executable.parameters);
   return {
     kind,
     name: module.name,
@@ -71,7 +73,7 @@ async function open({ bytes, shapes, mesh = {} }) {
     steps: executable.thunks().split('\n').length - 2,
     codeBytes: executable.generatedCode()?.length ?? 0,
     arenaBytes: executable.memoryPlan().arenaBytes,
-    parameters: executable.parameters.map(({ name, shape }) => ({ name, shape: plainShape(shape), isWeight: Boolean(weightFor(name, shape)) })),
+    parameters: executable.parameters.map(({ name, shape }, i) => ({ name, shape: plainShape(shape), isWeight: Boolean(fitting[i]) })),
     results: executable.resultShape.leaves().map(plainShape),
     replicas: executable.replicas,
     partitions: executable.partitions,
@@ -97,24 +99,29 @@ async function addWeights({ bytes, name }) {
   return literals.map(([of, literal]) => ({ name: of, shape: plainShape(literal.shape) }));
 }
 
-/** JAX's "params['w1']" is "params__w1__.1" in HLO text; a file says params.w1 or params/w1. */
-const comparable = (name) => name.replace(/\.\d+$/, '').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toLowerCase();
-
-/** The weight for a parameter: of its shape, and of its name or of a name with the same end. */
-function weightFor(name, shape) {
-  const wanted = comparable(name);
-  const fitting = [...weights].filter(([, literal]) => String(literal.shape.withoutLayout()) === String(shape.isArray ? shape.withoutLayout() : shape));
-  return (fitting.find(([of]) => comparable(of) === wanted) ??
-    fitting.find(([of]) => wanted.endsWith(`_${comparable(of)}`) || comparable(of).endsWith(`_${wanted}`)))?.[1];
+/** The weight for each parameter, by the names' rule; undefined where none of its shape has its name. */
+function weightsFor(parameters) {
+  const named = Object.fromEntries(weights);
+  const pairs = (list) => {
+    try {
+      return pairArguments(list, named, 'weights');
+    } catch {
+      return [undefined]; /* several can be meant */
+    }
+  };
+  let found = pairs(parameters);
+  if (found.length !== parameters.length) found = parameters.flatMap((parameter) => pairs([parameter]));
+  return found.map((pair, i) => (pair && parameters[i].shape.accepts(pair.value.shape) ? pair.value : undefined));
 }
 
 /* ---- Running ---- */
 
 function argumentsOf(executable, inputs, seed) {
-  return executable.parameters.map(({ name, shape }, i) => {
+  const fitting = weightsFor(executable.parameters);
+  return executable.parameters.map(({ shape }, i) => {
     const { fill = 'random', npy } = inputs[i] ?? {};
     if (npy) return npy;
-    return fill === 'weights' ? weightFor(name, shape) : makeArgument(shape, { fill, seed: seed + i });
+    return fill === 'weights' ? fitting[i] : makeArgument(shape, { fill, seed: seed + i });
   });
 }
 
