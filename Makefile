@@ -18,6 +18,7 @@
 #   make declarations       writes bindings/index.d.ts and docs/passes.md anew, from the tables that they follow
 #   make golden             regenerates tests/golden with real XLA (Python, jax)
 #   make fuzz SECONDS=60    random programs, here and on real XLA
+#   make reduce MODULE=program.hlo CHECK='...'  makes a program with a fault small
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
 #   make fuzz-devices SECONDS=60  random programs of several devices, against a simulation
@@ -33,7 +34,7 @@ SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
-  fuzz-text fuzz-stablehlo fuzz-devices clean \
+  reduce fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -332,6 +333,11 @@ golden: build $(VENV)/stamp
 fuzz: build native $(NODE_MODULES) $(VENV)/stamp
 	@PYTHON=$(VENV)/bin/python node tests/fuzz/fuzz.mjs --seconds $(SECONDS) $(ARGS)
 	@node tests/fuzz/gradients.mjs --seconds $(SECONDS)
+
+# Makes a program with a fault small (tests/reduce/reduce.mjs): MODULE=program.hlo CHECK='command that sees the fault'.
+reduce: build
+	$(if $(MODULE),,$(error reduce needs a program: make reduce MODULE=program.hlo CHECK='command that sees the fault'))
+	@node tests/reduce/reduce.mjs $(MODULE) $(if $(CHECK),--check '$(CHECK)') $(ARGS)
 
 # A million little changes to the corpus's programs: no text may crash the parser.
 fuzz-stablehlo: build

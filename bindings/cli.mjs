@@ -8,6 +8,7 @@ import {
   writeOut, writeResults,
 } from './cli_files.mjs';
 import { paint, progress, shown } from './cli_terminal.mjs';
+import { difference } from './difference.mjs';
 import { Client, Shape, toChromeTrace, XlaError } from './index.mjs';
 import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
@@ -176,7 +177,7 @@ function compiled(client, module, { disable }, counts) {
 
 async function runElsewhere(client, module, argumentsOf, options) {
   if (options.on !== 'pjrt') throw new UsageError(`--on ${options.on}: there is only pjrt`);
-  const { difference, runOnPjrt } = await import('./cli_pjrt.mjs');
+  const { runOnPjrt } = await import('./cli_pjrt.mjs');
   const count = (name, least) => countOption(name, options[name], least);
   const where = {
     replicas: count('replicas', 1) ?? module.replicaCount ?? 1,

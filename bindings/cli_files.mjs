@@ -201,7 +201,7 @@ function inlineLiteral(text, shape, name) {
 }
 
 /** Numbers that look random, the same ones for the same seed. Source: mulberry32, T. Ettinger */
-function randomNumbers(seed) {
+export function randomNumbers(seed) {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -212,7 +212,7 @@ function randomNumbers(seed) {
 }
 
 /** Floats from -1 to 1, integers from 0 to 9, predicates. */
-function randomLiteral(shape, random) {
+export function randomLiteral(shape, random) {
   if (shape.isTuple) return shape.tupleShapes.map((part) => randomLiteral(part, random));
   if (!shape.isArray) return null;
   const plain = Shape.array(shape.elementType, shape.dimensions);

@@ -17,7 +17,7 @@ const internal = (problem) => new XlaError('INTERNAL', `toProto: ${problem}`);
 /* ---- Text ---- */
 
 /** Parts between commas that stand in no bracket and no string. */
-function split(text) {
+export function split(text) {
   const parts = [];
   let [depth, start] = [0, 0];
   for (let i = 0; i < text.length; i++) {
@@ -36,7 +36,7 @@ function split(text) {
 }
 
 /** Where the bracket that stands at `at` is closed. */
-function closing(text, at) {
+export function closing(text, at) {
   for (let depth = 0, i = at; i < text.length; i++) {
     const c = text[i];
     if (c === '"') for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === '\\') i++;

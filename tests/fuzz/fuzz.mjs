@@ -13,6 +13,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 
+import { Differential, reduceJob } from '../reduce/check.mjs';
 import { Evaluator } from './evaluator.mjs';
 import { generate } from './generate.mjs';
 import { goldenCase } from './golden_file.mjs';
@@ -35,6 +36,7 @@ const { values: options } = parseArgs({
 });
 const deadline = Date.now() + 1000 * Number(options.seconds);
 const firstSeed = Number(options.seed);
+const REDUCING_SECONDS = 60;
 
 const oracle = new Oracle(process.env.PYTHON ?? 'build/venv/bin/python');
 const threads = new Host('threads', 2), single = new Host('single', 0);
@@ -141,11 +143,25 @@ async function report(seed, program, outputs, problem) {
   if (!job.isSpelt && job.asked !== job.hlo) console.log(`XLA was asked:\n${job.asked}`);
   job.literals.forEach(([literal], i) => console.log(`p${i} = ${clip(literal.toString())}`));
   console.log(still?.text ?? 'when it runs alone, it agrees');
+  await reduceFurther(job);
   const name = `seed${seed}`;
   const text = goldenCase({
     ...job, name, expected: reply.outputs ?? [], tolerance: job.outputs[0].tolerance,
   });
   await writeFile(new URL(`${name}.golden`, FOLDER), text);
+}
+
+/** Where the evaluator is right, the reducer goes on below the steps of the generator. */
+async function reduceFurther(job) {
+  for (const host of hosts) {
+    const differential = new Differential({
+      replicas: job.replicas, create: () => host.newClient(), compile: await host.options(job.seed),
+    });
+    const reduced = await reduceJob(differential, job, REDUCING_SECONDS).catch(() => null);
+    differential.dispose();
+    if (reduced) return console.log(`reduced (${host.name}), against the evaluator:\n${reduced}`);
+  }
+  return undefined;
 }
 
 const clip = (text) => {

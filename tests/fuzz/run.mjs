@@ -24,11 +24,19 @@ export class Host {
   }
 
   async client() {
-    if (!this.#client) {
-      this.#client = await Client.create({ threads: this.threads });
-      this.#client.registerCustomCall(HOST_TARGET, reverseElements);
-    }
+    this.#client ??= await this.newClient();
     return this.#client;
+  }
+
+  async newClient() {
+    const client = await Client.create({ threads: this.threads });
+    client.registerCustomCall(HOST_TARGET, reverseElements);
+    return client;
+  }
+
+  /** How program number `seed` is compiled. */
+  async options(seed) {
+    return this.varies ? randomOptions(new Random(seed), (await this.client()).optionalPasses) : {};
   }
 
   /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
@@ -38,7 +46,7 @@ export class Host {
     const printed = module.toString();
     const reprinted = isSpelt ? reprint(client, printed) : hlo;
     if (reprinted !== printed) throw new Error(`printed again, it differs:\n${printed}`);
-    const options = this.varies ? randomOptions(new Random(seed), client.optionalPasses) : {};
+    const options = await this.options(seed);
     const executable = await soon(client.compile(module, { replicas, ...options }))
       .catch((error) => { throw new Error(`${error.message} ${JSON.stringify(options)}`, { cause: error }); });
     try {
