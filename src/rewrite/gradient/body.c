@@ -14,7 +14,7 @@ static void add_parameter(Body *b, const Instruction *parameter, const bool *act
   int count = shape_leaves(parameter->shape);
   for (int i = at; i < at + count; i++) {
     const Shape *shape = shape_leaf(parameter->shape, i - at);
-    b->inputs[i] = computation_add(l->computation, HLO_PARAMETER, shape, NULL, 0, NULL, NULL);
+    b->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, shape, NULL, 0, NULL, NULL);
     if (!active[i]) continue;
     b->tangents[i] = linear_stand_in(l, shape, true);
     set_tangent(l, b->inputs[i], b->tangents[i]);
@@ -97,7 +97,7 @@ void values_push(Linear *l, Values *values, Instruction *x) {
 }
 
 Instruction *values_tuple(Linear *l, const Values *values) {
-  return computation_add_tuple(l->computation, values->items, values->count);
+  return computation_add_tuple(l->m.computation, values->items, values->count);
 }
 
 void set_linear_results(Linear *l, Instruction *value, const bool *active, const Values *inputs,
@@ -108,7 +108,7 @@ void set_linear_results(Linear *l, Instruction *value, const bool *active, const
     if (active[i]) shapes[count++] = shape_leaf(value->shape, i);
   }
   /* Its shape is not that of its operands: it stands for the whole, and is never copied. */
-  Instruction *all = make(l, HLO_TUPLE_OP, shape_tuple(l->arena, count, shapes), inputs->items,
+  Instruction *all = make(&l->m, HLO_TUPLE_OP, shape_tuple(l->arena, count, shapes), inputs->items,
                           inputs->count, NULL);
   Note *note = note_of(l, all);
   note->linear = true;

@@ -99,7 +99,7 @@ static Instruction *add_branches(Branches *s, Computation **computations, Instru
   a.control_predecessors = (InstructionList){0};
   if (is_call(s)) {
     a.to_apply = computations[0];
-    return make(l, HLO_CALL, shape, tuples, 1, &a);
+    return make(&l->m, HLO_CALL, shape, tuples, 1, &a);
   }
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, s->count + 1);
   operands[0] = s->operands[0];
@@ -110,7 +110,7 @@ static Instruction *add_branches(Branches *s, Computation **computations, Instru
   } else {
     a.branches = (ComputationList){s->count, computations};
   }
-  return make(l, HLO_CONDITIONAL, shape, operands, s->count + 1, &a);
+  return make(&l->m, HLO_CONDITIONAL, shape, operands, s->count + 1, &a);
 }
 
 /* Writes the leaves of a branch's operands. */
@@ -265,7 +265,7 @@ static void transpose_branches(Linear *l, Instruction *x, Instruction *const *ct
   for (int i = 0; i < s->result_count; i++) {
     if (!s->active[i]) continue;
     const Shape *shape = shape_leaf(s->x->shape, i);
-    values_push(l, &values, ct[leaf] ? ct[leaf] : make_zeros(l, shape));
+    values_push(l, &values, ct[leaf] ? ct[leaf] : make_zeros(&l->m, shape));
     leaf++;
   }
   Instruction *tuple = values_tuple(l, &values);

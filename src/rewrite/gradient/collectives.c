@@ -15,10 +15,10 @@ void linearize_collective(Linear *l, Instruction *x) {
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, x->operand_count);
   for (int k = 0; k < x->operand_count; k++) {
     Instruction *t = tangent_of(l, x->operands[k]);
-    operands[k] = t ? t : make_zeros(l, x->operands[k]->shape);
+    operands[k] = t ? t : make_zeros(&l->m, x->operands[k]->shape);
   }
   Attributes a = own_channel(l, x->a);
-  Instruction *made = make(l, x->opcode, x->shape, operands, x->operand_count, &a);
+  Instruction *made = make(&l->m, x->opcode, x->shape, operands, x->operand_count, &a);
   if (!shape_is_tuple(x->shape)) {
     set_tangent(l, x, made);
     return;
@@ -46,7 +46,7 @@ static void go_back(Linear *l, Instruction *x, Instruction *const *ct, Opcode op
     if (opcode == HLO_REDUCE_SCATTER || opcode == HLO_ALL_REDUCE) {
       a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
     }
-    add_cotangent(l, x->operands[k], make(l, opcode, shape, &ct[k], 1, &a));
+    add_cotangent(l, x->operands[k], make(&l->m, opcode, shape, &ct[k], 1, &a));
   }
 }
 
@@ -55,10 +55,10 @@ static void go_back_together(Linear *l, Instruction *x, Instruction *const *ct) 
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
   for (int k = 0; k < count; k++) {
-    operands[k] = ct[k] ? ct[k] : make_zeros(l, x->operands[k]->shape);
+    operands[k] = ct[k] ? ct[k] : make_zeros(&l->m, x->operands[k]->shape);
   }
   Attributes a = own_channel(l, x->a);
-  Instruction *back = make(l, HLO_ALL_TO_ALL, x->shape, operands, count, &a);
+  Instruction *back = make(&l->m, HLO_ALL_TO_ALL, x->shape, operands, count, &a);
   for (int k = 0; k < count; k++) add_cotangent(l, x->operands[k], make_element(l, back, k));
 }
 
@@ -101,20 +101,20 @@ static Instruction *is_sender(Linear *l, const Instruction *x) {
     if (groups.groups[i].count) max = max_i64(max, groups.groups[i].items[0]);
   }
   int64_t size = max + 2;
-  Literal *table = literal_new(l->arena, shape_of(l, PRED, 1, &size));
+  Literal *table = literal_new(l->arena, shape_of(&l->m, PRED, 1, &size));
   if (!groups.count) ((uint8_t *)table->data)[0] = 1;
   for (int i = 0; i < groups.count; i++) {
     if (groups.groups[i].count) ((uint8_t *)table->data)[groups.groups[i].items[0]] = 1;
   }
-  Instruction *entries = computation_add_constant(l->computation, table, NULL);
+  Instruction *entries = computation_add_constant(l->m.computation, table, NULL);
   Opcode number = x->a->channel_id ? HLO_PARTITION_ID : HLO_REPLICA_ID;
-  Instruction *operands[] = {entries, make(l, number, shape_scalar(U32), NULL, 0, NULL)};
+  Instruction *operands[] = {entries, make(&l->m, number, shape_scalar(U32), NULL, 0, NULL)};
   static const int64_t one = 1;
   Attributes a;
   attributes_init(&a);
   a.slice_sizes = (Int64List){1, &one};
-  Instruction *entry = make(l, HLO_DYNAMIC_SLICE, NULL, operands, 2, &a);
-  return make_reshape(l, entry, shape_scalar(PRED));
+  Instruction *entry = make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, 2, &a);
+  return make_reshape(&l->m, entry, shape_scalar(PRED));
 }
 
 /* Whether the groups list the devices 0 to n - 1, as those of all-reduce must. */
@@ -140,7 +140,7 @@ void transpose_collective_broadcast(Linear *l, Instruction *x, Instruction *cons
     Attributes a = own_channel(l, x->a);
     const Shape *shape = x->operands[k]->shape;
     a.to_apply = module_add_reducer(l->d->module, HLO_ADD, shape->type);
-    Instruction *sum = make(l, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
-    add_cotangent(l, x->operands[k], make_select(l, sender, sum, make_zeros(l, shape)));
+    Instruction *sum = make(&l->m, HLO_ALL_REDUCE, shape, &ct[k], 1, &a);
+    add_cotangent(l, x->operands[k], make_select(&l->m, sender, sum, make_zeros(&l->m, shape)));
   }
 }

@@ -4,8 +4,8 @@
 
 Extraction extract_begin(Linear *from, const char *name) {
   Extraction e = {from, module_add_computation(from->d->module, name), NULL, NULL};
-  e.map = ARENA_ARRAY(from->arena, Instruction *, from->computation->count);
-  e.needed = ARENA_ARRAY(from->arena, bool, from->computation->count);
+  e.map = ARENA_ARRAY(from->arena, Instruction *, from->m.computation->count);
+  e.needed = ARENA_ARRAY(from->arena, bool, from->m.computation->count);
   return e;
 }
 
@@ -28,7 +28,7 @@ static void mark(Extraction *e, const Instruction *x) {
   e->needed[x->id] = true;
   for (int i = x->id; i >= 0; i--) {
     if (!e->needed[i] || e->map[i]) continue;
-    const Instruction *user = e->from->computation->instructions[i];
+    const Instruction *user = e->from->m.computation->instructions[i];
     for (int k = 0; k < user->operand_count; k++) e->needed[user->operands[k]->id] = true;
   }
 }
@@ -38,7 +38,7 @@ Instruction *extract(Extraction *e, Instruction *x) {
   mark(e, x);
   for (int i = 0; i <= x->id; i++) {
     if (e->needed[i] && !e->map[i]) {
-      e->map[i] = copy_one(e, e->from->computation->instructions[i]);
+      e->map[i] = copy_one(e, e->from->m.computation->instructions[i]);
     }
   }
   return e->map[x->id];
@@ -46,7 +46,7 @@ Instruction *extract(Extraction *e, Instruction *x) {
 
 /* Instructions that depend on stand-ins that nothing is bound to belong to another computation. */
 void extract_effects(Extraction *e) {
-  Computation *from = e->from->computation;
+  Computation *from = e->from->m.computation;
   bool *missing = ARENA_ARRAY(e->from->arena, bool, from->count);
   for (int i = 0; i < from->count; i++) {
     Instruction *x = from->instructions[i];
@@ -111,15 +111,15 @@ static bool is_done_again(const Instruction *x) {
 
 /* Sets `depends` for instructions that depend on a stand-in that is not linear: a cotangent. */
 static void find_backward(Linear *l, bool *depends) {
-  for (int i = 0; i < l->computation->count; i++) {
-    const Instruction *x = l->computation->instructions[i];
+  for (int i = 0; i < l->m.computation->count; i++) {
+    const Instruction *x = l->m.computation->instructions[i];
     depends[i] = x->opcode == HLO_CONSTANT && !x->literal && !is_linear(l, x);
     for (int k = 0; k < x->operand_count; k++) depends[i] |= depends[x->operands[k]->id];
   }
 }
 
 Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *invariant) {
-  int n = l->computation->count;
+  int n = l->m.computation->count;
   bool *depends = ARENA_ARRAY(l->arena, bool, n), *needed = ARENA_ARRAY(l->arena, bool, n);
   find_backward(l, depends);
   for (int i = 0; i < count; i++) {
@@ -127,7 +127,7 @@ Cut cut_primal(Linear *l, Instruction *const *outputs, int count, const bool *in
   }
   Cut cut = {0};
   for (int i = n - 1; i >= 0; i--) {
-    Instruction *x = l->computation->instructions[i];
+    Instruction *x = l->m.computation->instructions[i];
     if (!needed[i] || (invariant && invariant[i])) continue;
     if (!depends[i] && !is_done_again(x)) {
       ARENA_PUSH(l->arena, cut.saved, cut.count, cut.capacity, x);

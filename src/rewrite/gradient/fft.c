@@ -6,14 +6,14 @@
 ** other, so all elements but the first, and the last one of an even length, count twice. */
 
 static Instruction *multiplicity(Linear *l, const Shape *shape, int64_t length) {
-  Instruction *place = make_iota(l, S32, shape, shape->rank - 1);
-  Instruction *single = make_compare(l, COMPARE_EQ, place, make_zeros(l, place->shape));
+  Instruction *place = make_iota(&l->m, S32, shape, shape->rank - 1);
+  Instruction *single = make_compare(&l->m, COMPARE_EQ, place, make_zeros(&l->m, place->shape));
   if (length % 2 == 0) {
     int64_t half = length / 2;
-    Instruction *last = make_number(l, place->shape, (double)half);
-    single = make_binary(l, HLO_OR, single, make_compare(l, COMPARE_EQ, place, last));
+    Instruction *last = make_number(&l->m, place->shape, (double)half);
+    single = make_binary(&l->m, HLO_OR, single, make_compare(&l->m, COMPARE_EQ, place, last));
   }
-  return make_select(l, single, make_number(l, shape, 1), make_number(l, shape, 2));
+  return make_select(&l->m, single, make_number(&l->m, shape, 1), make_number(&l->m, shape, 2));
 }
 
 void transpose_fft(Linear *l, Instruction *x, Instruction *const *ct) {
@@ -24,19 +24,19 @@ void transpose_fft(Linear *l, Instruction *x, Instruction *const *ct) {
   for (int i = 0; i < sizes.count; i++) count *= (double)sizes.items[i];
   if (a.fft_type == FFT_RFFT) {
     Instruction *times = multiplicity(l, back->shape, sizes.items[sizes.count - 1]);
-    back = make_binary(l, HLO_DIVIDE, make_conjugate(l, back), times);
+    back = make_binary(&l->m, HLO_DIVIDE, make_conjugate(&l->m, back), times);
     a.fft_type = FFT_IRFFT;
-    back = make(l, HLO_FFT, from->shape, &back, 1, &a);
-    back = make_binary(l, HLO_MULTIPLY, back, make_number(l, back->shape, count));
+    back = make(&l->m, HLO_FFT, from->shape, &back, 1, &a);
+    back = make_binary(&l->m, HLO_MULTIPLY, back, make_number(&l->m, back->shape, count));
   } else if (a.fft_type == FFT_IRFFT) {
     a.fft_type = FFT_RFFT;
-    back = make(l, HLO_FFT, from->shape, &back, 1, &a);
+    back = make(&l->m, HLO_FFT, from->shape, &back, 1, &a);
     Instruction *times = multiplicity(l, back->shape, sizes.items[sizes.count - 1]);
-    back = make_binary(l, HLO_MULTIPLY, back, times);
-    back = make_binary(l, HLO_DIVIDE, back, make_number(l, back->shape, count));
-    back = make_conjugate(l, back);
+    back = make_binary(&l->m, HLO_MULTIPLY, back, times);
+    back = make_binary(&l->m, HLO_DIVIDE, back, make_number(&l->m, back->shape, count));
+    back = make_conjugate(&l->m, back);
   } else {
-    back = make(l, HLO_FFT, from->shape, &back, 1, &a);
+    back = make(&l->m, HLO_FFT, from->shape, &back, 1, &a);
   }
   add_cotangent(l, from, back);
 }

@@ -36,7 +36,7 @@ static bool takes(Reader *r, const char *token) {
 static Instruction *spread(Reader *r, Instruction *x) {
   const Shape *shape = r->instruction->shape;
   if (x->shape->rank == shape->rank) return x;
-  return make_broadcast(r->l, x, shape, (Int64List){0});
+  return make_broadcast(&r->l->m, x, shape, (Int64List){0});
 }
 
 static Instruction *named(Reader *r, const char *name, size_t length) {
@@ -47,7 +47,7 @@ static Instruction *named(Reader *r, const char *name, size_t length) {
     return *name == 't' ? spread(r, r->tangent) : r->instruction;
   }
   if (length == 2 && !memcmp(name, "pi", 2)) {
-    return make_number(r->l, r->instruction->shape, 3.14159265358979323846);
+    return make_number(&r->l->m, r->instruction->shape, 3.14159265358979323846);
   }
   Opcode opcode = OPCODE_COUNT;
   opcode_from_name(name, length, &opcode);
@@ -57,7 +57,7 @@ static Instruction *named(Reader *r, const char *name, size_t length) {
   do operands_of[count++] = choice(r);
   while (takes(r, ","));
   takes(r, ")");
-  return make(r->l, opcode, NULL, operands_of, count, NULL);
+  return make(&r->l->m, opcode, NULL, operands_of, count, NULL);
 }
 
 /* A hyphen belongs to a name if a letter follows at once. */
@@ -71,7 +71,7 @@ static size_t name_length(const char *at) {
 }
 
 static Instruction *factor(Reader *r) {
-  if (takes(r, "-")) return make_unary(r->l, HLO_NEGATE, factor(r));
+  if (takes(r, "-")) return make_unary(&r->l->m, HLO_NEGATE, factor(r));
   if (takes(r, "(")) {
     Instruction *inner = choice(r);
     takes(r, ")");
@@ -86,16 +86,16 @@ static Instruction *factor(Reader *r) {
   char *end;
   double value = strtod(r->at, &end);
   r->at = end;
-  return make_number(r->l, r->instruction->shape, value);
+  return make_number(&r->l->m, r->instruction->shape, value);
 }
 
 static Instruction *product(Reader *r) {
   Instruction *x = factor(r);
   for (;;) {
     if (takes(r, "*")) {
-      x = make_binary(r->l, HLO_MULTIPLY, x, factor(r));
+      x = make_binary(&r->l->m, HLO_MULTIPLY, x, factor(r));
     } else if (takes(r, "/")) {
-      x = make_binary(r->l, HLO_DIVIDE, x, factor(r));
+      x = make_binary(&r->l->m, HLO_DIVIDE, x, factor(r));
     } else {
       return x;
     }
@@ -106,9 +106,9 @@ static Instruction *sum(Reader *r) {
   Instruction *x = product(r);
   for (;;) {
     if (takes(r, "+")) {
-      x = make_binary(r->l, HLO_ADD, x, product(r));
+      x = make_binary(&r->l->m, HLO_ADD, x, product(r));
     } else if (takes(r, "-")) {
-      x = make_binary(r->l, HLO_SUBTRACT, x, product(r));
+      x = make_binary(&r->l->m, HLO_SUBTRACT, x, product(r));
     } else {
       return x;
     }
@@ -124,7 +124,7 @@ static Instruction *compared(Reader *r) {
   Instruction *x = sum(r);
   for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
     if (takes(r, comparisons[i].token)) {
-      return make_compare(r->l, comparisons[i].direction, x, sum(r));
+      return make_compare(&r->l->m, comparisons[i].direction, x, sum(r));
     }
   }
   return x;
@@ -132,7 +132,7 @@ static Instruction *compared(Reader *r) {
 
 static Instruction *test(Reader *r) {
   Instruction *x = compared(r);
-  while (takes(r, "&")) x = make_binary(r->l, HLO_AND, x, compared(r));
+  while (takes(r, "&")) x = make_binary(&r->l->m, HLO_AND, x, compared(r));
   return x;
 }
 
@@ -141,7 +141,7 @@ static Instruction *choice(Reader *r) {
   if (!takes(r, "?")) return condition;
   Instruction *then = choice(r);
   takes(r, ":");
-  return make_select(r->l, condition, then, choice(r));
+  return make_select(&r->l->m, condition, then, choice(r));
 }
 
 Instruction *add_formula(Linear *l, const char *formula, Instruction *instruction,

@@ -97,7 +97,7 @@ static void add_inputs(Request *r) {
   r->inputs = ARENA_ARRAY(l->arena, Instruction *, r->entry->parameter_count);
   for (int i = 0; i < r->entry->parameter_count; i++) {
     const Instruction *parameter = r->entry->parameters[i];
-    r->inputs[i] = computation_add(l->computation, HLO_PARAMETER, parameter->shape, NULL, 0, NULL,
+    r->inputs[i] = computation_add(l->m.computation, HLO_PARAMETER, parameter->shape, NULL, 0, NULL,
                                    parameter->name);
     linear_bind(l, parameter, r->inputs[i]);
   }
@@ -220,7 +220,7 @@ static bool seed(Request *r) {
       if (r->options->mode == GRADIENT_VJP) {
         r->seeds[at] = one = linear_stand_in(l, shape, false);
       } else if (i == r->options->of) {
-        one = make_number(l, shape, 1);
+        one = make_number(&l->m, shape, 1);
       }
       if (tangent) add_cotangent(l, tangent, one);
     }

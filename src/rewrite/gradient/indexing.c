@@ -11,8 +11,8 @@ static Instruction *read_slice(Linear *l, Instruction *from, const Shape *shape,
   for (int d = 0; d < rank; d++) operands[d + 1] = starts[d];
   Attributes a;
   attributes_init(&a);
-  a.slice_sizes = list_of(l, rank, shape->dims);
-  return make(l, HLO_DYNAMIC_SLICE, NULL, operands, rank + 1, &a);
+  a.slice_sizes = list_of(&l->m, rank, shape->dims);
+  return make(&l->m, HLO_DYNAMIC_SLICE, NULL, operands, rank + 1, &a);
 }
 
 static Instruction *write_slice(Linear *l, Instruction *into, Instruction *update,
@@ -22,7 +22,7 @@ static Instruction *write_slice(Linear *l, Instruction *into, Instruction *updat
   operands[0] = into;
   operands[1] = update;
   for (int d = 0; d < rank; d++) operands[d + 2] = starts[d];
-  return make(l, HLO_DYNAMIC_UPDATE_SLICE, NULL, operands, rank + 2, NULL);
+  return make(&l->m, HLO_DYNAMIC_UPDATE_SLICE, NULL, operands, rank + 2, NULL);
 }
 
 /* Adds into the cotangent that is there already, in place: a loop that reads one slice an iteration then works on as
@@ -31,7 +31,7 @@ void transpose_dynamic_slice(Linear *l, Instruction *x, Instruction *const *ct) 
   Instruction *from = x->operands[0], *const *starts = &x->operands[1];
   Instruction *before = cotangent_of(l, from), *sum = take_cotangent(l, from);
   Instruction *part = ct[0];
-  if (before) part = make_plus(l, read_slice(l, sum, x->shape, starts), part);
+  if (before) part = make_plus(&l->m, read_slice(l, sum, x->shape, starts), part);
   add_cotangent(l, from, write_slice(l, sum, part, starts));
 }
 
@@ -41,7 +41,7 @@ void transpose_dynamic_update_slice(Linear *l, Instruction *x, Instruction *cons
     add_cotangent(l, update, read_slice(l, ct[0], update->shape, starts));
   }
   if (is_linear(l, x->operands[0])) {
-    Instruction *zeros = make_zeros(l, update->shape);
+    Instruction *zeros = make_zeros(&l->m, update->shape);
     add_cotangent(l, x->operands[0], write_slice(l, ct[0], zeros, starts));
   }
 }
@@ -53,19 +53,19 @@ static Instruction *index_limits(Linear *l, Instruction *indices, const Shape *o
                                  Int64List addressed, const int64_t *window, int64_t vector_dim) {
   PrimitiveType type = indices->shape->type;
   Literal *literal =
-      literal_new(l->arena, shape_of(l, type, 1, (int64_t[]){(int64_t)addressed.count}));
+      literal_new(l->arena, shape_of(&l->m, type, 1, (int64_t[]){(int64_t)addressed.count}));
   for (int i = 0; i < addressed.count; i++) {
     int64_t limit = operand->dims[addressed.items[i]] - window[addressed.items[i]];
     Scalar most = scalar_highest(type);
     bool fits = type_kind(type) == KIND_UNSIGNED ? (uint64_t)limit <= most.u : limit <= most.i;
     scalar_store(type, literal->data, i, fits ? (Scalar){.i = limit} : most);
   }
-  Instruction *limits = computation_add_constant(l->computation, literal, NULL);
+  Instruction *limits = computation_add_constant(l->m.computation, literal, NULL);
   if (vector_dim == indices->shape->rank) { /* one index each, without a dimension */
-    Instruction *scalar = make_reshape(l, limits, shape_scalar(type));
-    return make_broadcast(l, scalar, indices->shape, (Int64List){0});
+    Instruction *scalar = make_reshape(&l->m, limits, shape_scalar(type));
+    return make_broadcast(&l->m, scalar, indices->shape, (Int64List){0});
   }
-  return make_broadcast(l, limits, indices->shape, list_of(l, 1, &vector_dim));
+  return make_broadcast(&l->m, limits, indices->shape, list_of(&l->m, 1, &vector_dim));
 }
 
 /* gather clamps its indices, scatter leaves out what is out of range: so they are clamped first. */
@@ -74,8 +74,8 @@ void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
   const Attributes *g = x->a;
   Instruction *limits = index_limits(l, indices, from->shape, g->start_index_map,
                                      g->slice_sizes.items, g->index_vector_dim);
-  Instruction *clamp[] = {make_zeros(l, indices->shape), indices, limits};
-  indices = make(l, HLO_CLAMP, NULL, clamp, 3, NULL);
+  Instruction *clamp[] = {make_zeros(&l->m, indices->shape), indices, limits};
+  indices = make(&l->m, HLO_CLAMP, NULL, clamp, 3, NULL);
   Attributes a;
   attributes_init(&a);
   a.update_window_dims = g->offset_dims;
@@ -87,14 +87,14 @@ void transpose_gather(Linear *l, Instruction *x, Instruction *const *ct) {
   a.indices_are_sorted = g->indices_are_sorted;
   a.to_apply = module_add_reducer(l->d->module, HLO_ADD, from->shape->type);
   Instruction *operands[] = {take_cotangent(l, from), indices, ct[0]};
-  add_cotangent(l, from, make(l, HLO_SCATTER, NULL, operands, 3, &a));
+  add_cotangent(l, from, make(&l->m, HLO_SCATTER, NULL, operands, 3, &a));
 }
 
 Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension) {
   int rank = from->shape->rank;
   int64_t dims[MAX_RANK + 1], sizes[MAX_RANK];
   if (shape_elements(from->shape) == 0) {
-    return make_zeros(l, shape_with_type(l->arena, places->shape, from->shape->type));
+    return make_zeros(&l->m, shape_with_type(l->arena, places->shape, from->shape->type));
   }
   for (int d = 0; d < rank; d++) {
     dims[d] = places->shape->dims[d];
@@ -103,14 +103,14 @@ Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64
   dims[rank] = 1;
   Attributes a;
   attributes_init(&a);
-  a.collapsed_slice_dims = a.start_index_map = list_of(l, 1, &dimension);
-  a.operand_batching_dims = other_dimensions(l, rank, a.start_index_map);
+  a.collapsed_slice_dims = a.start_index_map = list_of(&l->m, 1, &dimension);
+  a.operand_batching_dims = other_dimensions(&l->m, rank, a.start_index_map);
   a.start_indices_batching_dims = a.operand_batching_dims;
   a.index_vector_dim = rank;
-  a.slice_sizes = list_of(l, rank, sizes);
-  const Shape *shape = shape_of(l, places->shape->type, rank + 1, dims);
-  Instruction *operands[] = {from, make_reshape(l, places, shape)};
-  return make(l, HLO_GATHER, NULL, operands, 2, &a);
+  a.slice_sizes = list_of(&l->m, rank, sizes);
+  const Shape *shape = shape_of(&l->m, places->shape->type, rank + 1, dims);
+  Instruction *operands[] = {from, make_reshape(&l->m, places, shape)};
+  return make(&l->m, HLO_GATHER, NULL, operands, 2, &a);
 }
 
 /* ---- sort and top-k ---- */
@@ -122,7 +122,7 @@ Instruction *replace_sort(Linear *l, const Instruction *x, Instruction **operand
   Instruction **all = ARENA_ARRAY(l->arena, Instruction *, count + 1);
   const Shape **shapes = ARENA_ARRAY(l->arena, const Shape *, count + 1);
   for (int k = 0; k < count; k++) all[k] = operands[k];
-  all[count] = make_iota(l, S32, operands[0]->shape, dimension);
+  all[count] = make_iota(&l->m, S32, operands[0]->shape, dimension);
   for (int k = 0; k <= count; k++) shapes[k] = all[k]->shape;
   Attributes a = *x->a;
   a.control_predecessors = (InstructionList){0};
@@ -132,7 +132,7 @@ Instruction *replace_sort(Linear *l, const Instruction *x, Instruction **operand
     computation_add_parameter(a.to_apply, 2 * (int64_t)count + i, shape_scalar(S32), NULL);
   }
   const Shape *shape = shape_tuple(l->arena, count + 1, shapes);
-  Instruction *sorted = make(l, HLO_SORT, shape, all, count + 1, &a);
+  Instruction *sorted = make(&l->m, HLO_SORT, shape, all, count + 1, &a);
   Instruction *places = make_element(l, sorted, count);
   for (int k = 0; k < count; k++) {
     Instruction *t = tangent_of(l, operands[k]);
@@ -140,7 +140,7 @@ Instruction *replace_sort(Linear *l, const Instruction *x, Instruction **operand
     if (t) set_tangent(l, all[k], take_along(l, t, places, dimension));
   }
   if (!shape_is_tuple(x->shape)) return all[0];
-  Instruction *tuple = computation_add_tuple(l->computation, all, count);
+  Instruction *tuple = computation_add_tuple(l->m.computation, all, count);
   for (int k = 0; k < count; k++) set_tangent_leaf(l, tuple, k, tangent_of(l, all[k]));
   return tuple;
 }
@@ -160,7 +160,7 @@ static Instruction *scatter(Linear *l, const Instruction *x, Computation *apply,
   Attributes a = *x->a;
   a.to_apply = apply;
   Instruction *operands[] = {into, x->operands[1], updates};
-  return make(l, HLO_SCATTER, into->shape, operands, 3, &a);
+  return make(&l->m, HLO_SCATTER, into->shape, operands, 3, &a);
 }
 
 static Computation *reducer(Linear *l, Opcode opcode, const Instruction *like) {
@@ -170,7 +170,7 @@ static Computation *reducer(Linear *l, Opcode opcode, const Instruction *like) {
 /* Sums updates at their places. */
 static Instruction *scatter_sum(Linear *l, const Instruction *x, Instruction *updates) {
   const Shape *shape = shape_with_type(l->arena, x->operands[0]->shape, updates->shape->type);
-  return scatter(l, x, reducer(l, HLO_ADD, updates), make_zeros(l, shape), updates);
+  return scatter(l, x, reducer(l, HLO_ADD, updates), make_zeros(&l->m, shape), updates);
 }
 
 /* Whether each update lies inside the operand: scatter leaves the others out. pred, in the shape of the updates. */
@@ -179,14 +179,14 @@ static Instruction *updates_inside(Linear *l, const Instruction *x, const int64_
   const Shape *operand = x->operands[0]->shape, *updates = x->operands[2]->shape;
   Instruction *limits = index_limits(l, indices, operand, x->a->scatter_dims_to_operand_dims,
                                      window, x->a->index_vector_dim);
-  Instruction *zeros = make_zeros(l, indices->shape);
-  Instruction *inside = make_binary(l, HLO_AND, make_compare(l, COMPARE_GE, indices, zeros),
-                                    make_compare(l, COMPARE_LE, indices, limits));
+  Instruction *zeros = make_zeros(&l->m, indices->shape);
+  Instruction *inside = make_binary(&l->m, HLO_AND, make_compare(&l->m, COMPARE_GE, indices, zeros),
+                                    make_compare(&l->m, COMPARE_LE, indices, limits));
   if (x->a->index_vector_dim < indices->shape->rank) {
-    inside = make_reduce(l, HLO_AND, inside, 1, list_of(l, 1, &x->a->index_vector_dim));
+    inside = make_reduce(&l->m, HLO_AND, inside, 1, list_of(&l->m, 1, &x->a->index_vector_dim));
   }
   const Shape *shape = shape_with_type(l->arena, updates, PRED);
-  return make_spread(l, inside, shape, x->a->update_window_dims);
+  return make_spread(&l->m, inside, shape, x->a->update_window_dims);
 }
 
 /* Returns the elements of `from`, an array like the operand, at the places of the updates. */
@@ -196,7 +196,7 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
   int64_t sizes[MAX_RANK];
   int next = 0;
   if (shape_elements(from->shape) == 0) {
-    return make_zeros(l, shape_with_type(l->arena, x->operands[2]->shape, from->shape->type));
+    return make_zeros(&l->m, shape_with_type(l->arena, x->operands[2]->shape, from->shape->type));
   }
   for (int d = 0; d < rank; d++) {
     bool is_one = list_has(s->inserted_window_dims, d) || list_has(s->input_batching_dims, d);
@@ -210,11 +210,11 @@ static Instruction *gather_updates(Linear *l, const Instruction *x, Instruction 
   a.operand_batching_dims = s->input_batching_dims;
   a.start_indices_batching_dims = s->scatter_indices_batching_dims;
   a.index_vector_dim = s->index_vector_dim;
-  a.slice_sizes = list_of(l, rank, sizes);
+  a.slice_sizes = list_of(&l->m, rank, sizes);
   Instruction *operands[] = {from, x->operands[1]};
-  Instruction *found = make(l, HLO_GATHER, NULL, operands, 2, &a);
+  Instruction *found = make(&l->m, HLO_GATHER, NULL, operands, 2, &a);
   Instruction *inside = updates_inside(l, x, sizes);
-  return make_select(l, inside, found, make_zeros(l, found->shape));
+  return make_select(&l->m, inside, found, make_zeros(&l->m, found->shape));
 }
 
 /* Of several updates of one element the last one stays. To know it, the updates' numbers are scattered, too. */
@@ -222,21 +222,21 @@ static Instruction *kept_updates(Linear *l, const Instruction *x, Instruction *t
   if (x->a->unique_indices) return t;
   const Shape *shape = t->shape;
   int64_t count = shape_elements(shape);
-  const Shape *flat = shape_of(l, S32, 1, &count);
-  Instruction *numbers = make_reshape(l, make_iota(l, S32, flat, 0), shape);
+  const Shape *flat = shape_of(&l->m, S32, 1, &count);
+  Instruction *numbers = make_reshape(&l->m, make_iota(&l->m, S32, flat, 0), shape);
   Computation *set = module_add_computation(l->d->module, "set");
   for (int i = 0; i < 2; i++) computation_add_parameter(set, i, shape_scalar(S32), NULL);
-  Instruction *none = make_number(l, shape_with_type(l->arena, x->operands[0]->shape, S32), -1);
+  Instruction *none = make_number(&l->m, shape_with_type(l->arena, x->operands[0]->shape, S32), -1);
   Instruction *last = gather_updates(l, x, scatter(l, x, set, none, numbers));
-  Instruction *kept = make_compare(l, COMPARE_EQ, last, numbers);
-  return make_select(l, kept, t, make_zeros(l, shape));
+  Instruction *kept = make_compare(&l->m, COMPARE_EQ, last, numbers);
+  return make_select(&l->m, kept, t, make_zeros(&l->m, shape));
 }
 
 static void linearize_set(Linear *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *u = tangent_of(l, x->operands[2]);
   Instruction *sum = NULL;
-  if (t) sum = scatter(l, x, x->a->to_apply, t, make_zeros(l, x->operands[2]->shape));
-  if (u) sum = make_plus(l, sum, scatter_sum(l, x, kept_updates(l, x, u)));
+  if (t) sum = scatter(l, x, x->a->to_apply, t, make_zeros(&l->m, x->operands[2]->shape));
+  if (u) sum = make_plus(&l->m, sum, scatter_sum(l, x, kept_updates(l, x, u)));
   set_tangent(l, x, sum);
 }
 
@@ -250,7 +250,7 @@ static void linearize_scatter_product(Linear *l, Instruction *x) {
   }
   if (u) {
     Instruction *before = gather_updates(l, x, x->operands[0]);
-    sum = make_plus(l, sum, scatter_sum(l, x, make_binary(l, HLO_MULTIPLY, u, before)));
+    sum = make_plus(&l->m, sum, scatter_sum(l, x, make_binary(&l->m, HLO_MULTIPLY, u, before)));
   }
   set_tangent(l, x, sum);
 }
@@ -260,13 +260,13 @@ static void linearize_scatter_extremum(Linear *l, Instruction *x) {
   Instruction *of = x->operands[0], *updates = x->operands[2];
   PrimitiveType type = x->shape->type;
   Instruction *t = tangent_of(l, of), *u = tangent_of(l, updates), *sum = NULL;
-  Instruction *same = make_convert(l, make_compare(l, COMPARE_EQ, of, x), type);
+  Instruction *same = make_convert(&l->m, make_compare(&l->m, COMPARE_EQ, of, x), type);
   Instruction *result = gather_updates(l, x, x);
-  Instruction *hits = make_convert(l, make_compare(l, COMPARE_EQ, updates, result), type);
-  Instruction *count = make_plus(l, same, scatter_sum(l, x, hits));
-  if (t) sum = make_binary(l, HLO_MULTIPLY, t, same);
-  if (u) sum = make_plus(l, sum, scatter_sum(l, x, make_binary(l, HLO_MULTIPLY, u, hits)));
-  set_tangent(l, x, make_binary(l, HLO_DIVIDE, sum, count));
+  Instruction *hits = make_convert(&l->m, make_compare(&l->m, COMPARE_EQ, updates, result), type);
+  Instruction *count = make_plus(&l->m, same, scatter_sum(l, x, hits));
+  if (t) sum = make_binary(&l->m, HLO_MULTIPLY, t, same);
+  if (u) sum = make_plus(&l->m, sum, scatter_sum(l, x, make_binary(&l->m, HLO_MULTIPLY, u, hits)));
+  set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
 }
 
 void linearize_scatter(Linear *l, Instruction *x) {
@@ -279,8 +279,8 @@ void linearize_scatter(Linear *l, Instruction *x) {
   } else if (returns_update(apply)) {
     linearize_set(l, x);
   } else if (opcode == HLO_ADD) {
-    if (!t) t = make_zeros(l, x->shape);
-    if (!u) u = make_zeros(l, x->operands[2]->shape);
+    if (!t) t = make_zeros(&l->m, x->shape);
+    if (!u) u = make_zeros(&l->m, x->operands[2]->shape);
     set_tangent(l, x, scatter(l, x, apply, t, u));
   } else if (opcode == HLO_MULTIPLY) {
     linearize_scatter_product(l, x);

@@ -31,7 +31,7 @@ static Instruction *with_mode(Linear *l, const Instruction *x, char mode, const 
       strstr(a.custom_call_target, "gesdd")
           ? arena_printf(l->arena, "{mode = %d : ui8}", mode)
           : arena_printf(l->arena, "{mode = %d : ui8, uplo = %d : ui8}", mode, *uplo);
-  return make(l, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
+  return make(&l->m, HLO_CUSTOM_CALL, shape, x->operands, x->operand_count, &a);
 }
 
 /* ---- Triangular factors ---- */
@@ -62,23 +62,24 @@ static Instruction *row_order(Linear *l, Instruction *pivots, int64_t rows) {
   int64_t dims[MAX_RANK], count = pivots->shape->dims[last];
   for (int d = 0; d < rank; d++) dims[d] = pivots->shape->dims[d];
   dims[last] = rows;
-  const Shape *shape = shape_of(l, S32, rank, dims);
-  Instruction *place = make_iota(l, S32, shape, last), *order = place;
-  Int64List dropped = list_of(l, 1, (int64_t[]){last});
+  const Shape *shape = shape_of(&l->m, S32, rank, dims);
+  Instruction *place = make_iota(&l->m, S32, shape, last), *order = place;
+  Int64List dropped = list_of(&l->m, 1, (int64_t[]){last});
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, pivots->shape->dims[d], 1};
   for (int64_t i = 0; i < count; i++) { /* exchanges entries i and pivots[i] */
     slice[last] = (SliceDimension){i, i + 1, 1};
-    Instruction *pivot = make_sum(l, make_slice(l, pivots, slice), dropped);
-    pivot = make_binary(l, HLO_SUBTRACT, pivot, make_number(l, pivot->shape, 1));
-    Instruction *at_i = make_compare(l, COMPARE_EQ, place, make_number(l, shape, (double)i));
+    Instruction *pivot = make_sum(&l->m, make_slice(&l->m, pivots, slice), dropped);
+    pivot = make_binary(&l->m, HLO_SUBTRACT, pivot, make_number(&l->m, pivot->shape, 1));
+    Instruction *at_i =
+        make_compare(&l->m, COMPARE_EQ, place, make_number(&l->m, shape, (double)i));
     Instruction *at_pivot =
-        make_compare(l, COMPARE_EQ, place, make_spread(l, pivot, shape, dropped));
-    Instruction *zeros = make_zeros(l, shape);
-    Instruction *first = make_sum(l, make_select(l, at_i, order, zeros), dropped);
-    Instruction *second = make_sum(l, make_select(l, at_pivot, order, zeros), dropped);
-    order = make_select(l, at_pivot, make_spread(l, first, shape, dropped), order);
-    order = make_select(l, at_i, make_spread(l, second, shape, dropped), order);
+        make_compare(&l->m, COMPARE_EQ, place, make_spread(&l->m, pivot, shape, dropped));
+    Instruction *zeros = make_zeros(&l->m, shape);
+    Instruction *first = make_sum(&l->m, make_select(&l->m, at_i, order, zeros), dropped);
+    Instruction *second = make_sum(&l->m, make_select(&l->m, at_pivot, order, zeros), dropped);
+    order = make_select(&l->m, at_pivot, make_spread(&l->m, first, shape, dropped), order);
+    order = make_select(&l->m, at_i, make_spread(&l->m, second, shape, dropped), order);
   }
   return order;
 }
@@ -92,13 +93,14 @@ static Instruction *squared(Linear *l, Instruction *x, int64_t n, bool lower) {
   padding[rank - 2].high = n - rows;
   padding[rank - 1].high = n - columns;
   Instruction *part = matrix_part(l, x, lower ? COMPARE_GT : COMPARE_LE);
-  Instruction *square = make_pad(l, part, padding);
-  Instruction *place = make_iota(l, S32, square->shape, rank - 1);
+  Instruction *square = make_pad(&l->m, part, padding);
+  Instruction *place = make_iota(&l->m, S32, square->shape, rank - 1);
   double from = lower ? 0 : (double)min_i64(rows, columns);
-  Instruction *outside = make_compare(l, COMPARE_GE, place, make_number(l, place->shape, from));
+  Instruction *outside =
+      make_compare(&l->m, COMPARE_GE, place, make_number(&l->m, place->shape, from));
   Instruction *on = matrix_compare(l, square->shape, COMPARE_EQ);
-  return make_select(l, make_binary(l, HLO_AND, outside, on), make_number(l, square->shape, 1),
-                     square);
+  return make_select(&l->m, make_binary(&l->m, HLO_AND, outside, on),
+                     make_number(&l->m, square->shape, 1), square);
 }
 
 /* P A = L U: with X = L^-1 P dA U^-1, dL = L tril(X, -1) and dU = triu(X) U. */
@@ -107,16 +109,16 @@ static void linearize_getrf(Linear *l, Instruction *x) {
   int rank = factors->shape->rank;
   int64_t rows = factors->shape->dims[rank - 2], columns = factors->shape->dims[rank - 1];
   Instruction *order = row_order(l, result(l, x, 1), rows);
-  Int64List dropped = list_of(l, 1, (int64_t[]){rank - 1});
+  Int64List dropped = list_of(&l->m, 1, (int64_t[]){rank - 1});
   const Shape *places = shape_with_type(l->arena, factors->shape, S32);
-  t = take_along(l, t, make_spread(l, order, places, dropped), rank - 2);
+  t = take_along(l, t, make_spread(&l->m, order, places, dropped), rank - 2);
   Instruction *lower = squared(l, factors, rows, true);
   Instruction *upper = squared(l, factors, columns, false);
   Instruction *inner = matrix_solve(l, lower, t, true, true, true, NO_TRANSPOSE);
   inner = matrix_solve(l, upper, inner, false, false, false, NO_TRANSPOSE);
   Instruction *left = matrix_product(l, lower, matrix_part(l, inner, COMPARE_GT));
   Instruction *right = matrix_product(l, matrix_part(l, inner, COMPARE_LE), upper);
-  set_tangent_leaf(l, x, 0, make_binary(l, HLO_ADD, left, right));
+  set_tangent_leaf(l, x, 0, make_binary(&l->m, HLO_ADD, left, right));
 }
 
 /* ---- QR ---- */
@@ -131,15 +133,15 @@ static QrTangents qr_tangents(Linear *l, Instruction *q, Instruction *r, Instruc
   Instruction *scaled = matrix_solve(l, r, t, false, false, false, NO_TRANSPOSE);
   Instruction *x = matrix_product(l, matrix_adjoint(l, q), scaled);
   Instruction *w = matrix_part(l, x, COMPARE_GT);
-  Instruction *turn = make_binary(l, HLO_SUBTRACT, w, matrix_adjoint(l, w));
+  Instruction *turn = make_binary(&l->m, HLO_SUBTRACT, w, matrix_adjoint(l, w));
   if (type_is_complex(x->shape->type)) {
-    Instruction *imag = make_unary(l, HLO_IMAG, matrix_part(l, x, COMPARE_EQ));
-    turn = make_binary(l, HLO_ADD, turn,
-                       make_binary(l, HLO_COMPLEX, make_zeros(l, imag->shape), imag));
+    Instruction *imag = make_unary(&l->m, HLO_IMAG, matrix_part(l, x, COMPARE_EQ));
+    turn = make_binary(&l->m, HLO_ADD, turn,
+                       make_binary(&l->m, HLO_COMPLEX, make_zeros(&l->m, imag->shape), imag));
   }
-  Instruction *rest = make_binary(l, HLO_SUBTRACT, x, turn);
-  Instruction *turned = matrix_product(l, q, make_unary(l, HLO_NEGATE, rest));
-  return (QrTangents){make_binary(l, HLO_ADD, turned, scaled), matrix_product(l, rest, r)};
+  Instruction *rest = make_binary(&l->m, HLO_SUBTRACT, x, turn);
+  Instruction *turned = matrix_product(l, q, make_unary(&l->m, HLO_NEGATE, rest));
+  return (QrTangents){make_binary(&l->m, HLO_ADD, turned, scaled), matrix_product(l, rest, r)};
 }
 
 /* R, the upper triangle of the first rows of geqrf's first result. */
@@ -149,7 +151,7 @@ static Instruction *r_of(Linear *l, Instruction *geqrf) {
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, packed->shape->dims[d], 1};
   slice[rank - 2].limit = packed->shape->dims[rank - 1];
-  return matrix_part(l, make_slice(l, packed, slice), COMPARE_LE);
+  return matrix_part(l, make_slice(&l->m, packed, slice), COMPARE_LE);
 }
 
 static bool is_tall(const Instruction *geqrf) {
@@ -171,11 +173,11 @@ static void linearize_geqrf(Linear *l, Instruction *x) {
   a.operand_layout_constraints = (ShapeList){0};
   a.output_to_operand_aliasing = NULL;
   Instruction *operands[] = {packed, result(l, x, 1)};
-  Instruction *q = make(l, HLO_CUSTOM_CALL, packed->shape, operands, 2, &a);
+  Instruction *q = make(&l->m, HLO_CUSTOM_CALL, packed->shape, operands, 2, &a);
   QrTangents tangents = qr_tangents(l, q, r_of(l, x), tangent_of(l, x->operands[0]));
   PaddingDimension padding[MAX_RANK] = {{0}};
   padding[rank - 2].high = packed->shape->dims[rank - 2] - packed->shape->dims[rank - 1];
-  set_tangent_leaf(l, x, 0, make_pad(l, tangents.r, padding));
+  set_tangent_leaf(l, x, 0, make_pad(&l->m, tangents.r, padding));
 }
 
 static void linearize_orgqr(Linear *l, Instruction *x) {
@@ -196,12 +198,12 @@ static void linearize_orgqr(Linear *l, Instruction *x) {
 /* 1 / (y - x) for two vectors, in all pairs (row x, column y), and 0 on the diagonal. */
 static Instruction *inverse_differences(Linear *l, Instruction *v, const Shape *shape) {
   Instruction *rows = matrix_of_rows(l, v, shape), *columns = matrix_of_columns(l, v, shape);
-  Instruction *difference = make_binary(l, HLO_SUBTRACT, columns, rows);
+  Instruction *difference = make_binary(&l->m, HLO_SUBTRACT, columns, rows);
   Instruction *diagonal = matrix_compare(l, shape, COMPARE_EQ),
-              *ones = make_number(l, rows->shape, 1);
+              *ones = make_number(&l->m, rows->shape, 1);
   Instruction *inverse =
-      make_binary(l, HLO_DIVIDE, ones, make_select(l, diagonal, ones, difference));
-  return make_select(l, diagonal, make_zeros(l, rows->shape), inverse);
+      make_binary(&l->m, HLO_DIVIDE, ones, make_select(&l->m, diagonal, ones, difference));
+  return make_select(&l->m, diagonal, make_zeros(&l->m, rows->shape), inverse);
 }
 
 /* A V = V diag(w): with X = V^H dA V, dw = diag(X) and dV = V (F * X), where F = 1 / (w_j - w_i). */
@@ -211,10 +213,10 @@ static void linearize_syevd(Linear *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]);
   Instruction *inner = matrix_product(l, matrix_adjoint(l, v), matrix_product(l, t, v));
   Instruction *factors = inverse_differences(l, w, inner->shape);
-  factors = make_convert(l, factors, inner->shape->type);
-  Instruction *turn = matrix_product(l, v, make_binary(l, HLO_MULTIPLY, factors, inner));
+  factors = make_convert(&l->m, factors, inner->shape->type);
+  Instruction *turn = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, inner));
   if (call == x) set_tangent_leaf(l, x, 0, turn);
-  set_tangent_leaf(l, x, 1, make_convert(l, matrix_diagonal(l, inner), w->shape->type));
+  set_tangent_leaf(l, x, 1, make_convert(&l->m, matrix_diagonal(l, inner), w->shape->type));
 }
 
 /* ---- Singular values ---- */
@@ -223,13 +225,13 @@ static void linearize_syevd(Linear *l, Instruction *x) {
 static Instruction *scaled(Linear *l, Instruction *x, Instruction *s, bool columns, Opcode opcode) {
   Instruction *factors =
       columns ? matrix_of_columns(l, s, x->shape) : matrix_of_rows(l, s, x->shape);
-  return make_binary(l, opcode, x, make_convert(l, factors, x->shape->type));
+  return make_binary(&l->m, opcode, x, make_convert(&l->m, factors, x->shape->type));
 }
 
 /* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
 static Instruction *outside(Linear *l, Instruction *u, Instruction *product, Instruction *s) {
   Instruction *inside = matrix_product(l, u, matrix_product(l, matrix_adjoint(l, u), product));
-  return scaled(l, make_binary(l, HLO_SUBTRACT, product, inside), s, true, HLO_DIVIDE);
+  return scaled(l, make_binary(&l->m, HLO_SUBTRACT, product, inside), s, true, HLO_DIVIDE);
 }
 
 /* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
@@ -242,10 +244,10 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
   for (int i = 0; i < 5; i++) shapes[i] = x->shape->elements[i];
   for (int d = 0; d < rank; d++) dims[d] = matrix->dims[d];
   dims[rank - 1] = k;
-  shapes[2] = shape_of(l, matrix->type, rank, dims);
+  shapes[2] = shape_of(&l->m, matrix->type, rank, dims);
   dims[rank - 2] = k;
   dims[rank - 1] = n;
-  shapes[3] = shape_of(l, matrix->type, rank, dims);
+  shapes[3] = shape_of(&l->m, matrix->type, rank, dims);
   bool thin = letter(x, "mode", 'S') == 'S' ||
               (letter(x, "mode", 'S') != 'N' && shape_same_dims(shapes[2], x->shape->elements[2]) &&
                shape_same_dims(shapes[3], x->shape->elements[3]));
@@ -255,28 +257,28 @@ static void linearize_gesdd(Linear *l, Instruction *x) {
   Instruction *tv = matrix_product(l, t, v);
   Instruction *inner = matrix_product(l, matrix_adjoint(l, u), tv);
   Instruction *ds = matrix_diagonal(l, inner);
-  set_tangent_leaf(l, x, 1, make_convert(l, ds, s->shape->type));
+  set_tangent_leaf(l, x, 1, make_convert(&l->m, ds, s->shape->type));
   if (!thin) return;
-  Instruction *squares = make_binary(l, HLO_MULTIPLY, s, s);
+  Instruction *squares = make_binary(&l->m, HLO_MULTIPLY, s, s);
   Instruction *factors =
-      make_convert(l, inverse_differences(l, squares, inner->shape), matrix->type);
+      make_convert(&l->m, inverse_differences(l, squares, inner->shape), matrix->type);
   Instruction *right = scaled(l, inner, s, true, HLO_MULTIPLY);
   Instruction *left = scaled(l, inner, s, false, HLO_MULTIPLY);
-  right = make_binary(l, HLO_ADD, right, matrix_adjoint(l, right));
-  left = make_binary(l, HLO_ADD, left, matrix_adjoint(l, left));
-  Instruction *turn_u = make_binary(l, HLO_MULTIPLY, factors, right);
+  right = make_binary(&l->m, HLO_ADD, right, matrix_adjoint(l, right));
+  left = make_binary(&l->m, HLO_ADD, left, matrix_adjoint(l, left));
+  Instruction *turn_u = make_binary(&l->m, HLO_MULTIPLY, factors, right);
   if (type_is_complex(matrix->type)) {
-    Instruction *imag = make_binary(l, HLO_SUBTRACT, inner, matrix_adjoint(l, inner));
+    Instruction *imag = make_binary(&l->m, HLO_SUBTRACT, inner, matrix_adjoint(l, inner));
     imag = matrix_part(l, scaled(l, imag, s, false, HLO_DIVIDE), COMPARE_EQ);
-    imag = make_binary(l, HLO_MULTIPLY, imag, make_number(l, imag->shape, 0.5));
-    turn_u = make_binary(l, HLO_ADD, turn_u, imag);
+    imag = make_binary(&l->m, HLO_MULTIPLY, imag, make_number(&l->m, imag->shape, 0.5));
+    turn_u = make_binary(&l->m, HLO_ADD, turn_u, imag);
   }
   Instruction *du = matrix_product(l, u, turn_u);
-  Instruction *dv = matrix_product(l, v, make_binary(l, HLO_MULTIPLY, factors, left));
-  if (m > n) du = make_binary(l, HLO_ADD, du, outside(l, u, tv, s));
+  Instruction *dv = matrix_product(l, v, make_binary(&l->m, HLO_MULTIPLY, factors, left));
+  if (m > n) du = make_binary(&l->m, HLO_ADD, du, outside(l, u, tv, s));
   if (n > m) {
     Instruction *tu = matrix_product(l, matrix_adjoint(l, t), u);
-    dv = make_binary(l, HLO_ADD, dv, outside(l, v, tu, s));
+    dv = make_binary(&l->m, HLO_ADD, dv, outside(l, v, tu, s));
   }
   set_tangent_leaf(l, x, 2, du);
   set_tangent_leaf(l, x, 3, matrix_adjoint(l, dv));

@@ -32,7 +32,7 @@ Instruction *solve_tangent(Linear *l, Instruction *x, Instruction *a, Instructio
     if (how->transpose_a == TRANSPOSE) change = matrix_transposed(l, change);
     if (how->transpose_a == ADJOINT) change = matrix_adjoint(l, change);
     change = how->left_side ? matrix_product(l, change, x) : matrix_product(l, x, change);
-    tb = tb ? make_binary(l, HLO_SUBTRACT, tb, change) : make_unary(l, HLO_NEGATE, change);
+    tb = tb ? make_binary(&l->m, HLO_SUBTRACT, tb, change) : make_unary(&l->m, HLO_NEGATE, change);
   }
   return matrix_solve(l, a, tb, how->left_side, how->lower, how->unit_diagonal, how->transpose_a);
 }
@@ -46,7 +46,7 @@ void linearize_triangular_solve(Linear *l, Instruction *x) {
 void transpose_triangular_solve(Linear *l, Instruction *x, Instruction *const *ct) {
   const Attributes *how = x->a;
   Instruction *a = x->operands[0];
-  if (how->transpose_a == ADJOINT) a = make_conjugate(l, a);
+  if (how->transpose_a == ADJOINT) a = make_conjugate(&l->m, a);
   Transpose op = how->transpose_a == NO_TRANSPOSE ? TRANSPOSE : NO_TRANSPOSE;
   add_cotangent(l, x->operands[1],
                 matrix_solve(l, a, ct[0], how->left_side, how->lower, how->unit_diagonal, op));

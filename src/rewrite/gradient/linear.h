@@ -10,6 +10,7 @@
 
 #include "hlo/ir/module.h"
 #include "hlo/ir/shorthand.h"
+#include "rewrite/make.h"
 
 typedef struct Linear Linear;
 typedef struct Rule Rule;
@@ -58,7 +59,7 @@ struct Linear {
   Arena *arena;
   const Computation *source;
   Instruction **map; /* by id in the source: the instruction of the working computation */
-  Computation *computation;
+  Maker m;           /* adds to the working computation */
   Note *notes;
   int note_count, note_capacity;
 };
@@ -121,35 +122,8 @@ Instruction *add_formula(Linear *l, const char *formula, Instruction *instructio
 Instruction *replace_by_tree(Linear *l, const Instruction *x, Instruction **operands);
 Instruction *replace_by_shifts(Linear *l, const Instruction *x, Instruction **operands);
 
-/* ---- make.c: adding instructions ---- */
+/* ---- leaves.c ---- */
 
-/* `shape` may be NULL if the operands determine it. */
-Instruction *make(Linear *l, Opcode opcode, const Shape *shape, Instruction *const *operands,
-                  int count, const Attributes *attributes);
-Instruction *make_unary(Linear *l, Opcode opcode, Instruction *x);
-Instruction *make_binary(Linear *l, Opcode opcode, Instruction *x, Instruction *y);
-Instruction *make_compare(Linear *l, ComparisonDirection direction, Instruction *x, Instruction *y);
-Instruction *make_select(Linear *l, Instruction *p, Instruction *x, Instruction *y);
-Instruction *make_convert(Linear *l, Instruction *x, PrimitiveType type);
-/* Adds an array whose elements are all the same number. */
-Instruction *make_number(Linear *l, const Shape *shape, double value);
-Instruction *make_zeros(Linear *l, const Shape *shape);
-Instruction *make_iota(Linear *l, PrimitiveType type, const Shape *like, int64_t dimension);
-/* Broadcasts: dimension i of x becomes dimension dimensions[i]; the second keeps all but `dropped`. */
-Instruction *make_broadcast(Linear *l, Instruction *x, const Shape *shape, Int64List dimensions);
-Instruction *make_spread(Linear *l, Instruction *x, const Shape *shape, Int64List dropped);
-Instruction *make_reshape(Linear *l, Instruction *x, const Shape *shape);
-Instruction *make_transpose(Linear *l, Instruction *x, const int64_t *order);
-/* Sums over these dimensions; the general form reduces by any operation of two operands. */
-Instruction *make_sum(Linear *l, Instruction *x, Int64List dimensions);
-Instruction *make_reduce(Linear *l, Opcode opcode, Instruction *x, double start,
-                         Int64List dimensions);
-/* Pads with zeros. */
-Instruction *make_pad(Linear *l, Instruction *x, const PaddingDimension *padding);
-Instruction *make_slice(Linear *l, Instruction *x, const SliceDimension *slice);
-Instruction *make_conjugate(Linear *l, Instruction *x);
-/* x + y, where NULL is zero. */
-Instruction *make_plus(Linear *l, Instruction *x, Instruction *y);
 Instruction *make_element(Linear *l, Instruction *tuple, int64_t index);
 /* Writes the leaves of x, each as an array; there are shape_leaves(x->shape) of them. */
 void make_leaves(Linear *l, Instruction *x, Instruction **out);
@@ -158,12 +132,6 @@ Instruction *make_from_leaves(Linear *l, const Shape *shape, Instruction *const 
 
 /* Returns elements along one dimension at the places in `places`, an array of the result's shape. */
 Instruction *take_along(Linear *l, Instruction *from, Instruction *places, int64_t dimension);
-
-/* Returns all dimensions of a shape but those in the list, in order. */
-Int64List other_dimensions(Linear *l, int rank, Int64List dimensions);
-Int64List list_of(Linear *l, int count, const int64_t *items);
-/* Returns a shape of the same element type. */
-const Shape *shape_of(Linear *l, PrimitiveType type, int rank, const int64_t *dims);
 
 /* ---- The rules, by file ---- */
 

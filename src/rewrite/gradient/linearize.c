@@ -31,7 +31,7 @@ static bool depends_on_tangent(const Linear *l, const Instruction *x) {
 
 Note *note_of(Linear *l, const Instruction *x) {
   while (l->note_count <= x->id) {
-    Note note = {.linear = depends_on_tangent(l, l->computation->instructions[l->note_count])};
+    Note note = {.linear = depends_on_tangent(l, l->m.computation->instructions[l->note_count])};
     ARENA_PUSH(l->arena, l->notes, l->note_count, l->note_capacity, note);
   }
   return &l->notes[x->id];
@@ -99,7 +99,7 @@ void refuse_derivative(Linear *l, Instruction *x, const char *why) {
     const Shape *shape = shape_leaf(x->shape, i);
     if (!has_derivative(shape)) continue;
     /* It has an operand, as only stand-ins have none. It is never copied. */
-    Instruction *tangent = make(l, HLO_COPY, shape, &x, 1, NULL);
+    Instruction *tangent = make(&l->m, HLO_COPY, shape, &x, 1, NULL);
     Note *note = note_of(l, tangent);
     note->linear = true;
     note->transpose = transpose_refused;
@@ -112,7 +112,7 @@ void refuse_derivative(Linear *l, Instruction *x, const char *why) {
 
 void linear_begin(Linear *l, Differentiation *d, const Computation *source) {
   *l = (Linear){.d = d, .arena = d->module->arena, .source = source};
-  l->computation = module_add_computation(d->module, "differentiated");
+  l->m = (Maker){module_add_computation(d->module, "differentiated"), d->error, &d->failed};
   l->map = ARENA_ARRAY(l->arena, Instruction *, source->count);
   computation_renumber((Computation *)source);
 }
@@ -122,14 +122,15 @@ void linear_bind(Linear *l, const Instruction *parameter, Instruction *value) {
 }
 
 Instruction *linear_stand_in(Linear *l, const Shape *shape, bool linear) {
-  Instruction *x = computation_add(l->computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
+  Instruction *x =
+      computation_add(l->m.computation, HLO_CONSTANT, shape, NULL, 0, NULL, "stand_in");
   note_of(l, x)->linear = linear;
   return x;
 }
 
 /* Control dependencies are left out: the order of the list expresses them. */
 Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *const *operands) {
-  Instruction *x = computation_add(l->computation, from->opcode, from->shape, operands,
+  Instruction *x = computation_add(l->m.computation, from->opcode, from->shape, operands,
                                    from->operand_count, from->a, from->name);
   if (x->a->control_predecessors.count) {
     instruction_attributes(x)->control_predecessors = (InstructionList){0};
@@ -156,10 +157,10 @@ static void linearize_same(Linear *l, Instruction *x, unsigned linear_operands) 
     if (!(linear_operands >> (k < 31 ? k : 31) & 1)) continue;
     Instruction *tangent = tangent_of(l, x->operands[k]);
     any |= tangent != NULL;
-    operands[k] = tangent ? tangent : make_zeros(l, x->operands[k]->shape);
+    operands[k] = tangent ? tangent : make_zeros(&l->m, x->operands[k]->shape);
   }
   if (any) {
-    set_tangent(l, x, make(l, x->opcode, x->shape, operands, x->operand_count, x->a));
+    set_tangent(l, x, make(&l->m, x->opcode, x->shape, operands, x->operand_count, x->a));
   }
 }
 
@@ -169,7 +170,7 @@ static void linearize_formulas(Linear *l, Instruction *x, const Rule *rule) {
   for (int k = 0; k < x->operand_count && k < 3; k++) {
     Instruction *from = tangent_of(l, x->operands[k]);
     if (!from || !rule->formulas[k]) continue;
-    tangent = make_plus(l, tangent, add_formula(l, rule->formulas[k], x, from));
+    tangent = make_plus(&l->m, tangent, add_formula(l, rule->formulas[k], x, from));
   }
   set_tangent(l, x, tangent);
 }
@@ -270,7 +271,7 @@ void linearize_elements(Linear *l, Instruction *x) {
 /* From a complex number to a real one, the imaginary part is dropped. */
 void linearize_convert(Linear *l, Instruction *x) {
   if (!has_derivative(x->operands[0]->shape)) return;
-  set_tangent(l, x, make_convert(l, tangent_of(l, x->operands[0]), x->shape->type));
+  set_tangent(l, x, make_convert(&l->m, tangent_of(l, x->operands[0]), x->shape->type));
 }
 
 /* max(x, 0): a relu. */
@@ -291,11 +292,11 @@ void linearize_abs(Linear *l, Instruction *x) {
     set_tangent(l, x, add_formula(l, "x >= 0 ? t : -t", x, t));
     return;
   }
-  Instruction *zero = make_zeros(l, x->shape), *one = make_number(l, x->shape, 1);
-  Instruction *length = make_select(l, make_compare(l, COMPARE_EQ, x, zero), one, x);
-  Instruction *direction =
-      make_binary(l, HLO_DIVIDE, make_conjugate(l, of), make_convert(l, length, of->shape->type));
-  set_tangent(l, x, make_unary(l, HLO_REAL, make_binary(l, HLO_MULTIPLY, t, direction)));
+  Instruction *zero = make_zeros(&l->m, x->shape), *one = make_number(&l->m, x->shape, 1);
+  Instruction *length = make_select(&l->m, make_compare(&l->m, COMPARE_EQ, x, zero), one, x);
+  Instruction *direction = make_binary(&l->m, HLO_DIVIDE, make_conjugate(&l->m, of),
+                                       make_convert(&l->m, length, of->shape->type));
+  set_tangent(l, x, make_unary(&l->m, HLO_REAL, make_binary(&l->m, HLO_MULTIPLY, t, direction)));
 }
 
 /* d(xy) = tx y + x ty, where the operation may be any that is linear in each of its two operands. */
@@ -306,7 +307,7 @@ void linearize_bilinear(Linear *l, Instruction *x) {
     if (!tangent) continue;
     Instruction *operands[] = {x->operands[0], x->operands[1]};
     operands[k] = tangent;
-    sum = make_plus(l, sum, make(l, x->opcode, x->shape, operands, 2, x->a));
+    sum = make_plus(&l->m, sum, make(&l->m, x->opcode, x->shape, operands, 2, x->a));
   }
   set_tangent(l, x, sum);
 }

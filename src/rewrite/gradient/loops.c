@@ -58,7 +58,7 @@ static bool loop_begin(Linear *l, Loop *loop, const Instruction *x, Instruction 
   for (int i = 0; i < loop->count; i++) {
     if (!loop->active[i]) continue;
     Instruction *tangent = tangent_leaf(l, init, i);
-    values_push(l, &loop->inputs, tangent ? tangent : make_zeros(l, shape_leaf(x->shape, i)));
+    values_push(l, &loop->inputs, tangent ? tangent : make_zeros(&l->m, shape_leaf(x->shape, i)));
   }
   return true;
 }
@@ -80,7 +80,7 @@ static Instruction *add_while(Linear *l, Computation *condition, Computation *bo
   attributes_init(&a);
   a.condition = condition;
   a.body = body;
-  return make(l, HLO_WHILE, init->shape, &init, 1, &a);
+  return make(&l->m, HLO_WHILE, init->shape, &init, 1, &a);
 }
 
 static Instruction *state_of(Linear *l, const Loop *loop, Instruction *made) {
@@ -147,7 +147,7 @@ static bool is_light(const Instruction *x) {
 /* Sets a flag for each value of the body that the second loop can compute without a stack. */
 static bool *find_known(Linear *l, Loop *loop) {
   Body *b = &loop->body;
-  int n = b->l.computation->count;
+  int n = b->l.m.computation->count;
   bool *known = ARENA_ARRAY(l->arena, bool, n), *fixed = ARENA_ARRAY(l->arena, bool, n);
   for (int i = 0; i < loop->count; i++) {
     bool same = b->results[i] == b->inputs[i];
@@ -155,7 +155,7 @@ static bool *find_known(Linear *l, Loop *loop) {
     known[b->inputs[i]->id] = same || i == loop->counter_leaf;
   }
   for (int i = 0; i < n; i++) {
-    const Instruction *x = b->l.computation->instructions[i];
+    const Instruction *x = b->l.m.computation->instructions[i];
     if (x->opcode == HLO_PARAMETER || is_linear(&b->l, x)) continue;
     bool all_fixed = x->operand_count || x->literal || x->opcode == HLO_IOTA;
     bool all_known = all_fixed;
@@ -213,7 +213,7 @@ static const Shape *stacked(Linear *l, const Shape *shape, int64_t count) {
     return shape;
   }
   for (int d = 0; d < shape->rank; d++) dims[d + 1] = shape->dims[d];
-  return shape_of(l, shape->type, shape->rank + 1, dims);
+  return shape_of(&l->m, shape->type, shape->rank + 1, dims);
 }
 
 /* Returns the indices of entry `at`, after `count` free places for other operands. */
@@ -251,10 +251,10 @@ static Instruction *add_read(Linear *l, Computation *to, Instruction *stack, con
 static Instruction *add_first_loop(Linear *l, Loop *loop) {
   Body *b = &loop->body;
   Values state = initial_state(l, loop), next = {0};
-  values_push(l, &state, make_number(l, shape_scalar(S32), 0));
+  values_push(l, &state, make_number(&l->m, shape_scalar(S32), 0));
   for (int i = 0; i < loop->cut.count; i++) {
     const Shape *shape = stacked(l, loop->cut.saved[i]->shape, loop->size);
-    values_push(l, &state, make_zeros(l, shape));
+    values_push(l, &state, make_zeros(&l->m, shape));
   }
   Instruction *init = values_tuple(l, &state);
   Packed p = packed_begin(b, "forward", init->shape);
@@ -343,18 +343,19 @@ static Computation *backward_body(Linear *l, Loop *loop, const Shape *state) {
 /* NaN, if the loop made more iterations than its stacks have entries. */
 static Instruction *checked(Linear *l, const Loop *loop, Instruction *cotangent) {
   if (loop->counted) return cotangent;
-  Instruction *max = make_number(l, shape_scalar(S32), (double)loop->size);
-  Instruction *more = make_compare(l, COMPARE_GT, loop->iterations, max);
-  return make_select(l, more, make_number(l, cotangent->shape, __builtin_nan("")), cotangent);
+  Instruction *max = make_number(&l->m, shape_scalar(S32), (double)loop->size);
+  Instruction *more = make_compare(&l->m, COMPARE_GT, loop->iterations, max);
+  return make_select(&l->m, more, make_number(&l->m, cotangent->shape, __builtin_nan("")),
+                     cotangent);
 }
 
 static void transpose_while(Linear *l, Instruction *x, Instruction *const *ct) {
   Loop *loop = (Loop *)note_of(l, x)->data;
   Values state = {0};
-  values_push(l, &state, make_number(l, shape_scalar(S32), 0));
+  values_push(l, &state, make_number(&l->m, shape_scalar(S32), 0));
   values_push(l, &state, loop->iterations);
   for (int i = 0; i < x->operand_count; i++) {
-    values_push(l, &state, ct[i] ? ct[i] : make_zeros(l, x->operands[i]->shape));
+    values_push(l, &state, ct[i] ? ct[i] : make_zeros(&l->m, x->operands[i]->shape));
   }
   for (int i = 0; i < loop->count; i++) {
     if (loop->fixed.items[i]) values_push(l, &state, loop->fixed.items[i]);

@@ -8,11 +8,11 @@ Instruction *matrix_transposed(Linear *l, Instruction *x) {
   for (int d = 0; d < rank; d++) order[d] = d;
   order[rank - 2] = rank - 1;
   order[rank - 1] = rank - 2;
-  return make_transpose(l, x, order);
+  return make_transpose(&l->m, x, order);
 }
 
 Instruction *matrix_adjoint(Linear *l, Instruction *x) {
-  return make_conjugate(l, matrix_transposed(l, x));
+  return make_conjugate(&l->m, matrix_transposed(l, x));
 }
 
 Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y) {
@@ -21,28 +21,28 @@ Instruction *matrix_product(Linear *l, Instruction *x, Instruction *y) {
   for (int d = 0; d < batch; d++) batches[d] = d;
   Attributes a;
   attributes_init(&a);
-  a.lhs_batch_dims = a.rhs_batch_dims = list_of(l, batch, batches);
-  a.lhs_contracting_dims = list_of(l, 1, (int64_t[]){batch + 1});
-  a.rhs_contracting_dims = list_of(l, 1, (int64_t[]){batch});
+  a.lhs_batch_dims = a.rhs_batch_dims = list_of(&l->m, batch, batches);
+  a.lhs_contracting_dims = list_of(&l->m, 1, (int64_t[]){batch + 1});
+  a.rhs_contracting_dims = list_of(&l->m, 1, (int64_t[]){batch});
   a.operand_precision = "{highest,highest}";
-  return make(l, HLO_DOT, NULL, (Instruction *[]){x, y}, 2, &a);
+  return make(&l->m, HLO_DOT, NULL, (Instruction *[]){x, y}, 2, &a);
 }
 
 Instruction *matrix_compare(Linear *l, const Shape *shape, ComparisonDirection direction) {
-  Instruction *row = make_iota(l, S32, shape, shape->rank - 2);
-  Instruction *column = make_iota(l, S32, shape, shape->rank - 1);
-  return make_compare(l, direction, row, column);
+  Instruction *row = make_iota(&l->m, S32, shape, shape->rank - 2);
+  Instruction *column = make_iota(&l->m, S32, shape, shape->rank - 1);
+  return make_compare(&l->m, direction, row, column);
 }
 
 Instruction *matrix_part(Linear *l, Instruction *x, ComparisonDirection direction) {
   Instruction *inside = matrix_compare(l, x->shape, direction);
-  return make_select(l, inside, x, make_zeros(l, x->shape));
+  return make_select(&l->m, inside, x, make_zeros(&l->m, x->shape));
 }
 
 Instruction *matrix_half(Linear *l, Instruction *x, bool lower) {
-  Instruction *half = make_binary(l, HLO_MULTIPLY, x, make_number(l, x->shape, 0.5));
+  Instruction *half = make_binary(&l->m, HLO_MULTIPLY, x, make_number(&l->m, x->shape, 0.5));
   Instruction *inside = matrix_part(l, x, lower ? COMPARE_GT : COMPARE_LT);
-  return make_select(l, matrix_compare(l, x->shape, COMPARE_EQ), half, inside);
+  return make_select(&l->m, matrix_compare(l, x->shape, COMPARE_EQ), half, inside);
 }
 
 Instruction *matrix_diagonal(Linear *l, Instruction *x) {
@@ -51,16 +51,17 @@ Instruction *matrix_diagonal(Linear *l, Instruction *x) {
   SliceDimension slice[MAX_RANK];
   for (int d = 0; d < rank; d++) slice[d] = (SliceDimension){0, x->shape->dims[d], 1};
   slice[rank - 2].limit = slice[rank - 1].limit = min_i64(rows, columns);
-  Instruction *square = make_slice(l, x, slice);
-  return make_sum(l, matrix_part(l, square, COMPARE_EQ), list_of(l, 1, (int64_t[]){rank - 1}));
+  Instruction *square = make_slice(&l->m, x, slice);
+  return make_sum(&l->m, matrix_part(l, square, COMPARE_EQ),
+                  list_of(&l->m, 1, (int64_t[]){rank - 1}));
 }
 
 Instruction *matrix_of_rows(Linear *l, Instruction *vector, const Shape *shape) {
-  return make_spread(l, vector, shape, list_of(l, 1, (int64_t[]){shape->rank - 1}));
+  return make_spread(&l->m, vector, shape, list_of(&l->m, 1, (int64_t[]){shape->rank - 1}));
 }
 
 Instruction *matrix_of_columns(Linear *l, Instruction *vector, const Shape *shape) {
-  return make_spread(l, vector, shape, list_of(l, 1, (int64_t[]){shape->rank - 2}));
+  return make_spread(&l->m, vector, shape, list_of(&l->m, 1, (int64_t[]){shape->rank - 2}));
 }
 
 Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, bool lower,
@@ -71,5 +72,5 @@ Instruction *matrix_solve(Linear *l, Instruction *a, Instruction *b, bool left, 
   how.lower = lower;
   how.unit_diagonal = unit_diagonal;
   how.transpose_a = op;
-  return make(l, HLO_TRIANGULAR_SOLVE, NULL, (Instruction *[]){a, b}, 2, &how);
+  return make(&l->m, HLO_TRIANGULAR_SOLVE, NULL, (Instruction *[]){a, b}, 2, &how);
 }

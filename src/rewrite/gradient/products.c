@@ -48,8 +48,8 @@ void transpose_dot(Linear *l, Instruction *x, Instruction *const *ct) {
   a.lhs_contracting_dims = counting(l, k ? batch : batch + lhs_free, other.free.count);
   a.rhs_batch_dims = other.batch;
   a.rhs_contracting_dims = other.free;
-  Instruction *operands[] = {ct[0], make_convert(l, other.operand, type)};
-  Instruction *product = make(l, HLO_DOT, NULL, operands, 2, &a);
+  Instruction *operands[] = {ct[0], make_convert(&l->m, other.operand, type)};
+  Instruction *product = make(&l->m, HLO_DOT, NULL, operands, 2, &a);
   int64_t order[MAX_RANK];
   for (int d = 0; d < mine.operand->shape->rank; d++) {
     int b = list_index(mine.batch, d), f = list_index(mine.free, d);
@@ -59,8 +59,8 @@ void transpose_dot(Linear *l, Instruction *x, Instruction *const *ct) {
         : f >= 0 ? batch + f
                  : batch + mine.free.count + rank_in(other.contracting, other.contracting.items[c]);
   }
-  Instruction *back = make_transpose(l, product, order);
-  add_cotangent(l, mine.operand, make_convert(l, back, mine.operand->shape->type));
+  Instruction *back = make_transpose(&l->m, product, order);
+  add_cotangent(l, mine.operand, make_convert(&l->m, back, mine.operand->shape->type));
 }
 
 /* ---- convolution ---- */
@@ -69,8 +69,8 @@ static Instruction *make_reverse(Linear *l, Instruction *x, const int64_t *dimen
   if (!count) return x;
   Attributes a;
   attributes_init(&a);
-  a.dimensions = list_of(l, count, dimensions);
-  return make(l, HLO_REVERSE, NULL, &x, 1, &a);
+  a.dimensions = list_of(&l->m, count, dimensions);
+  return make(&l->m, HLO_REVERSE, NULL, &x, 1, &a);
 }
 
 /* Reverses the kernel in those spatial dimensions whose reversal flag is `flag`. */
@@ -103,9 +103,9 @@ static Instruction *move_groups(Linear *l, Instruction *x, int64_t from, int64_t
   }
   merged[from] /= groups;
   merged[to] *= groups;
-  Instruction *split = make_reshape(l, x, shape_of(l, x->shape->type, rank + 1, dims));
-  return make_reshape(l, make_transpose(l, split, order),
-                      shape_of(l, x->shape->type, rank, merged));
+  Instruction *split = make_reshape(&l->m, x, shape_of(&l->m, x->shape->type, rank + 1, dims));
+  return make_reshape(&l->m, make_transpose(&l->m, split, order),
+                      shape_of(&l->m, x->shape->type, rank, merged));
 }
 
 static int64_t dilated(int64_t size, int64_t dilation) {
@@ -138,7 +138,7 @@ static WindowDimension *copy_window(Linear *l, Attributes *a) {
 static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
   const ConvDims dims = x->a->conv_dims;
   int64_t groups = x->a->feature_group_count, batches = x->a->batch_group_count;
-  Instruction *kernel = make_convert(l, x->operands[1], x->shape->type);
+  Instruction *kernel = make_convert(&l->m, x->operands[1], x->shape->type);
   kernel = reverse_kernel(l, x, kernel, false);
   kernel = move_groups(l, kernel, dims.kernel_output_feature, dims.kernel_input_feature,
                        groups > 1 ? groups : batches);
@@ -166,16 +166,16 @@ static void transpose_input(Linear *l, Instruction *x, Instruction *ct) {
                            dims.input_spatial};
   a.feature_group_count = batches > 1 ? batches : groups;
   a.batch_group_count = 1;
-  Instruction *back = make(l, HLO_CONVOLUTION, NULL, (Instruction *[]){ct, kernel}, 2, &a);
+  Instruction *back = make(&l->m, HLO_CONVOLUTION, NULL, (Instruction *[]){ct, kernel}, 2, &a);
   back = move_groups(l, back, dims.input_feature, dims.input_batch, batches);
-  add_cotangent(l, x->operands[0], make_convert(l, back, x->operands[0]->shape->type));
+  add_cotangent(l, x->operands[0], make_convert(&l->m, back, x->operands[0]->shape->type));
 }
 
 /* A convolution of the input with ct, in which batches and features change places, and strides and window dilations. */
 static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
   const ConvDims dims = x->a->conv_dims;
   int64_t groups = x->a->feature_group_count, batches = x->a->batch_group_count;
-  Instruction *input = make_convert(l, x->operands[0], x->shape->type);
+  Instruction *input = make_convert(&l->m, x->operands[0], x->shape->type);
   Attributes a = *x->a;
   WindowDimension *window = copy_window(l, &a);
   for (int i = 0; i < dims.spatial; i++) {
@@ -200,9 +200,9 @@ static void transpose_kernel(Linear *l, Instruction *x, Instruction *ct) {
                            dims.kernel_spatial};
   a.feature_group_count = batches > 1 ? batches : 1;
   a.batch_group_count = batches > 1 ? 1 : groups;
-  Instruction *back = make(l, HLO_CONVOLUTION, NULL, (Instruction *[]){input, ct}, 2, &a);
+  Instruction *back = make(&l->m, HLO_CONVOLUTION, NULL, (Instruction *[]){input, ct}, 2, &a);
   back = reverse_kernel(l, x, back, true);
-  add_cotangent(l, x->operands[1], make_convert(l, back, x->operands[1]->shape->type));
+  add_cotangent(l, x->operands[1], make_convert(&l->m, back, x->operands[1]->shape->type));
 }
 
 void transpose_convolution(Linear *l, Instruction *x, Instruction *const *ct) {

@@ -7,14 +7,15 @@
 static void linearize_extremum(Linear *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);
   Int64List dimensions = x->a->dimensions;
-  Instruction *result = make_spread(l, x, of->shape, dimensions);
-  Instruction *here = make_compare(l, COMPARE_EQ, of, result);
-  Instruction *ones = make_convert(l, here, of->shape->type);
-  Instruction *count = make_sum(l, ones, dimensions);
-  Instruction *one = make_number(l, x->shape, 1);
-  count = make_binary(l, HLO_MAXIMUM, count, one); /* none, if the initial value is the result */
-  Instruction *sum = make_sum(l, make_binary(l, HLO_MULTIPLY, t, ones), dimensions);
-  set_tangent(l, x, make_binary(l, HLO_DIVIDE, sum, count));
+  Instruction *result = make_spread(&l->m, x, of->shape, dimensions);
+  Instruction *here = make_compare(&l->m, COMPARE_EQ, of, result);
+  Instruction *ones = make_convert(&l->m, here, of->shape->type);
+  Instruction *count = make_sum(&l->m, ones, dimensions);
+  Instruction *one = make_number(&l->m, x->shape, 1);
+  count =
+      make_binary(&l->m, HLO_MAXIMUM, count, one); /* none, if the initial value is the result */
+  Instruction *sum = make_sum(&l->m, make_binary(&l->m, HLO_MULTIPLY, t, ones), dimensions);
+  set_tangent(l, x, make_binary(&l->m, HLO_DIVIDE, sum, count));
 }
 
 /* Multiplies all elements before each one along the only dimension, or all after it. */
@@ -27,36 +28,36 @@ static Instruction *products_before(Linear *l, Instruction *rows, bool after) {
   attributes_init(&a);
   a.window = (Window){2, arena_copy(l->arena, window, sizeof window)};
   a.to_apply = module_add_reducer(l->d->module, HLO_MULTIPLY, rows->shape->type);
-  Instruction *one = make_number(l, shape_scalar(rows->shape->type), 1);
-  return make(l, HLO_REDUCE_WINDOW, NULL, (Instruction *[]){rows, one}, 2, &a);
+  Instruction *one = make_number(&l->m, shape_scalar(rows->shape->type), 1);
+  return make(&l->m, HLO_REDUCE_WINDOW, NULL, (Instruction *[]){rows, one}, 2, &a);
 }
 
 /* Products: each tangent times the product of all other elements, which is that of those before and those after. */
 static void linearize_product(Linear *l, Instruction *x) {
   Instruction *of = x->operands[0], *t = tangent_of(l, of);
   int rank = of->shape->rank;
-  Int64List inner = x->a->dimensions, outer = other_dimensions(l, rank, inner);
+  Int64List inner = x->a->dimensions, outer = other_dimensions(&l->m, rank, inner);
   int64_t order[MAX_RANK], sizes[2] = {1, 1};
   for (int i = 0; i < outer.count; i++) order[i] = outer.items[i];
   for (int i = 0; i < inner.count; i++) order[outer.count + i] = inner.items[i];
   for (int i = 0; i < rank; i++) sizes[i >= outer.count] *= of->shape->dims[order[i]];
   if (sizes[0] * sizes[1] == 0) return;
-  const Shape *flat = shape_of(l, of->shape->type, 2, sizes);
-  Instruction *rows = make_reshape(l, make_transpose(l, of, order), flat);
-  Instruction *tangents = make_reshape(l, make_transpose(l, t, order), flat);
-  Instruction *others =
-      make_binary(l, HLO_MULTIPLY, products_before(l, rows, false), products_before(l, rows, true));
+  const Shape *flat = shape_of(&l->m, of->shape->type, 2, sizes);
+  Instruction *rows = make_reshape(&l->m, make_transpose(&l->m, of, order), flat);
+  Instruction *tangents = make_reshape(&l->m, make_transpose(&l->m, t, order), flat);
+  Instruction *others = make_binary(&l->m, HLO_MULTIPLY, products_before(l, rows, false),
+                                    products_before(l, rows, true));
   static const int64_t last = 1;
   Instruction *sum =
-      make_sum(l, make_binary(l, HLO_MULTIPLY, tangents, others), (Int64List){1, &last});
-  Instruction *init = make_broadcast(l, x->operands[1], x->shape, (Int64List){0});
-  set_tangent(l, x, make_binary(l, HLO_MULTIPLY, make_reshape(l, sum, x->shape), init));
+      make_sum(&l->m, make_binary(&l->m, HLO_MULTIPLY, tangents, others), (Int64List){1, &last});
+  Instruction *init = make_broadcast(&l->m, x->operands[1], x->shape, (Int64List){0});
+  set_tangent(l, x, make_binary(&l->m, HLO_MULTIPLY, make_reshape(&l->m, sum, x->shape), init));
 }
 
 static void linearize_sum(Linear *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[0]), *init = tangent_of(l, x->operands[1]);
-  Instruction *sum = t ? make_sum(l, t, x->a->dimensions) : NULL;
-  if (init) sum = make_plus(l, sum, make_broadcast(l, init, x->shape, (Int64List){0}));
+  Instruction *sum = t ? make_sum(&l->m, t, x->a->dimensions) : NULL;
+  if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
   set_tangent(l, x, sum);
 }
 
@@ -83,7 +84,8 @@ Instruction *replace_reduce(Linear *l, const Instruction *from, Instruction **op
 
 /* Of a sum. */
 void transpose_reduce(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], make_spread(l, ct[0], x->operands[0]->shape, x->a->dimensions));
+  add_cotangent(l, x->operands[0],
+                make_spread(&l->m, ct[0], x->operands[0]->shape, x->a->dimensions));
 }
 
 /* ---- Windows that pick one element ---- */
@@ -118,9 +120,11 @@ static Instruction *pick(Linear *l, Instruction *of, Instruction *by, Window win
   bool largest = direction == COMPARE_GE || direction == COMPARE_GT;
   double start = largest ? -__builtin_inf() : __builtin_inf(); /* is selected by no window */
   const Shape *scalar = shape_scalar(of->shape->type);
-  Instruction *operands[] = {of, by, make_number(l, scalar, start), make_number(l, scalar, 0)};
+  Instruction *operands[] = {of, by, make_number(&l->m, scalar, start),
+                             make_number(&l->m, scalar, 0)};
   const Shape *shapes[] = {result, result};
-  Instruction *both = make(l, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, &a);
+  Instruction *both =
+      make(&l->m, HLO_REDUCE_WINDOW, shape_tuple(l->arena, 2, shapes), operands, 4, &a);
   return make_element(l, both, 1);
 }
 
@@ -143,9 +147,9 @@ Instruction *replace_reduce_window(Linear *l, const Instruction *from, Instructi
     set_tangent(l, x, pick(l, x->operands[0], t, x->a->window, direction, x->shape));
   } else {
     Instruction *init = tangent_of(l, x->operands[1]), *sum = NULL;
-    Instruction *ops[] = {t, make_number(l, shape_scalar(x->shape->type), 0)};
-    if (t) sum = make(l, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
-    if (init) sum = make_plus(l, sum, make_broadcast(l, init, x->shape, (Int64List){0}));
+    Instruction *ops[] = {t, make_number(&l->m, shape_scalar(x->shape->type), 0)};
+    if (t) sum = make(&l->m, HLO_REDUCE_WINDOW, x->shape, ops, 2, x->a);
+    if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
     set_tangent(l, x, sum);
   }
   return x;
@@ -170,8 +174,8 @@ static Instruction *spread_windows(Linear *l, Instruction *x, Instruction *ct) {
     w->window_reversal = false;
   }
   a.window.items = window;
-  Instruction *operands[] = {ct, make_number(l, shape_scalar(shape->type), 0)};
-  return make(l, HLO_REDUCE_WINDOW, shape, operands, 2, &a);
+  Instruction *operands[] = {ct, make_number(&l->m, shape_scalar(shape->type), 0)};
+  return make(&l->m, HLO_REDUCE_WINDOW, shape, operands, 2, &a);
 }
 
 /* Scatters ct to the places that the windows select. */
@@ -190,8 +194,8 @@ static Instruction *scatter_selected(Linear *l, Instruction *of, Instruction *ct
   compare.direction = direction;
   computation_add(a.select, HLO_COMPARE, shape_scalar(PRED), p, 2, &compare, NULL);
   a.scatter = module_add_reducer(l->d->module, HLO_ADD, type);
-  Instruction *operands[] = {of, ct, make_number(l, shape_scalar(type), 0)};
-  return make(l, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);
+  Instruction *operands[] = {of, ct, make_number(&l->m, shape_scalar(type), 0)};
+  return make(&l->m, HLO_SELECT_AND_SCATTER, of->shape, operands, 3, &a);
 }
 
 void transpose_reduce_window(Linear *l, Instruction *x, Instruction *const *ct) {
@@ -217,11 +221,11 @@ void linearize_select_and_scatter(Linear *l, Instruction *x) {
   Instruction *t = tangent_of(l, x->operands[1]), *init = tangent_of(l, x->operands[2]);
   Instruction *sum = NULL;
   if (t) {
-    Instruction *zero = make_number(l, shape_scalar(x->shape->type), 0);
+    Instruction *zero = make_number(&l->m, shape_scalar(x->shape->type), 0);
     Instruction *operands[] = {x->operands[0], t, zero};
-    sum = make(l, HLO_SELECT_AND_SCATTER, x->shape, operands, 3, x->a);
+    sum = make(&l->m, HLO_SELECT_AND_SCATTER, x->shape, operands, 3, x->a);
   }
-  if (init) sum = make_plus(l, sum, make_broadcast(l, init, x->shape, (Int64List){0}));
+  if (init) sum = make_plus(&l->m, sum, make_broadcast(&l->m, init, x->shape, (Int64List){0}));
   set_tangent(l, x, sum);
 }
 

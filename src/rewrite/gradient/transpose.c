@@ -19,7 +19,7 @@ static Instruction **cotangent_slot(Linear *l, Instruction *x, int leaf) {
 
 void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent) {
   if (!cotangent || !is_linear(l, x)) return;
-  Instruction *sum = make_plus(l, *cotangent_slot(l, x, leaf), cotangent);
+  Instruction *sum = make_plus(&l->m, *cotangent_slot(l, x, leaf), cotangent);
   *cotangent_slot(l, x, leaf) = sum;
 }
 
@@ -30,7 +30,7 @@ void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent) {
 Instruction *take_cotangent(Linear *l, Instruction *x) {
   Instruction *before = cotangent_of(l, x);
   if (before) *cotangent_slot(l, x, 0) = NULL;
-  return before ? before : make_zeros(l, x->shape);
+  return before ? before : make_zeros(&l->m, x->shape);
 }
 
 /* ---- The walk ---- */
@@ -46,8 +46,8 @@ static void transpose(Linear *l, Instruction *x) {
 }
 
 bool linear_transpose(Linear *l) {
-  for (int i = l->computation->count - 1; i >= 0 && !l->d->failed; i--) {
-    transpose(l, l->computation->instructions[i]);
+  for (int i = l->m.computation->count - 1; i >= 0 && !l->d->failed; i--) {
+    transpose(l, l->m.computation->instructions[i]);
   }
   return !l->d->failed;
 }
@@ -55,7 +55,7 @@ bool linear_transpose(Linear *l) {
 /* ---- Element-wise ---- */
 
 void transpose_negate(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], make_unary(l, HLO_NEGATE, ct[0]));
+  add_cotangent(l, x->operands[0], make_unary(&l->m, HLO_NEGATE, ct[0]));
 }
 
 void transpose_add(Linear *l, Instruction *x, Instruction *const *ct) {
@@ -66,27 +66,27 @@ void transpose_add(Linear *l, Instruction *x, Instruction *const *ct) {
 void transpose_subtract(Linear *l, Instruction *x, Instruction *const *ct) {
   add_cotangent(l, x->operands[0], ct[0]);
   if (is_linear(l, x->operands[1])) {
-    add_cotangent(l, x->operands[1], make_unary(l, HLO_NEGATE, ct[0]));
+    add_cotangent(l, x->operands[1], make_unary(&l->m, HLO_NEGATE, ct[0]));
   }
 }
 
 void transpose_multiply(Linear *l, Instruction *x, Instruction *const *ct) {
   int k = is_linear(l, x->operands[0]) ? 0 : 1;
-  Instruction *product = make_binary(l, HLO_MULTIPLY, ct[0], x->operands[1 - k]);
+  Instruction *product = make_binary(&l->m, HLO_MULTIPLY, ct[0], x->operands[1 - k]);
   add_cotangent(l, x->operands[k], product);
 }
 
 void transpose_divide(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], make_binary(l, HLO_DIVIDE, ct[0], x->operands[1]));
+  add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_DIVIDE, ct[0], x->operands[1]));
 }
 
 void transpose_select(Linear *l, Instruction *x, Instruction *const *ct) {
-  Instruction *p = x->operands[0], *zeros = make_zeros(l, x->shape);
+  Instruction *p = x->operands[0], *zeros = make_zeros(&l->m, x->shape);
   if (is_linear(l, x->operands[1])) {
-    add_cotangent(l, x->operands[1], make_select(l, p, ct[0], zeros));
+    add_cotangent(l, x->operands[1], make_select(&l->m, p, ct[0], zeros));
   }
   if (is_linear(l, x->operands[2])) {
-    add_cotangent(l, x->operands[2], make_select(l, p, zeros, ct[0]));
+    add_cotangent(l, x->operands[2], make_select(&l->m, p, zeros, ct[0]));
   }
 }
 
@@ -95,29 +95,29 @@ void transpose_convert(Linear *l, Instruction *x, Instruction *const *ct) {
   Instruction *from = x->operands[0], *cotangent = ct[0];
   bool was_real = type_kind(from->shape->type) == KIND_FLOAT;
   if (was_real && type_kind(x->shape->type) == KIND_COMPLEX) {
-    cotangent = make_unary(l, HLO_REAL, cotangent);
+    cotangent = make_unary(&l->m, HLO_REAL, cotangent);
   }
-  add_cotangent(l, from, make_convert(l, cotangent, from->shape->type));
+  add_cotangent(l, from, make_convert(&l->m, cotangent, from->shape->type));
 }
 
 void transpose_real(Linear *l, Instruction *x, Instruction *const *ct) {
-  Instruction *zeros = make_zeros(l, x->shape);
-  add_cotangent(l, x->operands[0], make_binary(l, HLO_COMPLEX, ct[0], zeros));
+  Instruction *zeros = make_zeros(&l->m, x->shape);
+  add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_COMPLEX, ct[0], zeros));
 }
 
 /* The convention is JAX's: cotangents are not conjugated, so that of the imaginary part has the sign of i * i. */
 void transpose_imag(Linear *l, Instruction *x, Instruction *const *ct) {
-  Instruction *zeros = make_zeros(l, x->shape), *imag = make_unary(l, HLO_NEGATE, ct[0]);
-  add_cotangent(l, x->operands[0], make_binary(l, HLO_COMPLEX, zeros, imag));
+  Instruction *zeros = make_zeros(&l->m, x->shape), *imag = make_unary(&l->m, HLO_NEGATE, ct[0]);
+  add_cotangent(l, x->operands[0], make_binary(&l->m, HLO_COMPLEX, zeros, imag));
 }
 
 void transpose_complex(Linear *l, Instruction *x, Instruction *const *ct) {
   if (is_linear(l, x->operands[0])) {
-    add_cotangent(l, x->operands[0], make_unary(l, HLO_REAL, ct[0]));
+    add_cotangent(l, x->operands[0], make_unary(&l->m, HLO_REAL, ct[0]));
   }
   if (is_linear(l, x->operands[1])) {
-    Instruction *imag = make_unary(l, HLO_IMAG, ct[0]);
-    add_cotangent(l, x->operands[1], make_unary(l, HLO_NEGATE, imag));
+    Instruction *imag = make_unary(&l->m, HLO_IMAG, ct[0]);
+    add_cotangent(l, x->operands[1], make_unary(&l->m, HLO_NEGATE, imag));
   }
 }
 
@@ -126,9 +126,9 @@ void transpose_same(Linear *l, Instruction *x, Instruction *const *ct) {
   int count = x->operand_count;
   Instruction **operands = ARENA_ARRAY(l->arena, Instruction *, count);
   for (int k = 0; k < count; k++) {
-    operands[k] = ct[k] ? ct[k] : make_zeros(l, x->operands[k]->shape);
+    operands[k] = ct[k] ? ct[k] : make_zeros(&l->m, x->operands[k]->shape);
   }
-  Instruction *back = make(l, x->opcode, x->shape, operands, count, x->a);
+  Instruction *back = make(&l->m, x->opcode, x->shape, operands, count, x->a);
   for (int k = 0; k < count; k++) {
     if (!is_linear(l, x->operands[k])) continue;
     add_cotangent(l, x->operands[k], shape_is_tuple(x->shape) ? make_element(l, back, k) : back);
@@ -140,24 +140,24 @@ void transpose_same(Linear *l, Instruction *x, Instruction *const *ct) {
 /* Sums over the dimensions that broadcast adds; the others come back in the operand's order. */
 void transpose_broadcast(Linear *l, Instruction *x, Instruction *const *ct) {
   Int64List kept = x->a->dimensions;
-  Int64List added = other_dimensions(l, x->shape->rank, kept);
+  Int64List added = other_dimensions(&l->m, x->shape->rank, kept);
   int64_t order[MAX_RANK];
   for (int i = 0; i < kept.count; i++) {
     order[i] = 0;
     for (int k = 0; k < kept.count; k++) order[i] += kept.items[k] < kept.items[i];
   }
-  Instruction *sum = make_sum(l, ct[0], added);
-  add_cotangent(l, x->operands[0], make_transpose(l, sum, order));
+  Instruction *sum = make_sum(&l->m, ct[0], added);
+  add_cotangent(l, x->operands[0], make_transpose(&l->m, sum, order));
 }
 
 void transpose_reshape(Linear *l, Instruction *x, Instruction *const *ct) {
-  add_cotangent(l, x->operands[0], make_reshape(l, ct[0], x->operands[0]->shape));
+  add_cotangent(l, x->operands[0], make_reshape(&l->m, ct[0], x->operands[0]->shape));
 }
 
 void transpose_transpose(Linear *l, Instruction *x, Instruction *const *ct) {
   int64_t inverse[MAX_RANK];
   for (int d = 0; d < x->shape->rank; d++) inverse[x->a->dimensions.items[d]] = d;
-  add_cotangent(l, x->operands[0], make_transpose(l, ct[0], inverse));
+  add_cotangent(l, x->operands[0], make_transpose(&l->m, ct[0], inverse));
 }
 
 void transpose_slice(Linear *l, Instruction *x, Instruction *const *ct) {
@@ -168,7 +168,7 @@ void transpose_slice(Linear *l, Instruction *x, Instruction *const *ct) {
     int64_t size = x->operands[0]->shape->dims[d];
     padding[d] = (PaddingDimension){s.start, size - s.start - span, s.stride - 1};
   }
-  add_cotangent(l, x->operands[0], make_pad(l, ct[0], padding));
+  add_cotangent(l, x->operands[0], make_pad(&l->m, ct[0], padding));
 }
 
 /* The operand gets back its elements. The padding value gets the sum of all others. */
@@ -182,12 +182,12 @@ void transpose_pad(Linear *l, Instruction *x, Instruction *const *ct) {
     int64_t span = x->shape->dims[d] - p.low - p.high;
     slice[d] = (SliceDimension){0, span, p.interior + 1};
   }
-  Instruction *back = make_slice(l, make_pad(l, ct[0], cut), slice);
+  Instruction *back = make_slice(&l->m, make_pad(&l->m, ct[0], cut), slice);
   add_cotangent(l, x->operands[0], back);
   if (!is_linear(l, x->operands[1])) return;
-  Int64List all = other_dimensions(l, shape->rank, (Int64List){0});
-  Instruction *total = make_sum(l, ct[0], all), *inside = make_sum(l, back, all);
-  add_cotangent(l, x->operands[1], make_binary(l, HLO_SUBTRACT, total, inside));
+  Int64List all = other_dimensions(&l->m, shape->rank, (Int64List){0});
+  Instruction *total = make_sum(&l->m, ct[0], all), *inside = make_sum(&l->m, back, all);
+  add_cotangent(l, x->operands[1], make_binary(&l->m, HLO_SUBTRACT, total, inside));
 }
 
 void transpose_concatenate(Linear *l, Instruction *x, Instruction *const *ct) {
@@ -198,7 +198,7 @@ void transpose_concatenate(Linear *l, Instruction *x, Instruction *const *ct) {
     int64_t end = start + x->operands[k]->shape->dims[dimension];
     slice[dimension] = (SliceDimension){start, end, 1};
     if (is_linear(l, x->operands[k])) {
-      add_cotangent(l, x->operands[k], make_slice(l, ct[0], slice));
+      add_cotangent(l, x->operands[k], make_slice(&l->m, ct[0], slice));
     }
     start = end;
   }

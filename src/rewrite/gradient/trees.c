@@ -106,7 +106,7 @@ static Instruction **join(const Tree *t, Instruction **y, Instruction **z, int64
     const Shape *shape = y[i]->shape;
     for (int d = 0; d < shape->rank; d++) dims[d] = shape->dims[d];
     dims[dimension] += z[i]->shape->dims[dimension];
-    shape = shape_of(t->l, shape->type, shape->rank, dims);
+    shape = shape_of(&t->l->m, shape->type, shape->rank, dims);
     joined[i] =
         computation_add(t->to, HLO_CONCATENATE, shape, (Instruction *[]){y[i], z[i]}, 2, &a, NULL);
   }
@@ -131,7 +131,7 @@ static Instruction *refuse(Linear *l, const Instruction *x, Instruction **operan
 /* Moves the reduced dimensions to the end, and makes one of them. */
 static Instruction *in_rows(const Tree *t, Instruction *x) {
   Int64List inner = t->x->a->dimensions;
-  Int64List outer = other_dimensions(t->l, x->shape->rank, inner);
+  Int64List outer = other_dimensions(&t->l->m, x->shape->rank, inner);
   int64_t order[MAX_RANK], sizes[2] = {1, 1};
   for (int i = 0; i < outer.count; i++) order[i] = outer.items[i];
   for (int i = 0; i < inner.count; i++) order[outer.count + i] = inner.items[i];
@@ -199,7 +199,7 @@ static Instruction **padded(const Tree *t) {
   a.padding = (PaddingConfig){window.count, items};
   Instruction **result = ARENA_ARRAY(t->arena, Instruction *, t->count);
   for (int i = 0; i < t->count; i++) {
-    const Shape *shape = shape_of(t->l, t->values[i]->shape->type, window.count, dims);
+    const Shape *shape = shape_of(&t->l->m, t->values[i]->shape->type, window.count, dims);
     Instruction *operands[] = {t->values[i], t->inits[i]};
     result[i] = computation_add(t->to, HLO_PAD, shape, operands, 2, &a, NULL);
   }
