@@ -171,6 +171,29 @@ export class XlaBuilder extends Handle {
   }
 
   /**
+   * Names a computation: the function that is returned takes XlaOps of this builder, and adds a call. `fn` is traced once
+   * for each list of operands' shapes.
+   * @param {(b: XlaBuilder, ...operands: XlaOp[]) => XlaOp | XlaOp[]} fn
+   * @param {string} [name] of the computation; by default the function's
+   * @returns {(...operands: XlaOp[]) => XlaOp} a tuple if `fn` returns a list
+   */
+  function(fn, name = fn?.name || 'function') {
+    if (typeof fn !== 'function') throw invalidArgument('function', `fn must be a function; got ${describe(fn)}`);
+    const traced = new Map();
+    checkName('function', name);
+    return guarded((...operands) => {
+      const wrong = operands.findIndex((value) => !isOp(value) || !this.#adopt(value, 'an operand'));
+      if (wrong >= 0) throw invalidArgument('function', `argument ${wrong} must be an XlaOp of this builder; got ${describe(operands[wrong])}`);
+      const key = operands.map(({ shape }) => shape).join(' ');
+      if (!traced.has(key)) {
+        traced.set(key, this.#trace('function', fn, operands.map(({ shape }) => shape), { argument: 'fn', name }));
+      }
+      const { call, captures } = traced.get(key);
+      return call(this, operands.map((value) => this.#adopt(value, 'an operand')), captures);
+    }, 'function');
+  }
+
+  /**
    * Ends building. The builder is disposed.
    * @param {XlaOp} [root] the result; by default what was added last
    * @returns {HloModule}

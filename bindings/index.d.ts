@@ -877,10 +877,20 @@ export class XlaOp {
   div(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** What is left of the division, with the sign of lhs. */
   rem(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** The larger; NaN if one of them is. */
+  /**
+   * The larger; NaN if one of them is. Of one operand: its largest element, along one axis or
+   * several.
+   */
   max(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
-  /** The smaller; NaN if one of them is. */
+  max(axis?: number | Integers, keepDims?: boolean): XlaOp;
+  max(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /**
+   * The smaller; NaN if one of them is. Of one operand: its smallest element, along one axis or
+   * several.
+   */
   min(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
+  min(axis?: number | Integers, keepDims?: boolean): XlaOp;
+  min(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
   /** lhs to the power of rhs. */
   pow(rhs: Operand, broadcastDimensions?: Integers | { broadcastDimensions?: Integers }): XlaOp;
   /** Bit by bit, or of predicates. */
@@ -1453,6 +1463,102 @@ export class XlaOp {
   recvWithToken(shape: ShapeLike, channelHandle: number): XlaOp;
   /** A tuple: the data and a token. */
   recvFromHost(shape: ShapeLike, channelHandle: number): XlaOp;
+  /** The sum along one axis or several; without axis, of all elements. Predicates count as s32. */
+  sum(axis?: number | Integers, keepDims?: boolean): XlaOp;
+  sum(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /** The mean along one axis or several; without axis, of all elements. Of integers, f32. */
+  mean(axis?: number | Integers, keepDims?: boolean): XlaOp;
+  mean(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /** The mean of |x - mean|^2 along one axis or several; without axis, of all elements. */
+  variance(axis?: number | Integers, keepDims?: boolean): XlaOp;
+  variance(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /**
+   * log(sum(exp(x))) along one axis or several, without overflow; without axis, of all elements.
+   */
+  logsumexp(axis?: number | Integers, keepDims?: boolean): XlaOp;
+  logsumexp(options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /**
+   * The index (s32) of the first largest element along an axis, or in the flattened array; NaN
+   * counts as the largest.
+   */
+  argmax(axis?: number, keepDims?: boolean): XlaOp;
+  argmax(options: { axis?: number; keepDims?: boolean }): XlaOp;
+  /**
+   * The index (s32) of the first smallest element along an axis, or in the flattened array; NaN
+   * counts as the smallest.
+   */
+  argmin(axis?: number, keepDims?: boolean): XlaOp;
+  argmin(options: { axis?: number; keepDims?: boolean }): XlaOp;
+  /**
+   * Sums of all elements up to each one along an axis, or in the flattened array; in reverse, from
+   * each one on.
+   */
+  cumsum(axis?: number, reverse?: boolean): XlaOp;
+  cumsum(options: { axis?: number; reverse?: boolean }): XlaOp;
+  /** max(x, 0) */
+  relu(): XlaOp;
+  /**
+   * x times the normal distribution function of x, approximated by a tanh unless approximate is
+   * false.
+   */
+  gelu(approximate?: boolean | { approximate?: boolean }): XlaOp;
+  /** x logistic(x) */
+  silu(): XlaOp;
+  /** log(1 + exp(x)), without overflow. */
+  softplus(): XlaOp;
+  /** exp(x) / sum(exp(x)) along one axis or several: by default the last. */
+  softmax(axis?: number | Integers | { axis?: number | Integers }): XlaOp;
+  /** log(softmax(x)) along one axis or several: by default the last. */
+  logSoftmax(axis?: number | Integers | { axis?: number | Integers }): XlaOp;
+  /**
+   * A new dimension of `classes` elements, by default the last: 1 at the index and 0 elsewhere; all
+   * 0 for an index outside.
+   */
+  oneHot(classes: number, axis?: number, dtype?: ElementType): XlaOp;
+  oneHot(classes: number, options: { axis?: number; dtype?: ElementType }): XlaOp;
+  /**
+   * (x - mean) rsqrt(variance + epsilon) along one axis or several, by default the last; times
+   * scale, plus bias, which have the axes' dimensions.
+   */
+  layerNorm(axis?: number | Integers, scale?: XlaOp, bias?: XlaOp, epsilon?: number): XlaOp;
+  layerNorm(
+    options: { axis?: number | Integers; scale?: XlaOp; bias?: XlaOp; epsilon?: number },
+  ): XlaOp;
+  /**
+   * A loss for each row of logits. Labels are integers, or floats that give each class its weight.
+   */
+  crossEntropy(labels: XlaOp, axis?: number | { axis?: number }): XlaOp;
+  /** onTrue or onFalse, element by element; shapes are broadcast as NumPy's are. */
+  where(onTrue: Operand, onFalse: Operand): XlaOp;
+  /**
+   * Elements of an axis, or of the flattened array, at these indices. Beyond the ends: NaN (or the
+   * lowest integer), the nearest, or counted modulo the size. Except for "clip", negative indices
+   * count from the end.
+   */
+  take(indices: XlaOp, axis?: number, mode?: 'fill' | 'clip' | 'wrap'): XlaOp;
+  take(indices: XlaOp, options: { axis?: number; mode?: 'fill' | 'clip' | 'wrap' }): XlaOp;
+  /** A tuple of equal parts of an axis, or of the parts between these indices. */
+  split(parts: number | Integers, axis?: number | { axis?: number }): XlaOp;
+  /** `count` values at equal distances from start to stop; without endpoint, stop is left out. */
+  linspace(stop: Operand, count: number, endpoint?: boolean | { endpoint?: boolean }): XlaOp;
+  /**
+   * NumPy's product: the last two dimensions are matrices, those before them batches, which are
+   * broadcast; a vector is a row on the left and a column on the right.
+   */
+  matmul(rhs: XlaOp): XlaOp;
+  /** Keys that are independent of each other, u32[count,2]: jax.random.split(). */
+  splitKey(count?: number | { count?: number }): XlaOp;
+  /** Another key, made of a key and an integer: jax.random.fold_in(). */
+  foldIn(data: XlaOp | number): XlaOp;
+  /**
+   * Random numbers from low (included) to high (excluded), with the bits of jax.random.uniform().
+   */
+  uniform(shape: ShapeLike, low?: number, high?: number): XlaOp;
+  uniform(shape: ShapeLike, options: { low?: number; high?: number }): XlaOp;
+  /** Random numbers of the standard normal distribution, from the bits of jax.random.normal(). */
+  normal(shape: ShapeLike): XlaOp;
+  /** Keeps each element with probability 1 - rate, divided by that; the others become 0. */
+  dropout(key: XlaOp, rate: number): XlaOp;
   /* end: operations of an operand */
 }
 
@@ -1549,6 +1655,14 @@ export type Combiner = XlaComputation | CombinerName | Body;
 export class XlaBuilder extends Handle {
   private constructor();
   readonly name: string;
+  /**
+   * Names a computation: the function that is returned adds a call of it. `fn` is traced once for each list of operands'
+   * shapes. It may use values of this builder; several results are a tuple's elements.
+   */
+  function(
+    fn: (b: XlaBuilder, ...operands: XlaOp[]) => XlaOp | readonly XlaOp[],
+    name?: string,
+  ): (...operands: XlaOp[]) => XlaOp;
   /** The gradient of a real scalar by other values of this builder, from which it was computed; each of its value's shape. */
   gradient(loss: XlaOp, wrt: XlaOp, options?: { maxTrips?: number }): XlaOp;
   gradient(loss: XlaOp, wrt: readonly XlaOp[], options?: { maxTrips?: number }): XlaOp[];
@@ -1675,18 +1789,28 @@ export class XlaBuilder extends Handle {
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** The larger; NaN if one of them is. */
+  /**
+   * The larger; NaN if one of them is. Of one operand: its largest element, along one axis or
+   * several.
+   */
   max(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
-  /** The smaller; NaN if one of them is. */
+  max(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
+  max(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /**
+   * The smaller; NaN if one of them is. Of one operand: its smallest element, along one axis or
+   * several.
+   */
   min(
     lhs: Operand,
     rhs: Operand,
     broadcastDimensions?: Integers | { broadcastDimensions?: Integers },
   ): XlaOp;
+  min(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
+  min(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
   /** lhs to the power of rhs. */
   pow(
     lhs: Operand,
@@ -2478,6 +2602,124 @@ export class XlaBuilder extends Handle {
   recvWithToken(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
   /** A tuple: the data and a token. */
   recvFromHost(token: XlaOp, shape: ShapeLike, channelHandle: number): XlaOp;
+  /** The sum along one axis or several; without axis, of all elements. Predicates count as s32. */
+  sum(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
+  sum(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /** The mean along one axis or several; without axis, of all elements. Of integers, f32. */
+  mean(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
+  mean(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /** The mean of |x - mean|^2 along one axis or several; without axis, of all elements. */
+  variance(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
+  variance(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /**
+   * log(sum(exp(x))) along one axis or several, without overflow; without axis, of all elements.
+   */
+  logsumexp(operand: XlaOp, axis?: number | Integers, keepDims?: boolean): XlaOp;
+  logsumexp(operand: XlaOp, options: { axis?: number | Integers; keepDims?: boolean }): XlaOp;
+  /**
+   * The index (s32) of the first largest element along an axis, or in the flattened array; NaN
+   * counts as the largest.
+   */
+  argmax(operand: XlaOp, axis?: number, keepDims?: boolean): XlaOp;
+  argmax(operand: XlaOp, options: { axis?: number; keepDims?: boolean }): XlaOp;
+  /**
+   * The index (s32) of the first smallest element along an axis, or in the flattened array; NaN
+   * counts as the smallest.
+   */
+  argmin(operand: XlaOp, axis?: number, keepDims?: boolean): XlaOp;
+  argmin(operand: XlaOp, options: { axis?: number; keepDims?: boolean }): XlaOp;
+  /**
+   * Sums of all elements up to each one along an axis, or in the flattened array; in reverse, from
+   * each one on.
+   */
+  cumsum(operand: XlaOp, axis?: number, reverse?: boolean): XlaOp;
+  cumsum(operand: XlaOp, options: { axis?: number; reverse?: boolean }): XlaOp;
+  /** max(x, 0) */
+  relu(operand: XlaOp): XlaOp;
+  /**
+   * x times the normal distribution function of x, approximated by a tanh unless approximate is
+   * false.
+   */
+  gelu(operand: XlaOp, approximate?: boolean | { approximate?: boolean }): XlaOp;
+  /** x logistic(x) */
+  silu(operand: XlaOp): XlaOp;
+  /** log(1 + exp(x)), without overflow. */
+  softplus(operand: XlaOp): XlaOp;
+  /** exp(x) / sum(exp(x)) along one axis or several: by default the last. */
+  softmax(operand: XlaOp, axis?: number | Integers | { axis?: number | Integers }): XlaOp;
+  /** log(softmax(x)) along one axis or several: by default the last. */
+  logSoftmax(operand: XlaOp, axis?: number | Integers | { axis?: number | Integers }): XlaOp;
+  /**
+   * A new dimension of `classes` elements, by default the last: 1 at the index and 0 elsewhere; all
+   * 0 for an index outside.
+   */
+  oneHot(indices: XlaOp, classes: number, axis?: number, dtype?: ElementType): XlaOp;
+  oneHot(indices: XlaOp, classes: number, options: { axis?: number; dtype?: ElementType }): XlaOp;
+  /**
+   * (x - mean) rsqrt(variance + epsilon) along one axis or several, by default the last; times
+   * scale, plus bias, which have the axes' dimensions.
+   */
+  layerNorm(
+    operand: XlaOp,
+    axis?: number | Integers,
+    scale?: XlaOp,
+    bias?: XlaOp,
+    epsilon?: number,
+  ): XlaOp;
+  layerNorm(
+    operand: XlaOp,
+    options: { axis?: number | Integers; scale?: XlaOp; bias?: XlaOp; epsilon?: number },
+  ): XlaOp;
+  /**
+   * A loss for each row of logits. Labels are integers, or floats that give each class its weight.
+   */
+  crossEntropy(logits: XlaOp, labels: XlaOp, axis?: number | { axis?: number }): XlaOp;
+  /** onTrue or onFalse, element by element; shapes are broadcast as NumPy's are. */
+  where(pred: XlaOp, onTrue: Operand, onFalse: Operand): XlaOp;
+  /**
+   * Elements of an axis, or of the flattened array, at these indices. Beyond the ends: NaN (or the
+   * lowest integer), the nearest, or counted modulo the size. Except for "clip", negative indices
+   * count from the end.
+   */
+  take(operand: XlaOp, indices: XlaOp, axis?: number, mode?: 'fill' | 'clip' | 'wrap'): XlaOp;
+  take(
+    operand: XlaOp,
+    indices: XlaOp,
+    options: { axis?: number; mode?: 'fill' | 'clip' | 'wrap' },
+  ): XlaOp;
+  /** Joins arrays of one shape along a new axis. */
+  stack(arrays: readonly XlaOp[], axis?: number | { axis?: number }): XlaOp;
+  /** A tuple of equal parts of an axis, or of the parts between these indices. */
+  split(operand: XlaOp, parts: number | Integers, axis?: number | { axis?: number }): XlaOp;
+  /** `count` values at equal distances from start to stop; without endpoint, stop is left out. */
+  linspace(
+    start: Operand,
+    stop: Operand,
+    count: number,
+    endpoint?: boolean | { endpoint?: boolean },
+  ): XlaOp;
+  /**
+   * NumPy's product: the last two dimensions are matrices, those before them batches, which are
+   * broadcast; a vector is a row on the left and a column on the right.
+   */
+  matmul(lhs: XlaOp, rhs: XlaOp): XlaOp;
+  /** The sum of products that the subscripts describe, as NumPy's: 'bij,bjk->bik'. */
+  einsum(subscripts: string, operands: readonly XlaOp[]): XlaOp;
+  /** The key u32[2] of jax.random.key(seed), for uniform() and the others. */
+  key(seed: number): XlaOp;
+  /** Keys that are independent of each other, u32[count,2]: jax.random.split(). */
+  splitKey(key: XlaOp, count?: number | { count?: number }): XlaOp;
+  /** Another key, made of a key and an integer: jax.random.fold_in(). */
+  foldIn(key: XlaOp, data: XlaOp | number): XlaOp;
+  /**
+   * Random numbers from low (included) to high (excluded), with the bits of jax.random.uniform().
+   */
+  uniform(key: XlaOp, shape: ShapeLike, low?: number, high?: number): XlaOp;
+  uniform(key: XlaOp, shape: ShapeLike, options: { low?: number; high?: number }): XlaOp;
+  /** Random numbers of the standard normal distribution, from the bits of jax.random.normal(). */
+  normal(key: XlaOp, shape: ShapeLike): XlaOp;
+  /** Keeps each element with probability 1 - rate, divided by that; the others become 0. */
+  dropout(operand: XlaOp, key: XlaOp, rate: number): XlaOp;
   /* end: operations of a builder */
 }
 

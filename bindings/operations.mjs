@@ -12,6 +12,7 @@ import { paddingText, sliceText } from './attribute_text.mjs';
 import { collectives } from './collectives.mjs';
 import { body, combiner, map, scalarsOf } from './computations.mjs';
 import { describe, invalidArgument } from './error.mjs';
+import { functionsBeside } from './functions/index.mjs';
 import { copyList } from './options.mjs';
 import { Shape } from './shape.mjs';
 import { structure } from './structure_operations.mjs';
@@ -729,8 +730,8 @@ const library = {
   ),
 };
 
-/** All operations by method name. */
-export const OPERATIONS = {
+/** XLA's operations by method name. */
+export const XLA_OPERATIONS = {
   ...elementwise,
   ...conversions,
   ...movement,
@@ -740,6 +741,9 @@ export const OPERATIONS = {
   ...structure,
   ...collectives,
 };
+
+/** All methods: XLA's operations, and functions that are written out in them. */
+export const OPERATIONS = { ...XLA_OPERATIONS, ...functionsBeside(XLA_OPERATIONS) };
 
 const ofOperands = ({ parameters }) => parameters && !parameters.operands &&
   Object.values(parameters).every((kind) => kind.isOperand || kind.isOptional);

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 
 import { PASSES_PAGE, passesPage } from '../bindings/declarations/passes.mjs';
-import { OPERATIONS } from '../bindings/operations.mjs';
+import { OPERATIONS, XLA_OPERATIONS } from '../bindings/operations.mjs';
 import { run } from './program.mjs';
 
 const root = new URL('../', import.meta.url);
@@ -32,11 +32,17 @@ test('every operation has a row, every row an operation', () => {
 });
 
 test('every builder method is in the row of what it makes', () => {
-  for (const [method, { opcode }] of Object.entries(OPERATIONS)) {
+  for (const [method, { opcode }] of Object.entries(XLA_OPERATIONS)) {
     const row = [...rows].find(([, { methods }]) => methods.includes(method));
     assert.ok(row, `no row has ${method}`);
     if (opcode) assert.equal(row[0], opcode, method); // those of several forms have it inside
   }
+});
+
+test('every function beside the operations is listed with its definition', async () => {
+  const [, table] = (await read('docs/operations.md')).split('## Functions beside the operations');
+  const names = Array.from(table.matchAll(/^\| `(\w+)` \| \S/gm), ([, name]) => name);
+  assert.deepEqual(names.sort(), Object.keys(OPERATIONS).filter((name) => !XLA_OPERATIONS[name]).sort());
 });
 
 describe('every link leads to a test of the operation', async () => {

@@ -70,6 +70,7 @@ const RIGHT = {
   'Shape.multiIndex': () => [0],
   'XlaBuilder.parameter': () => [0, 'f32[2]', 'x'],
   'XlaBuilder.gradient': ({ op }) => [op, op, { maxTrips: 1 }],
+  'XlaBuilder.function': () => [(b, x) => x, 'same'],
   'XlaBuilder.build': ({ op }) => [op],
   'XlaBuilder.constant': () => [[1, 2], 'f32[2]'],
   'XlaBuilder.constantLiteral': () => [Literal.from([1, 2])],

@@ -1,6 +1,7 @@
 /** CHLO: the operations of client libraries, decomposed into HLO's as XLA does. */
 import { ELEMENT_TYPES } from '../types.mjs';
-import { complexFunctions, Maths, realFunctions } from './chlo_math.mjs';
+import { Maths } from '../functions/maths.mjs';
+import { complexFunctions, realFunctions } from './chlo_math.mjs';
 import { malformed } from './ir.mjs';
 import { broadcastInDim, constantOfDense, operations, precisions } from './operations.mjs';
 import { COMPLEX, REAL } from './types.mjs';
