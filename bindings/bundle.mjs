@@ -50,7 +50,10 @@ const { output } = await build({
         // Of a file of more than 128 kB the engine collects garbage right afterwards, for two or three milliseconds.
         minify: { compress: { keepNames }, mangle: { toplevel: true, keepNames } },
         codeSplitting: {
-          groups: [{ name: (id, modules) => (isLoadedAtOnce(id, modules) ? 'bindings' : null) }],
+          groups: [
+            { name: 'functions', test: /\/bindings\/functions\//, priority: 1 },
+            { name: (id, modules) => (isLoadedAtOnce(id, modules) ? 'bindings' : null) },
+          ],
         },
       },
     },

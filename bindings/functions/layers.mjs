@@ -2,8 +2,6 @@
 import { boolean, elementType, integer, number, op, optional, row } from '../arguments.mjs';
 import { invalidArgument } from '../error.mjs';
 import { axes, axesOf, axisOf, isInteger, kindOf, needFloats, spread } from './axes.mjs';
-import { erfc } from './error_functions.mjs';
-import { Maths } from './maths.mjs';
 import { logSumExp, max, mean, sum, variance } from './reductions.mjs';
 
 /** A row of one operand of floats. */
@@ -15,7 +13,7 @@ const activation = (name, make) => row(name, { operand: op }, (_emit, { operand 
 const gelu = row('gelu', { operand: op, approximate: optional(boolean, true) },
   (_emit, { operand: x, approximate }, b) => {
     needFloats('gelu', 'operand', x);
-    if (!approximate) return b.mul(b.mul(x, 0.5), erfc(new Maths(b, x.shape.elementType), b.mul(x, -Math.SQRT1_2)));
+    if (!approximate) return b.mul(b.mul(x, 0.5), b.add(b.erf(b.mul(x, Math.SQRT1_2)), 1));
     const inner = b.mul(b.add(x, b.mul(b.mul(x, b.mul(x, x)), 0.044715)), Math.sqrt(2 / Math.PI));
     return b.mul(x, b.mul(b.add(b.tanh(inner), 1), 0.5));
   });

@@ -7,7 +7,7 @@ import { invalidArgument } from '../error.mjs';
 import { Shape } from '../shape.mjs';
 import { ELEMENT_TYPES } from '../types.mjs';
 import { needFloats } from './axes.mjs';
-import { erfInv } from './error_functions.mjs';
+import { erfInv } from './erf_inv.mjs';
 import { Maths } from './maths.mjs';
 
 const ROTATIONS = [[13, 15, 26, 6], [17, 29, 16, 24]];

@@ -3,7 +3,7 @@
  * Each takes a `Maths` and its operands, all of one type of floats.
  * Coefficients: Cephes (S. L. Moshier); C. Lanczos, "A precision approximation of the gamma function", g = 7, n = 9.
  */
-import { erfc, erfInv } from '../functions/error_functions.mjs';
+import { erfInv } from '../functions/erf_inv.mjs';
 
 /* ---- Trigonometric and hyperbolic functions ---- */
 
@@ -43,6 +43,80 @@ function sinh(m, x) {
   const e = m.expm1(x);
   const near = m.mul(m.add(e, m.div(e, m.add(e, 1))), 0.5);
   return m.select(m.lt(m.abs(x), 1), near, far);
+}
+
+/* ---- The complementary error function ---- */
+
+const ERFC_F32 = {
+  near: [
+    0.02326819970068386, -0.1387039388740657, 0.3687424674597105, -0.5824733027278666,
+    0.6210004621745983, -0.4944515323274145, 0.3404879937665872, -0.2741127028184656,
+    0.5638259427386472,
+  ],
+  far: [
+    -10.47766399936249, 12.97719955372516, -7.495518717768503, 2.921019019210786,
+    -1.0152652792027, 0.4218463358204948, -0.2820767439740514, 0.5641895067754075,
+  ],
+  erf: [
+    7.853861353153693e-5, -0.0008010193625184903, 0.005188327685732524, -0.02685381193529856,
+    0.1128358514861418, -0.37612625824233, 1.12837916572671,
+  ],
+};
+
+const ERFC_F64 = {
+  p: [
+    2.461969814735305e-10, 0.5641895648310689, 7.463210564422699,
+    48.63719709856814, 196.5208329560771, 526.4451949954773,
+    934.5285271719576, 1027.5518868951572, 557.5353353693994,
+  ],
+  q: [
+    1, 13.228195115474499, 86.70721408859897, 354.9377788878199,
+    975.7085017432055, 1823.9091668790973, 2246.3376081871097,
+    1656.6630919416134, 557.5353408177277,
+  ],
+  r: [
+    0.5641895835477551, 1.275366707599781, 5.019050422511805,
+    6.160210979930536, 7.4097426995044895, 2.9788666537210022,
+  ],
+  s: [
+    1, 2.2605286322011726, 9.396035249380015, 12.048953980809666,
+    17.08144507475659, 9.608968090632859, 3.369076451000815,
+  ],
+  t: [
+    9.604973739870516, 90.02601972038427, 2232.005345946843,
+    7003.325141128051, 55592.30130103949,
+  ],
+  u: [
+    1, 33.56171416475031, 521.3579497801527, 4594.323829709801,
+    22629.000061389095, 49267.39426086359,
+  ],
+};
+
+function erfc(m, x) {
+  const size = m.abs(x);
+  const square = m.mul(x, x);
+  const z = m.neg(square);
+  const is64 = m.elementType === 'f64';
+  let [tail, erf] = is64 ? erfcParts64(m, x, size, square, z) : erfcParts32(m, x, size, square, z);
+  tail = m.select(m.lt(z, is64 ? -709.782712893384 : -88.72283905206835), 0, tail);
+  const far = m.select(m.lt(x, 0), m.sub(2, tail), tail);
+  return m.select(m.lt(size, 1), m.sub(1, erf), far);
+}
+
+function erfcParts32(m, x, size, square, z) {
+  const inverse = m.div(1, square);
+  const series = m.select(
+    m.lt(size, 2), m.polynomial(inverse, ERFC_F32.near), m.polynomial(inverse, ERFC_F32.far));
+  const tail = m.mul(m.mul(m.exp(z), m.div(1, size)), series);
+  return [tail, m.mul(x, m.polynomial(square, ERFC_F32.erf))];
+}
+
+function erfcParts64(m, x, size, square, z) {
+  const { p, q, r, s, t, u } = ERFC_F64;
+  const e = m.exp(z);
+  const ratio = (above, below) => m.div(m.mul(e, m.polynomial(size, above)), m.polynomial(size, below));
+  const tail = m.select(m.lt(size, 8), ratio(p, q), ratio(r, s));
+  return [tail, m.div(m.mul(x, m.polynomial(square, t)), m.polynomial(square, u))];
 }
 
 /* ---- Gamma functions ---- */
