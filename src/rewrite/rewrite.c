@@ -146,8 +146,9 @@ static bool reaches(const Instruction *instruction, bool (*is)(const Instruction
   return false;
 }
 
-bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
-                            unsigned *walk) {
+/* As instruction_reaches, for several instructions in one walk. */
+static bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
+                                   unsigned *walk) {
   if (is(instruction)) return true;
   if (!instruction_called(instruction, NULL)) return false;
   Arena *scratch = arena_new();

@@ -62,10 +62,8 @@ bool for_each_computation(Module *module, bool (*pass)(Computation *computation)
 
 /* Whether `is` holds for the instruction or for one that it calls, directly or indirectly. */
 bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
-/* The same for several instructions in one walk: `*walk` starts as module_walk(), and each computation is
-** visited once for all of them. No other walk may run meanwhile. */
-bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
-                            unsigned *walk);
+/* Whether an instruction has a side effect, for several instructions in one walk: `*walk` starts as module_walk(), and
+** each computation is visited once for all of them. No other walk may run meanwhile. */
 bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk);
 
 /* Keeps the computations that the entry reaches, callees before callers. Returns whether it dropped any.

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+/* FNV-1a */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
   const unsigned char *bytes = data;
   for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
   return hash;
