@@ -252,3 +252,19 @@ bool module_has(const Module *module, const Opcode *about) {
   }
   return false;
 }
+
+bool rewrite_each(Module *module, RewriteVisit *visit, void *data) {
+  bool changed = false;
+  int computations = module->count;
+  for (int c = 0; c < computations; c++) {
+    Computation *computation = module->computations[c];
+    bool here = false;
+    for (int i = 0, count = computation->count; i < count; i++) {
+      here |= visit(computation->instructions[i], data);
+    }
+    if (here) computation_sort(computation);
+    changed |= here;
+  }
+  if (module->count > computations) module_keep_reached(module);
+  return changed;
+}
