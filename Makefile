@@ -353,8 +353,8 @@ fuzz-text: $(B)/native/fuzz-parse
 
 # --- lint --------------------------------------------------------------------------------------------
 
-.PHONY: lint-format lint-tidy lint-js lint-types
-lint: lint-format lint-tidy lint-js lint-types
+.PHONY: lint-format lint-tidy lint-js lint-types lint-layers
+lint: lint-format lint-tidy lint-js lint-types lint-layers
 
 lint-format: $(TOOLCHAIN)/lint.stamp
 	@printf '  %-7s %s\n' FORMAT "$(words $(C_FILES)) files"
@@ -385,6 +385,11 @@ lint-types: $(NODE_MODULES)
 	@printf '  %-7s %s\n' TSC tsconfig.json
 	$(Q)node_modules/.bin/tsc --noEmit
 
+# Who may include whom; functions that no other file uses.
+lint-layers: $(OBJECTS_native) $(NODE_MODULES)
+	@printf '  %-7s %s\n' LAYERS docs/architecture.md
+	$(Q)node .ci/layers.mjs $(B)/obj/native
+
 # The fast part of test and lint, for one change of the core: the corpus in WebAssembly and most of it natively under
 # ASan, every broken rule, the builder, and clang-tidy of the .c files that differ from the last commit.
 CHECK_TESTS := $(patsubst %,tests/%.test.mjs,aliases api_version builder client docs effects \
@@ -394,7 +399,7 @@ CHECK_CORPUS := $(filter-out $(patsubst %,tests/golden/%.golden,dynamic_sweep co
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 CHANGED := $(shell git diff --name-only --diff-filter=d HEAD)
 endif
-check: build $(B)/native/golden $(B)/native/tables lint-format lint-js \
+check: build $(B)/native/golden $(B)/native/tables lint-format lint-js lint-layers \
     $(filter $(TIDY),$(patsubst src/%.c,$(B)/tidy/%.ok,$(CHANGED)))
 	@node --test --test-reporter=dot --test-concurrency=$(CORES) --test-timeout=600000 $(CHECK_TESTS)
 	@$(B)/native/tables

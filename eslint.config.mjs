@@ -30,7 +30,7 @@ export default [
   },
   // The bindings and the training program run in a page, in a worker and in Node.
   {
-    files: ['bindings/**', 'demo/**', 'tests/**', 'web/**', '*.mjs'],
+    files: ['.ci/**', 'bindings/**', 'demo/**', 'tests/**', 'web/**', '*.mjs'],
     languageOptions: { globals: { ...globals.browser, ...globals.worker, ...globals.node } },
   },
   // The page has no Node.

@@ -7,7 +7,7 @@ import { foreignText, isStatic, shapeOf, storageType, typeText } from './types.m
 export class Context {
   /**
    * @param {import('./lower.mjs').Lowering} lowering
-   * @param {import('./lower.mjs').Frame} frame
+   * @param {import('./frame.mjs').Frame} frame
    * @param {import('./ir.mjs').Operation} operation
    * @param {import('../op.mjs').XlaOp[]} operands
    */

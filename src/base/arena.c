@@ -37,7 +37,7 @@ static Block *block_new(Block *previous, size_t size) {
 
 static void destroy(Scoped *arena) { arena_free((Arena *)arena); }
 
-Arena *arena_try_new(void) {
+static Arena *try_new(void) {
   Arena *arena = malloc(sizeof *arena);
   Block *first = arena ? block_new(NULL, FIRST_BLOCK) : NULL;
   if (!first) {
@@ -51,7 +51,7 @@ Arena *arena_try_new(void) {
 }
 
 Arena *arena_new(void) {
-  Arena *arena = arena_try_new();
+  Arena *arena = try_new();
   if (!arena) platform_fatal("out of memory");
   return arena;
 }

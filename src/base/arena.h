@@ -18,9 +18,6 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is fine */
 
-/* As arena_new, but returns NULL without memory; for callers that cannot be unwound. */
-Arena *arena_try_new(void);
-
 /* Returns zeroed memory, aligned to 16 bytes; lives as long as the arena. Never NULL. */
 void *arena_alloc(Arena *arena, size_t bytes);
 /* The same, but returns NULL if there is not enough memory; for data, whose size a program chooses. */

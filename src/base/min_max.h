@@ -1,4 +1,4 @@
-/* Minimum and maximum of two integers. */
+/* Minimum, maximum and rounded-up quotient of two integers. */
 #ifndef XLA_BASE_MIN_MAX_H
 #define XLA_BASE_MIN_MAX_H
 
@@ -6,5 +6,7 @@
 
 static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+/* Returns a / b, rounded up; b > 0. */
+static inline int64_t divide_up(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : a / b; }
 
 #endif

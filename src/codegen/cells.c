@@ -92,7 +92,8 @@ static int by_line(const void *a, const void *b) {
 
 /* ---- Which cells ---- */
 
-const Cell *cell_at(const Cells *cells, int slot, int64_t byte) {
+/* Returns the cell of a byte of a slot, or NULL. */
+static const Cell *cell_at(const Cells *cells, int slot, int64_t byte) {
   for (; cells; cells = cells->outer) {
     int low = 0, high = cells->count;
     while (low < high) {

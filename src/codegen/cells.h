@@ -24,8 +24,6 @@ typedef struct Cells {
 void cells_find(Cells *cells, WasmFunction *f, Arena *arena, const RegionSteps *const *steps,
                 int steps_count);
 void cells_release(const Cells *cells, WasmFunction *f);
-/* Returns the cell of a byte of a slot, or NULL. */
-const Cell *cell_at(const Cells *cells, int slot, int64_t byte);
 bool is_held(const Cells *cells, const Place *place);
 
 /* Loads the cells where the loop begins: those written before it, or all. */

@@ -173,9 +173,7 @@ void emit_bases(Emitter *e);
 void emit_load_integer(WasmFunction *f, PrimitiveType type);
 /* Pushes an integer of a place, as an i64. */
 void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, PrimitiveType type);
-/* Clamps an i64 that was read as `type` to 0 .. `most`. */
-void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most);
-/* The same, as an i32 unless `most` needs more; `in_range` says that the clamp is needless. */
+/* Clamps an i64 that was read as `type` to 0 .. `most`, unless it is in that range: an i32, if `most` is one. */
 void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range);
 /* Pushes the address of the kernel's buffer number `index`. */
 void emit_buffer(Emitter *e, int64_t index);
@@ -198,9 +196,8 @@ void emit_advance(Emitter *e, int local, int64_t by); /* local += by */
 /* Pushes the address `elements` after a leaf's pointer. Returns the offset to give to the load, since an
 ** offset cannot be negative. */
 int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements);
-/* Whether a leaf is in cells; and pushes a part of such a leaf, without extending narrow elements. */
+/* Whether a leaf is in cells. */
 bool is_held_leaf(const Emitter *e, const LoopNode *leaf);
-void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part);
 
 /* Pushes a leaf's element of less than 32 bits as an i32; `elements` counts from its pointer. */
 void emit_load_narrow(Emitter *e, const LoopNode *node, int64_t elements);

@@ -61,7 +61,8 @@ static void emit_held_lanes(Emitter *e, const LoopNode *leaf, int64_t elements, 
   emit_held(&e->function, e->cells, place, from, is_scalar ? bytes : 16);
 }
 
-void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part) {
+/* Pushes a part of a leaf in cells, without extending narrow elements. */
+static void emit_held_leaf(Emitter *e, const LoopNode *leaf, int part) {
   bool complex = type_is_complex(node_type(leaf));
   int bytes = type_bytes(node_type(leaf)), lanes = bytes == (complex ? 16 : 8) ? 2 : LANES;
   int64_t stride = leaf->level < LEVEL_ELEMENT ? 0 : lane_stride(e, leaf);
@@ -206,6 +207,28 @@ static bool is_scattered(const LoopNode *node) {
   bool is = false;
   for (int k = 0; k < node->operand_count; k++) is |= node->operands[k]->level == LEVEL_ELEMENT;
   return is && node->kind == NODE_GATHERED;
+}
+
+/* Clamps an i64 that was read as `type` to 0 .. `most`, and converts it to i32. */
+static void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
+  int index = wasm_local(f, WASM_I64);
+  wasm_set(f, index);
+  if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
+    wasm_get(f, index);
+    wasm_i64(f, 0);
+    wasm_get(f, index);
+    wasm_i64(f, 0);
+    wasm_op(f, OP_I64_GT_S);
+    wasm_op(f, OP_SELECT);
+    wasm_set(f, index);
+  }
+  wasm_get(f, index); /* min(index, most), unsigned */
+  wasm_i64(f, most);
+  wasm_get(f, index);
+  wasm_i64(f, most);
+  wasm_op(f, OP_I64_LT_U);
+  wasm_op(f, OP_SELECT);
+  wasm_local_release(f, index);
 }
 
 /* Adds to the address on the stack the offset by component `k` of a gathered node's index in `lane`. */
@@ -373,27 +396,6 @@ void emit_integer(WasmFunction *f, const Cells *cells, const Place *place, Primi
                             : I8X16_EXTRACT_LANE_S + is_unsigned;
   wasm_extract_lane(f, opcode, 0);
   if (bytes < 8) wasm_op(f, OP_I64_EXTEND_I32_S + is_unsigned);
-}
-
-void emit_clamped(WasmFunction *f, PrimitiveType type, int64_t most) {
-  int index = wasm_local(f, WASM_I64);
-  wasm_set(f, index);
-  if (type_kind(type) == KIND_SIGNED) { /* max(index, 0) */
-    wasm_get(f, index);
-    wasm_i64(f, 0);
-    wasm_get(f, index);
-    wasm_i64(f, 0);
-    wasm_op(f, OP_I64_GT_S);
-    wasm_op(f, OP_SELECT);
-    wasm_set(f, index);
-  }
-  wasm_get(f, index); /* min(index, most), unsigned */
-  wasm_i64(f, most);
-  wasm_get(f, index);
-  wasm_i64(f, most);
-  wasm_op(f, OP_I64_LT_U);
-  wasm_op(f, OP_SELECT);
-  wasm_local_release(f, index);
 }
 
 void emit_slice_start(WasmFunction *f, PrimitiveType type, int64_t most, bool in_range) {

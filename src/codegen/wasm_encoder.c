@@ -19,7 +19,8 @@ static const char *const signatures[SIGNATURE_COUNT] = {
 enum { EXTERN_FUNCTION = 0, EXTERN_MEMORY = 2 };
 enum { MAX_PAGES = 65536 }; /* of 64 KiB */
 
-int wasm_import(WasmModule *module, const char *name, WasmSignature signature) {
+/* Returns the index of an imported function for `call`; imports it at its first use. */
+static int wasm_import(WasmModule *module, const char *name, WasmSignature signature) {
   for (int i = 0; i < module->import_count; i++) {
     if (!strcmp(module->imports[i].name, name)) return i;
   }

@@ -268,8 +268,6 @@ typedef struct WasmModule {
   WasmCall *calls;
 } WasmModule;
 
-/* Returns the index of an imported function for `call`; imports it at its first use. */
-int wasm_import(WasmModule *module, const char *name, WasmSignature signature);
 /* Writes the whole module. It exports its functions as "0", "1", ..., in the order in which they ended. */
 void wasm_module_encode(WasmModule *module, bool shared_memory, ByteBuf *out);
 void wasm_module_free(WasmModule *module);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/min_max.h"
 #include "plan/loop_walk.h"
 #include "plan/reduction.h"
 
@@ -88,9 +89,6 @@ static void start_reduce(Planner *planner, const Instruction *reduce) {
   }
   planner->plan->reduced = reduce->a->dimensions.count;
 }
-
-/* x / y, rounded up. */
-static int64_t divide_up(int64_t x, int64_t y) { return x > 0 ? (x + y - 1) / y : -(-x / y); }
 
 /* Returns the results from number `low` on whose windows have the same part in the padding. */
 static Part part_from(const WindowDimension *w, int64_t size, int64_t results, int64_t low) {

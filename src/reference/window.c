@@ -42,7 +42,8 @@ bool placed_next(Placed *placed) {
   return false;
 }
 
-void placed_go(Placed *placed, int64_t number) {
+/* Goes to a place, by its row-major number. */
+static void placed_go(Placed *placed, int64_t number) {
   for (int d = placed->rank - 1; d >= 0; d--) {
     place(placed, d, number % placed->line[d].places);
     number /= placed->line[d].places;

@@ -28,8 +28,6 @@ void placed_add(Placed *placed, const WindowDimension *window, int64_t length, i
                 int64_t places, Arena *arena);
 /* Goes to the next place in row-major order. After the last, returns false and is at the first again. */
 bool placed_next(Placed *placed);
-/* Goes to a place, by its row-major number. */
-void placed_go(Placed *placed, int64_t number);
 
 /* Calls the rule for every element under the window, in row-major order: `at` is its offset in the
 ** array, `position` its row-major position in the window. Ends early, with false, if the rule does. */

@@ -12,14 +12,14 @@
 #define CODE_OPTIONAL false, true
 #define ANY           NULL
 
-const Pass pipeline[] = {
+static const Pass pipeline[] = {
 #define PASS(stage, need, name, function, about, why) \
   {STAGE_##stage, name, function, NULL, about, need},
 #define PASS_FOR(stage, need, name, function, about, why) \
   {STAGE_##stage, name, NULL, function, about, need},
 #include "rewrite/pipeline.def"
 };
-const int pipeline_count = sizeof pipeline / sizeof *pipeline;
+static const int pipeline_count = sizeof pipeline / sizeof *pipeline;
 
 _Static_assert(sizeof pipeline / sizeof *pipeline <= 64, "a PassSet has a bit for each row");
 

@@ -42,9 +42,6 @@ typedef struct Pass {
   bool is_needed, is_for_code;
 } Pass;
 
-extern const Pass pipeline[];
-extern const int pipeline_count;
-
 /* A set of rewrites that are switched off: one bit for each row of the table. */
 typedef uint64_t PassSet;
 

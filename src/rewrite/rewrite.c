@@ -146,8 +146,9 @@ static bool reaches(const Instruction *instruction, bool (*is)(const Instruction
   return false;
 }
 
-bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
-                            unsigned *walk) {
+/* As instruction_reaches, for several instructions in one walk. */
+static bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
+                                   unsigned *walk) {
   if (is(instruction)) return true;
   if (!instruction_called(instruction, NULL)) return false;
   Arena *scratch = arena_new();
@@ -250,4 +251,20 @@ bool module_has(const Module *module, const Opcode *about) {
     if (computation_has(module->computations[c], about)) return true;
   }
   return false;
+}
+
+bool rewrite_each(Module *module, RewriteVisit *visit, void *data) {
+  bool changed = false;
+  int computations = module->count;
+  for (int c = 0; c < computations; c++) {
+    Computation *computation = module->computations[c];
+    bool here = false;
+    for (int i = 0, count = computation->count; i < count; i++) {
+      here |= visit(computation->instructions[i], data);
+    }
+    if (here) computation_sort(computation);
+    changed |= here;
+  }
+  if (module->count > computations) module_keep_reached(module);
+  return changed;
 }

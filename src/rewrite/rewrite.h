@@ -60,12 +60,16 @@ Instruction *tuple_element(Instruction *tuple, int64_t index);
 /* Runs a pass over each computation of a module. */
 bool for_each_computation(Module *module, bool (*pass)(Computation *computation));
 
+/* Replaces an instruction in place, and may add instructions and computations for it. Returns whether it did. */
+typedef bool RewriteVisit(Instruction *x, void *data);
+/* Visits each instruction of a module, without those that visits add. Then restores the order of changed computations,
+** and of the module if computations were added. Returns whether a visit changed anything. */
+bool rewrite_each(Module *module, RewriteVisit *visit, void *data);
+
 /* Whether `is` holds for the instruction or for one that it calls, directly or indirectly. */
 bool instruction_reaches(const Instruction *instruction, bool (*is)(const Instruction *));
-/* The same for several instructions in one walk: `*walk` starts as module_walk(), and each computation is
-** visited once for all of them. No other walk may run meanwhile. */
-bool instruction_reaches_on(const Instruction *instruction, bool (*is)(const Instruction *),
-                            unsigned *walk);
+/* Whether an instruction has a side effect, for several instructions in one walk: `*walk` starts as module_walk(), and
+** each computation is visited once for all of them. No other walk may run meanwhile. */
 bool instruction_has_side_effect_on(const Instruction *instruction, unsigned *walk);
 
 /* Keeps the computations that the entry reaches, callees before callers. Returns whether it dropped any.

@@ -102,7 +102,8 @@ static void wake_idle(void) {
   if (scheduler.idle) event_signal(&scheduler.work);
 }
 
-void scheduler_make_ready(Task *task) {
+/* Queues a task that its group counts as active. */
+static void make_ready(Task *task) {
   task->queue_next = NULL;
   if (scheduler.last) {
     scheduler.last->queue_next = task;
@@ -115,7 +116,7 @@ void scheduler_make_ready(Task *task) {
 
 void scheduler_resume(Task *task) {
   task->group->active++;
-  scheduler_make_ready(task);
+  make_ready(task);
 }
 
 void scheduler_park(Task *task) {
@@ -181,7 +182,7 @@ static void run_task(Worker *self, Task *task, double deadline_us) {
   if (!is_ours) {
     group->kind->settle(group, NULL, OUTCOME_PARKED, NULL);
   } else if (outcome == OUTCOME_YIELD) {
-    scheduler_make_ready(task);
+    make_ready(task);
   } else {
     group->kind->settle(group, task, outcome, &self->error);
   }
@@ -203,7 +204,7 @@ void scheduler_run_here(Task *task, double deadline_us) {
   if (platform_now_us() < deadline_us) {
     run_task(&scheduler.host, task, deadline_us);
   } else {
-    scheduler_make_ready(task);
+    make_ready(task);
   }
 }
 

@@ -64,9 +64,8 @@ void scheduler_notify(void);
 bool scheduler_is_sound(void);
 void scheduler_check_sound(void);
 
-/* With the lock held: queue a task that its group counts as active; make a parked task active again and
-** queue it. The thread that runs a task calls scheduler_park(), and must not touch the task afterwards. */
-void scheduler_make_ready(Task *task);
+/* With the lock held: make a parked task active again and queue it. The thread that runs a task calls
+** scheduler_park(), and must not touch the task afterwards. */
 void scheduler_resume(Task *task);
 void scheduler_park(Task *task);
 

@@ -176,7 +176,8 @@ const char *text_list(const Inference *in, Int64List list) {
   return arena_printf(in->arena, "%s%s}", text, list.count > MAX_SHOWN ? ",..." : "");
 }
 
-const char *text_signature(const Inference *in, const Computation *c) {
+/* Returns "(f32[], f32[]) -> f32[]". */
+static const char *text_signature(const Inference *in, const Computation *c) {
   const char *text = "(";
   for (int i = 0; i < c->parameter_count && has_room(text); i++) {
     const Shape *shape = c->parameters[i] ? c->parameters[i]->shape : NULL;

@@ -15,8 +15,4 @@
 */
 const Shape *infer_shape(Arena *arena, const Instruction *instruction, Error *error);
 
-/* Returns the size of one output dimension of a window over `size` elements (after base dilation and
-** padding); 0 if it does not fit. */
-int64_t window_output_size(int64_t size, const WindowDimension *window);
-
 #endif

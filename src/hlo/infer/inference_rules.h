@@ -77,8 +77,6 @@ bool unimplemented(Inference *in, const char *format, ...) __attribute__((format
 const char *text_shape(const Inference *in, const Shape *shape);
 const char *text_operand(const Inference *in, int index);
 const char *text_list(const Inference *in, Int64List list); /* "{0,1}" */
-const char *text_signature(const Inference *in,
-                           const Computation *c); /* "(f32[], f32[]) -> f32[]" */
 
 static inline const Shape *operand_shape(const Inference *in, int index) {
   return in->instruction->operands[index]->shape;

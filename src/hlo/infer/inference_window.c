@@ -14,7 +14,9 @@ static bool padded_base(int64_t size, const WindowDimension *w, int64_t *out) {
          !__builtin_add_overflow(*out, w->padding_high, out);
 }
 
-int64_t window_output_size(int64_t size, const WindowDimension *window) {
+/* Returns the size of one output dimension of a window over `size` elements (after base dilation and
+** padding); 0 if it does not fit. */
+static int64_t window_output_size(int64_t size, const WindowDimension *window) {
   int64_t base, extent;
   if (!padded_base(size, window, &base) || !dilated(window->size, window->window_dilation, &extent))
     return 0;

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+/* FNV-1a */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
   const unsigned char *bytes = data;
   for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
   return hash;
@@ -23,13 +24,6 @@ static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
   case ATTR_INT64: *out = (Bytes){field, sizeof(int64_t)}; return true;
   case ATTR_FLOAT: *out = (Bytes){field, sizeof(double)}; return true;
   case ATTR_BOOL: *out = (Bytes){field, sizeof(bool)}; return true;
-  case ATTR_COMPARISON_DIRECTION:
-  case ATTR_COMPARISON_TYPE:
-  case ATTR_FFT_TYPE:
-  case ATTR_TRANSPOSE:
-  case ATTR_RANDOM_DISTRIBUTION:
-  case ATTR_RANDOM_ALGORITHM:
-  case ATTR_FUSION_KIND: *out = (Bytes){field, sizeof(int)}; return true;
   case ATTR_INT64_LIST: *out = BYTES_OF(Int64List, int64_t, field); return true;
   case ATTR_SLICE: *out = BYTES_OF(SliceConfig, SliceDimension, field); return true;
   case ATTR_PADDING: *out = BYTES_OF(PaddingConfig, PaddingDimension, field); return true;
@@ -41,7 +35,11 @@ static bool value_bytes(AttributeKind kind, const void *field, Bytes *out) {
     *out = (Bytes){text, text ? strlen(text) + 1 : 0};
     return true;
   }
-  default: return false;
+  default: {
+    int count; /* of an enumeration's names */
+    *out = (Bytes){field, sizeof(int)};
+    return attribute_enum_names(kind, &count) != NULL;
+  }
   }
 }
 
@@ -116,17 +114,15 @@ uint64_t instruction_hash(uint64_t hash, const Instruction *x) {
   return hash;
 }
 
-enum { WORDS = 2, MAX_ATTRIBUTES = WORDS * 64 - 1 };
+enum { WORDS = 2 };
+_Static_assert(ATTRIBUTE_COUNT < WORDS * 64, "a row has no bit");
 
 /* Finds the table's rows of an operation's attributes, one bit each. */
 static void find_attributes(Opcode opcode, uint64_t *words) {
-  for (const char *name = opcode_rows[opcode].attributes; *name;) {
-    size_t length = strcspn(name, " ");
-    for (int i = 0; i < attribute_count && i < MAX_ATTRIBUTES; i++) {
-      const char *row = attribute_rows[i].name;
-      if (!strncmp(row, name, length) && !row[length]) words[i / 64] |= UINT64_C(1) << i % 64;
-    }
-    name += length + (name[length] == ' ');
+  const char *names = opcode_rows[opcode].attributes;
+  for (const AttributeRow *row; (row = attribute_next(&names));) {
+    size_t i = (size_t)(row - attribute_rows);
+    words[i / 64] |= UINT64_C(1) << i % 64;
   }
 }
 

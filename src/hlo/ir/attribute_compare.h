@@ -13,8 +13,6 @@ uint64_t computation_hash(Computation *computation);
 /* Of all but the attributes; operands count by their ids. */
 uint64_t instruction_hash(uint64_t hash, const Instruction *x);
 
-/* FNV-1a, for hashing more than attributes. */
-uint64_t hash_bytes(uint64_t hash, const void *data, size_t size);
 enum { HASH_SEED = 0x811c9dc5 };
 
 #endif

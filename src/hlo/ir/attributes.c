@@ -5,7 +5,8 @@
 
 enum { NONDEFAULT = 0, ALWAYS = 1, OPTIONAL = 2 };
 
-const AttributeRow attribute_rows[] = {
+/* ORDER ATTRIBUTE */
+const AttributeRow attribute_rows[ATTRIBUTE_COUNT] = {
 #define ATTRIBUTE(name, field, kind, default_value, print) \
   ATTRIBUTE_AS(name, #name, field, kind, default_value, print)
 #define ATTRIBUTE_AS(name, text, field, kind, default_value, print) \
@@ -20,7 +21,6 @@ const AttributeRow attribute_rows[] = {
 #undef ATTRIBUTE
 #undef ATTRIBUTE_AS
 };
-const int attribute_count = sizeof attribute_rows / sizeof *attribute_rows;
 
 int list_index(Int64List list, int64_t value) {
   int i = 0;
@@ -42,7 +42,7 @@ const AttributeRow *attribute_next(const char **names) {
   const char *name = *names + strspn(*names, " ");
   size_t length = strcspn(name, " ");
   *names = name + length;
-  for (int i = 0; length && i < attribute_count; i++) {
+  for (int i = 0; length && i < ATTRIBUTE_COUNT; i++) {
     const char *candidate = attribute_rows[i].name;
     if (*candidate != *name) continue; /* most of the time */
     if (!strncmp(candidate, name, length) && !candidate[length]) return &attribute_rows[i];

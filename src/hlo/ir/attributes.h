@@ -186,6 +186,7 @@ struct Attributes {
 };
 
 /* The grammars of attribute values in text. */
+/* The values of all lists begin with their count. */
 typedef enum AttributeKind {
   ATTR_INT64,
   ATTR_BOOL,
@@ -205,6 +206,7 @@ typedef enum AttributeKind {
   ATTR_REPLICA_GROUPS, /* {{0,1},{2,3}} or the iota form [2,2]<=[4]T(..) */
   ATTR_PAIR_LIST,
   ATTR_PRECISION_LIST, /* kept as text, e.g. {highest,default} */
+  /* Enumerations, with the names of attribute_enum_names: */
   ATTR_COMPARISON_DIRECTION,
   ATTR_COMPARISON_TYPE,
   ATTR_FFT_TYPE,
@@ -224,8 +226,15 @@ typedef struct AttributeRow {
   bool required; /* an operation that has it must state it in text */
 } AttributeRow;
 
-extern const AttributeRow attribute_rows[];
-extern const int attribute_count;
+/* ORDER ATTRIBUTE: the rows of attributes.def. */
+enum {
+#define ATTRIBUTE(name, field, kind, default_value, print) ROW_OF_##name,
+#include "hlo/ir/attributes.def"
+#undef ATTRIBUTE
+#undef ATTRIBUTE_AS
+  ATTRIBUTE_COUNT
+};
+extern const AttributeRow attribute_rows[ATTRIBUTE_COUNT];
 
 /* The attributes of every operation, written like those in opcodes.def. */
 #define COMMON_ATTRIBUTES                                                                      \

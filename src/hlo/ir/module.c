@@ -218,7 +218,7 @@ static const char *copy_text(Arena *arena, const char *text) {
 
 /* Which fields of Attributes are lists of integers, and which are strings, comes from the table. */
 static void copy_attributes(Arena *arena, Attributes *a) {
-  for (int i = 0; i < attribute_count; i++) {
+  for (int i = 0; i < ATTRIBUTE_COUNT; i++) {
     void *field = (char *)a + attribute_rows[i].offset;
     switch (attribute_rows[i].kind) {
     case ATTR_INT64_LIST: copy_list(arena, field); break;

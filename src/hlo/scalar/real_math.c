@@ -317,7 +317,8 @@ static Scalar reduce_bits(const Attributes *attributes, PrimitiveType type, Scal
   return scalar_load(type, memory, 0);
 }
 
-Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x) {
+/* Rounds a float to the exponent and mantissa bits that the instruction states. */
+static Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x) {
   return scalar_round(type, reduce_bits(attributes, working_type(type), x));
 }
 

@@ -26,9 +26,6 @@ Scalar complex_binary(Opcode opcode, PrimitiveType type, Scalar x, Scalar y);
 ** double or its angle is 2^40 or more. */
 bool complex_power(Scalar x, Scalar y, Scalar *result);
 
-/* reduce-precision of a float to the exponent and mantissa bits that the instruction states. */
-Scalar reduce_precision(const Attributes *attributes, PrimitiveType type, Scalar x);
-
 /* Whether `x direction y` holds. For `total_order`, floats must come as order keys. */
 bool scalar_compare(PrimitiveType type, ComparisonDirection direction, Scalar x, Scalar y);
 

@@ -460,15 +460,8 @@ static bool parse_value(Parser *p, const AttributeRow *row, Attributes *attribut
   case ATTR_REPLICA_GROUPS: return parse_replica_groups(p, field);
   case ATTR_PAIR_LIST: return parse_pairs(p, field);
   case ATTR_PRECISION_LIST: return parse_precision(p, field);
-  case ATTR_COMPARISON_DIRECTION:
-  case ATTR_COMPARISON_TYPE:
-  case ATTR_FFT_TYPE:
-  case ATTR_TRANSPOSE:
-  case ATTR_RANDOM_DISTRIBUTION:
-  case ATTR_RANDOM_ALGORITHM:
-  case ATTR_FUSION_KIND: return parse_enum(p, row->kind, field);
+  default: return parse_enum(p, row->kind, field);
   }
-  return false;
 }
 
 static const AttributeRow *find_row(const char *names, const Lexer *lexer) {
@@ -544,16 +537,8 @@ static bool check_required(Parser *p, const AttributeContext *context, const cha
   return true;
 }
 
-enum {
-#define ATTRIBUTE(name, field, kind, default_value, print) ROW_OF_##name,
-#include "hlo/ir/attributes.def"
-#undef ATTRIBUTE
-#undef ATTRIBUTE_AS
-  ROW_COUNT
-};
-
 bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, Attributes *out) {
-  bool seen[ROW_COUNT] = {false};
+  bool seen[ATTRIBUTE_COUNT] = {false};
   const char *at = p->lexer.start;
   if (!leading && p->lexer.kind != TOKEN_END && !parse_attribute(p, context, seen, out)) {
     return false;
@@ -565,6 +550,6 @@ bool parse_attributes(Parser *p, const AttributeContext *context, bool leading, 
 }
 
 bool require_no_attributes(Parser *p, const AttributeContext *context) {
-  bool seen[ROW_COUNT] = {false};
+  bool seen[ATTRIBUTE_COUNT] = {false};
   return check_required(p, context, p->lexer.start, seen);
 }

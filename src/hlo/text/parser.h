@@ -80,8 +80,6 @@ bool parser_error(Parser *p, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Reports "expected <what>, found <the current token>". */
 bool parser_expected(Parser *p, const char *what);
-/* Turns an Error whose position counts from `base` into one whose position counts from the text's start. */
-bool parser_rebase_error(Parser *p, const char *base);
 
 bool parser_accept(Parser *p, int kind); /* steps over the token if it is of that kind */
 bool parser_expect(Parser *p, int kind, const char *what); /* or fails: "expected <what>" */

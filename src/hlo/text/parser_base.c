@@ -68,7 +68,8 @@ bool parser_error(Parser *p, const char *at, const char *format, ...) {
   return set_error(p, at, message);
 }
 
-bool parser_rebase_error(Parser *p, const char *base) {
+/* Turns an Error whose position counts from `base` into one whose position counts from the text's start. */
+static bool rebase_error(Parser *p, const char *base) {
   if (!p->error) return false;
   char message[ERROR_MESSAGE_SIZE];
   memcpy(message, p->error->message, sizeof message);
@@ -204,7 +205,7 @@ const Shape *parse_shape(Parser *p) {
   const char *start = p->lexer.start, *end;
   const Shape *shape = shape_parse_range(p->arena, start, p->lexer.limit, &end, p->error);
   if (!shape) {
-    parser_rebase_error(p, start);
+    rebase_error(p, start);
     return NULL;
   }
   lexer_seek(&p->lexer, end);

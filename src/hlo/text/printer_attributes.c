@@ -176,35 +176,19 @@ static bool is_default(const AttributeRow *row, const void *field) {
   case ATTR_INT64: return *(const int64_t *)field == row->default_value;
   case ATTR_BOOL: return *(const bool *)field == (row->default_value != 0);
   case ATTR_FLOAT: return *(const double *)field == 0;
-  case ATTR_INT64_LIST: return ((const Int64List *)field)->count == 0;
   case ATTR_STRING:
   case ATTR_RAW:
   case ATTR_PRECISION_LIST: return *(const char *const *)field == NULL;
   case ATTR_SHAPE: return *(const Shape *const *)field == NULL;
-  case ATTR_SHAPE_LIST: return ((const ShapeList *)field)->count == 0;
   case ATTR_COMPUTATION: return *(Computation *const *)field == NULL;
-  case ATTR_COMPUTATION_LIST: return ((const ComputationList *)field)->count == 0;
-  case ATTR_INSTRUCTION_LIST: return ((const InstructionList *)field)->count == 0;
-  case ATTR_SLICE: return ((const SliceConfig *)field)->count == 0;
-  case ATTR_PADDING: return ((const PaddingConfig *)field)->count == 0;
-  case ATTR_WINDOW: return ((const Window *)field)->count == 0;
-  case ATTR_REPLICA_GROUPS: return ((const ReplicaGroups *)field)->count == 0;
-  case ATTR_PAIR_LIST: return ((const PairList *)field)->count == 0;
   case ATTR_CONV_DIMS: {
     static const ConvDims none;
     const ConvDims *dims = field;
     return dims->spatial == 0 && dims->input_feature == none.input_feature &&
            dims->input_batch == none.input_batch;
   }
-  case ATTR_COMPARISON_DIRECTION:
-  case ATTR_COMPARISON_TYPE:
-  case ATTR_FFT_TYPE:
-  case ATTR_TRANSPOSE:
-  case ATTR_RANDOM_DISTRIBUTION:
-  case ATTR_RANDOM_ALGORITHM:
-  case ATTR_FUSION_KIND: return *(const int *)field == 0;
+  default: return *(const int *)field == 0; /* the count of a list, or an enumeration */
   }
-  return true;
 }
 
 static void print_value(const Printer *printer, const AttributeRow *row, const void *field) {
@@ -230,13 +214,7 @@ static void print_value(const Printer *printer, const AttributeRow *row, const v
   case ATTR_CONV_DIMS: print_conv_dims(out, field); break;
   case ATTR_REPLICA_GROUPS: print_replica_groups(out, field); break;
   case ATTR_PAIR_LIST: print_pairs(out, field); break;
-  case ATTR_COMPARISON_DIRECTION:
-  case ATTR_COMPARISON_TYPE:
-  case ATTR_FFT_TYPE:
-  case ATTR_TRANSPOSE:
-  case ATTR_RANDOM_DISTRIBUTION:
-  case ATTR_RANDOM_ALGORITHM:
-  case ATTR_FUSION_KIND: print_enum(out, row->kind, *(const int *)field); break;
+  default: print_enum(out, row->kind, *(const int *)field);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/min_max.h"
 #include "kernels/contraction/direct.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/contraction/small.h"
@@ -14,8 +15,6 @@ enum {
 };
 
 /* ---- Plans ---- */
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Returns whether to swap rows and columns: columns that are contiguous in the result can be stored as vectors. */
 static bool should_swap(const Contraction *c) {

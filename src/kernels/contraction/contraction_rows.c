@@ -2,14 +2,13 @@
 ** Plans chunks of a contraction that complete whole rows of its result. Operations on these rows can then
 ** follow while the rows are in the cache (compile/row_groups.c). A row has all columns.
 */
+#include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 
 enum {
   ENOUGH_CHUNKS = 16,              /* for up to 16 threads */
   MAX_PRODUCTS = 32 * 1000 * 1000, /* of a chunk: about two milliseconds */
 };
-
-static int divide_up(int64_t a, int64_t b) { return (int)((a + b - 1) / b); }
 
 /* Returns whether the result is contiguous in the order batch, row, column. */
 static bool is_in_order(const Contraction *c) {
@@ -34,7 +33,7 @@ void contraction_plan_rows(ContractionPlan *plan, const Contraction *c) {
   }
   /* Units are numbered by rows, then by columns. */
   int64_t whole = divide_up(units, plan->tiles[RHS]) * plan->tiles[RHS];
-  int chunks = divide_up(plan->units, units);
+  int chunks = (int)divide_up(plan->units, units);
   double products = (double)(plan->tile[LHS] * plan->tile[RHS]) * (double)axes_size(&c->depth);
   if (divide_up(plan->units, whole) < (chunks < ENOUGH_CHUNKS ? chunks : ENOUGH_CHUNKS) ||
       (whole > units && products * (double)whole > MAX_PRODUCTS)) {

@@ -1,6 +1,7 @@
 /* Contracts operands in place, with lists of offsets: see direct.h. */
 #include "kernels/contraction/direct.h"
 
+#include "base/min_max.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/contraction/pack.h"
 
@@ -12,8 +13,6 @@ enum {
   MIN_COLUMNS = 64,       /* of a part, if there are as many */
   WANTED_UNITS = 16,
 };
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t round_up(int64_t a, int64_t step) { return divide_up(a, step) * step; }
 

@@ -200,7 +200,7 @@ static void plan_parts(DotPlan *p, int *chunks) {
   int64_t units = tiles * per_tile;
   p->units_per_chunk = max_i64(plan->units_per_chunk, units / MAX_CHUNKS + 1);
   chunks[PHASE_PACK] = 1;
-  chunks[PHASE_MULTIPLY] = (int)((units + p->units_per_chunk - 1) / p->units_per_chunk);
+  chunks[PHASE_MULTIPLY] = (int)divide_up(units, p->units_per_chunk);
   p->parts_at = (p->kernel.scratch_bytes * p->ragged.copies + 7) & -8;
   p->kernel.scratch_bytes = p->parts_at + (p->parts + 1) * (int64_t)sizeof(Part);
 }

@@ -35,7 +35,7 @@ static int find_module(void) {
   return fused_module;
 }
 
-bool lanes_are_fused(void) {
+static bool lanes_are_fused(void) {
   int module = fused_module;
   return (module == UNKNOWN ? find_module() : module) != NONE;
 }

@@ -85,6 +85,5 @@ extern const LaneLoops lane_loops[LANE_KINDS];
 */
 const LaneLoops *lanes_of(LaneKind kind);
 void lanes_allow_fused(bool allow);
-bool lanes_are_fused(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* Packs blocks of an operand into panels: see pack.h. */
 #include "kernels/contraction/pack.h"
+#include "base/min_max.h"
 
 #include <string.h>
 #include <wasm_simd128.h>
@@ -309,7 +310,7 @@ int panel_lines(const Arithmetic *arithmetic, Operand operand) {
 }
 
 int panel_depth(const Arithmetic *arithmetic, int count) {
-  return (count + arithmetic->lane_elements - 1) / arithmetic->lane_elements * arithmetic->reals;
+  return divide_up(count, arithmetic->lane_elements) * arithmetic->reals;
 }
 
 static bool are_neighbours(const size_t *line, int64_t count) {

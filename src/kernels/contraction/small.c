@@ -1,5 +1,6 @@
 /* Multiplies small matrices in place or from copies in the first cache: see small.h. */
 #include "kernels/contraction/small.h"
+#include "base/min_max.h"
 
 #include <string.h>
 #include <wasm_simd128.h>
@@ -8,7 +9,7 @@ enum {
   COPY_BYTES = 16384, /* max bytes of each copy, so that they stay in the first cache */
 };
 
-static int64_t round_up(int64_t a, int64_t step) { return (a + step - 1) / step * step; }
+static int64_t round_up(int64_t a, int64_t step) { return divide_up(a, step) * step; }
 
 /* ---- Planning ---- */
 
@@ -17,7 +18,7 @@ static void set_sizes(Small *s, const Contraction *c, const Arithmetic *arithmet
   int64_t lanes = arithmetic->lane_elements;
   s->rows = axes_size(&c->rows);
   s->columns = axes_size(&c->columns) * arithmetic->reals;
-  s->depth = (axes_size(&c->depth) + lanes - 1) / lanes * arithmetic->reals;
+  s->depth = divide_up(axes_size(&c->depth), lanes) * arithmetic->reals;
   s->padded = round_up(s->columns, 16 / arithmetic->lane_bytes);
 }
 

@@ -79,8 +79,8 @@ static KernelPlan *plan(const Instruction *x, Arena *arena) {
   p->row = row_routine(p->type);
   double work = ((double)sizes.entries + (double)sizes.rows) * (double)sizes.columns;
   int64_t chunks = work / MIN_WORK < MAX_CHUNKS ? (int64_t)(work / MIN_WORK) + 1 : MAX_CHUNKS;
-  p->per_chunk = (sizes.rows + chunks - 1) / chunks;
-  kernel_phases(&p->kernel, arena, 1)[0] = (int)((sizes.rows + p->per_chunk - 1) / p->per_chunk);
+  p->per_chunk = divide_up(sizes.rows, chunks);
+  kernel_phases(&p->kernel, arena, 1)[0] = (int)divide_up(sizes.rows, p->per_chunk);
   p->kernel.is_long = work > 1e6;
   return &p->kernel;
 }

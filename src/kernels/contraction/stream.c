@@ -13,6 +13,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "base/min_max.h"
 #include "kernels/contraction/elements.h"
 
 enum {
@@ -26,8 +27,6 @@ enum {
 };
 
 /* ---- Planning ---- */
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -121,7 +120,7 @@ static Vectors load_vectors(const Contraction *c, const Arithmetic *arithmetic, 
   size_t bytes = (size_t)type_bytes(loader.from), out_bytes = (size_t)type_bytes(loader.element);
   int lanes = arithmetic->lane_elements, reals = arithmetic->reals;
   Vectors vectors = {.count = (int)rows * reals,
-                     .depth = (int)((count + lanes - 1) / lanes) * (along_depth ? reals : 1)};
+                     .depth = (int)divide_up(count, lanes) * (along_depth ? reals : 1)};
   if (!loader.run && reals == 1 && count % lanes == 0 && (depth == 1 || count == 1)) {
     vectors.data = from;
     vectors.stride = (size_t)row * bytes;

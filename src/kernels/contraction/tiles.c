@@ -15,6 +15,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "base/min_max.h"
 #include "kernels/contraction/pack.h"
 
 enum {
@@ -33,8 +34,6 @@ enum {
 };
 
 /* ---- Planning ---- */
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Returns the size of equal tiles: a multiple of `step`, about `most` at most. */
 static int64_t equal_tiles(int64_t lines, int64_t most, int64_t step) {

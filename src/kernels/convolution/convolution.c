@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/convolution/window.h"
@@ -112,8 +113,8 @@ static void contraction_of(const Convolution *conv, const int64_t *class, Contra
           S16;
   for (int i = 0; i < dims->spatial; i++) {
     const Line *line = &conv->lines[i];
-    LineClass own = {.places = (line->places + line->classes - 1) / line->classes,
-                     .taps = (line->taps + line->tap_step - 1) / line->tap_step};
+    LineClass own = {.places = divide_up(line->places, line->classes),
+                     .taps = divide_up(line->taps, line->tap_step)};
     if (class) own = line_class(line, class[i]);
     int64_t lhs_stride = conv->lhs_strides[dims->input_spatial[i]];
     int64_t rhs_stride = rhs_strides[dims->kernel_spatial[i]];
@@ -325,7 +326,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   p->kernel.scratch_bytes =
       copy_bytes(&p->conv) + rhs_copy_bytes(&p->conv) + contraction_scratch_bytes(&p->plan);
   int *chunks = kernel_phases(&p->kernel, arena, PHASES);
-  int64_t rhs_chunks = (rhs_elements(&p->conv) + COPY_ELEMENTS - 1) / COPY_ELEMENTS;
+  int64_t rhs_chunks = divide_up(rhs_elements(&p->conv), COPY_ELEMENTS);
   chunks[COPY_PHASE] = (int)(lhs_chunks(&p->conv) + rhs_chunks);
   contraction_phases(&p->plan, chunks + FIRST_CONTRACTION_PHASE);
   return &p->kernel;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "base/min_max.h"
 #include "kernels/contraction/elements.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/window.h"
@@ -94,8 +95,6 @@ static void set_lines(Depthwise *d) {
     d->lhs_stride[0] = d->rhs_stride[0] = d->out_stride[0] = 0;
   }
 }
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static void set_units(Depthwise *d) {
   const Line *last = &d->lines[d->outer];

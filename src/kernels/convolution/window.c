@@ -1,5 +1,6 @@
 /* Computes the classes, places and taps of a spatial dimension: see window.h. */
 #include "kernels/convolution/window.h"
+#include "base/min_max.h"
 
 static int64_t common_divisor(int64_t a, int64_t b) {
   while (b) {
@@ -38,13 +39,13 @@ int64_t line_classes(const Line *line) {
 }
 
 LineClass line_class(const Line *line, int64_t class) {
-  LineClass c = {.places = (line->places - class + line->classes - 1) / line->classes};
+  LineClass c = {.places = divide_up(line->places - class, line->classes)};
   int64_t dilated = class * line->stride - line->padding;
   while (c.first_tap < line->taps && dilated % line->base_dilation != 0) {
     c.first_tap++;
     dilated += line->tap_dilation;
   }
-  c.taps = (line->taps - c.first_tap + line->tap_step - 1) / line->tap_step;
+  c.taps = divide_up(line->taps - c.first_tap, line->tap_step);
   c.element = dilated / line->base_dilation;
   return c;
 }
@@ -54,7 +55,7 @@ LineClass line_place(const Line *line, LineClass class, int64_t index) {
   c.places = 1;
   c.element += index * line->place_elements;
   if (c.element < 0) {
-    int64_t before = (-c.element + line->tap_elements - 1) / line->tap_elements;
+    int64_t before = divide_up(-c.element, line->tap_elements);
     if (before > c.taps) before = c.taps;
     c.taps -= before;
     c.first_tap += before * line->tap_step;

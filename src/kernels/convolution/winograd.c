@@ -21,6 +21,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "base/min_max.h"
 #include "kernels/contraction/contraction_plan.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/kernels.h"
@@ -52,8 +53,6 @@ typedef struct Winograd {
 
 /* The phases of a round. One phase before them transforms the kernel. */
 enum { TRANSFORM_LHS, MULTIPLY, TRANSFORM_OUT = MULTIPLY + CONTRACTION_PHASES, ROUND_PHASES };
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- Planning ---- */
 

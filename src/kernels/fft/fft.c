@@ -93,9 +93,9 @@ static void finish_pass(FftPlan *plan, Step *step) {
   int64_t reals = step->tiles * 2 * pass->transform->room * pass->lanes;
   int64_t bytes = (fft_tile_bytes(pass, plan->real) + 63) & -64;
   int64_t most = bytes <= SMALL_TILE ? MAX_CHUNKS + reals / LONG_CHUNK : MAX_CHUNKS;
-  int64_t chunks = min_i64(most, (reals + CHUNK_REALS - 1) / CHUNK_REALS);
+  int64_t chunks = min_i64(most, divide_up(reals, CHUNK_REALS));
   chunks = min_i64(chunks, step->tiles);
-  step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
+  step->tiles_per_chunk = divide_up(step->tiles, chunks);
   if (bytes > plan->tile_bytes) plan->tile_bytes = bytes;
   step->tile_pairs = pass->transform->room * pass->lanes;
   plan->is_long |= step->tiles_per_chunk * step->tile_pairs > LONG_PAIRS;
@@ -133,7 +133,7 @@ static void fill_tile_root(const FftTable *t, void *table, int64_t i) {
 /* Adds the factors between the two passes over a line of n. */
 static void add_factors(FftTables *tables, FftPass *pass, int64_t n) {
   int64_t length = pass->transform->length, lanes = pass->lanes;
-  int64_t blocks = (pass->group + lanes - 1) / lanes;
+  int64_t blocks = divide_up(pass->group, lanes);
   FftTable *of_lanes =
       fft_add_table(tables, &pass->lane_roots, 2 * length * lanes, length * lanes, fill_lane_root);
   FftTable *of_tiles = fft_add_table(tables, &pass->tile_roots, 2 * length * blocks,
@@ -155,7 +155,7 @@ static void add_pairs(const AxisJob *job, Place from, Place to, int64_t from_lin
   step->blocks = (h / 2 + CHUNK_PAIRS) / CHUNK_PAIRS;
   step->tiles = job->outer * step->blocks;
   int64_t chunks = min_i64(4 * MAX_CHUNKS, step->tiles);
-  step->tiles_per_chunk = (step->tiles + chunks - 1) / chunks;
+  step->tiles_per_chunk = divide_up(step->tiles, chunks);
 }
 
 /* Adds the two passes over lines of n = n1 n2 complex numbers. */
@@ -310,7 +310,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   }
   for (int i = 0; i < p->count; i++) {
     const Step *step = &p->steps[i];
-    chunks[i] = (int)((step->tiles + step->tiles_per_chunk - 1) / step->tiles_per_chunk);
+    chunks[i] = (int)divide_up(step->tiles, step->tiles_per_chunk);
     if (!step->pairs && chunks[i] > most) most = chunks[i];
   }
   p->most = most;

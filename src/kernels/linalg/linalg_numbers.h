@@ -106,11 +106,19 @@ static inline void store(Number *to, Vector v) { memcpy(to, &v, sizeof v); }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
+/* Functions that linalg_wide.c and linalg_exact.c call too, in double. */
+#if IS_NARROW
+#define SHARED static
+#else
+#define SHARED
+#endif
+
 #define subtract_row NAMED(linalg_subtract_row)
 #define inner        NAMED(linalg_inner)
 
 /* y -= a x. */
-__attribute__((noinline)) void subtract_row(Number *y, Number a, const Number *x, ptrdiff_t count) {
+__attribute__((noinline)) SHARED void subtract_row(Number *y, Number a, const Number *x,
+                                                   ptrdiff_t count) {
   Factor factor = factor_of(a);
   ptrdiff_t i = 0;
   for (; i + 2 * WIDTH <= count; i += 2 * WIDTH) {
@@ -165,8 +173,8 @@ static inline Number short_inner(const Number *x, const Number *y, ptrdiff_t cou
 #endif
 }
 
-__attribute__((noinline)) Number inner(const Number *x, const Number *y, ptrdiff_t count,
-                                       bool conjugates) {
+__attribute__((noinline)) SHARED Number inner(const Number *x, const Number *y, ptrdiff_t count,
+                                              bool conjugates) {
   return short_inner(x, y, count, conjugates);
 }
 
@@ -280,11 +288,9 @@ static void subtract_packed(const LaneLoops *loops, ptrdiff_t rows, ptrdiff_t co
 ** columns and a block of the depth at a time. Returns the number of rows done; 0 if the product is too small. A complex
 ** product (parts = 2) is a real one of twice the depth. All sizes are in reals.
 */
-__attribute__((noinline, minsize)) ptrdiff_t subtract_panels(ptrdiff_t parts, ptrdiff_t rows,
-                                                             ptrdiff_t columns, const Real *a,
-                                                             ptrdiff_t a_row, ptrdiff_t depth,
-                                                             const Real *b, ptrdiff_t b_stride,
-                                                             Real *c, ptrdiff_t c_stride) {
+__attribute__((noinline, minsize)) SHARED ptrdiff_t
+subtract_panels(ptrdiff_t parts, ptrdiff_t rows, ptrdiff_t columns, const Real *a, ptrdiff_t a_row,
+                ptrdiff_t depth, const Real *b, ptrdiff_t b_stride, Real *c, ptrdiff_t c_stride) {
   const LaneLoops *loops = lanes_of(IS_NARROW ? LANES_F32 : LANES_F64);
   ptrdiff_t high = rows - rows % loops->panel_rows, wide = columns - columns % PANEL_REALS;
   if (rows < 3 * loops->panel_rows || columns < 2 * PANEL_REALS || depth < MIN_PACKED) return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "base/min_max.h"
 #include "value/scalar.h"
 
 enum { PIECE = 1 << 16, PIECE_ELEMENTS = 256, TILE = 16, STRIP = 4 * TILE, MAX_INLINE = 256 };
@@ -41,9 +42,9 @@ Box box_padded(const Instruction *pad) {
   for (int d = 0; d < operand->rank; d++) {
     const PaddingDimension *padding = &pad->a->padding.items[d];
     int64_t step = padding->interior + 1, first = 0, end = operand->dims[d];
-    if (padding->low < 0) first = (-padding->low + step - 1) / step;
+    if (padding->low < 0) first = divide_up(-padding->low, step);
     int64_t room = result->dims[d] - padding->low; /* the last one is below it */
-    if (end > (room + step - 1) / step) end = (room + step - 1) / step;
+    if (end > divide_up(room, step)) end = divide_up(room, step);
     box.sizes[d] = end > first ? end - first : 0;
     box.from += first * box.from_strides[d];
     box.to += (padding->low + first * step) * box.to_strides[d];
@@ -106,7 +107,7 @@ static void plan_tiles(BoxMove *move, int row) {
   move->row_from = box->from_strides[row];
   move->row_to = box->to_strides[row];
   take_out(box, row);
-  move->pieces = (move->rows + STRIP - 1) / STRIP;
+  move->pieces = divide_up(move->rows, STRIP);
   move->unit_bytes = move->count * move->width * STRIP;
 }
 
@@ -118,7 +119,7 @@ void box_plan(BoxMove *move, const Box *original, int width) {
   if (last >= 0 && box->from_strides[last] == width && box->to_strides[last] == width) {
     move->run = box->sizes[last] * width;
     box->rank--;
-    move->pieces = (move->run + PIECE - 1) / PIECE;
+    move->pieces = divide_up(move->run, PIECE);
     move->unit_bytes = move->run < PIECE ? move->run : PIECE;
   } else if (last >= 0) {
     move->kind = MOVE_ELEMENTS;
@@ -126,7 +127,7 @@ void box_plan(BoxMove *move, const Box *original, int width) {
     move->from = box->from_strides[last];
     move->to = box->to_strides[last];
     box->rank--;
-    move->pieces = (move->count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS;
+    move->pieces = divide_up(move->count, PIECE_ELEMENTS);
     int64_t piece = move->count < PIECE_ELEMENTS ? move->count : PIECE_ELEMENTS;
     move->unit_bytes = piece * width * 4; /* single elements are slower than copies */
     int row = move->to == width ? contiguous_source(box, width) : -1;

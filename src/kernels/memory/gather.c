@@ -4,6 +4,7 @@
 */
 #include <string.h>
 
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
@@ -103,11 +104,11 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   plan_batch(plan, a, operand, indices, instruction->shape);
   plan_components(plan, a, operand, indices);
   int64_t work = plan->window.units * plan->window.unit_bytes + 16;
-  plan->windows_per_chunk = (plan->windows + MAX_CHUNKS - 1) / MAX_CHUNKS;
+  plan->windows_per_chunk = divide_up(plan->windows, MAX_CHUNKS);
   if (plan->windows_per_chunk < CHUNK_WORK / work) plan->windows_per_chunk = CHUNK_WORK / work;
   if (plan->windows_per_chunk < 1) plan->windows_per_chunk = 1;
   int *chunks = kernel_phases(&plan->base, arena, 1);
-  chunks[0] = (int)((plan->windows + plan->windows_per_chunk - 1) / plan->windows_per_chunk);
+  chunks[0] = (int)divide_up(plan->windows, plan->windows_per_chunk);
   return &plan->base;
 }
 

@@ -4,6 +4,7 @@
 */
 #include <string.h>
 
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
@@ -54,11 +55,9 @@ static bool add_parts(MovePlan *plan, const Instruction *instruction, Arena *are
   return true;
 }
 
-static int64_t rounded_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int fill_chunks(const Instruction *instruction) {
   if (instruction->opcode != HLO_PAD) return 0;
-  return (int)rounded_up(shape_bytes(instruction->shape), CHUNK_BYTES);
+  return (int)divide_up(shape_bytes(instruction->shape), CHUNK_BYTES);
 }
 
 static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
@@ -69,13 +68,13 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   for (int i = 0; i < plan->part_count; i++) {
     bytes += plan->parts[i].move.unit_bytes * plan->parts[i].move.units;
   }
-  int64_t most = CHUNK_BYTES / rounded_up(bytes + 1, plan->units + 1);
-  plan->units_per_chunk = rounded_up(plan->units, MAX_CHUNKS);
+  int64_t most = CHUNK_BYTES / divide_up(bytes + 1, plan->units + 1);
+  plan->units_per_chunk = divide_up(plan->units, MAX_CHUNKS);
   if (plan->units_per_chunk < most) plan->units_per_chunk = most;
   if (plan->units_per_chunk < 1) plan->units_per_chunk = 1;
   int *chunks = kernel_phases(&plan->base, arena, 2);
   chunks[0] = fill_chunks(instruction);
-  chunks[1] = (int)rounded_up(plan->units, plan->units_per_chunk);
+  chunks[1] = (int)divide_up(plan->units, plan->units_per_chunk);
   return &plan->base;
 }
 

@@ -4,6 +4,7 @@
 */
 #include <string.h>
 
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 #include "kernels/memory/box.h"
 
@@ -16,8 +17,6 @@ typedef struct UpdatePlan {
   int64_t row, piece;        /* bytes; 0: there is nothing to write */
   int64_t pieces, per_chunk; /* pieces in a row; pieces in a chunk */
 } UpdatePlan;
-
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static KernelPlan *plan(const Instruction *x, Arena *arena) {
   if (x->opcode != HLO_DYNAMIC_UPDATE_SLICE || shape_elements(x->shape) == 0) return NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <wasm_simd128.h>
 
+#include "base/min_max.h"
 #include "kernels/kernels.h"
 #include "value/rng.h"
 
@@ -234,7 +235,7 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   GeneratorPlan *p = ARENA_NEW(arena, GeneratorPlan);
   p->generator = g;
   int *chunks = kernel_phases(&p->kernel, arena, 1);
-  chunks[0] = g.counters <= CHUNK ? 1 : (int)((g.counters + CHUNK - 1) / CHUNK); /* 1: the state */
+  chunks[0] = g.counters <= CHUNK ? 1 : (int)divide_up(g.counters, CHUNK); /* 1: the state */
   return &p->kernel;
 }
 

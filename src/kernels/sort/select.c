@@ -161,9 +161,9 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   p->size = shape->dims[shape->rank - 1];
   p->lines = shape_elements(shape) / p->size;
   p->k = instruction->a->k;
-  p->ranges = (p->size + RANGE - 1) / RANGE;
+  p->ranges = divide_up(p->size, RANGE);
   p->digit_bits = p->size < SHORT ? SHORT_BITS : DIGIT_BITS;
-  p->rounds = (8 * p->key.bytes + p->digit_bits - 1) / p->digit_bits;
+  p->rounds = divide_up(8 * p->key.bytes, p->digit_bits);
   p->slots = p->ranges > 1 ? p->lines : min_i64(p->lines, MAX_CHUNKS);
   int *chunks = kernel_phases(&p->kernel, arena, p->ranges > 1 ? 2 * p->rounds + 1 : 1);
   for (int phase = 0; phase < p->kernel.phases; phase++) {

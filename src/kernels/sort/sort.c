@@ -105,10 +105,10 @@ static int64_t slot_bytes(const Sort *sort) {
 }
 
 static void plan_slots(Sort *sort) {
-  sort->ranges = (sort->lines.size + RANGE - 1) / RANGE;
+  sort->ranges = divide_up(sort->lines.size, RANGE);
   sort->slots = sort->lines.count;
   if (sort->ranges > 1) return;
-  int64_t by_work = (sort->lines.count * sort->lines.size + MIN_WORK - 1) / MIN_WORK;
+  int64_t by_work = divide_up(sort->lines.count * sort->lines.size, MIN_WORK);
   int64_t by_memory = SLOT_MEMORY / slot_bytes(sort) + 1;
   sort->slots = min_i64(min_i64(sort->lines.count, MAX_SLOTS), min_i64(by_work, by_memory));
 }

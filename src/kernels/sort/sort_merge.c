@@ -82,9 +82,9 @@ static int levels_of(int64_t size) {
 
 static Plan plan_of(const Instruction *instruction) {
   Plan p = {.lines = sort_lines(instruction), .operands = instruction->operand_count};
-  p.blocks = (p.lines.size + BLOCK - 1) / BLOCK;
+  p.blocks = divide_up(p.lines.size, BLOCK);
   p.lines_per_chunk = max_i64(BLOCK / p.lines.size, 1);
-  p.chunks = (p.lines.count + p.lines_per_chunk - 1) / p.lines_per_chunk * p.blocks;
+  p.chunks = divide_up(p.lines.count, p.lines_per_chunk) * p.blocks;
   p.levels = levels_of(p.lines.size);
   p.block_levels = levels_of(min_i64(p.lines.size, BLOCK));
   return p;

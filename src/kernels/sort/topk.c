@@ -182,13 +182,13 @@ static KernelPlan *plan(const Instruction *instruction, Arena *arena) {
   p->k = k;
   p->capacity = k > SHORT ? 2 * k : k;
   p->range = k > RANGE / RANGE_OF_K ? RANGE_OF_K * k : RANGE;
-  p->ranges = (size + p->range - 1) / p->range;
+  p->ranges = divide_up(size, p->range);
   p->units = p->lines * p->ranges;
   int64_t unit = size < p->range ? size : p->range;
-  int64_t chunks = min_i64(MAX_CHUNKS, (p->units * unit + MIN_WORK - 1) / MIN_WORK);
-  p->per_chunk = (p->units + chunks - 1) / chunks;
+  int64_t chunks = min_i64(MAX_CHUNKS, divide_up(p->units * unit, MIN_WORK));
+  p->per_chunk = divide_up(p->units, chunks);
   int *all = kernel_phases(&p->kernel, arena, p->ranges > 1 ? 2 : 1);
-  all[0] = (int)((p->units + p->per_chunk - 1) / p->per_chunk);
+  all[0] = (int)divide_up(p->units, p->per_chunk);
   if (p->ranges > 1) all[1] = (int)min_i64(p->lines, MAX_CHUNKS);
   p->candidates_at = (p->ranges > 1 && all[1] > all[0] ? all[1] : all[0]) * list_bytes(p);
   p->kernel.scratch_bytes =

@@ -458,26 +458,16 @@ static const struct {
     {HLO_REDUCE_WINDOW, order_reduce_window},
 };
 
-static bool apply_in_order(Computation *computation) {
-  bool changed = false;
-  for (int i = 0, count = computation->count; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    for (size_t k = 0; k < sizeof ordered / sizeof *ordered; k++) {
-      if (x->opcode != ordered[k].opcode || !applies_more(x, x->a->to_apply)) continue;
-      ordered[k].order(computation, x);
-      changed = true;
-      break;
-    }
+static bool apply(Instruction *x, void *data) {
+  for (size_t k = 0; k < sizeof ordered / sizeof *ordered; k++) {
+    if (x->opcode != ordered[k].opcode || !applies_more(x, x->a->to_apply)) continue;
+    ordered[k].order(x->parent, x);
+    return true;
   }
-  if (changed) computation_sort(computation);
-  return changed;
+  return false;
 }
 
 bool pass_apply_in_order(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
   module_measure(module);
-  for (int i = 0; i < count; i++) changed |= apply_in_order(module->computations[i]);
-  if (changed) module_keep_reached(module);
-  return changed;
+  return rewrite_each(module, apply, NULL);
 }

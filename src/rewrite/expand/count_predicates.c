@@ -15,7 +15,9 @@ static bool is_of_predicates(const Instruction *x) {
          x->operands[0]->shape->type == PRED && x->operands[1]->shape->type == PRED;
 }
 
-static void count(Computation *computation, Instruction *x) {
+static bool count(Instruction *x, void *data) {
+  if (!is_of_predicates(x) || x->a->control_predecessors.count) return false;
+  Computation *computation = x->parent;
   Arena *arena = computation->module->arena;
   Instruction *bytes[2];
   for (int i = 0; i < 2; i++) {
@@ -32,20 +34,7 @@ static void count(Computation *computation, Instruction *x) {
   attributes_init(&a);
   a.direction = COMPARE_NE;
   instruction_become(x, HLO_COMPARE, sides, 2, &a);
+  return true;
 }
 
-static bool count_predicates(Computation *computation) {
-  bool changed = false;
-  for (int i = 0, instructions = computation->count; i < instructions; i++) {
-    Instruction *x = computation->instructions[i];
-    if (!is_of_predicates(x) || x->a->control_predecessors.count) continue;
-    count(computation, x);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
-}
-
-bool pass_count_predicates(Module *module) {
-  return for_each_computation(module, count_predicates);
-}
+bool pass_count_predicates(Module *module) { return rewrite_each(module, count, NULL); }

@@ -81,7 +81,8 @@ static bool is_floating_unary(const Instruction *x) {
          shape_compatible(x->shape, x->operands[0]->shape);
 }
 
-static bool rename_call(Instruction *x) {
+static bool rename_call(Instruction *x, void *data) {
+  if (x->opcode != HLO_CUSTOM_CALL || !x->a->custom_call_target) return false;
   Attributes attributes;
   attributes_init(&attributes);
   if (is_hint(x) && gives_nothing(x)) {
@@ -97,13 +98,4 @@ static bool rename_call(Instruction *x) {
   return true;
 }
 
-static bool rename_calls(Computation *computation) {
-  bool changed = false;
-  for (int i = 0; i < computation->count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_CUSTOM_CALL && x->a->custom_call_target) changed |= rename_call(x);
-  }
-  return changed;
-}
-
-bool pass_custom_calls(Module *module) { return for_each_computation(module, rename_calls); }
+bool pass_custom_calls(Module *module) { return rewrite_each(module, rename_call, NULL); }

@@ -220,34 +220,23 @@ static void map_reduce(const Applied *e) {
   become_parts(x, results, count);
 }
 
-static bool expand_applied(Computation *computation) {
-  bool changed = false;
-  for (int i = 0, count = computation->count; i < count; i++) {
-    Applied e = {.x = computation->instructions[i], .computation = computation};
-    e.arena = computation->module->arena;
-    bool is_map = e.x->opcode == HLO_MAP;
-    if (!is_map && e.x->opcode != HLO_REDUCE) continue;
-    bool more = applies_more(e.x, e.x->a->to_apply);
-    bool maps = !is_map && is_over_nothing(e.x);
-    if (!more && !maps) continue;
-    if (maps) {
-      map_reduce(&e);
-    } else if (is_map) {
-      expand_map(&e);
-    } else {
-      expand_reduce(&e);
-    }
-    changed = true;
+static bool expand(Instruction *x, void *data) {
+  Applied e = {.x = x, .computation = x->parent, .arena = x->parent->module->arena};
+  bool is_map = x->opcode == HLO_MAP;
+  if (!is_map && x->opcode != HLO_REDUCE) return false;
+  bool more = applies_more(x, x->a->to_apply), maps = !is_map && is_over_nothing(x);
+  if (!more && !maps) return false;
+  if (maps) {
+    map_reduce(&e);
+  } else if (is_map) {
+    expand_map(&e);
+  } else {
+    expand_reduce(&e);
   }
-  if (changed) computation_sort(computation);
-  return changed;
+  return true;
 }
 
 bool pass_expand_applied(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
   module_measure(module);
-  for (int i = 0; i < count; i++) changed |= expand_applied(module->computations[i]);
-  if (changed) module_keep_reached(module);
-  return changed;
+  return rewrite_each(module, expand, NULL);
 }

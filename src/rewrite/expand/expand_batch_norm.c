@@ -135,27 +135,14 @@ static bool plan_batch_norm(BatchNorm *b, Instruction *x) {
   return true;
 }
 
-static bool expand(Computation *computation) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    BatchNorm b;
-    Instruction *x = computation->instructions[i];
-    bool trains = x->opcode == HLO_BATCH_NORM_TRAINING,
-         infers = x->opcode == HLO_BATCH_NORM_INFERENCE;
-    if (!trains && !infers && x->opcode != HLO_BATCH_NORM_GRAD) continue;
-    if (!plan_batch_norm(&b, x)) continue;
-    (trains ? expand_training : infers ? expand_inference : expand_gradient)(&b);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool expand(Instruction *x, void *data) {
+  BatchNorm b;
+  bool trains = x->opcode == HLO_BATCH_NORM_TRAINING,
+       infers = x->opcode == HLO_BATCH_NORM_INFERENCE;
+  if (!trains && !infers && x->opcode != HLO_BATCH_NORM_GRAD) return false;
+  if (!plan_batch_norm(&b, x)) return false;
+  (trains ? expand_training : infers ? expand_inference : expand_gradient)(&b);
+  return true;
 }
 
-bool pass_expand_batch_norm(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
-  for (int i = 0; i < count; i++) changed |= expand(module->computations[i]);
-  if (changed) module_keep_reached(module);
-  return changed;
-}
+bool pass_expand_batch_norm(Module *module) { return rewrite_each(module, expand, NULL); }

@@ -33,7 +33,8 @@ static bool can_expand(const Instruction *x) {
          shape_elements(from) == shape_elements(to);
 }
 
-static void expand(Instruction *x) {
+static bool expand(Instruction *x, void *data) {
+  if (x->opcode != HLO_BITCAST || !can_expand(x)) return false;
   Arena *arena = x->parent->module->arena;
   Instruction *value = x->operands[0];
   const Shape *from = value->shape, *to = x->shape;
@@ -52,26 +53,14 @@ static void expand(Instruction *x) {
   }
   if (shape_is_default_layout(to)) {
     instruction_become(x, HLO_RESHAPE, &value, 1, NULL);
-    return;
+    return true;
   }
   value = add(x, HLO_RESHAPE, in_physical_order(arena, to), value, NULL);
   int64_t *order = ARENA_ARRAY(arena, int64_t, to->rank);
   for (int i = 0; i < to->rank; i++) order[in_memory(to, i)] = i;
   after.dimensions = (Int64List){to->rank, order};
   instruction_become(x, HLO_TRANSPOSE, &value, 1, &after);
+  return true;
 }
 
-static bool expand_bitcasts(Computation *computation) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (x->opcode != HLO_BITCAST || !can_expand(x)) continue;
-    expand(x);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
-}
-
-bool pass_expand_bitcasts(Module *module) { return for_each_computation(module, expand_bitcasts); }
+bool pass_expand_bitcasts(Module *module) { return rewrite_each(module, expand, NULL); }

@@ -55,33 +55,21 @@ static Instruction *add_scaled(const Expansion *e, int side) {
   return add(e, HLO_MULTIPLY, operand->shape, (Instruction *[]){operand, scale}, 2, NULL);
 }
 
-static void expand(Instruction *x) {
+static bool expand(Instruction *x, void *data) {
+  if (x->opcode != HLO_SCALED_DOT) return false;
   PrimitiveType type = x->shape->type;
   Expansion e = {x, x->parent->module->arena, type, type_of_products(type)};
   Attributes attributes = *x->a;
   Instruction *operands[] = {add_scaled(&e, 0), add_scaled(&e, 1)};
   if (e.wide == e.type) {
     instruction_become(x, HLO_DOT, operands, 2, &attributes);
-    return;
+    return true;
   }
   attributes.control_predecessors = (InstructionList){0};
   const Shape *shape = shape_with_type(e.arena, x->shape, e.wide);
   Instruction *dot = add(&e, HLO_DOT, shape, operands, 2, &attributes);
   instruction_become(x, HLO_CONVERT, &dot, 1, NULL);
+  return true;
 }
 
-static bool expand_scaled_dots(Computation *computation) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    if (computation->instructions[i]->opcode != HLO_SCALED_DOT) continue;
-    expand(computation->instructions[i]);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
-}
-
-bool pass_expand_scaled_dots(Module *module) {
-  return for_each_computation(module, expand_scaled_dots);
-}
+bool pass_expand_scaled_dots(Module *module) { return rewrite_each(module, expand, NULL); }

@@ -173,7 +173,18 @@ static void add_nothing(const Expansion *e, Instruction **results) {
   }
 }
 
-static void expand(Instruction *x) {
+/* Whether the number of steps is known. A scan of unknown length stays and is refused later. */
+static bool is_static_scan(const Instruction *x) {
+  if (x->opcode != HLO_SCAN) return false;
+  for (int i = 0; i < x->operand_count - x->a->num_carries; i++) {
+    const bool *dynamic = x->operands[i]->shape->dynamic;
+    if (dynamic && dynamic[x->a->dimensions.items[0]]) return false;
+  }
+  return true;
+}
+
+static bool expand(Instruction *x, void *data) {
+  if (!is_static_scan(x)) return false;
   Expansion e = {x, scan_of(x), x->parent->module->arena, x->parent};
   int count = e.scan.outputs + e.scan.carries;
   Instruction **results = ARENA_ARRAY(e.arena, Instruction *, count);
@@ -186,34 +197,7 @@ static void expand(Instruction *x) {
                   : shape_is_array(x->shape) ? HLO_COPY
                                              : HLO_OPTIMIZATION_BARRIER; /* of a token */
   instruction_become(x, opcode, results, count, NULL);
-}
-
-/* Whether the number of steps is known. A scan of unknown length stays and is refused later. */
-static bool is_static_scan(const Instruction *x) {
-  if (x->opcode != HLO_SCAN) return false;
-  for (int i = 0; i < x->operand_count - x->a->num_carries; i++) {
-    const bool *dynamic = x->operands[i]->shape->dynamic;
-    if (dynamic && dynamic[x->a->dimensions.items[0]]) return false;
-  }
   return true;
 }
 
-static bool expand_scans(Computation *computation) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    if (!is_static_scan(computation->instructions[i])) continue;
-    expand(computation->instructions[i]);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
-}
-
-bool pass_expand_scans(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
-  for (int i = 0; i < count; i++) changed |= expand_scans(module->computations[i]);
-  if (changed) module_keep_reached(module);
-  return changed;
-}
+bool pass_expand_scans(Module *module) { return rewrite_each(module, expand, NULL); }

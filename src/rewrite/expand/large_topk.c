@@ -42,7 +42,8 @@ static Computation *make_comparator(const Instruction *x) {
   return c;
 }
 
-static void expand(Instruction *x) {
+static bool expand(Instruction *x, void *data) {
+  if (!is_large(x)) return false;
   int64_t last = x->operands[0]->shape->rank - 1;
   Arena *arena = x->parent->module->arena;
   Instruction *parts[2];
@@ -57,23 +58,7 @@ static void expand(Instruction *x) {
   Instruction *sorted = computation_add(x->parent, HLO_SORT, x->shape, parts, 2, &a, NULL);
   for (int i = 0; i < 2; i++) parts[i] = computation_add_element(x->parent, sorted, i);
   instruction_become(x, HLO_TUPLE_OP, parts, 2, NULL);
+  return true;
 }
 
-bool pass_large_topk(Module *module) {
-  bool changed = false;
-  int computations = module->count; /* without those added */
-  for (int i = 0; i < computations; i++) {
-    Computation *computation = module->computations[i];
-    int count = computation->count;
-    bool changes = false;
-    for (int k = 0; k < count; k++) {
-      if (!is_large(computation->instructions[k])) continue;
-      expand(computation->instructions[k]);
-      changes = true;
-    }
-    if (changes) computation_sort(computation);
-    changed |= changes;
-  }
-  if (changed) module_keep_reached(module);
-  return changed;
-}
+bool pass_large_topk(Module *module) { return rewrite_each(module, expand, NULL); }

@@ -11,31 +11,27 @@
 #include "rewrite/passes.h"
 #include "rewrite/rewrite.h"
 
-typedef struct Normalizer {
-  Computation *computation;
-  Arena *arena;
-} Normalizer;
-
-static Instruction *convert(const Normalizer *n, Instruction *x, PrimitiveType type) {
-  const Shape *shape = shape_with_type(n->arena, x->shape, type);
-  return computation_add(n->computation, HLO_CONVERT, shape, &x, 1, NULL, NULL);
+static Instruction *convert(Instruction *x, PrimitiveType type) {
+  const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, type);
+  return computation_add(x->parent, HLO_CONVERT, shape, &x, 1, NULL, NULL);
 }
 
-static Instruction *splat(const Normalizer *n, const Shape *like, double value) {
-  Instruction *number = computation_add_number(n->computation, like->type, (Scalar){.f = value});
-  return computation_add(n->computation, HLO_BROADCAST, like, &number, 1, NULL, NULL);
+static Instruction *splat(Computation *computation, const Shape *like, double value) {
+  Instruction *number = computation_add_number(computation, like->type, (Scalar){.f = value});
+  return computation_add(computation, HLO_BROADCAST, like, &number, 1, NULL, NULL);
 }
 
 /* Replaces elements below the min normal number by zero. */
-static Instruction *flushed(const Normalizer *n, Instruction *x) {
+static Instruction *flushed(Instruction *x) {
   Attributes a;
   attributes_init(&a);
   a.direction = COMPARE_LT;
-  Instruction *sides[] = {x, splat(n, x->shape, 0x1p-126)};
-  Instruction *is_less = computation_add(
-      n->computation, HLO_COMPARE, shape_with_type(n->arena, x->shape, PRED), sides, 2, &a, NULL);
-  Instruction *choice[] = {is_less, splat(n, x->shape, 0), x};
-  return computation_add(n->computation, HLO_SELECT, x->shape, choice, 3, NULL, NULL);
+  Instruction *sides[] = {x, splat(x->parent, x->shape, 0x1p-126)};
+  Instruction *is_less = computation_add(x->parent, HLO_COMPARE,
+                                         shape_with_type(x->parent->module->arena, x->shape, PRED),
+                                         sides, 2, &a, NULL);
+  Instruction *choice[] = {is_less, splat(x->parent, x->shape, 0), x};
+  return computation_add(x->parent, HLO_SELECT, x->shape, choice, 3, NULL, NULL);
 }
 
 static bool flushes_result(Opcode opcode) {
@@ -55,20 +51,6 @@ static bool flushes_operands(Opcode opcode) {
   }
 }
 
-static void normalize(const Normalizer *n, Instruction *x) {
-  PrimitiveType type = x->shape->type, in = type_computed_in(type);
-  Instruction *operands[3];
-  for (int i = 0; i < x->operand_count; i++) {
-    operands[i] = convert(n, x->operands[i], in);
-    if (in == F32 && flushes_operands(x->opcode)) operands[i] = flushed(n, operands[i]);
-  }
-  const Shape *shape = shape_with_type(n->arena, x->shape, in);
-  Instruction *y =
-      computation_add(n->computation, x->opcode, shape, operands, x->operand_count, x->a, x->name);
-  if (in == F32 && flushes_result(x->opcode)) y = flushed(n, y);
-  instruction_become(x, HLO_CONVERT, &y, 1, NULL);
-}
-
 /* Whether operands and result have one type, and the operation does more than compare. */
 static bool is_computed(const Instruction *x) {
   OpCategory category = opcode_category(x->opcode);
@@ -82,19 +64,20 @@ static bool is_computed(const Instruction *x) {
   return true;
 }
 
-static bool normalize_floats(Computation *computation) {
-  Normalizer n = {computation, computation->module->arena};
-  bool changed = false;
-  for (int i = 0, count = computation->count; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (!is_computed(x) || x->a->control_predecessors.count) continue;
-    normalize(&n, x);
-    changed = true;
+static bool normalize(Instruction *x, void *data) {
+  if (!is_computed(x) || x->a->control_predecessors.count) return false;
+  PrimitiveType type = x->shape->type, in = type_computed_in(type);
+  Instruction *operands[3];
+  for (int i = 0; i < x->operand_count; i++) {
+    operands[i] = convert(x->operands[i], in);
+    if (in == F32 && flushes_operands(x->opcode)) operands[i] = flushed(operands[i]);
   }
-  if (changed) computation_sort(computation);
-  return changed;
+  const Shape *shape = shape_with_type(x->parent->module->arena, x->shape, in);
+  Instruction *y =
+      computation_add(x->parent, x->opcode, shape, operands, x->operand_count, x->a, x->name);
+  if (in == F32 && flushes_result(x->opcode)) y = flushed(y);
+  instruction_become(x, HLO_CONVERT, &y, 1, NULL);
+  return true;
 }
 
-bool pass_normalize_floats(Module *module) {
-  return for_each_computation(module, normalize_floats);
-}
+bool pass_normalize_floats(Module *module) { return rewrite_each(module, normalize, NULL); }

@@ -170,30 +170,21 @@ static void write_out(Instruction *dot) {
   instruction_become(dot, HLO_RESHAPE, &sum, 1, NULL);
 }
 
+static bool rewrite_dot(Instruction *x, void *data) {
+  Computation **adders = data; /* by type */
+  if (!is_plain_dot(x)) return false;
+  PrimitiveType type = x->shape->type;
+  if (is_small(x)) {
+    if (!adders[type]) adders[type] = adder(x->parent->module, type);
+    expand(x, adders[type]);
+    return true;
+  }
+  if (!is_small_batch(x)) return false;
+  write_out(x);
+  return true;
+}
+
 bool pass_small_dots(Module *module) {
   Computation *adders[PRIMITIVE_TYPE_END] = {NULL};
-  bool changed = false;
-  for (int c = 0; c < module->count; c++) {
-    Computation *computation = module->computations[c];
-    int count = computation->count;
-    bool here = false;
-    for (int i = 0; i < count; i++) {
-      Instruction *x = computation->instructions[i];
-      bool small = is_plain_dot(x) && is_small(x);
-      if (!small && !(is_plain_dot(x) && is_small_batch(x))) continue;
-      PrimitiveType type = x->shape->type;
-      if (small && !adders[type]) adders[type] = adder(module, type);
-      if (small) {
-        expand(x, adders[type]);
-      } else {
-        write_out(x);
-      }
-      here = true;
-    }
-    if (!here) continue;
-    computation_sort(computation);
-    changed = true;
-  }
-  if (changed) module_keep_reached(module);
-  return changed;
+  return rewrite_each(module, rewrite_dot, adders);
 }

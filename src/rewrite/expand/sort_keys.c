@@ -150,7 +150,8 @@ static void replace_sort(Extraction *e) {
   }
 }
 
-static bool extract_keys(Instruction *sort) {
+static bool extract_keys(Instruction *sort, void *data) {
+  if (sort->opcode != HLO_SORT || !shape_is_static_array(sort->operands[0]->shape)) return false;
   Extraction e = {.sort = sort, .arena = sort->parent->module->arena};
   e.order = comparator_order(sort->a->to_apply);
   for (int i = 0; i < e.order.count; i++) {
@@ -162,7 +163,9 @@ static bool extract_keys(Instruction *sort) {
 }
 
 /* Returns false if the comparator stays for the evaluator. */
-static bool batch_comparator(Instruction *sort, const Target *target) {
+static bool batch_comparator(Instruction *sort, void *data) {
+  const Target *target = data;
+  if (sort->opcode != HLO_SORT) return false;
   const Computation *comparator = sort->a->to_apply;
   SortOrder order = comparator_order(comparator);
   if (order.count > 0 || !comparator_is_elementwise(comparator)) return false;
@@ -191,40 +194,8 @@ static bool batch_comparator(Instruction *sort, const Target *target) {
   return true;
 }
 
-static bool batch_comparators(Computation *computation, const Target *target) {
-  bool changed = false;
-  for (int i = 0; i < computation->count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_SORT) changed |= batch_comparator(x, target);
-  }
-  return changed;
-}
-
-static bool sort_keys(Computation *computation) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (x->opcode == HLO_SORT && shape_is_static_array(x->operands[0]->shape)) {
-      changed |= extract_keys(x);
-    }
-  }
-  if (changed) computation_sort(computation);
-  return changed;
-}
-
-bool pass_sort_keys(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
-  for (int i = 0; i < count; i++) changed |= sort_keys(module->computations[i]);
-  if (changed) module_keep_reached(module);
-  return changed;
-}
+bool pass_sort_keys(Module *module) { return rewrite_each(module, extract_keys, NULL); }
 
 bool pass_batch_comparators(Module *module, const Target *target) {
-  bool changed = false;
-  int count = module->count;
-  for (int i = 0; i < count; i++) changed |= batch_comparators(module->computations[i], target);
-  module_keep_reached(module);
-  return changed;
+  return rewrite_each(module, batch_comparator, (void *)target);
 }

@@ -152,22 +152,13 @@ static void reorder(Instruction *x, bool features_last, int64_t multiplier) {
   instruction_become(x, HLO_TRANSPOSE, &convolution, 1, &transpose);
 }
 
-static bool order_convolutions(Computation *computation) {
-  bool changed = false;
-  int count = computation->count;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    Sizes sizes;
-    if (!sizes_of(x, &sizes)) continue;
-    bool last = wants_features_last(x, &sizes);
-    if (!last && !wants_features_first(x, &sizes)) continue;
-    reorder(x, last, last ? sizes.outputs / sizes.groups : 1);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool order(Instruction *x, void *data) {
+  Sizes sizes;
+  if (!sizes_of(x, &sizes)) return false;
+  bool last = wants_features_last(x, &sizes);
+  if (!last && !wants_features_first(x, &sizes)) return false;
+  reorder(x, last, last ? sizes.outputs / sizes.groups : 1);
+  return true;
 }
 
-bool pass_order_convolutions(Module *module) {
-  return for_each_computation(module, order_convolutions);
-}
+bool pass_order_convolutions(Module *module) { return rewrite_each(module, order, NULL); }

@@ -103,7 +103,6 @@ Instruction *keep_instruction(Linear *l, const Instruction *from, Instruction *c
 
 /* Adds to the cotangent of a linear instruction; of a primal one, nothing. `cotangent` may be NULL. */
 void add_cotangent(Linear *l, Instruction *x, Instruction *cotangent);
-void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent);
 Instruction *cotangent_of(Linear *l, const Instruction *x);
 /* The same, but takes the cotangent out, zeros if there is none, so that a rule can put a larger one there. */
 Instruction *take_cotangent(Linear *l, Instruction *x);

@@ -17,7 +17,7 @@ static Instruction **cotangent_slot(Linear *l, Instruction *x, int leaf) {
   return &note->cotangents[leaf];
 }
 
-void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent) {
+static void add_cotangent_leaf(Linear *l, Instruction *x, int leaf, Instruction *cotangent) {
   if (!cotangent || !is_linear(l, x)) return;
   Instruction *sum = make_plus(&l->m, *cotangent_slot(l, x, leaf), cotangent);
   *cotangent_slot(l, x, leaf) = sum;

@@ -264,15 +264,6 @@ static bool merge(Instruction *x) {
   }
 }
 
-static bool merge_all(Computation *computation) {
-  bool changed = false;
-  int count = computation->count;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (has_many(x)) changed |= merge(x);
-  }
-  if (changed) computation_sort(computation);
-  return changed;
-}
+static bool merge_if_many(Instruction *x, void *data) { return has_many(x) && merge(x); }
 
-bool pass_merge_dimensions(Module *module) { return for_each_computation(module, merge_all); }
+bool pass_merge_dimensions(Module *module) { return rewrite_each(module, merge_if_many, NULL); }

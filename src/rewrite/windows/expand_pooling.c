@@ -221,27 +221,16 @@ static void finish(const Pooling *p, Instruction *spread) {
   instruction_become(p->x, HLO_PAD, operands, 2, &attributes);
 }
 
-static bool expand_pooling(Computation *computation, Common *common) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    Pooling pooling;
-    Instruction *x = computation->instructions[i];
-    if (x->opcode != HLO_SELECT_AND_SCATTER || !plan_pooling(&pooling, x)) continue;
-    add_common(&pooling, common);
-    Instruction *selected = add_selection(&pooling, add_split(&pooling), common);
-    finish(&pooling, add_spread(&pooling, common, selected));
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool expand(Instruction *x, void *common) {
+  Pooling pooling;
+  if (x->opcode != HLO_SELECT_AND_SCATTER || !plan_pooling(&pooling, x)) return false;
+  add_common(&pooling, common);
+  Instruction *selected = add_selection(&pooling, add_split(&pooling), common);
+  finish(&pooling, add_spread(&pooling, common, selected));
+  return true;
 }
 
 bool pass_expand_pooling(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
   Common common = {0};
-  for (int i = 0; i < count; i++) changed |= expand_pooling(module->computations[i], &common);
-  if (changed) module_keep_reached(module);
-  return changed;
+  return rewrite_each(module, expand, &common);
 }

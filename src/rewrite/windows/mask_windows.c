@@ -95,21 +95,8 @@ static bool is_for_loops(const Instruction *x) {
   return x->operands[0]->shape->rank <= MAX_WINDOW_RANK && !reduce_window_neutral(x, &neutral);
 }
 
-static bool mask_windows(Computation *computation) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    if (is_for_loops(x)) changed |= mask(computation, x);
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool mask_window(Instruction *x, void *data) {
+  return is_for_loops(x) && mask(x->parent, x);
 }
 
-bool pass_mask_windows(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
-  for (int i = 0; i < count; i++) changed |= mask_windows(module->computations[i]);
-  if (changed) module_keep_reached(module);
-  return changed;
-}
+bool pass_mask_windows(Module *module) { return rewrite_each(module, mask_window, NULL); }

@@ -71,23 +71,14 @@ static bool pad_operand(Computation *computation, Instruction *reduce, const Tar
   return false;
 }
 
-static bool pad_windows(Computation *computation, const Target *target) {
-  bool changed = false;
-  int count = computation->count;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    Scalar neutral;
-    if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) continue;
-    if (window_is_padded(&x->a->window) && reduce_window_neutral(x, &neutral) &&
-        !can_fuse(target, x))
-      changed |= pad_operand(computation, x, target, neutral);
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool pad_window(Instruction *x, void *data) {
+  const Target *target = data;
+  Scalar neutral;
+  if (x->opcode != HLO_REDUCE_WINDOW || !shape_is_static_array(x->operands[0]->shape)) return false;
+  return window_is_padded(&x->a->window) && reduce_window_neutral(x, &neutral) &&
+         !can_fuse(target, x) && pad_operand(x->parent, x, target, neutral);
 }
 
 bool pass_pad_windows(Module *module, const Target *target) {
-  bool changed = false;
-  for (int i = 0; i < module->count; i++) changed |= pad_windows(module->computations[i], target);
-  return changed;
+  return rewrite_each(module, pad_window, (void *)target);
 }

@@ -136,21 +136,14 @@ static bool reduce_whole(Computation *computation, Instruction *x) {
   return true;
 }
 
-static bool plain_windows(Computation *computation) {
-  bool changed = false;
-  for (int i = 0, count = computation->count; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    bool reduces = x->opcode == HLO_REDUCE_WINDOW;
-    if (!reduces && x->opcode != HLO_SELECT_AND_SCATTER) continue;
-    if (!shape_is_static_array(x->operands[0]->shape) || shape_elements(places_of(x)) == 0 ||
-        x->a->control_predecessors.count) {
-      continue;
-    }
-    bool whole = reduces && reduce_whole(computation, x);
-    changed |= whole || turn(computation, x);
+static bool plain_window(Instruction *x, void *data) {
+  bool reduces = x->opcode == HLO_REDUCE_WINDOW;
+  if (!reduces && x->opcode != HLO_SELECT_AND_SCATTER) return false;
+  if (!shape_is_static_array(x->operands[0]->shape) || shape_elements(places_of(x)) == 0 ||
+      x->a->control_predecessors.count) {
+    return false;
   }
-  if (changed) computation_sort(computation);
-  return changed;
+  return (reduces && reduce_whole(x->parent, x)) || turn(x->parent, x);
 }
 
-bool pass_plain_windows(Module *module) { return for_each_computation(module, plain_windows); }
+bool pass_plain_windows(Module *module) { return rewrite_each(module, plain_window, NULL); }

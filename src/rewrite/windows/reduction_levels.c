@@ -80,24 +80,18 @@ static bool has_levels(const Instruction *x) {
   return true;
 }
 
-static bool write_levels(Computation *computation) {
-  bool changed = false;
-  for (int i = 0, count = computation->count; i < count; i++) {
-    Instruction *reduce = computation->instructions[i];
-    if (!has_levels(reduce)) continue;
-    int results = reduce->operand_count / 2;
-    Instruction **x = arena_copy(computation->module->arena, reduce->operands,
-                                 sizeof(Instruction *) * (size_t)results);
-    bool is_last;
-    do {
-      is_last = results > 1 || longest_reduced(reduce, x[0]->shape) <= LEVEL_WINDOW;
-      add_level(computation, reduce, x, is_last);
-    } while (!is_last);
-    become_parts(reduce, x, results);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool write_levels(Instruction *reduce, void *data) {
+  if (!has_levels(reduce)) return false;
+  int results = reduce->operand_count / 2;
+  Instruction **x = arena_copy(reduce->parent->module->arena, reduce->operands,
+                               sizeof(Instruction *) * (size_t)results);
+  bool is_last;
+  do {
+    is_last = results > 1 || longest_reduced(reduce, x[0]->shape) <= LEVEL_WINDOW;
+    add_level(reduce->parent, reduce, x, is_last);
+  } while (!is_last);
+  become_parts(reduce, x, results);
+  return true;
 }
 
-bool pass_reduction_levels(Module *module) { return for_each_computation(module, write_levels); }
+bool pass_reduction_levels(Module *module) { return rewrite_each(module, write_levels, NULL); }

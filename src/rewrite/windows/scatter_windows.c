@@ -76,25 +76,13 @@ static bool is_for_loops(const Instruction *x) {
          shape_elements(shape) <= INT32_MAX && shape_elements(x->operands[1]->shape) > 0;
 }
 
-static bool scatter_windows(Computation *computation, PoolingChooser *last) {
-  int count = computation->count;
-  bool changed = false;
-  for (int i = 0; i < count; i++) {
-    Instruction *x = computation->instructions[i];
-    Instruction *places = is_for_loops(x) ? add_selection(computation, x, last) : NULL;
-    if (!places) continue;
-    scatter_source(computation, x, places);
-    changed = true;
-  }
-  if (changed) computation_sort(computation);
-  return changed;
+static bool scatter_window(Instruction *x, void *last) {
+  Instruction *places = is_for_loops(x) ? add_selection(x->parent, x, last) : NULL;
+  if (places) scatter_source(x->parent, x, places);
+  return places != NULL;
 }
 
 bool pass_scatter_windows(Module *module) {
-  bool changed = false;
-  int count = module->count; /* without those added */
   PoolingChooser last = {0};
-  for (int i = 0; i < count; i++) changed |= scatter_windows(module->computations[i], &last);
-  if (changed) module_keep_reached(module);
-  return changed;
+  return rewrite_each(module, scatter_window, &last);
 }

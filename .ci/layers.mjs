@@ -1,0 +1,194 @@
+/**
+ * Checks who uses whom: node .ci/layers.mjs OBJECTS, the folder with the objects of a native build.
+ *
+ * The tables of docs/architecture.md ("Who may include whom") list rooms. A row names the rooms that its own may use,
+ * by includes, imports or calls; calls, since a declaration of one's own needs no include. The check fails for
+ *   - a file that uses a room that its row does not name, and a name that no file needs;
+ *   - a row that names a room below it, so that rooms would form a circle;
+ *   - a file without a room, and files that include each other in a circle;
+ *   - a function that no other file uses, but that is not static. The compiler reports a static one that is dead.
+ */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { parseAst } from 'vite';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const TABLES = 'docs/architecture.md';
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const list = (folder, pattern) => readdirSync(join(ROOT, folder), { recursive: true })
+  .filter((path) => pattern.test(path)).map((path) => path.replaceAll('\\', '/')).sort();
+
+/**
+ * The rows of the table after a heading: | `room` `room` | names of the rooms above that it may use |.
+ * @returns {{ name: string, files: string[], uses: string[] }[]}
+ */
+function rooms(heading) {
+  const section = read(TABLES).split(`### ${heading}\n`)[1]?.split(/^#/m)[0] ?? '';
+  const rows = [...section.matchAll(/^\| (.*?`.*?) \|(.*)\|$/gm)].map(([, first, uses]) => {
+    const names = [...first.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+    return { name: names[0], files: names, uses: [...uses.matchAll(/`([^`]+)`/g)].map(([, name]) => name) };
+  });
+  if (!rows.length) throw new Error(`${TABLES} has no table after "### ${heading}"`);
+  return rows;
+}
+
+/** Edges between files: what each file uses, with a word for the message. */
+class Uses {
+  files = new Map();
+
+  add(from, to, how) {
+    const own = this.files.get(from) ?? new Map();
+    if (to !== undefined && to !== from && !own.has(to)) own.set(to, how);
+    this.files.set(from, own);
+  }
+}
+
+/* ---- What files include and call ---- */
+
+function includes(uses) {
+  for (const file of list('src', /\.(c|h|def)$/)) {
+    uses.add(file);
+    for (const [, path] of read(`src/${file}`).matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) uses.add(file, path, 'includes');
+  }
+}
+
+/** The path of every static and dynamic import in a module. */
+function importsOf(text) {
+  const found = [];
+  JSON.stringify(parseAst(text), (key, node) => {
+    const isImport = /^(Import(Declaration|Expression)|Export(Named|All)Declaration)$/.test(node?.type);
+    if (isImport && typeof node.source?.value === 'string') found.push(node.source.value);
+    return typeof node === 'bigint' ? String(node) : node;
+  });
+  return found;
+}
+
+function imports(uses) {
+  for (const file of list('bindings', /\.mjs$/)) {
+    uses.add(file);
+    for (const path of importsOf(read(`bindings/${file}`))) {
+      if (path.startsWith('.')) uses.add(file, normalize(join(dirname(file), path)), 'imports');
+    }
+  }
+}
+
+/** @returns {{ file: string, defined: string[], needed: string[] }[]} of each object below a folder */
+function symbols(folder) {
+  const objects = new Map(list('src', /\.c$/).map((file) => [`${folder}/${file.replace(/c$/, 'o')}`,
+    { file, defined: [], needed: [] }]));
+  const built = list(folder, /\.o$/).map((path) => `${folder}/${path}`).filter((path) => objects.has(path));
+  const text = execFileSync('nm', ['-A', '-g', '--format=posix', ...built], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 26 });
+  for (const [, path, name, kind] of text.matchAll(/^(.*?): (\S+) (\w)/gm)) {
+    const object = objects.get(path);
+    if (kind === 'U') object.needed.push(name);
+    else if (/[TDBRV]/.test(kind) && !name.startsWith('__')) object.defined.push(name);
+  }
+  return [...objects.values()];
+}
+
+function calls(uses, objects) {
+  const definedIn = new Map(objects.flatMap(({ file, defined }) => defined.map((name) => [name, file])));
+  for (const { file, needed } of objects) {
+    for (const name of needed) if (uses.files.has(file)) uses.add(file, definedIn.get(name), `calls ${name} of`);
+  }
+}
+
+/* ---- The checks ---- */
+
+/** The row that has the file, the file without its ending, or a folder of it, the innermost first. */
+function roomOf(table, file) {
+  const names = [file, file.replace(/\.\w+$/, '')];
+  for (let folder = dirname(file); folder !== '.'; folder = dirname(folder)) names.push(folder);
+  for (const name of names) {
+    const room = table.find(({ files }) => files.includes(name));
+    if (room) return room;
+  }
+  return undefined;
+}
+
+function checkRooms(heading, uses, problems) {
+  const table = rooms(heading);
+  const needed = new Map(table.map(({ name }) => [name, new Set()]));
+  table.forEach(({ name, uses: used }, i) => used.forEach((other) => {
+    if (!table.slice(0, i).some((row) => row.name === other)) {
+      problems.push(`${TABLES}: ${name} names ${other}, which is in no row above it`);
+    }
+  }));
+  for (const [file, own] of uses.files) {
+    const room = roomOf(table, file);
+    if (!room) problems.push(`${file}: no row of "${heading}" in ${TABLES} has this file; add it to one`);
+    for (const [other, how] of own) {
+      const used = roomOf(table, other);
+      if (!room || !used || room === used) continue;
+      needed.get(room.name).add(used.name);
+      if (!room.uses.includes(used.name)) {
+        problems.push(`${file} ${how} ${other}: ${room.name} may not use ${used.name}; move the code to the room ` +
+          `that it belongs to, or pass what it needs as an argument (${TABLES})`);
+      }
+    }
+  }
+  for (const { name, uses: used } of table) {
+    for (const other of used) {
+      if (!needed.get(name).has(other)) problems.push(`${TABLES}: ${name} does not need ${other} any more`);
+    }
+  }
+}
+
+/** Circles between files, with a .c and its .h as one. Calls do not count: rules call each other through tables. */
+function checkCircles(uses, problems) {
+  const unit = (file) => file.replace(/\.[ch]$/, '');
+  const edges = new Map();
+  for (const [file, own] of uses.files) {
+    const to = edges.get(unit(file)) ?? new Set();
+    for (const [other, how] of own) if (!how.startsWith('calls') && unit(other) !== unit(file)) to.add(unit(other));
+    edges.set(unit(file), to);
+  }
+  const state = new Map(); // 1: on the path, 2: done
+  const visit = (file, path) => {
+    if (state.get(file) === 2) return;
+    if (state.get(file) === 1) {
+      problems.push(`${[...path.slice(path.indexOf(file)), file].join(' > ')}: these files include each other`);
+      return;
+    }
+    state.set(file, 1);
+    for (const other of edges.get(file) ?? []) visit(other, [...path, file]);
+    state.set(file, 2);
+  };
+  for (const file of edges.keys()) visit(file, []);
+}
+
+/** Functions and data with external linkage that no other file uses. */
+function checkLinkage(objects, problems) {
+  const needed = new Set(objects.flatMap((object) => object.needed));
+  const elsewhere = [
+    ...list('tests/native', /\.c$/).map((file) => `tests/native/${file}`), 'src/base/host/wasm.c',
+    ...list('src', /\.def$/).map((file) => `src/${file}`),
+  ];
+  const words = new Set(elsewhere.flatMap((file) => read(file).match(/\w+/g)));
+  const isExported = (file, name) => /^(api|main)\.c$/.test(file) || /^xla_/.test(name); // generated code calls these
+  for (const { file, defined } of objects) {
+    for (const name of defined) {
+      if (!needed.has(name) && !words.has(name) && !isExported(file, name)) {
+        problems.push(`src/${file}: no other file uses ${name}; delete it, or make it static`);
+      }
+    }
+  }
+}
+
+const problems = [];
+const objects = symbols(process.argv[2]);
+const c = new Uses();
+const js = new Uses();
+includes(c);
+imports(js);
+calls(c, objects);
+checkRooms('C', c, problems);
+checkRooms('JavaScript', js, problems);
+checkCircles(c, problems);
+checkCircles(js, problems);
+checkLinkage(objects, problems);
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.length ? 1 : 0;
