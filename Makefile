@@ -186,11 +186,13 @@ LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_ME
 LINKED = $(B)/obj/$*/$(@F)
 DIST := $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs
 FOR_NODE := $(B)/node/index.mjs
+FOR_PAGES := $(B)/dist/xla-wasm.js
 build: $(DIST) $(FOR_NODE)
 
 $(FOR_NODE): $(shell find bindings -name '*.mjs' -o -name '*.d.ts') | $(NODE_MODULES)
 	@printf '  %-7s %s\n' BUNDLE $(@D)
-	$(Q)node bindings/bundle.mjs $(@D)
+	@mkdir -p $(dir $(FOR_PAGES))
+	$(Q)node bindings/bundle.mjs $(@D) $(FOR_PAGES)
 
 # Linked elsewhere and moved, so that a reader of the build never sees glue and WebAssembly
 # that do not fit together. Linked with -O2, since -O3 inlines once more, which costs 10 kB of the

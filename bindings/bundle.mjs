@@ -1,20 +1,25 @@
 /**
- * Bundles the bindings for Node: node bindings/bundle.mjs FOLDER writes them there as a few files, beside the
- * folder with the builds. Node resolves and reads modules one after the other, half a millisecond each, and
- * there are fifty: a third of the time from the import to the first result.
+ * Bundles the bindings: node bindings/bundle.mjs FOLDER FILE.
+ *
+ * FOLDER, beside the folder with the builds, gets a few files for Node. Node resolves and reads modules one after the
+ * other, half a millisecond each, and there are fifty: a third of the time from the import to the first result.
+ *
+ * FILE, in the folder with the builds, is for a page without a bundler: one request instead of 60. Beside it is a file
+ * of what is loaded on demand, such as the reader of StableHLO.
  */
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { build } from 'vite';
+import { rollup } from 'rollup';
+import { build, minify as minifyCode } from 'vite';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const [outDir] = process.argv.slice(2);
+const [outDir, single] = process.argv.slice(2);
 
 /** Puts all modules that are always loaded into one file; the bundler would make a file of each shared part. */
-function isLoadedAtOnce(id, modules) {
-  const loaded = new Set([`${ROOT}bindings/index.mjs`]);
+function isLoadedAtOnce(id, modules, entry = 'index') {
+  const loaded = new Set([`${ROOT}bindings/${entry}.mjs`]);
   for (const one of loaded) modules.getModuleInfo(one)?.importedIds.forEach((imported) => loaded.add(imported));
   return loaded.has(id);
 }
@@ -24,16 +29,19 @@ const keepNames = { function: true, class: true };
 
 /** The builds as the bindings see them, and as FOLDER does. */
 const [FROM, TO] = ['../build/dist/', '../dist/'];
-const moved = {
+const moved = (to) => ({
   name: 'moved',
-  transform: (code, id) => (id.endsWith('/loader.mjs') ? code.replaceAll(FROM, TO) : undefined),
-};
+  transform: (code, id) => (id.endsWith('/loader.mjs') ? code.replaceAll(FROM, to) : undefined),
+});
+
+/** Of a file of more than 128 kB Node collects garbage right afterwards, for two or three milliseconds. */
+const minify = { compress: { keepNames }, mangle: { toplevel: true, keepNames } };
 
 const { output } = await build({
   root: ROOT,
   configFile: false,
   logLevel: 'error',
-  plugins: [moved],
+  plugins: [moved(TO)],
   build: {
     ssr: true, // for Node: its own modules stay imports
     outDir,
@@ -47,8 +55,7 @@ const { output } = await build({
       output: {
         entryFileNames: '[name].mjs',
         chunkFileNames: '[name].mjs',
-        // Of a file of more than 128 kB the engine collects garbage right afterwards, for two or three milliseconds.
-        minify: { compress: { keepNames }, mangle: { toplevel: true, keepNames } },
+        minify,
         codeSplitting: {
           groups: [
             { name: 'functions', test: /\/bindings\/functions\//, priority: 1 },
@@ -61,6 +68,26 @@ const { output } = await build({
 });
 const count = (text) => output.reduce((sum, { code = '' }) => sum + code.split(text).length - 1, 0);
 if (count(FROM) || count(TO) !== 4) throw new Error('the builds are not where they are looked for: see loader.mjs');
+
+/* Vite's own bundler puts what two files share into a third; a page would fetch it, too. */
+const FORMATS = 'xla-wasm-formats';
+const page = await rollup({
+  input: { [basename(single, '.js')]: join(ROOT, 'bindings/page.mjs') },
+  plugins: [moved('./')],
+  logLevel: 'silent', // of circles between modules, which are meant
+  preserveEntrySignatures: 'allow-extension', // or the code of the entry would be another file
+});
+const files = await page.generate({
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name].js',
+  onlyExplicitManualChunks: true,
+  manualChunks: (id, modules) => (isLoadedAtOnce(id, modules, 'page') ? undefined : FORMATS),
+});
+if (files.output.length !== 2) throw new Error(`the files for pages are ${files.output.map(({ fileName }) => fileName)}`);
+for (const { fileName, code } of files.output) {
+  const made = await minifyCode(fileName, code, { module: true, ...minify });
+  await writeFile(join(dirname(single), fileName), made.code);
+}
 
 // Declarations for TypeScript's CommonJS: the same text, by a name that says so.
 for (const [from, to] of [['index', 'index'], ['stablehlo/index', 'stablehlo'], ['train/index', 'train']]) {

@@ -2743,6 +2743,16 @@ export function readNpz(source: FileSource, options?: ReadOptions & { maxBytes?:
 export function readSafetensors(
   source: FileSource, options?: ReadOptions,
 ): Promise<Record<string, Literal>>;
+/**
+ * A .npz or safetensors file, whose arrays get other names or layouts on the way: null leaves one out.
+ * @example
+ * const weights = await loadWeights('model.safetensors', {
+ *   map: (name, literal) => [name.replace('weight', 'kernel'), literal.transpose()],
+ * });
+ */
+export function loadWeights(source: FileSource, options?: ReadOptions & {
+  maxBytes?: number, map?: (name: string, literal: Literal) => readonly [string, Literal] | null | undefined,
+}): Promise<Record<string, Literal>>;
 export function writeNpy(literal: Literal): Uint8Array;
 /** Not compressed. */
 export function writeNpz(arrays: Readonly<Record<string, Literal>>): Uint8Array;

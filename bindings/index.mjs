@@ -10,5 +10,5 @@ export { XlaOp } from './op.mjs';
 export { profileTimes, toChromeTrace } from './profile.mjs';
 export { Layout, Shape } from './shape.mjs';
 export {
-  readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors,
+  loadWeights, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors,
 } from './weights.mjs';

@@ -45,6 +45,15 @@ export const readNpz = reading('readNpz');
  */
 export const readSafetensors = reading('readSafetensors');
 
+/**
+ * Reads a .npz or a safetensors file, and renames or changes its arrays on the way.
+ * @param {any} source as of readNpy()
+ * @param {ReadOptions & { maxBytes?: number, map?: (name: string, literal: Literal) => [string, Literal] | null }} [options]
+ *   map: what becomes of an array; null leaves it out
+ * @returns {Promise<Record<string, Literal>>}
+ */
+export const loadWeights = reading('loadWeights');
+
 /** @param {Literal} literal @returns {Uint8Array} a .npy file */
 export const writeNpy = guarded((literal) => npyBytes(checked('writeNpy', 'literal', literal)), 'writeNpy');
 

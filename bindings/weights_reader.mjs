@@ -1,6 +1,7 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
+import { callersFunction } from './boundary.mjs';
 import { describe, invalidArgument } from './error.mjs';
-import { Literal } from './literal.mjs';
+import { isLiteral, Literal } from './literal.mjs';
 import { readNpy as npyOf } from './npy.mjs';
 import { checkOptions, count, kind, string } from './options.mjs';
 import { Shape } from './shape.mjs';
@@ -33,6 +34,31 @@ export async function readNpz(source, options) {
     if (name.endsWith('.npy')) arrays[name.slice(0, -4)] = npyOf(content);
   }
   return arrays;
+}
+
+const LOAD_OPTIONS = {
+  ...READ_OPTIONS, maxBytes: count(1, Number.MAX_SAFE_INTEGER), map: READ_OPTIONS.onProgress,
+};
+
+export async function loadWeights(source, options) {
+  const { map, maxBytes, onProgress } = checkOptions('loadWeights', options, LOAD_OPTIONS);
+  const bytes = await bytesOf('loadWeights', source, { onProgress });
+  const isZip = bytes[0] === 0x50 && bytes[1] === 0x4b;
+  if (bytes[0] === 0x93) throw invalidArgument('loadWeights', 'this is one array, without a name: readNpy()');
+  const read = await (isZip ? readNpz(bytes, { maxBytes }) : readSafetensors(bytes));
+  if (!map) return read;
+  const mapped = Object.create(null);
+  for (const [name, literal] of Object.entries(read)) {
+    const pair = callersFunction(() => map(name, literal));
+    if (pair === null || pair === undefined) continue;
+    const [to, value] = Array.isArray(pair) ? pair : [];
+    if (typeof to !== 'string' || !isLiteral(value)) {
+      throw invalidArgument('loadWeights', `map must return [name, literal], or null to leave it out; got ${describe(pair)} for ${name}`);
+    }
+    if (to in mapped) throw invalidArgument('loadWeights', `map gives two arrays the name ${to}, the second of them for ${name}`);
+    mapped[to] = value;
+  }
+  return mapped;
 }
 
 const MAX_HEADER = 100_000_000;

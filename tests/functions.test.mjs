@@ -80,6 +80,7 @@ const RIGHT = {
   readNpy: () => [all.writeNpy(Literal.from([1, 2])), { onProgress: () => {}, elementType: 'bf16' }],
   readNpz: () => [all.writeNpz({ a: Literal.from([1, 2]) }), { onProgress: () => {} }],
   readSafetensors: () => [all.writeSafetensors({ a: Literal.from([1, 2]) }, {}), { onProgress: () => {} }],
+  loadWeights: () => [all.writeSafetensors({ a: Literal.from([1, 2]) }), { onProgress: () => {}, maxBytes: 1e6, map: (name, literal) => [name, literal] }],
   writeNpy: () => [Literal.from([1, 2])],
   writeNpz: () => [{ a: Literal.from([1, 2]) }],
   writeSafetensors: () => [{ a: Literal.from([1, 2]) }, { k: 'v' }],

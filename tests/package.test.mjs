@@ -5,6 +5,7 @@ import { copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 import { build } from 'vite';
 
@@ -23,11 +24,12 @@ after(removeProjects);
 test('the tarball holds what users need, and nothing else', async () => {
   const inBindings = await readdir(join(ROOT, 'bindings'), { recursive: true });
   const bindings = inBindings.filter((name) => 
-    name.includes('.') && !['library.js', 'glue.mjs', 'order.mjs', 'bundle.mjs'].includes(name) && !name.startsWith('declarations'));
+    name.includes('.') && !['library.js', 'glue.mjs', 'order.mjs', 'bundle.mjs', 'page.mjs'].includes(name) && !name.startsWith('declarations'));
   const web = await readdir(join(ROOT, 'web'));
   const expected = [
     'LICENSE', 'README.md', 'package.json',
     ...['threads', 'single'].flatMap((b) => [`build/dist/xla-${b}.mjs`, `build/dist/xla-${b}.wasm`]),
+    'build/dist/xla-wasm.js', 'build/dist/xla-wasm-formats.js',
     ...[
       'index', 'advice', 'bindings', 'functions', 'loading', 'sources', 'stablehlo', 'train', 'weights_reader', 'hlo_proto', 'hlo_to_proto', 'hlo_schema',
       'hlo_proto_sharding', 'proto_text',
@@ -37,7 +39,7 @@ test('the tarball holds what users need, and nothing else', async () => {
     ...web.map((name) => `web/${name}`),
   ];
   assert.deepEqual(packed.files.map(({ path }) => path).sort(), expected.sort());
-  assert.ok(packed.size < 1.6e6, `${packed.size} bytes`);
+  assert.ok(packed.size < 1.7e6, `${packed.size} bytes`);
   const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   assert.deepEqual(dependencies ?? {}, {});
 });
@@ -276,6 +278,63 @@ ${SITE['main.js'].replace(/import .*/, '').replace('threads: 2', `threads: 2, ${
     await assert.rejects(Client.create({ threads: 1, assets: join(path, 'nowhere') }),
       { code: 'UNAVAILABLE', message: /cannot load .*nowhere\/xla-threads.*assets/ });
     await assert.rejects(Client.create({ assets: () => Symbol('s') }), { code: 'UNAVAILABLE' });
+  });
+
+  /** A page that takes the package from one file; its title tells the result, or the error. */
+  const ONE_FILE = (map = '') => `<!doctype html><link rel="icon" href="data:,">
+<script type="importmap">{ "imports": { "xla-wasm": "./xla/xla-wasm.js" }${map} }</script>
+<script type="module">
+  import { adam, Client } from 'xla-wasm';
+
+  const client = await Client.create({ threads: 2 });
+  const b = client.builder();
+  const square = await client.compile(b.build(b.mul(b.parameter(0, 'f32[2]'), 2)));
+  const [y] = await square.execute([[1, 2]]);
+  document.title = JSON.stringify({ threads: client.threads, twice: y.toArray(), train: typeof adam });
+</script>`;
+  const asOneFile = async (name, map) => {
+    const site = await project(name, { 'index.html': ONE_FILE(map) });
+    await cp(join(site, 'node_modules/xla-wasm/build/dist'), join(site, 'xla'), { recursive: true });
+    return site;
+  };
+
+  test('as one file: three requests to a first result', { timeout: 60000 }, async () => {
+    const site = await asOneFile('one-file');
+    for (const [headers, threads] of [[ISOLATED, 2], [{}, 0]]) {
+      const other = await serveFolder(site, headers);
+      const { page: tab, complaints } = await newPage(browser);
+      const requests = new Set();
+      tab.on('request', (request) => requests.add(request.url().replace(other.address, '')));
+      try {
+        await tab.goto(other.address);
+        await tab.waitForFunction(() => document.title !== '', null, { timeout: 30000 });
+        assert.deepEqual(JSON.parse(await tab.title()), { threads, twice: [2, 4], train: 'function' });
+        assert.deepEqual(complaints, []);
+        const build = threads ? 'threads' : 'single';
+        assert.deepEqual([...requests].filter((url) => url && !url.startsWith('data:')).sort(),
+          [`xla/xla-${build}.mjs`, `xla/xla-${build}.wasm`, 'xla/xla-wasm.js']);
+      } finally {
+        await tab.close();
+        await other.close();
+      }
+    }
+  });
+
+  test('as one file it is no larger than what a bundler makes', async () => {
+    const gzipped = async (file) => gzipSync(await readFile(join(ROOT, 'build/dist', file)), { level: 9 }).length;
+    const sizes = await Promise.all(['xla-wasm.js', 'xla-threads.mjs', 'xla-threads.wasm'].map(gzipped));
+    assert.ok(sizes.reduce((sum, size) => sum + size) <= await downloadSize(), `${sizes}`);
+  });
+
+  test('a file with another integrity hash is refused', { timeout: 60000 }, async () => {
+    const site = await asOneFile('integrity', ', "integrity": { "./xla/xla-wasm.js": "sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC" }');
+    const other = await serveFolder(site, ISOLATED);
+    const { page: tab, complaints } = await newPage(browser);
+    await tab.goto(other.address);
+    for (let i = 0; i < 100 && !complaints.length; i++) await tab.waitForTimeout(50);
+    assert.match(complaints.join('\n'), /digest in the 'integrity' attribute for resource '\S+xla-wasm\.js'/);
+    await tab.close();
+    await other.close();
   });
 
   test('by an import map, under a content security policy', { timeout: 60000 }, async () => {

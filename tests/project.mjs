@@ -59,7 +59,7 @@ export async function serveFolder(path, headers) {
     const name = pathname === '/' ? '/index.html' : pathname;
     try {
       const bytes = await readFile(join(path, name));
-      response.writeHead(200, { 'Content-Type': TYPES[extname(name)], ...headers }).end(bytes);
+      response.writeHead(200, { 'Content-Type': TYPES[extname(name)] ?? 'application/octet-stream', ...headers }).end(bytes);
     } catch {
       response.writeHead(404).end();
     }

@@ -10,7 +10,7 @@ import { deflateRawSync, gzipSync } from 'node:zlib';
 
 import { readArguments } from '../bindings/cli_files.mjs';
 import {
-  Client, Literal, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors, XlaError,
+  Client, Literal, loadWeights, readNpy, readNpz, readSafetensors, writeNpy, writeNpz, writeSafetensors, XlaError,
 } from '../bindings/index.mjs';
 
 let client;
@@ -192,6 +192,59 @@ describe('one rule for names, in execute() and in the command line', () => {
     Object.assign(tree, { p: tree, q: tree, r: tree });
     await assert.rejects(executable.execute(tree), /no argument is named/);
   });
+});
+
+describe('loadWeights', () => {
+  const some = { 'a.weight': Literal.from([[1, 2], [3, 4], [5, 6]], 'f32[3,2]'), 'a.bias': Literal.from([1, 2, 3], 'f32[3]') };
+
+  test('reads both formats, and calls map for each array', async () => {
+    for (const file of [writeNpz(some), writeSafetensors(some)]) {
+      assert.deepEqual(plain(await loadWeights(file)), plain(some));
+      const seen = [];
+      const mapped = await loadWeights(file, { map: (name, literal) => {
+        seen.push(`${name}: ${literal.shape}`);
+        return name === 'a.bias' ? null : [name.replace('weight', 'kernel'), literal.transpose()];
+      } });
+      assert.deepEqual(seen.sort(), ['a.bias: f32[3]', 'a.weight: f32[3,2]']);
+      assert.deepEqual(plain(mapped), plain({ 'a.kernel': some['a.weight'].transpose() }));
+    }
+  });
+
+  test('wrong results of map are named, its own errors pass', async () => {
+    const file = writeSafetensors(some);
+    await assert.rejects(loadWeights(file, { map: (name) => name }), /map must return \[name, literal\].*got "a\.weight" for a\.weight/);
+    await assert.rejects(loadWeights(file, { map: (_, literal) => ['same', literal] }), /map gives two arrays the name same/);
+    await assert.rejects(loadWeights(file, { map: () => { throw new TypeError('mine'); } }), { name: 'TypeError', message: 'mine' });
+    await assert.rejects(loadWeights(file, { map: 5 }), /map must be a function/);
+    await assert.rejects(loadWeights(writeNpy(some['a.bias'])), /one array, without a name: readNpy/);
+  });
+
+  /* The guide's table: a convolution in PyTorch's layouts, and in JAX's with transposed weights, are one. */
+  for (const [spatial, order, torch, jax] of [
+    ['7', [2, 1, 0], 'bf0_oi0->bf0', '0'], ['7,5', [2, 3, 1, 0], 'bf01_oi01->bf01', '01'], ['4,5,3', [2, 3, 4, 1, 0], 'bf012_oi012->bf012', '012'],
+  ]) {
+    test(`convolutions of rank ${jax.length}: transpose([${order}])`, async () => {
+      const window = `window={size=${jax.split('').map(() => 2).join('x')}}`;
+      const [input, kernel] = [`f32[2,3,${spatial}]`, `f32[4,3,${jax.split('').map(() => 2)}]`];
+      const valuesOf = (shape, step) => Literal.from(Float32Array.from({ length: Literal.zeros(shape).data.length }, (_, i) => (i * step) % 7 - 3), shape);
+      const convolve = async (x, w, labels) => {
+        const text = `HloModule c\nENTRY e {\n x = ${x.shape} parameter(0)\n w = ${w.shape} parameter(1)\n ROOT y = ${resultOf(x, w, labels)} convolution(x, w), ${window}, dim_labels=${labels}\n}`;
+        return (await (await client.compile(client.parseHlo(text))).execute([x, w]))[0];
+      };
+      const resultOf = (x, w, labels) => {
+        const [lhs, rhs, , out] = [...labels.split(/_|->/), labels.split('->')[1]];
+        const sizeOf = (shape, of, label) => shape.dimensions[of.indexOf(label)];
+        const sizes = [...out].map((label) => (label === 'b' ? sizeOf(x.shape, lhs, 'b')
+          : label === 'f' ? sizeOf(w.shape, rhs, 'o') : sizeOf(x.shape, lhs, label) - 1));
+        return `f32[${sizes}]`;
+      };
+      const [x, w] = [valuesOf(input, 3), valuesOf(kernel, 5)];
+      const last = [0, ...[...jax].map((_, i) => i + 2), 1]; // channels last
+      const here = await convolve(x, w, torch);
+      const there = await convolve(x.transpose(last), w.transpose(order), `b${jax}f_${jax}io->b${jax}f`);
+      assert.deepEqual(there.toArray(), here.transpose(last).toArray());
+    });
+  }
 });
 
 describe('large constants', () => {

@@ -640,7 +640,7 @@ return client.gradient(program, { value: true });
 
 /** Larger programs, to begin with: { name, language, text, program, inputs, mesh }. */
 export const PROGRAMS = [
-  { name: 'Softmax', language: 'hlo', text: 'Rows become probabilities. Six operations become two loops: look at the module, optimised, and at its steps.', program: SOFTMAX, inputs: ['random'] },
+  { name: 'Softmax', language: 'hlo', text: 'Rows become probabilities. Seven operations become five loops, called one after the other: look at the module, optimised, and at its steps.', program: SOFTMAX, inputs: ['random'] },
   { name: 'Mandelbrot set', language: 'hlo', text: 'A loop over all pixels at once. The body is one fused loop of SIMD code: look at the WebAssembly.', program: MANDELBROT, inputs: [] },
   { name: 'A layer in StableHLO', language: 'stablehlo', text: 'What JAX and PyTorch export. It is read into HLO, and then goes the same way.', program: LAYER, inputs: ['random', 'random', 'zeros'] },
   { name: 'Attention by the builder', language: 'javascript', text: 'JavaScript that builds a program with XlaBuilder\'s operations. It runs in a worker, which can be stopped.', program: BUILDER, inputs: ['random', 'random', 'random'] },

@@ -1,0 +1,59 @@
+/** The code blocks of the documents, and the scenes in which tests run them. */
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** @returns {Promise<{ section: string, language: string, text: string }[]>} a document's blocks, in order */
+export async function blocksOf(page) {
+  const text = await readFile(`${ROOT}${page}`, 'utf8');
+  let section = '';
+  return Array.from(text.matchAll(/^## (.*)$|^```(\w*)\n([^]*?)^```$/gm), ([, heading, language, code]) => {
+    if (heading !== undefined) section = heading;
+    return heading === undefined && { section, language, text: code };
+  }).filter(Boolean);
+}
+
+/** Every document with code that users write. */
+export const DOCUMENTS = ['README.md', 'bindings/stablehlo/README.md', ...await markdownIn('docs'), ...await markdownIn('docs/guides')];
+
+async function markdownIn(folder) {
+  return (await readdir(`${ROOT}${folder}`)).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`);
+}
+
+/**
+ * Blocks that belong together: a document's, or a section's. Python runs where its modules are installed. What it wrote
+ * is kept in tests/guides/NAME, with its text (export.py) and its output (output.txt): node tests/guides/write.mjs NAME.
+ */
+export const SCENES = [
+  { page: 'README.md', name: 'readme' },
+  { page: 'bindings/stablehlo/README.md', name: 'stablehlo' },
+  { page: 'docs/guides/from-frameworks.md', section: 'Flax', name: 'flax' },
+  { page: 'docs/guides/from-keras.md', name: 'keras' },
+  { page: 'docs/guides/from-tensorflow-js.md', name: 'tensorflow-js' },
+  { page: 'docs/guides/training.md', name: 'training' },
+  ...DOCUMENTS.filter((page) => !/README|from-(frameworks|keras|tensorflow-js|jax)|training/.test(page)).map((page) => ({ page })),
+];
+
+/** Blocks that no scene runs, and why: [document, section, language, reason] */
+export const ELSEWHERE = [
+  ['docs/guides/from-frameworks.md', 'PyTorch', 'python', 'torch_xla is half a gigabyte; tests/golden/exports has programs of it'],
+  ['docs/guides/from-frameworks.md', 'PyTorch', 'html', 'as its Python'],
+  ['docs/guides/from-frameworks.md', 'TensorFlow', 'python', 'TensorFlow is half a gigabyte; tests/golden/exports has programs of it'],
+  ['docs/guides/from-frameworks.md', 'TensorFlow', 'html', 'as its Python'],
+  ['docs/guides/from-jax.md', '1. Train, and export', 'python', 'page_guides.test.mjs runs it'],
+  ['docs/guides/from-jax.md', '2. The page', 'html', 'page_guides.test.mjs runs it'],
+  ['docs/guides/from-jax.md', '3. Look at it', 'sh', 'npm install, and a server'],
+  ['docs/hosts.md', 'Threads in a page', 'html', 'its worker wants a bundler; page_firefox.test.mjs runs lend.mjs'],
+  ['docs/hosts.md', 'Threads in a page', 'js', 'its worker wants a bundler; page_firefox.test.mjs runs lend.mjs'],
+];
+export const isElsewhere = (page, { section, language }) =>
+  ELSEWHERE.some(([of, at, kind]) => of === page && at === section && kind === language);
+
+/** The blocks of a scene, by language. */
+export async function sceneOf({ page, section }) {
+  const all = (await blocksOf(page)).filter((block) => !isElsewhere(page, block) && (!section || block.section === section));
+  return Object.fromEntries(['python', 'js', 'html', 'sh'].map((language) => [language, all.filter((block) => block.language === language)]));
+}
+
+export const pythonOf = async (scene) => (await sceneOf(scene)).python.map(({ text }) => text).join('\n');
