@@ -72,8 +72,14 @@ struct Kernel {
   void (*run)(const KernelCall *call, int phase, int chunk);
 };
 
-/* Returns the plan of the kernel that runs an instruction, or NULL. */
-const KernelPlan *kernel_plan(const Instruction *instruction, Arena *arena);
+/* A set of kernels that are switched off: one bit for each. */
+typedef uint32_t KernelSet;
+
+/* Returns the plan of the first kernel that runs an instruction and is not in `off`, or NULL. */
+const KernelPlan *kernel_plan(const Instruction *instruction, KernelSet off, Arena *arena);
+
+/* The name of kernel number `number` that can be switched off; NULL: there are no more. */
+const char *kernel_name(int number);
 
 /* For kernels: sets plan->phases and returns its list of chunk counts, all 0. */
 int *kernel_phases(KernelPlan *plan, Arena *arena, int phases);
