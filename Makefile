@@ -35,7 +35,7 @@ SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
-  reduce fuzz-ways fuzz-text fuzz-stablehlo fuzz-devices clean \
+  reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -363,6 +363,10 @@ fuzz-stablehlo: build
 # Every program in every way that must give the same results: rewrites, stages, kernels, threads, memory.
 fuzz-ways: build
 	@node tests/fuzz/ways.mjs --seconds $(SECONDS) $(ARGS)
+
+# The combinations of constructs, operations and types that the random programs have; nothing is run.
+fuzz-pairs: build
+	@node tests/fuzz/pairs.mjs --seconds $(SECONDS) $(ARGS)
 
 fuzz-devices: build
 	@node tests/fuzz/devices.mjs --seconds $(SECONDS) $(ARGS)

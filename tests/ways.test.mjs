@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { allOpcodes, collect, UNWRITTEN } from './fuzz/pairs.mjs';
 import { Ways } from './fuzz/ways.mjs';
 
 const SECONDS = 45;
@@ -33,5 +34,16 @@ test('a wrong instruction of generated code is seen, and the program made small'
     assert.ok(said[1].split('\n').filter((line) => / = /.test(line)).length <= 6, said[1]);
   } finally {
     WebAssembly.Module = Module;
+  }
+});
+
+test('rules write every operation, inside loops, conditions, branches and calls, or a table says why not', async () => {
+  const { pairs, programs } = await collect(12, 1);
+  const RARE = ['all-gather-start', 'all-gather-done', 'collective-permute-start', 'collective-permute-done',
+    'collective-broadcast', 'ragged-all-to-all', 'ragged-dot', 'set-dimension-size', 'triangular-solve', 'cholesky'];
+  const unmade = pairs.unmade(await allOpcodes()).filter((name) => !RARE.includes(name));
+  if (programs > 300) assert.deepEqual(unmade.filter((name) => !UNWRITTEN[name]), []);
+  for (const construct of ['while body', 'while condition', 'conditional', 'call']) {
+    assert.ok(pairs.keys(construct).size > pairs.keys('entry').size / 4, construct);
   }
 });
