@@ -21,6 +21,7 @@
 #   make reduce MODULE=program.hlo CHECK='...'  makes a program with a fault small
 #   make fuzz-text SECONDS=60  random texts for the parser, under sanitizers
 #   make fuzz-stablehlo SECONDS=60  mutants of StableHLO programs
+#   make fuzz-ways SECONDS=60  random programs, each compiled and run in all ways
 #   make fuzz-devices SECONDS=60  random programs of several devices, against a simulation
 #   make clean              removes what was built, keeps the toolchain
 #
@@ -34,7 +35,7 @@ SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo site test check jax-suite hosts bench native native-tsan lint format declarations golden fuzz \
-  reduce fuzz-text fuzz-stablehlo fuzz-devices clean \
+  reduce fuzz-ways fuzz-pairs fuzz-text fuzz-stablehlo fuzz-devices clean \
   distclean FORCE
 .DELETE_ON_ERROR:
 
@@ -210,6 +211,22 @@ $(B)/dist/xla-threads.mjs $(B)/dist/xla-single.mjs: $(B)/dist/xla-%.mjs: binding
 $(B)/dist/xla-threads.mjs: $(OBJECTS_threads)
 $(B)/dist/xla-single.mjs: $(OBJECTS_single)
 
+# The core in which tests put faults (src/base/step.h): some files of the single-threaded build, compiled otherwise.
+FAULTY := base/step kernels/kernels rewrite/pipeline runtime/replica
+FAULTY_OBJECTS := $(FAULTY:%=$(B)/obj/faulty/%.o)
+$(FAULTY_OBJECTS): $(B)/obj/faulty/%.o: src/%.c Makefile $(TOOLS_single)
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' CC "faulty/$*.c"
+	$(Q)$(CC_single) $(CFLAGS_single) -DXLA_FAULTS -MMD -MP -c $< -o $@
+-include $(FAULTY_OBJECTS:.o=.d)
+FAULTY_CORE := $(B)/faulty/xla-single.mjs
+$(FAULTY_CORE): $(FAULTY_OBJECTS) $(filter-out $(FAULTY:%=$(B)/obj/single/%.o),$(OBJECTS_single)) \
+    bindings/library.js bindings/glue.mjs $(B)/obj/sources | $(NODE_MODULES)
+	@mkdir -p $(@D)
+	@printf '  %-7s %s\n' LINK $@
+	$(Q)$(CC_single) $(CFLAGS_single) -O1 $(filter %.o,$^) $(LDFLAGS_single) -o $@
+	$(Q)node bindings/glue.mjs $@
+
 # --- linking: native -------------------------------------------------------------------------------
 
 # The programs of tests/native go beside xla-run: build/native/NAME.
@@ -270,7 +287,7 @@ $(SITE): $(DIST) $(B)/digits.bin.gz $(NODE_MODULES) $(SITE_SOURCES)
 
 # TESTS=tests/one.test.mjs runs only that. The reporter is one that tells last what failed.
 TESTS ?= $(wildcard tests/*.test.mjs)
-test: build site native native-tsan $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
+test: build site native native-tsan $(FAULTY_CORE) $(NODE_MODULES) $(TOOLCHAIN)/browser.stamp
 	$(if $(TESTS),,$(error there is no tests/*.test.mjs))
 	@node --test --test-reporter=spec --test-concurrency=$(CORES) --test-timeout=1500000 $(TESTS)
 
@@ -345,6 +362,14 @@ reduce: build
 fuzz-stablehlo: build
 	@node tests/fuzz/stablehlo.mjs --seconds $(SECONDS) $(ARGS)
 
+# Every program in every way that must give the same results: rewrites, stages, kernels, threads, memory.
+fuzz-ways: build
+	@node tests/fuzz/ways.mjs --seconds $(SECONDS) $(ARGS)
+
+# The combinations of constructs, operations and types that the random programs have; nothing is run.
+fuzz-pairs: build
+	@node tests/fuzz/pairs.mjs --seconds $(SECONDS) $(ARGS)
+
 fuzz-devices: build
 	@node tests/fuzz/devices.mjs --seconds $(SECONDS) $(ARGS)
 
@@ -413,7 +438,7 @@ check: build $(B)/native/golden $(B)/native/tables lint-format lint-js lint-laye
 # --- cleaning ----------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(B)/bench $(B)/hosts $(B)/site $(B)/dist $(B)/node $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
+	rm -rf $(B)/bench $(B)/hosts $(B)/site $(B)/dist $(B)/faulty $(B)/node $(B)/include $(B)/obj $(B)/native $(B)/native-tsan $(B)/tidy
 
 distclean:
 	rm -rf $(B) node_modules

@@ -35,7 +35,7 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
   --replicas N        for N replicas (default: what the module states, or 1)
   --partitions N      of N partitions each (default: what the module needs, or 1)
   --threads N         use N threads; 0: none (default: as many as the machine has)
-  --disable NAME,...  leave these rewrites out (run and compile; docs/passes.md lists them)
+  --disable NAME,...  leave these rewrites, stages or kernels out (run and compile; docs/passes.md)
 
 run:
   --input FILE.npy    the next parameter's argument, the same on every device
@@ -50,8 +50,10 @@ run:
   --json              print one line of JSON per device
   --time N            run N times, and print the least and the median time
   --profile FILE      write what ran when, as a Chrome trace
-  --on pjrt           run on real XLA instead: needs Python with jax (PYTHON names another python3)
-  --check             with --on pjrt: compare with the simulated run, device by device
+  --check             compare the results with those of the evaluator, an operation at a time
+  --bisect            say which rewrite, stage, kernel or instruction makes them differ
+  --on pjrt           run on real XLA instead: needs Python with jax (PYTHON names another python3);
+                      with --check, compare with the simulated run, device by device
   --platform cpu|gpu|tpu, --coordinator HOST:PORT --process I --processes N
   --help              print this
   --version           print the version`;
@@ -61,7 +63,7 @@ const FLAG = { type: 'boolean', default: false };
 const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
-  on: TEXT, check: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
+  on: TEXT, check: FLAG, bisect: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
   wasm: FLAG, disable: TEXT, wrt: LIST, of: TEXT, value: FLAG, 'max-trips': TEXT,
   help: { ...FLAG, short: 'h' },
@@ -74,7 +76,7 @@ const COMMANDS = {
   run: {
     run,
     options: [
-      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'disable',
+      'input', 'random', 'seed', 'output', 'json', 'time', 'profile', 'on', 'check', 'bisect', 'disable',
       'platform', 'coordinator', 'process', 'processes',
     ],
   },
@@ -119,8 +121,9 @@ async function main(argv) {
 
 /** Refuses the options of --on pjrt without it. */
 function checkElsewhere(values) {
-  const stray = ['check', 'platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
+  const stray = ['platform', 'coordinator', 'process', 'processes'].find((option) => values[option]);
   if (stray && values.on === undefined) throw new UsageError(`--${stray} goes with --on pjrt`);
+  if (values.bisect && values.on !== undefined) throw new UsageError('--bisect compares with the evaluator, not --on pjrt');
 }
 
 function unknown(what, name, known) {
@@ -168,6 +171,19 @@ async function run(client, module, options) {
   if (options.output === undefined || options.json) {
     await printResults(results, options.json, executable.partitions);
   }
+  if (options.check || options.bisect) await check(client, module, all, executable, options);
+}
+
+/** Compares with the evaluator. */
+async function check(client, module, all, { replicas, partitions }, options) {
+  progress('running in the evaluator');
+  const { Comparison } = await import('./bisect.mjs');
+  const comparison = new Comparison(client, module, all, { replicas, partitions });
+  const problem = await comparison.difference(options.disable?.split(','));
+  if (!problem) return say('the results agree with the evaluator');
+  progress('looking for the step that makes the difference');
+  if (options.bisect) for (const line of await comparison.bisect()) await print(line);
+  throw new XlaError('DATA_LOSS', `the results differ from the evaluator: ${problem}`);
 }
 
 function compiled(client, module, { disable }, counts) {

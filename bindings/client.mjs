@@ -21,11 +21,18 @@ import { Shape } from './shape.mjs';
 
 const MAX_THREADS = 256;
 
-/** The error for a fault of the compiler: it holds the program and a workaround. */
-function ownFault(operation, { message, cause }, module) {
-  const error = new XlaError('INTERNAL', `${operation}: ${message}. This is a fault of xla-wasm, and other programs of ` +
-    'this client are not affected. Please report it with the text of the program (error.module). Without some ' +
-    'rewrites the program may compile: { disable: client.optionalPasses }', { operation, cause });
+/**
+ * The error for a fault of the compiler: it holds the program and a workaround.
+ * @param {string} step the rewrite or stage that trapped, or kernel-NAME
+ * @param {boolean} isOptional whether it can be left out
+ */
+function ownFault(operation, { message, cause }, module, step, isOptional) {
+  const workaround = isOptional ? `Without this step the program may compile: { disable: ['${step}'] }`
+    : 'Without some rewrites the program may compile: { disable: client.optionalPasses }';
+  const error = new XlaError('INTERNAL', `${operation}: ${message}, in the step ${step}. This is a fault of xla-wasm, and ` +
+    'other programs of this client are not affected. Please report it with the text of the program (error.module). ' +
+    workaround, { operation, cause });
+  error.step = step;
   return Object.defineProperty(error, 'module', { value: module.toString() }); // not shown when the error is printed
 }
 
@@ -231,7 +238,8 @@ export class Client {
    * @param {number} [options.partitions] by default what the module needs, or else 1
    * @param {boolean} [options.optimize] false: each operation by itself, as it is written; slow
    * @param {boolean} [options.inPlace] false: no result takes the memory of its operand
-   * @param {string[]} [options.disable] rewrites to leave out, of `optionalPasses`, for finding faults
+   * @param {string[]} [options.disable] rewrites, stages and kernels to leave out, of `optionalPasses`, for
+   *   finding faults
    * @param {AbortSignal} [options.signal] ends the compilation, which fails with CANCELLED
    * @param {number} [options.timeoutMs] after this time it fails with DEADLINE_EXCEEDED
    * @returns {Promise<Executable>} for replicas x partitions devices
@@ -270,7 +278,7 @@ export class Client {
       return core.need('xla_compile_end', compilation);
     } catch (error) {
       if (open && !core.disposed) core.call('xla_compile_end', compilation);
-      throw error.code === 'INTERNAL' && !module.disposed ? ownFault('compile', error, module) : error;
+      throw this.#explained('compile', error, module);
     }
   }
 
@@ -339,7 +347,10 @@ export class Client {
     return module;
   }
 
-  /** The names of the rewrites that compile() can leave out, in the order in which they run. */
+  /**
+   * The names of what compile() can leave out, in the order in which it runs: rewrites, later stages, and kernels
+   * as kernel-NAME.
+   */
   get optionalPasses() {
     return this.#core.takeString(this.#core.call('xla_optional_passes')).split(',');
   }
@@ -354,8 +365,15 @@ export class Client {
       return this.#core.scoped((copy) => this.#core.need(
         call, pointerOf(module), replicas, asked.partitions ?? 0, how, disable ? copy(disable) : 0));
     } catch (error) {
-      throw error.code === 'INTERNAL' ? ownFault(operation, error, module) : error;
+      throw this.#explained(operation, error, module);
     }
+  }
+
+  /** The error of a call that compiles: of a trap, with the step. */
+  #explained(operation, error, module) {
+    if (error.code !== 'INTERNAL' || module.disposed || this.disposed) return error;
+    const step = this.#core.string(this.#core.call('xla_compile_step'));
+    return ownFault(operation, error, module, step, this.optionalPasses.includes(step));
   }
 
   #disabled(operation, names) {

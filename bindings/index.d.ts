@@ -57,6 +57,8 @@ export class XlaError extends Error {
   readonly waiting?: readonly WaitingDevice[];
   /** For a fault of the compiler (INTERNAL): the program as HLO text, for a report. */
   readonly module?: string;
+  /** And the step of the compilation that trapped: a rewrite, a stage, or kernel-NAME. */
+  readonly step?: string;
 }
 
 /** A device, in an error. */
@@ -652,7 +654,7 @@ export interface CompileOptions {
   optimize?: boolean;
   /** For finding faults. False: no result takes the memory of its operand. */
   inPlace?: boolean;
-  /** For finding faults: rewrites to leave out, of `client.optionalPasses`. The results are the same. */
+  /** For finding faults: rewrites, stages and kernels to leave out, of `client.optionalPasses`. The results are the same. */
   disable?: readonly string[];
   /** Ends the compilation, which then fails with CANCELLED. */
   signal?: AbortSignal;
@@ -712,7 +714,7 @@ export class Client {
     module: HloModule,
     options?: CompileOptions,
   ): Promise<Executable>;
-  /** The names of the rewrites that compile() can leave out, in the order in which they run. */
+  /** The names of what compile() can leave out, in order: rewrites, later stages, and kernels as kernel-NAME. */
   readonly optionalPasses: string[];
   /**
    * The module as HLO text after each pass that changed it, in order. The list always begins with

@@ -95,8 +95,7 @@ addToLibrary({
     }
   },
 
-  // A trap of the engine's (out of bounds, unreachable) comes after something went wrong, and who
-  // knows what it wrote before: nothing that this memory holds is to be believed any more.
+  // Says that nothing may be called again: a stack overflowed into other data.
   $xlaTellBroken: (reason) => {
     const isWorker = typeof ENVIRONMENT_IS_PTHREAD === 'boolean' && ENVIRONMENT_IS_PTHREAD;
     if (isWorker) postMessage({ cmd: 'xlaBroken', reason });
@@ -106,8 +105,9 @@ addToLibrary({
   xla_js_broken__deps: ['$xlaTellBroken', '$UTF8ToString'],
   xla_js_broken: (message) => xlaTellBroken(UTF8ToString(message)),
 
-  // Returns 0, or if function(argument) trapped a StatusCode; then `message` says why.
-  xla_js_try__deps: ['$stringToUTF8', '$stackSave', '$stackRestore', '$xlaTellBroken'],
+  // Returns 0, or if function(argument) trapped a StatusCode; then `message` says why. A trap of the engine (out of
+  // bounds, unreachable) fails the run that it is in: its memory goes with it.
+  xla_js_try__deps: ['$stringToUTF8', '$stackSave', '$stackRestore'],
   xla_js_try: (func, argument, message, messageSize) => {
     const stack = stackSave();
     try {
@@ -117,12 +117,9 @@ addToLibrary({
       if (error === 'unwind') throw error; // the glue's own
       stackRestore(stack);
       const isTrap = error instanceof WebAssembly.RuntimeError;
-      const text = `${isTrap ? 'the core trapped: ' : ''}${error?.message ?? error}`;
+      const text = isTrap ? `the core trapped: ${error.message}. This is a fault of xla-wasm; please report the ` +
+        'program. xla-wasm run --bisect finds what to disable' : `${error?.message ?? error}`;
       stringToUTF8(text, message, messageSize);
-      if (isTrap) {
-        xlaTellBroken(text);
-        return 14; // UNAVAILABLE
-      }
       // RangeError: "Maximum call stack size exceeded", or no memory for JavaScript
       return error?.xlaCode ?? (error instanceof RangeError ? 8 : 13);
     }

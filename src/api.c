@@ -4,6 +4,7 @@
 
 #include "base/host/platform.h"
 #include "base/scope.h"
+#include "base/step.h"
 #include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "kernels/contraction/lanes.h"
@@ -213,7 +214,7 @@ static Compilation *begin(const Module *module, Mesh mesh, int how, const char *
   CompileOptions options = {.evaluate = how & COMPILE_AS_WRITTEN,
                             .keep_operands = how & COMPILE_KEEPING_OPERANDS,
                             .watch = watch};
-  if (!pipeline_disable(disable, &options.disabled, &last_error)) return NULL;
+  if (!compile_options_disable(&options, disable, &last_error)) return NULL;
   if (!verify_module(module, &last_error)) return NULL;
   return executable_begin(module, mesh, &options, &last_error);
 }
@@ -237,9 +238,10 @@ XLA_API Executable *xla_compile_end(Compilation *compilation) {
 
 XLA_API char *xla_optional_passes(void) {
   StrBuf out = {0};
-  pipeline_list_optional(&out);
+  compile_options_list(&out);
   return text_of(&out);
 }
+XLA_API const char *xla_compile_step(void) { return step_name(); }
 
 XLA_API int xla_executable_replicas(const Executable *executable) {
   return executable->mesh.replicas;

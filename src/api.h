@@ -25,7 +25,7 @@
 ** number, and refuse a build that has another. Whoever changes any of it raises both;
 ** tests/api_version.test.mjs notices.
 */
-enum { XLA_API_VERSION = 6 };
+enum { XLA_API_VERSION = 7 };
 XLA_API int xla_api_version(void);
 
 /* Allocates memory for this many worker threads (0 in the single-threaded build, where xla_step does the work).
@@ -107,8 +107,8 @@ XLA_API Module *xla_module_differentiate(const Module *module, int mode, const i
                                          int of, bool value, double max_iterations);
 
 /* Executables, for replicas x partitions devices; 0: as many as the module says. The module is copied
-** and may be freed. `how`: flags, for finding faults. `disable`: names of rewrites that are left out, with
-** commas between them; NULL: none. */
+** and may be freed. `how`: flags, for finding faults. `disable`: names of rewrites, parts and kernels that are left out,
+** with commas between them; NULL: none. */
 enum {
   COMPILE_AS_WRITTEN = 1,
   COMPILE_KEEPING_OPERANDS = 2
@@ -120,6 +120,8 @@ XLA_API bool xla_compile_go_on(Compilation *compilation, double ms);
 /* Frees the compilation, at any time. NULL with an error if it failed or is not finished. */
 XLA_API Executable *xla_compile_end(Compilation *compilation);
 XLA_API char *xla_optional_passes(void); /* the names that `disable` may have, in order */
+/* The step that a compilation was in when it trapped: the name of a rewrite, a stage or kernel-NAME. */
+XLA_API const char *xla_compile_step(void);
 XLA_API int xla_executable_replicas(const Executable *executable);
 XLA_API int xla_executable_partitions(const Executable *executable);
 XLA_API void xla_executable_free(Executable *executable);

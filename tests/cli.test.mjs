@@ -179,7 +179,7 @@ describe('run', () => {
     const some = await xlaWasm('run', axpy, '--input', '[[1,2,3],[4,5,6]]', '--input', '[nan, -inf, "inf"]', '--json');
     assert.deepEqual(JSON.parse(some.stdout).outputs[0].data, ['nan', '-inf', 'inf', 'nan', '-inf', 'inf']);
     await fails(['run', axpy, '--input', x, '--input', '[1, x, 2]'], /--input v=\[1, x, 2\]: a value is a number or a list/);
-    await fails(['run', axpy, '--random', '--check'], /--check goes with --on pjrt/);
+    await fails(['run', axpy, '--random', '--bisect', '--on', 'pjrt'], /--bisect compares with the evaluator/);
     await fails(['run', '-', '--input', 'x=-'], /standard input is the module or an argument/);
     const info = await xlaWasm('info', x);
     assert.match(info.stdout, /^\S*: f32\[2,3\]\n$/);

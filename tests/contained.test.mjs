@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../bindings/index.mjs';
+import { faultyClient } from './faulty.mjs';
 import { ADD } from './hostile.mjs';
 
 const CONSTANTS = `HloModule constants
@@ -91,4 +92,58 @@ test('wherever a compilation asks for memory', async () => {
   const module = client.parseHlo(`ENTRY e {\n x = f32[3] parameter(0)\n${wide.join('\n')}\n}`);
   await traps('emscripten_resize_heap', () => client.compile(module));
   module.dispose();
+});
+
+/** A program that enters every stage. */
+const STAGES = `HloModule stages
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[6,40] parameter(0)
+  w = f32[40,8] parameter(1)
+  y = f32[6,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[6,8] exponential(y)
+  zero = f32[] constant(0)
+  r = f32[6] reduce(e, zero), dimensions={1}, to_apply=sum
+  ROOT t = (f32[6,8], f32[6]) tuple(e, r)
+}`;
+
+test('in each step: the error names it, and says whether it can be left out', async (t) => {
+  const faulty = await faultyClient(), steps = new Set(), module = faulty.client.parseHlo(STAGES);
+  const optional = faulty.client.optionalPasses;
+  const needed = [
+    'dynamic-dimensions', 'dead-code', 'inline-calls', 'normalize-floats', 'rewrites', 'thunks', 'memory', 'states', 'code',
+  ];
+  for (const step of [...needed, ...optional.filter((name) => name !== 'large-chunks')]) {
+    await t.test(step, async () => {
+      const before = faulty.client.heapInUse;
+      faulty.put(step, true);
+      let error;
+      try {
+        (await faulty.client.compile(module)).dispose();
+      } catch (thrown) {
+        error = thrown;
+      }
+      if (error) {
+        steps.add(step);
+        assert.equal(error.code, 'INTERNAL', error.stack);
+        assert.equal(error.step, step);
+        assert.match(error.message, new RegExp(`^compile: the core trapped: .*, in the step ${step}\\. This is a fault of xla-wasm`));
+        assert.equal(error.module, module.toString());
+        if (optional.includes(step)) {
+          assert.match(error.message, new RegExp(`{ disable: \\['${step}'\\] }$`));
+          if (step !== 'kernel-dot') (await faulty.client.compile(module, { disable: [step] })).dispose();
+        } else {
+          assert.match(error.message, /{ disable: client\.optionalPasses }$/);
+        }
+        assert.throws(() => faulty.client.passes(module), { code: 'INTERNAL', step });
+      }
+      faulty.put('');
+      (await faulty.client.compile(module)).dispose();
+      assert.equal(faulty.client.heapInUse, before);
+    });
+  }
+  for (const step of [...needed, 'in-place', 'row-groups', 'regions', 'fuse-loops', 'kernel-dot']) assert.ok(steps.has(step), step);
+  faulty.client.dispose();
 });

@@ -25,6 +25,9 @@ function operations(about) {
   return names.map((name) => `\`${name.slice(4).toLowerCase().replaceAll('_', '-')}\``).join(', ') || 'all';
 }
 
+const SWITCHES = new URL('../../src/compile/switches.def', import.meta.url);
+const SWITCH = /^SWITCH\("([\w-]+)", \w+,\s*"([^"]*)"\)/gm;
+
 /** @returns {Promise<string>} the page */
 export async function passesPage() {
   const rows = [...(await readFile(TABLE, 'utf8')).matchAll(ROW)];
@@ -35,14 +38,20 @@ export async function passesPage() {
       `| \`${name}\` | ${need.includes('OPTIONAL') ? 'yes' : ''} | ${operations(about)} | ${why} |`),
     '',
   ]);
+  const switches = [...(await readFile(SWITCHES, 'utf8')).matchAll(SWITCH)];
   return [
     '# Rewrites', '',
     'What happens to a module between `parseHlo` and code, in order. The table is `src/rewrite/pipeline.def`; this',
     'page is made from it by `make declarations`. Dynamic dimensions are resolved before the first row.', '',
     '`client.passes(module)` gives the module after each rewrite that changed it. `client.compile(module,',
     '{ disable: [\'fuse-loops\'] })` and `xla-wasm run --disable fuse-loops` leave optional rewrites out: the results',
-    'are the same, only slower. If leaving one out makes a wrong result right, the fault is in that rewrite.', '',
+    'are the same, only slower. If leaving one out makes a wrong result right, the fault is in that rewrite:',
+    '`xla-wasm run --bisect` finds it.', '',
     ...sections,
+    '## Compile', '', 'Parts of the later stages, which can be left out in the same way (`src/compile/switches.def`).', '',
+    '| part | purpose |', '| --- | --- |', ...switches.map(([, name, purpose]) => `| \`${name}\` | ${purpose} |`), '',
+    'A name such as `kernel-sort` leaves a kernel out: the next kernel that takes the instruction runs it, or else the',
+    'evaluator; only products, convolutions and other instructions that the evaluator lacks keep it. `client.optionalPasses` has all names.', '',
   ].join('\n');
 }
 

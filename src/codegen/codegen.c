@@ -31,6 +31,7 @@ static CodegenWork scatter_work(const Instruction *scatter) {
   int64_t chunk = CHUNK_WORK / window;
   return (CodegenWork){.units = shape_elements(updates) / window,
                        .chunk = chunk < 1 ? 1 : chunk,
+                       .least = 1,
                        .reads = INT32_MAX,
                        .in_order = true};
 }
@@ -64,9 +65,10 @@ CodegenWork codegen_work(const Instruction *fusion) {
     int64_t line = root->operands[0]->shape->dims[along], lines = CHUNK_WORK / line;
     all.reads = all.units;
     all.chunk = line * (lines < MIN_LINES ? MIN_LINES : lines & -(int64_t)MIN_LINES);
+    all.least = line * MIN_LINES;
     all.is_long = line > LONG / MIN_LINES;
     if (steps_per_call(root)) {
-      all.chunk = steps_per_call(root) * (all.units / line);
+      all.least = all.chunk = steps_per_call(root) * (all.units / line);
       all.in_order = true;
     }
     return all;
@@ -77,6 +79,7 @@ CodegenWork codegen_work(const Instruction *fusion) {
   bool bytes = type_bytes(shape_leaf(fusion->shape, 0)->type) == 1;
   int64_t least = bytes ? MIN_BYTES : is_along(root) ? LANES : LEAST;
   all.chunk = chunk < least ? least : chunk & -least;
+  all.least = least;
   all.is_long = work > LONG / LEAST;
   return all;
 }

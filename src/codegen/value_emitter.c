@@ -85,7 +85,10 @@ void init_nodes(Emitter *e) {
   e->push_value = push_value;
   e->nodes = ARENA_ARRAY(plan->arena, NodeState, plan->count + plan->combine_count);
   for (int i = 0; i < plan->count; i++) init_node(e, plan->nodes[i]);
-  for (int i = 0; i < plan->combine_count; i++) init_node(e, plan->combine[i]);
+  for (int i = 0; i < plan->combine_count; i++) {
+    bool is_first = plan->combine[i]->id == plan->count + i; /* several places may have one node */
+    if (is_first) init_node(e, plan->combine[i]);
+  }
   if (plan->reduce || plan->output_count < 2) return;
   e->outputs_of = find_outputs_of(plan);
   for (int i = 0; i < plan->count; i++) {

@@ -1,5 +1,6 @@
 /* Compiles a module to a program: runs the passes, then makes thunks, plans memory and generates code, step by step. */
 #include "base/host/platform.h"
+#include "base/step.h"
 #include "codegen/codegen.h"
 #include "compile/collective_check.h"
 #include "compile/program.h"
@@ -104,6 +105,19 @@ struct Compilation {
   Error error;
 };
 
+/* Names of stages in errors. A part of a stage that can be switched off has a name of its own. */
+static const char *const stage_names[] = {
+    [STAGE_REWRITES] = "rewrites",
+    [STAGE_THUNKS] = "thunks",
+    [STAGE_JOINS] = "donations",
+    [STAGE_ROWS] = "memory",
+    [STAGE_PLACES] = "memory",
+    [STAGE_ROW_GROUPS] = "memory",
+    [STAGE_REGIONS] = "states",
+    [STAGE_CODE] = "code",
+    [STAGE_PREPARATIONS] = "tables of kernels",
+};
+
 static Stage rewrite(Compilation *c) {
   const CompileOptions *options = &c->options;
   PipelineOptions pipeline = {.target = options->evaluate ? NULL : &codegen_target,
@@ -135,13 +149,24 @@ static Stage make_thunks(Compilation *c) {
 }
 
 static Stage join(Compilation *c) {
-  if (!c->options.keep_operands) join_buffers(c->program);
+  if (!c->options.keep_operands) {
+    step_begin("", "in-place");
+    join_buffers(c->program);
+    step_begin("", stage_names[STAGE_JOINS]);
+  }
   find_donors(c->program, c->buffers.items, c->buffers.count);
   return STAGE_ROWS;
 }
 
+/* Begins that step if it is wanted. */
+static bool begin_row_groups(const Compilation *c) {
+  bool wants = !c->options.evaluate && !c->options.no_row_groups;
+  if (wants) step_begin("", "row-groups");
+  return wants;
+}
+
 static Stage find_rows(Compilation *c) {
-  if (!c->options.evaluate) plan_row_groups(c->program);
+  if (begin_row_groups(c)) plan_row_groups(c->program, c->options.small_chunks);
   return STAGE_PLACES;
 }
 
@@ -155,12 +180,14 @@ static Stage find_places(Compilation *c) {
 }
 
 static Stage make_row_groups(Compilation *c) {
-  if (!c->options.evaluate) compile_row_groups(c->program);
+  if (begin_row_groups(c)) compile_row_groups(c->program, c->options.small_chunks);
   return STAGE_REGIONS;
 }
 
 static Stage make_regions(Compilation *c) {
-  if (!c->options.evaluate) compile_regions(c->program);
+  bool wants_regions = !c->options.no_regions;
+  if (wants_regions) step_begin("", "regions");
+  if (!c->options.evaluate) compile_regions(c->program, wants_regions);
   c->program->depth = sequence_depth(&c->program->entry);
   state_shapes(c->program, &c->stated);
   return STAGE_CODE;
@@ -173,6 +200,7 @@ static Stage prepare(Compilation *c) {
 }
 
 static Stage next_stage(Compilation *c) {
+  if (c->stage < STAGE_ENDED) step_begin("", stage_names[c->stage]);
   switch (c->stage) {
   case STAGE_REWRITES: return rewrite(c);
   case STAGE_THUNKS: return make_thunks(c);

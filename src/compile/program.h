@@ -162,9 +162,19 @@ typedef struct Program {
 typedef struct CompileOptions {
   bool evaluate;      /* fuse nothing, and run all possible instructions in the evaluator */
   bool keep_operands; /* no result is written into an operand's memory */
-  PassSet disabled;   /* rewrites that are switched off: pipeline_disable */
-  PassWatch *watch;   /* of the passes; may be NULL */
+  bool no_row_groups, no_regions;
+  bool
+      small_chunks; /* loops run in the smallest chunks that they allow, and row groups row by row */
+  PassSet disabled; /* rewrites that are switched off */
+  KernelSet kernels_off;
+  PassWatch *watch; /* of the passes; may be NULL */
 } CompileOptions;
+
+/* switches.c: reads a comma-separated list of what is switched off: optional rewrites, parts of switches.def, and
+** kernels as kernel-NAME; NULL is an empty one. Returns false with INVALID_ARGUMENT if a name is none of these. */
+bool compile_options_disable(CompileOptions *options, const char *names, Error *error);
+/* Appends a comma-separated list of these names, in the order in which the parts run. */
+void compile_options_list(StrBuf *out);
 
 /*
 ** Compiles a copy of `module` for a mesh of devices, in steps, so that the host can do other things between them. A step
@@ -228,11 +238,11 @@ typedef struct Spot {
 } Spot;
 Spot buffer_spot(const Program *program, const LogicalBuffer *buffer, RunKind kind);
 /* row_groups.c: prepares the buffers' places for groups of loops over the same rows; and forms these groups,
-** once all buffers have their places. */
-void plan_row_groups(Program *program);
-void compile_row_groups(Program *program);
-/* regions.c: groups small thunks into regions. */
-void compile_regions(Program *program);
+** once all buffers have their places. `small`: groups of any size are formed, and run row by row. */
+void plan_row_groups(Program *program, bool small);
+void compile_row_groups(Program *program, bool small);
+/* regions.c: groups small thunks into regions, if these are wanted, and finds out whether the program is quick. */
+void compile_regions(Program *program, bool wanted);
 /* plan_check.c: in test builds, aborts if a step would read memory that does not hold its operand. */
 void plan_check(const Program *program, LogicalBuffer *const *buffers, int count,
                 LogicalBuffer *const *results);

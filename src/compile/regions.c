@@ -312,10 +312,10 @@ static bool is_quick(const Former *former, const ThunkSequence *sequence) {
   return comes_back(sequence);
 }
 
-void compile_regions(Program *program) {
+void compile_regions(Program *program, bool wanted) {
   Former former = {.program = program, .arena = program->arena};
   program->is_quick = is_quick(&former, &program->entry);
-  form(&former, &program->entry);
+  if (wanted) form(&former, &program->entry);
   if (!program->region_count) return;
   Place list = {.slot = SLOT_ARENA, .offset = program->arena_bytes};
   if (program->loan_count)

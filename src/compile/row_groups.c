@@ -32,6 +32,7 @@ typedef struct Access {
 typedef struct Group {
   const Program *program;
   bool placed;  /* buffers have their places; before, different buffers share no memory */
+  bool small;   /* groups of any size run row by row: CompileOptions.small_chunks */
   Arena *arena; /* scratch */
   int64_t rows, bytes;
   int count, capacity;
@@ -166,7 +167,7 @@ static Thunk make_group(Arena *arena, const Group *group, const Thunk *first, in
   thunk.steps = steps;
   thunk.holds = thunk_names(arena, steps);
   thunk.rows = group->rows;
-  thunk.block = block < 1 ? 1 : block;
+  thunk.block = block < 1 || group->small ? 1 : block;
   return thunk;
 }
 
@@ -183,20 +184,20 @@ static void keep_apart(const Group *group, int first, int last) {
 }
 
 /* Groups the thunks of a sequence; before buffers have places, only prepares the places for groups. */
-static void group_sequence(Program *program, ThunkSequence *sequence, bool placed) {
+static void group_sequence(Program *program, ThunkSequence *sequence, bool placed, bool small) {
   int kept = 0, begin = 0; /* thunks before `begin` are done */
   Arena *scratch = arena_new();
   for (int i = 0; i < sequence->count; i++) {
     Thunk *thunks = sequence->thunks;
-    if (thunks[i].kind == THUNK_WHILE) group_sequence(program, thunks[i].body, placed);
+    if (thunks[i].kind == THUNK_WHILE) group_sequence(program, thunks[i].body, placed, small);
     for (int b = 0; thunks[i].kind == THUNK_CONDITIONAL && b < thunks[i].branch_count; b++) {
-      group_sequence(program, &thunks[i].branches[b], placed);
+      group_sequence(program, &thunks[i].branches[b], placed, small);
     }
     if (i < begin) continue;
     ArenaMark mark = arena_mark(scratch);
-    Group group = {.program = program, .arena = scratch, .placed = placed};
+    Group group = {.program = program, .arena = scratch, .placed = placed, .small = small};
     int first, count = group_around(&group, sequence, begin, i, &first);
-    if (count > 1 && group.bytes >= MIN_BYTES) {
+    if (count > 1 && (small || group.bytes >= MIN_BYTES)) {
       if (placed) {
         Thunk made = make_group(program->arena, &group, &thunks[first], count);
         while (begin < first) thunks[kept++] = thunks[begin++];
@@ -213,6 +214,10 @@ static void group_sequence(Program *program, ThunkSequence *sequence, bool place
   arena_free(scratch);
 }
 
-void plan_row_groups(Program *program) { group_sequence(program, &program->entry, false); }
+void plan_row_groups(Program *program, bool small) {
+  group_sequence(program, &program->entry, false, small);
+}
 
-void compile_row_groups(Program *program) { group_sequence(program, &program->entry, true); }
+void compile_row_groups(Program *program, bool small) {
+  group_sequence(program, &program->entry, true, small);
+}

@@ -421,7 +421,8 @@ static ThunkKind kind_of(const Compiler *c, const Instruction *instruction,
     if (instruction->opcode == HLO_FUSION) return THUNK_GENERATED;
   }
   bool evaluate = c->options->evaluate && eval_knows(instruction);
-  *plan = evaluate ? NULL : kernel_plan(instruction, c->arena);
+  *plan = evaluate ? NULL : kernel_plan(instruction, c->options->kernels_off, c->arena);
+  if (!*plan && !eval_knows(instruction)) *plan = kernel_plan(instruction, 0, c->arena);
   if (*plan) add_preparations(c->program, (*plan)->preparation);
   return *plan ? THUNK_KERNEL : THUNK_EVAL;
 }
@@ -494,6 +495,7 @@ static Leaves compile_plain(Compiler *c, const Instruction *instruction, Leaves 
   if (kind == THUNK_GENERATED) {
     thunk->function = add_function(c, instruction);
     thunk->work = codegen_work(instruction);
+    if (c->options->small_chunks) thunk->work.chunk = thunk->work.least;
   }
   return results;
 }

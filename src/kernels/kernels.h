@@ -72,6 +72,9 @@ struct Kernel {
   void (*run)(const KernelCall *call, int phase, int chunk);
 };
 
+/* A set of kernels that are switched off: one bit for each, in the order of list.c. */
+typedef uint32_t KernelSet;
+
 /* For kernels: sets plan->phases and returns its list of chunk counts, all 0. */
 int *kernel_phases(KernelPlan *plan, Arena *arena, int phases);
 

@@ -44,6 +44,10 @@ static void add_combiner(LoopPlan *plan, const Computation *computation) {
   plan->combined = ARENA_ARRAY(plan->arena, LoopNode *, plan->output_count);
   for (int i = 0; i < computation->count; i++) {
     const Instruction *instruction = computation->instructions[i];
+    if (is_index_operation(instruction->opcode)) { /* of a scalar: the same number */
+      plan->combine[i] = plan->combine[instruction->operands[0]->id];
+      continue;
+    }
     LoopNode *node = ARENA_NEW(plan->arena, LoopNode);
     bool is_constant = instruction->opcode == HLO_CONSTANT;
     *node = (LoopNode){.kind = is_constant ? NODE_CONSTANT : NODE_OPERATION,

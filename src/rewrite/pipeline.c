@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/step.h"
 #include "rewrite/dynamic/dimensions.h"
 #include "rewrite/effects.h"
 #include "rewrite/passes.h"
@@ -41,12 +42,29 @@ static bool is_wanted(const Pass *pass, const Module *module, const PipelineOpti
   return !pass->about || module_has(module, pass->about);
 }
 
+#ifdef XLA_FAULTS
+/* Makes a module wrong, for tests: additions become subtractions, but for integers, which count iterations. */
+static void spoil(Module *module) {
+  for (int c = 0; c < module->count; c++) {
+    for (int i = 0; i < module->computations[c]->count; i++) {
+      Instruction *instruction = module->computations[c]->instructions[i];
+      bool is_wrong = instruction->opcode == HLO_ADD && type_is_floating(instruction->shape->type);
+      if (is_wrong) instruction->opcode = HLO_SUBTRACT;
+    }
+  }
+}
+#endif
+
 static bool run_pass(const Pass *pass, Module *module, const PipelineOptions *options) {
+  step_begin("", pass->name);
   module_keep_roots(module);
   Effects *effects = replaces_effects(pass) ? NULL : effects_list(module);
   bool changed = pass->run ? pass->run(module) : pass->run_for(module, options->target);
   effects_check(effects, module, pass->name);
   effects_free(effects);
+#ifdef XLA_FAULTS
+  if (changed && step_is_wrong("", pass->name)) spoil(module);
+#endif
   if (changed && options->watch) options->watch->changed(options->watch, pass->name, module);
   return changed;
 }
@@ -80,6 +98,7 @@ static void next_round(PipelineRun *run) {
 
 PipelineState pipeline_step(PipelineRun *run, const PipelineOptions *options, Error *error) {
   if (!run->resolved) {
+    step_begin("", "dynamic-dimensions");
     if (!dynamic_dimensions_resolve(run->module, error)) return PIPELINE_FAILED;
     if (options->watch) options->watch->changed(options->watch, "dynamic-dimensions", run->module);
     run->resolved = true;
@@ -136,19 +155,9 @@ static bool all_optional(PassSet rows) {
   return true;
 }
 
-bool pipeline_disable(const char *names, PassSet *out, Error *error) {
-  *out = 0;
-  while (names && *names) {
-    size_t length = strcspn(names, ",");
-    PassSet rows = rows_named(names, length);
-    if (!rows || !all_optional(rows)) {
-      return error_set_op(error, STATUS_INVALID_ARGUMENT, "compile", "disable: \"%.*s\" is %s",
-                          (int)length, names, rows ? "a rewrite that programs need" : "no rewrite");
-    }
-    *out |= rows;
-    names += length + (names[length] == ',');
-  }
-  return true;
+PassSet pipeline_optional_rows(const char *name, size_t length) {
+  PassSet rows = rows_named(name, length);
+  return all_optional(rows) ? rows : 0;
 }
 
 void pipeline_list_optional(StrBuf *out) {

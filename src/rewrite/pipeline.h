@@ -45,9 +45,8 @@ typedef struct Pass {
 /* A set of rewrites that are switched off: one bit for each row of the table. */
 typedef uint64_t PassSet;
 
-/* Reads a comma-separated list of rewrites to switch off; NULL is an empty one. A name means all rows that
-** have it. Returns false with INVALID_ARGUMENT if a name is unknown or needed. */
-bool pipeline_disable(const char *names, PassSet *out, Error *error);
+/* Returns the rows with a name of `length` characters; 0: there are none, or a row of them is needed. */
+PassSet pipeline_optional_rows(const char *name, size_t length);
 
 /* Appends a comma-separated list of the names that can be switched off, in order. */
 void pipeline_list_optional(StrBuf *out);

@@ -143,7 +143,7 @@ Outcome replica_run(Replica *replica, double deadline_us, Error *error);
 ** OUTCOME_YIELD if its turn ends first, and the next call goes on. rendezvous.c */
 Outcome rendezvous_arrive(Replica *replica, Frame *frame, const Thunk *thunk, Error *error);
 
-/* Adds to `error`, which has the reason, the thunk at which the replica trapped. */
+/* Adds to `error`, which has the reason, the operation at which the replica trapped; of a fusion, the name. */
 void replica_trapped(const Replica *replica, Error *error);
 
 /* For the profile: record that `waited_for` ended a replica's wait; and that the replica goes on. */

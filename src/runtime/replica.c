@@ -633,7 +633,9 @@ void replica_record(Replica *replica, const Thunk *thunk) {
 }
 
 void replica_trapped(const Replica *replica, Error *error) {
-  if (replica->at) error_name_op(error, opcode_name(replica->at->instruction->opcode));
+  if (!replica->at) return;
+  const Instruction *in = replica->at->instruction;
+  error_name_op(error, in->opcode == HLO_FUSION ? in->name : opcode_name(in->opcode));
 }
 
 /* Finishes the thunk at which a replica was parked; called when it was resumed. */

@@ -1,4 +1,5 @@
 /** Makes random valid programs from a seed and a program's number. */
+import { enclose } from './enclose.mjs';
 import { Program } from './program.mjs';
 import { Random } from './random.mjs';
 import { collectiveRules } from './rules_collective.mjs';
@@ -56,6 +57,9 @@ export function generate(client, seed, { refused, only }) {
     } catch (error) {
       refused(name, error);
     }
+  }
+  for (let times = random.chance(0.6) ? random.between(1, 4) : 0; times > 0; times--) {
+    if (enclose(program, random)) program.rules.push('enclose');
   }
   return program;
 }

@@ -62,6 +62,51 @@ export class Program {
     return step;
   }
 
+  /**
+   * Puts steps into one step, which builds copies of them inside a construct. The results become its elements.
+   * @param {Step[]} members in order
+   * @param {Step[]} operands of members, that are none themselves
+   * @param {Step[]} results members that are used outside
+   * @param {(b: object, operands: object[], results: Step[], body: (b: object, operands: object[]) => object[]) => object}
+   *   construct adds the tuple of the results
+   * @returns {boolean} whether the builder takes it
+   */
+  enclose(members, operands, results, construct) {
+    const copies = new Map(members.map((step) => [step, { ...step }]));
+    const inner = members.map((step) => copies.get(step));
+    for (const copy of inner) copy.operands = copy.operands.map((operand) => copies.get(operand) ?? operand);
+    const body = (isAsked) => (b, values) => {
+      const ops = new Map(operands.map((step, i) => [step, values[i]]));
+      for (const copy of inner) {
+        const build = (isAsked && copy.ask) || copy.build;
+        ops.set(copy, build(b, copy.operands.map((operand) => ops.get(operand))));
+      }
+      return results.map((step) => ops.get(copies.get(step)));
+    };
+    const outside = results.map((step) => ({ shape: step.shape }));
+    const add = (isAsked) => (b, values) => construct(b, values, outside, body(isAsked));
+    let op;
+    try {
+      op = add(false)(this.builder, operands.map((step) => this.#ops.get(step)));
+    } catch {
+      return false;
+    }
+    const step = {
+      name: 'tuple', operands, shape: op.shape, domain: results.map(({ domain }) => domain), build: add(false),
+      ...(members.some(({ ask }) => ask) && { ask: add(true) }),
+    };
+    this.#ops.set(step, op);
+    results.forEach((result, k) => {
+      delete result.ask;
+      Object.assign(result, { name: 'get-tuple-element', operands: [step], build: (b, [tuple]) => b.getTupleElement(tuple, k) });
+    });
+    const at = Math.max(-1, ...operands.map((operand) => this.steps.indexOf(operand)),
+      this.steps.indexOf(members[0]) - 1) + 1;
+    const gone = new Set(members), kept = (list) => list.filter((each) => !gone.has(each));
+    this.steps = [...kept(this.steps.slice(0, at)), step, ...results, ...kept(this.steps.slice(at))];
+    return true;
+  }
+
   /* ---- Operands ---- */
 
   /** A parameter of random elements. */
@@ -114,8 +159,19 @@ export class Program {
     const outputs = candidates.filter((step) => !used.has(step) || this.random.chance(0.2));
     const chosen = outputs.length ? outputs : candidates.slice(-1);
     const whole = this.random.chance(0.4);
-    return chosen.flatMap((step) => (isStatic(step) ? [step]
+    const results = this.#withOdd(chosen, candidates);
+    return results.flatMap((step) => (isStatic(step) ? [step]
       : [whole ? this.#withZeros(step) : step, ...this.#sizes(step)]));
+  }
+
+  /** Adds results that are parameters, constants, or results already, now and then. */
+  #withOdd(chosen, candidates) {
+    if (!candidates.length || !this.random.chance(0.15)) return chosen;
+    const parameters = this.steps.filter((step) => step.literals && isStatic(step));
+    const odd = [this.random.pick(chosen)];
+    if (parameters.length) odd.push(this.random.pick(parameters));
+    odd.push(this.add('constant', [], DECIDED, (b) => b.constantR0(7, 's32')));
+    return this.random.shuffle([...chosen, ...this.random.some(odd, 0.5)]);
   }
 
   /** A dynamic array as one of its bound: zeros past the sizes. */

@@ -31,6 +31,9 @@ function anyOf(b, x, y) {
   return differ.shape.rank ? reduceAll(b, differ, 'or', 'pred') : differ;
 }
 
+/** The maximum norm. */
+const largest = (b, x, type) => (x.shape.rank ? reduceAll(b, b.abs(x), 'max', type) : b.abs(x));
+
 /* ---- Steps ----
  *
  * A step is chosen when the program is made, as `(b, state) => state`; `state` is { values, same, flag, i }.
@@ -165,6 +168,7 @@ function randomTerm(p, random, type, dimensions) {
     byCount,
     (b, { values }) => anyOf(b, values[0], values.at(-1)),
     (b, { values }) => b.not(anyOf(b, values[0], values.at(-1))),
+    ...(FLOATS.includes(type) ? [(b, { values: [x] }) => b.gt(largest(b, x, type), b.constantR0(limit / 2, type))] : []),
     (b, s) => anyOf(b, kernel(b, s.values[0], s.values.at(-1), s), s.values.at(-1)),
     (b, { flag }) => flag,
     (b, { i, flag }) => {
@@ -263,7 +267,66 @@ function siblings(p, random) {
   return takeElements(p, step);
 }
 
-export const loopRules = { until, siblings };
+/** Arrays that are scanned together along their first dimension, and a carried row. */
+function scanned(p, random) {
+  const x = p.decided(TYPES);
+  if (!x || !x.shape.rank || !x.shape.dimensions[0]) return null;
+  const { elementType: type, dimensions: [size, ...row] } = x.shape;
+  const arrays = [x, ...numbersTo(random.between(0, 2)).map(() => p.like(x))];
+  const [carried, ...made] = [x, ...arrays].map(() => randomChange(random, type));
+  return {
+    arrays, type, size, row, carried, made, isReverse: random.chance(0.4),
+    result: computed(union(type, arrays.map(({ domain }) => domain))),
+  };
+}
+
+/** A scan as JAX writes it: a counted loop that reads a row of each array, and writes a row of each result. */
+function scanLoop(p, random) {
+  const plan = scanned(p, random);
+  if (!plan) return null;
+  const { arrays, size, row, carried, made, isReverse, result } = plan;
+  const step = p.add('while', arrays, [...arrays, null].map(() => result), (b, ops) => {
+    const zeros = row.map(() => 0);
+    const first = (builder, x) => builder.reshape(builder.slice(x, [0, ...zeros], [1, ...row], [1, ...zeros.map(() => 1)]), row);
+    const state = b.tuple([number(b, 0), first(b, ops[0]), ...ops, ...ops]);
+    const make = (name, root) => {
+      const inner = b.createSubBuilder(name);
+      const own = inner.parameter(0, state.shape);
+      return inner.build(root(inner, ...numbersTo(2 + 2 * ops.length).map((i) => inner.getTupleElement(own, i))));
+    };
+    const again = make('again', (inner, i) => inner.lt(i, number(inner, size)));
+    const body = make('body', (inner, i, carry, ...rest) => {
+      const at = [isReverse ? inner.sub(number(inner, size - 1), i) : i, ...zeros.map(() => number(inner, 0))];
+      const [xs, ys] = [rest.slice(0, ops.length), rest.slice(ops.length)];
+      const rows = xs.map((x) => inner.reshape(inner.dynamicSlice(x, at, [1, ...row]), row));
+      const next = carried(inner, carry, rows[0]);
+      const results = ys.map((y, k) =>
+        inner.dynamicUpdateSlice(y, inner.reshape(made[k](inner, rows[k], next), [1, ...row]), at));
+      return inner.tuple([inner.add(i, number(inner, 1)), next, ...xs, ...results]);
+    });
+    const end = b.while(again, body, state);
+    return b.tuple([...ops.map((_, k) => b.getTupleElement(end, 2 + ops.length + k)), b.getTupleElement(end, 1)]);
+  });
+  return takeElements(p, step);
+}
+
+/** The same as one operation. */
+function scan(p, random) {
+  const plan = scanned(p, random);
+  if (!plan) return null;
+  const { arrays, type, row, carried, made, isReverse, result } = plan;
+  const step = p.add('scan', arrays, [...arrays, null].map(() => result), (b, ops) => {
+    const inner = b.createSubBuilder('step');
+    const rows = ops.map((_, k) => inner.parameter(k, `${type}[${row}]`));
+    const next = carried(inner, inner.parameter(ops.length, `${type}[${row}]`), rows[0]);
+    const computation = inner.build(inner.tuple([...rows.map((own, k) => made[k](inner, own, next)), next]));
+    const init = b.reshape(b.slice(ops[0], row.map(() => 0).concat(0), [1, ...row], row.map(() => 1).concat(1)), row);
+    return b.scan(ops, [init], computation, 0, { isReverse });
+  });
+  return takeElements(p, step);
+}
+
+export const loopRules = { until, siblings, scanLoop, scan };
 
 /** The host's answer to the custom call. */
 export function reverseElements({ operands: [x] }) {

@@ -40,19 +40,26 @@ export class Host {
   }
 
   /** @returns {Promise<import('../../bindings/literal.mjs').Literal[][]>} leaves per replica */
-  async run({ hlo, isSpelt, replicas, literals, seed }) {
+  async run(job) {
+    return this.runWith(job, await this.options(job.seed));
+  }
+
+  /**
+   * @param {object} options of the compilation
+   * @param {boolean} [donates] whether arguments are donated buffers
+   */
+  async runWith({ hlo, isSpelt, replicas, literals }, options, donates = false) {
     const client = await this.client();
     const module = client.parseHlo(hlo);
     const printed = module.toString();
     const reprinted = isSpelt ? reprint(client, printed) : hlo;
     if (reprinted !== printed) throw new Error(`printed again, it differs:\n${printed}`);
-    const options = await this.options(seed);
     const executable = await soon(client.compile(module, { replicas, ...options }))
       .catch((error) => { throw new Error(`${error.message} ${JSON.stringify(options)}`, { cause: error }); });
     try {
-      const args = Array.from({ length: replicas }, (_, replica) =>
-        literals.map((perReplica) => perReplica[replica]));
-      const results = await soon(executable.executeReplicas(args));
+      const args = Array.from({ length: replicas }, (_, replica) => literals.map((perReplica) =>
+        (donates ? client.buffer(perReplica[replica]) : perReplica[replica])));
+      const results = await soon(executable.executeReplicas(args, donates ? { donate: literals.map((_, i) => i) } : {}));
       return results.map((outputs) =>
         outputs.flatMap((output) => output.leaves()).filter((leaf) => leaf));
     } finally {

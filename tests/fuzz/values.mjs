@@ -26,6 +26,7 @@ function randomSize(random) {
 }
 
 export function randomDimensions(random, rank = random.pick([0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5])) {
+  if (rank > 1 && random.chance(0.03)) return manyDimensions(random);
   if (rank === 1 && random.chance(0.03)) return [random.between(1000, 40000)]; // more than one task
   if (rank === 2 && random.chance(0.03)) return [random.between(3, 200), random.between(3, 200)];
   const dimensions = Array.from({ length: rank }, () => randomSize(random));
@@ -34,6 +35,11 @@ export function randomDimensions(random, rank = random.pick([0, 1, 1, 1, 2, 2, 2
     dimensions[largest] = random.between(1, 4);
   }
   return dimensions;
+}
+
+/** More dimensions than loops have: 6 to 12, most of them 1 or 2. */
+function manyDimensions(random) {
+  return Array.from({ length: random.between(6, 12) }, () => random.pick([1, 1, 2, 2, 3]));
 }
 
 export const numbersTo = (n) => Array.from({ length: n }, (_, i) => i);

@@ -112,7 +112,7 @@ static void check_text(const char *text, const char *kernel) {
   Arena *arena = arena_new();
   EvalContext context = {.arena = arena, .error = &error};
   const Instruction *root = module->entry->root;
-  const KernelPlan *plan = kernel_plan(root, arena);
+  const KernelPlan *plan = kernel_plan(root, 0, arena);
   Literal *operands[2];
   for (int k = 0; k < 2; k++) {
     operands[k] = allocate(arena, root->operands[k]->shape);
@@ -201,7 +201,7 @@ static void check_error(void) {
   Module *module = hlo_parse(text, strlen(text), &error);
   Arena *arena = arena_new();
   const Instruction *root = module->entry->root;
-  const KernelPlan *plan = kernel_plan(root, arena);
+  const KernelPlan *plan = kernel_plan(root, 0, arena);
   Literal *operands[2], *got = allocate(arena, root->shape);
   uint32_t seed = 1;
   for (int k = 0; k < 2; k++) {

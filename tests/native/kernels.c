@@ -216,7 +216,7 @@ static void check(const Row *row) {
   Error error = {0};
   EvalContext context = {.arena = arena, .error = &error};
   const Instruction *root = module->entry->root;
-  const KernelPlan *plan = kernel_plan(root, arena);
+  const KernelPlan *plan = kernel_plan(root, 0, arena);
   for (Preparation *one = plan ? plan->preparation : NULL; one; one = one->next) {
     while (!one->step(one)) {}
   }

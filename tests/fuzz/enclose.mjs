@@ -1,0 +1,113 @@
+/**
+ * Puts steps of a program into control flow: a call, a branch of a conditional, the body of a loop, its condition. So
+ * each operation that a rule can write also occurs inside each of these, and, as steps are enclosed again, at any
+ * depth. The results stay the same: a loop computes them in each iteration from operands that it does not change.
+ */
+import { Literal } from '../../bindings/literal.mjs';
+import { binaryComputation, identity } from './scalars.mjs';
+import { numbersTo } from './values.mjs';
+
+const number = (b, x) => b.constantR0(x, 's32');
+const isPlain = ({ shape }) => shape.isArray && !shape.isDynamic;
+const zerosOf = (b, { shape }) =>
+  b.broadcast(b.constantLiteral(Literal.zeros(`${shape.elementType}[]`)), shape.dimensions);
+
+/**
+ * A computation of one tuple, or of several parameters.
+ * @param {(inner: object, values: object[]) => object} root
+ */
+function computationOf(b, name, operands, isTuple, root) {
+  const inner = b.createSubBuilder(name);
+  if (!isTuple) return inner.build(root(inner, operands.map(({ shape }, i) => inner.parameter(i, shape))));
+  const parameter = inner.parameter(0, b.tuple(operands).shape);
+  return inner.build(root(inner, operands.map((_, i) => inner.getTupleElement(parameter, i))));
+}
+
+/* A construct is `(b, operands, results, body) => tuple of the results`: `body(b, operands)` gives a list of them. */
+
+const call = () => (b, operands, _results, body) =>
+  b.call(computationOf(b, 'called', operands, false, (inner, own) => inner.tuple(body(inner, own))), operands);
+
+/** One branch has the steps; others have them too, or zeros. */
+function conditional(random) {
+  const count = random.between(1, 3), taken = random.between(0, count - 1);
+  const same = numbersTo(count).map((k) => k === taken || random.chance(0.4));
+  const byPredicate = count === 2 && random.chance(0.5);
+  return (b, operands, results, body) => {
+    const tuple = b.tuple(operands), isZeros = (k) => !same[k] && results.every(isPlain);
+    const branches = numbersTo(count).map((k) => computationOf(b, `branch_${k}`, operands, true, (inner, own) =>
+      inner.tuple(isZeros(k) ? results.map((result) => zerosOf(inner, result)) : body(inner, own))));
+    // The index is data, as far as the compiler knows: an element of an operand decides nothing.
+    const index = b.optimizationBarrier(byPredicate ? b.constantR0(taken === 0, 'pred') : number(b, taken));
+    return byPredicate ? b.conditional(index, tuple, branches[0], tuple, branches[1])
+      : b.conditional(index, branches, branches.map(() => tuple));
+  };
+}
+
+function whether(b, x, y) {
+  const differ = b.ne(x, y);
+  return differ.shape.rank ? b.reduce(differ, b.constantLiteral(identity('pred', 'or')),
+    binaryComputation(b, 'pred', 'or'), numbersTo(differ.shape.rank)) : differ;
+}
+
+/**
+ * A loop of one to three iterations. With `inCondition` its condition computes the steps, too: it goes on while the
+ * results differ from those of the body, where devices need not agree (`isAlone`).
+ *
+ * Its state has elements that programs of people have: a bound that does not change, a copy of a result that is
+ * computed twice, and a number that nothing reads.
+ */
+function loop(random, inCondition, isAlone) {
+  const times = random.between(1, 3), isBarred = random.chance(0.5);
+  const [isDoubled, isDead] = [random.chance(0.3), random.chance(0.3)];
+  const isSecond = isDoubled && random.chance(0.5);
+  const barred = (b, x) => b.optimizationBarrier(x);
+  return (b, operands, results, body) => {
+    const bound = isBarred ? barred(b, number(b, times)) : number(b, times);
+    const zeros = () => results.map((result) => zerosOf(b, result));
+    const state = [number(b, 0), bound, ...operands, ...zeros(), ...(isDoubled ? zeros() : []), ...(isDead ? [number(b, 7)] : [])];
+    const [own, made] = [2, 2 + operands.length];
+    const again = computationOf(b, 'again', state, true, (inner, values) => {
+      const [i, end] = values;
+      if (!inCondition) return inner.lt(i, end);
+      const differs = whether(inner, body(inner, values.slice(own, made))[0], values[made]);
+      const more = isAlone ? differs : inner.or(differs, barred(inner, inner.constantR0(true, 'pred')));
+      return inner.or(inner.lt(i, number(inner, 1)), inner.and(inner.lt(i, end), more));
+    });
+    const next = computationOf(b, 'body', state, true, (inner, values) => {
+      const given = values.slice(own, made), computed = body(inner, given);
+      return inner.tuple([
+        inner.add(values[0], number(inner, 1)), values[1], ...given, ...computed,
+        ...(isDoubled ? body(inner, given) : []),
+        ...(isDead ? [inner.mul(values.at(-1), inner.add(values[0], number(inner, 3)))] : []),
+      ]);
+    });
+    const end = b.while(again, next, b.tuple(state));
+    return b.tuple(results.map((_, k) => b.getTupleElement(end, made + (isSecond ? results.length : 0) + k)));
+  };
+}
+
+const CONSTRUCTS = {
+  call, conditional, loop: (random) => loop(random, false, true), condition: (random, isAlone) => loop(random, true, isAlone),
+};
+
+/**
+ * Encloses a random range of a program's steps.
+ * @param {import('./program.mjs').Program} program
+ * @param {import('./random.mjs').Random} random
+ * @returns {boolean} whether it could
+ */
+export function enclose(program, random) {
+  const { steps } = program;
+  const first = random.between(0, steps.length - 1), last = Math.min(steps.length - 1, first + random.between(0, 6));
+  const members = steps.slice(first, last + 1).filter(({ literals }) => !literals);
+  if (!members.length) return false;
+  const inside = new Set(members);
+  const operands = [...new Set(members.flatMap((step) => step.operands))].filter((step) => !inside.has(step));
+  const users = (step) => steps.filter((other) => other.operands.includes(step));
+  const results = members.filter((step) => !users(step).length || users(step).some((user) => !inside.has(user)));
+  const names = ['call', 'conditional'];
+  if (results.every(isPlain) && operands.every(({ shape }) => shape.isArray)) names.push('loop', 'condition', 'condition');
+  const construct = CONSTRUCTS[random.pick(names)](random, program.replicas === 1);
+  return program.enclose(members, operands, results, construct);
+}

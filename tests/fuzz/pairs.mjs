@@ -1,0 +1,158 @@
+/**
+ * Counts the combinations that random programs have: a construct, an operation in it, the class of its element type.
+ *
+ *     node tests/fuzz/pairs.mjs [--seconds N] [--seed N]
+ *
+ * It only makes the programs, and prints a table: for each construct the combinations that occur in it, of those that
+ * occur anywhere, and those that it lacks; and the operations that no rule writes.
+ */
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { fileURLToPath } from 'node:url';
+
+import { HloLines, attributeOf, calledBy } from '../../bindings/hlo_lines.mjs';
+import { Client } from '../../bindings/index.mjs';
+import { ELEMENT_TYPES } from '../../bindings/types.mjs';
+import { generate } from './generate.mjs';
+import { buildModule } from './program.mjs';
+import { spell } from './spelling.mjs';
+
+/** Constructs that run their computations instruction by instruction. Others apply theirs to elements. */
+const CONSTRUCTS = ['entry', 'while body', 'while condition', 'conditional', 'call'];
+/** Operations that no rule writes, and why; or the fuzzer or test that has them. */
+export const UNWRITTEN = {
+  ...Object.fromEntries(['acos', 'acosh', 'asin', 'asinh', 'atanh', 'cosh', 'sinh'].map((name) =>
+    [name, 'its bits are not decided, nor its error in XLA: tests/accuracy'])),
+  'stochastic-convert': 'tests/golden has its cases',
+  'scaled-dot': 'tests/golden has its cases',
+  bitcast: 'it depends on layouts, which rules do not choose: tests/golden',
+  domain: 'it does nothing: tests/golden',
+  fusion: 'programs as people write them have none',
+  'dynamic-reshape': 'tests/dynamic.test.mjs has it',
+  rng: 'its numbers are not those of XLA: tests/builder.test.mjs',
+  'rng-get-and-update-state': 'its numbers depend on the order of the whole program: tests/golden',
+  'partition-id': 'fuzz-devices has programs of several partitions',
+  ...Object.fromEntries(['after-all', 'add-dependency', 'infeed', 'outfeed', 'send', 'send-done', 'recv', 'recv-done']
+    .map((name) => [name, 'fuzz-devices has channels, and the host as a peer'])),
+  'async-update': 'nothing writes it but XLA: tests/golden',
+};
+
+const STRUCTURE = new Set(['parameter', 'constant', 'tuple', 'get-tuple-element']);
+
+/** 'f32', 'f64', 'narrow float', 'byte float', 'integer', 'narrow integer', 'pred', 'complex'; of tuples, of the first part. */
+export function classOf(shape) {
+  const name = /[a-z]\w*(?=\[)/.exec(shape)?.[0] ?? 'token', type = ELEMENT_TYPES.get(name);
+  if (!type || name === 'token') return 'token';
+  if (type.kind === 'pred') return 'pred';
+  if (type.kind === 'complex') return 'complex';
+  if (type.kind !== 'float') return type.bits < 8 ? 'integer of less than 8 bits' : type.bits < 32 ? 'narrow integer' : 'integer';
+  if (type.bits >= 32) return name;
+  return type.bits > 8 ? 'narrow float' : 'float of 8 bits or less';
+}
+
+/** The roles of computations: the constructs that they are part of, by name. */
+function rolesOf(program) {
+  const roles = new Map([[program.entry.name, 'entry']]);
+  for (const { instructions } of program.computations) {
+    for (const line of instructions) {
+      const called = calledBy(line);
+      if (line.opcode === 'while') {
+        roles.set(attributeOf(line, 'condition'), 'while condition');
+        roles.set(attributeOf(line, 'body'), 'while body');
+      } else if (line.opcode === 'conditional') called.forEach((name) => roles.set(name, 'conditional'));
+      else if (line.opcode === 'call') called.forEach((name) => roles.set(name, 'call'));
+      else called.forEach((name) => roles.set(name, `applied by ${line.opcode}`));
+    }
+  }
+  return roles;
+}
+
+/** Combinations of a program: 'while body|dot|f32'. */
+export function* pairsOf(text) {
+  const program = HloLines.parse(text), roles = rolesOf(program);
+  for (const { name, instructions } of program.computations) {
+    for (const { opcode, shape } of instructions) {
+      if (!STRUCTURE.has(opcode)) yield [roles.get(name) ?? 'other', opcode, classOf(shape)];
+    }
+  }
+}
+
+export class Pairs {
+  #counts = new Map(); // construct -> 'opcode, class' -> how often
+
+  add(text) {
+    for (const [construct, opcode, of] of pairsOf(text)) {
+      if (!this.#counts.has(construct)) this.#counts.set(construct, new Map());
+      const own = this.#counts.get(construct), key = `${opcode} of ${of}`;
+      own.set(key, (own.get(key) ?? 0) + 1);
+    }
+  }
+
+  /** The combinations that a construct has; those of constructs that run instructions, if none is given. */
+  keys(construct) {
+    const of = construct ? [construct] : CONSTRUCTS;
+    return new Set(of.flatMap((name) => [...this.#counts.get(name)?.keys() ?? []]));
+  }
+
+  get constructs() {
+    return [...CONSTRUCTS, ...[...this.#counts.keys()].filter((name) => !CONSTRUCTS.includes(name)).sort()];
+  }
+
+  missing(construct) {
+    const own = this.keys(construct);
+    return [...this.keys()].filter((key) => !own.has(key)).sort();
+  }
+
+  /** @param {readonly string[]} opcodes all that there are */
+  report(opcodes) {
+    const all = this.keys(), lines = ['| construct | operations by class of type | of those anywhere |', '| --- | --- | --- |'];
+    for (const construct of this.constructs) {
+      const isFull = CONSTRUCTS.includes(construct);
+      lines.push(`| ${construct} | ${this.keys(construct).size} | ${isFull ? all.size : ''} |`);
+    }
+    for (const construct of CONSTRUCTS) {
+      const missing = this.missing(construct);
+      if (missing.length) lines.push('', `${construct} lacks: ${missing.join(', ')}`);
+    }
+    lines.push('', '| no rule writes | because |', '| --- | --- |');
+    for (const name of this.unmade(opcodes)) lines.push(`| ${name} | ${UNWRITTEN[name] ?? 'it is rare'} |`);
+    return lines.join('\n');
+  }
+
+  unmade(opcodes) {
+    const made = new Set([...this.#counts.values()].flatMap((own) => [...own.keys()]).map((key) => key.split(' of ')[0]));
+    return opcodes.filter((name) => !made.has(name) && !STRUCTURE.has(name));
+  }
+}
+
+/** The names of all operations. */
+export async function allOpcodes() {
+  const table = await readFile(new URL('../../src/hlo/ir/opcodes.def', import.meta.url), 'utf8');
+  return [...table.matchAll(/^OPCODE\(\w+, "([\w-]+)"/gm)].map(([, name]) => name);
+}
+
+/** Makes programs, and counts. */
+export async function collect(seconds, seed) {
+  const client = await Client.create({ threads: 0 }), pairs = new Pairs(), end = Date.now() + 1000 * seconds;
+  let programs = 0;
+  for (; Date.now() < end; programs++) {
+    const program = generate(client, seed + programs, { refused: () => {} });
+    const outputs = program.chooseOutputs();
+    if (!outputs.length) continue;
+    const { module } = buildModule(client, program.steps, outputs, new Map());
+    const spelt = client.parseHlo(spell(module.toString(), program.spelling));
+    pairs.add(spelt.toString());
+    for (const each of [module, spelt]) each.dispose();
+  }
+  client.dispose();
+  return { pairs, programs };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({
+    options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: '1' } },
+  });
+  const { pairs, programs } = await collect(Number(values.seconds), Number(values.seed));
+  console.log(pairs.report(await allOpcodes()));
+  console.log(`\n${programs} programs`);
+}
