@@ -8,7 +8,7 @@ import { hardwareConcurrency, hasSharedMemory, instantiate, isNode } from './loa
 import { Runs } from './runs.mjs';
 import { Workers } from './workers.mjs';
 
-const API_VERSION = 6; // XLA_API_VERSION in src/api.h
+const API_VERSION = 7; // XLA_API_VERSION in src/api.h
 const UNAVAILABLE = STATUS_CODES.indexOf('UNAVAILABLE');
 const DYING_MS = 2200; // Chromium gives a worker that was ended 2 s
 const STACK_SCRATCH = 4096; // bytes; larger copies go to the heap

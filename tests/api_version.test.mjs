@@ -11,7 +11,7 @@ import { Client } from '../bindings/index.mjs';
 import { ROOT } from './program.mjs';
 
 /** Of the interface of that version: its declarations, without comments, includes and white space. */
-const KNOWN = { version: 6, digest: 'a7f81e5ab5513364' };
+const KNOWN = { version: 7, digest: '7853a296c29bde5d' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],
