@@ -17,12 +17,11 @@ static bool divide(Module *module, Error *error) {
   return true;
 }
 
-/* Writes operations that have no rule with others that have one. */
+/* Writes operations that have no rule with others that have one. Calls stay, but for asynchronous ones. */
 static bool prepare(Module *module, Error *error) {
   static bool (*const passes[])(Module *) = {
-      pass_share_computations, pass_dead_code,    pass_expand_bitcasts,
-      pass_custom_calls,       pass_expand_scans, pass_expand_scaled_dots,
-      pass_expand_batch_norm,  pass_inline_calls, pass_dead_code,
+      pass_share_computations, pass_dead_code,          pass_expand_bitcasts,   pass_custom_calls,
+      pass_expand_scans,       pass_expand_scaled_dots, pass_expand_batch_norm,
   };
   module_keep_roots(module);
   if (!divide(module, error)) return false;
@@ -30,6 +29,9 @@ static bool prepare(Module *module, Error *error) {
     module_keep_roots(module);
     passes[i](module);
   }
+  const Opcode *starts = ABOUT(HLO_ASYNC_START, HLO_ALL_GATHER_START, HLO_ALL_REDUCE_START,
+                               HLO_COLLECTIVE_PERMUTE_START, HLO_COPY_START);
+  if (module_has(module, starts)) pass_inline_calls(module);
   return true;
 }
 
@@ -209,5 +211,6 @@ Module *module_batch(const Module *module, const BatchOptions *options, Error *e
   if (prepare(copy, error) && batch(copy, options, error) && verify_module(copy, error))
     return copy;
   module_free(copy);
+  if (!error->operation[0]) error_name_op(error, "vmap");
   return NULL;
 }
