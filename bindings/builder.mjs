@@ -1,18 +1,20 @@
 import { bindArguments, settleArguments } from './arguments.mjs';
 import { attributeText, cleanName } from './attribute_text.mjs';
+import { batch, elementShapes, HESSIAN_OPTIONS, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { atBoundary, guarded, notConstructed, PRIVATE } from './boundary.mjs';
 import { callBody, outsideOfSealed, resultsOf } from './computations.mjs';
 import { describe, invalidArgument, XlaError } from './error.mjs';
+import { differentiate, maxTrips } from './gradients.mjs';
 import { coreOf, Handle, pointerOf } from './handle.mjs';
 import { INSPECT } from './inspect.mjs';
 import { isLiteral, Literal, rowMajorData } from './literal.mjs';
 import { HloModule, takeShape } from './module.mjs';
-import { isOp, XlaOp } from './op.mjs';
+import { elementsOf, isOp, XlaOp } from './op.mjs';
 import { ELEMENTWISE, isMethodOfOps, OPERATIONS } from './operations.mjs';
-import { checkOptions, copyList, count, MAX_ENTRIES } from './options.mjs';
+import { checkOptions, copyList, MAX_ENTRIES } from './options.mjs';
 import { Shape } from './shape.mjs';
 
-const GRADIENT_OPTIONS = { maxTrips: count(1, 2 ** 31 - 1) };
+const GRADIENT_OPTIONS = { maxTrips };
 
 /** Bytes from which on a constant is handed over instead of copied twice. */
 const LARGE = 65536;
@@ -156,7 +158,7 @@ export class XlaBuilder extends Handle {
    * @returns {XlaOp | XlaOp[]} one value for each of `wrt`, of its shape; a list if wrt is one
    */
   gradient(loss, wrt, options) {
-    const { maxTrips = 0 } = checkOptions('gradient', options, GRADIENT_OPTIONS);
+    const asked = checkOptions('gradient', options, GRADIENT_OPTIONS);
     const list = Array.isArray(wrt) ? copyList(wrt) : [wrt];
     for (const [argument, value] of [['loss', loss], ...list.map((op) => ['wrt', op])]) {
       if (isOp(value) && value.builder === this) continue;
@@ -165,7 +167,7 @@ export class XlaBuilder extends Handle {
     if (!list.length) throw invalidArgument('gradient', 'wrt must have at least one value; got an empty list');
     const handles = Uint32Array.from(list, ({ handle }) => handle);
     const tuple = this.#add((core, builder, copy) =>
-      core.need('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, maxTrips));
+      core.need('xla_builder_gradient', builder, loss.handle, copy(handles), list.length, asked.maxTrips ?? 0));
     const gradients = list.map((_, i) => this.getTupleElement(tuple, i));
     return Array.isArray(wrt) ? gradients : gradients[0];
   }
@@ -178,19 +180,72 @@ export class XlaBuilder extends Handle {
    * @returns {(...operands: XlaOp[]) => XlaOp} a tuple if `fn` returns a list
    */
   function(fn, name = fn?.name || 'function') {
-    if (typeof fn !== 'function') throw invalidArgument('function', `fn must be a function; got ${describe(fn)}`);
     const traced = new Map();
-    checkName('function', name);
-    return guarded((...operands) => {
-      const wrong = operands.findIndex((value) => !isOp(value) || !this.#adopt(value, 'an operand'));
-      if (wrong >= 0) throw invalidArgument('function', `argument ${wrong} must be an XlaOp of this builder; got ${describe(operands[wrong])}`);
-      const key = operands.map(({ shape }) => shape).join(' ');
-      if (!traced.has(key)) {
-        traced.set(key, this.#trace('function', fn, operands.map(({ shape }) => shape), { argument: 'fn', name }));
-      }
+    return this.#transformed('function', fn, (args, trace) => {
+      const shapes = args.map(({ shape }) => shape), key = shapes.join(' ');
+      if (!traced.has(key)) traced.set(key, trace(shapes));
       const { call, captures } = traced.get(key);
-      return call(this, operands.map((value) => this.#adopt(value, 'an operand')), captures);
-    }, 'function');
+      return call(this, args, captures);
+    }, checkName('function', name));
+  }
+
+  /**
+   * A function for batches, as jax.vmap: it calls `fn` once, with the shapes of one element, and applies what it builds
+   * to all elements.
+   * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp | XlaOp[]} fn
+   * @param {object} [options]
+   * @param {any} [options.in] the dimension of the batch in the arguments: as of client.vmap()
+   * @param {any} [options.out] the same of the results
+   * @param {number} [options.size] the number of elements in the batch, if no argument has it
+   * @returns {(...args: XlaOp[]) => XlaOp | XlaOp[]}
+   */
+  vmap(fn, options) {
+    const asked = vmapOptions(options);
+    return this.#transformed('vmap', fn, (args, trace) => {
+      const { shapes, entries, size } = elementShapes(args.map(({ shape }) => shape), asked);
+      const { module, captures, isTuple } = trace(shapes);
+      const inputs = [...entries, ...captures.map(() => null)];
+      const result = this.call(batch(module, { in: inputs, out: asked.out, size }), [...args, ...captures]);
+      return isTuple ? elementsOf(result) : result;
+    });
+  }
+
+  /**
+   * The function that computes a Jacobian, as jax.jacrev or jax.jacfwd.
+   * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp | XlaOp[]} fn
+   * @param {object} [options]
+   * @param {number | number[]} [options.wrt] by which arguments; by default the first
+   * @param {'reverse' | 'forward'} [options.mode] by rows (the default) or by columns
+   * @param {number} [options.maxTrips] as of client.gradient()
+   * @returns {(...args: XlaOp[]) => any} an array with the dimensions of the result, then of the argument; a list of
+   *   them if wrt is one; and a list of these if fn returns one
+   */
+  jacobian(fn, options) {
+    const { wrt = [0], ...asked } = checkOptions('jacobian', options, JACOBIAN_OPTIONS);
+    const isList = Array.isArray(options?.wrt);
+    return this.#transformed('jacobian', fn, (args, trace) => {
+      const { module, captures, isTuple } = trace(args.map(({ shape }) => shape));
+      const rows = jacobianOf(this, module, [...args, ...captures], { ...asked, wrt }).map((row) => (isList ? row : row[0]));
+      return isTuple ? rows : rows[0];
+    });
+  }
+
+  /**
+   * The function that computes a Hessian, as jax.hessian.
+   * @param {(b: XlaBuilder, ...args: XlaOp[]) => XlaOp} fn its result is a real scalar
+   * @param {object} [options] wrt, maxTrips: as of jacobian()
+   * @returns {(...args: XlaOp[]) => any} an array with the dimensions of the argument twice; lists of lists of them if wrt
+   *   is a list
+   */
+  hessian(fn, options) {
+    const { wrt = [0], ...asked } = checkOptions('hessian', options, HESSIAN_OPTIONS);
+    const isList = Array.isArray(options?.wrt);
+    return this.#transformed('hessian', fn, (args, trace) => {
+      const { module, captures } = trace(args.map(({ shape }) => shape));
+      const gradient = differentiate(module, 'gradient', { ...asked, wrt });
+      const rows = jacobianOf(this, gradient, [...args, ...captures], { wrt, mode: 'forward' }, 'hessian');
+      return isList ? rows : rows[0][0];
+    });
   }
 
   /**
@@ -288,6 +343,20 @@ export class XlaBuilder extends Handle {
       inner.dispose();
       throw error;
     }
+  }
+
+  /** A function of operations: derive(args, trace) gets its arguments, and trace(shapes), which traces `fn`. */
+  #transformed(operation, fn, derive, name = operation) {
+    if (typeof fn !== 'function') throw invalidArgument(operation, `fn must be a function (b, x, …) => result; got ${describe(fn)}`);
+    const trace = (shapes) => this.#trace(operation, fn, shapes, { argument: 'fn', name });
+    return guarded((...args) => {
+      const own = args.map((value, i) => {
+        const adopted = isOp(value) && this.#adopt(value, `argument ${i}`);
+        if (adopted) return adopted;
+        throw invalidArgument(operation, `argument ${i} must be an XlaOp of this builder; got ${describe(value)}`);
+      });
+      return derive(own, trace);
+    }, operation);
   }
 
   /** The parameter that stands for a value of a builder around this one; undefined if there is no such builder. */

@@ -14,7 +14,7 @@ import { jsonOfLiteral } from './json.mjs';
 import { suggestion } from './names.mjs';
 
 const USAGE = `usage: xla-wasm run MODULE [options]
-       xla-wasm info|print|compile|convert|gradient MODULE [options]
+       xla-wasm info|print|compile|convert|gradient|vmap MODULE [options]
 
 MODULE is HLO or StableHLO, whatever its form: text, a serialized proto, MLIR bytecode, the file of
 jax.export; compressed by gzip or not; a URL; "-": standard input.
@@ -29,6 +29,9 @@ jax.export; compressed by gzip or not; a URL; "-": standard input.
   gradient  prints the program of its gradient as HLO text: --wrt NAME (or a number, or a prefix of
             names; again for more; default: all), --of N for result N, --value to keep the results,
             --max-trips N for loops of unknown count, --output FILE.hlo or FILE.pb
+  vmap      prints the program for a batch of --size N elements: --in 0,null,... its dimension in each
+            parameter (or one for all, or NAME=0,...: default 0), --out likewise in the results,
+            --output as of gradient
 
   --shape SHAPE       the next parameter's shape, for a program of unknown sizes: f32[8,128]
   --elided zeros|random  values for constants that a dump leaves out, {...}: to see its speed
@@ -62,6 +65,7 @@ const TEXT = { type: 'string' };
 const FLAG = { type: 'boolean', default: false };
 const LIST = { type: 'string', multiple: true, default: [] };
 const OPTIONS = {
+  in: TEXT, out: TEXT, size: TEXT,
   input: LIST, shape: LIST, elided: TEXT, replicas: TEXT, threads: TEXT, output: TEXT, time: TEXT, seed: TEXT,
   on: TEXT, check: FLAG, bisect: FLAG, partitions: TEXT, platform: TEXT, coordinator: TEXT, process: TEXT,
   processes: TEXT, profile: TEXT, random: FLAG, json: FLAG, steps: FLAG,
@@ -85,6 +89,7 @@ const COMMANDS = {
   compile: { run: printCompiled, options: ['output', 'steps', 'wasm', 'disable'] },
   convert: { run: convert, options: ['output'] },
   gradient: { run: printGradient, options: ['output', 'wrt', 'of', 'value', 'max-trips'] },
+  vmap: { run: printBatch, options: ['output', 'in', 'out', 'size'] },
 };
 
 async function main(argv) {
@@ -308,6 +313,29 @@ function printGradient(client, module, options) {
     maxTrips: countOption('max-trips', options['max-trips'], 1),
   });
   return options.output === undefined ? printModule(client, gradient, options) : convert(client, gradient, options);
+}
+
+function printBatch(client, module, options) {
+  const batch = client.vmap(module, {
+    in: dimensionsOption('in', options.in),
+    out: dimensionsOption('out', options.out),
+    size: countOption('size', options.size, 0),
+  });
+  return options.output === undefined ? printModule(client, batch, options) : convert(client, batch, options);
+}
+
+/** "0", "0,null" or "x=0,params=1" */
+function dimensionsOption(name, text) {
+  if (text === undefined) return undefined;
+  const entries = text.split(',').map((entry) => {
+    const [, key, dimension] = /^(?:(.*)=)?(-?\d{1,9}|null)$/.exec(entry) ?? [];
+    if (dimension === undefined || (key === undefined) === text.includes('=')) {
+      throw new UsageError(`--${name} must be dimensions or null, such as 0,null or x=0,w=1; got "${text}"`);
+    }
+    return [key, dimension === 'null' ? null : Number(dimension)];
+  });
+  if (text.includes('=')) return Object.fromEntries(entries);
+  return entries.length === 1 ? entries[0][1] : entries.map(([, dimension]) => dimension);
 }
 
 function countOption(name, text, least) {

@@ -1,4 +1,5 @@
 import { oneOf } from './arguments.mjs';
+import { batch, JACOBIAN_OPTIONS, jacobianOf, vmapOptions } from './batches.mjs';
 import { atBoundary, notConstructed, remindOfAwait } from './boundary.mjs';
 import { Buffer, upload } from './buffer.mjs';
 import { XlaBuilder } from './builder.mjs';
@@ -337,6 +338,49 @@ export class Client {
    */
   jvp(module, options) {
     return differentiate(this.#own('jvp', module), 'jvp', options);
+  }
+
+  /**
+   * The same program for a batch, as jax.vmap: from HLO to HLO.
+   * @param {HloModule} module
+   * @param {object} options
+   * @param {any} [options.in] the dimension of the batch in the parameters: a number for all (default 0), or a list with
+   *   an entry for each: a number, null if it is the same for the whole batch, or a list for a tuple's elements; or an
+   *   object with such entries by name (or prefix of names), and null for the others
+   * @param {any} [options.out] the dimension of the batch in the results: a number for all (default 0), or a list
+   * @param {number} [options.size] the number of elements in the batch
+   * @returns {HloModule} it can be compiled, printed, differentiated, and mapped again
+   */
+  vmap(module, options) {
+    return batch(this.#own('vmap', module), vmapOptions(options));
+  }
+
+  /**
+   * The Jacobian, as jax.jacrev or jax.jacfwd: the new program has the same parameters. Its results are, for each
+   * floating-point result and for each of wrt, an array with the dimensions of the result, then of the parameter.
+   * @param {HloModule} module
+   * @param {object} [options] wrt, maxTrips: as of gradient()
+   * @param {'reverse' | 'forward'} [options.mode] by rows (the default: for few results) or by columns (for few parameters)
+   * @returns {HloModule}
+   */
+  jacobian(module, options) {
+    const asked = checkOptions('jacobian', options, JACOBIAN_OPTIONS);
+    const { parameters } = this.#own('jacobian', module);
+    const b = this.builder('jacobian');
+    const args = parameters.map(({ shape, name }, number) => b.parameter(number, shape.withoutLayout(), name));
+    return b.build(b.tuple(jacobianOf(b, module, args, asked).flat()));
+  }
+
+  /**
+   * The Hessian of a real scalar, as jax.hessian: the Jacobian of the gradient. Its results are, for each pair of wrt,
+   * an array with the dimensions of both.
+   * @param {HloModule} module
+   * @param {object} [options] wrt, of, maxTrips: as of gradient()
+   * @returns {HloModule}
+   */
+  hessian(module, options) {
+    const gradient = differentiate(this.#own('hessian', module), 'gradient', options);
+    return this.jacobian(gradient, { wrt: options?.wrt, mode: 'forward' });
   }
 
   #own(operation, module) {

@@ -7,11 +7,12 @@ import { boolean, checkOptions, copyList, count, kind } from './options.mjs';
 
 const isReference = (value) => typeof value === 'string' || (Number.isInteger(value) && value >= 0);
 
-const wrt = kind('numbers or names of parameters', (value) => {
+export const wrt = kind('numbers or names of parameters', (value) => {
   const list = Array.isArray(value) ? copyList(value) : [value];
   return list.length && list.every(isReference) ? list : undefined;
 });
-const REVERSE = { wrt, value: boolean, maxTrips: count(1, 2 ** 31 - 1) };
+export const maxTrips = count(1, 2 ** 31 - 1);
+const REVERSE = { wrt, value: boolean, maxTrips };
 export const GRADIENT_OPTIONS = { ...REVERSE, of: count(0, 2 ** 20) };
 /** Modes: GradientMode in src/rewrite/gradient/gradient.h. */
 const KINDS = {
@@ -37,7 +38,8 @@ export function differentiate(module, operation, options) {
   return new HloModule(core, pointer);
 }
 
-const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
+/** Whether an array, or some part of a tuple, holds floating-point or complex numbers. */
+export const isFloat = (shape) => (shape.isTuple ? shape.tupleShapes.some(isFloat) : /^(b?f|c)\d/.test(shape.elementType));
 
 /**
  * The numbers of the parameters that are meant; by default all of floating-point or complex numbers.
@@ -52,26 +54,36 @@ export function parameterNumbers(operation, parameters, references) {
     if (all.length) return all;
     throw invalidArgument(operation, 'the program has no parameter of floating-point or complex numbers');
   }
-  const found = references.flatMap((reference) => meant(operation, parameters, reference));
+  const fits = ({ shape }) => isFloat(shape);
+  const found = references.flatMap((reference) => meantBy(operation, 'wrt', parameters, reference, fits));
   return [...new Set(found)];
 }
 
 /** The name as a path: JAX's "params__w1__.1" is params.w1. */
 const path = (name) => name.replace(/[^A-Za-z0-9]+/g, '.').replace(/^\.+|\.+$/g, '');
 
-function meant(operation, parameters, reference) {
+/**
+ * The numbers of the parameters that a number, a name, or a prefix of names means.
+ * @param {string} operation for errors
+ * @param {string} argument the same
+ * @param {readonly { name: string, shape: any }[]} parameters
+ * @param {number | string} reference
+ * @param {(parameter: any) => boolean} [fits] which of those with the prefix
+ * @returns {number[]}
+ */
+export function meantBy(operation, argument, parameters, reference, fits = () => true) {
   const names = parameters.map(({ name }) => name);
   if (typeof reference === 'number') {
     if (reference < parameters.length) return [reference];
-    throw invalidArgument(operation, `wrt: there is no parameter ${reference}; the program has ${parameters.length}`);
+    throw invalidArgument(operation, `${argument}: there is no parameter ${reference}; the program has ${parameters.length}`);
   }
   const numbered = names.map((name, number) => ({ name, number }));
   const exact = numbered.filter(({ name }) => name === reference);
   const prefix = `${path(reference)}.`;
   const found = exact.length ? exact : numbered.filter(({ number, name }) =>
-    `${path(name)}.`.startsWith(prefix) && isFloat(parameters[number].shape));
+    `${path(name)}.`.startsWith(prefix) && fits(parameters[number]));
   if (found.length) return found.map(({ number }) => number);
   const near = suggestion(reference, names);
-  throw invalidArgument(operation, `wrt: no parameter is named ${describe(reference)}, or begins with it` +
+  throw invalidArgument(operation, `${argument}: no parameter is named ${describe(reference)}, or begins with it` +
     `${near ? `; did you mean ${near}?` : `; there are ${names.join(', ') || 'none'}`}`);
 }

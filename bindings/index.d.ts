@@ -647,6 +647,31 @@ export interface GradientOptions extends VjpOptions {
   of?: number;
 }
 
+/** A dimension of the batch, negative: counted from the end; null: none; a list: for the elements of a tuple. */
+export type BatchDimensions = number | null | readonly BatchDimensions[];
+
+export interface VmapOptions {
+  /**
+   * The dimension of the batch in the parameters or arguments, by default 0. One for all; or a list with an entry for
+   * each; or an object by their names (or prefixes of names), where the others have none.
+   */
+  in?: BatchDimensions | { readonly [name: string]: BatchDimensions };
+  /** The dimension of the batch in the results, by default 0: one for all, or a list. */
+  out?: BatchDimensions;
+  /** The number of elements in the batch. */
+  size?: number;
+}
+
+export interface HessianOptions extends JvpOptions {
+  /** As of VjpOptions. */
+  maxTrips?: number;
+}
+
+export interface JacobianOptions extends HessianOptions {
+  /** By rows ('reverse', the default; for few results), or by columns ('forward'; for few parameters). */
+  mode?: 'reverse' | 'forward';
+}
+
 export interface CompileOptions {
   replicas?: number;
   partitions?: number;
@@ -740,6 +765,22 @@ export class Client {
    * results are those of the program, then the tangents of the floating-point ones.
    */
   jvp(module: HloModule, options?: JvpOptions): HloModule;
+  /**
+   * The same program for a batch, as `jax.vmap`: parameters and results have one dimension more. It needs the batch's
+   * size. What does not depend on the batch is computed once.
+   * @throws XlaError UNIMPLEMENTED, with the operation, if one that depends on the batch has no form for batches
+   */
+  vmap(module: HloModule, options: VmapOptions): HloModule;
+  /**
+   * The Jacobian, as `jax.jacrev` or `jax.jacfwd`. The new program has the same parameters; its results are, for each
+   * floating-point result and for each of wrt, an array with the dimensions of the result, then of the parameter.
+   */
+  jacobian(module: HloModule, options?: JacobianOptions): HloModule;
+  /**
+   * The Hessian of a real scalar, as `jax.hessian`. The results are, for each pair of wrt, an array with the dimensions
+   * of both.
+   */
+  hessian(module: HloModule, options?: HessianOptions & Pick<GradientOptions, 'of'>): HloModule;
   /**
    * Registers the callback of a custom-call target. It returns, or promises, the result: an array of
    * values for a tuple. An error of the callback fails the run.
@@ -1668,6 +1709,20 @@ export class XlaBuilder extends Handle {
   /** The gradient of a real scalar by other values of this builder, from which it was computed; each of its value's shape. */
   gradient(loss: XlaOp, wrt: XlaOp, options?: { maxTrips?: number }): XlaOp;
   gradient(loss: XlaOp, wrt: readonly XlaOp[], options?: { maxTrips?: number }): XlaOp[];
+  /**
+   * A function for batches, as `jax.vmap`. It calls `fn` with values of one element's shape; `fn` may use values of this
+   * builder, which are the same for all elements. `size` is needed only if no argument has the batch.
+   */
+  vmap<Result extends XlaOp | XlaOp[]>(
+    fn: (b: XlaBuilder, ...args: XlaOp[]) => Result, options?: VmapOptions): (...args: XlaOp[]) => Result;
+  /**
+   * The function that computes a Jacobian, as `jax.jacrev` or `jax.jacfwd`: an array with the dimensions of the result,
+   * then of argument `wrt` (by default 0); a list if wrt is one; a list of these if `fn` returns one.
+   */
+  jacobian(
+    fn: (b: XlaBuilder, ...args: XlaOp[]) => XlaOp | XlaOp[], options?: JacobianOptions): (...args: XlaOp[]) => any;
+  /** The function that computes a Hessian, as `jax.hessian`; `fn` returns a real scalar. */
+  hessian(fn: (b: XlaBuilder, ...args: XlaOp[]) => XlaOp, options?: HessianOptions): (...args: XlaOp[]) => any;
   /** Ends building; the result is `root`, by default what was added last. */
   build(root?: XlaOp): HloModule;
   /** A builder for a computation that this one is going to call. */

@@ -8,6 +8,7 @@
 #include "hlo/infer/verifier.h"
 #include "hlo/text/text.h"
 #include "kernels/contraction/lanes.h"
+#include "rewrite/batch/batch.h"
 #include "rewrite/gradient/gradient.h"
 #include "runtime/scheduler.h"
 #include "runtime/waiting.h"
@@ -178,6 +179,12 @@ XLA_API Module *xla_module_differentiate(const Module *module, int mode, const i
                                          int of, bool value, double max_iterations) {
   GradientOptions options = {(GradientMode)mode, count, wrt, of, value, (int64_t)max_iterations};
   return module_differentiate(module, &options, &last_error);
+}
+
+XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_count, const int *out,
+                                 int out_count, double size) {
+  BatchOptions options = {(int64_t)size, in_count, in, out_count, out};
+  return module_batch(module, &options, &last_error);
 }
 
 XLA_API void xla_module_free(Module *module) { module_free(module); }

@@ -105,6 +105,10 @@ XLA_API char *xla_module_result_shape(const Module *module);
 ** `wrt`: `count` numbers of parameters; `max_iterations`: 0 for none. */
 XLA_API Module *xla_module_differentiate(const Module *module, int mode, const int *wrt, int count,
                                          int of, bool value, double max_iterations);
+/* A new module, for a batch: see module_batch in rewrite/batch/batch.h. `in` and `out`: the dimension of the batch in
+** each leaf of the parameters and of the result; NO_BATCH for none. */
+XLA_API Module *xla_module_batch(const Module *module, const int *in, int in_count, const int *out,
+                                 int out_count, double size);
 
 /* Executables, for replicas x partitions devices; 0: as many as the module says. The module is copied
 ** and may be freed. `how`: flags, for finding faults. `disable`: names of rewrites, parts and kernels that are left out,

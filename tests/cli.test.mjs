@@ -329,6 +329,19 @@ ENTRY main {
     assert.match(stderr, /wrt: parameter 1 "n" of shape s32\[\]/);
   });
 
+  test('vmap prints the program for a batch, or writes it', async () => {
+    const to = path.join(folder, 'batch.hlo');
+    const { stdout } = await xlaWasm('vmap', axpy, '--size', '4', '--in', 'v=null,x=-1', '--out', '1');
+    assert.match(stdout, /^HloModule axpy.*\(f32\[2,3,4\]\{2,1,0\}, f32\[3\]\{0\}\)->f32\[2,4,3\]/);
+    await prints(['vmap', axpy, '--size', '1', '--in', '0,null', '--output', to], '');
+    await prints(['run', to, '--input', 'x=[[[1,2,3],[4,5,6]]]', '--input', 'v=[10,20,30]'],
+      'f32[1,2,3] {\n  {\n    {11, 22, 33},\n    {14, 25, 36}\n  }\n}\n');
+    await fails(['vmap', axpy, '--size', '2', '--in', '0,x=1'], /--in must be dimensions or null/);
+    const { code, stderr } = await xlaWasm('vmap', axpy, '--in', '0');
+    assert.equal(code, 1);
+    assert.match(stderr, /vmap: size is missing/);
+  });
+
   test('the generated WebAssembly', async () => {
     const wasm = path.join(folder, 'axpy.wasm');
     const { stdout } = await xlaWasm('compile', axpy, '--wasm', '--threads', '0');

@@ -27,6 +27,7 @@ const GUIDES = [
   ['no-build', 'No build step', at('docs/guides/no-build.md'), 'docs/guides/no-build.md'],
   ['weights', 'Weights', at('docs/guides/weights.md'), 'docs/guides/weights.md'],
   ['training', 'Train in the page', at('docs/guides/training.md'), 'docs/guides/training.md'],
+  ['batches', 'Batches and Jacobians', at('docs/guides/batches.md'), 'docs/guides/batches.md'],
   ['meshes', 'Meshes and collectives', at('docs/meshes.md'), 'docs/meshes.md'],
   ['hosts', 'Headers, bundlers, hosts', at('docs/hosts.md'), 'docs/hosts.md'],
   ['speed', 'Speed and profiles', at('docs/guides/speed.md'), 'docs/guides/speed.md'],

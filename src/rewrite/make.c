@@ -163,3 +163,28 @@ Instruction *make_slice(Maker *m, Instruction *x, const SliceDimension *slice) {
   a.slice = (SliceConfig){rank, arena_copy(arena_of(m), slice, sizeof *slice * (size_t)rank)};
   return make(m, HLO_SLICE, NULL, &x, 1, &a);
 }
+
+/* ---- Tuples ---- */
+
+Instruction **value_leaves(Maker *m, Instruction *value, Instruction **out) {
+  if (!shape_is_tuple(value->shape)) {
+    *out = value;
+    return out + 1;
+  }
+  for (int i = 0; i < value->shape->tuple_size; i++) {
+    bool has_parts = value->opcode == HLO_TUPLE_OP;
+    Instruction *element =
+        has_parts ? value->operands[i] : computation_add_element(m->computation, value, i);
+    out = value_leaves(m, element, out);
+  }
+  return out;
+}
+
+Instruction *value_from_leaves(Maker *m, const Shape *form, Instruction *const **leaves) {
+  if (!shape_is_tuple(form)) return *(*leaves)++;
+  Instruction **elements = ARENA_ARRAY(arena_of(m), Instruction *, form->tuple_size);
+  for (int i = 0; i < form->tuple_size; i++) {
+    elements[i] = value_from_leaves(m, form->elements[i], leaves);
+  }
+  return computation_add_tuple(m->computation, elements, form->tuple_size);
+}

@@ -43,6 +43,10 @@ Instruction *make_slice(Maker *m, Instruction *x, const SliceDimension *slice);
 Instruction *make_conjugate(Maker *m, Instruction *x);
 /* x + y, where NULL is zero. */
 Instruction *make_plus(Maker *m, Instruction *x, Instruction *y);
+/* Writes the arrays and tokens of a value, in order. Returns the end of the list. */
+Instruction **value_leaves(Maker *m, Instruction *value, Instruction **out);
+/* Makes a value with this form of its leaves, and moves the pointer past them. */
+Instruction *value_from_leaves(Maker *m, const Shape *form, Instruction *const **leaves);
 /* Returns all dimensions of a shape but those in the list, in order. */
 Int64List other_dimensions(Maker *m, int rank, Int64List dimensions);
 Int64List list_of(Maker *m, int count, const int64_t *items);

@@ -1,7 +1,7 @@
 /*
 ** Tests that no row of a table is missing. Each element-wise operation of opcodes.def has an evaluator rule for
-** every type that inference takes, and is emitted or listed here. Every operation has a derivative, or a reason for
-** having none. Every function that generated code calls exists: otherwise this test does not link.
+** every type that inference takes, and is emitted or listed here. Every operation has a derivative and a batching
+** rule, or a reason for having none. Every function that generated code calls exists: otherwise this test does not link.
 */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "hlo/infer/builder.h"
 #include "hlo/scalar/scalar_math.h"
 #include "reference/eval.h"
+#include "rewrite/batch/batching.h"
 #include "rewrite/gradient/linear.h"
 
 #define VECTOR_FUNCTION(name, arity) (const void *)name,
@@ -101,6 +102,15 @@ static void check_derivative(Opcode opcode) {
     fail(opcode, TUPLE, "linear, but no transposition");
 }
 
+/* Each operation has a batching rule, or the reason for having none. */
+static void check_batching(Opcode opcode) {
+  const BatchRow *row = &batch_rows[opcode];
+  if (row->rule || row->none) return;
+  bool needs_none = row->is_source && opcode_rows[opcode].arity == 0;
+  if (!needs_none)
+    fail(opcode, TUPLE, "no batching rule, and no reason in rewrite/batch/rules.def");
+}
+
 int main(void) {
   int functions = 0;
   for (size_t i = 0; i < sizeof vector_functions / sizeof *vector_functions; i++) {
@@ -109,6 +119,7 @@ int main(void) {
   for (int opcode = 0; opcode < OPCODE_COUNT; opcode++) {
     OpCategory category = opcode_category((Opcode)opcode);
     check_derivative((Opcode)opcode);
+    check_batching((Opcode)opcode);
     if (category != ELEMENTWISE_UNARY && category != ELEMENTWISE_BINARY) continue;
     for (int type = 0; type < 64; type++) {
       if (type_is_array((PrimitiveType)type)) check((Opcode)opcode, (PrimitiveType)type);
