@@ -15,8 +15,8 @@ const KNOWN = { version: 6, digest: 'a7f81e5ab5513364' };
 
 const SHARED = [
   ['src/api.h', /^[^]*$/],
-  ['src/runtime/run.h', /enum \{ WAITED_FOR_HOST[^]*?\} ProfileEvent;/],
-  ['src/runtime/run.h', /typedef enum RunState .*/],
+  ['src/runtime/devices.h', /enum \{ WAITED_FOR_HOST[^]*?\} ProfileEvent;/],
+  ['src/runtime/devices.h', /typedef enum RunState .*/],
   ['src/runtime/scheduler.h', /typedef enum WorkerLoss .*/],
   ['src/base/error.h', /typedef enum StatusCode [^]*?;/],
 ];

@@ -515,7 +515,7 @@ ENTRY main {
   }
 });
 
-/** The core's table of routines: [name, operands, [results and their types, of real and of complex numbers]]. */
+/** ORDER LAPACK: the core's table of routines: [name, operands, [results and their types, of real and of complex numbers]]. */
 const LAPACK_ROWS = [...(await readFile(new URL('../src/hlo/ir/lapack_calls.def', import.meta.url), 'utf8'))
   .matchAll(/^LAPACK\(\w+, \w+, "([^"|]+)[^"]*", "([^"]+)", "([^"]+)", "([^"]+)", (?:"([^"]+)"|NULL), (?:"([^"]+)"|NULL)\)/gm)]
   .map(([, name, operands, results, types, ofComplex, complexTypes]) =>

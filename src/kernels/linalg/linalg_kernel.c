@@ -11,6 +11,10 @@
 #include "hlo/ir/lapack_calls.h"
 #include "kernels/linalg/linalg_wide.h"
 
+/* ORDER LAPACK */
+_Static_assert(LINALG_TRIANGULAR_SOLVE + LAPACK_COUNT + 1 == LINALG_ROUTINES,
+               "a kernel for each row");
+
 enum {
   MIN_WORK = 20000, /* min operations of a chunk, roughly */
   MAX_CHUNKS = 32,  /* each has its own memory */
